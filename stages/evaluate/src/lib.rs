@@ -1,0 +1,1 @@
+//! How good a mapping is beside linear and random.

@@ -1,0 +1,1 @@
+//! Model types as Arrow tables in Parquet files.

@@ -1,0 +1,1 @@
+//! Files that survive a crash: temp and rename, locks, append-only logs.

@@ -1,0 +1,32 @@
+//! What hopmap's stages exchange, and the trait every stage implements.
+//!
+//! Pure types: no file formats, no Arrow, no printing. A stage takes values of these types through its ports
+//! and gives back others; `hopmap-artifact` turns them into Parquet and back.
+//!
+//! Units are seconds, bytes and bytes per second throughout. Ranks, slots and nodes are dense indexes from zero.
+
+mod context;
+mod input_path;
+mod launch_file;
+mod mapping;
+mod metrics;
+mod paths;
+mod seed;
+mod stage;
+mod system_graph;
+mod task_graph;
+mod weight;
+
+pub use context::{Context, Observer};
+pub use input_path::{INPUT_PATH_FORMAT, InputPath};
+pub use launch_file::LaunchFile;
+pub use mapping::{ConvergencePoint, HostSlots, Mapping, MappingError, Placement};
+pub use metrics::{Metrics, PlacementMetrics, PlacementOrigin};
+pub use paths::{Paths, PathsError};
+pub use seed::seed_stream;
+pub use stage::{
+    Arity, Artifact, Direction, Error, Input, Inputs, Outcome, Outputs, Port, PortError, Stage, Value,
+};
+pub use system_graph::{CostModel, Levels, Link, Node, NodeKind, Slot, SystemGraph, SystemGraphError};
+pub use task_graph::{Edge, Process, TaskGraph, TaskGraphError};
+pub use weight::Weight;

@@ -1,0 +1,205 @@
+//! The mapping: which slot every rank takes.
+
+use std::collections::BTreeMap;
+
+use miette::Diagnostic;
+
+use crate::{Artifact, SystemGraph, Weight};
+
+/// Which slot of a machine every rank of a program takes. Self-contained: launch files need nothing else.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mapping {
+    /// Where every rank runs; the index is the rank.
+    pub ranks: Vec<Placement>,
+    /// All hosts of the machine in slot order.
+    pub hosts: Vec<HostSlots>,
+    /// What edges weighed when the mapping was made.
+    pub weight: Weight,
+    /// Quality by the name of the metric, such as `F`.
+    pub metrics: BTreeMap<String, f64>,
+    /// The best cost over the search.
+    pub convergence: Vec<ConvergencePoint>,
+    /// Whether the search ran to its end.
+    pub complete: bool,
+}
+
+/// Where one rank runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Placement {
+    /// Slot of the machine.
+    pub slot: u32,
+    /// Index into [`Mapping::hosts`].
+    pub host: u32,
+    /// Logical core on the host.
+    pub core: Option<u32>,
+}
+
+/// A host and the slots it has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostSlots {
+    /// Name that launchers know.
+    pub host: String,
+    /// Its first slot.
+    pub first_slot: u32,
+    /// Number of its slots.
+    pub slots: u32,
+}
+
+/// The best cost an island had found after a number of evaluations.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ConvergencePoint {
+    /// The island.
+    pub island: u32,
+    /// Evaluations spent by the island.
+    pub evaluations: u64,
+    /// Best F of the island so far.
+    pub cost: f64,
+}
+
+impl Mapping {
+    /// A complete mapping of rank `i` to `slots[i]` of a machine, without metrics.
+    pub fn new(slots: &[u32], system: &SystemGraph, weight: Weight) -> Result<Self, MappingError> {
+        let hosts: Vec<HostSlots> = system
+            .hosts()
+            .map(|(node, first_slot, slots)| HostSlots {
+                host: system.nodes[node as usize].name.clone(),
+                first_slot,
+                slots,
+            })
+            .collect();
+        let count = system.slots.len() as u32;
+        let placement = |(rank, &slot): (usize, &u32)| {
+            let core = system.slots.get(slot as usize).ok_or(MappingError::NoSuchSlot { rank, slot, slots: count })?.core;
+            let host = hosts.partition_point(|host| host.first_slot <= slot) as u32 - 1;
+            Ok(Placement { slot, host, core: Some(core) })
+        };
+        let ranks = slots.iter().enumerate().map(placement).collect::<Result<_, MappingError>>()?;
+        let mapping =
+            Self { ranks, hosts, weight, metrics: BTreeMap::new(), convergence: Vec::new(), complete: true };
+        mapping.check()?;
+        Ok(mapping)
+    }
+
+    /// The slot of every rank.
+    #[must_use]
+    pub fn slots(&self) -> Vec<u32> {
+        self.ranks.iter().map(|placement| placement.slot).collect()
+    }
+
+    /// Number of slots of the machine.
+    #[must_use]
+    pub fn slot_count(&self) -> u32 {
+        self.hosts.last().map_or(0, |host| host.first_slot + host.slots)
+    }
+
+    /// Name of the host of a rank.
+    #[must_use]
+    pub fn host_of(&self, rank: usize) -> &str {
+        &self.hosts[self.ranks[rank].host as usize].host
+    }
+
+    /// Checks that every rank has a slot of its own, on the host it names, and that hosts follow each other.
+    pub fn check(&self) -> Result<(), MappingError> {
+        let mut next = 0;
+        for host in &self.hosts {
+            if host.first_slot != next {
+                return Err(MappingError::HostGap { host: host.host.clone(), first_slot: host.first_slot, expected: next });
+            }
+            next += host.slots;
+        }
+        let mut owner: Vec<Option<usize>> = vec![None; next as usize];
+        for (rank, placement) in self.ranks.iter().enumerate() {
+            let slot = placement.slot;
+            let entry =
+                owner.get_mut(slot as usize).ok_or(MappingError::NoSuchSlot { rank, slot, slots: next })?;
+            if let Some(other) = entry.replace(rank) {
+                return Err(MappingError::SharedSlot { slot, first: other, second: rank });
+            }
+            let holds = |host: &HostSlots| (host.first_slot..host.first_slot + host.slots).contains(&slot);
+            if !self.hosts.get(placement.host as usize).is_some_and(holds) {
+                return Err(MappingError::WrongHost { rank, slot });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Artifact for Mapping {
+    const KIND: &'static str = "mapping";
+}
+
+/// A mapping that contradicts itself.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub enum MappingError {
+    /// A rank is on a slot that does not exist.
+    #[error("rank {rank} is on slot {slot}, but there are {slots} slots")]
+    NoSuchSlot {
+        /// The rank.
+        rank: usize,
+        /// The slot.
+        slot: u32,
+        /// Number of slots.
+        slots: u32,
+    },
+    /// Two ranks are on one slot.
+    #[error("ranks {first} and {second} are both on slot {slot}")]
+    SharedSlot {
+        /// The slot.
+        slot: u32,
+        /// A rank on it.
+        first: usize,
+        /// Another rank on it.
+        second: usize,
+    },
+    /// A rank's slot is not on the host it names.
+    #[error("rank {rank} is on slot {slot}, which is not on the host it names")]
+    WrongHost {
+        /// The rank.
+        rank: usize,
+        /// The slot.
+        slot: u32,
+    },
+    /// The slots of the hosts do not follow each other.
+    #[error("host `{host}` begins at slot {first_slot} and not at {expected}")]
+    HostGap {
+        /// The host.
+        host: String,
+        /// Its first slot.
+        first_slot: u32,
+        /// The slot at which it should begin.
+        expected: u32,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system_graph::tests::small_tree;
+    use proptest::prelude::*;
+
+    #[test]
+    fn placements_name_host_and_core() {
+        let mapping = Mapping::new(&[7, 0, 2], &small_tree(), Weight::Bytes).unwrap();
+        assert_eq!([0, 1, 2].map(|rank| mapping.host_of(rank).to_owned()), ["h3", "h0", "h1"]);
+        assert_eq!(mapping.ranks[0], Placement { slot: 7, host: 3, core: Some(1) });
+        assert_eq!(mapping.slot_count(), 8);
+    }
+
+    #[test]
+    fn two_ranks_on_a_slot_are_refused() {
+        let error = Mapping::new(&[1, 1], &small_tree(), Weight::Bytes).unwrap_err();
+        assert_eq!(error.to_string(), "ranks 0 and 1 are both on slot 1");
+        assert!(matches!(
+            Mapping::new(&[8], &small_tree(), Weight::Bytes),
+            Err(MappingError::NoSuchSlot { slot: 8, .. })
+        ));
+    }
+
+    proptest! {
+        #[test]
+        fn slots_come_back_as_given(slots in Just((0..8).collect::<Vec<u32>>()).prop_shuffle()) {
+            let mapping = Mapping::new(&slots, &small_tree(), Weight::Messages).unwrap();
+            prop_assert_eq!(mapping.slots(), slots);
+        }
+    }
+}

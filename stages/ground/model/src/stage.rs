@@ -1,0 +1,260 @@
+//! The [`Stage`] trait, ports, and the values that pass through them.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use miette::Diagnostic;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::{Context, InputPath};
+
+/// What a stage fails with: any diagnostic, so that a message keeps its place and its hint up to the user.
+pub type Error = miette::Report;
+
+/// A model type that can travel through a port.
+pub trait Artifact: Any + Send + Sync {
+    /// Name of the kind in ports, pipelines and stores, such as `task-graph`.
+    const KIND: &'static str;
+}
+
+/// A value of some artifact kind, its type erased.
+pub type Value = Arc<dyn Any + Send + Sync>;
+
+/// Whether a port takes or gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// The stage needs a value here.
+    In,
+    /// The stage gives a value here.
+    Out,
+}
+
+/// How many values a port takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Arity {
+    /// Exactly one.
+    One,
+    /// One or none.
+    Optional,
+    /// Any number, in the order the pipeline names them.
+    Many,
+}
+
+/// A typed opening of a stage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Port {
+    /// Name in `needs` and `save`.
+    pub name: &'static str,
+    /// Artifact kind that passes through.
+    pub kind: &'static str,
+    /// In or out.
+    pub direction: Direction,
+    /// How many values it takes; an output gives exactly one.
+    pub arity: Arity,
+}
+
+impl Port {
+    /// An input that must be connected.
+    #[must_use]
+    pub const fn input<A: Artifact>(name: &'static str) -> Self {
+        Self { name, kind: A::KIND, direction: Direction::In, arity: Arity::One }
+    }
+
+    /// An input that may stay unconnected.
+    #[must_use]
+    pub const fn optional<A: Artifact>(name: &'static str) -> Self {
+        Self { name, kind: A::KIND, direction: Direction::In, arity: Arity::Optional }
+    }
+
+    /// An input that takes any number of values.
+    #[must_use]
+    pub const fn many<A: Artifact>(name: &'static str) -> Self {
+        Self { name, kind: A::KIND, direction: Direction::In, arity: Arity::Many }
+    }
+
+    /// An output.
+    #[must_use]
+    pub const fn output<A: Artifact>(name: &'static str) -> Self {
+        Self { name, kind: A::KIND, direction: Direction::Out, arity: Arity::One }
+    }
+}
+
+/// One step of a pipeline: an algorithm or a format, its parameters, and what goes in and out.
+///
+/// All functions are associated: a stage has no state but its parameters and its inputs.
+pub trait Stage {
+    /// The keys of `with` in a pipeline file. Serialised values enter the key; doc comments are the help text.
+    type Params: DeserializeOwned + Serialize + JsonSchema;
+
+    /// Room and name, such as `map/annealing`.
+    const KIND: &'static str;
+
+    /// One line for `hopmap stages`.
+    const SUMMARY: &'static str;
+
+    /// Enters the key; raised whenever the same inputs give other results than before.
+    const REVISION: u32;
+
+    /// Everything that goes in and out. Outputs of a released stage are never added to.
+    fn ports() -> &'static [Port];
+
+    /// Every file behind a path parameter. Names below the parameter's path and contents enter the key.
+    fn reads(params: &Self::Params) -> Result<Vec<InputPath>, Error> {
+        let _ = params;
+        Ok(Vec::new())
+    }
+
+    /// Whether the result depends on the world outside the inputs (a probe, this machine, a queue).
+    fn observes(params: &Self::Params) -> bool {
+        let _ = params;
+        false
+    }
+
+    /// Does the work.
+    fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error>;
+}
+
+/// How a stage ended when it did not fail.
+#[derive(Debug)]
+pub enum Outcome {
+    /// The answer.
+    Done(Outputs),
+    /// There is no solution, and this is the diagnosis. Cached; dependents do not run.
+    Infeasible(Outputs),
+    /// Stopped early by an interrupt or a deadline, with the best found so far. Never cached.
+    Partial(Outputs),
+}
+
+/// A connected input.
+#[derive(Debug)]
+pub struct Input<A> {
+    /// The value.
+    pub value: Arc<A>,
+    /// Digest of the artifact, in hexadecimal.
+    pub digest: String,
+    /// Where it comes from in words, such as `placement[seed=3]`.
+    pub label: String,
+}
+
+/// The connected inputs of one stage.
+#[derive(Debug, Default)]
+pub struct Inputs {
+    ports: BTreeMap<String, Vec<(Value, String, String)>>,
+}
+
+impl Inputs {
+    /// No inputs yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Connects one more value to a port.
+    pub fn connect(&mut self, port: &str, value: Value, digest: String, label: String) {
+        self.ports.entry(port.to_owned()).or_default().push((value, digest, label));
+    }
+
+    /// The one value of a port.
+    pub fn one<A: Artifact>(&self, port: &'static str) -> Result<Input<A>, PortError> {
+        self.optional(port)?.ok_or(PortError::Unconnected { port })
+    }
+
+    /// The value of a port that may be unconnected.
+    pub fn optional<A: Artifact>(&self, port: &'static str) -> Result<Option<Input<A>>, PortError> {
+        Ok(self.many(port)?.pop())
+    }
+
+    /// All values of a port, in the order in which they were connected.
+    pub fn many<A: Artifact>(&self, port: &'static str) -> Result<Vec<Input<A>>, PortError> {
+        let values = self.ports.get(port).map(Vec::as_slice).unwrap_or_default();
+        values
+            .iter()
+            .map(|(value, digest, label)| {
+                let value = Arc::clone(value)
+                    .downcast::<A>()
+                    .map_err(|_| PortError::WrongKind { port, expected: A::KIND })?;
+                Ok(Input { value, digest: digest.clone(), label: label.clone() })
+            })
+            .collect()
+    }
+}
+
+/// What a stage gives back: one value per output port.
+#[derive(Debug, Default)]
+pub struct Outputs {
+    values: BTreeMap<&'static str, Value>,
+    timed: bool,
+}
+
+impl Outputs {
+    /// Nothing yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds the value of a port.
+    #[must_use]
+    pub fn with<A: Artifact>(mut self, port: &'static str, value: A) -> Self {
+        self.values.insert(port, Arc::new(value));
+        self
+    }
+
+    /// Marks the result as shaped by a budget in seconds: it cannot be made again bit for bit.
+    #[must_use]
+    pub fn timed(mut self, timed: bool) -> Self {
+        self.timed = timed;
+        self
+    }
+
+    /// Whether a budget in seconds shaped the result.
+    #[must_use]
+    pub fn is_timed(&self) -> bool {
+        self.timed
+    }
+
+    /// The value of a port.
+    #[must_use]
+    pub fn get(&self, port: &str) -> Option<&Value> {
+        self.values.get(port)
+    }
+}
+
+/// A stage was wired or written wrongly. The engine checks ports when planning, so users do not meet this.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub enum PortError {
+    /// Nothing is connected to a port that must be.
+    #[error("nothing is connected to port `{port}`")]
+    Unconnected {
+        /// The port.
+        port: &'static str,
+    },
+    /// The value is of another kind.
+    #[error("port `{port}` takes `{expected}`, but got something else")]
+    WrongKind {
+        /// The port.
+        port: &'static str,
+        /// The kind it takes.
+        expected: &'static str,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Mapping, TaskGraph};
+
+    #[test]
+    fn an_input_comes_back_as_what_it_was() {
+        let mut inputs = Inputs::new();
+        inputs.connect("task-graph", Arc::new(TaskGraph::default()), "d".into(), "program".into());
+        assert_eq!(inputs.one::<TaskGraph>("task-graph").unwrap().label, "program");
+        assert!(matches!(inputs.one::<Mapping>("task-graph"), Err(PortError::WrongKind { .. })));
+        assert!(matches!(inputs.one::<Mapping>("mapping"), Err(PortError::Unconnected { .. })));
+    }
+}

@@ -1,0 +1,276 @@
+//! The system graph: the hosts and switches of a machine, the slots that ranks can take, and what distance costs.
+
+use miette::Diagnostic;
+
+use crate::Artifact;
+
+/// A machine: nodes joined by directed links, slots on its hosts, and the cost between slots.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SystemGraph {
+    /// Hosts and switches; the index is the id.
+    pub nodes: Vec<Node>,
+    /// Directed links; empty when the network is not known.
+    pub links: Vec<Link>,
+    /// Places for one rank each, host by host; the index is the slot.
+    pub slots: Vec<Slot>,
+    /// What it costs to send between two slots.
+    pub cost: CostModel,
+}
+
+/// A host or a switch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    /// Name, unique in the machine; of a host, the one that launchers know.
+    pub name: String,
+    /// What it is.
+    pub kind: NodeKind,
+}
+
+/// What a node is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NodeKind {
+    /// Runs ranks.
+    Host,
+    /// Passes messages on.
+    Switch,
+}
+
+/// A directed link between two nodes. Parallel links are allowed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Link {
+    /// Node it leaves.
+    pub source: u32,
+    /// Node it reaches.
+    pub destination: u32,
+    /// Latency in seconds.
+    pub latency_s: Option<f64>,
+    /// Bandwidth in bytes per second.
+    pub bandwidth_bytes_per_s: Option<f64>,
+}
+
+/// A place for one rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slot {
+    /// Node id of the host.
+    pub host: u32,
+    /// Logical core on the host.
+    pub core: u32,
+}
+
+/// What it costs to send between two slots. A slot to itself costs nothing.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CostModel {
+    /// The slots are the leaves of a tree, and cost depends on how far up two of them meet.
+    Levels(Levels),
+}
+
+/// A tree over the slots, innermost level first.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Levels {
+    /// Cost between two slots that first meet on this level; never falls from one level to the next.
+    pub costs: Vec<f64>,
+    /// `groups[level][slot]` is the group of a slot on a level. On the last level all slots are in one group.
+    pub groups: Vec<Vec<u32>>,
+}
+
+impl Levels {
+    /// Level on which two different slots first meet.
+    #[must_use]
+    pub fn meeting_level(&self, a: u32, b: u32) -> usize {
+        let meets = |groups: &Vec<u32>| groups[a as usize] == groups[b as usize];
+        self.groups.iter().position(meets).unwrap_or(self.costs.len().saturating_sub(1))
+    }
+}
+
+impl SystemGraph {
+    /// Cost between two slots; zero from a slot to itself.
+    #[must_use]
+    pub fn cost(&self, a: u32, b: u32) -> f64 {
+        if a == b {
+            return 0.0;
+        }
+        match &self.cost {
+            CostModel::Levels(levels) => levels.costs[levels.meeting_level(a, b)],
+        }
+    }
+
+    /// Dense row-major matrix of the costs among some slots.
+    #[must_use]
+    pub fn block(&self, slots: &[u32]) -> Vec<f64> {
+        slots.iter().flat_map(|&a| slots.iter().map(move |&b| self.cost(a, b))).collect()
+    }
+
+    /// Hosts that have slots, in slot order: node id, first slot, number of slots.
+    pub fn hosts(&self) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
+        let mut first = 0;
+        self.slots.chunk_by(|a, b| a.host == b.host).map(move |slots| {
+            let host = (slots[0].host, first, slots.len() as u32);
+            first += slots.len() as u32;
+            host
+        })
+    }
+
+    /// Checks that links and slots join existing nodes, that slots lie host by host, and the cost model.
+    pub fn check(&self) -> Result<(), SystemGraphError> {
+        self.check_nodes()?;
+        self.check_slots()?;
+        match &self.cost {
+            CostModel::Levels(levels) => levels.check(self.slots.len()),
+        }
+    }
+
+    fn check_nodes(&self) -> Result<(), SystemGraphError> {
+        let mut names = std::collections::HashSet::new();
+        if let Some(node) = self.nodes.iter().find(|node| !names.insert(&node.name)) {
+            return Err(SystemGraphError::RepeatedName { name: node.name.clone() });
+        }
+        let nodes = self.nodes.len();
+        for (index, link) in self.links.iter().enumerate() {
+            if let Some(&node) =
+                [link.source, link.destination].iter().find(|&&node| node as usize >= nodes)
+            {
+                return Err(SystemGraphError::NoSuchNode { what: "link", index, node, nodes });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_slots(&self) -> Result<(), SystemGraphError> {
+        let nodes = self.nodes.len();
+        let mut left = vec![false; nodes];
+        for (index, slot) in self.slots.iter().enumerate() {
+            let Some(node) = self.nodes.get(slot.host as usize) else {
+                return Err(SystemGraphError::NoSuchNode { what: "slot", index, node: slot.host, nodes });
+            };
+            if node.kind != NodeKind::Host {
+                return Err(SystemGraphError::SlotOnSwitch { index, name: node.name.clone() });
+            }
+            if index > 0 && self.slots[index - 1].host != slot.host {
+                left[self.slots[index - 1].host as usize] = true;
+            }
+            if left[slot.host as usize] {
+                return Err(SystemGraphError::ScatteredSlots { name: node.name.clone() });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Levels {
+    fn check(&self, slots: usize) -> Result<(), SystemGraphError> {
+        let complete = self.groups.len() == self.costs.len()
+            && (slots == 0 || !self.costs.is_empty())
+            && self.groups.iter().all(|groups| groups.len() == slots)
+            && self.groups.last().is_none_or(|groups| groups.windows(2).all(|pair| pair[0] == pair[1]));
+        let rising = self.costs.iter().all(|cost| cost.is_finite() && *cost >= 0.0)
+            && self.costs.windows(2).all(|pair| pair[0] <= pair[1]);
+        let nested = || {
+            self.groups.windows(2).all(|levels| {
+                let mut outer = std::collections::HashMap::new();
+                levels[0].iter().zip(&levels[1]).all(|(inner, group)| *outer.entry(inner).or_insert(group) == group)
+            })
+        };
+        match (complete && rising) && nested() {
+            true => Ok(()),
+            false => Err(SystemGraphError::Levels),
+        }
+    }
+}
+
+impl Artifact for SystemGraph {
+    const KIND: &'static str = "system-graph";
+}
+
+/// A system graph that contradicts itself.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub enum SystemGraphError {
+    /// Two nodes have one name.
+    #[error("two nodes are called `{name}`")]
+    RepeatedName {
+        /// The name.
+        name: String,
+    },
+    /// A link or a slot names a node that does not exist.
+    #[error("{what} {index} names node {node}, but there are {nodes} nodes")]
+    NoSuchNode {
+        /// `link` or `slot`.
+        what: &'static str,
+        /// Its index.
+        index: usize,
+        /// The node it names.
+        node: u32,
+        /// Number of nodes.
+        nodes: usize,
+    },
+    /// A slot lies on a switch.
+    #[error("slot {index} lies on `{name}`, which is a switch")]
+    SlotOnSwitch {
+        /// The slot.
+        index: usize,
+        /// Name of the switch.
+        name: String,
+    },
+    /// The slots of a host are not together.
+    #[error("the slots of host `{name}` are not one behind the other")]
+    ScatteredSlots {
+        /// Name of the host.
+        name: String,
+    },
+    /// The cost levels are not a tree over the slots.
+    #[error("the cost levels are not a tree over all slots with costs that rise outwards")]
+    Levels,
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Two switches under a root, two hosts each, two cores a host.
+    pub(crate) fn small_tree() -> SystemGraph {
+        let node = |name: &str, kind| Node { name: name.into(), kind };
+        let mut nodes: Vec<Node> = (0..4).map(|i| node(&format!("h{i}"), NodeKind::Host)).collect();
+        nodes.extend(["s0", "s1", "root"].map(|name| node(name, NodeKind::Switch)));
+        let both = |a, b| [(a, b), (b, a)];
+        let links = [both(0, 4), both(1, 4), both(2, 5), both(3, 5), both(4, 6), both(5, 6)];
+        let link = |(source, destination)| Link { source, destination, latency_s: None, bandwidth_bytes_per_s: None };
+        SystemGraph {
+            nodes,
+            links: links.into_iter().flatten().map(link).collect(),
+            slots: (0..8).map(|slot| Slot { host: slot / 2, core: slot % 2 }).collect(),
+            cost: CostModel::Levels(Levels {
+                costs: vec![1.0, 10.0, 100.0],
+                groups: vec![
+                    (0..8).map(|slot| slot / 2).collect(),
+                    (0..8).map(|slot| slot / 4).collect(),
+                    vec![0; 8],
+                ],
+            }),
+        }
+    }
+
+    #[test]
+    fn cost_is_that_of_the_level_where_two_slots_meet() {
+        let system = small_tree();
+        system.check().unwrap();
+        assert_eq!([0, 1, 2, 4].map(|b| system.cost(0, b) as u32), [0, 1, 10, 100]);
+        assert_eq!(system.block(&[0, 7]), [0.0, 100.0, 100.0, 0.0]);
+        assert_eq!(system.hosts().collect::<Vec<_>>(), [(0, 0, 2), (1, 2, 2), (2, 4, 2), (3, 6, 2)]);
+    }
+
+    #[test]
+    fn contradictions_are_named() {
+        let broken = |change: fn(&mut SystemGraph)| {
+            let mut system = small_tree();
+            change(&mut system);
+            system.check().unwrap_err().to_string()
+        };
+        assert!(broken(|s| s.nodes[1].name = "h0".into()).contains("two nodes"));
+        assert!(broken(|s| s.links[0].source = 9).contains("link 0 names node 9"));
+        assert!(broken(|s| s.slots[0].host = 4).contains("switch"));
+        assert!(broken(|s| s.slots[7].host = 0).contains("one behind the other"));
+        assert!(broken(|s| match &mut s.cost {
+            CostModel::Levels(levels) => levels.costs[2] = 5.0,
+        })
+        .contains("cost levels"));
+    }
+}

@@ -1,0 +1,1 @@
+//! What a placement costs: F, T, hop-bytes, dilation, link loads.

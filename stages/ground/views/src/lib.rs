@@ -1,0 +1,1 @@
+//! Pictures of artifacts as SVG.

@@ -1,0 +1,1 @@
+//! Mappings as the text files that launchers read.

@@ -1,0 +1,1 @@
+//! Where every rank runs: mappers.

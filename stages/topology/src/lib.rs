@@ -1,0 +1,1 @@
+//! What the machine is: synthetic shapes to system graphs.

@@ -1,0 +1,1 @@
+//! What a parallel program did: traces to task graphs.
