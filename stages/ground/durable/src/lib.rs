@@ -1,1 +1,12 @@
-//! Files that survive a crash: temp and rename, locks, append-only logs.
+//! Files that survive a crash: written beside their place, synced and renamed; locks that die with their holder;
+//! logs that are only ever appended to.
+
+mod error;
+mod lock;
+mod log;
+mod replace;
+
+pub use error::DurableError;
+pub use lock::Lock;
+pub use log::AppendLog;
+pub use replace::{Staging, copy_file, replace_file, replace_folder, sync_folder};

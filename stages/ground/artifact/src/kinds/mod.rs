@@ -1,0 +1,7 @@
+//! One file per artifact kind.
+
+mod launch_file;
+mod mapping;
+mod metrics;
+mod system_graph;
+mod task_graph;

@@ -1,0 +1,122 @@
+//! `system-graph`: tables `nodes`, `links`, `slots`, and `levels` with `groups` for a cost model of levels.
+
+use hopmap_model::{CostModel, Levels, Link, Node, NodeKind, Slot, SystemGraph};
+
+use crate::{ArtifactError, Codec, Columns, Contents, Folder, Table};
+
+impl Codec for SystemGraph {
+    const SCHEMA: u32 = 1;
+
+    fn encode(&self) -> Contents {
+        let kind = |node: &Node| match node.kind {
+            NodeKind::Host => "host",
+            NodeKind::Switch => "switch",
+        };
+        let nodes = Table::new("nodes")
+            .u32("id", 0..self.nodes.len() as u32)
+            .text("name", self.nodes.iter().map(|node| &node.name))
+            .text("kind", self.nodes.iter().map(kind));
+        let links = Table::new("links")
+            .u32("source", self.links.iter().map(|link| link.source))
+            .u32("destination", self.links.iter().map(|link| link.destination))
+            .optional_f64("latency_s", self.links.iter().map(|link| link.latency_s))
+            .optional_f64("bandwidth_bytes_per_s", self.links.iter().map(|link| link.bandwidth_bytes_per_s));
+        let slots = Table::new("slots")
+            .u32("slot", 0..self.slots.len() as u32)
+            .u32("host", self.slots.iter().map(|slot| slot.host))
+            .u32("core", self.slots.iter().map(|slot| slot.core));
+        let contents = Contents::new()
+            .table(nodes)
+            .table(links)
+            .table(slots)
+            .metric("hosts", self.hosts().count() as f64)
+            .metric("links", self.links.len() as f64)
+            .metric("slots", self.slots.len() as f64);
+        match &self.cost {
+            CostModel::Levels(levels) => encode_levels(contents, levels),
+        }
+    }
+
+    fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
+        let slots = folder.table("slots")?;
+        slots.index("slot")?;
+        let slots: Vec<Slot> = slots
+            .u32("host")?
+            .into_iter()
+            .zip(slots.u32("core")?)
+            .map(|(host, core)| Slot { host, core })
+            .collect();
+        let cost = CostModel::Levels(decode_levels(folder, slots.len())?);
+        let system = Self {
+            nodes: decode_nodes(&folder.table("nodes")?)?,
+            links: decode_links(&folder.table("links")?)?,
+            slots,
+            cost,
+        };
+        system.check().map_err(|error| folder.invalid(error))?;
+        Ok(system)
+    }
+}
+
+fn encode_levels(contents: Contents, levels: &Levels) -> Contents {
+    let flat = || {
+        levels.groups.iter().enumerate().flat_map(|(level, groups)| {
+            groups.iter().enumerate().map(move |(slot, &group)| (level as u32, slot as u32, group))
+        })
+    };
+    contents
+        .attribute("cost", "levels".into())
+        .table(
+            Table::new("levels")
+                .u32("level", 0..levels.costs.len() as u32)
+                .f64("cost", levels.costs.iter().copied()),
+        )
+        .table(
+            Table::new("groups")
+                .u32("level", flat().map(|row| row.0))
+                .u32("slot", flat().map(|row| row.1))
+                .u32("group", flat().map(|row| row.2)),
+        )
+}
+
+fn decode_levels(folder: &Folder, slots: usize) -> Result<Levels, ArtifactError> {
+    let levels = folder.table("levels")?;
+    levels.index("level")?;
+    let costs = levels.f64("cost")?;
+    let table = folder.table("groups")?;
+    let (level, slot, group) = (table.u32("level")?, table.u32("slot")?, table.u32("group")?);
+    let in_order = (0..table.rows())
+        .all(|row| slots > 0 && level[row] as usize == row / slots && slot[row] as usize == row % slots);
+    if !in_order || table.rows() != slots * costs.len() {
+        return Err(table.error("slot", "does not count the slots of every level"));
+    }
+    let groups = if slots == 0 {
+        vec![Vec::new(); costs.len()]
+    } else {
+        group.chunks(slots).map(<[u32]>::to_vec).collect()
+    };
+    Ok(Levels { costs, groups })
+}
+
+fn decode_nodes(table: &Columns) -> Result<Vec<Node>, ArtifactError> {
+    table.index("id")?;
+    let node = |(name, kind): (String, String)| match kind.as_str() {
+        "host" => Ok(Node { name, kind: NodeKind::Host }),
+        "switch" => Ok(Node { name, kind: NodeKind::Switch }),
+        other => Err(table.error("kind", format!("holds `{other}`, which is neither host nor switch"))),
+    };
+    table.text("name")?.into_iter().zip(table.text("kind")?).map(node).collect()
+}
+
+fn decode_links(table: &Columns) -> Result<Vec<Link>, ArtifactError> {
+    let (source, destination) = (table.u32("source")?, table.u32("destination")?);
+    let (latency, bandwidth) =
+        (table.optional_f64("latency_s")?, table.optional_f64("bandwidth_bytes_per_s")?);
+    let link = |row: usize| Link {
+        source: source[row],
+        destination: destination[row],
+        latency_s: latency[row],
+        bandwidth_bytes_per_s: bandwidth[row],
+    };
+    Ok((0..table.rows()).map(link).collect())
+}

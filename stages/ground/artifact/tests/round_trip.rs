@@ -1,0 +1,125 @@
+//! Every kind comes back from disk as it was, the same value gives the same bytes, and damage is noticed.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use hopmap_artifact::{ArtifactError, Codec, Folder};
+use hopmap_model::{
+    ConvergencePoint, CostModel, Edge, LaunchFile, Levels, Link, Mapping, Metrics, Node, NodeKind,
+    PlacementMetrics, PlacementOrigin, Process, Slot, SystemGraph, TaskGraph, Weight,
+};
+use proptest::prelude::*;
+
+fn system(hosts: u32, cores: u32) -> SystemGraph {
+    let mut nodes: Vec<Node> =
+        (0..hosts).map(|host| Node { name: format!("h{host}"), kind: NodeKind::Host }).collect();
+    nodes.push(Node { name: "switch".into(), kind: NodeKind::Switch });
+    let link = |source, destination| Link {
+        source,
+        destination,
+        latency_s: Some(1e-6),
+        bandwidth_bytes_per_s: None,
+    };
+    SystemGraph {
+        nodes,
+        links: (0..hosts).flat_map(|host| [link(host, hosts), link(hosts, host)]).collect(),
+        slots: (0..hosts * cores).map(|slot| Slot { host: slot / cores, core: slot % cores }).collect(),
+        cost: CostModel::Levels(Levels {
+            costs: vec![1.0, 10.5],
+            groups: vec![
+                (0..hosts * cores).map(|slot| slot / cores).collect(),
+                vec![0; (hosts * cores) as usize],
+            ],
+        }),
+    }
+}
+
+fn mapping() -> Mapping {
+    let mut mapping =
+        Mapping::new(&[5, 0, 3], &system(3, 2), Weight::Time { latency_s: 1e-6, bandwidth_bytes_per_s: 1e9 })
+            .unwrap();
+    mapping.metrics = BTreeMap::from([("F".into(), 12.0)]);
+    mapping.convergence = vec![ConvergencePoint { island: 1, evaluations: 10, cost: 12.5 }];
+    mapping
+}
+
+fn round_trip<C: Codec + PartialEq + std::fmt::Debug>(value: &C) {
+    let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let written = Folder::write(one.path(), value).unwrap();
+    assert_eq!(&Folder::read::<C>(one.path()).unwrap(), value);
+    assert_eq!(written.digest(), Folder::write(other.path(), value).unwrap().digest());
+}
+
+#[test]
+fn every_kind_comes_back() {
+    round_trip(&TaskGraph::default());
+    round_trip(&system(3, 2));
+    round_trip(&mapping());
+    let values = BTreeMap::from([("F".to_owned(), 1.5)]);
+    let row = |origin, sample, values| PlacementMetrics { origin, sample, values };
+    round_trip(&Metrics {
+        placements: vec![
+            row(PlacementOrigin::Mapping, 0, values.clone()),
+            row(PlacementOrigin::Random, 3, BTreeMap::new()),
+        ],
+        summary: values,
+    });
+    round_trip(&LaunchFile {
+        name: "rankfile".into(),
+        text: "rank 0=a slot=0\n".into(),
+        command: "mpirun".into(),
+    });
+}
+
+#[test]
+fn a_changed_byte_is_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    Folder::write(folder.path(), &mapping()).unwrap();
+    let table = folder.path().join("ranks.parquet");
+    let mut bytes = fs::read(&table).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&table, bytes).unwrap();
+    assert!(matches!(Folder::read::<Mapping>(folder.path()), Err(ArtifactError::Damaged { .. })));
+}
+
+#[test]
+fn another_kind_or_another_schema_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    Folder::write(folder.path(), &mapping()).unwrap();
+    assert!(matches!(Folder::read::<TaskGraph>(folder.path()), Err(ArtifactError::WrongKind { .. })));
+    let description = folder.path().join("artifact.json");
+    let text = fs::read_to_string(&description).unwrap().replace("\"schema\": 1", "\"schema\": 99");
+    fs::write(&description, text).unwrap();
+    assert!(matches!(
+        Folder::read::<Mapping>(folder.path()),
+        Err(ArtifactError::WrongSchema { found: 99, .. })
+    ));
+}
+
+#[test]
+fn tables_that_contradict_each_other_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut graph = TaskGraph { processes: vec![Process::default(); 2], edges: vec![], duration_s: None };
+    graph.edges.push(Edge { source: 0, destination: 7, messages: 1, bytes: 1 });
+    Folder::write(folder.path(), &graph).unwrap();
+    assert!(matches!(Folder::read::<TaskGraph>(folder.path()), Err(ArtifactError::Invalid { .. })));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    #[test]
+    fn task_graphs_come_back(
+        pairs in proptest::collection::btree_map((0u32..9, 0u32..9), (1u64.., 0u64..), 0..40),
+        compute in proptest::collection::vec(proptest::option::of(0.0f64..1e9), 9),
+    ) {
+        let edges = pairs
+            .into_iter()
+            .map(|((source, destination), (messages, bytes))| {
+                Edge { source, destination, messages: messages >> 8, bytes: bytes >> 8 }
+            })
+            .collect();
+        let processes = compute.into_iter().map(|compute_s| Process { host: None, compute_s }).collect();
+        round_trip(&TaskGraph { processes, edges, duration_s: Some(0.25) });
+    }
+}

@@ -1,0 +1,63 @@
+//! Locks between processes, by `flock(2)`: the kernel drops them when the holder ends, however it ends.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use crate::DurableError;
+
+/// An exclusive lock, held until dropped or until the process ends.
+#[derive(Debug)]
+pub struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Takes the lock or fails at once. `holder` is what others are told about us.
+    pub fn try_exclusive(path: &Path, holder: &str) -> Result<Self, DurableError> {
+        let mut file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .open(path)
+            .map_err(DurableError::io("open", path))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut holder = String::new();
+                let _ = file.read_to_string(&mut holder);
+                let holder = if holder.is_empty() { "another process".into() } else { holder };
+                return Err(DurableError::Busy { path: path.into(), holder });
+            }
+            Err(TryLockError::Error(source)) if source.kind() == ErrorKind::Unsupported => {
+                return Err(DurableError::NoLocks { path: path.into() });
+            }
+            Err(TryLockError::Error(source)) => return Err(DurableError::io("lock", path)(source)),
+        }
+        write_holder(&mut file, holder).map_err(DurableError::io("write", path))?;
+        Ok(Self { _file: file })
+    }
+}
+
+fn write_holder(file: &mut File, holder: &str) -> std::io::Result<()> {
+    file.set_len(0)?;
+    file.seek(SeekFrom::Start(0))?;
+    file.write_all(holder.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_holder_is_told_who_has_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let lock = Lock::try_exclusive(&path, "process 7: hopmap run").unwrap();
+        let error = Lock::try_exclusive(&path, "process 8").unwrap_err();
+        assert!(matches!(&error, DurableError::Busy { holder, .. } if holder == "process 7: hopmap run"));
+        drop(lock);
+        Lock::try_exclusive(&path, "process 8").unwrap();
+    }
+}

@@ -1,0 +1,163 @@
+//! Files and folders that appear whole or not at all.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::DurableError;
+
+/// A folder that is being filled; removed when dropped before it is moved to its place.
+#[derive(Debug)]
+pub struct Staging {
+    path: PathBuf,
+}
+
+impl Staging {
+    /// Creates an empty folder of a unique name inside `parent`.
+    pub fn new(parent: &Path) -> Result<Self, DurableError> {
+        fs::create_dir_all(parent).map_err(DurableError::io("create", parent))?;
+        let path = parent.join(unique_name("staging".as_ref()));
+        fs::create_dir(&path).map_err(DurableError::io("create", &path))?;
+        Ok(Self { path })
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Syncs the folder and moves it to its place. A folder that stands there is moved away and removed.
+    pub fn commit(self, place: &Path) -> Result<(), DurableError> {
+        sync_tree(&self.path)?;
+        replace_folder(&self.path, place)
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        // After a commit there is nothing left here, and a failure to tidy up must not hide the first one.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// Moves a folder to its place on the same file system. A folder that stands there is moved away and removed.
+pub fn replace_folder(from: &Path, place: &Path) -> Result<(), DurableError> {
+    let parent = parent_of(place);
+    fs::create_dir_all(parent).map_err(DurableError::io("create", parent))?;
+    if let Err(error) = fs::rename(from, place) {
+        if !matches!(
+            error.kind(),
+            ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists | ErrorKind::NotADirectory
+        ) {
+            return Err(DurableError::io("create", place)(error));
+        }
+        let old = parent.join(unique_name(place.file_name().unwrap_or_default()));
+        fs::rename(place, &old).map_err(DurableError::io("replace", place))?;
+        fs::rename(from, place).map_err(DurableError::io("create", place))?;
+        fs::remove_dir_all(&old).map_err(DurableError::io("remove", &old))?;
+    }
+    sync_folder(parent)
+}
+
+/// Writes a file beside its place, syncs it and renames it.
+pub fn replace_file(place: &Path, contents: &[u8]) -> Result<(), DurableError> {
+    let write = |file: &mut File| file.write_all(contents);
+    replace_with(place, write)
+}
+
+/// Copies a file to a place as [`replace_file`] does.
+pub fn copy_file(from: &Path, place: &Path) -> Result<(), DurableError> {
+    let mut source = File::open(from).map_err(DurableError::io("read", from))?;
+    replace_with(place, |file| std::io::copy(&mut source, file).map(drop))
+}
+
+/// Puts the names in a folder on disk.
+pub fn sync_folder(folder: &Path) -> Result<(), DurableError> {
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(DurableError::io("sync", folder))
+}
+
+fn replace_with(
+    place: &Path,
+    write: impl FnOnce(&mut File) -> std::io::Result<()>,
+) -> Result<(), DurableError> {
+    let parent = parent_of(place);
+    fs::create_dir_all(parent).map_err(DurableError::io("create", parent))?;
+    let beside = parent.join(unique_name(place.file_name().unwrap_or_default()));
+    let written = File::create_new(&beside).and_then(|mut file| {
+        write(&mut file)?;
+        file.sync_data()
+    });
+    let renamed = written.and_then(|()| fs::rename(&beside, place));
+    if let Err(error) = renamed {
+        let _ = fs::remove_file(&beside);
+        return Err(DurableError::io("write", place)(error));
+    }
+    sync_folder(parent)
+}
+
+fn sync_tree(folder: &Path) -> Result<(), DurableError> {
+    let entries = fs::read_dir(folder).map_err(DurableError::io("read", folder))?;
+    for entry in entries {
+        let path = entry.map_err(DurableError::io("read", folder))?.path();
+        if path.is_dir() {
+            sync_tree(&path)?;
+        } else {
+            File::open(&path).and_then(|file| file.sync_data()).map_err(DurableError::io("sync", &path))?;
+        }
+    }
+    sync_folder(folder)
+}
+
+fn parent_of(place: &Path) -> &Path {
+    match place.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// A hidden name that no other thread or process uses at the same time.
+fn unique_name(name: &std::ffi::OsStr) -> OsString {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let mut unique = OsString::from(".");
+    unique.push(name);
+    unique.push(format!(".{}-{}.tmp", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
+    unique
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_and_nothing_stays_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("new/file");
+        replace_file(&place, b"one").unwrap();
+        replace_file(&place, b"two").unwrap();
+        assert_eq!(fs::read(&place).unwrap(), b"two");
+        assert_eq!(fs::read_dir(place.parent().unwrap()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_folder_takes_the_place_of_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("place");
+        for text in ["one", "two"] {
+            let staging = Staging::new(folder.path()).unwrap();
+            fs::write(staging.path().join("file"), text).unwrap();
+            staging.commit(&place).unwrap();
+        }
+        assert_eq!(fs::read_to_string(place.join("file")).unwrap(), "two");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_dropped_staging_folder_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(Staging::new(folder.path()).unwrap());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}
