@@ -1,1 +1,9 @@
-//! hopmap
+//! hopmap: from the trace of a parallel program and the topology of a machine to a placement of its ranks.
+//!
+//! The library behind the `hopmap` binary: the roof of the house. It knows pipelines and nothing of graphs; everything
+//! that knows graphs is a stage below `stages/`, and [`registry`] is the only place where the two meet.
+
+pub mod cli;
+pub mod engine;
+pub mod pipeline;
+pub mod registry;

@@ -1,0 +1,71 @@
+//! `hopmap gc`: clear a store.
+
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::json;
+
+use super::exit::Exit;
+use super::failure::Failure;
+use super::open::StoreArguments;
+use super::output::Output;
+use super::run::duration;
+use super::summary::shown;
+use crate::engine::{self, Policy, Store, StoreError, Writer, short};
+
+/// Arguments of `gc`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Everything that goes can be made again by `hopmap run`. What the pipelines of the store use now always stays.
+
+Example:
+  hopmap gc --keep 30d --dry-run")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    store: StoreArguments,
+    /// Only say what would go.
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+    /// Keep unused results that are younger than this.
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = duration)]
+    keep: Duration,
+    /// Keep this many of the newest runs.
+    #[arg(long, value_name = "COUNT", default_value_t = 20)]
+    runs: usize,
+}
+
+pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
+    let root = arguments.store.root_here()?;
+    if !root.is_dir() {
+        return Err(StoreError::Missing { path: root }.into());
+    }
+    let mut writer = Writer::open(&root, &format!("process {}: hopmap gc", std::process::id()))?;
+    let mut store = Store::load(&root)?;
+    let policy = Policy { keep: arguments.keep, runs: arguments.runs };
+    let garbage = engine::find_garbage(&store, policy)?;
+    if !arguments.dry_run {
+        engine::collect(&mut store, &mut writer, &garbage)?;
+    }
+    if output.is_json() {
+        output.json(&json!({
+            "dry_run": arguments.dry_run,
+            "results": garbage.results,
+            "artifacts": garbage.artifacts.iter().map(|(path, _)| path).collect::<Vec<_>>(),
+            "runs": garbage.runs.iter().map(|(path, _)| path).collect::<Vec<_>>(),
+            "bytes": garbage.bytes(),
+        }));
+    }
+    garbage.results.iter().for_each(|key| output.line(format!("result    {}", short(key))));
+    for (folder, bytes) in &garbage.artifacts {
+        output.line(format!("artifact  {}  {bytes} bytes", shown(folder)));
+    }
+    for (folder, bytes) in &garbage.runs {
+        output.line(format!("run       {}  {bytes} bytes", shown(folder)));
+    }
+    let verb = if arguments.dry_run { "would free" } else { "freed" };
+    output.line(match garbage.is_empty() {
+        true => "nothing to clear".to_owned(),
+        false => format!("{verb} {} bytes", garbage.bytes()),
+    });
+    Ok(Exit::Done)
+}

@@ -1,0 +1,108 @@
+//! The command line: one file per command. The only part of hopmap that prints.
+
+mod check;
+mod exec;
+mod exit;
+mod failure;
+mod gc;
+mod graph;
+mod open;
+mod output;
+mod plan;
+mod progress;
+mod run;
+mod runs;
+mod schema;
+mod show;
+mod stages;
+mod summary;
+mod why;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+pub use exit::Exit;
+
+use output::Output;
+
+/// From the trace of a parallel program and the topology of a machine to a placement of its ranks.
+///
+/// A pipeline is a TOML file of stages. hopmap runs what has to run, keeps every result in a store, and makes each
+/// again bit for bit.
+#[derive(Debug, Parser)]
+#[command(name = "hopmap", version, after_help = EXAMPLES, propagate_version = true, max_term_width = 110)]
+struct Cli {
+    /// Print results as JSON.
+    #[arg(long, global = true)]
+    json: bool,
+    /// Print nothing but errors.
+    #[arg(short, long, global = true)]
+    quiet: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  hopmap run place -p trace=lu/traces.otf2 -p shape=tree:2x16x40
+  hopmap plan pipelines/place.toml
+  hopmap exec trace/otf2 --with archive=lu/traces.otf2 --out lu.graph
+  hopmap show lu.graph --table edges --format csv
+
+Exit codes: 0 done, 1 a stage failed or has no solution, 2 the command or the pipeline file is wrong,
+75 the store is locked by another run, 130 interrupted";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run what has to run.
+    Run(run::Arguments),
+    /// Say what would run, and why.
+    Plan(plan::Arguments),
+    /// Say why a stage would run, or why it would not.
+    Why(why::Arguments),
+    /// Check a pipeline file without running anything.
+    Check(check::Arguments),
+    /// Draw a pipeline as a graph in DOT.
+    Graph(graph::Arguments),
+    /// Run one stage without a pipeline and without a store.
+    Exec(exec::Arguments),
+    /// Show an artifact or one of its tables.
+    Show(show::Arguments),
+    /// List the runs of a store.
+    Runs(runs::Arguments),
+    /// Clear a store of what no pipeline uses any more.
+    Gc(gc::Arguments),
+    /// List the stages, or describe one.
+    Stages(stages::Arguments),
+    /// Print the JSON Schema of pipeline files, or of the parameters of a stage.
+    Schema(schema::Arguments),
+}
+
+/// Runs a command line and says how it ended.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are no errors, and a closed pipe is none either.
+            let _ = error.print();
+            return if error.use_stderr() { Exit::Usage.into() } else { Exit::Done.into() };
+        }
+    };
+    let output = Output::new(cli.json, cli.quiet);
+    let ended = match cli.command {
+        Command::Run(arguments) => run::main(&arguments, output),
+        Command::Plan(arguments) => plan::main(&arguments, output),
+        Command::Why(arguments) => why::main(&arguments, output),
+        Command::Check(arguments) => check::main(&arguments, output),
+        Command::Graph(arguments) => graph::main(&arguments, output),
+        Command::Exec(arguments) => exec::main(&arguments, output),
+        Command::Show(arguments) => show::main(&arguments, output),
+        Command::Runs(arguments) => runs::main(&arguments, output),
+        Command::Gc(arguments) => gc::main(&arguments, output),
+        Command::Stages(arguments) => stages::main(&arguments, output),
+        Command::Schema(arguments) => schema::main(&arguments, output),
+    };
+    ended.unwrap_or_else(|failure| failure.report(output)).into()
+}

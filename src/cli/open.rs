@@ -1,0 +1,129 @@
+//! What several commands begin with: a pipeline, its parameters, and a store.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use miette::IntoDiagnostic;
+
+use super::failure::{Failure, Mistake};
+use crate::engine::Store;
+use crate::pipeline::{EMBEDDED, Pipeline, Source};
+
+/// A pipeline and its parameters.
+#[derive(Debug, Args)]
+pub(crate) struct PipelineArguments {
+    /// Pipeline file, or the name of a pipeline that comes with hopmap (`place`).
+    pub(crate) pipeline: String,
+    /// Value of a parameter of the pipeline; paths are relative to the working directory.
+    #[arg(short = 'p', long = "param", value_name = "NAME=VALUE")]
+    parameters: Vec<String>,
+}
+
+/// Where results are kept.
+#[derive(Debug, Args)]
+pub(crate) struct StoreArguments {
+    /// Folder of the store [default: the nearest .hopmap upwards, else beside the pipeline file].
+    #[arg(long, value_name = "DIR")]
+    store: Option<PathBuf>,
+}
+
+impl PipelineArguments {
+    /// Reads the pipeline.
+    pub(crate) fn open(&self) -> Result<Pipeline, Failure> {
+        let working = working_directory()?;
+        let parameters = pairs(&self.parameters, "-p")?;
+        let (source, folder) = self.source(&working)?;
+        Ok(Pipeline::parse(source, &folder, &working, &parameters)?)
+    }
+
+    /// The text of the pipeline and the folder its paths are relative to.
+    fn source(&self, working: &Path) -> Result<(Source, PathBuf), Failure> {
+        let path = Path::new(&self.pipeline);
+        if path.is_file() {
+            let text = read_text(path)?;
+            let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+            return Ok((
+                Source::new(&self.pipeline, text),
+                folder.map_or(working.to_owned(), |f| working.join(f)),
+            ));
+        }
+        if let Some(embedded) = EMBEDDED.iter().find(|embedded| embedded.name == self.pipeline) {
+            return Ok((Source::new(embedded.name, embedded.text), working.to_owned()));
+        }
+        let names = EMBEDDED.iter().map(|embedded| embedded.name).collect::<Vec<_>>().join(", ");
+        let what = if path.is_dir() { "is a folder, not a pipeline file" } else { "does not exist" };
+        Err(Mistake::new(
+            format!("{} {what}", self.pipeline),
+            format!("name a TOML file, or one of: {names}"),
+        )
+        .into())
+    }
+
+    /// Folder in which the search for a store begins.
+    fn folder(&self) -> Result<PathBuf, Failure> {
+        let working = working_directory()?;
+        let path = Path::new(&self.pipeline);
+        Ok(match path.is_file() {
+            true => working.join(path).parent().map_or(working, Path::to_owned),
+            false => working,
+        })
+    }
+}
+
+impl StoreArguments {
+    /// Folder of the store of a pipeline.
+    pub(crate) fn root(&self, pipeline: &PipelineArguments) -> Result<PathBuf, Failure> {
+        match &self.store {
+            Some(store) => Ok(working_directory()?.join(store)),
+            None => Ok(Store::find(&normal(&pipeline.folder()?))),
+        }
+    }
+
+    /// Folder of the store that is used from here.
+    pub(crate) fn root_here(&self) -> Result<PathBuf, Failure> {
+        let working = working_directory()?;
+        Ok(match &self.store {
+            Some(store) => working.join(store),
+            None => Store::find(&working),
+        })
+    }
+}
+
+/// `NAME=VALUE` as name and value.
+pub(crate) fn pairs(texts: &[String], option: &str) -> Result<Vec<(String, String)>, Failure> {
+    let pair = |text: &String| match text.split_once('=') {
+        Some((name, value)) if is_dotted_name(name.trim()) => Ok((name.trim().to_owned(), value.to_owned())),
+        _ => Err(Mistake::new(
+            format!("`{option} {text}` is not of the form NAME=VALUE"),
+            "for example seed=7",
+        )
+        .into()),
+    };
+    texts.iter().map(pair).collect()
+}
+
+fn is_dotted_name(text: &str) -> bool {
+    let is_part = |part: &str| {
+        !part.is_empty() && part.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_".contains(letter))
+    };
+    text.split('.').all(is_part)
+}
+
+pub(crate) fn working_directory() -> Result<PathBuf, Failure> {
+    Ok(std::env::current_dir().into_diagnostic()?)
+}
+
+fn read_text(path: &Path) -> Result<String, Failure> {
+    let shown = path.display();
+    let bytes = std::fs::read(path).map_err(|error| {
+        Failure::usage(Mistake::new(format!("cannot read {shown}: {error}"), "is it readable for you?"))
+    })?;
+    String::from_utf8(bytes).map_err(|_| {
+        Failure::usage(Mistake::new(format!("{shown} is not text"), "a pipeline file is TOML in UTF-8"))
+    })
+}
+
+/// A path without `.` and `..`, so that a search upwards goes where people expect.
+fn normal(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}

@@ -1,0 +1,84 @@
+//! Where text goes: results to standard output, everything else to standard error.
+
+use std::fmt::Display;
+use std::io::{IsTerminal, Write};
+
+use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, Report};
+use serde::Serialize;
+
+/// How to print.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Output {
+    json: bool,
+    quiet: bool,
+}
+
+impl Output {
+    pub(crate) fn new(json: bool, quiet: bool) -> Self {
+        Self { json, quiet }
+    }
+
+    pub(crate) fn is_json(self) -> bool {
+        self.json
+    }
+
+    /// Whether to draw progress bars.
+    pub(crate) fn is_interactive(self) -> bool {
+        !self.quiet && !self.json && std::io::stderr().is_terminal()
+    }
+
+    /// Whether to say on standard error what happens.
+    pub(crate) fn is_talkative(self) -> bool {
+        !self.quiet && !self.json
+    }
+
+    /// Prints a line of the result, unless quiet or JSON is wanted.
+    pub(crate) fn line(self, line: impl Display) {
+        if !self.quiet && !self.json {
+            self.raw(format!("{line}\n").as_bytes());
+        }
+    }
+
+    /// Prints a value as JSON.
+    pub(crate) fn json(self, value: &impl Serialize) {
+        // Values are plain data with text keys: they always have a form in JSON.
+        let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
+        text.push('\n');
+        self.raw(text.as_bytes());
+    }
+
+    /// Prints bytes that were asked for, even when quiet.
+    pub(crate) fn raw(self, bytes: &[u8]) {
+        // A reader that has seen enough closes the pipe: that is no error of ours.
+        let _ = std::io::stdout().lock().write_all(bytes);
+    }
+
+    /// Says something on standard error, unless quiet.
+    pub(crate) fn note(self, line: impl Display) {
+        if self.is_talkative() {
+            let _ = writeln!(std::io::stderr().lock(), "{line}");
+        }
+    }
+
+    /// Prints an error to standard error.
+    pub(crate) fn error(self, report: &Report) {
+        let _ = write!(std::io::stderr().lock(), "{}", render(report.as_ref()));
+    }
+
+    pub(crate) fn problem_count(self, count: usize) {
+        let _ = writeln!(std::io::stderr().lock(), "{count} errors");
+    }
+}
+
+/// An error as people see it: message, place with snippet, hint.
+pub(crate) fn render(error: &dyn Diagnostic) -> String {
+    let is_terminal = std::io::stderr().is_terminal();
+    let mut theme = if is_terminal { GraphicalTheme::unicode() } else { GraphicalTheme::none() };
+    theme.characters.error = "error:".to_owned();
+    let handler = GraphicalReportHandler::new_themed(theme).with_width(100).with_cause_chain();
+    let mut text = String::new();
+    match handler.render_report(&mut text, error) {
+        Ok(()) => text.trim_start().to_owned(),
+        Err(_) => format!("error: {error}\n"),
+    }
+}

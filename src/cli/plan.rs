@@ -1,0 +1,55 @@
+//! `hopmap plan`: what would run, and why.
+
+use clap::Args;
+
+use super::exit::Exit;
+use super::failure::Failure;
+use super::open::{PipelineArguments, StoreArguments};
+use super::output::Output;
+use super::summary;
+use crate::engine::{self, State, Store};
+
+/// Arguments of `plan`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hopmap plan pipelines/place.toml -p shape=tree:2x16x40")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pipeline: PipelineArguments,
+    #[command(flatten)]
+    store: StoreArguments,
+}
+
+pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
+    let pipeline = arguments.pipeline.open()?;
+    let mut store = Store::load(&arguments.store.root(&arguments.pipeline)?)?;
+    summary::damaged_lines(&store, output);
+    let report = engine::plan(&pipeline, &mut store);
+    if output.is_json() {
+        output.json(&summary::as_json(&pipeline, &store, &report));
+    }
+    for (cell, settled) in pipeline.cells.iter().zip(&report.cells) {
+        output.line(summary::cell_line(&pipeline, cell, settled));
+        for saved in settled.saved.iter().filter(|saved| saved.written) {
+            output.line(format!("  restores   {}", summary::shown(&saved.path)));
+        }
+        if let Some(error) = &settled.error {
+            output.error(error);
+        }
+    }
+    let would_run = report.count(State::WouldRun);
+    let waits = report.count(State::Waits);
+    output.line(match (would_run, waits) {
+        (0, 0) if report.is_success() => format!("{}: nothing to do", pipeline.name),
+        (run, 0) => format!("{}: {run} of {} would run", pipeline.name, pipeline.cells.len()),
+        (run, waits) => {
+            format!(
+                "{}: {run} of {} would run, {waits} depend on what they give",
+                pipeline.name,
+                pipeline.cells.len()
+            )
+        }
+    });
+    let failed =
+        report.cells.iter().any(|settled| matches!(settled.state, State::Failed | State::Infeasible));
+    Ok(if failed { Exit::Failed } else { Exit::Done })
+}

@@ -1,0 +1,105 @@
+//! `hopmap run`: run what has to run.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use clap::Args;
+use miette::IntoDiagnostic;
+
+use super::exit::Exit;
+use super::failure::Failure;
+use super::open::{PipelineArguments, StoreArguments};
+use super::output::Output;
+use super::progress::Progress;
+use super::summary;
+use crate::engine::{self, Limits, Store, Writer};
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hopmap run place -p trace=lu/traces.otf2 -p shape=tree:2x16x40
+  hopmap run sweep.toml -j 8 --deadline 10m")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pipeline: PipelineArguments,
+    #[command(flatten)]
+    store: StoreArguments,
+    /// Cores to use in all [default: all of this machine].
+    #[arg(short, long, value_name = "CORES", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// Time for the whole run; stages that search deliver the best they have by then.
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    deadline: Option<Duration>,
+    /// Go on with what does not need a failed stage (the default).
+    #[arg(long, overrides_with = "fail_fast")]
+    keep_going: bool,
+    /// Start nothing more once a stage has failed.
+    #[arg(long)]
+    fail_fast: bool,
+}
+
+pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
+    let pipeline = arguments.pipeline.open()?;
+    let root = arguments.store.root(&arguments.pipeline)?;
+    let mut writer = Writer::open(&root, &holder(&pipeline.name))?;
+    let mut store = Store::load(&root)?;
+    summary::damaged_lines(&store, output);
+    let limits = Limits {
+        jobs: arguments.jobs.map_or_else(all_cores, usize::from),
+        deadline: arguments.deadline,
+        fail_fast: arguments.fail_fast && !arguments.keep_going,
+    };
+    let cancelled = on_interrupt()?;
+    let progress = Progress::new(output, pipeline.cells.len());
+    let report = engine::run(&pipeline, &mut store, &mut writer, limits, &cancelled, &progress)?;
+    progress.finish();
+    for settled in &report.cells {
+        if let Some(error) = &settled.error {
+            output.error(error);
+            if let Some(log) = &settled.log {
+                output.note(format!("  log: {}", summary::shown(log)));
+            }
+        }
+    }
+    if output.is_json() {
+        output.json(&summary::as_json(&pipeline, &store, &report));
+    }
+    summary::print(&pipeline, &store, &report, output);
+    Ok(Exit::of_code(report.exit_code()))
+}
+
+/// A first Ctrl-C asks the stages to deliver what they have, a second one ends at once: the store is sound either way.
+fn on_interrupt() -> Result<Arc<AtomicBool>, Failure> {
+    let cancelled = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&cancelled);
+    let handler = move || {
+        if flag.swap(true, Ordering::Relaxed) {
+            #[expect(clippy::exit, reason = "the user asked twice")]
+            std::process::exit(i32::from(Exit::Interrupted.code()));
+        }
+    };
+    ctrlc::set_handler(handler).into_diagnostic()?;
+    Ok(cancelled)
+}
+
+/// What others are told who find the store locked.
+fn holder(pipeline: &str) -> String {
+    let host = std::fs::read_to_string(Path::new("/proc/sys/kernel/hostname")).unwrap_or_default();
+    format!("process {} on {}: hopmap run {pipeline}", std::process::id(), host.trim())
+}
+
+pub(crate) fn all_cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// A time such as `90`, `90s`, `10m` or `2h`.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    match text.parse::<u32>() {
+        Ok(seconds) => Ok(Duration::from_secs(u64::from(seconds))),
+        Err(_) => humantime::parse_duration(text)
+            .map_err(|error| format!("{error}; write for example 90s, 10m or 2h")),
+    }
+}

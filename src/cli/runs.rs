@@ -1,0 +1,48 @@
+//! `hopmap runs`: what ran when.
+
+use clap::Args;
+
+use super::exit::Exit;
+use super::failure::Failure;
+use super::open::StoreArguments;
+use super::output::Output;
+use crate::engine::{self, RunSummary, Store, StoreError};
+
+/// Arguments of `runs`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hopmap runs --last 5")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    store: StoreArguments,
+    /// Show only this many of the newest runs.
+    #[arg(long, value_name = "COUNT")]
+    last: Option<usize>,
+}
+
+pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
+    let root = arguments.store.root_here()?;
+    if !root.is_dir() {
+        return Err(StoreError::Missing { path: root }.into());
+    }
+    let mut runs = engine::read_runs(&Store::load(&root)?)?;
+    runs.drain(..runs.len().saturating_sub(arguments.last.unwrap_or(usize::MAX)));
+    if output.is_json() {
+        output.json(&runs);
+    }
+    if runs.is_empty() {
+        output.line("nothing ran yet");
+    }
+    runs.iter().for_each(|run| output.line(line(run)));
+    Ok(Exit::Done)
+}
+
+fn line(run: &RunSummary) -> String {
+    let count = |state: &str| run.stages.iter().filter(|stage| stage.state == state).count();
+    let end = match (run.exit, run.seconds) {
+        (Some(exit), Some(seconds)) => format!("exit {exit} after {seconds:.2} s"),
+        _ => "did not end".to_owned(),
+    };
+    let (ran, cached, failed) = (count("ran"), count("cached"), count("failed") + count("infeasible"));
+    let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
+    format!("{}  {:<20} {ran} ran, {cached} cached{failed}, {end}", run.time, run.pipeline)
+}

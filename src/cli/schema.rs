@@ -1,0 +1,92 @@
+//! `hopmap schema`: JSON Schemas, so that editors complete pipeline files.
+
+use clap::Args;
+use serde_json::{Map, Value as Json, json};
+
+use super::exit::Exit;
+use super::failure::Failure;
+use super::output::Output;
+use super::stages::find;
+use crate::registry::{STAGES, StageEntry};
+
+/// Arguments of `schema`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  hopmap schema > hopmap.schema.json\n  hopmap schema map/annealing")]
+pub(crate) struct Arguments {
+    /// Kind of stage whose parameters to describe; all of a pipeline file if missing.
+    kind: Option<String>,
+}
+
+pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
+    match &arguments.kind {
+        Some(kind) => output.json(&find(kind)?.schema),
+        None => output.json(&pipeline_schema()),
+    }
+    Ok(Exit::Done)
+}
+
+/// The schema of a pipeline file: what `with` takes depends on what `uses` says.
+fn pipeline_schema() -> Json {
+    let names = |map: Json| json!({ "type": "object", "additionalProperties": map });
+    let kinds: Vec<&str> = STAGES.iter().map(|entry| entry.kind).collect();
+    let mut definitions = Map::new();
+    let rules: Vec<Json> = STAGES.iter().map(|entry| rule(entry, &mut definitions)).collect();
+    let stage = json!({
+        "type": "object",
+        "required": ["uses"],
+        "additionalProperties": false,
+        "properties": {
+            "uses": {
+                "description": "kind of the stage; may hold ${matrix.KEY}",
+                "anyOf": [{ "enum": kinds }, { "type": "string", "pattern": r"\$\{" }],
+            },
+            "with": { "description": "parameters of the stage", "type": "object" },
+            "needs": {
+                "description": "what is connected to each input: stage, stage.port, stage[*], stage[min F], stage[key=value]",
+                "type": "object",
+                "additionalProperties": { "type": ["string", "array"], "items": { "type": "string" } },
+            },
+            "matrix": {
+                "description": "keys and their values; every combination is a cell of its own",
+                "type": "object",
+                "additionalProperties": { "type": ["array", "string"] },
+            },
+            "save": { "description": "copies of outputs for people: output port and path", "type": "object", "additionalProperties": { "type": "string" } },
+            "threads": { "description": "cores the stage may use; never changes a result", "type": "integer", "minimum": 1 },
+        },
+        "allOf": rules,
+    });
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "hopmap pipeline",
+        "type": "object",
+        "required": ["stages"],
+        "additionalProperties": false,
+        "properties": {
+            "name": { "description": "name by which the store remembers what ran", "type": "string" },
+            "description": { "description": "what the pipeline is for", "type": "string" },
+            "params": names(json!({})),
+            "stages": names(stage),
+        },
+        "$defs": definitions,
+    })
+}
+
+/// If `uses` is this kind, then `with` is this. Values may be references, so only the names of keys are binding.
+fn rule(entry: &StageEntry, definitions: &mut Map<String, Json>) -> Json {
+    let mut properties = Map::new();
+    for (name, schema) in entry.schema["properties"].as_object().into_iter().flatten() {
+        let mut described = json!({ "description": schema["description"] });
+        if !schema["default"].is_null() {
+            described["default"] = schema["default"].clone();
+        }
+        properties.insert(name.clone(), described);
+    }
+    let name = entry.kind.replace('/', "-");
+    let with = json!({ "type": "object", "properties": properties, "additionalProperties": false });
+    definitions.insert(name.clone(), with);
+    json!({
+        "if": { "properties": { "uses": { "const": entry.kind } } },
+        "then": { "properties": { "with": { "$ref": format!("#/$defs/{name}") } } },
+    })
+}

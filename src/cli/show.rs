@@ -1,0 +1,184 @@
+//! `hopmap show`: an artifact or one of its tables.
+
+use std::path::PathBuf;
+
+use arrow::array::RecordBatch;
+use clap::{Args, ValueEnum};
+use hopmap_artifact::{Folder, read_table};
+use miette::{IntoDiagnostic, Report};
+
+use super::exit::Exit;
+use super::failure::{Failure, Mistake};
+use super::open::{StoreArguments, working_directory};
+use super::output::Output;
+use super::summary::shown;
+use crate::engine::Store;
+
+/// Rows of a table that are shown unless all are asked for.
+const ROWS: usize = 20;
+
+/// Arguments of `show`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hopmap show placement
+  hopmap show lu.graph --table edges --format csv > edges.csv")]
+pub(crate) struct Arguments {
+    /// Folder of an artifact, the first digits of its digest, or a stage whose newest output is wanted.
+    artifact: String,
+    /// Table to print.
+    #[arg(short, long)]
+    table: Option<String>,
+    /// Form of the table.
+    #[arg(short, long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+    /// Rows to print; CSV and JSON have all unless this is given.
+    #[arg(long, value_name = "ROWS")]
+    limit: Option<usize>,
+    #[command(flatten)]
+    store: StoreArguments,
+}
+
+/// Form of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Aligned columns for people.
+    Table,
+    /// Comma-separated values with a header.
+    Csv,
+    /// One JSON object per row and line.
+    Json,
+}
+
+pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
+    let folder = Folder::open(&find(arguments)?).map_err(Failure::usage)?;
+    match &arguments.table {
+        None => describe(&folder, output)?,
+        Some(table) => {
+            let format = if output.is_json() { Format::Json } else { arguments.format };
+            print_table(&folder, table, format, arguments.limit, output)?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn find(arguments: &Arguments) -> Result<PathBuf, Failure> {
+    let name = &arguments.artifact;
+    let path = working_directory()?.join(name);
+    if path.exists() {
+        return Ok(path);
+    }
+    let store = Store::load(&arguments.store.root_here()?)?;
+    let mut found: Vec<String> = stored(&store, name);
+    found.sort();
+    found.dedup();
+    match found.as_slice() {
+        [digest] => Ok(store.artifact(digest)),
+        [] => Err(Mistake::new(
+            format!("there is no artifact, digest or stage `{name}`"),
+            format!("stages of {}: {}", shown(store.root()), stage_names(&store)),
+        )
+        .into()),
+        several => {
+            let names: Vec<&str> = several.iter().map(|digest| &digest[..12]).collect();
+            let message = format!("`{name}` stands for {} artifacts", several.len());
+            Err(Mistake::new(message, format!("name one by its digest: {}", names.join(", "))).into())
+        }
+    }
+}
+
+/// Digests that begin with the name, or outputs of cells of that name.
+fn stored(store: &Store, name: &str) -> Vec<String> {
+    let (cell_name, port) = match name.split_once('.') {
+        Some((cell, port)) => (cell, Some(port)),
+        None => (name, None),
+    };
+    let mut found = Vec::new();
+    for (_, cell, key) in store.all_current().filter(|(_, cell, _)| *cell == cell_name) {
+        let outputs = store.result(key).into_iter().flat_map(|result| &result.outputs);
+        let wanted = outputs.filter(|(output, _)| port.is_none_or(|port| port == *output));
+        found.extend(wanted.map(|(_, record)| (cell, record.digest.clone())));
+    }
+    if !found.is_empty() {
+        return found.into_iter().map(|(_, digest)| digest).collect();
+    }
+    let is_digest = name.len() >= 4 && name.chars().all(|letter| letter.is_ascii_hexdigit());
+    let digests =
+        store.results().flat_map(|result| result.outputs.values()).map(|record| record.digest.clone());
+    digests.filter(|digest| is_digest && digest.starts_with(name)).collect()
+}
+
+fn stage_names(store: &Store) -> String {
+    let mut names: Vec<&str> = store.all_current().map(|(_, cell, _)| cell).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.truncate(20);
+    if names.is_empty() { "none yet".to_owned() } else { names.join(", ") }
+}
+
+fn describe(folder: &Folder, output: Output) -> Result<(), Failure> {
+    let description = folder.description();
+    if output.is_json() {
+        let value =
+            serde_json::json!({ "path": folder.path(), "digest": folder.digest(), "artifact": description });
+        output.json(&value);
+    }
+    output.line(format!("{}  {}", description.kind, shown(folder.path())));
+    output.line(format!("digest  {}", folder.digest()));
+    for (name, value) in &description.metrics {
+        output.line(format!("  {name:<28} {value}"));
+    }
+    for (name, value) in &description.attributes {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        output.line(format!("  {name:<28} {text}"));
+    }
+    for (name, table) in &description.tables {
+        let columns = folder.table(name).map_err(Report::new)?.names().join(", ");
+        output.line(format!("table {name}: {} rows ({columns})", table.rows));
+    }
+    for name in description.files.keys() {
+        output.line(format!("file {}", shown(&folder.file_path(name))));
+    }
+    Ok(())
+}
+
+fn print_table(
+    folder: &Folder,
+    table: &str,
+    format: Format,
+    limit: Option<usize>,
+    output: Output,
+) -> Result<(), Failure> {
+    if !folder.description().tables.contains_key(table) {
+        // Opening it gives the error that names the tables there are.
+        folder.table(table).map_err(Failure::usage)?;
+    }
+    let batch = read_table(&folder.table_path(table)).map_err(Report::new)?;
+    let rows = batch.num_rows();
+    let shown = limit.unwrap_or(if format == Format::Table { ROWS } else { rows }).min(rows);
+    let batch = batch.slice(0, shown);
+    let bytes = encode(&batch, format)?;
+    output.raw(&bytes);
+    if shown < rows && format == Format::Table {
+        output.note(format!("{shown} of {rows} rows; --limit {rows} shows all"));
+    }
+    Ok(())
+}
+
+fn encode(batch: &RecordBatch, format: Format) -> Result<Vec<u8>, Report> {
+    let mut bytes = Vec::new();
+    match format {
+        Format::Table => {
+            let table =
+                arrow::util::pretty::pretty_format_batches(std::slice::from_ref(batch)).into_diagnostic()?;
+            bytes = format!("{table}\n").into_bytes();
+        }
+        Format::Csv => arrow::csv::Writer::new(&mut bytes).write(batch).into_diagnostic()?,
+        Format::Json => {
+            let mut writer = arrow::json::LineDelimitedWriter::new(&mut bytes);
+            writer.write(batch).into_diagnostic()?;
+            writer.finish().into_diagnostic()?;
+        }
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,185 @@
+//! What became of a pipeline, for people and as JSON.
+
+use std::path::Path;
+
+use hopmap_artifact::Folder;
+use hopmap_model::{Artifact, LaunchFile, Metrics};
+use serde_json::json;
+
+use super::failure::message;
+use super::output::Output;
+use crate::engine::{OutputRecord, RunReport, Settled, State, Store};
+use crate::pipeline::{Cell, Pipeline};
+
+/// A state in one word.
+pub(crate) fn state_word(state: State) -> &'static str {
+    match state {
+        State::Cached => "cached",
+        State::Ran => "ran",
+        State::Partial => "stopped",
+        State::Infeasible => "infeasible",
+        State::Failed => "failed",
+        State::Blocked => "blocked",
+        State::NotStarted => "not begun",
+        State::WouldRun => "would run",
+        State::Waits => "waits",
+    }
+}
+
+/// A cell, its state and the reason, in one line.
+pub(crate) fn cell_line(pipeline: &Pipeline, cell: &Cell, settled: &Settled) -> String {
+    let other = settled.because_of.map_or("", |index| pipeline.cells[index].id.as_str());
+    let reason = match settled.state {
+        State::Waits => format!("for {other}"),
+        State::Blocked => format!("by {other}"),
+        _ => match settled.reasons.as_slice() {
+            [] => String::new(),
+            [reason] => reason.to_string(),
+            [first, more @ ..] => format!("{first}, and {} more", more.len()),
+        },
+    };
+    format!("  {:<10} {:<24} {reason}", state_word(settled.state), cell.id).trim_end().to_owned()
+}
+
+/// The last lines of a run: what happened, where the results are, and the command that uses them.
+pub(crate) fn print(pipeline: &Pipeline, store: &Store, report: &RunReport, output: Output) {
+    output.line(headline(pipeline, report));
+    for (cell, settled) in pipeline.cells.iter().zip(&report.cells) {
+        for record in settled.outputs.values().filter(|record| record.kind == Metrics::KIND) {
+            output.line(format!("  {:<12} {}", cell.id, quality(record)));
+        }
+    }
+    for (cell, settled) in pipeline.cells.iter().zip(&report.cells) {
+        for saved in &settled.saved {
+            let restored = if saved.written && settled.state == State::Cached { "  (restored)" } else { "" };
+            output.line(format!("  {:<12} {}{restored}", cell.id, shown(&saved.path)));
+        }
+    }
+    for (port, record, path) in launch_files(report, store) {
+        if let Some(command) = launch_command(store, record, &path) {
+            output.line(format!("  {port:<12} {command}"));
+        }
+    }
+}
+
+fn headline(pipeline: &Pipeline, report: &RunReport) -> String {
+    let name = &pipeline.name;
+    let cached = report.count(State::Cached);
+    let all = pipeline.cells.len();
+    if report.is_success() && report.folder.is_none() {
+        return format!("{name}: nothing to do, {all} of {all} up to date");
+    }
+    let counts = [
+        State::Ran,
+        State::Cached,
+        State::Partial,
+        State::Infeasible,
+        State::Failed,
+        State::Blocked,
+        State::NotStarted,
+    ]
+    .into_iter()
+    .filter(|&state| report.count(state) > 0 && (state != State::Cached || cached > 0))
+    .map(|state| format!("{} {}", report.count(state), state_word(state)))
+    .collect::<Vec<_>>();
+    let interrupted = if report.interrupted { ", interrupted" } else { "" };
+    format!("{name}: {}{interrupted} in {:.2} s", counts.join(", "), report.seconds)
+}
+
+/// The metrics of a placement beside linear and random, in one line.
+fn quality(record: &OutputRecord) -> String {
+    let ratio = |name: &str, beside: &str| {
+        let value = record.metrics.get(&format!("{name}_over_{beside}"))?;
+        Some(format!("{name} {value:.3} × {beside}"))
+    };
+    let parts = [
+        ratio("F", "linear"),
+        ratio("F", "random"),
+        ratio("T", "linear"),
+        ratio("max_link_load_bytes", "linear"),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// Launch files, where people find them: the copy if there is one, else the store.
+fn launch_files<'a>(
+    report: &'a RunReport,
+    store: &Store,
+) -> Vec<(&'a str, &'a OutputRecord, std::path::PathBuf)> {
+    let mut files = Vec::new();
+    for settled in &report.cells {
+        for (port, record) in settled.outputs.iter().filter(|(_, record)| record.kind == LaunchFile::KIND) {
+            let saved =
+                settled.saved.iter().find(|saved| saved.output == *port).map(|saved| saved.path.clone());
+            let stored = || {
+                let name = record.files.iter().find(|(name, _)| name.starts_with("files/"));
+                store.artifact(&record.digest).join(name.map_or("", |(name, _)| name))
+            };
+            files.push((port.as_str(), record, saved.unwrap_or_else(stored)));
+        }
+    }
+    files
+}
+
+fn launch_command(store: &Store, record: &OutputRecord, path: &Path) -> Option<String> {
+    let folder = Folder::open(&store.artifact(&record.digest)).ok()?;
+    let command: String = folder.attribute("command").ok()?;
+    Some(command.replace("{file}", &shown(path)).replace("{program}", "PROGRAM"))
+}
+
+/// A path as people would type it: relative to the working directory where it is below it.
+pub(crate) fn shown(path: &Path) -> String {
+    let clean: std::path::PathBuf = path.components().collect();
+    let clean = std::fs::canonicalize(&clean).unwrap_or(clean);
+    let here = std::env::current_dir().and_then(std::fs::canonicalize).unwrap_or_default();
+    clean.strip_prefix(here).unwrap_or(&clean).display().to_string()
+}
+
+/// Says if the store's log was damaged.
+pub(crate) fn damaged_lines(store: &Store, output: Output) {
+    if store.damaged_lines() > 0 {
+        output.note(format!(
+            "{} has {} damaged lines; what they said is made again",
+            shown(&store.root().join("state.log")),
+            store.damaged_lines()
+        ));
+    }
+}
+
+/// Everything as JSON.
+pub(crate) fn as_json(pipeline: &Pipeline, store: &Store, report: &RunReport) -> serde_json::Value {
+    let output = |(port, record): (&String, &OutputRecord)| {
+        let value = json!({
+            "kind": record.kind,
+            "digest": record.digest,
+            "path": store.artifact(&record.digest),
+            "metrics": record.metrics,
+        });
+        (port.clone(), value)
+    };
+    let cell = |(cell, settled): (&Cell, &Settled)| {
+        json!({
+            "cell": cell.id,
+            "stage": cell.stage,
+            "kind": cell.entry.kind,
+            "matrix": cell.matrix.iter().cloned().collect::<serde_json::Map<_, _>>(),
+            "state": settled.state,
+            "reasons": settled.reasons,
+            "because_of": settled.because_of.map(|index| pipeline.cells[index].id.clone()),
+            "key": settled.key,
+            "outputs": settled.outputs.iter().map(output).collect::<serde_json::Map<_, _>>(),
+            "saved": settled.saved,
+            "seconds": settled.seconds,
+            "log": settled.log,
+            "error": settled.error.as_ref().map(message),
+        })
+    };
+    json!({
+        "pipeline": pipeline.name,
+        "store": store.root(),
+        "run": report.folder,
+        "seconds": report.seconds,
+        "exit": report.exit_code(),
+        "cells": pipeline.cells.iter().zip(&report.cells).map(cell).collect::<Vec<_>>(),
+    })
+}

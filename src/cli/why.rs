@@ -1,0 +1,88 @@
+//! `hopmap why`: why would a stage run?
+
+use clap::Args;
+use serde_json::json;
+
+use super::exit::Exit;
+use super::failure::{Failure, Mistake};
+use super::open::{PipelineArguments, StoreArguments};
+use super::output::Output;
+use super::summary;
+use crate::engine::{self, Settled, State, Store};
+use crate::pipeline::{Cell, Pipeline, closest};
+
+/// Arguments of `why`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hopmap why placement pipelines/place.toml")]
+pub(crate) struct Arguments {
+    /// Stage, or one of its cells such as `placement[seed=3]`.
+    stage: String,
+    #[command(flatten)]
+    pipeline: PipelineArguments,
+    #[command(flatten)]
+    store: StoreArguments,
+}
+
+pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
+    let pipeline = arguments.pipeline.open()?;
+    let cells = pipeline.cells_of(&arguments.stage);
+    if cells.is_empty() {
+        return Err(unknown(&pipeline, &arguments.stage).into());
+    }
+    let mut store = Store::load(&arguments.store.root(&arguments.pipeline)?)?;
+    let report = engine::plan(&pipeline, &mut store);
+    if output.is_json() {
+        let cells: Vec<_> =
+            cells.iter().map(|&index| as_json(&pipeline.cells[index], &report.cells[index])).collect();
+        output.json(&cells);
+    }
+    for &index in &cells {
+        explain(&pipeline, &pipeline.cells[index], &report.cells[index], output);
+    }
+    Ok(Exit::Done)
+}
+
+fn explain(pipeline: &Pipeline, cell: &Cell, settled: &Settled, output: Output) {
+    let other = settled.because_of.map_or("", |index| pipeline.cells[index].id.as_str());
+    let verdict = match settled.state {
+        State::WouldRun => "would run:".to_owned(),
+        State::Waits => format!("is decided when `{other}` has run"),
+        State::Blocked => format!("cannot run: `{other}` failed or has no solution"),
+        State::Infeasible => "has no solution; that is in the store".to_owned(),
+        State::Failed => "cannot run:".to_owned(),
+        _ => "would not run: nothing it depends on has changed".to_owned(),
+    };
+    output.line(format!("{} ({}) {verdict}", cell.id, cell.entry.kind));
+    for reason in &settled.reasons {
+        output.line(format!("  {reason}"));
+    }
+    if let Some(key) = &settled.key {
+        output.line(format!("  key {}", engine::short(key)));
+    }
+    for (port, record) in &settled.outputs {
+        output.line(format!("  output {port} {}", engine::short(&record.digest)));
+    }
+    if let Some(error) = &settled.error {
+        output.error(error);
+    }
+}
+
+fn as_json(cell: &Cell, settled: &Settled) -> serde_json::Value {
+    json!({
+        "cell": cell.id,
+        "kind": cell.entry.kind,
+        "state": settled.state,
+        "reasons": settled.reasons,
+        "key": settled.key,
+        "error": settled.error.as_ref().map(super::failure::message),
+    })
+}
+
+fn unknown(pipeline: &Pipeline, stage: &str) -> Mistake {
+    let stages = pipeline.stages();
+    let help = match closest(stage, &stages) {
+        Some(meant) => format!("did you mean `{meant}`? stages: {}", stages.join(", ")),
+        None => format!("stages: {}", stages.join(", ")),
+    };
+    Mistake::new(format!("{} has no stage `{stage}`", summary::shown(pipeline.source.name().as_ref())), help)
+}

@@ -1,0 +1,297 @@
+//! Running one cell: inputs read, the stage called, outputs written and moved into the store.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::Write;
+use std::panic::AssertUnwindSafe;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use hopmap_artifact::{ArtifactError, Folder, PROVENANCE};
+use hopmap_durable::{DurableError, Staging};
+use hopmap_model::{Context, Direction, Inputs, Observer, Outcome, Outputs, Value};
+use miette::{Diagnostic, Report};
+use serde_json::json;
+
+use super::run::Events;
+use super::store::{OutputRecord, Store};
+use super::walk::{ConnectedInput, Task};
+use crate::pipeline::Cell;
+use crate::registry::{self, StageEntry};
+
+/// How a cell ended.
+pub(crate) struct Finished {
+    pub(crate) cell: usize,
+    pub(crate) key: String,
+    pub(crate) result: Result<Given, Report>,
+    pub(crate) seconds: f64,
+    pub(crate) log: Option<PathBuf>,
+}
+
+/// What a stage gave.
+pub(crate) struct Given {
+    pub(crate) ending: StageEnding,
+    pub(crate) timed: bool,
+    pub(crate) outputs: BTreeMap<String, OutputRecord>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StageEnding {
+    Done,
+    Infeasible,
+    Partial,
+}
+
+/// What running cells share.
+pub(crate) struct Shared<'a> {
+    pub(crate) artifacts: PathBuf,
+    pub(crate) work: PathBuf,
+    pub(crate) logs: PathBuf,
+    pub(crate) values: Values,
+    pub(crate) cancelled: &'a AtomicBool,
+    pub(crate) events: &'a dyn Events,
+}
+
+/// Values of artifacts that some cell may still need, so that they are not read from disk each time.
+#[derive(Default)]
+pub(crate) struct Values(Mutex<HashMap<String, Value>>);
+
+impl Values {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Value>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn get(&self, output: &OutputRecord, folder: &Path) -> Result<Value, Report> {
+        if let Some(value) = self.lock().get(&output.digest) {
+            return Ok(Arc::clone(value));
+        }
+        let kind = registry::kind(&output.kind)
+            .ok_or_else(|| miette::miette!("this version knows no artifact kind `{}`", output.kind))?;
+        let value = kind.read(folder)?;
+        self.lock().insert(output.digest.clone(), Arc::clone(&value));
+        Ok(value)
+    }
+
+    /// Lets go of an artifact that nobody needs any more.
+    pub(crate) fn forget(&self, digest: &str) {
+        self.lock().remove(digest);
+    }
+}
+
+/// Runs a cell. A panic of the stage is its failure, not ours.
+pub(crate) fn execute(
+    task: Task,
+    cell: &Cell,
+    limits: (usize, Option<Instant>),
+    shared: &Shared<'_>,
+) -> Finished {
+    let started = Instant::now();
+    let (index, key) = (task.cell, task.key.clone());
+    let log = StageLog { path: shared.logs.join(log_name(&cell.id)), file: Mutex::new(None) };
+    let observer = CellObserver { cell, log: &log, shared };
+    let cx = Context::new(limits.0, limits.1, &observer);
+    let result = std::panic::catch_unwind(AssertUnwindSafe(|| run_stage(task, cell, &cx, shared)))
+        .unwrap_or_else(|panic| Err(panicked(panic.as_ref(), cell)));
+    if let Err(error) = &result {
+        log.write(&format!("failed: {}", explain(error)));
+    }
+    Finished { cell: index, key, result, seconds: started.elapsed().as_secs_f64(), log: log.written() }
+}
+
+fn run_stage(task: Task, cell: &Cell, cx: &Context<'_>, shared: &Shared<'_>) -> Result<Given, Report> {
+    let mut inputs = Inputs::new();
+    for ConnectedInput { port, label, output, .. } in task.inputs {
+        let value = shared.values.get(&output, &shared.artifacts.join(&output.digest))?;
+        inputs.connect(port, value, output.digest, label);
+    }
+    let (ending, outputs) = match task.configured.run(inputs, cx)? {
+        Outcome::Done(outputs) => (StageEnding::Done, outputs),
+        Outcome::Infeasible(outputs) => (StageEnding::Infeasible, outputs),
+        Outcome::Partial(outputs) => (StageEnding::Partial, outputs),
+    };
+    let provenance = json!({
+        "cell": cell.id,
+        "key": task.key,
+        "manifest": task.manifest,
+        "hopmap": env!("CARGO_PKG_VERSION"),
+    });
+    let mut records = BTreeMap::new();
+    for (port, value, staging, folder) in write_outputs(cell.entry, &outputs, &shared.work)? {
+        let record = OutputRecord::of(&folder)?;
+        let place = shared.artifacts.join(&record.digest);
+        if !is_whole(&record, &place) {
+            let path = staging.path().join(PROVENANCE);
+            std::fs::write(&path, format!("{provenance:#}\n")).map_err(DurableError::io("write", &path))?;
+            staging.commit(&place)?;
+        }
+        shared.values.lock().insert(record.digest.clone(), value);
+        records.insert(port.to_owned(), record);
+    }
+    Ok(Given { ending, timed: outputs.is_timed(), outputs: records })
+}
+
+fn is_whole(record: &OutputRecord, place: &Path) -> bool {
+    let same = |(name, size): &(String, u64)| {
+        std::fs::metadata(place.join(name)).is_ok_and(|metadata| metadata.len() == *size)
+    };
+    record.files.iter().all(same) && Folder::open(place).is_ok_and(|folder| folder.verify().is_ok())
+}
+
+/// Writes every output of a stage into a folder of its own inside `parent`.
+#[expect(clippy::type_complexity, reason = "four things that belong together for two callers")]
+pub fn write_outputs(
+    entry: &StageEntry,
+    outputs: &Outputs,
+    parent: &Path,
+) -> Result<Vec<(&'static str, Value, Staging, Folder)>, WriteError> {
+    let mut written = Vec::new();
+    for port in entry.ports(Direction::Out) {
+        let value =
+            outputs.get(port.name).ok_or(WriteError::NothingGiven { kind: entry.kind, port: port.name })?;
+        let staging = Staging::new(parent)?;
+        let kind =
+            registry::kind(port.kind).ok_or(WriteError::WrongKind { kind: entry.kind, port: port.name })?;
+        let folder = kind
+            .write(staging.path(), value)
+            .ok_or(WriteError::WrongKind { kind: entry.kind, port: port.name })??;
+        written.push((port.name, Arc::clone(value), staging, folder));
+    }
+    Ok(written)
+}
+
+/// Outputs that could not be written.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub enum WriteError {
+    /// The stage did not give what its ports promise.
+    #[error("{kind} gave nothing at its output `{port}`; this is a fault of hopmap")]
+    NothingGiven {
+        /// The stage.
+        kind: &'static str,
+        /// The port.
+        port: &'static str,
+    },
+    /// The stage gave something else than its ports promise.
+    #[error("{kind} gave another kind of artifact at its output `{port}`; this is a fault of hopmap")]
+    WrongKind {
+        /// The stage.
+        kind: &'static str,
+        /// The port.
+        port: &'static str,
+    },
+    /// The artifact could not be written.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Artifact(#[from] ArtifactError),
+    /// The folder could not be made.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Durable(#[from] DurableError),
+}
+
+/// An error with its causes and its hint, as plain text.
+pub(crate) fn explain(error: &Report) -> String {
+    let mut text = error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ");
+    if let Some(help) = error.help() {
+        text.push_str(&format!("\nhelp: {help}"));
+    }
+    text
+}
+
+fn panicked(panic: &(dyn std::any::Any + Send), cell: &Cell) -> Report {
+    let message = panic.downcast_ref::<&str>().map(ToString::to_string);
+    let message = message.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+    miette::miette!(
+        help = "this is a fault of hopmap; please report it",
+        "{} panicked: {message}",
+        cell.entry.kind
+    )
+}
+
+/// A file name for the log of a cell.
+fn log_name(id: &str) -> String {
+    const LONGEST: usize = 120;
+    let safe: String = id
+        .chars()
+        .map(|letter| if letter.is_ascii_alphanumeric() || "-_=.,[]".contains(letter) { letter } else { '_' })
+        .collect();
+    if safe == id && safe.len() <= LONGEST {
+        return format!("{safe}.log");
+    }
+    // Two cells must not share a log because their names look alike once cleaned.
+    let hash = blake3::hash(id.as_bytes()).to_hex();
+    format!("{}-{}.log", &safe[..safe.len().min(LONGEST)], &hash[..12])
+}
+
+/// The log of one cell, created with its first line.
+struct StageLog {
+    path: PathBuf,
+    file: Mutex<Option<File>>,
+}
+
+impl StageLog {
+    fn write(&self, line: &str) {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        if file.is_none() {
+            *file = self.path.parent().and_then(|parent| {
+                std::fs::create_dir_all(parent).ok()?;
+                File::create(&self.path).ok()
+            });
+        }
+        if let Some(file) = file.as_mut() {
+            // A log that cannot be written must not fail the stage.
+            let _ = writeln!(file, "{line}");
+        }
+    }
+
+    fn written(&self) -> Option<PathBuf> {
+        let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.as_ref().map(|_| self.path.clone())
+    }
+}
+
+struct CellObserver<'a> {
+    cell: &'a Cell,
+    log: &'a StageLog,
+    shared: &'a Shared<'a>,
+}
+
+impl Observer for CellObserver<'_> {
+    fn progress(&self, done: u64, total: u64) {
+        self.shared.events.progress(self.cell, done, total);
+    }
+
+    fn log(&self, line: &str) {
+        self.log.write(line);
+        self.shared.events.log(self.cell, line);
+    }
+
+    fn cancelled(&self) -> bool {
+        self.shared.cancelled.load(Ordering::Relaxed)
+    }
+}
+
+impl<'a> Shared<'a> {
+    pub(crate) fn new(
+        store: &Store,
+        logs: PathBuf,
+        cancelled: &'a AtomicBool,
+        events: &'a dyn Events,
+    ) -> Self {
+        let artifacts = store.root().join("artifacts");
+        Self { artifacts, work: store.work(), logs, values: Values::default(), cancelled, events }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logs_of_different_cells_never_share_a_name() {
+        assert_eq!(log_name("a[seed=1]"), "a[seed=1].log");
+        assert_ne!(log_name("a[f=x/y]"), log_name("a[f=x y]"));
+        assert!(log_name(&"x".repeat(500)).len() < 200);
+    }
+}

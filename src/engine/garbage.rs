@@ -1,0 +1,104 @@
+//! Clearing a store: results that no pipeline uses any more, artifacts that no result uses, old runs.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use hopmap_durable::DurableError;
+
+use super::store::{Store, StoreError, Writer};
+
+/// What to keep.
+#[derive(Debug, Clone, Copy)]
+pub struct Policy {
+    /// Results that are younger than this stay even if no pipeline uses them now.
+    pub keep: Duration,
+    /// Number of the newest runs that stay.
+    pub runs: usize,
+}
+
+/// What can go.
+#[derive(Debug, Default)]
+pub struct Garbage {
+    /// Keys of results.
+    pub results: Vec<String>,
+    /// Folders of artifacts and their sizes in bytes.
+    pub artifacts: Vec<(PathBuf, u64)>,
+    /// Folders of runs and their sizes in bytes.
+    pub runs: Vec<(PathBuf, u64)>,
+}
+
+impl Garbage {
+    /// Bytes that would be free.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.artifacts.iter().chain(&self.runs).map(|(_, bytes)| bytes).sum()
+    }
+
+    /// Whether there is nothing to clear.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.results.is_empty() && self.artifacts.is_empty() && self.runs.is_empty()
+    }
+}
+
+/// Finds what can go. Writes nothing.
+pub fn find_garbage(store: &Store, policy: Policy) -> Result<Garbage, StoreError> {
+    let used: HashSet<&str> = store.all_current().map(|(_, _, key)| key).collect();
+    let is_young = |path: &Path| {
+        let modified = fs::metadata(path).and_then(|metadata| metadata.modified());
+        modified.is_ok_and(|time| SystemTime::now().duration_since(time).unwrap_or_default() < policy.keep)
+    };
+    let mut results = Vec::new();
+    let mut needed: HashSet<PathBuf> = HashSet::new();
+    for result in store.results() {
+        let folders: Vec<PathBuf> =
+            result.outputs.values().map(|output| store.artifact(&output.digest)).collect();
+        if used.contains(result.key.as_str()) || folders.iter().any(|folder| is_young(folder)) {
+            needed.extend(folders);
+        } else {
+            results.push(result.key.clone());
+        }
+    }
+    results.sort();
+    let mut artifacts = Vec::new();
+    for folder in entries(&store.root().join("artifacts"))? {
+        if !needed.contains(&folder) && !is_young(&folder) {
+            artifacts.push((folder.clone(), size(&folder)));
+        }
+    }
+    let mut runs = entries(&store.runs())?;
+    runs.truncate(runs.len().saturating_sub(policy.runs));
+    let runs = runs.into_iter().map(|folder| (folder.clone(), size(&folder))).collect();
+    Ok(Garbage { results, artifacts, runs })
+}
+
+/// Clears the store. The log goes first: a result without artifacts would be a lie, artifacts without a result are waste.
+pub fn collect(store: &mut Store, writer: &mut Writer, garbage: &Garbage) -> Result<(), StoreError> {
+    let gone: HashSet<&str> = garbage.results.iter().map(String::as_str).collect();
+    store.retain(|key| !gone.contains(key));
+    writer.compact(store)?;
+    for (folder, _) in garbage.artifacts.iter().chain(&garbage.runs) {
+        fs::remove_dir_all(folder).map_err(DurableError::io("remove", folder))?;
+    }
+    Ok(())
+}
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, DurableError> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(DurableError::io("read", folder)(error)),
+    };
+    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.sort();
+    Ok(paths)
+}
+
+fn size(path: &Path) -> u64 {
+    if !path.is_dir() {
+        return fs::symlink_metadata(path).map_or(0, |metadata| metadata.len());
+    }
+    entries(path).unwrap_or_default().iter().map(|entry| size(entry)).sum()
+}

@@ -1,0 +1,158 @@
+//! The journal of a run: what happened when. Wall times are here and nowhere else.
+
+use std::path::{Path, PathBuf};
+
+use hopmap_durable::{AppendLog, DurableError};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use super::store::{Store, StoreError};
+use super::walk::{Settled, State};
+
+/// One line of a journal.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Event {
+    /// The run began.
+    Start {
+        /// Name of the pipeline.
+        pipeline: String,
+        /// Version of hopmap.
+        hopmap: String,
+        /// When, in UTC.
+        time: String,
+    },
+    /// A cell settled.
+    Stage(StageEvent),
+    /// The run ended.
+    End {
+        /// Seconds it took.
+        seconds: f64,
+        /// Its exit code.
+        exit: u8,
+    },
+}
+
+/// What the journal says of a cell.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct StageEvent {
+    /// The cell.
+    pub cell: String,
+    /// What became of it.
+    pub state: String,
+    /// Seconds from the begin of the run to the end of the cell.
+    pub at_s: f64,
+    /// Seconds it ran.
+    pub seconds: f64,
+    /// Why it ran.
+    pub reasons: Vec<String>,
+}
+
+/// A run as its journal tells it.
+#[derive(Debug, Clone, Serialize)]
+pub struct RunSummary {
+    /// Name of the run: when it began.
+    pub run: String,
+    /// Name of the pipeline.
+    pub pipeline: String,
+    /// When it began, in UTC.
+    pub time: String,
+    /// Seconds it took; missing if it was killed.
+    pub seconds: Option<f64>,
+    /// Its exit code; missing if it was killed.
+    pub exit: Option<u8>,
+    /// Its cells.
+    pub stages: Vec<StageEvent>,
+}
+
+/// A journal that is being written.
+pub(crate) struct Journal {
+    log: AppendLog,
+    folder: PathBuf,
+}
+
+impl Journal {
+    /// Creates the folder of a new run.
+    pub(crate) fn create(store: &Store, pipeline: &str) -> Result<Self, StoreError> {
+        let now = Timestamp::now();
+        let stamp = now.strftime("%Y-%m-%dT%H-%M-%S").to_string();
+        let runs = store.runs();
+        let folder = (1..)
+            .map(|number| runs.join(if number == 1 { stamp.clone() } else { format!("{stamp}.{number}") }))
+            .find(|folder| !folder.exists())
+            .unwrap_or_else(|| runs.join(&stamp));
+        std::fs::create_dir_all(&folder).map_err(DurableError::io("create", &folder))?;
+        let mut journal = Self { log: AppendLog::open(&folder.join("journal.jsonl"))?, folder };
+        journal.write(&Event::Start {
+            pipeline: pipeline.into(),
+            hopmap: env!("CARGO_PKG_VERSION").into(),
+            time: now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        })?;
+        Ok(journal)
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    pub(crate) fn settled(&mut self, cell: &str, settled: &Settled, at_s: f64) -> Result<(), StoreError> {
+        self.write(&Event::Stage(StageEvent {
+            cell: cell.into(),
+            state: state_name(settled.state),
+            at_s,
+            seconds: settled.seconds,
+            reasons: settled.reasons.iter().map(ToString::to_string).collect(),
+        }))
+    }
+
+    pub(crate) fn end(&mut self, seconds: f64, exit: u8) -> Result<(), StoreError> {
+        self.write(&Event::End { seconds, exit })
+    }
+
+    fn write(&mut self, event: &Event) -> Result<(), StoreError> {
+        Ok(self.log.append(&serde_json::to_string(event).unwrap_or_default())?)
+    }
+}
+
+/// A state as it is written in JSON.
+pub(crate) fn state_name(state: State) -> String {
+    match serde_json::to_value(state) {
+        Ok(Json::String(name)) => name,
+        _ => String::new(),
+    }
+}
+
+/// All runs of a store, the oldest first.
+pub fn read_runs(store: &Store) -> Result<Vec<RunSummary>, StoreError> {
+    let folder = store.runs();
+    let entries = match std::fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(DurableError::io("read", &folder)(error).into()),
+    };
+    let mut folders: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    folders.sort();
+    Ok(folders.iter().filter_map(|folder| read_run(folder).ok()).collect())
+}
+
+/// One run.
+pub fn read_run(folder: &Path) -> Result<RunSummary, StoreError> {
+    let text = AppendLog::read(&folder.join("journal.jsonl"))?;
+    let mut summary = RunSummary {
+        run: folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        pipeline: String::new(),
+        time: String::new(),
+        seconds: None,
+        exit: None,
+        stages: Vec::new(),
+    };
+    for event in text.lines().filter_map(|line| serde_json::from_str(line).ok()) {
+        match event {
+            Event::Start { pipeline, time, .. } => (summary.pipeline, summary.time) = (pipeline, time),
+            Event::Stage(stage) => summary.stages.push(stage),
+            Event::End { seconds, exit } => (summary.seconds, summary.exit) = (Some(seconds), Some(exit)),
+        }
+    }
+    Ok(summary)
+}

@@ -1,0 +1,25 @@
+//! The engine: plans, keys, runs, stores. Knows pipelines and nothing of graphs.
+//!
+//! Planning and running are one code path: [`Walk::decide`](walk::Walk::decide) says what a cell needs, and a plan is
+//! a run that stops before executing.
+
+mod execute;
+mod garbage;
+mod hashes;
+mod journal;
+mod key;
+mod reason;
+mod run;
+mod save;
+mod store;
+mod walk;
+
+pub use execute::{WriteError, write_outputs};
+pub use garbage::{Garbage, Policy, collect, find_garbage};
+pub use journal::{Event, RunSummary, StageEvent, read_run, read_runs};
+pub use key::{InputDigest, Key, Manifest};
+pub use reason::{Reason, short};
+pub use run::{Events, Limits, NoEvents, RunReport, plan, run};
+pub use save::Saved;
+pub use store::{Ending, OutputRecord, ResultRecord, STORE_FOLDER, Store, StoreError, Writer};
+pub use walk::{Settled, State};

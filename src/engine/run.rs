@@ -1,0 +1,456 @@
+//! Planning and running a pipeline.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use miette::Report;
+
+use super::execute::{Finished, Given, Shared, StageEnding, execute};
+use super::journal::Journal;
+use super::key::Manifest;
+use super::reason::Reason;
+use super::save::save;
+use super::store::{Ending, ResultRecord, Store, StoreError, Writer};
+use super::walk::{Decision, Settled, State, Task, Walk};
+use crate::pipeline::{Cell, Pipeline};
+
+/// Hears what happens during a run.
+pub trait Events: Sync {
+    /// A cell begins.
+    fn started(&self, cell: &Cell, reasons: &[Reason]);
+    /// A cell has finished `done` of `total` units; `total` is zero when it is not known.
+    fn progress(&self, cell: &Cell, done: u64, total: u64);
+    /// A cell has something to say.
+    fn log(&self, cell: &Cell, line: &str);
+    /// A cell has settled; `remaining` have not.
+    fn settled(&self, cell: &Cell, settled: &Settled, remaining: usize);
+}
+
+/// Hears nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct NoEvents;
+
+impl Events for NoEvents {
+    fn started(&self, _: &Cell, _: &[Reason]) {}
+    fn progress(&self, _: &Cell, _: u64, _: u64) {}
+    fn log(&self, _: &Cell, _: &str) {}
+    fn settled(&self, _: &Cell, _: &Settled, _: usize) {}
+}
+
+/// What a run may use.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Cores in all.
+    pub jobs: usize,
+    /// Time after which the stages deliver what they have.
+    pub deadline: Option<Duration>,
+    /// Whether the first failure stops everything that has not begun.
+    pub fail_fast: bool,
+}
+
+/// What became of a pipeline.
+#[derive(Debug)]
+pub struct RunReport {
+    /// What became of each cell.
+    pub cells: Vec<Settled>,
+    /// Folder of the run; missing if nothing ran.
+    pub folder: Option<PathBuf>,
+    /// Whether the user interrupted it.
+    pub interrupted: bool,
+    /// Seconds it took.
+    pub seconds: f64,
+}
+
+impl RunReport {
+    /// Number of cells in a state.
+    #[must_use]
+    pub fn count(&self, state: State) -> usize {
+        self.cells.iter().filter(|settled| settled.state == state).count()
+    }
+
+    /// Whether every cell has its result.
+    #[must_use]
+    pub fn is_success(&self) -> bool {
+        self.cells.iter().all(|settled| matches!(settled.state, State::Cached | State::Ran | State::Partial))
+    }
+
+    /// Exit code of the run.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match () {
+            () if self.interrupted => 130,
+            () if self.is_success() => 0,
+            () => 1,
+        }
+    }
+}
+
+/// Says what a run would do. Writes nothing.
+pub fn plan(pipeline: &Pipeline, store: &mut Store) -> RunReport {
+    let started = Instant::now();
+    let mut walk = Walk::new(pipeline);
+    for index in 0..pipeline.cells.len() {
+        let mut settled = match walk.decide(index, store) {
+            Decision::Settle(settled) => *settled,
+            Decision::Execute(task) => {
+                Settled { reasons: task.reasons, key: Some(task.key), ..Settled::new(State::WouldRun) }
+            }
+        };
+        save_outputs(&pipeline.cells[index], &mut settled, store, true);
+        walk.settled[index] = Some(settled);
+    }
+    RunReport {
+        cells: walk.settled.into_iter().flatten().collect(),
+        folder: None,
+        interrupted: false,
+        seconds: started.elapsed().as_secs_f64(),
+    }
+}
+
+/// Runs what has to run. Results are in the store the moment their cell is done.
+pub fn run(
+    pipeline: &Pipeline,
+    store: &mut Store,
+    writer: &mut Writer,
+    limits: Limits,
+    cancelled: &AtomicBool,
+    events: &dyn Events,
+) -> Result<RunReport, Report> {
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(limits.jobs)
+        .build()
+        .map_err(|error| miette::miette!("cannot start {} threads: {error}", limits.jobs))?;
+    let mut run = Run::new(pipeline, store, writer, limits, cancelled, events);
+    run.settle_without_running()?;
+    if !run.pending.is_empty() || !run.ready.is_empty() {
+        let journal = Journal::create(run.store, &pipeline.name)?;
+        let shared = Shared::new(run.store, journal.folder().join("logs"), cancelled, events);
+        run.journal = Some(journal);
+        pool.in_place_scope(|scope| run.execute_all(scope, &shared))?;
+    }
+    run.finish()
+}
+
+struct Run<'a> {
+    walk: Walk<'a>,
+    pipeline: &'a Pipeline,
+    store: &'a mut Store,
+    writer: &'a mut Writer,
+    limits: Limits,
+    cancelled: &'a AtomicBool,
+    events: &'a dyn Events,
+    journal: Option<Journal>,
+    started: Instant,
+    /// Cells whose inputs have all settled, by index.
+    ready: BinaryHeap<Reverse<usize>>,
+    /// Cells that were decided to run, in the order of their index.
+    pending: BinaryHeap<Reverse<Pending>>,
+    waiting: Vec<usize>,
+    dependents: Vec<Vec<usize>>,
+    /// The same as `dependents`, kept to the end.
+    readers: Vec<Vec<usize>>,
+    unsettled: usize,
+    /// Cells that settled and are not in the journal yet.
+    unwritten: Vec<usize>,
+    /// Cells that run, by key, and the cells that wait for the same key.
+    running: HashMap<String, Running>,
+    used_cores: usize,
+    failed: bool,
+    /// Cells from here to the end of the pipeline, along the longest way.
+    chain: Vec<usize>,
+}
+
+struct Pending(Task);
+
+struct Running {
+    cores: usize,
+    reasons: Vec<Reason>,
+    manifest: Manifest,
+    twins: Vec<usize>,
+}
+
+impl PartialEq for Pending {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.cell == other.0.cell
+    }
+}
+impl Eq for Pending {}
+impl PartialOrd for Pending {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Pending {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.cell.cmp(&other.0.cell)
+    }
+}
+
+impl<'a> Run<'a> {
+    fn new(
+        pipeline: &'a Pipeline,
+        store: &'a mut Store,
+        writer: &'a mut Writer,
+        limits: Limits,
+        cancelled: &'a AtomicBool,
+        events: &'a dyn Events,
+    ) -> Self {
+        let count = pipeline.cells.len();
+        let mut waiting = vec![0; count];
+        let mut dependents = vec![Vec::new(); count];
+        for (index, cell) in pipeline.cells.iter().enumerate() {
+            let needed: HashSet<usize> = cell.dependencies().collect();
+            waiting[index] = needed.len();
+            needed.into_iter().for_each(|other: usize| dependents[other].push(index));
+        }
+        let mut chain = vec![1; count];
+        for index in (0..count).rev() {
+            chain[index] += dependents[index].iter().map(|&other| chain[other]).max().unwrap_or(0);
+        }
+        let ready = (0..count).filter(|&index| waiting[index] == 0).map(Reverse).collect();
+        Self {
+            walk: Walk::new(pipeline),
+            pipeline,
+            store,
+            writer,
+            limits,
+            cancelled,
+            events,
+            journal: None,
+            started: Instant::now(),
+            ready,
+            pending: BinaryHeap::new(),
+            waiting,
+            readers: dependents.clone(),
+            dependents,
+            unsettled: count,
+            unwritten: Vec::new(),
+            running: HashMap::new(),
+            used_cores: 0,
+            failed: false,
+            chain,
+        }
+    }
+
+    /// Decides every ready cell; what is in the store settles at once and makes others ready.
+    fn settle_without_running(&mut self) -> Result<(), StoreError> {
+        while let Some(Reverse(index)) = self.ready.pop() {
+            match self.walk.decide(index, self.store) {
+                Decision::Settle(settled) => self.settle(index, *settled)?,
+                Decision::Execute(task) => self.pending.push(Reverse(Pending(*task))),
+            }
+        }
+        Ok(())
+    }
+
+    fn execute_all<'scope>(
+        &mut self,
+        scope: &rayon::Scope<'scope>,
+        shared: &'scope Shared<'_>,
+    ) -> Result<(), StoreError>
+    where
+        'a: 'scope,
+    {
+        let (sender, receiver) = mpsc::channel::<Finished>();
+        loop {
+            self.settle_without_running()?;
+            if self.is_stopping() {
+                self.pending.clear();
+            }
+            while let Some(task) = self.next_task() {
+                self.start(task, scope, shared, &sender);
+            }
+            if self.running.is_empty() {
+                return Ok(());
+            }
+            // The channel cannot close while we hold a sender.
+            if let Ok(finished) = receiver.recv() {
+                self.finished(finished, shared)?;
+            }
+        }
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed) || (self.limits.fail_fast && self.failed)
+    }
+
+    /// The next cell to start, if there are cores for it.
+    fn next_task(&mut self) -> Option<Task> {
+        loop {
+            let cores = self.cores(&self.pending.peek()?.0.0);
+            if self.used_cores > 0 && self.used_cores + cores > self.limits.jobs {
+                return None;
+            }
+            let task = self.pending.pop()?.0.0;
+            match self.running.get_mut(&task.key) {
+                // Somebody is at it already: share the result.
+                Some(running) => running.twins.push(task.cell),
+                None => return Some(task),
+            }
+        }
+    }
+
+    fn cores(&self, task: &Task) -> usize {
+        self.pipeline.cells[task.cell].threads.unwrap_or(1).min(self.limits.jobs)
+    }
+
+    fn start<'scope>(
+        &mut self,
+        task: Task,
+        scope: &rayon::Scope<'scope>,
+        shared: &'scope Shared<'_>,
+        sender: &mpsc::Sender<Finished>,
+    ) where
+        'a: 'scope,
+    {
+        let cell: &'a Cell = &self.pipeline.cells[task.cell];
+        self.events.started(cell, &task.reasons);
+        let cores = self.cores(&task);
+        let threads = cell.threads.unwrap_or(self.limits.jobs).min(self.limits.jobs);
+        let deadline = self.share_of_deadline(task.cell);
+        self.used_cores += cores;
+        let running = Running {
+            cores,
+            reasons: task.reasons.clone(),
+            manifest: task.manifest.clone(),
+            twins: Vec::new(),
+        };
+        self.running.insert(task.key.clone(), running);
+        let sender = sender.clone();
+        scope.spawn(move |_| {
+            // The receiver lives as long as anything runs.
+            let _ = sender.send(execute(task, cell, (threads, deadline), shared));
+        });
+    }
+
+    /// When a cell that starts now has to deliver: the time left, shared with what still has to run behind it.
+    fn share_of_deadline(&self, cell: usize) -> Option<Instant> {
+        let left = (self.started + self.limits.deadline?).saturating_duration_since(Instant::now());
+        Some(Instant::now() + left.div_f64(self.chain[cell] as f64))
+    }
+
+    fn finished(&mut self, finished: Finished, shared: &Shared<'_>) -> Result<(), StoreError> {
+        let Finished { cell, key, result, seconds, log } = finished;
+        let Some(Running { cores, reasons, manifest, twins }) = self.running.remove(&key) else {
+            return Ok(());
+        };
+        self.used_cores -= cores;
+        let settled = match result {
+            Ok(given) => self.keep(&key, manifest, given)?,
+            Err(error) => Settled::failed(error),
+        };
+        for twin in twins {
+            // The others got the same answer without running.
+            let state = if settled.state == State::Ran { State::Cached } else { settled.state };
+            let outputs = settled.outputs.clone();
+            let because_of = (state == State::Failed).then_some(cell);
+            let state = if state == State::Failed { State::Blocked } else { state };
+            let key = Some(key.clone());
+            self.settle(twin, Settled { key, outputs, because_of, ..Settled::new(state) })?;
+        }
+        self.settle(cell, Settled { reasons, key: Some(key), seconds, log, ..settled })?;
+        self.forget_values(cell, shared);
+        Ok(())
+    }
+
+    /// Puts a result on record, unless it was cut short.
+    fn keep(&mut self, key: &str, manifest: Manifest, given: Given) -> Result<Settled, StoreError> {
+        let Given { ending, timed, outputs } = given;
+        let (state, ending) = match ending {
+            StageEnding::Done => (State::Ran, Some(Ending::Done)),
+            StageEnding::Infeasible => (State::Infeasible, Some(Ending::Infeasible)),
+            StageEnding::Partial => (State::Partial, None),
+        };
+        if let Some(ending) = ending {
+            let record = ResultRecord { key: key.into(), ending, timed, outputs: outputs.clone(), manifest };
+            self.writer.record(self.store, record)?;
+        }
+        Ok(Settled { outputs, ..Settled::new(state) })
+    }
+
+    fn settle(&mut self, index: usize, mut settled: Settled) -> Result<(), StoreError> {
+        let cell = &self.pipeline.cells[index];
+        save_outputs(cell, &mut settled, self.store, false);
+        if let Some(key) = settled.key.as_deref().filter(|_| settled.state != State::Partial) {
+            self.writer.set_current(self.store, &self.pipeline.name, &cell.id, key)?;
+        }
+        self.failed |= matches!(settled.state, State::Failed | State::Infeasible);
+        self.unsettled -= 1;
+        self.events.settled(cell, &settled, self.unsettled);
+        self.unwritten.push(index);
+        self.walk.settled[index] = Some(settled);
+        for dependent in std::mem::take(&mut self.dependents[index]) {
+            self.waiting[dependent] -= 1;
+            if self.waiting[dependent] == 0 {
+                self.ready.push(Reverse(dependent));
+            }
+        }
+        self.write_journal()
+    }
+
+    /// Writes what has settled, once there is a journal: a run with nothing to do leaves none.
+    fn write_journal(&mut self) -> Result<(), StoreError> {
+        let Some(journal) = &mut self.journal else { return Ok(()) };
+        let now = self.started.elapsed().as_secs_f64();
+        for index in self.unwritten.drain(..) {
+            if let Some(settled) = &self.walk.settled[index] {
+                journal.settled(&self.pipeline.cells[index].id, settled, now)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets go of values whose every reader has settled.
+    fn forget_values(&self, index: usize, shared: &Shared<'_>) {
+        let is_settled = |cell: usize| self.walk.settled[cell].is_some();
+        for needed in self.pipeline.cells[index].dependencies().chain([index]) {
+            if self.readers[needed].iter().all(|&reader| is_settled(reader)) {
+                let outputs = self.walk.settled[needed].iter().flat_map(|settled| settled.outputs.values());
+                outputs.for_each(|record| shared.values.forget(&record.digest));
+            }
+        }
+    }
+
+    fn finish(mut self) -> Result<RunReport, Report> {
+        let interrupted = self.cancelled.load(Ordering::Relaxed);
+        for index in 0..self.pipeline.cells.len() {
+            if self.walk.settled[index].is_none() {
+                self.settle(index, Settled::new(State::NotStarted))?;
+            }
+        }
+        self.writer.sync(self.store)?;
+        let mut report = RunReport {
+            cells: self.walk.settled.into_iter().flatten().collect(),
+            folder: None,
+            interrupted,
+            seconds: self.started.elapsed().as_secs_f64(),
+        };
+        if let Some(mut journal) = self.journal {
+            journal.end(report.seconds, report.exit_code())?;
+            report.folder = Some(journal.folder().to_owned());
+        }
+        Ok(report)
+    }
+}
+
+/// Makes the copies that a cell promises; with `dry` only says which would be made.
+fn save_outputs(cell: &Cell, settled: &mut Settled, store: &Store, dry: bool) {
+    if !settled.is_usable() {
+        return;
+    }
+    for wish in &cell.saves {
+        let Some(record) = settled.outputs.get(wish.output) else { continue };
+        match save(store, record, wish.output, &wish.path, dry) {
+            Ok(saved) => settled.saved.push(saved),
+            Err(error) => {
+                settled.state = State::Failed;
+                settled.error = Some(error);
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! The store: artifacts by digest, and a log of which key gave which artifacts.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use hopmap_artifact::Folder;
+use hopmap_durable::{AppendLog, DurableError, Lock};
+use miette::Diagnostic;
+use serde::{Deserialize, Serialize};
+
+use super::hashes::Hashes;
+use super::key::Manifest;
+
+/// Name of the store's folder.
+pub const STORE_FOLDER: &str = ".hopmap";
+
+const FORMAT: &str = "1";
+
+/// A store on disk and what is known of it.
+#[derive(Debug)]
+pub struct Store {
+    root: PathBuf,
+    results: HashMap<String, ResultRecord>,
+    current: HashMap<(String, String), String>,
+    damaged_lines: usize,
+    /// Hashes of input files.
+    pub hashes: Hashes,
+}
+
+/// How a stored result ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ending {
+    /// With an answer.
+    Done,
+    /// With the proof that there is none.
+    Infeasible,
+}
+
+/// The artifacts that a key gave.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ResultRecord {
+    /// The key.
+    pub key: String,
+    /// How it ended.
+    pub ending: Ending,
+    /// Whether a budget in seconds shaped it.
+    pub timed: bool,
+    /// The artifacts by output port.
+    pub outputs: BTreeMap<String, OutputRecord>,
+    /// What the key was made of.
+    pub manifest: Manifest,
+}
+
+/// An artifact in the store.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OutputRecord {
+    /// Kind of the artifact.
+    pub kind: String,
+    /// Its digest.
+    pub digest: String,
+    /// Its files and their sizes, so that a look at the folder shows whether it is whole.
+    pub files: Vec<(String, u64)>,
+    /// Its metrics.
+    pub metrics: BTreeMap<String, f64>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Record {
+    Result(ResultRecord),
+    Current { pipeline: String, cell: String, key: String },
+}
+
+/// A store that cannot be used.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub enum StoreError {
+    /// The system or a lock is in the way.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Durable(#[from] DurableError),
+    /// The store was written by another version.
+    #[error("the store {} has format {found}, this hopmap knows format {FORMAT}", path.display())]
+    #[diagnostic(help(
+        "use another store with --store, or remove this one: everything in it can be made again"
+    ))]
+    Format {
+        /// The store.
+        path: PathBuf,
+        /// Its format.
+        found: String,
+    },
+    /// Nothing has been stored yet.
+    #[error("there is no store at {}", path.display())]
+    #[diagnostic(help("`hopmap run` makes one; --store names one elsewhere"))]
+    Missing {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
+}
+
+impl Store {
+    /// Where the store of a pipeline in some folder is: the nearest one upwards, else beside the file.
+    #[must_use]
+    pub fn find(folder: &Path) -> PathBuf {
+        let upwards = folder.ancestors().map(|folder| folder.join(STORE_FOLDER)).find(|store| store.is_dir());
+        upwards.unwrap_or_else(|| folder.join(STORE_FOLDER))
+    }
+
+    /// Reads what a store knows. One that does not exist yet is empty.
+    pub fn load(root: &Path) -> Result<Self, StoreError> {
+        check_format(root)?;
+        let mut store = Self {
+            root: root.into(),
+            results: HashMap::new(),
+            current: HashMap::new(),
+            damaged_lines: 0,
+            hashes: Hashes::load(&root.join("hashes.log"))?,
+        };
+        for line in AppendLog::read(&root.join("state.log"))?.lines() {
+            match serde_json::from_str(line) {
+                Ok(record) => store.learn(record),
+                Err(_) => store.damaged_lines += 1,
+            }
+        }
+        Ok(store)
+    }
+
+    fn learn(&mut self, record: Record) {
+        match record {
+            Record::Result(result) => {
+                self.results.insert(result.key.clone(), result);
+            }
+            Record::Current { pipeline, cell, key } => {
+                self.current.insert((pipeline, cell), key);
+            }
+        }
+    }
+
+    /// Its folder.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Lines of the log that could not be read; what they said is made again.
+    #[must_use]
+    pub fn damaged_lines(&self) -> usize {
+        self.damaged_lines
+    }
+
+    /// Folder of an artifact.
+    #[must_use]
+    pub fn artifact(&self, digest: &str) -> PathBuf {
+        self.root.join("artifacts").join(digest)
+    }
+
+    /// Folder for work in progress; emptied by the next writer.
+    #[must_use]
+    pub fn work(&self) -> PathBuf {
+        self.root.join("work")
+    }
+
+    /// Folder of the runs.
+    #[must_use]
+    pub fn runs(&self) -> PathBuf {
+        self.root.join("runs")
+    }
+
+    /// The result of a key.
+    #[must_use]
+    pub fn result(&self, key: &str) -> Option<&ResultRecord> {
+        self.results.get(key)
+    }
+
+    /// All results.
+    pub fn results(&self) -> impl Iterator<Item = &ResultRecord> {
+        self.results.values()
+    }
+
+    /// The key that a cell of a pipeline had when it last ran or was confirmed.
+    #[must_use]
+    pub fn current(&self, pipeline: &str, cell: &str) -> Option<&str> {
+        self.current.get(&(pipeline.to_owned(), cell.to_owned())).map(String::as_str)
+    }
+
+    /// Names of pipeline and cell, and their keys.
+    pub fn all_current(&self) -> impl Iterator<Item = (&str, &str, &str)> {
+        self.current.iter().map(|((pipeline, cell), key)| (pipeline.as_str(), cell.as_str(), key.as_str()))
+    }
+
+    /// The first file of an artifact that is missing or has another size than it should have.
+    #[must_use]
+    pub fn flaw(&self, output: &OutputRecord) -> Option<String> {
+        let folder = self.artifact(&output.digest);
+        let broken = |(name, size): &&(String, u64)| {
+            fs::metadata(folder.join(name)).map_or(true, |metadata| metadata.len() != *size)
+        };
+        output.files.iter().find(broken).map(|(name, _)| name.clone())
+    }
+}
+
+/// The right to write to a store: one process at a time.
+#[derive(Debug)]
+pub struct Writer {
+    _lock: Lock,
+    state: AppendLog,
+    hashes: PathBuf,
+}
+
+impl Writer {
+    /// Creates the store if it does not exist, locks it, and clears what killed runs left.
+    pub fn open(root: &Path, holder: &str) -> Result<Self, StoreError> {
+        for folder in [root.to_owned(), root.join("artifacts"), root.join("runs")] {
+            fs::create_dir_all(&folder).map_err(DurableError::io("create", &folder))?;
+        }
+        let lock = Lock::try_exclusive(&root.join("lock"), holder)?;
+        check_format(root)?;
+        let format = root.join("format");
+        if !format.exists() {
+            let ignore = root.join(".gitignore");
+            fs::write(&ignore, "*\n").map_err(DurableError::io("write", &ignore))?;
+            hopmap_durable::replace_file(&format, FORMAT.as_bytes())?;
+        }
+        let work = root.join("work");
+        if work.exists() {
+            fs::remove_dir_all(&work).map_err(DurableError::io("remove", &work))?;
+        }
+        let state = AppendLog::open(&root.join("state.log"))?;
+        Ok(Self { _lock: lock, state, hashes: root.join("hashes.log") })
+    }
+
+    /// Records a result.
+    pub fn record(&mut self, store: &mut Store, result: ResultRecord) -> Result<(), StoreError> {
+        self.append(&Record::Result(result.clone()))?;
+        store.learn(Record::Result(result));
+        Ok(())
+    }
+
+    /// Records which key a cell has now, if that is news.
+    pub fn set_current(
+        &mut self,
+        store: &mut Store,
+        pipeline: &str,
+        cell: &str,
+        key: &str,
+    ) -> Result<(), StoreError> {
+        if store.current(pipeline, cell) == Some(key) {
+            return Ok(());
+        }
+        let record = || Record::Current { pipeline: pipeline.into(), cell: cell.into(), key: key.into() };
+        self.append(&record())?;
+        store.learn(record());
+        Ok(())
+    }
+
+    /// Puts everything recorded on disk.
+    pub fn sync(&mut self, store: &mut Store) -> Result<(), StoreError> {
+        self.state.sync()?;
+        Ok(store.hashes.save(&self.hashes)?)
+    }
+
+    /// Writes the log anew with only what is still known.
+    pub fn compact(&mut self, store: &Store) -> Result<(), StoreError> {
+        let mut keys: Vec<&String> = store.results.keys().collect();
+        keys.sort();
+        let results = keys.into_iter().map(|key| Record::Result(store.results[key].clone()));
+        let mut current: Vec<_> = store.all_current().collect();
+        current.sort_unstable();
+        let current = current.into_iter().map(|(pipeline, cell, key)| Record::Current {
+            pipeline: pipeline.into(),
+            cell: cell.into(),
+            key: key.into(),
+        });
+        let lines: Vec<String> = results.chain(current).map(|record| line(&record)).collect();
+        let path = store.root.join("state.log");
+        hopmap_durable::replace_file(&path, lines.concat().as_bytes())?;
+        self.state = AppendLog::open(&path)?;
+        Ok(())
+    }
+
+    fn append(&mut self, record: &Record) -> Result<(), StoreError> {
+        Ok(self.state.append(line(record).trim_end())?)
+    }
+}
+
+impl Store {
+    /// Forgets all results but those with these keys.
+    pub fn retain(&mut self, keep: impl Fn(&str) -> bool) {
+        self.results.retain(|key, _| keep(key));
+        let results = &self.results;
+        self.current.retain(|_, key| results.contains_key(key));
+    }
+}
+
+impl OutputRecord {
+    /// Describes an artifact that was written.
+    pub fn of(folder: &Folder) -> Result<Self, DurableError> {
+        let description = folder.description();
+        let tables = description.tables.keys().map(|name| format!("{name}.parquet"));
+        let files = description.files.keys().map(|name| format!("files/{name}"));
+        let sized = |name: String| {
+            let path = folder.path().join(&name);
+            let size = fs::metadata(&path).map_err(DurableError::io("read", &path))?.len();
+            Ok((name, size))
+        };
+        let names = std::iter::once(hopmap_artifact::DESCRIPTION.to_owned()).chain(tables).chain(files);
+        Ok(Self {
+            kind: description.kind.clone(),
+            digest: folder.digest().to_owned(),
+            files: names.map(sized).collect::<Result<_, DurableError>>()?,
+            metrics: description.metrics.clone(),
+        })
+    }
+}
+
+fn line(record: &Record) -> String {
+    // Records are plain data with text keys: they always have a form in JSON.
+    let mut line = serde_json::to_string(record).unwrap_or_default();
+    line.push('\n');
+    line
+}
+
+fn check_format(root: &Path) -> Result<(), StoreError> {
+    let path = root.join("format");
+    match fs::read_to_string(&path) {
+        Ok(found) if found == FORMAT => Ok(()),
+        Ok(found) => Err(StoreError::Format { path: root.into(), found }),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(DurableError::io("read", &path)(error).into()),
+    }
+}

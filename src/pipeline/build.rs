@@ -1,0 +1,274 @@
+//! From the text of a pipeline file to a [`Pipeline`].
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use hopmap_model::Direction;
+use serde_json::Value as Json;
+
+use super::connect::{Index, order};
+use super::expand::{LooseCell, expand};
+use super::file::File;
+use super::node::{Entry, Table};
+use super::settings::{as_toml, configure as configure_settings, node_of};
+use super::template::{Base, Folders, Reference, Resolved, SchemaView, Scope, Template};
+use super::{Cell, Origin, Pipeline, Problem, Problems, Save, Settings, Source};
+use crate::registry::{Configured, StageEntry};
+
+type Lookup<'a> = dyn Fn(&str, Option<&str>) -> Option<PathBuf> + 'a;
+
+pub(crate) fn pipeline(
+    source: Source,
+    folders: Folders,
+    from_command_line: &[(String, String)],
+) -> Result<Pipeline, Problems> {
+    let mut problems = Vec::new();
+    let file = File::parse(source.text(), &mut problems);
+    let parameters = parameters(&source, &file.parameters, from_command_line, &mut problems)?;
+    let blocks = file.stages;
+    let loose: Vec<LooseCell<'_>> =
+        blocks.iter().flat_map(|block| expand(block, &parameters, &folders, &mut problems)).collect();
+    let index = Index::new(&loose, &blocks, &parameters, &folders);
+    let cells: Vec<Cell> =
+        loose.iter().map(|cell| connected(cell, &index, &parameters, &folders, &mut problems)).collect();
+    let cells = sorted(cells, &loose, &mut problems);
+    let name = file.name.unwrap_or_else(|| stem(source.name()));
+    let mut pipeline = Pipeline { name, description: file.description, source, cells, folders, parameters };
+    configure_all(&mut pipeline, &mut problems);
+    repeated_saves(&pipeline, &blocks, &mut problems);
+    match problems.is_empty() {
+        true => Ok(pipeline),
+        false => Err(pipeline.source.tie(problems)),
+    }
+}
+
+/// The parameters of the file, those of the command line in their place.
+fn parameters(
+    source: &Source,
+    written: &Table,
+    from_command_line: &[(String, String)],
+    problems: &mut Vec<Problem>,
+) -> Result<Vec<(String, Resolved)>, Problems> {
+    let nowhere = Scope {
+        parameters: &[],
+        matrix: &[],
+        artifact: &|_, _| None,
+        folders: &Folders { file: PathBuf::new(), working: PathBuf::new() },
+    };
+    let no_schema = Json::Null;
+    let mut parameters: Vec<(String, Resolved)> = Vec::new();
+    for entry in &written.entries {
+        let value = nowhere.resolve(&entry.node, &SchemaView::new(&no_schema), problems);
+        parameters.push((entry.key.clone(), Resolved { value, base: Base::File }));
+    }
+    let mut strange = Vec::new();
+    let text: String = from_command_line
+        .iter()
+        .map(|(key, value)| {
+            let is_text = written.get(key).is_some_and(|entry| entry.node.text().is_some());
+            format!("{key} = {}\n", as_toml(value, is_text))
+        })
+        .collect();
+    for given in Table::parse(&text, &mut strange).entries {
+        match parameters.iter_mut().find(|(key, _)| *key == given.key) {
+            Some((_, value)) => *value = Resolved { value: given.node.plain(), base: Base::WorkingDirectory },
+            None => {
+                let known = written.entries.iter().map(|entry| entry.key.as_str());
+                let problem = Problem::new(
+                    format!("{} has no parameter `{}`", source.name(), given.key),
+                    &given.key_span,
+                );
+                strange.push(problem.suggest(&given.key, "parameters", known));
+            }
+        }
+    }
+    match strange.is_empty() {
+        true => Ok(parameters),
+        false => Err(Source::new("-p", text).tie(strange)),
+    }
+}
+
+fn connected(
+    cell: &LooseCell<'_>,
+    index: &Index<'_>,
+    parameters: &[(String, Resolved)],
+    folders: &Folders,
+    problems: &mut Vec<Problem>,
+) -> Cell {
+    let needs = index.needs(cell, problems);
+    let artifacts = index.artifacts(cell, problems);
+    Cell {
+        id: cell.id.clone(),
+        stage: cell.block.name.clone(),
+        matrix: cell.matrix.clone(),
+        entry: cell.entry,
+        needs,
+        saves: saves(cell, parameters, folders, problems),
+        threads: cell.block.threads,
+        settings: Settings {
+            with: cell.with.clone(),
+            span: cell.block.with_span.clone(),
+            artifacts,
+            ready: None,
+        },
+    }
+}
+
+fn saves(
+    cell: &LooseCell<'_>,
+    parameters: &[(String, Resolved)],
+    folders: &Folders,
+    problems: &mut Vec<Problem>,
+) -> Vec<Save> {
+    let scope = Scope { parameters, matrix: &cell.matrix, artifact: &|_, _| None, folders };
+    let mut save = |entry: &Entry| {
+        let Some(port) = cell.entry.port(Direction::Out, &entry.key) else {
+            let known = cell.entry.ports(Direction::Out).map(|port| port.name);
+            let problem =
+                Problem::new(format!("{} has no output `{}`", cell.entry.kind, entry.key), &entry.key_span);
+            problems.push(problem.suggest(&entry.key, "outputs", known));
+            return None;
+        };
+        let Some(text) = entry.node.text() else {
+            problems.push(Problem::new("a value of `save` should be a path", &entry.node.span));
+            return None;
+        };
+        let Resolved { value, base } = scope.resolve_text(&entry.node, text, problems);
+        let path = PathBuf::from(super::matrix::show(&value));
+        if path.file_name().is_none() {
+            problems.push(Problem::new("this path names no file", &entry.node.span));
+            return None;
+        }
+        Some(Save { output: port.name, path: folders.resolve(&path, base) })
+    };
+    cell.block.save.entries.iter().filter_map(&mut save).collect()
+}
+
+/// Puts what a cell needs before it and renumbers.
+fn sorted(cells: Vec<Cell>, loose: &[LooseCell<'_>], problems: &mut Vec<Problem>) -> Vec<Cell> {
+    let dependencies: Vec<Vec<usize>> = cells.iter().map(|cell| cell.dependencies().collect()).collect();
+    let order = match order(&dependencies) {
+        Ok(order) => order,
+        Err(cycle) => {
+            let mut names: Vec<&str> = cycle.iter().map(|&cell| cells[cell].id.as_str()).collect();
+            names.push(names[0]);
+            let problem =
+                Problem::new("stages need each other in a circle", &loose[cycle[0]].block.name_span);
+            problems.push(
+                problem.label("part of the circle").help(format!("{} (read: needs)", names.join(" → "))),
+            );
+            return Vec::new();
+        }
+    };
+    let mut place = vec![0; cells.len()];
+    for (new, &old) in order.iter().enumerate() {
+        place[old] = new;
+    }
+    let mut cells: Vec<Option<Cell>> = cells.into_iter().map(Some).collect();
+    let mut sorted: Vec<Cell> = order.iter().filter_map(|&old| cells[old].take()).collect();
+    for cell in &mut sorted {
+        for origin in cell.needs.iter_mut().flat_map(|need| &mut need.origins) {
+            match origin {
+                Origin::Cell { cell, .. } => *cell = place[*cell],
+                Origin::Best { cells, .. } => cells.iter_mut().for_each(|cell| *cell = place[*cell]),
+            }
+        }
+        cell.settings.artifacts.iter_mut().for_each(|reference| reference.cell = place[reference.cell]);
+    }
+    sorted
+}
+
+/// Reads the parameters of every cell. Where they name the folder of an artifact, any folder does for checking.
+fn configure_all(pipeline: &mut Pipeline, problems: &mut Vec<Problem>) {
+    for index in 0..pipeline.cells.len() {
+        let cell = &pipeline.cells[index];
+        let any_folder = |_: &str, _: Option<&str>| Some(PathBuf::from("artifact"));
+        let configured = configure(pipeline, cell, &any_folder, problems);
+        let names_artifacts =
+            cell.settings.with.entries.iter().any(|entry| names_artifacts(&entry.node.plain()));
+        if !names_artifacts {
+            pipeline.cells[index].settings.ready = configured;
+        }
+    }
+}
+
+fn names_artifacts(value: &Json) -> bool {
+    let is_artifact = |reference: &Reference| matches!(reference, Reference::Artifact { .. });
+    match value {
+        Json::String(text) => {
+            Template::parse(text).is_ok_and(|template| template.references().any(is_artifact))
+        }
+        Json::Array(values) => values.iter().any(names_artifacts),
+        Json::Object(map) => map.values().any(names_artifacts),
+        _ => false,
+    }
+}
+
+/// Reads the parameters of a cell.
+pub(crate) fn configure(
+    pipeline: &Pipeline,
+    cell: &Cell,
+    artifact: &Lookup<'_>,
+    problems: &mut Vec<Problem>,
+) -> Option<Box<dyn Configured>> {
+    let before = problems.len();
+    let scope = Scope {
+        parameters: &pipeline.parameters,
+        matrix: &cell.matrix,
+        artifact,
+        folders: &pipeline.folders,
+    };
+    let Settings { with, span, .. } = &cell.settings;
+    let node = node_of(with.clone(), span.clone());
+    let values = scope.resolve(&node, &SchemaView::new(&cell.entry.schema), problems);
+    match problems.len() == before {
+        true => configure_settings(cell.entry, with, values, span, problems),
+        false => None,
+    }
+}
+
+/// Reads the parameters of a stage that is in no pipeline, from a text of its own.
+pub(crate) fn configure_alone(
+    entry: &'static StageEntry,
+    source: &Source,
+    folders: &Folders,
+) -> Result<Box<dyn Configured>, Problems> {
+    let mut problems = Vec::new();
+    let with = Table::parse(source.text(), &mut problems);
+    let scope = Scope { parameters: &[], matrix: &[], artifact: &|_, _| None, folders };
+    let span = 0..source.text().len();
+    let values =
+        scope.resolve(&node_of(with.clone(), span.clone()), &SchemaView::new(&entry.schema), &mut problems);
+    let configured = match problems.is_empty() {
+        true => configure_settings(entry, &with, values, &span, &mut problems),
+        false => None,
+    };
+    configured.ok_or_else(|| source.tie(problems))
+}
+
+fn repeated_saves(pipeline: &Pipeline, blocks: &[super::file::StageBlock], problems: &mut Vec<Problem>) {
+    let mut owners: HashMap<&PathBuf, &Cell> = HashMap::new();
+    for cell in &pipeline.cells {
+        for save in &cell.saves {
+            let Some(other) = owners.insert(&save.path, cell) else { continue };
+            let block = blocks.iter().find(|block| block.name == cell.stage);
+            let span = block
+                .and_then(|block| block.save.get(save.output))
+                .map_or(0..0, |entry| entry.node.span.clone());
+            let problem =
+                Problem::new(format!("`{}` and `{}` save to the same place", other.id, cell.id), &span);
+            problems.push(match cell.matrix.first() {
+                Some((key, _)) => {
+                    problem.help(format!("tell cells apart, for example with ${{matrix.{key}}}"))
+                }
+                None => problem.help("give each its own path"),
+            });
+            return;
+        }
+    }
+}
+
+fn stem(name: &str) -> String {
+    let path = std::path::Path::new(name);
+    path.file_stem().map_or_else(|| name.to_owned(), |stem| stem.to_string_lossy().into_owned())
+}

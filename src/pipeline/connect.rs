@@ -1,0 +1,393 @@
+//! From loose cells to a graph: selectors resolved, ports checked, cycles found.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use hopmap_model::{Arity, Direction, Port};
+use serde_json::Value as Json;
+
+use super::expand::LooseCell;
+use super::file::{NeedBlock, StageBlock};
+use super::matrix::show;
+use super::node::{Node, NodeValue};
+use super::selector::{Choice, SELECTORS, Selector};
+use super::template::{Folders, Reference, Resolved, Scope, Template};
+use super::{ArtifactReference, Need, Origin, Problem};
+use crate::registry::StageEntry;
+
+/// All cells by the name of their stage.
+pub(crate) struct Index<'a> {
+    cells: &'a [LooseCell<'a>],
+    blocks: &'a [StageBlock],
+    by_stage: HashMap<&'a str, Vec<usize>>,
+    parameters: &'a [(String, Resolved)],
+    folders: &'a Folders,
+}
+
+impl<'a> Index<'a> {
+    pub(crate) fn new(
+        cells: &'a [LooseCell<'a>],
+        blocks: &'a [StageBlock],
+        parameters: &'a [(String, Resolved)],
+        folders: &'a Folders,
+    ) -> Self {
+        let mut by_stage: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (index, cell) in cells.iter().enumerate() {
+            by_stage.entry(&cell.block.name).or_default().push(index);
+        }
+        Self { cells, blocks, by_stage, parameters, folders }
+    }
+
+    /// Everything connected to the inputs of a cell.
+    pub(crate) fn needs(&self, cell: &LooseCell<'_>, problems: &mut Vec<Problem>) -> Vec<Need> {
+        let mut needs: Vec<Need> =
+            cell.block.needs.iter().filter_map(|block| self.need(cell, block, problems)).collect();
+        // A misspelt name is the better message than the gap it leaves.
+        let is_known = |need: &NeedBlock| cell.entry.port(Direction::In, &need.port).is_some();
+        let spelt_right = cell.block.needs.iter().all(is_known);
+        for port in cell.entry.ports(Direction::In).filter(|_| spelt_right) {
+            let connected = cell.block.needs.iter().any(|need| need.port == port.name);
+            if port.arity == Arity::One && !connected {
+                problems.push(self.unconnected(cell, port));
+            }
+        }
+        needs.sort_by_key(|need| cell.entry.ports.iter().position(|port| port.name == need.port.name));
+        needs
+    }
+
+    /// The artifacts whose folders the parameters of a cell name.
+    pub(crate) fn artifacts(
+        &self,
+        cell: &LooseCell<'_>,
+        problems: &mut Vec<Problem>,
+    ) -> Vec<ArtifactReference> {
+        let mut found = Vec::new();
+        for entry in &cell.with.entries {
+            self.artifacts_in(cell, &entry.node, &mut found, problems);
+        }
+        found
+    }
+
+    fn artifacts_in(
+        &self,
+        cell: &LooseCell<'_>,
+        node: &Node,
+        found: &mut Vec<ArtifactReference>,
+        problems: &mut Vec<Problem>,
+    ) {
+        match &node.value {
+            NodeValue::Scalar(Json::String(text)) => {
+                // A malformed template is reported where values are resolved.
+                let Ok(template) = Template::parse(text) else { return };
+                for reference in template.references() {
+                    let Reference::Artifact { stage, port } = reference else { continue };
+                    let selector =
+                        Selector { stage: stage.clone(), port: port.clone(), choice: Choice::Paired };
+                    let Some(cells) = self.candidates(cell, &selector, &node.span, problems) else {
+                        continue;
+                    };
+                    let Some(index) = self.single(&cells, &selector, &node.span, problems) else { continue };
+                    if let Some(output) =
+                        output_named(self.cells[index].entry, &selector, &node.span, problems)
+                    {
+                        let (stage, port) = (stage.clone(), port.clone());
+                        found.push(ArtifactReference { stage, port, cell: index, output: output.name });
+                    }
+                }
+            }
+            NodeValue::Scalar(_) => {}
+            NodeValue::Array(nodes) => {
+                nodes.iter().for_each(|node| self.artifacts_in(cell, node, found, problems))
+            }
+            NodeValue::Table(table) => {
+                table.entries.iter().for_each(|entry| self.artifacts_in(cell, &entry.node, found, problems));
+            }
+        }
+    }
+
+    fn need(&self, cell: &LooseCell<'_>, block: &NeedBlock, problems: &mut Vec<Problem>) -> Option<Need> {
+        let Some(port) = cell.entry.port(Direction::In, &block.port) else {
+            let known = cell.entry.ports(Direction::In).map(|port| port.name);
+            let problem =
+                Problem::new(format!("{} has no input `{}`", cell.entry.kind, block.port), &block.port_span);
+            problems.push(problem.suggest(&block.port, "inputs", known));
+            return None;
+        };
+        let origins: Vec<Origin> = block
+            .selectors
+            .iter()
+            .filter_map(|(text, span)| self.origins(cell, port, text, span, problems))
+            .flatten()
+            .collect();
+        if port.arity != Arity::Many && origins.len() > 1 {
+            let problem = Problem::new(
+                format!(
+                    "input `{}` of {} takes one artifact, not {}",
+                    port.name,
+                    cell.entry.kind,
+                    origins.len()
+                ),
+                &block.port_span,
+            );
+            problems.push(problem.help("choose one with [min METRIC] or [key=value]"));
+            return None;
+        }
+        Some(Need { port, origins })
+    }
+
+    fn origins(
+        &self,
+        cell: &LooseCell<'_>,
+        port: &'static Port,
+        text: &str,
+        span: &Range<usize>,
+        problems: &mut Vec<Problem>,
+    ) -> Option<Vec<Origin>> {
+        let scope = Scope {
+            parameters: self.parameters,
+            matrix: &cell.matrix,
+            artifact: &|_, _| None,
+            folders: self.folders,
+        };
+        let node = Node { span: span.clone(), value: NodeValue::Scalar(text.into()) };
+        let resolved = show(&scope.resolve_text(&node, text, problems).value);
+        let selector = match Selector::parse(&resolved) {
+            Ok(selector) => selector,
+            Err(message) => {
+                problems.push(Problem::new(message, span).help(SELECTORS));
+                return None;
+            }
+        };
+        let cells = self.candidates(cell, &selector, span, problems)?;
+        let output = |index: usize, problems: &mut Vec<Problem>| {
+            output_for(self.cells[index].entry, &selector, port, span, problems)
+        };
+        match &selector.choice {
+            Choice::Best { metric, extreme } => {
+                let output = output(*cells.first()?, problems)?;
+                Some(vec![Origin::Best { cells, output, metric: metric.clone(), extreme: *extreme }])
+            }
+            Choice::All => cells
+                .into_iter()
+                .map(|cell| Some(Origin::Cell { cell, output: output(cell, problems)? }))
+                .collect(),
+            Choice::Paired | Choice::Where(_) => {
+                let cell = self.single(&cells, &selector, span, problems)?;
+                Some(vec![Origin::Cell { cell, output: output(cell, problems)? }])
+            }
+        }
+    }
+
+    /// The cells a selector could mean: those whose matrix keys equal ours, and that it asks for.
+    fn candidates(
+        &self,
+        cell: &LooseCell<'_>,
+        selector: &Selector,
+        span: &Range<usize>,
+        problems: &mut Vec<Problem>,
+    ) -> Option<Vec<usize>> {
+        let Some(cells) = self.by_stage.get(selector.stage.as_str()) else {
+            // A stage that is there but broken has been reported already.
+            if !self.blocks.iter().any(|block| block.name == selector.stage) {
+                let known = self
+                    .blocks
+                    .iter()
+                    .map(|block| block.name.as_str())
+                    .filter(|name| *name != cell.block.name);
+                let problem = Problem::new(format!("there is no stage `{}`", selector.stage), span);
+                problems.push(problem.suggest(&selector.stage, "stages", known));
+            }
+            return None;
+        };
+        let asked: &[(String, String)] = match &selector.choice {
+            Choice::Where(pairs) => pairs,
+            _ => &[],
+        };
+        for (key, _) in asked {
+            let known: Vec<&str> = self.cells[cells[0]].matrix.iter().map(|(key, _)| key.as_str()).collect();
+            if !known.contains(&key.as_str()) {
+                let problem = Problem::new(format!("`{}` has no matrix key `{key}`", selector.stage), span);
+                problems.push(problem.suggest(key, "its matrix keys", known));
+                return None;
+            }
+        }
+        let fits = |&&index: &&usize| {
+            self.cells[index].matrix.iter().all(|(key, value)| {
+                match asked.iter().find(|(asked, _)| asked == key) {
+                    Some((_, wanted)) => show(value) == *wanted,
+                    None => cell.matrix.iter().all(|(ours, other)| ours != key || other == value),
+                }
+            })
+        };
+        let found: Vec<usize> = cells.iter().filter(fits).copied().collect();
+        if found.is_empty() {
+            let example = &self.cells[cells[0]].id;
+            let problem = Problem::new(format!("no cell of `{}` fits `{}`", selector.stage, cell.id), span);
+            problems.push(
+                problem.help(format!("one of its cells is {example}; cells pair up by equal matrix keys")),
+            );
+            return None;
+        }
+        Some(found)
+    }
+
+    fn single(
+        &self,
+        cells: &[usize],
+        selector: &Selector,
+        span: &Range<usize>,
+        problems: &mut Vec<Problem>,
+    ) -> Option<usize> {
+        if let [cell] = cells {
+            return Some(*cell);
+        }
+        let stage = &selector.stage;
+        let problem = Problem::new(format!("`{stage}` stands for {} cells", cells.len()), span);
+        let problem = problem.label("which one?");
+        problems.push(
+            problem
+                .help(format!("choose: {stage}[min F], {stage}[*] for all, or {}", self.cells[cells[0]].id)),
+        );
+        None
+    }
+
+    fn unconnected(&self, cell: &LooseCell<'_>, port: &Port) -> Problem {
+        let gives = |block: &&StageBlock| {
+            self.by_stage.get(block.name.as_str()).is_some_and(|cells| {
+                block.name != cell.block.name
+                    && self.cells[cells[0]].entry.ports(Direction::Out).any(|output| output.kind == port.kind)
+            })
+        };
+        let problem = Problem::new(
+            format!("stage `{}` needs a {} at `{}`", cell.block.name, port.kind, port.name),
+            &cell.block.name_span,
+        );
+        let problem = problem.label(format!("`{}` is not connected", port.name));
+        match self.blocks.iter().find(gives) {
+            Some(block) => problem.help(format!("add needs = {{ {} = \"{}\" }}", port.name, block.name)),
+            None => problem.help(format!(
+                "no stage of this pipeline gives a {}; `hopmap stages` lists those that do",
+                port.kind
+            )),
+        }
+    }
+}
+
+/// The output a selector names, or the only one.
+fn output_named(
+    entry: &'static StageEntry,
+    selector: &Selector,
+    span: &Range<usize>,
+    problems: &mut Vec<Problem>,
+) -> Option<&'static Port> {
+    let outputs: Vec<&'static Port> = entry.ports(Direction::Out).collect();
+    let found = match &selector.port {
+        Some(name) => outputs.iter().find(|port| port.name == name),
+        None if outputs.len() == 1 => outputs.first(),
+        None => None,
+    };
+    if found.is_none() {
+        let names = outputs.iter().map(|port| port.name);
+        let wrong = selector.port.as_deref().unwrap_or_default();
+        let problem = match &selector.port {
+            Some(name) => Problem::new(format!("{} has no output `{name}`", entry.kind), span),
+            None => Problem::new(format!("{} has several outputs", entry.kind), span).label("which one?"),
+        };
+        problems.push(problem.suggest(wrong, "outputs", names));
+    }
+    found.copied()
+}
+
+/// The output that goes into a port: the one that is named, or the only one of the right kind.
+fn output_for(
+    entry: &'static StageEntry,
+    selector: &Selector,
+    port: &Port,
+    span: &Range<usize>,
+    problems: &mut Vec<Problem>,
+) -> Option<&'static str> {
+    let fitting: Vec<&'static Port> =
+        entry.ports(Direction::Out).filter(|output| output.kind == port.kind).collect();
+    if let (None, [output]) = (&selector.port, fitting.as_slice()) {
+        return Some(output.name);
+    }
+    let output = output_named(entry, selector, span, problems)?;
+    if output.kind != port.kind {
+        let problem = Problem::new(
+            format!(
+                "`{}` gives a {}, but `{}` takes a {}",
+                selector.stage, output.kind, port.name, port.kind
+            ),
+            span,
+        );
+        problems.push(problem.label(format!("this is a {}", output.kind)));
+        return None;
+    }
+    Some(output.name)
+}
+
+/// An order in which what a cell needs stands before it, or the names along a cycle.
+pub(crate) fn order(dependencies: &[Vec<usize>]) -> Result<Vec<usize>, Vec<usize>> {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Mark {
+        New,
+        Open,
+        Done,
+    }
+    let mut marks = vec![Mark::New; dependencies.len()];
+    let mut order = Vec::with_capacity(dependencies.len());
+    for start in 0..dependencies.len() {
+        // Depth first with a stack of our own: chains can be long.
+        let mut stack = vec![(start, 0)];
+        while let Some((cell, next)) = stack.pop() {
+            if next == 0 {
+                if marks[cell] == Mark::Done {
+                    continue;
+                }
+                marks[cell] = Mark::Open;
+            }
+            match dependencies[cell].get(next) {
+                None => {
+                    marks[cell] = Mark::Done;
+                    order.push(cell);
+                }
+                Some(&needed) => {
+                    stack.push((cell, next + 1));
+                    match marks[needed] {
+                        Mark::Done => {}
+                        Mark::New => stack.push((needed, 0)),
+                        Mark::Open => {
+                            let path: Vec<usize> = stack.iter().map(|(cell, _)| *cell).collect();
+                            let begin = path.iter().position(|&cell| cell == needed).unwrap_or(0);
+                            return Err(path[begin..].to_vec());
+                        }
+                    }
+                }
+            }
+        }
+    }
+    Ok(order)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_needed_stands_before() {
+        assert_eq!(order(&[vec![2], vec![0, 2], vec![]]).unwrap(), [2, 0, 1]);
+    }
+
+    #[test]
+    fn a_cycle_is_named_from_end_to_end() {
+        assert_eq!(order(&[vec![], vec![0, 3], vec![1], vec![2]]).unwrap_err(), [1, 3, 2]);
+        assert_eq!(order(&[vec![0]]).unwrap_err(), [0]);
+    }
+
+    #[test]
+    fn a_long_chain_needs_no_deep_stack() {
+        let chain: Vec<Vec<usize>> =
+            (0..200_000).map(|cell| (cell + 1 < 200_000).then_some(cell + 1).into_iter().collect()).collect();
+        assert_eq!(order(&chain).unwrap().len(), 200_000);
+    }
+}

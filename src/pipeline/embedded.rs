@@ -1,0 +1,14 @@
+//! Pipelines that come with hopmap and run anywhere.
+
+/// A pipeline of `pipelines/`, part of the binary.
+#[derive(Debug)]
+pub struct Embedded {
+    /// Name under which `hopmap run` finds it.
+    pub name: &'static str,
+    /// Its text.
+    pub text: &'static str,
+}
+
+/// All of them.
+pub static EMBEDDED: &[Embedded] =
+    &[Embedded { name: "place", text: include_str!("../../pipelines/place.toml") }];

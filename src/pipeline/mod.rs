@@ -1,0 +1,186 @@
+//! The pipeline file: parsed, checked, its matrices expanded, and built into a typed graph of cells.
+//!
+//! Everything that is wrong with a file is found before anything runs, and reported at once.
+
+mod build;
+mod connect;
+mod embedded;
+mod expand;
+mod file;
+mod matrix;
+mod node;
+mod problem;
+mod selector;
+mod settings;
+mod template;
+
+use std::path::{Path, PathBuf};
+
+use hopmap_model::Port;
+use serde_json::Value as Json;
+
+use crate::registry::{Configured, StageEntry};
+
+pub(crate) use build::configure_alone;
+pub use embedded::{EMBEDDED, Embedded};
+pub use problem::{LocatedProblem, Problem, Problems, Source, closest};
+pub use selector::Extreme;
+pub(crate) use settings::{assignments, first_sentence};
+pub use template::Folders;
+
+/// A pipeline, ready to be planned.
+pub struct Pipeline {
+    /// Its name, by which the store remembers what ran.
+    pub name: String,
+    /// What it is for.
+    pub description: Option<String>,
+    /// The text it was read from.
+    pub source: Source,
+    /// All cells; what a cell needs stands before it.
+    pub cells: Vec<Cell>,
+    folders: Folders,
+    parameters: Vec<(String, template::Resolved)>,
+}
+
+/// One run of a stage: a stage without a matrix has one cell, others have one for each combination.
+pub struct Cell {
+    /// Name, such as `placement[mapper=annealing,seed=3]`.
+    pub id: String,
+    /// Name of the stage.
+    pub stage: String,
+    /// Keys and values of the matrix.
+    pub matrix: Vec<(String, Json)>,
+    /// What it runs.
+    pub entry: &'static StageEntry,
+    /// What is connected to its inputs.
+    pub needs: Vec<Need>,
+    /// Copies of its outputs for people.
+    pub saves: Vec<Save>,
+    /// Cores it may use; all if not said.
+    pub threads: Option<usize>,
+    settings: Settings,
+}
+
+/// What is connected to one input port.
+pub struct Need {
+    /// The input port.
+    pub port: &'static Port,
+    /// Where its values come from.
+    pub origins: Vec<Origin>,
+}
+
+/// Where a value comes from.
+pub enum Origin {
+    /// An output of a cell.
+    Cell {
+        /// Index of the cell.
+        cell: usize,
+        /// Its output port.
+        output: &'static str,
+    },
+    /// The output of that cell whose metric is smallest or largest.
+    Best {
+        /// Indexes of the cells.
+        cells: Vec<usize>,
+        /// Their output port.
+        output: &'static str,
+        /// The metric.
+        metric: String,
+        /// Smallest or largest.
+        extreme: Extreme,
+    },
+}
+
+/// A copy of an output for people.
+pub struct Save {
+    /// The output port.
+    pub output: &'static str,
+    /// Where it goes.
+    pub path: PathBuf,
+}
+
+/// The parameters of a cell as written, and the artifacts whose folders they name.
+struct Settings {
+    with: node::Table,
+    span: std::ops::Range<usize>,
+    artifacts: Vec<ArtifactReference>,
+    ready: Option<Box<dyn Configured>>,
+}
+
+/// `${stages.NAME.path}` in the parameters of a cell.
+struct ArtifactReference {
+    stage: String,
+    port: Option<String>,
+    cell: usize,
+    output: &'static str,
+}
+
+impl Cell {
+    /// Indexes of the cells this one waits for, some perhaps more than once.
+    pub fn dependencies(&self) -> impl Iterator<Item = usize> {
+        let origins = self.needs.iter().flat_map(|need| &need.origins).flat_map(|origin| match origin {
+            Origin::Cell { cell, .. } => std::slice::from_ref(cell),
+            Origin::Best { cells, .. } => cells,
+        });
+        origins.copied().chain(self.settings.artifacts.iter().map(|reference| reference.cell))
+    }
+
+    /// The parameters, if they name no folders of artifacts.
+    #[must_use]
+    pub fn ready_parameters(&self) -> Option<&dyn Configured> {
+        self.settings.ready.as_deref()
+    }
+
+    /// Artifacts whose folders the parameters name: index of the cell and output port.
+    pub fn named_artifacts(&self) -> impl Iterator<Item = (usize, &'static str)> {
+        self.settings.artifacts.iter().map(|reference| (reference.cell, reference.output))
+    }
+}
+
+impl Pipeline {
+    /// The parameters of a cell, with the folders of artifacts filled in.
+    pub fn configure(
+        &self,
+        cell: &Cell,
+        folder: &dyn Fn(usize, &str) -> PathBuf,
+    ) -> Result<Box<dyn Configured>, Problems> {
+        let artifact = |stage: &str, port: Option<&str>| {
+            let named = |reference: &&ArtifactReference| {
+                reference.stage == stage && reference.port.as_deref() == port
+            };
+            let reference = cell.settings.artifacts.iter().find(named)?;
+            Some(folder(reference.cell, reference.output))
+        };
+        let mut problems = Vec::new();
+        let configured = build::configure(self, cell, &artifact, &mut problems);
+        configured.ok_or_else(|| self.source.tie(problems))
+    }
+
+    /// Indexes of the cells of a stage, or of the one cell of that name.
+    #[must_use]
+    pub fn cells_of(&self, name: &str) -> Vec<usize> {
+        let named = |(index, cell): (usize, &Cell)| (cell.stage == name || cell.id == name).then_some(index);
+        self.cells.iter().enumerate().filter_map(named).collect()
+    }
+
+    /// Names of the stages in the order of the cells.
+    #[must_use]
+    pub fn stages(&self) -> Vec<&str> {
+        let mut stages: Vec<&str> = self.cells.iter().map(|cell| cell.stage.as_str()).collect();
+        let mut seen = std::collections::HashSet::new();
+        stages.retain(|stage| seen.insert(*stage));
+        stages
+    }
+
+    /// Reads a pipeline from a text.
+    ///
+    /// `parameters` come from the command line: names and values, the latter read as TOML, else as text.
+    pub fn parse(
+        source: Source,
+        folder: &Path,
+        working: &Path,
+        parameters: &[(String, String)],
+    ) -> Result<Self, Problems> {
+        build::pipeline(source, Folders { file: folder.into(), working: working.into() }, parameters)
+    }
+}

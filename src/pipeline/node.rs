@@ -1,0 +1,190 @@
+//! TOML as a tree that knows where every key and value stands.
+
+use std::ops::Range;
+
+use serde_json::{Map, Number, Value as Json};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::Problem;
+
+/// A value and where it stands.
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    /// Place in bytes of the text.
+    pub(crate) span: Range<usize>,
+    /// The value.
+    pub(crate) value: NodeValue,
+}
+
+/// A value of a TOML file.
+#[derive(Debug, Clone)]
+pub(crate) enum NodeValue {
+    /// Text, a number, or a truth value.
+    Scalar(Json),
+    /// A list.
+    Array(Vec<Node>),
+    /// Keys and values.
+    Table(Table),
+}
+
+/// Keys and values in the order of the file.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Table {
+    /// The entries.
+    pub(crate) entries: Vec<Entry>,
+}
+
+/// A key and its value.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    /// The key.
+    pub(crate) key: String,
+    /// Place of the key.
+    pub(crate) key_span: Range<usize>,
+    /// The value.
+    pub(crate) node: Node,
+}
+
+impl Table {
+    /// Parses a text; what cannot be read is reported and left out.
+    pub(crate) fn parse(text: &str, problems: &mut Vec<Problem>) -> Self {
+        let (table, errors) = DeTable::parse_recoverable(text);
+        for error in errors {
+            let span = error.span().unwrap_or(0..0);
+            problems.push(Problem::new(error.message(), &clamp(span, text.len())));
+        }
+        Self::from_toml(table.get_ref(), problems)
+    }
+
+    fn from_toml(table: &DeTable<'_>, problems: &mut Vec<Problem>) -> Self {
+        let entry = |(key, value): (&Spanned<_>, &Spanned<DeValue<'_>>)| Entry {
+            key: AsRef::<str>::as_ref(key.get_ref() as &std::borrow::Cow<'_, str>).to_owned(),
+            key_span: key.span(),
+            node: Node::from_toml(value, problems),
+        };
+        Self { entries: table.iter().map(entry).collect() }
+    }
+
+    /// The entry of a key.
+    #[must_use]
+    pub(crate) fn get(&self, key: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.key == key)
+    }
+}
+
+impl Node {
+    fn from_toml(value: &Spanned<DeValue<'_>>, problems: &mut Vec<Problem>) -> Self {
+        let span = value.span();
+        let value = match value.get_ref() {
+            DeValue::String(text) => NodeValue::Scalar(text.to_string().into()),
+            DeValue::Boolean(value) => NodeValue::Scalar((*value).into()),
+            DeValue::Datetime(time) => NodeValue::Scalar(time.to_string().into()),
+            DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
+                Ok(number) => NodeValue::Scalar(number.into()),
+                Err(_) => {
+                    problems.push(
+                        Problem::new("this number is too large", &span).help("whole numbers have 64 bits"),
+                    );
+                    NodeValue::Scalar(0.into())
+                }
+            },
+            DeValue::Float(number) => match number.as_str().parse().ok().and_then(Number::from_f64) {
+                Some(number) => NodeValue::Scalar(number.into()),
+                None => {
+                    problems.push(Problem::new("this is not a finite number", &span));
+                    NodeValue::Scalar(0.into())
+                }
+            },
+            DeValue::Array(array) => {
+                NodeValue::Array(array.iter().map(|value| Self::from_toml(value, problems)).collect())
+            }
+            DeValue::Table(table) => NodeValue::Table(Table::from_toml(table, problems)),
+        };
+        Self { span, value }
+    }
+
+    /// The text, if it is text.
+    #[must_use]
+    pub(crate) fn text(&self) -> Option<&str> {
+        match &self.value {
+            NodeValue::Scalar(Json::String(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The table, if it is one.
+    #[must_use]
+    pub(crate) fn table(&self) -> Option<&Table> {
+        match &self.value {
+            NodeValue::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+
+    /// What it is, in words.
+    #[must_use]
+    pub(crate) fn describe(&self) -> &'static str {
+        match &self.value {
+            NodeValue::Scalar(Json::String(_)) => "text",
+            NodeValue::Scalar(Json::Number(_)) => "a number",
+            NodeValue::Scalar(_) => "a truth value",
+            NodeValue::Array(_) => "a list",
+            NodeValue::Table(_) => "a table",
+        }
+    }
+
+    /// The value without places.
+    #[must_use]
+    pub(crate) fn plain(&self) -> Json {
+        match &self.value {
+            NodeValue::Scalar(value) => value.clone(),
+            NodeValue::Array(nodes) => nodes.iter().map(Self::plain).collect(),
+            NodeValue::Table(table) => {
+                let pairs = table.entries.iter().map(|entry| (entry.key.clone(), entry.node.plain()));
+                Json::Object(pairs.collect::<Map<_, _>>())
+            }
+        }
+    }
+
+    /// Where the value at a path of keys and indexes stands; the innermost place known.
+    #[must_use]
+    pub(crate) fn span_at(&self, path: &[String]) -> Range<usize> {
+        let Some((first, rest)) = path.split_first() else {
+            return self.span.clone();
+        };
+        let inner = match &self.value {
+            NodeValue::Table(table) => table.get(first).map(|entry| &entry.node),
+            NodeValue::Array(nodes) => first.parse::<usize>().ok().and_then(|index| nodes.get(index)),
+            NodeValue::Scalar(_) => None,
+        };
+        inner.map_or_else(|| self.span.clone(), |node| node.span_at(rest))
+    }
+}
+
+fn clamp(span: Range<usize>, length: usize) -> Range<usize> {
+    span.start.min(length)..span.end.min(length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_know_where_they_stand() {
+        let text = "[a]\nb = [1, 2.5]\n";
+        let mut problems = Vec::new();
+        let table = Table::parse(text, &mut problems);
+        assert!(problems.is_empty());
+        let node = &table.get("a").unwrap().node;
+        assert_eq!(&text[node.span_at(&["b".into(), "1".into()])], "2.5");
+        assert_eq!(node.plain(), serde_json::json!({"b": [1, 2.5]}));
+    }
+
+    #[test]
+    fn several_faults_of_syntax_are_all_reported() {
+        let mut problems = Vec::new();
+        Table::parse("a = \nb = 1\nb = 2\nc = 99999999999999999999\n", &mut problems);
+        assert!(problems.len() >= 3, "{problems:?}");
+    }
+}

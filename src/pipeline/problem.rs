@@ -1,0 +1,148 @@
+//! What is wrong with a pipeline file, and where.
+
+use std::fmt::{self, Display};
+use std::ops::Range;
+use std::sync::Arc;
+
+use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
+
+/// One thing that is wrong, not yet tied to a file.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Problem {
+    /// What is wrong.
+    pub message: String,
+    /// Where, in bytes of the text.
+    pub span: Range<usize>,
+    /// What to say at that place.
+    pub label: String,
+    /// How to mend it.
+    pub help: Option<String>,
+}
+
+impl Problem {
+    /// A problem at a place.
+    pub fn new(message: impl Into<String>, span: &Range<usize>) -> Self {
+        Self { message: message.into(), span: span.clone(), label: "here".into(), help: None }
+    }
+
+    /// Says something at the place.
+    #[must_use]
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = label.into();
+        self
+    }
+
+    /// Says how to mend it.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Suggests the name that was probably meant, and lists the others.
+    #[must_use]
+    pub fn suggest<'a>(self, wrong: &str, what: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
+        let known: Vec<&str> = known.into_iter().collect();
+        let meant = closest(wrong, &known);
+        let problem = match meant {
+            Some(meant) => self.label(format!("did you mean `{meant}`?")),
+            None => self,
+        };
+        match known.is_empty() {
+            true => problem,
+            false => problem.help(format!("{what}: {}", known.join(", "))),
+        }
+    }
+}
+
+/// The known name most like a wrong one, if any is like it at all.
+#[must_use]
+pub fn closest<'a>(wrong: &str, known: &[&'a str]) -> Option<&'a str> {
+    let likeness = |name: &str| strsim::jaro_winkler(wrong, name);
+    known
+        .iter()
+        .copied()
+        .filter(|name| likeness(name) > 0.75)
+        .max_by(|a, b| likeness(a).total_cmp(&likeness(b)))
+}
+
+/// A text that people wrote: a pipeline file, or the values of a command line.
+#[derive(Debug, Clone)]
+pub struct Source(Arc<NamedSource<String>>);
+
+impl Source {
+    /// A text and the name under which people know it.
+    pub fn new(name: impl AsRef<str>, text: impl Into<String>) -> Self {
+        Self(Arc::new(NamedSource::new(name, text.into())))
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        self.0.inner()
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    /// Ties problems to this text, in the order of their places, each once.
+    #[must_use]
+    pub fn tie(&self, mut problems: Vec<Problem>) -> Problems {
+        problems.sort_by_key(|problem| problem.span.start);
+        let mut seen = std::collections::HashSet::new();
+        problems.retain(|problem| seen.insert(problem.clone()));
+        let problems =
+            problems.into_iter().map(|problem| LocatedProblem { problem, source: self.clone() }).collect();
+        Problems(problems)
+    }
+}
+
+/// Everything that is wrong with one text; at least one thing.
+#[derive(Debug)]
+pub struct Problems(pub Vec<LocatedProblem>);
+
+/// A problem and the text it is in.
+#[derive(Debug, Clone)]
+pub struct LocatedProblem {
+    problem: Problem,
+    source: Source,
+}
+
+impl Display for LocatedProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.problem.message)
+    }
+}
+
+impl std::error::Error for LocatedProblem {}
+
+impl Diagnostic for LocatedProblem {
+    fn help<'a>(&'a self) -> Option<Box<dyn Display + 'a>> {
+        self.problem.help.as_ref().map(|help| Box::new(help) as Box<dyn Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        Some(&*self.source.0)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let Range { start, end } = self.problem.span;
+        let label = LabeledSpan::new(Some(self.problem.label.clone()), start, end - start);
+        Some(Box::new(std::iter::once(label)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_closest_name_is_suggested_and_a_strange_one_is_not() {
+        assert_eq!(closest("shap", &["costs", "shape"]), Some("shape"));
+        assert_eq!(closest("annealling", &["linear", "annealing"]), Some("annealing"));
+        assert_eq!(closest("qqq", &["costs", "shape"]), None);
+    }
+}

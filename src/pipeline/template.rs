@@ -1,0 +1,359 @@
+//! `${…}` in the values of a pipeline file.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value as Json};
+
+use super::node::{Node, NodeValue};
+use super::problem::Problem;
+
+/// A text that may hold references.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Template(Vec<Piece>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Piece {
+    Text(String),
+    Reference(Reference),
+}
+
+/// What stands between `${` and `}`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Reference {
+    /// `params.NAME`
+    Parameter(String),
+    /// `matrix.NAME`
+    Matrix(String),
+    /// `stages.NAME.path` or `stages.NAME.PORT.path`: the folder of an artifact.
+    Artifact {
+        /// The stage.
+        stage: String,
+        /// Its output, if it has several.
+        port: Option<String>,
+    },
+}
+
+impl Template {
+    /// Splits a text. `$${` stands for a literal `${`.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let mut pieces = Vec::new();
+        let mut literal = String::new();
+        let mut rest = text;
+        while let Some(start) = rest.find("${") {
+            literal.push_str(&rest[..start]);
+            if literal.ends_with('$') {
+                literal.push('{');
+                rest = &rest[start + 2..];
+                continue;
+            }
+            let inside = &rest[start + 2..];
+            let end = inside.find('}').ok_or("`${` without a closing `}`")?;
+            if !literal.is_empty() {
+                pieces.push(Piece::Text(std::mem::take(&mut literal)));
+            }
+            pieces.push(Piece::Reference(Reference::parse(&inside[..end])?));
+            rest = &inside[end + 1..];
+        }
+        literal.push_str(rest);
+        if !literal.is_empty() || pieces.is_empty() {
+            pieces.push(Piece::Text(literal));
+        }
+        Ok(Self(pieces))
+    }
+
+    /// The references in it.
+    pub(crate) fn references(&self) -> impl Iterator<Item = &Reference> {
+        self.0.iter().filter_map(|piece| match piece {
+            Piece::Reference(reference) => Some(reference),
+            Piece::Text(_) => None,
+        })
+    }
+
+    fn resolve(&self, scope: &Scope<'_>) -> Result<Resolved, Missing> {
+        if let [Piece::Reference(reference)] = self.0.as_slice() {
+            return scope.look_up(reference);
+        }
+        let mut text = String::new();
+        let mut base = Base::File;
+        for (index, piece) in self.0.iter().enumerate() {
+            match piece {
+                Piece::Text(literal) => text.push_str(literal),
+                Piece::Reference(reference) => {
+                    let resolved = scope.look_up(reference)?;
+                    if index == 0 {
+                        base = resolved.base;
+                    }
+                    match resolved.value {
+                        Json::String(value) => text.push_str(&value),
+                        value => text.push_str(&value.to_string()),
+                    }
+                }
+            }
+        }
+        Ok(Resolved { value: text.into(), base })
+    }
+}
+
+impl Reference {
+    fn parse(text: &str) -> Result<Self, String> {
+        let parts: Vec<&str> = text.trim().split('.').collect();
+        match parts.as_slice() {
+            ["params", name] => Ok(Self::Parameter((*name).to_owned())),
+            ["matrix", name] => Ok(Self::Matrix((*name).to_owned())),
+            ["stages", stage, "path"] => Ok(Self::Artifact { stage: (*stage).to_owned(), port: None }),
+            ["stages", stage, port, "path"] => {
+                Ok(Self::Artifact { stage: (*stage).to_owned(), port: Some((*port).to_owned()) })
+            }
+            _ => Err(format!("`${{{text}}}` is not a reference")),
+        }
+    }
+}
+
+/// How references are written, for messages.
+pub(crate) const REFERENCES: &str =
+    "references: ${params.NAME}, ${matrix.NAME}, ${stages.NAME.path}; $${ is a literal ${";
+
+/// What a relative path is relative to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Base {
+    /// The folder of the pipeline file.
+    File,
+    /// The working directory.
+    WorkingDirectory,
+}
+
+/// A value with its references filled in.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Resolved {
+    pub(crate) value: Json,
+    pub(crate) base: Base,
+}
+
+/// A reference to something that does not exist.
+#[derive(Debug)]
+pub(crate) struct Missing {
+    message: String,
+    name: String,
+    what: &'static str,
+    known: Vec<String>,
+}
+
+impl Missing {
+    fn problem(&self, span: &std::ops::Range<usize>) -> Problem {
+        Problem::new(&self.message, span).suggest(
+            &self.name,
+            self.what,
+            self.known.iter().map(String::as_str),
+        )
+    }
+}
+
+/// What references can name at some place.
+pub(crate) struct Scope<'a> {
+    /// Parameters of the pipeline.
+    pub(crate) parameters: &'a [(String, Resolved)],
+    /// Keys and values of the cell.
+    pub(crate) matrix: &'a [(String, Json)],
+    /// Folder of an artifact; `None` if the stage or the port does not exist.
+    pub(crate) artifact: &'a dyn Fn(&str, Option<&str>) -> Option<PathBuf>,
+    /// Folders against which paths are resolved.
+    pub(crate) folders: &'a Folders,
+}
+
+/// The folders against which paths are resolved.
+#[derive(Debug, Clone)]
+pub struct Folders {
+    /// Folder of the pipeline file.
+    pub file: PathBuf,
+    /// The working directory.
+    pub working: PathBuf,
+}
+
+impl Folders {
+    pub(crate) fn resolve(&self, path: &Path, base: Base) -> PathBuf {
+        match base {
+            Base::File => self.file.join(path),
+            Base::WorkingDirectory => self.working.join(path),
+        }
+    }
+}
+
+impl Scope<'_> {
+    fn look_up(&self, reference: &Reference) -> Result<Resolved, Missing> {
+        match reference {
+            Reference::Parameter(name) => {
+                let found = self.parameters.iter().find(|(key, _)| key == name);
+                found.map(|(_, value)| value.clone()).ok_or_else(|| Missing {
+                    message: format!("there is no parameter `{name}`"),
+                    name: name.clone(),
+                    what: "parameters",
+                    known: self.parameters.iter().map(|(key, _)| key.clone()).collect(),
+                })
+            }
+            Reference::Matrix(name) => {
+                let found = self.matrix.iter().find(|(key, _)| key == name);
+                found.map(|(_, value)| Resolved { value: value.clone(), base: Base::File }).ok_or_else(|| {
+                    Missing {
+                        message: format!("there is no matrix key `{name}` here"),
+                        name: name.clone(),
+                        what: "matrix keys",
+                        known: self.matrix.iter().map(|(key, _)| key.clone()).collect(),
+                    }
+                })
+            }
+            Reference::Artifact { stage, port } => {
+                let path = (self.artifact)(stage, port.as_deref()).ok_or_else(|| Missing {
+                    message: match port {
+                        Some(port) => format!("there is no stage `{stage}` with an output `{port}`"),
+                        None => format!("there is no stage `{stage}` with exactly one output"),
+                    },
+                    name: stage.clone(),
+                    what: "stages",
+                    known: Vec::new(),
+                })?;
+                Ok(Resolved { value: path.to_string_lossy().into_owned().into(), base: Base::File })
+            }
+        }
+    }
+
+    /// A value with its references filled in, and paths resolved wherever `schema` asks for one.
+    pub(crate) fn resolve(&self, node: &Node, schema: &SchemaView<'_>, problems: &mut Vec<Problem>) -> Json {
+        match &node.value {
+            NodeValue::Scalar(Json::String(text)) => {
+                let Resolved { value, base } = self.resolve_text(node, text, problems);
+                self.resolve_paths(value, base, schema)
+            }
+            NodeValue::Scalar(value) => value.clone(),
+            NodeValue::Array(nodes) => {
+                nodes.iter().map(|node| self.resolve(node, &schema.items(), problems)).collect()
+            }
+            NodeValue::Table(table) => {
+                let pairs = table.entries.iter().map(|entry| {
+                    (entry.key.clone(), self.resolve(&entry.node, &schema.property(&entry.key), problems))
+                });
+                Json::Object(pairs.collect::<Map<_, _>>())
+            }
+        }
+    }
+
+    /// A text with its references filled in. Problems are reported and the text stays as it is.
+    pub(crate) fn resolve_text(&self, node: &Node, text: &str, problems: &mut Vec<Problem>) -> Resolved {
+        let problem = match Template::parse(text) {
+            Err(message) => Problem::new(message, &node.span).help(REFERENCES),
+            Ok(template) => match template.resolve(self) {
+                Ok(resolved) => return resolved,
+                Err(missing) => missing.problem(&node.span),
+            },
+        };
+        problems.push(problem);
+        Resolved { value: text.into(), base: Base::File }
+    }
+
+    fn resolve_paths(&self, value: Json, base: Base, schema: &SchemaView<'_>) -> Json {
+        match value {
+            Json::String(path) if schema.is_path() => {
+                self.folders.resolve(Path::new(&path), base).to_string_lossy().into_owned().into()
+            }
+            Json::Array(values) => {
+                values.into_iter().map(|value| self.resolve_paths(value, base, &schema.items())).collect()
+            }
+            value => value,
+        }
+    }
+}
+
+/// A part of a JSON Schema.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SchemaView<'a> {
+    root: &'a Json,
+    part: &'a Json,
+}
+
+impl<'a> SchemaView<'a> {
+    pub(crate) fn new(root: &'a Json) -> Self {
+        Self { root, part: root }
+    }
+
+    fn inner(&self, part: &'a Json) -> Self {
+        let reference = part["$ref"].as_str().and_then(|path| path.strip_prefix("#"));
+        let part = reference.and_then(|path| self.root.pointer(path)).unwrap_or(part);
+        Self { root: self.root, part }
+    }
+
+    pub(crate) fn property(&self, name: &str) -> Self {
+        self.inner(&self.part["properties"][name])
+    }
+
+    pub(crate) fn items(&self) -> Self {
+        self.inner(&self.part["items"])
+    }
+
+    pub(crate) fn property_names(&self) -> Vec<&'a str> {
+        self.part["properties"].as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect()
+    }
+
+    pub(crate) fn required(&self) -> Vec<&'a str> {
+        self.part["required"].as_array().into_iter().flatten().filter_map(Json::as_str).collect()
+    }
+
+    pub(crate) fn description(&self) -> Option<&'a str> {
+        self.part["description"].as_str()
+    }
+
+    /// Whether it is a table whose keys are all known.
+    pub(crate) fn is_closed_table(&self) -> bool {
+        self.part["properties"].is_object() && self.part["additionalProperties"] == Json::Bool(false)
+    }
+
+    fn is_path(&self) -> bool {
+        self.part["format"] == hopmap_model::INPUT_PATH_FORMAT
+    }
+
+    /// Whether it takes text and nothing else.
+    pub(crate) fn is_text(&self) -> bool {
+        self.part["type"] == "string" || self.part["type"] == serde_json::json!(["string", "null"])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolve(text: &str) -> Result<Resolved, Missing> {
+        let parameters = [
+            ("n".to_owned(), Resolved { value: 4.into(), base: Base::File }),
+            ("dir".to_owned(), Resolved { value: "in".into(), base: Base::WorkingDirectory }),
+        ];
+        let folders = Folders { file: "/file".into(), working: "/work".into() };
+        let scope = Scope {
+            parameters: &parameters,
+            matrix: &[("seed".to_owned(), 7.into())],
+            artifact: &|stage, _| (stage == "s").then(|| "/store/a".into()),
+            folders: &folders,
+        };
+        Template::parse(text).unwrap().resolve(&scope)
+    }
+
+    #[test]
+    fn a_lone_reference_keeps_its_type_and_a_mixed_one_becomes_text() {
+        assert_eq!(resolve("${params.n}").unwrap().value, Json::from(4));
+        assert_eq!(resolve("run-${matrix.seed}-${params.n}").unwrap().value, Json::from("run-7-4"));
+        assert_eq!(resolve("${stages.s.path}/x").unwrap().value, Json::from("/store/a/x"));
+        assert_eq!(resolve("$${params.n}").unwrap().value, Json::from("${params.n}"));
+        assert_eq!(resolve("").unwrap().value, Json::from(""));
+    }
+
+    #[test]
+    fn a_path_from_the_command_line_is_relative_to_the_working_directory() {
+        assert_eq!(resolve("${params.dir}/x").unwrap().base, Base::WorkingDirectory);
+        assert_eq!(resolve("x/${params.dir}").unwrap().base, Base::File);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_refused() {
+        assert!(Template::parse("${params.n").is_err());
+        assert!(Template::parse("${parms.n}").is_err());
+        assert!(resolve("${params.m}").is_err());
+        assert!(resolve("${stages.t.path}").is_err());
+    }
+}

@@ -1,0 +1,212 @@
+//! The stages and artifact kinds of this build. The only file that lists them.
+
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
+
+use hopmap_artifact::{ArtifactError, Codec, Folder};
+use hopmap_model::{
+    Artifact, Context, Direction, Error, InputPath, Inputs, LaunchFile, Mapping, Metrics, Outcome, Port,
+    Stage, SystemGraph, TaskGraph, Value,
+};
+use serde_json::Value as Json;
+
+/// All stages, in the order in which people meet them.
+pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
+    vec![
+        StageEntry::of::<hopmap_trace::Otf2>(),
+        StageEntry::of::<hopmap_trace::Csv>(),
+        StageEntry::of::<hopmap_topology::Synthetic>(),
+        // StageEntry::of::<hopmap_map::Linear>(),
+        // StageEntry::of::<hopmap_map::Random>(),
+        // StageEntry::of::<hopmap_map::Annealing>(),
+        // StageEntry::of::<hopmap_evaluate::EvaluateMapping>(),
+        StageEntry::of::<hopmap_launch::Machinefile>(),
+        StageEntry::of::<hopmap_launch::Rankfile>(),
+        StageEntry::of::<hopmap_launch::Hostfile>(),
+        StageEntry::of::<hopmap_launch::Slurm>(),
+        StageEntry::of::<hopmap_launch::Cray>(),
+    ]
+});
+
+/// All artifact kinds.
+pub static KINDS: &[KindEntry] = &[
+    KindEntry::of::<TaskGraph>(),
+    KindEntry::of::<SystemGraph>(),
+    KindEntry::of::<Mapping>(),
+    KindEntry::of::<Metrics>(),
+    KindEntry::of::<LaunchFile>(),
+];
+
+/// The stage of a kind such as `map/annealing`.
+#[must_use]
+pub fn stage(kind: &str) -> Option<&'static StageEntry> {
+    STAGES.iter().find(|entry| entry.kind == kind)
+}
+
+/// The artifact kind of a name such as `task-graph`.
+#[must_use]
+pub fn kind(name: &str) -> Option<&'static KindEntry> {
+    KINDS.iter().find(|entry| entry.name == name)
+}
+
+/// A stage, its type erased.
+pub struct StageEntry {
+    /// Room and name.
+    pub kind: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// Enters the key.
+    pub revision: u32,
+    /// Inputs and outputs.
+    pub ports: &'static [Port],
+    /// JSON Schema of the parameters.
+    pub schema: Json,
+    configure: fn(Json) -> Result<Box<dyn Configured>, ParameterError>,
+}
+
+/// A value of a parameter is not what the stage takes.
+#[derive(Debug)]
+pub struct ParameterError {
+    /// Where: keys and indexes from the outside in.
+    pub path: Vec<String>,
+    /// What is wrong with it.
+    pub message: String,
+}
+
+/// A stage together with its parameters.
+pub trait Configured: Send + Sync {
+    /// The parameters with all defaults filled in and no paths, as they enter the key.
+    fn canonical(&self) -> &Json;
+    /// Every file behind a path parameter.
+    fn reads(&self) -> Result<Vec<InputPath>, Error>;
+    /// Whether the stage looks at the world.
+    fn observes(&self) -> bool;
+    /// Does the work.
+    fn run(self: Box<Self>, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error>;
+}
+
+impl StageEntry {
+    fn of<S: Stage + 'static>() -> Self {
+        Self {
+            kind: S::KIND,
+            summary: S::SUMMARY,
+            revision: S::REVISION,
+            ports: S::ports(),
+            schema: schemars::schema_for!(S::Params).into(),
+            configure: configure::<S>,
+        }
+    }
+
+    /// Reads the parameters. Paths among them are resolved already.
+    pub fn configure(&self, parameters: Json) -> Result<Box<dyn Configured>, ParameterError> {
+        (self.configure)(parameters)
+    }
+
+    /// The ports of one direction.
+    pub fn ports(&self, direction: Direction) -> impl Iterator<Item = &'static Port> {
+        self.ports.iter().filter(move |port| port.direction == direction)
+    }
+
+    /// The port of a name and direction.
+    #[must_use]
+    pub fn port(&self, direction: Direction, name: &str) -> Option<&'static Port> {
+        self.ports(direction).find(|port| port.name == name)
+    }
+}
+
+struct Ready<S: Stage> {
+    parameters: S::Params,
+    canonical: Json,
+}
+
+fn configure<S: Stage + 'static>(parameters: Json) -> Result<Box<dyn Configured>, ParameterError> {
+    let parameters: S::Params =
+        serde_path_to_error::deserialize(parameters).map_err(|error| ParameterError {
+            path: error.path().iter().map(ToString::to_string).collect(),
+            message: error.into_inner().to_string(),
+        })?;
+    let canonical = serde_json::to_value(&parameters)
+        .map_err(|error| ParameterError { path: Vec::new(), message: error.to_string() })?;
+    Ok(Box::new(Ready::<S> { parameters, canonical }))
+}
+
+impl<S: Stage + 'static> Configured for Ready<S> {
+    fn canonical(&self) -> &Json {
+        &self.canonical
+    }
+
+    fn reads(&self) -> Result<Vec<InputPath>, Error> {
+        S::reads(&self.parameters)
+    }
+
+    fn observes(&self) -> bool {
+        S::observes(&self.parameters)
+    }
+
+    fn run(self: Box<Self>, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        S::run(self.parameters, inputs, cx)
+    }
+}
+
+/// An artifact kind, its type erased.
+pub struct KindEntry {
+    /// Name, such as `task-graph`.
+    pub name: &'static str,
+    read: fn(&Path) -> Result<Value, ArtifactError>,
+    write: fn(&Path, &Value) -> Option<Result<Folder, ArtifactError>>,
+}
+
+impl KindEntry {
+    const fn of<C: Codec>() -> Self {
+        Self { name: <C as Artifact>::KIND, read: read::<C>, write: write::<C> }
+    }
+
+    /// Reads an artifact of this kind and checks it.
+    pub fn read(&self, path: &Path) -> Result<Value, ArtifactError> {
+        (self.read)(path)
+    }
+
+    /// Writes a value of this kind into an empty folder; `None` if the value is of another kind.
+    pub fn write(&self, path: &Path, value: &Value) -> Option<Result<Folder, ArtifactError>> {
+        (self.write)(path, value)
+    }
+}
+
+fn read<C: Codec>(path: &Path) -> Result<Value, ArtifactError> {
+    Folder::read::<C>(path).map(|value| Arc::new(value) as Value)
+}
+
+fn write<C: Codec>(path: &Path, value: &Value) -> Option<Result<Folder, ArtifactError>> {
+    value.downcast_ref::<C>().map(|value| Folder::write(path, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_kind_stands_once() {
+        let kinds: BTreeSet<_> = STAGES.iter().map(|entry| entry.kind).collect();
+        assert_eq!(kinds.len(), STAGES.len());
+    }
+
+    #[test]
+    fn every_port_carries_a_known_kind_and_every_stage_gives_something() {
+        for entry in STAGES.iter() {
+            assert!(entry.ports(Direction::Out).count() > 0, "{} gives nothing", entry.kind);
+            for port in entry.ports {
+                assert!(kind(port.kind).is_some(), "{}: unknown kind {}", entry.kind, port.kind);
+            }
+        }
+    }
+
+    #[test]
+    fn every_parameter_is_described() {
+        for entry in STAGES.iter() {
+            for (name, schema) in entry.schema["properties"].as_object().into_iter().flatten() {
+                assert!(schema["description"].is_string(), "{}: `{name}` has no description", entry.kind);
+            }
+        }
+    }
+}
