@@ -16,10 +16,10 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
         StageEntry::of::<hopmap_trace::Otf2>(),
         StageEntry::of::<hopmap_trace::Csv>(),
         StageEntry::of::<hopmap_topology::Synthetic>(),
-        // StageEntry::of::<hopmap_map::Linear>(),
-        // StageEntry::of::<hopmap_map::Random>(),
-        // StageEntry::of::<hopmap_map::Annealing>(),
-        // StageEntry::of::<hopmap_evaluate::EvaluateMapping>(),
+        StageEntry::of::<hopmap_map::LinearStage>(),
+        StageEntry::of::<hopmap_map::RandomStage>(),
+        StageEntry::of::<hopmap_map::AnnealingStage>(),
+        StageEntry::of::<hopmap_evaluate::MappingStage>(),
         StageEntry::of::<hopmap_launch::Machinefile>(),
         StageEntry::of::<hopmap_launch::Rankfile>(),
         StageEntry::of::<hopmap_launch::Hostfile>(),
@@ -122,12 +122,22 @@ struct Ready<S: Stage> {
 fn configure<S: Stage + 'static>(parameters: Json) -> Result<Box<dyn Configured>, ParameterError> {
     let parameters: S::Params =
         serde_path_to_error::deserialize(parameters).map_err(|error| ParameterError {
-            path: error.path().iter().map(ToString::to_string).collect(),
+            path: error.path().iter().filter_map(segment).collect(),
             message: error.into_inner().to_string(),
         })?;
     let canonical = serde_json::to_value(&parameters)
         .map_err(|error| ParameterError { path: Vec::new(), message: error.to_string() })?;
     Ok(Box::new(Ready::<S> { parameters, canonical }))
+}
+
+/// A step from the outside in, as [`ParameterError::path`] has it. The variant of an enumeration is no step in the file.
+fn segment(segment: &serde_path_to_error::Segment) -> Option<String> {
+    use serde_path_to_error::Segment;
+    match segment {
+        Segment::Seq { index } => Some(index.to_string()),
+        Segment::Map { key } => Some(key.clone()),
+        Segment::Enum { .. } | Segment::Unknown => None,
+    }
 }
 
 impl<S: Stage + 'static> Configured for Ready<S> {

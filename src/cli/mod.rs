@@ -10,6 +10,7 @@ mod open;
 mod output;
 mod plan;
 mod progress;
+mod report;
 mod run;
 mod runs;
 mod schema;
@@ -70,6 +71,8 @@ enum Command {
     Exec(exec::Arguments),
     /// Show an artifact or one of its tables.
     Show(show::Arguments),
+    /// Write the HTML report of a pipeline from what is in the store.
+    Report(report::Arguments),
     /// List the runs of a store.
     Runs(runs::Arguments),
     /// Clear a store of what no pipeline uses any more.
@@ -99,6 +102,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Graph(arguments) => graph::main(&arguments, output),
         Command::Exec(arguments) => exec::main(&arguments, output),
         Command::Show(arguments) => show::main(&arguments, output),
+        Command::Report(arguments) => report::main(&arguments, output),
         Command::Runs(arguments) => runs::main(&arguments, output),
         Command::Gc(arguments) => gc::main(&arguments, output),
         Command::Stages(arguments) => stages::main(&arguments, output),

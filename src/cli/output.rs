@@ -75,7 +75,10 @@ pub(crate) fn render(error: &dyn Diagnostic) -> String {
     let is_terminal = std::io::stderr().is_terminal();
     let mut theme = if is_terminal { GraphicalTheme::unicode() } else { GraphicalTheme::none() };
     theme.characters.error = "error:".to_owned();
-    let handler = GraphicalReportHandler::new_themed(theme).with_width(100).with_cause_chain();
+    let handler = GraphicalReportHandler::new_themed(theme)
+        .with_width(100)
+        .with_wrap_lines(is_terminal)
+        .with_cause_chain();
     let mut text = String::new();
     match handler.render_report(&mut text, error) {
         Ok(()) => text.trim_start().to_owned(),

@@ -1,6 +1,6 @@
 //! `hopmap run`: run what has to run.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -10,11 +10,12 @@ use miette::IntoDiagnostic;
 
 use super::exit::Exit;
 use super::failure::Failure;
-use super::open::{PipelineArguments, StoreArguments};
+use super::open::{PipelineArguments, StoreArguments, working_directory};
 use super::output::Output;
 use super::progress::Progress;
 use super::summary;
-use crate::engine::{self, Limits, Store, Writer};
+use crate::engine::{self, Limits, RunReport, Store, Writer};
+use crate::pipeline::Pipeline;
 
 /// Arguments of `run`.
 #[derive(Debug, Args)]
@@ -33,6 +34,12 @@ pub(crate) struct Arguments {
     /// Time for the whole run; stages that search deliver the best they have by then.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     deadline: Option<Duration>,
+    /// Where to write the HTML report [default: reports/NAME.html in the store].
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Write no HTML report.
+    #[arg(long, conflicts_with = "report")]
+    no_report: bool,
     /// Go on with what does not need a failed stage (the default).
     #[arg(long, overrides_with = "fail_fast")]
     keep_going: bool,
@@ -64,11 +71,35 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
             }
         }
     }
+    let place = write_report(arguments, &pipeline, &store, &report)?;
     if output.is_json() {
         output.json(&summary::as_json(&pipeline, &store, &report));
     }
     summary::print(&pipeline, &store, &report, output);
+    if let Some(place) = place {
+        output.line(format!("  {:<12} {}", "report", summary::shown(&place)));
+    }
     Ok(Exit::of_code(report.exit_code()))
+}
+
+/// Writes the report, unless nothing has happened since it was written.
+fn write_report(
+    arguments: &Arguments,
+    pipeline: &Pipeline,
+    store: &Store,
+    report: &RunReport,
+) -> Result<Option<PathBuf>, Failure> {
+    if arguments.no_report {
+        return Ok(None);
+    }
+    let place = match &arguments.report {
+        Some(path) => working_directory()?.join(path),
+        None => crate::report::place(store, pipeline),
+    };
+    if report.folder.is_some() || !place.exists() {
+        crate::report::write(&place, pipeline, store, report)?;
+    }
+    Ok(Some(place))
 }
 
 /// A first Ctrl-C asks the stages to deliver what they have, a second one ends at once: the store is sound either way.

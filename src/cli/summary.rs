@@ -49,16 +49,30 @@ pub(crate) fn print(pipeline: &Pipeline, store: &Store, report: &RunReport, outp
             output.line(format!("  {:<12} {}", cell.id, quality(record)));
         }
     }
+    let mut lines = Vec::new();
     for (cell, settled) in pipeline.cells.iter().zip(&report.cells) {
         for saved in &settled.saved {
             let restored = if saved.written && settled.state == State::Cached { "  (restored)" } else { "" };
-            output.line(format!("  {:<12} {}{restored}", cell.id, shown(&saved.path)));
+            lines.push(format!("  {:<12} {}{restored}", cell.id, shown(&saved.path)));
         }
     }
+    print_some(&lines, output);
+    let mut lines = Vec::new();
     for (port, record, path) in launch_files(report, store) {
         if let Some(command) = launch_command(store, record, &path) {
-            output.line(format!("  {port:<12} {command}"));
+            lines.push(format!("  {port:<12} {command}"));
         }
+    }
+    lines.dedup();
+    print_some(&lines, output);
+}
+
+/// The first lines; a sweep would bury everything else.
+fn print_some(lines: &[String], output: Output) {
+    const MOST: usize = 6;
+    lines.iter().take(MOST).for_each(|line| output.line(line));
+    if lines.len() > MOST {
+        output.line(format!("  … and {} more", lines.len() - MOST));
     }
 }
 

@@ -16,6 +16,7 @@ mod walk;
 
 pub use execute::{WriteError, write_outputs};
 pub use garbage::{Garbage, Policy, collect, find_garbage};
+pub(crate) use journal::state_name;
 pub use journal::{Event, RunSummary, StageEvent, read_run, read_runs};
 pub use key::{InputDigest, Key, Manifest};
 pub use reason::{Reason, short};

@@ -100,8 +100,9 @@ pub fn plan(pipeline: &Pipeline, store: &mut Store) -> RunReport {
                 Settled { reasons: task.reasons, key: Some(task.key), ..Settled::new(State::WouldRun) }
             }
         };
-        save_outputs(&pipeline.cells[index], &mut settled, store, true);
-        walk.settled[index] = Some(settled);
+        let cell = &pipeline.cells[index];
+        save_outputs(cell, &mut settled, store, true);
+        walk.settled[index] = Some(settled.located(pipeline, cell));
     }
     RunReport {
         cells: walk.settled.into_iter().flatten().collect(),
@@ -264,6 +265,9 @@ impl<'a> Run<'a> {
             while let Some(task) = self.next_task() {
                 self.start(task, scope, shared, &sender);
             }
+            if !self.ready.is_empty() {
+                continue;
+            }
             if self.running.is_empty() {
                 return Ok(());
             }
@@ -286,12 +290,22 @@ impl<'a> Run<'a> {
                 return None;
             }
             let task = self.pending.pop()?.0.0;
+            if self.is_done_meanwhile(&task) {
+                self.ready.push(Reverse(task.cell));
+                continue;
+            }
             match self.running.get_mut(&task.key) {
                 // Somebody is at it already: share the result.
                 Some(running) => running.twins.push(task.cell),
                 None => return Some(task),
             }
         }
+    }
+
+    /// Whether another cell of the same key has finished since this one was decided.
+    fn is_done_meanwhile(&self, task: &Task) -> bool {
+        let has_to_run = |reason: &Reason| matches!(reason, Reason::Observes | Reason::OutputDamaged { .. });
+        self.store.result(&task.key).is_some() && !task.reasons.iter().any(has_to_run)
     }
 
     fn cores(&self, task: &Task) -> usize {
@@ -375,6 +389,7 @@ impl<'a> Run<'a> {
     fn settle(&mut self, index: usize, mut settled: Settled) -> Result<(), StoreError> {
         let cell = &self.pipeline.cells[index];
         save_outputs(cell, &mut settled, self.store, false);
+        let settled = settled.located(self.pipeline, cell);
         if let Some(key) = settled.key.as_deref().filter(|_| settled.state != State::Partial) {
             self.writer.set_current(self.store, &self.pipeline.name, &cell.id, key)?;
         }

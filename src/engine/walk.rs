@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use hopmap_durable::DurableError;
 use hopmap_model::Arity;
-use miette::Report;
+use miette::{Diagnostic, Report};
 use serde::Serialize;
 
 use super::key::{InputDigest, Manifest};
@@ -83,6 +83,13 @@ impl Settled {
 
     fn because_of(state: State, cell: usize) -> Self {
         Self { because_of: Some(cell), ..Self::new(state) }
+    }
+
+    /// Says in the error which stage it was and where it stands.
+    pub(crate) fn located(mut self, pipeline: &Pipeline, cell: &Cell) -> Self {
+        self.error =
+            self.error.map(|error| error.wrap_err(format!("stage `{}` ({})", cell.id, pipeline.place(cell))));
+        self
     }
 
     /// Whether the cell has artifacts that others can use.
@@ -273,8 +280,10 @@ fn manifest(
     }
     let mut files = Vec::new();
     for file in configured.reads().map_err(|error| Box::new(Settled::failed(error)))? {
-        let hash =
-            store.hashes.of(file.path()).map_err(|error: DurableError| Box::new(Settled::failed(error)))?;
+        let hash = store
+            .hashes
+            .of(file.path())
+            .map_err(|error| Box::new(Settled::failed(UnreadableInput(error))))?;
         files.push((file.name().into_owned(), hash));
     }
     Ok(Manifest {
@@ -285,6 +294,14 @@ fn manifest(
         files,
     })
 }
+
+/// An input file that cannot be read.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+#[error(transparent)]
+#[diagnostic(help(
+    "paths in a pipeline file are relative to that file, values of -p to the working directory"
+))]
+struct UnreadableInput(DurableError);
 
 /// The stored result of a key, if it is whole; else a reason to run, if there is one already.
 fn cached(key: &str, observes: bool, store: &Store) -> Result<Box<Settled>, Option<Reason>> {

@@ -23,11 +23,14 @@ pub(crate) fn pipeline(
     from_command_line: &[(String, String)],
 ) -> Result<Pipeline, Problems> {
     let mut problems = Vec::new();
-    let file = File::parse(source.text(), &mut problems);
+    let file =
+        File::parse(source.text(), &mut problems).ok_or_else(|| source.tie(std::mem::take(&mut problems)))?;
     let parameters = parameters(&source, &file.parameters, from_command_line, &mut problems)?;
     let blocks = file.stages;
-    let loose: Vec<LooseCell<'_>> =
-        blocks.iter().flat_map(|block| expand(block, &parameters, &folders, &mut problems)).collect();
+    let loose: Vec<LooseCell<'_>> = blocks
+        .iter()
+        .flat_map(|block| expand(block, &blocks, &parameters, &folders, &mut problems))
+        .collect();
     let index = Index::new(&loose, &blocks, &parameters, &folders);
     let cells: Vec<Cell> =
         loose.iter().map(|cell| connected(cell, &index, &parameters, &folders, &mut problems)).collect();

@@ -6,6 +6,7 @@ use super::Problem;
 use super::file::StageBlock;
 use super::matrix::{Axis, axis_values, product, show};
 use super::node::{Entry, Node, NodeValue, Table};
+use super::selector::Selector;
 use super::template::{Folders, Reference, Resolved, SchemaView, Scope, Template};
 use crate::registry::{self, StageEntry};
 
@@ -21,6 +22,7 @@ pub(crate) struct LooseCell<'a> {
 /// All cells of a stage.
 pub(crate) fn expand<'a>(
     block: &'a StageBlock,
+    blocks: &[StageBlock],
     parameters: &[(String, Resolved)],
     folders: &Folders,
     problems: &mut Vec<Problem>,
@@ -51,7 +53,7 @@ pub(crate) fn expand<'a>(
         cells.push(LooseCell { id: cell_id(&block.name, &matrix), block, matrix, entry, with });
     }
     if !cells.is_empty() {
-        unused_axes(block, &axes, &cells, problems);
+        unused_axes(block, blocks, &axes, &cells, problems);
     }
     cells
 }
@@ -103,7 +105,13 @@ fn with_matrix(block: &StageBlock, entry: &StageEntry, axes: &[Axis], matrix: &[
 }
 
 /// A matrix key has to make a difference: as a parameter of some cell, or through a reference.
-fn unused_axes(block: &StageBlock, axes: &[Axis], cells: &[LooseCell<'_>], problems: &mut Vec<Problem>) {
+fn unused_axes(
+    block: &StageBlock,
+    blocks: &[StageBlock],
+    axes: &[Axis],
+    cells: &[LooseCell<'_>],
+    problems: &mut Vec<Problem>,
+) {
     let mut referenced = Vec::new();
     matrix_references(&block.uses, &mut referenced);
     for entry in block.with.entries.iter().chain(&block.save.entries) {
@@ -111,6 +119,12 @@ fn unused_axes(block: &StageBlock, axes: &[Axis], cells: &[LooseCell<'_>], probl
     }
     for (text, _) in block.needs.iter().flat_map(|need| &need.selectors) {
         text_references(text, &mut referenced);
+        // A key that a stage we need has too pairs our cells with its cells.
+        let needed =
+            Selector::parse(text).ok().and_then(|it| blocks.iter().find(|block| block.name == it.stage));
+        referenced.extend(
+            needed.into_iter().flat_map(|block| &block.matrix.entries).map(|entry| entry.key.clone()),
+        );
     }
     for axis in axes {
         let is_parameter = |cell: &LooseCell<'_>| {

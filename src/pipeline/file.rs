@@ -40,9 +40,12 @@ pub(crate) struct NeedBlock {
 }
 
 impl File {
-    pub(crate) fn parse(text: &str, problems: &mut Vec<Problem>) -> Self {
+    /// Reads a file; `None` if it is not TOML, for then nothing else that could be said of it is sure.
+    pub(crate) fn parse(text: &str, problems: &mut Vec<Problem>) -> Option<Self> {
         let table = Table::parse(text, problems);
-        let syntax_is_sound = problems.is_empty();
+        if !problems.is_empty() {
+            return None;
+        }
         unknown_keys(&table, TOP_KEYS, "keys of a pipeline file", problems);
         let mut stages = Vec::new();
         for entry in sub_table(&table, "stages", problems).entries {
@@ -53,7 +56,7 @@ impl File {
             }
             stages.extend(StageBlock::parse(entry, problems));
         }
-        if stages.is_empty() && problems.is_empty() && syntax_is_sound {
+        if stages.is_empty() && problems.is_empty() {
             let end = text.len();
             let problem = Problem::new("the pipeline has no stages", &(end..end));
             problems.push(
@@ -62,12 +65,12 @@ impl File {
                 ),
             );
         }
-        Self {
+        Some(Self {
             name: text_of(&table, "name", problems),
             description: text_of(&table, "description", problems),
             parameters: sub_table(&table, "params", problems),
             stages,
-        }
+        })
     }
 }
 

@@ -156,6 +156,13 @@ impl Pipeline {
         configured.ok_or_else(|| self.source.tie(problems))
     }
 
+    /// File and line of a cell.
+    #[must_use]
+    pub fn place(&self, cell: &Cell) -> String {
+        let before = self.source.text().get(..cell.settings.span.start).unwrap_or_default();
+        format!("{}:{}", self.source.name(), before.matches('\n').count() + 1)
+    }
+
     /// Indexes of the cells of a stage, or of the one cell of that name.
     #[must_use]
     pub fn cells_of(&self, name: &str) -> Vec<usize> {

@@ -50,10 +50,9 @@ impl Table {
     /// Parses a text; what cannot be read is reported and left out.
     pub(crate) fn parse(text: &str, problems: &mut Vec<Problem>) -> Self {
         let (table, errors) = DeTable::parse_recoverable(text);
-        for error in errors {
-            let span = error.span().unwrap_or(0..0);
-            problems.push(Problem::new(error.message(), &clamp(span, text.len())));
-        }
+        let errors =
+            errors.iter().map(|error| (error.message(), clamp(error.span().unwrap_or(0..0), text.len())));
+        problems.extend(syntax_problems(text, errors));
         Self::from_toml(table.get_ref(), problems)
     }
 
@@ -160,6 +159,38 @@ impl Node {
         };
         inner.map_or_else(|| self.span.clone(), |node| node.span_at(rest))
     }
+}
+
+/// A bracket that is never closed makes every line after it look wrong: the first faults say enough.
+const MOST_SYNTAX_PROBLEMS: usize = 3;
+
+/// Faults of syntax. A table that stands twice is one fault, and what is in it is not reported again.
+fn syntax_problems<'a>(text: &str, errors: impl Iterator<Item = (&'a str, Range<usize>)>) -> Vec<Problem> {
+    let mut repeated_tables = Vec::new();
+    let mut problems = Vec::new();
+    for (message, span) in errors {
+        if problems.len() == MOST_SYNTAX_PROBLEMS {
+            break;
+        }
+        if message != "duplicate key" {
+            problems.push(Problem::new(message, &span));
+            continue;
+        }
+        let line = text[..span.start].rfind('\n').map_or(0, |end| end + 1);
+        let header = if text[line..].starts_with('[') {
+            line
+        } else {
+            text[..line].rfind("\n[").map_or(0, |end| end + 1)
+        };
+        if header == line {
+            repeated_tables.push(header);
+        } else if repeated_tables.contains(&header) {
+            continue;
+        }
+        let name = text[span.clone()].to_owned();
+        problems.push(Problem::new(format!("`{name}` stands twice"), &span).label("this is the second"));
+    }
+    problems
 }
 
 fn clamp(span: Range<usize>, length: usize) -> Range<usize> {

@@ -73,7 +73,7 @@ fn read(
         // What is missing now is what was taken out before.
         if sound || found.is_some() {
             let message = match first {
-                Some(_) => format!("`{}`: {}", error.path.join("."), error.message),
+                Some(_) => format!("`{}`: {}", dotted(&error.path), error.message),
                 None => error.message,
             };
             let problem = Problem::new(message, &place);
@@ -88,6 +88,19 @@ fn read(
         let removed = first.zip(values.as_object_mut()).and_then(|(key, map)| map.remove(key));
         removed.as_ref()?;
     }
+}
+
+/// A path as people write it: `weight.time.latency_s`, `costs[1]`.
+fn dotted(path: &[String]) -> String {
+    let mut text = String::new();
+    for part in path {
+        match part.parse::<usize>() {
+            Ok(index) => text.push_str(&format!("[{index}]")),
+            Err(_) if text.is_empty() => text.push_str(part),
+            Err(_) => text.push_str(&format!(".{part}")),
+        }
+    }
+    text
 }
 
 /// The values of a command line as a text of TOML, so that messages can show where a fault is.

@@ -1,0 +1,47 @@
+# Set-up is two commands: `make demo` and `make test`. Everything else is for people who work on hopmap.
+
+CARGO ?= cargo
+PACKAGES = build-essential pkg-config libopen-trace-format2-dev
+# Without pkg-config or libotf2 everything but OTF2 archives still works.
+HAS_OTF2 = $(shell pkg-config --exists otf2 2>/dev/null && echo yes)
+FEATURES = $(if $(HAS_OTF2),,--no-default-features)
+
+.PHONY: demo test check soak bench install dist packages
+
+# The main job on a sample trace: a machinefile, a rankfile and a report in out/.
+demo: packages
+	$(MAKE) --no-print-directory demo-run
+
+.PHONY: demo-run
+demo-run:
+	$(CARGO) build --release --locked $(FEATURES) --bin hopmap
+	"$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p')/release/hopmap" \
+	  run pipelines/place.toml -p out="$(CURDIR)/out"
+
+# Debian packages that are missing: installed when root, named otherwise.
+packages:
+	@sh ci/packages.sh $(PACKAGES)
+
+# Everything a change has to pass.
+test: packages
+	$(MAKE) --no-print-directory check
+	$(CARGO) test --locked --workspace $(FEATURES)
+
+check:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --all-targets $(FEATURES) -- -D warnings
+
+# The long loops: mutations of archives and crashes by the thousand.
+soak:
+	HOPMAP_SOAK=1 $(CARGO) test --locked --workspace $(FEATURES)
+
+bench:
+	$(CARGO) bench --locked --workspace $(FEATURES)
+	sh ci/bench-engine.sh
+
+install:
+	$(CARGO) install --locked --path . $(FEATURES)
+
+# The binary as it is handed out: smaller and faster, but long to build.
+dist:
+	$(CARGO) build --locked --profile dist $(FEATURES) --bin hopmap

@@ -1,0 +1,43 @@
+//! The report: one self-contained HTML file that needs no network and no server.
+//!
+//! It shows what people would rather look at than read: the pipeline with the state and reason of each stage, the
+//! matrix in rank order and in slot order, the machine with its loads, the metrics beside linear and random, and the
+//! commands that launch the program.
+
+mod page;
+mod placement;
+mod sections;
+
+use std::path::{Path, PathBuf};
+
+use hopmap_durable::replace_file;
+use miette::Report;
+
+use crate::engine::{RunReport, Store};
+use crate::pipeline::Pipeline;
+
+/// A report never grows beyond this, whatever it is about.
+const MOST_BYTES: usize = 5_000_000;
+
+/// Where the report of a pipeline is kept.
+#[must_use]
+pub fn place(store: &Store, pipeline: &Pipeline) -> PathBuf {
+    let safe: String = pipeline
+        .name
+        .chars()
+        .map(|letter| if letter.is_alphanumeric() || "-_.".contains(letter) { letter } else { '_' })
+        .collect();
+    store.root().join("reports").join(format!("{safe}.html"))
+}
+
+/// Writes the report of a run or a plan.
+pub fn write(path: &Path, pipeline: &Pipeline, store: &Store, report: &RunReport) -> Result<(), Report> {
+    let mut page = page::Page::new(MOST_BYTES);
+    sections::summary(&mut page, pipeline, store, report);
+    sections::quality(&mut page, pipeline, store, report);
+    sections::pipeline(&mut page, pipeline, report);
+    placement::placements(&mut page, pipeline, store, report);
+    sections::stages(&mut page, pipeline, report);
+    replace_file(path, page.finish(&pipeline.name).as_bytes())?;
+    Ok(())
+}

@@ -1,0 +1,115 @@
+//! An HTML page that is put together piece by piece and never grows beyond a size.
+
+use std::fmt::Write;
+
+/// Room kept for the frame of the page and for saying what was left out.
+const FRAME: usize = 20_000;
+
+/// A page under construction.
+pub(crate) struct Page {
+    body: String,
+    most_bytes: usize,
+    left_out: usize,
+}
+
+impl Page {
+    pub(crate) fn new(most_bytes: usize) -> Self {
+        Self { body: String::new(), most_bytes: most_bytes - FRAME, left_out: 0 }
+    }
+
+    /// Adds HTML, unless the page would grow too large.
+    pub(crate) fn add(&mut self, html: &str) -> bool {
+        if self.body.len() + html.len() > self.most_bytes {
+            self.left_out += 1;
+            return false;
+        }
+        self.body.push_str(html);
+        true
+    }
+
+    /// Adds a heading.
+    pub(crate) fn heading(&mut self, text: &str) {
+        self.add(&format!("<h2>{}</h2>\n", escape(text)));
+    }
+
+    /// Adds a picture with a line below it.
+    pub(crate) fn figure(&mut self, svg: &str, caption: &str) {
+        let caption = if caption.is_empty() {
+            String::new()
+        } else {
+            format!("<figcaption>{}</figcaption>", escape(caption))
+        };
+        self.add(&format!("<figure>{svg}{caption}</figure>\n"));
+    }
+
+    /// Adds a table; rows are escaped already.
+    pub(crate) fn table(&mut self, head: &[&str], rows: &[Vec<String>]) {
+        let mut html = String::from("<div class=\"wide\"><table><thead><tr>");
+        for name in head {
+            // Writing to a string cannot fail.
+            let _ = write!(html, "<th>{}</th>", escape(name));
+        }
+        html.push_str("</tr></thead><tbody>\n");
+        for row in rows {
+            html.push_str("<tr>");
+            for cell in row {
+                let class = if is_number(cell) { " class=\"number\"" } else { "" };
+                let _ = write!(html, "<td{class}>{cell}</td>");
+            }
+            html.push_str("</tr>\n");
+        }
+        html.push_str("</tbody></table></div>\n");
+        self.add(&html);
+    }
+
+    /// The whole page.
+    pub(crate) fn finish(self, title: &str) -> String {
+        let left_out = match self.left_out {
+            0 => String::new(),
+            count => format!(
+                "<p class=\"note\">{count} parts were left out to keep this page small; <code>hopmap show</code> has them all.</p>\n"
+            ),
+        };
+        format!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <title>{title} – hopmap</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n{body}{left_out}\
+             <footer>hopmap {version}</footer>\n</main>\n</body>\n</html>\n",
+            title = escape(title),
+            body = self.body,
+            version = env!("CARGO_PKG_VERSION"),
+        )
+    }
+}
+
+fn is_number(cell: &str) -> bool {
+    cell.starts_with(|letter: char| letter.is_ascii_digit() || letter == '-')
+        && cell
+            .trim_end_matches(" s")
+            .chars()
+            .all(|letter| letter.is_ascii_digit() || ".-+e ×".contains(letter))
+}
+
+/// Text as HTML shows it.
+pub(crate) fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+const STYLE: &str = include_str!("report.css");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_never_grows_beyond_its_size_and_says_what_is_missing() {
+        let mut page = Page::new(100_000);
+        for _ in 0..100 {
+            page.add(&"x".repeat(10_000));
+        }
+        let html = page.finish("a <b>");
+        assert!(html.len() <= 100_000);
+        assert!(html.contains("parts were left out"));
+        assert!(html.contains("<title>a &lt;b&gt; – hopmap</title>"));
+    }
+}

@@ -1,0 +1,178 @@
+//! The parts of a report that are about the pipeline as a whole.
+
+use hopmap_artifact::Folder;
+use hopmap_model::{Artifact, LaunchFile, Metrics};
+use hopmap_views::{DagNode, NodeState, comparison, dag};
+
+use super::page::{Page, escape};
+use crate::engine::{OutputRecord, RunReport, Settled, State, Store, short, state_name};
+use crate::pipeline::{Cell, Pipeline};
+
+/// Rows of the table of stages; a sweep can have a hundred thousand.
+const MOST_ROWS: usize = 2000;
+
+/// Name, what happened, and how to launch.
+pub(crate) fn summary(page: &mut Page, pipeline: &Pipeline, store: &Store, report: &RunReport) {
+    page.add(&format!("<h1>{}</h1>\n", escape(&pipeline.name)));
+    if let Some(description) = &pipeline.description {
+        page.add(&format!("<p class=\"lead\">{}</p>\n", escape(description)));
+    }
+    let counts = [
+        State::Ran,
+        State::Cached,
+        State::Partial,
+        State::Infeasible,
+        State::Failed,
+        State::Blocked,
+        State::NotStarted,
+    ];
+    let mut tiles = String::new();
+    for state in counts.into_iter().filter(|&state| report.count(state) > 0) {
+        let name = state_name(state);
+        tiles.push_str(&format!(
+            "<div class=\"tile\"><b class=\"{name}\">{}</b><span>{name}</span></div>",
+            report.count(state)
+        ));
+    }
+    page.add(&format!("<div class=\"tiles\">{tiles}</div>\n"));
+    for settled in &report.cells {
+        if let Some(error) = &settled.error {
+            let text = error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ");
+            page.add(&format!("<p class=\"failed\">{}</p>\n", escape(&text)));
+        }
+    }
+    launch(page, store, report);
+}
+
+fn launch(page: &mut Page, store: &Store, report: &RunReport) {
+    let mut commands = Vec::new();
+    for settled in &report.cells {
+        for (port, record) in settled.outputs.iter().filter(|(_, record)| record.kind == LaunchFile::KIND) {
+            let Ok(folder) = Folder::open(&store.artifact(&record.digest)) else { continue };
+            let Ok(command) = folder.attribute::<String>("command") else { continue };
+            let saved =
+                settled.saved.iter().find(|saved| saved.output == *port).map(|saved| saved.path.clone());
+            let path = saved.unwrap_or_else(|| {
+                folder
+                    .description()
+                    .files
+                    .keys()
+                    .next()
+                    .map_or_else(|| folder.path().to_owned(), |name| folder.file_path(name))
+            });
+            let clean: std::path::PathBuf = path.components().collect();
+            commands.push(
+                command.replace("{file}", &clean.display().to_string()).replace("{program}", "PROGRAM"),
+            );
+        }
+    }
+    commands.dedup();
+    if commands.is_empty() {
+        return;
+    }
+    page.add("<h3>Launch</h3>\n");
+    for command in commands.iter().take(20) {
+        page.add(&format!("<pre>{}</pre>\n", escape(command)));
+    }
+}
+
+/// Metrics beside linear and random.
+pub(crate) fn quality(page: &mut Page, pipeline: &Pipeline, store: &Store, report: &RunReport) {
+    let mut headed = false;
+    for (cell, settled) in pipeline.cells.iter().zip(&report.cells) {
+        for record in settled.outputs.values().filter(|record| record.kind == Metrics::KIND) {
+            let Ok(metrics) = Folder::read::<Metrics>(&store.artifact(&record.digest)) else { continue };
+            if !headed {
+                page.heading("Quality");
+                headed = true;
+            }
+            page.add(&format!("<h3>{}</h3>\n", escape(&cell.id)));
+            page.figure(&comparison(&metrics), "");
+            metrics_table(page, record);
+        }
+    }
+}
+
+fn metrics_table(page: &mut Page, record: &OutputRecord) {
+    let value = |name: &str| record.metrics.get(name).map_or_else(|| "–".to_owned(), |&value| number(value));
+    let names = record.metrics.keys().filter(|name| record.metrics.contains_key(&format!("{name}_linear")));
+    let row = |name: &String| {
+        let beside = |other: &str| value(&format!("{name}_over_{other}"));
+        vec![
+            escape(name),
+            value(name),
+            value(&format!("{name}_linear")),
+            value(&format!("{name}_random")),
+            beside("linear"),
+            beside("random"),
+        ]
+    };
+    let rows: Vec<Vec<String>> = names.map(row).collect();
+    page.table(&["metric", "mapping", "linear", "random (median)", "÷ linear", "÷ random"], &rows);
+}
+
+/// The pipeline as a graph.
+pub(crate) fn pipeline(page: &mut Page, pipeline: &Pipeline, report: &RunReport) {
+    let node = |(cell, settled): (&Cell, &Settled)| DagNode {
+        name: cell.id.clone(),
+        kind: cell.entry.kind.to_owned(),
+        state: match settled.state {
+            State::Cached => NodeState::Cached,
+            State::Ran | State::Partial | State::WouldRun => NodeState::Run,
+            State::Infeasible => NodeState::Infeasible,
+            State::Failed => NodeState::Failed,
+            State::Blocked => NodeState::Blocked,
+            State::NotStarted | State::Waits => NodeState::Waiting,
+        },
+        label: state_name(settled.state),
+        reason: settled.reasons.first().map(ToString::to_string).unwrap_or_default(),
+        group: cell.stage.clone(),
+    };
+    let nodes: Vec<DagNode> = pipeline.cells.iter().zip(&report.cells).map(node).collect();
+    let mut edges = Vec::new();
+    for (index, cell) in pipeline.cells.iter().enumerate() {
+        let mut from: Vec<usize> = cell.dependencies().collect();
+        from.sort_unstable();
+        from.dedup();
+        edges.extend(from.into_iter().map(|other| (other as u32, index as u32)));
+    }
+    page.heading("Pipeline");
+    page.figure(&dag(&nodes, &edges), "");
+}
+
+/// Every stage with its state, reason, time and results.
+pub(crate) fn stages(page: &mut Page, pipeline: &Pipeline, report: &RunReport) {
+    page.heading("Stages");
+    let row = |(cell, settled): (&Cell, &Settled)| {
+        let state = state_name(settled.state);
+        let reasons =
+            settled.reasons.iter().map(|reason| escape(&reason.to_string())).collect::<Vec<_>>().join("<br>");
+        let outputs = settled
+            .outputs
+            .iter()
+            .map(|(port, record)| format!("{} <code>{}</code>", escape(port), short(&record.digest)));
+        let time = if settled.seconds > 0.0 { format!("{:.2} s", settled.seconds) } else { String::new() };
+        vec![
+            escape(&cell.id),
+            format!("<code>{}</code>", escape(cell.entry.kind)),
+            format!("<span class=\"state {state}\">{state}</span>"),
+            reasons,
+            time,
+            outputs.collect::<Vec<_>>().join("<br>"),
+        ]
+    };
+    let rows: Vec<Vec<String>> = pipeline.cells.iter().zip(&report.cells).take(MOST_ROWS).map(row).collect();
+    page.table(&["stage", "kind", "state", "why", "time", "artifacts"], &rows);
+    if pipeline.cells.len() > MOST_ROWS {
+        page.add(&format!("<p class=\"note\">{MOST_ROWS} of {} are shown.</p>\n", pipeline.cells.len()));
+    }
+}
+
+/// A number with as many digits as people read.
+fn number(value: f64) -> String {
+    match value.abs() {
+        size if size >= 1e7 => format!("{value:.3e}"),
+        size if size >= 1000.0 || value.fract() == 0.0 => format!("{value:.0}"),
+        _ => format!("{value:.3}"),
+    }
+}

@@ -1,0 +1,231 @@
+//! Broken and foreign archives: one clear message with file, place and hint; never a panic, a hang or a wrong matrix.
+
+use std::path::Path;
+
+use crate::sandbox::{Sandbox, project};
+
+/// A sandbox with a copy of a sample archive.
+fn with_archive() -> Sandbox {
+    let sandbox = Sandbox::new();
+    copy(&project().join("sample-traces/rows-columns-16"), &sandbox.path().join("a"));
+    sandbox
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let place = to.join(path.file_name().unwrap());
+        if path.is_dir() { copy(&path, &place) } else { std::fs::copy(&path, &place).map(drop).unwrap() }
+    }
+}
+
+/// What reading the archive says.
+fn read(sandbox: &Sandbox) -> String {
+    sandbox.seen(&["exec", "trace/otf2", "--with", "archive=a/eztrace_log.otf2", "--out", "graph"])
+}
+
+/// Cuts a file to some of its bytes.
+fn cut(sandbox: &Sandbox, name: &str, length: usize) {
+    let path = sandbox.path().join(name);
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes.truncate(length);
+    std::fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn a_missing_archive() {
+    insta::assert_snapshot!(read(&Sandbox::new()), @r#"
+    ------- stderr -------
+    error: cannot read `DIR/a/eztrace_log.otf2`
+      `-> No such file or directory (os error 2)
+    [exit code 1]
+    "#);
+}
+
+#[test]
+fn a_folder_with_one_archive_is_read_and_one_with_several_is_not() {
+    let sandbox = with_archive();
+    let read =
+        |sandbox: &Sandbox| sandbox.seen(&["exec", "trace/otf2", "--with", "archive=a", "--out", "graph"]);
+    insta::assert_snapshot!(read(&sandbox), @r#"
+    task-graph DIGEST graph
+    ------- stderr -------
+    16 processes, 16 locations, 7416 events, 889 messages
+    "#);
+    sandbox.write("a/other.otf2", "");
+    insta::assert_snapshot!(read(&sandbox), @r#"
+    ------- stderr -------
+    error: `DIR/a` holds several anchor files: eztrace_log.otf2, other.otf2
+      help: give the anchor file, whose name ends in `.otf2`
+    [exit code 1]
+    "#);
+    sandbox.write("empty/notes.txt", "");
+    insta::assert_snapshot!(sandbox.seen(&["exec", "trace/otf2", "--with", "archive=empty", "--out", "graph"]), @r#"
+    ------- stderr -------
+    error: `DIR/empty` holds no anchor files
+      help: give the anchor file, whose name ends in `.otf2`
+    [exit code 1]
+    "#);
+}
+
+#[test]
+fn an_otf_1_file() {
+    let sandbox = Sandbox::new();
+    sandbox.write("ring.otf", "1:1\n2:2\n");
+    insta::assert_snapshot!(sandbox.seen(&["exec", "trace/otf2", "--with", "archive=ring.otf", "--out", "graph"]), @r#"
+    ------- stderr -------
+    error: `DIR/ring.otf` is an OTF 1 archive, which hopmap does not read yet
+      help: `otf2` archives have an anchor file whose name ends in `.otf2`
+    [exit code 1]
+    "#);
+}
+
+#[test]
+fn a_file_that_is_no_archive() {
+    let sandbox = with_archive();
+    sandbox.write("a/eztrace_log.otf2", "this is not an archive at all");
+    insta::assert_snapshot!(read(&sandbox), @r#"
+    ------- stderr -------
+    error: `DIR/a/eztrace_log.otf2` is not the anchor file of an OTF2 archive: it does not begin like one
+      help: the anchor file ends in `.otf2` and lies beside a `.def` file and a folder of the same name
+    [exit code 1]
+    "#);
+}
+
+#[test]
+fn an_empty_and_a_truncated_anchor() {
+    let sandbox = with_archive();
+    cut(&sandbox, "a/eztrace_log.otf2", 40);
+    insta::assert_snapshot!(read(&sandbox), @r#"
+    ------- stderr -------
+    error: `DIR/a/eztrace_log.otf2` is damaged at byte 38: a record goes on past the end of its data
+    [exit code 1]
+    "#);
+    cut(&sandbox, "a/eztrace_log.otf2", 0);
+    insta::assert_snapshot!(read(&sandbox), @r#"
+    ------- stderr -------
+    error: `DIR/a/eztrace_log.otf2` is not the anchor file of an OTF2 archive: it is empty
+      help: the anchor file ends in `.otf2` and lies beside a `.def` file and a folder of the same name
+    [exit code 1]
+    "#);
+}
+
+#[test]
+fn empty_truncated_and_missing_definitions() {
+    let sandbox = with_archive();
+    cut(&sandbox, "a/eztrace_log.def", 3000);
+    insta::assert_snapshot!(read(&sandbox), @r#"
+    ------- stderr -------
+    error: `DIR/a/eztrace_log.def` is damaged at byte 3000: the file is cut off
+    [exit code 1]
+    "#);
+    cut(&sandbox, "a/eztrace_log.def", 0);
+    insta::assert_snapshot!(read(&sandbox), @r#"
+    ------- stderr -------
+    error: `DIR/a/eztrace_log.def` is damaged at byte 0: the file is empty
+    [exit code 1]
+    "#);
+    std::fs::remove_file(sandbox.path().join("a/eztrace_log.def")).unwrap();
+    insta::assert_snapshot!(read(&sandbox), @r#"
+    ------- stderr -------
+    error: `DIR/a/eztrace_log.def` is missing
+      help: an archive consists of the anchor file, NAME.def and the folder NAME: copy all of them
+    [exit code 1]
+    "#);
+}
+
+#[test]
+fn empty_truncated_and_missing_events() {
+    let sandbox = with_archive();
+    cut(&sandbox, "a/eztrace_log/134217727.evt", 500);
+    insta::assert_snapshot!(read(&sandbox), @r#"
+    ------- stderr -------
+    error: `DIR/a/eztrace_log/134217727.evt` (location 134217727) is damaged at byte 500: the file is cut off
+    [exit code 1]
+    "#);
+    cut(&sandbox, "a/eztrace_log/134217727.evt", 0);
+    insta::assert_snapshot!(read(&sandbox), @r#"
+    ------- stderr -------
+    error: `DIR/a/eztrace_log/134217727.evt` (location 134217727) is damaged at byte 0: the file is empty
+    [exit code 1]
+    "#);
+    std::fs::remove_file(sandbox.path().join("a/eztrace_log/134217727.evt")).unwrap();
+    insta::assert_snapshot!(read(&sandbox), @r#"
+    ------- stderr -------
+    error: `DIR/a/eztrace_log/134217727.evt` is missing (location 134217727)
+      help: an archive consists of the anchor file, NAME.def and the folder NAME: copy all of them
+    [exit code 1]
+    "#);
+}
+
+#[test]
+fn damaged_events() {
+    let sandbox = with_archive();
+    let path = sandbox.path().join("a/eztrace_log/134217727.evt");
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[300..340].fill(0xee);
+    std::fs::write(path, bytes).unwrap();
+    insta::assert_snapshot!(read(&sandbox), @r#"
+    ------- stderr -------
+    error: `DIR/a/eztrace_log/134217727.evt` (location 134217727) is damaged at byte 10: a chunk holds more or fewer events than it says
+    [exit code 1]
+    "#);
+}
+
+#[test]
+fn a_csv_file_with_every_kind_of_fault() {
+    let sandbox = Sandbox::new();
+    let mut seen = String::new();
+    for text in [
+        "",
+        "source,destination,messages\n",
+        "source,destination,messages,bytes,extra\n",
+        "source,destination,messages,bytes\n0,1,2\n",
+        "source,destination,messages,bytes\n0,1,two,3\n",
+        "source,destination,messages,bytes\n0,-1,2,3\n",
+        "source,destination,messages,bytes\n4294967295,0,1,1\n",
+        "source,destination,messages,bytes\n0,1,99999999999999999999,1\n",
+        "source,destination,messages,bytes\n",
+    ] {
+        sandbox.write("m.csv", text);
+        seen.push_str(&sandbox.seen(&["exec", "trace/csv", "--with", "file=m.csv", "--out", "graph"]));
+    }
+    insta::assert_snapshot!(seen, @r#"
+    ------- stderr -------
+    error: `DIR/m.csv` holds no traffic
+      help: the first line is `source,destination,messages,bytes`, then one line for every pair of ranks
+    [exit code 1]
+    ------- stderr -------
+    error: `DIR/m.csv`: column `bytes` is missing
+      help: the columns are source, destination, messages and bytes, in any order, separated by commas, and no others
+    [exit code 1]
+    ------- stderr -------
+    error: `DIR/m.csv`: column 5 is `extra`
+      help: the columns are source, destination, messages and bytes, in any order, separated by commas, and no others
+    [exit code 1]
+    ------- stderr -------
+    error: `DIR/m.csv`, line 2: 3 values where the header has 4
+    [exit code 1]
+    ------- stderr -------
+    error: `DIR/m.csv`, line 2, column 3 (messages): `two` is not a whole number
+      help: ranks, messages and bytes are whole numbers from zero
+    [exit code 1]
+    ------- stderr -------
+    error: `DIR/m.csv`, line 2, column 2 (destination): `-1` is negative
+      help: ranks, messages and bytes are whole numbers from zero
+    [exit code 1]
+    ------- stderr -------
+    error: `DIR/m.csv`, line 2, column 1 (source): `4294967295` is not a rank below 16777216
+      help: ranks, messages and bytes are whole numbers from zero
+    [exit code 1]
+    ------- stderr -------
+    error: `DIR/m.csv`, line 2, column 3 (messages): `99999999999999999999` is larger than 18446744073709551615
+      help: ranks, messages and bytes are whole numbers from zero
+    [exit code 1]
+    ------- stderr -------
+    error: `DIR/m.csv` holds no traffic
+      help: the first line is `source,destination,messages,bytes`, then one line for every pair of ranks
+    [exit code 1]
+    "#);
+}

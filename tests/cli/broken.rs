@@ -1,0 +1,407 @@
+//! Broken pipeline files: one clear message each, with file, line, snippet and hint; all faults of a file at once.
+
+use crate::sandbox::Sandbox;
+
+/// What `check` says of a pipeline file.
+fn check(text: &str) -> String {
+    let sandbox = Sandbox::new();
+    sandbox.write("p.toml", text);
+    sandbox.seen(&["check", "p.toml"])
+}
+
+const MACHINE: &str =
+    "[stages.machine]\nuses = \"topology/synthetic\"\nwith = { shape = \"tree:2x2\", costs = [1, 10] }\n";
+
+#[test]
+fn several_faults_at_once() {
+    insta::assert_snapshot!(check("nam = \"p\"\n[stages.program]\nuses = \"trace/otf\"\nwith = { archive = \"${params.trce}\" }\n[stages.machine]\nuses = \"topology/synthetic\"\nwith = { shap = \"tree:2\" }\n"), @r#"
+    ------- stderr -------
+    error: unknown key `nam`
+       ,-[p.toml:1:1]
+     1 | nam = "p"
+       : ^|^
+       :  `-- did you mean `name`?
+     2 | [stages.program]
+       `----
+      help: keys of a pipeline file: name, description, params, stages
+    error: there is no stage kind `trace/otf`
+       ,-[p.toml:3:8]
+     2 | [stages.program]
+     3 | uses = "trace/otf"
+       :        ^^^^^|^^^^^
+       :             `-- did you mean `trace/otf2`?
+     4 | with = { archive = "${params.trce}" }
+       `----
+      help: kinds: trace/otf2, trace/csv, topology/synthetic, map/linear, map/random, map/annealing, evaluate/mapping, launch/machinefile, launch/rankfile, launch/hostfile, launch/slurm, launch/cray
+    error: there is no parameter `trce`
+       ,-[p.toml:4:20]
+     3 | uses = "trace/otf"
+     4 | with = { archive = "${params.trce}" }
+       :                    ^^^^^^^^|^^^^^^^
+       :                            `-- here
+     5 | [stages.machine]
+       `----
+    error: `shape` is missing for topology/synthetic
+       ,-[p.toml:7:1]
+     6 | uses = "topology/synthetic"
+     7 | with = { shap = "tree:2" }
+       : ^^|^
+       :   `-- add `shape`
+       `----
+      help: shape: Branches of every level of the tree, innermost first: `tree:2x4x2` is two cores a host, four hosts a switch, two switches under a root. `tree:2:4:2` means the same (the hierarchy of `KaHIP`)
+    error: `costs` is missing for topology/synthetic
+       ,-[p.toml:7:1]
+     6 | uses = "topology/synthetic"
+     7 | with = { shap = "tree:2" }
+       : ^^|^
+       :   `-- add `costs`
+       `----
+      help: costs: Cost between two slots that first meet on a level, innermost first, one for every level, never falling (the distances of `KaHIP`)
+    error: topology/synthetic has no parameter `shap`
+       ,-[p.toml:7:10]
+     6 | uses = "topology/synthetic"
+     7 | with = { shap = "tree:2" }
+       :          ^^|^
+       :            `-- did you mean `shape`?
+       `----
+      help: parameters: costs, host_level, host_prefix, hosts, shape
+    6 errors
+    [exit code 2]
+    "#);
+}
+
+#[test]
+fn not_toml() {
+    insta::assert_snapshot!(check("[stages.machine\nuses = 3\n"), @r#"
+    ------- stderr -------
+    error: unclosed table, expected `]`
+       ,-[p.toml:1:16]
+     1 | [stages.machine
+       :                ^
+       :                `-- here
+     2 | uses = 3
+       `----
+    [exit code 2]
+    "#);
+}
+
+#[test]
+fn an_empty_file() {
+    insta::assert_snapshot!(check(""), @r#"
+    ------- stderr -------
+    error: the pipeline has no stages
+       ,-[p.toml:1:1]
+       `----
+      help: a stage is a table [stages.NAME] with a key `uses`; `hopmap stages` lists the kinds
+    [exit code 2]
+    "#);
+}
+
+#[test]
+fn a_key_of_a_stage_that_does_not_exist() {
+    insta::assert_snapshot!(check("[stages.machine]\nusess = \"topology/synthetic\"\n"), @r#"
+    ------- stderr -------
+    error: stage `machine` does not say what it uses
+       ,-[p.toml:1:9]
+     1 | [stages.machine]
+       :         ^^^|^^^
+       :            `-- `uses` is missing
+     2 | usess = "topology/synthetic"
+       `----
+      help: `hopmap stages` lists the kinds
+    error: unknown key `usess`
+       ,-[p.toml:2:1]
+     1 | [stages.machine]
+     2 | usess = "topology/synthetic"
+       : ^^|^^
+       :   `-- did you mean `uses`?
+       `----
+      help: keys of a stage: uses, with, needs, matrix, save, threads, launcher
+    2 errors
+    [exit code 2]
+    "#);
+}
+
+#[test]
+fn a_stage_that_stands_twice() {
+    insta::assert_snapshot!(check(&format!("{MACHINE}{MACHINE}")), @r#"
+    ------- stderr -------
+    error: `machine` stands twice
+       ,-[p.toml:4:9]
+     3 | with = { shape = "tree:2x2", costs = [1, 10] }
+     4 | [stages.machine]
+       :         ^^^|^^^
+       :            `-- this is the second
+     5 | uses = "topology/synthetic"
+       `----
+    [exit code 2]
+    "#);
+}
+
+#[test]
+fn a_value_of_the_wrong_type() {
+    insta::assert_snapshot!(check("[stages.machine]\nuses = \"topology/synthetic\"\nwith = { shape = 3, costs = [1, \"ten\"] }\n"), @r#"
+    ------- stderr -------
+    error: `shape`: invalid type: integer `3`, expected a string
+       ,-[p.toml:3:18]
+     2 | uses = "topology/synthetic"
+     3 | with = { shape = 3, costs = [1, "ten"] }
+       :                  |
+       :                  `-- here
+       `----
+      help: shape: Branches of every level of the tree, innermost first: `tree:2x4x2` is two cores a host, four hosts a switch, two switches under a root. `tree:2:4:2` means the same (the hierarchy of `KaHIP`)
+    error: `costs[1]`: invalid type: string "ten", expected f64
+       ,-[p.toml:3:33]
+     2 | uses = "topology/synthetic"
+     3 | with = { shape = 3, costs = [1, "ten"] }
+       :                                 ^^|^^
+       :                                   `-- here
+       `----
+      help: costs: Cost between two slots that first meet on a level, innermost first, one for every level, never falling (the distances of `KaHIP`)
+    2 errors
+    [exit code 2]
+    "#);
+}
+
+#[test]
+fn a_shape_that_is_none() {
+    insta::assert_snapshot!(check("[stages.machine]\nuses = \"topology/synthetic\"\nwith = { shape = \"torus:2x2\", costs = [1, 10] }\n"), @r#"p.toml is sound: 1 stages"#);
+}
+
+#[test]
+fn an_input_that_is_not_connected() {
+    insta::assert_snapshot!(check(&format!("{MACHINE}[stages.placement]\nuses = \"map/linear\"\nneeds = {{ system = \"machine\" }}\n")), @r#"
+    ------- stderr -------
+    error: stage `placement` needs a task-graph at `task-graph`
+       ,-[p.toml:4:9]
+     3 | with = { shape = "tree:2x2", costs = [1, 10] }
+     4 | [stages.placement]
+       :         ^^^^|^^^^
+       :             `-- `task-graph` is not connected
+     5 | uses = "map/linear"
+       `----
+      help: no stage of this pipeline gives a task-graph; `hopmap stages` lists those that do
+    [exit code 2]
+    "#);
+}
+
+#[test]
+fn an_input_of_the_wrong_kind() {
+    insta::assert_snapshot!(check(&format!("{MACHINE}[stages.launch]\nuses = \"launch/rankfile\"\nneeds = {{ mapping = \"machine\" }}\n")), @r#"
+    ------- stderr -------
+    error: `machine` gives a system-graph, but `mapping` takes a mapping
+       ,-[p.toml:6:21]
+     5 | uses = "launch/rankfile"
+     6 | needs = { mapping = "machine" }
+       :                     ^^^^|^^^^
+       :                         `-- this is a system-graph
+       `----
+    [exit code 2]
+    "#);
+}
+
+#[test]
+fn a_stage_that_does_not_exist() {
+    insta::assert_snapshot!(check(&format!("{MACHINE}[stages.launch]\nuses = \"launch/rankfile\"\nneeds = {{ mapping = \"machin\" }}\n")), @r#"
+    ------- stderr -------
+    error: there is no stage `machin`
+       ,-[p.toml:6:21]
+     5 | uses = "launch/rankfile"
+     6 | needs = { mapping = "machin" }
+       :                     ^^^^|^^^
+       :                         `-- did you mean `machine`?
+       `----
+      help: stages: machine
+    [exit code 2]
+    "#);
+}
+
+#[test]
+fn a_circle() {
+    insta::assert_snapshot!(check("[stages.a]\nuses = \"trace/csv\"\nwith = { file = \"${stages.b.path}/x\" }\n[stages.b]\nuses = \"trace/csv\"\nwith = { file = \"${stages.a.path}/x\" }\n"), @r#"
+    ------- stderr -------
+    error: stages need each other in a circle
+       ,-[p.toml:1:9]
+     1 | [stages.a]
+       :         |
+       :         `-- part of the circle
+     2 | uses = "trace/csv"
+       `----
+      help: a → b → a (read: needs)
+    [exit code 2]
+    "#);
+}
+
+#[test]
+fn a_matrix_key_that_changes_nothing() {
+    insta::assert_snapshot!(check("[stages.machine]\nuses = \"topology/synthetic\"\nwith = { shape = \"tree:2\", costs = [1] }\nmatrix = { shpe = [\"tree:2\", \"tree:4\"] }\n"), @r#"
+    ------- stderr -------
+    error: matrix key `shpe` changes nothing
+       ,-[p.toml:4:12]
+     3 | with = { shape = "tree:2", costs = [1] }
+     4 | matrix = { shpe = ["tree:2", "tree:4"] }
+       :            ^^|^
+       :              `-- did you mean `shape`?
+       `----
+      help: parameters: costs, host_level, host_prefix, hosts, shape
+    [exit code 2]
+    "#);
+}
+
+#[test]
+fn a_matrix_that_is_none() {
+    insta::assert_snapshot!(check("[stages.machine]\nuses = \"topology/synthetic\"\nwith = { costs = [1] }\nmatrix = { shape = 3, host_level = [], x = \"1-3\" }\n"), @r#"
+    ------- stderr -------
+    error: a matrix key takes a list of values, not a number
+       ,-[p.toml:4:20]
+     3 | with = { costs = [1] }
+     4 | matrix = { shape = 3, host_level = [], x = "1-3" }
+       :                    |
+       :                    `-- here
+       `----
+      help: write a list, or an inclusive range of whole numbers such as "1..10"
+    error: a matrix key needs at least one value
+       ,-[p.toml:4:36]
+     3 | with = { costs = [1] }
+     4 | matrix = { shape = 3, host_level = [], x = "1-3" }
+       :                                    ^|
+       :                                     `-- here
+       `----
+    error: `1-3` is neither a list nor a range
+       ,-[p.toml:4:44]
+     3 | with = { costs = [1] }
+     4 | matrix = { shape = 3, host_level = [], x = "1-3" }
+       :                                            ^^|^^
+       :                                              `-- here
+       `----
+      help: write a list, or an inclusive range of whole numbers such as "1..10"
+    3 errors
+    [exit code 2]
+    "#);
+}
+
+#[test]
+fn a_matrix_stage_where_one_cell_is_needed() {
+    insta::assert_snapshot!(check(&format!("{MACHINE}[stages.program]\nuses = \"trace/csv\"\nwith = {{ file = \"x.csv\" }}\n[stages.placement]\nuses = \"map/random\"\nmatrix = {{ seed = \"1..3\" }}\nneeds = {{ task-graph = \"program\", system = \"machine\" }}\n[stages.launch]\nuses = \"launch/rankfile\"\nneeds = {{ mapping = \"placement\" }}\n")), @r#"
+    ------- stderr -------
+    error: `placement` stands for 3 cells
+        ,-[p.toml:13:21]
+     12 | uses = "launch/rankfile"
+     13 | needs = { mapping = "placement" }
+        :                     ^^^^^|^^^^^
+        :                          `-- which one?
+        `----
+      help: choose: placement[min F], placement[*] for all, or placement[seed=1]
+    [exit code 2]
+    "#);
+}
+
+#[test]
+fn a_selector_that_is_none() {
+    insta::assert_snapshot!(check(&format!("{MACHINE}[stages.launch]\nuses = \"launch/rankfile\"\nneeds = {{ mapping = \"machine[\" }}\n")), @r#"
+    ------- stderr -------
+    error: `machine[` lacks a closing `]`
+       ,-[p.toml:6:21]
+     5 | uses = "launch/rankfile"
+     6 | needs = { mapping = "machine[" }
+       :                     ^^^^^|^^^^
+       :                          `-- here
+       `----
+      help: written as `stage`, `stage.port`, `stage[*]`, `stage[min METRIC]`, `stage[max METRIC]` or `stage[key=value, …]`
+    [exit code 2]
+    "#);
+}
+
+#[test]
+fn a_reference_that_is_none() {
+    insta::assert_snapshot!(check("[stages.program]\nuses = \"trace/csv\"\nwith = { file = \"${trace}\" }\n"), @r#"
+    ------- stderr -------
+    error: `${trace}` is not a reference
+       ,-[p.toml:3:17]
+     2 | uses = "trace/csv"
+     3 | with = { file = "${trace}" }
+       :                 ^^^^^|^^^^
+       :                      `-- here
+       `----
+      help: references: ${params.NAME}, ${matrix.NAME}, ${stages.NAME.path}; $${ is a literal ${
+    [exit code 2]
+    "#);
+}
+
+#[test]
+fn a_launcher() {
+    insta::assert_snapshot!(check(&format!("{MACHINE}launcher = \"srun -n 4\"\n")), @r#"
+    ------- stderr -------
+    error: this version runs every stage in its own process
+       ,-[p.toml:4:1]
+     3 | with = { shape = "tree:2x2", costs = [1, 10] }
+     4 | launcher = "srun -n 4"
+       : ^^^^|^^^
+       :     `-- not available yet
+       `----
+      help: remove `launcher`; use `-j` for more cores
+    [exit code 2]
+    "#);
+}
+
+#[test]
+fn two_cells_that_save_to_one_place() {
+    insta::assert_snapshot!(check("[stages.machine]\nuses = \"topology/synthetic\"\nwith = { costs = [1] }\nmatrix = { shape = [\"tree:2\", \"tree:4\"] }\nsave = { system-graph = \"out\" }\n"), @r#"
+    ------- stderr -------
+    error: `machine[shape=tree:2]` and `machine[shape=tree:4]` save to the same place
+       ,-[p.toml:5:25]
+     4 | matrix = { shape = ["tree:2", "tree:4"] }
+     5 | save = { system-graph = "out" }
+       :                         ^^|^^
+       :                           `-- here
+       `----
+      help: tell cells apart, for example with ${matrix.shape}
+    [exit code 2]
+    "#);
+}
+
+#[test]
+fn a_parameter_of_the_command_line_that_does_not_exist() {
+    let sandbox = Sandbox::with_ring();
+    insta::assert_snapshot!(sandbox.seen(&["check", "ring.toml", "-p", "rank=3"]), @r#"
+    ------- stderr -------
+    error: ring.toml has no parameter `rank`
+       ,-[-p:1:1]
+     1 | rank = 3
+       : ^^|^
+       :   `-- did you mean `ranks`?
+       `----
+      help: parameters: ranks
+    [exit code 2]
+    "#);
+    insta::assert_snapshot!(sandbox.seen(&["check", "ring.toml", "-p", "ranks"]), @r#"
+    ------- stderr -------
+    error: `-p ranks` is not of the form NAME=VALUE
+      help: for example seed=7
+    [exit code 2]
+    "#);
+}
+
+#[test]
+fn a_pipeline_that_does_not_exist() {
+    let sandbox = Sandbox::new();
+    insta::assert_snapshot!(sandbox.seen(&["check", "plce"]), @r#"
+    ------- stderr -------
+    error: plce does not exist
+      help: name a TOML file, or one of: place
+    [exit code 2]
+    "#);
+    insta::assert_snapshot!(sandbox.seen(&["check", "."]), @r#"
+    ------- stderr -------
+    error: . is a folder, not a pipeline file
+      help: name a TOML file, or one of: place
+    [exit code 2]
+    "#);
+    sandbox.write("binary.toml", [0xff, 0xfe, 0x00]);
+    insta::assert_snapshot!(sandbox.seen(&["check", "binary.toml"]), @r#"
+    ------- stderr -------
+    error: binary.toml is not text
+      help: a pipeline file is TOML in UTF-8
+    [exit code 2]
+    "#);
+}

@@ -1,0 +1,70 @@
+//! `kill -9` at any moment: the store stays sound, the next run goes on, and the result is the same bytes.
+
+use std::time::Duration;
+
+use crate::sandbox::Sandbox;
+
+fn digests(sandbox: &Sandbox) -> Vec<String> {
+    let report: serde_json::Value =
+        serde_json::from_str(&sandbox.stdout(&["run", "ring.toml", "--json"])).unwrap();
+    let cells = report["cells"].as_array().unwrap();
+    cells
+        .iter()
+        .map(|cell| cell["outputs"].to_string().replace(sandbox.path().to_str().unwrap(), ""))
+        .collect()
+}
+
+/// Names of the cells in the store, by what a plan says.
+fn cached(sandbox: &Sandbox) -> Vec<String> {
+    let plan: serde_json::Value =
+        serde_json::from_str(&sandbox.stdout(&["plan", "ring.toml", "--json"])).unwrap();
+    let cells = plan["cells"].as_array().unwrap().iter();
+    cells
+        .filter(|cell| cell["state"] == "cached")
+        .map(|cell| cell["cell"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn a_killed_run_goes_on_where_it_was() {
+    let times = if std::env::var_os("HOPMAP_SOAK").is_some() { 50 } else { 5 };
+    let expected = digests(&Sandbox::with_ring());
+    let mut killed = 0;
+    for number in 0..times {
+        let sandbox = Sandbox::with_ring();
+        let mut run = sandbox.command(&["run", "ring.toml", "--quiet", "-j1"]).spawn().unwrap();
+        // Moments spread over the whole run, the same ones every time.
+        std::thread::sleep(Duration::from_micros(3_000 + 37_777 * number * 5 / times));
+        run.kill().unwrap();
+        killed += u64::from(run.wait().unwrap().code().is_none());
+        let before = cached(&sandbox);
+        let report: serde_json::Value =
+            serde_json::from_str(&sandbox.stdout(&["run", "ring.toml", "--json"])).unwrap();
+        for cell in report["cells"].as_array().unwrap() {
+            let name = cell["cell"].as_str().unwrap();
+            let state = cell["state"].as_str().unwrap();
+            assert!(
+                state == "cached" || !before.iter().any(|other| other == name),
+                "{name} was done and ran again"
+            );
+        }
+        assert_eq!(digests(&sandbox), expected);
+        assert!(sandbox.stdout(&["run", "ring.toml"]).contains("nothing to do"));
+    }
+    assert!(killed > 0, "no run was killed before it ended: the moments are wrong");
+}
+
+#[test]
+fn torn_and_damaged_lines_of_the_log_cost_a_run_and_no_more() {
+    let sandbox = Sandbox::with_ring();
+    let expected = digests(&sandbox);
+    let log = sandbox.read(".hopmap/state.log");
+    for end in [1, log.len() / 3, log.len() / 2, log.len() - 1] {
+        sandbox.write(".hopmap/state.log", &log[..end]);
+        assert_eq!(digests(&sandbox), expected);
+    }
+    let damaged: String = log.lines().map(|line| format!("{}\n", &line[1..])).collect();
+    sandbox.write(".hopmap/state.log", damaged);
+    assert_eq!(digests(&sandbox), expected);
+    assert!(sandbox.seen(&["run", "ring.toml"]).contains("damaged lines"));
+}

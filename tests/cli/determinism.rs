@@ -1,0 +1,43 @@
+//! The same inputs, params and seed give the same bytes, with any number of threads.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::sandbox::{Sandbox, project};
+
+/// Every file of every artifact, but for how it was made.
+fn artifacts(store: &Path) -> BTreeMap<String, Vec<u8>> {
+    fn collect(folder: &Path, root: &Path, files: &mut BTreeMap<String, Vec<u8>>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                collect(&path, root, files);
+            } else {
+                files.insert(
+                    path.strip_prefix(root).unwrap().display().to_string(),
+                    std::fs::read(&path).unwrap(),
+                );
+            }
+        }
+    }
+    let mut files = BTreeMap::new();
+    collect(&store.join("artifacts"), store, &mut files);
+    files
+}
+
+#[test]
+fn one_thread_and_two_give_the_same_bytes() {
+    let sandbox = Sandbox::new();
+    for pipeline in ["place"] {
+        let file = project().join(format!("pipelines/{pipeline}.toml"));
+        for jobs in ["1", "2", "7"] {
+            let out = format!("out={}", sandbox.path().join("out").display());
+            let store = format!("store-{jobs}");
+            sandbox.stdout(&["run", file.to_str().unwrap(), "-j", jobs, "--store", &store, "-p", &out]);
+        }
+        let one = artifacts(&sandbox.path().join("store-1"));
+        assert!(one.len() > 10);
+        assert!(one == artifacts(&sandbox.path().join("store-2")), "-j2 gives other bytes");
+        assert!(one == artifacts(&sandbox.path().join("store-7")), "-j7 gives other bytes");
+    }
+}

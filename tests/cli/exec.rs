@@ -1,0 +1,103 @@
+//! `hopmap exec`.
+
+use crate::sandbox::{Sandbox, ring};
+
+fn machine(sandbox: &Sandbox) -> String {
+    sandbox.seen(&[
+        "exec",
+        "topology/synthetic",
+        "--with",
+        "shape=tree:2x4",
+        "--with",
+        "costs=[1, 10]",
+        "--out",
+        "m",
+    ])
+}
+
+#[test]
+fn a_stage_runs_alone_and_replaces_an_artifact() {
+    let sandbox = Sandbox::new();
+    insta::assert_snapshot!(machine(&sandbox), @r#"system-graph DIGEST m"#);
+    machine(&sandbox);
+    sandbox.write("ring.csv", ring(8));
+    sandbox.stdout(&["exec", "trace/csv", "--with", "file=ring.csv", "--out", "g"]);
+    insta::assert_snapshot!(
+        sandbox.seen(&["exec", "map/linear", "--in", "task-graph=g", "--in", "system=m", "--out", "a"]), @r#"mapping DIGEST a"#
+    );
+}
+
+#[test]
+fn it_gives_the_same_bytes_as_a_run() {
+    let sandbox = Sandbox::with_ring();
+    machine(&sandbox);
+    sandbox.stdout(&["run", "ring.toml"]);
+    let digest = |name: &str| {
+        let shown: serde_json::Value =
+            serde_json::from_str(&sandbox.stdout(&["show", name, "--json"])).unwrap();
+        shown["digest"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(digest("m"), digest("machine"));
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    let sandbox = Sandbox::new();
+    machine(&sandbox);
+    insta::assert_snapshot!(sandbox.seen(&["exec", "map/anealing", "--out", "a"]), @r#"
+    ------- stderr -------
+    error: there is no stage kind `map/anealing`
+      help: did you mean `map/annealing`? `hopmap stages` lists all
+    [exit code 2]
+    "#);
+    insta::assert_snapshot!(sandbox.seen(&["exec", "map/linear", "--in", "system=m", "--out", "a"]), @r#"
+    ------- stderr -------
+    error: map/linear needs `task-graph`
+      help: add --in task-graph=ARTIFACT with a task-graph
+    [exit code 2]
+    "#);
+    insta::assert_snapshot!(sandbox.seen(&["exec", "map/linear", "--in", "sytem=m", "--out", "a"]), @r#"
+    ------- stderr -------
+    error: map/linear has no input `sytem`
+      help: did you mean `system`? inputs: task-graph, system
+    [exit code 2]
+    "#);
+    insta::assert_snapshot!(sandbox.seen(&["exec", "map/linear", "--in", "task-graph=m", "--in", "system=m", "--out", "a"]), @r#"
+    ------- stderr -------
+    error: m is a system-graph, but `task-graph` takes a task-graph
+      help: `hopmap stages map/linear` describes the inputs
+    [exit code 2]
+    "#);
+    insta::assert_snapshot!(sandbox.seen(&["exec", "map/linear", "--in", "task-graph=none", "--out", "a"]), @r#"
+    ------- stderr -------
+    error: DIR/none is not an artifact: cannot read artifact.json: No such file or directory (os error 2)
+      help: an artifact is a folder with an artifact.json, as `hopmap exec --out` writes it
+    [exit code 2]
+    "#);
+    insta::assert_snapshot!(sandbox.seen(&["exec", "trace/csv", "--with", "file=none.csv", "--with", "rnks=3", "--out", "a"]), @r#"
+    ------- stderr -------
+    error: trace/csv has no parameter `rnks`
+       ,-[--with:2:1]
+     1 | file = "none.csv"
+     2 | rnks = 3
+       : ^^|^
+       :   `-- did you mean `ranks`?
+       `----
+      help: parameters: file, ranks
+    [exit code 2]
+    "#);
+    insta::assert_snapshot!(sandbox.seen(&["exec", "trace/csv", "--with", "file=none.csv", "--out", "a"]), @r#"
+    ------- stderr -------
+    error: cannot read `DIR/none.csv`
+      `-> No such file or directory (os error 2)
+    [exit code 1]
+    "#);
+    sandbox.write("full/notes.txt", "mine");
+    insta::assert_snapshot!(sandbox.seen(&["exec", "topology/synthetic", "--with", "shape=tree:2", "--with", "costs=[1]", "--out", "full"]), @r#"
+    ------- stderr -------
+    error: full holds something that is not an artifact
+      help: name a new folder, an empty one, or an artifact to replace
+    [exit code 2]
+    "#);
+    assert_eq!(sandbox.read("full/notes.txt"), "mine");
+}

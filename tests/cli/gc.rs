@@ -1,0 +1,35 @@
+//! `hopmap gc`.
+
+use crate::sandbox::Sandbox;
+
+#[test]
+fn what_no_pipeline_uses_goes_and_the_rest_stays() {
+    let sandbox = Sandbox::with_ring();
+    sandbox.stdout(&["run", "ring.toml"]);
+    assert!(sandbox.stdout(&["gc", "--dry-run"]).contains("nothing to clear"));
+    sandbox.edit("ring.toml", "[1, 10]", "[1, 20]");
+    sandbox.stdout(&["run", "ring.toml"]);
+    let artifacts = || std::fs::read_dir(sandbox.path().join(".hopmap/artifacts")).unwrap().count();
+    let before = artifacts();
+    assert!(sandbox.stdout(&["gc", "--keep", "1h"]).contains("nothing to clear"));
+    assert!(sandbox.stdout(&["gc", "--dry-run"]).contains("would free"));
+    assert_eq!(artifacts(), before);
+    assert!(sandbox.stdout(&["gc"]).contains("freed"));
+    assert!(artifacts() < before);
+    assert!(sandbox.stdout(&["run", "ring.toml"]).contains("nothing to do"));
+    sandbox.edit("ring.toml", "[1, 20]", "[1, 10]");
+    assert!(!sandbox.stdout(&["run", "ring.toml"]).contains("nothing to do"));
+}
+
+#[test]
+fn old_runs_go() {
+    let sandbox = Sandbox::with_ring();
+    for evaluations in ["20001", "20002", "20003"] {
+        sandbox.edit("ring.toml", "evaluations = 2000", "evaluations = 2000 #");
+        sandbox
+            .write("ring.toml", sandbox.read("ring.toml").replace("2000 #0", evaluations).replace(" #", ""));
+        sandbox.output(&["run", "ring.toml"]);
+    }
+    sandbox.stdout(&["gc", "--runs", "1"]);
+    assert_eq!(sandbox.stdout(&["runs"]).lines().count(), 1);
+}

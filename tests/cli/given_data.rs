@@ -1,0 +1,88 @@
+//! Real traces with known answers, from the folder named by `HOPMAP_DATA`.
+
+use std::path::PathBuf;
+
+use crate::sandbox::Sandbox;
+
+fn data() -> Option<PathBuf> {
+    let folder = std::env::var_os("HOPMAP_DATA").map(PathBuf::from);
+    if folder.is_none() {
+        eprintln!("skipped: HOPMAP_DATA is not set");
+    }
+    folder
+}
+
+/// The anchor file of an archive.
+fn anchor(folder: &std::path::Path) -> PathBuf {
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    files.into_iter().find(|path| path.extension().is_some_and(|extension| extension == "otf2")).unwrap()
+}
+
+#[test]
+fn every_archive_gives_exactly_the_expected_pairs() {
+    let Some(data) = data() else { return };
+    let mut checked = 0;
+    for entry in std::fs::read_dir(data.join("traces/expected")).unwrap() {
+        let path = entry.unwrap().path();
+        let Some(name) = path.file_name().unwrap().to_str().unwrap().strip_suffix(".p2p.txt") else {
+            continue;
+        };
+        let folder = data.join("traces").join(name);
+        if !folder.is_dir() {
+            continue;
+        }
+        let sandbox = Sandbox::new();
+        let archive = format!("archive={}", anchor(&folder).display());
+        sandbox.stdout(&["exec", "trace/otf2", "--with", &archive, "--out", "graph"]);
+        let shown = sandbox.stdout(&["show", "graph", "--table", "edges", "--format", "csv"]);
+        let mut pairs: Vec<Vec<u64>> = shown
+            .lines()
+            .skip(1)
+            .map(|line| line.split(',').map(|number| number.parse().unwrap()).collect())
+            .collect();
+        let expected = std::fs::read_to_string(&path).unwrap();
+        let mut expected: Vec<Vec<u64>> = expected
+            .lines()
+            .filter(|line| !line.is_empty() && !line.starts_with('#'))
+            .map(|line| line.split_whitespace().map(|number| number.parse().unwrap()).collect())
+            .collect();
+        pairs.sort();
+        expected.sort();
+        assert_eq!(pairs, expected, "{name}");
+        checked += 1;
+    }
+    assert!(checked >= 5, "only {checked} archives have an expected matrix");
+}
+
+/// F of the mapping and of linear, on a machine with costs 1, 10, 100.
+fn quality(trace: &str, shape: &str) -> (f64, f64) {
+    let data = data().unwrap();
+    let sandbox = Sandbox::new();
+    let archive = format!("trace={}", anchor(&data.join("traces").join(trace)).display());
+    let shape = format!("shape={shape}");
+    let report = sandbox.stdout(&["run", "place", "-p", &archive, "-p", &shape, "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    let quality = report["cells"].as_array().unwrap().iter().find(|cell| cell["cell"] == "quality").unwrap();
+    let metric = |name: &str| quality["outputs"]["metrics"]["metrics"][name].as_f64().unwrap();
+    (metric("F"), metric("F_linear"))
+}
+
+#[test]
+fn annealing_beats_linear_by_as_much_as_it_should() {
+    if data().is_none() {
+        return;
+    }
+    for (trace, shape, ratio) in [
+        ("eztrace-lu.S.16", "tree:2x2x4", 0.72),
+        ("eztrace-sweep3d-16", "tree:2x2x4", 0.72),
+        ("eztrace-mg.A.16", "tree:2x4x2", 0.97),
+    ] {
+        let (annealed, linear) = quality(trace, shape);
+        assert!(annealed <= ratio * linear, "{trace}: {annealed} is more than {ratio} of {linear}");
+    }
+    let (annealed, linear) = quality("eztrace-lulesh-8", "tree:2x4x2");
+    assert!(
+        (annealed - linear).abs() < 1e-9 * linear,
+        "LULESH: linear is optimal, {annealed} is not {linear}"
+    );
+}

@@ -1,0 +1,187 @@
+//! The invariants of `ARCHITECTURE.md`, read off `cargo metadata` and the sources.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::sandbox::{Sandbox, project};
+
+struct House {
+    /// Folder of each crate of ours below the project.
+    folders: BTreeMap<String, PathBuf>,
+    /// Everything each package is built from, by name, development apart.
+    built_from: BTreeMap<String, BTreeSet<String>>,
+}
+
+fn house() -> House {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["metadata", "--format-version", "1", "--offline", "--filter-platform", &host()])
+        .current_dir(project())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let names: BTreeMap<String, String> = metadata["packages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|package| (text(&package["id"]), text(&package["name"])))
+        .collect();
+    let mut direct: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for node in metadata["resolve"]["nodes"].as_array().unwrap() {
+        let needed = node["deps"].as_array().unwrap().iter().filter(|needed| {
+            needed["dep_kinds"].as_array().unwrap().iter().any(|kind| kind["kind"] != "dev")
+        });
+        let needed = needed.map(|needed| names[needed["pkg"].as_str().unwrap()].clone());
+        direct.entry(names[node["id"].as_str().unwrap()].clone()).or_default().extend(needed);
+    }
+    let members = metadata["workspace_members"].as_array().unwrap();
+    let is_member = |package: &&Value| members.contains(&package["id"]);
+    let folders = metadata["packages"].as_array().unwrap().iter().filter(is_member).map(|package| {
+        let manifest = PathBuf::from(text(&package["manifest_path"]));
+        let folder = manifest.parent().unwrap().strip_prefix(project()).unwrap().to_owned();
+        (text(&package["name"]), folder)
+    });
+    let built_from = direct.keys().map(|name| (name.clone(), closure(name, &direct))).collect();
+    House { folders: folders.collect(), built_from }
+}
+
+/// The platform of this machine: packages for others are not there.
+fn host() -> String {
+    let output = Command::new("rustc").arg("-vV").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().find_map(|line| line.strip_prefix("host: ")).unwrap().to_owned()
+}
+
+fn closure(name: &str, direct: &BTreeMap<String, BTreeSet<String>>) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut open = vec![name.to_owned()];
+    while let Some(name) = open.pop() {
+        open.extend(direct[&name].iter().filter(|needed| found.insert((*needed).clone())).cloned());
+    }
+    found
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Floor {
+    Ground,
+    Stage,
+    Roof,
+}
+
+fn floor(folder: &Path) -> Floor {
+    match folder.components().count() {
+        0 => Floor::Roof,
+        2 => Floor::Stage,
+        _ => Floor::Ground,
+    }
+}
+
+#[test]
+fn no_stage_is_built_from_another_and_the_ground_knows_none() {
+    let house = house();
+    for (name, folder) in &house.folders {
+        for needed in house.built_from[name].iter().filter_map(|needed| house.folders.get(needed)) {
+            match floor(folder) {
+                Floor::Roof => {}
+                Floor::Stage | Floor::Ground => {
+                    assert_eq!(floor(needed), Floor::Ground, "{name} is built from {needed:?}")
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn algorithms_build_without_arrow() {
+    let house = house();
+    for name in ["hopmap-model", "hopmap-objective", "hopmap-map"] {
+        let heavy =
+            house.built_from[name].iter().find(|needed| needed.starts_with("arrow") || *needed == "parquet");
+        assert_eq!(heavy, None, "{name}");
+    }
+}
+
+#[test]
+fn every_stage_crate_has_the_same_skeleton() {
+    let house = house();
+    for (name, folder) in house.folders.iter().filter(|(_, folder)| floor(folder) == Floor::Stage) {
+        let room = folder.file_name().unwrap().to_str().unwrap();
+        assert_eq!(*name, format!("hopmap-{room}"));
+        for part in ["stage", "params", "error"] {
+            let source = project().join(folder).join("src");
+            assert!(
+                source.join(format!("{part}.rs")).is_file() || source.join(part).is_dir(),
+                "{name} has no {part}.rs"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_kind_of_a_stage_names_its_room() {
+    let stages: Value = serde_json::from_str(&Sandbox::new().stdout(&["stages", "--json"])).unwrap();
+    for stage in stages.as_array().unwrap() {
+        let (room, _) = stage["kind"].as_str().unwrap().split_once('/').unwrap();
+        assert!(project().join("stages").join(room).is_dir(), "{stage}");
+    }
+}
+
+/// Every Rust file of the project that is part of the product.
+fn sources() -> Vec<(PathBuf, String)> {
+    fn collect(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() && !path.ends_with("target") {
+                collect(&path, found);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let name = path.strip_prefix(project()).unwrap().to_owned();
+                found.push((name, std::fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    let mut found = Vec::new();
+    collect(&project().join("src"), &mut found);
+    collect(&project().join("stages"), &mut found);
+    found
+}
+
+#[test]
+fn unsafe_code_is_only_where_it_may_be() {
+    let rooms = ["stages/ground/otf2-sys", "stages/trace/src/otf2"];
+    for (path, text) in sources() {
+        let allowed =
+            rooms.iter().any(|room| path.starts_with(room)) || path == Path::new("stages/trace/src/otf2.rs");
+        assert!(allowed || !text.contains("allow(unsafe_code)"), "{} allows unsafe code", path.display());
+    }
+}
+
+#[test]
+fn only_the_command_line_prints() {
+    for (path, text) in sources() {
+        let is_product = path.components().any(|part| part.as_os_str() == "src");
+        if !is_product || path.starts_with("src/cli") {
+            continue;
+        }
+        let product = text.split("#[cfg(test)]").next().unwrap();
+        for word in ["println!", "eprintln!", "print!(", "dbg!", "io::stdout()", "io::stderr()"] {
+            assert!(!product.contains(word), "{} prints with {word}", path.display());
+        }
+    }
+}
+
+#[test]
+fn only_the_registry_lists_stages() {
+    for (path, text) in sources().into_iter().filter(|(path, _)| path.starts_with("src")) {
+        if path == Path::new("src/registry.rs") {
+            continue;
+        }
+        for room in ["hopmap_trace", "hopmap_topology", "hopmap_map", "hopmap_evaluate", "hopmap_launch"] {
+            assert!(!text.contains(room), "{} names {room}", path.display());
+        }
+    }
+}

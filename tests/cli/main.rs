@@ -1,0 +1,33 @@
+//! End-to-end tests of the `hopmap` binary: one file per command or concern, snapshots beside what they are about.
+
+mod archives;
+mod broken;
+mod check;
+mod crash;
+mod determinism;
+mod exec;
+mod gc;
+mod given_data;
+mod graph;
+mod house;
+mod matrix;
+mod plan;
+mod run;
+mod runs;
+mod sandbox;
+mod schema;
+mod show;
+mod stages;
+mod why;
+
+/// A file that nobody lists would hold tests that never run.
+#[test]
+fn no_test_file_is_forgotten() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli");
+    let listed = std::fs::read_to_string(folder.join("main.rs")).unwrap();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let Some(module) = name.strip_suffix(".rs").filter(|module| *module != "main") else { continue };
+        assert!(listed.contains(&format!("mod {module};")), "{name} is not listed in main.rs");
+    }
+}

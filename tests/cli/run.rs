@@ -1,0 +1,272 @@
+//! `hopmap run`.
+
+use std::time::Duration;
+
+use crate::sandbox::{Sandbox, ring};
+
+#[test]
+fn a_first_run_runs_everything_and_a_second_nothing() {
+    let sandbox = Sandbox::with_ring();
+    insta::assert_snapshot!(sandbox.seen(&["run", "ring.toml", "-j1"]), @r#"
+    ring: 5 ran in N.NN s
+      quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
+      rankfile     out/rankfile
+      rankfile     mpirun -n 8 --rankfile out/rankfile PROGRAM
+      report       .hopmap/reports/ring.html
+    ------- stderr -------
+      ran        program  N.NN s
+      ran        machine  N.NN s
+      ran        placement  N.NN s
+      ran        quality  N.NN s
+      ran        rankfile  N.NN s
+    "#);
+    insta::assert_snapshot!(sandbox.seen(&["run", "ring.toml"]), @r#"
+    ring: nothing to do, 5 of 5 up to date
+      quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
+      rankfile     out/rankfile
+      rankfile     mpirun -n 8 --rankfile out/rankfile PROGRAM
+      report       .hopmap/reports/ring.html
+    "#);
+    assert!(sandbox.read("out/rankfile").contains("rank 0="));
+}
+
+#[test]
+fn only_what_depends_on_a_change_runs_again() {
+    let sandbox = Sandbox::with_ring();
+    sandbox.stdout(&["run", "ring.toml"]);
+    sandbox.edit("ring.toml", "evaluations = 20000", "evaluations = 20001");
+    insta::assert_snapshot!(sandbox.seen(&["run", "ring.toml", "-j1"]), @r#"
+    ring: 3 ran, 2 cached in N.NN s
+      quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
+      rankfile     out/rankfile
+      rankfile     mpirun -n 8 --rankfile out/rankfile PROGRAM
+      report       .hopmap/reports/ring.html
+    ------- stderr -------
+      ran        placement  N.NN s
+      ran        quality  N.NN s
+      ran        rankfile  N.NN s
+    "#);
+}
+
+#[test]
+fn comments_order_and_names_of_folders_change_nothing() {
+    let sandbox = Sandbox::with_ring();
+    sandbox.stdout(&["run", "ring.toml"]);
+    sandbox.edit("ring.toml", "[1, 10]", "[ 1.0, 10.0 ]");
+    sandbox.edit("ring.toml", "[stages.machine]", "# a comment\n[stages.machine]");
+    sandbox.write("elsewhere/ring.csv", ring(8));
+    let again = sandbox.seen(&["run", "ring.toml", "-p", "ranks=elsewhere/ring.csv"]);
+    insta::assert_snapshot!(again, @r#"
+    ring: nothing to do, 5 of 5 up to date
+      quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
+      rankfile     out/rankfile
+      rankfile     mpirun -n 8 --rankfile out/rankfile PROGRAM
+      report       .hopmap/reports/ring.html
+    "#);
+}
+
+#[test]
+fn a_missing_copy_is_restored_and_not_made_again() {
+    let sandbox = Sandbox::with_ring();
+    sandbox.stdout(&["run", "ring.toml"]);
+    std::fs::remove_file(sandbox.path().join("out/rankfile")).unwrap();
+    insta::assert_snapshot!(sandbox.seen(&["plan", "ring.toml"]), @r#"
+      cached     program
+      cached     machine
+      cached     placement
+      cached     quality
+      cached     rankfile
+      restores   out/rankfile
+    ring: nothing to do
+    "#);
+    insta::assert_snapshot!(sandbox.seen(&["run", "ring.toml"]), @r#"
+    ring: nothing to do, 5 of 5 up to date
+      quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
+      rankfile     out/rankfile  (restored)
+      rankfile     mpirun -n 8 --rankfile out/rankfile PROGRAM
+      report       .hopmap/reports/ring.html
+    "#);
+}
+
+#[test]
+fn a_damaged_artifact_is_made_again() {
+    let sandbox = Sandbox::with_ring();
+    sandbox.stdout(&["run", "ring.toml"]);
+    let machine = sandbox.stdout(&["show", "machine", "--json"]);
+    let machine: serde_json::Value = serde_json::from_str(&machine).unwrap();
+    let table = std::path::Path::new(machine["path"].as_str().unwrap()).join("slots.parquet");
+    std::fs::write(&table, "no Parquet").unwrap();
+    insta::assert_snapshot!(sandbox.seen(&["run", "ring.toml"]), @r#"
+    ring: 1 ran, 4 cached in N.NN s
+      quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
+      rankfile     out/rankfile
+      rankfile     mpirun -n 8 --rankfile out/rankfile PROGRAM
+      report       .hopmap/reports/ring.html
+    ------- stderr -------
+      ran        machine  N.NN s
+    "#);
+    assert!(std::fs::metadata(&table).unwrap().len() > 100);
+}
+
+#[test]
+fn a_failed_stage_stops_only_what_needs_it() {
+    let sandbox = Sandbox::with_ring();
+    sandbox.edit("ring.toml", "tree:2x4", "tree:2x2");
+    insta::assert_snapshot!(sandbox.seen(&["run", "ring.toml", "-j1"]), @r#"
+    ring: 2 ran, 1 failed, 2 blocked in N.NN s
+      report       .hopmap/reports/ring.html
+    ------- stderr -------
+      ran        program  N.NN s
+      ran        machine  N.NN s
+      failed     placement  N.NN s
+      blocked    quality
+      blocked    rankfile
+    error: stage `placement` (ring.toml:16)
+      `-> 8 ranks do not fit on 4 slots
+      help: every rank takes one slot: use a machine with at least 8 slots, or a smaller program
+      log: .hopmap/runs/RUN/logs/placement.log
+    [exit code 1]
+    "#);
+    insta::assert_snapshot!(sandbox.seen(&["plan", "ring.toml"]), @r#"
+      cached     program
+      cached     machine
+      would run  placement                did not finish last time
+      waits      quality                  for placement
+      waits      rankfile                 for placement
+    ring: 1 of 5 would run, 2 depend on what they give
+    "#);
+}
+
+#[test]
+fn a_missing_input_file_is_named() {
+    let sandbox = Sandbox::with_ring();
+    insta::assert_snapshot!(sandbox.seen(&["run", "ring.toml", "-p", "ranks=none.csv", "-j1"]), @r#"
+    ring: 1 ran, 1 failed, 3 blocked in N.NN s
+      report       .hopmap/reports/ring.html
+    ------- stderr -------
+      failed     program  N.NN s
+      ran        machine  N.NN s
+      blocked    placement
+      blocked    quality
+      blocked    rankfile
+    error: stage `program` (ring.toml:8)
+      |-> cannot read DIR/none.csv
+      `-> No such file or directory (os error 2)
+      help: paths in a pipeline file are relative to that file, values of -p to the working directory
+    [exit code 1]
+    "#);
+}
+
+#[test]
+fn with_fail_fast_nothing_more_begins() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "p.toml",
+        "[stages.a]\nuses = \"trace/csv\"\nwith = { file = \"none.csv\" }\n\
+         [stages.b]\nuses = \"topology/synthetic\"\nwith = { shape = \"tree:2\", costs = [1] }\n",
+    );
+    insta::assert_snapshot!(sandbox.seen(&["run", "p.toml", "-j1", "--fail-fast"]), @r#"
+    p: 1 failed, 1 not begun in N.NN s
+      report       .hopmap/reports/p.html
+    ------- stderr -------
+      failed     a  N.NN s
+    error: stage `a` (p.toml:3)
+      |-> cannot read DIR/none.csv
+      `-> No such file or directory (os error 2)
+      help: paths in a pipeline file are relative to that file, values of -p to the working directory
+    [exit code 1]
+    "#);
+    insta::assert_snapshot!(sandbox.seen(&["run", "p.toml", "-j1"]), @r#"
+    p: 1 ran, 1 failed in N.NN s
+      report       .hopmap/reports/p.html
+    ------- stderr -------
+      failed     a  N.NN s
+      ran        b  N.NN s
+    error: stage `a` (p.toml:3)
+      |-> cannot read DIR/none.csv
+      `-> No such file or directory (os error 2)
+      help: paths in a pipeline file are relative to that file, values of -p to the working directory
+    [exit code 1]
+    "#);
+}
+
+#[test]
+fn quiet_says_nothing_and_json_says_everything() {
+    let sandbox = Sandbox::with_ring();
+    assert_eq!(sandbox.seen(&["run", "ring.toml", "--quiet"]), "");
+    let report: serde_json::Value =
+        serde_json::from_str(&sandbox.stdout(&["run", "ring.toml", "--json"])).unwrap();
+    assert_eq!(report["exit"], 0);
+    assert_eq!(report["cells"].as_array().unwrap().len(), 5);
+    assert!(report["cells"].as_array().unwrap().iter().all(|cell| cell["state"] == "cached"));
+}
+
+#[test]
+fn a_second_run_at_the_same_time_is_refused() {
+    let sandbox = Sandbox::with_ring();
+    sandbox.edit("ring.toml", "evaluations = 20000", "seconds = 5.0");
+    let mut first = sandbox.command(&["run", "ring.toml", "--quiet"]).spawn().unwrap();
+    let lock = sandbox.path().join(".hopmap/lock");
+    while std::fs::read_to_string(&lock).unwrap_or_default().is_empty() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let second = sandbox.output(&["run", "ring.toml"]);
+    let said = String::from_utf8(second.stderr).unwrap();
+    first.kill().unwrap();
+    first.wait().unwrap();
+    assert_eq!(second.status.code(), Some(75), "{said}");
+    assert!(
+        said.contains(&format!("process {} on", first.id())) && said.contains("hopmap run ring"),
+        "{said}"
+    );
+    sandbox.edit("ring.toml", "seconds = 5.0", "evaluations = 20");
+    assert!(sandbox.output(&["run", "ring.toml"]).status.success(), "a lock must not outlive its process");
+}
+
+#[test]
+fn a_deadline_delivers_the_best_so_far() {
+    let sandbox = Sandbox::with_ring();
+    sandbox.edit("ring.toml", "evaluations = 20000", "evaluations = 1000000000000");
+    let seen = sandbox.seen(&["run", "ring.toml", "--deadline", "1s", "-j1"]);
+    insta::assert_snapshot!(seen, @r#"
+    ring: 4 ran, 1 stopped in N.NN s
+      quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
+      rankfile     out/rankfile
+      rankfile     mpirun -n 8 --rankfile out/rankfile PROGRAM
+      report       .hopmap/reports/ring.html
+    ------- stderr -------
+      ran        program  N.NN s
+      ran        machine  N.NN s
+      stopped    placement  N.NN s
+      ran        quality  N.NN s
+      ran        rankfile  N.NN s
+    "#);
+    assert!(sandbox.stdout(&["plan", "ring.toml"]).contains("would run  placement"));
+}
+
+#[test]
+fn an_interrupted_run_keeps_what_is_done() {
+    let sandbox = Sandbox::with_ring();
+    sandbox.edit("ring.toml", "evaluations = 20000", "evaluations = 1000000000000");
+    let run = sandbox.command(&["run", "ring.toml", "-j1", "--quiet"]).spawn().unwrap();
+    while !sandbox.path().join(".hopmap/state.log").exists()
+        || sandbox.read(".hopmap/state.log").lines().count() < 4
+    {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::process::Command::new("kill").args(["-INT", &run.id().to_string()]).status().unwrap();
+    let output = run.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let plan = sandbox.stdout(&["plan", "ring.toml"]);
+    assert!(plan.contains("cached     program") && plan.contains("would run  placement"), "{plan}");
+}
+
+#[test]
+fn an_embedded_pipeline_runs_anywhere() {
+    let sandbox = Sandbox::new();
+    let trace = crate::sandbox::project().join("sample-traces/rows-columns-16/eztrace_log.otf2");
+    let trace = format!("trace={}", trace.display());
+    sandbox.stdout(&["run", "place", "-p", &trace]);
+    assert!(sandbox.read("out/rankfile").contains("rank 15="));
+    assert!(sandbox.path().join(".hopmap").is_dir());
+}

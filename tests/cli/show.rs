@@ -1,0 +1,76 @@
+//! `hopmap show`.
+
+use crate::sandbox::Sandbox;
+
+#[test]
+fn an_artifact_and_its_tables() {
+    let sandbox = Sandbox::with_ring();
+    sandbox.stdout(&["run", "ring.toml"]);
+    insta::assert_snapshot!(sandbox.seen(&["show", "program"]), @r#"
+    task-graph  .hopmap/artifacts/DIGEST
+    digest  DIGEST
+      bytes                        8000
+      messages                     80
+      pairs                        8
+      processes                    8
+    table edges: 8 rows (source, destination, messages, bytes)
+    table processes: 8 rows (rank, host, compute_s)
+    "#);
+    insta::assert_snapshot!(sandbox.seen(&["show", "program", "--table", "edges", "--limit", "2"]), @r#"
+    +--------+-------------+----------+-------+
+    | source | destination | messages | bytes |
+    +--------+-------------+----------+-------+
+    | 0      | 3           | 10       | 1000  |
+    | 1      | 4           | 10       | 1000  |
+    +--------+-------------+----------+-------+
+    ------- stderr -------
+    2 of 8 rows; --limit 8 shows all
+    "#);
+    insta::assert_snapshot!(sandbox.seen(&["show", "program", "--table", "edges", "--format", "csv"]), @r#"
+    source,destination,messages,bytes
+    0,3,10,1000
+    1,4,10,1000
+    2,5,10,1000
+    3,6,10,1000
+    4,7,10,1000
+    5,0,10,1000
+    6,1,10,1000
+    7,2,10,1000
+    "#);
+    insta::assert_snapshot!(sandbox.seen(&["show", "machine", "--table", "levels", "--format", "json"]), @r#"
+    {"level":0,"cost":1.0}
+    {"level":1,"cost":10.0}
+    "#);
+}
+
+#[test]
+fn what_cannot_be_shown_is_said() {
+    let sandbox = Sandbox::with_ring();
+    insta::assert_snapshot!(sandbox.seen(&["show", "program"]), @r#"
+    ------- stderr -------
+    error: there is no artifact, digest or stage `program`
+      help: stages of .hopmap: none yet
+    [exit code 2]
+    "#);
+    sandbox.stdout(&["run", "ring.toml"]);
+    insta::assert_snapshot!(sandbox.seen(&["show", "program", "--table", "edge"]), @r#"
+    ------- stderr -------
+    error: DIR/.hopmap/artifacts/DIGEST has no table `edge`
+      help: its tables: edges, processes
+    [exit code 2]
+    "#);
+    sandbox.write("odd/artifact.json", "{");
+    insta::assert_snapshot!(sandbox.seen(&["show", "odd"]), @r#"
+    ------- stderr -------
+    error: DIR/odd is not an artifact: artifact.json is malformed: EOF while parsing an object at line 1 column 1
+      help: an artifact is a folder with an artifact.json, as `hopmap exec --out` writes it
+    [exit code 2]
+    "#);
+    sandbox.write("plain.txt", "no artifact");
+    insta::assert_snapshot!(sandbox.seen(&["show", "plain.txt"]), @r#"
+    ------- stderr -------
+    error: DIR/plain.txt is not an artifact: cannot read artifact.json: Not a directory (os error 20)
+      help: an artifact is a folder with an artifact.json, as `hopmap exec --out` writes it
+    [exit code 2]
+    "#);
+}

@@ -1,0 +1,57 @@
+//! `hopmap stages`.
+
+use crate::sandbox::Sandbox;
+
+#[test]
+fn all_stages_and_one() {
+    let sandbox = Sandbox::new();
+    insta::assert_snapshot!(sandbox.seen(&["stages"]), @r#"
+    trace/otf2          messages and bytes between processes from an OTF2 trace
+    trace/csv           messages and bytes between processes from a CSV file
+    topology/synthetic  A machine whose network is a regular tree
+    map/linear          Rank i on slot i, as launchers do it
+    map/random          Ranks on slots drawn at random
+    map/annealing       Simulated annealing over exchanges of ranks
+    evaluate/mapping    Metrics of a mapping beside linear and random placements
+    launch/machinefile  Machine file for MPICH or Intel MPI: the host of every rank
+    launch/rankfile     Rank file for Open MPI: host and core of every rank
+    launch/hostfile     Host file for Open MPI's sequential mapper: the host of every rank
+    launch/slurm        Host file for srun -m arbitrary: the host of every rank
+    launch/cray         MPICH_RANK_ORDER for HPE Cray MPICH: the ranks in slot order
+    "#);
+    insta::assert_snapshot!(sandbox.seen(&["stages", "evaluate/mapping"]), @r#"
+    evaluate/mapping: Metrics of a mapping beside linear and random placements
+
+    inputs
+      task-graph       task-graph
+      system           system-graph
+      mapping          mapping
+
+    outputs
+      metrics          metrics
+
+    parameters
+      samples          default 20
+          Number of random placements
+      seed             default 1
+          Another seed gives other random placements
+    "#);
+    insta::assert_snapshot!(sandbox.seen(&["stages", "map/anealing"]), @r#"
+    ------- stderr -------
+    error: there is no stage kind `map/anealing`
+      help: did you mean `map/annealing`? `hopmap stages` lists all
+    [exit code 2]
+    "#);
+}
+
+#[test]
+fn help_has_an_example_for_every_command() {
+    let sandbox = Sandbox::new();
+    for command in
+        ["run", "plan", "why", "check", "graph", "exec", "show", "report", "runs", "gc", "stages", "schema"]
+    {
+        let help = sandbox.stdout(&[command, "--help"]);
+        assert!(help.contains("Example"), "{command} --help has no example");
+        assert!(help.contains(&format!("  hopmap {command}")), "the example of {command} does not show it");
+    }
+}
