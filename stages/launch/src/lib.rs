@@ -1,1 +1,37 @@
 //! Mappings as the text files that launchers read.
+//!
+//! Every stage takes a mapping and gives the text of one file and the command that uses it.
+//!
+//! | stage | file | read by | places a rank on its |
+//! |---|---|---|---|
+//! | `launch/machinefile` | one host per rank | MPICH and Intel MPI (Hydra) | host |
+//! | `launch/rankfile` | one line per rank | Open MPI | host and core |
+//! | `launch/hostfile` | one host per rank | Open MPI, sequential mapper | host |
+//! | `launch/slurm` | one host per rank | `srun -m arbitrary` | host |
+//! | `launch/cray` | ranks in slot order | HPE Cray MPICH under Slurm | host |
+//!
+//! The first line of every file is a comment with the digest of the mapping it was made from. All five readers
+//! skip lines that begin with `#`.
+//!
+//! The tests in `tests/system` start programs with Open MPI, Hydra and Slurm and ask every rank where it is.
+
+mod cray;
+mod error;
+mod hostfile;
+mod hosts;
+mod machinefile;
+mod params;
+mod rankfile;
+mod slurm;
+mod stage;
+
+pub use cray::cray_rank_order;
+pub use error::LaunchError;
+pub use hostfile::hostfile;
+pub use machinefile::machinefile;
+pub use params::{
+    CrayParams, HostfileParams, MachinefileParams, MachinefileStyle, OpenMpi, RankfileParams, SlurmParams,
+};
+pub use rankfile::rankfile;
+pub use slurm::slurm_hostfile;
+pub use stage::{Cray, Hostfile, Machinefile, Rankfile, Slurm};

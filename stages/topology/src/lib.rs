@@ -1,1 +1,14 @@
 //! What the machine is: synthetic shapes to system graphs.
+//!
+//! Stages: [`Synthetic`], `topology/synthetic`.
+
+mod error;
+mod params;
+mod shape;
+mod stage;
+mod synthetic;
+
+pub use error::SyntheticError;
+pub use params::SyntheticParams;
+pub use stage::Synthetic;
+pub use synthetic::synthetic;

@@ -8,7 +8,7 @@ use miette::Diagnostic;
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum ArtifactError {
     /// The system refused to read or write.
-    #[error("cannot {action} {}: {source}", path.display())]
+    #[error("cannot {action} {}", path.display())]
     Io {
         /// `read` or `write`.
         action: &'static str,

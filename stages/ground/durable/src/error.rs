@@ -9,7 +9,7 @@ use miette::Diagnostic;
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum DurableError {
     /// The system refused an operation.
-    #[error("cannot {action} {}: {source}", path.display())]
+    #[error("cannot {action} {}", path.display())]
     Io {
         /// What was tried, such as `write`.
         action: &'static str,

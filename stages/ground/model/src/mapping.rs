@@ -69,7 +69,11 @@ impl Mapping {
             .collect();
         let count = system.slots.len() as u32;
         let placement = |(rank, &slot): (usize, &u32)| {
-            let core = system.slots.get(slot as usize).ok_or(MappingError::NoSuchSlot { rank, slot, slots: count })?.core;
+            let core = system
+                .slots
+                .get(slot as usize)
+                .ok_or(MappingError::NoSuchSlot { rank, slot, slots: count })?
+                .core;
             let host = hosts.partition_point(|host| host.first_slot <= slot) as u32 - 1;
             Ok(Placement { slot, host, core: Some(core) })
         };
@@ -103,7 +107,11 @@ impl Mapping {
         let mut next = 0;
         for host in &self.hosts {
             if host.first_slot != next {
-                return Err(MappingError::HostGap { host: host.host.clone(), first_slot: host.first_slot, expected: next });
+                return Err(MappingError::HostGap {
+                    host: host.host.clone(),
+                    first_slot: host.first_slot,
+                    expected: next,
+                });
             }
             next += host.slots;
         }

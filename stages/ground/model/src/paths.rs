@@ -24,8 +24,12 @@ impl Paths {
         }
         let nodes = system.nodes.len();
         let neighbours = Neighbours::new(nodes, &system.links);
-        let mut paths =
-            Self { parent: vec![NONE; nodes], depth: vec![0; nodes], up: vec![NONE; nodes], down: vec![NONE; nodes] };
+        let mut paths = Self {
+            parent: vec![NONE; nodes],
+            depth: vec![0; nodes],
+            up: vec![NONE; nodes],
+            down: vec![NONE; nodes],
+        };
         let root = nodes as u32 - 1;
         let mut queue = vec![root];
         let mut seen = vec![false; nodes];
@@ -97,7 +101,10 @@ impl Neighbours {
         for node in 0..nodes {
             first[node + 1] += first[node];
         }
-        Self { first, targets: order.into_iter().map(|link| (links[link as usize].destination, link)).collect() }
+        Self {
+            first,
+            targets: order.into_iter().map(|link| (links[link as usize].destination, link)).collect(),
+        }
     }
 
     fn of(&self, node: u32) -> &[(u32, u32)] {
@@ -130,8 +137,10 @@ mod tests {
         assert_eq!([0, 1, 2, 3].map(|host| paths.hops(0, host)), [0, 2, 4, 4]);
         let mut links = Vec::new();
         paths.walk(0, 2, |link| links.push(link));
-        let mut ends: Vec<_> =
-            links.iter().map(|&l| (system.links[l as usize].source, system.links[l as usize].destination)).collect();
+        let mut ends: Vec<_> = links
+            .iter()
+            .map(|&l| (system.links[l as usize].source, system.links[l as usize].destination))
+            .collect();
         ends.sort_unstable();
         assert_eq!(ends, [(0, 4), (4, 6), (5, 2), (6, 5)]);
     }

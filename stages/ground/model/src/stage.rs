@@ -89,7 +89,7 @@ impl Port {
 /// All functions are associated: a stage has no state but its parameters and its inputs.
 pub trait Stage {
     /// The keys of `with` in a pipeline file. Serialised values enter the key; doc comments are the help text.
-    type Params: DeserializeOwned + Serialize + JsonSchema;
+    type Params: DeserializeOwned + Serialize + JsonSchema + Send + Sync;
 
     /// Room and name, such as `map/annealing`.
     const KIND: &'static str;

@@ -126,8 +126,7 @@ impl SystemGraph {
         }
         let nodes = self.nodes.len();
         for (index, link) in self.links.iter().enumerate() {
-            if let Some(&node) =
-                [link.source, link.destination].iter().find(|&&node| node as usize >= nodes)
+            if let Some(&node) = [link.source, link.destination].iter().find(|&&node| node as usize >= nodes)
             {
                 return Err(SystemGraphError::NoSuchNode { what: "link", index, node, nodes });
             }
@@ -167,7 +166,10 @@ impl Levels {
         let nested = || {
             self.groups.windows(2).all(|levels| {
                 let mut outer = std::collections::HashMap::new();
-                levels[0].iter().zip(&levels[1]).all(|(inner, group)| *outer.entry(inner).or_insert(group) == group)
+                levels[0]
+                    .iter()
+                    .zip(&levels[1])
+                    .all(|(inner, group)| *outer.entry(inner).or_insert(group) == group)
             })
         };
         match (complete && rising) && nested() {
@@ -232,7 +234,12 @@ pub(crate) mod tests {
         nodes.extend(["s0", "s1", "root"].map(|name| node(name, NodeKind::Switch)));
         let both = |a, b| [(a, b), (b, a)];
         let links = [both(0, 4), both(1, 4), both(2, 5), both(3, 5), both(4, 6), both(5, 6)];
-        let link = |(source, destination)| Link { source, destination, latency_s: None, bandwidth_bytes_per_s: None };
+        let link = |(source, destination)| Link {
+            source,
+            destination,
+            latency_s: None,
+            bandwidth_bytes_per_s: None,
+        };
         SystemGraph {
             nodes,
             links: links.into_iter().flatten().map(link).collect(),
@@ -268,9 +275,11 @@ pub(crate) mod tests {
         assert!(broken(|s| s.links[0].source = 9).contains("link 0 names node 9"));
         assert!(broken(|s| s.slots[0].host = 4).contains("switch"));
         assert!(broken(|s| s.slots[7].host = 0).contains("one behind the other"));
-        assert!(broken(|s| match &mut s.cost {
-            CostModel::Levels(levels) => levels.costs[2] = 5.0,
-        })
-        .contains("cost levels"));
+        assert!(
+            broken(|s| match &mut s.cost {
+                CostModel::Levels(levels) => levels.costs[2] = 5.0,
+            })
+            .contains("cost levels")
+        );
     }
 }

@@ -111,7 +111,8 @@ mod tests {
     use super::*;
 
     fn graph(pairs: &[(u32, u32)]) -> TaskGraph {
-        let edges = pairs.iter().map(|&(source, destination)| Edge { source, destination, messages: 1, bytes: 8 });
+        let edges =
+            pairs.iter().map(|&(source, destination)| Edge { source, destination, messages: 1, bytes: 8 });
         TaskGraph { processes: vec![Process::default(); 3], edges: edges.collect(), duration_s: None }
     }
 

@@ -1,1 +1,20 @@
-//! What a placement costs: F, T, hop-bytes, dilation, link loads.
+//! What a placement costs: F, T, hop-bytes, link loads and dilation, and the exact integer costs of a search.
+//!
+//! [`Quality`] measures any placement in the units of the trace. [`Problem`] holds the same costs as integers, so that a
+//! search adds and compares them without rounding; [`Assignment`] is a placement of its ranks that knows its cost and
+//! what an exchange would change.
+
+mod assignment;
+mod baseline;
+mod distance;
+mod error;
+mod problem;
+mod quality;
+mod scale;
+
+pub use assignment::Assignment;
+pub use baseline::{linear, random};
+pub use distance::Distance;
+pub use error::ObjectiveError;
+pub use problem::{Neighbour, Problem};
+pub use quality::{EVALUATIONS, METRICS, Metric, NetworkQuality, Quality, link_loads};

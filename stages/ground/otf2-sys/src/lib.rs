@@ -1,1 +1,259 @@
-//! Raw bindings to libotf2.
+//! Raw bindings to libotf2 3.0 and newer: as much of it as it takes to read definitions and local events.
+//!
+//! Names and meanings are those of the C headers in `otf2/`. A test compiles the headers against this list, so
+//! a signature or a value that differs fails there and not at run time.
+//!
+//! All handles are owned by the [`OTF2_Reader`] they came from; callbacks must return and never unwind.
+//! Local readers of one archive may be used from several threads once locking callbacks are set.
+// Foreign functions cannot be declared otherwise; whoever calls them states why it is sound.
+#![allow(unsafe_code)]
+// The C names are what people look up in the manual.
+#![allow(non_camel_case_types, non_snake_case)]
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+
+mod callbacks;
+mod constants;
+
+pub use callbacks::*;
+pub use constants::*;
+
+/// Outcome of a call; [`OTF2_SUCCESS`] or one of many errors.
+pub type OTF2_ErrorCode = c_int;
+/// What a callback answers; [`OTF2_CALLBACK_SUCCESS`] goes on, anything else stops.
+pub type OTF2_CallbackCode = c_uint;
+/// Point in time in ticks of the clock of the trace.
+pub type OTF2_TimeStamp = u64;
+/// Id of a string.
+pub type OTF2_StringRef = u32;
+/// Id of a node of the tree of machines.
+pub type OTF2_SystemTreeNodeRef = u32;
+/// Id of a group of locations, such as a process.
+pub type OTF2_LocationGroupRef = u32;
+/// Id of a location, such as a thread.
+pub type OTF2_LocationRef = u64;
+/// Id of a region, such as a function.
+pub type OTF2_RegionRef = u32;
+/// Id of a group of members.
+pub type OTF2_GroupRef = u32;
+/// Id of a communicator.
+pub type OTF2_CommRef = u32;
+/// Id of a calling context.
+pub type OTF2_CallingContextRef = u32;
+/// Id of a place in the source code.
+pub type OTF2_SourceCodeLocationRef = u32;
+/// What a group of locations is.
+pub type OTF2_LocationGroupType = u8;
+/// What a location is.
+pub type OTF2_LocationType = u8;
+/// What a region does.
+pub type OTF2_RegionRole = u8;
+/// The programming model something belongs to.
+pub type OTF2_Paradigm = u8;
+/// Bit set of a region.
+pub type OTF2_RegionFlag = u32;
+/// What the members of a group are.
+pub type OTF2_GroupType = u8;
+/// Bit set of a group.
+pub type OTF2_GroupFlag = u32;
+/// Bit set of a communicator.
+pub type OTF2_CommFlag = u32;
+
+/// Declares types of which only pointers are ever seen.
+macro_rules! opaque {
+    ($($(#[$doc:meta])* $name:ident)*) => {
+        $(
+            $(#[$doc])*
+            #[repr(C)]
+            #[derive(Debug)]
+            pub struct $name {
+                data: [u8; 0],
+                // Neither `Send` nor `Sync` nor `Unpin`: what is behind the pointer is not known here.
+                marker: std::marker::PhantomData<(*mut u8, std::marker::PhantomPinned)>,
+            }
+        )*
+    };
+}
+
+opaque! {
+    /// An archive opened for reading.
+    OTF2_Reader
+    /// Reader of the definitions of the whole archive.
+    OTF2_GlobalDefReader
+    /// Callbacks for definitions of the whole archive.
+    OTF2_GlobalDefReaderCallbacks
+    /// Reader of the definitions of one location.
+    OTF2_DefReader
+    /// Callbacks for definitions of one location.
+    OTF2_DefReaderCallbacks
+    /// Reader of the events of one location.
+    OTF2_EvtReader
+    /// Callbacks for the events of one location.
+    OTF2_EvtReaderCallbacks
+    /// Attributes attached to an event.
+    OTF2_AttributeList
+    /// A lock made by [`OTF2_Locking_Create`].
+    OTF2_LockObject
+}
+
+/// Handle of a lock.
+pub type OTF2_Lock = *mut OTF2_LockObject;
+
+/// Called once when the archive needs locks no longer.
+pub type OTF2_Locking_Release = unsafe extern "C" fn(user_data: *mut c_void);
+/// Makes a lock.
+pub type OTF2_Locking_Create =
+    unsafe extern "C" fn(user_data: *mut c_void, lock: *mut OTF2_Lock) -> OTF2_CallbackCode;
+/// Destroys a lock.
+pub type OTF2_Locking_Destroy =
+    unsafe extern "C" fn(user_data: *mut c_void, lock: OTF2_Lock) -> OTF2_CallbackCode;
+/// Waits for a lock and takes it.
+pub type OTF2_Locking_Lock =
+    unsafe extern "C" fn(user_data: *mut c_void, lock: OTF2_Lock) -> OTF2_CallbackCode;
+/// Gives a lock back.
+pub type OTF2_Locking_Unlock =
+    unsafe extern "C" fn(user_data: *mut c_void, lock: OTF2_Lock) -> OTF2_CallbackCode;
+
+/// How an archive makes and uses locks.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct OTF2_LockingCallbacks {
+    /// Releases the user data.
+    pub otf2_release: Option<OTF2_Locking_Release>,
+    /// Makes a lock.
+    pub otf2_create: Option<OTF2_Locking_Create>,
+    /// Destroys a lock.
+    pub otf2_destroy: Option<OTF2_Locking_Destroy>,
+    /// Takes a lock.
+    pub otf2_lock: Option<OTF2_Locking_Lock>,
+    /// Gives a lock back.
+    pub otf2_unlock: Option<OTF2_Locking_Unlock>,
+}
+
+/// Receives the errors of the library. The last argument is a C `va_list`, passed on as it came.
+///
+/// In every C calling convention Rust runs on with libotf2, a `va_list` argument is one pointer or as large as one.
+pub type OTF2_ErrorCallback = unsafe extern "C" fn(
+    user_data: *mut c_void,
+    file: *const c_char,
+    line: u64,
+    function: *const c_char,
+    error: OTF2_ErrorCode,
+    format: *const c_char,
+    arguments: *mut c_void,
+) -> OTF2_ErrorCode;
+
+unsafe extern "C" {
+    /// Sends errors to a callback in place of standard error; returns the former one.
+    pub fn OTF2_Error_RegisterCallback(
+        callback: Option<OTF2_ErrorCallback>,
+        user_data: *mut c_void,
+    ) -> Option<OTF2_ErrorCallback>;
+    /// What an error code means, in words.
+    pub fn OTF2_Error_GetDescription(error: OTF2_ErrorCode) -> *const c_char;
+
+    /// Opens an archive by its anchor file; null on failure.
+    pub fn OTF2_Reader_Open(anchor_file_path: *const c_char) -> *mut OTF2_Reader;
+    /// Closes an archive and everything opened through it.
+    pub fn OTF2_Reader_Close(reader: *mut OTF2_Reader) -> OTF2_ErrorCode;
+    /// Says that one process reads the archive by itself.
+    pub fn OTF2_Reader_SetSerialCollectiveCallbacks(reader: *mut OTF2_Reader) -> OTF2_ErrorCode;
+    /// Makes the archive safe to be used from several threads. Once only.
+    pub fn OTF2_Reader_SetLockingCallbacks(
+        reader: *mut OTF2_Reader,
+        callbacks: *const OTF2_LockingCallbacks,
+        user_data: *mut c_void,
+    ) -> OTF2_ErrorCode;
+    /// Announces that a location will be read.
+    pub fn OTF2_Reader_SelectLocation(reader: *mut OTF2_Reader, location: OTF2_LocationRef)
+    -> OTF2_ErrorCode;
+
+    /// Makes definitions of locations readable.
+    pub fn OTF2_Reader_OpenDefFiles(reader: *mut OTF2_Reader) -> OTF2_ErrorCode;
+    /// Ends the reading of definitions of locations.
+    pub fn OTF2_Reader_CloseDefFiles(reader: *mut OTF2_Reader) -> OTF2_ErrorCode;
+    /// Makes events of locations readable.
+    pub fn OTF2_Reader_OpenEvtFiles(reader: *mut OTF2_Reader) -> OTF2_ErrorCode;
+    /// Ends the reading of events of locations.
+    pub fn OTF2_Reader_CloseEvtFiles(reader: *mut OTF2_Reader) -> OTF2_ErrorCode;
+
+    /// Opens the definitions of the archive; null on failure.
+    pub fn OTF2_Reader_GetGlobalDefReader(reader: *mut OTF2_Reader) -> *mut OTF2_GlobalDefReader;
+    /// Closes the definitions of the archive.
+    pub fn OTF2_Reader_CloseGlobalDefReader(
+        reader: *mut OTF2_Reader,
+        definitions: *mut OTF2_GlobalDefReader,
+    ) -> OTF2_ErrorCode;
+    /// Sets who receives the definitions of the archive. The callbacks are copied.
+    pub fn OTF2_Reader_RegisterGlobalDefCallbacks(
+        reader: *mut OTF2_Reader,
+        definitions: *mut OTF2_GlobalDefReader,
+        callbacks: *const OTF2_GlobalDefReaderCallbacks,
+        user_data: *mut c_void,
+    ) -> OTF2_ErrorCode;
+    /// Reads all definitions of the archive.
+    pub fn OTF2_Reader_ReadAllGlobalDefinitions(
+        reader: *mut OTF2_Reader,
+        definitions: *mut OTF2_GlobalDefReader,
+        definitions_read: *mut u64,
+    ) -> OTF2_ErrorCode;
+
+    /// Opens the definitions of a location; null on failure.
+    pub fn OTF2_Reader_GetDefReader(
+        reader: *mut OTF2_Reader,
+        location: OTF2_LocationRef,
+    ) -> *mut OTF2_DefReader;
+    /// Closes the definitions of a location.
+    pub fn OTF2_Reader_CloseDefReader(
+        reader: *mut OTF2_Reader,
+        definitions: *mut OTF2_DefReader,
+    ) -> OTF2_ErrorCode;
+    /// Sets who receives the definitions of a location. The callbacks are copied.
+    pub fn OTF2_Reader_RegisterDefCallbacks(
+        reader: *mut OTF2_Reader,
+        definitions: *mut OTF2_DefReader,
+        callbacks: *const OTF2_DefReaderCallbacks,
+        user_data: *mut c_void,
+    ) -> OTF2_ErrorCode;
+    /// Reads all definitions of a location; the library keeps its id maps and clock offsets for the events.
+    pub fn OTF2_Reader_ReadAllLocalDefinitions(
+        reader: *mut OTF2_Reader,
+        definitions: *mut OTF2_DefReader,
+        definitions_read: *mut u64,
+    ) -> OTF2_ErrorCode;
+
+    /// Opens the events of a location; null on failure.
+    pub fn OTF2_Reader_GetEvtReader(
+        reader: *mut OTF2_Reader,
+        location: OTF2_LocationRef,
+    ) -> *mut OTF2_EvtReader;
+    /// Closes the events of a location.
+    pub fn OTF2_Reader_CloseEvtReader(
+        reader: *mut OTF2_Reader,
+        events: *mut OTF2_EvtReader,
+    ) -> OTF2_ErrorCode;
+    /// Sets who receives the events of a location. The callbacks are copied.
+    pub fn OTF2_Reader_RegisterEvtCallbacks(
+        reader: *mut OTF2_Reader,
+        events: *mut OTF2_EvtReader,
+        callbacks: *const OTF2_EvtReaderCallbacks,
+        user_data: *mut c_void,
+    ) -> OTF2_ErrorCode;
+    /// Reads the next events of a location; fewer than asked for at its end.
+    pub fn OTF2_Reader_ReadLocalEvents(
+        reader: *mut OTF2_Reader,
+        events: *mut OTF2_EvtReader,
+        events_to_read: u64,
+        events_read: *mut u64,
+    ) -> OTF2_ErrorCode;
+}
+
+unsafe extern "C" {
+    /// Formats a C `va_list` into a buffer (C standard library); for use in an [`OTF2_ErrorCallback`] only.
+    pub fn vsnprintf(
+        buffer: *mut c_char,
+        size: usize,
+        format: *const c_char,
+        arguments: *mut c_void,
+    ) -> c_int;
+}

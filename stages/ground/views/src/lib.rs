@@ -1,1 +1,26 @@
 //! Pictures of artifacts as SVG.
+//!
+//! Every view is a function from artifacts to the text of one SVG: valid XML, without scripts, the same bytes for the
+//! same input, and small enough to stand in a report (well under 1 MB for 65,536 ranks or 10,000 hosts, since large
+//! inputs are binned or drawn in groups).
+//!
+//! A view brings its own colours for light and dark surroundings. Written into an HTML page it takes over the page's
+//! CSS variables `--ink` (text), `--soft` (secondary text), `--rule` (thin lines) and `--panel` (boxes) where they are
+//! defined. Colours are told apart by people who do not see all of them: a single ramp
+//! from pale to dark for amounts, and the palette of Okabe and Ito (2008) for kinds.
+
+mod comparison;
+mod convergence;
+mod dag;
+mod human;
+mod matrix;
+mod scale;
+mod svg;
+mod theme;
+mod topology;
+
+pub use comparison::comparison;
+pub use convergence::convergence;
+pub use dag::{DagNode, NodeState, dag};
+pub use matrix::{RankOrder, matrix};
+pub use topology::topology;

@@ -1,0 +1,67 @@
+//! Medians and ratios.
+
+use std::collections::BTreeMap;
+
+use hopmap_model::{PlacementMetrics, PlacementOrigin};
+
+/// For each metric `M` of the mapping: `M`, `M_linear`, `M_random` (the median of the samples), and the ratios `M_over_linear`
+/// and `M_over_random`. A ratio to zero is missing, and so is what a placement does not define.
+#[must_use]
+pub fn summary(placements: &[PlacementMetrics]) -> BTreeMap<String, f64> {
+    let values = |origin, name: &str| -> Vec<f64> {
+        let rows = placements.iter().filter(|row| row.origin == origin);
+        rows.filter_map(|row| row.values.get(name).copied()).collect()
+    };
+    let mut summary = BTreeMap::new();
+    for (name, &value) in
+        placements.iter().filter(|row| row.origin == PlacementOrigin::Mapping).flat_map(|row| &row.values)
+    {
+        summary.insert(name.clone(), value);
+        for origin in [PlacementOrigin::Linear, PlacementOrigin::Random] {
+            let Some(other) = median(values(origin, name)) else { continue };
+            summary.insert(format!("{name}_{}", origin.name()), other);
+            if other != 0.0 {
+                summary.insert(format!("{name}_over_{}", origin.name()), value / other);
+            }
+        }
+    }
+    summary
+}
+
+/// The middle value, or the mean of the two in the middle.
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let upper = *values.get(values.len() / 2)?;
+    Some(if values.len() % 2 == 1 { upper } else { f64::midpoint(values[values.len() / 2 - 1], upper) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_median_is_the_middle_or_the_mean_of_the_two_in_the_middle() {
+        assert_eq!(median(vec![]), None);
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(vec![4.0, 1.0, 3.0, 2.0]), Some(2.5));
+    }
+
+    #[test]
+    fn ratios_to_zero_are_missing() {
+        let row = |origin, sample, f: f64| PlacementMetrics {
+            origin,
+            sample,
+            values: BTreeMap::from([("F".to_owned(), f)]),
+        };
+        let rows = [
+            row(PlacementOrigin::Mapping, 0, 3.0),
+            row(PlacementOrigin::Linear, 0, 0.0),
+            row(PlacementOrigin::Random, 0, 6.0),
+            row(PlacementOrigin::Random, 1, 12.0),
+            row(PlacementOrigin::Random, 2, 7.0),
+        ];
+        let summary: Vec<_> = summary(&rows).into_iter().collect();
+        let expected = [("F", 3.0), ("F_linear", 0.0), ("F_over_random", 3.0 / 7.0), ("F_random", 7.0)];
+        assert_eq!(summary, expected.map(|(name, value)| (name.to_owned(), value)));
+    }
+}

@@ -1,0 +1,115 @@
+//! A placement during a search.
+
+use crate::{ObjectiveError, Problem};
+
+const FREE: u32 = u32::MAX;
+
+/// A placement of all ranks of a problem that knows its cost and what an exchange would change.
+#[derive(Debug, Clone)]
+pub struct Assignment<'p> {
+    problem: &'p Problem,
+    /// Slot of every rank.
+    slots: Vec<u32>,
+    /// Code of the slot of every rank.
+    codes: Vec<u64>,
+    /// Rank on every slot.
+    ranks: Vec<u32>,
+    cost: i64,
+}
+
+impl<'p> Assignment<'p> {
+    /// Puts rank `i` on `slots[i]`.
+    pub fn new(problem: &'p Problem, slots: &[u32]) -> Result<Self, ObjectiveError> {
+        if slots.len() != problem.ranks() {
+            return Err(ObjectiveError::WrongLength { placed: slots.len(), ranks: problem.ranks() });
+        }
+        let mut ranks = vec![FREE; problem.slots()];
+        for (rank, &slot) in slots.iter().enumerate() {
+            let entry = ranks.get_mut(slot as usize).ok_or(ObjectiveError::NoSuchSlot {
+                rank,
+                slot,
+                slots: problem.slots(),
+            })?;
+            if *entry != FREE {
+                return Err(ObjectiveError::SharedSlot { slot, first: *entry, second: rank as u32 });
+            }
+            *entry = rank as u32;
+        }
+        let codes = slots.iter().map(|&slot| problem.distance().code(slot)).collect();
+        Ok(Self { problem, slots: slots.to_vec(), codes, ranks, cost: problem.cost(slots) })
+    }
+
+    /// The problem it is a placement of.
+    #[must_use]
+    pub fn problem(&self) -> &'p Problem {
+        self.problem
+    }
+
+    /// Integer cost.
+    #[must_use]
+    pub fn cost(&self) -> i64 {
+        self.cost
+    }
+
+    /// The slot of every rank.
+    #[must_use]
+    pub fn slots(&self) -> &[u32] {
+        &self.slots
+    }
+
+    /// The slot of a rank.
+    #[must_use]
+    pub fn slot_of(&self, rank: u32) -> u32 {
+        self.slots[rank as usize]
+    }
+
+    /// The rank on a slot, if it is not free.
+    #[must_use]
+    pub fn rank_at(&self, slot: u32) -> Option<u32> {
+        Some(self.ranks[slot as usize]).filter(|&rank| rank != FREE)
+    }
+
+    /// By how much the cost changes when a rank moves to a slot, and whoever is there to its own.
+    ///
+    /// Takes a step for every neighbour of the two.
+    #[must_use]
+    pub fn delta(&self, rank: u32, slot: u32) -> i64 {
+        let other = self.ranks[slot as usize];
+        let here = self.codes[rank as usize];
+        let there = self.problem.distance().code(slot);
+        let moved = self.moved(rank, other, here, there);
+        if other == FREE { moved } else { moved + self.moved(other, rank, there, here) }
+    }
+
+    /// Moves a rank to a slot, and whoever is there to its own; `delta` is what [`delta`](Self::delta) gave for it.
+    pub fn exchange(&mut self, rank: u32, slot: u32, delta: i64) {
+        let own = self.slots[rank as usize];
+        let other = self.ranks[slot as usize];
+        self.place(rank, slot);
+        match other {
+            FREE => self.ranks[own as usize] = FREE,
+            other => self.place(other, own),
+        }
+        self.cost += delta;
+    }
+
+    fn place(&mut self, rank: u32, slot: u32) {
+        self.ranks[slot as usize] = rank;
+        self.slots[rank as usize] = slot;
+        self.codes[rank as usize] = self.problem.distance().code(slot);
+    }
+
+    /// What a rank costs more `there` than `here`; the way to the rank it changes places with stays the same.
+    #[inline]
+    fn moved(&self, rank: u32, partner: u32, here: u64, there: u64) -> i64 {
+        let distance = self.problem.distance();
+        let mut delta = 0;
+        for neighbour in self.problem.neighbours(rank) {
+            if neighbour.rank != partner {
+                let code = self.codes[neighbour.rank as usize];
+                delta += neighbour.weight * (distance.between(there, code) - distance.between(here, code));
+            }
+        }
+        delta
+    }
+}

@@ -1,0 +1,278 @@
+//! The cost between two slots, looked up fast.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use hopmap_model::Levels;
+
+use crate::ObjectiveError;
+
+/// Bits of a code, one of which marks a slot compared with itself.
+const CODE_BITS: u32 = 64;
+
+/// Integer cost between slots that are the leaves of a tree.
+///
+/// Every slot has a code: the numbers of the branches from the root down to it, as bits. The highest bit in which two
+/// codes differ tells the level on which the slots meet, and so what the way between them costs. Levels on which no two
+/// slots meet and levels that cost the same as the next outer one are left out.
+#[derive(Debug, Clone)]
+pub struct Distance {
+    /// Lowest bit always zero, so that the highest different bit of a slot and itself is the lowest one.
+    codes: Vec<u64>,
+    /// Cost by the highest different bit.
+    costs: [i64; CODE_BITS as usize],
+    /// Level by the highest different bit.
+    level_of: [u8; CODE_BITS as usize],
+    /// Slots in the order of their codes, in which every group is a run.
+    order: Vec<u32>,
+    /// Innermost first.
+    levels: Vec<Groups>,
+}
+
+/// The groups of the slots on one level.
+#[derive(Debug, Clone)]
+struct Groups {
+    cost: i64,
+    /// Group of every slot, numbered from zero.
+    of: Vec<u32>,
+    /// Where every group begins in the order of the slots, and the end.
+    first: Vec<u32>,
+}
+
+impl Distance {
+    /// Builds the codes of the slots of a tree whose levels cost `costs`.
+    pub(crate) fn new(levels: &Levels, costs: &[i64], slots: usize) -> Result<Self, ObjectiveError> {
+        let mut levels = distinct_levels(levels, costs, slots);
+        let mut codes = vec![0u64; slots];
+        let mut bits_of = Vec::new();
+        let singles: Vec<u32> = (0..slots as u32).collect();
+        for level in (0..levels.len()).rev() {
+            let children = if level == 0 { &singles } else { &levels[level - 1].of };
+            let (numbers, bits) = branch_numbers(&levels[level].of, children);
+            bits_of.push(bits);
+            let used: u32 = bits_of.iter().sum();
+            if used >= CODE_BITS {
+                return Err(ObjectiveError::TooDeep { bits: used });
+            }
+            for (code, &child) in codes.iter_mut().zip(children) {
+                *code = *code << bits | u64::from(numbers[child as usize]);
+            }
+        }
+        for code in &mut codes {
+            *code <<= 1;
+        }
+        let mut order = singles;
+        order.sort_by_key(|&slot| codes[slot as usize]);
+        for level in &mut levels {
+            level.renumber(&order);
+        }
+        let (mut table, mut level_of) = ([0; CODE_BITS as usize], [0; CODE_BITS as usize]);
+        let mut bit = 1;
+        for (index, (level, &bits)) in levels.iter().zip(bits_of.iter().rev()).enumerate() {
+            let next = bit + bits as usize;
+            table[bit..next].fill(level.cost);
+            level_of[bit..next].fill(index as u8);
+            bit = next;
+        }
+        Ok(Self { codes, costs: table, level_of, order, levels })
+    }
+
+    /// Integer cost between two slots; zero from a slot to itself.
+    #[must_use]
+    pub fn cost(&self, a: u32, b: u32) -> i64 {
+        self.between(self.code(a), self.code(b))
+    }
+
+    /// Number of levels on which slots meet.
+    #[must_use]
+    pub fn levels(&self) -> usize {
+        self.levels.len()
+    }
+
+    /// Integer cost between slots that meet on a level, innermost first.
+    #[must_use]
+    pub fn level_cost(&self, level: usize) -> i64 {
+        self.levels[level].cost
+    }
+
+    /// Level on which two slots meet; the innermost one for a slot and itself.
+    #[must_use]
+    pub fn meeting_level(&self, a: u32, b: u32) -> usize {
+        usize::from(self.level_of[highest_difference(self.code(a), self.code(b))])
+    }
+
+    /// Where the slots that a slot meets on a level or below, itself among them, lie in [`order`](Self::order).
+    #[must_use]
+    pub fn group(&self, level: usize, slot: u32) -> Range<usize> {
+        let groups = &self.levels[level];
+        groups.range(groups.of[slot as usize])
+    }
+
+    /// All slots, those of one group one behind the other on every level.
+    #[must_use]
+    pub fn order(&self) -> &[u32] {
+        &self.order
+    }
+
+    pub(crate) fn code(&self, slot: u32) -> u64 {
+        self.codes[slot as usize]
+    }
+
+    #[inline]
+    pub(crate) fn between(&self, a: u64, b: u64) -> i64 {
+        self.costs[highest_difference(a, b)]
+    }
+}
+
+/// The highest bit in which two codes differ; the lowest one if they are equal.
+#[inline]
+fn highest_difference(a: u64, b: u64) -> usize {
+    ((a ^ b) | 1).ilog2() as usize % CODE_BITS as usize
+}
+
+impl Groups {
+    fn count(&self) -> usize {
+        self.first.len() - 1
+    }
+
+    fn range(&self, group: u32) -> Range<usize> {
+        self.first[group as usize] as usize..self.first[group as usize + 1] as usize
+    }
+
+    /// Numbers the groups in an order of the slots in which each is a run.
+    fn renumber(&mut self, order: &[u32]) {
+        let mut first = vec![0];
+        let mut numbered = vec![0; self.of.len()];
+        for (index, &slot) in order.iter().enumerate() {
+            if index > 0 && self.of[slot as usize] != self.of[order[index - 1] as usize] {
+                first.push(index as u32);
+            }
+            numbered[slot as usize] = first.len() as u32 - 1;
+        }
+        first.push(order.len() as u32);
+        self.of = numbered;
+        self.first = first;
+    }
+}
+
+/// The levels on which some slots meet, without those that cost the same as the next outer one.
+fn distinct_levels(levels: &Levels, costs: &[i64], slots: usize) -> Vec<Groups> {
+    let mut distinct: Vec<Groups> = Vec::new();
+    for (level, (&cost, groups)) in costs.iter().zip(&levels.groups).enumerate() {
+        if costs.get(level + 1) == Some(&cost) {
+            continue;
+        }
+        let groups = first_seen(groups, cost);
+        let inner = distinct.last().map_or(slots, Groups::count);
+        if groups.count() < inner {
+            distinct.push(groups);
+        }
+    }
+    distinct
+}
+
+/// Groups numbered in the order in which the slots name them; `first` holds only their number yet.
+fn first_seen(groups: &[u32], cost: i64) -> Groups {
+    let mut numbers = HashMap::new();
+    let of = groups
+        .iter()
+        .map(|&group| {
+            let next = numbers.len() as u32;
+            *numbers.entry(group).or_insert(next)
+        })
+        .collect();
+    Groups { cost, of, first: vec![0; numbers.len() + 1] }
+}
+
+/// The number of every child among the children of its parent, and the bits that the largest number takes.
+fn branch_numbers(parents: &[u32], children: &[u32]) -> (Vec<u32>, u32) {
+    const UNSEEN: u32 = u32::MAX;
+    let mut numbers = vec![UNSEEN; children.len()];
+    let mut next = vec![0u32; parents.len()];
+    for (&parent, &child) in parents.iter().zip(children) {
+        let number = &mut numbers[child as usize];
+        if *number == UNSEEN {
+            *number = next[parent as usize];
+            next[parent as usize] += 1;
+        }
+    }
+    let largest = next.iter().max().map_or(0, |&branches| branches.saturating_sub(1));
+    (numbers, u32::BITS - largest.leading_zeros())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn levels(shape: &[u32]) -> (Levels, usize) {
+        let slots: u32 = shape.iter().product();
+        let sizes = shape.iter().scan(1, |size, branches| {
+            *size *= branches;
+            Some(*size)
+        });
+        let groups = sizes.map(|size| (0..slots).map(|slot| slot / size).collect()).collect();
+        (Levels { costs: vec![0.0; shape.len()], groups }, slots as usize)
+    }
+
+    fn scattered() -> Levels {
+        Levels { costs: vec![1.0, 2.0], groups: vec![vec![7, 3, 7, 9, 3], vec![0; 5]] }
+    }
+
+    #[test]
+    fn groups_are_runs_even_where_the_slots_are_scattered() {
+        let distance = Distance::new(&scattered(), &[1, 2], 5).unwrap();
+        assert_eq!(distance.order()[distance.group(0, 2)], [0, 2]);
+        assert_eq!(distance.order()[distance.group(0, 4)], [1, 4]);
+        assert_eq!(distance.group(1, 3), 0..5);
+        assert_eq!([0, 2, 1, 3].map(|b| distance.cost(0, b)), [0, 1, 2, 2]);
+        assert_eq!((distance.meeting_level(0, 2), distance.meeting_level(0, 1)), (0, 1));
+    }
+
+    #[test]
+    fn levels_that_change_nothing_are_left_out() {
+        let (tree, slots) = levels(&[2, 1, 2, 2, 1]);
+        let distance = Distance::new(&tree, &[1, 5, 10, 10, 100], slots).unwrap();
+        assert_eq!(distance.levels(), 2);
+        assert_eq!([1, 2, 4].map(|b| distance.cost(0, b)), [1, 10, 10]);
+    }
+
+    #[test]
+    fn one_slot_has_no_levels() {
+        let (tree, slots) = levels(&[1, 1]);
+        assert_eq!(Distance::new(&tree, &[1, 2], slots).unwrap().levels(), 0);
+    }
+
+    #[test]
+    fn a_tree_deeper_than_a_code_is_refused() {
+        let slots = 80u32;
+        let costs: Vec<i64> = (0..i64::from(slots) - 1).collect();
+        let groups = (1..slots).map(|level| (0..slots).map(|slot| slot.max(level)).collect()).collect();
+        let levels = Levels { costs: Vec::new(), groups };
+        assert!(matches!(
+            Distance::new(&levels, &costs, slots as usize),
+            Err(ObjectiveError::TooDeep { .. })
+        ));
+    }
+
+    proptest! {
+        #[test]
+        fn cost_is_that_of_the_meeting_level(
+            shape in prop::collection::vec(1u32..5, 1..5),
+            steps in prop::collection::vec(0i64..3, 4),
+        ) {
+            let (tree, slots) = levels(&shape);
+            let costs: Vec<i64> = steps.iter().scan(1, |sum, step| { *sum += step; Some(*sum) }).take(shape.len()).collect();
+            let distance = Distance::new(&tree, &costs, slots).unwrap();
+            for a in 0..slots as u32 {
+                for b in 0..slots as u32 {
+                    let expected = if a == b { 0 } else { costs[tree.meeting_level(a, b)] };
+                    prop_assert_eq!(distance.cost(a, b), expected);
+                    if a != b {
+                        prop_assert_eq!(distance.level_cost(distance.meeting_level(a, b)), expected);
+                    }
+                }
+            }
+        }
+    }
+}

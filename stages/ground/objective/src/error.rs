@@ -1,0 +1,91 @@
+//! What can be wrong with a mapping problem or a placement.
+
+use hopmap_model::{SystemGraphError, TaskGraphError};
+use miette::Diagnostic;
+
+/// A mapping problem or a placement that cannot be measured.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub enum ObjectiveError {
+    /// There is nothing to place.
+    #[error("the task graph has no processes")]
+    #[diagnostic(help("check that the trace was read completely and holds at least one process"))]
+    NoRanks,
+    /// The machine is too small.
+    #[error("{ranks} ranks do not fit on {slots} slots")]
+    #[diagnostic(help(
+        "every rank takes one slot: use a machine with at least {ranks} slots, or a smaller program"
+    ))]
+    TooManyRanks {
+        /// Number of ranks.
+        ranks: usize,
+        /// Number of slots.
+        slots: usize,
+    },
+    /// A placement is of another program.
+    #[error("the placement has {placed} ranks, but the task graph has {ranks}")]
+    #[diagnostic(help("measure a placement with the task graph it was made for"))]
+    WrongLength {
+        /// Ranks of the placement.
+        placed: usize,
+        /// Ranks of the task graph.
+        ranks: usize,
+    },
+    /// A placement is of another machine.
+    #[error("rank {rank} is on slot {slot}, but the machine has {slots} slots")]
+    #[diagnostic(help("measure a placement on the machine it was made for"))]
+    NoSuchSlot {
+        /// The rank.
+        rank: usize,
+        /// Its slot.
+        slot: u32,
+        /// Number of slots.
+        slots: usize,
+    },
+    /// Two ranks are on one slot.
+    #[error("ranks {first} and {second} are both on slot {slot}")]
+    SharedSlot {
+        /// The slot.
+        slot: u32,
+        /// A rank on it.
+        first: u32,
+        /// Another rank on it.
+        second: u32,
+    },
+    /// A parameter of the weight makes no sense.
+    #[error("`{parameter}` of the weight is {value}")]
+    #[diagnostic(help(
+        "latency_s is zero or more, bandwidth_bytes_per_s is more than zero, and both are finite"
+    ))]
+    Weight {
+        /// Name of the parameter.
+        parameter: &'static str,
+        /// Its value.
+        value: f64,
+    },
+    /// The largest possible cost does not fit 64-bit integers.
+    #[error(
+        "a total weight of {weight:e} at a largest cost of {cost:e} does not fit the 64-bit integers of the search"
+    )]
+    #[diagnostic(help("give the costs of the machine in a larger unit"))]
+    Overflow {
+        /// Sum of all weights.
+        weight: f64,
+        /// Cost of the outermost level.
+        cost: f64,
+    },
+    /// The tree of the machine is too deep.
+    #[error("the place of a slot in the tree of the machine takes {bits} bits, more than 63")]
+    #[diagnostic(help("join levels of similar cost"))]
+    TooDeep {
+        /// Bits it takes.
+        bits: u32,
+    },
+    /// The task graph contradicts itself.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    TaskGraph(#[from] TaskGraphError),
+    /// The machine contradicts itself.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    SystemGraph(#[from] SystemGraphError),
+}

@@ -1,0 +1,193 @@
+//! A mapping problem with integer weights and costs.
+
+use hopmap_model::{CostModel, SystemGraph, TaskGraph, Weight};
+
+use crate::scale::{Scales, check_weight};
+use crate::{Distance, ObjectiveError};
+
+/// Ranks that send to each other, and slots with a cost between them: minimise F over all placements.
+///
+/// F(φ) = `Σ_ij` `w_ij` · c(φ(i), φ(j)) over ordered pairs (GraphHunter, equation 1: a quadratic assignment problem). Weights
+/// and costs are integers; their products are [`scale`](Self::scale) times the real ones. The costs of a tree are the same
+/// both ways, so all that two ranks send to each other is one weight; asymmetric costs would take a second adjacency, of what
+/// every rank receives.
+#[derive(Debug, Clone)]
+pub struct Problem {
+    /// Where the neighbours of every rank begin, and the end.
+    first: Vec<usize>,
+    neighbours: Vec<Neighbour>,
+    distance: Distance,
+    slots: usize,
+    scale: f64,
+}
+
+/// A rank that another one exchanges messages with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Neighbour {
+    /// The rank.
+    pub rank: u32,
+    /// Integer weight of the edges of both directions; more than zero.
+    pub weight: i64,
+}
+
+impl Problem {
+    /// Scales the weights of a program and the costs of a machine to integers.
+    ///
+    /// Whole numbers stay as they are. Others are multiplied by the power of ten that keeps nine digits, or as many as fit
+    /// 64 bits.
+    pub fn new(graph: &TaskGraph, system: &SystemGraph, weight: Weight) -> Result<Self, ObjectiveError> {
+        graph.check()?;
+        system.check()?;
+        check_weight(weight)?;
+        let (ranks, slots) = (graph.ranks(), system.slots.len());
+        if ranks == 0 {
+            return Err(ObjectiveError::NoRanks);
+        }
+        if ranks > slots {
+            return Err(ObjectiveError::TooManyRanks { ranks, slots });
+        }
+        let CostModel::Levels(levels) = &system.cost;
+        let weights: Vec<f64> = graph.edges.iter().map(|edge| weight.of(edge)).collect();
+        let scales = Scales::new(&weights, &levels.costs)?;
+        let costs: Vec<i64> = levels.costs.iter().map(|cost| (cost * scales.cost).round() as i64).collect();
+        let mut pairs = Vec::with_capacity(2 * weights.len());
+        for (edge, weight) in graph.edges.iter().zip(&weights) {
+            let weight = (weight * scales.weight).round() as i64;
+            if edge.source != edge.destination && weight > 0 {
+                pairs.push((edge.source, edge.destination, weight));
+                pairs.push((edge.destination, edge.source, weight));
+            }
+        }
+        let (first, neighbours) = adjacency(ranks, pairs);
+        let distance = Distance::new(levels, &costs, slots)?;
+        Ok(Self { first, neighbours, distance, slots, scale: scales.weight * scales.cost })
+    }
+
+    /// Number of ranks.
+    #[must_use]
+    pub fn ranks(&self) -> usize {
+        self.first.len() - 1
+    }
+
+    /// Number of slots; at least one for every rank.
+    #[must_use]
+    pub fn slots(&self) -> usize {
+        self.slots
+    }
+
+    /// The ranks that a rank exchanges messages with, in order, itself never among them.
+    #[must_use]
+    pub fn neighbours(&self, rank: u32) -> &[Neighbour] {
+        &self.neighbours[self.first[rank as usize]..self.first[rank as usize + 1]]
+    }
+
+    /// The cost between slots.
+    #[must_use]
+    pub fn distance(&self) -> &Distance {
+        &self.distance
+    }
+
+    /// What an integer cost is multiplied by: one unit of F is this many units here.
+    #[must_use]
+    pub fn scale(&self) -> f64 {
+        self.scale
+    }
+
+    /// F of an integer cost.
+    #[must_use]
+    pub fn real(&self, cost: i64) -> f64 {
+        cost as f64 / self.scale
+    }
+
+    /// Integer cost of rank `i` on `slots[i]`, summed anew.
+    #[must_use]
+    pub fn cost(&self, slots: &[u32]) -> i64 {
+        let of_rank = |rank: u32| -> i64 {
+            let cost =
+                |n: &Neighbour| n.weight * self.distance.cost(slots[rank as usize], slots[n.rank as usize]);
+            self.neighbours(rank).iter().filter(|n| n.rank > rank).map(cost).sum()
+        };
+        (0..self.ranks() as u32).map(of_rank).sum()
+    }
+}
+
+/// Sorts pairs by rank and neighbour and joins equal ones.
+fn adjacency(ranks: usize, mut pairs: Vec<(u32, u32, i64)>) -> (Vec<usize>, Vec<Neighbour>) {
+    pairs.sort_unstable_by_key(|&(rank, neighbour, _)| (rank, neighbour));
+    pairs.dedup_by(|next, kept| {
+        let same = (next.0, next.1) == (kept.0, kept.1);
+        if same {
+            kept.2 += next.2;
+        }
+        same
+    });
+    let mut first = vec![0; ranks + 1];
+    for &(rank, ..) in &pairs {
+        first[rank as usize + 1] += 1;
+    }
+    for rank in 0..ranks {
+        first[rank + 1] += first[rank];
+    }
+    (first, pairs.into_iter().map(|(_, rank, weight)| Neighbour { rank, weight }).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hopmap_model::{Edge, Levels, Node, NodeKind, Process, Slot};
+
+    fn graph(ranks: usize, edges: &[(u32, u32, u64)]) -> TaskGraph {
+        let edge = |&(source, destination, bytes)| Edge { source, destination, messages: 1, bytes };
+        TaskGraph {
+            processes: vec![Process::default(); ranks],
+            edges: edges.iter().map(edge).collect(),
+            duration_s: None,
+        }
+    }
+
+    fn pairs_of_cores(hosts: u32, costs: [f64; 2]) -> SystemGraph {
+        let slots = 2 * hosts;
+        let host = |host| Node { name: format!("h{host}"), kind: NodeKind::Host };
+        SystemGraph {
+            nodes: (0..hosts).map(host).collect(),
+            links: Vec::new(),
+            slots: (0..slots).map(|slot| Slot { host: slot / 2, core: slot % 2 }).collect(),
+            cost: CostModel::Levels(Levels {
+                costs: costs.to_vec(),
+                groups: vec![(0..slots).map(|slot| slot / 2).collect(), vec![0; slots as usize]],
+            }),
+        }
+    }
+
+    #[test]
+    fn both_directions_count_and_a_rank_to_itself_does_not() {
+        let graph = graph(3, &[(0, 1, 5), (1, 0, 7), (1, 1, 1000), (2, 0, 1)]);
+        let problem = Problem::new(&graph, &pairs_of_cores(2, [1.0, 10.0]), Weight::Bytes).unwrap();
+        assert_eq!(
+            problem.neighbours(0),
+            [Neighbour { rank: 1, weight: 12 }, Neighbour { rank: 2, weight: 1 }]
+        );
+        assert_eq!(problem.cost(&[0, 1, 2]), 12 + 10);
+        assert!((problem.scale() - 1.0).abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn real_costs_come_back_from_scaled_ones() {
+        let graph = graph(2, &[(0, 1, 4)]);
+        let weight = Weight::Time { latency_s: 2.5e-6, bandwidth_bytes_per_s: 1e9 };
+        let problem = Problem::new(&graph, &pairs_of_cores(1, [0.5, 1.0]), weight).unwrap();
+        assert!((problem.real(problem.cost(&[0, 1])) - 0.5 * 2.504e-6).abs() < 1e-18);
+    }
+
+    #[test]
+    fn problems_without_an_answer_are_named() {
+        let machine = pairs_of_cores(1, [1.0, 10.0]);
+        let message = |graph: &TaskGraph, machine: &SystemGraph| {
+            Problem::new(graph, machine, Weight::Bytes).unwrap_err().to_string()
+        };
+        assert_eq!(message(&graph(0, &[]), &machine), "the task graph has no processes");
+        assert_eq!(message(&graph(3, &[]), &machine), "3 ranks do not fit on 2 slots");
+        assert!(message(&graph(2, &[(0, 1, u64::MAX)]), &machine).contains("does not fit"));
+        assert!(message(&graph(2, &[(0, 5, 1)]), &machine).contains("names rank 5"));
+    }
+}

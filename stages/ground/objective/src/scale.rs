@@ -1,0 +1,135 @@
+//! Powers of ten that turn weights and costs into integers.
+
+use hopmap_model::Weight;
+
+use crate::ObjectiveError;
+
+/// Largest relative error that rounding a value to an integer may make, where the integers have room for it.
+const PRECISION: f64 = 1e-9;
+/// Bound of the cost of any placement, well inside 64 bits.
+const LIMIT: f64 = (1u64 << 61) as f64;
+/// Powers of ten above this one do not fit a float together with a value near one.
+const LARGEST_EXPONENT: u32 = 300;
+
+/// What weights and costs are multiplied by before they are rounded to integers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Scales {
+    pub(crate) weight: f64,
+    pub(crate) cost: f64,
+}
+
+impl Scales {
+    /// The smallest powers of ten at which no weight and no cost changes by more than 1e-9 of itself, which is 1 for
+    /// whole numbers. While the total does not fit 64 bits, the side that loses less gives up a digit.
+    pub(crate) fn new(weights: &[f64], costs: &[f64]) -> Result<Self, ObjectiveError> {
+        let total: f64 = weights.iter().sum();
+        let largest = costs.last().copied().unwrap_or(0.0);
+        let (mut weight, mut cost) = (Digits::needed(weights), Digits::needed(costs));
+        while total * weight.scale() * largest * cost.scale() > LIMIT {
+            let loser = match weight.error() <= cost.error() {
+                true if weight.exponent > 0 => &mut weight,
+                false if cost.exponent == 0 => &mut weight,
+                _ => &mut cost,
+            };
+            loser.exponent = loser
+                .exponent
+                .checked_sub(1)
+                .ok_or(ObjectiveError::Overflow { weight: total, cost: largest })?;
+        }
+        Ok(Self { weight: weight.scale(), cost: cost.scale() })
+    }
+}
+
+/// How many decimal digits the values of one kind keep.
+struct Digits {
+    smallest: f64,
+    exponent: u32,
+}
+
+impl Digits {
+    fn needed(values: &[f64]) -> Self {
+        let positive = || values.iter().copied().filter(|&value| value > 0.0);
+        let precise = |exponent: &u32| {
+            let scale = power_of_ten(*exponent);
+            positive()
+                .all(|value| ((value * scale).round() - value * scale).abs() <= PRECISION * value * scale)
+        };
+        Self {
+            smallest: positive().fold(f64::INFINITY, f64::min),
+            exponent: (0..LARGEST_EXPONENT).find(precise).unwrap_or(LARGEST_EXPONENT),
+        }
+    }
+
+    fn scale(&self) -> f64 {
+        power_of_ten(self.exponent)
+    }
+
+    /// Bound of the relative rounding error of the smallest value with one digit less.
+    fn error(&self) -> f64 {
+        5.0 / (self.smallest * self.scale())
+    }
+}
+
+/// Ten to a power, by repeated multiplication: the same on every machine.
+fn power_of_ten(exponent: u32) -> f64 {
+    (0..exponent).fold(1.0, |power, _| power * 10.0)
+}
+
+/// Checks the parameters of a weight.
+pub(crate) fn check_weight(weight: Weight) -> Result<(), ObjectiveError> {
+    let Weight::Time { latency_s, bandwidth_bytes_per_s } = weight else { return Ok(()) };
+    if !(latency_s.is_finite() && latency_s >= 0.0) {
+        return Err(ObjectiveError::Weight { parameter: "latency_s", value: latency_s });
+    }
+    if !(bandwidth_bytes_per_s.is_finite() && bandwidth_bytes_per_s > 0.0) {
+        return Err(ObjectiveError::Weight {
+            parameter: "bandwidth_bytes_per_s",
+            value: bandwidth_bytes_per_s,
+        });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scales(weights: &[f64], costs: &[f64]) -> (f64, f64) {
+        let scales = Scales::new(weights, costs).unwrap();
+        (scales.weight, scales.cost)
+    }
+
+    #[test]
+    fn whole_numbers_stay_as_they_are() {
+        assert_eq!(scales(&[1.0, 3_000_000.0], &[0.0, 1.0, 100.0]), (1.0, 1.0));
+    }
+
+    #[test]
+    fn decimals_become_whole() {
+        assert_eq!(scales(&[1.5, 20.0], &[1.28e-7, 2.61e-7]), (10.0, 1e9));
+    }
+
+    #[test]
+    fn endless_fractions_keep_nine_digits_or_what_fits() {
+        let (weight, cost) = scales(&[1.0 / 3.0], &[2.0 / 3.0]);
+        assert!(weight >= 1e8 && cost >= 1e8);
+        let (weight, cost) = scales(&[1e15 + 0.0], &[1.0 / 3.0]);
+        assert_eq!((weight, cost), (1.0, 1000.0));
+    }
+
+    #[test]
+    fn whole_numbers_too_large_for_64_bits_are_refused() {
+        assert!(matches!(Scales::new(&[1e18], &[1.0, 100.0]), Err(ObjectiveError::Overflow { .. })));
+    }
+
+    #[test]
+    fn senseless_times_are_refused() {
+        let bad = |latency_s, bandwidth_bytes_per_s| {
+            check_weight(Weight::Time { latency_s, bandwidth_bytes_per_s }).unwrap_err().to_string()
+        };
+        assert_eq!(bad(1e-6, 0.0), "`bandwidth_bytes_per_s` of the weight is 0");
+        assert_eq!(bad(-1.0, 1e9), "`latency_s` of the weight is -1");
+        assert_eq!(bad(1e-6, f64::NAN), "`bandwidth_bytes_per_s` of the weight is NaN");
+        assert_eq!(bad(f64::INFINITY, 1e9), "`latency_s` of the weight is inf");
+    }
+}

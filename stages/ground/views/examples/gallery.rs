@@ -1,0 +1,269 @@
+//! Writes one HTML page with all views of made-up data: `cargo run -p hopmap-views --example gallery > gallery.html`.
+#![allow(clippy::print_stdout)]
+
+use std::collections::BTreeMap;
+
+use hopmap_model::{
+    ConvergencePoint, CostModel, Edge, Levels, Link, Mapping, Metrics, Node, NodeKind, PlacementMetrics,
+    PlacementOrigin, Process, Slot, SystemGraph, TaskGraph, Weight,
+};
+use hopmap_views::{DagNode, NodeState, RankOrder, comparison, convergence, dag, matrix, topology};
+
+fn main() {
+    let small = rows_and_columns(2, 8);
+    let machine = tree(2, 4, 2);
+    let mapping = pairs_together(&machine);
+    let loads: Vec<u64> = (0..machine.links.len() as u64).map(|link| link * link % 17 * 1_300_000).collect();
+    let large = stencil(16);
+    let large_machine = tree(16, 16, 16);
+    let scattered: Vec<u32> = (0..4096).map(|rank| rank * 1025 % 4096).collect();
+    let scattered = mapping_of(&scattered, &large_machine);
+    let large_loads: Vec<u64> =
+        (0..large_machine.links.len() as u64).map(|link| link * 7919 % 1000 * 1_000_000).collect();
+
+    let (time, linear) =
+        (Weight::Time { latency_s: 2e-6, bandwidth_bytes_per_s: 1e10 }, Some((1_210_000.0, "linear")));
+    let views = [
+        matrix(&small, Weight::Bytes, "Communication in rank order", None),
+        matrix(&small, Weight::Bytes, "Communication in slot order", Some(&RankOrder::by_slot(&mapping))),
+        matrix(&large, Weight::Messages, "Communication in rank order", None),
+        matrix(&large, time, "Communication in slot order", Some(&RankOrder::by_slot(&scattered))),
+        matrix(&stencil(4), Weight::Bytes, "A stencil on 64 ranks", None),
+        matrix(
+            &TaskGraph { processes: vec![Process::default()], ..TaskGraph::default() },
+            Weight::Bytes,
+            "One rank",
+            None,
+        ),
+        topology(&machine, Some(&loads), Some(&mapping)),
+        topology(&tree(4, 12, 4), None, None),
+        topology(&large_machine, Some(&large_loads), Some(&scattered)),
+        topology(&without_links(tree(2, 4, 4)), None, None),
+        topology(&fat_tree(4, 8, 4), None, None),
+        convergence(&search(4), linear),
+        convergence(&search(64), linear),
+        comparison(&metrics()),
+        dag(&pipeline().0, &pipeline().1),
+        dag(&sweep().0, &sweep().1),
+    ];
+    println!(
+        "<!doctype html><meta charset=\"utf-8\"><title>Views</title><style>:root{{color-scheme:light dark}}\
+         body{{margin:24px;background:#fff}}@media(prefers-color-scheme:dark){{body{{background:#12171e}}}}\
+         figure{{margin:0 0 48px}}</style>"
+    );
+    for view in views {
+        println!("<figure>{view}</figure>");
+    }
+}
+
+fn graph(ranks: u32, pairs: impl Iterator<Item = (u32, u32, u64, u64)>) -> TaskGraph {
+    let edge = |(source, destination, messages, bytes)| Edge { source, destination, messages, bytes };
+    let mut edges: Vec<Edge> = pairs.map(edge).collect();
+    edges.sort_by_key(Edge::pair);
+    edges.dedup_by_key(|edge| edge.pair());
+    TaskGraph { processes: vec![Process::default(); ranks as usize], edges, duration_s: None }
+}
+
+/// Neighbours in a row exchange little, those in a column much.
+fn rows_and_columns(rows: u32, columns: u32) -> TaskGraph {
+    let rank = move |row: u32, column: u32| row * columns + column;
+    let along = (0..rows).flat_map(move |row| {
+        (1..columns).flat_map(move |column| {
+            let (left, right) = (rank(row, column - 1), rank(row, column));
+            [(left, right, 24, 55_296), (right, left, 12, 49_152)]
+        })
+    });
+    let across = (1..rows).flat_map(move |row| {
+        (0..columns).flat_map(move |column| {
+            let (upper, lower) = (rank(row - 1, column), rank(row, column));
+            [(upper, lower, 24, 983_040), (lower, upper, 24, 835_584)]
+        })
+    });
+    graph(rows * columns, along.chain(across))
+}
+
+/// A three-dimensional stencil of `side`³ ranks.
+fn stencil(side: u32) -> TaskGraph {
+    let ranks = side * side * side;
+    let pairs = (0..ranks).flat_map(move |rank| {
+        [1, side, side * side].into_iter().zip([1_u64, 40, 900]).flat_map(move |(step, factor)| {
+            let other = rank + step;
+            let inside = rank / step % side + 1 < side;
+            [(rank, other), (other, rank)]
+                .into_iter()
+                .filter(move |_| inside)
+                .map(move |(from, to)| (from, to, 100 * factor, 8192 * factor))
+        })
+    });
+    graph(ranks, pairs)
+}
+
+/// A root, leaf switches, hosts below each, cores in each.
+fn tree(leaves: u32, hosts: u32, cores: u32) -> SystemGraph {
+    let all = leaves * hosts;
+    let mut nodes: Vec<Node> =
+        (0..all).map(|host| Node { name: format!("n{host:03}"), kind: NodeKind::Host }).collect();
+    nodes.extend((0..leaves).map(|leaf| Node { name: format!("leaf{leaf}"), kind: NodeKind::Switch }));
+    nodes.push(Node { name: "root".into(), kind: NodeKind::Switch });
+    let up = (0..all)
+        .map(|host| (host, all + host / hosts))
+        .chain((0..leaves).map(|leaf| (all + leaf, all + leaves)));
+    let slots = all * cores;
+    SystemGraph {
+        nodes,
+        links: up.flat_map(|(a, b)| [link(a, b), link(b, a)]).collect(),
+        slots: (0..slots).map(|slot| Slot { host: slot / cores, core: slot % cores }).collect(),
+        cost: CostModel::Levels(Levels {
+            costs: vec![1.0, 10.0, 100.0],
+            groups: vec![
+                (0..slots).map(|slot| slot / cores).collect(),
+                (0..slots).map(|slot| slot / (cores * hosts)).collect(),
+                vec![0; slots as usize],
+            ],
+        }),
+    }
+}
+
+/// Every leaf switch is linked to every spine.
+fn fat_tree(leaves: u32, hosts: u32, spines: u32) -> SystemGraph {
+    let mut system = tree(leaves, hosts, 2);
+    let all = leaves * hosts;
+    system.nodes.pop();
+    system
+        .nodes
+        .extend((0..spines).map(|spine| Node { name: format!("spine{spine}"), kind: NodeKind::Switch }));
+    system.links.retain(|link| link.source < all + leaves && link.destination < all + leaves);
+    for leaf in 0..leaves {
+        for spine in 0..spines {
+            system.links.push(link(all + leaf, all + leaves + spine));
+            system.links.push(link(all + leaves + spine, all + leaf));
+        }
+    }
+    system
+}
+
+fn without_links(mut system: SystemGraph) -> SystemGraph {
+    system.links.clear();
+    system.nodes.retain(|node| node.kind == NodeKind::Host);
+    system
+}
+
+fn link(source: u32, destination: u32) -> Link {
+    Link { source, destination, latency_s: None, bandwidth_bytes_per_s: None }
+}
+
+fn mapping_of(slots: &[u32], system: &SystemGraph) -> Mapping {
+    Mapping::new(slots, system, Weight::Bytes).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The two ranks of a column on one host.
+fn pairs_together(system: &SystemGraph) -> Mapping {
+    let slots: Vec<u32> = (0..16).map(|rank| rank % 8 * 2 + rank / 8).collect();
+    mapping_of(&slots, system)
+}
+
+fn search(islands: u32) -> Vec<ConvergencePoint> {
+    (0..islands)
+        .flat_map(|island| {
+            (0..60_u32).map(move |step| {
+                let evaluations = 1 << (step / 3);
+                let share = f64::from(60 - step) / 60.0;
+                let wobble = f64::from((island * 37 + step * 11) % 13) * 2e3;
+                let floor = 4.3e5 + f64::from(island * 7919 % 64) * 2e3;
+                ConvergencePoint { island, evaluations, cost: floor + 9e5 * share * share + wobble * share }
+            })
+        })
+        .collect()
+}
+
+fn metrics() -> Metrics {
+    let names = ["F", "T", "hop_bytes", "max_link_load_bytes", "dilation_mean", "dilation_max"];
+    let linear = [1.21e6, 9.4e4, 4.6e8, 1.4e7, 2.3, 4.0];
+    let placement = |origin, sample: u32, factor: &dyn Fn(usize) -> f64| PlacementMetrics {
+        origin,
+        sample,
+        values: names
+            .iter()
+            .zip(linear)
+            .enumerate()
+            .map(|(i, (name, v))| ((*name).to_owned(), v * factor(i)))
+            .collect(),
+    };
+    let mapping = [0.36, 0.48, 0.22, 0.41, 0.74, 1.0];
+    let mut placements = vec![
+        placement(PlacementOrigin::Mapping, 0, &|index| mapping[index]),
+        placement(PlacementOrigin::Linear, 0, &|_| 1.0),
+    ];
+    for sample in 0..20 {
+        let spread = f64::from(sample * 7 % 20) / 40.0;
+        placements
+            .push(placement(PlacementOrigin::Random, sample, &|index| 1.1 + spread + 0.05 * index as f64));
+    }
+    Metrics { placements, summary: BTreeMap::new() }
+}
+
+fn stage(name: &str, kind: &str, state: NodeState, label: &str, reason: &str) -> DagNode {
+    DagNode {
+        name: name.into(),
+        kind: kind.into(),
+        state,
+        label: label.into(),
+        reason: reason.into(),
+        group: name.split('[').next().unwrap_or(name).into(),
+    }
+}
+
+fn pipeline() -> (Vec<DagNode>, Vec<(u32, u32)>) {
+    use NodeState::{Blocked, Cached, Failed, Infeasible, Run};
+    let nodes = vec![
+        stage("program", "trace/otf2", Cached, "cached", ""),
+        stage("machine", "topology/synthetic", Run, "ran", "`shape` changed"),
+        stage("placement[mapper=annealing,seed=1]", "map/annealing", Run, "ran", "`machine` changed"),
+        stage("placement[mapper=composite,seed=1]", "map/composite", Failed, "failed", "no memory left"),
+        stage(
+            "placement[mapper=exact,seed=1]",
+            "map/exact",
+            Infeasible,
+            "infeasible",
+            "512 ranks, 256 slots",
+        ),
+        stage("launch", "launch/rankfile", Run, "ran", ""),
+        stage("quality", "evaluate/mapping", Run, "ran", ""),
+        stage("report <&> all", "report/html", Blocked, "blocked", "by placement"),
+    ];
+    (
+        nodes,
+        vec![
+            (0, 2),
+            (1, 2),
+            (0, 3),
+            (1, 3),
+            (0, 4),
+            (1, 4),
+            (2, 5),
+            (2, 6),
+            (0, 6),
+            (1, 6),
+            (3, 7),
+            (6, 7),
+            (0, 7),
+        ],
+    )
+}
+
+fn sweep() -> (Vec<DagNode>, Vec<(u32, u32)>) {
+    let mut nodes = vec![
+        stage("program", "trace/otf2", NodeState::Cached, "cached", ""),
+        stage("machine", "topology/synthetic", NodeState::Cached, "cached", ""),
+    ];
+    let mut edges = Vec::new();
+    for seed in 0..150_u32 {
+        let state = if seed % 50 == 7 { NodeState::Failed } else { NodeState::Run };
+        let label = if state == NodeState::Failed { "failed" } else { "ran" };
+        nodes.push(stage(&format!("placement[seed={seed}]"), "map/annealing", state, label, ""));
+        nodes.push(stage(&format!("quality[seed={seed}]"), "evaluate/mapping", NodeState::Run, "ran", ""));
+        let placement = nodes.len() as u32 - 2;
+        edges.extend([(0, placement), (1, placement), (placement, placement + 1), (1, placement + 1)]);
+    }
+    (nodes, edges)
+}

@@ -1,0 +1,210 @@
+//! A mapping beside linear and random placements.
+
+use std::collections::BTreeMap;
+
+use hopmap_model::{Metrics, PlacementMetrics, PlacementOrigin};
+
+use crate::human::{Unit, count_of, quantity};
+use crate::scale::Axis;
+use crate::svg::{Number, Svg};
+
+const LEFT: f64 = 170.0;
+const WIDTH: f64 = 400.0;
+const TOP: f64 = 76.0;
+const ROW: f64 = 46.0;
+/// Random placements that are drawn at most.
+const MOST_SAMPLES: usize = 100;
+
+/// Every metric of a mapping as a share of the linear placement, beside the random ones: less is better.
+#[must_use]
+pub fn comparison(metrics: &Metrics) -> String {
+    let rows = rows(metrics);
+    let samples =
+        metrics.placements.iter().filter(|placement| placement.origin == PlacementOrigin::Random).count();
+    let subtitle = if rows.is_empty() {
+        "nothing to compare".to_owned()
+    } else {
+        format!("linear = 1, less is better · {}", count_of(samples, "random placement"))
+    };
+    let mut svg = Svg::new("Mapping beside linear and random", &subtitle);
+    let bottom = TOP + ROW * rows.len() as f64;
+    if !rows.is_empty() {
+        let axis = axis(&rows);
+        draw_axis(&mut svg, &axis, bottom);
+        draw_legend(&mut svg);
+        for (index, row) in rows.iter().enumerate() {
+            draw_row(&mut svg, &axis, TOP + ROW * (index as f64 + 0.5), row);
+        }
+    }
+    svg.finish(LEFT + WIDTH + 130.0, if rows.is_empty() { 40.0 } else { bottom + 26.0 })
+}
+
+/// One metric: values of the mapping, the linear placement and the random ones.
+struct Row {
+    name: String,
+    unit: Unit,
+    mapping: f64,
+    linear: f64,
+    random: Vec<f64>,
+}
+
+impl Row {
+    /// A value as a share of linear; none if linear is zero and the value is not.
+    fn share(&self, value: f64) -> Option<f64> {
+        if self.linear > 0.0 && value.is_finite() {
+            return Some(value / self.linear);
+        }
+        let both_zero = value.abs() + self.linear.abs() <= 0.0;
+        both_zero.then_some(1.0)
+    }
+
+    fn shares(&self) -> impl Iterator<Item = f64> {
+        self.random.iter().chain([&self.mapping]).filter_map(|&value| self.share(value))
+    }
+}
+
+/// A row for every metric that the mapping and the linear placement have.
+fn rows(metrics: &Metrics) -> Vec<Row> {
+    let values = |origin: PlacementOrigin| -> Vec<&BTreeMap<String, f64>> {
+        let of_origin = |placement: &&PlacementMetrics| placement.origin == origin;
+        metrics.placements.iter().filter(of_origin).map(|placement| &placement.values).collect()
+    };
+    let (mappings, linears) = (values(PlacementOrigin::Mapping), values(PlacementOrigin::Linear));
+    let random = values(PlacementOrigin::Random);
+    let (Some(mapping), Some(linear)) = (mappings.first(), linears.first()) else { return Vec::new() };
+    let row = |(key, &value): (&String, &f64)| {
+        let step = random.len().div_ceil(MOST_SAMPLES).max(1);
+        Some(Row {
+            name: name_of(key),
+            unit: unit_of(key),
+            mapping: value,
+            linear: *linear.get(key)?,
+            random: random.iter().step_by(step).filter_map(|values| values.get(key).copied()).collect(),
+        })
+    };
+    mapping.iter().filter_map(row).collect()
+}
+
+fn name_of(key: &str) -> String {
+    match key {
+        "max_link_load_bytes" => "busiest link".into(),
+        "dilation_mean" => "hops, mean".into(),
+        "dilation_max" => "hops, largest".into(),
+        _ => key.replace('_', " "),
+    }
+}
+
+fn unit_of(key: &str) -> Unit {
+    match key {
+        key if key.ends_with("_bytes") => Unit::Bytes,
+        key if key.ends_with("_s") => Unit::Seconds,
+        _ => Unit::Count,
+    }
+}
+
+/// Equal factors, wide enough for every share.
+fn axis(rows: &[Row]) -> Axis {
+    let shares = || rows.iter().flat_map(Row::shares).filter(|share| *share > 0.0);
+    let low = shares().fold(1.0, f64::min);
+    let high = shares().fold(1.0, f64::max);
+    Axis::logarithmic((low / 1.25).min(0.5), (high * 1.25).max(2.0))
+}
+
+fn draw_axis(svg: &mut Svg, axis: &Axis, bottom: f64) {
+    for tick in axis.ticks(7) {
+        let x = LEFT + WIDTH * axis.at(tick);
+        svg.line(x, TOP, x, bottom, if (tick - 1.0).abs() < 1e-9 { "a" } else { "l" });
+        svg.text(x, bottom + 16.0, "q n m", &format!("× {}", quantity(tick, Unit::Count)));
+    }
+}
+
+fn draw_legend(svg: &mut Svg) {
+    let y = TOP - 14.0;
+    svg.add(format_args!("<circle cx=\"{}\" cy=\"{}\" r=\"6\" class=\"fk0\"/>", LEFT + 6.0, y - 4.0));
+    svg.text(LEFT + 18.0, y, "n", "mapping");
+    svg.line(LEFT + 88.0, y - 10.0, LEFT + 88.0, y + 2.0, "a");
+    svg.text(LEFT + 96.0, y, "n", "linear");
+    svg.add(format_args!(
+        "<circle cx=\"{}\" cy=\"{}\" r=\"3\" class=\"fk4\" opacity=\"0.6\"/>",
+        LEFT + 152.0,
+        y - 4.0
+    ));
+    svg.text(LEFT + 162.0, y, "n", "random");
+}
+
+fn draw_row(svg: &mut Svg, axis: &Axis, y: f64, row: &Row) {
+    let value = |value: f64| quantity(value, row.unit);
+    svg.text(LEFT - 16.0, y, "w e", &row.name);
+    svg.text(LEFT - 16.0, y + 14.0, "q n e", &format!("linear {}", value(row.linear)));
+    svg.line(LEFT, y, LEFT + WIDTH, y, "l");
+    for &sample in &row.random {
+        if let Some(share) = row.share(sample) {
+            draw_dot(svg, axis, y, share, "3", "fk4", &format!("random: {}", value(sample)));
+        }
+    }
+    match row.share(row.mapping) {
+        None => svg.text(LEFT + WIDTH + 14.0, y + 4.0, "w", &value(row.mapping)),
+        Some(share) => {
+            draw_dot(svg, axis, y, share, "6.5", "fk0", &format!("mapping: {}", value(row.mapping)));
+            svg.text(LEFT + WIDTH + 14.0, y, "w", &value(row.mapping));
+            svg.text(LEFT + WIDTH + 14.0, y + 14.0, "q n", &change(share));
+        }
+    }
+}
+
+fn draw_dot(svg: &mut Svg, axis: &Axis, y: f64, share: f64, radius: &str, class: &str, tooltip: &str) {
+    let x = Number(LEFT + WIDTH * axis.at(share));
+    let faint = if radius == "3" { " opacity=\"0.6\"" } else { "" };
+    svg.open_group("", tooltip);
+    svg.add(format_args!(
+        "<circle cx=\"{x}\" cy=\"{}\" r=\"{radius}\" class=\"{class}\"{faint}/>",
+        Number(y)
+    ));
+    svg.close_group();
+}
+
+fn change(share: f64) -> String {
+    let percent = (share - 1.0) * 100.0;
+    match percent {
+        percent if percent.abs() < 0.05 => "as linear".into(),
+        percent if percent < 0.0 => format!("−{:.1} %", -percent),
+        percent if percent < 1000.0 => format!("+{percent:.1} %"),
+        _ => format!("× {}", quantity(share, Unit::Count)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn metrics(mapping: &[(&str, f64)], linear: &[(&str, f64)]) -> Metrics {
+        let placement = |origin, values: &[(&str, f64)]| PlacementMetrics {
+            origin,
+            sample: 0,
+            values: values.iter().map(|(key, value)| ((*key).to_owned(), *value)).collect(),
+        };
+        Metrics {
+            placements: vec![
+                placement(PlacementOrigin::Mapping, mapping),
+                placement(PlacementOrigin::Linear, linear),
+            ],
+            ..Metrics::default()
+        }
+    }
+
+    #[test]
+    fn values_are_shares_of_linear() {
+        let picture = comparison(&metrics(
+            &[("F", 25.0), ("max_link_load_bytes", 3e6)],
+            &[("F", 100.0), ("max_link_load_bytes", 2e6)],
+        ));
+        assert!(picture.contains("−75.0 %") && picture.contains("+50.0 %") && picture.contains("3 MB"));
+    }
+
+    #[test]
+    fn metrics_without_a_share_show_their_value() {
+        let zero = rows(&metrics(&[("T", 5.0), ("U", 0.0), ("V", 1.0)], &[("T", 0.0), ("U", 0.0)]));
+        assert_eq!(zero.iter().map(|row| row.share(row.mapping)).collect::<Vec<_>>(), [None, Some(1.0)]);
+        assert!(comparison(&Metrics::default()).contains("nothing to compare"));
+    }
+}

@@ -1,0 +1,249 @@
+//! How the best cost of a search fell.
+
+use hopmap_model::ConvergencePoint;
+
+use crate::human::{Unit, count_of, quantity};
+use crate::scale::Axis;
+use crate::svg::{Path, Svg, text_width};
+use crate::theme::KINDS;
+
+/// Islands that are drawn at most; the best one is always among them.
+const MOST_ISLANDS: usize = 40;
+/// Up to this number every island has a colour of its own.
+const MOST_COLOURS: usize = KINDS - 1;
+const LEFT: f64 = 64.0;
+const TOP: f64 = 82.0;
+const WIDTH: f64 = 560.0;
+const HEIGHT: f64 = 260.0;
+
+/// The best F over evaluations, a line per island, evaluations on a logarithmic axis.
+///
+/// `reference` is a cost to compare with and its name, such as that of the linear placement.
+#[must_use]
+pub fn convergence(points: &[ConvergencePoint], reference: Option<(f64, &str)>) -> String {
+    let islands = islands(points);
+    let best = islands.iter().filter_map(Island::best).fold(f64::INFINITY, f64::min);
+    let subtitle = match islands.len() {
+        0 => "no search".to_owned(),
+        count => {
+            let evaluations: u64 =
+                islands.iter().filter_map(|island| island.points.last()).map(|point| point.0).sum();
+            format!(
+                "{} · best {} after {} evaluations in all",
+                count_of(count, "island"),
+                quantity(best, Unit::Count),
+                quantity(evaluations as f64, Unit::Count)
+            )
+        }
+    };
+    let mut svg = Svg::new("Best F over evaluations", &subtitle);
+    if !islands.is_empty() {
+        let plot = Plot::new(&islands, reference.map(|reference| reference.0));
+        plot.draw_axes(&mut svg);
+        if let Some((cost, name)) = reference {
+            plot.draw_reference(&mut svg, cost, name);
+        }
+        plot.draw_islands(&mut svg, &islands);
+    }
+    let height = if islands.is_empty() { 40.0 } else { TOP + HEIGHT + 44.0 };
+    svg.finish(LEFT + WIDTH + 110.0, height)
+}
+
+/// One island: evaluations and cost, in the order of evaluations.
+struct Island {
+    number: u32,
+    points: Vec<(u64, f64)>,
+}
+
+impl Island {
+    fn best(&self) -> Option<f64> {
+        self.points.last().map(|point| point.1)
+    }
+}
+
+/// The islands by number, each with its points in order and the cost never rising.
+fn islands(points: &[ConvergencePoint]) -> Vec<Island> {
+    let mut sorted: Vec<&ConvergencePoint> = points.iter().filter(|point| point.cost.is_finite()).collect();
+    sorted.sort_by_key(|point| (point.island, point.evaluations));
+    let island = |points: &[&ConvergencePoint]| {
+        let mut best = f64::INFINITY;
+        let falling = points.iter().map(|point| {
+            best = best.min(point.cost);
+            (point.evaluations, best)
+        });
+        Island { number: points[0].island, points: falling.collect() }
+    };
+    sorted.chunk_by(|a, b| a.island == b.island).map(island).collect()
+}
+
+struct Plot {
+    x: Axis,
+    y: Axis,
+}
+
+impl Plot {
+    fn new(islands: &[Island], reference: Option<f64>) -> Self {
+        let points = || islands.iter().flat_map(|island| &island.points);
+        let last = points().map(|point| point.0).max().unwrap_or(1).max(2);
+        let first = points().map(|point| point.0.max(1)).min().unwrap_or(1).min(last / 2);
+        let costs = || points().map(|point| point.1).chain(reference.filter(|cost| cost.is_finite()));
+        let low = costs().fold(f64::INFINITY, f64::min);
+        let high = costs().fold(low, f64::max);
+        let y = if low > 0.0 && high > 20.0 * low {
+            Axis::logarithmic(low * 0.9, high * 1.1)
+        } else {
+            let margin = (high - low) * 0.06;
+            Axis::linear(low - margin, high + margin)
+        };
+        Self { x: Axis::logarithmic(first.max(1) as f64, last as f64), y }
+    }
+
+    fn across(&self, evaluations: u64) -> f64 {
+        LEFT + WIDTH * self.x.at(evaluations as f64)
+    }
+
+    fn down(&self, cost: f64) -> f64 {
+        TOP + HEIGHT * (1.0 - self.y.at(cost))
+    }
+
+    fn draw_axes(&self, svg: &mut Svg) {
+        for tick in self.y.ticks(5) {
+            let y = self.down(tick);
+            svg.line(LEFT, y, LEFT + WIDTH, y, "l");
+            svg.text(LEFT - 8.0, y + 4.0, "q n e", &quantity(tick, Unit::Count));
+        }
+        for tick in self.x.ticks(7) {
+            let x = LEFT + WIDTH * self.x.at(tick);
+            svg.line(x, TOP + HEIGHT, x, TOP + HEIGHT + 5.0, "a");
+            svg.text(x, TOP + HEIGHT + 18.0, "q n m", &quantity(tick, Unit::Count));
+        }
+        svg.line(LEFT, TOP + HEIGHT, LEFT + WIDTH, TOP + HEIGHT, "a");
+        svg.text(LEFT + WIDTH, TOP + HEIGHT + 36.0, "q n e", "evaluations of one island →");
+        svg.text(LEFT - 8.0, TOP - 10.0, "q n e", "F");
+    }
+
+    fn draw_reference(&self, svg: &mut Svg, cost: f64, name: &str) {
+        if !cost.is_finite() {
+            return;
+        }
+        let y = self.down(cost);
+        let mut path = Path::from(LEFT, y);
+        path.across_to(LEFT + WIDTH);
+        svg.add(format_args!("<path d=\"{path}\" class=\"a\" stroke-dasharray=\"5 4\"/>"));
+        svg.text(LEFT + WIDTH + 8.0, y - 3.0, "q n", name);
+        svg.text(LEFT + WIDTH + 8.0, y + 10.0, "q n", &quantity(cost, Unit::Count));
+    }
+
+    fn draw_islands(&self, svg: &mut Svg, islands: &[Island]) {
+        let best = (0..islands.len())
+            .min_by(|&a, &b| {
+                let cost = |index: usize| islands[index].best().unwrap_or(f64::INFINITY);
+                cost(a).total_cmp(&cost(b)).then(a.cmp(&b))
+            })
+            .unwrap_or(0);
+        let coloured = islands.len() <= MOST_COLOURS;
+        let step = islands.len().div_ceil(MOST_ISLANDS);
+        for (index, island) in
+            islands.iter().enumerate().filter(|(index, _)| index % step == 0 && *index != best)
+        {
+            let (class, opacity) = if coloured { (index, 1.0) } else { (KINDS - 1, 0.3) };
+            self.draw_island(svg, island, class, opacity);
+        }
+        self.draw_island(svg, &islands[best], if coloured { best } else { 0 }, 1.0);
+        draw_labels(svg, islands, best, coloured);
+    }
+
+    fn draw_island(&self, svg: &mut Svg, island: &Island, colour: usize, opacity: f64) {
+        let path = self.steps(island);
+        let faint = if opacity < 1.0 {
+            format!(" style=\"opacity:{opacity};stroke-width:1\"")
+        } else {
+            String::new()
+        };
+        svg.open_group(
+            "",
+            &format!(
+                "island {}: {}",
+                island.number,
+                quantity(island.best().unwrap_or(f64::NAN), Unit::Count)
+            ),
+        );
+        svg.add(format_args!("<path class=\"g sk{colour}\"{faint} d=\"{path}\"/>"));
+        svg.close_group();
+    }
+
+    /// A stair: the cost stays what it is until a better one is found. At most one step per pixel.
+    fn steps(&self, island: &Island) -> Path {
+        let mut points =
+            island.points.iter().map(|&(evaluations, cost)| (self.across(evaluations), self.down(cost)));
+        let Some(mut last) = points.next() else { return Path::default() };
+        let mut path = Path::from(last.0, last.1);
+        let mut end = last;
+        for point in points {
+            end = point;
+            if point.0 - last.0 >= 1.0 && point.1 - last.1 >= 0.1 {
+                path.across_to(point.0);
+                path.down_to(point.1);
+                last = point;
+            }
+        }
+        path.across_to(end.0);
+        path.down_to(end.1);
+        path
+    }
+}
+
+/// Names of the lines.
+fn draw_labels(svg: &mut Svg, islands: &[Island], best: usize, coloured: bool) {
+    let y = TOP - 10.0;
+    let mut x = LEFT + 18.0;
+    let mut label = |svg: &mut Svg, colour: usize, text: &str| {
+        svg.line(x, y - 4.0, x + 16.0, y - 4.0, &format!("g sk{colour}"));
+        svg.text(x + 21.0, y, "n", text);
+        x += 21.0 + text_width(text) + 16.0;
+    };
+    if coloured {
+        for (index, island) in islands.iter().enumerate() {
+            label(svg, index, &format!("island {}", island.number));
+        }
+    } else {
+        label(svg, 0, &format!("best: island {}", islands[best].number));
+        let drawn = islands.len().div_ceil(islands.len().div_ceil(MOST_ISLANDS));
+        let others = if drawn < islands.len() {
+            format!("{drawn} of {} islands", islands.len())
+        } else {
+            "other islands".into()
+        };
+        label(svg, KINDS - 1, &others);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(island: u32, evaluations: u64, cost: f64) -> ConvergencePoint {
+        ConvergencePoint { island, evaluations, cost }
+    }
+
+    #[test]
+    fn points_are_sorted_and_never_rise() {
+        let islands =
+            islands(&[point(1, 20, 5.0), point(0, 1, 9.0), point(1, 10, 4.0), point(0, 5, f64::NAN)]);
+        assert_eq!(islands.len(), 2);
+        assert_eq!(islands[1].points, [(10, 4.0), (20, 4.0)]);
+    }
+
+    #[test]
+    fn the_reference_is_named() {
+        let picture = convergence(&[point(0, 1, 9.0), point(0, 100, 4.0)], Some((12.0, "linear")));
+        assert!(picture.contains(">linear</text>") && picture.contains(">12</text>"));
+    }
+
+    #[test]
+    fn many_points_take_at_most_a_step_per_pixel() {
+        let points: Vec<ConvergencePoint> =
+            (0..50_000_u32).map(|index| point(0, u64::from(index) + 1, 1e9 - f64::from(index))).collect();
+        assert!(convergence(&points, None).len() < 20_000);
+    }
+}

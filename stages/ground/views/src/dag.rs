@@ -1,0 +1,266 @@
+//! A pipeline as boxes and arrows.
+
+mod layout;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::human::{count_of, whole};
+use crate::svg::{Number, Path, Svg, shortened, shortened_inside, text_width};
+use layout::Layout;
+
+/// Nodes that are drawn one by one; larger graphs are drawn by groups.
+const MOST_NODES: usize = 200;
+/// Edges that are drawn at most.
+const MOST_EDGES: usize = 3000;
+const TOP: f64 = 60.0;
+const BOX: (f64, f64) = (220.0, 62.0);
+const COLUMN: f64 = 280.0;
+const ROW: f64 = 82.0;
+
+/// A box of a pipeline.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DagNode {
+    /// Name of the stage, such as `placement[seed=3]`.
+    pub name: String,
+    /// Its kind, such as `map/annealing`.
+    pub kind: String,
+    /// How it stands, in colour.
+    pub state: NodeState,
+    /// How it stands, in words, such as `cached`.
+    pub label: String,
+    /// Why, or empty.
+    pub reason: String,
+    /// What it is drawn with when there are too many nodes, such as `placement`.
+    pub group: String,
+}
+
+/// How a stage stands. Later ones win when several stages are drawn as one box.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
+pub enum NodeState {
+    /// Nothing is known yet.
+    #[default]
+    Waiting,
+    /// Its result was there already.
+    Cached,
+    /// It ran, or would run.
+    Run,
+    /// It waits for something that failed or has no solution.
+    Blocked,
+    /// It has no solution.
+    Infeasible,
+    /// It failed.
+    Failed,
+}
+
+impl NodeState {
+    /// Class of the colour and the sign beside it, so that colour is not needed to tell states apart.
+    fn look(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Waiting => ("fk6", "○"),
+            Self::Cached => ("fk5", "✓"),
+            Self::Run => ("fk2", "▶"),
+            Self::Blocked => ("fk6", "–"),
+            Self::Infeasible => ("fk4", "∅"),
+            Self::Failed => ("fk1", "✕"),
+        }
+    }
+}
+
+/// A pipeline from left to right: a box for every node, a curve for every edge from one node to another.
+///
+/// Edges are pairs of indexes into `nodes`. More than 200 nodes are drawn as one box per group.
+#[must_use]
+pub fn dag(nodes: &[DagNode], edges: &[(u32, u32)]) -> String {
+    let (boxes, edges) =
+        if nodes.len() > MOST_NODES { grouped(nodes, edges) } else { (nodes.to_vec(), edges.to_vec()) };
+    let layout = Layout::new(boxes.len(), &edges);
+    let mut svg = Svg::new("Pipeline", &subtitle(nodes, layout.routes.len()));
+    for (edge, passed) in layout.routes.iter().take(MOST_EDGES) {
+        draw_edge(&mut svg, &layout, edges[*edge], passed);
+    }
+    for (index, node) in boxes.iter().enumerate() {
+        draw_node(&mut svg, node, place(&layout, index));
+    }
+    let extent = |values: &mut dyn Iterator<Item = f64>| values.fold(0.0, f64::max);
+    let width = extent(&mut (0..boxes.len()).map(|index| place(&layout, index).0 + BOX.0));
+    let passed = layout.routes.iter().flat_map(|route| &route.1).map(|&row| middle(row) + 8.0);
+    let height = extent(&mut layout.row.iter().map(|&row| middle(row) + BOX.1 / 2.0).chain(passed));
+    svg.finish(width.max(360.0), height.max(40.0))
+}
+
+fn subtitle(nodes: &[DagNode], edges: usize) -> String {
+    let mut parts = vec![count_of(nodes.len(), "stage")];
+    parts.extend(counts_by_label(nodes.iter()));
+    if edges > MOST_EDGES {
+        parts.push(format!("{} of {} edges", whole(MOST_EDGES as u64), whole(edges as u64)));
+    }
+    parts.join(" · ")
+}
+
+/// `3 cached`, `1 failed`: in the order of states.
+fn counts_by_label<'a>(nodes: impl Iterator<Item = &'a DagNode>) -> Vec<String> {
+    let mut counts: BTreeMap<(NodeState, &str), usize> = BTreeMap::new();
+    for node in nodes.filter(|node| !node.label.is_empty()) {
+        *counts.entry((node.state, &node.label)).or_default() += 1;
+    }
+    counts.into_iter().map(|((_, label), count)| format!("{count} {label}")).collect()
+}
+
+/// One node per group, in the order in which groups come up; nodes without a group by their kind.
+fn grouped(nodes: &[DagNode], edges: &[(u32, u32)]) -> (Vec<DagNode>, Vec<(u32, u32)>) {
+    let mut index_of: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut members: Vec<Vec<usize>> = Vec::new();
+    let mut group_of = Vec::with_capacity(nodes.len());
+    for (node, content) in nodes.iter().enumerate() {
+        let name = if content.group.is_empty() { &content.kind } else { &content.group };
+        // What comes after the last box that fits is drawn as one.
+        let next = members.len().min(MOST_NODES - 1);
+        let group = *index_of.entry(name).or_insert(next);
+        if group == members.len() {
+            members.push(Vec::new());
+        }
+        members[group].push(node);
+        group_of.push(group as u32);
+    }
+    let boxes = members.iter().map(|members| group_box(nodes, members)).collect();
+    let pairs: BTreeSet<(u32, u32)> = edges
+        .iter()
+        .filter_map(|&(from, to)| Some((*group_of.get(from as usize)?, *group_of.get(to as usize)?)))
+        .filter(|(from, to)| from != to)
+        .collect();
+    (boxes, pairs.into_iter().collect())
+}
+
+fn group_box(nodes: &[DagNode], members: &[usize]) -> DagNode {
+    let inside = || members.iter().map(|&node| &nodes[node]);
+    let first = &nodes[members[0]];
+    if members.len() == 1 {
+        return first.clone();
+    }
+    let names: BTreeSet<&str> = inside().map(|node| node.group.as_str()).collect();
+    let kinds: BTreeSet<&str> = inside().map(|node| node.kind.as_str()).collect();
+    let counts = counts_by_label(inside());
+    let name = match (names.len(), first.group.is_empty()) {
+        (1, false) => first.group.clone(),
+        (1, true) => first.kind.clone(),
+        _ => "other stages".into(),
+    };
+    DagNode {
+        name,
+        kind: match kinds.len() {
+            1 => format!("{} × {}", members.len(), first.kind),
+            kinds => format!("{} of {}", count_of(members.len(), "stage"), count_of(kinds, "kind")),
+        },
+        state: inside().map(|node| node.state).max().unwrap_or_default(),
+        label: counts.into_iter().rev().collect::<Vec<_>>().join(", "),
+        ..DagNode::default()
+    }
+}
+
+fn place(layout: &Layout, node: usize) -> (f64, f64) {
+    (COLUMN * layout.layer[node] as f64, middle(layout.row[node]) - BOX.1 / 2.0)
+}
+
+/// Height on the screen of the middle of a row.
+fn middle(row: f64) -> f64 {
+    TOP + ROW * (row - 0.5) + BOX.1 / 2.0
+}
+
+fn draw_edge(svg: &mut Svg, layout: &Layout, (from, to): (u32, u32), passed: &[f64]) {
+    let (from, to) = (from as usize, to as usize);
+    let start = place(layout, from);
+    let mut pen = (start.0 + BOX.0, start.1 + BOX.1 / 2.0);
+    let mut path = Path::from(pen.0, pen.1);
+    for (index, row) in passed.iter().enumerate() {
+        let left = COLUMN * (layout.layer[from] + 1 + index) as f64;
+        let y = middle(*row);
+        curve_between(&mut path, pen, (left, y));
+        path.across_to(left + BOX.0);
+        pen = (left + BOX.0, y);
+    }
+    let end = place(layout, to);
+    let tip = (end.0 - 7.0, end.1 + BOX.1 / 2.0);
+    curve_between(&mut path, pen, tip);
+    svg.add(format_args!("<path d=\"{path}\" class=\"a\" stroke-width=\"1.3\" opacity=\"0.75\"/>"));
+    svg.add(format_args!("<path d=\"M{0} {1}l-7 -3.5v7z\" class=\"fk6\"/>", Number(end.0), Number(tip.1)));
+}
+
+/// A curve that leaves and arrives level.
+fn curve_between(path: &mut Path, start: (f64, f64), end: (f64, f64)) {
+    let middle = f64::midpoint(start.0, end.0);
+    path.curve_to((middle, start.1), (middle, end.1), end);
+}
+
+fn draw_node(svg: &mut Svg, node: &DagNode, (x, y): (f64, f64)) {
+    let (colour, sign) = node.state.look();
+    let tooltip = [&node.name, &node.kind, &node.label, &node.reason].map(String::as_str);
+    let tooltip: Vec<&str> = tooltip.into_iter().filter(|text| !text.is_empty()).collect();
+    svg.open_group("", &tooltip.join(" · "));
+    svg.rectangle(x, y, BOX, 7.0, "b");
+    svg.add(format_args!(
+        "<path d=\"M{0} {1}v{2}h-3a4 4 0 0 1 -4 -4v{3}a4 4 0 0 1 4 -4z\" class=\"{colour}\"/>",
+        Number(x + 7.0),
+        Number(y),
+        Number(BOX.1),
+        Number(8.0 - BOX.1)
+    ));
+    let left = x + 17.0;
+    let room = BOX.0 - 26.0;
+    // Bold type is wider.
+    svg.text(left, y + 19.0, "w", &shortened_inside(&node.name, room * 0.88));
+    svg.text(left, y + 35.0, "q n", &shortened(&node.kind, room * 1.06));
+    let label = if node.label.is_empty() { sign.to_owned() } else { format!("{sign} {}", node.label) };
+    let label = shortened(&label, room * 0.94);
+    svg.text(left, y + 52.0, "n w", &label);
+    let used = text_width(&label) + 6.0;
+    if used + 20.0 < room {
+        svg.text(left + used, y + 52.0, "q n", &shortened(&node.reason, (room - used) * 1.06));
+    }
+    svg.close_group();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(index: usize, group: &str) -> DagNode {
+        DagNode {
+            name: format!("n{index}"),
+            kind: "map/annealing".into(),
+            state: if index == 3 { NodeState::Failed } else { NodeState::Cached },
+            label: if index == 3 { "failed" } else { "cached" }.into(),
+            reason: String::new(),
+            group: group.into(),
+        }
+    }
+
+    #[test]
+    fn few_nodes_are_drawn_one_by_one() {
+        let nodes: Vec<DagNode> = (0..4).map(|index| node(index, "g")).collect();
+        let picture = dag(&nodes, &[(0, 1), (1, 2), (0, 3)]);
+        assert_eq!(picture.matches("<rect").count(), 4);
+        assert!(picture.contains("4 stages · 3 cached · 1 failed"));
+    }
+
+    #[test]
+    fn many_nodes_are_drawn_by_group() {
+        let nodes: Vec<DagNode> =
+            (0..1000).map(|index| node(index, if index < 500 { "a" } else { "b" })).collect();
+        let edges: Vec<(u32, u32)> = (0..500).map(|index| (index, index + 500)).collect();
+        let (boxes, edges) = grouped(&nodes, &edges);
+        assert_eq!(boxes.len(), 2);
+        assert_eq!(edges, [(0, 1)]);
+        assert_eq!(
+            (boxes[0].name.as_str(), boxes[0].state, boxes[0].label.as_str()),
+            ("a", NodeState::Failed, "1 failed, 499 cached")
+        );
+    }
+
+    #[test]
+    fn a_thousand_groups_end_in_one_box() {
+        let nodes: Vec<DagNode> = (0..1000).map(|index| node(index, &format!("g{index}"))).collect();
+        let (boxes, _) = grouped(&nodes, &[(0, 1), (998, 999)]);
+        assert_eq!(boxes.len(), MOST_NODES);
+        assert_eq!(boxes[MOST_NODES - 1].name, "other stages");
+    }
+}

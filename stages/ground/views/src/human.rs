@@ -1,0 +1,132 @@
+//! Numbers as people read them.
+
+/// What a number counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unit {
+    Bytes,
+    Seconds,
+    /// Things, or a product that has no name of its own.
+    Count,
+}
+
+/// A quantity with three significant digits and an SI prefix, such as `1.25 MB`.
+pub(crate) fn quantity(value: f64, unit: Unit) -> String {
+    let symbol = match unit {
+        Unit::Bytes => "B",
+        Unit::Seconds => "s",
+        Unit::Count => "",
+    };
+    if !value.is_finite() {
+        return "–".into();
+    }
+    if value == 0.0 || (unit == Unit::Count && value.fract() == 0.0 && value.abs() < 10_000.0) {
+        return join(&format!("{value:.0}"), "", symbol);
+    }
+    let smallest = if unit == Unit::Seconds { -3 } else { 0 };
+    let mut thousands = (libm::floor(libm::log10(value.abs()) / 3.0) as i32).clamp(smallest, 6);
+    let mut digits = three_digits(value / scale(thousands));
+    if digits.trim_start_matches('-') == "1000" && thousands < 6 {
+        thousands += 1;
+        digits = three_digits(value / scale(thousands));
+    }
+    let prefix = ["n", "µ", "m", "", "k", "M", "G", "T", "P", "E"][(thousands + 3) as usize];
+    join(&digits, prefix, symbol)
+}
+
+/// A whole number with commas between groups of three digits.
+pub(crate) fn whole(value: u64) -> String {
+    let digits = value.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1 host`, `2 hosts`.
+pub(crate) fn count_of(value: usize, thing: &str) -> String {
+    format!("{} {thing}{}", whole(value as u64), plural_ending(value, thing))
+}
+
+fn plural_ending(value: usize, thing: &str) -> &'static str {
+    match value {
+        1 => "",
+        _ if thing.ends_with("ch") => "es",
+        _ => "s",
+    }
+}
+
+/// Sorted numbers as ranges, such as `0–3, 7`.
+pub(crate) fn ranges(numbers: &[u32]) -> Vec<String> {
+    numbers
+        .chunk_by(|a, b| a + 1 == *b)
+        .flat_map(|run| match run {
+            [] => Vec::new(),
+            [one] => vec![one.to_string()],
+            [one, other] => vec![one.to_string(), other.to_string()],
+            [first, .., last] => vec![format!("{first}–{last}")],
+        })
+        .collect()
+}
+
+fn scale(thousands: i32) -> f64 {
+    libm::exp10(f64::from(3 * thousands))
+}
+
+fn three_digits(value: f64) -> String {
+    let decimals = match value.abs() {
+        size if size >= 99.95 => 0,
+        size if size >= 9.995 => 1,
+        _ => 2,
+    };
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+fn join(digits: &str, prefix: &str, symbol: &str) -> String {
+    if prefix.is_empty() && symbol.is_empty() {
+        return digits.to_owned();
+    }
+    format!("{digits} {prefix}{symbol}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_have_three_digits_and_a_prefix() {
+        let bytes = |value| quantity(value, Unit::Bytes);
+        assert_eq!(
+            [0.0, 1.0, 999.0, 1000.0, 1_234_567.0].map(bytes),
+            ["0 B", "1 B", "999 B", "1 kB", "1.23 MB"]
+        );
+        assert_eq!([999_999.0, 12_345.0, 123_456.0].map(bytes), ["1 MB", "12.3 kB", "123 kB"]);
+        assert_eq!([1e21, f64::NAN].map(bytes), ["1000 EB", "–"]);
+        assert_eq!(
+            [2.5e-6, 0.0123, 90.0].map(|value| quantity(value, Unit::Seconds)),
+            ["2.5 µs", "12.3 ms", "90 s"]
+        );
+        assert_eq!(
+            [5.0, 9999.0, 12_345.0, 1.5].map(|value| quantity(value, Unit::Count)),
+            ["5", "9999", "12.3 k", "1.5"]
+        );
+        assert_eq!(quantity(-1500.0, Unit::Count), "-1500");
+    }
+
+    #[test]
+    fn numbers_in_a_row_become_ranges() {
+        assert_eq!(ranges(&[0, 1, 2, 3, 7, 9, 10]), ["0–3", "7", "9", "10"]);
+        assert!(ranges(&[]).is_empty());
+    }
+
+    #[test]
+    fn large_whole_numbers_are_grouped() {
+        assert_eq!([7, 999, 65_536, 1_000_000].map(whole), ["7", "999", "65,536", "1,000,000"]);
+        assert_eq!(count_of(1, "host"), "1 host");
+        assert_eq!(count_of(2, "switch"), "2 switches");
+    }
+}

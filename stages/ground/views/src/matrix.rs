@@ -1,0 +1,347 @@
+//! The communication matrix as a heat map.
+
+use std::fmt::Write;
+
+use hopmap_model::{Mapping, TaskGraph, Weight};
+
+use crate::human::{Unit, count_of, quantity};
+use crate::scale::{Axis, nice_step};
+use crate::svg::{Svg, text_width};
+use crate::theme::{RAMP, ramp_index};
+
+/// Rows and columns that are drawn at most; more ranks share cells.
+const MOST_CELLS: usize = 200;
+/// Cells have tooltips up to this number of ranks.
+const MOST_TOOLTIPS: usize = 64;
+const PLOT: usize = 460;
+const LEFT: f64 = 58.0;
+const TOP: f64 = 84.0;
+
+/// The order of ranks along the axes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RankOrder {
+    /// The rank at every position.
+    pub ranks: Vec<u32>,
+    /// Positions at which another host begins, rising; drawn as thin lines.
+    pub boundaries: Vec<u32>,
+}
+
+impl RankOrder {
+    /// Ranks in the order of their slots, with boundaries between hosts.
+    #[must_use]
+    pub fn by_slot(mapping: &Mapping) -> Self {
+        let mut ranks: Vec<u32> = (0..mapping.ranks.len() as u32).collect();
+        ranks.sort_by_key(|&rank| mapping.ranks[rank as usize].slot);
+        let host = |position: usize| mapping.ranks[ranks[position] as usize].host;
+        let boundaries = (1..ranks.len())
+            .filter(|&position| host(position) != host(position - 1))
+            .map(|p| p as u32)
+            .collect();
+        Self { ranks, boundaries }
+    }
+}
+
+/// The communication matrix as a heat map on a logarithmic scale: senders down, receivers across.
+///
+/// Ranks stand in rank order, or as `order` says; ranks that it leaves out are not drawn. Above 200 ranks several share
+/// a cell, which shows the sum. Up to 64 ranks every cell has a tooltip.
+#[must_use]
+pub fn matrix(graph: &TaskGraph, weight: Weight, title: &str, order: Option<&RankOrder>) -> String {
+    let cells = Cells::new(graph, weight, order);
+    let mut svg = Svg::new(title, &subtitle(graph, &cells, order.is_some()));
+    let plot = cells.pixels();
+    draw_axes(&mut svg, &cells, order);
+    svg.rectangle(LEFT, TOP, (plot, plot), 0.0, "b");
+    match cells.range() {
+        None => svg.text(LEFT + 8.0, TOP + plot + 18.0, "q", "no messages"),
+        Some((low, high)) => {
+            let axis = Axis::logarithmic(low, high);
+            draw_cells(&mut svg, &cells, &axis, graph, weight, order);
+            draw_legend(&mut svg, LEFT + plot + 26.0, &axis, (low, high), weight);
+        }
+    }
+    if let Some(order) = order {
+        draw_boundaries(&mut svg, &cells, &order.boundaries);
+    }
+    let legend = if cells.range().is_some() { 175.0 } else { 0.0 };
+    svg.finish((LEFT + plot + 120.0).max(420.0), TOP + plot.max(legend) + 24.0)
+}
+
+/// Sums of weights, row by row.
+struct Cells {
+    values: Vec<f64>,
+    /// Rows, and columns.
+    side: usize,
+    /// Ranks that share a row.
+    ranks_per_cell: usize,
+    positions: usize,
+}
+
+impl Cells {
+    fn new(graph: &TaskGraph, weight: Weight, order: Option<&RankOrder>) -> Self {
+        let positions = order.map_or(graph.ranks(), |order| order.ranks.len());
+        let ranks_per_cell = positions.div_ceil(MOST_CELLS).max(1);
+        let side = positions.div_ceil(ranks_per_cell);
+        let mut values = vec![0.0; side * side];
+        let cell_of = cell_of_ranks(graph.ranks(), order, ranks_per_cell);
+        for edge in &graph.edges {
+            let cell = |rank: u32| cell_of.get(rank as usize).copied().flatten();
+            if let (Some(row), Some(column)) = (cell(edge.source), cell(edge.destination)) {
+                values[row * side + column] += weight.of(edge);
+            }
+        }
+        Self { values, side, ranks_per_cell, positions }
+    }
+
+    /// Smallest and largest value above zero.
+    fn range(&self) -> Option<(f64, f64)> {
+        let positive = || self.values.iter().copied().filter(|value| *value > 0.0 && value.is_finite());
+        let low = positive().fold(f64::INFINITY, f64::min);
+        low.is_finite().then(|| (low, positive().fold(low, f64::max)))
+    }
+
+    /// Width of a cell on the screen; whole, so that all cells look alike.
+    fn cell_pixels(&self) -> f64 {
+        (PLOT / self.side.max(1)).clamp(1, 48) as f64
+    }
+
+    fn pixels(&self) -> f64 {
+        self.cell_pixels() * self.side.max(1) as f64
+    }
+
+    /// Where a position begins on the screen, from the edge of the plot.
+    fn offset(&self, position: f64) -> f64 {
+        position / self.ranks_per_cell as f64 * self.cell_pixels()
+    }
+}
+
+fn cell_of_ranks(ranks: usize, order: Option<&RankOrder>, ranks_per_cell: usize) -> Vec<Option<usize>> {
+    let Some(order) = order else {
+        return (0..ranks).map(|rank| Some(rank / ranks_per_cell)).collect();
+    };
+    let mut cells = vec![None; ranks];
+    for (position, &rank) in order.ranks.iter().enumerate() {
+        if let Some(cell) = cells.get_mut(rank as usize) {
+            *cell = Some(position / ranks_per_cell);
+        }
+    }
+    cells
+}
+
+fn subtitle(graph: &TaskGraph, cells: &Cells, slot_order: bool) -> String {
+    let mut parts = vec![
+        format!(
+            "{} in {} order",
+            count_of(cells.positions, "rank"),
+            if slot_order { "slot" } else { "rank" }
+        ),
+        format!(
+            "{} in {} messages",
+            quantity(graph.bytes() as f64, Unit::Bytes),
+            quantity(graph.messages() as f64, Unit::Count)
+        ),
+    ];
+    if cells.ranks_per_cell > 1 {
+        parts.push(format!("{0} × {0} ranks in a cell", cells.ranks_per_cell));
+    }
+    parts.join(" · ")
+}
+
+fn unit_of(weight: Weight) -> (Unit, &'static str) {
+    match weight {
+        Weight::Bytes => (Unit::Bytes, "bytes"),
+        Weight::Messages => (Unit::Count, "messages"),
+        Weight::Time { .. } => (Unit::Seconds, "time"),
+    }
+}
+
+fn draw_axes(svg: &mut Svg, cells: &Cells, order: Option<&RankOrder>) {
+    let plot = cells.pixels();
+    svg.text(LEFT, TOP - 28.0, "q n", "receiver →");
+    svg.upright_text(11.0, TOP + 52.0, "q n", "← sender");
+    let widest = text_width(&cells.positions.to_string()) + 8.0;
+    let step = nice_step(cells.positions as f64 * widest.max(20.0) / plot).max(1.0) as usize;
+    for position in (0..cells.positions).step_by(step) {
+        let rank = order.map_or(position as u32, |order| order.ranks[position]);
+        let middle = cells.offset(position as f64) + cells.cell_pixels() / 2.0;
+        let label = rank.to_string();
+        svg.line(LEFT + middle, TOP - 5.0, LEFT + middle, TOP - 1.0, "a");
+        svg.text(LEFT + middle, TOP - 9.0, "q n m", &label);
+        svg.line(LEFT - 5.0, TOP + middle, LEFT - 1.0, TOP + middle, "a");
+        svg.text(LEFT - 9.0, TOP + middle + 4.0, "q n e", &label);
+    }
+}
+
+fn draw_cells(
+    svg: &mut Svg,
+    cells: &Cells,
+    axis: &Axis,
+    graph: &TaskGraph,
+    weight: Weight,
+    order: Option<&RankOrder>,
+) {
+    let pixels = cells.cell_pixels();
+    // Cells are strokes one unit thick, whose middle lies on whole numbers.
+    svg.add(format_args!(
+        "<g class=\"c\" transform=\"translate({LEFT} {})scale({pixels})\">",
+        crate::svg::Number(TOP + pixels / 2.0)
+    ));
+    if cells.positions <= MOST_TOOLTIPS {
+        draw_single_cells(svg, cells, axis, graph, weight, order);
+    } else {
+        for (index, path) in
+            paths_by_colour(cells, axis).iter().enumerate().filter(|(_, path)| !path.is_empty())
+        {
+            svg.add(format_args!("<path class=\"s{index}\" d=\"{path}\"/>"));
+        }
+    }
+    svg.close_group();
+}
+
+fn draw_single_cells(
+    svg: &mut Svg,
+    cells: &Cells,
+    axis: &Axis,
+    graph: &TaskGraph,
+    weight: Weight,
+    order: Option<&RankOrder>,
+) {
+    let cell_of = cell_of_ranks(graph.ranks(), order, 1);
+    let cell = |rank: u32| cell_of.get(rank as usize).copied().flatten();
+    for edge in &graph.edges {
+        let (Some(row), Some(column)) = (cell(edge.source), cell(edge.destination)) else { continue };
+        let value = cells.values[row * cells.side + column];
+        if value <= 0.0 {
+            continue;
+        }
+        let mut tooltip = format!(
+            "{} → {}: {} in {}",
+            edge.source,
+            edge.destination,
+            quantity(edge.bytes as f64, Unit::Bytes),
+            count_of(edge.messages as usize, "message")
+        );
+        if matches!(weight, Weight::Time { .. }) {
+            // Writing to a string does not fail.
+            let _ = write!(tooltip, ", {}", quantity(value, Unit::Seconds));
+        }
+        let colour = ramp_index(axis.at(value));
+        svg.add(format_args!(
+            "<path class=\"s{colour}\" d=\"M{column} {row}h1\"><title>{tooltip}</title></path>"
+        ));
+    }
+}
+
+/// For every colour the cells that have it, neighbours in a row as one stroke.
+fn paths_by_colour(cells: &Cells, axis: &Axis) -> Vec<String> {
+    let mut paths = vec![String::new(); RAMP];
+    let colour = |value: f64| (value > 0.0).then(|| ramp_index(axis.at(value)));
+    for (row, values) in cells.values.chunks(cells.side.max(1)).enumerate() {
+        // Where the pen of every colour stands in this row.
+        let mut pens: Vec<Option<usize>> = vec![None; RAMP];
+        let mut column = 0;
+        for run in values.chunk_by(|a, b| colour(*a) == colour(*b)) {
+            if let Some(colour) = colour(run[0]) {
+                // Writing to a string does not fail.
+                let _ = match pens[colour] {
+                    Some(pen) => write!(paths[colour], "m{} 0h{}", column - pen, run.len()),
+                    None => write!(paths[colour], "M{column} {row}h{}", run.len()),
+                };
+                pens[colour] = Some(column + run.len());
+            }
+            column += run.len();
+        }
+    }
+    paths
+}
+
+fn draw_boundaries(svg: &mut Svg, cells: &Cells, boundaries: &[u32]) {
+    let plot = cells.pixels();
+    if boundaries.len() as f64 > plot / 6.0 {
+        return;
+    }
+    svg.add("<g opacity=\"0.45\">");
+    for &boundary in boundaries {
+        let offset = cells.offset(f64::from(boundary)).min(plot);
+        svg.line(LEFT + offset, TOP, LEFT + offset, TOP + plot, "a");
+        svg.line(LEFT, TOP + offset, LEFT + plot, TOP + offset, "a");
+    }
+    svg.close_group();
+}
+
+fn draw_legend(svg: &mut Svg, x: f64, axis: &Axis, range: (f64, f64), weight: Weight) {
+    const STEP: f64 = 14.0;
+    const WIDTH: f64 = 14.0;
+    let (unit, name) = unit_of(weight);
+    let height = STEP * RAMP as f64;
+    svg.text(x, TOP - 9.0, "q n", name);
+    for index in 0..RAMP {
+        let y = TOP + height - STEP * (index + 1) as f64;
+        svg.rectangle(x, y, (WIDTH, STEP), 0.0, &format!("f{index}"));
+    }
+    let mut ticks = vec![range.0];
+    if range.0 < range.1 {
+        let apart = |tick: &f64| (0.07..0.93).contains(&axis.at(*tick));
+        ticks.extend(axis.ticks(6).into_iter().filter(apart));
+        ticks.push(range.1);
+    }
+    for tick in ticks {
+        let y = TOP + height * (1.0 - axis.at(tick));
+        let label = quantity(tick, unit);
+        svg.line(x + WIDTH, y, x + WIDTH + 4.0, y, "a");
+        svg.text(x + WIDTH + 8.0, y + 4.0, "n", &label);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hopmap_model::{Edge, Process};
+
+    fn ring(ranks: u32) -> TaskGraph {
+        let mut edges: Vec<Edge> = (0..ranks)
+            .map(|source| Edge {
+                source,
+                destination: (source + 1) % ranks,
+                messages: 2,
+                bytes: 1000 + u64::from(source),
+            })
+            .collect();
+        edges.sort_by_key(Edge::pair);
+        TaskGraph { processes: vec![Process::default(); ranks as usize], edges, duration_s: None }
+    }
+
+    #[test]
+    fn few_ranks_have_a_tooltip_in_every_cell() {
+        let picture = matrix(&ring(4), Weight::Bytes, "ring", None);
+        assert_eq!(picture.matches(" in 2 messages</title>").count(), 4);
+        assert!(picture.contains("3 → 0: 1 kB in 2 messages"));
+    }
+
+    #[test]
+    fn many_ranks_share_cells() {
+        let cells = Cells::new(&ring(65_536), Weight::Messages, None);
+        assert_eq!((cells.side, cells.ranks_per_cell), (200, 328));
+        assert!((cells.values.iter().sum::<f64>() - 131_072.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_order_moves_cells_and_leaves_ranks_out() {
+        let order = RankOrder { ranks: vec![3, 2, 9], boundaries: vec![1] };
+        let cells = Cells::new(&ring(4), Weight::Messages, Some(&order));
+        assert_eq!(cells.values, [0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn neighbours_of_one_colour_are_one_stroke() {
+        let cells = Cells {
+            values: vec![1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 100.0],
+            side: 3,
+            ranks_per_cell: 1,
+            positions: 3,
+        };
+        let paths = paths_by_colour(&cells, &Axis::logarithmic(1.0, 100.0));
+        assert_eq!(paths[0], "M0 0h2M0 1h1");
+        assert_eq!(paths[RAMP - 1], "M2 2h1");
+    }
+}

@@ -1,0 +1,248 @@
+//! The text of an SVG.
+
+use std::fmt::{Display, Write};
+
+use crate::theme;
+
+/// An SVG under construction: a heading, a line below it, and what is drawn.
+pub(crate) struct Svg {
+    title: String,
+    body: String,
+}
+
+impl Svg {
+    /// A picture with a title and a line below it.
+    pub(crate) fn new(title: &str, subtitle: &str) -> Self {
+        let mut svg = Self { title: title.to_owned(), body: String::new() };
+        svg.text(0.0, 16.0, "t", title);
+        svg.text(0.0, 36.0, "q", subtitle);
+        svg
+    }
+
+    /// Text that begins, is centred or ends at `x` as the class says, on the base line `y`.
+    pub(crate) fn text(&mut self, x: f64, y: f64, class: &str, text: &str) {
+        if !text.is_empty() {
+            self.add(format_args!(
+                "<text x=\"{}\" y=\"{}\" class=\"{class}\">{}</text>",
+                Number(x),
+                Number(y),
+                Escaped(text)
+            ));
+        }
+    }
+
+    /// Text turned by a quarter to the left.
+    pub(crate) fn upright_text(&mut self, x: f64, y: f64, class: &str, text: &str) {
+        self.add(format_args!(
+            "<text transform=\"translate({},{})rotate(-90)\" class=\"{class}\">{}</text>",
+            Number(x),
+            Number(y),
+            Escaped(text)
+        ));
+    }
+
+    /// A straight line.
+    pub(crate) fn line(&mut self, x1: f64, y1: f64, x2: f64, y2: f64, class: &str) {
+        self.add(format_args!(
+            "<path d=\"M{} {}L{} {}\" class=\"{class}\"/>",
+            Number(x1),
+            Number(y1),
+            Number(x2),
+            Number(y2)
+        ));
+    }
+
+    /// A rectangle with rounded corners.
+    pub(crate) fn rectangle(&mut self, x: f64, y: f64, size: (f64, f64), radius: f64, class: &str) {
+        let radius = if radius > 0.0 { format!(" rx=\"{}\"", Number(radius)) } else { String::new() };
+        self.add(format_args!(
+            "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"{radius} class=\"{class}\"/>",
+            Number(x),
+            Number(y),
+            Number(size.0),
+            Number(size.1)
+        ));
+    }
+
+    /// Opens a group with a tooltip.
+    pub(crate) fn open_group(&mut self, class: &str, tooltip: &str) {
+        let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+        self.add(format_args!("<g{class}><title>{}</title>", Escaped(tooltip)));
+    }
+
+    /// Closes the innermost group.
+    pub(crate) fn close_group(&mut self) {
+        self.body.push_str("</g>");
+    }
+
+    /// Any other markup.
+    pub(crate) fn add(&mut self, markup: impl Display) {
+        // Writing to a string does not fail.
+        let _ = write!(self.body, "{markup}");
+    }
+
+    /// The whole text of a picture of this size.
+    pub(crate) fn finish(self, width: f64, height: f64) -> String {
+        // Room for glyphs that reach over the edge.
+        const MARGIN: f64 = 4.0;
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"hopmap\" role=\"img\" viewBox=\"{} {} {} {}\" \
+             width=\"{}\" height=\"{}\"><title>{}</title><style>{}</style>{}</svg>\n",
+            Number(-MARGIN),
+            Number(-MARGIN),
+            Number(width + 2.0 * MARGIN),
+            Number(height + 2.0 * MARGIN),
+            Number(width + 2.0 * MARGIN),
+            Number(height + 2.0 * MARGIN),
+            Escaped(&self.title),
+            theme::style(),
+            self.body
+        )
+    }
+}
+
+/// The course of a line.
+#[derive(Debug, Default)]
+pub(crate) struct Path(String);
+
+impl Path {
+    /// A path that begins here.
+    pub(crate) fn from(x: f64, y: f64) -> Self {
+        let mut path = Self::default();
+        path.add(format_args!("M{} {}", Number(x), Number(y)));
+        path
+    }
+
+    /// A straight line to here.
+    pub(crate) fn across_to(&mut self, x: f64) {
+        self.add(format_args!("H{}", Number(x)));
+    }
+
+    /// A straight line up or down to here.
+    pub(crate) fn down_to(&mut self, y: f64) {
+        self.add(format_args!("V{}", Number(y)));
+    }
+
+    /// A curve to here, led by two points.
+    pub(crate) fn curve_to(&mut self, first: (f64, f64), second: (f64, f64), end: (f64, f64)) {
+        for (letter, point) in [("C", first), (" ", second), (" ", end)] {
+            self.add(format_args!("{letter}{} {}", Number(point.0), Number(point.1)));
+        }
+    }
+
+    fn add(&mut self, command: std::fmt::Arguments<'_>) {
+        // Writing to a string does not fail.
+        let _ = self.0.write_fmt(command);
+    }
+}
+
+impl Display for Path {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A coordinate with at most one decimal.
+pub(crate) struct Number(pub(crate) f64);
+
+impl Display for Number {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let tenths = if self.0.is_finite() { libm::round(self.0 * 10.0) as i64 } else { 0 };
+        if tenths < 0 {
+            f.write_str("-")?;
+        }
+        match tenths.unsigned_abs() {
+            whole if whole.is_multiple_of(10) => write!(f, "{}", whole / 10),
+            other => write!(f, "{}.{}", other / 10, other % 10),
+        }
+    }
+}
+
+/// Text in which nothing is markup, and every character is one that XML 1.0 allows.
+pub(crate) struct Escaped<'a>(pub(crate) &'a str);
+
+impl Display for Escaped<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for c in self.0.chars() {
+            match c {
+                '&' => f.write_str("&amp;")?,
+                '<' => f.write_str("&lt;")?,
+                '>' => f.write_str("&gt;")?,
+                '"' => f.write_str("&quot;")?,
+                '\'' => f.write_str("&#39;")?,
+                '\t' | '\n' | '\r' => f.write_str(" ")?,
+                '\u{0}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => f.write_char(char::REPLACEMENT_CHARACTER)?,
+                other => f.write_char(other)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Width of a text in 12 px type, about; rather too large than too small.
+pub(crate) fn text_width(text: &str) -> f64 {
+    let width = |c: char| match c {
+        'i' | 'j' | 'l' | 't' | 'f' | 'r' | ' ' | '.' | ',' | ':' | ';' | '|' | '!' | '\'' | '(' | ')'
+        | '[' | ']' => 4.4,
+        'm' | 'w' | 'M' | 'W' | '@' | '%' => 11.0,
+        'A'..='Z' => 8.6,
+        '\u{0}'..='\u{2fff}' => 7.2,
+        _ => 12.5,
+    };
+    text.chars().map(width).sum()
+}
+
+/// The text, or its beginning and an ellipsis when it is wider than `width` in 12 px type.
+pub(crate) fn shortened(text: &str, width: f64) -> String {
+    if text_width(text) <= width {
+        return text.to_owned();
+    }
+    let mut short = String::new();
+    let mut used = text_width("…");
+    for c in text.chars() {
+        used += text_width(c.encode_utf8(&mut [0; 4]));
+        if used > width {
+            break;
+        }
+        short.push(c);
+    }
+    short.trim_end().to_owned() + "…"
+}
+
+/// The text, or its beginning and its end around an ellipsis when it is wider than `width` in 12 px type.
+pub(crate) fn shortened_inside(text: &str, width: f64) -> String {
+    if text_width(text) <= width {
+        return text.to_owned();
+    }
+    let backwards = |text: &str| text.chars().rev().collect::<String>();
+    let end = shortened(&backwards(text), width * 0.45);
+    shortened(text, width * 0.55).trim_end_matches('…').to_owned() + &backwards(&end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn coordinates_have_at_most_one_decimal() {
+        let text = |value: f64| Number(value).to_string();
+        assert_eq!([1.0, 1.25, -0.04, -2.5, f64::NAN].map(text), ["1", "1.3", "0", "-2.5", "0"]);
+    }
+
+    #[test]
+    fn markup_and_forbidden_characters_are_escaped() {
+        assert_eq!(
+            Escaped("<a href=\"x\">&'\u{0}\u{b}\n").to_string(),
+            "&lt;a href=&quot;x&quot;&gt;&amp;&#39;\u{fffd}\u{fffd} "
+        );
+    }
+
+    #[test]
+    fn long_text_is_cut() {
+        assert_eq!(shortened("abc", 100.0), "abc");
+        let short = shortened(&"n".repeat(100), 80.0);
+        assert!(short.ends_with('…') && text_width(&short) <= 80.0);
+        assert_eq!(shortened("abc", 0.0), "…");
+        assert_eq!(shortened_inside("placement[mapper=annealing,seed=1]", 180.0), "placement[ma…ing,seed=1]");
+    }
+}

@@ -1,0 +1,286 @@
+//! What a drawing of a machine shows: boxes in layers, hosts at the bottom, and lines between them.
+
+use std::collections::{BTreeMap, HashMap};
+
+use hopmap_model::{CostModel, Levels, Mapping, NodeKind, SystemGraph};
+
+/// Boxes in a layer; larger layers are drawn as a number in the boxes above.
+pub(crate) const MOST_BOXES: usize = 64;
+
+/// Layers; what is higher up is drawn in the topmost one.
+const MOST_LAYERS: usize = 12;
+
+/// What the drawing shows of a machine.
+#[derive(Debug, Default)]
+pub(crate) struct Drawing {
+    pub(crate) boxes: Vec<NodeBox>,
+    /// Lines between boxes, lower one first, each pair once.
+    pub(crate) lines: BTreeMap<(usize, usize), Option<u64>>,
+    /// The boxes of every layer from the bottom, in drawing order.
+    pub(crate) layers: Vec<Vec<usize>>,
+}
+
+/// A host, a switch, or several of them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct NodeBox {
+    pub(crate) name: String,
+    /// What it is; none for a group of nodes.
+    kind: Option<NodeKind>,
+    /// Ranks on the host, in order.
+    pub(crate) ranks: Vec<u32>,
+    pub(crate) slots: u32,
+    /// Nodes below that are not drawn.
+    pub(crate) hidden_hosts: usize,
+    pub(crate) hidden_switches: usize,
+    /// The largest load of a link that is not drawn.
+    pub(crate) hidden_load: Option<u64>,
+    /// Ranks on hosts that are not drawn.
+    pub(crate) hidden_ranks: usize,
+    layer: usize,
+}
+
+/// Nodes with their height above the hosts, and links without direction.
+struct Network {
+    nodes: Vec<NodeBox>,
+    links: BTreeMap<(usize, usize), Option<u64>>,
+}
+
+impl Drawing {
+    /// The drawing of a machine, with the load of every directed link and the ranks on its hosts.
+    pub(crate) fn new(system: &SystemGraph, loads: Option<&[u64]>, placement: Option<&Mapping>) -> Self {
+        let mut network = if system.links.is_empty() {
+            Network::from_levels(system)
+        } else {
+            Network::from_links(system, loads)
+        };
+        network.place(system, placement);
+        network.into_drawing()
+    }
+}
+
+impl Network {
+    fn from_links(system: &SystemGraph, loads: Option<&[u64]>) -> Self {
+        let mut links: BTreeMap<(usize, usize), Option<u64>> = BTreeMap::new();
+        let exists = |node: u32| (node as usize) < system.nodes.len();
+        for (index, link) in system.links.iter().enumerate() {
+            if link.source == link.destination || !exists(link.source) || !exists(link.destination) {
+                continue;
+            }
+            let pair =
+                (link.source.min(link.destination) as usize, link.source.max(link.destination) as usize);
+            let load = loads.map(|loads| loads.get(index).copied().unwrap_or(0));
+            let busiest = links.entry(pair).or_default();
+            *busiest = (*busiest).max(load);
+        }
+        let mut nodes = nodes(system);
+        for (node, height) in heights(&nodes, &links).into_iter().enumerate() {
+            nodes[node].layer = height;
+        }
+        let upwards = |((a, b), load): ((usize, usize), Option<u64>)| {
+            let turned = nodes[a].layer > nodes[b].layer;
+            (if turned { (b, a) } else { (a, b) }, load)
+        };
+        let links = links.into_iter().map(upwards).collect();
+        Self { nodes, links }
+    }
+
+    /// A machine whose network is not known: the groups of its cost levels stand in for switches.
+    fn from_levels(system: &SystemGraph) -> Self {
+        let CostModel::Levels(levels) = &system.cost;
+        let mut network = Self { nodes: nodes(system), links: BTreeMap::new() };
+        // The box in which every host lies so far.
+        let mut top: HashMap<u32, usize> = (0..system.nodes.len()).map(|node| (node as u32, node)).collect();
+        for level in 0..levels.groups.len() {
+            if let Some(group_of) = groups_of_hosts(system, levels, level) {
+                network.add_level(&mut top, &group_of, levels.costs.get(level).copied());
+            }
+        }
+        network
+    }
+
+    fn add_level(&mut self, top: &mut HashMap<u32, usize>, group_of: &[(u32, u32)], cost: Option<f64>) {
+        let mut boxes: HashMap<u32, usize> = HashMap::new();
+        let height = |host: &u32| top.get(host).map(|&node| self.nodes[node].layer);
+        let layer = 1 + group_of.iter().filter_map(|(host, _)| height(host)).max().unwrap_or(0);
+        for &(host, group) in group_of {
+            let Some(&lower) = top.get(&host) else { continue };
+            let upper = *boxes.entry(group).or_insert_with(|| {
+                let name = cost.map_or_else(String::new, |cost| format!("cost {cost}"));
+                self.nodes.push(NodeBox { name, layer, ..NodeBox::default() });
+                self.nodes.len() - 1
+            });
+            self.links.entry((lower, upper)).or_default();
+            top.insert(host, upper);
+        }
+    }
+
+    fn place(&mut self, system: &SystemGraph, placement: Option<&Mapping>) {
+        for (node, _, slots) in system.hosts() {
+            if let Some(host) = self.nodes.get_mut(node as usize) {
+                host.slots = slots;
+            }
+        }
+        let Some(mapping) = placement else { return };
+        let hosts = system.nodes.iter().enumerate().filter(|(_, node)| node.kind == NodeKind::Host);
+        let by_name: HashMap<&str, usize> = hosts.map(|(index, node)| (node.name.as_str(), index)).collect();
+        for (rank, placement) in mapping.ranks.iter().enumerate() {
+            let host =
+                mapping.hosts.get(placement.host as usize).and_then(|host| by_name.get(host.host.as_str()));
+            if let Some(&node) = host {
+                self.nodes[node].ranks.push(rank as u32);
+            }
+        }
+    }
+
+    fn into_drawing(self) -> Drawing {
+        let layers = 1 + self.nodes.iter().map(|node| node.layer).max().unwrap_or(0);
+        let mut by_layer: Vec<Vec<usize>> = vec![Vec::new(); layers];
+        for (node, content) in self.nodes.iter().enumerate() {
+            by_layer[content.layer].push(node);
+        }
+        let mut boxes = self.nodes;
+        let mut owner: Vec<usize> = (0..boxes.len()).collect();
+        for layer in &mut by_layer {
+            if layer.len() > MOST_BOXES {
+                *layer = absorb(layer, &mut boxes, &mut owner, &self.links);
+            }
+        }
+        let mut lines: BTreeMap<(usize, usize), Option<u64>> = BTreeMap::new();
+        for (&(lower, upper), &load) in &self.links {
+            let ends = (find(&owner, lower), find(&owner, upper));
+            if ends.0 == ends.1 {
+                boxes[ends.0].hidden_load = boxes[ends.0].hidden_load.max(load);
+            } else {
+                let busiest = lines.entry(ends).or_default();
+                *busiest = (*busiest).max(load);
+            }
+        }
+        by_layer.retain(|layer| !layer.is_empty());
+        let mut drawing = Drawing { boxes, lines, layers: by_layer };
+        drawing.sort_layers();
+        drawing
+    }
+}
+
+impl Drawing {
+    /// Orders every layer by the mean place of the boxes above, so that lines of a tree do not cross.
+    fn sort_layers(&mut self) {
+        let mut place: HashMap<usize, f64> = HashMap::new();
+        for layer in self.layers.iter_mut().rev() {
+            let mut above: HashMap<usize, (f64, f64)> = HashMap::new();
+            for &(lower, upper) in self.lines.keys() {
+                if let Some(&place) = place.get(&upper) {
+                    let sum = above.entry(lower).or_default();
+                    *sum = (sum.0 + place, sum.1 + 1.0);
+                }
+            }
+            let mean = |node: &usize| above.get(node).map_or(f64::INFINITY, |(sum, count)| sum / count);
+            layer.sort_by(|a, b| mean(a).total_cmp(&mean(b)).then(a.cmp(b)));
+            for (index, &node) in layer.iter().enumerate() {
+                place.insert(node, (index as f64 + 0.5) / layer.len() as f64);
+            }
+        }
+    }
+}
+
+/// Puts the boxes of a layer into the ones above; those that have none above are put together in equal shares.
+fn absorb(
+    layer: &[usize],
+    boxes: &mut [NodeBox],
+    owner: &mut [usize],
+    links: &BTreeMap<(usize, usize), Option<u64>>,
+) -> Vec<usize> {
+    let mut parent: HashMap<usize, usize> = HashMap::new();
+    for &(lower, upper) in links.keys().filter(|(lower, upper)| boxes[*lower].layer < boxes[*upper].layer) {
+        parent.entry(lower).or_insert(upper);
+    }
+    let (with, without): (Vec<usize>, Vec<usize>) = layer.iter().partition(|node| parent.contains_key(node));
+    for node in with {
+        move_into(parent[&node], node, boxes, owner);
+    }
+    let share = without.len().div_ceil(MOST_BOXES).max(1);
+    for group in without.chunks(share) {
+        boxes[group[0]] = summary(&boxes[group[0]]);
+        for &node in &group[1..] {
+            move_into(group[0], node, boxes, owner);
+        }
+    }
+    without.chunks(share).map(|group| group[0]).collect()
+}
+
+fn move_into(target: usize, node: usize, boxes: &mut [NodeBox], owner: &mut [usize]) {
+    let inside = summary(&boxes[node]);
+    let target_box = &mut boxes[target];
+    target_box.hidden_hosts += inside.hidden_hosts;
+    target_box.hidden_switches += inside.hidden_switches;
+    target_box.hidden_ranks += inside.hidden_ranks;
+    owner[node] = target;
+}
+
+/// A box with itself among what is not drawn.
+fn summary(node: &NodeBox) -> NodeBox {
+    NodeBox {
+        hidden_hosts: node.hidden_hosts + usize::from(node.kind == Some(NodeKind::Host)),
+        hidden_switches: node.hidden_switches + usize::from(node.kind == Some(NodeKind::Switch)),
+        hidden_ranks: node.hidden_ranks + node.ranks.len(),
+        hidden_load: node.hidden_load,
+        layer: node.layer,
+        ..NodeBox::default()
+    }
+}
+
+fn find(owner: &[usize], mut node: usize) -> usize {
+    while owner[node] != node {
+        node = owner[node];
+    }
+    node
+}
+
+fn nodes(system: &SystemGraph) -> Vec<NodeBox> {
+    let node = |node: &hopmap_model::Node| NodeBox {
+        name: node.name.clone(),
+        kind: Some(node.kind),
+        layer: usize::from(node.kind != NodeKind::Host),
+        ..NodeBox::default()
+    };
+    system.nodes.iter().map(node).collect()
+}
+
+/// Number of links from every node to the nearest host, at most the topmost layer.
+fn heights(nodes: &[NodeBox], links: &BTreeMap<(usize, usize), Option<u64>>) -> Vec<usize> {
+    let mut neighbours: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
+    for &(a, b) in links.keys() {
+        neighbours[a].push(b);
+        neighbours[b].push(a);
+    }
+    let mut height: Vec<Option<usize>> =
+        nodes.iter().map(|node| (node.kind == Some(NodeKind::Host)).then_some(0)).collect();
+    let mut queue: Vec<usize> = (0..nodes.len()).filter(|&node| height[node].is_some()).collect();
+    let mut next = 0;
+    while let Some(&node) = queue.get(next) {
+        next += 1;
+        for &neighbour in &neighbours[node] {
+            if height[neighbour].is_none() {
+                height[neighbour] = height[node].map(|height| height + 1);
+                queue.push(neighbour);
+            }
+        }
+    }
+    height.into_iter().map(|height| height.unwrap_or(1).min(MOST_LAYERS - 1)).collect()
+}
+
+/// The group of every host on a cost level; none if hosts are split or alone in their groups.
+fn groups_of_hosts(system: &SystemGraph, levels: &Levels, level: usize) -> Option<Vec<(u32, u32)>> {
+    let group = |slot: u32| levels.groups[level].get(slot as usize).copied();
+    let mut groups = Vec::new();
+    let mut members: HashMap<u32, usize> = HashMap::new();
+    for (host, first, slots) in system.hosts() {
+        let own = group(first)?;
+        if (first..first + slots).any(|slot| group(slot) != Some(own)) {
+            return None;
+        }
+        *members.entry(own).or_default() += 1;
+        groups.push((host, own));
+    }
+    members.values().any(|&count| count > 1).then_some(groups)
+}

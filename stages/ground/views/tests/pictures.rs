@@ -1,0 +1,256 @@
+//! Every view of every size is valid XML, the same each time, and small.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+
+use hopmap_model::{
+    ConvergencePoint, CostModel, Edge, HostSlots, Levels, Link, Mapping, Metrics, Node, NodeKind, Placement,
+    PlacementMetrics, PlacementOrigin, Process, Slot, SystemGraph, TaskGraph, Weight,
+};
+use hopmap_views::{DagNode, NodeState, RankOrder, comparison, convergence, dag, matrix, topology};
+use proptest::prelude::*;
+
+const NASTY: &str = "<b>&\"'\u{0}\u{7}]]>é漢";
+
+/// The text of all elements, after checking what every picture promises.
+fn check(picture: &str, limit: usize) -> String {
+    assert!(picture.len() < limit, "{} bytes", picture.len());
+    let document = roxmltree::Document::parse(picture).unwrap();
+    let root = document.root_element();
+    assert_eq!(root.tag_name().name(), "svg");
+    assert_eq!(root.attribute("role"), Some("img"));
+    assert_eq!(root.first_element_child().unwrap().tag_name().name(), "title");
+    assert!(
+        document
+            .descendants()
+            .all(|node| node.tag_name().name() != "script" && node.attribute("id").is_none())
+    );
+    assert!(!picture.contains("NaN") && !picture.contains("inf"), "a number is missing");
+    document.descendants().filter_map(|node| node.text()).collect::<Vec<_>>().join("\n")
+}
+
+fn graph(ranks: u32, neighbours: u32) -> TaskGraph {
+    let mut edges: Vec<Edge> = (0..ranks)
+        .flat_map(|source| {
+            (0..neighbours).map(move |step| {
+                let destination = (source + 1 + step * step * 31) % ranks;
+                Edge {
+                    source,
+                    destination,
+                    messages: u64::from(step) + 1,
+                    bytes: u64::from(source % 97 + 1) << (step % 30),
+                }
+            })
+        })
+        .collect();
+    edges.sort_by_key(Edge::pair);
+    edges.dedup_by_key(|edge| edge.pair());
+    TaskGraph { processes: vec![Process::default(); ranks as usize], edges, duration_s: None }
+}
+
+/// Hosts below leaf switches below a root, or no links at all.
+fn machine(leaves: u32, hosts: u32, cores: u32, linked: bool, name: &str) -> SystemGraph {
+    let all = leaves * hosts;
+    let node = |prefix: &str, index: u32, kind| Node { name: format!("{name}{prefix}{index}"), kind };
+    let mut nodes: Vec<Node> = (0..all).map(|index| node("n", index, NodeKind::Host)).collect();
+    let mut links = Vec::new();
+    if linked {
+        nodes.extend((0..leaves).map(|index| node("s", index, NodeKind::Switch)));
+        nodes.push(node("root", 0, NodeKind::Switch));
+        let up = (0..all)
+            .map(|host| (host, all + host / hosts))
+            .chain((0..leaves).map(|leaf| (all + leaf, all + leaves)));
+        let link =
+            |source, destination| Link { source, destination, latency_s: None, bandwidth_bytes_per_s: None };
+        links = up.flat_map(|(a, b)| [link(a, b), link(b, a)]).collect();
+    }
+    let slots = all * cores;
+    let groups = [cores, cores * hosts, slots].map(|size| (0..slots).map(|slot| slot / size).collect());
+    let cost = CostModel::Levels(Levels { costs: vec![1.0, 10.0, 100.0], groups: groups.into() });
+    let slots = (0..slots).map(|slot| Slot { host: slot / cores, core: slot % cores }).collect();
+    SystemGraph { nodes, links, slots, cost }
+}
+
+fn scattered(system: &SystemGraph) -> Mapping {
+    let count = system.slots.len() as u32;
+    let slots: Vec<u32> =
+        (0..count).map(|rank| (u64::from(rank) * 48_271 % u64::from(count)) as u32).collect();
+    Mapping::new(&slots, system, Weight::Bytes).unwrap()
+}
+
+#[test]
+fn the_matrix_of_65_536_ranks_is_small() {
+    let graph = graph(65_536, 40);
+    let text = check(&matrix(&graph, Weight::Bytes, NASTY, None), 400_000);
+    assert!(text.contains("65,536 ranks") && text.contains("328 × 328 ranks in a cell"));
+    let order =
+        RankOrder { ranks: (0..65_536).rev().collect(), boundaries: (16..65_536).step_by(16).collect() };
+    check(&matrix(&graph, Weight::Messages, "slot order", Some(&order)), 400_000);
+}
+
+#[test]
+fn the_densest_matrices_are_small() {
+    for ranks in [64, 65, 200, 201] {
+        let weight = Weight::Time { latency_s: 1e-6, bandwidth_bytes_per_s: 1e9 };
+        check(&matrix(&graph(ranks, 500), weight, "dense", None), 500_000);
+        let noise = |pair: u32| Edge {
+            source: pair / ranks,
+            destination: pair % ranks,
+            messages: 1,
+            bytes: 1 << (pair.wrapping_mul(2_654_435_761) >> 27),
+        };
+        let edges = (0..ranks * ranks).map(noise).collect();
+        let graph =
+            TaskGraph { processes: vec![Process::default(); ranks as usize], edges, duration_s: None };
+        let picture = matrix(&graph, Weight::Bytes, "noise", None);
+        check(&picture, 500_000);
+    }
+}
+
+#[test]
+fn nothing_and_one_rank_have_a_picture() {
+    for ranks in [0, 1] {
+        let graph = TaskGraph { processes: vec![Process::default(); ranks], ..TaskGraph::default() };
+        assert!(check(&matrix(&graph, Weight::Bytes, "empty", None), 10_000).contains("no messages"));
+        check(&matrix(&graph, Weight::Bytes, "empty", Some(&RankOrder::default())), 10_000);
+    }
+    let own = Edge { source: 0, destination: 0, messages: 1, bytes: 40 };
+    let graph = TaskGraph { processes: vec![Process::default()], edges: vec![own], duration_s: None };
+    assert!(check(&matrix(&graph, Weight::Bytes, "self", None), 10_000).contains("0 → 0: 40 B in 1 message"));
+    let nothing = SystemGraph {
+        nodes: Vec::new(),
+        links: Vec::new(),
+        slots: Vec::new(),
+        cost: CostModel::Levels(Levels::default()),
+    };
+    check(&topology(&nothing, None, None), 10_000);
+    check(&topology(&machine(1, 1, 1, false, ""), None, None), 10_000);
+    check(
+        &topology(&machine(1, 1, 1, true, ""), Some(&[]), Some(&scattered(&machine(1, 1, 1, true, "")))),
+        10_000,
+    );
+    check(&convergence(&[], Some((1.0, NASTY))), 10_000);
+    check(
+        &convergence(&[ConvergencePoint { island: 0, evaluations: 0, cost: 0.0 }], Some((0.0, NASTY))),
+        10_000,
+    );
+    check(&comparison(&Metrics::default()), 10_000);
+    check(&dag(&[], &[(0, 1)]), 10_000);
+}
+
+#[test]
+fn ten_thousand_hosts_are_small() {
+    for (leaves, hosts) in [(100, 100), (1, 10_000), (10_000, 1), (16, 625)] {
+        for linked in [true, false] {
+            let system = machine(leaves, hosts, 4, linked, "");
+            let loads: Vec<u64> = (0..system.links.len() as u64).collect();
+            check(&topology(&system, Some(&loads), Some(&scattered(&system))), 200_000);
+        }
+    }
+}
+
+#[test]
+fn machines_that_are_no_trees_are_small() {
+    let node = |index: u32, kind| Node { name: index.to_string(), kind };
+    let link =
+        |source, destination| Link { source, destination, latency_s: None, bandwidth_bytes_per_s: None };
+    let flat = || CostModel::Levels(Levels { costs: vec![1.0], groups: vec![vec![0; 2]] });
+    let slots = || (0..2).map(|core| Slot { host: 0, core }).collect();
+    let host_and_switches = |links: Vec<Link>| SystemGraph {
+        nodes: (0..9000)
+            .map(|index| node(index, if index == 0 { NodeKind::Host } else { NodeKind::Switch }))
+            .collect(),
+        links,
+        slots: slots(),
+        cost: flat(),
+    };
+    let chain = host_and_switches(
+        (1..9000).flat_map(|index| [link(index - 1, index), link(index, index - 1)]).collect(),
+    );
+    let apart = host_and_switches(vec![link(5, 5), link(7, 99_999)]);
+    let between_all =
+        (1..65).flat_map(|leaf| (65..129).flat_map(move |spine| [link(leaf, spine), link(spine, leaf)]));
+    let clos = host_and_switches((1..65).map(|leaf| link(0, leaf)).chain(between_all).collect());
+    for system in [chain, apart, clos] {
+        let loads: Vec<u64> = (0..system.links.len() as u64).map(|link| link << 20).collect();
+        check(&topology(&system, Some(&loads), None), 400_000);
+        check(&topology(&system, None, None), 400_000);
+    }
+}
+
+#[test]
+fn names_show_as_they_are() {
+    let shown = NASTY.replace(['\u{0}', '\u{7}'], "\u{fffd}");
+    let system = machine(2, 2, 1, true, NASTY);
+    assert!(check(&topology(&system, None, Some(&scattered(&system))), 50_000).contains(&shown));
+    let node = DagNode { name: NASTY.into(), kind: NASTY.into(), reason: NASTY.into(), ..DagNode::default() };
+    assert!(check(&dag(&[node.clone(), node], &[(0, 1)]), 50_000).contains(&shown));
+    let values: BTreeMap<String, f64> = [(NASTY.to_owned(), 2.0)].into();
+    let placement = |origin| PlacementMetrics { origin, sample: 0, values: values.clone() };
+    let placements = PlacementOrigin::ALL.map(placement).into();
+    assert!(check(&comparison(&Metrics { placements, summary: BTreeMap::new() }), 50_000).contains(&shown));
+}
+
+#[test]
+fn long_searches_and_pipelines_are_small() {
+    let points: Vec<ConvergencePoint> = (0..1000_u32)
+        .flat_map(|island| (0..1000_u32).map(move |step| (island, step)))
+        .map(|(island, step)| ConvergencePoint {
+            island,
+            evaluations: u64::from(step) * 1000,
+            cost: 1e9 / f64::from(step + 1) + f64::from(island),
+        })
+        .collect();
+    check(&convergence(&points, Some((2e9, "linear"))), 400_000);
+    let nodes: Vec<DagNode> = (0..10_000)
+        .map(|index| DagNode {
+            name: format!("placement[seed={index}]"),
+            kind: "map/annealing".into(),
+            state: NodeState::Run,
+            label: "ran".into(),
+            reason: "seed changed".into(),
+            group: format!("g{}", index % 500),
+        })
+        .collect();
+    let edges: Vec<(u32, u32)> = (0..9999).map(|index| (index, index + 1)).collect();
+    check(&dag(&nodes, &edges), 400_000);
+    check(&dag(&nodes[..200], &edges), 400_000);
+    let all: Vec<(u32, u32)> = (0..200).flat_map(|from| (from + 1..200).map(move |to| (from, to))).collect();
+    assert!(check(&dag(&nodes[..200], &all), 600_000).contains("3,000 of 19,900 edges"));
+}
+
+#[test]
+fn a_mapping_that_names_other_hosts_is_no_reason_to_fail() {
+    let system = machine(2, 2, 2, true, "");
+    let mut mapping = scattered(&system);
+    mapping.hosts[0] = HostSlots { host: "elsewhere".into(), first_slot: 0, slots: 2 };
+    mapping.ranks.push(Placement { slot: 99, host: 99, core: None });
+    check(&topology(&system, Some(&[7]), Some(&mapping)), 50_000);
+}
+
+proptest! {
+    #[test]
+    fn pictures_are_valid_and_repeat(
+        ranks in 1_u32..90,
+        neighbours in 0_u32..20,
+        leaves in 1_u32..5,
+        hosts in 1_u32..30,
+        edges in prop::collection::vec((0_u32..30, 0_u32..30), 0..60),
+    ) {
+        let graph = graph(ranks, neighbours);
+        let system = machine(leaves, hosts, 2, true, "");
+        let mapping = scattered(&system);
+        let nodes: Vec<DagNode> = (0..30).map(|index| DagNode { name: index.to_string(), ..DagNode::default() }).collect();
+        let draw = || [
+            matrix(&graph, Weight::Bytes, "m", None),
+            matrix(&graph, Weight::Bytes, "m", Some(&RankOrder::by_slot(&mapping))),
+            topology(&system, None, Some(&mapping)),
+            dag(&nodes, &edges),
+        ];
+        let pictures = draw();
+        for picture in &pictures {
+            check(picture, 500_000);
+        }
+        prop_assert_eq!(pictures, draw());
+    }
+}

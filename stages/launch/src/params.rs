@@ -1,0 +1,107 @@
+//! Parameters of the stages.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Parameters of `launch/machinefile`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MachinefileParams {
+    /// Whose form: `mpich` has one line for every rank, `intel` one line `host:count` for consecutive ranks of a host.
+    #[serde(default)]
+    pub style: MachinefileStyle,
+}
+
+/// Forms of a machine file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MachinefileStyle {
+    /// One host per line and rank, for MPICH.
+    #[default]
+    Mpich,
+    /// `host:count` for ranks that follow each other, for Intel MPI.
+    Intel,
+}
+
+/// Parameters of `launch/rankfile`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RankfileParams {
+    /// Major version of Open MPI, 4 or 5. The file is the same; 5 has another command.
+    #[serde(default)]
+    pub open_mpi: OpenMpi,
+}
+
+/// Major versions of Open MPI, which read rank files through different options.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "u8", into = "u8")]
+pub enum OpenMpi {
+    /// Open MPI 4: `--rankfile`.
+    #[default]
+    V4,
+    /// Open MPI 5: `--map-by rankfile:file=`.
+    V5,
+}
+
+impl TryFrom<u8> for OpenMpi {
+    type Error = String;
+
+    fn try_from(version: u8) -> Result<Self, String> {
+        match version {
+            4 => Ok(Self::V4),
+            5 => Ok(Self::V5),
+            _ => Err(format!("rank files are written for Open MPI 4 and 5, not {version}")),
+        }
+    }
+}
+
+impl From<OpenMpi> for u8 {
+    fn from(version: OpenMpi) -> Self {
+        match version {
+            OpenMpi::V4 => 4,
+            OpenMpi::V5 => 5,
+        }
+    }
+}
+
+/// `launch/hostfile` has no parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HostfileParams {}
+
+/// `launch/slurm` has no parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SlurmParams {}
+
+/// `launch/cray` has no parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CrayParams {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_has_a_default() {
+        assert_eq!(serde_json::from_str::<MachinefileParams>("{}").unwrap(), MachinefileParams::default());
+        assert_eq!(serde_json::from_str::<RankfileParams>("{}").unwrap().open_mpi, OpenMpi::V4);
+        assert_eq!(serde_json::from_str::<CrayParams>("{}").unwrap(), CrayParams {});
+    }
+
+    #[test]
+    fn the_version_of_open_mpi_is_a_number() {
+        let params: RankfileParams = serde_json::from_str(r#"{"open_mpi": 5}"#).unwrap();
+        assert_eq!(params.open_mpi, OpenMpi::V5);
+        assert_eq!(serde_json::to_string(&params).unwrap(), r#"{"open_mpi":5}"#);
+        let error = serde_json::from_str::<RankfileParams>(r#"{"open_mpi": 3}"#).unwrap_err();
+        assert!(error.to_string().contains("Open MPI 4 and 5, not 3"), "{error}");
+    }
+
+    #[test]
+    fn unknown_parameters_are_refused() {
+        assert!(serde_json::from_str::<SlurmParams>(r#"{"x": 1}"#).is_err());
+        assert!(serde_json::from_str::<MachinefileParams>(r#"{"style": "lam"}"#).is_err());
+    }
+}

@@ -1,0 +1,41 @@
+//! MPICH's Hydra reads our machine files.
+
+use hopmap_launch::{MachinefileStyle, machinefile};
+
+use crate::lab::{Lab, expected_hosts, mapping, wanted};
+
+const HOST: &str = "$PMI_RANK $LAB_HOST";
+
+fn check(taken: &[u32], style: MachinefileStyle, launcher: &str) {
+    let lab = Lab::new();
+    let agent = lab.agent().display().to_string();
+    let environment = [("HYDRA_LAUNCHER", launcher), ("HYDRA_LAUNCHER_EXEC", agent.as_str())];
+    let mapping = mapping(&["aa", "bb", "cc"], 16, taken);
+    let file = machinefile(&mapping, "d", style).unwrap();
+    assert_eq!(lab.run(&file, HOST, &environment), expected_hosts(&mapping));
+}
+
+#[test]
+fn hosts_that_come_up_again_keep_their_ranks() {
+    if !wanted() {
+        return;
+    }
+    check(&[1, 16, 0, 33, 17, 18, 2], MachinefileStyle::Mpich, "ssh");
+}
+
+#[test]
+fn hydra_reads_the_form_with_counts_as_well() {
+    if !wanted() {
+        return;
+    }
+    check(&[1, 16, 0, 33, 17, 18, 2], MachinefileStyle::Intel, "ssh");
+}
+
+#[test]
+fn many_changes_of_host_need_the_launcher_without_a_limit() {
+    if !wanted() {
+        return;
+    }
+    let taken: Vec<u32> = (0..48).map(|rank| rank % 3 * 16 + rank / 3).collect();
+    check(&taken, MachinefileStyle::Mpich, "rsh");
+}

@@ -1,0 +1,110 @@
+//! Runs the commands of launch files on hosts that exist in name only.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use hopmap_model::{HostSlots, LaunchFile, Mapping, Placement, Weight};
+use tempfile::TempDir;
+
+/// Stands in for ssh: runs the command here and tells it the name of the host in `LAB_HOST`.
+const AGENT: &str = "#!/bin/sh
+while [ \"${1#-}\" != \"$1\" ]; do shift; done
+export LAB_HOST=$1
+shift
+exec sh -c \"$*\"
+";
+
+/// Whether these tests were asked for.
+pub(crate) fn wanted() -> bool {
+    let wanted = std::env::var_os("HOPMAP_SYSTEM_TESTS").is_some_and(|value| value == "1");
+    if !wanted {
+        eprintln!("skipped: HOPMAP_SYSTEM_TESTS is not 1");
+    }
+    wanted
+}
+
+/// Hosts with `slots` slots each, rank `i` on slot `taken[i]`, core = slot on the host.
+pub(crate) fn mapping(hosts: &[&str], slots: u32, taken: &[u32]) -> Mapping {
+    let host = |(index, name): (usize, &&str)| HostSlots {
+        host: (*name).to_owned(),
+        first_slot: index as u32 * slots,
+        slots,
+    };
+    let placement = |&slot: &u32| Placement { slot, host: slot / slots, core: Some(slot % slots) };
+    Mapping {
+        ranks: taken.iter().map(placement).collect(),
+        hosts: hosts.iter().enumerate().map(host).collect(),
+        weight: Weight::Bytes,
+        metrics: BTreeMap::new(),
+        convergence: Vec::new(),
+        complete: true,
+    }
+}
+
+/// The host of every rank as the mapping has it.
+pub(crate) fn expected_hosts(mapping: &Mapping) -> Vec<String> {
+    (0..mapping.ranks.len()).map(|rank| mapping.host_of(rank).to_owned()).collect()
+}
+
+/// A folder with what a run needs.
+pub(crate) struct Lab {
+    folder: TempDir,
+}
+
+impl Lab {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        // munged wants everybody to reach its socket.
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let lab = Self { folder };
+        fs::set_permissions(lab.write("agent", AGENT), fs::Permissions::from_mode(0o755)).unwrap();
+        lab
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn agent(&self) -> PathBuf {
+        self.path().join("agent")
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path().join(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// Runs the command of a launch file word for word, with a program that prints its rank and `what`.
+    ///
+    /// Gives back what every rank printed, in rank order.
+    pub(crate) fn run(&self, file: &LaunchFile, what: &str, environment: &[(&str, &str)]) -> Vec<String> {
+        let path = self.write(&file.name, &file.text);
+        let program = self.write("program", &format!("echo RANK {what}\n"));
+        let program = format!("sh {}", program.display());
+        let command =
+            file.command.replace("{file}", &path.display().to_string()).replace("{program}", &program);
+        let output = Command::new("timeout")
+            .args(["120", "sh", "-c", &command])
+            .envs(environment.iter().copied())
+            .output()
+            .unwrap();
+        let printed = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            output.status.success(),
+            "{command}: {}\n{printed}{}",
+            output.status,
+            String::from_utf8_lossy(&output.stderr)
+        );
+        let line = |line: &str| {
+            let (rank, what) = line.strip_prefix("RANK ")?.split_once(' ')?;
+            Some((rank.parse::<usize>().ok()?, what.to_owned()))
+        };
+        let ranks: BTreeMap<usize, String> = printed.lines().filter_map(line).collect();
+        assert!(ranks.keys().copied().eq(0..ranks.len()), "some ranks are missing:\n{printed}");
+        ranks.into_values().collect()
+    }
+}

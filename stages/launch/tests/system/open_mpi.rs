@@ -1,0 +1,72 @@
+//! Open MPI reads our rank files and host files.
+
+use hopmap_launch::{OpenMpi, hostfile, rankfile};
+
+use crate::lab::{Lab, expected_hosts, mapping, wanted};
+
+fn environment(agent: &str) -> [(&str, &str); 3] {
+    [
+        ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
+        ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+        ("OMPI_MCA_plm_rsh_agent", agent),
+    ]
+}
+
+const HOST: &str = "$OMPI_COMM_WORLD_RANK $LAB_HOST";
+const CORES: &str = "$OMPI_COMM_WORLD_RANK $(sed -n 's/Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)";
+
+#[test]
+fn a_rankfile_binds_ranks_to_the_cores_of_the_mapping() {
+    if !wanted() {
+        return;
+    }
+    let lab = Lab::new();
+    let agent = lab.agent().display().to_string();
+    let cores = |taken: &[u32]| {
+        let file = rankfile(&mapping(&["localhost"], 2, taken), "d", OpenMpi::V4).unwrap();
+        lab.run(&file, CORES, &environment(&agent))
+    };
+    let straight = cores(&[0, 1]);
+    let crossed = cores(&[1, 0]);
+    assert_ne!(straight[0], straight[1]);
+    assert_eq!([&crossed[1], &crossed[0]], [&straight[0], &straight[1]]);
+}
+
+#[test]
+fn a_rankfile_puts_ranks_on_the_hosts_of_the_mapping() {
+    if !wanted() {
+        return;
+    }
+    let lab = Lab::new();
+    let agent = lab.agent().display().to_string();
+    let mapping = mapping(&["aa", "bb", "cc"], 2, &[1, 2, 0, 5, 3]);
+    let file = rankfile(&mapping, "d", OpenMpi::V4).unwrap();
+    assert_eq!(lab.run(&file, HOST, &environment(&agent)), expected_hosts(&mapping));
+}
+
+#[test]
+fn the_sequential_mapper_follows_the_hostfile() {
+    if !wanted() {
+        return;
+    }
+    let lab = Lab::new();
+    let agent = lab.agent().display().to_string();
+    let mapping = mapping(&["aa", "bb", "cc"], 4, &[1, 4, 0, 9, 5, 7, 2, 8]);
+    let file = hostfile(&mapping, "d").unwrap();
+    assert_eq!(lab.run(&file, HOST, &environment(&agent)), expected_hosts(&mapping));
+}
+
+#[test]
+fn the_host_of_mpirun_does_not_come_first() {
+    if !wanted() {
+        return;
+    }
+    let lab = Lab::new();
+    let agent = lab.agent().display().to_string();
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    let mapping = mapping(&["aa", name.trim()], 2, &[0, 3, 1, 2]);
+    let file = hostfile(&mapping, "d").unwrap();
+    // On its own host mpirun calls no agent.
+    let environment = [environment(&agent).as_slice(), &[("LAB_HOST", name.trim())]].concat();
+    assert_eq!(lab.run(&file, HOST, &environment), expected_hosts(&mapping));
+}

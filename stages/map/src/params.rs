@@ -1,0 +1,91 @@
+//! Parameters of the stages.
+
+use hopmap_model::Weight;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Rank `i` on slot `i`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LinearParams {
+    /// What an edge of the task graph weighs.
+    #[serde(default)]
+    pub weight: Weight,
+}
+
+/// Ranks on slots drawn at random from all slots of the machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RandomParams {
+    /// Another seed gives another placement.
+    #[serde(default = "first_seed")]
+    pub seed: u64,
+    /// What an edge of the task graph weighs.
+    #[serde(default)]
+    pub weight: Weight,
+}
+
+/// Simulated annealing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AnnealingParams {
+    /// Another seed gives another search.
+    #[serde(default = "first_seed")]
+    pub seed: u64,
+    /// How many exchanges every island evaluates before its final descent. A larger budget continues the search of a smaller
+    /// one. Without it, and without `seconds`: as many cycles as fit 8,388,608 evaluations, at most 8.
+    #[serde(default)]
+    pub evaluations: Option<u64>,
+    /// How long the search may take, in seconds; where there are fewer threads than islands, the islands share it. The result
+    /// cannot be made again bit for bit.
+    #[serde(default)]
+    pub seconds: Option<f64>,
+    /// Number of independent searches; the best one wins. They run side by side on as many threads as the stage has, and their
+    /// number never depends on it.
+    #[serde(default = "four_islands")]
+    pub islands: u32,
+    /// How the temperature falls in a cycle.
+    #[serde(default)]
+    pub cooling: Cooling,
+    /// What an edge of the task graph weighs.
+    #[serde(default)]
+    pub weight: Weight,
+}
+
+/// How the temperature T falls from one step to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cooling {
+    /// T becomes q · T.
+    #[default]
+    Proportional,
+    /// T becomes T / (1 + β · T).
+    Cauchy,
+}
+
+impl Default for RandomParams {
+    fn default() -> Self {
+        Self { seed: first_seed(), weight: Weight::default() }
+    }
+}
+
+impl Default for AnnealingParams {
+    fn default() -> Self {
+        Self {
+            seed: first_seed(),
+            evaluations: None,
+            seconds: None,
+            islands: four_islands(),
+            cooling: Cooling::default(),
+            weight: Weight::default(),
+        }
+    }
+}
+
+fn first_seed() -> u64 {
+    1
+}
+
+fn four_islands() -> u32 {
+    4
+}

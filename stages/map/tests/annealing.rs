@@ -1,0 +1,247 @@
+//! What holds for every search: never worse than linear, reproducible, continued by a larger budget, stoppable.
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod common;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use common::{anneal, double_sums, graph, grid, inputs, mapping, run, tree};
+use hopmap_map::{
+    AnnealingParams, AnnealingStage, Cooling, LinearParams, LinearStage, RandomParams, RandomStage,
+};
+use hopmap_model::{
+    Context, ConvergencePoint, Mapping, Observer, Outcome, Stage, SystemGraph, TaskGraph, Weight,
+};
+use proptest::prelude::*;
+
+fn linear(graph: &TaskGraph, system: &SystemGraph) -> Mapping {
+    run::<LinearStage>(LinearParams::default(), graph, system)
+}
+
+fn random(seed: u64, graph: &TaskGraph, system: &SystemGraph) -> Mapping {
+    run::<RandomStage>(RandomParams { seed, ..RandomParams::default() }, graph, system)
+}
+
+/// A short search.
+fn short(evaluations: u64) -> AnnealingParams {
+    AnnealingParams { evaluations: Some(evaluations), islands: 2, ..AnnealingParams::default() }
+}
+
+#[test]
+fn linear_puts_rank_i_on_slot_i_and_random_uses_all_slots() {
+    let (graph, system) = (grid(3, 3), tree(&[2, 4, 2]));
+    assert_eq!(linear(&graph, &system).slots(), (0..9).collect::<Vec<_>>());
+    let used: std::collections::BTreeSet<_> =
+        (1..20).flat_map(|seed| random(seed, &graph, &system).slots()).collect();
+    assert_eq!(used.len(), 16);
+    assert_eq!(random(1, &graph, &system), random(1, &graph, &system));
+    assert_ne!(random(1, &graph, &system).slots(), random(2, &graph, &system).slots());
+}
+
+#[test]
+fn a_grid_is_cut_into_squares() {
+    // Squares of 4 x 4 on every switch, of 2 x 2 on every host: no other cut is shorter.
+    let (graph, system) = (grid(8, 8), tree(&[4, 4, 4]));
+    let best = 16.0 * (16.0 * 100.0 + 32.0 * 10.0 + 64.0 * 1.0);
+    for seed in 1..=5 {
+        assert!((anneal(seed, &graph, &system).metrics["F"] - best).abs() < 0.5);
+    }
+}
+
+#[test]
+fn metrics_and_convergence_are_complete() {
+    let (graph, system) = (grid(4, 4), tree(&[2, 2, 4]));
+    let mapping = anneal(1, &graph, &system);
+    let names: Vec<_> = mapping.metrics.keys().map(String::as_str).collect();
+    let expected =
+        ["F", "T", "dilation_max", "dilation_mean", "evaluations", "hop_bytes", "max_link_load_bytes"];
+    assert_eq!(names, expected);
+    for island in 0..4 {
+        let points: Vec<_> = mapping.convergence.iter().filter(|point| point.island == island).collect();
+        assert_eq!(points[0].evaluations, 0);
+        assert!(points[0].cost <= linear(&graph, &system).metrics["F"]);
+        assert!(points.windows(2).all(|p| p[0].evaluations < p[1].evaluations && p[0].cost > p[1].cost));
+    }
+    let best = mapping.convergence.iter().map(|point| point.cost).fold(f64::INFINITY, f64::min);
+    assert!((best - mapping.metrics["F"]).abs() < 1e-9);
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    struct Nobody;
+    impl Observer for Nobody {
+        fn progress(&self, _: u64, _: u64) {}
+        fn log(&self, _: &str) {}
+        fn cancelled(&self) -> bool {
+            false
+        }
+    }
+    let (graph, system) = (grid(6, 5), tree(&[2, 4, 4]));
+    let search = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let cx = Context::new(threads, None, &Nobody);
+        match pool.install(|| AnnealingStage::run(short(20_000), inputs(&graph, &system), &cx)).unwrap() {
+            Outcome::Done(outputs) => mapping(&outputs),
+            other => panic!("{other:?}"),
+        }
+    };
+    let one = search(1);
+    assert_eq!(one, search(2));
+    assert_eq!(one, search(7));
+}
+
+#[test]
+fn more_evaluations_continue_the_same_search() {
+    let (graph, system) = (grid(6, 6), tree(&[2, 4, 8]));
+    let points = |sweeps: u64| {
+        let mapping = run::<AnnealingStage>(short(36 * sweeps), &graph, &system);
+        let annealed = |point: &&ConvergencePoint| point.evaluations <= 36 * 100;
+        mapping.convergence.iter().filter(annealed).copied().collect::<Vec<_>>()
+    };
+    assert_eq!(points(100), points(150));
+    assert_eq!(points(100), points(700));
+}
+
+#[test]
+fn both_coolings_beat_linear_where_it_is_bad() {
+    let stride = |rank: u32| (rank * 5) % 16;
+    let graph = graph(16, (0..8).map(|pair| (stride(2 * pair), stride(2 * pair + 1), 100)));
+    let system = tree(&[2, 2, 4]);
+    for cooling in [Cooling::Proportional, Cooling::Cauchy] {
+        let mapping = run::<AnnealingStage>(AnnealingParams { cooling, ..short(20_000) }, &graph, &system);
+        assert!((mapping.metrics["F"] - 800.0).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn nothing_to_search_is_linear() {
+    let silent = graph(4, []);
+    assert_eq!(anneal(1, &silent, &tree(&[2, 4])).slots(), [0, 1, 2, 3]);
+    assert_eq!(anneal(1, &grid(2, 2), &tree(&[4])).slots(), [0, 1, 2, 3]);
+    assert_eq!(anneal(1, &graph(1, [(0, 0, 5)]), &tree(&[1])).slots(), [0]);
+}
+
+#[test]
+fn a_search_told_to_stop_gives_what_it_has() {
+    struct Impatient(AtomicU64);
+    impl Observer for Impatient {
+        fn progress(&self, done: u64, total: u64) {
+            assert!(total == 0 || done <= total);
+            self.0.fetch_max(done, Ordering::Relaxed);
+        }
+        fn log(&self, _: &str) {}
+        fn cancelled(&self) -> bool {
+            self.0.load(Ordering::Relaxed) > 20_000
+        }
+    }
+    let (graph, system) = (grid(8, 8), tree(&[4, 4, 4]));
+    let observer = Impatient(AtomicU64::new(0));
+    let params = AnnealingParams { evaluations: Some(u64::MAX), ..AnnealingParams::default() };
+    let outcome =
+        AnnealingStage::run(params, inputs(&graph, &system), &Context::new(1, None, &observer)).unwrap();
+    let Outcome::Partial(outputs) = outcome else { panic!("{outcome:?}") };
+    let mapping = mapping(&outputs);
+    mapping.check().unwrap();
+    assert!(!mapping.complete && mapping.metrics["F"] <= linear(&graph, &system).metrics["F"]);
+}
+
+#[test]
+fn a_search_for_a_time_is_marked_and_ends() {
+    let (graph, system) = (grid(4, 4), tree(&[2, 2, 4]));
+    let params = AnnealingParams { seconds: Some(0.05), ..AnnealingParams::default() };
+    let begin = std::time::Instant::now();
+    let outcome = AnnealingStage::run(params, inputs(&graph, &system), &Context::detached()).unwrap();
+    let Outcome::Done(outputs) = outcome else { panic!("{outcome:?}") };
+    assert!(outputs.is_timed() && mapping(&outputs).complete);
+    assert!(begin.elapsed().as_secs_f64() < 5.0);
+}
+
+#[test]
+fn impossible_problems_are_named() {
+    let message = |graph: &TaskGraph, system: &SystemGraph, params: AnnealingParams| {
+        let run = AnnealingStage::run(params, inputs(graph, system), &Context::detached());
+        run.unwrap_err().to_string()
+    };
+    let params = AnnealingParams::default;
+    assert_eq!(message(&grid(3, 3), &tree(&[2, 4]), params()), "9 ranks do not fit on 8 slots");
+    assert_eq!(message(&graph(0, []), &tree(&[2, 4]), params()), "the task graph has no processes");
+    let weight = Weight::Time { latency_s: 1e-6, bandwidth_bytes_per_s: 0.0 };
+    let bad = AnnealingParams { weight, ..params() };
+    assert_eq!(message(&grid(2, 2), &tree(&[4]), bad), "`bandwidth_bytes_per_s` of the weight is 0");
+}
+
+#[test]
+fn parameters_of_a_pipeline_file() {
+    let params: AnnealingParams =
+        serde_json::from_str(r#"{"seed": 7, "islands": 2, "cooling": "cauchy", "weight": "messages"}"#)
+            .unwrap();
+    let expected = AnnealingParams {
+        seed: 7,
+        islands: 2,
+        cooling: Cooling::Cauchy,
+        weight: Weight::Messages,
+        ..AnnealingParams::default()
+    };
+    assert_eq!(params, expected);
+    assert_eq!(serde_json::from_str::<AnnealingParams>("{}").unwrap(), AnnealingParams::default());
+    assert!(serde_json::from_str::<AnnealingParams>(r#"{"sead": 7}"#).is_err());
+}
+
+/// The least F of all placements, by trying each.
+fn exhaustive(graph: &TaskGraph, shape: &[u32], slots: &mut Vec<u32>) -> f64 {
+    if slots.len() == graph.ranks() {
+        return double_sums(graph, shape, slots).0;
+    }
+    let mut best = f64::INFINITY;
+    for slot in 0..shape.iter().product() {
+        if !slots.contains(&slot) {
+            slots.push(slot);
+            best = best.min(exhaustive(graph, shape, slots));
+            slots.pop();
+        }
+    }
+    best
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn small_programs_get_an_optimal_placement(
+        edges in prop::collection::vec((0u32..5, 0u32..5, 1u64..1000), 0..15),
+        shape in prop_oneof![Just([2, 3]), Just([3, 2])],
+        seed in 0u64..100,
+    ) {
+        let (graph, system) = (graph(5, edges), tree(&shape));
+        let params = AnnealingParams { seed, ..short(2000) };
+        let mapping = run::<AnnealingStage>(params, &graph, &system);
+        let best = exhaustive(&graph, &shape, &mut Vec::new());
+        prop_assert!((mapping.metrics["F"] - best).abs() < 1e-6, "{} is not {}", mapping.metrics["F"], best);
+    }
+
+    #[test]
+    fn no_exchange_improves_what_was_found_and_it_is_never_worse_than_linear(
+        edges in prop::collection::vec((0u32..20, 0u32..20, 1u64..1000), 0..60),
+        seed in 0u64..100,
+        evaluations in 1u64..3000,
+    ) {
+        let shape = [2, 3, 4];
+        let (graph, system) = (graph(20, edges), tree(&shape));
+        let params = AnnealingParams { seed, islands: 1, ..short(evaluations) };
+        let mapping = run::<AnnealingStage>(params, &graph, &system);
+        let (f, t) = double_sums(&graph, &shape, &mapping.slots());
+        prop_assert!((mapping.metrics["F"] - f).abs() < 1e-6 && (mapping.metrics["T"] - t).abs() < 1e-6);
+        prop_assert!(f <= linear(&graph, &system).metrics["F"]);
+        let slots = mapping.slots();
+        for rank in 0..20 {
+            for slot in 0..24 {
+                let mut other = slots.clone();
+                if let Some(taken) = slots.iter().position(|&taken| taken == slot) {
+                    other[taken] = slots[rank];
+                }
+                other[rank] = slot;
+                prop_assert!(double_sums(&graph, &shape, &other).0 >= f - 1e-6);
+            }
+        }
+    }
+}

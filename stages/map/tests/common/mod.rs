@@ -1,0 +1,106 @@
+//! Machines, programs, and a checker that shares no code with the mappers.
+#![allow(dead_code, reason = "every test uses a part of it")]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hopmap_map::{AnnealingParams, AnnealingStage};
+use hopmap_model::{
+    Context, CostModel, Edge, Inputs, Levels, Link, Mapping, Node, NodeKind, Outcome, Outputs, Process, Slot,
+    Stage, SystemGraph, TaskGraph,
+};
+
+/// A tree with costs 1, 10, 100, …; hosts are the groups of the innermost level, all under one switch.
+pub(crate) fn tree(shape: &[u32]) -> SystemGraph {
+    let slots: u32 = shape.iter().product();
+    let sizes: Vec<u32> = (1..=shape.len()).map(|levels| shape[..levels].iter().product()).collect();
+    let hosts = slots / shape[0];
+    let node = |name, kind| Node { name, kind };
+    let mut nodes: Vec<_> = (0..hosts).map(|host| node(format!("host{host}"), NodeKind::Host)).collect();
+    nodes.push(node("switch".into(), NodeKind::Switch));
+    let link =
+        |(source, destination)| Link { source, destination, latency_s: None, bandwidth_bytes_per_s: None };
+    SystemGraph {
+        nodes,
+        links: (0..hosts).flat_map(|host| [(host, hosts), (hosts, host)]).map(link).collect(),
+        slots: (0..slots).map(|slot| Slot { host: slot / shape[0], core: slot % shape[0] }).collect(),
+        cost: CostModel::Levels(Levels {
+            costs: (0..shape.len()).map(|level| (0..level).fold(1.0, |cost, _| 10.0 * cost)).collect(),
+            groups: sizes.iter().map(|size| (0..slots).map(|slot| slot / size).collect()).collect(),
+        }),
+    }
+}
+
+pub(crate) fn graph(ranks: usize, edges: impl IntoIterator<Item = (u32, u32, u64)>) -> TaskGraph {
+    let edges: BTreeMap<_, _> = edges.into_iter().map(|(i, j, bytes)| ((i, j), bytes)).collect();
+    let edge = |((source, destination), bytes)| Edge { source, destination, messages: 1, bytes };
+    TaskGraph {
+        processes: vec![Process::default(); ranks],
+        edges: edges.into_iter().map(edge).collect(),
+        duration_s: None,
+    }
+}
+
+/// A grid in which every rank sends to its four neighbours.
+pub(crate) fn grid(width: u32, height: u32) -> TaskGraph {
+    let rank = move |x: u32, y: u32| y * width + x;
+    let right = (1..width).flat_map(move |x| (0..height).map(move |y| (rank(x - 1, y), rank(x, y))));
+    let down = (0..width).flat_map(move |x| (1..height).map(move |y| (rank(x, y - 1), rank(x, y))));
+    let both = right.chain(down).flat_map(|(a, b)| [(a, b, 8), (b, a, 8)]);
+    graph((width * height) as usize, both)
+}
+
+/// F and T as double sums over a matrix, with the cost of a tree of this shape from divisions.
+pub(crate) fn double_sums(graph: &TaskGraph, shape: &[u32], slots: &[u32]) -> (f64, f64) {
+    let n = graph.ranks();
+    let mut bytes = vec![vec![0.0; n]; n];
+    for edge in &graph.edges {
+        bytes[edge.source as usize][edge.destination as usize] = edge.bytes as f64;
+    }
+    let cost = |mut a: u32, mut b: u32| {
+        let mut cost = 0.0;
+        let mut next = 1.0;
+        for branches in shape {
+            if a != b {
+                cost = next;
+            }
+            (a, b) = (a / branches, b / branches);
+            next *= 10.0;
+        }
+        cost
+    };
+    let (mut f, mut t) = (0.0, 0.0f64);
+    for i in 0..n {
+        let mut of_rank = 0.0;
+        for j in 0..n {
+            f += bytes[i][j] * cost(slots[i], slots[j]);
+            of_rank +=
+                0.5 * (bytes[i][j] * cost(slots[i], slots[j]) + bytes[j][i] * cost(slots[j], slots[i]));
+        }
+        t = t.max(of_rank);
+    }
+    (f, t)
+}
+
+pub(crate) fn inputs(graph: &TaskGraph, system: &SystemGraph) -> Inputs {
+    let mut inputs = Inputs::new();
+    inputs.connect("task-graph", Arc::new(graph.clone()), "1".into(), "program".into());
+    inputs.connect("system", Arc::new(system.clone()), "2".into(), "machine".into());
+    inputs
+}
+
+pub(crate) fn mapping(outputs: &Outputs) -> Mapping {
+    outputs.get("mapping").unwrap().downcast_ref::<Mapping>().unwrap().clone()
+}
+
+/// Runs a stage to its end.
+pub(crate) fn run<S: Stage>(params: S::Params, graph: &TaskGraph, system: &SystemGraph) -> Mapping {
+    match S::run(params, inputs(graph, system), &Context::detached()).unwrap() {
+        Outcome::Done(outputs) => mapping(&outputs),
+        other => panic!("{other:?}"),
+    }
+}
+
+pub(crate) fn anneal(seed: u64, graph: &TaskGraph, system: &SystemGraph) -> Mapping {
+    run::<AnnealingStage>(AnnealingParams { seed, ..AnnealingParams::default() }, graph, system)
+}

@@ -1,0 +1,67 @@
+//! Real programs with known optima: traces of NPB, ASCI Sweep and LULESH.
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "helpers of tests")]
+
+mod common;
+
+use std::fs;
+use std::path::PathBuf;
+
+use common::{anneal, double_sums, graph, run, tree};
+use hopmap_map::{LinearParams, LinearStage};
+use hopmap_model::TaskGraph;
+
+/// Messages and bytes between ranks as recorded, or `None` without the data.
+fn trace(name: &str, ranks: usize) -> Option<TaskGraph> {
+    let Some(data) = std::env::var_os("HOPMAP_DATA") else {
+        eprintln!("skipped: HOPMAP_DATA is not set");
+        return None;
+    };
+    let path = PathBuf::from(data).join("traces/expected").join(format!("{name}.p2p.txt"));
+    let text = fs::read_to_string(path).unwrap();
+    let edge = |line: &str| {
+        let numbers: Vec<u64> = line.split_whitespace().map(|number| number.parse().unwrap()).collect();
+        (numbers[0] as u32, numbers[1] as u32, numbers[3])
+    };
+    Some(graph(ranks, text.lines().map(edge)))
+}
+
+/// Checks that every seed reaches the optimum, which exhaustive search over all placements gave.
+fn reaches(name: &str, ranks: usize, shape: &[u32], optimum: f64, at_most_of_linear: f64) {
+    let Some(graph) = trace(name, ranks) else { return };
+    let system = tree(shape);
+    let linear = run::<LinearStage>(LinearParams::default(), &graph, &system);
+    assert!(optimum <= at_most_of_linear * linear.metrics["F"]);
+    for seed in 1..=5 {
+        let mapping = anneal(seed, &graph, &system);
+        mapping.check().unwrap();
+        assert!(mapping.complete);
+        let (f, t) = double_sums(&graph, shape, &mapping.slots());
+        assert!((f - optimum).abs() < 0.5, "{name} with seed {seed}: {f}, not {optimum}");
+        assert!((mapping.metrics["F"] - f).abs() < 0.5 && (mapping.metrics["T"] - t).abs() < 0.5);
+    }
+}
+
+#[test]
+fn lu_on_four_switches() {
+    reaches("eztrace-lu.S.16", 16, &[2, 2, 4], 366_877_824.0, 0.72);
+}
+
+#[test]
+fn sweep3d_on_four_switches() {
+    reaches("eztrace-sweep3d-16", 16, &[2, 2, 4], 409_190_400.0, 0.72);
+}
+
+#[test]
+fn mg_on_two_switches() {
+    reaches("eztrace-mg.A.16", 16, &[2, 4, 2], 6_126_182_400.0, 0.97);
+}
+
+#[test]
+fn mg_on_four_switches() {
+    reaches("eztrace-mg.A.16", 16, &[2, 2, 4], 10_755_724_800.0, 0.98);
+}
+
+#[test]
+fn lulesh_on_half_of_the_slots_is_best_as_it_is() {
+    reaches("eztrace-lulesh-8", 8, &[2, 4, 2], 27_904_384.0, 1.0);
+}

@@ -1,0 +1,229 @@
+//! Machines whose network is a regular tree.
+
+use std::collections::HashSet;
+
+use hopmap_model::{CostModel, Levels, Link, Node, NodeKind, Slot, SystemGraph};
+
+use crate::shape::Shape;
+use crate::{SyntheticError, SyntheticParams};
+
+/// The machine that the parameters describe.
+///
+/// Slots lie host by host. Every group of a level above the hosts has a switch, `switch-LEVEL-INDEX` with level 1 next to the
+/// hosts, and one link each way to every child; the root is the last node. A single host has no switch and no link.
+pub fn synthetic(params: &SyntheticParams) -> Result<SystemGraph, SyntheticError> {
+    let shape = Shape::new(params)?;
+    let mut nodes = host_nodes(params, &shape)?;
+    let mut links = Vec::new();
+    if shape.hosts() > 1 {
+        add_switches(&shape, &mut nodes, &mut links);
+    }
+    check_names(&nodes)?;
+    let slots = shape.slots();
+    let slot = |slot| Slot { host: slot / shape.cores, core: slot % shape.cores };
+    let groups = |&size: &u32| (0..slots).map(|slot| slot / size).collect();
+    Ok(SystemGraph {
+        nodes,
+        links,
+        slots: (0..slots).map(slot).collect(),
+        cost: CostModel::Levels(Levels {
+            groups: shape.sizes.iter().map(groups).collect(),
+            costs: shape.costs,
+        }),
+    })
+}
+
+fn host_nodes(params: &SyntheticParams, shape: &Shape) -> Result<Vec<Node>, SyntheticError> {
+    let hosts = shape.hosts() as usize;
+    let names = if params.hosts.is_empty() {
+        let width = (hosts - 1).to_string().len();
+        (0..hosts).map(|host| format!("{}{host:0width$}", params.host_prefix)).collect()
+    } else if params.hosts.len() == hosts {
+        params.hosts.clone()
+    } else {
+        return Err(SyntheticError::HostCount {
+            names: params.hosts.len(),
+            shape: params.shape.clone(),
+            host_level: params.host_level,
+            hosts,
+        });
+    };
+    let senseless =
+        |name: &String| name.is_empty() || name.chars().any(|c| c.is_whitespace() || c.is_control());
+    match names.iter().position(senseless) {
+        Some(index) => Err(SyntheticError::HostName { index, name: names[index].clone() }),
+        None => Ok(names.into_iter().map(|name| Node { name, kind: NodeKind::Host }).collect()),
+    }
+}
+
+/// Adds the switches level by level, each with the links to its children.
+fn add_switches(shape: &Shape, nodes: &mut Vec<Node>, links: &mut Vec<Link>) {
+    let mut first_child = 0;
+    let mut child_size = shape.cores;
+    for (level, &size) in shape.sizes[shape.host_level..].iter().enumerate() {
+        let first = nodes.len() as u32;
+        for index in 0..shape.slots() / size {
+            nodes.push(Node { name: format!("switch-{}-{index}", level + 1), kind: NodeKind::Switch });
+        }
+        for child in 0..shape.slots() / child_size {
+            let parent = first + child / (size / child_size);
+            links.extend([(first_child + child, parent), (parent, first_child + child)].map(link));
+        }
+        first_child = first;
+        child_size = size;
+    }
+}
+
+fn link((source, destination): (u32, u32)) -> Link {
+    Link { source, destination, latency_s: None, bandwidth_bytes_per_s: None }
+}
+
+fn check_names(nodes: &[Node]) -> Result<(), SyntheticError> {
+    let mut names = HashSet::with_capacity(nodes.len());
+    match nodes.iter().find(|node| !names.insert(&node.name)) {
+        Some(node) => Err(SyntheticError::RepeatedName { name: node.name.clone() }),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hopmap_model::Paths;
+    use proptest::prelude::*;
+
+    fn params(shape: &str, costs: &[f64]) -> SyntheticParams {
+        let json = serde_json::json!({ "shape": shape, "costs": costs });
+        serde_json::from_value(json).unwrap()
+    }
+
+    fn message(change: impl FnOnce(&mut SyntheticParams)) -> String {
+        let mut params = params("tree:2x4x2", &[1.0, 10.0, 100.0]);
+        change(&mut params);
+        synthetic(&params).unwrap_err().to_string()
+    }
+
+    fn names(system: &SystemGraph, kind: NodeKind) -> Vec<&str> {
+        system.nodes.iter().filter(|node| node.kind == kind).map(|node| node.name.as_str()).collect()
+    }
+
+    #[test]
+    fn two_cores_a_host_four_hosts_a_switch_two_switches() {
+        let system = synthetic(&params("tree:2x4x2", &[1.0, 10.0, 100.0])).unwrap();
+        system.check().unwrap();
+        let hosts = ["host0", "host1", "host2", "host3", "host4", "host5", "host6", "host7"];
+        assert_eq!(names(&system, NodeKind::Host), hosts);
+        assert_eq!(names(&system, NodeKind::Switch), ["switch-1-0", "switch-1-1", "switch-2-0"]);
+        assert_eq!((system.slots.len(), system.links.len()), (16, 20));
+        assert_eq!(system.slots[5], Slot { host: 2, core: 1 });
+        assert_eq!([0, 1, 2, 8].map(|slot| system.cost(0, slot) as u32), [0, 1, 10, 100]);
+        let paths = Paths::new(&system).unwrap().unwrap();
+        assert_eq!([0, 1, 4].map(|host| paths.hops(0, host)), [0, 2, 4]);
+    }
+
+    #[test]
+    fn colons_separate_levels_too() {
+        let costs = [1.0, 10.0, 100.0];
+        assert_eq!(
+            synthetic(&params("tree:2:4:2", &costs)).unwrap(),
+            synthetic(&params("tree:2x4x2", &costs)).unwrap()
+        );
+    }
+
+    #[test]
+    fn hosts_can_be_slots_or_the_whole_machine() {
+        let mut params = params("tree:2x3", &[1.0, 10.0]);
+        params.host_level = 0;
+        let system = synthetic(&params).unwrap();
+        assert_eq!(
+            names(&system, NodeKind::Switch),
+            ["switch-1-0", "switch-1-1", "switch-1-2", "switch-2-0"]
+        );
+        params.host_level = 2;
+        let system = synthetic(&params).unwrap();
+        assert_eq!((names(&system, NodeKind::Host), system.links.len()), (vec!["host0"], 0));
+        assert_eq!(system.slots[5], Slot { host: 0, core: 5 });
+    }
+
+    #[test]
+    fn names_are_numbered_with_one_width_or_given() {
+        let mut params = params("tree:1x11", &[0.0, 1.0]);
+        params.host_prefix = "node-".to_owned();
+        let system = synthetic(&params).unwrap();
+        assert_eq!((system.nodes[1].name.as_str(), system.nodes[10].name.as_str()), ("node-01", "node-10"));
+        params.hosts = (0..11).map(|host| format!("n{host}")).collect();
+        assert_eq!(synthetic(&params).unwrap().nodes[10].name, "n10");
+    }
+
+    #[test]
+    fn malformed_shapes_are_named() {
+        assert_eq!(
+            message(|p| p.shape = "torus:4x4".into()),
+            "shape `torus:4x4` does not begin with `tree:`"
+        );
+        for (shape, level, branches) in
+            [("tree:", 0, ""), ("tree:2x0x2", 1, "0"), ("tree:2x4xtwo", 2, "two"), ("tree:2x-1", 1, "-1")]
+        {
+            let expected = format!(
+                "level {level} of shape `{shape}` is `{branches}`, which is not a whole number above zero"
+            );
+            assert_eq!(message(|p| p.shape = shape.into()), expected);
+        }
+        assert!(message(|p| p.shape = "tree:4096x4097".into()).ends_with("more than 16777216 slots"));
+        assert!(message(|p| p.shape = "tree:99999999999x99999999999".into()).contains("more than"));
+        assert!(
+            message(|p| p.shape = format!("tree:1{}", "x1".repeat(40)))
+                .ends_with("has 41 levels, more than 32")
+        );
+    }
+
+    #[test]
+    fn malformed_costs_are_named() {
+        assert!(message(|p| p.costs = vec![1.0, 2.0]).contains("has 3 levels, but costs are [1.0, 2.0]"));
+        assert_eq!(message(|p| p.costs[1] = f64::NAN), "the cost of level 1 is NaN");
+        assert_eq!(message(|p| p.costs[0] = -1.0), "the cost of level 0 is -1");
+        assert_eq!(
+            message(|p| p.costs[2] = 9.5),
+            "the cost of level 2 is 9.5, less than 10 one level further in"
+        );
+    }
+
+    #[test]
+    fn malformed_hosts_are_named() {
+        assert_eq!(message(|p| p.host_level = 4), "host_level is 4, but shape `tree:2x4x2` has 3 levels");
+        let named = |names: [&str; 8]| message(|p| p.hosts = names.map(str::to_owned).to_vec());
+        assert!(message(|p| p.hosts = vec!["a".into()]).starts_with("1 names of hosts are given"));
+        assert_eq!(named(["a", "b", "c", "a", "e", "f", "g", "h"]), "two nodes are called `a`");
+        assert_eq!(
+            named(["a", "b", "c", "switch-1-1", "e", "f", "g", "h"]),
+            "two nodes are called `switch-1-1`"
+        );
+        assert_eq!(named(["a", "", "c", "d", "e", "f", "g", "h"]), "host 1 is called ``");
+        assert_eq!(named(["a", "b c", "c", "d", "e", "f", "g", "h"]), "host 1 is called `b c`");
+    }
+
+    proptest! {
+        #[test]
+        fn every_machine_is_sound_and_costs_as_its_shape_says(
+            shape in prop::collection::vec(1u32..5, 1..5),
+            host_level in 0usize..5,
+        ) {
+            let text = shape.iter().map(u32::to_string).collect::<Vec<_>>().join("x");
+            let mut params = params(&format!("tree:{text}"), &[1.0, 2.0, 4.0, 8.0][..shape.len()]);
+            params.host_level = host_level.min(shape.len()) as u32;
+            let system = synthetic(&params).unwrap();
+            prop_assert!(system.check().is_ok());
+            prop_assert_eq!(Paths::new(&system).unwrap().is_some(), system.hosts().count() > 1);
+            for a in 0..system.slots.len() as u32 {
+                let (mut x, mut y, mut expected) = (a, 0, 0.0);
+                for (&branches, cost) in shape.iter().zip(&params.costs) {
+                    if x != y {
+                        expected = *cost;
+                    }
+                    (x, y) = (x / branches, y / branches);
+                }
+                prop_assert!((system.cost(a, 0) - expected).abs() < f64::EPSILON);
+            }
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! A matrix of messages and bytes as text: `source,destination,messages,bytes`.
+
+use std::fs::{self, File};
+use std::io::BufReader;
+use std::path::Path;
+
+use csv::{ErrorKind, Position, ReaderBuilder, StringRecord, Trim};
+use hopmap_model::{Edge, Process, TaskGraph};
+
+use crate::error::CsvError;
+use crate::matrix::Matrix;
+
+/// Names of the columns, in the order in which [`Columns`] keeps their places.
+const COLUMNS: [&str; 4] = ["source", "destination", "messages", "bytes"];
+
+/// More ranks than any machine has; a bound for the memory a mistyped rank can claim.
+pub(crate) const MAX_RANKS: u32 = 1 << 24;
+
+type Reader = csv::Reader<BufReader<File>>;
+
+/// Reads a matrix. The number of ranks is `ranks`, or one more than the highest rank in the file.
+pub(crate) fn read(path: &Path, ranks: Option<u32>) -> Result<TaskGraph, CsvError> {
+    if let Some(ranks) = ranks.filter(|ranks| !(1..=MAX_RANKS).contains(ranks)) {
+        return Err(CsvError::Ranks { ranks, most: MAX_RANKS });
+    }
+    let mut reader = open(path)?;
+    let columns = Columns::find(path, &mut reader)?;
+    let mut matrix = Matrix::default();
+    let mut highest = None;
+    let mut record = StringRecord::new();
+    while reader.read_record(&mut record).map_err(|error| malformed(path, error))? {
+        let row = Row { path, columns: &columns, record: &record };
+        let edge = row.edge(ranks.unwrap_or(MAX_RANKS))?;
+        highest = highest.max(Some(edge.source.max(edge.destination)));
+        matrix.add(edge).map_err(|_| CsvError::Overflow { path: path.to_owned(), line: row.line() })?;
+    }
+    let ranks = ranks.or(highest.map(|rank| rank + 1)).ok_or(CsvError::Empty { path: path.to_owned() })?;
+    Ok(TaskGraph {
+        processes: vec![Process::default(); ranks as usize],
+        edges: matrix.into_edges(),
+        duration_s: None,
+    })
+}
+
+fn open(path: &Path) -> Result<Reader, CsvError> {
+    let failed = |source| CsvError::Read { path: path.to_owned(), source };
+    let file = File::open(path).map_err(failed)?;
+    if file.metadata().map_err(failed)?.is_dir() {
+        return Err(failed(std::io::ErrorKind::IsADirectory.into()));
+    }
+    Ok(ReaderBuilder::new().comment(Some(b'#')).trim(Trim::All).from_reader(BufReader::new(file)))
+}
+
+/// An error of the CSV reader with its place.
+fn malformed(path: &Path, error: csv::Error) -> CsvError {
+    let line = line_at(path, error.position());
+    let path = path.to_owned();
+    match error.into_kind() {
+        ErrorKind::Io(source) => CsvError::Read { path, source },
+        ErrorKind::UnequalLengths { expected_len, len, .. } => {
+            CsvError::Length { path, line, expected: expected_len, found: len }
+        }
+        _ => CsvError::NotText { path, line },
+    }
+}
+
+/// Line of a record, for messages. The reader gives the place where the record before it ended: blank lines and
+/// comments are still to be passed over.
+fn line_at(path: &Path, position: Option<&Position>) -> u64 {
+    let start = position.map_or(0, Position::byte) as usize;
+    let text = fs::read(path).unwrap_or_default();
+    let (before, after) = text.split_at(start.min(text.len()));
+    let lines = |text| <[u8]>::split(text, |byte| *byte == b'\n');
+    let passed =
+        lines(after).take_while(|line| line.trim_ascii().is_empty() || line.starts_with(b"#")).count();
+    (lines(before).count() + passed) as u64
+}
+
+/// Which column of the file is which of [`COLUMNS`].
+struct Columns([usize; 4]);
+
+impl Columns {
+    fn find(path: &Path, reader: &mut Reader) -> Result<Self, CsvError> {
+        let header = reader.headers().map_err(|error| malformed(path, error))?;
+        if header.iter().all(str::is_empty) {
+            return Err(CsvError::Empty { path: path.to_owned() });
+        }
+        let refuse = |what: String| CsvError::Header { path: path.to_owned(), what };
+        let mut places = [None; 4];
+        for (place, name) in header.iter().enumerate() {
+            let Some(column) = COLUMNS.iter().position(|column| *column == name) else {
+                return Err(refuse(format!("column {} is `{name}`", place + 1)));
+            };
+            if places[column].replace(place).is_some() {
+                return Err(refuse(format!("column `{name}` stands there twice")));
+            }
+        }
+        match places.iter().position(Option::is_none) {
+            Some(missing) => Err(refuse(format!("column `{}` is missing", COLUMNS[missing]))),
+            None => Ok(Self(places.map(Option::unwrap_or_default))),
+        }
+    }
+}
+
+/// One line of the file.
+struct Row<'a> {
+    path: &'a Path,
+    columns: &'a Columns,
+    record: &'a StringRecord,
+}
+
+impl Row<'_> {
+    /// The traffic of the line, between ranks below `ranks`.
+    fn edge(&self, ranks: u32) -> Result<Edge, CsvError> {
+        Ok(Edge {
+            source: self.rank(0, ranks)?,
+            destination: self.rank(1, ranks)?,
+            messages: self.number(2)?,
+            bytes: self.number(3)?,
+        })
+    }
+
+    fn rank(&self, column: usize, ranks: u32) -> Result<u32, CsvError> {
+        let rank = self.number(column)?;
+        let fits = u32::try_from(rank).ok().filter(|rank| *rank < ranks);
+        fits.ok_or_else(|| self.refuse(column, format!("is not a rank below {ranks}")))
+    }
+
+    fn number(&self, column: usize) -> Result<u64, CsvError> {
+        let text = self.text(column);
+        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        text.parse().ok().filter(|_| digits).ok_or_else(|| {
+            let reason = match text {
+                "" => "is empty".to_owned(),
+                _ if digits => format!("is larger than {}", u64::MAX),
+                _ if text.starts_with('-') => "is negative".to_owned(),
+                _ => "is not a whole number".to_owned(),
+            };
+            self.refuse(column, reason)
+        })
+    }
+
+    fn line(&self) -> u64 {
+        line_at(self.path, self.record.position())
+    }
+
+    fn text(&self, column: usize) -> &str {
+        self.record.get(self.columns.0[column]).unwrap_or_default()
+    }
+
+    fn refuse(&self, column: usize, reason: String) -> CsvError {
+        CsvError::Value {
+            path: self.path.to_owned(),
+            line: self.line(),
+            column: self.columns.0[column] + 1,
+            name: COLUMNS[column],
+            value: self.text(column).chars().take(40).collect(),
+            reason,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::io::Write;
+
+    use proptest::prelude::*;
+    use tempfile::NamedTempFile;
+
+    use super::*;
+
+    fn file(text: impl AsRef<[u8]>) -> NamedTempFile {
+        let mut file = NamedTempFile::new().unwrap();
+        file.write_all(text.as_ref()).unwrap();
+        file
+    }
+
+    fn graph(text: &str) -> TaskGraph {
+        read(file(text).path(), None).unwrap()
+    }
+
+    /// Message without the path, which differs from run to run.
+    fn refused(text: impl AsRef<[u8]>, ranks: Option<u32>) -> String {
+        let file = file(text);
+        let error = read(file.path(), ranks).unwrap_err().to_string();
+        error.replace(&file.path().display().to_string(), "FILE")
+    }
+
+    #[test]
+    fn repeated_pairs_are_added_up_and_columns_come_in_any_order() {
+        let graph = graph(
+            "# made by hand\nbytes, messages,source ,destination\n8,1,0,2\n#\n\n4,1,0,2\n5,2,1,0\n0,0,1,1\n",
+        );
+        let pairs: Vec<_> =
+            graph.edges.iter().map(|e| (e.source, e.destination, e.messages, e.bytes)).collect();
+        assert_eq!(pairs, [(0, 2, 2, 12), (1, 0, 2, 5)]);
+        assert_eq!(graph.ranks(), 3);
+        graph.check().unwrap();
+    }
+
+    #[test]
+    fn windows_line_ends_a_byte_order_mark_and_quotes_are_read() {
+        let graph = graph("\u{feff}source,destination,messages,bytes\r\n\"0\",\"1\",2,3\r\n");
+        assert_eq!(graph.edges, [Edge { source: 0, destination: 1, messages: 2, bytes: 3 }]);
+    }
+
+    #[test]
+    fn the_number_of_ranks_can_be_given() {
+        let header = "source,destination,messages,bytes\n";
+        assert_eq!(read(file(header).path(), Some(7)).unwrap().ranks(), 7);
+        let error = refused(format!("{header}0,3,1,1\n"), Some(3));
+        assert_eq!(error, "`FILE`, line 2, column 2 (destination): `3` is not a rank below 3");
+        assert!(refused(header, Some(0)).contains("0 ranks"));
+        assert!(refused(header, Some(MAX_RANKS + 1)).contains("16777217 ranks"));
+    }
+
+    #[test]
+    fn files_without_content_are_refused() {
+        for text in ["", "\n\n", "# nothing\n", "source,destination,messages,bytes\n"] {
+            assert_eq!(refused(text, None), "`FILE` holds no traffic", "{text:?}");
+        }
+    }
+
+    #[test]
+    fn wrong_headers_are_refused() {
+        let header = |text| refused(text, None);
+        assert_eq!(header("source,destination,bytes\n0,1,1\n"), "`FILE`: column `messages` is missing");
+        assert_eq!(header("source,destination,messages,bytes,tag\n0,1,1,1,1\n"), "`FILE`: column 5 is `tag`");
+        assert_eq!(
+            header("source,source,messages,bytes\n0,1,1,1\n"),
+            "`FILE`: column `source` stands there twice"
+        );
+        assert_eq!(
+            header("source;destination;messages;bytes\n0;1;1;1\n"),
+            "`FILE`: column 1 is `source;destination;messages;bytes`"
+        );
+    }
+
+    #[test]
+    fn wrong_values_are_refused_with_line_and_column() {
+        let row =
+            |row: &str| refused(format!("source,destination,messages,bytes\n0,1,1,1\n# no\n\n{row}"), None);
+        for (text, error) in [
+            ("0,1,-1,1", "line 5, column 3 (messages): `-1` is negative"),
+            ("0,1,1,x\n", "line 5, column 4 (bytes): `x` is not a whole number"),
+            ("0,1,1,1.5\n0,0,0,0", "line 5, column 4 (bytes): `1.5` is not a whole number"),
+            ("0,1,+1,1", "line 5, column 3 (messages): `+1` is not a whole number"),
+            ("0,,1,1", "line 5, column 2 (destination): `` is empty"),
+            (
+                "0,1,1,18446744073709551616\r\n",
+                "line 5, column 4 (bytes): `18446744073709551616` is larger than 18446744073709551615",
+            ),
+            ("4294967295,0,1,1", "line 5, column 1 (source): `4294967295` is not a rank below 16777216"),
+            ("99999999999,0,1,1", "line 5, column 1 (source): `99999999999` is not a rank below 16777216"),
+        ] {
+            assert_eq!(row(text), format!("`FILE`, {error}"));
+        }
+        assert_eq!(
+            row("0,1,18446744073709551615,1"),
+            "`FILE`, line 5: the messages or bytes of all pairs exceed 64 bits"
+        );
+        assert_eq!(row("0,1,1\n"), "`FILE`, line 5: 3 values where the header has 4");
+    }
+
+    #[test]
+    fn what_is_not_text_is_refused() {
+        assert!(
+            refused(b"source,destination,messages,bytes\n0,1,1,\xff\n", None)
+                .contains("line 2: this is not text")
+        );
+        let folder = tempfile::tempdir().unwrap();
+        assert!(matches!(read(folder.path(), None), Err(CsvError::Read { .. })));
+        assert!(matches!(read(&folder.path().join("none"), None), Err(CsvError::Read { .. })));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(rows in prop::collection::vec((0..9u32, 0..9u32, 0..99u64, 0..1u64 << 50), 1..60)) {
+            let lines: Vec<_> = rows.iter().map(|(s, d, m, b)| format!("{d},{b},{s},{m}\n")).collect();
+            let graph = graph(&format!("destination,bytes,source,messages\n{}", lines.concat()));
+            let mut expected = BTreeMap::new();
+            for &(source, destination, messages, bytes) in &rows {
+                let sums = expected.entry((source, destination)).or_insert((0, 0));
+                *sums = (sums.0 + messages, sums.1 + bytes);
+            }
+            expected.retain(|_, sums| *sums != (0, 0));
+            let read: BTreeMap<_, _> = graph.edges.iter().map(|e| (e.pair(), (e.messages, e.bytes))).collect();
+            prop_assert_eq!(read, expected);
+            let highest = rows.iter().map(|row| row.0.max(row.1)).max().unwrap();
+            prop_assert_eq!(graph.ranks(), highest as usize + 1);
+            prop_assert!(graph.check().is_ok());
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in "(source|destination|messages|bytes|[0-9]{1,22}|[,\n\r\"#; -]){0,40}") {
+            if let Ok(graph) = read(file(&text).path(), None) {
+                prop_assert!(graph.check().is_ok());
+            }
+        }
+
+        #[test]
+        fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let mut text = b"source,destination,messages,bytes\n".to_vec();
+            text.extend(bytes);
+            let _ = read(file(text).path(), None);
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! What can go wrong.
+
+use std::path::PathBuf;
+
+use miette::Diagnostic;
+
+/// A CSV matrix that cannot be read.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub enum CsvError {
+    /// The file cannot be opened or read.
+    #[error("cannot read `{}`", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// There is no header, or nothing below it.
+    #[error("`{}` holds no traffic", path.display())]
+    #[diagnostic(help(
+        "the first line is `source,destination,messages,bytes`, then one line for every pair of ranks"
+    ))]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The header names other columns than it should.
+    #[error("`{}`: {what}", path.display())]
+    #[diagnostic(help(
+        "the columns are source, destination, messages and bytes, in any order, separated by commas, and no others"
+    ))]
+    Header {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// A line has more or fewer values than the header has columns.
+    #[error("`{}`, line {line}: {found} values where the header has {expected}", path.display())]
+    Length {
+        /// The file.
+        path: PathBuf,
+        /// The line, counted from one.
+        line: u64,
+        /// Columns of the header.
+        expected: u64,
+        /// Values in the line.
+        found: u64,
+    },
+    /// A value is not what its column holds.
+    #[error("`{}`, line {line}, column {column} ({name}): `{value}` {reason}", path.display())]
+    #[diagnostic(help("ranks, messages and bytes are whole numbers from zero"))]
+    Value {
+        /// The file.
+        path: PathBuf,
+        /// The line, counted from one.
+        line: u64,
+        /// The column, counted from one.
+        column: usize,
+        /// Name of the column.
+        name: &'static str,
+        /// What stands there.
+        value: String,
+        /// Why it cannot be.
+        reason: String,
+    },
+    /// Sums do not fit.
+    #[error("`{}`, line {line}: the messages or bytes of all pairs exceed 64 bits", path.display())]
+    Overflow {
+        /// The file.
+        path: PathBuf,
+        /// The line, counted from one.
+        line: u64,
+    },
+    /// The file is not UTF-8.
+    #[error("`{}`, line {line}: this is not text in UTF-8", path.display())]
+    NotText {
+        /// The file.
+        path: PathBuf,
+        /// The line, counted from one.
+        line: u64,
+    },
+    /// The parameter `ranks` is out of range.
+    #[error("`ranks` asks for {ranks} ranks")]
+    #[diagnostic(help("a graph has from 1 to {most} ranks"))]
+    Ranks {
+        /// The parameter.
+        ranks: u32,
+        /// The most there can be.
+        most: u32,
+    },
+}
+
+/// An OTF2 archive that cannot be read.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub enum Otf2Error {
+    /// This program was built without libotf2.
+    #[error("this hopmap was built without OTF2")]
+    #[diagnostic(help(
+        "install libopen-trace-format2-dev (Debian, Ubuntu) or OTF2 3.0, and build with `--features libotf2`"
+    ))]
+    NotBuilt,
+    /// A file cannot be opened or read.
+    #[error("cannot read `{}`", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// A folder holds no anchor file, or several.
+    #[error("`{}` holds {} anchor files{}", path.display(), if names.is_empty() { "no" } else { "several" }, list(names))]
+    #[diagnostic(help("give the anchor file, whose name ends in `.otf2`"))]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// The anchor files in it.
+        names: Vec<String>,
+    },
+    /// The archive is in the format before OTF2.
+    #[error("`{}` is an OTF 1 archive, which hopmap does not read yet", path.display())]
+    #[diagnostic(help("`otf2` archives have an anchor file whose name ends in `.otf2`"))]
+    Otf1 {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is not an anchor file.
+    #[error("`{}` is not the anchor file of an OTF2 archive: {reason}", path.display())]
+    #[diagnostic(help(
+        "the anchor file ends in `.otf2` and lies beside a `.def` file and a folder of the same name"
+    ))]
+    NotAnAnchor {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        reason: &'static str,
+    },
+    /// The archive uses something libotf2 is not built for.
+    #[error("`{}` {what}, which is not supported", path.display())]
+    Unsupported {
+        /// The anchor file.
+        path: PathBuf,
+        /// What it does.
+        what: &'static str,
+    },
+    /// A file of the archive is not there.
+    #[error("`{}` is missing{}", path.display(), of_location(*location))]
+    #[diagnostic(help(
+        "an archive consists of the anchor file, NAME.def and the folder NAME: copy all of them"
+    ))]
+    Missing {
+        /// The file.
+        path: PathBuf,
+        /// The location whose file it is.
+        location: Option<u64>,
+    },
+    /// A file is cut off or its bytes make no sense.
+    #[error("`{}`{} is damaged at byte {offset}: {what}", path.display(), of_location(*location))]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The location whose file it is.
+        location: Option<u64>,
+        /// Where.
+        offset: u64,
+        /// What is wrong there.
+        what: &'static str,
+    },
+    /// libotf2 refuses a file that looks sound.
+    #[error("libotf2 cannot read `{}`{}: {message}", path.display(), of_location(*location))]
+    Library {
+        /// The file.
+        path: PathBuf,
+        /// The location whose file it is.
+        location: Option<u64>,
+        /// What libotf2 says.
+        message: String,
+    },
+    /// The definitions contradict each other.
+    #[error("the definitions in `{}` make no sense: {what}", path.display())]
+    Definitions {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// An event cannot be.
+    #[error("event {event} of location {location} in `{}`: {what}", path.display())]
+    Event {
+        /// The file.
+        path: PathBuf,
+        /// The location.
+        location: u64,
+        /// The event, counted from one.
+        event: u64,
+        /// What is wrong.
+        what: String,
+    },
+    /// Sums do not fit.
+    #[error("the messages or bytes of all pairs in `{}` exceed 64 bits", path.display())]
+    Overflow {
+        /// The anchor file.
+        path: PathBuf,
+    },
+    /// The user or a deadline stopped the reading. Half a trace is no answer.
+    #[error("stopped after {done} of {total} locations")]
+    Stopped {
+        /// Locations read.
+        done: usize,
+        /// Locations there are.
+        total: usize,
+    },
+}
+
+fn of_location(location: Option<u64>) -> String {
+    location.map(|location| format!(" (location {location})")).unwrap_or_default()
+}
+
+fn list(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        _ => format!(": {}", names.join(", ")),
+    }
+}

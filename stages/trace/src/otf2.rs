@@ -1,0 +1,52 @@
+//! OTF2 archives.
+//!
+//! An archive is an anchor file `X.otf2`, the definitions `X.def`, and a folder `X` with the events `N.evt` and the
+//! definitions `N.def` of every location `N`. Format: the OTF2 manual and the sources of libotf2 3.0.
+
+use std::path::Path;
+
+use hopmap_model::InputPath;
+
+use crate::Otf2Error;
+
+mod archive_files;
+
+#[cfg(feature = "libotf2")]
+mod anchor;
+#[cfg(feature = "libotf2")]
+mod call_stack;
+#[cfg(feature = "libotf2")]
+mod clock;
+#[cfg(feature = "libotf2")]
+mod communicators;
+#[cfg(feature = "libotf2")]
+mod definitions;
+#[cfg(feature = "libotf2")]
+mod layouts;
+#[cfg(feature = "libotf2")]
+mod library;
+#[cfg(feature = "libotf2")]
+mod numbering;
+#[cfg(feature = "libotf2")]
+mod processes;
+#[cfg(feature = "libotf2")]
+mod read;
+#[cfg(feature = "libotf2")]
+mod record;
+#[cfg(feature = "libotf2")]
+mod structure;
+#[cfg(feature = "libotf2")]
+mod tally;
+
+#[cfg(feature = "libotf2")]
+pub(crate) use read::read;
+
+/// Every file of an archive that matters, named independent of what the archive is called.
+pub(crate) fn files(path: &Path) -> Result<Vec<InputPath>, Otf2Error> {
+    archive_files::ArchiveFiles::find(path)?.list()
+}
+
+#[cfg(not(feature = "libotf2"))]
+pub(crate) fn read(_: &Path, _: &hopmap_model::Context<'_>) -> Result<hopmap_model::TaskGraph, Otf2Error> {
+    Err(Otf2Error::NotBuilt)
+}

@@ -1,0 +1,77 @@
+//! Numbers for keys, found fast when the same few come again and again.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+/// Slots of the cache.
+const SLOTS: usize = 256;
+
+/// A key that says which slot of the cache it is kept in.
+pub(super) trait Key: Copy + Eq + Hash {
+    /// Any number; keys that come together should differ in the lowest bits.
+    fn slot(self) -> u32;
+}
+
+impl Key for u32 {
+    fn slot(self) -> u32 {
+        self
+    }
+}
+
+impl Key for (u32, u32) {
+    fn slot(self) -> u32 {
+        self.0.wrapping_mul(31).wrapping_add(self.1)
+    }
+}
+
+/// Numbers keys from zero in the order in which they first come. Ids in traces are sparse, but a location uses few of
+/// them: in front of the hash map is one slot for every value of the lowest bits.
+#[derive(Debug)]
+pub(super) struct Numbering<K> {
+    numbers: HashMap<K, u32>,
+    cache: Box<[Option<(K, u32)>; SLOTS]>,
+}
+
+impl<K: Key> Numbering<K> {
+    pub(super) fn new() -> Self {
+        Self { numbers: HashMap::new(), cache: Box::new([None; SLOTS]) }
+    }
+
+    /// Number of a key.
+    #[inline]
+    pub(super) fn of(&mut self, key: K) -> u32 {
+        match self.cache[key.slot() as usize % SLOTS] {
+            Some((known, number)) if known == key => number,
+            _ => self.look_up(key),
+        }
+    }
+
+    #[cold]
+    fn look_up(&mut self, key: K) -> u32 {
+        let next = self.numbers.len() as u32;
+        let number = *self.numbers.entry(key).or_insert(next);
+        self.cache[key.slot() as usize % SLOTS] = Some((key, number));
+        number
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn keys_are_numbered_in_the_order_they_come(keys in prop::collection::vec((0..4u32, 0..900u32), 0..200)) {
+            let mut numbering = Numbering::new();
+            let mut seen: Vec<(u32, u32)> = Vec::new();
+            for key in keys {
+                if !seen.contains(&key) {
+                    seen.push(key);
+                }
+                prop_assert_eq!(Some(numbering.of(key) as usize), seen.iter().position(|known| *known == key));
+            }
+        }
+    }
+}

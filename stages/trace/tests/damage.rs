@@ -1,0 +1,126 @@
+//! Damages archives at random: reading must end with a graph or an error, and soon, whatever the bytes are.
+//!
+//! `HOPMAP_SOAK=1` does thousands of cases in place of some hundred, over the traces of `HOPMAP_DATA` as well;
+//! `HOPMAP_SEED=N` repeats one. Should libotf2 crash, the last seed on standard error (`-- --nocapture`) did it.
+#![cfg(feature = "libotf2")]
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests may")]
+
+mod support;
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use hopmap_model::Context;
+use support::{Copy, data, read_otf2, sample};
+
+/// Numbers that look random (`SplitMix64`).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound.max(1) as u64) as usize
+    }
+
+    /// A byte that means something in an archive more often than not.
+    fn byte(&mut self) -> u8 {
+        const TELLING: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 8, 9, 10, 12, 14, 15, 18, 254, 255];
+        if self.below(2) == 0 { TELLING[self.below(TELLING.len())] } else { self.next() as u8 }
+    }
+
+    /// A place in a file, near its ends more often than elsewhere.
+    fn place(&mut self, length: usize) -> usize {
+        match self.below(4) {
+            0 => self.below(length.min(40)),
+            1 => length - 1 - self.below(length.min(40)),
+            _ => self.below(length),
+        }
+    }
+}
+
+/// Changes some bytes: flips, overwrites, cuts, removes, inserts or repeats.
+fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
+    for _ in 0..=random.below(3) {
+        if bytes.is_empty() {
+            return;
+        }
+        let place = random.place(bytes.len());
+        let end = (place + 1 + random.below(12)).min(bytes.len());
+        match random.below(8) {
+            0 => bytes[place] ^= 1 << random.below(8),
+            1..=3 => bytes[place] = random.byte(),
+            4 => bytes.truncate(place),
+            5 => drop(bytes.drain(place..end)),
+            6 => bytes[place..end].iter_mut().for_each(|byte| *byte = random.byte()),
+            _ => {
+                let copied = bytes[place..end].to_vec();
+                bytes.splice(place..place, copied);
+            }
+        }
+    }
+}
+
+/// Damages one file, sometimes two, reads the archive and repairs it.
+fn fuzz_archive(archive: &Copy, seed: u64) {
+    let mut random = Random(seed);
+    let files = archive.files();
+    // Half of the cases are for the anchor file and the definitions, though they are few among the files.
+    let shared: Vec<_> = files.iter().filter(|file| file.parent() == Some(archive.path())).collect();
+    let mut originals = Vec::new();
+    for _ in 0..=random.below(2) {
+        let file = if random.below(2) == 0 {
+            shared[random.below(shared.len())]
+        } else {
+            &files[random.below(files.len())]
+        };
+        let original = fs::read(file).unwrap();
+        let mut bytes = original.clone();
+        damage(&mut bytes, &mut random);
+        fs::write(file, bytes).unwrap();
+        originals.push((file, original));
+    }
+    let start = Instant::now();
+    match read_otf2(archive.path(), &Context::detached()) {
+        Ok(graph) => graph.check().unwrap(),
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+    assert!(start.elapsed() < Duration::from_secs(20), "seed {seed} took {:?}", start.elapsed());
+    for (file, original) in originals.into_iter().rev() {
+        fs::write(file, original).unwrap();
+    }
+}
+
+#[test]
+fn damaged_archives_end_in_an_error_or_a_graph() {
+    let soak = std::env::var_os("HOPMAP_SOAK").is_some();
+    let only = std::env::var("HOPMAP_SEED").ok().map(|seed| seed.parse::<u64>().unwrap());
+    let mut archives: Vec<PathBuf> = vec![sample("rows-columns-16")];
+    if let Some(data) = data().filter(|_| soak) {
+        archives.extend(
+            ["synth-4x4", "pipit-ping-pong", "pipit-ping-pong-papi", "eztrace-is.W.16"]
+                .map(|name| data.join(name)),
+        );
+    }
+    let cases = if soak { 4000 } else { 250 };
+    for (number, archive) in archives.iter().enumerate() {
+        let copy = Copy::of(archive);
+        for case in 0..cases {
+            let seed = number as u64 * 1_000_000 + case;
+            if only.is_none_or(|only| only == seed) {
+                if soak {
+                    eprintln!("{seed}");
+                }
+                fuzz_archive(&copy, seed);
+            }
+        }
+        read_otf2(copy.path(), &Context::detached()).unwrap();
+    }
+}

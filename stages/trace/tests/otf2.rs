@@ -1,0 +1,230 @@
+//! Reads real archives, whole and damaged.
+#![cfg(feature = "libotf2")]
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests may")]
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+
+use hopmap_model::{Context, InputPath, Stage};
+use hopmap_trace::{Otf2, Otf2Params};
+use support::{Copy, Listener, data, read_csv, read_otf2, sample};
+
+fn read(path: &Path) -> hopmap_model::TaskGraph {
+    read_otf2(path, &Context::detached()).unwrap()
+}
+
+#[test]
+fn rows_and_columns_are_what_the_program_sent() {
+    let graph = read(&sample("rows-columns-16"));
+    let expected = read_csv(&sample("rows-columns-16.expected.csv")).unwrap();
+    assert_eq!(graph.edges, expected.edges);
+    assert_eq!(graph.ranks(), 16);
+    assert!(graph.processes.iter().all(|process| process.host.is_some()));
+}
+
+#[test]
+fn lammps_is_read_and_what_eztrace_loses_is_told() {
+    let listener = Listener::default();
+    let graph =
+        read_otf2(&sample("lammps-melt-16/eztrace_log.otf2"), &Context::new(2, None, &listener)).unwrap();
+    assert_eq!((graph.ranks(), graph.edges.len()), (16, 64));
+    assert_eq!((graph.messages(), graph.bytes()), (6208, 28_177_904));
+    assert_eq!(
+        *listener.lines.lock().unwrap(),
+        [
+            "16 processes, 16 locations, 59584 events, 6208 messages",
+            "warning: calls of MPI_Sendrecv and the like whose messages are not in the trace (EZTrace does not record \
+             them), so that they are in no matrix: 640",
+        ]
+    );
+    let expected: Vec<_> = (1..=16).map(|done| (done, 16)).collect();
+    assert_eq!(*listener.progress.lock().unwrap(), expected);
+}
+
+#[test]
+fn processes_compute_for_less_time_than_the_trace_takes() {
+    for name in ["rows-columns-16", "lammps-melt-16"] {
+        let graph = read(&sample(name));
+        let duration = graph.duration_s.unwrap();
+        assert!(duration > 0.0 && duration < 60.0, "{duration}");
+        for process in &graph.processes {
+            let compute = process.compute_s.unwrap();
+            assert!(compute > 0.0 && compute < duration, "{compute} of {duration}");
+        }
+    }
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    let listener = Listener::default();
+    let one = read_otf2(&sample("rows-columns-16"), &Context::new(1, None, &listener)).unwrap();
+    let many = read_otf2(&sample("rows-columns-16"), &Context::new(5, None, &listener)).unwrap();
+    assert_eq!(one, many);
+}
+
+#[test]
+fn all_archives_with_a_known_answer_give_it() {
+    let Some(data) = data() else { return };
+    let mut archives = 0;
+    for expected in fs::read_dir(data.join("expected")).unwrap() {
+        let expected = expected.unwrap().path();
+        let name =
+            expected.file_name().unwrap().to_str().unwrap().strip_suffix(".p2p.txt").unwrap().to_owned();
+        let graph = read(&data.join(&name));
+        let edges: Vec<_> = graph
+            .edges
+            .iter()
+            .map(|e| [u64::from(e.source), u64::from(e.destination), e.messages, e.bytes])
+            .collect();
+        let text = fs::read_to_string(expected).unwrap();
+        let mut lines: Vec<[u64; 4]> = text
+            .lines()
+            .filter(|line| !line.starts_with('#') && !line.trim().is_empty())
+            .map(|line| {
+                let numbers: Vec<u64> =
+                    line.split_whitespace().map(|number| number.parse().unwrap()).collect();
+                numbers.try_into().unwrap()
+            })
+            .collect();
+        lines.sort_unstable();
+        assert_eq!(edges, lines, "{name}");
+        archives += 1;
+    }
+    assert!(archives >= 10, "{archives}");
+}
+
+#[test]
+fn scorep_archives_name_their_nodes() {
+    let Some(data) = data() else { return };
+    let graph = read(&data.join("pipit-ping-pong"));
+    assert!(graph.processes.iter().all(|process| process.host.as_deref() == Some("quartz10")));
+    // 418210708 ticks at 2095197216 a second.
+    assert!((graph.duration_s.unwrap() - 0.1996).abs() < 0.001, "{:?}", graph.duration_s);
+}
+
+#[test]
+fn the_key_does_not_know_what_the_archive_is_called() {
+    let names = |path: &Path| {
+        let files = Otf2::reads(&Otf2Params { archive: InputPath::new(path) }).unwrap();
+        files
+            .iter()
+            .map(|file| (file.name().into_owned(), fs::read(file.path()).unwrap()))
+            .collect::<Vec<_>>()
+    };
+    let copy = Copy::of(&sample("rows-columns-16"));
+    for name in ["eztrace_log.otf2", "eztrace_log.def", "eztrace_log"] {
+        fs::rename(copy.file(name), copy.file(&name.replace("eztrace_log", "my.run"))).unwrap();
+    }
+    let original = names(&sample("rows-columns-16/eztrace_log.otf2"));
+    assert_eq!(original.len(), 34);
+    assert_eq!(names(&copy.file("my.run.otf2")), original);
+    assert_eq!(read(copy.path()), read(&sample("rows-columns-16")));
+}
+
+#[test]
+fn being_stopped_is_an_error() {
+    for (stop, threads) in [(0, 1), (3, 1), (3, 4)] {
+        let listener = Listener { stop_after: Some(stop), ..Listener::default() };
+        let error =
+            read_otf2(&sample("rows-columns-16"), &Context::new(threads, None, &listener)).unwrap_err();
+        assert!(error.to_string().ends_with("of 16 locations"), "{error}");
+    }
+}
+
+#[test]
+fn missing_files_are_named() {
+    let copy = Copy::of(&sample("rows-columns-16"));
+    fs::remove_file(copy.file("eztrace_log/939524089.evt")).unwrap();
+    assert_eq!(copy.refused(), "`eztrace_log/939524089.evt` is missing (location 939524089)");
+    fs::remove_file(copy.file("eztrace_log.def")).unwrap();
+    assert_eq!(copy.refused(), "`eztrace_log.def` is missing");
+    fs::remove_file(copy.file("eztrace_log.otf2")).unwrap();
+    assert!(copy.refused().ends_with("holds no anchor files"));
+}
+
+#[test]
+fn files_of_no_location_and_missing_local_definitions_are_told() {
+    let copy = Copy::of(&sample("rows-columns-16"));
+    fs::remove_file(copy.file("eztrace_log/0.def")).unwrap();
+    for name in ["7.evt", "x.evt"] {
+        fs::write(copy.file("eztrace_log").join(name), "").unwrap();
+    }
+    let listener = Listener::default();
+    read_otf2(copy.path(), &Context::new(1, None, &listener)).unwrap();
+    let lines = listener.lines.lock().unwrap();
+    assert_eq!(lines[0], "warning: event files of no location, which are not read: 2");
+    let undefined = "warning: locations without a .def file, whose ids and times were taken as they are: 1";
+    assert_eq!(lines.last().unwrap(), undefined);
+}
+
+#[test]
+fn other_kinds_of_files_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        read_otf2(&path, &Context::detached()).unwrap_err().to_string()
+    };
+    assert!(
+        refused("ring.otf", b"1:1\n2:2\n").ends_with("is an OTF 1 archive, which hopmap does not read yet")
+    );
+    assert!(
+        refused("ring.otf2", b"1:1\n2:2\n").ends_with("is an OTF 1 archive, which hopmap does not read yet")
+    );
+    assert!(refused("text.otf2", b"once upon a time").ends_with("it does not begin like one"));
+    assert!(refused("text.txt", b"once upon a time").ends_with("its name does not end in `.otf2`"));
+    let missing = read_otf2(&folder.path().join("none.otf2"), &Context::detached()).unwrap_err();
+    assert!(missing.to_string().contains("cannot read"));
+}
+
+/// Places at which to cut a file: all of them when soaking, else some, with the first and the last.
+fn cuts(length: usize) -> Vec<usize> {
+    let step = if std::env::var_os("HOPMAP_SOAK").is_some() { 1 } else { (length / 40).max(1) };
+    (0..length).step_by(step).chain([length - 1]).collect()
+}
+
+#[test]
+fn cut_files_are_named() {
+    let copy = Copy::of(&sample("rows-columns-16"));
+    for (name, location) in [
+        ("eztrace_log.otf2", ""),
+        ("eztrace_log.def", ""),
+        ("eztrace_log/0.evt", " (location 0)"),
+        ("eztrace_log/0.def", " (location 0)"),
+        ("eztrace_log/2013265905.evt", " (location 2013265905)"),
+    ] {
+        let bytes = fs::read(copy.file(name)).unwrap();
+        // Behind the mark of the end of a file stands one of the end of the buffer, in the anchor file also of the
+        // chunk. Without them nothing is missing.
+        let marks = if name == "eztrace_log.otf2" { 2 } else { 1 };
+        for length in cuts(bytes.len() - marks) {
+            fs::write(copy.file(name), &bytes[..length]).unwrap();
+            let error = copy.refused();
+            let not_an_anchor = error.starts_with("`eztrace_log.otf2` is not the anchor file");
+            assert!(
+                not_an_anchor || error.starts_with(&format!("`{name}`{location} is damaged at byte ")),
+                "{length}: {error}"
+            );
+        }
+        fs::write(copy.file(name), bytes).unwrap();
+    }
+}
+
+#[test]
+fn receivers_that_do_not_exist_are_named_with_location_and_event() {
+    let copy = Copy::of(&sample("rows-columns-16"));
+    let path = copy.file("eztrace_log/0.evt");
+    let mut bytes = fs::read(&path).unwrap();
+    // The first MPI_ISEND: type, length, one byte of receiver, one byte of communicator …
+    let place = bytes.windows(6).position(|bytes| bytes[0] == 15 && bytes[2] == 1 && bytes[4] == 1).unwrap();
+    bytes[place + 3] = 99;
+    fs::write(&path, bytes).unwrap();
+    let error = copy.refused();
+    assert!(
+        error.starts_with("event ") && error.contains(" of location 0 in `eztrace_log/0.evt`: "),
+        "{error}"
+    );
+    assert!(error.contains("it sends to rank 99 of communicator 4, which has 2 members"), "{error}");
+}

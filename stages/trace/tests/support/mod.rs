@@ -1,0 +1,123 @@
+//! What several tests need.
+#![allow(dead_code, reason = "every test uses a part of it")]
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests may")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use hopmap_model::{Context, InputPath, Inputs, Observer, Outcome, Stage, TaskGraph};
+use hopmap_trace::{Csv, CsvParams, Otf2, Otf2Params};
+
+/// A file or folder in `sample-traces`.
+pub(crate) fn sample(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sample-traces").join(name)
+}
+
+/// The folder with traces that are not part of the project.
+pub(crate) fn data() -> Option<PathBuf> {
+    let data = std::env::var_os("HOPMAP_DATA").map(|data| PathBuf::from(data).join("traces"));
+    if data.is_none() {
+        eprintln!("skipped: HOPMAP_DATA is not set");
+    }
+    data
+}
+
+/// Writes down what a stage says; asks it to stop after some progress.
+#[derive(Default)]
+pub(crate) struct Listener {
+    pub(crate) lines: Mutex<Vec<String>>,
+    pub(crate) progress: Mutex<Vec<(u64, u64)>>,
+    pub(crate) stop_after: Option<u64>,
+}
+
+impl Observer for Listener {
+    fn progress(&self, done: u64, total: u64) {
+        self.progress.lock().unwrap().push((done, total));
+    }
+
+    fn log(&self, line: &str) {
+        self.lines.lock().unwrap().push(line.to_owned());
+    }
+
+    fn cancelled(&self) -> bool {
+        let done = self.progress.lock().unwrap().last().map_or(0, |(done, _)| *done);
+        self.stop_after.is_some_and(|stop| done >= stop)
+    }
+}
+
+/// The task graph a stage gives.
+pub(crate) fn graph<S: Stage>(params: S::Params, cx: &Context<'_>) -> miette::Result<TaskGraph> {
+    match S::run(params, Inputs::new(), cx)? {
+        Outcome::Done(outputs) => {
+            let graph: &TaskGraph = outputs.get("task-graph").unwrap().downcast_ref().unwrap();
+            graph.check().unwrap();
+            Ok(graph.clone())
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+pub(crate) fn read_otf2(path: &Path, cx: &Context<'_>) -> miette::Result<TaskGraph> {
+    graph::<Otf2>(Otf2Params { archive: InputPath::new(path) }, cx)
+}
+
+pub(crate) fn read_csv(path: &Path) -> miette::Result<TaskGraph> {
+    graph::<Csv>(CsvParams { file: InputPath::new(path), ranks: None }, &Context::detached())
+}
+
+/// A copy of a sample that may be damaged.
+pub(crate) struct Copy {
+    folder: tempfile::TempDir,
+}
+
+impl Copy {
+    pub(crate) fn of(archive: &Path) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        copy(archive, folder.path());
+        Self { folder }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// A file of the copy.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// All files of the copy.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        let mut folders = vec![self.folder.path().to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() { folders.push(path) } else { files.push(path) }
+            }
+        }
+        files.sort();
+        files
+    }
+
+    /// The message with which the copy is refused, without its path.
+    pub(crate) fn refused(&self) -> String {
+        let error = read_otf2(self.path(), &Context::detached()).unwrap_err();
+        error.to_string().replace(&format!("{}/", self.path().display()), "")
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            fs::create_dir(&target).unwrap();
+            copy(&entry.path(), &target);
+        } else {
+            // Contents only: what is copied may be read-only.
+            fs::write(target, fs::read(entry.path()).unwrap()).unwrap();
+        }
+    }
+}
