@@ -16,7 +16,7 @@ demo: packages
 demo-run:
 	$(CARGO) build --release --locked $(FEATURES) --bin hopmap
 	"$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p')/release/hopmap" \
-	  run pipelines/place.toml -p out="$(CURDIR)/out"
+	  run pipelines/place.toml -p out="$(CURDIR)/out" --report "$(CURDIR)/out/report.html"
 
 # Debian packages that are missing: installed when root, named otherwise.
 packages:
@@ -37,7 +37,8 @@ soak:
 
 bench:
 	$(CARGO) bench --locked --workspace $(FEATURES)
-	sh ci/bench-engine.sh
+	$(CARGO) build --release --locked $(FEATURES) --bin hopmap
+	bash ci/bench-engine.sh
 
 install:
 	$(CARGO) install --locked --path . $(FEATURES)

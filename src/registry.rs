@@ -71,6 +71,8 @@ pub struct ParameterError {
     pub path: Vec<String>,
     /// What is wrong with it.
     pub message: String,
+    /// How to mend it, if the stage says so.
+    pub help: Option<String>,
 }
 
 /// A stage together with its parameters.
@@ -124,9 +126,18 @@ fn configure<S: Stage + 'static>(parameters: Json) -> Result<Box<dyn Configured>
         serde_path_to_error::deserialize(parameters).map_err(|error| ParameterError {
             path: error.path().iter().filter_map(segment).collect(),
             message: error.into_inner().to_string(),
+            help: None,
         })?;
-    let canonical = serde_json::to_value(&parameters)
-        .map_err(|error| ParameterError { path: Vec::new(), message: error.to_string() })?;
+    S::check(&parameters).map_err(|error| ParameterError {
+        path: Vec::new(),
+        message: error.to_string(),
+        help: error.help().map(|help| help.to_string()),
+    })?;
+    let canonical = serde_json::to_value(&parameters).map_err(|error| ParameterError {
+        path: Vec::new(),
+        message: error.to_string(),
+        help: None,
+    })?;
     Ok(Box::new(Ready::<S> { parameters, canonical }))
 }
 

@@ -13,6 +13,7 @@ pub(crate) struct Output {
     quiet: bool,
 }
 
+#[expect(clippy::unused_self, reason = "callers print through their output, whatever it is set to")]
 impl Output {
     pub(crate) fn new(json: bool, quiet: bool) -> Self {
         Self { json, quiet }
@@ -74,7 +75,7 @@ impl Output {
 pub(crate) fn render(error: &dyn Diagnostic) -> String {
     let is_terminal = std::io::stderr().is_terminal();
     let mut theme = if is_terminal { GraphicalTheme::unicode() } else { GraphicalTheme::none() };
-    theme.characters.error = "error:".to_owned();
+    "error:".clone_into(&mut theme.characters.error);
     let handler = GraphicalReportHandler::new_themed(theme)
         .with_width(100)
         .with_wrap_lines(is_terminal)

@@ -140,7 +140,6 @@ fn is_whole(record: &OutputRecord, place: &Path) -> bool {
 }
 
 /// Writes every output of a stage into a folder of its own inside `parent`.
-#[expect(clippy::type_complexity, reason = "four things that belong together for two callers")]
 pub fn write_outputs(
     entry: &StageEntry,
     outputs: &Outputs,

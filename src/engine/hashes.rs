@@ -97,8 +97,8 @@ impl Signature {
     }
 
     fn is_settled(&self) -> bool {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as i128;
-        now - self.modified_ns.max(self.changed_ns) > TOO_FRESH.as_nanos() as i128
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos().cast_signed();
+        now - self.modified_ns.max(self.changed_ns) > TOO_FRESH.as_nanos().cast_signed()
     }
 }
 

@@ -78,10 +78,13 @@ impl Journal {
         let now = Timestamp::now();
         let stamp = now.strftime("%Y-%m-%dT%H-%M-%S").to_string();
         let runs = store.runs();
-        let folder = (1..)
-            .map(|number| runs.join(if number == 1 { stamp.clone() } else { format!("{stamp}.{number}") }))
-            .find(|folder| !folder.exists())
-            .unwrap_or_else(|| runs.join(&stamp));
+        // Several runs can begin within a second.
+        let mut folder = runs.join(&stamp);
+        let mut number = 1;
+        while folder.exists() {
+            number += 1;
+            folder = runs.join(format!("{stamp}.{number}"));
+        }
         std::fs::create_dir_all(&folder).map_err(DurableError::io("create", &folder))?;
         let mut journal = Self { log: AppendLog::open(&folder.join("journal.jsonl"))?, folder };
         journal.write(&Event::Start {

@@ -157,9 +157,9 @@ mod tests {
         ];
         let mut keys = vec![manifest().key()];
         for change in changes {
-            let mut changed = manifest();
-            change(&mut changed);
-            keys.push(changed.key());
+            let mut other = manifest();
+            change(&mut other);
+            keys.push(other.key());
         }
         let distinct: std::collections::HashSet<_> = keys.iter().collect();
         assert_eq!(distinct.len(), keys.len());

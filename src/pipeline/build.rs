@@ -65,13 +65,11 @@ fn parameters(
         parameters.push((entry.key.clone(), Resolved { value, base: Base::File }));
     }
     let mut strange = Vec::new();
-    let text: String = from_command_line
-        .iter()
-        .map(|(key, value)| {
-            let is_text = written.get(key).is_some_and(|entry| entry.node.text().is_some());
-            format!("{key} = {}\n", as_toml(value, is_text))
-        })
-        .collect();
+    let line = |(key, value): &(String, String)| {
+        let is_text = written.get(key).is_some_and(|entry| entry.node.text().is_some());
+        format!("{key} = {}\n", as_toml(value, is_text))
+    };
+    let text = from_command_line.iter().map(line).collect::<Vec<_>>().concat();
     for given in Table::parse(&text, &mut strange).entries {
         match parameters.iter_mut().find(|(key, _)| *key == given.key) {
             Some((_, value)) => *value = Resolved { value: given.node.plain(), base: Base::WorkingDirectory },

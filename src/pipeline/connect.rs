@@ -97,7 +97,7 @@ impl<'a> Index<'a> {
             }
             NodeValue::Scalar(_) => {}
             NodeValue::Array(nodes) => {
-                nodes.iter().for_each(|node| self.artifacts_in(cell, node, found, problems))
+                nodes.iter().for_each(|node| self.artifacts_in(cell, node, found, problems));
             }
             NodeValue::Table(table) => {
                 table.entries.iter().for_each(|entry| self.artifacts_in(cell, &entry.node, found, problems));

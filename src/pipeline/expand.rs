@@ -29,12 +29,12 @@ pub(crate) fn expand<'a>(
 ) -> Vec<LooseCell<'a>> {
     let scope = Scope { parameters, matrix: &[], artifact: &|_, _| None, folders };
     let nothing = Json::Null;
-    let mut axis = |entry: &Entry| {
+    let mut read_axis = |entry: &Entry| {
         let resolved = scope.resolve(&entry.node, &SchemaView::new(&nothing), problems);
         let values = axis_values(&entry.node, resolved, problems);
         Axis { key: entry.key.clone(), key_span: entry.key_span.clone(), values }
     };
-    let axes: Vec<Axis> = block.matrix.entries.iter().map(&mut axis).collect();
+    let axes: Vec<Axis> = block.matrix.entries.iter().map(&mut read_axis).collect();
     let Some(combinations) = product(&axes) else {
         problems.push(Problem::new(
             format!("the matrix of `{}` has more than 100,000 cells", block.name),
@@ -148,7 +148,7 @@ fn matrix_references(node: &Node, found: &mut Vec<String>) {
         NodeValue::Scalar(_) => {}
         NodeValue::Array(nodes) => nodes.iter().for_each(|node| matrix_references(node, found)),
         NodeValue::Table(table) => {
-            table.entries.iter().for_each(|entry| matrix_references(&entry.node, found))
+            table.entries.iter().for_each(|entry| matrix_references(&entry.node, found));
         }
     }
 }

@@ -69,7 +69,7 @@ pub(crate) fn axis_values(node: &Node, resolved: Json, problems: &mut Vec<Proble
 fn range(text: &str) -> Option<Vec<Json>> {
     let (first, last) = text.split_once("..")?;
     let (first, last): (i64, i64) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-    let last = last.min(first.saturating_add(MOST_CELLS as i64));
+    let last = last.min(first.saturating_add(MOST_CELLS.cast_signed() as i64));
     Some((first..=last).map(Json::from).collect())
 }
 

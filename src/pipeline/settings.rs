@@ -79,8 +79,9 @@ fn read(
             let problem = Problem::new(message, &place);
             let description =
                 first.and_then(|key| SchemaView::new(&entry.schema).property(key).description());
-            problems.push(match (first, description) {
-                (Some(key), Some(text)) => problem.help(format!("{key}: {}", first_sentence(text))),
+            problems.push(match (first, description, error.help) {
+                (Some(key), Some(text), _) => problem.help(format!("{key}: {}", first_sentence(text))),
+                (_, _, Some(help)) => problem.help(help),
                 _ => problem,
             });
         }

@@ -165,7 +165,18 @@ fn a_value_of_the_wrong_type() {
 
 #[test]
 fn a_shape_that_is_none() {
-    insta::assert_snapshot!(check("[stages.machine]\nuses = \"topology/synthetic\"\nwith = { shape = \"torus:2x2\", costs = [1, 10] }\n"), @r#"p.toml is sound: 1 stages"#);
+    insta::assert_snapshot!(check("[stages.machine]\nuses = \"topology/synthetic\"\nwith = { shape = \"torus:2x2\", costs = [1, 10] }\n"), @r#"
+    ------- stderr -------
+    error: shape `torus:2x2` does not begin with `tree:`
+       ,-[p.toml:3:1]
+     2 | uses = "topology/synthetic"
+     3 | with = { shape = "torus:2x2", costs = [1, 10] }
+       : ^^|^
+       :   `-- here
+       `----
+      help: write the branches of every level, innermost first: `tree:2x4x2`
+    [exit code 2]
+    "#);
 }
 
 #[test]

@@ -63,7 +63,7 @@ fn torn_and_damaged_lines_of_the_log_cost_a_run_and_no_more() {
         sandbox.write(".hopmap/state.log", &log[..end]);
         assert_eq!(digests(&sandbox), expected);
     }
-    let damaged: String = log.lines().map(|line| format!("{}\n", &line[1..])).collect();
+    let damaged = log.lines().map(|line| &line[1..]).collect::<Vec<_>>().join("\n") + "\n";
     sandbox.write(".hopmap/state.log", damaged);
     assert_eq!(digests(&sandbox), expected);
     assert!(sandbox.seen(&["run", "ring.toml"]).contains("damaged lines"));

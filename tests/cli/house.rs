@@ -89,7 +89,7 @@ fn no_stage_is_built_from_another_and_the_ground_knows_none() {
             match floor(folder) {
                 Floor::Roof => {}
                 Floor::Stage | Floor::Ground => {
-                    assert_eq!(floor(needed), Floor::Ground, "{name} is built from {needed:?}")
+                    assert_eq!(floor(needed), Floor::Ground, "{name} is built from {needed:?}");
                 }
             }
         }

@@ -1,5 +1,8 @@
 //! End-to-end tests of the `hopmap` binary: one file per command or concern, snapshots beside what they are about.
 
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+#![expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+
 mod archives;
 mod broken;
 mod check;

@@ -17,7 +17,7 @@ impl Sandbox {
     /// A folder with a small program, a pipeline that places it, and nothing run yet.
     pub(crate) fn with_ring() -> Self {
         let sandbox = Self::new();
-        sandbox.write("ring.csv", &ring(8));
+        sandbox.write("ring.csv", ring(8));
         sandbox.write("ring.toml", RING);
         sandbox
     }

@@ -3,7 +3,7 @@
 use hopmap_model::{
     Context, Error, Inputs, Mapping, Outcome, Outputs, Paths, Port, Stage, SystemGraph, TaskGraph, Weight,
 };
-use hopmap_objective::{EVALUATIONS, Problem, Quality};
+use hopmap_objective::{EVALUATIONS, Problem, Quality, check_weight};
 
 use crate::{Annealing, AnnealingParams, Linear, LinearParams, Mapper, Random, RandomParams};
 
@@ -35,6 +35,10 @@ impl Stage for LinearStage {
         PORTS
     }
 
+    fn check(params: &Self::Params) -> Result<(), Error> {
+        Ok(check_weight(params.weight)?)
+    }
+
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         Ok(finish(place(&Linear, params.weight, &inputs, cx)?, false))
     }
@@ -50,6 +54,10 @@ impl Stage for RandomStage {
         PORTS
     }
 
+    fn check(params: &Self::Params) -> Result<(), Error> {
+        Ok(check_weight(params.weight)?)
+    }
+
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         Ok(finish(place(&Random { seed: params.seed }, params.weight, &inputs, cx)?, false))
     }
@@ -63,6 +71,12 @@ impl Stage for AnnealingStage {
 
     fn ports() -> &'static [Port] {
         PORTS
+    }
+
+    fn check(params: &Self::Params) -> Result<(), Error> {
+        check_weight(params.weight)?;
+        Annealing::new(params)?;
+        Ok(())
     }
 
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {

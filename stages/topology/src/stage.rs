@@ -2,6 +2,7 @@
 
 use hopmap_model::{Context, Error, Inputs, Outcome, Outputs, Port, Stage, SystemGraph};
 
+use crate::synthetic::check;
 use crate::{SyntheticParams, synthetic};
 
 /// `topology/synthetic`: a machine whose network is a regular tree.
@@ -16,6 +17,10 @@ impl Stage for Synthetic {
 
     fn ports() -> &'static [Port] {
         const { &[Port::output::<SystemGraph>("system-graph")] }
+    }
+
+    fn check(params: &Self::Params) -> Result<(), Error> {
+        Ok(check(params)?)
     }
 
     fn run(params: Self::Params, _inputs: Inputs, _cx: &Context<'_>) -> Result<Outcome, Error> {

@@ -33,6 +33,12 @@ pub fn synthetic(params: &SyntheticParams) -> Result<SystemGraph, SyntheticError
     })
 }
 
+/// Checks the parameters without building the machine.
+pub(crate) fn check(params: &SyntheticParams) -> Result<(), SyntheticError> {
+    let shape = Shape::new(params)?;
+    if params.hosts.is_empty() { Ok(()) } else { host_nodes(params, &shape).map(drop) }
+}
+
 fn host_nodes(params: &SyntheticParams, shape: &Shape) -> Result<Vec<Node>, SyntheticError> {
     let hosts = shape.hosts() as usize;
     let names = if params.hosts.is_empty() {

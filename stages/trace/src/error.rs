@@ -156,6 +156,9 @@ pub enum Otf2Error {
     },
     /// A file is cut off or its bytes make no sense.
     #[error("`{}`{} is damaged at byte {offset}: {what}", path.display(), of_location(*location))]
+    #[diagnostic(help(
+        "the trace was not written to its end, or not copied as a whole: copy or record it again"
+    ))]
     Damaged {
         /// The file.
         path: PathBuf,

@@ -7,13 +7,23 @@ use crate::{CsvParams, Otf2Params, csv_matrix, otf2};
 const PORTS: &[Port] = &[Port::output::<TaskGraph>("task-graph")];
 
 /// The stage `trace/otf2`.
+///
+/// Messages are counted where they are sent (`MPI_SEND`, `MPI_ISEND`); collective operations and access to remote
+/// memory are not. Ranks within communicators become ranks of the program; threads send for their process. Without
+/// MPI every process that is defined counts, in the order of ids.
+///
+/// `compute_s` of a process is the time from the first to the last event of its main thread less the time inside
+/// communication: regions of MPI, GASPI, UPC or SHMEM, regions whose role is point-to-point, collective or remote
+/// memory access, and regions whose name begins with `MPI_` or `PMPI_`, `MPI_Init` and `MPI_Finalize` among them.
+/// `host` is the node the trace names, or what it names in its place. `duration_s` goes from the first to the
+/// last event of all; EZTrace does not align the clocks of the processes.
 #[derive(Debug)]
 pub struct Otf2;
 
 impl Stage for Otf2 {
     type Params = Otf2Params;
     const KIND: &'static str = "trace/otf2";
-    const SUMMARY: &'static str = "messages and bytes between processes from an OTF2 trace";
+    const SUMMARY: &'static str = "Messages and bytes between processes from an OTF2 trace";
     const REVISION: u32 = 1;
 
     fn ports() -> &'static [Port] {
@@ -37,7 +47,7 @@ pub struct Csv;
 impl Stage for Csv {
     type Params = CsvParams;
     const KIND: &'static str = "trace/csv";
-    const SUMMARY: &'static str = "messages and bytes between processes from a CSV file";
+    const SUMMARY: &'static str = "Messages and bytes between processes from a CSV file";
     const REVISION: u32 = 1;
 
     fn ports() -> &'static [Port] {

@@ -1,5 +1,7 @@
 //! Every kind comes back from disk as it was, the same value gives the same bytes, and damage is noticed.
 
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
 use std::collections::BTreeMap;
 use std::fs;
 

@@ -103,6 +103,12 @@ pub trait Stage {
     /// Everything that goes in and out. Outputs of a released stage are never added to.
     fn ports() -> &'static [Port];
 
+    /// Checks what the types of the parameters cannot say. Called before anything runs.
+    fn check(params: &Self::Params) -> Result<(), Error> {
+        let _ = params;
+        Ok(())
+    }
+
     /// Every file behind a path parameter. Names below the parameter's path and contents enter the key.
     fn reads(params: &Self::Params) -> Result<Vec<InputPath>, Error> {
         let _ = params;

@@ -18,3 +18,4 @@ pub use distance::Distance;
 pub use error::ObjectiveError;
 pub use problem::{Neighbour, Problem};
 pub use quality::{EVALUATIONS, METRICS, Metric, NetworkQuality, Quality, link_loads};
+pub use scale::check_weight;

@@ -76,7 +76,7 @@ fn power_of_ten(exponent: u32) -> f64 {
 }
 
 /// Checks the parameters of a weight.
-pub(crate) fn check_weight(weight: Weight) -> Result<(), ObjectiveError> {
+pub fn check_weight(weight: Weight) -> Result<(), ObjectiveError> {
     let Weight::Time { latency_s, bandwidth_bytes_per_s } = weight else { return Ok(()) };
     if !(latency_s.is_finite() && latency_s >= 0.0) {
         return Err(ObjectiveError::Weight { parameter: "latency_s", value: latency_s });

@@ -170,12 +170,8 @@ unsafe extern "C" {
 
     /// Makes definitions of locations readable.
     pub fn OTF2_Reader_OpenDefFiles(reader: *mut OTF2_Reader) -> OTF2_ErrorCode;
-    /// Ends the reading of definitions of locations.
-    pub fn OTF2_Reader_CloseDefFiles(reader: *mut OTF2_Reader) -> OTF2_ErrorCode;
     /// Makes events of locations readable.
     pub fn OTF2_Reader_OpenEvtFiles(reader: *mut OTF2_Reader) -> OTF2_ErrorCode;
-    /// Ends the reading of events of locations.
-    pub fn OTF2_Reader_CloseEvtFiles(reader: *mut OTF2_Reader) -> OTF2_ErrorCode;
 
     /// Opens the definitions of the archive; null on failure.
     pub fn OTF2_Reader_GetGlobalDefReader(reader: *mut OTF2_Reader) -> *mut OTF2_GlobalDefReader;

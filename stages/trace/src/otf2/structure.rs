@@ -2,7 +2,8 @@
 //!
 //! libotf2 trusts its input: a file that is cut off makes it read the chunk before once more, for ever, and a
 //! record that is longer than its chunk makes it read memory that is not its own. Here every byte it would
-//! touch is looked at first. That also gives the place of the damage, which libotf2 does not tell.
+//! touch is looked at first. That also gives the place of the damage, which libotf2 does not tell. It helps against
+//! damage, not against somebody who changes the files while they are read.
 //!
 //! A file is a row of chunks of one size; the last may be shorter. A chunk is a header (3, the order of bytes,
 //! number of the first and last event), records, and a mark: 0 with padding up to the next chunk, or 2 at the end
