@@ -15,6 +15,7 @@ mod graph;
 mod house;
 mod matrix;
 mod plan;
+mod report;
 mod run;
 mod runs;
 mod sandbox;
