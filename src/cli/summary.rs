@@ -1,6 +1,6 @@
 //! What became of a pipeline, for people and as JSON.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hopmap_artifact::Folder;
 use hopmap_model::{Artifact, LaunchFile, Metrics};
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::failure::message;
 use super::output::Output;
-use crate::engine::{OutputRecord, RunReport, Settled, State, Store};
+use crate::engine::{OutputRecord, RunReport, Saved, Settled, State, Store};
 use crate::pipeline::{Cell, Pipeline};
 
 /// A state in one word.
@@ -43,36 +43,38 @@ pub(crate) fn cell_line(pipeline: &Pipeline, cell: &Cell, settled: &Settled) -> 
 
 /// The last lines of a run: what happened, where the results are, and the command that uses them.
 pub(crate) fn print(pipeline: &Pipeline, store: &Store, report: &RunReport, output: Output) {
+    if !output.is_talkative() {
+        return;
+    }
     output.line(headline(pipeline, report));
     for (cell, settled) in pipeline.cells.iter().zip(&report.cells) {
         for record in settled.outputs.values().filter(|record| record.kind == Metrics::KIND) {
             output.line(format!("  {:<12} {}", cell.id, quality(record)));
         }
     }
-    let mut lines = Vec::new();
-    for (cell, settled) in pipeline.cells.iter().zip(&report.cells) {
-        for saved in &settled.saved {
-            let restored = if saved.written && settled.state == State::Cached { "  (restored)" } else { "" };
-            lines.push(format!("  {:<12} {}{restored}", cell.id, shown(&saved.path)));
-        }
-    }
-    print_some(&lines, output);
-    let mut lines = Vec::new();
-    for (port, record, path) in launch_files(report, store) {
-        if let Some(command) = launch_command(store, record, &path) {
-            lines.push(format!("  {port:<12} {command}"));
-        }
-    }
-    lines.dedup();
-    print_some(&lines, output);
+    let copies = pipeline
+        .cells
+        .iter()
+        .zip(&report.cells)
+        .flat_map(|(cell, settled)| settled.saved.iter().map(move |saved| (cell, settled.state, saved)));
+    let copy = |(cell, state, saved): (&Cell, State, &Saved)| {
+        let restored = if saved.written && state == State::Cached { "  (restored)" } else { "" };
+        format!("  {:<12} {}{restored}", cell.id, shown(&saved.path))
+    };
+    print_some(copies, copy, output);
+    let command = |(port, record, path): (&str, &OutputRecord, PathBuf)| {
+        format!("  {port:<12} {}", launch_command(store, record, &path).unwrap_or_default())
+    };
+    print_some(launch_files(report, store).into_iter(), command, output);
 }
 
-/// The first lines; a sweep would bury everything else.
-fn print_some(lines: &[String], output: Output) {
+/// The first few; those of a sweep would bury everything else.
+fn print_some<T>(mut items: impl Iterator<Item = T>, line: impl Fn(T) -> String, output: Output) {
     const MOST: usize = 6;
-    lines.iter().take(MOST).for_each(|line| output.line(line));
-    if lines.len() > MOST {
-        output.line(format!("  … and {} more", lines.len() - MOST));
+    items.by_ref().take(MOST).for_each(|item| output.line(line(item)));
+    match items.count() {
+        0 => {}
+        more => output.line(format!("  … and {more} more")),
     }
 }
 
@@ -116,10 +118,7 @@ fn quality(record: &OutputRecord) -> String {
 }
 
 /// Launch files, where people find them: the copy if there is one, else the store.
-fn launch_files<'a>(
-    report: &'a RunReport,
-    store: &Store,
-) -> Vec<(&'a str, &'a OutputRecord, std::path::PathBuf)> {
+fn launch_files<'a>(report: &'a RunReport, store: &Store) -> Vec<(&'a str, &'a OutputRecord, PathBuf)> {
     let mut files = Vec::new();
     for settled in &report.cells {
         for (port, record) in settled.outputs.iter().filter(|(_, record)| record.kind == LaunchFile::KIND) {
@@ -143,7 +142,7 @@ fn launch_command(store: &Store, record: &OutputRecord, path: &Path) -> Option<S
 
 /// A path as people would type it: relative to the working directory where it is below it.
 pub(crate) fn shown(path: &Path) -> String {
-    let clean: std::path::PathBuf = path.components().collect();
+    let clean: PathBuf = path.components().collect();
     let clean = std::fs::canonicalize(&clean).unwrap_or(clean);
     let here = std::env::current_dir().and_then(std::fs::canonicalize).unwrap_or_default();
     clean.strip_prefix(here).unwrap_or(&clean).display().to_string()

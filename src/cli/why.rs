@@ -59,7 +59,7 @@ fn explain(pipeline: &Pipeline, cell: &Cell, settled: &Settled, output: Output) 
     if let Some(key) = &settled.key {
         output.line(format!("  key {}", engine::short(key)));
     }
-    for (port, record) in &settled.outputs {
+    for (port, record) in settled.outputs.iter() {
         output.line(format!("  output {port} {}", engine::short(&record.digest)));
     }
     if let Some(error) = &settled.error {

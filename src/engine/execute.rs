@@ -63,14 +63,14 @@ impl Values {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn get(&self, output: &OutputRecord, folder: &Path) -> Result<Value, Report> {
-        if let Some(value) = self.lock().get(&output.digest) {
+    fn get(&self, kind: &str, digest: &str, folder: &Path) -> Result<Value, Report> {
+        if let Some(value) = self.lock().get(digest) {
             return Ok(Arc::clone(value));
         }
-        let kind = registry::kind(&output.kind)
-            .ok_or_else(|| miette::miette!("this version knows no artifact kind `{}`", output.kind))?;
+        let kind = registry::kind(kind)
+            .ok_or_else(|| miette::miette!("this version knows no artifact kind `{kind}`"))?;
         let value = kind.read(folder)?;
-        self.lock().insert(output.digest.clone(), Arc::clone(&value));
+        self.lock().insert(digest.to_owned(), Arc::clone(&value));
         Ok(value)
     }
 
@@ -102,9 +102,9 @@ pub(crate) fn execute(
 
 fn run_stage(task: Task, cell: &Cell, cx: &Context<'_>, shared: &Shared<'_>) -> Result<Given, Report> {
     let mut inputs = Inputs::new();
-    for ConnectedInput { port, label, output, .. } in task.inputs {
-        let value = shared.values.get(&output, &shared.artifacts.join(&output.digest))?;
-        inputs.connect(port, value, output.digest, label);
+    for ConnectedInput { port, label, kind, digest, .. } in task.inputs {
+        let value = shared.values.get(&kind, &digest, &shared.artifacts.join(&digest))?;
+        inputs.connect(port, value, digest, label);
     }
     let (ending, outputs) = match task.configured.run(inputs, cx)? {
         Outcome::Done(outputs) => (StageEnding::Done, outputs),

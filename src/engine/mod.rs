@@ -22,5 +22,5 @@ pub use key::{InputDigest, Key, Manifest};
 pub use reason::{Reason, short};
 pub use run::{Events, Limits, NoEvents, RunReport, plan, run};
 pub use save::Saved;
-pub use store::{Ending, OutputRecord, ResultRecord, STORE_FOLDER, Store, StoreError, Writer};
+pub use store::{Ending, OutputRecord, OutputRecords, ResultRecord, STORE_FOLDER, Store, StoreError, Writer};
 pub use walk::{Settled, State};

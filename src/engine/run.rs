@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -14,7 +15,7 @@ use super::journal::Journal;
 use super::key::Manifest;
 use super::reason::Reason;
 use super::save::save;
-use super::store::{Ending, ResultRecord, Store, StoreError, Writer};
+use super::store::{Ending, OutputRecords, ResultRecord, Store, StoreError, Writer};
 use super::walk::{Decision, Settled, State, Task, Walk};
 use crate::pipeline::{Cell, Pipeline};
 
@@ -121,13 +122,13 @@ pub fn run(
     cancelled: &AtomicBool,
     events: &dyn Events,
 ) -> Result<RunReport, Report> {
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(limits.jobs)
-        .build()
-        .map_err(|error| miette::miette!("cannot start {} threads: {error}", limits.jobs))?;
     let mut run = Run::new(pipeline, store, writer, limits, cancelled, events);
     run.settle_without_running()?;
     if !run.pending.is_empty() || !run.ready.is_empty() {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(limits.jobs)
+            .build()
+            .map_err(|error| miette::miette!("cannot start {} threads: {error}", limits.jobs))?;
         let journal = Journal::create(run.store, &pipeline.name)?;
         let shared = Shared::new(run.store, journal.folder().join("logs"), cancelled, events);
         run.journal = Some(journal);
@@ -354,7 +355,7 @@ impl<'a> Run<'a> {
         };
         self.used_cores -= cores;
         let settled = match result {
-            Ok(given) => self.keep(&key, manifest, given)?,
+            Ok(given) => self.keep(&key, &manifest, given)?,
             Err(error) => Settled::failed(error),
         };
         for twin in twins {
@@ -372,15 +373,16 @@ impl<'a> Run<'a> {
     }
 
     /// Puts a result on record, unless it was cut short.
-    fn keep(&mut self, key: &str, manifest: Manifest, given: Given) -> Result<Settled, StoreError> {
+    fn keep(&mut self, key: &str, manifest: &Manifest, given: Given) -> Result<Settled, StoreError> {
         let Given { ending, timed, outputs } = given;
+        let outputs: OutputRecords = Arc::new(outputs);
         let (state, ending) = match ending {
             StageEnding::Done => (State::Ran, Some(Ending::Done)),
             StageEnding::Infeasible => (State::Infeasible, Some(Ending::Infeasible)),
             StageEnding::Partial => (State::Partial, None),
         };
         if let Some(ending) = ending {
-            let record = ResultRecord { key: key.into(), ending, timed, outputs: outputs.clone(), manifest };
+            let record = ResultRecord::new(key, ending, timed, outputs.clone(), manifest);
             self.writer.record(self.store, record)?;
         }
         Ok(Settled { outputs, ..Settled::new(state) })

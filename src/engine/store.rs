@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use hopmap_artifact::Folder;
 use hopmap_durable::{AppendLog, DurableError, Lock};
 use miette::Diagnostic;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use super::hashes::Hashes;
 use super::key::Manifest;
@@ -48,10 +50,29 @@ pub struct ResultRecord {
     /// Whether a budget in seconds shaped it.
     pub timed: bool,
     /// The artifacts by output port.
-    pub outputs: BTreeMap<String, OutputRecord>,
-    /// What the key was made of.
-    pub manifest: Manifest,
+    pub outputs: OutputRecords,
+    /// What the key was made of: a [`Manifest`] that is read only when somebody asks.
+    manifest: Box<RawValue>,
 }
+
+impl ResultRecord {
+    /// A result and what its key was made of.
+    #[must_use]
+    pub fn new(key: &str, ending: Ending, timed: bool, outputs: OutputRecords, manifest: &Manifest) -> Self {
+        // Manifests are plain data with text keys: they always have a form in JSON.
+        let manifest = serde_json::value::to_raw_value(manifest).unwrap_or_default();
+        Self { key: key.to_owned(), ending, timed, outputs, manifest }
+    }
+
+    /// What the key was made of; `None` if another version wrote it in another form.
+    #[must_use]
+    pub fn manifest(&self) -> Option<Manifest> {
+        serde_json::from_str(self.manifest.get()).ok()
+    }
+}
+
+/// Artifacts by output port. Shared, because every cell that is up to date holds them.
+pub type OutputRecords = Arc<BTreeMap<String, OutputRecord>>;
 
 /// An artifact in the store.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -207,6 +228,8 @@ pub struct Writer {
     _lock: Lock,
     state: AppendLog,
     hashes: PathBuf,
+    /// Whether something was appended that is not on disk yet.
+    unsynced: bool,
 }
 
 impl Writer {
@@ -228,7 +251,7 @@ impl Writer {
             fs::remove_dir_all(&work).map_err(DurableError::io("remove", &work))?;
         }
         let state = AppendLog::open(&root.join("state.log"))?;
-        Ok(Self { _lock: lock, state, hashes: root.join("hashes.log") })
+        Ok(Self { _lock: lock, state, hashes: root.join("hashes.log"), unsynced: false })
     }
 
     /// Records a result.
@@ -257,7 +280,9 @@ impl Writer {
 
     /// Puts everything recorded on disk.
     pub fn sync(&mut self, store: &mut Store) -> Result<(), StoreError> {
-        self.state.sync()?;
+        if std::mem::take(&mut self.unsynced) {
+            self.state.sync()?;
+        }
         Ok(store.hashes.save(&self.hashes)?)
     }
 
@@ -281,6 +306,7 @@ impl Writer {
     }
 
     fn append(&mut self, record: &Record) -> Result<(), StoreError> {
+        self.unsynced = true;
         Ok(self.state.append(line(record).trim_end())?)
     }
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::key::{InputDigest, Manifest};
 use super::reason::{Reason, differences};
 use super::save::Saved;
-use super::store::{Ending, OutputRecord, Store};
+use super::store::{Ending, OutputRecord, OutputRecords, ResultRecord, Store};
 use crate::pipeline::{Cell, Extreme, Origin, Pipeline};
 use crate::registry::Configured;
 
@@ -49,7 +49,7 @@ pub struct Settled {
     /// Its key, if it could be computed.
     pub key: Option<String>,
     /// Its artifacts by output port.
-    pub outputs: BTreeMap<String, OutputRecord>,
+    pub outputs: OutputRecords,
     /// Copies that were made for people.
     pub saved: Vec<Saved>,
     /// Seconds it ran.
@@ -68,7 +68,7 @@ impl Settled {
             state,
             reasons: Vec::new(),
             key: None,
-            outputs: BTreeMap::new(),
+            outputs: OutputRecords::default(),
             saved: Vec::new(),
             seconds: 0.0,
             because_of: None,
@@ -121,7 +121,8 @@ pub(crate) struct ConnectedInput {
     pub(crate) port: &'static str,
     pub(crate) arity: Arity,
     pub(crate) label: String,
-    pub(crate) output: OutputRecord,
+    pub(crate) kind: String,
+    pub(crate) digest: String,
 }
 
 /// Cells of a pipeline as they settle one by one.
@@ -150,14 +151,22 @@ impl<'a> Walk<'a> {
     fn try_decide(&self, index: usize, store: &mut Store) -> Result<Decision, Box<Settled>> {
         let cell = &self.pipeline.cells[index];
         let inputs = self.inputs(cell)?;
-        let configured = self.configured(cell, store)?;
-        let manifest = manifest(cell, &*configured, &inputs, store)?;
+        let own;
+        let parameters = match cell.ready_parameters() {
+            Some(ready) => ready,
+            None => {
+                own = self.configured(cell, store)?;
+                &*own
+            }
+        };
+        let manifest = manifest(cell, parameters, &inputs, store)?;
         let key = manifest.key().to_string();
-        let reasons = match cached(&key, configured.observes(), store) {
+        let reasons = match cached(&key, parameters.observes(), store) {
             Ok(settled) => return Err(settled),
             Err(Some(reason)) => vec![reason],
             Err(None) => self.reasons(cell, &key, &manifest, store),
         };
+        let configured = self.configured(cell, store)?;
         Ok(Decision::Execute(Box::new(Task { cell: index, key, manifest, reasons, configured, inputs })))
     }
 
@@ -174,7 +183,8 @@ impl<'a> Walk<'a> {
                     port: need.port.name,
                     arity: need.port.arity,
                     label: self.pipeline.cells[from].id.clone(),
-                    output: record.clone(),
+                    kind: record.kind.clone(),
+                    digest: record.digest.clone(),
                 });
             }
         }
@@ -260,8 +270,8 @@ impl<'a> Walk<'a> {
         if before == key {
             return vec![Reason::Unfinished];
         }
-        match store.result(before) {
-            Some(result) => differences(&result.manifest, manifest),
+        match store.result(before).and_then(ResultRecord::manifest) {
+            Some(old) => differences(&old, manifest),
             None => vec![Reason::Unfinished],
         }
     }
@@ -276,7 +286,7 @@ fn manifest(
     let mut ports: BTreeMap<&str, Vec<InputDigest>> = BTreeMap::new();
     for input in inputs {
         let label = (input.arity == Arity::Many).then(|| input.label.clone());
-        ports.entry(input.port).or_default().push(InputDigest { label, digest: input.output.digest.clone() });
+        ports.entry(input.port).or_default().push(InputDigest { label, digest: input.digest.clone() });
     }
     let mut files = Vec::new();
     for file in configured.reads().map_err(|error| Box::new(Settled::failed(error)))? {
@@ -309,7 +319,7 @@ fn cached(key: &str, observes: bool, store: &Store) -> Result<Box<Settled>, Opti
         return Err(Some(Reason::Observes));
     }
     let result = store.result(key).ok_or(None)?;
-    for (output, record) in &result.outputs {
+    for (output, record) in result.outputs.iter() {
         if let Some(file) = store.flaw(record) {
             return Err(Some(Reason::OutputDamaged { output: output.clone(), file }));
         }
