@@ -33,7 +33,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
         Some(path) => working_directory()?.join(path),
         None => report::place(&store, &pipeline),
     };
-    report::write(&place, &pipeline, &store, &planned)?;
+    report::write(&place, &pipeline, &store, &planned, &summary::shown)?;
     if output.is_json() {
         output.json(&serde_json::json!({ "report": place }));
     }

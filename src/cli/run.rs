@@ -97,7 +97,7 @@ fn write_report(
         None => crate::report::place(store, pipeline),
     };
     if report.folder.is_some() || !place.exists() {
-        crate::report::write(&place, pipeline, store, report)?;
+        crate::report::write(&place, pipeline, store, report, &summary::shown)?;
     }
     Ok(Some(place))
 }

@@ -30,10 +30,16 @@ pub fn place(store: &Store, pipeline: &Pipeline) -> PathBuf {
     store.root().join("reports").join(format!("{safe}.html"))
 }
 
-/// Writes the report of a run or a plan.
-pub fn write(path: &Path, pipeline: &Pipeline, store: &Store, report: &RunReport) -> Result<(), Report> {
+/// Writes the report of a run or a plan. `shown` says how to write the path of a file in a command.
+pub fn write(
+    path: &Path,
+    pipeline: &Pipeline,
+    store: &Store,
+    report: &RunReport,
+    shown: &dyn Fn(&Path) -> String,
+) -> Result<(), Report> {
     let mut page = page::Page::new(MOST_BYTES);
-    sections::summary(&mut page, pipeline, store, report);
+    sections::summary(&mut page, pipeline, store, report, shown);
     sections::quality(&mut page, pipeline, store, report);
     sections::pipeline(&mut page, pipeline, report);
     placement::placements(&mut page, pipeline, store, report);

@@ -1,5 +1,7 @@
 //! The parts of a report that are about the pipeline as a whole.
 
+use std::path::Path;
+
 use hopmap_artifact::Folder;
 use hopmap_model::{Artifact, LaunchFile, Metrics};
 use hopmap_views::{DagNode, NodeState, comparison, dag};
@@ -12,7 +14,13 @@ use crate::pipeline::{Cell, Pipeline};
 const MOST_ROWS: usize = 2000;
 
 /// Name, what happened, and how to launch.
-pub(crate) fn summary(page: &mut Page, pipeline: &Pipeline, store: &Store, report: &RunReport) {
+pub(crate) fn summary(
+    page: &mut Page,
+    pipeline: &Pipeline,
+    store: &Store,
+    report: &RunReport,
+    shown: &dyn Fn(&Path) -> String,
+) {
     page.add(&format!("<h1>{}</h1>\n", escape(&pipeline.name)));
     if let Some(description) = &pipeline.description {
         page.add(&format!("<p class=\"lead\">{}</p>\n", escape(description)));
@@ -41,10 +49,10 @@ pub(crate) fn summary(page: &mut Page, pipeline: &Pipeline, store: &Store, repor
             page.add(&format!("<p class=\"failed\">{}</p>\n", escape(&text)));
         }
     }
-    launch(page, store, report);
+    launch(page, store, report, shown);
 }
 
-fn launch(page: &mut Page, store: &Store, report: &RunReport) {
+fn launch(page: &mut Page, store: &Store, report: &RunReport, shown: &dyn Fn(&Path) -> String) {
     let mut commands = Vec::new();
     for settled in &report.cells {
         for (port, record) in settled.outputs.iter().filter(|(_, record)| record.kind == LaunchFile::KIND) {
@@ -60,10 +68,7 @@ fn launch(page: &mut Page, store: &Store, report: &RunReport) {
                     .next()
                     .map_or_else(|| folder.path().to_owned(), |name| folder.file_path(name))
             });
-            let clean: std::path::PathBuf = path.components().collect();
-            commands.push(
-                command.replace("{file}", &clean.display().to_string()).replace("{program}", "PROGRAM"),
-            );
+            commands.push(command.replace("{file}", &shown(&path)).replace("{program}", "PROGRAM"));
         }
     }
     commands.dedup();
