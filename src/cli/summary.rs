@@ -80,24 +80,15 @@ fn print_some<T>(mut items: impl Iterator<Item = T>, line: impl Fn(T) -> String,
 
 fn headline(pipeline: &Pipeline, report: &RunReport) -> String {
     let name = &pipeline.name;
-    let cached = report.count(State::Cached);
     let all = pipeline.cells.len();
     if report.is_success() && report.folder.is_none() {
         return format!("{name}: nothing to do, {all} of {all} up to date");
     }
-    let counts = [
-        State::Ran,
-        State::Cached,
-        State::Partial,
-        State::Infeasible,
-        State::Failed,
-        State::Blocked,
-        State::NotStarted,
-    ]
-    .into_iter()
-    .filter(|&state| report.count(state) > 0 && (state != State::Cached || cached > 0))
-    .map(|state| format!("{} {}", report.count(state), state_word(state)))
-    .collect::<Vec<_>>();
+    let counts: Vec<String> = State::ENDINGS
+        .into_iter()
+        .filter(|&state| report.count(state) > 0)
+        .map(|state| format!("{} {}", report.count(state), state_word(state)))
+        .collect();
     let interrupted = if report.interrupted { ", interrupted" } else { "" };
     format!("{name}: {}{interrupted} in {:.2} s", counts.join(", "), report.seconds)
 }

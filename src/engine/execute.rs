@@ -15,7 +15,7 @@ use hopmap_model::{Context, Direction, Inputs, Observer, Outcome, Outputs, Value
 use miette::{Diagnostic, Report};
 use serde_json::json;
 
-use super::run::Events;
+use super::events::Events;
 use super::store::{OutputRecord, Store};
 use super::walk::{ConnectedInput, Task};
 use crate::pipeline::Cell;

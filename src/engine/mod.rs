@@ -3,6 +3,7 @@
 //! Planning and running are one code path: [`Walk::decide`](walk::Walk::decide) says what a cell needs, and a plan is
 //! a run that stops before executing.
 
+mod events;
 mod execute;
 mod garbage;
 mod hashes;
@@ -14,13 +15,14 @@ mod save;
 mod store;
 mod walk;
 
+pub use events::{Events, NoEvents};
 pub use execute::{WriteError, write_outputs};
 pub use garbage::{Garbage, Policy, collect, find_garbage};
 pub(crate) use journal::state_name;
 pub use journal::{Event, RunSummary, StageEvent, read_run, read_runs};
 pub use key::{InputDigest, Key, Manifest};
 pub use reason::{Reason, short};
-pub use run::{Events, Limits, NoEvents, RunReport, plan, run};
+pub use run::{Limits, RunReport, plan, run};
 pub use save::Saved;
 pub use store::{Ending, OutputRecord, OutputRecords, ResultRecord, STORE_FOLDER, Store, StoreError, Writer};
 pub use walk::{Settled, State};

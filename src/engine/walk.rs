@@ -39,6 +39,19 @@ pub enum State {
     Waits,
 }
 
+impl State {
+    /// How a cell can stand when a run has ended, in the order in which reports count them.
+    pub const ENDINGS: [Self; 7] = [
+        Self::Ran,
+        Self::Cached,
+        Self::Partial,
+        Self::Infeasible,
+        Self::Failed,
+        Self::Blocked,
+        Self::NotStarted,
+    ];
+}
+
 /// What became of a cell, and what it gave.
 #[derive(Debug)]
 pub struct Settled {

@@ -25,17 +25,8 @@ pub(crate) fn summary(
     if let Some(description) = &pipeline.description {
         page.add(&format!("<p class=\"lead\">{}</p>\n", escape(description)));
     }
-    let counts = [
-        State::Ran,
-        State::Cached,
-        State::Partial,
-        State::Infeasible,
-        State::Failed,
-        State::Blocked,
-        State::NotStarted,
-    ];
     let mut tiles = String::new();
-    for state in counts.into_iter().filter(|&state| report.count(state) > 0) {
+    for state in State::ENDINGS.into_iter().filter(|&state| report.count(state) > 0) {
         let name = state_name(state);
         tiles.push_str(&format!(
             "<div class=\"tile\"><b class=\"{name}\">{}</b><span>{name}</span></div>",
