@@ -30,7 +30,7 @@ impl Lock {
                 let holder = if holder.is_empty() { "another process".into() } else { holder };
                 return Err(DurableError::Busy { path: path.into(), holder });
             }
-            Err(TryLockError::Error(source)) if source.kind() == ErrorKind::Unsupported => {
+            Err(TryLockError::Error(source)) if has_no_locks(&source) => {
                 return Err(DurableError::NoLocks { path: path.into() });
             }
             Err(TryLockError::Error(source)) => return Err(DurableError::io("lock", path)(source)),
@@ -38,6 +38,12 @@ impl Lock {
         write_holder(&mut file, holder).map_err(DurableError::io("write", path))?;
         Ok(Self { _file: file })
     }
+}
+
+/// Whether the file system has no locks at all; a network file system without a lock service says so in its own way.
+fn has_no_locks(error: &std::io::Error) -> bool {
+    const NO_LOCKS_AVAILABLE: i32 = 37;
+    error.kind() == ErrorKind::Unsupported || error.raw_os_error() == Some(NO_LOCKS_AVAILABLE)
 }
 
 fn write_holder(file: &mut File, holder: &str) -> std::io::Result<()> {
