@@ -1,6 +1,8 @@
 # Set-up is two commands: `make demo` and `make test`. Everything else is for people who work on hopmap.
 
 CARGO ?= cargo
+# What `make demo` builds: release, or dev to take what `make test` has built already.
+PROFILE ?= release
 PACKAGES = build-essential pkg-config libopen-trace-format2-dev
 # Without pkg-config or libotf2 everything but OTF2 archives still works.
 HAS_OTF2 = $(shell pkg-config --exists otf2 2>/dev/null && echo yes)
@@ -15,8 +17,8 @@ demo: packages
 
 .PHONY: demo-run
 demo-run:
-	$(CARGO) build --release --locked $(FEATURES) --bin hopmap
-	"$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p')/release/hopmap" \
+	$(CARGO) build --profile $(PROFILE) --locked $(FEATURES) --bin hopmap
+	"$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p')/$(PROFILE:dev=debug)/hopmap" \
 	  run pipelines/place.toml -p out="$(CURDIR)/out" --report "$(CURDIR)/out/report.html"
 
 # Debian packages that are missing: installed when root, named otherwise.
