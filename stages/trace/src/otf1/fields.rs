@@ -6,7 +6,7 @@
 /// Why a record makes no sense.
 pub(super) type Fault = &'static str;
 
-/// What is left of a record.
+/// What is left of a record. Further lines may follow: nothing is read over the end of a line.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fields<'a> {
     rest: &'a [u8],
@@ -111,7 +111,8 @@ impl<'a> Fields<'a> {
         if !self.take(b'"') {
             return Err("a text is missing");
         }
-        let length = self.rest.iter().position(|byte| *byte == b'"').ok_or("a text does not end")?;
+        let line = this_line(self.rest);
+        let length = line.iter().position(|byte| *byte == b'"').ok_or("a text does not end")?;
         let text = String::from_utf8_lossy(&self.rest[..length]).into_owned();
         self.rest = &self.rest[length + 1..];
         Ok(text)
@@ -123,11 +124,20 @@ impl<'a> Fields<'a> {
         self.text()
     }
 
-    /// Whether nothing is left but spaces.
+    /// Whether nothing is left but spaces and further lines.
     #[inline]
     pub(super) fn is_empty(&mut self) -> bool {
         self.skip_spaces();
-        self.rest.is_empty()
+        matches!(self.rest, [] | [b'\n', ..])
+    }
+
+    /// What is behind this line.
+    #[inline]
+    pub(super) fn lines_behind(self) -> &'a [u8] {
+        match self.rest {
+            [b'\n', behind @ ..] => behind,
+            rest => rest[this_line(rest).len()..].strip_prefix(b"\n").unwrap_or_default(),
+        }
     }
 
     /// The record ends here.
@@ -145,6 +155,12 @@ impl<'a> Fields<'a> {
         }
         self.end()
     }
+}
+
+/// The first line of some lines, without its end.
+pub(super) fn this_line(lines: &[u8]) -> &[u8] {
+    let length = lines.iter().position(|byte| *byte == b'\n').unwrap_or(lines.len());
+    &lines[..length]
 }
 
 #[cfg(test)]
@@ -167,6 +183,16 @@ mod tests {
             assert_eq!(fields.short(), Ok(0x3b9a_ca01));
             fields.end_or_source().unwrap();
         }
+    }
+
+    #[test]
+    fn nothing_is_read_over_the_end_of_a_line() {
+        let fields = Fields::new(b"E1 \nE2\n");
+        let (mut entry, mut text) = (fields, Fields::new(b"\"a\nb\"\n"));
+        assert_eq!((entry.keyword(), entry.short(), entry.is_empty()), (&b"E"[..], Ok(1), true));
+        assert_eq!((fields.lines_behind(), entry.lines_behind()), (&b"E2\n"[..], &b"E2\n"[..]));
+        assert_eq!(text.text(), Err("a text does not end"));
+        assert_eq!(Fields::new(b"E1").lines_behind(), b"");
     }
 
     #[test]

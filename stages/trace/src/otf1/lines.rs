@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use super::fields::Fault;
+use super::fields::{Fault, this_line};
 use super::inflate::Inflate;
 use crate::OtfError;
 
@@ -60,27 +60,36 @@ impl Lines {
         Ok(Some(&self.buffer[self.start..self.start + length]))
     }
 
-    /// The line that was read last, counted from one.
-    pub(super) fn line(&self) -> u64 {
-        self.line
+    /// As many whole lines as there are in memory, with their ends, or nothing at the end of the file. A file is read
+    /// either in this way or line by line.
+    pub(super) fn block(&mut self) -> Result<Option<&[u8]>, OtfError> {
+        if self.fill()?.is_none() {
+            return Ok(None);
+        }
+        let last = self.buffer[self.from..self.to].iter().rposition(|byte| *byte == b'\n');
+        self.start = self.from;
+        self.from += last.map_or(0, |last| last + 1);
+        Ok(Some(&self.buffer[self.start..self.from]))
     }
 
-    /// Whether all that is read so far is behind.
-    pub(super) fn is_drained(&self) -> bool {
-        self.from == self.to
+    /// Tells how many lines the last block had, for messages.
+    pub(super) fn passed(&mut self, lines: u64) {
+        self.line += lines;
     }
 
     /// An error in the line that was read last, of which it shows the beginning.
     #[cold]
     pub(super) fn fault(&self, what: Fault) -> OtfError {
-        let line = self.buffer.get(self.start..self.from.saturating_sub(1)).unwrap_or_default();
+        self.fault_at(0, self.line, what)
+    }
+
+    /// An error in the line that begins at a byte of the last block.
+    #[cold]
+    pub(super) fn fault_at(&self, offset: usize, number: u64, what: Fault) -> OtfError {
+        let line = this_line(self.buffer.get(self.start + offset..self.to).unwrap_or_default());
         let shown: String = line.iter().take(SHOWN).map(|byte| visible(*byte)).collect();
         let more = if line.len() > SHOWN { "…" } else { "" };
-        OtfError::Record {
-            path: self.path.clone(),
-            line: self.line,
-            what: format!("`{shown}{more}`: {what}"),
-        }
+        OtfError::Record { path: self.path.clone(), line: number, what: format!("`{shown}{more}`: {what}") }
     }
 
     /// Reads on until there is a whole line, and gives its length.

@@ -61,17 +61,19 @@ pub(super) fn read(
 ) -> Result<Option<StreamRecord>, OtfError> {
     let mut lines = Lines::open(path)?;
     let mut stream = Stream::new(processes, kinds);
-    loop {
-        if lines.is_drained() && cx.should_stop() {
-            return Ok(None);
+    while !cx.should_stop() {
+        let passed = stream.line_number;
+        let Some(block) = lines.block()? else {
+            return stream
+                .finish(|line, what| OtfError::Record { path: path.to_owned(), line, what })
+                .map(Some);
+        };
+        if let Err((offset, what)) = stream.lines(block) {
+            return Err(lines.fault_at(offset, stream.line_number, what));
         }
-        let Some(line) = lines.next()? else { break };
-        if let Err(what) = stream.line(line) {
-            return Err(lines.fault(what));
-        }
-        stream.line_number = lines.line();
+        lines.passed(stream.line_number - passed);
     }
-    stream.finish(|line, what| OtfError::Record { path: path.to_owned(), line, what }).map(Some)
+    Ok(None)
 }
 
 /// What was sent to one receiver.
@@ -82,7 +84,7 @@ struct Traffic {
     receiver: u32,
     messages: u64,
     bytes: u64,
-    /// The line before the first of the messages.
+    /// The line of the first of the messages.
     line: u64,
 }
 
@@ -119,6 +121,7 @@ struct Stream<'a> {
     pairs: Numbering<(u32, u32)>,
     traffic: Vec<Traffic>,
     counts: Counts,
+    /// The line that is read, counted from one.
     line_number: u64,
 }
 
@@ -139,9 +142,20 @@ impl<'a> Stream<'a> {
         }
     }
 
+    /// Reads whole lines. An error comes with the place of its line.
+    fn lines(&mut self, block: &[u8]) -> Result<(), (usize, Fault)> {
+        let mut rest = block;
+        while !rest.is_empty() {
+            self.line_number += 1;
+            let mut fields = Fields::new(rest);
+            self.line(&mut fields).map_err(|what| (block.len() - rest.len(), what))?;
+            rest = fields.lines_behind();
+        }
+        Ok(())
+    }
+
     #[inline]
-    fn line(&mut self, line: &[u8]) -> Result<(), Fault> {
-        let mut fields = Fields::new(line);
+    fn line(&mut self, fields: &mut Fields<'_>) -> Result<(), Fault> {
         match fields.first() {
             Some(b'0'..=b'9' | b'a'..=b'f') => {
                 let time = fields.number()?;
@@ -154,8 +168,8 @@ impl<'a> Stream<'a> {
                 self.process(fields.short()?);
                 fields.end()
             }
-            Some(_) => self.record(&mut fields),
-            None => Ok(()),
+            Some(b'\n') | None => Ok(()),
+            Some(_) => self.record(fields),
         }
     }
 
@@ -284,7 +298,7 @@ impl<'a> Stream<'a> {
             let receiver = traffic.receiver;
             if !self.processes.is_known(receiver) {
                 let what = format!("it sends to process {receiver:x}, which is not defined");
-                return Err(wrong(traffic.line + 1, what));
+                return Err(wrong(traffic.line, what));
             }
             let sender = self.members[traffic.sender as usize].process;
             self.counts.messages += traffic.messages;
