@@ -91,7 +91,7 @@ fn an_otf_1_archive_and_faults_in_it() {
     insta::assert_snapshot!(read(&sandbox, "ring"), @r#"
     task-graph DIGEST graph
     ------- stderr -------
-    4 processes, 2 streams, 292 events, 60 messages
+    4 processes, 2 streams, 324 events, 60 messages
     collective operations, which do not count: 16
     accesses to remote memory, which do not count: 16
     "#);
@@ -104,7 +104,7 @@ fn an_otf_1_archive_and_faults_in_it() {
     cut(&sandbox, "ring/ring.1.events", 100);
     insta::assert_snapshot!(read(&sandbox, "ring"), @r#"
     ------- stderr -------
-    error: `DIR/ring/ring.1.events` is damaged: line 17 is cut off
+    error: `DIR/ring/ring.1.events` is damaged: line 18 is cut off
       help: the trace was not written to its end, or not copied as a whole: copy or record it again
     [exit code 1]
     "#);

@@ -28,8 +28,8 @@ fn several_faults_at_once() {
        ,-[p.toml:3:8]
      2 | [stages.program]
      3 | uses = "trace/otf3"
-       :        ^^^^^|^^^^^
-       :             `-- did you mean `trace/otf2`?
+       :        ^^^^^^|^^^^^
+       :              `-- did you mean `trace/otf`?
      4 | with = { archive = "${params.trce}" }
        `----
       help: kinds: trace/otf2, trace/otf, trace/csv, topology/synthetic, map/linear, map/random, map/annealing, evaluate/mapping, launch/machinefile, launch/rankfile, launch/hostfile, launch/slurm, launch/cray
