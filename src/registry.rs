@@ -14,6 +14,7 @@ use serde_json::Value as Json;
 pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
     vec![
         StageEntry::of::<hopmap_trace::Otf2>(),
+        StageEntry::of::<hopmap_trace::Otf>(),
         StageEntry::of::<hopmap_trace::Csv>(),
         StageEntry::of::<hopmap_topology::Synthetic>(),
         StageEntry::of::<hopmap_map::LinearStage>(),

@@ -75,8 +75,51 @@ fn an_otf_1_file() {
     sandbox.write("ring.otf", "1:1\n2:2\n");
     insta::assert_snapshot!(sandbox.seen(&["exec", "trace/otf2", "--with", "archive=ring.otf", "--out", "graph"]), @r#"
     ------- stderr -------
-    error: `DIR/ring.otf` is an OTF 1 archive, which hopmap does not read yet
-      help: `otf2` archives have an anchor file whose name ends in `.otf2`
+    error: `DIR/ring.otf` is an OTF 1 archive
+      help: use the stage `trace/otf`: the anchor file of an OTF2 archive ends in `.otf2`
+    [exit code 1]
+    "#);
+}
+
+#[test]
+fn an_otf_1_archive_and_faults_in_it() {
+    let sandbox = with_archive();
+    copy(&project().join("sample-traces/otf-ring-4/plain"), &sandbox.path().join("ring"));
+    let read = |sandbox: &Sandbox, archive: &str| {
+        sandbox.seen(&["exec", "trace/otf", "--with", &format!("archive={archive}"), "--out", "graph"])
+    };
+    insta::assert_snapshot!(read(&sandbox, "ring"), @r#"
+    task-graph DIGEST graph
+    ------- stderr -------
+    4 processes, 2 streams, 324 events, 60 messages
+    collective operations, which do not count: 16
+    accesses to remote memory, which do not count: 16
+    "#);
+    insta::assert_snapshot!(read(&sandbox, "a/eztrace_log.otf2"), @r#"
+    ------- stderr -------
+    error: `DIR/a/eztrace_log.otf2` is an OTF2 archive
+      help: use the stage `trace/otf2`: the master file of an OTF 1 archive ends in `.otf`
+    [exit code 1]
+    "#);
+    cut(&sandbox, "ring/ring.1.events", 100);
+    insta::assert_snapshot!(read(&sandbox, "ring"), @r#"
+    ------- stderr -------
+    error: `DIR/ring/ring.1.events` is damaged: line 18 is cut off
+      help: the trace was not written to its end, or not copied as a whole: copy or record it again
+    [exit code 1]
+    "#);
+    sandbox.write("ring/ring.1.events", "3e8\n*1\nS2L\n");
+    insta::assert_snapshot!(read(&sandbox, "ring"), @r#"
+    ------- stderr -------
+    error: `DIR/ring/ring.1.events`, line 3: `S2L`: a number is missing
+      help: the file is damaged, or not written by OTF 1; `otfprint` shows what the OTF library makes of it
+    [exit code 1]
+    "#);
+    std::fs::remove_file(sandbox.path().join("ring/ring.1.events")).unwrap();
+    insta::assert_snapshot!(read(&sandbox, "ring"), @r#"
+    ------- stderr -------
+    error: `DIR/ring/ring.1.events` is missing (stream 1), and so is the same with `.z`
+      help: copy all files of the archive; if the stream has no events, make an empty file of that name
     [exit code 1]
     "#);
 }

@@ -14,7 +14,7 @@ const MACHINE: &str =
 
 #[test]
 fn several_faults_at_once() {
-    insta::assert_snapshot!(check("nam = \"p\"\n[stages.program]\nuses = \"trace/otf\"\nwith = { archive = \"${params.trce}\" }\n[stages.machine]\nuses = \"topology/synthetic\"\nwith = { shap = \"tree:2\" }\n"), @r#"
+    insta::assert_snapshot!(check("nam = \"p\"\n[stages.program]\nuses = \"trace/otf3\"\nwith = { archive = \"${params.trce}\" }\n[stages.machine]\nuses = \"topology/synthetic\"\nwith = { shap = \"tree:2\" }\n"), @r#"
     ------- stderr -------
     error: unknown key `nam`
        ,-[p.toml:1:1]
@@ -24,18 +24,18 @@ fn several_faults_at_once() {
      2 | [stages.program]
        `----
       help: keys of a pipeline file: name, description, params, stages
-    error: there is no stage kind `trace/otf`
+    error: there is no stage kind `trace/otf3`
        ,-[p.toml:3:8]
      2 | [stages.program]
-     3 | uses = "trace/otf"
-       :        ^^^^^|^^^^^
-       :             `-- did you mean `trace/otf2`?
+     3 | uses = "trace/otf3"
+       :        ^^^^^^|^^^^^
+       :              `-- did you mean `trace/otf`?
      4 | with = { archive = "${params.trce}" }
        `----
-      help: kinds: trace/otf2, trace/csv, topology/synthetic, map/linear, map/random, map/annealing, evaluate/mapping, launch/machinefile, launch/rankfile, launch/hostfile, launch/slurm, launch/cray
+      help: kinds: trace/otf2, trace/otf, trace/csv, topology/synthetic, map/linear, map/random, map/annealing, evaluate/mapping, launch/machinefile, launch/rankfile, launch/hostfile, launch/slurm, launch/cray
     error: there is no parameter `trce`
        ,-[p.toml:4:20]
-     3 | uses = "trace/otf"
+     3 | uses = "trace/otf3"
      4 | with = { archive = "${params.trce}" }
        :                    ^^^^^^^^|^^^^^^^
        :                            `-- here

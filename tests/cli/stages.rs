@@ -7,6 +7,7 @@ fn all_stages_and_one() {
     let sandbox = Sandbox::new();
     insta::assert_snapshot!(sandbox.seen(&["stages"]), @r#"
     trace/otf2          Messages and bytes between processes from an OTF2 trace
+    trace/otf           Messages and bytes between processes from an OTF 1 trace
     trace/csv           Messages and bytes between processes from a CSV file
     topology/synthetic  A machine whose network is a regular tree
     map/linear          Rank i on slot i, as launchers do it

@@ -14,8 +14,6 @@ mod archive_files;
 #[cfg(feature = "libotf2")]
 mod anchor;
 #[cfg(feature = "libotf2")]
-mod call_stack;
-#[cfg(feature = "libotf2")]
 mod clock;
 #[cfg(feature = "libotf2")]
 mod communicators;
@@ -26,13 +24,13 @@ mod layouts;
 #[cfg(feature = "libotf2")]
 mod library;
 #[cfg(feature = "libotf2")]
-mod numbering;
-#[cfg(feature = "libotf2")]
 mod processes;
 #[cfg(feature = "libotf2")]
 mod read;
 #[cfg(feature = "libotf2")]
 mod record;
+#[cfg(feature = "libotf2")]
+mod region_kinds;
 #[cfg(feature = "libotf2")]
 mod structure;
 #[cfg(feature = "libotf2")]

@@ -12,6 +12,14 @@ pub struct Otf2Params {
     pub archive: InputPath,
 }
 
+/// Parameters of `trace/otf`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OtfParams {
+    /// The master file of the archive, such as `lu.otf`, or a folder that holds exactly one.
+    pub archive: InputPath,
+}
+
 /// Parameters of `trace/csv`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -2,7 +2,7 @@
 
 use hopmap_model::{Context, Error, InputPath, Inputs, Outcome, Outputs, Port, Stage, TaskGraph};
 
-use crate::{CsvParams, Otf2Params, csv_matrix, otf2};
+use crate::{CsvParams, Otf2Params, OtfParams, csv_matrix, otf1, otf2};
 
 const PORTS: &[Port] = &[Port::output::<TaskGraph>("task-graph")];
 
@@ -36,6 +36,39 @@ impl Stage for Otf2 {
 
     fn run(params: Otf2Params, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let graph = otf2::read(params.archive.path(), cx)?;
+        Ok(Outcome::Done(Outputs::new().with("task-graph", graph)))
+    }
+}
+
+/// The stage `trace/otf`.
+///
+/// Messages are counted where they are sent (records `S`); collective operations and access to remote memory are not.
+/// Senders and receivers are processes of the whole trace, so communicators do not matter. Ranks are the places in the
+/// group `MPI_COMM_WORLD` if there is one; else every process without a parent counts, in the order of ids. Threads,
+/// which have a process as parent, send for it.
+///
+/// `compute_s` of a process is the time from the first to the last event of its main thread less the time inside
+/// communication: functions of the group `MPI` and those whose name begins with `MPI_` or `PMPI_`. `host` is the node
+/// for which VampirTrace has a group, and `duration_s` goes from the first to the last event of all.
+#[derive(Debug)]
+pub struct Otf;
+
+impl Stage for Otf {
+    type Params = OtfParams;
+    const KIND: &'static str = "trace/otf";
+    const SUMMARY: &'static str = "Messages and bytes between processes from an OTF 1 trace";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        PORTS
+    }
+
+    fn reads(params: &OtfParams) -> Result<Vec<InputPath>, Error> {
+        Ok(otf1::files(params.archive.path())?)
+    }
+
+    fn run(params: OtfParams, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let graph = otf1::read(params.archive.path(), cx)?;
         Ok(Outcome::Done(Outputs::new().with("task-graph", graph)))
     }
 }

@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn other_files_are_named() {
-        assert_eq!(refused(b"1:1\n2:2\n"), "`FILE` is an OTF 1 archive, which hopmap does not read yet");
+        assert_eq!(refused(b"1:1\n2:2\n"), "`FILE` is an OTF 1 archive");
         assert!(refused(b"").ends_with("it is empty"));
         assert!(refused(b"\x7fELF").ends_with("it does not begin like one"));
         assert!(refused(b"\x03BOTF1\0").ends_with("it does not begin like one"));

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use otf2_sys::OTF2_UNDEFINED_LOCATION;
 
-use super::call_stack::RegionKind;
+use super::region_kinds;
+use crate::call_stack::RegionKind;
 
 /// A node of the tree of machines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,7 +128,7 @@ impl Definitions {
     /// What matters about the regions.
     pub(super) fn region_kinds(&self) -> HashMap<u32, RegionKind> {
         let name = |id| self.strings.get(&id).map_or("", String::as_str);
-        let kind = |region: &Region| RegionKind::new(name(region.name), region.paradigm, region.role);
+        let kind = |region: &Region| region_kinds::kind(name(region.name), region.paradigm, region.role);
         self.regions.iter().map(|(id, region)| (*id, kind(region))).collect()
     }
 }

@@ -10,7 +10,6 @@ use rayon::prelude::*;
 
 use super::anchor::Anchor;
 use super::archive_files::{ArchiveFiles, has_extension};
-use super::call_stack::{Activity, CallStack, RegionKind};
 use super::clock::ClockOffsets;
 use super::communicators::Communicators;
 use super::definitions::Definitions;
@@ -19,6 +18,7 @@ use super::processes::Processes;
 use super::structure;
 use super::tally::{Tally, Traffic};
 use crate::Otf2Error;
+use crate::call_stack::{Activity, CallStack, RegionKind};
 use crate::matrix::Matrix;
 
 /// Reads an archive: messages and bytes per ordered pair of processes, counted where they are sent.

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use otf2_sys::OTF2_UNDEFINED_UINT64;
 
-use super::call_stack::CallStack;
 use super::communicators::is_nobody;
-use super::numbering::Numbering;
+use crate::call_stack::CallStack;
+use crate::numbering::Numbering;
 
 /// What a location sent to one rank of one communicator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use hopmap_model::{Context, InputPath, Inputs, Observer, Outcome, Stage, TaskGraph};
-use hopmap_trace::{Csv, CsvParams, Otf2, Otf2Params};
+use hopmap_trace::{Csv, CsvParams, Otf, Otf2, Otf2Params, OtfParams};
 
 /// A file or folder in `sample-traces`.
 pub(crate) fn sample(name: &str) -> PathBuf {
@@ -60,6 +60,10 @@ pub(crate) fn graph<S: Stage>(params: S::Params, cx: &Context<'_>) -> miette::Re
 
 pub(crate) fn read_otf2(path: &Path, cx: &Context<'_>) -> miette::Result<TaskGraph> {
     graph::<Otf2>(Otf2Params { archive: InputPath::new(path) }, cx)
+}
+
+pub(crate) fn read_otf(path: &Path, cx: &Context<'_>) -> miette::Result<TaskGraph> {
+    graph::<Otf>(OtfParams { archive: InputPath::new(path) }, cx)
 }
 
 pub(crate) fn read_csv(path: &Path) -> miette::Result<TaskGraph> {

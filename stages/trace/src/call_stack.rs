@@ -2,45 +2,28 @@
 
 use std::collections::HashMap;
 
-use super::numbering::Numbering;
-
-use otf2_sys::{
-    OTF2_PARADIGM_GASPI, OTF2_PARADIGM_MPI, OTF2_PARADIGM_SHMEM, OTF2_PARADIGM_UPC,
-    OTF2_REGION_ROLE_COLL_ALL2ALL, OTF2_REGION_ROLE_COLL_ALL2ONE, OTF2_REGION_ROLE_COLL_ONE2ALL,
-    OTF2_REGION_ROLE_COLL_OTHER, OTF2_REGION_ROLE_POINT2POINT, OTF2_REGION_ROLE_RMA,
-};
+use crate::numbering::Numbering;
 
 /// What matters about a region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct RegionKind {
+pub(crate) struct RegionKind {
     /// Time in it is not spent computing.
-    pub(super) communication: bool,
+    pub(crate) communication: bool,
     /// It is `MPI_Sendrecv` or one of its kin, which always send.
-    pub(super) send_receive: bool,
+    pub(crate) send_receive: bool,
 }
 
 impl RegionKind {
-    /// Communication is every region of a library that passes messages or shares memory between processes (MPI,
-    /// GASPI, UPC, SHMEM), by its paradigm; every region whose role is to send, to take part in a collective
-    /// operation or to access remote memory; and, since EZTrace gives neither paradigm nor role, every region
-    /// whose name begins with `MPI_` or `PMPI_` in small or capital letters (Fortran). `MPI_Init`, `MPI_Finalize`
-    /// and files accessed through MPI are among them: no process computes there. Barriers between threads are
-    /// not: they are part of how the process computes.
-    pub(super) fn new(name: &str, paradigm: u8, role: u8) -> Self {
+    /// Communication is every region that the trace `marked` as such, and every region whose name begins with `MPI_`
+    /// or `PMPI_` in small or capital letters (Fortran). `MPI_Init`, `MPI_Finalize` and files accessed through MPI
+    /// are among them: no process computes there. Barriers between threads are not: they are part of how the
+    /// process computes.
+    pub(crate) fn new(name: &str, marked: bool) -> Self {
         let name = name.to_ascii_lowercase();
         let mpi = name.strip_prefix('p').filter(|name| name.starts_with("mpi_")).unwrap_or(&name);
         let called = |names: &[&str]| names.iter().any(|name| mpi.starts_with(name));
-        let library = [OTF2_PARADIGM_MPI, OTF2_PARADIGM_GASPI, OTF2_PARADIGM_UPC, OTF2_PARADIGM_SHMEM];
-        let roles = [
-            OTF2_REGION_ROLE_COLL_ONE2ALL,
-            OTF2_REGION_ROLE_COLL_ALL2ONE,
-            OTF2_REGION_ROLE_COLL_ALL2ALL,
-            OTF2_REGION_ROLE_COLL_OTHER,
-            OTF2_REGION_ROLE_POINT2POINT,
-            OTF2_REGION_ROLE_RMA,
-        ];
         Self {
-            communication: library.contains(&paradigm) || roles.contains(&role) || called(&["mpi_"]),
+            communication: marked || called(&["mpi_"]),
             send_receive: called(&["mpi_sendrecv", "mpi_isendrecv"]),
         }
     }
@@ -48,11 +31,11 @@ impl RegionKind {
 
 /// What a location did in its regions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Activity {
+pub(crate) struct Activity {
     /// Ticks in communication.
-    pub(super) communication: u64,
+    pub(crate) communication: u64,
     /// Calls of `MPI_Sendrecv` and its kin in which nothing was sent.
-    pub(super) silent_send_receives: u64,
+    pub(crate) silent_send_receives: u64,
 }
 
 /// A region as one location knows it.
@@ -76,7 +59,7 @@ struct Entry {
 /// Leaving a region closes those entered inside it and never left; leaving one that is not open changes
 /// nothing. Regions inside communication are not counted twice.
 #[derive(Debug)]
-pub(super) struct CallStack<'a> {
+pub(crate) struct CallStack<'a> {
     kinds: &'a HashMap<u32, RegionKind>,
     /// Places of regions in `regions`.
     places: Numbering<u32>,
@@ -90,7 +73,7 @@ pub(super) struct CallStack<'a> {
 }
 
 impl<'a> CallStack<'a> {
-    pub(super) fn new(kinds: &'a HashMap<u32, RegionKind>) -> Self {
+    pub(crate) fn new(kinds: &'a HashMap<u32, RegionKind>) -> Self {
         Self {
             kinds,
             places: Numbering::new(),
@@ -114,7 +97,7 @@ impl<'a> CallStack<'a> {
         place
     }
 
-    pub(super) fn enter(&mut self, id: u32, time: u64) {
+    pub(crate) fn enter(&mut self, id: u32, time: u64) {
         let place = self.place(id);
         let region = &mut self.regions[place as usize];
         region.open += 1;
@@ -127,7 +110,7 @@ impl<'a> CallStack<'a> {
         self.stack.push(Entry { region: place, sends: self.sends });
     }
 
-    pub(super) fn leave(&mut self, id: u32, time: u64) {
+    pub(crate) fn leave(&mut self, id: u32, time: u64) {
         let place = self.place(id);
         if self.regions[place as usize].open == 0 {
             return;
@@ -140,8 +123,15 @@ impl<'a> CallStack<'a> {
         }
     }
 
+    /// Leaves the region entered last, whichever it is.
+    pub(crate) fn leave_innermost(&mut self, time: u64) {
+        if let Some(entry) = self.stack.pop() {
+            self.close(&entry, time);
+        }
+    }
+
     /// A message is sent from where the location is.
-    pub(super) fn send(&mut self) {
+    pub(crate) fn send(&mut self) {
         self.sends += 1;
     }
 
@@ -160,7 +150,7 @@ impl<'a> CallStack<'a> {
     }
 
     /// Closes what is open when the trace ends.
-    pub(super) fn finish(mut self, end: u64) -> Activity {
+    pub(crate) fn finish(mut self, end: u64) -> Activity {
         while let Some(entry) = self.stack.pop() {
             self.close(&entry, end);
         }
@@ -181,7 +171,7 @@ mod tests {
     const SENDRECV: u32 = 4;
 
     fn kinds() -> HashMap<u32, RegionKind> {
-        let named = |name| RegionKind::new(name, 0, 0);
+        let named = |name| RegionKind::new(name, false);
         [(MAIN, "main"), (WAIT, "MPI_Wait"), (ALLREDUCE, "mpi_allreduce_"), (SENDRECV, "MPI_Sendrecv")]
             .map(|(id, name)| (id, named(name)))
             .into()
@@ -205,23 +195,22 @@ mod tests {
     }
 
     #[test]
-    fn communication_is_known_by_paradigm_role_or_name() {
-        let communication = |name, paradigm, role| RegionKind::new(name, paradigm, role).communication;
+    fn communication_is_known_by_name_or_marked() {
+        let communication = |name, marked| RegionKind::new(name, marked).communication;
         for name in ["MPI_Init", "MPI_Finalize", "mpi_send_", "PMPI_Wait", "pmpi_wait"] {
-            assert!(communication(name, 0, 0), "{name}");
+            assert!(communication(name, false), "{name}");
         }
-        assert!(communication("x", OTF2_PARADIGM_MPI, 0) && communication("x", OTF2_PARADIGM_SHMEM, 0));
-        assert!(communication("x", 0, OTF2_REGION_ROLE_POINT2POINT));
+        assert!(communication("x", true));
         assert!(
-            !communication("main", 1, 1) && !communication("my_mpi_send", 0, 0) && !communication("p", 0, 0)
+            !communication("main", false)
+                && !communication("my_mpi_send", false)
+                && !communication("p", false)
         );
-        // A barrier of OpenMP.
-        assert!(!communication("!$omp barrier", 3, 15));
     }
 
     #[test]
     fn sendrecv_is_known_by_name() {
-        let send_receive = |name| RegionKind::new(name, 0, 0).send_receive;
+        let send_receive = |name| RegionKind::new(name, false).send_receive;
         assert!(
             ["MPI_Sendrecv", "mpi_sendrecv_", "PMPI_Sendrecv_replace", "MPI_Isendrecv"].map(send_receive)
                 == [true; 4]
@@ -247,6 +236,14 @@ mod tests {
         assert_eq!(communication(&[(wait, 90)]), 10);
         // The call that was never left ends with the function around it.
         assert_eq!(communication(&[(main, 0), (wait, 10), (-main, 30), (main, 40), (-main, 50)]), 20);
+        // A region of which only the end of the innermost is told.
+        let kinds = kinds();
+        let mut stack = CallStack::new(&kinds);
+        stack.leave_innermost(5);
+        stack.enter(MAIN, 10);
+        stack.enter(WAIT, 20);
+        stack.leave_innermost(50);
+        assert_eq!(stack.finish(90).communication, 30);
         // A clock that goes back does not make the time negative.
         assert_eq!(communication(&[(wait, 50), (-wait, 40)]), 0);
     }

@@ -7,7 +7,7 @@ use std::hash::Hash;
 const SLOTS: usize = 256;
 
 /// A key that says which slot of the cache it is kept in.
-pub(super) trait Key: Copy + Eq + Hash {
+pub(crate) trait Key: Copy + Eq + Hash {
     /// Any number; keys that come together should differ in the lowest bits.
     fn slot(self) -> u32;
 }
@@ -27,19 +27,19 @@ impl Key for (u32, u32) {
 /// Numbers keys from zero in the order in which they first come. Ids in traces are sparse, but a location uses few of
 /// them: in front of the hash map is one slot for every value of the lowest bits.
 #[derive(Debug)]
-pub(super) struct Numbering<K> {
+pub(crate) struct Numbering<K> {
     numbers: HashMap<K, u32>,
     cache: Box<[Option<(K, u32)>; SLOTS]>,
 }
 
 impl<K: Key> Numbering<K> {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { numbers: HashMap::new(), cache: Box::new([None; SLOTS]) }
     }
 
     /// Number of a key.
     #[inline]
-    pub(super) fn of(&mut self, key: K) -> u32 {
+    pub(crate) fn of(&mut self, key: K) -> u32 {
         match self.cache[key.slot() as usize % SLOTS] {
             Some((known, number)) if known == key => number,
             _ => self.look_up(key),

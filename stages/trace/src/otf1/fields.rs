@@ -1,0 +1,218 @@
+//! One record: a keyword and fields that are numbers, texts and further keywords.
+//!
+//! Keywords are capital letters; numbers are hexadecimal in small letters, so a keyword ends where its number begins.
+//! In the long format keywords are words and spaces stand between all parts (`OTF_Keywords.h`, `OTF_RBuffer.c`).
+
+/// Why a record makes no sense.
+pub(super) type Fault = &'static str;
+
+/// What is left of a record. Further lines may follow: nothing is read over the end of a line.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fields<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Fields<'a> {
+    pub(super) fn new(line: &'a [u8]) -> Self {
+        let mut fields = Self { rest: line };
+        fields.skip_spaces();
+        fields
+    }
+
+    /// The next byte, if there is one.
+    #[inline]
+    pub(super) fn first(&self) -> Option<u8> {
+        self.rest.first().copied()
+    }
+
+    #[inline]
+    fn skip_spaces(&mut self) {
+        while let [b' ' | b'\t', rest @ ..] = self.rest {
+            self.rest = rest;
+        }
+    }
+
+    /// Takes one byte if it comes next.
+    #[inline]
+    pub(super) fn take(&mut self, byte: u8) -> bool {
+        self.skip_spaces();
+        let found = self.first() == Some(byte);
+        if found {
+            self.rest = &self.rest[1..];
+        }
+        found
+    }
+
+    /// Takes capital letters, or what a comment of an event begins with. Empty if something else comes next.
+    #[inline]
+    pub(super) fn keyword(&mut self) -> &'a [u8] {
+        self.skip_spaces();
+        let letter = |byte: &u8| byte.is_ascii_uppercase() || *byte == b'#';
+        let length = self.rest.iter().take_while(|byte| letter(byte)).count();
+        let (keyword, rest) = self.rest.split_at(length);
+        self.rest = rest;
+        keyword
+    }
+
+    /// Takes a keyword that has to come next, in one of its forms.
+    #[inline]
+    pub(super) fn expect(&mut self, forms: &[&[u8]], missing: Fault) -> Result<(), Fault> {
+        let keyword = self.keyword();
+        if forms.contains(&keyword) { Ok(()) } else { Err(missing) }
+    }
+
+    /// Takes a number of up to 64 bits.
+    #[inline]
+    pub(super) fn number(&mut self) -> Result<u64, Fault> {
+        self.skip_spaces();
+        let mut number = 0_u64;
+        let mut length = 0;
+        for byte in self.rest {
+            let digit = match byte {
+                b'0'..=b'9' => byte - b'0',
+                b'a'..=b'f' => byte - b'a' + 10,
+                _ => break,
+            };
+            if number >> 60 != 0 {
+                return Err("a number exceeds 64 bits");
+            }
+            number = number << 4 | u64::from(digit);
+            length += 1;
+        }
+        if length == 0 {
+            return Err("a number is missing");
+        }
+        self.rest = &self.rest[length..];
+        Ok(number)
+    }
+
+    /// Takes a number of up to 32 bits.
+    #[inline]
+    pub(super) fn short(&mut self) -> Result<u32, Fault> {
+        u32::try_from(self.number()?).map_err(|_| "a number exceeds 32 bits")
+    }
+
+    /// Takes a list of numbers, each with a comma behind it; the last may lack it.
+    pub(super) fn list(&mut self) -> Result<Vec<u32>, Fault> {
+        let mut numbers = Vec::new();
+        self.skip_spaces();
+        while self.first().is_some_and(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte)) {
+            numbers.push(self.short()?);
+            if !self.take(b',') {
+                break;
+            }
+            self.skip_spaces();
+        }
+        Ok(numbers)
+    }
+
+    /// Takes a text in quotes.
+    pub(super) fn text(&mut self) -> Result<String, Fault> {
+        if !self.take(b'"') {
+            return Err("a text is missing");
+        }
+        let line = this_line(self.rest);
+        let length = line.iter().position(|byte| *byte == b'"').ok_or("a text does not end")?;
+        let text = String::from_utf8_lossy(&self.rest[..length]).into_owned();
+        self.rest = &self.rest[length + 1..];
+        Ok(text)
+    }
+
+    /// Takes a keyword for a name, and the name.
+    pub(super) fn name(&mut self) -> Result<String, Fault> {
+        self.expect(&[b"NM", b"NAME", b"N"], "a name is missing")?;
+        self.text()
+    }
+
+    /// Whether nothing is left but spaces and further lines.
+    #[inline]
+    pub(super) fn is_empty(&mut self) -> bool {
+        self.skip_spaces();
+        matches!(self.rest, [] | [b'\n', ..])
+    }
+
+    /// What is behind this line.
+    #[inline]
+    pub(super) fn lines_behind(self) -> &'a [u8] {
+        match self.rest {
+            [b'\n', behind @ ..] => behind,
+            rest => rest[this_line(rest).len()..].strip_prefix(b"\n").unwrap_or_default(),
+        }
+    }
+
+    /// The record ends here.
+    #[inline]
+    pub(super) fn end(&mut self) -> Result<(), Fault> {
+        if self.is_empty() { Ok(()) } else { Err("it goes on where it should end") }
+    }
+
+    /// The record ends here, or behind the place in the source code it may name.
+    #[inline]
+    pub(super) fn end_or_source(&mut self) -> Result<(), Fault> {
+        if !self.is_empty() {
+            self.expect(&[b"X", b"SCL", b"S"], "it goes on where it should end")?;
+            self.short()?;
+        }
+        self.end()
+    }
+}
+
+/// The first line of some lines, without its end.
+pub(super) fn this_line(lines: &[u8]) -> &[u8] {
+    let length = lines.iter().position(|byte| *byte == b'\n').unwrap_or(lines.len());
+    &lines[..length]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_and_long_formats_have_the_same_fields() {
+        for line in
+            ["S2L400T7C3b9aca01X5", "SEND 2 LEN 400 TAG 7 COMM 3b9aca01 SCL 5", " S 2 L 400T7 C3b9aca01S5 "]
+        {
+            let mut fields = Fields::new(line.as_bytes());
+            assert!([&b"S"[..], b"SEND"].contains(&fields.keyword()));
+            assert_eq!(fields.short(), Ok(2));
+            fields.expect(&[b"L", b"LEN"], "").unwrap();
+            assert_eq!(fields.number(), Ok(0x400));
+            fields.expect(&[b"T", b"TAG"], "").unwrap();
+            assert_eq!(fields.short(), Ok(7));
+            fields.expect(&[b"C", b"COMM"], "").unwrap();
+            assert_eq!(fields.short(), Ok(0x3b9a_ca01));
+            fields.end_or_source().unwrap();
+        }
+    }
+
+    #[test]
+    fn nothing_is_read_over_the_end_of_a_line() {
+        let fields = Fields::new(b"E1 \nE2\n");
+        let (mut entry, mut text) = (fields, Fields::new(b"\"a\nb\"\n"));
+        assert_eq!((entry.keyword(), entry.short(), entry.is_empty()), (&b"E"[..], Ok(1), true));
+        assert_eq!((fields.lines_behind(), entry.lines_behind()), (&b"E2\n"[..], &b"E2\n"[..]));
+        assert_eq!(text.text(), Err("a text does not end"));
+        assert_eq!(Fields::new(b"E1").lines_behind(), b"");
+    }
+
+    #[test]
+    fn numbers_are_bounded() {
+        let number = |text: &'static str| Fields::new(text.as_bytes()).number();
+        assert_eq!(number("ffffffffffffffff"), Ok(u64::MAX));
+        assert_eq!(number("0000000000000000000001"), Ok(1));
+        assert_eq!(number("10000000000000000"), Err("a number exceeds 64 bits"));
+        assert_eq!(number("F"), Err("a number is missing"));
+        assert_eq!(Fields::new(b"100000000").short(), Err("a number exceeds 32 bits"));
+    }
+
+    #[test]
+    fn lists_and_texts() {
+        let mut fields = Fields::new(b"1,a,ff,NM\"a \xff\"");
+        assert_eq!(fields.list().unwrap(), [1, 10, 255]);
+        assert_eq!(fields.name().unwrap(), "a \u{fffd}");
+        assert!(fields.is_empty());
+        assert_eq!(Fields::new(b"NM\"x").name(), Err("a text does not end"));
+        assert_eq!(Fields::new(b"NMx").name(), Err("a text is missing"));
+        assert!(Fields::new(b"M").list().unwrap().is_empty());
+    }
+}

@@ -1,0 +1,337 @@
+//! The events of one stream.
+//!
+//! A line with a number sets the time, a line `*N` the process, and every other line is a record of that process at that
+//! time (`OTF_Parse.c`, `OTF_RBuffer_getRecord`). Groups may stand in place of processes where a counter belongs to a
+//! group. OTF 1 is finished: 1.12.5 is its last version, so a record it does not know is damage.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use hopmap_model::Context;
+
+use super::fields::{Fault, Fields};
+use super::lines::Lines;
+use super::processes::Processes;
+use crate::OtfError;
+use crate::call_stack::{Activity, CallStack, RegionKind};
+use crate::numbering::Numbering;
+
+/// What libotf writes in place of everything that follows a time that goes back (`OTF_WBuffer_setTimeAndProcess`).
+const GIVEN_UP: &str = "error due to unsorted time stamp";
+
+/// What one process sent and did in a stream.
+#[derive(Debug)]
+pub(super) struct ProcessRecord {
+    pub(super) process: u32,
+    /// What it sent, by rank of the receiver.
+    pub(super) sent: Vec<(u32, u64, u64)>,
+    pub(super) activity: Activity,
+    /// First and last point in time.
+    pub(super) span: (u64, u64),
+}
+
+/// Counts over a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Counts {
+    pub(super) events: u64,
+    pub(super) messages: u64,
+    /// Messages from or to processes that belong to no rank.
+    pub(super) without_rank: u64,
+    pub(super) collectives: u64,
+    pub(super) remote_accesses: u64,
+    /// Processes that begin and do not end.
+    pub(super) unfinished: u64,
+    /// Times that are before the time that stands before them.
+    pub(super) backwards: u64,
+}
+
+/// What happened in a stream.
+#[derive(Debug)]
+pub(super) struct StreamRecord {
+    pub(super) processes: Vec<ProcessRecord>,
+    pub(super) counts: Counts,
+}
+
+/// Reads the events of a stream; nothing if it was stopped.
+pub(super) fn read(
+    path: &Path,
+    processes: &Processes,
+    kinds: &HashMap<u32, RegionKind>,
+    cx: &Context<'_>,
+) -> Result<Option<StreamRecord>, OtfError> {
+    let mut lines = Lines::open(path)?;
+    let mut stream = Stream::new(processes, kinds);
+    while !cx.should_stop() {
+        let passed = stream.line_number;
+        let Some(block) = lines.block()? else {
+            return stream
+                .finish(|line, what| OtfError::Record { path: path.to_owned(), line, what })
+                .map(Some);
+        };
+        if let Err((offset, what)) = stream.lines(block) {
+            return Err(lines.fault_at(offset, stream.line_number, what));
+        }
+        lines.passed(stream.line_number - passed);
+    }
+    Ok(None)
+}
+
+/// What was sent to one receiver.
+#[derive(Debug)]
+struct Traffic {
+    /// Place of the sender in `members`.
+    sender: u32,
+    receiver: u32,
+    messages: u64,
+    bytes: u64,
+    /// The line of the first of the messages.
+    line: u64,
+}
+
+/// A process in a stream.
+#[derive(Debug)]
+struct Member<'a> {
+    process: u32,
+    stack: CallStack<'a>,
+    first: u64,
+    last: u64,
+    began: bool,
+    ended: bool,
+}
+
+/// The process that the following records belong to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Current {
+    /// There was none yet.
+    None,
+    /// Its place in `members`.
+    Member(usize),
+    /// None that is defined.
+    Unknown,
+}
+
+struct Stream<'a> {
+    processes: &'a Processes,
+    kinds: &'a HashMap<u32, RegionKind>,
+    time: Option<u64>,
+    id: u32,
+    current: Current,
+    places: HashMap<u32, usize>,
+    members: Vec<Member<'a>>,
+    pairs: Numbering<(u32, u32)>,
+    traffic: Vec<Traffic>,
+    counts: Counts,
+    /// The line that is read, counted from one.
+    line_number: u64,
+}
+
+impl<'a> Stream<'a> {
+    fn new(processes: &'a Processes, kinds: &'a HashMap<u32, RegionKind>) -> Self {
+        Self {
+            processes,
+            kinds,
+            time: None,
+            id: 0,
+            current: Current::None,
+            places: HashMap::new(),
+            members: Vec::new(),
+            pairs: Numbering::new(),
+            traffic: Vec::new(),
+            counts: Counts::default(),
+            line_number: 0,
+        }
+    }
+
+    /// Reads whole lines. An error comes with the place of its line.
+    fn lines(&mut self, block: &[u8]) -> Result<(), (usize, Fault)> {
+        let mut rest = block;
+        while !rest.is_empty() {
+            self.line_number += 1;
+            let mut fields = Fields::new(rest);
+            self.line(&mut fields).map_err(|what| (block.len() - rest.len(), what))?;
+            rest = fields.lines_behind();
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn line(&mut self, fields: &mut Fields<'_>) -> Result<(), Fault> {
+        match fields.first() {
+            Some(b'0'..=b'9' | b'a'..=b'f') => {
+                let time = fields.number()?;
+                self.counts.backwards += u64::from(self.time.is_some_and(|last| time < last));
+                self.time = Some(time);
+                fields.end()
+            }
+            Some(b'*') => {
+                fields.take(b'*');
+                self.process(fields.short()?);
+                fields.end()
+            }
+            Some(b'\n') | None => Ok(()),
+            Some(_) => self.record(fields),
+        }
+    }
+
+    #[inline]
+    fn process(&mut self, id: u32) {
+        if id != self.id || self.current == Current::None {
+            self.id = id;
+            self.current = match self.places.get(&id) {
+                Some(place) => Current::Member(*place),
+                None if self.processes.is_known(id) => self.add(id),
+                None => Current::Unknown,
+            };
+        }
+    }
+
+    fn add(&mut self, process: u32) -> Current {
+        let place = self.members.len();
+        self.places.insert(process, place);
+        let stack = CallStack::new(self.kinds);
+        self.members.push(Member { process, stack, first: u64::MAX, last: 0, began: false, ended: false });
+        Current::Member(place)
+    }
+
+    /// The process and the time of a record.
+    #[inline]
+    fn here(&mut self) -> Result<(usize, u64), Fault> {
+        let time = self.time.ok_or("no time stands before it")?;
+        match self.current {
+            Current::Member(place) => {
+                let member = &mut self.members[place];
+                member.first = member.first.min(time);
+                member.last = member.last.max(time);
+                Ok((place, time))
+            }
+            Current::Unknown => Err("its process is not defined"),
+            Current::None => Err("no process stands before it"),
+        }
+    }
+
+    fn record(&mut self, fields: &mut Fields<'_>) -> Result<(), Fault> {
+        let keyword = fields.keyword();
+        match keyword {
+            b"E" | b"ENTER" => {
+                let (place, time) = self.here()?;
+                let function = fields.short()?;
+                self.members[place].stack.enter(function, time);
+                fields.end_or_source()?;
+            }
+            b"L" | b"LEAVE" => {
+                let (place, time) = self.here()?;
+                // Without a function it leaves the current one.
+                let function = if fields.is_empty() { 0 } else { fields.short()? };
+                match function {
+                    0 => self.members[place].stack.leave_innermost(time),
+                    _ => self.members[place].stack.leave(function, time),
+                }
+                fields.end_or_source()?;
+            }
+            b"S" | b"SEND" => self.send(fields)?,
+            b"R" | b"RECEIVE" => {
+                self.here()?;
+                message(fields)?;
+            }
+            b"PB" | b"PROCESSBEGIN" => {
+                let (place, _) = self.here()?;
+                self.members[place].began = true;
+            }
+            b"PE" | b"PROCESSEND" => {
+                let (place, _) = self.here()?;
+                self.members[place].ended = true;
+            }
+            _ => return self.other_record(keyword, fields),
+        }
+        self.counts.events += 1;
+        Ok(())
+    }
+
+    fn send(&mut self, fields: &mut Fields<'_>) -> Result<(), Fault> {
+        let (place, _) = self.here()?;
+        let (receiver, bytes) = message(fields)?;
+        self.members[place].stack.send();
+        let sender = place as u32;
+        let pair = self.pairs.of((sender, receiver)) as usize;
+        if pair == self.traffic.len() {
+            self.traffic.push(Traffic { sender, receiver, messages: 0, bytes: 0, line: self.line_number });
+        }
+        let traffic = &mut self.traffic[pair];
+        traffic.messages += 1;
+        traffic.bytes =
+            traffic.bytes.checked_add(bytes).ok_or("the bytes sent to one process exceed 64 bits")?;
+        Ok(())
+    }
+
+    /// Records that say nothing about who sends what to whom.
+    fn other_record(&mut self, keyword: &[u8], fields: &mut Fields<'_>) -> Result<(), Fault> {
+        match keyword {
+            // A key-value of the record that follows; what was the case at this time (snapshots).
+            b"K" | b"KEY" | b"TE" | b"TENTER" | b"TS" | b"TSEND" | b"TOF" | b"TOPENFILE" | b"TBC"
+            | b"TBEGINCOLLOP" | b"TBF" | b"TBEGINFILEOP" | b"TCOC" | b"TCOLLOPCOUNT" | b"TCNT"
+            | b"TCOUNTER" | b"TC" | b"TCOMMENT" => {
+                return Ok(());
+            }
+            b"#" | b"#EVTCOMMENT" => {
+                if fields.text()?.starts_with(GIVEN_UP) {
+                    return Err("the writer gave up here, so the rest of the stream is missing");
+                }
+            }
+            b"COP" | b"COLLOP" | b"COPB" | b"COLLOPBEGIN" => self.counts.collectives += 1,
+            b"T" | b"TRMAPUT" | b"G" | b"GRMAGET" => self.counts.remote_accesses += 1,
+            b"COPE" | b"COLLOPEND" | b"U" | b"URMAPUTRE" | b"M" | b"MRMAEND" | b"CNT" | b"COUNTER" | b"N"
+            | b"NOOP" | b"F" | b"FILEOP" | b"FA" | b"FILEOPBEGINNEW" | b"FF" | b"FILEOPENDNEW" | b"FB"
+            | b"FILEOPBEGIN" | b"FE" | b"FILEOPEND" => {}
+            _ => return Err("it is no event of OTF 1"),
+        }
+        self.counts.events += 1;
+        if self.current != Current::Unknown {
+            self.here()?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, wrong: impl Fn(u64, String) -> OtfError) -> Result<StreamRecord, OtfError> {
+        let mut sent = Vec::new();
+        sent.resize_with(self.members.len(), Vec::new);
+        for traffic in &self.traffic {
+            let receiver = traffic.receiver;
+            if !self.processes.is_known(receiver) {
+                let what = format!("it sends to process {receiver:x}, which is not defined");
+                return Err(wrong(traffic.line, what));
+            }
+            let sender = self.members[traffic.sender as usize].process;
+            self.counts.messages += traffic.messages;
+            match (self.processes.rank(sender), self.processes.rank(receiver)) {
+                (Some(_), Some(rank)) => {
+                    sent[traffic.sender as usize].push((rank, traffic.messages, traffic.bytes));
+                }
+                _ => self.counts.without_rank += traffic.messages,
+            }
+        }
+        self.counts.unfinished =
+            self.members.iter().filter(|member| member.began && !member.ended).count() as u64;
+        let members = self.members.into_iter().zip(sent).filter(|(member, _)| member.first <= member.last);
+        let processes = members.map(|(member, sent)| ProcessRecord {
+            process: member.process,
+            sent,
+            activity: member.stack.finish(member.last),
+            span: (member.first, member.last),
+        });
+        Ok(StreamRecord { processes: processes.collect(), counts: self.counts })
+    }
+}
+
+/// Receiver or sender of a message, and its length.
+#[inline]
+fn message(fields: &mut Fields<'_>) -> Result<(u32, u64), Fault> {
+    let peer = fields.short()?;
+    fields.expect(&[b"L", b"LEN"], "the length is missing")?;
+    let bytes = fields.short()?;
+    fields.expect(&[b"T", b"TAG"], "the tag is missing")?;
+    fields.short()?;
+    fields.expect(&[b"C", b"COMM"], "the communicator is missing")?;
+    fields.short()?;
+    fields.end_or_source()?;
+    Ok((peer, u64::from(bytes)))
+}
