@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use divan::Bencher;
 use divan::counter::BytesCount;
 use hopmap_model::{Context, InputPath, Inputs, Stage};
-use hopmap_trace::{Csv, CsvParams, Otf2, Otf2Params};
+use hopmap_trace::{Csv, CsvParams, Otf2, Otf2Params, Reader};
 
 fn main() {
     divan::main();
@@ -26,7 +26,7 @@ fn size(files: &[InputPath]) -> BytesCount {
 }
 
 fn read_archive(bencher: Bencher<'_, '_>, path: &Path) {
-    let params = Otf2Params { archive: InputPath::new(path) };
+    let params = Otf2Params { archive: InputPath::new(path), reader: Reader::Auto };
     bencher.counter(size(&Otf2::reads(&params).expect("an archive"))).bench(|| {
         black_box(Otf2::run(params.clone(), Inputs::new(), &Context::detached())).expect("a graph")
     });

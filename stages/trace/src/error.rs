@@ -199,6 +199,17 @@ pub enum Otf2Error {
         /// What is wrong.
         what: String,
     },
+    /// A later version of the format is used, which only libotf2 may know.
+    #[error("`{}` (location {location}) holds {what} of a kind that the native reader does not know", path.display())]
+    #[diagnostic(help("read the archive with `reader = \"libotf2\"`"))]
+    Unknown {
+        /// The file.
+        path: PathBuf,
+        /// The location.
+        location: u64,
+        /// What is not known.
+        what: &'static str,
+    },
     /// Sums do not fit.
     #[error("the messages or bytes of all pairs in `{}` exceed 64 bits", path.display())]
     Overflow {

@@ -16,5 +16,5 @@ mod params;
 mod stage;
 
 pub use error::{CsvError, Otf2Error};
-pub use params::{CsvParams, Otf2Params};
+pub use params::{CsvParams, Otf2Params, Reader};
 pub use stage::{Csv, Otf2};

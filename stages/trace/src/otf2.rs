@@ -26,6 +26,10 @@ mod layouts;
 #[cfg(feature = "libotf2")]
 mod library;
 #[cfg(feature = "libotf2")]
+mod local_definitions;
+#[cfg(feature = "libotf2")]
+mod native;
+#[cfg(feature = "libotf2")]
 mod numbering;
 #[cfg(feature = "libotf2")]
 mod processes;
@@ -47,6 +51,10 @@ pub(crate) fn files(path: &Path) -> Result<Vec<InputPath>, Otf2Error> {
 }
 
 #[cfg(not(feature = "libotf2"))]
-pub(crate) fn read(_: &Path, _: &hopmap_model::Context<'_>) -> Result<hopmap_model::TaskGraph, Otf2Error> {
+pub(crate) fn read(
+    _: &Path,
+    _: crate::Reader,
+    _: &hopmap_model::Context<'_>,
+) -> Result<hopmap_model::TaskGraph, Otf2Error> {
     Err(Otf2Error::NotBuilt)
 }

@@ -10,6 +10,23 @@ use serde::{Deserialize, Serialize};
 pub struct Otf2Params {
     /// The anchor file of the archive, such as `traces.otf2`, or a folder that holds exactly one.
     pub archive: InputPath,
+    /// Who reads the events: hopmap itself (`native`) or `libotf2`. `auto` is hopmap, unless the archive uses something
+    /// that only libotf2 may know. All give the same.
+    #[serde(default)]
+    pub reader: Reader,
+}
+
+/// Who reads the events of an OTF2 archive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Reader {
+    /// hopmap, unless the archive uses something that only libotf2 may know.
+    #[default]
+    Auto,
+    /// hopmap, several times as fast.
+    Native,
+    /// libotf2.
+    Libotf2,
 }
 
 /// Parameters of `trace/csv`.

@@ -35,7 +35,7 @@ impl Stage for Otf2 {
     }
 
     fn run(params: Otf2Params, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-        let graph = otf2::read(params.archive.path(), cx)?;
+        let graph = otf2::read(params.archive.path(), params.reader, cx)?;
         Ok(Outcome::Done(Outputs::new().with("task-graph", graph)))
     }
 }
