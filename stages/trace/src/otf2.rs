@@ -43,6 +43,10 @@ mod structure;
 mod tally;
 
 #[cfg(feature = "libotf2")]
+pub(crate) use anchor::set_identifier;
+#[cfg(feature = "libotf2")]
+pub(crate) use library::{ArchiveWriter, DefinitionWriter, EventWriter, Transfer};
+#[cfg(feature = "libotf2")]
 pub(crate) use read::read;
 
 /// Every file of an archive that matters, named independent of what the archive is called.

@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn the_first_of_two_maps_counts() {
         // A dense map of communicators, a sparse one, and one of strings.
-        let maps: [&[u8]; 3] = [&[5, 5, 6, 1, 1, 0, 0], &[5, 7, 6, 1, 1, 1, 0, 1, 9], &[5, 4, 0, 0, 0, 9]];
+        let maps: [&[u8]; 3] = [&[5, 5, 6, 1, 1, 0, 0], &[5, 7, 6, 1, 1, 1, 0, 1, 9], &[5, 5, 0, 1, 1, 0, 0]];
         let definitions = read(&maps).unwrap();
         assert_eq!(definitions.communicators, Some(IdMap::Dense(vec![0])));
         assert_eq!((&definitions.regions, definitions.unknown), (&None, false));
