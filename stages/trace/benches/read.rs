@@ -10,9 +10,7 @@ use std::sync::Mutex;
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
 use hopmap_model::{Context, InputPath, Inputs, Observer, Outcome, Stage, TraceArchive};
-use hopmap_trace::{
-    Csv, CsvParams, Generate, GenerateParams, Otf2, Otf2Params, Pattern, Reader,
-};
+use hopmap_trace::{Csv, CsvParams, Generate, GenerateParams, Otf2, Otf2Params, Pattern, Reader};
 
 /// The generated archive, once it is needed.
 static GENERATED: Mutex<Option<TraceArchive>> = Mutex::new(None);

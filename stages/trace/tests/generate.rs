@@ -27,9 +27,8 @@ fn params(pattern: Pattern, ranks: u32, events: u64) -> GenerateParams {
 
 #[test]
 fn what_cannot_be_generated_is_refused() {
-    let refused = |ranks, events| {
-        generate(params(Pattern::AllToAll, ranks, events), &Context::detached()).unwrap_err()
-    };
+    let refused =
+        |ranks, events| generate(params(Pattern::AllToAll, ranks, events), &Context::detached()).unwrap_err();
     assert_eq!(refused(1, 1000), "`ranks` asks for 1 ranks");
     assert_eq!(refused(70_000, 1000), "`ranks` asks for 70000 ranks");
     assert_eq!(refused(64, 10_000), "`events` asks for 10000 events, but one round has 40448");
@@ -63,15 +62,19 @@ fn reading_gives_what_was_generated() {
 #[cfg(feature = "libotf2")]
 fn a_message_through_a_row_reaches_the_neighbour_in_the_row() {
     let (archive, graph) = generate(params(Pattern::Rows, 12, 5_000), &Context::detached()).unwrap();
-    let of_five: Vec<_> = graph.edges.iter().filter(|edge| edge.source == 5).map(|edge| edge.destination).collect();
+    let of_five: Vec<_> =
+        graph.edges.iter().filter(|edge| edge.source == 5).map(|edge| edge.destination).collect();
     assert_eq!(of_five, [4, 6]);
     // Twelve ranks with two files each, the anchor file and the definitions.
-    assert_eq!(hopmap_trace::Otf2::reads(&otf2_params(
-        archive.file("traces.otf2").unwrap(),
-        hopmap_trace::Reader::Auto
-    ))
-    .unwrap()
-    .len(), 26);
+    assert_eq!(
+        hopmap_trace::Otf2::reads(&otf2_params(
+            archive.file("traces.otf2").unwrap(),
+            hopmap_trace::Reader::Auto
+        ))
+        .unwrap()
+        .len(),
+        26
+    );
 }
 
 #[test]
@@ -80,7 +83,8 @@ fn the_same_parameters_give_the_same_bytes() {
     let bytes = |seed| {
         let params = GenerateParams { seed, ..params(Pattern::Random, 9, 3_000) };
         let (archive, graph) = generate(params, &Context::detached()).unwrap();
-        let contents = archive.files().iter().map(|(name, path)| (name.clone(), std::fs::read(path).unwrap()));
+        let contents =
+            archive.files().iter().map(|(name, path)| (name.clone(), std::fs::read(path).unwrap()));
         (contents.collect::<Vec<_>>(), graph)
     };
     assert_eq!(bytes(1), bytes(1));

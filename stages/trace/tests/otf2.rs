@@ -129,7 +129,8 @@ fn being_stopped_is_an_error() {
         for (stop, threads) in [(0, 1), (3, 1), (3, 4)] {
             let listener = Listener { stop_after: Some(stop), ..Listener::default() };
             let error =
-                read_with(&sample("rows-columns-16"), reader, &Context::new(threads, None, &listener)).unwrap_err();
+                read_with(&sample("rows-columns-16"), reader, &Context::new(threads, None, &listener))
+                    .unwrap_err();
             assert!(error.to_string().ends_with("of 16 locations"), "{error}");
         }
     }

@@ -194,8 +194,8 @@ fn hash(bytes: &[u8]) -> String {
 /// BLAKE3 of a file, which need not fit into memory.
 fn hash_file(path: &Path) -> Result<String, ArtifactError> {
     let mut hasher = blake3::Hasher::new();
-    let hashed = fs::File::open(path).and_then(|file| hasher.update_reader(file).map(drop));
-    hashed.map_err(|source| ArtifactError::Io { action: "read", path: path.into(), source })?;
+    let done = fs::File::open(path).and_then(|file| hasher.update_reader(file).map(drop));
+    done.map_err(|source| ArtifactError::Io { action: "read", path: path.into(), source })?;
     Ok(hasher.finalize().to_hex().to_string())
 }
 

@@ -19,7 +19,8 @@ const COMPUTE: u32 = 1;
 const SEND: u32 = 2;
 const RECEIVE: u32 = 3;
 /// Regions by id: name, and whether they are of MPI.
-const REGIONS: [(&str, bool); 4] = [("main", false), ("compute", false), ("MPI_Send", true), ("MPI_Recv", true)];
+const REGIONS: [(&str, bool); 4] =
+    [("main", false), ("compute", false), ("MPI_Send", true), ("MPI_Recv", true)];
 
 /// When the first event of all is.
 const START: u64 = 1_000_000;

@@ -216,8 +216,9 @@ mod tests {
                     let sent = pairs(&|rank| {
                         program.destinations(rank, phase).into_iter().map(|other| (rank, other)).collect()
                     });
-                    let received =
-                        pairs(&|rank| program.sources(rank, phase).into_iter().map(|other| (other, rank)).collect());
+                    let received = pairs(&|rank| {
+                        program.sources(rank, phase).into_iter().map(|other| (other, rank)).collect()
+                    });
                     assert_eq!(sent, received, "{pattern:?} {ranks}");
                     assert_eq!(sent.len() as u64, program.messages(phase), "{pattern:?} {ranks}");
                     assert!(sent.windows(2).all(|pair| pair[0] != pair[1]), "{pattern:?} {ranks}");

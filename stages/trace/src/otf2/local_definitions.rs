@@ -110,7 +110,10 @@ impl LocalDefinitions {
         let start = record.at;
         let (time, offset) = (record.word()?, record.compressed(8)?.cast_signed());
         if self.clock.last().is_some_and(|last| last >= time) {
-            return Err(Flaw { at: start, what: "the measurements of the clock are not in the order of time" });
+            return Err(Flaw {
+                at: start,
+                what: "the measurements of the clock are not in the order of time",
+            });
         }
         self.clock.add(time, offset);
         Ok(())

@@ -57,7 +57,8 @@ pub(super) fn read_events(
         if stopped { Ok(End::Early) } else { events.chunk(cursor) }
     })?;
     let file = events.walk.file();
-    let unknown = if definitions.unknown { Some("definitions") } else { (file.unknown > 0).then_some("events") };
+    let unknown =
+        if definitions.unknown { Some("definitions") } else { (file.unknown > 0).then_some("events") };
     match unknown {
         _ if stopped => Ok(Ended::Early),
         Some(what) => Err(Otf2Error::Unknown { path: path.to_owned(), location, what }),

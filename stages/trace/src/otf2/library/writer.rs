@@ -205,9 +205,7 @@ impl DefinitionWriter<'_> {
     pub(crate) fn node(&mut self, id: u32, name: u32, class: u32) -> Result<(), String> {
         let no_parent = OTF2_UNDEFINED_UINT32;
         // SAFETY: the writer is open.
-        check(unsafe {
-            OTF2_GlobalDefWriter_WriteSystemTreeNode(self.writer(), id, name, class, no_parent)
-        })
+        check(unsafe { OTF2_GlobalDefWriter_WriteSystemTreeNode(self.writer(), id, name, class, no_parent) })
     }
 
     /// A process and its only thread, which has the same id.
@@ -237,7 +235,19 @@ impl DefinitionWriter<'_> {
         let none = OTF2_UNDEFINED_UINT32;
         // SAFETY: the writer is open.
         check(unsafe {
-            OTF2_GlobalDefWriter_WriteRegion(self.writer(), id, name, name, none, role, paradigm, 0, none, 0, 0)
+            OTF2_GlobalDefWriter_WriteRegion(
+                self.writer(),
+                id,
+                name,
+                name,
+                none,
+                role,
+                paradigm,
+                0,
+                none,
+                0,
+                0,
+            )
         })
     }
 
