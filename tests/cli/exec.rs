@@ -128,7 +128,7 @@ fn a_generated_trace_is_read_in_a_pipeline() {
     sandbox.write(
         "sample.toml",
         "[stages.sample]\nuses = \"trace/generate\"\nwith = { pattern = \"wavefront\", ranks = 6, events = 2000 }\n\
-         [stages.program]\nuses = \"trace/otf2\"\nwith = { archive = \"${stages.sample.path}/files/traces.otf2\" }\n",
+         [stages.program]\nuses = \"trace/otf2\"\nwith = { archive = \"${stages.sample.archive.path}/files/traces.otf2\" }\n",
     );
     sandbox.stdout(&["run", "sample.toml"]);
     let shown = sandbox.stdout(&["show", "program", "--json"]);
