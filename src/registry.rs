@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use hopmap_artifact::{ArtifactError, Codec, Folder};
 use hopmap_model::{
     Artifact, Context, Direction, Error, InputPath, Inputs, LaunchFile, Mapping, Metrics, Outcome, Port,
-    Stage, SystemGraph, TaskGraph, Value,
+    Stage, SystemGraph, TaskGraph, TraceArchive, Value,
 };
 use serde_json::Value as Json;
 
@@ -16,6 +16,7 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
         StageEntry::of::<hopmap_trace::Otf2>(),
         StageEntry::of::<hopmap_trace::Otf>(),
         StageEntry::of::<hopmap_trace::Csv>(),
+        StageEntry::of::<hopmap_trace::Generate>(),
         StageEntry::of::<hopmap_topology::Synthetic>(),
         StageEntry::of::<hopmap_map::LinearStage>(),
         StageEntry::of::<hopmap_map::RandomStage>(),
@@ -36,6 +37,7 @@ pub static KINDS: &[KindEntry] = &[
     KindEntry::of::<Mapping>(),
     KindEntry::of::<Metrics>(),
     KindEntry::of::<LaunchFile>(),
+    KindEntry::of::<TraceArchive>(),
 ];
 
 /// The stage of a kind such as `map/annealing`.

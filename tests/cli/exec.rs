@@ -101,3 +101,36 @@ fn what_is_wrong_is_said() {
     "#);
     assert_eq!(sandbox.read("full/notes.txt"), "mine");
 }
+
+#[test]
+#[cfg(feature = "libotf2")]
+fn a_generated_trace_is_read_back_by_both_readers() {
+    let sandbox = Sandbox::new();
+    let generate = ["--with", "pattern=rows", "--with", "ranks=12", "--with", "events=5000", "--out", "big"];
+    sandbox.stdout(&[&["exec", "trace/generate"], &generate[..]].concat());
+    let read = |reader: &str| {
+        let reader = format!("reader={reader}");
+        let archive = "archive=big/archive/files/traces.otf2";
+        sandbox.stdout(&["exec", "trace/otf2", "--with", archive, "--with", &reader, "--out", "graph"]);
+        sandbox.read("graph/artifact.json")
+    };
+    let expected = sandbox.read("big/task-graph/artifact.json");
+    assert_eq!(
+        [read("native"), read("libotf2"), read("auto")],
+        [expected.clone(), expected.clone(), expected]
+    );
+}
+
+#[test]
+#[cfg(feature = "libotf2")]
+fn a_generated_trace_is_read_in_a_pipeline() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "sample.toml",
+        "[stages.sample]\nuses = \"trace/generate\"\nwith = { pattern = \"wavefront\", ranks = 6, events = 2000 }\n\
+         [stages.program]\nuses = \"trace/otf2\"\nwith = { archive = \"${stages.sample.archive.path}/files/traces.otf2\" }\n",
+    );
+    sandbox.stdout(&["run", "sample.toml"]);
+    let shown = sandbox.stdout(&["show", "program", "--json"]);
+    assert!(shown.contains("task-graph"), "{shown}");
+}

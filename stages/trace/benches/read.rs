@@ -1,20 +1,29 @@
-//! How fast traces are read.
+//! How fast traces are read: `cargo bench -p hopmap-trace`.
 //!
-//! `HOPMAP_TRACE=PATH cargo bench -p hopmap-trace` reads another archive as well. Events are counted by its log.
+//! A trace of 10 million events of 64 ranks is generated for it, and read natively and with libotf2. Items are events.
 //! Archives in OTF 1 are written first: a ring of 16 processes in 16 streams, 1,200,000 events.
+//! `HOPMAP_TRACE=PATH` reads another archive as well.
 
 use std::fmt::Write;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
 use flate2::{Compress, Compression, FlushCompress};
-use hopmap_model::{Context, InputPath, Inputs, Stage};
-use hopmap_trace::{Csv, CsvParams, Otf, Otf2, Otf2Params, OtfParams};
+use hopmap_model::{Context, InputPath, Inputs, Observer, Outcome, Stage, TraceArchive};
+use hopmap_trace::{
+    Csv, CsvParams, Generate, GenerateParams, Otf, Otf2, Otf2Params, OtfParams, Pattern, Reader,
+};
+
+/// The generated archive, once it is needed.
+static GENERATED: Mutex<Option<TraceArchive>> = Mutex::new(None);
 
 fn main() {
     divan::main();
+    // Its files go with it.
+    drop(GENERATED.lock().map(|mut archive| archive.take()));
 }
 
 fn sample(name: &str) -> PathBuf {
@@ -28,22 +37,67 @@ fn size(files: &[InputPath]) -> BytesCount {
     BytesCount::new(bytes.sum::<u64>())
 }
 
-fn read_archive(bencher: Bencher<'_, '_>, path: &Path) {
-    let params = Otf2Params { archive: InputPath::new(path) };
-    bencher.counter(size(&Otf2::reads(&params).expect("an archive"))).bench(|| {
-        black_box(Otf2::run(params.clone(), Inputs::new(), &Context::detached())).expect("a graph")
+/// Learns from the log how many events there are.
+#[derive(Default)]
+struct Events(Mutex<u64>);
+
+impl Observer for Events {
+    fn progress(&self, _: u64, _: u64) {}
+
+    fn log(&self, line: &str) {
+        let mut words = line.split(' ').rev();
+        if let Some(count) = words.find(|word| *word == "events,").and_then(|_| words.next()?.parse().ok()) {
+            *self.0.lock().expect("nobody panics with it") = count;
+        }
+    }
+
+    fn cancelled(&self) -> bool {
+        false
+    }
+}
+
+fn read_archive(bencher: Bencher<'_, '_>, path: &Path, reader: Reader, threads: usize) {
+    let params = Otf2Params { archive: InputPath::new(path), reader };
+    let events = Events::default();
+    Otf2::run(params.clone(), Inputs::new(), &Context::new(threads, None, &events)).expect("a graph");
+    let count = *events.0.lock().expect("nobody panics with it");
+    bencher
+        .counter(ItemsCount::new(count))
+        .counter(size(&Otf2::reads(&params).expect("an archive")))
+        .bench_local(|| {
+            let cx = Context::new(threads, None, &events);
+            black_box(Otf2::run(params.clone(), Inputs::new(), &cx)).expect("a graph")
+        });
+}
+
+fn generated() -> PathBuf {
+    let mut archive = GENERATED.lock().expect("nobody panics with it");
+    let archive = archive.get_or_insert_with(|| {
+        let params = GenerateParams { pattern: Pattern::Rows, ranks: 64, events: 10_000_000, seed: 1 };
+        let outcome = Generate::run(params, Inputs::new(), &Context::detached()).expect("an archive");
+        let Outcome::Done(outputs) = outcome else { panic!("{outcome:?}") };
+        let archive = outputs.get("archive").and_then(|value| value.downcast_ref::<TraceArchive>());
+        archive.expect("an archive").clone()
     });
+    archive.file("traces.otf2").expect("an anchor file").to_owned()
+}
+
+const READERS: [Reader; 2] = [Reader::Native, Reader::Libotf2];
+
+#[divan::bench(args = READERS, consts = [1, 2], sample_count = 10)]
+fn otf2_ten_million<const THREADS: usize>(bencher: Bencher<'_, '_>, reader: Reader) {
+    read_archive(bencher, &generated(), reader, THREADS);
 }
 
 #[divan::bench(args = ["lammps-melt-16", "rows-columns-16"])]
 fn otf2_sample(bencher: Bencher<'_, '_>, name: &str) {
-    read_archive(bencher, &sample(name));
+    read_archive(bencher, &sample(name), Reader::Native, 1);
 }
 
-#[divan::bench(sample_count = 5)]
-fn otf2_given(bencher: Bencher<'_, '_>) {
+#[divan::bench(args = READERS, sample_count = 5)]
+fn otf2_given(bencher: Bencher<'_, '_>, reader: Reader) {
     if let Some(path) = std::env::var_os("HOPMAP_TRACE") {
-        read_archive(bencher, Path::new(&path));
+        read_archive(bencher, Path::new(&path), reader, 1);
     }
 }
 

@@ -313,6 +313,17 @@ pub enum Otf2Error {
         /// What is wrong.
         what: String,
     },
+    /// A later version of the format is used, which only libotf2 may know.
+    #[error("`{}` (location {location}) holds {what} of a kind that the native reader does not know", path.display())]
+    #[diagnostic(help("read the archive with `reader = \"libotf2\"`"))]
+    Unknown {
+        /// The file.
+        path: PathBuf,
+        /// The location.
+        location: u64,
+        /// What is not known.
+        what: &'static str,
+    },
     /// Sums do not fit.
     #[error("the messages or bytes of all pairs in `{}` exceed 64 bits", path.display())]
     Overflow {
@@ -326,6 +337,56 @@ pub enum Otf2Error {
         done: usize,
         /// Locations there are.
         total: usize,
+    },
+}
+
+/// A trace that cannot be generated.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub enum GenerateError {
+    /// This program was built without libotf2.
+    #[error("this hopmap was built without OTF2")]
+    #[diagnostic(help(
+        "install libopen-trace-format2-dev (Debian, Ubuntu) or OTF2 3.0, and build with `--features libotf2`"
+    ))]
+    NotBuilt,
+    /// The parameter `ranks` is out of range.
+    #[error("`ranks` asks for {ranks} ranks")]
+    #[diagnostic(help("there are from 2 to {} ranks", crate::generate::MOST_RANKS))]
+    Ranks {
+        /// The parameter.
+        ranks: u32,
+    },
+    /// The parameter `events` is less than a round.
+    #[error("`events` asks for {events} events, but one round has {needed}")]
+    #[diagnostic(help("ask for at least {needed} events, or for fewer ranks"))]
+    TooFew {
+        /// The parameter.
+        events: u64,
+        /// Events of one round.
+        needed: u64,
+    },
+    /// The archive cannot be written.
+    #[error("cannot write the trace below `{}`", path.display())]
+    #[diagnostic(help("an event takes about 14 bytes; TMPDIR names another folder"))]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// libotf2 fails.
+    #[error("libotf2 cannot write the trace: {message}")]
+    Library {
+        /// What libotf2 says.
+        message: String,
+    },
+    /// The user or a deadline stopped the writing. Half a trace is no trace.
+    #[error("stopped after {done} of {ranks} ranks")]
+    Stopped {
+        /// Ranks written.
+        done: u32,
+        /// Ranks there are.
+        ranks: u32,
     },
 }
 

@@ -6,12 +6,14 @@
 //! | `trace/otf` | an OTF 1 archive, as VampirTrace writes it |
 //! | `trace/csv` | a matrix of messages and bytes as text |
 //!
-//! All give a [`TaskGraph`](hopmap_model::TaskGraph): messages and bytes per ordered pair of processes, counted
-//! where they are sent.
+//! Each gives a [`TaskGraph`](hopmap_model::TaskGraph): messages and bytes per ordered pair of processes, counted
+//! where they are sent. `trace/generate` writes the trace of a program whose messages are known, and the task graph that
+//! reading it must give (feature `libotf2`).
 
 mod call_stack;
 mod csv_matrix;
 mod error;
+mod generate;
 mod matrix;
 mod numbering;
 mod otf1;
@@ -19,6 +21,6 @@ mod otf2;
 mod params;
 mod stage;
 
-pub use error::{CsvError, Otf2Error, OtfError};
-pub use params::{CsvParams, Otf2Params, OtfParams};
-pub use stage::{Csv, Otf, Otf2};
+pub use error::{CsvError, GenerateError, Otf2Error, OtfError};
+pub use params::{CsvParams, GenerateParams, Otf2Params, OtfParams, Pattern, Reader};
+pub use stage::{Csv, Generate, Otf, Otf2};

@@ -15,6 +15,12 @@ pub(crate) struct Matrix {
 pub(crate) struct Overflow;
 
 impl Matrix {
+    /// An empty matrix with room for traffic between so many pairs.
+    #[cfg(feature = "libotf2")]
+    pub(crate) fn with_capacity(pairs: usize) -> Self {
+        Self { edges: Vec::with_capacity(pairs), ..Self::default() }
+    }
+
     /// Adds traffic. The sums over the whole matrix must fit into 64 bits, so those of a pair do as well.
     pub(crate) fn add(&mut self, edge: Edge) -> Result<(), Overflow> {
         self.messages = self.messages.checked_add(edge.messages).ok_or(Overflow)?;

@@ -3,8 +3,11 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// Slots of the cache.
+/// Slots of the cache at first.
 const SLOTS: usize = 256;
+
+/// The cache does not grow beyond this.
+const MOST_SLOTS: usize = 1 << 16;
 
 /// A key that says which slot of the cache it is kept in.
 pub(crate) trait Key: Copy + Eq + Hash {
@@ -25,22 +28,23 @@ impl Key for (u32, u32) {
 }
 
 /// Numbers keys from zero in the order in which they first come. Ids in traces are sparse, but a location uses few of
-/// them: in front of the hash map is one slot for every value of the lowest bits.
+/// them: in front of the hash map is one slot for every value of the lowest bits, and more slots than keys.
 #[derive(Debug)]
 pub(crate) struct Numbering<K> {
     numbers: HashMap<K, u32>,
-    cache: Box<[Option<(K, u32)>; SLOTS]>,
+    /// As long as a power of two.
+    cache: Vec<Option<(K, u32)>>,
 }
 
 impl<K: Key> Numbering<K> {
     pub(crate) fn new() -> Self {
-        Self { numbers: HashMap::new(), cache: Box::new([None; SLOTS]) }
+        Self { numbers: HashMap::new(), cache: vec![None; SLOTS] }
     }
 
     /// Number of a key.
     #[inline]
     pub(crate) fn of(&mut self, key: K) -> u32 {
-        match self.cache[key.slot() as usize % SLOTS] {
+        match self.cache[key.slot() as usize & (self.cache.len() - 1)] {
             Some((known, number)) if known == key => number,
             _ => self.look_up(key),
         }
@@ -50,7 +54,11 @@ impl<K: Key> Numbering<K> {
     fn look_up(&mut self, key: K) -> u32 {
         let next = self.numbers.len() as u32;
         let number = *self.numbers.entry(key).or_insert(next);
-        self.cache[key.slot() as usize % SLOTS] = Some((key, number));
+        if self.numbers.len() > self.cache.len() / 2 && self.cache.len() < MOST_SLOTS {
+            self.cache = vec![None; 2 * self.cache.len()];
+        }
+        let slot = key.slot() as usize & (self.cache.len() - 1);
+        self.cache[slot] = Some((key, number));
         number
     }
 }

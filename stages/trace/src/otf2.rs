@@ -24,6 +24,10 @@ mod layouts;
 #[cfg(feature = "libotf2")]
 mod library;
 #[cfg(feature = "libotf2")]
+mod local_definitions;
+#[cfg(feature = "libotf2")]
+mod native;
+#[cfg(feature = "libotf2")]
 mod processes;
 #[cfg(feature = "libotf2")]
 mod read;
@@ -37,6 +41,10 @@ mod structure;
 mod tally;
 
 #[cfg(feature = "libotf2")]
+pub(crate) use anchor::set_identifier;
+#[cfg(feature = "libotf2")]
+pub(crate) use library::{ArchiveWriter, DefinitionWriter, EventWriter, Transfer};
+#[cfg(feature = "libotf2")]
 pub(crate) use read::read;
 
 /// Every file of an archive that matters, named independent of what the archive is called.
@@ -45,6 +53,10 @@ pub(crate) fn files(path: &Path) -> Result<Vec<InputPath>, Otf2Error> {
 }
 
 #[cfg(not(feature = "libotf2"))]
-pub(crate) fn read(_: &Path, _: &hopmap_model::Context<'_>) -> Result<hopmap_model::TaskGraph, Otf2Error> {
+pub(crate) fn read(
+    _: &Path,
+    _: crate::Reader,
+    _: &hopmap_model::Context<'_>,
+) -> Result<hopmap_model::TaskGraph, Otf2Error> {
     Err(Otf2Error::NotBuilt)
 }

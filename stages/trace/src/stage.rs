@@ -1,8 +1,10 @@
 //! The stages.
 
-use hopmap_model::{Context, Error, InputPath, Inputs, Outcome, Outputs, Port, Stage, TaskGraph};
+use hopmap_model::{
+    Context, Error, InputPath, Inputs, Outcome, Outputs, Port, Stage, TaskGraph, TraceArchive,
+};
 
-use crate::{CsvParams, Otf2Params, OtfParams, csv_matrix, otf1, otf2};
+use crate::{CsvParams, GenerateParams, Otf2Params, OtfParams, csv_matrix, generate, otf1, otf2};
 
 const PORTS: &[Port] = &[Port::output::<TaskGraph>("task-graph")];
 
@@ -35,7 +37,7 @@ impl Stage for Otf2 {
     }
 
     fn run(params: Otf2Params, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-        let graph = otf2::read(params.archive.path(), cx)?;
+        let graph = otf2::read(params.archive.path(), params.reader, cx)?;
         Ok(Outcome::Done(Outputs::new().with("task-graph", graph)))
     }
 }
@@ -95,5 +97,35 @@ impl Stage for Csv {
     fn run(params: CsvParams, _: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
         let graph = csv_matrix::read(params.file.path(), params.ranks)?;
         Ok(Outcome::Done(Outputs::new().with("task-graph", graph)))
+    }
+}
+
+/// The stage `trace/generate`.
+///
+/// Every rank goes through rounds: it computes and sends to each of its partners, then receives from each and computes.
+/// Ranks do not wait for each other, and their clocks agree. `task-graph` follows from the pattern alone, so it is what
+/// reading the archive has to give.
+#[derive(Debug)]
+pub struct Generate;
+
+impl Stage for Generate {
+    type Params = GenerateParams;
+    const KIND: &'static str = "trace/generate";
+    const SUMMARY: &'static str = "An OTF2 trace of a program whose messages are known";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        const PORTS: &[Port] =
+            &[Port::output::<TraceArchive>("archive"), Port::output::<TaskGraph>("task-graph")];
+        PORTS
+    }
+
+    fn check(params: &GenerateParams) -> Result<(), Error> {
+        Ok(generate::check(params)?)
+    }
+
+    fn run(params: GenerateParams, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let (archive, graph) = generate::generate(&params, cx)?;
+        Ok(Outcome::Done(Outputs::new().with("archive", archive).with("task-graph", graph)))
     }
 }

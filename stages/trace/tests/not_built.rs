@@ -3,9 +3,9 @@
 
 mod support;
 
-use hopmap_model::{Context, InputPath, Stage};
-use hopmap_trace::{Otf2, Otf2Params};
-use support::{read_otf2, sample};
+use hopmap_model::{Context, Stage};
+use hopmap_trace::{Otf2, Reader};
+use support::{otf2_params, read_otf2, sample};
 
 #[test]
 fn the_stage_says_how_to_build_it() {
@@ -13,6 +13,6 @@ fn the_stage_says_how_to_build_it() {
     let error = read_otf2(&path, &Context::detached()).unwrap_err();
     assert_eq!(error.to_string(), "this hopmap was built without OTF2");
     assert!(error.help().unwrap().to_string().contains("--features libotf2"));
-    let files = Otf2::reads(&Otf2Params { archive: InputPath::new(path) }).unwrap();
+    let files = Otf2::reads(&otf2_params(&path, Reader::Auto)).unwrap();
     assert_eq!(files.len(), 34);
 }

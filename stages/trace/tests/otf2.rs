@@ -7,9 +7,9 @@ mod support;
 use std::fs;
 use std::path::Path;
 
-use hopmap_model::{Context, InputPath, Stage};
-use hopmap_trace::{Otf2, Otf2Params};
-use support::{Copy, Listener, data, read_csv, read_otf2, sample};
+use hopmap_model::{Context, Stage};
+use hopmap_trace::{Otf2, Reader};
+use support::{Copy, Listener, data, otf2_params, read_csv, read_otf2, read_with, sample};
 
 fn read(path: &Path) -> hopmap_model::TaskGraph {
     read_otf2(path, &Context::detached()).unwrap()
@@ -107,7 +107,7 @@ fn scorep_archives_name_their_nodes() {
 #[test]
 fn the_key_does_not_know_what_the_archive_is_called() {
     let names = |path: &Path| {
-        let files = Otf2::reads(&Otf2Params { archive: InputPath::new(path) }).unwrap();
+        let files = Otf2::reads(&otf2_params(path, Reader::Auto)).unwrap();
         files
             .iter()
             .map(|file| (file.name().into_owned(), fs::read(file.path()).unwrap()))
@@ -125,11 +125,31 @@ fn the_key_does_not_know_what_the_archive_is_called() {
 
 #[test]
 fn being_stopped_is_an_error() {
-    for (stop, threads) in [(0, 1), (3, 1), (3, 4)] {
-        let listener = Listener { stop_after: Some(stop), ..Listener::default() };
-        let error =
-            read_otf2(&sample("rows-columns-16"), &Context::new(threads, None, &listener)).unwrap_err();
-        assert!(error.to_string().ends_with("of 16 locations"), "{error}");
+    for reader in [Reader::Native, Reader::Libotf2] {
+        for (stop, threads) in [(0, 1), (3, 1), (3, 4)] {
+            let listener = Listener { stop_after: Some(stop), ..Listener::default() };
+            let error =
+                read_with(&sample("rows-columns-16"), reader, &Context::new(threads, None, &listener))
+                    .unwrap_err();
+            assert!(error.to_string().ends_with("of 16 locations"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn both_readers_give_the_same_of_every_archive() {
+    let mut archives: Vec<_> = ["rows-columns-16", "lammps-melt-16"].map(sample).into();
+    if let Some(data) = data() {
+        let folders = fs::read_dir(data).unwrap().map(|entry| entry.unwrap().path());
+        archives.extend(folders.filter(|path| !path.ends_with("otf1") && !path.ends_with("expected")));
+    }
+    for archive in archives {
+        let [native, library] = [Reader::Native, Reader::Libotf2].map(|reader| {
+            let listener = Listener::default();
+            let graph = read_with(&archive, reader, &Context::new(2, None, &listener)).unwrap();
+            (graph, listener.lines.into_inner().unwrap())
+        });
+        assert_eq!(native, library, "{}", archive.display());
     }
 }
 

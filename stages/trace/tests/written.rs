@@ -7,9 +7,11 @@ mod support;
 mod writer;
 
 use hopmap_model::{Context, TaskGraph};
-use support::{Listener, read_otf2};
-use writer::Part::Number;
-use writer::{Archive, kind};
+use hopmap_trace::Reader;
+use proptest::prelude::*;
+use support::{Listener, read_otf2, read_with};
+use writer::Part::{Byte, Number, Word};
+use writer::{Archive, Location, kind};
 
 fn read(archive: &Archive, listener: &Listener) -> Result<TaskGraph, String> {
     let folder = tempfile::tempdir().unwrap();
@@ -216,4 +218,98 @@ fn contradicting_definitions_are_refused() {
         edges(&archive).unwrap_err(),
         "the definitions in `trace.def` make no sense: communicator 7 has process 9 as a member, but there are 3 processes"
     );
+}
+
+#[test]
+fn what_only_libotf2_may_know_is_left_to_it() {
+    let mut archive = three_ranks();
+    archive.thread(50, 2).send(1, 0, 1, 5).any(2, 99, &[Number(7)]);
+    archive.thread(7, 0);
+    archive.thread(1 << 40, 1);
+    let folder = tempfile::tempdir().unwrap();
+    archive.write(folder.path());
+    let listener = Listener::default();
+    let read = |reader| read_with(folder.path(), reader, &Context::new(1, None, &listener));
+    let message = |error: miette::Report| error.to_string().replace(folder.path().to_str().unwrap(), "");
+    let refused = "`/trace/50.evt` (location 50) holds events of a kind that the native reader does not know";
+    assert_eq!(message(read(Reader::Native).unwrap_err()), refused);
+    assert_eq!(read(Reader::Auto).unwrap(), read(Reader::Libotf2).unwrap());
+    assert!(listener.lines.lock().unwrap()[0].ends_with("does not know: reading with libotf2"));
+}
+
+#[test]
+fn damage_behind_an_impossible_event_is_what_is_told() {
+    let mut archive = three_ranks();
+    archive.thread(50, 2).send(1, 8, 0, u64::MAX).any(2, 9, &[]);
+    archive.thread(7, 0);
+    archive.thread(1 << 40, 1);
+    assert!(edges(&archive).unwrap_err().ends_with("no record begins with this byte"));
+}
+
+/// One event: its kind, the time since the one before, and three numbers.
+type Event = (u8, i64, [u64; 3]);
+
+fn write(location: &mut Location, events: &[Event]) {
+    let mut time = 1000u64;
+    for &(kind, step, [one, two, three]) in events {
+        time = time.saturating_add_signed(step);
+        match kind {
+            0..=2 => location.enter(time, one),
+            3..=5 => location.leave(time, one),
+            6 => location.send(time, two % 3, one % 3, three),
+            7 => location.isend(time, two % 3, one % 3, three),
+            8 => location.calling_context(time, true, one),
+            9 => location.calling_context(time, false, one),
+            10 => location.enter_with_attribute(one),
+            // A flush that ends later, a receive, a metric, and the test of a request.
+            11 => location.any(time, 10, &[Word(time + 3 * two)]),
+            12 => location.any(time, 18, &[Number(one), Number(two), Number(3), Number(three)]),
+            13 => location.any(time, 31, &[Number(one), Byte(1), Byte(2), Number(three)]),
+            _ => location.any(time, 23, &[Byte(1), Number(one), Number(two), Number(three), Number(0)]),
+        };
+    }
+}
+
+/// Mostly small numbers, some of every length.
+fn number() -> impl Strategy<Value = u64> {
+    prop_oneof![4 => 0..6u64, 1 => 4090..4100u64, 1 => 0..=u64::from(u32::MAX)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn both_readers_give_the_same_of_any_archive(
+        events in prop::collection::vec((0..15u8, -30..100i64, [number(), number(), number()]), 0..80),
+        dense in any::<bool>(),
+        ids in prop::collection::vec(0..6u64, 0..6),
+        clock in prop::collection::vec((1..2000u64, -500..500i64), 0..4),
+    ) {
+        let mut archive = three_ranks();
+        for (id, name) in [(1, "main"), (2, "MPI_Send"), (3, "MPI_Wait"), (5, "MPI_Sendrecv"), (4093, "MPI_Recv")] {
+            archive.region(id, name);
+        }
+        archive.define(kind::CALLING_CONTEXT, &[Number(2), Number(3), Number(0), Number(0)]);
+        archive.group(5, 9, 0, &[2, 1, 0]).communicator(1, 9).group(5, 10, 1, &[0, 1, 2]).communicator(2, 10);
+        let location = archive.thread(50, 2);
+        for kind in [3, 6, 10] {
+            let most = if kind == 6 { 3 } else { 6 };
+            if ids.is_empty() {
+                continue;
+            }
+            let ids: Vec<u64> = ids.iter().map(|id| id % most).collect();
+            let pairs: Vec<_> = ids.iter().zip(0..).map(|(global, local)| (2 * local, *global)).collect();
+            if dense { location.map_ids(kind, &ids) } else { location.map_some_ids(kind, &pairs) };
+        }
+        let mut time = 0;
+        for (step, offset) in clock {
+            time += step;
+            location.clock_is_off(time, offset);
+        }
+        write(location, &events);
+        archive.thread(7, 0).enter(1, 1);
+        archive.thread(1 << 40, 1);
+        // Reading compares; what it gives does not matter here.
+        let _ = edges(&archive);
+    }
 }

@@ -1,6 +1,7 @@
 //! How a model type becomes an artifact and back.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use hopmap_model::Artifact;
 use serde_json::Value as Json;
@@ -19,11 +20,18 @@ pub trait Codec: Artifact + Sized {
     fn decode(folder: &Folder) -> Result<Self, ArtifactError>;
 }
 
+/// What a file of an artifact consists of.
+#[derive(Debug)]
+pub(crate) enum Source {
+    Bytes(Vec<u8>),
+    File(PathBuf),
+}
+
 /// What an artifact holds.
 #[derive(Debug, Default)]
 pub struct Contents {
     pub(crate) tables: Vec<Table>,
-    pub(crate) files: BTreeMap<String, Vec<u8>>,
+    pub(crate) files: BTreeMap<String, Source>,
     pub(crate) metrics: BTreeMap<String, f64>,
     pub(crate) attributes: BTreeMap<String, Json>,
 }
@@ -45,7 +53,14 @@ impl Contents {
     /// Adds a file below `files/`.
     #[must_use]
     pub fn file(mut self, name: &str, contents: Vec<u8>) -> Self {
-        self.files.insert(name.into(), contents);
+        self.files.insert(name.into(), Source::Bytes(contents));
+        self
+    }
+
+    /// Adds a file below `files/` as a copy of one that is there already.
+    #[must_use]
+    pub fn copy(mut self, name: &str, path: &Path) -> Self {
+        self.files.insert(name.into(), Source::File(path.into()));
         self
     }
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use crate::codec::Source;
 use crate::{ArtifactError, Codec, Columns, Contents};
 
 /// Name of the file that describes an artifact; its BLAKE3 is the digest of the artifact.
@@ -74,9 +75,13 @@ impl Folder {
             write_file(&place, &bytes)?;
             description.tables.insert(name, TableDescription { rows, blake3: hash(&bytes) });
         }
-        for (name, bytes) in files {
-            write_file(&path.join("files").join(&name), &bytes)?;
-            description.files.insert(name, hash(&bytes));
+        for (name, source) in files {
+            let place = path.join("files").join(&name);
+            let blake3 = match source {
+                Source::Bytes(bytes) => write_file(&place, &bytes).map(|()| hash(&bytes)),
+                Source::File(source) => copy_file(&source, &place),
+            };
+            description.files.insert(name, blake3?);
         }
         let mut text = serde_json::to_string_pretty(&description)
             .map_err(|error| ArtifactError::Damaged { path: path.into(), reason: error.to_string() })?;
@@ -120,12 +125,7 @@ impl Folder {
             self.description.tables.iter().map(|(name, table)| (self.table_path(name), &table.blake3));
         let files = self.description.files.iter().map(|(name, blake3)| (self.file_path(name), blake3));
         for (path, expected) in tables.chain(files) {
-            let bytes = fs::read(&path).map_err(|source| ArtifactError::Io {
-                action: "read",
-                path: path.clone(),
-                source,
-            })?;
-            if hash(&bytes) != *expected {
+            if hash_file(&path)? != *expected {
                 let reason = format!("its bytes are not those that {DESCRIPTION} names");
                 return Err(ArtifactError::Damaged { path, reason });
             }
@@ -189,6 +189,27 @@ impl Folder {
 
 fn hash(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex().to_string()
+}
+
+/// BLAKE3 of a file, which need not fit into memory.
+fn hash_file(path: &Path) -> Result<String, ArtifactError> {
+    let mut hasher = blake3::Hasher::new();
+    let done = fs::File::open(path).and_then(|file| hasher.update_reader(file).map(drop));
+    done.map_err(|source| ArtifactError::Io { action: "read", path: path.into(), source })?;
+    Ok(hasher.finalize().to_hex().to_string())
+}
+
+/// Copies the contents of a file; gives their BLAKE3.
+fn copy_file(from: &Path, to: &Path) -> Result<String, ArtifactError> {
+    let copy = || {
+        if let Some(parent) = to.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        // Not `fs::copy`: that would copy the permissions as well.
+        std::io::copy(&mut fs::File::open(from)?, &mut fs::File::create(to)?)
+    };
+    copy().map_err(|source| ArtifactError::Io { action: "write", path: to.into(), source })?;
+    hash_file(to)
 }
 
 fn write_file(path: &Path, bytes: &[u8]) -> Result<(), ArtifactError> {

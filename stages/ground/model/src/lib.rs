@@ -15,6 +15,7 @@ mod seed;
 mod stage;
 mod system_graph;
 mod task_graph;
+mod trace_archive;
 mod weight;
 
 pub use context::{Context, Observer};
@@ -29,4 +30,5 @@ pub use stage::{
 };
 pub use system_graph::{CostModel, Levels, Link, Node, NodeKind, Slot, SystemGraph, SystemGraphError};
 pub use task_graph::{Edge, Process, TaskGraph, TaskGraphError};
+pub use trace_archive::{Keeper, TraceArchive};
 pub use weight::Weight;

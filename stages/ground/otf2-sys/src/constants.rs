@@ -36,6 +36,8 @@ pub const OTF2_LOCATION_GROUP_TYPE_PROCESS: OTF2_LocationGroupType = 1;
 /// A thread on a processor.
 pub const OTF2_LOCATION_TYPE_CPU_THREAD: OTF2_LocationType = 1;
 
+/// Code that belongs to no programming model.
+pub const OTF2_PARADIGM_USER: OTF2_Paradigm = 1;
 /// The Message Passing Interface.
 pub const OTF2_PARADIGM_MPI: OTF2_Paradigm = 4;
 /// The Global Address Space Programming Interface.
@@ -54,6 +56,8 @@ pub const OTF2_GROUP_TYPE_COMM_SELF: OTF2_GroupType = 6;
 /// Ranks in events are indexes into the group of locations already.
 pub const OTF2_GROUP_FLAG_GLOBAL_MEMBERS: OTF2_GroupFlag = 1;
 
+/// A function.
+pub const OTF2_REGION_ROLE_FUNCTION: OTF2_RegionRole = 1;
 /// From one process to all.
 pub const OTF2_REGION_ROLE_COLL_ONE2ALL: OTF2_RegionRole = 23;
 /// From all processes to one.

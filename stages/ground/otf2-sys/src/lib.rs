@@ -1,9 +1,10 @@
-//! Raw bindings to libotf2 3.0 and newer: as much of it as it takes to read definitions and local events.
+//! Raw bindings to libotf2 3.0 and newer: as much of it as it takes to read definitions and local events,
+//! and to write archives of MPI programs.
 //!
 //! Names and meanings are those of the C headers in `otf2/`. A test compiles the headers against this list, so
 //! a signature or a value that differs fails there and not at run time.
 //!
-//! All handles are owned by the [`OTF2_Reader`] they came from; callbacks must return and never unwind.
+//! All handles are owned by the [`OTF2_Reader`] or [`OTF2_Archive`] they came from; callbacks must return and never unwind.
 //! Local readers of one archive may be used from several threads once locking callbacks are set.
 // Foreign functions cannot be declared otherwise; whoever calls them states why it is sound.
 #![allow(unsafe_code)]
@@ -12,11 +13,29 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
+/// Declares types of which only pointers are ever seen.
+macro_rules! opaque {
+    ($($(#[$doc:meta])* $name:ident)*) => {
+        $(
+            $(#[$doc])*
+            #[repr(C)]
+            #[derive(Debug)]
+            pub struct $name {
+                data: [u8; 0],
+                // Neither `Send` nor `Sync` nor `Unpin`: what is behind the pointer is not known here.
+                marker: std::marker::PhantomData<(*mut u8, std::marker::PhantomPinned)>,
+            }
+        )*
+    };
+}
+
 mod callbacks;
 mod constants;
+mod writer;
 
 pub use callbacks::*;
 pub use constants::*;
+pub use writer::*;
 
 /// Outcome of a call; [`OTF2_SUCCESS`] or one of many errors.
 pub type OTF2_ErrorCode = c_int;
@@ -58,22 +77,6 @@ pub type OTF2_GroupType = u8;
 pub type OTF2_GroupFlag = u32;
 /// Bit set of a communicator.
 pub type OTF2_CommFlag = u32;
-
-/// Declares types of which only pointers are ever seen.
-macro_rules! opaque {
-    ($($(#[$doc:meta])* $name:ident)*) => {
-        $(
-            $(#[$doc])*
-            #[repr(C)]
-            #[derive(Debug)]
-            pub struct $name {
-                data: [u8; 0],
-                // Neither `Send` nor `Sync` nor `Unpin`: what is behind the pointer is not known here.
-                marker: std::marker::PhantomData<(*mut u8, std::marker::PhantomPinned)>,
-            }
-        )*
-    };
-}
 
 opaque! {
     /// An archive opened for reading.

@@ -51,7 +51,7 @@ impl Anchor {
         let file = File::open(path).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes));
         file.map_err(|source| Otf2Error::Read { path: path.to_owned(), source })?;
         let path = path.to_owned();
-        parse(&bytes).map_err(|refusal| match refusal {
+        parse(&bytes).map(|(anchor, _)| anchor).map_err(|refusal| match refusal {
             Refusal::Not(_) if is_otf1(&bytes) => Otf2Error::Otf1 { path },
             Refusal::Not(reason) => Otf2Error::NotAnAnchor { path, reason },
             Refusal::Unsupported(what) => Otf2Error::Unsupported { path, what },
@@ -62,7 +62,19 @@ impl Anchor {
     }
 }
 
-fn parse(bytes: &[u8]) -> Result<Anchor, Refusal> {
+/// Gives an archive another identifier, which means nothing but that it is another archive.
+pub(crate) fn set_identifier(anchor: &mut [u8], identifier: u64) -> Result<(), &'static str> {
+    let (_, place) = parse(anchor).map_err(|refusal| match refusal {
+        Refusal::Not(what) | Refusal::Unsupported(what) | Refusal::Flawed(Flaw { what, .. }) => what,
+    })?;
+    let place = place.ok_or("the anchor file has no identifier")?;
+    // Any bytes will do, whatever their order.
+    anchor[place..place + 8].copy_from_slice(&identifier.to_le_bytes());
+    Ok(())
+}
+
+/// What an anchor file says, and where its identifier is.
+fn parse(bytes: &[u8]) -> Result<(Anchor, Option<usize>), Refusal> {
     let mut cursor = start(bytes)?;
     let format = cursor.byte()?;
     if format == 0 {
@@ -86,8 +98,8 @@ fn parse(bytes: &[u8]) -> Result<Anchor, Refusal> {
     // Number of locations; those that are defined count.
     cursor.word()?;
     let definitions = cursor.word()?;
-    end(cursor, format)?;
-    Ok(Anchor { event_chunk, definition_chunk, definitions })
+    let identifier = end(cursor, format)?;
+    Ok((Anchor { event_chunk, definition_chunk, definitions }, identifier))
 }
 
 /// Checks what every anchor file begins with, and finds the order of bytes.
@@ -116,8 +128,10 @@ fn chunk_size(cursor: &mut Cursor<'_>) -> Result<u64, Flaw> {
     if sound { Ok(size) } else { Err(Flaw { at: start, what: "no chunk has this size" }) }
 }
 
-/// Checks what follows the numbers: texts, then what later versions of the format added.
-fn end(mut cursor: Cursor<'_>, format: u8) -> Result<(), Flaw> {
+/// Checks what follows the numbers: texts, then what later versions of the format added. Gives the place of the
+/// identifier.
+fn end(mut cursor: Cursor<'_>, format: u8) -> Result<Option<usize>, Flaw> {
+    let mut identifier = None;
     // Machine, creator, description.
     for _ in 0..3 {
         cursor.text()?;
@@ -132,7 +146,7 @@ fn end(mut cursor: Cursor<'_>, format: u8) -> Result<(), Flaw> {
             cursor.text()?;
             cursor.text()?;
         }
-        // Trace identifier.
+        identifier = Some(cursor.at);
         cursor.word()?;
     }
     if format >= 3 {
@@ -143,7 +157,7 @@ fn end(mut cursor: Cursor<'_>, format: u8) -> Result<(), Flaw> {
         cursor.at -= 1;
         return Err(cursor.flaw("the end of the file is not marked"));
     }
-    Ok(())
+    Ok(identifier)
 }
 
 /// An OTF 1 control file lists its streams: `1:1`, `2:a,b`, in hexadecimal.

@@ -12,21 +12,39 @@ impl ClockOffsets {
         self.measured.push((time, offset));
     }
 
+    /// When the last measurement was.
+    pub(super) fn last(&self) -> Option<u64> {
+        self.measured.last().map(|(time, _)| *time)
+    }
+
     /// The common time of a local time: offsets are interpolated between two measurements, and extrapolated from
     /// the two nearest outside of them; fewer than two change nothing. This is what libotf2 does to the times of
     /// events (`otf2_evt_reader_apply_clock_correction`).
     pub(super) fn correct(&self, time: u64) -> u64 {
-        let Some(interval) =
-            self.measured.windows(2).find(|pair| time <= pair[1].0).or(self.measured.windows(2).last())
-        else {
+        self.correct_after(time, time)
+    }
+
+    /// The same for a local time that comes when later ones, up to `furthest`, have been corrected: libotf2 never
+    /// goes back to earlier measurements.
+    pub(super) fn correct_after(&self, time: u64, furthest: u64) -> u64 {
+        if self.measured.len() < 2 {
             return time;
-        };
-        let [(begin, offset), (end, next_offset)] = [interval[0], interval[1]];
+        }
+        let behind = self.measured[1..].partition_point(|(end, _)| *end < furthest);
+        let interval = behind.min(self.measured.len() - 2);
+        let [(begin, offset), (end, next_offset)] = [self.measured[interval], self.measured[interval + 1]];
         let slope = next_offset.wrapping_sub(offset) as f64 / end.wrapping_sub(begin) as f64;
         let since = if time >= begin { (time - begin) as f64 } else { -((begin - time) as f64) };
-        let interpolated = (slope * since).round_ties_even() as i64;
+        let interpolated = whole(slope * since);
         time.wrapping_add_signed(offset.wrapping_add(interpolated))
     }
+}
+
+/// The nearest whole number. One beyond 64 bits becomes what it becomes in C on x86-64, so that nonsense at least is
+/// the same nonsense as in libotf2.
+fn whole(number: f64) -> i64 {
+    let rounded = number.round_ties_even();
+    if rounded >= -(2f64.powi(63)) && rounded < 2f64.powi(63) { rounded as i64 } else { i64::MIN }
 }
 
 #[cfg(test)]

@@ -14,15 +14,17 @@ use super::clock::ClockOffsets;
 use super::communicators::Communicators;
 use super::definitions::Definitions;
 use super::library::{Archive, Ended, LocationReader};
+use super::local_definitions::LocalDefinitions;
+use super::native;
 use super::processes::Processes;
-use super::structure;
+use super::structure::{self, EventFile};
 use super::tally::{Tally, Traffic};
-use crate::Otf2Error;
 use crate::call_stack::{Activity, CallStack, RegionKind};
 use crate::matrix::Matrix;
+use crate::{Otf2Error, Reader};
 
 /// Reads an archive: messages and bytes per ordered pair of processes, counted where they are sent.
-pub(crate) fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, Otf2Error> {
+pub(crate) fn read(path: &Path, reader: Reader, cx: &Context<'_>) -> Result<TaskGraph, Otf2Error> {
     let files = ArchiveFiles::find(path)?;
     let anchor = Anchor::read(files.anchor())?;
     let mut archive = open(&files)?;
@@ -39,11 +41,9 @@ pub(crate) fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, Otf2Error
         communicators,
     };
     let locations = locations_with_events(&files, &definitions, cx)?;
-    let readers =
-        archive.locations(&locations).map_err(|message| of_library(files.anchor(), None, message))?;
-    let records = read_locations(&program, readers, cx)?;
+    let records = program.locations(&locations, reader, &mut archive, cx)?;
     report(&processes, &records, cx);
-    assemble(&program, &records, ticks_per_second(&definitions, cx))
+    assemble(&program, records, ticks_per_second(&definitions, cx))
 }
 
 fn of_library(path: &Path, location: Option<u64>, message: String) -> Otf2Error {
@@ -136,28 +136,26 @@ struct Record {
     span: Option<(u64, u64)>,
 }
 
-/// Reads all locations, on as many threads as the context allows. Of several errors the one of the lowest location
-/// is given, whatever the number of threads.
+/// Reads `total` locations, on as many threads as the context allows; each thread has a buffer. Of several errors the
+/// one of the lowest location is given, whatever the number of threads.
 fn read_locations(
-    program: &Program<'_>,
-    readers: Vec<LocationReader<'_>>,
+    total: usize,
     cx: &Context<'_>,
+    read: impl Fn(usize, &mut Vec<u8>) -> Result<Option<Record>, Otf2Error> + Sync,
 ) -> Result<Vec<Record>, Otf2Error> {
-    let total = readers.len();
-    let readers: Vec<Mutex<LocationReader<'_>>> = readers.into_iter().map(Mutex::new).collect();
     let next = AtomicUsize::new(0);
     // Locations behind the first that failed need not be read.
     let limit = AtomicUsize::new(total);
     let done = Mutex::new(0);
     let work = |_| {
         let mut records = Vec::new();
+        let mut buffer = Vec::new();
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             if index >= limit.load(Ordering::Relaxed) {
                 return records;
             }
-            let mut reader = readers[index].lock().unwrap_or_else(PoisonError::into_inner);
-            let record = if cx.should_stop() { None } else { program.read(&mut reader, cx).transpose() };
+            let record = if cx.should_stop() { None } else { read(index, &mut buffer).transpose() };
             let count = |done: &mut usize| {
                 *done += 1;
                 cx.progress(*done as u64, total as u64);
@@ -177,9 +175,82 @@ fn read_locations(
     records.into_iter().map(|(_, record)| record.unwrap_or_else(stopped)).collect()
 }
 
+/// What the events of a location come to, whoever read them.
+struct Events<'a> {
+    file: EventFile,
+    tally: Tally<'a>,
+    clock: ClockOffsets,
+    /// Whether it has definitions of its own.
+    defined: bool,
+}
+
 impl Program<'_> {
-    /// Reads one location; `None` if it was stopped.
-    fn read(&self, reader: &mut LocationReader<'_>, cx: &Context<'_>) -> Result<Option<Record>, Otf2Error> {
+    /// Reads all locations.
+    fn locations(
+        &self,
+        locations: &BTreeSet<u64>,
+        reader: Reader,
+        archive: &mut Archive,
+        cx: &Context<'_>,
+    ) -> Result<Vec<Record>, Otf2Error> {
+        if reader != Reader::Libotf2 {
+            let ids: Vec<u64> = locations.iter().copied().collect();
+            let native =
+                read_locations(ids.len(), cx, |index, buffer| self.read_natively(ids[index], buffer, cx));
+            match native {
+                Err(unknown @ Otf2Error::Unknown { .. }) if reader == Reader::Auto => {
+                    cx.log(format_args!("{unknown}: reading with libotf2"));
+                }
+                other => return other,
+            }
+        }
+        let readers =
+            archive.locations(locations).map_err(|message| of_library(self.files.anchor(), None, message))?;
+        let readers: Vec<Mutex<LocationReader<'_>>> = readers.into_iter().map(Mutex::new).collect();
+        read_locations(readers.len(), cx, |index, _| {
+            let mut reader = readers[index].lock().unwrap_or_else(PoisonError::into_inner);
+            self.read_through_library(&mut reader, cx)
+        })
+    }
+
+    fn tally(&self) -> Tally<'_> {
+        Tally::new(CallStack::new(&self.regions), self.contexts)
+    }
+
+    /// Reads one location without libotf2; `None` if it was stopped.
+    fn read_natively(
+        &self,
+        location: u64,
+        buffer: &mut Vec<u8>,
+        cx: &Context<'_>,
+    ) -> Result<Option<Record>, Otf2Error> {
+        let own_definitions = self.files.definitions_of(location);
+        let defined = own_definitions.exists();
+        let definitions = match defined {
+            true => {
+                let chunk_size = self.anchor.definition_chunk;
+                LocalDefinitions::read(&own_definitions, chunk_size, location, buffer)?
+            }
+            false => LocalDefinitions::default(),
+        };
+        let mut tally = self.tally();
+        let path = self.files.events_of(location);
+        let chunks = (location, self.anchor.event_chunk);
+        match native::read_events(&path, chunks, &definitions, &mut tally, buffer, || cx.should_stop())? {
+            native::Ended::Early => Ok(None),
+            native::Ended::Complete(file) => {
+                let clock = definitions.clock;
+                self.record(location, Events { file, tally, clock, defined }).map(Some)
+            }
+        }
+    }
+
+    /// Reads one location with libotf2; `None` if it was stopped.
+    fn read_through_library(
+        &self,
+        reader: &mut LocationReader<'_>,
+        cx: &Context<'_>,
+    ) -> Result<Option<Record>, Otf2Error> {
         let location = reader.id();
         let path = self.files.events_of(location);
         let file = structure::check_events(&path, self.anchor.event_chunk, location)?;
@@ -194,25 +265,31 @@ impl Program<'_> {
             let definitions = reader.definitions();
             clock = definitions.map_err(|message| of_library(&own_definitions, Some(location), message))?;
         }
-        let mut tally = Tally::new(CallStack::new(&self.regions), self.contexts);
+        let mut tally = self.tally();
         let ended = reader.events(&mut tally, || cx.should_stop());
         let ended = ended.map_err(|message| of_library(&path, Some(location), message))?;
-        if let Some(bad) = tally.bad_event {
-            return Err(Otf2Error::Event { path, location, event: bad.event, what: bad.what.into() });
-        }
         match ended {
-            Ended::Early => return Ok(None),
-            Ended::Complete(read) if read != file.events => {
+            Ended::Early if tally.bad_event.is_none() => return Ok(None),
+            Ended::Complete(read) if read != file.events && tally.bad_event.is_none() => {
                 let message = format!("it read {read} of {} events", file.events);
                 return Err(of_library(&path, Some(location), message));
             }
-            Ended::Complete(_) => {}
+            _ => {}
+        }
+        self.record(location, Events { file, tally, clock, defined }).map(Some)
+    }
+
+    fn record(&self, location: u64, events: Events<'_>) -> Result<Record, Otf2Error> {
+        let Events { file, tally, clock, defined } = events;
+        let path = self.files.events_of(location);
+        if let Some(bad) = tally.bad_event {
+            return Err(Otf2Error::Event { path, location, event: bad.event, what: bad.what.into() });
         }
         let span = file.span.map(|(first, last)| (clock.correct(first), clock.correct(last)));
         let (messages, to_nobody) =
             (tally.traffic.iter().map(|traffic| traffic.messages).sum(), tally.to_nobody);
         let sent = self.receivers(&path, location, &tally)?;
-        Ok(Some(Record {
+        Ok(Record {
             location,
             without_process: if self.processes.rank(location).is_some() { 0 } else { messages },
             sent,
@@ -223,7 +300,7 @@ impl Program<'_> {
             defined,
             activity: tally.stack.finish(span.map_or(0, |(_, last)| last)),
             span,
-        }))
+        })
     }
 
     /// Who received what a location sent.
@@ -278,7 +355,7 @@ fn report(processes: &Processes, records: &[Record], cx: &Context<'_>) {
 
 fn assemble(
     program: &Program<'_>,
-    records: &[Record],
+    records: Vec<Record>,
     ticks_per_second: Option<f64>,
 ) -> Result<TaskGraph, Otf2Error> {
     let seconds = |ticks: u64| ticks_per_second.map(|per_second| ticks as f64 / per_second);
@@ -288,11 +365,14 @@ fn assemble(
         .iter()
         .map(|process| Process { host: process.host.clone(), compute_s: None })
         .collect();
-    let mut matrix = Matrix::default();
+    let spans = || records.iter().filter_map(|record| record.span);
+    let ends = spans().map(|(first, _)| first).min().zip(spans().map(|(_, last)| last).max());
+    let mut matrix = Matrix::with_capacity(records.iter().map(|record| record.sent.len()).sum());
     let overflow = |_| Otf2Error::Overflow { path: program.files.anchor().to_owned() };
+    // What is copied into the matrix is let go of at once.
     for record in records {
         let Some(source) = program.processes.rank(record.location) else { continue };
-        for &(destination, messages, bytes) in &record.sent {
+        for (destination, messages, bytes) in record.sent {
             matrix.add(Edge { source, destination, messages, bytes }).map_err(overflow)?;
         }
         if let Some((first, last)) = record.span.filter(|_| program.processes.is_main(record.location)) {
@@ -300,8 +380,6 @@ fn assemble(
             processes[source as usize].compute_s = seconds(compute);
         }
     }
-    let spans = || records.iter().filter_map(|record| record.span);
-    let ends = spans().map(|(first, _)| first).min().zip(spans().map(|(_, last)| last).max());
     Ok(TaskGraph {
         processes,
         edges: matrix.into_edges(),

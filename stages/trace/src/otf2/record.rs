@@ -165,9 +165,14 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// libotf2 sorts the pairs of a sparse map as it reads them, so they must be sorted already to be quick.
+    /// libotf2 sorts the pairs of a sparse map as it reads them, so they must be sorted already to be quick; it refuses
+    /// an empty map.
     fn id_map(&mut self) -> Result<(), Flaw> {
+        let start = self.at;
         let count = self.compressed(8)?;
+        if count == 0 {
+            return Err(Flaw { at: start, what: "an id map is empty" });
+        }
         match self.byte()? {
             0 => self.repeat(count, &[Field::Int64]),
             1 => {
@@ -237,6 +242,7 @@ mod tests {
         assert_eq!(map(&[1, 2, 0, 1, 5, 0]), Ok(()));
         assert_eq!(map(&[1, 2, 7, 1, 5, 0]), Err("an id map is neither dense nor sparse"));
         assert_eq!(map(&[255, 0, 0, 0]), Err(CUT_OFF));
+        assert_eq!(map(&[0, 0]), Err("an id map is empty"));
     }
 
     proptest! {

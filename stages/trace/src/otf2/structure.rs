@@ -1,4 +1,4 @@
-//! Checks the files of an archive before libotf2 reads them.
+//! Walks over the files of an archive, chunk by chunk, and checks them before libotf2 reads them.
 //!
 //! libotf2 trusts its input: a file that is cut off makes it read the chunk before once more, for ever, and a
 //! record that is longer than its chunk makes it read memory that is not its own. Here every byte it would
@@ -21,8 +21,8 @@ const END_OF_CHUNK: u8 = 0;
 const END_OF_BUFFER: u8 = 1;
 const END_OF_FILE: u8 = 2;
 const CHUNK_HEADER: u8 = 3;
-const TIMESTAMP: u8 = 5;
-const ATTRIBUTE_LIST: u8 = 6;
+pub(super) const TIMESTAMP: u8 = 5;
+pub(super) const ATTRIBUTE_LIST: u8 = 6;
 
 /// What an event file holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -62,16 +62,40 @@ pub(super) fn check_local_definitions(path: &Path, chunk_size: u64, location: u6
 
 /// How a chunk ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
+pub(super) enum End {
     Chunk,
     File,
+    /// Nobody wants to know the rest.
+    Early,
 }
 
-/// Walks over all chunks of a file.
+impl End {
+    /// The end that a byte in place of a type number marks, if any.
+    #[inline]
+    pub(super) fn of(kind: u8) -> Option<Self> {
+        match kind {
+            END_OF_CHUNK => Some(Self::Chunk),
+            END_OF_FILE => Some(Self::File),
+            _ => None,
+        }
+    }
+}
+
 fn check(
     path: &Path,
     chunk_size: u64,
     location: Option<u64>,
+    walk: impl FnMut(&mut Cursor<'_>) -> Result<End, Flaw>,
+) -> Result<(), Otf2Error> {
+    walk_chunks(path, chunk_size, location, &mut Vec::new(), walk)
+}
+
+/// Walks over all chunks of a file, which are read one by one into a buffer that may be used again.
+pub(super) fn walk_chunks(
+    path: &Path,
+    chunk_size: u64,
+    location: Option<u64>,
+    buffer: &mut Vec<u8>,
     mut walk: impl FnMut(&mut Cursor<'_>) -> Result<End, Flaw>,
 ) -> Result<(), Otf2Error> {
     let unreadable = |source: io::Error| {
@@ -84,17 +108,18 @@ fn check(
     };
     let damaged = |offset, what| Otf2Error::Damaged { path: path.to_owned(), location, offset, what };
     let file = File::open(path).map_err(unreadable)?;
-    let size = file.metadata().map_err(unreadable)?.len();
-    let mut chunk = Vec::with_capacity(size.min(chunk_size) as usize);
+    let size = file.metadata().map_err(unreadable)?.len().min(chunk_size) as usize;
+    if buffer.len() < size {
+        buffer.resize(size, 0);
+    }
     let mut start = 0;
     loop {
-        chunk.clear();
-        (&file).take(chunk_size).read_to_end(&mut chunk).map_err(unreadable)?;
+        let chunk = read_chunk(&file, &mut buffer[..size]).map_err(unreadable)?;
         if chunk.is_empty() {
             return Err(damaged(start, if start == 0 { "the file is empty" } else { "the file is cut off" }));
         }
         let complete = chunk.len() as u64 == chunk_size;
-        let mut cursor = Cursor::new(&chunk);
+        let mut cursor = Cursor::new(chunk);
         match walk(&mut cursor) {
             Ok(End::Chunk) if complete => start += chunk_size,
             Ok(End::Chunk) => return Err(damaged(start + chunk.len() as u64, "the file is cut off")),
@@ -103,12 +128,27 @@ fn check(
                     .map_err(unreadable)?
                     .map_err(|flaw| damaged(start + flaw.at as u64, flaw.what));
             }
+            Ok(End::Early) => return Ok(()),
             Err(flaw) if flaw.what == CUT_OFF && !complete => {
                 return Err(damaged(start + chunk.len() as u64, "the file is cut off"));
             }
             Err(flaw) => return Err(damaged(start + flaw.at as u64, flaw.what)),
         }
     }
+}
+
+/// The next bytes of a file: as many as fit, or all that are left.
+fn read_chunk<'a>(mut file: &File, buffer: &'a mut [u8]) -> io::Result<&'a [u8]> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match file.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(&buffer[..filled])
 }
 
 /// Checks that only the mark of the end of a buffer or padding is left in a file.
@@ -121,7 +161,7 @@ fn nothing_follows(mut file: &File, mut cursor: Cursor<'_>) -> io::Result<Result
 }
 
 /// Reads the header of a chunk: number of the first and of the last event.
-fn header(cursor: &mut Cursor<'_>) -> Result<(u64, u64), Flaw> {
+pub(super) fn header(cursor: &mut Cursor<'_>) -> Result<(u64, u64), Flaw> {
     if cursor.byte()? != CHUNK_HEADER {
         return Err(Flaw { at: 0, what: "a chunk does not begin like one" });
     }
@@ -134,7 +174,7 @@ fn header(cursor: &mut Cursor<'_>) -> Result<(u64, u64), Flaw> {
 }
 
 /// Passes a record of a file; tells whether it is of a known kind.
-fn record(cursor: &mut Cursor<'_>, layout: Layout) -> Result<bool, Flaw> {
+pub(super) fn record(cursor: &mut Cursor<'_>, layout: Layout) -> Result<bool, Flaw> {
     match layout {
         Layout::Single(Field::Int32) => cursor.skip_compressed(4)?,
         Layout::Single(field) => cursor.field(field)?,
@@ -155,25 +195,25 @@ fn definition_chunk(
 ) -> Result<End, Flaw> {
     header(cursor)?;
     loop {
-        match cursor.byte()? {
-            END_OF_CHUNK => return Ok(End::Chunk),
-            END_OF_FILE => return Ok(End::File),
-            kind => record(cursor, layout(kind))?,
-        };
+        let kind = cursor.byte()?;
+        if let Some(end) = End::of(kind) {
+            return Ok(end);
+        }
+        record(cursor, layout(kind))?;
         *definitions += 1;
     }
 }
 
 /// The way through an event file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct EventWalk {
-    events: u64,
-    unknown: u64,
+pub(super) struct EventWalk {
+    pub(super) events: u64,
+    pub(super) unknown: u64,
     /// Time of the events to come.
-    time: u64,
+    pub(super) time: u64,
     /// Earliest and latest time of an event.
     first: u64,
-    last: u64,
+    pub(super) last: u64,
 }
 
 impl Default for EventWalk {
@@ -183,21 +223,33 @@ impl Default for EventWalk {
 }
 
 impl EventWalk {
-    fn file(&self) -> EventFile {
+    pub(super) fn file(&self) -> EventFile {
         let span = (self.events > 0).then_some((self.first, self.last));
         EventFile { events: self.events, unknown: self.unknown, span }
     }
 
     fn chunk(&mut self, cursor: &mut Cursor<'_>) -> Result<End, Flaw> {
+        let last = self.begin(cursor)?;
+        let end = self.events(cursor)?;
+        self.complete(last)?;
+        Ok(end)
+    }
+
+    /// Begins a chunk; gives the number of its last event.
+    pub(super) fn begin(&self, cursor: &mut Cursor<'_>) -> Result<u64, Flaw> {
         let (first, last) = header(cursor)?;
         if first != self.events + 1 {
             return Err(Flaw { at: 2, what: "the events of a chunk do not follow those before" });
         }
-        let end = self.events(cursor)?;
-        if last != self.events {
-            return Err(Flaw { at: 10, what: "a chunk holds more or fewer events than it says" });
+        Ok(last)
+    }
+
+    /// Checks that a chunk ended with the event it should.
+    pub(super) fn complete(&self, last: u64) -> Result<(), Flaw> {
+        if last == self.events {
+            return Ok(());
         }
-        Ok(end)
+        Err(Flaw { at: 10, what: "a chunk holds more or fewer events than it says" })
     }
 
     fn events(&mut self, cursor: &mut Cursor<'_>) -> Result<End, Flaw> {
@@ -222,7 +274,7 @@ impl EventWalk {
     }
 
     /// Type of the next record. A new time before it is noted.
-    fn kind(&mut self, cursor: &mut Cursor<'_>) -> Result<u8, Flaw> {
+    pub(super) fn kind(&mut self, cursor: &mut Cursor<'_>) -> Result<u8, Flaw> {
         let kind = cursor.byte()?;
         if kind != TIMESTAMP {
             return Ok(kind);
@@ -239,7 +291,7 @@ impl EventWalk {
     }
 
     #[inline]
-    fn count(&mut self) {
+    pub(super) fn count(&mut self) {
         self.events += 1;
         self.first = self.first.min(self.time);
         self.last = self.last.max(self.time);
@@ -262,7 +314,7 @@ impl EventWalk {
 
 /// The time before an event that consists of compressed numbers only, and what follows it.
 #[inline]
-fn numbers(bytes: &[u8], big_endian: bool) -> Option<(Option<u64>, &[u8])> {
+pub(super) fn numbers(bytes: &[u8], big_endian: bool) -> Option<(Option<u64>, &[u8])> {
     let (time, bytes) = match bytes.split_first_chunk::<9>() {
         Some((&[TIMESTAMP, ref word @ ..], rest)) => {
             (Some(if big_endian { u64::from_be_bytes(*word) } else { u64::from_le_bytes(*word) }), rest)

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use hopmap_model::{Context, InputPath, Inputs, Observer, Outcome, Stage, TaskGraph};
-use hopmap_trace::{Csv, CsvParams, Otf, Otf2, Otf2Params, OtfParams};
+use hopmap_trace::{Csv, CsvParams, Otf, Otf2, Otf2Params, OtfParams, Reader};
 
 /// A file or folder in `sample-traces`.
 pub(crate) fn sample(name: &str) -> PathBuf {
@@ -58,8 +58,25 @@ pub(crate) fn graph<S: Stage>(params: S::Params, cx: &Context<'_>) -> miette::Re
     }
 }
 
+/// Parameters to read an archive.
+pub(crate) fn otf2_params(path: &Path, reader: Reader) -> Otf2Params {
+    Otf2Params { archive: InputPath::new(path), reader }
+}
+
+pub(crate) fn read_with(path: &Path, reader: Reader, cx: &Context<'_>) -> miette::Result<TaskGraph> {
+    graph::<Otf2>(otf2_params(path, reader), cx)
+}
+
+/// Reads an archive natively and, unless that was stopped, with libotf2: both must give the same graph or the same
+/// message.
 pub(crate) fn read_otf2(path: &Path, cx: &Context<'_>) -> miette::Result<TaskGraph> {
-    graph::<Otf2>(Otf2Params { archive: InputPath::new(path) }, cx)
+    let native = read_with(path, Reader::Native, cx);
+    if !native.as_ref().is_err_and(|error| error.to_string().starts_with("stopped after")) {
+        let library = read_with(path, Reader::Libotf2, &Context::detached());
+        let message = |error: &miette::Report| error.to_string();
+        assert_eq!(native.as_ref().map_err(message), library.as_ref().map_err(message), "{}", path.display());
+    }
+    native
 }
 
 pub(crate) fn read_otf(path: &Path, cx: &Context<'_>) -> miette::Result<TaskGraph> {

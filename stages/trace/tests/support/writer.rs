@@ -86,6 +86,26 @@ impl Location {
         self.event(time, &record(14, &[Number(receiver), Number(communicator), Number(7), Number(bytes)]))
     }
 
+    pub(crate) fn isend(&mut self, time: u64, communicator: u64, receiver: u64, bytes: u64) -> &mut Self {
+        let parts = [Number(receiver), Number(communicator), Number(7), Number(bytes), Number(1)];
+        self.event(time, &record(15, &parts))
+    }
+
+    /// A record of any kind.
+    pub(crate) fn any(&mut self, time: u64, kind: u8, parts: &[Part<'_>]) -> &mut Self {
+        self.event(time, &record(kind, parts))
+    }
+
+    /// An event with an attribute, without a time of its own.
+    pub(crate) fn enter_with_attribute(&mut self, region: u64) -> &mut Self {
+        // One attribute of id 0 and type 1, the byte 9.
+        self.events.extend([6, 5, 1, 1, 0, 1, 9]);
+        self.events.push(12);
+        self.events.extend(compressed(region));
+        self.count += 1;
+        self
+    }
+
     pub(crate) fn calling_context(&mut self, time: u64, enter: bool, context: u64) -> &mut Self {
         let parts = [Number(context), Number(1)];
         self.event(time, &if enter { record(66, &parts) } else { record(67, &parts[..1]) })
@@ -94,8 +114,21 @@ impl Location {
     /// Ids of communicators in the events, from zero, stand for these.
     pub(crate) fn communicators_are(&mut self, ids: &[u64]) -> &mut Self {
         const COMMUNICATORS: u8 = 6;
-        let mut parts = vec![Byte(COMMUNICATORS), Number(ids.len() as u64), Byte(0)];
+        self.map_ids(COMMUNICATORS, ids)
+    }
+
+    /// Ids of some kind in the events, from zero, stand for these.
+    pub(crate) fn map_ids(&mut self, kind: u8, ids: &[u64]) -> &mut Self {
+        let mut parts = vec![Byte(kind), Number(ids.len() as u64), Byte(0)];
         parts.extend(ids.iter().map(|id| Number(*id)));
+        self.definitions.extend(record(self::kind::MAPPING_TABLE, &parts));
+        self
+    }
+
+    /// Ids of some kind in the events stand for others, in pairs.
+    pub(crate) fn map_some_ids(&mut self, kind: u8, ids: &[(u64, u64)]) -> &mut Self {
+        let mut parts = vec![Byte(kind), Number(ids.len() as u64), Byte(1)];
+        parts.extend(ids.iter().flat_map(|(local, global)| [Number(*local), Number(*global)]));
         self.definitions.extend(record(kind::MAPPING_TABLE, &parts));
         self
     }

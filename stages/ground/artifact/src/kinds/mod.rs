@@ -5,3 +5,4 @@ mod mapping;
 mod metrics;
 mod system_graph;
 mod task_graph;
+mod trace_archive;

@@ -1,0 +1,242 @@
+//! Who sends to whom.
+
+use hopmap_model::seed_stream;
+
+use crate::{GenerateParams, Pattern};
+
+/// Ranks that everyone sends to in [`Pattern::Random`], unless there are fewer others.
+const PARTNERS: u32 = 8;
+
+/// What the ranks of a program send in one round. Rounds of several phases take turns.
+#[derive(Debug)]
+pub(super) struct Program {
+    pub(super) pattern: Pattern,
+    pub(super) ranks: u32,
+    key: u64,
+    /// Extents of the grid of ranks, the last one running fastest.
+    grid: [u32; 3],
+    /// Who sends to whom, and who receives from whom, in [`Pattern::Random`].
+    partners: [Vec<Vec<u32>>; 2],
+}
+
+impl Program {
+    pub(super) fn new(params: &GenerateParams) -> Self {
+        let ranks = params.ranks;
+        let grid = match params.pattern {
+            Pattern::Stencil3d => cube(ranks),
+            _ => [1, square(ranks), ranks / square(ranks)],
+        };
+        let stream = seed_stream("trace/generate", params.seed, 0);
+        let mut program = Self {
+            pattern: params.pattern,
+            ranks,
+            key: stream.iter().take(8).fold(0, |key, byte| key << 8 | u64::from(*byte)),
+            grid,
+            partners: Default::default(),
+        };
+        if params.pattern == Pattern::Random {
+            program.partners = program.draw_partners();
+        }
+        program
+    }
+
+    /// A number that looks random, of two others (the finaliser of `SplitMix64`, twice).
+    pub(super) fn mix(&self, one: u64, other: u64) -> u64 {
+        let mix = |mut z: u64| {
+            z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            z ^ (z >> 31)
+        };
+        mix(mix(self.key ^ one) ^ other)
+    }
+
+    fn draw_partners(&self) -> [Vec<Vec<u32>>; 2] {
+        let mut sources = vec![Vec::new(); self.ranks as usize];
+        let draw = |source: u32| {
+            let mut drawn = Vec::new();
+            let mut tries = 0;
+            while (drawn.len() as u32) < PARTNERS.min(self.ranks - 1) {
+                let rank = (self.mix((1 << 40) + u64::from(source), tries) % u64::from(self.ranks)) as u32;
+                tries += 1;
+                if rank != source && !drawn.contains(&rank) {
+                    drawn.push(rank);
+                }
+            }
+            drawn
+        };
+        let destinations: Vec<Vec<u32>> = (0..self.ranks).map(draw).collect();
+        for (source, destinations) in (0..).zip(&destinations) {
+            for destination in destinations {
+                sources[*destination as usize].push(source);
+            }
+        }
+        [destinations, sources]
+    }
+
+    /// Number of different rounds.
+    pub(super) fn phases(&self) -> u64 {
+        if self.pattern == Pattern::Wavefront { 2 } else { 1 }
+    }
+
+    /// Messages of all ranks in one round.
+    pub(super) fn messages(&self, phase: u64) -> u64 {
+        match self.pattern {
+            Pattern::AllToAll => u64::from(self.ranks) * u64::from(self.ranks - 1),
+            _ => (0..self.ranks).map(|rank| self.destinations(rank, phase).len() as u64).sum(),
+        }
+    }
+
+    /// To whom a rank sends in a round, in this order.
+    pub(super) fn destinations(&self, rank: u32, phase: u64) -> Vec<u32> {
+        match self.pattern {
+            Pattern::Stencil2d | Pattern::Stencil3d => {
+                let steps = [(0, false), (0, true), (1, false), (1, true), (2, false), (2, true)];
+                self.neighbours(rank, &steps)
+            }
+            Pattern::Wavefront => self.neighbours(rank, &[(1, phase == 0), (2, phase == 0)]),
+            Pattern::Rows => self.row_neighbours(rank),
+            Pattern::AllToAll => (1..self.ranks).map(|step| (rank + step) % self.ranks).collect(),
+            Pattern::Random => self.partners[0][rank as usize].clone(),
+        }
+    }
+
+    /// From whom a rank receives in a round, in this order.
+    pub(super) fn sources(&self, rank: u32, phase: u64) -> Vec<u32> {
+        match self.pattern {
+            Pattern::Random => self.partners[1][rank as usize].clone(),
+            Pattern::Wavefront => self.destinations(rank, 1 - phase),
+            // Whoever is sent to sends as well.
+            _ => self.destinations(rank, phase),
+        }
+    }
+
+    /// Ranks one step up or down along some axes of the grid, which has borders.
+    fn neighbours(&self, rank: u32, steps: &[(usize, bool)]) -> Vec<u32> {
+        let strides = [self.grid[1] * self.grid[2], self.grid[2], 1];
+        let neighbour = |&(axis, up): &(usize, bool)| {
+            let coordinate = rank / strides[axis] % self.grid[axis];
+            match up {
+                true => (coordinate + 1 < self.grid[axis]).then(|| rank + strides[axis]),
+                false => (coordinate > 0).then(|| rank - strides[axis]),
+            }
+        };
+        steps.iter().filter_map(neighbour).collect()
+    }
+
+    /// Ranks beside one in its row, which is a ring.
+    fn row_neighbours(&self, rank: u32) -> Vec<u32> {
+        let columns = self.grid[2];
+        let (row, column) = (rank / columns, rank % columns);
+        let at = |column: u32| row * columns + column % columns;
+        let (left, right) = (at(column + columns - 1), at(column + 1));
+        if left == right { vec![left] } else { vec![left, right] }
+    }
+
+    /// Bytes of a message.
+    pub(super) fn bytes(&self, source: u32, destination: u32) -> u64 {
+        8 * (1 + self.mix(u64::from(source) << 32 | u64::from(destination), 1) % 4096)
+    }
+
+    /// The members of all communicators by their ranks in them, all ranks first. Those of rows count backwards, so that
+    /// nobody can take ranks in a communicator for ranks of the program.
+    #[cfg(feature = "libotf2")]
+    pub(super) fn communicators(&self) -> Vec<Vec<u64>> {
+        let mut all = vec![(0..u64::from(self.ranks)).collect()];
+        if self.pattern == Pattern::Rows {
+            let columns = self.grid[2];
+            let row = |row: u32| (row * columns..(row + 1) * columns).rev().map(u64::from).collect();
+            all.extend((0..self.grid[1]).map(row));
+        }
+        all
+    }
+
+    /// The communicator through which somebody sends to a rank or receives from it, and that rank in it.
+    #[cfg(feature = "libotf2")]
+    pub(super) fn address(&self, rank: u32) -> (u32, u32) {
+        let columns = self.grid[2];
+        match self.pattern {
+            Pattern::Rows => (1 + rank / columns, columns - 1 - rank % columns),
+            _ => (0, rank),
+        }
+    }
+}
+
+/// The largest divisor that is not above the square root.
+fn square(number: u32) -> u32 {
+    let most = f64::from(number).sqrt() as u32;
+    (1..=most.max(1)).rev().find(|divisor| number.is_multiple_of(*divisor)).unwrap_or(1)
+}
+
+/// Three factors as equal as they can be found with ease, in rising order.
+fn cube(number: u32) -> [u32; 3] {
+    let most = f64::from(number).cbrt().round() as u32;
+    let first = (1..=most.max(1)).rev().find(|divisor| number.is_multiple_of(*divisor)).unwrap_or(1);
+    let second = square(number / first);
+    [first, second, number / first / second]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn program(pattern: Pattern, ranks: u32) -> Program {
+        Program::new(&GenerateParams { pattern, ranks, events: 1000, seed: 1 })
+    }
+
+    #[test]
+    fn grids_are_nearly_square() {
+        assert_eq!([1, 2, 12, 13, 64].map(square), [1, 1, 3, 1, 8]);
+        assert_eq!([2, 27, 64, 24].map(cube), [[1, 1, 2], [3, 3, 3], [4, 4, 4], [3, 2, 4]]);
+    }
+
+    #[test]
+    fn neighbours_are_those_of_the_grid() {
+        assert_eq!(program(Pattern::Stencil2d, 12).destinations(5, 0), [1, 9, 4, 6]);
+        assert_eq!(program(Pattern::Stencil2d, 12).destinations(0, 0), [4, 1]);
+        assert_eq!(program(Pattern::Stencil3d, 27).destinations(13, 0), [4, 22, 10, 16, 12, 14]);
+        assert_eq!(program(Pattern::Rows, 12).destinations(4, 0), [7, 5]);
+        assert_eq!(program(Pattern::Wavefront, 12).destinations(0, 0), [4, 1]);
+        assert_eq!(program(Pattern::Wavefront, 12).destinations(0, 1), [0; 0]);
+        assert_eq!(program(Pattern::AllToAll, 3).destinations(1, 0), [2, 0]);
+        assert_eq!(program(Pattern::Random, 3).destinations(1, 0).len(), 2);
+    }
+
+    #[test]
+    fn what_is_sent_is_received() {
+        for pattern in Pattern::ALL {
+            for ranks in [2, 5, 16, 36] {
+                let program = program(pattern, ranks);
+                for phase in 0..program.phases() {
+                    let pairs = |of: &dyn Fn(u32) -> Vec<(u32, u32)>| {
+                        let mut pairs: Vec<_> = (0..ranks).flat_map(of).collect();
+                        pairs.sort_unstable();
+                        pairs
+                    };
+                    let sent = pairs(&|rank| {
+                        program.destinations(rank, phase).into_iter().map(|other| (rank, other)).collect()
+                    });
+                    let received = pairs(&|rank| {
+                        program.sources(rank, phase).into_iter().map(|other| (other, rank)).collect()
+                    });
+                    assert_eq!(sent, received, "{pattern:?} {ranks}");
+                    assert_eq!(sent.len() as u64, program.messages(phase), "{pattern:?} {ranks}");
+                    assert!(sent.windows(2).all(|pair| pair[0] != pair[1]), "{pattern:?} {ranks}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    #[cfg(feature = "libotf2")]
+    fn addresses_are_places_in_communicators() {
+        for pattern in Pattern::ALL {
+            let program = program(pattern, 12);
+            let communicators = program.communicators();
+            for rank in 0..12 {
+                let (communicator, place) = program.address(rank);
+                assert_eq!(communicators[communicator as usize][place as usize], u64::from(rank));
+            }
+        }
+    }
+}

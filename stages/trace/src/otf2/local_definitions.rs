@@ -1,0 +1,162 @@
+//! What the definitions of a location say about its events: what their ids stand for, and how far its clock is off.
+
+use std::path::Path;
+
+use super::clock::ClockOffsets;
+use super::layouts::{self, Layout};
+use super::record::{Cursor, Flaw};
+use super::structure::{self, End};
+use crate::Otf2Error;
+
+const MAPPING_TABLE: u8 = 5;
+const CLOCK_OFFSET: u8 = 6;
+
+/// Which ids a map is for (`OTF2_MappingType`).
+const REGIONS: u8 = 3;
+const COMMUNICATORS: u8 = 6;
+const CALLING_CONTEXTS: u8 = 10;
+
+/// From the ids in the events of a location to those of the archive. An id that is not in the map stands for itself
+/// (`OTF2_IdMap_GetGlobalId`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum IdMap {
+    /// By local id.
+    Dense(Vec<u64>),
+    /// Local and global id, sorted.
+    Sparse(Vec<(u64, u64)>),
+}
+
+impl IdMap {
+    pub(super) fn global(&self, local: u32) -> u32 {
+        let local_id = u64::from(local);
+        let found = match self {
+            Self::Dense(ids) => ids.get(local as usize).copied(),
+            Self::Sparse(pairs) => {
+                pairs.binary_search_by_key(&local_id, |pair| pair.0).ok().map(|place| pairs[place].1)
+            }
+        };
+        // The ids of all maps that matter have 32 bits; libotf2 drops the others as well.
+        found.map_or(local, |id| id as u32)
+    }
+
+    /// Reads a map whose structure was checked before.
+    fn read(cursor: &mut Cursor<'_>) -> Result<Self, Flaw> {
+        let count = cursor.compressed(8)?;
+        if cursor.byte()? == 0 {
+            return Ok(Self::Dense((0..count).map(|_| cursor.compressed(8)).collect::<Result<_, _>>()?));
+        }
+        let pairs = (0..count).map(|_| Ok((cursor.compressed(8)?, cursor.compressed(8)?)));
+        Ok(Self::Sparse(pairs.collect::<Result<_, _>>()?))
+    }
+}
+
+/// The definitions of a location, as far as they matter here.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct LocalDefinitions {
+    pub(super) regions: Option<IdMap>,
+    pub(super) communicators: Option<IdMap>,
+    pub(super) calling_contexts: Option<IdMap>,
+    pub(super) clock: ClockOffsets,
+    /// A later version of the format added some, which may change what the events mean.
+    pub(super) unknown: bool,
+}
+
+impl LocalDefinitions {
+    /// Reads and checks the definitions of a location.
+    pub(super) fn read(
+        path: &Path,
+        chunk_size: u64,
+        location: u64,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Self, Otf2Error> {
+        let mut definitions = Self::default();
+        structure::walk_chunks(path, chunk_size, Some(location), buffer, |cursor| definitions.chunk(cursor))?;
+        Ok(definitions)
+    }
+
+    fn chunk(&mut self, cursor: &mut Cursor<'_>) -> Result<End, Flaw> {
+        structure::header(cursor)?;
+        loop {
+            let kind = cursor.byte()?;
+            if let Some(end) = End::of(kind) {
+                return Ok(end);
+            }
+            let mut body = *cursor;
+            let layout = layouts::local_definition(kind);
+            structure::record(cursor, layout)?;
+            match kind {
+                MAPPING_TABLE => self.add_map(&mut body.record()?)?,
+                CLOCK_OFFSET => self.add_offset(&mut body.record()?)?,
+                _ => self.unknown |= layout == Layout::Unknown,
+            }
+        }
+    }
+
+    /// The first of two maps for the same ids counts, as in libotf2.
+    fn add_map(&mut self, record: &mut Cursor<'_>) -> Result<(), Flaw> {
+        let map = match record.byte()? {
+            REGIONS => &mut self.regions,
+            COMMUNICATORS => &mut self.communicators,
+            CALLING_CONTEXTS => &mut self.calling_contexts,
+            _ => return Ok(()),
+        };
+        if map.is_none() {
+            *map = Some(IdMap::read(record)?);
+        }
+        Ok(())
+    }
+
+    fn add_offset(&mut self, record: &mut Cursor<'_>) -> Result<(), Flaw> {
+        let start = record.at;
+        let (time, offset) = (record.word()?, record.compressed(8)?.cast_signed());
+        if self.clock.last().is_some_and(|last| last >= time) {
+            return Err(Flaw {
+                at: start,
+                what: "the measurements of the clock are not in the order of time",
+            });
+        }
+        self.clock.add(time, offset);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(records: &[&[u8]]) -> Result<LocalDefinitions, String> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let header = [&[3, 0x42][..], &[0; 16]].concat();
+        std::fs::write(file.path(), [header, records.concat(), vec![2, 1]].concat()).unwrap();
+        LocalDefinitions::read(file.path(), 1 << 18, 7, &mut Vec::new())
+            .map_err(|error| error.to_string().replace(&file.path().display().to_string(), "FILE"))
+    }
+
+    #[test]
+    fn ids_stand_for_others_or_for_themselves() {
+        let dense = IdMap::Dense(vec![7, 9]);
+        assert_eq!([0, 1, 2, u32::MAX].map(|id| dense.global(id)), [7, 9, 2, u32::MAX]);
+        let sparse = IdMap::Sparse(vec![(3, 1), (900, 0)]);
+        assert_eq!([0, 3, 900].map(|id| sparse.global(id)), [0, 1, 0]);
+    }
+
+    #[test]
+    fn the_first_of_two_maps_counts() {
+        // A dense map of communicators, a sparse one, and one of strings.
+        let maps: [&[u8]; 3] = [&[5, 5, 6, 1, 1, 0, 0], &[5, 7, 6, 1, 1, 1, 0, 1, 9], &[5, 5, 0, 1, 1, 0, 0]];
+        let definitions = read(&maps).unwrap();
+        assert_eq!(definitions.communicators, Some(IdMap::Dense(vec![0])));
+        assert_eq!((&definitions.regions, definitions.unknown), (&None, false));
+        assert!(read(&[&[99, 0]]).unwrap().unknown);
+    }
+
+    #[test]
+    fn clocks_are_measured_in_the_order_of_time() {
+        let offset = |time: u64| [&[6, 17][..], &time.to_le_bytes(), &[0], &[0; 8]].concat();
+        assert!(read(&[&offset(5), &offset(6)]).is_ok());
+        assert_eq!(
+            read(&[&offset(5), &offset(5)]).unwrap_err(),
+            "`FILE` (location 7) is damaged at byte 39: the measurements of the clock are not in the order of time"
+        );
+    }
+}

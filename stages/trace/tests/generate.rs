@@ -1,0 +1,113 @@
+//! Reads generated traces back: the graph must be the one the pattern gives.
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests may")]
+
+mod support;
+
+use hopmap_model::{Context, Inputs, Outcome, Stage, TaskGraph, TraceArchive};
+use hopmap_trace::{Generate, GenerateParams, Pattern};
+#[cfg(feature = "libotf2")]
+use support::{Listener, otf2_params, read_otf2};
+
+fn generate(params: GenerateParams, cx: &Context<'_>) -> Result<(TraceArchive, TaskGraph), String> {
+    Generate::check(&params).map_err(|error| error.to_string())?;
+    match Generate::run(params, Inputs::new(), cx).map_err(|error| error.to_string())? {
+        Outcome::Done(outputs) => {
+            let archive: &TraceArchive = outputs.get("archive").unwrap().downcast_ref().unwrap();
+            let graph: &TaskGraph = outputs.get("task-graph").unwrap().downcast_ref().unwrap();
+            graph.check().unwrap();
+            Ok((archive.clone(), graph.clone()))
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+fn params(pattern: Pattern, ranks: u32, events: u64) -> GenerateParams {
+    GenerateParams { pattern, ranks, events, seed: 7 }
+}
+
+#[test]
+fn what_cannot_be_generated_is_refused() {
+    let refused =
+        |ranks, events| generate(params(Pattern::AllToAll, ranks, events), &Context::detached()).unwrap_err();
+    assert_eq!(refused(1, 1000), "`ranks` asks for 1 ranks");
+    assert_eq!(refused(70_000, 1000), "`ranks` asks for 70000 ranks");
+    assert_eq!(refused(64, 10_000), "`events` asks for 10000 events, but one round has 40448");
+}
+
+#[test]
+#[cfg(not(feature = "libotf2"))]
+fn without_libotf2_it_says_what_is_missing() {
+    let error = generate(params(Pattern::Rows, 4, 1000), &Context::detached()).unwrap_err();
+    assert_eq!(error, "this hopmap was built without OTF2");
+}
+
+#[test]
+#[cfg(feature = "libotf2")]
+fn reading_gives_what_was_generated() {
+    for pattern in Pattern::ALL {
+        for (ranks, events) in [(2, 100), (7, 5_000), (16, 20_000), (36, 30_000), (60, 150_000)] {
+            let (archive, expected) = generate(params(pattern, ranks, events), &Context::detached()).unwrap();
+            let listener = Listener::default();
+            let graph =
+                read_otf2(archive.file("traces.otf2").unwrap(), &Context::new(2, None, &listener)).unwrap();
+            assert_eq!(graph, expected, "{pattern:?} {ranks}");
+            let [line] = listener.lines.into_inner().unwrap().try_into().unwrap();
+            let read: u64 = line.split(' ').nth(4).unwrap().parse().unwrap();
+            assert!(read.abs_diff(events) * 2 <= events, "{pattern:?} {ranks}: {read} events");
+        }
+    }
+}
+
+#[test]
+#[cfg(feature = "libotf2")]
+fn a_message_through_a_row_reaches_the_neighbour_in_the_row() {
+    let (archive, graph) = generate(params(Pattern::Rows, 12, 5_000), &Context::detached()).unwrap();
+    let of_five: Vec<_> =
+        graph.edges.iter().filter(|edge| edge.source == 5).map(|edge| edge.destination).collect();
+    assert_eq!(of_five, [4, 6]);
+    // Twelve ranks with two files each, the anchor file and the definitions.
+    assert_eq!(
+        hopmap_trace::Otf2::reads(&otf2_params(
+            archive.file("traces.otf2").unwrap(),
+            hopmap_trace::Reader::Auto
+        ))
+        .unwrap()
+        .len(),
+        26
+    );
+}
+
+#[test]
+#[cfg(feature = "libotf2")]
+fn the_same_parameters_give_the_same_bytes() {
+    let bytes = |seed| {
+        let params = GenerateParams { seed, ..params(Pattern::Random, 9, 3_000) };
+        let (archive, graph) = generate(params, &Context::detached()).unwrap();
+        let contents =
+            archive.files().iter().map(|(name, path)| (name.clone(), std::fs::read(path).unwrap()));
+        (contents.collect::<Vec<_>>(), graph)
+    };
+    assert_eq!(bytes(1), bytes(1));
+    assert_ne!(bytes(1).0, bytes(2).0);
+    assert_ne!(bytes(1).1, bytes(2).1);
+}
+
+#[test]
+#[cfg(feature = "libotf2")]
+fn files_go_when_nobody_needs_them() {
+    let (archive, _) = generate(params(Pattern::Rows, 4, 1_000), &Context::detached()).unwrap();
+    let path = archive.file("traces.otf2").unwrap().to_owned();
+    let other = archive.clone();
+    drop(archive);
+    assert!(path.exists());
+    drop(other);
+    assert!(!path.exists());
+}
+
+#[test]
+#[cfg(feature = "libotf2")]
+fn being_stopped_is_an_error() {
+    let listener = Listener { stop_after: Some(3), ..Listener::default() };
+    let error = generate(params(Pattern::Rows, 9, 1_000), &Context::new(1, None, &listener)).unwrap_err();
+    assert_eq!(error, "stopped after 3 of 9 ranks");
+}
