@@ -1,0 +1,172 @@
+//! Reductions whose result more than one process gets, or which are done in pieces.
+//!
+//! What 2ᵏ processes do, other numbers of processes do after a fold: of the first pairs of neighbours, as many as
+//! there are processes too many, one process gives its vector to the other and leaves.
+
+use std::ops::Range;
+
+use hopmap_model::Edge;
+
+use super::blocks::Blocks;
+use super::network::{Network, powers};
+
+/// 2ᵏ of P processes that take part, numbered anew, and the neighbours that leave.
+#[derive(Debug, Clone, Copy)]
+struct Fold {
+    /// k: how often the processes can be halved.
+    halvings: u32,
+    /// Processes too many.
+    excess: u32,
+    /// Of a folded pair the odd process stays, not the even one.
+    odd_stays: bool,
+}
+
+impl Fold {
+    fn new(processes: u32, odd_stays: bool) -> Self {
+        let halvings = processes.ilog2();
+        Self { halvings, excess: processes - (1 << halvings), odd_stays }
+    }
+
+    /// 2ᵏ.
+    fn members(self) -> u32 {
+        1 << self.halvings
+    }
+
+    /// The process that a member is.
+    fn process(self, member: u32) -> u32 {
+        match member < self.excess {
+            true => 2 * member + u32::from(self.odd_stays),
+            false => member + self.excess,
+        }
+    }
+
+    /// The process that leaves in favour of one of the first members.
+    fn left_out(self, member: u32) -> u32 {
+        2 * member + u32::from(!self.odd_stays)
+    }
+
+    /// The first process, members and those that leave, that a member stands for.
+    fn first(self, member: u32) -> u32 {
+        member + member.min(self.excess)
+    }
+
+    /// The pieces of a vector that a member still has after so many halvings that begin with the next neighbour: at
+    /// each the member whose bit is zero keeps the lower half.
+    fn kept(self, member: u32, halvings: u32) -> Range<u32> {
+        let first: u32 = (0..halvings).map(|bit| ((member >> bit) & 1) << (self.halvings - 1 - bit)).sum();
+        first..first + (self.members() >> halvings)
+    }
+
+    /// Everybody who leaves gives its vector away.
+    fn fold(self, bytes: u64, network: &mut Network<impl FnMut(Edge)>) {
+        for member in 0..self.excess {
+            network.send(self.left_out(member), self.process(member), bytes);
+        }
+    }
+
+    /// Everybody who left gets the result.
+    fn unfold(self, bytes: u64, network: &mut Network<impl FnMut(Edge)>) {
+        for member in 0..self.excess {
+            network.send(self.process(member), self.left_out(member), bytes);
+        }
+    }
+
+    /// Partners over the distances 1, 2, 4, … give each other the half of the pieces that the other keeps.
+    fn halve(self, pieces: &Blocks, network: &mut Network<impl FnMut(Edge)>) {
+        for bit in 0..self.halvings {
+            for member in 0..self.members() {
+                let partner = member ^ (1 << bit);
+                let bytes = pieces.several(self.kept(partner, bit + 1));
+                network.send(self.process(member), self.process(partner), bytes);
+            }
+        }
+    }
+}
+
+/// `MPI_Allreduce` of short vectors: 2ᵏ processes exchange all they have over the distances 1, 2, 4, …: 2ᵏ · k
+/// messages and two per process too many.
+pub(super) fn all_reduce_whole(bytes: u64, network: &mut Network<impl FnMut(Edge)>) {
+    let fold = Fold::new(network.processes(), true);
+    fold.fold(bytes, network);
+    for distance in powers(fold.halvings) {
+        for member in 0..fold.members() {
+            network.send(fold.process(member), fold.process(member ^ distance), bytes);
+        }
+    }
+    fold.unfold(bytes, network);
+}
+
+/// `MPI_Allreduce` of long vectors: a reduce-scatter by halving, then an allgather the same way back: 2 · 2ᵏ · k
+/// messages and two per process too many. Rabenseifner, "Optimization of Collective Reduction Operations", ICCS 2004.
+pub(super) fn all_reduce_in_pieces(bytes: u64, network: &mut Network<impl FnMut(Edge)>) {
+    let fold = Fold::new(network.processes(), true);
+    let pieces = Blocks::even(bytes, fold.members());
+    fold.fold(bytes, network);
+    fold.halve(&pieces, network);
+    for bit in (0..fold.halvings).rev() {
+        for member in 0..fold.members() {
+            let bytes = pieces.several(fold.kept(member, bit + 1));
+            network.send(fold.process(member), fold.process(member ^ (1 << bit)), bytes);
+        }
+    }
+    fold.unfold(bytes, network);
+}
+
+/// `MPI_Reduce` of long vectors: a reduce-scatter by halving, then a gather: 2ᵏ · k + 2ᵏ − 1 messages, one per process
+/// too many, and one more if the root is among those: it then takes the place of process 0. Rabenseifner, 2004.
+pub(super) fn reduce_in_pieces(bytes: u64, root: u32, network: &mut Network<impl FnMut(Edge)>) {
+    let fold = Fold::new(network.processes(), false);
+    let pieces = Blocks::even(bytes, fold.members());
+    fold.fold(bytes, network);
+    fold.halve(&pieces, network);
+
+    let folded = root / 2 < fold.excess;
+    let replaces = folded && root % 2 == 1;
+    let root_member = match folded {
+        true if replaces => 0,
+        true => root / 2,
+        false => root - fold.excess,
+    };
+    if replaces {
+        network.send(fold.process(0), root, pieces.one(0));
+    }
+    let process = |member| if replaces && member == 0 { root } else { fold.process(member) };
+    for bit in (0..fold.halvings).rev() {
+        for member in (0..fold.members()).filter(|member| (member ^ root_member) >> bit == 1) {
+            let bytes = pieces.several(fold.kept(member, bit + 1));
+            network.send(process(member), process(member ^ (1 << bit)), bytes);
+        }
+    }
+}
+
+/// `MPI_Reduce_scatter` of short vectors: partners over the distances …, 4, 2, 1 give each other the blocks of the
+/// processes on the other's side: 2ᵏ · k messages and two per process too many.
+pub(super) fn reduce_scatter_by_halving(blocks: &Blocks, network: &mut Network<impl FnMut(Edge)>) {
+    let fold = Fold::new(network.processes(), true);
+    fold.fold(blocks.several(0..blocks.count()), network);
+    for distance in powers(fold.halvings).rev() {
+        for member in 0..fold.members() {
+            let partner = member ^ distance;
+            let first = partner & !(distance - 1);
+            let bytes = blocks.several(fold.first(first)..fold.first(first + distance));
+            network.send(fold.process(member), fold.process(partner), bytes);
+        }
+    }
+    for member in 0..fold.excess {
+        let left_out = fold.left_out(member);
+        network.send(fold.process(member), left_out, blocks.one(left_out));
+    }
+}
+
+/// `MPI_Scan` and `MPI_Exscan`: processes exchange what they have added up over the distances 1, 2, 4, …, as far as
+/// there is somebody on the other side.
+pub(super) fn scan(bytes: u64, network: &mut Network<impl FnMut(Edge)>) {
+    for distance in network.distances() {
+        for process in 0..network.processes() {
+            let partner = process ^ distance;
+            if partner < network.processes() {
+                network.send(process, partner, bytes);
+            }
+        }
+    }
+}
