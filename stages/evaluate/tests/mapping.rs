@@ -34,7 +34,7 @@ fn far_pairs(ranks: u32) -> TaskGraph {
     TaskGraph {
         processes: vec![Process::default(); ranks as usize],
         edges: (0..ranks / 2).map(edge).collect(),
-        duration_s: None,
+        ..TaskGraph::default()
     }
 }
 

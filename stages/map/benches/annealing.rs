@@ -39,7 +39,7 @@ fn grid(width: u32) -> TaskGraph {
         .map(|(source, destination)| Edge { source, destination, messages: 1, bytes: 8 })
         .collect();
     edges.sort_by_key(Edge::pair);
-    TaskGraph { processes: vec![Process::default(); ranks as usize], edges, duration_s: None }
+    TaskGraph { processes: vec![Process::default(); ranks as usize], edges, ..TaskGraph::default() }
 }
 
 #[divan::bench(args = [16, 32, 128, 256], sample_count = 5, sample_size = 1)]

@@ -57,7 +57,7 @@ impl Observer for Events {
 }
 
 fn read_archive(bencher: Bencher<'_, '_>, path: &Path, reader: Reader, threads: usize) {
-    let params = Otf2Params { archive: InputPath::new(path), reader };
+    let params = Otf2Params { reader, ..Otf2Params::new(InputPath::new(path)) };
     let events = Events::default();
     Otf2::run(params.clone(), Inputs::new(), &Context::new(threads, None, &events)).expect("a graph");
     let count = *events.0.lock().expect("nobody panics with it");
@@ -148,7 +148,7 @@ fn otf(bencher: Bencher<'_, '_>, kind: &str) {
     }
     write("ring.otf", master.as_bytes());
     write("ring.0.def", definitions.as_bytes());
-    let params = OtfParams { archive: InputPath::new(folder.path()) };
+    let params = OtfParams::new(InputPath::new(folder.path()));
     bencher
         .counter(size(&Otf::reads(&params).expect("an archive")))
         .counter(ItemsCount::new(16 * 6 * ROUNDS))

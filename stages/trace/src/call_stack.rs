@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::numbering::Numbering;
+use crate::selection::{Inside, Ledger, Selection};
 
 /// What matters about a region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -11,6 +12,10 @@ pub(crate) struct RegionKind {
     pub(crate) communication: bool,
     /// It is `MPI_Sendrecv` or one of its kin, which always send.
     pub(crate) send_receive: bool,
+    /// What happens inside counts, if not everything does.
+    pub(crate) selected: bool,
+    /// Number of the phase it stands for; 0 if it stands for none.
+    pub(crate) phase: u32,
 }
 
 impl RegionKind {
@@ -25,23 +30,42 @@ impl RegionKind {
         Self {
             communication: marked || called(&["mpi_"]),
             send_receive: called(&["mpi_sendrecv", "mpi_isendrecv"]),
+            ..Self::default()
         }
+    }
+
+    /// Whether entering and leaving it changes how time counts.
+    fn turns(self) -> bool {
+        self.communication || self.selected || self.phase > 0
     }
 }
 
 /// What a location did in its regions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Activity {
     /// Ticks in communication.
     pub(crate) communication: u64,
+    /// Ticks in which it computed, by phase, if not everything counts alike.
+    pub(crate) compute: Option<Vec<u64>>,
     /// Calls of `MPI_Sendrecv` and its kin in which nothing was sent.
     pub(crate) silent_send_receives: u64,
+}
+
+#[cfg(feature = "libotf2")]
+impl Activity {
+    /// Ticks in which a location computed whose first and last event were at these times, by phase.
+    pub(crate) fn computing(self, (first, last): (u64, u64)) -> Vec<u64> {
+        let all = || vec![last.saturating_sub(first).saturating_sub(self.communication)];
+        self.compute.unwrap_or_else(all)
+    }
 }
 
 /// A region as one location knows it.
 #[derive(Debug)]
 struct Region {
     kind: RegionKind,
+    /// Whether entering and leaving it changes how time counts.
+    turns: bool,
     /// How many times it is on the stack.
     open: u64,
 }
@@ -68,12 +92,16 @@ pub(crate) struct CallStack<'a> {
     /// Communication regions on the stack, and when the first of them was entered.
     communicating: u64,
     since: u64,
+    /// Selected regions and phases on the stack, and what is asked of the time, if not everything counts alike.
+    selected: u64,
+    phases: Vec<u32>,
+    ledger: Option<Ledger<'a>>,
     sends: u64,
     activity: Activity,
 }
 
 impl<'a> CallStack<'a> {
-    pub(crate) fn new(kinds: &'a HashMap<u32, RegionKind>) -> Self {
+    pub(crate) fn new(kinds: &'a HashMap<u32, RegionKind>, selection: Option<&'a Selection>) -> Self {
         Self {
             kinds,
             places: Numbering::new(),
@@ -81,6 +109,9 @@ impl<'a> CallStack<'a> {
             stack: Vec::new(),
             communicating: 0,
             since: 0,
+            selected: 0,
+            phases: Vec::new(),
+            ledger: selection.map(Ledger::new),
             sends: 0,
             activity: Activity::default(),
         }
@@ -92,7 +123,7 @@ impl<'a> CallStack<'a> {
         let place = self.places.of(id);
         if place as usize == self.regions.len() {
             let kind = self.kinds.get(&id).copied().unwrap_or_default();
-            self.regions.push(Region { kind, open: 0 });
+            self.regions.push(Region { kind, turns: kind.turns(), open: 0 });
         }
         place
     }
@@ -112,11 +143,9 @@ impl<'a> CallStack<'a> {
     pub(crate) fn enter_at(&mut self, place: u32, time: impl Fn() -> u64) {
         let region = &mut self.regions[place as usize];
         region.open += 1;
-        if region.kind.communication {
-            if self.communicating == 0 {
-                self.since = time();
-            }
-            self.communicating += 1;
+        if region.turns {
+            let kind = region.kind;
+            self.turn(kind, true, time());
         }
         self.stack.push(Entry { region: place, sends: self.sends });
     }
@@ -154,19 +183,62 @@ impl<'a> CallStack<'a> {
         if region.kind.send_receive && entry.sends == self.sends {
             self.activity.silent_send_receives += 1;
         }
-        if region.kind.communication {
+        if region.turns {
+            let kind = region.kind;
+            self.turn(kind, false, time());
+        }
+    }
+
+    /// A region is entered or left that changes how time counts.
+    fn turn(&mut self, kind: RegionKind, entered: bool, time: u64) {
+        self.pass(time);
+        if kind.communication {
+            self.communicate(entered, time);
+        }
+        if kind.selected {
+            self.selected = if entered { self.selected + 1 } else { self.selected - 1 };
+        }
+        match (kind.phase, entered) {
+            (0, _) => {}
+            (phase, true) => self.phases.push(phase),
+            (_, false) => drop(self.phases.pop()),
+        }
+    }
+
+    fn communicate(&mut self, entered: bool, time: u64) {
+        if entered {
+            if self.communicating == 0 {
+                self.since = time;
+            }
+            self.communicating += 1;
+        } else {
             self.communicating -= 1;
             if self.communicating == 0 {
-                self.activity.communication += time().saturating_sub(self.since);
+                self.activity.communication += time.saturating_sub(self.since);
             }
         }
     }
 
-    /// Closes what is open when the trace ends.
-    pub(crate) fn finish(mut self, end: u64) -> Activity {
-        while let Some(entry) = self.stack.pop() {
-            self.close(&entry, || end);
+    /// The time up to now is over.
+    fn pass(&mut self, time: u64) {
+        let computing = (self.communicating == 0).then(|| self.inside());
+        if let Some(ledger) = &mut self.ledger {
+            ledger.pass(time, computing);
         }
+    }
+
+    /// Where the location is, as far as a selection asks.
+    pub(crate) fn inside(&self) -> Inside {
+        Inside { selected: self.selected > 0, phase: self.phases.last().copied().unwrap_or(0) }
+    }
+
+    /// Closes what is open when the trace ends. Its first and its last event were at these times.
+    pub(crate) fn finish(mut self, (first, last): (u64, u64)) -> Activity {
+        while let Some(entry) = self.stack.pop() {
+            self.close(&entry, || last);
+        }
+        self.pass(last);
+        self.activity.compute = self.ledger.map(|ledger| ledger.close(first));
         self.activity
     }
 }
@@ -193,14 +265,14 @@ mod tests {
     /// Positive: enter; negative: leave.
     fn activity(calls: &[(i64, u64)], end: u64) -> Activity {
         let kinds = kinds();
-        let mut stack = CallStack::new(&kinds);
+        let mut stack = CallStack::new(&kinds, None);
         for &(region, time) in calls {
             match u32::try_from(region) {
                 Ok(region) => stack.enter(region, time),
                 Err(_) => stack.leave(region.unsigned_abs() as u32, time),
             }
         }
-        stack.finish(end)
+        stack.finish((0, end))
     }
 
     fn communication(calls: &[(i64, u64)]) -> u64 {
@@ -251,12 +323,12 @@ mod tests {
         assert_eq!(communication(&[(main, 0), (wait, 10), (-main, 30), (main, 40), (-main, 50)]), 20);
         // A region of which only the end of the innermost is told.
         let kinds = kinds();
-        let mut stack = CallStack::new(&kinds);
+        let mut stack = CallStack::new(&kinds, None);
         stack.leave_innermost(5);
         stack.enter(MAIN, 10);
         stack.enter(WAIT, 20);
         stack.leave_innermost(50);
-        assert_eq!(stack.finish(90).communication, 30);
+        assert_eq!(stack.finish((0, 90)).communication, 30);
         // A clock that goes back does not make the time negative.
         assert_eq!(communication(&[(wait, 50), (-wait, 40)]), 0);
     }
@@ -264,14 +336,14 @@ mod tests {
     #[test]
     fn send_receives_without_a_send_are_counted() {
         let kinds = kinds();
-        let mut stack = CallStack::new(&kinds);
+        let mut stack = CallStack::new(&kinds, None);
         stack.enter(SENDRECV, 1);
         stack.leave(SENDRECV, 2);
         stack.enter(SENDRECV, 3);
         stack.send();
         stack.leave(SENDRECV, 4);
         stack.enter(SENDRECV, 5);
-        assert_eq!(stack.finish(6).silent_send_receives, 2);
+        assert_eq!(stack.finish((0, 6)).silent_send_receives, 2);
     }
 
     proptest! {

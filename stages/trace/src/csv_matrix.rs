@@ -38,7 +38,7 @@ pub(crate) fn read(path: &Path, ranks: Option<u32>) -> Result<TaskGraph, CsvErro
     Ok(TaskGraph {
         processes: vec![Process::default(); ranks as usize],
         edges: matrix.into_edges(),
-        duration_s: None,
+        ..TaskGraph::default()
     })
 }
 

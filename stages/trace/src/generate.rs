@@ -57,7 +57,7 @@ fn task_graph(schedule: &Schedule) -> TaskGraph {
         same
     });
     let duration = (0..program.ranks).map(|rank| schedule.duration(rank)).max().unwrap_or(0);
-    TaskGraph { processes, edges, duration_s: Some(seconds(duration)) }
+    TaskGraph { processes, edges, duration_s: Some(seconds(duration)), ..TaskGraph::default() }
 }
 
 fn edges_of(schedule: &Schedule, source: u32) -> Vec<Edge> {

@@ -11,16 +11,22 @@
 //! reading it must give (feature `libotf2`).
 
 mod call_stack;
+#[cfg(feature = "libotf2")]
+mod collectives;
 mod csv_matrix;
 mod error;
 mod generate;
+mod headings;
 mod matrix;
 mod numbering;
 mod otf1;
 mod otf2;
 mod params;
+mod selection;
 mod stage;
 
-pub use error::{CsvError, GenerateError, Otf2Error, OtfError};
-pub use params::{CsvParams, GenerateParams, Otf2Params, OtfParams, Pattern, Reader};
+pub use error::{CsvError, GenerateError, Otf2Error, OtfError, SelectionError};
+pub use params::{
+    Collectives, CsvParams, GenerateParams, Otf2Params, OtfParams, Pattern, Phases, Reader, Select,
+};
 pub use stage::{Csv, Generate, Otf, Otf2};

@@ -2,10 +2,15 @@
 
 use hopmap_model::Edge;
 
+/// Edges that are kept in any case before those of one pair are added up.
+const FIRST_LIMIT: usize = 1 << 20;
+
 /// Collects traffic between pairs of ranks in any order and adds up what belongs to one pair.
 #[derive(Debug, Default)]
 pub(crate) struct Matrix {
     edges: Vec<Edge>,
+    /// From so many edges on, those of one pair are added up before more come.
+    limit: usize,
     messages: u64,
     bytes: u64,
 }
@@ -16,9 +21,8 @@ pub(crate) struct Overflow;
 
 impl Matrix {
     /// An empty matrix with room for traffic between so many pairs.
-    #[cfg(feature = "libotf2")]
     pub(crate) fn with_capacity(pairs: usize) -> Self {
-        Self { edges: Vec::with_capacity(pairs), ..Self::default() }
+        Self { edges: Vec::with_capacity(pairs), limit: pairs, ..Self::default() }
     }
 
     /// Adds traffic. The sums over the whole matrix must fit into 64 bits, so those of a pair do as well.
@@ -26,6 +30,10 @@ impl Matrix {
         self.messages = self.messages.checked_add(edge.messages).ok_or(Overflow)?;
         self.bytes = self.bytes.checked_add(edge.bytes).ok_or(Overflow)?;
         if edge.messages > 0 || edge.bytes > 0 {
+            if self.edges.len() >= self.limit.max(FIRST_LIMIT) {
+                self.merge();
+                self.limit = 2 * self.edges.len();
+            }
             self.edges.push(edge);
         }
         Ok(())
@@ -33,6 +41,12 @@ impl Matrix {
 
     /// All pairs that sent something, sorted by source and destination.
     pub(crate) fn into_edges(mut self) -> Vec<Edge> {
+        self.merge();
+        self.edges
+    }
+
+    /// Sorts the edges and adds up those of one pair.
+    fn merge(&mut self) {
         self.edges.sort_unstable_by_key(Edge::pair);
         self.edges.dedup_by(|next, kept| {
             let same = next.pair() == kept.pair();
@@ -42,7 +56,6 @@ impl Matrix {
             }
             same
         });
-        self.edges
     }
 }
 

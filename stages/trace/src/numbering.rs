@@ -27,6 +27,12 @@ impl Key for (u32, u32) {
     }
 }
 
+impl Key for (u32, u32, u32) {
+    fn slot(self) -> u32 {
+        (self.0, self.1).slot().wrapping_add(self.2.wrapping_mul(97))
+    }
+}
+
 /// Numbers keys from zero in the order in which they first come. Ids in traces are sparse, but a location uses few of
 /// them: in front of the hash map is one slot for every value of the lowest bits, and more slots than keys.
 #[derive(Debug)]

@@ -14,11 +14,17 @@ mod archive_files;
 #[cfg(feature = "libotf2")]
 mod anchor;
 #[cfg(feature = "libotf2")]
+mod assemble;
+#[cfg(feature = "libotf2")]
 mod clock;
+#[cfg(feature = "libotf2")]
+mod collectives;
 #[cfg(feature = "libotf2")]
 mod communicators;
 #[cfg(feature = "libotf2")]
 mod definitions;
+#[cfg(feature = "libotf2")]
+mod expansion;
 #[cfg(feature = "libotf2")]
 mod layouts;
 #[cfg(feature = "libotf2")]
@@ -39,24 +45,17 @@ mod region_kinds;
 mod structure;
 #[cfg(feature = "libotf2")]
 mod tally;
+#[cfg(feature = "libotf2")]
+mod visitor;
 
 #[cfg(feature = "libotf2")]
 pub(crate) use anchor::set_identifier;
 #[cfg(feature = "libotf2")]
 pub(crate) use library::{ArchiveWriter, DefinitionWriter, EventWriter, Transfer};
 #[cfg(feature = "libotf2")]
-pub(crate) use read::read;
+pub(crate) use read::{Options, read};
 
 /// Every file of an archive that matters, named independent of what the archive is called.
 pub(crate) fn files(path: &Path) -> Result<Vec<InputPath>, Otf2Error> {
     archive_files::ArchiveFiles::find(path)?.list()
-}
-
-#[cfg(not(feature = "libotf2"))]
-pub(crate) fn read(
-    _: &Path,
-    _: crate::Reader,
-    _: &hopmap_model::Context<'_>,
-) -> Result<hopmap_model::TaskGraph, Otf2Error> {
-    Err(Otf2Error::NotBuilt)
 }

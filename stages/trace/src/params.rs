@@ -4,6 +4,8 @@ use hopmap_model::InputPath;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::selection::Request;
+
 /// Parameters of `trace/otf2`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -14,6 +16,74 @@ pub struct Otf2Params {
     /// that only libotf2 may know. All give the same.
     #[serde(default)]
     pub reader: Reader,
+    /// Whether collective operations count: not at all (`ignore`), or as the messages that MPICH's algorithms for the
+    /// operation, the size and the number of processes send (`expand`).
+    #[serde(default)]
+    pub collectives: Collectives,
+    /// What counts; without it, everything.
+    #[serde(default)]
+    pub select: Select,
+    /// Adds a matrix per phase: regions of the program by name, `{ regions = ["init", "solve"] }`, or slices of time,
+    /// `{ seconds = 0.5 }`.
+    #[serde(default)]
+    pub phases: Option<Phases>,
+    /// Adds a histogram of the lengths of messages per pair, in powers of two.
+    #[serde(default)]
+    pub sizes: bool,
+}
+
+impl Otf2Params {
+    /// Parameters to read all of an archive.
+    #[must_use]
+    pub fn new(archive: InputPath) -> Self {
+        let (reader, collectives, select, phases) = Default::default();
+        Self { archive, reader, collectives, select, phases, sizes: false }
+    }
+
+    /// What counts, and under which headings.
+    pub(crate) fn request(&self) -> Request<'_> {
+        Request { select: &self.select, phases: self.phases.as_ref(), sizes: self.sizes }
+    }
+}
+
+/// Whether collective operations count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Collectives {
+    /// Not at all.
+    #[default]
+    Ignore,
+    /// As the messages that MPICH's algorithms send.
+    Expand,
+}
+
+/// What of a trace counts. Conditions that are not given hold always; all must hold.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Select {
+    /// Only from so many seconds after the first event of the trace.
+    pub from_s: Option<f64>,
+    /// Only before so many seconds after the first event of the trace.
+    pub to_s: Option<f64>,
+    /// Only inside regions (functions) of these names, and all that they call.
+    pub regions: Vec<String>,
+    /// Only through communicators of these names, or with these numbers.
+    pub communicators: Vec<String>,
+    /// Only messages of at least so many bytes.
+    pub min_bytes: Option<u64>,
+    /// Only messages of at most so many bytes.
+    pub max_bytes: Option<u64>,
+}
+
+/// What the phases of a program are.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Phases {
+    /// Regions (functions) of these names with all that they call; the innermost counts. What is outside of all is
+    /// phase 0, the first region is phase 1.
+    Regions(Vec<String>),
+    /// Slices of so many seconds, from the first event of the trace on.
+    Seconds(f64),
 }
 
 /// Who reads the events of an OTF2 archive.
@@ -35,6 +105,29 @@ pub enum Reader {
 pub struct OtfParams {
     /// The master file of the archive, such as `lu.otf`, or a folder that holds exactly one.
     pub archive: InputPath,
+    /// What counts; without it, everything.
+    #[serde(default)]
+    pub select: Select,
+    /// Adds a matrix per phase: regions of the program by name, `{ regions = ["init", "solve"] }`, or slices of time,
+    /// `{ seconds = 0.5 }`.
+    #[serde(default)]
+    pub phases: Option<Phases>,
+    /// Adds a histogram of the lengths of messages per pair, in powers of two.
+    #[serde(default)]
+    pub sizes: bool,
+}
+
+impl OtfParams {
+    /// Parameters to read all of an archive.
+    #[must_use]
+    pub fn new(archive: InputPath) -> Self {
+        Self { archive, select: Select::default(), phases: None, sizes: false }
+    }
+
+    /// What counts, and under which headings.
+    pub(crate) fn request(&self) -> Request<'_> {
+        Request { select: &self.select, phases: self.phases.as_ref(), sizes: self.sizes }
+    }
 }
 
 /// Parameters of `trace/csv`.

@@ -10,9 +10,11 @@ const PORTS: &[Port] = &[Port::output::<TaskGraph>("task-graph")];
 
 /// The stage `trace/otf2`.
 ///
-/// Messages are counted where they are sent (`MPI_SEND`, `MPI_ISEND`); collective operations and access to remote
-/// memory are not. Ranks within communicators become ranks of the program; threads send for their process. Without
-/// MPI every process that is defined counts, in the order of ids.
+/// Messages are counted where they are sent (`MPI_SEND`, `MPI_ISEND`). An access to remote memory counts as a message
+/// in the direction of its bytes (`RMA_PUT`, `RMA_GET`; `RMA_ATOMIC` as one in each). Collective operations do not
+/// count, or count as the messages of a published algorithm. Ranks within communicators become ranks of the program;
+/// threads and devices send for their process. Without MPI the ranks of SHMEM, GASPI or UPC count, else every process
+/// that is defined, in the order of ids.
 ///
 /// `compute_s` of a process is the time from the first to the last event of its main thread less the time inside
 /// communication: regions of MPI, GASPI, UPC or SHMEM, regions whose role is point-to-point, collective or remote
@@ -36,9 +38,21 @@ impl Stage for Otf2 {
         Ok(otf2::files(params.archive.path())?)
     }
 
+    fn check(params: &Otf2Params) -> Result<(), Error> {
+        Ok(params.request().check()?)
+    }
+
+    #[cfg(feature = "libotf2")]
     fn run(params: Otf2Params, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-        let graph = otf2::read(params.archive.path(), params.reader, cx)?;
+        let Otf2Params { reader, collectives, .. } = params;
+        let options = otf2::Options { reader, collectives, request: params.request() };
+        let graph = otf2::read(params.archive.path(), options, cx)?;
         Ok(Outcome::Done(Outputs::new().with("task-graph", graph)))
+    }
+
+    #[cfg(not(feature = "libotf2"))]
+    fn run(_: Otf2Params, _: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
+        Err(crate::Otf2Error::NotBuilt.into())
     }
 }
 
@@ -69,8 +83,12 @@ impl Stage for Otf {
         Ok(otf1::files(params.archive.path())?)
     }
 
+    fn check(params: &OtfParams) -> Result<(), Error> {
+        Ok(params.request().check()?)
+    }
+
     fn run(params: OtfParams, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-        let graph = otf1::read(params.archive.path(), cx)?;
+        let graph = otf1::read(params.archive.path(), &params.request(), cx)?;
         Ok(Outcome::Done(Outputs::new().with("task-graph", graph)))
     }
 }

@@ -118,7 +118,7 @@ fn files_are_named_without_the_name_of_the_archive() {
     archive.write("1f.events", b"not listed");
     fs::remove_file(archive.file("2.events")).unwrap();
     archive.write("2.events.z", &compressed(EVENTS.as_bytes()));
-    let params = OtfParams { archive: InputPath::new(archive.folder.path()) };
+    let params = OtfParams::new(InputPath::new(archive.folder.path()));
     let names: Vec<_> = Otf::reads(&params).unwrap().iter().map(|file| file.name().into_owned()).collect();
     assert_eq!(
         names,

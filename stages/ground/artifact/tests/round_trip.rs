@@ -102,7 +102,8 @@ fn another_kind_or_another_schema_is_refused() {
 #[test]
 fn tables_that_contradict_each_other_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let mut graph = TaskGraph { processes: vec![Process::default(); 2], edges: vec![], duration_s: None };
+    let mut graph =
+        TaskGraph { processes: vec![Process::default(); 2], edges: vec![], ..TaskGraph::default() };
     graph.edges.push(Edge { source: 0, destination: 7, messages: 1, bytes: 1 });
     Folder::write(folder.path(), &graph).unwrap();
     assert!(matches!(Folder::read::<TaskGraph>(folder.path()), Err(ArtifactError::Invalid { .. })));
@@ -122,6 +123,6 @@ proptest! {
             })
             .collect();
         let processes = compute.into_iter().map(|compute_s| Process { host: None, compute_s }).collect();
-        round_trip(&TaskGraph { processes, edges, duration_s: Some(0.25) });
+        round_trip(&TaskGraph { processes, edges, duration_s: Some(0.25), ..TaskGraph::default() });
     }
 }

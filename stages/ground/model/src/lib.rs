@@ -29,6 +29,6 @@ pub use stage::{
     Arity, Artifact, Direction, Error, Input, Inputs, Outcome, Outputs, Port, PortError, Stage, Value,
 };
 pub use system_graph::{CostModel, Levels, Link, Node, NodeKind, Slot, SystemGraph, SystemGraphError};
-pub use task_graph::{Edge, Process, TaskGraph, TaskGraphError};
+pub use task_graph::{Edge, Phase, Process, SizeBin, TaskGraph, TaskGraphError};
 pub use trace_archive::{Keeper, TraceArchive};
 pub use weight::Weight;

@@ -13,6 +13,41 @@ pub struct TaskGraph {
     pub edges: Vec<Edge>,
     /// Time from the first to the last event of the trace in seconds.
     pub duration_s: Option<f64>,
+    /// Messages of every pair by their length, sorted by source, destination and length; empty if lengths were not
+    /// told apart.
+    pub sizes: Vec<SizeBin>,
+    /// The same by phases of the program; empty if phases were not told apart.
+    pub phases: Vec<Phase>,
+}
+
+/// Messages from one process to another whose lengths are alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SizeBin {
+    /// Rank of the sender.
+    pub source: u32,
+    /// Rank of the receiver.
+    pub destination: u32,
+    /// Least length in bytes, zero or a power of two; lengths are less than twice that.
+    pub at_least_bytes: u64,
+    /// Number of messages.
+    pub messages: u64,
+    /// Bytes in all messages.
+    pub bytes: u64,
+}
+
+/// A part of the time of a program, or of its code.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Phase {
+    /// Name of the region it stands for, if any.
+    pub name: Option<String>,
+    /// When it begins, in seconds after the first event of the trace, if it is a part of the time.
+    pub begin_s: Option<f64>,
+    /// When it ends, likewise.
+    pub end_s: Option<f64>,
+    /// Time that each process computed in it, in seconds.
+    pub compute_s: Vec<Option<f64>>,
+    /// Traffic per ordered pair, as in [`TaskGraph::edges`].
+    pub edges: Vec<Edge>,
 }
 
 /// One process of the program.
@@ -38,18 +73,25 @@ pub struct Edge {
 }
 
 impl TaskGraph {
-    /// Checks that every edge joins existing ranks and that edges are sorted and unique.
+    /// Checks that every edge joins existing ranks and that edges are sorted and unique, those of the phases too.
     pub fn check(&self) -> Result<(), TaskGraphError> {
         let processes = self.processes.len();
-        for (index, edge) in self.edges.iter().enumerate() {
-            if let Some(&rank) =
-                [edge.source, edge.destination].iter().find(|&&rank| rank as usize >= processes)
-            {
-                return Err(TaskGraphError::NoSuchRank { index, rank, processes });
+        check_edges(&self.edges, processes)?;
+        for (index, phase) in self.phases.iter().enumerate() {
+            check_edges(&phase.edges, processes)?;
+            if phase.compute_s.len() != processes {
+                return Err(TaskGraphError::Phase { index, times: phase.compute_s.len(), processes });
             }
         }
-        match self.edges.windows(2).position(|pair| pair[0].pair() >= pair[1].pair()) {
-            Some(index) => Err(TaskGraphError::Unsorted { index: index + 1 }),
+        let key = |bin: &SizeBin| (bin.source, bin.destination, bin.at_least_bytes);
+        if let Some(index) = self.sizes.windows(2).position(|pair| key(&pair[0]) >= key(&pair[1])) {
+            return Err(TaskGraphError::Unsorted { index: index + 1 });
+        }
+        let rank = |bin: &SizeBin| [bin.source, bin.destination].into_iter().max();
+        match self.sizes.iter().map(rank).enumerate().find(|(_, rank)| *rank >= Some(processes as u32)) {
+            Some((index, rank)) => {
+                Err(TaskGraphError::NoSuchRank { index, rank: rank.unwrap_or_default(), processes })
+            }
             None => Ok(()),
         }
     }
@@ -70,6 +112,19 @@ impl TaskGraph {
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.edges.iter().map(|edge| edge.bytes).sum()
+    }
+}
+
+fn check_edges(edges: &[Edge], processes: usize) -> Result<(), TaskGraphError> {
+    for (index, edge) in edges.iter().enumerate() {
+        if let Some(&rank) = [edge.source, edge.destination].iter().find(|&&rank| rank as usize >= processes)
+        {
+            return Err(TaskGraphError::NoSuchRank { index, rank, processes });
+        }
+    }
+    match edges.windows(2).position(|pair| pair[0].pair() >= pair[1].pair()) {
+        Some(index) => Err(TaskGraphError::Unsorted { index: index + 1 }),
+        None => Ok(()),
     }
 }
 
@@ -98,6 +153,16 @@ pub enum TaskGraphError {
         /// Number of processes.
         processes: usize,
     },
+    /// A phase does not have a time for every process.
+    #[error("phase {index} has {times} times, but there are {processes} processes")]
+    Phase {
+        /// Index of the phase.
+        index: usize,
+        /// Number of times.
+        times: usize,
+        /// Number of processes.
+        processes: usize,
+    },
     /// Edges are not sorted by source and destination, or a pair stands twice.
     #[error("edge {index} is not behind the one before it: edges are sorted and every pair stands once")]
     Unsorted {
@@ -113,7 +178,7 @@ mod tests {
     fn graph(pairs: &[(u32, u32)]) -> TaskGraph {
         let edges =
             pairs.iter().map(|&(source, destination)| Edge { source, destination, messages: 1, bytes: 8 });
-        TaskGraph { processes: vec![Process::default(); 3], edges: edges.collect(), duration_s: None }
+        TaskGraph { processes: vec![Process::default(); 3], edges: edges.collect(), ..TaskGraph::default() }
     }
 
     #[test]

@@ -32,7 +32,7 @@ fn program(ranks: u32, distances: &[u32]) -> TaskGraph {
         .map(|(source, destination)| Edge { source, destination, messages: 1, bytes: 8 })
         .collect();
     edges.sort_by_key(Edge::pair);
-    TaskGraph { processes: vec![Process::default(); ranks as usize], edges, duration_s: None }
+    TaskGraph { processes: vec![Process::default(); ranks as usize], edges, ..TaskGraph::default() }
 }
 
 fn deltas(bencher: Bencher<'_, '_>, ranks: u32, distances: &[u32]) {

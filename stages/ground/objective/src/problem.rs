@@ -141,7 +141,7 @@ mod tests {
         TaskGraph {
             processes: vec![Process::default(); ranks],
             edges: edges.iter().map(edge).collect(),
-            duration_s: None,
+            ..TaskGraph::default()
         }
     }
 

@@ -40,7 +40,7 @@ fn graphs(ranks: usize) -> impl Strategy<Value = TaskGraph> {
             .into_iter()
             .map(|((source, destination), (messages, bytes))| Edge { source, destination, messages, bytes })
             .collect(),
-        duration_s: None,
+        ..TaskGraph::default()
     })
 }
 

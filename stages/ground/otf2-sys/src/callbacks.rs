@@ -3,10 +3,11 @@
 use std::ffi::{c_char, c_void};
 
 use crate::{
-    OTF2_AttributeList, OTF2_CallbackCode, OTF2_CallingContextRef, OTF2_CommFlag, OTF2_CommRef,
-    OTF2_DefReaderCallbacks, OTF2_ErrorCode, OTF2_EvtReaderCallbacks, OTF2_GlobalDefReaderCallbacks,
-    OTF2_GroupFlag, OTF2_GroupRef, OTF2_GroupType, OTF2_LocationGroupRef, OTF2_LocationGroupType,
-    OTF2_LocationRef, OTF2_LocationType, OTF2_Paradigm, OTF2_RegionFlag, OTF2_RegionRef, OTF2_RegionRole,
+    OTF2_AttributeList, OTF2_CallbackCode, OTF2_CallingContextRef, OTF2_CollectiveOp, OTF2_CommFlag,
+    OTF2_CommRef, OTF2_DefReaderCallbacks, OTF2_ErrorCode, OTF2_EvtReaderCallbacks,
+    OTF2_GlobalDefReaderCallbacks, OTF2_GroupFlag, OTF2_GroupRef, OTF2_GroupType, OTF2_LocationGroupRef,
+    OTF2_LocationGroupType, OTF2_LocationRef, OTF2_LocationType, OTF2_Paradigm, OTF2_RegionFlag,
+    OTF2_RegionRef, OTF2_RegionRole, OTF2_RmaAtomicType, OTF2_RmaSyncLevel, OTF2_RmaWinFlag, OTF2_RmaWinRef,
     OTF2_SourceCodeLocationRef, OTF2_StringRef, OTF2_SystemTreeNodeRef, OTF2_TimeStamp,
 };
 
@@ -85,6 +86,9 @@ global_definitions! {
     OTF2_GlobalDefReaderCallback_CallingContext, OTF2_GlobalDefReaderCallbacks_SetCallingContextCallback(
         own: OTF2_CallingContextRef, region: OTF2_RegionRef,
         source_code_location: OTF2_SourceCodeLocationRef, parent: OTF2_CallingContextRef);
+    /// Memory that the members of a communicator open to each other.
+    OTF2_GlobalDefReaderCallback_RmaWin, OTF2_GlobalDefReaderCallbacks_SetRmaWinCallback(
+        own: OTF2_RmaWinRef, name: OTF2_StringRef, communicator: OTF2_CommRef, flags: OTF2_RmaWinFlag);
 }
 
 /// How far the clock of a location is off the common one at some point in time.
@@ -137,6 +141,41 @@ events! {
     /// A non-blocking send begins.
     OTF2_EvtReaderCallback_MpiIsend, OTF2_EvtReaderCallbacks_SetMpiIsendCallback(
         receiver: u32, communicator: OTF2_CommRef, message_tag: u32, message_length: u64, request: u64);
+    /// A non-blocking send is complete.
+    OTF2_EvtReaderCallback_MpiIsendComplete, OTF2_EvtReaderCallbacks_SetMpiIsendCompleteCallback(request: u64);
+    /// A non-blocking receive begins.
+    OTF2_EvtReaderCallback_MpiIrecvRequest, OTF2_EvtReaderCallbacks_SetMpiIrecvRequestCallback(request: u64);
+    /// A blocking receive is complete.
+    OTF2_EvtReaderCallback_MpiRecv, OTF2_EvtReaderCallbacks_SetMpiRecvCallback(
+        sender: u32, communicator: OTF2_CommRef, message_tag: u32, message_length: u64);
+    /// A non-blocking receive is complete.
+    OTF2_EvtReaderCallback_MpiIrecv, OTF2_EvtReaderCallbacks_SetMpiIrecvCallback(
+        sender: u32, communicator: OTF2_CommRef, message_tag: u32, message_length: u64, request: u64);
+    /// A collective operation is complete.
+    OTF2_EvtReaderCallback_MpiCollectiveEnd, OTF2_EvtReaderCallbacks_SetMpiCollectiveEndCallback(
+        operation: OTF2_CollectiveOp, communicator: OTF2_CommRef, root: u32, size_sent: u64, size_received: u64);
+    /// A non-blocking collective operation begins.
+    OTF2_EvtReaderCallback_NonBlockingCollectiveRequest,
+    OTF2_EvtReaderCallbacks_SetNonBlockingCollectiveRequestCallback(request: u64);
+    /// A non-blocking collective operation is complete.
+    OTF2_EvtReaderCallback_NonBlockingCollectiveComplete,
+    OTF2_EvtReaderCallbacks_SetNonBlockingCollectiveCompleteCallback(
+        operation: OTF2_CollectiveOp, communicator: OTF2_CommRef, root: u32, size_sent: u64, size_received: u64,
+        request: u64);
+    /// A collective operation on a window is complete.
+    OTF2_EvtReaderCallback_RmaCollectiveEnd, OTF2_EvtReaderCallbacks_SetRmaCollectiveEndCallback(
+        operation: OTF2_CollectiveOp, synchronised: OTF2_RmaSyncLevel, window: OTF2_RmaWinRef, root: u32,
+        bytes_sent: u64, bytes_received: u64);
+    /// Bytes are put into remote memory.
+    OTF2_EvtReaderCallback_RmaPut, OTF2_EvtReaderCallbacks_SetRmaPutCallback(
+        window: OTF2_RmaWinRef, remote: u32, bytes: u64, matching: u64);
+    /// Bytes are fetched from remote memory.
+    OTF2_EvtReaderCallback_RmaGet, OTF2_EvtReaderCallbacks_SetRmaGetCallback(
+        window: OTF2_RmaWinRef, remote: u32, bytes: u64, matching: u64);
+    /// Remote memory is changed in one step.
+    OTF2_EvtReaderCallback_RmaAtomic, OTF2_EvtReaderCallbacks_SetRmaAtomicCallback(
+        window: OTF2_RmaWinRef, remote: u32, operation: OTF2_RmaAtomicType, bytes_sent: u64, bytes_received: u64,
+        matching: u64);
     /// A region is entered; the calling context says which.
     OTF2_EvtReaderCallback_CallingContextEnter, OTF2_EvtReaderCallbacks_SetCallingContextEnterCallback(
         calling_context: OTF2_CallingContextRef, unwind_distance: u32);

@@ -77,6 +77,16 @@ pub type OTF2_GroupType = u8;
 pub type OTF2_GroupFlag = u32;
 /// Bit set of a communicator.
 pub type OTF2_CommFlag = u32;
+/// Id of a window of remote memory.
+pub type OTF2_RmaWinRef = u32;
+/// Bit set of what is special about a window.
+pub type OTF2_RmaWinFlag = u32;
+/// What a collective operation does.
+pub type OTF2_CollectiveOp = u8;
+/// Bit set of what an operation on remote memory synchronises.
+pub type OTF2_RmaSyncLevel = u32;
+/// What an atomic operation on remote memory does.
+pub type OTF2_RmaAtomicType = u8;
 
 opaque! {
     /// An archive opened for reading.

@@ -84,6 +84,7 @@ GLOBAL(Group, uint32_t, uint32_t, uint8_t, uint8_t, uint32_t, uint32_t, const ui
 GLOBAL(Comm, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t);
 GLOBAL(InterComm, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t);
 GLOBAL(CallingContext, uint32_t, uint32_t, uint32_t, uint32_t);
+GLOBAL(RmaWin, uint32_t, uint32_t, uint32_t, uint32_t);
 error_code OTF2_DefReaderCallbacks_SetClockOffsetCallback(
     OTF2_DefReaderCallbacks*, callback_code (*)(void*, uint64_t, int64_t, double));
 
@@ -97,6 +98,17 @@ EVENT(Enter, uint32_t);
 EVENT(Leave, uint32_t);
 EVENT(MpiSend, uint32_t, uint32_t, uint32_t, uint64_t);
 EVENT(MpiIsend, uint32_t, uint32_t, uint32_t, uint64_t, uint64_t);
+EVENT(MpiIsendComplete, uint64_t);
+EVENT(MpiIrecvRequest, uint64_t);
+EVENT(MpiRecv, uint32_t, uint32_t, uint32_t, uint64_t);
+EVENT(MpiIrecv, uint32_t, uint32_t, uint32_t, uint64_t, uint64_t);
+EVENT(MpiCollectiveEnd, uint8_t, uint32_t, uint32_t, uint64_t, uint64_t);
+EVENT(NonBlockingCollectiveRequest, uint64_t);
+EVENT(NonBlockingCollectiveComplete, uint8_t, uint32_t, uint32_t, uint64_t, uint64_t, uint64_t);
+EVENT(RmaCollectiveEnd, uint8_t, uint32_t, uint32_t, uint32_t, uint64_t, uint64_t);
+EVENT(RmaPut, uint32_t, uint32_t, uint64_t, uint64_t);
+EVENT(RmaGet, uint32_t, uint32_t, uint64_t, uint64_t);
+EVENT(RmaAtomic, uint32_t, uint32_t, uint8_t, uint64_t, uint64_t, uint64_t);
 EVENT(CallingContextEnter, uint32_t, uint32_t);
 EVENT(CallingContextLeave, uint32_t);
 

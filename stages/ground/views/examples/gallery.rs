@@ -61,7 +61,7 @@ fn graph(ranks: u32, pairs: impl Iterator<Item = (u32, u32, u64, u64)>) -> TaskG
     let mut edges: Vec<Edge> = pairs.map(edge).collect();
     edges.sort_by_key(Edge::pair);
     edges.dedup_by_key(|edge| edge.pair());
-    TaskGraph { processes: vec![Process::default(); ranks as usize], edges, duration_s: None }
+    TaskGraph { processes: vec![Process::default(); ranks as usize], edges, ..TaskGraph::default() }
 }
 
 /// Neighbours in a row exchange little, those in a column much.

@@ -308,7 +308,7 @@ mod tests {
             })
             .collect();
         edges.sort_by_key(Edge::pair);
-        TaskGraph { processes: vec![Process::default(); ranks as usize], edges, duration_s: None }
+        TaskGraph { processes: vec![Process::default(); ranks as usize], edges, ..TaskGraph::default() }
     }
 
     #[test]

@@ -45,7 +45,7 @@ fn graph(ranks: u32, neighbours: u32) -> TaskGraph {
         .collect();
     edges.sort_by_key(Edge::pair);
     edges.dedup_by_key(|edge| edge.pair());
-    TaskGraph { processes: vec![Process::default(); ranks as usize], edges, duration_s: None }
+    TaskGraph { processes: vec![Process::default(); ranks as usize], edges, ..TaskGraph::default() }
 }
 
 /// Hosts below leaf switches below a root, or no links at all.
@@ -101,7 +101,7 @@ fn the_densest_matrices_are_small() {
         };
         let edges = (0..ranks * ranks).map(noise).collect();
         let graph =
-            TaskGraph { processes: vec![Process::default(); ranks as usize], edges, duration_s: None };
+            TaskGraph { processes: vec![Process::default(); ranks as usize], edges, ..TaskGraph::default() };
         let picture = matrix(&graph, Weight::Bytes, "noise", None);
         check(&picture, 500_000);
     }
@@ -115,7 +115,7 @@ fn nothing_and_one_rank_have_a_picture() {
         check(&matrix(&graph, Weight::Bytes, "empty", Some(&RankOrder::default())), 10_000);
     }
     let own = Edge { source: 0, destination: 0, messages: 1, bytes: 40 };
-    let graph = TaskGraph { processes: vec![Process::default()], edges: vec![own], duration_s: None };
+    let graph = TaskGraph { processes: vec![Process::default()], edges: vec![own], ..TaskGraph::default() };
     assert!(check(&matrix(&graph, Weight::Bytes, "self", None), 10_000).contains("0 → 0: 40 B in 1 message"));
     let nothing = SystemGraph {
         nodes: Vec::new(),

@@ -37,7 +37,7 @@ pub(crate) fn graph(ranks: usize, edges: impl IntoIterator<Item = (u32, u32, u64
     TaskGraph {
         processes: vec![Process::default(); ranks],
         edges: edges.into_iter().map(edge).collect(),
-        duration_s: None,
+        ..TaskGraph::default()
     }
 }
 

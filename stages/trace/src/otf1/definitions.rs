@@ -7,6 +7,7 @@ use super::fields::{Fault, Fields};
 use super::lines::Lines;
 use crate::OtfError;
 use crate::call_stack::RegionKind;
+use crate::selection::Marks;
 
 /// The attribute of a group that is a communicator (`OTF_ATTR_IsCommunicator`).
 const IS_COMMUNICATOR: u32 = 7;
@@ -50,6 +51,13 @@ impl Definitions {
         Ok(definitions)
     }
 
+    /// Ids of the groups of a name, or with a number.
+    pub(super) fn groups_called(&self, name: &str) -> Vec<u32> {
+        let number: Option<u32> = name.parse().ok();
+        let called = |group: &&Group| group.name == name || Some(group.id) == number;
+        self.groups.iter().filter(called).map(|group| group.id).collect()
+    }
+
     /// Whether a group is marked as a communicator.
     pub(super) fn is_communicator(&self, group: u32) -> bool {
         self.attributes.get(&group).is_some_and(|list| self.communicator_lists.contains(list))
@@ -57,7 +65,11 @@ impl Definitions {
 
     /// What matters about the functions. Those of the group `MPI` communicate, whatever they are called. Functions that
     /// `others` define are added to them, and groups that are not defined here are looked up there.
-    pub(super) fn region_kinds(&self, others: Option<&Self>) -> HashMap<u32, RegionKind> {
+    pub(super) fn region_kinds(
+        &self,
+        others: Option<&Self>,
+        marks: &mut Marks<'_>,
+    ) -> HashMap<u32, RegionKind> {
         let group_name = |id| {
             let name = self.function_groups.get(id);
             name.or_else(|| others?.function_groups.get(id)).map_or("", String::as_str)
@@ -65,7 +77,8 @@ impl Definitions {
         let functions = others.into_iter().flat_map(|others| &others.functions).chain(&self.functions);
         functions
             .map(|(id, (group, name))| {
-                (*id, RegionKind::new(name, group_name(group).eq_ignore_ascii_case("MPI")))
+                let kind = RegionKind::new(name, group_name(group).eq_ignore_ascii_case("MPI"));
+                (*id, marks.mark(name, kind))
             })
             .collect()
     }

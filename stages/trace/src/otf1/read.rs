@@ -4,34 +4,84 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use hopmap_model::{Context, Edge, Process, TaskGraph};
+use hopmap_model::{Context, Edge, Error, Process, TaskGraph};
 use rayon::prelude::*;
 
 use super::archive_files::ArchiveFiles;
 use super::definitions::Definitions;
 use super::processes::Processes;
-use super::stream::{self, Counts, StreamRecord};
+use super::stream::{self, Counts, ProcessRecord, Sent, StreamRecord};
 use crate::OtfError;
 use crate::call_stack::RegionKind;
-use crate::matrix::Matrix;
+use crate::headings::{self, Headings};
+use crate::matrix::Overflow;
+use crate::selection::{Marks, Request, Selection};
 
 /// Reads an archive: messages and bytes per ordered pair of processes, counted where they are sent.
-pub(crate) fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, OtfError> {
+pub(crate) fn read(path: &Path, request: &Request<'_>, cx: &Context<'_>) -> Result<TaskGraph, Error> {
     let files = ArchiveFiles::find(path)?;
     let definitions = Definitions::read(&files.definitions)?;
     let listed = files.streams.values().flatten().copied();
     let processes = Processes::new(&definitions, listed)
         .map_err(|what| OtfError::Definitions { path: files.definitions.clone(), what })?;
-    let kinds = definitions.region_kinds(None);
-    let program = Program { files: &files, definitions: &definitions, processes: &processes, kinds };
+    let ticks = definitions.ticks_per_second.filter(|ticks| *ticks > 0);
+    let kinds = region_kinds(&files, &definitions, request)?;
+    let selection = select(&files, &definitions, request, ticks)?;
+    let program = Program {
+        files: &files,
+        definitions: &definitions,
+        processes: &processes,
+        request,
+        selection: selection.as_ref(),
+        kinds,
+    };
     let streams: Vec<u32> = files.streams.keys().copied().collect();
     let records = program.read_all(&streams, cx)?;
     report(&processes, &records, cx);
-    let ticks = definitions.ticks_per_second.filter(|ticks| *ticks > 0);
     if ticks.is_none() {
         cx.log("warning: the trace does not say how long a tick of its clock is, so there are no times");
     }
-    assemble(&files.master, &processes, &records, ticks)
+    assemble(&program, &records, ticks)
+}
+
+/// What matters about the functions that are the same for all streams, once it is sure that those exist which the
+/// request names.
+fn region_kinds(
+    files: &ArchiveFiles,
+    definitions: &Definitions,
+    request: &Request<'_>,
+) -> Result<HashMap<u32, RegionKind>, Error> {
+    let mut marks = Marks::new(request);
+    let kinds = definitions.region_kinds(None, &mut marks);
+    if marks.check().is_err() {
+        for stream in files.streams.keys() {
+            if let Some(own) = files.definitions_of(*stream) {
+                Definitions::read(&own)?.region_kinds(Some(definitions), &mut marks);
+            }
+        }
+    }
+    marks.check()?;
+    Ok(kinds)
+}
+
+fn select(
+    files: &ArchiveFiles,
+    definitions: &Definitions,
+    request: &Request<'_>,
+    ticks: Option<u64>,
+) -> Result<Option<Selection>, Error> {
+    if request.is_plain() {
+        return Ok(None);
+    }
+    let mut first = None;
+    if request.needs_time() {
+        for stream in files.streams.keys() {
+            let time = stream::first_time(&files.events_of(*stream)?)?;
+            first = first.into_iter().chain(time).min();
+        }
+    }
+    let clock = (ticks.map(|ticks| ticks as f64), first.unwrap_or(0));
+    Ok(Some(Selection::new(request, clock, |name| definitions.groups_called(name))?))
 }
 
 /// What all streams are read with.
@@ -39,6 +89,8 @@ struct Program<'a> {
     files: &'a ArchiveFiles,
     definitions: &'a Definitions,
     processes: &'a Processes,
+    request: &'a Request<'a>,
+    selection: Option<&'a Selection>,
     kinds: HashMap<u32, RegionKind>,
 }
 
@@ -81,11 +133,12 @@ impl Program<'_> {
         }
         let events = self.files.events_of(stream)?;
         match self.files.definitions_of(stream) {
-            None => stream::read(&events, self.processes, &self.kinds, cx),
+            None => stream::read(&events, (self.processes, self.selection), &self.kinds, cx),
             // What a stream defines for itself names its functions; the rest is the same for all streams.
             Some(own) => {
-                let kinds = Definitions::read(&own)?.region_kinds(Some(self.definitions));
-                stream::read(&events, self.processes, &kinds, cx)
+                let mut marks = Marks::new(self.request);
+                let kinds = Definitions::read(&own)?.region_kinds(Some(self.definitions), &mut marks);
+                stream::read(&events, (self.processes, self.selection), &kinds, cx)
             }
         }
     }
@@ -128,41 +181,75 @@ fn report(processes: &Processes, records: &[StreamRecord], cx: &Context<'_>) {
     tell("warning: streams without events", empty as u64);
 }
 
+/// What the streams of one process tell of its main thread.
+#[derive(Debug, Clone, Default)]
+struct Main {
+    span: Option<(u64, u64)>,
+    communication: u64,
+    compute: Option<Vec<u64>>,
+}
+
+impl Main {
+    fn add(&mut self, record: &ProcessRecord) {
+        let ((first, last), activity) = (record.span, &record.activity);
+        self.span = Some(self.span.map_or((first, last), |(from, to)| (from.min(first), to.max(last))));
+        self.communication = self.communication.saturating_add(activity.communication);
+        if let Some(ticks) = &activity.compute {
+            let sum = self.compute.get_or_insert_default();
+            sum.resize(sum.len().max(ticks.len()), 0);
+            sum.iter_mut().zip(ticks).for_each(|(sum, ticks)| *sum += ticks);
+        }
+    }
+
+    /// Ticks in which it computed, by phase.
+    fn computing(self) -> Option<Vec<u64>> {
+        let (first, last) = self.span?;
+        let all = || vec![(last - first).saturating_sub(self.communication)];
+        Some(self.compute.unwrap_or_else(all))
+    }
+}
+
 fn assemble(
-    master: &Path,
-    processes: &Processes,
+    program: &Program<'_>,
     records: &[StreamRecord],
     ticks_per_second: Option<u64>,
-) -> Result<TaskGraph, OtfError> {
+) -> Result<TaskGraph, Error> {
+    let Program { processes, request, selection, .. } = program;
     let seconds = |ticks: u64| ticks_per_second.map(|per_second| ticks as f64 / per_second as f64);
-    let mut matrix = Matrix::default();
-    let overflow = |_| OtfError::Overflow { path: master.to_owned() };
-    // First and last point in time and ticks of communication, by rank.
-    let mut activity: Vec<Option<(u64, u64, u64)>> = vec![None; processes.list.len()];
+    let mut headings = Headings::new(request, 0);
+    let overflow = |_: Overflow| OtfError::Overflow { path: program.files.master.clone() };
+    let mut mains = vec![Main::default(); processes.list.len()];
     let mut whole: Option<(u64, u64)> = None;
     for record in records.iter().flat_map(|record| &record.processes) {
         let (first, last) = record.span;
         whole = Some(whole.map_or((first, last), |(from, to)| (from.min(first), to.max(last))));
         let Some(source) = processes.rank(record.process) else { continue };
-        for &(destination, messages, bytes) in &record.sent {
-            matrix.add(Edge { source, destination, messages, bytes }).map_err(overflow)?;
+        for &Sent { destination, class, messages, bytes } in &record.sent {
+            headings.add(class, Edge { source, destination, messages, bytes }).map_err(overflow)?;
         }
         if processes.is_main(record.process) {
-            let (from, to, communication) = activity[source as usize].unwrap_or((first, last, 0));
-            let communication = communication.saturating_add(record.activity.communication);
-            activity[source as usize] = Some((from.min(first), to.max(last), communication));
+            mains[source as usize].add(record);
         }
     }
-    let compute = |(from, to, communication): (u64, u64, u64)| (to - from).saturating_sub(communication);
-    let list = processes.list.iter().zip(activity);
+    let duration = whole.map(|(from, to)| to - from);
+    if let Some(selection) = selection {
+        selection.check_length(duration.unwrap_or(0))?;
+    }
+    let compute: Vec<Option<Vec<u64>>> = mains.into_iter().map(Main::computing).collect();
+    let (edges, sizes, by_phase) = headings.finish();
+    let ticks = (duration.unwrap_or(0), seconds);
+    let phases = headings::phases(request, *selection, by_phase, &compute, ticks);
+    let list = processes.list.iter().zip(&compute);
     Ok(TaskGraph {
         processes: list
-            .map(|(process, activity)| Process {
+            .map(|(process, compute)| Process {
                 host: process.host.clone(),
-                compute_s: activity.and_then(|activity| seconds(compute(activity))),
+                compute_s: compute.as_ref().and_then(|ticks| seconds(ticks.iter().sum())),
             })
             .collect(),
-        edges: matrix.into_edges(),
-        duration_s: whole.and_then(|(from, to)| seconds(to - from)),
+        edges,
+        duration_s: duration.and_then(seconds),
+        sizes,
+        phases,
     })
 }

@@ -15,6 +15,7 @@ use super::processes::Processes;
 use crate::OtfError;
 use crate::call_stack::{Activity, CallStack, RegionKind};
 use crate::numbering::Numbering;
+use crate::selection::{Class, Selection};
 
 /// What libotf writes in place of everything that follows a time that goes back (`OTF_WBuffer_setTimeAndProcess`).
 const GIVEN_UP: &str = "error due to unsorted time stamp";
@@ -23,11 +24,22 @@ const GIVEN_UP: &str = "error due to unsorted time stamp";
 #[derive(Debug)]
 pub(super) struct ProcessRecord {
     pub(super) process: u32,
-    /// What it sent, by rank of the receiver.
-    pub(super) sent: Vec<(u32, u64, u64)>,
+    /// What it sent.
+    pub(super) sent: Vec<Sent>,
     pub(super) activity: Activity,
     /// First and last point in time.
     pub(super) span: (u64, u64),
+}
+
+/// Messages of one class to a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Sent {
+    /// Rank of the receiver.
+    pub(super) destination: u32,
+    /// The heading they count under.
+    pub(super) class: Class,
+    pub(super) messages: u64,
+    pub(super) bytes: u64,
 }
 
 /// Counts over a stream.
@@ -52,15 +64,27 @@ pub(super) struct StreamRecord {
     pub(super) counts: Counts,
 }
 
+/// The first time in a stream, if there is one.
+pub(super) fn first_time(path: &Path) -> Result<Option<u64>, OtfError> {
+    let mut lines = Lines::open(path)?;
+    while let Some(line) = lines.next()? {
+        let mut fields = Fields::new(line);
+        if let Some(b'0'..=b'9' | b'a'..=b'f') = fields.first() {
+            return fields.number().map(Some).map_err(|what| lines.fault(what));
+        }
+    }
+    Ok(None)
+}
+
 /// Reads the events of a stream; nothing if it was stopped.
 pub(super) fn read(
     path: &Path,
-    processes: &Processes,
+    (processes, selection): (&Processes, Option<&Selection>),
     kinds: &HashMap<u32, RegionKind>,
     cx: &Context<'_>,
 ) -> Result<Option<StreamRecord>, OtfError> {
     let mut lines = Lines::open(path)?;
-    let mut stream = Stream::new(processes, kinds);
+    let mut stream = Stream::new(processes, kinds, selection);
     while !cx.should_stop() {
         let passed = stream.line_number;
         let Some(block) = lines.block()? else {
@@ -82,6 +106,7 @@ struct Traffic {
     /// Place of the sender in `members`.
     sender: u32,
     receiver: u32,
+    class: Class,
     messages: u64,
     bytes: u64,
     /// The line of the first of the messages.
@@ -112,13 +137,14 @@ enum Current {
 
 struct Stream<'a> {
     processes: &'a Processes,
+    selection: Option<&'a Selection>,
     kinds: &'a HashMap<u32, RegionKind>,
     time: Option<u64>,
     id: u32,
     current: Current,
     places: HashMap<u32, usize>,
     members: Vec<Member<'a>>,
-    pairs: Numbering<(u32, u32)>,
+    pairs: Numbering<(u32, u32, u32)>,
     traffic: Vec<Traffic>,
     counts: Counts,
     /// The line that is read, counted from one.
@@ -126,9 +152,14 @@ struct Stream<'a> {
 }
 
 impl<'a> Stream<'a> {
-    fn new(processes: &'a Processes, kinds: &'a HashMap<u32, RegionKind>) -> Self {
+    fn new(
+        processes: &'a Processes,
+        kinds: &'a HashMap<u32, RegionKind>,
+        selection: Option<&'a Selection>,
+    ) -> Self {
         Self {
             processes,
+            selection,
             kinds,
             time: None,
             id: 0,
@@ -188,7 +219,7 @@ impl<'a> Stream<'a> {
     fn add(&mut self, process: u32) -> Current {
         let place = self.members.len();
         self.places.insert(process, place);
-        let stack = CallStack::new(self.kinds);
+        let stack = CallStack::new(self.kinds, self.selection);
         self.members.push(Member { process, stack, first: u64::MAX, last: 0, began: false, ended: false });
         Current::Member(place)
     }
@@ -248,19 +279,32 @@ impl<'a> Stream<'a> {
     }
 
     fn send(&mut self, fields: &mut Fields<'_>) -> Result<(), Fault> {
-        let (place, _) = self.here()?;
-        let (receiver, bytes) = message(fields)?;
+        let (place, time) = self.here()?;
+        let Message { peer: receiver, communicator, bytes } = message(fields)?;
         self.members[place].stack.send();
+        let Some(class) = self.class(place, communicator, bytes, time) else { return Ok(()) };
         let sender = place as u32;
-        let pair = self.pairs.of((sender, receiver)) as usize;
+        let pair = self.pairs.of((sender, receiver, class.number())) as usize;
         if pair == self.traffic.len() {
-            self.traffic.push(Traffic { sender, receiver, messages: 0, bytes: 0, line: self.line_number });
+            let line = self.line_number;
+            self.traffic.push(Traffic { sender, receiver, class, messages: 0, bytes: 0, line });
         }
         let traffic = &mut self.traffic[pair];
         traffic.messages += 1;
         traffic.bytes =
             traffic.bytes.checked_add(bytes).ok_or("the bytes sent to one process exceed 64 bits")?;
         Ok(())
+    }
+
+    /// The heading under which a message counts, if it does.
+    #[inline]
+    fn class(&self, place: usize, communicator: u32, bytes: u64, time: u64) -> Option<Class> {
+        let Some(selection) = self.selection else { return Some(Class::ALL) };
+        if !selection.counts_communicator(communicator) || !selection.counts_length(bytes) {
+            return None;
+        }
+        let class = selection.class(self.members[place].stack.inside(), || time)?;
+        Some(if selection.sizes { class.of_length(bytes) } else { class })
     }
 
     /// Records that say nothing about who sends what to whom.
@@ -304,7 +348,8 @@ impl<'a> Stream<'a> {
             self.counts.messages += traffic.messages;
             match (self.processes.rank(sender), self.processes.rank(receiver)) {
                 (Some(_), Some(rank)) => {
-                    sent[traffic.sender as usize].push((rank, traffic.messages, traffic.bytes));
+                    let Traffic { class, messages, bytes, .. } = *traffic;
+                    sent[traffic.sender as usize].push(Sent { destination: rank, class, messages, bytes });
                 }
                 _ => self.counts.without_rank += traffic.messages,
             }
@@ -315,23 +360,29 @@ impl<'a> Stream<'a> {
         let processes = members.map(|(member, sent)| ProcessRecord {
             process: member.process,
             sent,
-            activity: member.stack.finish(member.last),
+            activity: member.stack.finish((member.first, member.last)),
             span: (member.first, member.last),
         });
         Ok(StreamRecord { processes: processes.collect(), counts: self.counts })
     }
 }
 
-/// Receiver or sender of a message, and its length.
+/// A message as one end sees it.
+struct Message {
+    peer: u32,
+    communicator: u32,
+    bytes: u64,
+}
+
 #[inline]
-fn message(fields: &mut Fields<'_>) -> Result<(u32, u64), Fault> {
+fn message(fields: &mut Fields<'_>) -> Result<Message, Fault> {
     let peer = fields.short()?;
     fields.expect(&[b"L", b"LEN"], "the length is missing")?;
     let bytes = fields.short()?;
     fields.expect(&[b"T", b"TAG"], "the tag is missing")?;
     fields.short()?;
     fields.expect(&[b"C", b"COMM"], "the communicator is missing")?;
-    fields.short()?;
+    let communicator = fields.short()?;
     fields.end_or_source()?;
-    Ok((peer, u64::from(bytes)))
+    Ok(Message { peer, communicator, bytes: u64::from(bytes) })
 }

@@ -29,6 +29,8 @@ pub(super) struct Anchor {
     pub(super) definition_chunk: u64,
     /// Number of definitions of the archive.
     pub(super) definitions: u64,
+    /// The program that recorded it, as it calls itself.
+    pub(super) creator: String,
 }
 
 /// Why an anchor file is refused.
@@ -98,8 +100,12 @@ fn parse(bytes: &[u8]) -> Result<(Anchor, Option<usize>), Refusal> {
     // Number of locations; those that are defined count.
     cursor.word()?;
     let definitions = cursor.word()?;
+    let mut texts = cursor;
     let identifier = end(cursor, format)?;
-    Ok((Anchor { event_chunk, definition_chunk, definitions }, identifier))
+    // Machine, creator, description.
+    texts.text()?;
+    let creator = String::from_utf8_lossy(texts.text()?).into_owned();
+    Ok((Anchor { event_chunk, definition_chunk, definitions, creator }, identifier))
 }
 
 /// Checks what every anchor file begins with, and finds the order of bytes.
@@ -189,7 +195,15 @@ mod tests {
     #[test]
     fn a_sample_is_read() {
         let anchor = Anchor::read(Path::new(SAMPLE)).unwrap();
-        assert_eq!(anchor, Anchor { event_chunk: 16 << 20, definition_chunk: 16 << 20, definitions: 696 });
+        assert_eq!(
+            anchor,
+            Anchor {
+                event_chunk: 16 << 20,
+                definition_chunk: 16 << 20,
+                definitions: 696,
+                creator: String::new()
+            }
+        );
     }
 
     #[test]

@@ -5,9 +5,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::definitions::{Definitions, Group};
+use super::processes::PARADIGMS;
+use super::visitor::Through;
 use otf2_sys::{
-    OTF2_GROUP_FLAG_GLOBAL_MEMBERS, OTF2_GROUP_TYPE_COMM_GROUP, OTF2_GROUP_TYPE_COMM_SELF, OTF2_PARADIGM_MPI,
-    OTF2_UNDEFINED_UINT32,
+    OTF2_GROUP_FLAG_GLOBAL_MEMBERS, OTF2_GROUP_TYPE_COMM_GROUP, OTF2_GROUP_TYPE_COMM_LOCATIONS,
+    OTF2_GROUP_TYPE_COMM_SELF, OTF2_UNDEFINED_UINT32,
 };
 
 /// `MPI_PROC_NULL` as Open MPI numbers it. EZTrace writes it as it is; other libraries use -1, which is "undefined".
@@ -25,8 +27,8 @@ struct Members {
     ranks: Vec<u32>,
     /// The same in rising order, for those groups in which somebody is looked up.
     sorted: Vec<u32>,
-    /// Events give ranks of the program already.
-    global: bool,
+    /// Ranks of the program by index into the locations of the paradigm, if events give such indexes.
+    indexed: Option<Arc<[u32]>>,
 }
 
 impl Members {
@@ -36,10 +38,10 @@ impl Members {
 
     /// The rank of the program that events mean by `receiver`.
     fn rank(&self, receiver: u32) -> Option<u32> {
-        if self.global {
-            return Some(receiver).filter(|receiver| self.holds(*receiver));
+        match &self.indexed {
+            Some(indexed) => indexed.get(receiver as usize).copied().filter(|rank| self.holds(*rank)),
+            None => self.ranks.get(receiver as usize).copied(),
         }
-        self.ranks.get(receiver as usize).copied()
     }
 }
 
@@ -59,6 +61,8 @@ enum Communicator {
 pub(super) enum NoReceiver {
     /// The communicator is not defined.
     Undefined { communicator: u32 },
+    /// The window is not defined.
+    NoWindow { window: u32 },
     /// The communicator has no such member.
     Outside { communicator: u32, receiver: u32, size: usize },
     /// The sender is in none of the two groups of the communicator, or in both.
@@ -74,6 +78,7 @@ impl fmt::Display for NoReceiver {
                     "it sends through communicator {communicator}, which is not a communicator of MPI processes"
                 )
             }
+            Self::NoWindow { window } => write!(text, "it uses window {window}, which is not defined"),
             Self::Outside { communicator, receiver, size } => write!(
                 text,
                 "it sends to rank {receiver} of communicator {communicator}, which has {size} members"
@@ -90,13 +95,15 @@ impl fmt::Display for NoReceiver {
 #[derive(Debug, Default)]
 pub(super) struct Communicators {
     by_id: HashMap<u32, Communicator>,
+    /// Communicator of every window, and whether its members are processes.
+    windows: HashMap<u32, (u32, bool)>,
 }
 
 impl Communicators {
-    /// Resolves the communicators of a program of `processes` ranks, once all definitions are there: EZTrace
-    /// defines some communicators before their groups.
-    pub(super) fn new(definitions: &Definitions, processes: usize) -> Result<Self, String> {
-        let mut groups = Groups { definitions, processes, members: BTreeMap::new() };
+    /// Resolves the communicators of a program, in which `rank` is the rank of a location, once all definitions are
+    /// there: EZTrace defines some communicators before their groups.
+    pub(super) fn new(definitions: &Definitions, rank: impl Fn(u64) -> Option<u32>) -> Result<Self, String> {
+        let mut groups = Groups { definitions, ranks: ranks(definitions, rank)?, members: BTreeMap::new() };
         let mut communicators = Self::default();
         for (&id, &group) in &definitions.communicators {
             let communicator = if groups.find(OTF2_GROUP_TYPE_COMM_GROUP, group).is_some() {
@@ -113,7 +120,30 @@ impl Communicators {
                 communicators.by_id.insert(id, Communicator::Between(one, other));
             }
         }
+        for (&window, &communicator) in &definitions.windows {
+            let processes = communicators.by_id.contains_key(&communicator);
+            communicators.windows.insert(window, (communicator, processes));
+        }
         Ok(communicators)
+    }
+
+    /// The communicator of a window; nothing if its members are not processes, but devices of one process.
+    pub(super) fn of_window(&self, window: u32) -> Result<Option<u32>, NoReceiver> {
+        let (communicator, processes) = self.windows.get(&window).ok_or(NoReceiver::NoWindow { window })?;
+        Ok(processes.then_some(*communicator))
+    }
+
+    /// Ranks of the program that take part in a collective operation, by their rank in it; nothing if it is not one
+    /// of the members of one group of processes.
+    pub(super) fn members(&self, through: Through) -> Option<&[u32]> {
+        let id = match through {
+            Through::Communicator(id) => id,
+            Through::Window(window) => self.of_window(window).ok()??,
+        };
+        match self.by_id.get(&id)? {
+            Communicator::Group(members) => Some(&members.ranks),
+            Communicator::Alone | Communicator::Between(..) => None,
+        }
     }
 
     /// Rank of the program that receives what rank `sender` sends to `receiver`.
@@ -135,19 +165,41 @@ impl Communicators {
     }
 }
 
-/// The groups of MPI processes. EZTrace gives groups of different types one id, so a group is known by both.
+/// Ranks of the program by index into the locations of every paradigm whose members are processes.
+fn ranks(
+    definitions: &Definitions,
+    rank: impl Fn(u64) -> Option<u32>,
+) -> Result<BTreeMap<u8, Arc<[u32]>>, String> {
+    let mut ranks = BTreeMap::new();
+    for ((kind, id), group) in &definitions.groups {
+        if *kind != OTF2_GROUP_TYPE_COMM_LOCATIONS || !PARADIGMS.contains(&group.paradigm) {
+            continue;
+        }
+        let rank = |location: &u64| {
+            rank(*location).ok_or_else(|| {
+                format!("location {location} of group {id} belongs to no process, or to several")
+            })
+        };
+        let all = group.members.iter().map(rank).collect::<Result<Arc<[u32]>, _>>()?;
+        ranks.entry(group.paradigm).or_insert(all);
+    }
+    Ok(ranks)
+}
+
+/// The groups of processes. EZTrace gives groups of different types one id, so a group is known by both.
 struct Groups<'a> {
     definitions: &'a Definitions,
-    processes: usize,
+    /// See [`ranks`].
+    ranks: BTreeMap<u8, Arc<[u32]>>,
     members: BTreeMap<u32, Arc<Members>>,
 }
 
 impl<'a> Groups<'a> {
     fn find(&self, kind: u8, id: u32) -> Option<&'a Group> {
-        self.definitions.groups.get(&(kind, id)).filter(|group| group.paradigm == OTF2_PARADIGM_MPI)
+        self.definitions.groups.get(&(kind, id)).filter(|group| self.ranks.contains_key(&group.paradigm))
     }
 
-    /// The members of the group of a communicator; `None` if it is not one of MPI processes.
+    /// The members of the group of a communicator; `None` if it is not one of processes.
     fn members(&mut self, communicator: u32, id: u32, lookup: bool) -> Result<Option<Arc<Members>>, String> {
         let Some(group) = self.find(OTF2_GROUP_TYPE_COMM_GROUP, id) else {
             return Ok(None);
@@ -157,17 +209,18 @@ impl<'a> Groups<'a> {
         if let Some(members) = self.members.get(&id).filter(|members| sorted_if_needed(members)) {
             return Ok(Some(Arc::clone(members)));
         }
+        let Some(indexed) = self.ranks.get(&group.paradigm).map(Arc::clone) else { return Ok(None) };
         let rank = |member: &u64| {
-            let rank = u32::try_from(*member).ok().filter(|rank| (*rank as usize) < self.processes);
+            let rank = usize::try_from(*member).ok().and_then(|member| indexed.get(member).copied());
             rank.ok_or_else(|| {
-                let processes = self.processes;
+                let processes = indexed.len();
                 format!("communicator {communicator} has process {member} as a member, but there are {processes} processes")
             })
         };
         let ranks = group.members.iter().map(rank).collect::<Result<Vec<_>, _>>()?;
         let mut sorted = if global || lookup { ranks.clone() } else { Vec::new() };
         sorted.sort_unstable();
-        let members = Arc::new(Members { ranks, sorted, global });
+        let members = Arc::new(Members { ranks, sorted, indexed: global.then_some(indexed) });
         self.members.insert(id, Arc::clone(&members));
         Ok(Some(members))
     }
@@ -175,9 +228,13 @@ impl<'a> Groups<'a> {
 
 #[cfg(test)]
 mod tests {
-    use otf2_sys::OTF2_GROUP_TYPE_COMM_LOCATIONS;
+    use otf2_sys::{OTF2_PARADIGM_MPI, OTF2_PARADIGM_SHMEM};
 
     use super::*;
+
+    fn rank(location: u64) -> Option<u32> {
+        Some(u32::try_from(location.checked_sub(10)?).unwrap())
+    }
 
     fn group(members: &[u64], flags: u32) -> Group {
         Group { paradigm: OTF2_PARADIGM_MPI, flags, members: members.to_vec() }
@@ -204,7 +261,7 @@ mod tests {
     }
 
     fn receiver(communicator: u32, sender: u32, receiver: u32) -> Result<u32, NoReceiver> {
-        Communicators::new(&definitions(), 6).unwrap().receiver(communicator, sender, receiver)
+        Communicators::new(&definitions(), rank).unwrap().receiver(communicator, sender, receiver)
     }
 
     #[test]
@@ -230,7 +287,7 @@ mod tests {
         assert_eq!([0, 1, 2].map(|rank| receiver(3, 2, rank).unwrap()), [5, 3, 1]);
         assert_eq!([0, 1, 2].map(|rank| receiver(3, 3, rank).unwrap()), [0, 2, 4]);
         let definitions = Definitions { inter_communicators: [(3, (3, 3))].into(), ..definitions() };
-        let communicators = Communicators::new(&definitions, 6).unwrap();
+        let communicators = Communicators::new(&definitions, rank).unwrap();
         assert_eq!(communicators.receiver(3, 2, 0), Err(NoReceiver::NotASide { communicator: 3, sender: 2 }));
         assert_eq!(communicators.receiver(3, 1, 0), Err(NoReceiver::NotASide { communicator: 3, sender: 1 }));
     }
@@ -244,14 +301,35 @@ mod tests {
 
     #[test]
     fn members_that_are_no_process_are_refused() {
-        let error = Communicators::new(&definitions(), 5).unwrap_err();
+        let mut definitions = definitions();
+        definitions.groups.insert((OTF2_GROUP_TYPE_COMM_LOCATIONS, 0), group(&[10, 11, 12, 13, 14], 0));
+        let error = Communicators::new(&definitions, rank).unwrap_err();
         assert_eq!(error, "communicator 0 has process 5 as a member, but there are 5 processes");
+        let error = Communicators::new(&definitions, |_| None).unwrap_err();
+        assert_eq!(error, "location 10 of group 0 belongs to no process, or to several");
+    }
+
+    #[test]
+    fn windows_have_a_communicator_and_other_paradigms_ranks_of_their_own() {
+        let shmem = |members: &[u64]| Group { paradigm: OTF2_PARADIGM_SHMEM, ..group(members, 0) };
+        let mut definitions = definitions();
+        definitions.groups.insert((OTF2_GROUP_TYPE_COMM_LOCATIONS, 7), shmem(&[13, 11]));
+        definitions.groups.insert((OTF2_GROUP_TYPE_COMM_GROUP, 8), shmem(&[0, 1]));
+        definitions.communicators.insert(6, 8);
+        definitions.windows = [(0, 6), (1, 5)].into();
+        let communicators = Communicators::new(&definitions, rank).unwrap();
+        assert_eq!(communicators.of_window(0), Ok(Some(6)));
+        assert_eq!(communicators.of_window(1), Ok(None));
+        assert_eq!(communicators.of_window(2), Err(NoReceiver::NoWindow { window: 2 }));
+        assert_eq!(communicators.members(Through::Window(0)), Some(&[3, 1][..]));
+        assert_eq!(communicators.receiver(6, 3, 1), Ok(1));
+        assert_eq!(communicators.members(Through::Communicator(3)), None);
     }
 
     #[test]
     fn a_group_shared_by_both_kinds_of_communicators_is_looked_up_in() {
         let definitions = Definitions { communicators: [(0, 3)].into(), ..definitions() };
-        let communicators = Communicators::new(&definitions, 6).unwrap();
+        let communicators = Communicators::new(&definitions, rank).unwrap();
         assert_eq!(communicators.receiver(0, 1, 1), Ok(2));
         assert_eq!(communicators.receiver(3, 2, 1), Ok(3));
     }

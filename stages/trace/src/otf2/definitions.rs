@@ -6,6 +6,7 @@ use otf2_sys::OTF2_UNDEFINED_LOCATION;
 
 use super::region_kinds;
 use crate::call_stack::RegionKind;
+use crate::selection::Marks;
 
 /// A node of the tree of machines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,8 +77,12 @@ pub(super) struct Definitions {
     pub(super) groups: BTreeMap<(u8, u32), Group>,
     /// Group of every communicator.
     pub(super) communicators: BTreeMap<u32, u32>,
+    /// Id of the name of every communicator.
+    pub(super) communicator_names: BTreeMap<u32, u32>,
     /// The two groups of every communicator between groups.
     pub(super) inter_communicators: BTreeMap<u32, (u32, u32)>,
+    /// Communicator of every window of remote memory.
+    pub(super) windows: BTreeMap<u32, u32>,
     /// Region of every calling context.
     pub(super) calling_contexts: HashMap<u32, u32>,
     /// What is wrong, if anything.
@@ -119,6 +124,11 @@ impl Definitions {
         });
     }
 
+    pub(super) fn add_window(&mut self, id: u32, communicator: u32) {
+        let same = *self.windows.entry(id).or_insert(communicator) == communicator;
+        self.expect(same, || format!("window {id} is defined in two ways"));
+    }
+
     fn expect(&mut self, holds: bool, otherwise: impl FnOnce() -> String) {
         if !holds && self.contradiction.is_none() {
             self.contradiction = Some(otherwise());
@@ -126,10 +136,23 @@ impl Definitions {
     }
 
     /// What matters about the regions.
-    pub(super) fn region_kinds(&self) -> HashMap<u32, RegionKind> {
-        let name = |id| self.strings.get(&id).map_or("", String::as_str);
-        let kind = |region: &Region| region_kinds::kind(name(region.name), region.paradigm, region.role);
+    pub(super) fn region_kinds(&self, marks: &mut Marks<'_>) -> HashMap<u32, RegionKind> {
+        let mut kind = |region: &Region| {
+            let name = self.strings.get(&region.name).map_or("", String::as_str);
+            marks.mark(name, region_kinds::kind(name, region.paradigm, region.role))
+        };
         self.regions.iter().map(|(id, region)| (*id, kind(region))).collect()
+    }
+
+    /// Ids of the communicators of a name, or with a number.
+    pub(super) fn communicators_called(&self, name: &str) -> Vec<u32> {
+        let called = |id: &&u32| self.strings.get(*id).is_some_and(|string| string == name);
+        let by_name = self.communicator_names.iter().filter(|(_, string)| called(string)).map(|(id, _)| *id);
+        let number = name
+            .parse()
+            .ok()
+            .filter(|id| self.communicators.contains_key(id) || self.inter_communicators.contains_key(id));
+        by_name.chain(number).collect()
     }
 }
 

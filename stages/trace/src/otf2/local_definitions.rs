@@ -14,6 +14,7 @@ const CLOCK_OFFSET: u8 = 6;
 /// Which ids a map is for (`OTF2_MappingType`).
 const REGIONS: u8 = 3;
 const COMMUNICATORS: u8 = 6;
+const WINDOWS: u8 = 8;
 const CALLING_CONTEXTS: u8 = 10;
 
 /// From the ids in the events of a location to those of the archive. An id that is not in the map stands for itself
@@ -55,6 +56,7 @@ impl IdMap {
 pub(super) struct LocalDefinitions {
     pub(super) regions: Option<IdMap>,
     pub(super) communicators: Option<IdMap>,
+    pub(super) windows: Option<IdMap>,
     pub(super) calling_contexts: Option<IdMap>,
     pub(super) clock: ClockOffsets,
     /// A later version of the format added some, which may change what the events mean.
@@ -97,6 +99,7 @@ impl LocalDefinitions {
         let map = match record.byte()? {
             REGIONS => &mut self.regions,
             COMMUNICATORS => &mut self.communicators,
+            WINDOWS => &mut self.windows,
             CALLING_CONTEXTS => &mut self.calling_contexts,
             _ => return Ok(()),
         };

@@ -1,16 +1,17 @@
-//! Reads event files without libotf2: one pass that checks every byte and counts what matters.
+//! Reads event files without libotf2: one pass that checks every byte and tells a visitor what matters.
 //!
 //! What the records mean is what libotf2 3.0.2 takes them for (`OTF2_EvtReader_inc.c`), also where ids are translated
 //! and times corrected. Where it passes over something that a later version of the format added, this reader stops
 //! and says so: only libotf2 may know.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use super::layouts;
 use super::local_definitions::LocalDefinitions;
 use super::record::{Cursor, Flaw};
 use super::structure::{self, ATTRIBUTE_LIST, End, EventFile, EventWalk, TIMESTAMP};
-use super::tally::Tally;
+use super::visitor::{Access, Collective, Event, Message, Through, Visitor, region_of};
 use crate::Otf2Error;
 
 const BUFFER_FLUSH: u8 = 10;
@@ -18,10 +19,19 @@ const ENTER: u8 = 12;
 const LEAVE: u8 = 13;
 const MPI_SEND: u8 = 14;
 const MPI_ISEND: u8 = 15;
+const MPI_ISEND_COMPLETE: u8 = 16;
+const MPI_IRECV_REQUEST: u8 = 17;
 const MPI_RECV: u8 = 18;
 const MPI_IRECV: u8 = 19;
+const MPI_COLLECTIVE_END: u8 = 23;
+const RMA_COLLECTIVE_END: u8 = 38;
+const RMA_PUT: u8 = 46;
+const RMA_GET: u8 = 47;
+const RMA_ATOMIC: u8 = 48;
 const CALLING_CONTEXT_ENTER: u8 = 66;
 const CALLING_CONTEXT_LEAVE: u8 = 67;
+const NON_BLOCKING_COLLECTIVE_REQUEST: u8 = 85;
+const NON_BLOCKING_COLLECTIVE_COMPLETE: u8 = 86;
 
 /// The events on the short way are looked at through a window of so many bytes: the longest takes 9 for the time,
 /// 2 for type and length, and 5 numbers of 9.
@@ -41,16 +51,17 @@ pub(super) enum Ended {
     Early,
 }
 
-/// Reads the events of a location into a tally, chunk by chunk, until `stop` says so.
-pub(super) fn read_events(
+/// Tells a visitor the events of a location, chunk by chunk, until `stop` says so. `contexts` has the region of every
+/// calling context.
+pub(super) fn read_events<V: Visitor>(
     path: &Path,
     (location, chunk_size): (u64, u64),
-    definitions: &LocalDefinitions,
-    tally: &mut Tally<'_>,
+    definitions: (&LocalDefinitions, &HashMap<u32, u32>),
+    visitor: &mut V,
     buffer: &mut Vec<u8>,
     stop: impl Fn() -> bool,
 ) -> Result<Ended, Otf2Error> {
-    let mut events = Events::new(definitions, tally);
+    let mut events = Events::new(definitions, visitor);
     let mut stopped = false;
     structure::walk_chunks(path, chunk_size, Some(location), buffer, |cursor| {
         stopped = stop();
@@ -58,7 +69,7 @@ pub(super) fn read_events(
     })?;
     let file = events.walk.file();
     let unknown =
-        if definitions.unknown { Some("definitions") } else { (file.unknown > 0).then_some("events") };
+        if definitions.0.unknown { Some("definitions") } else { (file.unknown > 0).then_some("events") };
     match unknown {
         _ if stopped => Ok(Ended::Early),
         Some(what) => Err(Otf2Error::Unknown { path: path.to_owned(), location, what }),
@@ -66,13 +77,14 @@ pub(super) fn read_events(
     }
 }
 
-/// The way through an event file, and what is counted on it.
-struct Events<'a, 'b> {
+/// The way through an event file, and who is told of it.
+struct Events<'a, V> {
     walk: EventWalk,
     /// The latest time that a correction of the clock has been asked for.
     furthest: u64,
     definitions: &'a LocalDefinitions,
-    tally: &'a mut Tally<'b>,
+    contexts: &'a HashMap<u32, u32>,
+    visitor: &'a mut V,
     /// Places of regions on the call stack, by local id.
     places: Vec<u32>,
     /// The communicator of the last message, by its local and its global id.
@@ -98,37 +110,47 @@ fn number64(window: &[u8; WINDOW], at: usize) -> Option<(u64, usize)> {
     Some((bytes & mask, at + 1 + usize::from(length)))
 }
 
-/// A message on the short way.
-struct Message {
-    receiver: u32,
-    communicator: u32,
-    bytes: u64,
-    /// Place behind the record.
-    end: usize,
-}
-
-/// A message whose length stands at some place of a window.
+/// A message whose length stands at some place of a window, and the place behind it.
 #[inline]
-fn message(window: &[u8; WINDOW], kind: u8, at: usize) -> Option<Message> {
+fn message(window: &[u8; WINDOW], kind: u8, at: usize) -> Option<(Message, usize)> {
     let end = at + 1 + usize::from(*window.get(at)?);
-    let (receiver, at) = number32(window, at + 1)?;
+    let (peer, at) = number32(window, at + 1)?;
     let (communicator, at) = number32(window, at)?;
-    let (_, at) = number32(window, at)?;
+    let (tag, at) = number32(window, at)?;
     let (bytes, mut at) = number64(window, at)?;
+    let mut request = None;
     if kind & 1 == 1 {
-        // The request.
-        (_, at) = number64(window, at)?;
+        let (number, behind) = number64(window, at)?;
+        (request, at) = (Some(number), behind);
     }
-    (at <= end && end <= WINDOW).then_some(Message { receiver, communicator, bytes, end })
+    (at <= end && end <= WINDOW).then_some((Message { peer, communicator, tag, bytes, request }, end))
 }
 
-impl<'a, 'b> Events<'a, 'b> {
-    fn new(definitions: &'a LocalDefinitions, tally: &'a mut Tally<'b>) -> Self {
+/// Whether an event matters that consists of numbers only, but is not on the short way.
+#[inline]
+fn is_rare<V: Visitor>(kind: u8) -> bool {
+    match kind {
+        MPI_ISEND_COMPLETE | MPI_IRECV_REQUEST => V::BOTH_ENDS,
+        CALLING_CONTEXT_ENTER
+        | CALLING_CONTEXT_LEAVE
+        | RMA_PUT
+        | RMA_GET
+        | NON_BLOCKING_COLLECTIVE_REQUEST => true,
+        _ => false,
+    }
+}
+
+impl<'a, V: Visitor> Events<'a, V> {
+    fn new(
+        (definitions, contexts): (&'a LocalDefinitions, &'a HashMap<u32, u32>),
+        visitor: &'a mut V,
+    ) -> Self {
         let mut events = Self {
             walk: EventWalk::default(),
             furthest: 0,
             definitions,
-            tally,
+            contexts,
+            visitor,
             places: Vec::new(),
             communicator: (0, 0),
         };
@@ -188,19 +210,22 @@ impl<'a, 'b> Events<'a, 'b> {
                     self.enter_or_leave(kind == ENTER, region, &walk);
                 }
                 kind @ (MPI_SEND | MPI_ISEND) => {
-                    let Some(message) = message(window, kind, start + 1) else { break };
-                    at += message.end;
+                    let Some((message, end)) = message(window, kind, start + 1) else { break };
+                    at += end;
                     walk.time = time;
                     walk.count();
-                    self.send(walk.events, message.communicator, message.receiver, message.bytes);
+                    self.send(message, &walk);
                 }
                 kind @ (MPI_RECV | MPI_IRECV) => {
-                    let Some(message) = message(window, kind, start + 1) else { break };
-                    at += message.end;
+                    let Some((message, end)) = message(window, kind, start + 1) else { break };
+                    at += end;
                     walk.time = time;
                     walk.count();
+                    if V::BOTH_ENDS {
+                        self.receive(message, &walk);
+                    }
                 }
-                CALLING_CONTEXT_ENTER | CALLING_CONTEXT_LEAVE => break,
+                kind if is_rare::<V>(kind) => break,
                 _ => {
                     let rest = bytes.get(at..).unwrap_or_default();
                     let Some((_, behind)) = structure::numbers(rest, false) else { break };
@@ -226,18 +251,23 @@ impl<'a, 'b> Events<'a, 'b> {
                 let region = body.compressed(4)? as u32;
                 self.enter_or_leave(kind == ENTER, region, &walk);
             }
-            MPI_SEND | MPI_ISEND => {
-                let mut record = body.record()?;
-                let (receiver, communicator) = (record.compressed(4)? as u32, record.compressed(4)? as u32);
-                record.compressed(4)?;
-                self.send(walk.events, communicator, receiver, record.compressed(8)?);
-            }
+            MPI_SEND | MPI_ISEND => self.send(read_message(body, kind)?, &walk),
             CALLING_CONTEXT_ENTER | CALLING_CONTEXT_LEAVE => {
                 let context = body.record()?.compressed(4)? as u32;
                 self.calling_context(kind == CALLING_CONTEXT_ENTER, context);
             }
             // libotf2 corrects the time at which the flush ended, and never goes back to the measurements before it.
             BUFFER_FLUSH => self.furthest = self.furthest.max(body.record()?.word()?),
+            MPI_RECV | MPI_IRECV if V::BOTH_ENDS => self.receive(read_message(body, kind)?, &walk),
+            MPI_ISEND_COMPLETE if V::BOTH_ENDS => self.tell(Event::SendCompleted(body.compressed(8)?), &walk),
+            MPI_IRECV_REQUEST if V::BOTH_ENDS => self.tell(Event::ReceivePosted(body.compressed(8)?), &walk),
+            NON_BLOCKING_COLLECTIVE_REQUEST => {
+                self.tell(Event::CollectivePosted(body.record()?.compressed(8)?), &walk);
+            }
+            MPI_COLLECTIVE_END | NON_BLOCKING_COLLECTIVE_COMPLETE | RMA_COLLECTIVE_END => {
+                self.collective(kind, body.record()?, &walk)?;
+            }
+            RMA_PUT | RMA_GET | RMA_ATOMIC => self.access(kind, body.record()?, &walk)?,
             _ => {}
         }
         Ok(())
@@ -257,16 +287,16 @@ impl<'a, 'b> Events<'a, 'b> {
         let (clock, furthest) = (&self.definitions.clock, self.furthest);
         let time = || clock.correct_after(walk.time, furthest.max(walk.last));
         if enter {
-            self.tally.stack.enter_at(place, time);
+            self.visitor.enter(place, time);
         } else {
-            self.tally.stack.leave_at(place, time);
+            self.visitor.leave(place, time);
         }
     }
 
     #[cold]
     fn find_place(&mut self, region: u32) -> u32 {
         let global = self.definitions.regions.as_ref().map_or(region, |map| map.global(region));
-        let place = self.tally.stack.place(global);
+        let place = self.visitor.place(global);
         if region < DIRECT {
             let length = self.places.len().max(region as usize + 1);
             self.places.resize(length, NO_PLACE);
@@ -277,19 +307,88 @@ impl<'a, 'b> Events<'a, 'b> {
 
     fn calling_context(&mut self, enter: bool, context: u32) {
         let global = self.definitions.calling_contexts.as_ref().map_or(context, |map| map.global(context));
-        let place = self.tally.stack.place(self.tally.region_of(global));
+        let place = self.visitor.place(region_of(self.contexts, global));
         let walk = self.walk;
         self.enter_or_leave_at(enter, place, &walk);
     }
 
+    /// Communicator of a message, by its id in the archive.
     #[inline]
-    fn send(&mut self, event: u64, communicator: u32, receiver: u32, bytes: u64) {
+    fn translate(&mut self, communicator: u32) -> u32 {
         if communicator != self.communicator.0 {
             self.communicator = (communicator, self.global_communicator(communicator));
         }
+        self.communicator.1
+    }
+
+    #[inline]
+    fn send(&mut self, message: Message, walk: &EventWalk) {
+        let communicator = self.translate(message.communicator);
         // Damage that follows says more than what is wrong with an event, so the walk goes on.
-        if self.tally.bad_event.is_none() {
-            self.tally.send(event, self.communicator.1, receiver, bytes);
+        if self.visitor.bad_event().is_none() {
+            let (clock, furthest) = (&self.definitions.clock, self.furthest);
+            let time = || clock.correct_after(walk.time, furthest.max(walk.last));
+            self.visitor.send(walk.events, Message { communicator, ..message }, time);
         }
     }
+
+    fn receive(&mut self, message: Message, walk: &EventWalk) {
+        let communicator = self.translate(message.communicator);
+        self.tell(Event::Received(Message { communicator, ..message }), walk);
+    }
+
+    fn tell(&mut self, event: Event, walk: &EventWalk) {
+        if self.visitor.bad_event().is_none() {
+            let (clock, furthest) = (&self.definitions.clock, self.furthest);
+            let time = || clock.correct_after(walk.time, furthest.max(walk.last));
+            self.visitor.event(walk.events, event, time);
+        }
+    }
+
+    fn window(&self, local: u32) -> u32 {
+        self.definitions.windows.as_ref().map_or(local, |map| map.global(local))
+    }
+
+    fn collective(&mut self, kind: u8, mut record: Cursor<'_>, walk: &EventWalk) -> Result<(), Flaw> {
+        let operation = record.byte()?;
+        let through = match kind {
+            RMA_COLLECTIVE_END => {
+                // What it synchronises.
+                record.compressed(4)?;
+                Through::Window(self.window(record.compressed(4)? as u32))
+            }
+            _ => Through::Communicator(self.global_communicator(record.compressed(4)? as u32)),
+        };
+        let root = record.compressed(4)? as u32;
+        let (sent, received) = (record.compressed(8)?, record.compressed(8)?);
+        let request = match kind {
+            NON_BLOCKING_COLLECTIVE_COMPLETE => Some(record.compressed(8)?),
+            _ => None,
+        };
+        self.tell(Event::Collective(Collective { operation, through, root, sent, received }, request), walk);
+        Ok(())
+    }
+
+    fn access(&mut self, kind: u8, mut record: Cursor<'_>, walk: &EventWalk) -> Result<(), Flaw> {
+        let (window, remote) = (record.compressed(4)? as u32, record.compressed(4)? as u32);
+        let (put, got) = match kind {
+            RMA_PUT => (Some(record.compressed(8)?), None),
+            RMA_GET => (None, Some(record.compressed(8)?)),
+            _ => {
+                record.byte()?;
+                (Some(record.compressed(8)?), Some(record.compressed(8)?))
+            }
+        };
+        self.tell(Event::Access(Access { window: self.window(window), remote, put, got }), walk);
+        Ok(())
+    }
+}
+
+/// Reads a message whose structure was checked before.
+fn read_message(mut body: Cursor<'_>, kind: u8) -> Result<Message, Flaw> {
+    let mut record = body.record()?;
+    let (peer, communicator) = (record.compressed(4)? as u32, record.compressed(4)? as u32);
+    let (tag, bytes) = (record.compressed(4)? as u32, record.compressed(8)?);
+    let request = if kind & 1 == 1 { Some(record.compressed(8)?) } else { None };
+    Ok(Message { peer, communicator, tag, bytes, request })
 }

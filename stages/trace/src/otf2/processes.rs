@@ -4,10 +4,23 @@ use std::collections::{BTreeMap, HashMap};
 
 use otf2_sys::{
     OTF2_GROUP_TYPE_COMM_LOCATIONS, OTF2_LOCATION_GROUP_TYPE_PROCESS, OTF2_LOCATION_TYPE_CPU_THREAD,
-    OTF2_PARADIGM_MPI,
+    OTF2_PARADIGM_GASPI, OTF2_PARADIGM_MPI, OTF2_PARADIGM_SHMEM, OTF2_PARADIGM_UPC,
 };
 
-use super::definitions::Definitions;
+use super::definitions::{Definitions, Group};
+
+/// Programming models whose ranks are processes. The first that a trace has numbers its processes.
+pub(super) const PARADIGMS: [u8; 4] =
+    [OTF2_PARADIGM_MPI, OTF2_PARADIGM_SHMEM, OTF2_PARADIGM_GASPI, OTF2_PARADIGM_UPC];
+
+fn name(paradigm: u8) -> &'static str {
+    match paradigm {
+        OTF2_PARADIGM_SHMEM => "SHMEM",
+        OTF2_PARADIGM_GASPI => "GASPI",
+        OTF2_PARADIGM_UPC => "UPC",
+        _ => "MPI",
+    }
+}
 
 /// One process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,28 +36,36 @@ pub(super) struct ProcessOf {
 pub(super) struct Processes {
     /// The processes by rank.
     pub(super) list: Vec<ProcessOf>,
-    /// Whether they are MPI processes.
-    pub(super) mpi: bool,
+    /// Whether they are the ranks of a programming model, and can send.
+    pub(super) ranked: bool,
     ranks: HashMap<u64, u32>,
 }
 
 impl Processes {
-    /// MPI processes if there are any, else every process that is defined, in the order of ids.
+    /// The ranks of MPI or another model if there are any, else every process that is defined, in the order of ids.
     pub(super) fn new(definitions: &Definitions) -> Result<Self, String> {
-        let mut mpi = definitions.groups.iter().filter(|((kind, _), group)| {
-            *kind == OTF2_GROUP_TYPE_COMM_LOCATIONS && group.paradigm == OTF2_PARADIGM_MPI
-        });
-        let processes = match mpi.next() {
-            None => Self::without_mpi(definitions),
-            Some((_, first)) if mpi.any(|(_, other)| other.members != first.members) => {
-                return Err("the MPI ranks are defined in two ways".into());
+        let ranked = |paradigm: u8| {
+            let groups = definitions.groups.iter();
+            groups.filter(move |((kind, _), group)| {
+                *kind == OTF2_GROUP_TYPE_COMM_LOCATIONS && group.paradigm == paradigm
+            })
+        };
+        let first = PARADIGMS.into_iter().find_map(|paradigm| ranked(paradigm).next());
+        let processes = match first {
+            None => Self::without_ranks(definitions),
+            Some((_, first)) => {
+                let paradigm = name(first.paradigm);
+                if ranked(first.paradigm).any(|(_, other)| other.members != first.members) {
+                    return Err(format!("the {paradigm} ranks are defined in two ways"));
+                }
+                Self::of_ranks(definitions, first)?
             }
-            Some((_, first)) => Self::of_mpi(definitions, &first.members)?,
         };
         if processes.list.is_empty() { Err("there is no process".into()) } else { Ok(processes) }
     }
 
-    fn of_mpi(definitions: &Definitions, locations: &[u64]) -> Result<Self, String> {
+    fn of_ranks(definitions: &Definitions, group: &Group) -> Result<Self, String> {
+        let (locations, paradigm) = (&group.members, name(group.paradigm));
         let mut ranks = HashMap::with_capacity(locations.len());
         // Rank of every location group; `None` if it holds several ranks.
         let mut group_ranks = BTreeMap::new();
@@ -53,10 +74,12 @@ impl Processes {
             let rank = rank as u32;
             let defined = definitions.locations.get(location);
             let group = defined
-                .ok_or_else(|| format!("MPI rank {rank} is location {location}, which is not defined"))?
+                .ok_or_else(|| {
+                    format!("{paradigm} rank {rank} is location {location}, which is not defined")
+                })?
                 .group;
             if let Some(other) = ranks.insert(*location, rank) {
-                return Err(format!("location {location} is MPI rank {other} and {rank}"));
+                return Err(format!("location {location} is {paradigm} rank {other} and {rank}"));
             }
             group_ranks.entry(group).and_modify(|rank| *rank = None).or_insert(Some(rank));
             list.push(ProcessOf { main: Some(*location), host: host(definitions, group) });
@@ -66,10 +89,10 @@ impl Processes {
                 ranks.entry(*id).or_insert(*rank);
             }
         }
-        Ok(Self { list, mpi: true, ranks })
+        Ok(Self { list, ranked: true, ranks })
     }
 
-    fn without_mpi(definitions: &Definitions) -> Self {
+    fn without_ranks(definitions: &Definitions) -> Self {
         let groups = definitions.location_groups.iter();
         let groups = groups.filter(|(_, group)| group.kind == OTF2_LOCATION_GROUP_TYPE_PROCESS);
         let rank_of_group: BTreeMap<u32, u32> = groups.map(|(id, _)| *id).zip(0..).collect();
@@ -86,7 +109,7 @@ impl Processes {
                 }
             }
         }
-        Self { list, mpi: false, ranks }
+        Self { list, ranked: false, ranks }
     }
 
     /// Rank of the process a location belongs to.
@@ -114,7 +137,7 @@ fn host(definitions: &Definitions, group: u32) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::definitions::{Group, Location, LocationGroup, Node};
+    use super::super::definitions::{Location, LocationGroup, Node};
     use super::*;
 
     /// Two processes on two nodes of a machine, with two threads each; the second process comes first in ids.
@@ -150,9 +173,9 @@ mod tests {
     }
 
     #[test]
-    fn without_mpi_every_process_counts() {
+    fn without_ranks_every_process_counts() {
         let processes = Processes::new(&definitions()).unwrap();
-        assert!(!processes.mpi);
+        assert!(!processes.ranked);
         assert_eq!(processes.list.iter().map(|process| process.main).collect::<Vec<_>>(), [Some(6), Some(5)]);
         assert_eq!([5, 6].map(|location| processes.rank(location)), [Some(1), Some(0)]);
     }

@@ -5,45 +5,91 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use hopmap_model::{Context, Edge, Process, TaskGraph};
+use hopmap_model::{Context, Error, TaskGraph};
 use rayon::prelude::*;
 
 use super::anchor::Anchor;
 use super::archive_files::{ArchiveFiles, has_extension};
+use super::assemble::{assemble, report};
 use super::clock::ClockOffsets;
-use super::communicators::Communicators;
+use super::collectives::CollectiveTally;
+use super::communicators::{Communicators, NoReceiver};
 use super::definitions::Definitions;
 use super::library::{Archive, Ended, LocationReader};
 use super::local_definitions::LocalDefinitions;
 use super::native;
 use super::processes::Processes;
 use super::structure::{self, EventFile};
-use super::tally::{Tally, Traffic};
+use super::tally::{Question, RemoteTraffic, Tally, Total, Traffic};
+use super::visitor::Visitor;
 use crate::call_stack::{Activity, CallStack, RegionKind};
-use crate::matrix::Matrix;
-use crate::{Otf2Error, Reader};
+use crate::collectives::Convention;
+use crate::selection::{Class, Marks, Request, Selection};
+use crate::{Collectives, Otf2Error, Reader};
+
+/// What is asked of an archive, and how it is read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Options<'a> {
+    pub(crate) reader: Reader,
+    pub(crate) collectives: Collectives,
+    pub(crate) request: Request<'a>,
+}
 
 /// Reads an archive: messages and bytes per ordered pair of processes, counted where they are sent.
-pub(crate) fn read(path: &Path, reader: Reader, cx: &Context<'_>) -> Result<TaskGraph, Otf2Error> {
+pub(crate) fn read(path: &Path, options: Options<'_>, cx: &Context<'_>) -> Result<TaskGraph, Error> {
     let files = ArchiveFiles::find(path)?;
     let anchor = Anchor::read(files.anchor())?;
     let mut archive = open(&files)?;
     let definitions = read_definitions(&files, &anchor, &mut archive)?;
     let contradiction = |what| Otf2Error::Definitions { path: files.definitions(), what };
     let processes = Processes::new(&definitions).map_err(contradiction)?;
-    let communicators = Communicators::new(&definitions, processes.list.len()).map_err(contradiction)?;
+    let communicators =
+        Communicators::new(&definitions, |location| processes.rank(location)).map_err(contradiction)?;
+    let locations = locations_with_events(&files, &definitions, cx)?;
+    let ticks = ticks_per_second(&definitions, cx);
+    let request = options.request;
+    let mut marks = Marks::new(&request);
+    let regions = definitions.region_kinds(&mut marks);
+    marks.check()?;
+    let start = if request.needs_time() { begin(&files, &anchor, &locations)? } else { 0 };
+    let selection = match request.is_plain() {
+        true => None,
+        false => {
+            Some(Selection::new(&request, (ticks, start), |name| definitions.communicators_called(name))?)
+        }
+    };
+    let question = Question { selection: selection.as_ref(), collectives: options.collectives };
     let program = Program {
         files: &files,
         anchor: &anchor,
-        regions: definitions.region_kinds(),
+        regions,
         contexts: &definitions.calling_contexts,
         processes: &processes,
         communicators,
+        question,
+        convention: Convention::of_creator(&anchor.creator),
     };
-    let locations = locations_with_events(&files, &definitions, cx)?;
-    let records = program.locations(&locations, reader, &mut archive, cx)?;
-    report(&processes, &records, cx);
-    assemble(&program, records, ticks_per_second(&definitions, cx))
+    let records = program.locations(&locations, options.reader, &mut archive, cx)?;
+    report(&processes, &records, options.collectives, cx);
+    assemble(&program, &request, records, ticks, cx)
+}
+
+/// The time of the first event of the trace.
+fn begin(files: &ArchiveFiles, anchor: &Anchor, locations: &BTreeSet<u64>) -> Result<u64, Otf2Error> {
+    let mut buffer = Vec::new();
+    let mut first = None;
+    for &location in locations {
+        let time = structure::first_time(&files.events_of(location), anchor.event_chunk, location)?;
+        let Some(time) = time else { continue };
+        let own = files.definitions_of(location);
+        let clock = match own.exists() {
+            true => LocalDefinitions::read(&own, anchor.definition_chunk, location, &mut buffer)?.clock,
+            false => ClockOffsets::default(),
+        };
+        let time = clock.correct(time);
+        first = Some(first.map_or(time, |first: u64| first.min(time)));
+    }
+    Ok(first.unwrap_or(0))
 }
 
 fn of_library(path: &Path, location: Option<u64>, message: String) -> Otf2Error {
@@ -108,32 +154,53 @@ fn ticks_per_second(definitions: &Definitions, cx: &Context<'_>) -> Option<f64> 
 }
 
 /// What all locations are read with.
-struct Program<'a> {
-    files: &'a ArchiveFiles,
+pub(super) struct Program<'a> {
+    pub(super) files: &'a ArchiveFiles,
     anchor: &'a Anchor,
     regions: HashMap<u32, RegionKind>,
     contexts: &'a HashMap<u32, u32>,
-    processes: &'a Processes,
-    communicators: Communicators,
+    pub(super) processes: &'a Processes,
+    pub(super) communicators: Communicators,
+    pub(super) question: Question<'a>,
+    /// What the sizes of collective operations count.
+    pub(super) convention: Convention,
+}
+
+/// Messages of one class between a process and another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Part {
+    /// Rank of the other process.
+    pub(super) peer: u32,
+    /// The heading they count under.
+    pub(super) class: Class,
+    /// How many there are.
+    pub(super) total: Total,
 }
 
 /// What one location did.
 #[derive(Debug)]
-struct Record {
-    location: u64,
-    /// What it sent, by rank of the receiver; empty if it belongs to no process.
-    sent: Vec<(u32, u64, u64)>,
+pub(super) struct Record {
+    pub(super) location: u64,
+    /// What it sent, and what it put into remote memory; empty if it belongs to no process.
+    pub(super) sent: Vec<Part>,
+    /// What it fetched from remote memory.
+    pub(super) fetched: Vec<Part>,
+    /// The collective operations it took part in.
+    pub(super) collectives: CollectiveTally,
     /// Number of messages it sent, and those among them that count for no process or that nobody receives.
-    messages: u64,
-    without_process: u64,
-    to_nobody: u64,
-    events: u64,
-    unknown: u64,
+    pub(super) messages: u64,
+    pub(super) without_process: u64,
+    pub(super) to_nobody: u64,
+    /// Number of accesses to remote memory, and those among them within a process.
+    pub(super) accesses: u64,
+    pub(super) within_process: u64,
+    pub(super) events: u64,
+    pub(super) unknown: u64,
     /// Whether it has definitions of its own.
-    defined: bool,
-    activity: Activity,
+    pub(super) defined: bool,
+    pub(super) activity: Activity,
     /// First and last point in time.
-    span: Option<(u64, u64)>,
+    pub(super) span: Option<(u64, u64)>,
 }
 
 /// Reads `total` locations, on as many threads as the context allows; each thread has a buffer. Of several errors the
@@ -214,7 +281,7 @@ impl Program<'_> {
     }
 
     fn tally(&self) -> Tally<'_> {
-        Tally::new(CallStack::new(&self.regions), self.contexts)
+        Tally::new(CallStack::new(&self.regions, self.question.selection), self.question)
     }
 
     /// Reads one location without libotf2; `None` if it was stopped.
@@ -236,7 +303,8 @@ impl Program<'_> {
         let mut tally = self.tally();
         let path = self.files.events_of(location);
         let chunks = (location, self.anchor.event_chunk);
-        match native::read_events(&path, chunks, &definitions, &mut tally, buffer, || cx.should_stop())? {
+        let told = (&definitions, self.contexts);
+        match native::read_events(&path, chunks, told, &mut tally, buffer, || cx.should_stop())? {
             native::Ended::Early => Ok(None),
             native::Ended::Complete(file) => {
                 let clock = definitions.clock;
@@ -266,11 +334,11 @@ impl Program<'_> {
             clock = definitions.map_err(|message| of_library(&own_definitions, Some(location), message))?;
         }
         let mut tally = self.tally();
-        let ended = reader.events(&mut tally, || cx.should_stop());
+        let ended = reader.events(&mut tally, self.contexts, || cx.should_stop());
         let ended = ended.map_err(|message| of_library(&path, Some(location), message))?;
         match ended {
-            Ended::Early if tally.bad_event.is_none() => return Ok(None),
-            Ended::Complete(read) if read != file.events && tally.bad_event.is_none() => {
+            Ended::Early if tally.bad_event().is_none() => return Ok(None),
+            Ended::Complete(read) if read != file.events && tally.bad_event().is_none() => {
                 let message = format!("it read {read} of {} events", file.events);
                 return Err(of_library(&path, Some(location), message));
             }
@@ -282,107 +350,76 @@ impl Program<'_> {
     fn record(&self, location: u64, events: Events<'_>) -> Result<Record, Otf2Error> {
         let Events { file, tally, clock, defined } = events;
         let path = self.files.events_of(location);
-        if let Some(bad) = tally.bad_event {
+        if let Some(bad) = tally.bad_event() {
             return Err(Otf2Error::Event { path, location, event: bad.event, what: bad.what.into() });
         }
         let span = file.span.map(|(first, last)| (clock.correct(first), clock.correct(last)));
-        let (messages, to_nobody) =
-            (tally.traffic.iter().map(|traffic| traffic.messages).sum(), tally.to_nobody);
+        let messages = tally.traffic.iter().map(|traffic| traffic.total.messages).sum();
         let sent = self.receivers(&path, location, &tally)?;
-        Ok(Record {
+        let mut record = Record {
             location,
-            without_process: if self.processes.rank(location).is_some() { 0 } else { messages },
             sent,
+            fetched: Vec::new(),
             messages,
-            to_nobody,
+            without_process: if self.processes.rank(location).is_some() { 0 } else { messages },
+            to_nobody: tally.to_nobody,
+            accesses: 0,
+            within_process: 0,
             events: file.events,
             unknown: file.unknown,
             defined,
-            activity: tally.stack.finish(span.map_or(0, |(_, last)| last)),
+            activity: Activity::default(),
             span,
-        })
+            collectives: CollectiveTally::default(),
+        };
+        self.add_remote(&path, &tally, &mut record)?;
+        record.collectives = tally.collectives;
+        record.activity = tally.stack.finish(span.unwrap_or_default());
+        Ok(record)
+    }
+
+    fn bad(path: &Path, location: u64) -> impl Fn(u64, String) -> Otf2Error {
+        move |event, what| Otf2Error::Event { path: path.to_owned(), location, event, what }
     }
 
     /// Who received what a location sent.
-    fn receivers(
-        &self,
-        path: &Path,
-        location: u64,
-        tally: &Tally<'_>,
-    ) -> Result<Vec<(u32, u64, u64)>, Otf2Error> {
-        let bad = |event, what| Otf2Error::Event { path: path.to_owned(), location, event, what };
-        if let Some(first) = tally.traffic.first().filter(|_| !self.processes.mpi) {
+    fn receivers(&self, path: &Path, location: u64, tally: &Tally<'_>) -> Result<Vec<Part>, Otf2Error> {
+        let bad = Self::bad(path, location);
+        if let Some(first) = tally.traffic.first().filter(|_| !self.processes.ranked) {
             return Err(bad(first.first_event, "it sends, but the archive defines no MPI ranks".into()));
         }
         let Some(sender) = self.processes.rank(location) else { return Ok(Vec::new()) };
-        let receiver = |traffic: &Traffic| {
-            let receiver = self.communicators.receiver(traffic.communicator, sender, traffic.receiver);
-            let receiver = receiver.map_err(|reason| bad(traffic.first_event, reason.to_string()))?;
-            Ok((receiver, traffic.messages, traffic.bytes))
+        let part = |traffic: &Traffic| {
+            let peer = self.communicators.receiver(traffic.communicator, sender, traffic.receiver);
+            let peer = peer.map_err(|reason| bad(traffic.first_event, reason.to_string()))?;
+            Ok(Part { peer, class: traffic.class, total: traffic.total })
         };
-        tally.traffic.iter().map(receiver).collect()
+        tally.traffic.iter().map(part).collect()
     }
-}
 
-/// Tells what was read and what is missing.
-fn report(processes: &Processes, records: &[Record], cx: &Context<'_>) {
-    let sum = |of: fn(&Record) -> u64| records.iter().map(of).fold(0, u64::saturating_add);
-    cx.log(format_args!(
-        "{} processes, {} locations, {} events, {} messages",
-        processes.list.len(),
-        records.len(),
-        sum(|record| record.events),
-        sum(|record| record.messages),
-    ));
-    let warn = |what: &str, count: u64| {
-        if count > 0 {
-            cx.log(format_args!("warning: {what}: {count}"));
+    /// Whose memory a location wrote and read.
+    fn add_remote(&self, path: &Path, tally: &Tally<'_>, record: &mut Record) -> Result<(), Otf2Error> {
+        let bad = Self::bad(path, record.location);
+        for &RemoteTraffic { window, remote, class, put, got, first_event } in &tally.remote {
+            let wrong = |reason: NoReceiver| bad(first_event, reason.to_string());
+            let accesses = put.messages + got.messages;
+            record.accesses += accesses;
+            let rank = self.processes.rank(record.location);
+            let communicator = self.communicators.of_window(window).map_err(wrong)?;
+            let (Some(rank), Some(communicator)) = (rank, communicator) else {
+                record.within_process += accesses;
+                continue;
+            };
+            if self.question.selection.is_some_and(|selection| !selection.counts_communicator(communicator)) {
+                continue;
+            }
+            let peer = self.communicators.receiver(communicator, rank, remote).map_err(wrong)?;
+            for (total, parts) in [(put, &mut record.sent), (got, &mut record.fetched)] {
+                if total.messages > 0 {
+                    parts.push(Part { peer, class, total });
+                }
+            }
         }
-    };
-    warn(
-        "calls of MPI_Sendrecv and the like whose messages are not in the trace (EZTrace does not record them), so that they are in no matrix",
-        sum(|record| record.activity.silent_send_receives),
-    );
-    warn("messages to MPI_PROC_NULL, which do not count", sum(|record| record.to_nobody));
-    warn(
-        "messages sent by locations that belong to no MPI rank, or to several, which do not count",
-        sum(|record| record.without_process),
-    );
-    warn("events of unknown kinds, which were passed over", sum(|record| record.unknown));
-    let undefined = records.iter().filter(|record| !record.defined && record.events > 0).count();
-    warn("locations without a .def file, whose ids and times were taken as they are", undefined as u64);
-}
-
-fn assemble(
-    program: &Program<'_>,
-    records: Vec<Record>,
-    ticks_per_second: Option<f64>,
-) -> Result<TaskGraph, Otf2Error> {
-    let seconds = |ticks: u64| ticks_per_second.map(|per_second| ticks as f64 / per_second);
-    let mut processes: Vec<Process> = program
-        .processes
-        .list
-        .iter()
-        .map(|process| Process { host: process.host.clone(), compute_s: None })
-        .collect();
-    let spans = || records.iter().filter_map(|record| record.span);
-    let ends = spans().map(|(first, _)| first).min().zip(spans().map(|(_, last)| last).max());
-    let mut matrix = Matrix::with_capacity(records.iter().map(|record| record.sent.len()).sum());
-    let overflow = |_| Otf2Error::Overflow { path: program.files.anchor().to_owned() };
-    // What is copied into the matrix is let go of at once.
-    for record in records {
-        let Some(source) = program.processes.rank(record.location) else { continue };
-        for (destination, messages, bytes) in record.sent {
-            matrix.add(Edge { source, destination, messages, bytes }).map_err(overflow)?;
-        }
-        if let Some((first, last)) = record.span.filter(|_| program.processes.is_main(record.location)) {
-            let compute = last.saturating_sub(first).saturating_sub(record.activity.communication);
-            processes[source as usize].compute_s = seconds(compute);
-        }
+        Ok(())
     }
-    Ok(TaskGraph {
-        processes,
-        edges: matrix.into_edges(),
-        duration_s: ends.and_then(|(first, last)| seconds(last.saturating_sub(first))),
-    })
 }

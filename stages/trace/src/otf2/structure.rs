@@ -42,6 +42,20 @@ pub(super) fn check_events(path: &Path, chunk_size: u64, location: u64) -> Resul
     Ok(walk.file())
 }
 
+/// The time of the first event of a location by its own clock, if it has any event.
+pub(super) fn first_time(path: &Path, chunk_size: u64, location: u64) -> Result<Option<u64>, Otf2Error> {
+    let mut first = None;
+    walk_chunks(path, chunk_size, Some(location), &mut Vec::new(), |cursor| {
+        let mut walk = EventWalk::default();
+        if walk.begin(cursor)? > 0 {
+            walk.kind(cursor)?;
+            first = Some(walk.time);
+        }
+        Ok(End::Early)
+    })?;
+    Ok(first)
+}
+
 /// Checks the definitions of the archive and counts them.
 pub(super) fn check_global_definitions(path: &Path, chunk_size: u64) -> Result<u64, Otf2Error> {
     let mut definitions = 0;

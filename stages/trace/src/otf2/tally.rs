@@ -1,12 +1,43 @@
 //! What one location sent and did, counted event by event.
 
-use std::collections::HashMap;
-
 use otf2_sys::OTF2_UNDEFINED_UINT64;
 
+use super::collectives::CollectiveTally;
 use super::communicators::is_nobody;
+use super::visitor::{Access, BadEvent, Event, Message, Through, Visitor};
+use crate::Collectives;
 use crate::call_stack::CallStack;
 use crate::numbering::Numbering;
+use crate::selection::{Class, Selection};
+
+/// What is asked of all locations.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Question<'a> {
+    /// What counts, if not everything does or something is told apart.
+    pub(super) selection: Option<&'a Selection>,
+    /// Whether collective operations count.
+    pub(super) collectives: Collectives,
+}
+
+/// Messages in one direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Total {
+    /// Number of messages.
+    pub(super) messages: u64,
+    /// Bytes in all messages.
+    pub(super) bytes: u64,
+}
+
+impl Total {
+    /// Adds a message; `false` if the bytes do not fit.
+    #[inline]
+    fn add(&mut self, bytes: u64) -> bool {
+        self.messages += 1;
+        let (sum, overflow) = self.bytes.overflowing_add(bytes);
+        self.bytes = sum;
+        !overflow
+    }
+}
 
 /// What a location sent to one rank of one communicator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,103 +46,247 @@ pub(super) struct Traffic {
     pub(super) communicator: u32,
     /// The rank in it.
     pub(super) receiver: u32,
-    /// Number of messages.
-    pub(super) messages: u64,
-    /// Bytes in all messages.
-    pub(super) bytes: u64,
+    /// The heading it counts under.
+    pub(super) class: Class,
+    /// How much it is.
+    pub(super) total: Total,
     /// Number of the event that sent the first of them, counted from one.
     pub(super) first_event: u64,
 }
 
-/// An event that cannot be.
+/// What a location moved to and from the memory of one rank through one window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct BadEvent {
-    /// Its number, counted from one.
-    pub(super) event: u64,
-    /// What is wrong.
-    pub(super) what: &'static str,
+pub(super) struct RemoteTraffic {
+    /// The window.
+    pub(super) window: u32,
+    /// The rank in its communicator.
+    pub(super) remote: u32,
+    /// The heading it counts under.
+    pub(super) class: Class,
+    /// What went there.
+    pub(super) put: Total,
+    /// What came from there.
+    pub(super) got: Total,
+    /// Number of the first access, counted from one.
+    pub(super) first_event: u64,
 }
 
-/// What one location sent and did. Nothing here panics: it is called from within libotf2.
+/// What one location sent and did.
 #[derive(Debug)]
 pub(super) struct Tally<'a> {
     /// The regions it is in.
     pub(super) stack: CallStack<'a>,
-    contexts: &'a HashMap<u32, u32>,
-    places: Numbering<(u32, u32)>,
+    question: Question<'a>,
+    places: Numbering<(u32, u32, u32)>,
     /// What was sent, in the order in which the receivers came.
     pub(super) traffic: Vec<Traffic>,
+    remote_places: Numbering<(u32, u32, u32)>,
+    /// What was moved to and from remote memory, in the order in which the ranks came.
+    pub(super) remote: Vec<RemoteTraffic>,
+    /// The collective operations it took part in.
+    pub(super) collectives: CollectiveTally,
     /// Messages sent to `MPI_PROC_NULL`, which nobody receives.
     pub(super) to_nobody: u64,
     /// The event at which the reading ended.
-    pub(super) bad_event: Option<BadEvent>,
+    bad_event: Option<BadEvent>,
 }
 
+const TOO_MUCH: &str = "the bytes sent to one rank exceed 64 bits";
+
 impl<'a> Tally<'a> {
-    pub(super) fn new(stack: CallStack<'a>, contexts: &'a HashMap<u32, u32>) -> Self {
-        Self { stack, contexts, places: Numbering::new(), traffic: Vec::new(), to_nobody: 0, bad_event: None }
+    pub(super) fn new(stack: CallStack<'a>, question: Question<'a>) -> Self {
+        Self {
+            stack,
+            question,
+            places: Numbering::new(),
+            traffic: Vec::new(),
+            remote_places: Numbering::new(),
+            remote: Vec::new(),
+            collectives: CollectiveTally::default(),
+            to_nobody: 0,
+            bad_event: None,
+        }
     }
 
-    /// Region of a calling context; one that is not defined stands for a region that is not defined.
-    pub(super) fn region_of(&self, context: u32) -> u32 {
-        self.contexts.get(&context).copied().unwrap_or(u32::MAX)
+    /// The heading under which something counts, if it does.
+    #[inline]
+    fn class(&self, communicator: Option<u32>, bytes: u64, time: impl Fn() -> u64) -> Option<Class> {
+        match self.question.selection {
+            None => Some(Class::ALL),
+            Some(selection) => self.selected_class(selection, communicator, bytes, time),
+        }
     }
 
-    /// Counts a message. `false` means that reading on makes no sense.
-    pub(super) fn send(&mut self, event: u64, communicator: u32, receiver: u32, bytes: u64) -> bool {
+    fn selected_class(
+        &self,
+        selection: &Selection,
+        communicator: Option<u32>,
+        bytes: u64,
+        time: impl Fn() -> u64,
+    ) -> Option<Class> {
+        if !communicator.is_none_or(|id| selection.counts_communicator(id)) || !selection.counts_length(bytes)
+        {
+            return None;
+        }
+        let class = selection.class(self.stack.inside(), time)?;
+        Some(if selection.sizes { class.of_length(bytes) } else { class })
+    }
+
+    fn bad(&mut self, event: u64, what: &'static str) {
+        self.bad_event.get_or_insert(BadEvent { event, what });
+    }
+
+    fn access(&mut self, number: u64, access: Access, time: impl Fn() -> u64) {
+        let Access { window, remote, put, got } = access;
+        for (bytes, outwards) in [(put, true), (got, false)] {
+            let Some(bytes) = bytes else { continue };
+            if bytes == OTF2_UNDEFINED_UINT64 {
+                return self.bad(number, "it moves an unknown number of bytes");
+            }
+            // Selected by communicator once it is known which one the window has.
+            let Some(class) = self.class(None, bytes, &time) else { continue };
+            let place = self.remote_places.of((window, remote, class.number())) as usize;
+            if place == self.remote.len() {
+                let (put, got) = Default::default();
+                self.remote.push(RemoteTraffic { window, remote, class, put, got, first_event: number });
+            }
+            let traffic = &mut self.remote[place];
+            let total = if outwards { &mut traffic.put } else { &mut traffic.got };
+            if !total.add(bytes) {
+                self.bad(number, TOO_MUCH);
+            }
+        }
+    }
+}
+
+impl Visitor for Tally<'_> {
+    const BOTH_ENDS: bool = false;
+
+    #[inline]
+    fn place(&mut self, region: u32) -> u32 {
+        self.stack.place(region)
+    }
+
+    #[inline]
+    fn enter(&mut self, place: u32, time: impl Fn() -> u64) {
+        self.stack.enter_at(place, time);
+    }
+
+    #[inline]
+    fn leave(&mut self, place: u32, time: impl Fn() -> u64) {
+        self.stack.leave_at(place, time);
+    }
+
+    #[inline]
+    fn send(&mut self, number: u64, message: Message, time: impl Fn() -> u64) {
+        let Message { peer: receiver, communicator, bytes, .. } = message;
         self.stack.send();
         if is_nobody(receiver) {
             self.to_nobody += 1;
-            return true;
+            return;
         }
         if bytes == OTF2_UNDEFINED_UINT64 {
-            self.bad_event = Some(BadEvent { event, what: "it sends a message of unknown length" });
-            return false;
+            return self.bad(number, "it sends a message of unknown length");
         }
-        let place = self.places.of((communicator, receiver)) as usize;
+        let Some(class) = self.class(Some(communicator), bytes, time) else { return };
+        let place = self.places.of((communicator, receiver, class.number())) as usize;
         if place == self.traffic.len() {
-            self.traffic.push(Traffic { communicator, receiver, messages: 0, bytes: 0, first_event: event });
+            let total = Total::default();
+            self.traffic.push(Traffic { communicator, receiver, class, total, first_event: number });
         }
-        let traffic = &mut self.traffic[place];
-        traffic.messages += 1;
-        let (sum, overflow) = traffic.bytes.overflowing_add(bytes);
-        traffic.bytes = sum;
-        if overflow {
-            self.bad_event = Some(BadEvent { event, what: "the bytes sent to one rank exceed 64 bits" });
+        if !self.traffic[place].total.add(bytes) {
+            self.bad(number, TOO_MUCH);
         }
-        !overflow
+    }
+
+    fn event(&mut self, number: u64, event: Event, time: impl Fn() -> u64) {
+        match event {
+            Event::Access(access) => self.access(number, access, time),
+            Event::CollectivePosted(request) => self.collectives.posted(request, number),
+            Event::Collective(collective, request) => {
+                if self.question.collectives == Collectives::Ignore {
+                    self.collectives.ignore();
+                    return;
+                }
+                let communicator = match collective.through {
+                    Through::Communicator(id) => Some(id),
+                    Through::Window(_) => None,
+                };
+                let class = match self.question.selection {
+                    None => Some(Class::ALL),
+                    Some(selection) => {
+                        let through = communicator.is_none_or(|id| selection.counts_communicator(id));
+                        through.then(|| selection.class(self.stack.inside(), time)).flatten()
+                    }
+                };
+                self.collectives.add(number, collective, request, class);
+            }
+            Event::Received(_) | Event::SendCompleted(_) | Event::ReceivePosted(_) => {}
+        }
+    }
+
+    #[inline]
+    fn bad_event(&self) -> Option<BadEvent> {
+        self.bad_event
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use super::*;
 
-    #[test]
-    fn messages_are_counted_by_communicator_and_rank() {
-        let (kinds, contexts) = (HashMap::new(), HashMap::from([(7, 3)]));
-        let mut tally = Tally::new(CallStack::new(&kinds), &contexts);
-        assert!(tally.send(4, 0, 1, 100) && tally.send(6, 0, 1, 20) && tally.send(7, 1, 1, 3));
-        assert!(tally.send(8, 0, u32::MAX, 1) && tally.send(9, 0, u32::MAX - 1, 1));
-        let traffic = |communicator, messages, bytes, first_event| Traffic {
-            communicator,
-            receiver: 1,
-            messages,
-            bytes,
-            first_event,
-        };
-        assert_eq!(tally.traffic, [traffic(0, 2, 120, 4), traffic(1, 1, 3, 7)]);
-        assert_eq!((tally.to_nobody, tally.bad_event), (2, None));
-        assert_eq!((tally.region_of(7), tally.region_of(8)), (3, u32::MAX));
+    const EVERYTHING: Question<'_> = Question { selection: None, collectives: Collectives::Ignore };
+
+    fn message(communicator: u32, peer: u32, bytes: u64) -> Message {
+        Message { peer, communicator, tag: 0, bytes, request: None }
     }
 
     #[test]
-    fn lengths_that_cannot_be_stop_it() {
-        let (kinds, contexts) = Default::default();
-        let mut tally = Tally::new(CallStack::new(&kinds), &contexts);
-        assert!(!tally.send(3, 0, 1, u64::MAX));
-        assert_eq!(tally.bad_event.unwrap().event, 3);
-        assert!(tally.send(4, 0, 1, u64::MAX - 1) && !tally.send(5, 0, 1, 2));
-        assert_eq!(tally.bad_event.unwrap().event, 5);
+    fn messages_are_counted_by_communicator_and_rank() {
+        let kinds = HashMap::new();
+        let mut tally = Tally::new(CallStack::new(&kinds, None), EVERYTHING);
+        let sends =
+            [(4, 0, 1, 100), (6, 0, 1, 20), (7, 1, 1, 3), (8, 0, u32::MAX, 1), (9, 0, u32::MAX - 1, 1)];
+        for (number, communicator, peer, bytes) in sends {
+            tally.send(number, message(communicator, peer, bytes), || 0);
+        }
+        let traffic = |communicator, messages, bytes, first_event| Traffic {
+            communicator,
+            receiver: 1,
+            class: Class::ALL,
+            total: Total { messages, bytes },
+            first_event,
+        };
+        assert_eq!(tally.traffic, [traffic(0, 2, 120, 4), traffic(1, 1, 3, 7)]);
+        assert_eq!((tally.to_nobody, tally.bad_event()), (2, None));
+    }
+
+    #[test]
+    fn accesses_are_counted_by_window_and_direction() {
+        let kinds = HashMap::new();
+        let mut tally = Tally::new(CallStack::new(&kinds, None), EVERYTHING);
+        for (number, put, got) in [(1, Some(8), None), (2, None, Some(5)), (3, Some(1), Some(2))] {
+            tally.event(number, Event::Access(Access { window: 3, remote: 1, put, got }), || 0);
+        }
+        let total = |messages, bytes| Total { messages, bytes };
+        let [traffic] = tally.remote.as_slice() else { panic!("one rank of one window") };
+        assert_eq!((traffic.put, traffic.got, traffic.first_event), (total(2, 9), total(2, 7), 1));
+    }
+
+    #[test]
+    fn lengths_that_cannot_be_are_noted() {
+        let kinds = HashMap::new();
+        let bad = |lengths: &[u64]| {
+            let mut tally = Tally::new(CallStack::new(&kinds, None), EVERYTHING);
+            for (bytes, number) in lengths.iter().zip(3..) {
+                tally.send(number, message(0, 1, *bytes), || 0);
+            }
+            tally.bad_event().map(|bad| bad.event)
+        };
+        assert_eq!(bad(&[u64::MAX]), Some(3));
+        assert_eq!(bad(&[u64::MAX - 1, 2]), Some(4));
+        assert_eq!(bad(&[u64::MAX - 2, 2]), None);
     }
 }

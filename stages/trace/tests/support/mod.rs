@@ -60,11 +60,22 @@ pub(crate) fn graph<S: Stage>(params: S::Params, cx: &Context<'_>) -> miette::Re
 
 /// Parameters to read an archive.
 pub(crate) fn otf2_params(path: &Path, reader: Reader) -> Otf2Params {
-    Otf2Params { archive: InputPath::new(path), reader }
+    Otf2Params { reader, ..Otf2Params::new(InputPath::new(path)) }
 }
 
 pub(crate) fn read_with(path: &Path, reader: Reader, cx: &Context<'_>) -> miette::Result<TaskGraph> {
     graph::<Otf2>(otf2_params(path, reader), cx)
+}
+
+/// Reads an archive as asked natively and with libotf2: both must give the same graph or the same message.
+pub(crate) fn read_asked(params: &Otf2Params, cx: &Context<'_>) -> miette::Result<TaskGraph> {
+    Otf2::check(params)?;
+    let native = graph::<Otf2>(Otf2Params { reader: Reader::Native, ..params.clone() }, cx);
+    let library =
+        graph::<Otf2>(Otf2Params { reader: Reader::Libotf2, ..params.clone() }, &Context::detached());
+    let message = |error: &miette::Report| error.to_string();
+    assert_eq!(native.as_ref().map_err(message), library.as_ref().map_err(message));
+    native
 }
 
 /// Reads an archive natively and, unless that was stopped, with libotf2: both must give the same graph or the same
@@ -80,7 +91,7 @@ pub(crate) fn read_otf2(path: &Path, cx: &Context<'_>) -> miette::Result<TaskGra
 }
 
 pub(crate) fn read_otf(path: &Path, cx: &Context<'_>) -> miette::Result<TaskGraph> {
-    graph::<Otf>(OtfParams { archive: InputPath::new(path) }, cx)
+    graph::<Otf>(OtfParams::new(InputPath::new(path)), cx)
 }
 
 pub(crate) fn read_csv(path: &Path) -> miette::Result<TaskGraph> {

@@ -1,5 +1,6 @@
 //! Writes small OTF2 archives by hand, for what no sample holds.
 #![allow(clippy::unwrap_used, reason = "tests may")]
+#![allow(dead_code, reason = "each test file uses what it needs")]
 
 use std::fs;
 use std::path::Path;
@@ -15,6 +16,7 @@ pub(crate) mod kind {
     pub(crate) const REGION: u8 = 15;
     pub(crate) const GROUP: u8 = 18;
     pub(crate) const COMM: u8 = 22;
+    pub(crate) const RMA_WIN: u8 = 24;
     pub(crate) const CALLING_CONTEXT: u8 = 34;
     pub(crate) const INTER_COMM: u8 = 43;
 }
@@ -193,14 +195,36 @@ impl Archive {
     /// A group of MPI processes: 4 locations, 5 ranks, 6 self.
     pub(crate) fn group(&mut self, kind: u8, id: u64, flags: u64, members: &[u64]) -> &mut Self {
         const MPI: u8 = 4;
+        self.group_of(MPI, kind, id, flags, members)
+    }
+
+    /// A group of any paradigm.
+    pub(crate) fn group_of(
+        &mut self,
+        paradigm: u8,
+        kind: u8,
+        id: u64,
+        flags: u64,
+        members: &[u64],
+    ) -> &mut Self {
         let mut parts = vec![Number(id), Number(0), Byte(0), Number(members.len() as u64)];
         parts.extend(members.iter().map(|member| Number(*member)));
-        parts.extend([Byte(kind), Byte(MPI), Number(flags)]);
+        parts.extend([Byte(kind), Byte(paradigm), Number(flags)]);
         self.define(self::kind::GROUP, &parts)
     }
 
     pub(crate) fn communicator(&mut self, id: u64, group: u64) -> &mut Self {
         self.define(kind::COMM, &[Number(id), Number(0), Number(group), Number(0), Number(0)])
+    }
+
+    pub(crate) fn named_communicator(&mut self, id: u64, name: &str, group: u64) -> &mut Self {
+        let name = self.string(name);
+        self.define(kind::COMM, &[Number(id), Number(name), Number(group), Number(0), Number(0)])
+    }
+
+    /// A window of remote memory.
+    pub(crate) fn window(&mut self, id: u64, communicator: u64) -> &mut Self {
+        self.define(kind::RMA_WIN, &[Number(id), Number(0), Number(communicator), Number(0)])
     }
 
     pub(crate) fn write(&self, folder: &Path) {

@@ -1,8 +1,9 @@
-//! `task-graph`: tables `processes` and `edges`.
+//! `task-graph`: tables `processes` and `edges`; `sizes` if lengths of messages were told apart; `phases`,
+//! `phase_processes` and `phase_edges` if phases were.
 
-use hopmap_model::{Edge, Process, TaskGraph};
+use hopmap_model::{Edge, Phase, Process, SizeBin, TaskGraph};
 
-use crate::{ArtifactError, Codec, Contents, Folder, Table};
+use crate::{ArtifactError, Codec, Columns, Contents, Folder, Table};
 
 impl Codec for TaskGraph {
     const SCHEMA: u32 = 1;
@@ -12,18 +13,19 @@ impl Codec for TaskGraph {
             .u32("rank", 0..self.processes.len() as u32)
             .optional_text("host", self.processes.iter().map(|process| process.host.as_deref()))
             .optional_f64("compute_s", self.processes.iter().map(|process| process.compute_s));
-        let edges = Table::new("edges")
-            .u32("source", self.edges.iter().map(|edge| edge.source))
-            .u32("destination", self.edges.iter().map(|edge| edge.destination))
-            .u64("messages", self.edges.iter().map(|edge| edge.messages))
-            .u64("bytes", self.edges.iter().map(|edge| edge.bytes));
-        let contents = Contents::new()
+        let mut contents = Contents::new()
             .table(processes)
-            .table(edges)
+            .table(edge_columns(Table::new("edges"), || self.edges.iter().copied()))
             .metric("processes", self.processes.len() as f64)
             .metric("pairs", self.edges.len() as f64)
             .metric("messages", self.messages() as f64)
             .metric("bytes", self.bytes() as f64);
+        if !self.sizes.is_empty() {
+            contents = contents.table(encode_sizes(&self.sizes));
+        }
+        if !self.phases.is_empty() {
+            contents = encode_phases(contents, &self.phases);
+        }
         match self.duration_s {
             Some(duration_s) => contents.metric("duration_s", duration_s),
             None => contents,
@@ -35,25 +37,114 @@ impl Codec for TaskGraph {
         processes.index("rank")?;
         let hosts = processes.optional_text("host")?;
         let compute = processes.optional_f64("compute_s")?;
-        let edges = folder.table("edges")?;
-        let (source, destination) = (edges.u32("source")?, edges.u32("destination")?);
-        let (messages, bytes) = (edges.u64("messages")?, edges.u64("bytes")?);
-        let edge = |index: usize| Edge {
-            source: source[index],
-            destination: destination[index],
-            messages: messages[index],
-            bytes: bytes[index],
-        };
         let graph = Self {
             processes: hosts
                 .into_iter()
                 .zip(compute)
                 .map(|(host, compute_s)| Process { host, compute_s })
                 .collect(),
-            edges: (0..edges.rows()).map(edge).collect(),
+            edges: decode_edges(&folder.table("edges")?)?,
             duration_s: folder.description().metrics.get("duration_s").copied(),
+            sizes: decode_sizes(folder)?,
+            phases: decode_phases(folder)?,
         };
         graph.check().map_err(|error| folder.invalid(error))?;
         Ok(graph)
     }
+}
+
+fn edge_columns<I: Iterator<Item = Edge>>(table: Table, edges: impl Fn() -> I) -> Table {
+    table
+        .u32("source", edges().map(|edge| edge.source))
+        .u32("destination", edges().map(|edge| edge.destination))
+        .u64("messages", edges().map(|edge| edge.messages))
+        .u64("bytes", edges().map(|edge| edge.bytes))
+}
+
+fn decode_edges(table: &Columns) -> Result<Vec<Edge>, ArtifactError> {
+    let (source, destination) = (table.u32("source")?, table.u32("destination")?);
+    let (messages, bytes) = (table.u64("messages")?, table.u64("bytes")?);
+    let edge = |row: usize| Edge {
+        source: source[row],
+        destination: destination[row],
+        messages: messages[row],
+        bytes: bytes[row],
+    };
+    Ok((0..table.rows()).map(edge).collect())
+}
+
+fn encode_sizes(sizes: &[SizeBin]) -> Table {
+    Table::new("sizes")
+        .u32("source", sizes.iter().map(|bin| bin.source))
+        .u32("destination", sizes.iter().map(|bin| bin.destination))
+        .u64("at_least_bytes", sizes.iter().map(|bin| bin.at_least_bytes))
+        .u64("messages", sizes.iter().map(|bin| bin.messages))
+        .u64("bytes", sizes.iter().map(|bin| bin.bytes))
+}
+
+fn decode_sizes(folder: &Folder) -> Result<Vec<SizeBin>, ArtifactError> {
+    if !folder.description().tables.contains_key("sizes") {
+        return Ok(Vec::new());
+    }
+    let table = folder.table("sizes")?;
+    let least = table.u64("at_least_bytes")?;
+    let bin = |(edge, at_least_bytes): (Edge, u64)| {
+        let Edge { source, destination, messages, bytes } = edge;
+        SizeBin { source, destination, at_least_bytes, messages, bytes }
+    };
+    Ok(decode_edges(&table)?.into_iter().zip(least).map(bin).collect())
+}
+
+fn encode_phases(contents: Contents, phases: &[Phase]) -> Contents {
+    let numbered = || (0..).zip(phases);
+    let list = Table::new("phases")
+        .u32("phase", 0..phases.len() as u32)
+        .optional_text("name", phases.iter().map(|phase| phase.name.as_deref()))
+        .optional_f64("begin_s", phases.iter().map(|phase| phase.begin_s))
+        .optional_f64("end_s", phases.iter().map(|phase| phase.end_s));
+    let times = || {
+        numbered().flat_map(|(number, phase)| {
+            (0..).zip(&phase.compute_s).map(move |(rank, time)| (number, rank, *time))
+        })
+    };
+    let processes = Table::new("phase_processes")
+        .u32("phase", times().map(|(phase, ..)| phase))
+        .u32("rank", times().map(|(_, rank, _)| rank))
+        .optional_f64("compute_s", times().map(|(.., time)| time));
+    let edges = || numbered().flat_map(|(_, phase): (u32, _)| phase.edges.iter().copied());
+    let owners = numbered().flat_map(|(number, phase)| std::iter::repeat_n(number, phase.edges.len()));
+    contents
+        .table(list)
+        .table(processes)
+        .table(edge_columns(Table::new("phase_edges").u32("phase", owners), edges))
+}
+
+fn decode_phases(folder: &Folder) -> Result<Vec<Phase>, ArtifactError> {
+    if !folder.description().tables.contains_key("phases") {
+        return Ok(Vec::new());
+    }
+    let list = folder.table("phases")?;
+    list.index("phase")?;
+    let (names, begins, ends) =
+        (list.optional_text("name")?, list.optional_f64("begin_s")?, list.optional_f64("end_s")?);
+    let mut phases: Vec<Phase> = names
+        .into_iter()
+        .zip(begins.into_iter().zip(ends))
+        .map(|(name, (begin_s, end_s))| Phase { name, begin_s, end_s, ..Phase::default() })
+        .collect();
+    let processes = folder.table("phase_processes")?;
+    let rows = processes.u32("phase")?.into_iter().zip(processes.u32("rank")?);
+    for ((phase, rank), time) in rows.zip(processes.optional_f64("compute_s")?) {
+        let place = phases.get_mut(phase as usize).filter(|place| place.compute_s.len() == rank as usize);
+        place
+            .ok_or_else(|| processes.error("rank", "does not count the processes of every phase"))?
+            .compute_s
+            .push(time);
+    }
+    let edges = folder.table("phase_edges")?;
+    for (phase, edge) in edges.u32("phase")?.into_iter().zip(decode_edges(&edges)?) {
+        let place = phases.get_mut(phase as usize);
+        place.ok_or_else(|| edges.error("phase", "names a phase that is not in `phases`"))?.edges.push(edge);
+    }
+    Ok(phases)
 }

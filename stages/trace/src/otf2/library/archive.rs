@@ -1,6 +1,6 @@
 //! An archive opened through libotf2.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -10,9 +10,9 @@ use otf2_sys::*;
 
 use super::super::clock::ClockOffsets;
 use super::super::definitions::Definitions;
-use super::super::tally::Tally;
+use super::super::visitor::Visitor;
 use super::definitions::{GlobalCallbacks, LocalCallbacks};
-use super::events::EventCallbacks;
+use super::events::{EventCallbacks, Told};
 use super::{locks, messages};
 
 /// Events between two looks at whether to stop.
@@ -157,17 +157,19 @@ impl LocationReader<'_> {
         Ok(clock)
     }
 
-    /// Reads the events into a tally, until `stop` says so.
-    pub(in super::super) fn events(
+    /// Tells a visitor the events, until `stop` says so. `contexts` has the region of every calling context.
+    pub(in super::super) fn events<V: Visitor>(
         &mut self,
-        tally: &mut Tally<'_>,
+        visitor: &mut V,
+        contexts: &HashMap<u32, u32>,
         stop: impl Fn() -> bool,
     ) -> Result<Ended, String> {
         messages::forget();
         let reader = self.archive.reader();
-        let callbacks = EventCallbacks::new().ok_or("no memory")?;
+        let callbacks = EventCallbacks::new::<V>().ok_or("no memory")?;
         let mut total = 0;
-        // SAFETY: all handles belong to this reader, and this thread is the only one at this location. `tally`
+        let mut told = Told { visitor, contexts };
+        // SAFETY: all handles belong to this reader, and this thread is the only one at this location. `told`
         // outlives the reading, and nobody else uses it meanwhile.
         unsafe {
             let source = some(OTF2_Reader_GetEvtReader(reader, self.location))?.as_ptr();
@@ -175,7 +177,7 @@ impl LocationReader<'_> {
                 reader,
                 source,
                 callbacks.as_ptr(),
-                std::ptr::from_mut(tally).cast(),
+                (&raw mut told).cast(),
             ))?;
             let ended = loop {
                 let mut count = 0;

@@ -30,6 +30,7 @@ impl GlobalCallbacks {
             OTF2_GlobalDefReaderCallbacks_SetCommCallback(callbacks, Some(communicator));
             OTF2_GlobalDefReaderCallbacks_SetInterCommCallback(callbacks, Some(inter_communicator));
             OTF2_GlobalDefReaderCallbacks_SetCallingContextCallback(callbacks, Some(calling_context));
+            OTF2_GlobalDefReaderCallbacks_SetRmaWinCallback(callbacks, Some(window));
             Some(Self(callbacks))
         }
     }
@@ -173,26 +174,45 @@ unsafe extern "C" fn group(
 unsafe extern "C" fn communicator(
     user_data: *mut c_void,
     id: OTF2_CommRef,
-    _: OTF2_StringRef,
+    name: OTF2_StringRef,
     group: OTF2_GroupRef,
     _: OTF2_CommRef,
     _: OTF2_CommFlag,
 ) -> OTF2_CallbackCode {
+    let communicator = |all: &mut Definitions| {
+        all.add_communicator(id, group);
+        all.communicator_names.entry(id).or_insert(name);
+    };
     // SAFETY: as above.
-    unsafe { add(user_data, |all| all.add_communicator(id, group)) }
+    unsafe { add(user_data, communicator) }
 }
 
 unsafe extern "C" fn inter_communicator(
     user_data: *mut c_void,
     id: OTF2_CommRef,
-    _: OTF2_StringRef,
+    name: OTF2_StringRef,
     one: OTF2_GroupRef,
     other: OTF2_GroupRef,
     _: OTF2_CommRef,
     _: OTF2_CommFlag,
 ) -> OTF2_CallbackCode {
+    let communicator = |all: &mut Definitions| {
+        all.add_inter_communicator(id, (one, other));
+        all.communicator_names.entry(id).or_insert(name);
+    };
     // SAFETY: as above.
-    unsafe { add(user_data, |all| all.add_inter_communicator(id, (one, other))) }
+    unsafe { add(user_data, communicator) }
+}
+
+unsafe extern "C" fn window(
+    user_data: *mut c_void,
+    id: OTF2_RmaWinRef,
+    _: OTF2_StringRef,
+    communicator: OTF2_CommRef,
+    _: OTF2_RmaWinFlag,
+) -> OTF2_CallbackCode {
+    // SAFETY: as above.
+    unsafe { add(user_data, |all| all.add_window(id, communicator)) }
 }
 
 unsafe extern "C" fn calling_context(

@@ -1,16 +1,25 @@
 //! Receives events from libotf2.
 
+use std::collections::HashMap;
 use std::ffi::c_void;
 
 use otf2_sys::*;
 
-use super::super::tally::Tally;
+use super::super::visitor::{Access, Collective, Event, Message, Through, Visitor, region_of};
 
-/// Callbacks for the events of a location. The user data is a [`Tally`].
+/// Who the events are told. The user data of the callbacks.
+pub(super) struct Told<'a, V> {
+    pub(super) visitor: &'a mut V,
+    /// Region of every calling context.
+    pub(super) contexts: &'a HashMap<u32, u32>,
+}
+
+/// Callbacks for the events of a location.
 pub(super) struct EventCallbacks(*mut OTF2_EvtReaderCallbacks);
 
 impl EventCallbacks {
-    pub(super) fn new() -> Option<Self> {
+    /// Callbacks whose user data is a [`Told`] of a visitor of type `V`.
+    pub(super) fn new<V: Visitor>() -> Option<Self> {
         // SAFETY: makes a set of callbacks or returns null; a set is freed when `Self` is dropped. Every callback has
         // the type its setter takes, so setting it cannot fail.
         unsafe {
@@ -18,12 +27,37 @@ impl EventCallbacks {
             if callbacks.is_null() {
                 return None;
             }
-            OTF2_EvtReaderCallbacks_SetEnterCallback(callbacks, Some(enter));
-            OTF2_EvtReaderCallbacks_SetLeaveCallback(callbacks, Some(leave));
-            OTF2_EvtReaderCallbacks_SetMpiSendCallback(callbacks, Some(send));
-            OTF2_EvtReaderCallbacks_SetMpiIsendCallback(callbacks, Some(isend));
-            OTF2_EvtReaderCallbacks_SetCallingContextEnterCallback(callbacks, Some(calling_context_enter));
-            OTF2_EvtReaderCallbacks_SetCallingContextLeaveCallback(callbacks, Some(calling_context_leave));
+            OTF2_EvtReaderCallbacks_SetEnterCallback(callbacks, Some(enter::<V>));
+            OTF2_EvtReaderCallbacks_SetLeaveCallback(callbacks, Some(leave::<V>));
+            OTF2_EvtReaderCallbacks_SetMpiSendCallback(callbacks, Some(send::<V>));
+            OTF2_EvtReaderCallbacks_SetMpiIsendCallback(callbacks, Some(isend::<V>));
+            OTF2_EvtReaderCallbacks_SetMpiCollectiveEndCallback(callbacks, Some(collective::<V>));
+            OTF2_EvtReaderCallbacks_SetNonBlockingCollectiveRequestCallback(
+                callbacks,
+                Some(collective_posted::<V>),
+            );
+            OTF2_EvtReaderCallbacks_SetNonBlockingCollectiveCompleteCallback(
+                callbacks,
+                Some(posted_collective::<V>),
+            );
+            OTF2_EvtReaderCallbacks_SetRmaCollectiveEndCallback(callbacks, Some(remote_collective::<V>));
+            OTF2_EvtReaderCallbacks_SetRmaPutCallback(callbacks, Some(put::<V>));
+            OTF2_EvtReaderCallbacks_SetRmaGetCallback(callbacks, Some(get::<V>));
+            OTF2_EvtReaderCallbacks_SetRmaAtomicCallback(callbacks, Some(atomic::<V>));
+            OTF2_EvtReaderCallbacks_SetCallingContextEnterCallback(
+                callbacks,
+                Some(calling_context_enter::<V>),
+            );
+            OTF2_EvtReaderCallbacks_SetCallingContextLeaveCallback(
+                callbacks,
+                Some(calling_context_leave::<V>),
+            );
+            if V::BOTH_ENDS {
+                OTF2_EvtReaderCallbacks_SetMpiIsendCompleteCallback(callbacks, Some(send_completed::<V>));
+                OTF2_EvtReaderCallbacks_SetMpiIrecvRequestCallback(callbacks, Some(receive_posted::<V>));
+                OTF2_EvtReaderCallbacks_SetMpiRecvCallback(callbacks, Some(receive::<V>));
+                OTF2_EvtReaderCallbacks_SetMpiIrecvCallback(callbacks, Some(ireceive::<V>));
+            }
             Some(Self(callbacks))
         }
     }
@@ -40,117 +74,126 @@ impl Drop for EventCallbacks {
     }
 }
 
-/// Counts in the [`Tally`] behind the user data; stops when `count` says `false` or panics.
+/// Tells the visitor behind the user data; stops when it found an event that cannot be, or panics.
 ///
 /// # Safety
 ///
-/// `user_data` is null or the only pointer in use to a `Tally`.
+/// `user_data` is null or the only pointer in use to a `Told` of a `V`.
 #[inline]
-unsafe fn tally(user_data: *mut c_void, count: impl FnOnce(&mut Tally<'_>) -> bool) -> OTF2_CallbackCode {
+unsafe fn tell<V: Visitor>(
+    user_data: *mut c_void,
+    event: impl FnOnce(&mut Told<'_, V>),
+) -> OTF2_CallbackCode {
     // SAFETY: see above.
-    let Some(tally) = (unsafe { user_data.cast::<Tally<'_>>().as_mut() }) else { return OTF2_CALLBACK_ERROR };
-    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| count(tally))) {
+    let Some(told) = (unsafe { user_data.cast::<Told<'_, V>>().as_mut() }) else {
+        return OTF2_CALLBACK_ERROR;
+    };
+    let visit = std::panic::AssertUnwindSafe(|| {
+        event(told);
+        told.visitor.bad_event().is_none()
+    });
+    match std::panic::catch_unwind(visit) {
         Ok(true) => OTF2_CALLBACK_SUCCESS,
         _ => OTF2_CALLBACK_INTERRUPT,
     }
 }
 
-unsafe extern "C" fn enter(
-    _: OTF2_LocationRef,
-    time: OTF2_TimeStamp,
-    _: u64,
-    user_data: *mut c_void,
-    _: *mut OTF2_AttributeList,
-    region: OTF2_RegionRef,
-) -> OTF2_CallbackCode {
-    // SAFETY: the user data is what `LocationReader::events` registered.
-    unsafe {
-        tally(user_data, |tally| {
-            tally.stack.enter(region, time);
-            true
-        })
+/// Declares one callback per event. The user data is what `LocationReader::events` registered.
+macro_rules! callbacks {
+    ($($name:ident($told:ident, $number:ident, $time:ident $(, $argument:tt: $type:ty)*) $body:block)*) => {
+        $(
+            unsafe extern "C" fn $name<V: Visitor>(
+                _: OTF2_LocationRef,
+                $time: OTF2_TimeStamp,
+                $number: u64,
+                user_data: *mut c_void,
+                _: *mut OTF2_AttributeList,
+                $($argument: $type),*
+            ) -> OTF2_CallbackCode {
+                // SAFETY: see above.
+                unsafe { tell::<V>(user_data, |$told| $body) }
+            }
+        )*
+    };
+}
+
+callbacks! {
+    enter(told, _number, time, region: OTF2_RegionRef) {
+        let place = told.visitor.place(region);
+        told.visitor.enter(place, || time);
     }
-}
-
-unsafe extern "C" fn leave(
-    _: OTF2_LocationRef,
-    time: OTF2_TimeStamp,
-    _: u64,
-    user_data: *mut c_void,
-    _: *mut OTF2_AttributeList,
-    region: OTF2_RegionRef,
-) -> OTF2_CallbackCode {
-    // SAFETY: as above.
-    unsafe {
-        tally(user_data, |tally| {
-            tally.stack.leave(region, time);
-            true
-        })
+    leave(told, _number, time, region: OTF2_RegionRef) {
+        let place = told.visitor.place(region);
+        told.visitor.leave(place, || time);
     }
-}
-
-unsafe extern "C" fn calling_context_enter(
-    _: OTF2_LocationRef,
-    time: OTF2_TimeStamp,
-    _: u64,
-    user_data: *mut c_void,
-    _: *mut OTF2_AttributeList,
-    context: OTF2_CallingContextRef,
-    _: u32,
-) -> OTF2_CallbackCode {
-    // SAFETY: as above.
-    unsafe {
-        tally(user_data, |tally| {
-            tally.stack.enter(tally.region_of(context), time);
-            true
-        })
+    calling_context_enter(told, _number, time, context: OTF2_CallingContextRef, _: u32) {
+        let place = told.visitor.place(region_of(told.contexts, context));
+        told.visitor.enter(place, || time);
     }
-}
-
-unsafe extern "C" fn calling_context_leave(
-    _: OTF2_LocationRef,
-    time: OTF2_TimeStamp,
-    _: u64,
-    user_data: *mut c_void,
-    _: *mut OTF2_AttributeList,
-    context: OTF2_CallingContextRef,
-) -> OTF2_CallbackCode {
-    // SAFETY: as above.
-    unsafe {
-        tally(user_data, |tally| {
-            tally.stack.leave(tally.region_of(context), time);
-            true
-        })
+    calling_context_leave(told, _number, time, context: OTF2_CallingContextRef) {
+        let place = told.visitor.place(region_of(told.contexts, context));
+        told.visitor.leave(place, || time);
     }
-}
-
-unsafe extern "C" fn send(
-    _: OTF2_LocationRef,
-    _: OTF2_TimeStamp,
-    event: u64,
-    user_data: *mut c_void,
-    _: *mut OTF2_AttributeList,
-    receiver: u32,
-    communicator: OTF2_CommRef,
-    _: u32,
-    bytes: u64,
-) -> OTF2_CallbackCode {
-    // SAFETY: as above.
-    unsafe { tally(user_data, |tally| tally.send(event, communicator, receiver, bytes)) }
-}
-
-unsafe extern "C" fn isend(
-    _: OTF2_LocationRef,
-    _: OTF2_TimeStamp,
-    event: u64,
-    user_data: *mut c_void,
-    _: *mut OTF2_AttributeList,
-    receiver: u32,
-    communicator: OTF2_CommRef,
-    _: u32,
-    bytes: u64,
-    _: u64,
-) -> OTF2_CallbackCode {
-    // SAFETY: as above.
-    unsafe { tally(user_data, |tally| tally.send(event, communicator, receiver, bytes)) }
+    send(told, number, time, peer: u32, communicator: OTF2_CommRef, tag: u32, bytes: u64) {
+        told.visitor.send(number, Message { peer, communicator, tag, bytes, request: None }, || time);
+    }
+    isend(told, number, time, peer: u32, communicator: OTF2_CommRef, tag: u32, bytes: u64, request: u64) {
+        let request = Some(request);
+        told.visitor.send(number, Message { peer, communicator, tag, bytes, request }, || time);
+    }
+    send_completed(told, number, time, request: u64) {
+        told.visitor.event(number, Event::SendCompleted(request), || time);
+    }
+    receive_posted(told, number, time, request: u64) {
+        told.visitor.event(number, Event::ReceivePosted(request), || time);
+    }
+    receive(told, number, time, peer: u32, communicator: OTF2_CommRef, tag: u32, bytes: u64) {
+        let message = Message { peer, communicator, tag, bytes, request: None };
+        told.visitor.event(number, Event::Received(message), || time);
+    }
+    ireceive(told, number, time, peer: u32, communicator: OTF2_CommRef, tag: u32, bytes: u64, request: u64) {
+        let message = Message { peer, communicator, tag, bytes, request: Some(request) };
+        told.visitor.event(number, Event::Received(message), || time);
+    }
+    collective(
+        told, number, time, operation: OTF2_CollectiveOp, communicator: OTF2_CommRef, root: u32, sent: u64,
+        received: u64
+    ) {
+        let through = Through::Communicator(communicator);
+        let collective = Collective { operation, through, root, sent, received };
+        told.visitor.event(number, Event::Collective(collective, None), || time);
+    }
+    collective_posted(told, number, time, request: u64) {
+        told.visitor.event(number, Event::CollectivePosted(request), || time);
+    }
+    posted_collective(
+        told, number, time, operation: OTF2_CollectiveOp, communicator: OTF2_CommRef, root: u32, sent: u64,
+        received: u64, request: u64
+    ) {
+        let through = Through::Communicator(communicator);
+        let collective = Collective { operation, through, root, sent, received };
+        told.visitor.event(number, Event::Collective(collective, Some(request)), || time);
+    }
+    remote_collective(
+        told, number, time, operation: OTF2_CollectiveOp, _: OTF2_RmaSyncLevel, window: OTF2_RmaWinRef,
+        root: u32, sent: u64, received: u64
+    ) {
+        let collective = Collective { operation, through: Through::Window(window), root, sent, received };
+        told.visitor.event(number, Event::Collective(collective, None), || time);
+    }
+    put(told, number, time, window: OTF2_RmaWinRef, remote: u32, bytes: u64, _: u64) {
+        let access = Access { window, remote, put: Some(bytes), got: None };
+        told.visitor.event(number, Event::Access(access), || time);
+    }
+    get(told, number, time, window: OTF2_RmaWinRef, remote: u32, bytes: u64, _: u64) {
+        let access = Access { window, remote, put: None, got: Some(bytes) };
+        told.visitor.event(number, Event::Access(access), || time);
+    }
+    atomic(
+        told, number, time, window: OTF2_RmaWinRef, remote: u32, _: OTF2_RmaAtomicType, sent: u64,
+        received: u64, _: u64
+    ) {
+        let access = Access { window, remote, put: Some(sent), got: Some(received) };
+        told.visitor.event(number, Event::Access(access), || time);
+    }
 }

@@ -1,0 +1,139 @@
+//! From what the locations did to a task graph.
+
+use hopmap_model::{Context, Edge, Error, Process, TaskGraph};
+
+use super::expansion::{Expanded, Expansion};
+use super::processes::Processes;
+use super::read::{Part, Program, Record};
+use crate::headings::{self, Headings};
+use crate::matrix::Overflow;
+use crate::selection::Request;
+use crate::{Collectives, Otf2Error};
+
+/// Tells what was read and what is missing.
+pub(super) fn report(processes: &Processes, records: &[Record], collectives: Collectives, cx: &Context<'_>) {
+    let sum = |of: fn(&Record) -> u64| records.iter().map(of).fold(0, u64::saturating_add);
+    cx.log(format_args!(
+        "{} processes, {} locations, {} events, {} messages",
+        processes.list.len(),
+        records.len(),
+        sum(|record| record.events),
+        sum(|record| record.messages),
+    ));
+    let warn = |what: &str, count: u64| {
+        if count > 0 {
+            cx.log(format_args!("warning: {what}: {count}"));
+        }
+    };
+    warn(
+        "calls of MPI_Sendrecv and the like whose messages are not in the trace (EZTrace does not record them), so that they are in no matrix",
+        sum(|record| record.activity.silent_send_receives),
+    );
+    if collectives == Collectives::Ignore {
+        let ignored = sum(|record| record.collectives.ignored);
+        if ignored > 0 {
+            cx.log(format_args!(
+                "collective operations, which do not count (`collectives = \"expand\"` counts them): {ignored}"
+            ));
+        }
+    }
+    warn(
+        "collective operations of unknown size, which do not count",
+        sum(|record| record.collectives.unknown),
+    );
+    let accesses = sum(|record| record.accesses);
+    if accesses > 0 {
+        cx.log(format_args!("accesses to remote memory, which count as messages: {accesses}"));
+    }
+    warn(
+        "accesses to memory within a process, or of locations that belong to no rank, which do not count",
+        sum(|record| record.within_process),
+    );
+    warn("messages to MPI_PROC_NULL, which do not count", sum(|record| record.to_nobody));
+    warn(
+        "messages sent by locations that belong to no MPI rank, or to several, which do not count",
+        sum(|record| record.without_process),
+    );
+    warn("events of unknown kinds, which were passed over", sum(|record| record.unknown));
+    let undefined = records.iter().filter(|record| !record.defined && record.events > 0).count();
+    warn("locations without a .def file, whose ids and times were taken as they are", undefined as u64);
+}
+
+/// Tells what became of the collective operations.
+fn report_expanded(expanded: Expanded, cx: &Context<'_>) {
+    let Expanded { operations, messages, elsewhere, incomplete } = expanded;
+    cx.log(format_args!("collective operations: {operations}, expanded to {messages} messages"));
+    if elsewhere > 0 {
+        cx.log(format_args!(
+            "warning: records of collective operations between two groups or within a process, which do not count: {elsewhere}"
+        ));
+    }
+    if incomplete > 0 {
+        cx.log(format_args!(
+            "warning: collective operations that not all of their processes recorded alike, which do not count: {incomplete}"
+        ));
+    }
+}
+
+/// Brings the records of all locations together.
+pub(super) fn assemble(
+    program: &Program<'_>,
+    request: &Request<'_>,
+    records: Vec<Record>,
+    ticks_per_second: Option<f64>,
+    cx: &Context<'_>,
+) -> Result<TaskGraph, Error> {
+    let seconds = |ticks: u64| ticks_per_second.map(|per_second| ticks as f64 / per_second);
+    let spans = || records.iter().filter_map(|record| record.span);
+    let ends = spans().map(|(first, _)| first).min().zip(spans().map(|(_, last)| last).max());
+    let duration = ends.map(|(first, last)| last.saturating_sub(first));
+    let selection = program.question.selection;
+    if let Some(selection) = selection {
+        selection.check_length(duration.unwrap_or(0))?;
+    }
+    let overflow = |_: Overflow| Otf2Error::Overflow { path: program.files.anchor().to_owned() };
+    let mut headings = Headings::new(request, records.iter().map(|record| record.sent.len()).sum());
+    let mut tallies = Vec::new();
+    let mut compute: Vec<Option<Vec<u64>>> = vec![None; program.processes.list.len()];
+    // What is copied into the matrix is let go of at once.
+    for record in records {
+        let Some(rank) = program.processes.rank(record.location) else { continue };
+        for part in record.sent {
+            headings.add(part.class, edge(rank, part.peer, part)).map_err(overflow)?;
+        }
+        for part in record.fetched {
+            headings.add(part.class, edge(part.peer, rank, part)).map_err(overflow)?;
+        }
+        if program.question.collectives == Collectives::Expand {
+            tallies.push((rank, record.collectives));
+        }
+        if let Some(span) = record.span.filter(|_| program.processes.is_main(record.location)) {
+            compute[rank as usize] = Some(record.activity.computing(span));
+        }
+    }
+    if program.question.collectives == Collectives::Expand {
+        let (communicators, convention) = (&program.communicators, program.convention);
+        let expansion = Expansion { communicators, convention, selection };
+        let expanded =
+            expansion.expand(tallies, |class, edge| headings.add(class, edge)).map_err(overflow)?;
+        report_expanded(expanded, cx);
+    }
+    let (edges, sizes, by_phase) = headings.finish();
+    let ticks = (duration.unwrap_or(0), seconds);
+    let phases = headings::phases(request, selection, by_phase, &compute, ticks);
+    let process = |(process, compute): (&super::processes::ProcessOf, &Option<Vec<u64>>)| Process {
+        host: process.host.clone(),
+        compute_s: compute.as_ref().and_then(|ticks| seconds(ticks.iter().sum())),
+    };
+    Ok(TaskGraph {
+        processes: program.processes.list.iter().zip(&compute).map(process).collect(),
+        edges,
+        duration_s: duration.and_then(seconds),
+        sizes,
+        phases,
+    })
+}
+
+fn edge(source: u32, destination: u32, part: Part) -> Edge {
+    Edge { source, destination, messages: part.total.messages, bytes: part.total.bytes }
+}

@@ -1,0 +1,203 @@
+//! Collective operations as the messages they are made of, brought together from what the processes recorded.
+
+use std::collections::BTreeMap;
+
+use hopmap_model::Edge;
+
+use super::collectives::{CollectiveTally, Taken};
+use super::communicators::Communicators;
+use super::visitor::Through;
+use crate::collectives::{self, Collective, Convention, Operation};
+use crate::selection::{Class, Selection};
+
+/// The operation of a number (`OTF2_CollectiveOp`). Those above 16 make and free windows and move nothing.
+fn operation(number: u8) -> Option<Operation> {
+    Some(match number {
+        0 => Operation::Barrier,
+        1 => Operation::Broadcast,
+        2 => Operation::Gather,
+        3 => Operation::GatherV,
+        4 => Operation::Scatter,
+        5 => Operation::ScatterV,
+        6 => Operation::AllGather,
+        7 => Operation::AllGatherV,
+        8 => Operation::AllToAll,
+        9 => Operation::AllToAllV,
+        10 => Operation::AllToAllW,
+        11 => Operation::AllReduce,
+        12 => Operation::Reduce,
+        13 => Operation::ReduceScatter,
+        14 => Operation::Scan,
+        15 => Operation::ExclusiveScan,
+        16 => Operation::ReduceScatterBlock,
+        _ => return None,
+    })
+}
+
+/// Rank of the process whose record tells what all processes send: not the root, which counts differently.
+fn witness(operation: Operation, root: u32, processes: u32) -> u32 {
+    match operation {
+        operation if operation.has_root() => (root + 1) % processes,
+        Operation::ExclusiveScan => 1 % processes,
+        _ => 0,
+    }
+}
+
+/// What became of the operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Expanded {
+    /// Operations of a communicator.
+    pub(super) operations: u64,
+    /// Messages they are made of.
+    pub(super) messages: u64,
+    /// Records of operations whose communicator is not one of one group of processes.
+    pub(super) elsewhere: u64,
+    /// Operations that some of their processes did not record, or recorded differently.
+    pub(super) incomplete: u64,
+}
+
+/// Brings operations together.
+pub(super) struct Expansion<'a> {
+    pub(super) communicators: &'a Communicators,
+    pub(super) convention: Convention,
+    pub(super) selection: Option<&'a Selection>,
+}
+
+impl Expansion<'_> {
+    /// Tells the messages of all operations, with the class of each.
+    pub(super) fn expand<E>(
+        &self,
+        tallies: Vec<(u32, CollectiveTally)>,
+        mut message: impl FnMut(Class, Edge) -> Result<(), E>,
+    ) -> Result<Expanded, E> {
+        let mut expanded = Expanded::default();
+        let mut irregular: BTreeMap<Through, BTreeMap<u32, Vec<Taken>>> = BTreeMap::new();
+        for (rank, tally) in tallies {
+            for (taken, count) in tally.regular() {
+                self.regular(rank, taken, count, &mut expanded, &mut message)?;
+            }
+            for (through, all) in tally.into_irregular() {
+                irregular.entry(through).or_default().entry(rank).or_default().extend(all);
+            }
+        }
+        for (through, by_rank) in irregular {
+            self.irregular(through, by_rank, &mut expanded, &mut message)?;
+        }
+        Ok(expanded)
+    }
+
+    /// Whether the communicator of a window is selected; that of others has been asked for already.
+    fn counts(&self, through: Through) -> bool {
+        match (through, self.selection) {
+            (Through::Window(window), Some(selection)) => {
+                let communicator = self.communicators.of_window(window).ok().flatten();
+                communicator.is_some_and(|id| selection.counts_communicator(id))
+            }
+            _ => true,
+        }
+    }
+
+    /// An operation in which the record of one process tells what all send.
+    fn regular<E>(
+        &self,
+        rank: u32,
+        taken: Taken,
+        count: u64,
+        expanded: &mut Expanded,
+        message: &mut impl FnMut(Class, Edge) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let recorded = taken.collective;
+        let (Some(operation), Some(class)) = (operation(recorded.operation), taken.class) else {
+            return Ok(());
+        };
+        let Some(members) = self.communicators.members(recorded.through) else {
+            expanded.elsewhere += count;
+            return Ok(());
+        };
+        let witness = witness(operation, recorded.root, members.len().max(1) as u32);
+        if members.get(witness as usize) != Some(&rank) || !self.counts(recorded.through) {
+            return Ok(());
+        }
+        let (sent, received) = (vec![recorded.sent; members.len()], vec![recorded.received; members.len()]);
+        let root = Some(recorded.root);
+        let collective =
+            Collective { operation, root, convention: self.convention, sent: &sent, received: &received };
+        self.messages(&collective, members, (class, count), expanded, message)
+    }
+
+    /// Operations in which every process may send another number of bytes: the first that each of the processes
+    /// recorded belong together, then the second, and so on.
+    fn irregular<E>(
+        &self,
+        through: Through,
+        mut by_rank: BTreeMap<u32, Vec<Taken>>,
+        expanded: &mut Expanded,
+        message: &mut impl FnMut(Class, Edge) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let most = by_rank.values().map(Vec::len).max().unwrap_or(0);
+        let Some(members) = self.communicators.members(through).filter(|_| self.counts(through)) else {
+            expanded.elsewhere += by_rank.values().map(|all| all.len() as u64).sum::<u64>();
+            return Ok(());
+        };
+        let lists: Vec<Vec<Taken>> =
+            members.iter().map(|rank| by_rank.remove(rank).unwrap_or_default()).collect();
+        for place in 0..most {
+            let all: Option<Vec<Taken>> = lists.iter().map(|list| list.get(place).copied()).collect();
+            let Some((all, first)) = all.and_then(|all| Some((all.clone(), *all.first()?))) else {
+                expanded.incomplete += 1;
+                continue;
+            };
+            let same = |taken: &Taken| {
+                (taken.collective.operation, taken.collective.root)
+                    == (first.collective.operation, first.collective.root)
+            };
+            if !all.iter().all(same) {
+                expanded.incomplete += 1;
+                continue;
+            }
+            let (Some(operation), Some(class)) = (operation(first.collective.operation), first.class) else {
+                continue;
+            };
+            let sent: Vec<u64> = all.iter().map(|taken| taken.collective.sent).collect();
+            let received: Vec<u64> = all.iter().map(|taken| taken.collective.received).collect();
+            let root = Some(first.collective.root);
+            let collective =
+                Collective { operation, root, convention: self.convention, sent: &sent, received: &received };
+            self.messages(&collective, members, (class, 1), expanded, message)?;
+        }
+        Ok(())
+    }
+
+    /// Tells the messages of `count` equal operations.
+    fn messages<E>(
+        &self,
+        collective: &Collective<'_>,
+        members: &[u32],
+        (class, count): (Class, u64),
+        expanded: &mut Expanded,
+        message: &mut impl FnMut(Class, Edge) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut outcome = Ok(());
+        let told = collectives::expand(collective, |edge| {
+            let length = edge.bytes / edge.messages.max(1);
+            let counts = self.selection.is_none_or(|selection| selection.counts_length(length));
+            if outcome.is_err() || !counts {
+                return;
+            }
+            let class = match self.selection {
+                Some(selection) if selection.sizes => class.of_length(length),
+                _ => class,
+            };
+            let messages = edge.messages.saturating_mul(count);
+            expanded.messages = expanded.messages.saturating_add(messages);
+            let (source, destination) = (members[edge.source as usize], members[edge.destination as usize]);
+            let bytes = edge.bytes.saturating_mul(count);
+            outcome = message(class, Edge { source, destination, messages, bytes });
+        });
+        match told {
+            Ok(()) => expanded.operations += count,
+            Err(_) => expanded.incomplete += count,
+        }
+        outcome
+    }
+}

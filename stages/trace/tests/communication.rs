@@ -1,0 +1,319 @@
+//! Everything that moves bytes: access to remote memory, collective operations, other paradigms; and what of it counts.
+#![cfg(feature = "libotf2")]
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests may")]
+
+mod support;
+#[path = "support/writer.rs"]
+mod writer;
+
+use hopmap_model::{Context, InputPath, TaskGraph};
+use hopmap_trace::{Collectives, Otf2Params, Phases, Select};
+use support::{Listener, data, read_asked};
+use writer::Archive;
+use writer::Part::{Byte, Number};
+
+/// Type numbers of events.
+const COLLECTIVE_END: u8 = 23;
+const RMA_COLLECTIVE_END: u8 = 38;
+const RMA_PUT: u8 = 46;
+const RMA_GET: u8 = 47;
+const RMA_ATOMIC: u8 = 48;
+const COLLECTIVE_REQUEST: u8 = 85;
+const COLLECTIVE_COMPLETE: u8 = 86;
+
+/// Operations.
+const BROADCAST: u8 = 1;
+const ALL_TO_ALL_V: u8 = 9;
+const ALL_REDUCE: u8 = 11;
+
+fn read(
+    archive: &Archive,
+    ask: impl FnOnce(&mut Otf2Params),
+    listener: &Listener,
+) -> Result<TaskGraph, String> {
+    let folder = tempfile::tempdir().unwrap();
+    archive.write(folder.path());
+    let mut params = Otf2Params::new(InputPath::new(folder.path()));
+    ask(&mut params);
+    let graph = read_asked(&params, &Context::new(2, None, listener));
+    graph.map_err(|error| error.to_string().replace(&format!("{}/", folder.path().display()), ""))
+}
+
+type Row = (u32, u32, u64, u64);
+
+fn rows(graph: &TaskGraph) -> Vec<Row> {
+    graph.edges.iter().map(|edge| (edge.source, edge.destination, edge.messages, edge.bytes)).collect()
+}
+
+fn edges(archive: &Archive, ask: impl FnOnce(&mut Otf2Params)) -> Result<Vec<Row>, String> {
+    read(archive, ask, &Listener::default()).map(|graph| rows(&graph))
+}
+
+fn expand(params: &mut Otf2Params) {
+    params.collectives = Collectives::Expand;
+}
+
+/// Three ranks on locations 50, 7 and 9; communicator 0 is all of them, communicator 1 (`row`) ranks 2 and 0, in this
+/// order; window 5 belongs to communicator 1. Regions 1 `main`, 2 `solve`, 3 `init`, 4 `MPI_Recv`.
+fn three_ranks() -> Archive {
+    let mut archive = Archive::default();
+    archive.string("");
+    archive.clock(1000).process(0).process(1).process(2);
+    archive.group(4, 0, 0, &[50, 7, 9]).group(5, 1, 0, &[0, 1, 2]).group(5, 2, 0, &[2, 0]);
+    archive.named_communicator(0, "MPI_COMM_WORLD", 1).named_communicator(1, "row", 2).window(5, 1);
+    archive.region(1, "main").region(2, "solve").region(3, "init").region(4, "MPI_Recv");
+    archive
+}
+
+#[test]
+fn remote_memory_is_read_and_written_through_the_communicator_of_the_window() {
+    let mut archive = three_ranks();
+    // Rank 0 is member 1 of the row, rank 2 is member 0.
+    archive.thread(50, 0).any(1, RMA_PUT, &[Number(5), Number(0), Number(100), Number(0)]).any(
+        2,
+        RMA_GET,
+        &[Number(5), Number(0), Number(30), Number(1)],
+    );
+    archive.thread(7, 1);
+    let atomic = [Number(5), Number(1), Byte(0), Number(8), Number(4), Number(2)];
+    archive.thread(9, 2).any(1, RMA_ATOMIC, &atomic);
+    assert_eq!(edges(&archive, |_| ()), Ok(vec![(0, 2, 2, 104), (2, 0, 2, 38)]));
+}
+
+#[test]
+fn windows_are_translated_and_must_be_defined() {
+    let put = [Number(3), Number(0), Number(1), Number(0)];
+    let mut archive = three_ranks();
+    archive.thread(50, 0).map_some_ids(8, &[(3, 5)]).any(1, RMA_PUT, &put);
+    archive.thread(7, 1);
+    archive.thread(9, 2);
+    assert_eq!(edges(&archive, |_| ()), Ok(vec![(0, 2, 1, 1)]));
+    let mut archive = three_ranks();
+    archive.thread(50, 0).any(1, RMA_PUT, &put);
+    archive.thread(7, 1);
+    archive.thread(9, 2);
+    let error = edges(&archive, |_| ()).unwrap_err();
+    assert!(error.contains("it uses window 3, which is not defined"), "{error}");
+}
+
+#[test]
+fn transfers_between_the_devices_of_a_process_do_not_count() {
+    const CUDA: u8 = 14;
+    let mut archive = three_ranks();
+    archive.group_of(CUDA, 4, 7, 0, &[50, 51]).group_of(CUDA, 5, 8, 0, &[0, 1]);
+    archive.communicator(9, 8).window(6, 9);
+    archive.thread(50, 0).any(1, RMA_PUT, &[Number(6), Number(1), Number(64), Number(0)]);
+    archive.thread(7, 1);
+    archive.thread(9, 2);
+    let listener = Listener::default();
+    let graph = read(&archive, |_| (), &listener).unwrap();
+    assert_eq!(rows(&graph), []);
+    let lines = listener.lines.into_inner().unwrap();
+    assert!(lines.iter().any(|line| line.contains("accesses to memory within a process")), "{lines:?}");
+}
+
+#[test]
+fn ranks_of_shmem_count_where_there_are_none_of_mpi() {
+    const SHMEM: u8 = 13;
+    let mut archive = Archive::default();
+    archive.string("");
+    archive.clock(1000).process(0).process(1);
+    archive.group_of(SHMEM, 4, 0, 0, &[1, 0]).group_of(SHMEM, 5, 1, 0, &[0, 1]);
+    archive.communicator(0, 1).window(0, 0);
+    archive.thread(0, 0);
+    archive.thread(1, 1).any(1, RMA_PUT, &[Number(0), Number(1), Number(8), Number(0)]);
+    assert_eq!(edges(&archive, |_| ()), Ok(vec![(0, 1, 1, 8)]));
+}
+
+/// Every rank takes part in an operation on communicator 0.
+fn collective(archive: &mut Archive, operation: u8, sizes: [(u64, u64); 3]) {
+    for ((location, process), (sent, received)) in [(50, 0), (7, 1), (9, 2)].into_iter().zip(sizes) {
+        let parts = [Byte(operation), Number(0), Number(0), Number(sent), Number(received)];
+        archive.thread(location, process).any(10, COLLECTIVE_END, &parts);
+    }
+}
+
+#[test]
+fn collective_operations_count_when_they_are_expanded() {
+    let mut archive = three_ranks();
+    collective(&mut archive, BROADCAST, [(100, 100); 3]);
+    assert_eq!(edges(&archive, |_| ()), Ok(vec![]));
+    // A binomial tree from rank 0.
+    assert_eq!(edges(&archive, expand), Ok(vec![(0, 1, 1, 100), (0, 2, 1, 100)]));
+    let listener = Listener::default();
+    read(&archive, |_| (), &listener).unwrap();
+    let lines = listener.lines.into_inner().unwrap();
+    assert!(lines.iter().any(|line| line.contains("collective operations, which do not count")), "{lines:?}");
+}
+
+#[test]
+fn irregular_operations_are_brought_together() {
+    let mut archive = three_ranks();
+    // Rank 0 sends 12 bytes, the others nothing; ranks 1 and 2 receive 6 each.
+    collective(&mut archive, ALL_TO_ALL_V, [(12, 0), (0, 6), (0, 6)]);
+    assert_eq!(edges(&archive, expand), Ok(vec![(0, 1, 1, 6), (0, 2, 1, 6)]));
+}
+
+#[test]
+fn operations_that_one_process_did_not_record_are_told() {
+    let mut archive = three_ranks();
+    let parts = [Byte(ALL_TO_ALL_V), Number(0), Number(0), Number(4), Number(4)];
+    archive.thread(50, 0).any(10, COLLECTIVE_END, &parts);
+    archive.thread(7, 1);
+    archive.thread(9, 2).any(10, COLLECTIVE_END, &parts);
+    let listener = Listener::default();
+    assert_eq!(rows(&read(&archive, expand, &listener).unwrap()), []);
+    let lines = listener.lines.into_inner().unwrap();
+    assert!(lines.iter().any(|line| line.contains("not all of their processes recorded alike")), "{lines:?}");
+}
+
+#[test]
+fn operations_that_do_not_block_belong_together_as_they_began() {
+    let mut archive = three_ranks();
+    let complete = |bytes, request| {
+        [Byte(ALL_TO_ALL_V), Number(0), Number(0), Number(bytes), Number(bytes), Number(request)]
+    };
+    // Of two operations of 3 and 300 bytes, a third for each, rank 1 completes the second first.
+    for (location, process, order) in [(50, 0, [1, 2]), (7, 1, [2, 1]), (9, 2, [1, 2])] {
+        let thread = archive.thread(location, process);
+        thread.any(1, COLLECTIVE_REQUEST, &[Number(1)]).any(2, COLLECTIVE_REQUEST, &[Number(2)]);
+        for request in order {
+            let bytes = if request == 1 { 3 } else { 300 };
+            thread.any(3, COLLECTIVE_COMPLETE, &complete(bytes, request));
+        }
+    }
+    let sizes = |params: &mut Otf2Params| {
+        expand(params);
+        params.sizes = true;
+    };
+    let graph = read(&archive, sizes, &Listener::default()).unwrap();
+    let bins: Vec<_> = graph.sizes.iter().map(|bin| (bin.at_least_bytes, bin.messages)).collect();
+    assert_eq!(bins, [[(1, 1), (64, 1)]; 6].concat());
+}
+
+#[test]
+fn collective_operations_on_windows_are_those_of_their_communicator() {
+    let mut archive = three_ranks();
+    for (location, process) in [(50, 0), (9, 2)] {
+        let parts = [Byte(ALL_REDUCE), Number(0), Number(5), Number(0), Number(8), Number(8)];
+        archive.thread(location, process).any(1, RMA_COLLECTIVE_END, &parts);
+    }
+    archive.thread(7, 1);
+    assert_eq!(edges(&archive, expand), Ok(vec![(0, 2, 1, 8), (2, 0, 1, 8)]));
+}
+
+/// Rank 0 sends to rank 1: 10 bytes in `main` at 0.1 s, 20 in `init` at 0.2 s, 400 in `solve` at 0.4 s and 800, in
+/// `init` called by `solve`, at 0.5 s to rank 2 through the row; waits in `MPI_Recv` from 0.6 s to 0.7 s, and ends at
+/// 1 s. The trace begins at 10 s.
+fn program() -> Archive {
+    let mut archive = three_ranks();
+    let at = |milliseconds: u64| 10_000 + milliseconds;
+    archive
+        .thread(50, 0)
+        .enter(at(0), 1)
+        .send(at(100), 0, 1, 10)
+        .enter(at(150), 3)
+        .send(at(200), 0, 1, 20)
+        .leave(at(250), 3)
+        .enter(at(300), 2)
+        .send(at(400), 0, 1, 400)
+        .enter(at(450), 3)
+        .send(at(500), 1, 0, 800)
+        .leave(at(550), 3)
+        .enter(at(600), 4)
+        .leave(at(700), 4)
+        .leave(at(900), 2)
+        .leave(at(1000), 1);
+    archive.thread(7, 1);
+    archive.thread(9, 2);
+    archive
+}
+
+fn select(select: Select) -> (Vec<Row>, f64) {
+    let graph = read(&program(), |params| params.select = select, &Listener::default()).unwrap();
+    (rows(&graph), graph.processes[0].compute_s.unwrap())
+}
+
+#[test]
+fn a_selection_says_what_counts() {
+    let all = (vec![(0, 1, 3, 430), (0, 2, 1, 800)], 0.9);
+    assert_eq!(select(Select::default()), all);
+    // As everything, but by the other way.
+    assert_eq!(select(Select { from_s: Some(0.0), ..Select::default() }), all);
+    let window = Select { from_s: Some(0.2), to_s: Some(0.65), ..Select::default() };
+    assert_eq!(select(window), (vec![(0, 1, 2, 420), (0, 2, 1, 800)], 0.4));
+    let solve = Select { regions: vec!["solve".into()], ..Select::default() };
+    assert_eq!(select(solve), (vec![(0, 1, 1, 400), (0, 2, 1, 800)], 0.5));
+    let init = Select { regions: vec!["init".into()], ..Select::default() };
+    assert_eq!(select(init), (vec![(0, 1, 1, 20), (0, 2, 1, 800)], 0.2));
+    let row = Select { communicators: vec!["row".into()], ..Select::default() };
+    assert_eq!(select(row), (vec![(0, 2, 1, 800)], 0.9));
+    let number = Select { communicators: vec!["0".into()], ..Select::default() };
+    assert_eq!(select(number).0, [(0, 1, 3, 430)]);
+    let lengths = Select { min_bytes: Some(20), max_bytes: Some(400), ..Select::default() };
+    assert_eq!(select(lengths).0, [(0, 1, 2, 420)]);
+}
+
+#[test]
+fn names_that_are_not_there_are_refused() {
+    let refused = |select: Select| edges(&program(), |params| params.select = select).unwrap_err();
+    let region = Select { regions: vec!["sovle".into()], ..Select::default() };
+    assert_eq!(refused(region), "no region of the trace is called `sovle`");
+    let communicator = Select { communicators: vec!["column".into()], ..Select::default() };
+    let expected = "no communicator of the trace is called `column` or has this number";
+    assert_eq!(refused(communicator), expected);
+}
+
+#[test]
+fn phases_of_regions_have_a_matrix_each() {
+    let phases = Phases::Regions(vec!["solve".into(), "init".into()]);
+    let graph = read(&program(), |params| params.phases = Some(phases), &Listener::default()).unwrap();
+    let bytes: Vec<Vec<u64>> =
+        graph.phases.iter().map(|phase| phase.edges.iter().map(|edge| edge.bytes).collect()).collect();
+    assert_eq!(bytes, [vec![10], vec![400], vec![20, 800]]);
+    let compute: Vec<f64> = graph.phases.iter().map(|phase| phase.compute_s[0].unwrap()).collect();
+    assert_eq!(compute, [0.3, 0.4, 0.2]);
+    assert_eq!(rows(&graph), [(0, 1, 3, 430), (0, 2, 1, 800)]);
+}
+
+#[test]
+fn phases_of_time_have_a_matrix_each() {
+    let ask = |params: &mut Otf2Params| params.phases = Some(Phases::Seconds(0.4));
+    let graph = read(&program(), ask, &Listener::default()).unwrap();
+    let seen: Vec<_> = graph
+        .phases
+        .iter()
+        .map(|phase| {
+            (phase.begin_s.unwrap(), phase.end_s.unwrap(), phase.edges.len(), phase.compute_s[0].unwrap())
+        })
+        .collect();
+    assert_eq!(seen, [(0.0, 0.4, 1, 0.4), (0.4, 0.8, 2, 0.3), (0.8, 1.0, 0, 0.2)]);
+    let many = |params: &mut Otf2Params| params.phases = Some(Phases::Seconds(1e-3));
+    assert_eq!(read(&program(), many, &Listener::default()).unwrap().phases.len(), 1000);
+}
+
+#[test]
+fn lengths_are_counted_per_pair() {
+    let graph = read(&program(), |params| params.sizes = true, &Listener::default()).unwrap();
+    let bins: Vec<_> = graph
+        .sizes
+        .iter()
+        .map(|bin| (bin.source, bin.destination, bin.at_least_bytes, bin.messages, bin.bytes))
+        .collect();
+    assert_eq!(bins, [(0, 1, 8, 1, 10), (0, 1, 16, 1, 20), (0, 1, 256, 1, 400), (0, 2, 512, 1, 800)]);
+}
+
+/// Real archives: FT sends nothing but in collective operations (`ALLTOALL` of 32,768 bytes by 16 ranks).
+#[test]
+fn collective_operations_of_real_programs_are_expanded() {
+    let Some(traces) = data() else { return };
+    let path = traces.join("eztrace-ft.W.16");
+    let mut params = Otf2Params::new(InputPath::new(&path));
+    expand(&mut params);
+    let listener = Listener::default();
+    let graph = read_asked(&params, &Context::new(2, None, &listener)).unwrap();
+    assert_eq!(graph.edges.len(), 16 * 15);
+    let lines = listener.lines.into_inner().unwrap();
+    let told = lines.iter().find(|line| line.contains("expanded to")).unwrap();
+    eprintln!("{told}: {} messages, {} bytes", graph.messages(), graph.bytes());
+}
