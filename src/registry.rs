@@ -5,8 +5,8 @@ use std::sync::{Arc, LazyLock};
 
 use hopmap_artifact::{ArtifactError, Codec, Folder};
 use hopmap_model::{
-    Artifact, Context, Direction, Error, InputPath, Inputs, LaunchFile, Mapping, Metrics, Outcome, Port,
-    Stage, SystemGraph, TaskGraph, TraceArchive, Value,
+    Artifact, Context, Direction, Error, Events, InputPath, Inputs, LaunchFile, Mapping, Metrics, Outcome,
+    Port, Stage, SystemGraph, TaskGraph, TraceArchive, Value,
 };
 use serde_json::Value as Json;
 
@@ -38,6 +38,7 @@ pub static KINDS: &[KindEntry] = &[
     KindEntry::of::<Metrics>(),
     KindEntry::of::<LaunchFile>(),
     KindEntry::of::<TraceArchive>(),
+    KindEntry::of::<Events>(),
 ];
 
 /// The stage of a kind such as `map/annealing`.

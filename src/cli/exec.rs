@@ -62,7 +62,10 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
     let pool = pool.map_err(|error| miette::miette!("cannot start {jobs} threads: {error}"))?;
     let observer = Notes { output, cancelled: AtomicBool::new(false) };
-    let outcome = pool.install(|| configured.run(inputs, &Context::new(jobs, None, &observer)))?;
+    // Large files are made beside the result, so that they need not be copied.
+    let scratch = out.ancestors().skip(1).find(|folder| folder.is_dir()).unwrap_or(&working);
+    let cx = Context::new(jobs, None, &observer).with_scratch(scratch);
+    let outcome = pool.install(|| configured.run(inputs, &cx))?;
     let (exit, outputs) = match outcome {
         Outcome::Done(outputs) | Outcome::Partial(outputs) => (Exit::Done, outputs),
         Outcome::Infeasible(outputs) => (Exit::Failed, outputs),

@@ -91,7 +91,7 @@ pub(crate) fn execute(
     let (index, key) = (task.cell, task.key.clone());
     let log = StageLog { path: shared.logs.join(log_name(&cell.id)), file: Mutex::new(None) };
     let observer = CellObserver { cell, log: &log, shared };
-    let cx = Context::new(limits.0, limits.1, &observer);
+    let cx = Context::new(limits.0, limits.1, &observer).with_scratch(&shared.work);
     let result = std::panic::catch_unwind(AssertUnwindSafe(|| run_stage(task, cell, &cx, shared)))
         .unwrap_or_else(|panic| Err(panicked(panic.as_ref(), cell)));
     if let Err(error) = &result {

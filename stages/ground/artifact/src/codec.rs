@@ -25,12 +25,16 @@ pub trait Codec: Artifact + Sized {
 pub(crate) enum Source {
     Bytes(Vec<u8>),
     File(PathBuf),
+    /// A file that nobody changes any more.
+    Settled(PathBuf),
 }
 
 /// What an artifact holds.
 #[derive(Debug, Default)]
 pub struct Contents {
     pub(crate) tables: Vec<Table>,
+    /// Tables that are written already: name, Parquet file, rows.
+    pub(crate) written: Vec<(String, PathBuf, u64)>,
     pub(crate) files: BTreeMap<String, Source>,
     pub(crate) metrics: BTreeMap<String, f64>,
     pub(crate) attributes: BTreeMap<String, Json>,
@@ -50,6 +54,13 @@ impl Contents {
         self
     }
 
+    /// Adds a table that a [`TableWriter`](crate::TableWriter) has written, as a copy or another name of its file.
+    #[must_use]
+    pub fn written_table(mut self, name: &str, path: &Path, rows: u64) -> Self {
+        self.written.push((name.into(), path.into(), rows));
+        self
+    }
+
     /// Adds a file below `files/`.
     #[must_use]
     pub fn file(mut self, name: &str, contents: Vec<u8>) -> Self {
@@ -61,6 +72,13 @@ impl Contents {
     #[must_use]
     pub fn copy(mut self, name: &str, path: &Path) -> Self {
         self.files.insert(name.into(), Source::File(path.into()));
+        self
+    }
+
+    /// Adds a file below `files/` that nobody changes any more, under another name or as a copy.
+    #[must_use]
+    pub fn adopt(mut self, name: &str, path: &Path) -> Self {
+        self.files.insert(name.into(), Source::Settled(path.into()));
         self
     }
 

@@ -57,7 +57,7 @@ pub struct Folder {
 impl Folder {
     /// Writes a value into an empty folder.
     pub fn write<C: Codec>(path: &Path, value: &C) -> Result<Self, ArtifactError> {
-        let Contents { tables, files, metrics, attributes } = value.encode();
+        let Contents { tables, written, files, metrics, attributes } = value.encode();
         let mut description = Description {
             kind: C::KIND.into(),
             schema: C::SCHEMA,
@@ -75,11 +75,16 @@ impl Folder {
             write_file(&place, &bytes)?;
             description.tables.insert(name, TableDescription { rows, blake3: hash(&bytes) });
         }
+        for (name, source, rows) in written {
+            let blake3 = link_or_copy(&source, &path.join(format!("{name}.parquet")))?;
+            description.tables.insert(name, TableDescription { rows, blake3 });
+        }
         for (name, source) in files {
             let place = path.join("files").join(&name);
             let blake3 = match source {
                 Source::Bytes(bytes) => write_file(&place, &bytes).map(|()| hash(&bytes)),
                 Source::File(source) => copy_file(&source, &place),
+                Source::Settled(source) => link_or_copy(&source, &place),
             };
             description.files.insert(name, blake3?);
         }
@@ -210,6 +215,21 @@ fn copy_file(from: &Path, to: &Path) -> Result<String, ArtifactError> {
     };
     copy().map_err(|source| ArtifactError::Io { action: "write", path: to.into(), source })?;
     hash_file(to)
+}
+
+/// Gives a file that nobody changes any more a second name, or copies it where that is not possible; gives its BLAKE3.
+fn link_or_copy(from: &Path, to: &Path) -> Result<String, ArtifactError> {
+    if let Some(parent) = to.parent() {
+        fs::create_dir_all(parent).map_err(|source| ArtifactError::Io {
+            action: "write",
+            path: parent.into(),
+            source,
+        })?;
+    }
+    match fs::hard_link(from, to) {
+        Ok(()) => hash_file(to),
+        Err(_) => copy_file(from, to),
+    }
 }
 
 fn write_file(path: &Path, bytes: &[u8]) -> Result<(), ArtifactError> {

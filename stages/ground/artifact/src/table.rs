@@ -1,7 +1,8 @@
 //! Tables: named columns, written as Parquet that is the same byte for byte.
 
 use std::fs::File;
-use std::path::Path;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
@@ -103,6 +104,44 @@ impl Table {
         writer.close()?;
         Ok(bytes)
     }
+}
+
+/// Writes a table row group by row group, for tables that do not fit into memory.
+pub struct TableWriter {
+    path: PathBuf,
+    schema: Arc<Schema>,
+    writer: ArrowWriter<BufWriter<File>>,
+    rows: u64,
+}
+
+impl TableWriter {
+    /// Creates the Parquet file of a table with the columns of `schema`.
+    pub fn create(path: &Path, schema: Schema) -> Result<Self, ArtifactError> {
+        let file = File::create(path);
+        let file = file.map_err(|source| ArtifactError::Io { action: "write", path: path.into(), source })?;
+        let schema = Arc::new(schema);
+        let writer = ArrowWriter::try_new(BufWriter::new(file), Arc::clone(&schema), Some(properties()));
+        let writer = writer.map_err(|error| unwritable(path, error))?;
+        Ok(Self { path: path.into(), schema, writer, rows: 0 })
+    }
+
+    /// Adds rows, one array per column.
+    pub fn add(&mut self, columns: Vec<ArrayRef>) -> Result<(), ArtifactError> {
+        let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns);
+        let batch = batch.map_err(|error| unwritable(&self.path, error))?;
+        self.rows += batch.num_rows() as u64;
+        self.writer.write(&batch).map_err(|error| unwritable(&self.path, error))
+    }
+
+    /// Writes what is left; gives the number of rows.
+    pub fn close(self) -> Result<u64, ArtifactError> {
+        self.writer.close().map_err(|error| unwritable(&self.path, error))?;
+        Ok(self.rows)
+    }
+}
+
+fn unwritable(path: &Path, error: impl std::error::Error + Send + Sync + 'static) -> ArtifactError {
+    ArtifactError::Io { action: "write", path: path.into(), source: std::io::Error::other(error) }
 }
 
 /// Everything that could change bytes from one build to the next is fixed here.

@@ -1,6 +1,7 @@
 //! What the engine lends a stage while it runs.
 
 use std::fmt::Display;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// Receives what a running stage has to say and tells it when to stop. The engine implements it.
@@ -18,6 +19,7 @@ pub trait Observer: Sync {
 pub struct Context<'a> {
     threads: usize,
     deadline: Option<Instant>,
+    scratch: Option<&'a Path>,
     observer: &'a dyn Observer,
 }
 
@@ -25,7 +27,13 @@ impl<'a> Context<'a> {
     /// A context for a stage that may use `threads` cores until `deadline`.
     #[must_use]
     pub fn new(threads: usize, deadline: Option<Instant>, observer: &'a dyn Observer) -> Self {
-        Self { threads, deadline, observer }
+        Self { threads, deadline, scratch: None, observer }
+    }
+
+    /// The same context with a folder for files that are too large for memory, on the file system of the results.
+    #[must_use]
+    pub fn with_scratch(self, folder: &'a Path) -> Self {
+        Self { scratch: Some(folder), ..self }
     }
 
     /// A context without an observer, for tests and benches.
@@ -39,7 +47,7 @@ impl<'a> Context<'a> {
                 false
             }
         }
-        Context { threads: 1, deadline: None, observer: &Nobody }
+        Context { threads: 1, deadline: None, scratch: None, observer: &Nobody }
     }
 
     /// Cores the stage may use. Never changes a result; a stage runs inside a rayon pool of at least this size.
@@ -52,6 +60,12 @@ impl<'a> Context<'a> {
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         self.deadline
+    }
+
+    /// Where files go that are too large for memory. Whoever puts one there removes it; after a crash the engine does.
+    #[must_use]
+    pub fn scratch(&self) -> PathBuf {
+        self.scratch.map_or_else(std::env::temp_dir, Path::to_owned)
     }
 
     /// Whether to stop now, because of an interrupt or a deadline.

@@ -6,6 +6,7 @@
 //! Units are seconds, bytes and bytes per second throughout. Ranks, slots and nodes are dense indexes from zero.
 
 mod context;
+mod events;
 mod input_path;
 mod launch_file;
 mod mapping;
@@ -19,6 +20,7 @@ mod trace_archive;
 mod weight;
 
 pub use context::{Context, Observer};
+pub use events::Events;
 pub use input_path::{INPUT_PATH_FORMAT, InputPath};
 pub use launch_file::LaunchFile;
 pub use mapping::{ConvergencePoint, HostSlots, Mapping, MappingError, Placement};

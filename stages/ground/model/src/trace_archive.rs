@@ -11,8 +11,8 @@ use crate::Artifact;
 #[derive(Debug, Clone, Default)]
 pub struct TraceArchive {
     files: BTreeMap<String, PathBuf>,
-    /// Held, never looked at.
-    _keeper: Option<Arc<dyn Keeper>>,
+    /// Held for what it does when it goes.
+    keeper: Option<Arc<dyn Keeper>>,
 }
 
 /// Something that keeps files on disk while it lives, such as a temporary folder.
@@ -24,13 +24,19 @@ impl TraceArchive {
     /// An archive of files, by their names within it (with `/` between folders), that others keep.
     #[must_use]
     pub fn new(files: BTreeMap<String, PathBuf>) -> Self {
-        Self { files, _keeper: None }
+        Self { files, keeper: None }
     }
 
     /// Lets something live as long as the archive does.
     #[must_use]
     pub fn kept_by(self, keeper: impl Keeper) -> Self {
-        Self { _keeper: Some(Arc::new(keeper)), ..self }
+        Self { keeper: Some(Arc::new(keeper)), ..self }
+    }
+
+    /// Whether the files were made for this archive, so that nobody else changes them.
+    #[must_use]
+    pub fn is_kept(&self) -> bool {
+        self.keeper.is_some()
     }
 
     /// Where the files are, by their names within the archive.

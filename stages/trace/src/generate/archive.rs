@@ -27,7 +27,10 @@ const START: u64 = 1_000_000;
 
 /// Writes the archive into a temporary folder, which goes when the archive does.
 pub(super) fn write(schedule: &Schedule, cx: &Context<'_>) -> Result<TraceArchive, GenerateError> {
-    let folder = tempfile::Builder::new().prefix("hopmap-trace").tempdir().map_err(unwritable)?;
+    let scratch = cx.scratch();
+    let unwritable = |source| GenerateError::Folder { path: scratch.clone(), source };
+    let folder =
+        tempfile::Builder::new().prefix(".hopmap-trace-").tempdir_in(&scratch).map_err(unwritable)?;
     let library = |message| GenerateError::Library { message };
     let mut archive = ArchiveWriter::create(folder.path(), NAME).map_err(library)?;
     let ranks = schedule.program.ranks;
@@ -44,10 +47,6 @@ pub(super) fn write(schedule: &Schedule, cx: &Context<'_>) -> Result<TraceArchiv
     archive.close().map_err(library)?;
     identify(folder.path(), schedule).map_err(unwritable)?;
     Ok(TraceArchive::new(files(folder.path(), ranks)).kept_by(folder))
-}
-
-fn unwritable(source: io::Error) -> GenerateError {
-    GenerateError::Folder { path: std::env::temp_dir(), source }
 }
 
 fn files(folder: &Path, ranks: u32) -> BTreeMap<String, PathBuf> {

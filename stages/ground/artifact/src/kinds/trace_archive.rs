@@ -1,5 +1,7 @@
 //! `trace`: the files of a trace, as whoever recorded it wrote them.
 
+use std::path::PathBuf;
+
 use hopmap_model::TraceArchive;
 
 use crate::{ArtifactError, Codec, Contents, Folder};
@@ -8,7 +10,11 @@ impl Codec for TraceArchive {
     const SCHEMA: u32 = 1;
 
     fn encode(&self) -> Contents {
-        self.files().iter().fold(Contents::new(), |contents, (name, path)| contents.copy(name, path))
+        let add = |contents: Contents, (name, path): (&String, &PathBuf)| match self.is_kept() {
+            true => contents.adopt(name, path),
+            false => contents.copy(name, path),
+        };
+        self.files().iter().fold(Contents::new(), add)
     }
 
     fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
