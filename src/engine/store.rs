@@ -250,6 +250,8 @@ impl Writer {
         if work.exists() {
             fs::remove_dir_all(&work).map_err(DurableError::io("remove", &work))?;
         }
+        // Stages that keep files too large for memory expect it.
+        fs::create_dir(&work).map_err(DurableError::io("create", &work))?;
         let state = AppendLog::open(&root.join("state.log"))?;
         Ok(Self { _lock: lock, state, hashes: root.join("hashes.log"), unsynced: false })
     }

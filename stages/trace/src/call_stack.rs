@@ -214,7 +214,9 @@ impl<'a> CallStack<'a> {
         } else {
             self.communicating -= 1;
             if self.communicating == 0 {
-                self.activity.communication += time.saturating_sub(self.since);
+                // Clocks may be corrected to times that go round.
+                let passed = time.saturating_sub(self.since);
+                self.activity.communication = self.activity.communication.saturating_add(passed);
             }
         }
     }
@@ -329,8 +331,10 @@ mod tests {
         stack.enter(WAIT, 20);
         stack.leave_innermost(50);
         assert_eq!(stack.finish((0, 90)).communication, 30);
-        // A clock that goes back does not make the time negative.
+        // A clock that goes back does not make the time negative, or longer than can be.
         assert_eq!(communication(&[(wait, 50), (-wait, 40)]), 0);
+        let round = [(wait, 0), (-wait, u64::MAX), (wait, 1), (-wait, 3)];
+        assert_eq!(communication(&round), u64::MAX);
     }
 
     #[test]

@@ -245,7 +245,8 @@ impl Selection {
             if ticks.len() <= phase as usize {
                 ticks.resize(phase as usize + 1, 0);
             }
-            ticks[phase as usize] += end - from;
+            let ticks = &mut ticks[phase as usize];
+            *ticks = ticks.saturating_add(end - from);
             from = end;
         }
     }
