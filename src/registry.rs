@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use hopmap_artifact::{ArtifactError, Codec, Folder};
 use hopmap_model::{
     Artifact, Context, Direction, Error, Events, InputPath, Inputs, LaunchFile, Mapping, Metrics, Outcome,
-    Port, Stage, SystemGraph, TaskGraph, TraceArchive, Value,
+    Port, Stage, SystemGraph, TaskDag, TaskGraph, TraceArchive, Value,
 };
 use serde_json::Value as Json;
 
@@ -14,6 +14,9 @@ use serde_json::Value as Json;
 pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
     vec![
         StageEntry::of::<hopmap_trace::Otf2>(),
+        StageEntry::of::<hopmap_trace::ListEvents>(),
+        StageEntry::of::<hopmap_trace::Dag>(),
+        StageEntry::of::<hopmap_trace::Replay>(),
         StageEntry::of::<hopmap_trace::Otf>(),
         StageEntry::of::<hopmap_trace::Csv>(),
         StageEntry::of::<hopmap_trace::Generate>(),
@@ -33,6 +36,7 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
 /// All artifact kinds.
 pub static KINDS: &[KindEntry] = &[
     KindEntry::of::<TaskGraph>(),
+    KindEntry::of::<TaskDag>(),
     KindEntry::of::<SystemGraph>(),
     KindEntry::of::<Mapping>(),
     KindEntry::of::<Metrics>(),

@@ -1,10 +1,12 @@
 //! `hopmap show`: an artifact or one of its tables.
 
+use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use clap::{Args, ValueEnum};
-use hopmap_artifact::{Folder, read_table};
+use hopmap_artifact::Folder;
 use miette::{IntoDiagnostic, Report};
 
 use super::exit::Exit;
@@ -133,7 +135,10 @@ fn describe(folder: &Folder, output: Output) -> Result<(), Failure> {
         output.line(format!("  {name:<28} {text}"));
     }
     for (name, table) in &description.tables {
-        let columns = folder.table(name).map_err(Report::new)?.names().join(", ");
+        let table_reader = folder.stream(name).map_err(Report::new)?;
+        let names: Vec<&str> =
+            table_reader.schema().fields().iter().map(|field| field.name().as_str()).collect();
+        let columns = names.join(", ");
         output.line(format!("table {name}: {} rows ({columns})", table.rows));
     }
     for name in description.files.keys() {
@@ -149,36 +154,76 @@ fn print_table(
     limit: Option<usize>,
     output: Output,
 ) -> Result<(), Failure> {
-    if !folder.description().tables.contains_key(table) {
-        // Opening it gives the error that names the tables there are.
-        folder.table(table).map_err(Failure::usage)?;
-    }
-    let batch = read_table(&folder.table_path(table)).map_err(Report::new)?;
-    let rows = batch.num_rows();
+    let reader = folder.stream(table).map_err(Failure::usage)?;
+    let rows = reader.rows();
     let shown = limit.unwrap_or(if format == Format::Table { ROWS } else { rows }).min(rows);
-    let batch = batch.slice(0, shown);
-    let bytes = encode(&batch, format)?;
-    output.raw(&bytes);
+    let mut printer = Printer::new(format, output);
+    printer.print(&RecordBatch::new_empty(Arc::clone(reader.schema())))?;
+    let mut left = shown;
+    for batch in reader {
+        if left == 0 {
+            break;
+        }
+        let batch = batch.map_err(Report::new)?;
+        let batch = batch.slice(0, left.min(batch.num_rows()));
+        left -= batch.num_rows();
+        printer.print(&batch)?;
+    }
+    printer.end()?;
     if shown < rows && format == Format::Table {
         output.note(format!("{shown} of {rows} rows; --limit {rows} shows all"));
     }
     Ok(())
 }
 
-fn encode(batch: &RecordBatch, format: Format) -> Result<Vec<u8>, Report> {
-    let mut bytes = Vec::new();
-    match format {
-        Format::Table => {
-            let table =
-                arrow::util::pretty::pretty_format_batches(std::slice::from_ref(batch)).into_diagnostic()?;
-            bytes = format!("{table}\n").into_bytes();
-        }
-        Format::Csv => arrow::csv::Writer::new(&mut bytes).write(batch).into_diagnostic()?,
-        Format::Json => {
-            let mut writer = arrow::json::LineDelimitedWriter::new(&mut bytes);
-            writer.write(batch).into_diagnostic()?;
-            writer.finish().into_diagnostic()?;
+/// Prints a table batch by batch, but for aligned columns, whose width only all rows tell.
+enum Printer {
+    Table(Vec<RecordBatch>, Output),
+    Csv(Box<arrow::csv::Writer<Raw>>),
+    Json(Box<arrow::json::LineDelimitedWriter<Raw>>),
+}
+
+impl Printer {
+    fn new(format: Format, output: Output) -> Self {
+        match format {
+            Format::Table => Self::Table(Vec::new(), output),
+            Format::Csv => Self::Csv(Box::new(arrow::csv::Writer::new(Raw(output)))),
+            Format::Json => Self::Json(Box::new(arrow::json::LineDelimitedWriter::new(Raw(output)))),
         }
     }
-    Ok(bytes)
+
+    fn print(&mut self, batch: &RecordBatch) -> Result<(), Report> {
+        match self {
+            Self::Table(batches, _) => batches.push(batch.clone()),
+            Self::Csv(writer) => writer.write(batch).into_diagnostic()?,
+            Self::Json(writer) => writer.write(batch).into_diagnostic()?,
+        }
+        Ok(())
+    }
+
+    fn end(self) -> Result<(), Report> {
+        match self {
+            Self::Table(batches, output) => {
+                let table = arrow::util::pretty::pretty_format_batches(&batches).into_diagnostic()?;
+                output.raw(format!("{table}\n").as_bytes());
+            }
+            Self::Csv(_) => {}
+            Self::Json(mut writer) => writer.finish().into_diagnostic()?,
+        }
+        Ok(())
+    }
+}
+
+/// Standard output.
+struct Raw(Output);
+
+impl Write for Raw {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.raw(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }

@@ -7,6 +7,9 @@ fn all_stages_and_one() {
     let sandbox = Sandbox::new();
     insta::assert_snapshot!(sandbox.seen(&["stages"]), @r#"
     trace/otf2          Messages and bytes between processes from an OTF2 trace
+    trace/events        The messages of an OTF2 trace one by one, as a table
+    trace/dag           Tasks of an OTF2 trace and what each of them waits for
+    trace/replay        Tasks as a trace that SimGrid or LogGOPSim replays
     trace/otf           Messages and bytes between processes from an OTF 1 trace
     trace/csv           Messages and bytes between processes from a CSV file
     trace/generate      An OTF2 trace of a program whose messages are known

@@ -7,26 +7,32 @@
 //! | `trace/csv` | a matrix of messages and bytes as text |
 //!
 //! Each gives a [`TaskGraph`](hopmap_model::TaskGraph): messages and bytes per ordered pair of processes, counted
-//! where they are sent. `trace/generate` writes the trace of a program whose messages are known, and the task graph that
+//! where they are sent. `trace/events` lists the messages of an OTF2 archive one by one. `trace/generate` writes the trace of a program whose messages are known, and the task graph that
 //! reading it must give (feature `libotf2`).
 
 mod call_stack;
 #[cfg(feature = "libotf2")]
 mod collectives;
 mod csv_matrix;
+#[cfg(feature = "libotf2")]
+mod dag;
 mod error;
 mod generate;
 mod headings;
 mod matrix;
+#[cfg(feature = "libotf2")]
+mod messages;
 mod numbering;
 mod otf1;
 mod otf2;
 mod params;
+mod replay;
 mod selection;
 mod stage;
 
-pub use error::{CsvError, GenerateError, Otf2Error, OtfError, SelectionError};
+pub use error::{CsvError, DagError, GenerateError, Otf2Error, OtfError, ReplayError, SelectionError};
 pub use params::{
-    Collectives, CsvParams, GenerateParams, Otf2Params, OtfParams, Pattern, Phases, Reader, Select,
+    Collectives, CsvParams, DagParams, EventsParams, GenerateParams, Otf2Params, OtfParams, Pattern, Phases,
+    Reader, ReplayParams, Select, Simulator,
 };
-pub use stage::{Csv, Generate, Otf, Otf2};
+pub use stage::{Csv, Dag, Generate, ListEvents, Otf, Otf2, Replay};

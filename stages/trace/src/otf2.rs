@@ -30,11 +30,21 @@ mod layouts;
 #[cfg(feature = "libotf2")]
 mod library;
 #[cfg(feature = "libotf2")]
+mod list;
+#[cfg(feature = "libotf2")]
+mod listing;
+#[cfg(feature = "libotf2")]
 mod local_definitions;
+#[cfg(feature = "libotf2")]
+mod moments;
 #[cfg(feature = "libotf2")]
 mod native;
 #[cfg(feature = "libotf2")]
 mod processes;
+#[cfg(feature = "libotf2")]
+mod program;
+#[cfg(feature = "libotf2")]
+mod program_dag;
 #[cfg(feature = "libotf2")]
 mod read;
 #[cfg(feature = "libotf2")]
@@ -52,6 +62,10 @@ mod visitor;
 pub(crate) use anchor::set_identifier;
 #[cfg(feature = "libotf2")]
 pub(crate) use library::{ArchiveWriter, DefinitionWriter, EventWriter, Transfer};
+#[cfg(feature = "libotf2")]
+pub(crate) use list::list;
+#[cfg(feature = "libotf2")]
+pub(crate) use program_dag::program_dag;
 #[cfg(feature = "libotf2")]
 pub(crate) use read::{Options, read};
 

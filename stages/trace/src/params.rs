@@ -130,6 +130,86 @@ impl OtfParams {
     }
 }
 
+/// Parameters of `trace/events`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EventsParams {
+    /// The anchor file of an OTF2 archive, such as `traces.otf2`, or a folder that holds exactly one.
+    pub archive: InputPath,
+    /// Who reads the events: hopmap itself (`native`) or `libotf2`. `auto` is hopmap, unless the archive uses something
+    /// that only libotf2 may know. All give the same.
+    #[serde(default)]
+    pub reader: Reader,
+    /// What is listed; without it, every message.
+    #[serde(default)]
+    pub select: Select,
+}
+
+impl EventsParams {
+    /// What is listed.
+    pub(crate) fn request(&self) -> Request<'_> {
+        Request { select: &self.select, phases: None, sizes: false }
+    }
+}
+
+/// Parameters of `trace/dag`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DagParams {
+    /// The anchor file of an OTF2 archive, such as `traces.otf2`, or a folder that holds exactly one.
+    pub archive: InputPath,
+    /// Who reads the events: hopmap itself (`native`) or `libotf2`. `auto` is hopmap, unless the archive uses something
+    /// that only libotf2 may know. All give the same.
+    #[serde(default)]
+    pub reader: Reader,
+    /// Computing for no longer than this many seconds between two calls makes no task of its own, but counts to the one
+    /// beside it.
+    #[serde(default = "microsecond")]
+    pub tiny_s: f64,
+    /// A send of at least so many bytes ends when the message has been asked for; without it, no send waits.
+    #[serde(default)]
+    pub rendezvous_bytes: Option<u64>,
+}
+
+impl DagParams {
+    /// Parameters to make tasks of all of an archive.
+    #[must_use]
+    pub fn new(archive: InputPath) -> Self {
+        Self { archive, reader: Reader::default(), tiny_s: microsecond(), rendezvous_bytes: None }
+    }
+}
+
+fn microsecond() -> f64 {
+    1e-6
+}
+
+/// Parameters of `trace/replay`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReplayParams {
+    /// Who replays: `SimGrid` (`simgrid`: start `smpirun -replay ti.txt` in the folder of the files), or `LogGOPSim` and its
+    /// kin (`goal`: `program.goal`).
+    pub to: Simulator,
+    /// Floating-point operations per second for which a second of work stands in `simgrid`: the speed of a core of the
+    /// simulated machine.
+    #[serde(default = "billion")]
+    pub flops_per_s: f64,
+}
+
+fn billion() -> f64 {
+    1e9
+}
+
+/// Who replays a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Simulator {
+    /// `SimGrid`: time-independent traces of SMPI.
+    Simgrid,
+    /// `LogGOPSim` and its kin: a GOAL schedule as text.
+    Goal,
+}
+
 /// Parameters of `trace/csv`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -1,10 +1,14 @@
 //! The stages.
 
 use hopmap_model::{
-    Context, Error, InputPath, Inputs, Outcome, Outputs, Port, Stage, TaskGraph, TraceArchive,
+    Context, Error, Events, InputPath, Inputs, Outcome, Outputs, Port, Stage, TaskDag, TaskGraph,
+    TraceArchive,
 };
 
-use crate::{CsvParams, GenerateParams, Otf2Params, OtfParams, csv_matrix, generate, otf1, otf2};
+use crate::{
+    CsvParams, DagError, DagParams, EventsParams, GenerateParams, Otf2Params, OtfParams, ReplayError,
+    ReplayParams, csv_matrix, generate, otf1, otf2, replay,
+};
 
 const PORTS: &[Port] = &[Port::output::<TaskGraph>("task-graph")];
 
@@ -53,6 +57,124 @@ impl Stage for Otf2 {
     #[cfg(not(feature = "libotf2"))]
     fn run(_: Otf2Params, _: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
         Err(crate::Otf2Error::NotBuilt.into())
+    }
+}
+
+/// The stage `trace/events`.
+///
+/// A row for every message that is sent, and for every access to remote memory: two for `RMA_ATOMIC`, one in each
+/// direction. Collective operations are not listed. Rows stand location by location, in the order of ids; those of
+/// one location are in the order in which it recorded them. They are written as they are read, so a trace of any
+/// length takes the same memory.
+#[derive(Debug)]
+pub struct ListEvents;
+
+impl Stage for ListEvents {
+    type Params = EventsParams;
+    const KIND: &'static str = "trace/events";
+    const SUMMARY: &'static str = "The messages of an OTF2 trace one by one, as a table";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        const PORTS: &[Port] = &[Port::output::<Events>("events")];
+        PORTS
+    }
+
+    fn reads(params: &EventsParams) -> Result<Vec<InputPath>, Error> {
+        Ok(otf2::files(params.archive.path())?)
+    }
+
+    fn check(params: &EventsParams) -> Result<(), Error> {
+        Ok(params.request().check()?)
+    }
+
+    #[cfg(feature = "libotf2")]
+    fn run(params: EventsParams, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let events = otf2::list(params.archive.path(), params.reader, &params.request(), cx)?;
+        Ok(Outcome::Done(Outputs::new().with("events", events)))
+    }
+
+    #[cfg(not(feature = "libotf2"))]
+    fn run(_: EventsParams, _: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
+        Err(crate::Otf2Error::NotBuilt.into())
+    }
+}
+
+/// The stage `trace/dag`.
+///
+/// A task is the time (`work`, in seconds) that a process computes between two calls at which it depends on others. An
+/// edge with bytes is a message, from the task before it is sent to the task after it is received; edges without bytes
+/// between tasks of a rank are the order of its program. A collective operation with a root leads from every process to
+/// the root or from the root to every process; another one is a task without work at the first of its processes, for
+/// which all wait. Messages are matched as MPI does, by communicator, ends, tag and order. Access to remote memory makes
+/// nobody wait.
+#[derive(Debug)]
+pub struct Dag;
+
+impl Stage for Dag {
+    type Params = DagParams;
+    const KIND: &'static str = "trace/dag";
+    const SUMMARY: &'static str = "Tasks of an OTF2 trace and what each of them waits for";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        const PORTS: &[Port] = &[Port::output::<TaskDag>("task-dag")];
+        PORTS
+    }
+
+    fn reads(params: &DagParams) -> Result<Vec<InputPath>, Error> {
+        Ok(otf2::files(params.archive.path())?)
+    }
+
+    fn check(params: &DagParams) -> Result<(), Error> {
+        let tiny_s = params.tiny_s;
+        if tiny_s.is_finite() && tiny_s >= 0.0 { Ok(()) } else { Err(DagError::Tiny { tiny_s }.into()) }
+    }
+
+    #[cfg(feature = "libotf2")]
+    fn run(params: DagParams, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let dag = otf2::program_dag(params.archive.path(), &params, cx)?;
+        Ok(Outcome::Done(Outputs::new().with("task-dag", dag)))
+    }
+
+    #[cfg(not(feature = "libotf2"))]
+    fn run(_: DagParams, _: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
+        Err(crate::Otf2Error::NotBuilt.into())
+    }
+}
+
+/// The stage `trace/replay`.
+///
+/// A dependency between tasks of two ranks becomes a message that does not block its sender; one within a rank is order.
+/// Collective operations are the messages that the graph has for them: one to the task that joins them and one back.
+#[derive(Debug)]
+pub struct Replay;
+
+impl Stage for Replay {
+    type Params = ReplayParams;
+    const KIND: &'static str = "trace/replay";
+    const SUMMARY: &'static str = "Tasks as a trace that SimGrid or LogGOPSim replays";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        const PORTS: &[Port] = &[Port::input::<TaskDag>("task-dag"), Port::output::<TraceArchive>("archive")];
+        PORTS
+    }
+
+    fn reads(_: &ReplayParams) -> Result<Vec<InputPath>, Error> {
+        Ok(Vec::new())
+    }
+
+    fn check(params: &ReplayParams) -> Result<(), Error> {
+        let flops_per_s = params.flops_per_s;
+        let sound = flops_per_s.is_finite() && flops_per_s > 0.0;
+        if sound { Ok(()) } else { Err(ReplayError::Speed { flops_per_s }.into()) }
+    }
+
+    fn run(params: ReplayParams, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let dag = inputs.one::<TaskDag>("task-dag")?.value;
+        let archive = replay::write(&dag, &params, cx)?;
+        Ok(Outcome::Done(Outputs::new().with("archive", archive)))
     }
 }
 

@@ -9,11 +9,11 @@
 mod support;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use hopmap_model::Context;
-use hopmap_trace::Reader;
+use hopmap_model::{Context, InputPath, Inputs, Stage};
+use hopmap_trace::{EventsParams, ListEvents, Reader, Select};
 use support::{Copy, data, read_otf2, read_with, sample};
 
 /// Numbers that look random (`SplitMix64`).
@@ -70,6 +70,15 @@ fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
     }
 }
 
+/// Lists the messages too: a table or an error.
+fn list_messages(archive: &Path) {
+    let (archive, select) = (InputPath::new(archive), Select::default());
+    let params = EventsParams { archive, reader: Reader::Native, select };
+    if let Err(error) = ListEvents::run(params, Inputs::new(), &Context::detached()) {
+        assert!(!error.to_string().is_empty());
+    }
+}
+
 /// Damages one file, sometimes two, reads the archive and repairs it.
 fn fuzz_archive(archive: &Copy, seed: u64) {
     let mut random = Random(seed);
@@ -105,6 +114,7 @@ fn fuzz_archive(archive: &Copy, seed: u64) {
         (Ok(_), Err(error)) => panic!("seed {seed}: only libotf2 refuses it: {error}"),
         (Err(_), Err(_)) => {}
     }
+    list_messages(archive.path());
     assert!(start.elapsed() < Duration::from_secs(20), "seed {seed} took {:?}", start.elapsed());
     for (file, original) in originals.into_iter().rev() {
         fs::write(file, original).unwrap();

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::codec::Source;
-use crate::{ArtifactError, Codec, Columns, Contents};
+use crate::{ArtifactError, Codec, Columns, Contents, TableReader};
 
 /// Name of the file that describes an artifact; its BLAKE3 is the digest of the artifact.
 pub const DESCRIPTION: &str = "artifact.json";
@@ -170,11 +170,22 @@ impl Folder {
 
     /// Reads a table.
     pub fn table(&self, name: &str) -> Result<Columns, ArtifactError> {
-        if !self.description.tables.contains_key(name) {
-            let tables = self.description.tables.keys().cloned().collect::<Vec<_>>().join(", ");
-            return Err(ArtifactError::NoTable { path: self.path.clone(), table: name.into(), tables });
-        }
+        self.expect_table(name)?;
         Columns::read(&self.table_path(name))
+    }
+
+    /// A table batch by batch, for those that do not fit into memory.
+    pub fn stream(&self, name: &str) -> Result<TableReader, ArtifactError> {
+        self.expect_table(name)?;
+        TableReader::open(&self.table_path(name))
+    }
+
+    fn expect_table(&self, name: &str) -> Result<(), ArtifactError> {
+        if self.description.tables.contains_key(name) {
+            return Ok(());
+        }
+        let tables = self.description.tables.keys().cloned().collect::<Vec<_>>().join(", ");
+        Err(ArtifactError::NoTable { path: self.path.clone(), table: name.into(), tables })
     }
 
     /// An attribute as the type it should have.

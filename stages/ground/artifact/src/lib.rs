@@ -15,4 +15,4 @@ pub use codec::{Codec, Contents};
 pub use columns::Columns;
 pub use error::ArtifactError;
 pub use folder::{DESCRIPTION, Description, Folder, PROVENANCE, TableDescription};
-pub use table::{Table, TableWriter, read_table};
+pub use table::{Table, TableReader, TableWriter, read_table};

@@ -9,7 +9,7 @@ use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt32Array
 use arrow::compute::concat_batches;
 use arrow::datatypes::{DataType, Field, Schema};
 use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
@@ -153,21 +153,57 @@ fn properties() -> WriterProperties {
         .build()
 }
 
+/// Reads a Parquet file batch by batch, for tables that do not fit into memory.
+#[derive(Debug)]
+pub struct TableReader {
+    path: PathBuf,
+    schema: Arc<Schema>,
+    rows: usize,
+    batches: ParquetRecordBatchReader,
+}
+
+impl TableReader {
+    /// Opens the Parquet file of a table.
+    pub fn open(path: &Path) -> Result<Self, ArtifactError> {
+        let file = File::open(path);
+        let file = file.map_err(|source| ArtifactError::Io { action: "read", path: path.into(), source })?;
+        let reader = ParquetRecordBatchReaderBuilder::try_new(file);
+        let reader = reader.map_err(|error| damaged(path, &error))?;
+        let schema = Arc::clone(reader.schema());
+        let rows = usize::try_from(reader.metadata().file_metadata().num_rows()).unwrap_or(0);
+        let batches = reader.with_batch_size(1 << 16).build().map_err(|error| damaged(path, &error))?;
+        Ok(Self { path: path.into(), schema, rows, batches })
+    }
+
+    /// The columns.
+    #[must_use]
+    pub fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+
+    /// Number of rows of all batches.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+}
+
+impl Iterator for TableReader {
+    type Item = Result<RecordBatch, ArtifactError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        Some(self.batches.next()?.map_err(|error| damaged(&self.path, &error)))
+    }
+}
+
+fn damaged(path: &Path, error: &dyn std::fmt::Display) -> ArtifactError {
+    ArtifactError::Damaged { path: path.into(), reason: error.to_string() }
+}
+
 /// Reads a whole Parquet file.
 pub fn read_table(path: &Path) -> Result<RecordBatch, ArtifactError> {
-    let damaged = |error: &dyn std::fmt::Display| ArtifactError::Damaged {
-        path: path.into(),
-        reason: error.to_string(),
-    };
-    let file =
-        File::open(path).map_err(|source| ArtifactError::Io { action: "read", path: path.into(), source })?;
-    let reader = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| damaged(&error))?;
+    let reader = TableReader::open(path)?;
     let schema = Arc::clone(reader.schema());
-    let batches: Vec<RecordBatch> = reader
-        .with_batch_size(1 << 20)
-        .build()
-        .map_err(|error| damaged(&error))?
-        .collect::<Result<_, _>>()
-        .map_err(|error| damaged(&error))?;
-    concat_batches(&schema, &batches).map_err(|error| damaged(&error))
+    let batches: Vec<RecordBatch> = reader.collect::<Result<_, _>>()?;
+    concat_batches(&schema, &batches).map_err(|error| damaged(path, &error))
 }

@@ -7,8 +7,9 @@ use std::fs;
 
 use hopmap_artifact::{ArtifactError, Codec, Folder};
 use hopmap_model::{
-    ConvergencePoint, CostModel, Edge, LaunchFile, Levels, Link, Mapping, Metrics, Node, NodeKind,
-    PlacementMetrics, PlacementOrigin, Process, Slot, SystemGraph, TaskGraph, Weight,
+    ConvergencePoint, CostModel, Dependency, Edge, LaunchFile, Levels, Link, Mapping, Metrics, Node,
+    NodeKind, PlacementMetrics, PlacementOrigin, Process, Slot, SystemGraph, Task, TaskDag, TaskGraph,
+    Weight,
 };
 use proptest::prelude::*;
 
@@ -55,6 +56,11 @@ fn round_trip<C: Codec + PartialEq + std::fmt::Debug>(value: &C) {
 #[test]
 fn every_kind_comes_back() {
     round_trip(&TaskGraph::default());
+    let tasks = vec![Task { rank: Some(3), work: 0.5 }, Task { rank: None, work: 0.0 }];
+    round_trip(&TaskDag {
+        tasks,
+        dependencies: vec![Dependency { source: 0, destination: 1, bytes: 1 << 40 }],
+    });
     round_trip(&system(3, 2));
     round_trip(&mapping());
     let values = BTreeMap::from([("F".to_owned(), 1.5)]);

@@ -36,6 +36,12 @@ impl<'a> Context<'a> {
         Self { scratch: Some(folder), ..self }
     }
 
+    /// The same context for work that may use `threads` cores.
+    #[must_use]
+    pub fn with_threads(self, threads: usize) -> Self {
+        Self { threads, ..self }
+    }
+
     /// A context without an observer, for tests and benches.
     #[must_use]
     pub fn detached() -> Context<'static> {

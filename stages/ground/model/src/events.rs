@@ -10,8 +10,8 @@ use crate::{Artifact, Keeper};
 ///
 /// Columns of the table `messages`: `time_s` (after the first event of the trace; missing if the trace has no clock),
 /// `source` and `destination` (ranks), `tag`, `bytes`, `communicator` (its name or else its number), `operation` (the
-/// call that sent it) and `region` (the function that called it), the last two as far as they are known. Rows are sorted
-/// by source; those of one source are in the order in which its locations recorded them.
+/// call that sent it) and `region` (the function that called it), the last two as far as they are known. Rows stand
+/// location by location; those of one location are in the order in which it recorded them.
 #[derive(Debug, Clone)]
 pub struct Events {
     table: PathBuf,

@@ -15,6 +15,7 @@ mod paths;
 mod seed;
 mod stage;
 mod system_graph;
+mod task_dag;
 mod task_graph;
 mod trace_archive;
 mod weight;
@@ -31,6 +32,7 @@ pub use stage::{
     Arity, Artifact, Direction, Error, Input, Inputs, Outcome, Outputs, Port, PortError, Stage, Value,
 };
 pub use system_graph::{CostModel, Levels, Link, Node, NodeKind, Slot, SystemGraph, SystemGraphError};
+pub use task_dag::{Dependency, Task, TaskDag, TaskDagError};
 pub use task_graph::{Edge, Phase, Process, SizeBin, TaskGraph, TaskGraphError};
 pub use trace_archive::{Keeper, TraceArchive};
 pub use weight::Weight;

@@ -3,28 +3,28 @@
 use hopmap_model::{Context, Edge, Error, Process, TaskGraph};
 
 use super::expansion::{Expanded, Expansion};
-use super::processes::Processes;
-use super::read::{Part, Program, Record};
+use super::program::{Overview, Program, warn};
+use super::read::{Part, Record};
+use super::tally::Question;
+use crate::collectives::Convention;
 use crate::headings::{self, Headings};
 use crate::matrix::Overflow;
 use crate::selection::Request;
 use crate::{Collectives, Otf2Error};
 
 /// Tells what was read and what is missing.
-pub(super) fn report(processes: &Processes, records: &[Record], collectives: Collectives, cx: &Context<'_>) {
+pub(super) fn report(program: &Program, records: &[Record], collectives: Collectives, cx: &Context<'_>) {
+    let mut overview = Overview::default();
+    records.iter().for_each(|record| overview.add(&record.visited));
     let sum = |of: fn(&Record) -> u64| records.iter().map(of).fold(0, u64::saturating_add);
     cx.log(format_args!(
         "{} processes, {} locations, {} events, {} messages",
-        processes.list.len(),
-        records.len(),
-        sum(|record| record.events),
+        program.processes.list.len(),
+        overview.locations,
+        overview.events,
         sum(|record| record.messages),
     ));
-    let warn = |what: &str, count: u64| {
-        if count > 0 {
-            cx.log(format_args!("warning: {what}: {count}"));
-        }
-    };
+    let warn = |what: &str, count: u64| warn(cx, what, count);
     warn(
         "calls of MPI_Sendrecv and the like whose messages are not in the trace (EZTrace does not record them), so that they are in no matrix",
         sum(|record| record.activity.silent_send_receives),
@@ -54,9 +54,7 @@ pub(super) fn report(processes: &Processes, records: &[Record], collectives: Col
         "messages sent by locations that belong to no MPI rank, or to several, which do not count",
         sum(|record| record.without_process),
     );
-    warn("events of unknown kinds, which were passed over", sum(|record| record.unknown));
-    let undefined = records.iter().filter(|record| !record.defined && record.events > 0).count();
-    warn("locations without a .def file, whose ids and times were taken as they are", undefined as u64);
+    overview.warn(cx);
 }
 
 /// Tells what became of the collective operations.
@@ -77,17 +75,17 @@ fn report_expanded(expanded: Expanded, cx: &Context<'_>) {
 
 /// Brings the records of all locations together.
 pub(super) fn assemble(
-    program: &Program<'_>,
+    program: &Program,
     request: &Request<'_>,
+    question: Question<'_>,
     records: Vec<Record>,
-    ticks_per_second: Option<f64>,
     cx: &Context<'_>,
 ) -> Result<TaskGraph, Error> {
-    let seconds = |ticks: u64| ticks_per_second.map(|per_second| ticks as f64 / per_second);
-    let spans = || records.iter().filter_map(|record| record.span);
+    let seconds = |ticks: u64| program.ticks_per_second.map(|per_second| ticks as f64 / per_second);
+    let spans = || records.iter().filter_map(|record| record.visited.span);
     let ends = spans().map(|(first, _)| first).min().zip(spans().map(|(_, last)| last).max());
     let duration = ends.map(|(first, last)| last.saturating_sub(first));
-    let selection = program.question.selection;
+    let selection = question.selection;
     if let Some(selection) = selection {
         selection.check_length(duration.unwrap_or(0))?;
     }
@@ -97,22 +95,24 @@ pub(super) fn assemble(
     let mut compute: Vec<Option<Vec<u64>>> = vec![None; program.processes.list.len()];
     // What is copied into the matrix is let go of at once.
     for record in records {
-        let Some(rank) = program.processes.rank(record.location) else { continue };
+        let Some(rank) = program.processes.rank(record.visited.location) else { continue };
         for part in record.sent {
             headings.add(part.class, edge(rank, part.peer, part)).map_err(overflow)?;
         }
         for part in record.fetched {
             headings.add(part.class, edge(part.peer, rank, part)).map_err(overflow)?;
         }
-        if program.question.collectives == Collectives::Expand {
+        if question.collectives == Collectives::Expand {
             tallies.push((rank, record.collectives));
         }
-        if let Some(span) = record.span.filter(|_| program.processes.is_main(record.location)) {
+        if let Some(span) = record.visited.span.filter(|_| program.processes.is_main(record.visited.location))
+        {
             compute[rank as usize] = Some(record.activity.computing(span));
         }
     }
-    if program.question.collectives == Collectives::Expand {
-        let (communicators, convention) = (&program.communicators, program.convention);
+    if question.collectives == Collectives::Expand {
+        let convention = Convention::of_creator(&program.anchor.creator);
+        let communicators = &program.communicators;
         let expansion = Expansion { communicators, convention, selection };
         let expanded =
             expansion.expand(tallies, |class, edge| headings.add(class, edge)).map_err(overflow)?;

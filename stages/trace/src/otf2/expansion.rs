@@ -11,7 +11,7 @@ use crate::collectives::{self, Collective, Convention, Operation};
 use crate::selection::{Class, Selection};
 
 /// The operation of a number (`OTF2_CollectiveOp`). Those above 16 make and free windows and move nothing.
-fn operation(number: u8) -> Option<Operation> {
+pub(super) fn operation(number: u8) -> Option<Operation> {
     Some(match number {
         0 => Operation::Barrier,
         1 => Operation::Broadcast,

@@ -133,7 +133,7 @@ impl<'a> Tally<'a> {
     }
 
     fn bad(&mut self, event: u64, what: &'static str) {
-        self.bad_event.get_or_insert(BadEvent { event, what });
+        self.bad_event.get_or_insert(BadEvent { event, what: what.into() });
     }
 
     fn access(&mut self, number: u64, access: Access, time: impl Fn() -> u64) {
@@ -226,8 +226,8 @@ impl Visitor for Tally<'_> {
     }
 
     #[inline]
-    fn bad_event(&self) -> Option<BadEvent> {
-        self.bad_event
+    fn bad_event(&self) -> Option<&BadEvent> {
+        self.bad_event.as_ref()
     }
 }
 

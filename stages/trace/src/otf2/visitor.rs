@@ -1,5 +1,6 @@
 //! What the events of a location say, and who wants to know, whoever reads them.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// A message as the location at one end sees it. Ids are those of the archive.
@@ -72,12 +73,12 @@ pub(super) enum Event {
 }
 
 /// An event that cannot be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BadEvent {
     /// Its number, counted from one.
     pub(super) event: u64,
     /// What is wrong.
-    pub(super) what: &'static str,
+    pub(super) what: Cow<'static, str>,
 }
 
 /// Wants to know the events of a location, one after the other. Times are those of the common clock and are worked out
@@ -102,7 +103,7 @@ pub(super) trait Visitor {
     fn event(&mut self, number: u64, event: Event, time: impl Fn() -> u64);
 
     /// The event that cannot be, if there was one. No more messages and events are told then.
-    fn bad_event(&self) -> Option<BadEvent>;
+    fn bad_event(&self) -> Option<&BadEvent>;
 }
 
 /// Region of a calling context; one that is not defined stands for a region that is not defined.

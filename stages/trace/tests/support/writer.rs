@@ -98,6 +98,11 @@ impl Location {
         self.event(time, &record(kind, parts))
     }
 
+    /// A request that is posted or complete (16, 17), a record of one number.
+    pub(crate) fn request(&mut self, time: u64, kind: u8, request: u64) -> &mut Self {
+        self.event(time, &[&[kind], &compressed(request)[..]].concat())
+    }
+
     /// An event with an attribute, without a time of its own.
     pub(crate) fn enter_with_attribute(&mut self, region: u64) -> &mut Self {
         // One attribute of id 0 and type 1, the byte 9.

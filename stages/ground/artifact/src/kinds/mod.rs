@@ -5,5 +5,6 @@ mod launch_file;
 mod mapping;
 mod metrics;
 mod system_graph;
+mod task_dag;
 mod task_graph;
 mod trace_archive;

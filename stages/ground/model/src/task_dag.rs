@@ -1,0 +1,241 @@
+//! The tasks of a program and what each of them waits for.
+
+use miette::Diagnostic;
+
+use crate::Artifact;
+
+/// Pieces of work, and which of them wait for which others: a directed graph without cycles.
+///
+/// Tasks of one rank stay together: they run on the same processor. Their order is among the dependencies.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TaskDag {
+    /// The tasks; the index is the number of the task.
+    pub tasks: Vec<Task>,
+    /// What waits for what, sorted by source, destination and bytes. There may be several between two tasks: each is
+    /// a message of its own.
+    pub dependencies: Vec<Dependency>,
+}
+
+/// A piece of work.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Task {
+    /// The process that does it, if that is settled.
+    pub rank: Option<u32>,
+    /// How much there is to do: seconds, if it comes from a trace.
+    pub work: f64,
+}
+
+/// A task that waits for another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Dependency {
+    /// The task that is done first.
+    pub source: u32,
+    /// The task that waits.
+    pub destination: u32,
+    /// Bytes that go from the one to the other.
+    pub bytes: u64,
+}
+
+impl TaskDag {
+    /// Checks that dependencies join existing tasks, are sorted and have no cycle, and that work is not negative.
+    pub fn check(&self) -> Result<(), TaskDagError> {
+        if let Some(task) = self.tasks.iter().position(|task| !(task.work.is_finite() && task.work >= 0.0)) {
+            return Err(TaskDagError::Work { task, work: self.tasks[task].work });
+        }
+        let tasks = self.tasks.len();
+        let missing = |edge: &Dependency| edge.source.max(edge.destination) as usize >= tasks;
+        if let Some(index) = self.dependencies.iter().position(missing) {
+            return Err(TaskDagError::NoSuchTask { index, tasks });
+        }
+        if let Some(index) = self.dependencies.windows(2).position(|pair| pair[0] > pair[1]) {
+            return Err(TaskDagError::Unsorted { index: index + 1 });
+        }
+        self.order().map(drop).map_err(|task| TaskDagError::Cycle { task })
+    }
+
+    /// Number of processes that tasks belong to: one more than the highest rank.
+    #[must_use]
+    pub fn ranks(&self) -> u32 {
+        self.tasks.iter().filter_map(|task| task.rank).max().map_or(0, |rank| rank + 1)
+    }
+
+    /// Where the dependencies of every task begin in [`TaskDag::dependencies`], and where the last ones end.
+    #[must_use]
+    pub fn starts(&self) -> Vec<usize> {
+        let mut starts = vec![0; self.tasks.len() + 1];
+        for dependency in &self.dependencies {
+            starts[dependency.source as usize + 1] += 1;
+        }
+        for task in 0..self.tasks.len() {
+            starts[task + 1] += starts[task];
+        }
+        starts
+    }
+
+    /// The tasks in an order in which none comes before one that it waits for: in the order of their numbers as far as
+    /// they can, a queue of those that are ready. If there is a cycle, a task of it.
+    pub fn order(&self) -> Result<Vec<u32>, u32> {
+        let mut waiting = vec![0u32; self.tasks.len()];
+        for dependency in &self.dependencies {
+            waiting[dependency.destination as usize] += 1;
+        }
+        let starts = self.starts();
+        let mut order: Vec<u32> = Vec::with_capacity(self.tasks.len());
+        order.extend((0..self.tasks.len() as u32).filter(|task| waiting[*task as usize] == 0));
+        let mut next = 0;
+        while let Some(&task) = order.get(next) {
+            next += 1;
+            for dependency in &self.dependencies[starts[task as usize]..starts[task as usize + 1]] {
+                let left = &mut waiting[dependency.destination as usize];
+                *left -= 1;
+                if *left == 0 {
+                    order.push(dependency.destination);
+                }
+            }
+        }
+        if order.len() == self.tasks.len() { Ok(order) } else { Err(self.in_cycle(&waiting)) }
+    }
+
+    /// A task of a cycle: going back from a task that still waits, always to one that waits too, comes round.
+    fn in_cycle(&self, waiting: &[u32]) -> u32 {
+        let mut before = vec![u32::MAX; self.tasks.len()];
+        for dependency in &self.dependencies {
+            if waiting[dependency.source as usize] > 0 && waiting[dependency.destination as usize] > 0 {
+                before[dependency.destination as usize] = dependency.source;
+            }
+        }
+        let stuck = (0..self.tasks.len() as u32).find(|task| before[*task as usize] != u32::MAX);
+        let mut task = stuck.unwrap_or(0);
+        for _ in 0..self.tasks.len() {
+            task = match before[task as usize] {
+                u32::MAX => return task,
+                source => source,
+            };
+        }
+        task
+    }
+
+    /// All work.
+    #[must_use]
+    pub fn work(&self) -> f64 {
+        self.tasks.iter().map(|task| task.work).sum()
+    }
+
+    /// The most work along any chain of dependencies, as if messages took no time; nothing if there is a cycle.
+    #[must_use]
+    pub fn critical_work(&self) -> Option<f64> {
+        let starts = self.starts();
+        let mut begin = vec![0.0f64; self.tasks.len()];
+        let mut longest = 0.0f64;
+        for task in self.order().ok()? {
+            let task = task as usize;
+            let end = begin[task] + self.tasks[task].work;
+            longest = longest.max(end);
+            for dependency in &self.dependencies[starts[task]..starts[task + 1]] {
+                let next = &mut begin[dependency.destination as usize];
+                *next = next.max(end);
+            }
+        }
+        Some(longest)
+    }
+}
+
+impl Artifact for TaskDag {
+    const KIND: &'static str = "task-dag";
+}
+
+/// A graph of tasks that contradicts itself.
+#[derive(Debug, Clone, PartialEq, thiserror::Error, Diagnostic)]
+pub enum TaskDagError {
+    /// Work that nobody can do.
+    #[error("task {task} has {work} to do")]
+    Work {
+        /// The task.
+        task: usize,
+        /// Its work.
+        work: f64,
+    },
+    /// A dependency names a task that does not exist.
+    #[error("dependency {index} names a task that does not exist: there are {tasks}")]
+    NoSuchTask {
+        /// Index of the dependency.
+        index: usize,
+        /// Number of tasks.
+        tasks: usize,
+    },
+    /// Dependencies are not sorted.
+    #[error(
+        "dependency {index} belongs before the one before it: they are sorted by source, destination and bytes"
+    )]
+    Unsorted {
+        /// Index of the dependency.
+        index: usize,
+    },
+    /// Tasks wait for each other.
+    #[error("task {task} waits for itself, by way of others")]
+    Cycle {
+        /// One of the tasks.
+        task: u32,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn dag(work: &[f64], pairs: &[(u32, u32)]) -> TaskDag {
+        let tasks = work.iter().map(|&work| Task { rank: Some(0), work }).collect();
+        let mut dependencies: Vec<_> =
+            pairs.iter().map(|&(source, destination)| Dependency { source, destination, bytes: 0 }).collect();
+        dependencies.sort_unstable();
+        TaskDag { tasks, dependencies }
+    }
+
+    #[test]
+    fn the_longest_chain_counts() {
+        let diamond = dag(&[1.0, 2.0, 5.0, 1.0], &[(0, 1), (0, 2), (1, 3), (2, 3)]);
+        assert_eq!(diamond.check(), Ok(()));
+        assert_eq!(diamond.order(), Ok(vec![0, 1, 2, 3]));
+        assert_eq!((diamond.work(), diamond.critical_work(), diamond.ranks()), (9.0, Some(7.0), 1));
+        assert_eq!(TaskDag::default().critical_work(), Some(0.0));
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        assert_eq!(dag(&[1.0], &[(0, 1)]).check(), Err(TaskDagError::NoSuchTask { index: 0, tasks: 1 }));
+        assert_eq!(dag(&[-1.0], &[]).check(), Err(TaskDagError::Work { task: 0, work: -1.0 }));
+        let mut unsorted = dag(&[0.0; 3], &[(0, 1), (0, 2)]);
+        unsorted.dependencies.reverse();
+        assert_eq!(unsorted.check(), Err(TaskDagError::Unsorted { index: 1 }));
+        // 3 waits for the cycle of 1 and 2, but is not in it.
+        let cycle = dag(&[0.0; 4], &[(0, 1), (1, 2), (2, 1), (2, 3)]).check();
+        assert!(matches!(cycle, Err(TaskDagError::Cycle { task: 1 | 2 })), "{cycle:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn every_order_respects_every_dependency(pairs in prop::collection::vec((0u32..12, 0u32..12), 0..40)) {
+            let graph = dag(&[1.0; 12], &pairs);
+            match graph.order() {
+                Ok(order) => {
+                    let mut place = [0; 12];
+                    order.iter().enumerate().for_each(|(at, task)| place[*task as usize] = at);
+                    prop_assert!(pairs.iter().all(|&(from, to)| place[from as usize] < place[to as usize]));
+                }
+                Err(task) => {
+                    let mut reached: Vec<u32> = vec![task];
+                    let mut at = 0;
+                    while at < reached.len() {
+                        let after = pairs.iter().filter(|(from, _)| *from == reached[at]).map(|(_, to)| *to);
+                        let new: Vec<u32> = after.filter(|to| !reached[1..].contains(to)).collect();
+                        reached.extend(new);
+                        at += 1;
+                    }
+                    prop_assert!(reached[1..].contains(&task), "{} is in no cycle", task);
+                }
+            }
+        }
+    }
+}

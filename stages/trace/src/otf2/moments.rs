@@ -1,0 +1,208 @@
+//! The moments of a location at which its process depends on others.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use otf2_sys::OTF2_UNDEFINED_UINT64;
+
+use super::communicators::{Communicators, is_nobody};
+use super::expansion::operation;
+use super::visitor::{BadEvent, Collective, Event, Message, Through, Visitor};
+use crate::call_stack::RegionKind;
+use crate::dag::{Envelope, Joint, Moment, What};
+
+/// What all locations are followed with.
+#[derive(Clone, Copy)]
+pub(super) struct Followed<'a> {
+    pub(super) regions: &'a HashMap<u32, RegionKind>,
+    pub(super) communicators: &'a Communicators,
+    /// Numbers of the groups of processes that take part in collective operations.
+    pub(super) groups: &'a HashMap<Through, u32>,
+    /// Whether processes are ranks that can send.
+    pub(super) ranked: bool,
+}
+
+/// What is not followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Untold {
+    /// Messages to `MPI_PROC_NULL`.
+    pub(super) to_nobody: u64,
+    /// Accesses to remote memory.
+    pub(super) accesses: u64,
+    /// Collective operations between two groups, within a process, of devices or of unknown size.
+    pub(super) elsewhere: u64,
+    /// Messages and operations of locations that belong to no process.
+    pub(super) without_process: u64,
+}
+
+/// Follows a location.
+pub(super) struct Moments<'a> {
+    followed: Followed<'a>,
+    /// Rank of its process, if it belongs to one.
+    rank: Option<u32>,
+    /// Region and whether it communicates, by place.
+    regions: Vec<bool>,
+    places: HashMap<u32, u32>,
+    /// Places of the regions it is in.
+    open: Vec<u32>,
+    /// How many of those communicate, and since when the first of them does.
+    communicating: u32,
+    since: u64,
+    /// Ticks in communication that are over.
+    communicated: u64,
+    /// Moments with the ticks in communication up to then in place of those that it computed.
+    told: Vec<Moment>,
+    bad_event: Option<BadEvent>,
+    pub(super) untold: Untold,
+}
+
+impl<'a> Moments<'a> {
+    pub(super) fn new(followed: Followed<'a>, rank: Option<u32>) -> Self {
+        Self {
+            followed,
+            rank,
+            regions: Vec::new(),
+            places: HashMap::new(),
+            open: Vec::new(),
+            communicating: 0,
+            since: 0,
+            communicated: 0,
+            told: Vec::new(),
+            bad_event: None,
+            untold: Untold::default(),
+        }
+    }
+
+    /// The moments of a location whose first and last event were at these times. Only the main thread computes.
+    pub(super) fn finish(mut self, (first, last): (u64, u64), main: bool) -> Vec<Moment> {
+        if main {
+            self.add(What::End, last);
+        }
+        let mut before = (first, 0);
+        for moment in &mut self.told {
+            let now = (moment.time, moment.compute);
+            let passed = now.0.saturating_sub(before.0);
+            moment.compute = if main { passed.saturating_sub(now.1.saturating_sub(before.1)) } else { 0 };
+            before = now;
+        }
+        self.told
+    }
+
+    fn add(&mut self, what: What, time: u64) {
+        let open = if self.communicating > 0 { time.saturating_sub(self.since) } else { 0 };
+        let communicated = self.communicated.saturating_add(open);
+        self.told.push(Moment { time, compute: communicated, what });
+    }
+
+    fn bad(&mut self, event: u64, what: impl Into<Cow<'static, str>>) {
+        self.bad_event.get_or_insert(BadEvent { event, what: what.into() });
+    }
+
+    fn leave_innermost(&mut self, time: u64) {
+        let communication = self.open.pop().is_some_and(|place| self.regions[place as usize]);
+        self.communicating -= u32::from(communication);
+        if communication && self.communicating == 0 {
+            self.communicated = self.communicated.saturating_add(time.saturating_sub(self.since));
+        }
+    }
+
+    /// What tells a message apart from others, if it has two ends that matter.
+    fn envelope(&mut self, number: u64, message: &Message) -> Option<Envelope> {
+        if is_nobody(message.peer) {
+            self.untold.to_nobody += 1;
+            return None;
+        }
+        if message.bytes == OTF2_UNDEFINED_UINT64 {
+            self.bad(number, "it moves an unknown number of bytes");
+            return None;
+        }
+        if !self.followed.ranked {
+            self.bad(number, "it sends, but the archive defines no MPI ranks");
+            return None;
+        }
+        let Some(rank) = self.rank else {
+            self.untold.without_process += 1;
+            return None;
+        };
+        match self.followed.communicators.receiver(message.communicator, rank, message.peer) {
+            Ok(peer) => Some(Envelope { peer, communicator: message.communicator, tag: message.tag }),
+            Err(reason) => {
+                self.bad(number, reason.to_string());
+                None
+            }
+        }
+    }
+
+    fn collective(&mut self, collective: Collective, request: Option<u64>, time: u64) {
+        let Some(operation) = operation(collective.operation) else { return };
+        let Collective { root, sent, received, .. } = collective;
+        let group = self.followed.groups.get(&collective.through).copied();
+        let known = ![sent, received].contains(&OTF2_UNDEFINED_UINT64);
+        match group.filter(|_| known && self.rank.is_some()) {
+            Some(group) => {
+                let joint = Joint { group, operation, root, sent, received };
+                self.add(What::Complete { joint, request }, time);
+            }
+            None => self.untold.elsewhere += 1,
+        }
+    }
+}
+
+impl Visitor for Moments<'_> {
+    const BOTH_ENDS: bool = true;
+
+    fn place(&mut self, region: u32) -> u32 {
+        let next = self.regions.len() as u32;
+        let place = *self.places.entry(region).or_insert(next);
+        if place == next {
+            self.regions.push(self.followed.regions.get(&region).is_some_and(|kind| kind.communication));
+        }
+        place
+    }
+
+    fn enter(&mut self, place: u32, time: impl Fn() -> u64) {
+        self.open.push(place);
+        if self.regions[place as usize] {
+            if self.communicating == 0 {
+                self.since = time();
+            }
+            self.communicating += 1;
+        }
+    }
+
+    fn leave(&mut self, place: u32, time: impl Fn() -> u64) {
+        // As in `CallStack`: leaving closes what is inside, and leaving what is not open changes nothing.
+        if let Some(depth) = self.open.iter().rposition(|open| *open == place) {
+            let time = time();
+            while self.open.len() > depth {
+                self.leave_innermost(time);
+            }
+        }
+    }
+
+    fn send(&mut self, number: u64, message: Message, time: impl Fn() -> u64) {
+        if let Some(envelope) = self.envelope(number, &message) {
+            let Message { bytes, request, .. } = message;
+            self.add(What::Send { envelope, bytes, request }, time());
+        }
+    }
+
+    fn event(&mut self, number: u64, event: Event, time: impl Fn() -> u64) {
+        match event {
+            Event::Received(message) => {
+                if let Some(envelope) = self.envelope(number, &message) {
+                    self.add(What::Receive { envelope, request: message.request }, time());
+                }
+            }
+            Event::SendCompleted(request) => self.add(What::Sent { request }, time()),
+            Event::ReceivePosted(request) => self.add(What::Post { request }, time()),
+            Event::CollectivePosted(request) => self.add(What::Begin { request }, time()),
+            Event::Collective(collective, request) => self.collective(collective, request, time()),
+            Event::Access(_) => self.untold.accesses += 1,
+        }
+    }
+
+    fn bad_event(&self) -> Option<&BadEvent> {
+        self.bad_event.as_ref()
+    }
+}

@@ -1,0 +1,360 @@
+//! What an archive defines, and the way through the events of its locations.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use hopmap_model::{Context, Error};
+use rayon::prelude::*;
+
+use super::anchor::Anchor;
+use super::archive_files::{ArchiveFiles, has_extension};
+use super::clock::ClockOffsets;
+use super::communicators::Communicators;
+use super::definitions::Definitions;
+use super::library::{Archive, Ended, LocationReader};
+use super::local_definitions::LocalDefinitions;
+use super::native;
+use super::processes::Processes;
+use super::structure::{self, EventFile};
+use super::visitor::Visitor;
+use crate::selection::{Request, Selection};
+use crate::{Otf2Error, Reader};
+
+/// Everything that an archive says of a program before its events.
+#[derive(Debug)]
+pub(super) struct Program {
+    pub(super) files: ArchiveFiles,
+    pub(super) anchor: Anchor,
+    pub(super) definitions: Definitions,
+    pub(super) processes: Processes,
+    pub(super) communicators: Communicators,
+    /// Locations that have an event file.
+    pub(super) locations: BTreeSet<u64>,
+    pub(super) ticks_per_second: Option<f64>,
+}
+
+/// A location whose events were all told.
+#[derive(Debug)]
+pub(super) struct Visited {
+    /// Its id.
+    pub(super) location: u64,
+    /// What its event file holds.
+    pub(super) file: EventFile,
+    /// First and last point in time, by the common clock.
+    pub(super) span: Option<(u64, u64)>,
+    /// Whether it has definitions of its own.
+    pub(super) defined: bool,
+}
+
+/// Who reads the events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    Native,
+    Library,
+}
+
+/// Reads in the way that is asked for: `auto` takes libotf2 when the archive uses something that only libotf2 may know.
+pub(super) fn read_by<T>(
+    reader: Reader,
+    cx: &Context<'_>,
+    mut read: impl FnMut(Way) -> Result<T, Otf2Error>,
+) -> Result<T, Otf2Error> {
+    match read(if reader == Reader::Libotf2 { Way::Library } else { Way::Native }) {
+        Err(unknown @ Otf2Error::Unknown { .. }) if reader == Reader::Auto => {
+            cx.log(format_args!("{unknown}: reading with libotf2"));
+            read(Way::Library)
+        }
+        other => other,
+    }
+}
+
+impl Program {
+    /// Opens an archive and reads its definitions.
+    pub(super) fn open(path: &Path, cx: &Context<'_>) -> Result<(Self, Archive), Otf2Error> {
+        let files = ArchiveFiles::find(path)?;
+        let anchor = Anchor::read(files.anchor())?;
+        let opened = Archive::open(files.anchor());
+        let mut archive = opened.map_err(|message| of_library(files.anchor(), None, message))?;
+        let definitions = read_definitions(&files, &anchor, &mut archive)?;
+        let contradiction = |what| Otf2Error::Definitions { path: files.definitions(), what };
+        let processes = Processes::new(&definitions).map_err(contradiction)?;
+        let communicators =
+            Communicators::new(&definitions, |location| processes.rank(location)).map_err(contradiction)?;
+        let locations = locations_with_events(&files, &definitions, cx)?;
+        let ticks_per_second = ticks_per_second(&definitions, cx);
+        let program =
+            Self { files, anchor, definitions, processes, communicators, locations, ticks_per_second };
+        Ok((program, archive))
+    }
+
+    /// The time of the first event of the trace.
+    pub(super) fn begin(&self) -> Result<u64, Otf2Error> {
+        let mut buffer = Vec::new();
+        let mut first = None;
+        for &location in &self.locations {
+            let events = self.files.events_of(location);
+            let Some(time) = structure::first_time(&events, self.anchor.event_chunk, location)? else {
+                continue;
+            };
+            let clock = self.local_definitions(location, &mut buffer)?.unwrap_or_default().clock;
+            let time = clock.correct(time);
+            first = Some(first.map_or(time, |first: u64| first.min(time)));
+        }
+        Ok(first.unwrap_or(0))
+    }
+
+    /// What counts and how it is told apart; nothing if everything counts alike.
+    pub(super) fn selection(&self, request: &Request<'_>) -> Result<Option<Selection>, Error> {
+        if request.is_plain() {
+            return Ok(None);
+        }
+        let start = if request.needs_time() { self.begin()? } else { 0 };
+        let called = |name: &str| self.definitions.communicators_called(name);
+        Ok(Some(Selection::new(request, (self.ticks_per_second, start), called)?))
+    }
+
+    /// An event that cannot be.
+    pub(super) fn bad_event(&self, location: u64, event: u64, what: impl Into<String>) -> Otf2Error {
+        Otf2Error::Event { path: self.files.events_of(location), location, event, what: what.into() }
+    }
+
+    /// Tells the events of every location to a visitor of its own, and closes the visitor when they are through; on as
+    /// many threads as the context allows, each of which takes the next location in the order of ids.
+    pub(super) fn visit<V: Visitor, T: Send>(
+        &self,
+        (way, archive): (Way, &mut Archive),
+        cx: &Context<'_>,
+        visitor: impl Fn(u64) -> V + Sync,
+        close: impl Fn(Visited, V) -> Result<T, Otf2Error> + Sync,
+    ) -> Result<Vec<T>, Otf2Error> {
+        let ids: Vec<u64> = self.locations.iter().copied().collect();
+        if way == Way::Native {
+            return on_threads(ids.len(), cx, |index, buffer| {
+                let mut visitor = visitor(ids[index]);
+                let visited = self.tell_natively(ids[index], &mut visitor, buffer, cx)?;
+                visited.map(|visited| close(visited, visitor)).transpose()
+            });
+        }
+        let readers = archive.locations(&self.locations);
+        let readers = readers.map_err(|message| of_library(self.files.anchor(), None, message))?;
+        let readers: Vec<Mutex<LocationReader<'_>>> = readers.into_iter().map(Mutex::new).collect();
+        on_threads(readers.len(), cx, |index, _| {
+            let mut reader = readers[index].lock().unwrap_or_else(PoisonError::into_inner);
+            let mut visitor = visitor(reader.id());
+            let visited = self.tell_through_library(&mut reader, &mut visitor, cx)?;
+            visited.map(|visited| close(visited, visitor)).transpose()
+        })
+    }
+
+    /// The definitions that a location has of its own, if any.
+    fn local_definitions(
+        &self,
+        location: u64,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Option<LocalDefinitions>, Otf2Error> {
+        let path = self.files.definitions_of(location);
+        if !path.exists() {
+            return Ok(None);
+        }
+        LocalDefinitions::read(&path, self.anchor.definition_chunk, location, buffer).map(Some)
+    }
+
+    /// Tells the events of one location without libotf2; `None` if it was stopped.
+    fn tell_natively<V: Visitor>(
+        &self,
+        location: u64,
+        visitor: &mut V,
+        buffer: &mut Vec<u8>,
+        cx: &Context<'_>,
+    ) -> Result<Option<Visited>, Otf2Error> {
+        let own = self.local_definitions(location, buffer)?;
+        let defined = own.is_some();
+        let own = own.unwrap_or_default();
+        let path = self.files.events_of(location);
+        let chunks = (location, self.anchor.event_chunk);
+        let told = (&own, &self.definitions.calling_contexts);
+        let ended = native::read_events(&path, chunks, told, visitor, buffer, || cx.should_stop())?;
+        self.check(location, visitor)?;
+        Ok(match ended {
+            native::Ended::Early => None,
+            native::Ended::Complete(file) => Some(Visited::new(location, file, &own.clock, defined)),
+        })
+    }
+
+    /// Tells the events of one location with libotf2; `None` if it was stopped.
+    fn tell_through_library<V: Visitor>(
+        &self,
+        reader: &mut LocationReader<'_>,
+        visitor: &mut V,
+        cx: &Context<'_>,
+    ) -> Result<Option<Visited>, Otf2Error> {
+        let location = reader.id();
+        let path = self.files.events_of(location);
+        let file = structure::check_events(&path, self.anchor.event_chunk, location)?;
+        let own = self.files.definitions_of(location);
+        let defined = own.exists();
+        let mut clock = ClockOffsets::default();
+        let chunk = self.anchor.definition_chunk;
+        // EZTrace writes files without any definition.
+        if defined && structure::check_local_definitions(&own, chunk, location)? > 0 {
+            let definitions = reader.definitions();
+            clock = definitions.map_err(|message| of_library(&own, Some(location), message))?;
+        }
+        let ended = reader.events(visitor, &self.definitions.calling_contexts, || cx.should_stop());
+        let ended = ended.map_err(|message| of_library(&path, Some(location), message))?;
+        self.check(location, visitor)?;
+        match ended {
+            Ended::Early => Ok(None),
+            Ended::Complete(read) if read != file.events => {
+                let message = format!("it read {read} of {} events", file.events);
+                Err(of_library(&path, Some(location), message))
+            }
+            Ended::Complete(_) => Ok(Some(Visited::new(location, file, &clock, defined))),
+        }
+    }
+
+    /// Checks that a visitor found no event that cannot be.
+    fn check(&self, location: u64, visitor: &impl Visitor) -> Result<(), Otf2Error> {
+        match visitor.bad_event() {
+            Some(bad) => Err(self.bad_event(location, bad.event, bad.what.clone())),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Visited {
+    fn new(location: u64, file: EventFile, clock: &ClockOffsets, defined: bool) -> Self {
+        let span = file.span.map(|(first, last)| (clock.correct(first), clock.correct(last)));
+        Self { location, file, span, defined }
+    }
+}
+
+/// What all locations have to say beside what is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Overview {
+    pub(super) locations: u64,
+    pub(super) events: u64,
+    unknown: u64,
+    undefined: u64,
+}
+
+impl Overview {
+    /// Adds a location.
+    pub(super) fn add(&mut self, visited: &Visited) {
+        self.locations += 1;
+        self.events = self.events.saturating_add(visited.file.events);
+        self.unknown = self.unknown.saturating_add(visited.file.unknown);
+        self.undefined += u64::from(!visited.defined && visited.file.events > 0);
+    }
+
+    /// Tells what was not understood.
+    pub(super) fn warn(&self, cx: &Context<'_>) {
+        warn(cx, "events of unknown kinds, which were passed over", self.unknown);
+        let undefined = "locations without a .def file, whose ids and times were taken as they are";
+        warn(cx, undefined, self.undefined);
+    }
+}
+
+/// Warns of something that is there.
+pub(super) fn warn(cx: &Context<'_>, what: &str, count: u64) {
+    if count > 0 {
+        cx.log(format_args!("warning: {what}: {count}"));
+    }
+}
+
+fn of_library(path: &Path, location: Option<u64>, message: String) -> Otf2Error {
+    Otf2Error::Library { path: path.to_owned(), location, message }
+}
+
+fn read_definitions(
+    files: &ArchiveFiles,
+    anchor: &Anchor,
+    archive: &mut Archive,
+) -> Result<Definitions, Otf2Error> {
+    let path = files.definitions();
+    let there = structure::check_global_definitions(&path, anchor.definition_chunk)?;
+    if there != anchor.definitions {
+        let what = format!("there are {there}, but the anchor file announces {}", anchor.definitions);
+        return Err(Otf2Error::Definitions { path, what });
+    }
+    let (definitions, read) = archive.definitions().map_err(|message| of_library(&path, None, message))?;
+    match definitions.contradiction {
+        Some(what) => Err(Otf2Error::Definitions { path, what }),
+        None if read != there => {
+            Err(of_library(&path, None, format!("it read {read} of {there} definitions")))
+        }
+        None => Ok(definitions),
+    }
+}
+
+/// Locations that have an event file. Missing ones are an error if there should be events, and superfluous ones
+/// are told.
+fn locations_with_events(
+    files: &ArchiveFiles,
+    definitions: &Definitions,
+    cx: &Context<'_>,
+) -> Result<BTreeSet<u64>, Otf2Error> {
+    let id = |path: &Path| path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse().ok());
+    let event_files = files.local_files()?.into_iter().filter(|path| has_extension(path, "evt"));
+    let (known, strange): (Vec<_>, Vec<_>) = event_files
+        .map(|path| id(&path))
+        .partition(|id| id.is_some_and(|id| definitions.locations.contains_key(&id)));
+    if !strange.is_empty() {
+        cx.log(format_args!("warning: event files of no location, which are not read: {}", strange.len()));
+    }
+    let known: BTreeSet<u64> = known.into_iter().flatten().collect();
+    let missing =
+        definitions.locations.iter().find(|(id, location)| location.events > 0 && !known.contains(id));
+    match missing {
+        Some((id, _)) => Err(Otf2Error::Missing { path: files.events_of(*id), location: Some(*id) }),
+        None => Ok(known),
+    }
+}
+
+fn ticks_per_second(definitions: &Definitions, cx: &Context<'_>) -> Option<f64> {
+    let ticks = definitions.ticks_per_second.filter(|ticks| *ticks > 0);
+    if ticks.is_none() {
+        cx.log("warning: the trace does not say how long a tick of its clock is, so there are no times");
+    }
+    ticks.map(|ticks| ticks as f64)
+}
+
+/// Reads `total` locations, on as many threads as the context allows; each thread has a buffer. Of several errors the
+/// one of the lowest location is given, whatever the number of threads.
+fn on_threads<T: Send>(
+    total: usize,
+    cx: &Context<'_>,
+    read: impl Fn(usize, &mut Vec<u8>) -> Result<Option<T>, Otf2Error> + Sync,
+) -> Result<Vec<T>, Otf2Error> {
+    let next = AtomicUsize::new(0);
+    // Locations behind the first that failed need not be read.
+    let limit = AtomicUsize::new(total);
+    let done = Mutex::new(0);
+    let work = |_| {
+        let mut results = BTreeMap::new();
+        let mut buffer = Vec::new();
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            if index >= limit.load(Ordering::Relaxed) {
+                return results;
+            }
+            let result = if cx.should_stop() { None } else { read(index, &mut buffer).transpose() };
+            let count = |done: &mut usize| {
+                *done += 1;
+                cx.progress(*done as u64, total as u64);
+            };
+            match &result {
+                Some(Ok(_)) => count(&mut done.lock().unwrap_or_else(PoisonError::into_inner)),
+                _ => drop(limit.fetch_min(index, Ordering::Relaxed)),
+            }
+            results.insert(index, result);
+        }
+    };
+    let results: BTreeMap<usize, Option<Result<T, Otf2Error>>> =
+        (0..cx.threads().clamp(1, total.max(1))).into_par_iter().map(work).flatten().collect();
+    let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let stopped = || Err(Otf2Error::Stopped { done, total });
+    results.into_values().map(|result| result.unwrap_or_else(stopped)).collect()
+}

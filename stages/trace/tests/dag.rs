@@ -1,0 +1,270 @@
+//! Tasks and what they wait for.
+#![cfg(feature = "libotf2")]
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests may")]
+
+mod support;
+#[path = "support/writer.rs"]
+mod writer;
+
+use std::fs;
+use std::path::Path;
+
+use hopmap_model::{Context, InputPath, Inputs, Outcome, Stage, TaskDag};
+use hopmap_trace::{Dag, DagParams, Reader};
+use support::{Listener, data, read_with, sample};
+use writer::Archive;
+use writer::Part::{Byte, Number};
+
+/// Type numbers of events.
+const ISEND_COMPLETE: u8 = 16;
+const IRECV_REQUEST: u8 = 17;
+const RECV: u8 = 18;
+const IRECV: u8 = 19;
+const COLLECTIVE_END: u8 = 23;
+const COLLECTIVE_REQUEST: u8 = 85;
+const COLLECTIVE_COMPLETE: u8 = 86;
+
+/// Operations.
+const BROADCAST: u8 = 1;
+const ALL_REDUCE: u8 = 11;
+
+fn run(params: DagParams, cx: &Context<'_>) -> miette::Result<TaskDag> {
+    Dag::check(&params)?;
+    match Dag::run(params, Inputs::new(), cx)? {
+        Outcome::Done(outputs) => {
+            let dag = outputs.get("task-dag").unwrap().downcast_ref::<TaskDag>().unwrap().clone();
+            dag.check().unwrap();
+            Ok(dag)
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The tasks of an archive; both readers give the same.
+fn read(path: &Path, ask: impl Fn(&mut DagParams), listener: &Listener) -> Result<TaskDag, String> {
+    let by = |reader, cx: &Context<'_>| {
+        let mut params = DagParams { reader, ..DagParams::new(InputPath::new(path)) };
+        ask(&mut params);
+        run(params, cx).map_err(|error| error.to_string().replace(&path.display().to_string(), "ARCHIVE"))
+    };
+    let dag = by(Reader::Native, &Context::new(2, None, listener));
+    assert_eq!(dag, by(Reader::Libotf2, &Context::detached()));
+    dag
+}
+
+/// Tasks of a program (rank, milliseconds) and edges.
+type Shape = (Vec<(u32, u64)>, Vec<(u32, u32, u64)>);
+
+fn shape(archive: &Archive, ask: impl Fn(&mut DagParams)) -> Result<Shape, String> {
+    let folder = tempfile::tempdir().unwrap();
+    archive.write(folder.path());
+    let dag = read(folder.path(), ask, &Listener::default())?;
+    let task = |task: &hopmap_model::Task| (task.rank.unwrap(), (task.work * 1e3).round() as u64);
+    Ok((
+        dag.tasks.iter().map(task).collect(),
+        dag.dependencies.iter().map(|edge| (edge.source, edge.destination, edge.bytes)).collect(),
+    ))
+}
+
+/// Ranks on locations 1, 2, …; communicator 0 is all of them. Regions 1 `main`, 2 `MPI`.
+fn ranks(count: u64) -> Archive {
+    let mut archive = Archive::default();
+    archive.string("");
+    archive.clock(1000);
+    for process in 0..count {
+        archive.process(process);
+    }
+    let locations: Vec<u64> = (1..=count).collect();
+    let members: Vec<u64> = (0..count).collect();
+    archive.group(4, 0, 0, &locations).group(5, 1, 0, &members);
+    archive.named_communicator(0, "world", 1).region(1, "main").region(2, "MPI_Any");
+    archive
+}
+
+fn receive(from: u64, bytes: u64) -> [writer::Part<'static>; 4] {
+    [Number(from), Number(0), Number(7), Number(bytes)]
+}
+
+#[test]
+fn a_message_leads_from_before_its_send_to_behind_its_receive() {
+    let mut archive = ranks(2);
+    let rank = archive.thread(1, 0).enter(0, 1).enter(10, 2).send(11, 0, 1, 500).leave(12, 2);
+    rank.leave(20, 1);
+    let rank = archive.thread(2, 1).enter(0, 1).enter(3, 2).any(14, RECV, &receive(0, 500)).leave(15, 2);
+    rank.leave(40, 1);
+    let tasks = vec![(0, 10), (0, 8), (1, 3), (1, 25)];
+    assert_eq!(shape(&archive, |_| ()), Ok((tasks, vec![(0, 1, 0), (0, 3, 500), (2, 3, 0)])));
+}
+
+#[test]
+fn receives_that_do_not_block_are_served_as_they_were_posted() {
+    let mut archive = ranks(2);
+    let rank = archive.thread(1, 0).enter(0, 1).enter(10, 2).send(10, 0, 1, 1).leave(10, 2);
+    rank.enter(20, 2).send(20, 0, 1, 2).leave(20, 2).leave(30, 1);
+    let got = |bytes, request| [Number(0), Number(0), Number(7), Number(bytes), Number(request)];
+    // The second that was posted is complete first.
+    archive
+        .thread(2, 1)
+        .enter(0, 1)
+        .request(1, IRECV_REQUEST, 50)
+        .request(1, IRECV_REQUEST, 51)
+        .enter(30, 2)
+        .any(31, IRECV, &got(2, 51))
+        .leave(32, 2)
+        .enter(40, 2)
+        .any(41, IRECV, &got(1, 50))
+        .leave(42, 2)
+        .leave(50, 1);
+    let (tasks, edges) = shape(&archive, |_| ()).unwrap();
+    assert_eq!(tasks, [(0, 10), (0, 10), (0, 10), (1, 30), (1, 8), (1, 8)]);
+    // The first message, of one byte, goes to the last task.
+    assert_eq!(edges, [(0, 1, 0), (0, 5, 1), (1, 2, 0), (1, 4, 2), (3, 4, 0), (4, 5, 0)]);
+}
+
+#[test]
+fn tiny_tasks_join_those_beside_them() {
+    let mut archive = ranks(2);
+    let rank = archive.thread(1, 0).enter(0, 1).enter(10, 2).send(10, 0, 1, 1).leave(10, 2);
+    // One tick of computing between two sends.
+    rank.enter(11, 2).send(11, 0, 1, 2).leave(11, 2).leave(30, 1);
+    let rank = archive.thread(2, 1).enter(0, 1).enter(5, 2).any(12, RECV, &receive(0, 1)).leave(12, 2);
+    rank.enter(13, 2).any(14, RECV, &receive(0, 2)).leave(14, 2).leave(20, 1);
+    let (tasks, edges) = shape(&archive, |params| params.tiny_s = 0.002).unwrap();
+    assert_eq!(tasks, [(0, 11), (0, 19), (1, 5), (1, 7)]);
+    assert_eq!(edges, [(0, 1, 0), (0, 3, 1), (0, 3, 2), (2, 3, 0)]);
+    assert_eq!(shape(&archive, |params| params.tiny_s = 0.0).unwrap().0.len(), 6);
+}
+
+#[test]
+fn all_wait_for_all_at_a_join() {
+    let mut archive = ranks(3);
+    let end = [Byte(ALL_REDUCE), Number(0), Number(u64::from(u32::MAX)), Number(8), Number(8)];
+    for rank in 0..3 {
+        let at = 10 * (rank + 1);
+        let location = archive.thread(rank + 1, rank).enter(0, 1).enter(at, 2);
+        location.any(40, COLLECTIVE_END, &end).leave(41, 2).leave(50, 1);
+    }
+    let (tasks, edges) = shape(&archive, |_| ()).unwrap();
+    assert_eq!(tasks, [(0, 10), (0, 9), (1, 20), (1, 9), (2, 30), (2, 9), (0, 0)]);
+    let order = [(0, 1, 0), (2, 3, 0), (4, 5, 0)];
+    let joined = [(0, 6, 8), (2, 6, 8), (4, 6, 8), (6, 1, 8), (6, 3, 8), (6, 5, 8)];
+    let mut all = [&order[..], &joined].concat();
+    all.sort_unstable();
+    assert_eq!(edges, all);
+}
+
+#[test]
+fn all_wait_for_the_root_of_a_broadcast_that_does_not_block() {
+    let mut archive = ranks(2);
+    let end = |request| [Byte(BROADCAST), Number(0), Number(1), Number(0), Number(100), Number(request)];
+    for rank in 0..2 {
+        let location = archive.thread(rank + 1, rank).enter(0, 1);
+        location.enter(5, 2).any(5, COLLECTIVE_REQUEST, &[Number(9)]).leave(5, 2);
+        location.enter(20, 2).any(21, COLLECTIVE_COMPLETE, &end(9)).leave(21, 2).leave(30, 1);
+    }
+    let (tasks, edges) = shape(&archive, |_| ()).unwrap();
+    assert_eq!(tasks, [(0, 20), (0, 9), (1, 5), (1, 24)]);
+    // The root, rank 1, goes on at once; the message leaves where it began.
+    assert_eq!(edges, [(0, 1, 0), (2, 1, 100), (2, 3, 0)]);
+}
+
+#[test]
+fn long_messages_wait_until_they_are_asked_for() {
+    let mut archive = ranks(2);
+    let rank = archive.thread(1, 0).enter(0, 1).enter(10, 2).send(11, 0, 1, 500).leave(12, 2);
+    rank.leave(20, 1);
+    let rank = archive.thread(2, 1).enter(0, 1).enter(30, 2).any(31, RECV, &receive(0, 500)).leave(32, 2);
+    rank.leave(40, 1);
+    let edges = |bytes| shape(&archive, |params| params.rendezvous_bytes = Some(bytes)).unwrap().1;
+    assert_eq!(edges(501), [(0, 1, 0), (0, 3, 500), (2, 3, 0)]);
+    assert_eq!(edges(500), [(0, 1, 0), (0, 3, 500), (2, 1, 0), (2, 3, 0)]);
+}
+
+#[test]
+fn a_program_that_would_hang_is_refused() {
+    let mut archive = ranks(2);
+    for rank in 0..2 {
+        let other = 1 - rank;
+        let location = archive.thread(rank + 1, rank).enter(0, 1).enter(10, 2);
+        location.send(11, 0, other, 500).leave(12, 2);
+        location.enter(20, 2).any(21, RECV, &receive(other, 500)).leave(22, 2).leave(30, 1);
+    }
+    assert_eq!(shape(&archive, |_| ()).unwrap().0.len(), 6);
+    let hangs = shape(&archive, |params| params.rendezvous_bytes = Some(1)).unwrap_err();
+    assert_eq!(
+        hangs,
+        "the program in `ARCHIVE` hangs if messages of at least 1 bytes wait until they are asked for: what rank 0 does waits for itself"
+    );
+}
+
+#[test]
+fn a_send_that_does_not_block_waits_where_it_is_complete() {
+    let mut archive = ranks(2);
+    let isend = [Number(1), Number(0), Number(7), Number(500), Number(3)];
+    let rank = archive.thread(1, 0).enter(0, 1).enter(10, 2).any(10, 15, &isend).leave(10, 2);
+    rank.enter(20, 2).request(33, ISEND_COMPLETE, 3).leave(34, 2).leave(40, 1);
+    let rank = archive.thread(2, 1).enter(0, 1).enter(30, 2).any(31, RECV, &receive(0, 500)).leave(32, 2);
+    rank.leave(40, 1);
+    let (tasks, edges) = shape(&archive, |params| params.rendezvous_bytes = Some(1)).unwrap();
+    assert_eq!(tasks, [(0, 10), (0, 10), (0, 6), (1, 30), (1, 8)]);
+    assert_eq!(edges, [(0, 1, 0), (0, 4, 500), (1, 2, 0), (3, 2, 0), (3, 4, 0)]);
+}
+
+#[test]
+fn what_has_no_counterpart_is_told() {
+    let mut archive = ranks(2);
+    archive.thread(1, 0).enter(0, 1).send(1, 0, 1, 5).leave(9, 1);
+    archive.thread(2, 1).enter(0, 1).any(2, RECV, &receive(1, 5)).leave(9, 1);
+    let folder = tempfile::tempdir().unwrap();
+    archive.write(folder.path());
+    let listener = Listener::default();
+    let dag = read(folder.path(), |_| (), &listener).unwrap();
+    assert!(dag.dependencies.is_empty());
+    let lines = listener.lines.into_inner().unwrap();
+    let of = |what: &str| lines.iter().filter(|line| line.contains(what)).count();
+    assert_eq!((of("does not say when they were received"), of("does not say when they were sent")), (1, 1));
+}
+
+/// Nothing is lost: all computing is in tasks, and all messages that were received are edges.
+fn assert_whole(path: &Path) -> TaskDag {
+    let listener = Listener::default();
+    let dag = read(path, |_| (), &listener).unwrap();
+    let graph = read_with(path, Reader::Native, &Context::detached()).unwrap();
+    let computed: f64 = graph.processes.iter().filter_map(|process| process.compute_s).sum();
+    assert!((dag.work() - computed).abs() <= 1e-9 * computed, "{} of {computed}", dag.work());
+    let rank = |task: u32| dag.tasks[task as usize].rank;
+    let order = |edge: &&hopmap_model::Dependency| {
+        edge.bytes == 0 && edge.source + 1 == edge.destination && rank(edge.source) == rank(edge.destination)
+    };
+    let ordered = dag.dependencies.iter().filter(order).count();
+    let lines = listener.lines.into_inner().unwrap();
+    eprintln!(
+        "{}: {} tasks, {} edges, {ordered} of order, work {computed} s, critical {:?} s, duration {:?} s; {lines:?}",
+        path.file_name().unwrap().display(),
+        dag.tasks.len(),
+        dag.dependencies.len(),
+        dag.critical_work(),
+        graph.duration_s
+    );
+    assert!(ordered + graph.ranks() <= dag.tasks.len());
+    dag
+}
+
+#[test]
+fn the_samples_become_tasks() {
+    let dag = assert_whole(&sample("rows-columns-16"));
+    assert_eq!(dag.ranks(), 16);
+    assert_whole(&sample("lammps-melt-16"));
+}
+
+#[test]
+fn real_archives_become_tasks() {
+    let Some(traces) = data() else { return };
+    let archives = fs::read_dir(&traces).unwrap().map(|entry| entry.unwrap().path());
+    let archives: Vec<_> =
+        archives.filter(|path| !path.ends_with("otf1") && !path.ends_with("expected")).collect();
+    assert!(archives.len() > 5);
+    for path in archives {
+        assert_whole(&path);
+    }
+}
