@@ -129,14 +129,20 @@ impl<'a> CallStack<'a> {
     }
 
     /// Place of a region, by which it is entered and left faster.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "it is a part of the loop over all events")]
+    #[inline(always)]
     pub(crate) fn place(&mut self, id: u32) -> u32 {
         let place = self.places.of(id);
         if place as usize == self.regions.len() {
-            let kind = self.kinds.get(&id).copied().unwrap_or_default();
-            self.regions.push(Region { open: 0, kind, matters: kind.matters(self.ledger.is_none()) });
+            self.add_region(id);
         }
         place
+    }
+
+    #[cold]
+    fn add_region(&mut self, id: u32) {
+        let kind = self.kinds.get(&id).copied().unwrap_or_default();
+        self.regions.push(Region { open: 0, kind, matters: kind.matters(self.ledger.is_none()) });
     }
 
     pub(crate) fn enter(&mut self, id: u32, time: u64) {
@@ -158,7 +164,7 @@ impl<'a> CallStack<'a> {
         match region.matters {
             Matters::Never => {}
             Matters::AsCommunication => self.communicate(true, time()),
-            _ => {
+            Matters::Otherwise => {
                 let kind = region.kind;
                 self.turn(kind, true, time());
             }
@@ -211,7 +217,7 @@ impl<'a> CallStack<'a> {
         match region.matters {
             Matters::Never => {}
             Matters::AsCommunication => self.communicate(false, time()),
-            _ => {
+            Matters::Otherwise => {
                 let kind = region.kind;
                 self.turn(kind, false, time());
             }

@@ -274,9 +274,9 @@ impl Program<'_> {
         let readers =
             archive.locations(locations).map_err(|message| of_library(self.files.anchor(), None, message))?;
         let readers: Vec<Mutex<LocationReader<'_>>> = readers.into_iter().map(Mutex::new).collect();
-        read_locations(readers.len(), cx, |index, _| {
+        read_locations(readers.len(), cx, |index, buffer| {
             let mut reader = readers[index].lock().unwrap_or_else(PoisonError::into_inner);
-            self.read_through_library(&mut reader, cx)
+            self.read_through_library(&mut reader, buffer, cx)
         })
     }
 
@@ -317,11 +317,12 @@ impl Program<'_> {
     fn read_through_library(
         &self,
         reader: &mut LocationReader<'_>,
+        buffer: &mut Vec<u8>,
         cx: &Context<'_>,
     ) -> Result<Option<Record>, Otf2Error> {
         let location = reader.id();
         let path = self.files.events_of(location);
-        let file = structure::check_events(&path, self.anchor.event_chunk, location)?;
+        let file = structure::check_events(&path, self.anchor.event_chunk, location, buffer)?;
         let own_definitions = self.files.definitions_of(location);
         let defined = own_definitions.exists();
         let mut clock = ClockOffsets::default();

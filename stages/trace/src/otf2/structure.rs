@@ -38,10 +38,15 @@ pub(super) struct EventFile {
     pub(super) span: Option<(u64, u64)>,
 }
 
-/// Checks an event file and counts its events.
-pub(super) fn check_events(path: &Path, chunk_size: u64, location: u64) -> Result<EventFile, Otf2Error> {
+/// Checks an event file and counts its events. Chunks are read into a buffer that may be used again.
+pub(super) fn check_events(
+    path: &Path,
+    chunk_size: u64,
+    location: u64,
+    buffer: &mut Vec<u8>,
+) -> Result<EventFile, Otf2Error> {
     let mut walk = EventWalk::default();
-    check(path, chunk_size, Some(location), |cursor| walk.chunk(cursor))?;
+    walk_chunks(path, chunk_size, Some(location), buffer, |cursor| walk.chunk(cursor))?;
     Ok(walk.file())
 }
 
@@ -351,7 +356,7 @@ mod tests {
     fn events(bytes: &[u8]) -> Result<EventFile, String> {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), bytes).unwrap();
-        check_events(file.path(), CHUNK as u64, 12)
+        check_events(file.path(), CHUNK as u64, 12, &mut Vec::new())
             .map_err(|error| error.to_string().replace(&file.path().display().to_string(), "FILE"))
     }
 

@@ -163,7 +163,8 @@ impl<'a> Tally<'a> {
 impl Visitor for Tally<'_> {
     const BOTH_ENDS: bool = false;
 
-    #[inline]
+    #[expect(clippy::inline_always, reason = "it is a part of the loop over all events")]
+    #[inline(always)]
     fn place(&mut self, region: u32) -> u32 {
         self.stack.place(region)
     }
