@@ -30,10 +30,14 @@ const CALLING_CONTEXT_LEAVE: u8 = 67;
 const NON_BLOCKING_COLLECTIVE_REQUEST: u8 = 85;
 const NON_BLOCKING_COLLECTIVE_COMPLETE: u8 = 86;
 
-/// Regions with ids below this are found by their id.
-const DIRECT: usize = 1 << 10;
-/// The place of a region that did not come yet.
-const NO_PLACE: u32 = u32::MAX;
+/// Regions whose places are remembered: one for every value of the lowest bits of their ids, a power of two.
+const REMEMBERED: usize = 1 << 9;
+/// Ids and places of no region: each id is in a slot that is not its own.
+const NO_PLACES: [(u32, u32); REMEMBERED] = {
+    let mut places = [(0, 0); REMEMBERED];
+    places[0].0 = 1;
+    places
+};
 
 /// How the reading of an event file ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,8 +103,8 @@ struct Told<'a, V> {
     definitions: &'a LocalDefinitions,
     contexts: &'a HashMap<u32, u32>,
     visitor: &'a mut V,
-    /// Places of regions on the call stack, by local id.
-    places: [u32; DIRECT],
+    /// Local ids and places of regions on the call stack, by the lowest bits of the id.
+    places: [(u32, u32); REMEMBERED],
     /// The communicator of the last message, by its local and its global id.
     communicator: (u32, u32),
 }
@@ -162,8 +166,8 @@ impl<V: Visitor> Listener for Told<'_, V> {
     #[expect(clippy::inline_always, reason = "it is a part of the loop over all events")]
     #[inline(always)]
     fn region(&mut self, enter: bool, region: u32, moment: Moment) {
-        let place = match self.places.get(region as usize) {
-            Some(&place) if place != NO_PLACE => place,
+        let place = match self.places[region as usize % REMEMBERED] {
+            (known, place) if known == region => place,
             _ => self.find_place(region),
         };
         self.enter_or_leave(enter, place, moment);
@@ -209,7 +213,7 @@ impl<'a, V: Visitor> Told<'a, V> {
             definitions,
             contexts,
             visitor,
-            places: [NO_PLACE; DIRECT],
+            places: NO_PLACES,
             communicator: (0, 0),
         };
         told.communicator.1 = told.global_communicator(0);
@@ -257,9 +261,7 @@ impl<'a, V: Visitor> Told<'a, V> {
     fn find_place(&mut self, region: u32) -> u32 {
         let global = self.definitions.regions.as_ref().map_or(region, |map| map.global(region));
         let place = self.visitor.place(global);
-        if let Some(known) = self.places.get_mut(region as usize) {
-            *known = place;
-        }
+        self.places[region as usize % REMEMBERED] = (region, place);
         place
     }
 
