@@ -34,9 +34,15 @@ impl RegionKind {
         }
     }
 
-    /// Whether entering and leaving it changes how time counts.
-    fn turns(self) -> bool {
-        self.communication || self.selected || self.phase > 0
+    fn matters(self, everything_counts_alike: bool) -> Matters {
+        match self {
+            Self { send_receive: false, selected: false, phase: 0, communication } => match communication {
+                true if everything_counts_alike => Matters::AsCommunication,
+                true => Matters::Otherwise,
+                false => Matters::Never,
+            },
+            _ => Matters::Otherwise,
+        }
     }
 }
 
@@ -63,19 +69,20 @@ impl Activity {
 /// A region as one location knows it.
 #[derive(Debug)]
 struct Region {
-    kind: RegionKind,
-    /// Whether entering and leaving it changes how time counts.
-    turns: bool,
     /// How many times it is on the stack.
     open: u64,
+    kind: RegionKind,
+    matters: Matters,
 }
 
-/// A region on the stack.
-#[derive(Debug)]
-struct Entry {
-    region: u32,
-    /// Sends before it was entered.
-    sends: u64,
+/// Whether entering and leaving a region changes anything but the stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Matters {
+    Never,
+    /// Only the time in communication.
+    AsCommunication,
+    /// More than that.
+    Otherwise,
 }
 
 /// The regions a location is in.
@@ -88,7 +95,10 @@ pub(crate) struct CallStack<'a> {
     /// Places of regions in `regions`.
     places: Numbering<u32>,
     regions: Vec<Region>,
-    stack: Vec<Entry>,
+    /// Places of the regions it is in.
+    stack: Vec<u32>,
+    /// Sends before it entered `MPI_Sendrecv` or one of its kin, for each on the stack.
+    sends_before: Vec<u64>,
     /// Communication regions on the stack, and when the first of them was entered.
     communicating: u64,
     since: u64,
@@ -107,6 +117,7 @@ impl<'a> CallStack<'a> {
             places: Numbering::new(),
             regions: Vec::new(),
             stack: Vec::new(),
+            sends_before: Vec::new(),
             communicating: 0,
             since: 0,
             selected: 0,
@@ -118,14 +129,20 @@ impl<'a> CallStack<'a> {
     }
 
     /// Place of a region, by which it is entered and left faster.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "it is a part of the loop over all events")]
+    #[inline(always)]
     pub(crate) fn place(&mut self, id: u32) -> u32 {
         let place = self.places.of(id);
         if place as usize == self.regions.len() {
-            let kind = self.kinds.get(&id).copied().unwrap_or_default();
-            self.regions.push(Region { kind, turns: kind.turns(), open: 0 });
+            self.add_region(id);
         }
         place
+    }
+
+    #[cold]
+    fn add_region(&mut self, id: u32) {
+        let kind = self.kinds.get(&id).copied().unwrap_or_default();
+        self.regions.push(Region { open: 0, kind, matters: kind.matters(self.ledger.is_none()) });
     }
 
     pub(crate) fn enter(&mut self, id: u32, time: u64) {
@@ -139,26 +156,41 @@ impl<'a> CallStack<'a> {
     }
 
     /// Enters the region of a place that [`CallStack::place`] gave. The time is asked for only when it matters.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "it is a part of the loop over all events")]
+    #[inline(always)]
     pub(crate) fn enter_at(&mut self, place: u32, time: impl Fn() -> u64) {
         let region = &mut self.regions[place as usize];
         region.open += 1;
-        if region.turns {
-            let kind = region.kind;
-            self.turn(kind, true, time());
+        match region.matters {
+            Matters::Never => {}
+            Matters::AsCommunication => self.communicate(true, time()),
+            Matters::Otherwise => {
+                let kind = region.kind;
+                self.turn(kind, true, time());
+            }
         }
-        self.stack.push(Entry { region: place, sends: self.sends });
+        self.stack.push(place);
     }
 
     /// Leaves the region of a place as [`CallStack::enter_at`] enters it.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "it is a part of the loop over all events")]
+    #[inline(always)]
     pub(crate) fn leave_at(&mut self, place: u32, time: impl Fn() -> u64) {
+        match self.stack.pop_if(|innermost| *innermost == place) {
+            Some(place) => self.close(place, time),
+            None => self.leave_around(place, time),
+        }
+    }
+
+    /// Leaves the region of a place that was not entered last, if it was entered at all.
+    #[cold]
+    fn leave_around(&mut self, place: u32, time: impl Fn() -> u64) {
         if self.regions[place as usize].open == 0 {
             return;
         }
-        while let Some(entry) = self.stack.pop() {
-            self.close(&entry, &time);
-            if entry.region == place {
+        while let Some(innermost) = self.stack.pop() {
+            self.close(innermost, &time);
+            if innermost == place {
                 break;
             }
         }
@@ -166,34 +198,40 @@ impl<'a> CallStack<'a> {
 
     /// Leaves the region entered last, whichever it is.
     pub(crate) fn leave_innermost(&mut self, time: u64) {
-        if let Some(entry) = self.stack.pop() {
-            self.close(&entry, || time);
+        if let Some(place) = self.stack.pop() {
+            self.close(place, || time);
         }
     }
 
     /// A message is sent from where the location is.
+    #[inline]
     pub(crate) fn send(&mut self) {
         self.sends += 1;
     }
 
-    #[inline]
-    fn close(&mut self, entry: &Entry, time: impl Fn() -> u64) {
-        let region = &mut self.regions[entry.region as usize];
+    #[expect(clippy::inline_always, reason = "it is a part of the loop over all events")]
+    #[inline(always)]
+    fn close(&mut self, place: u32, time: impl Fn() -> u64) {
+        let region = &mut self.regions[place as usize];
         region.open -= 1;
-        if region.kind.send_receive && entry.sends == self.sends {
-            self.activity.silent_send_receives += 1;
-        }
-        if region.turns {
-            let kind = region.kind;
-            self.turn(kind, false, time());
+        match region.matters {
+            Matters::Never => {}
+            Matters::AsCommunication => self.communicate(false, time()),
+            Matters::Otherwise => {
+                let kind = region.kind;
+                self.turn(kind, false, time());
+            }
         }
     }
 
-    /// A region is entered or left that changes how time counts.
+    /// A region is entered or left that changes more than the stack.
     fn turn(&mut self, kind: RegionKind, entered: bool, time: u64) {
         self.pass(time);
         if kind.communication {
             self.communicate(entered, time);
+        }
+        if kind.send_receive {
+            self.send_receive(entered);
         }
         if kind.selected {
             self.selected = if entered { self.selected + 1 } else { self.selected - 1 };
@@ -205,6 +243,16 @@ impl<'a> CallStack<'a> {
         }
     }
 
+    fn send_receive(&mut self, entered: bool) {
+        if entered {
+            self.sends_before.push(self.sends);
+        } else if self.sends_before.pop() == Some(self.sends) {
+            self.activity.silent_send_receives += 1;
+        }
+    }
+
+    #[expect(clippy::inline_always, reason = "it is a part of the loop over all events")]
+    #[inline(always)]
     fn communicate(&mut self, entered: bool, time: u64) {
         if entered {
             if self.communicating == 0 {
@@ -236,8 +284,8 @@ impl<'a> CallStack<'a> {
 
     /// Closes what is open when the trace ends. Its first and its last event were at these times.
     pub(crate) fn finish(mut self, (first, last): (u64, u64)) -> Activity {
-        while let Some(entry) = self.stack.pop() {
-            self.close(&entry, || last);
+        while let Some(place) = self.stack.pop() {
+            self.close(place, || last);
         }
         self.pass(last);
         self.activity.compute = self.ledger.map(|ledger| ledger.close(first));

@@ -9,25 +9,31 @@ const SLOTS: usize = 256;
 /// The cache does not grow beyond this.
 const MOST_SLOTS: usize = 1 << 16;
 
+/// The number in an empty slot: more keys than fit into memory.
+const EMPTY: u32 = u32::MAX;
+
 /// A key that says which slot of the cache it is kept in.
-pub(crate) trait Key: Copy + Eq + Hash {
+pub(crate) trait Key: Copy + Default + Eq + Hash {
     /// Any number; keys that come together should differ in the lowest bits.
     fn slot(self) -> u32;
 }
 
 impl Key for u32 {
+    #[inline]
     fn slot(self) -> u32 {
         self
     }
 }
 
 impl Key for (u32, u32) {
+    #[inline]
     fn slot(self) -> u32 {
         self.0.wrapping_mul(31).wrapping_add(self.1)
     }
 }
 
 impl Key for (u32, u32, u32) {
+    #[inline]
     fn slot(self) -> u32 {
         (self.0, self.1).slot().wrapping_add(self.2.wrapping_mul(97))
     }
@@ -39,19 +45,20 @@ impl Key for (u32, u32, u32) {
 pub(crate) struct Numbering<K> {
     numbers: HashMap<K, u32>,
     /// As long as a power of two.
-    cache: Vec<Option<(K, u32)>>,
+    cache: Vec<(K, u32)>,
 }
 
 impl<K: Key> Numbering<K> {
     pub(crate) fn new() -> Self {
-        Self { numbers: HashMap::new(), cache: vec![None; SLOTS] }
+        Self { numbers: HashMap::new(), cache: vec![(K::default(), EMPTY); SLOTS] }
     }
 
     /// Number of a key.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "it is a part of the loop over all events")]
+    #[inline(always)]
     pub(crate) fn of(&mut self, key: K) -> u32 {
         match self.cache[key.slot() as usize & (self.cache.len() - 1)] {
-            Some((known, number)) if known == key => number,
+            (known, number) if known == key && number != EMPTY => number,
             _ => self.look_up(key),
         }
     }
@@ -61,10 +68,10 @@ impl<K: Key> Numbering<K> {
         let next = self.numbers.len() as u32;
         let number = *self.numbers.entry(key).or_insert(next);
         if self.numbers.len() > self.cache.len() / 2 && self.cache.len() < MOST_SLOTS {
-            self.cache = vec![None; 2 * self.cache.len()];
+            self.cache = vec![(K::default(), EMPTY); 2 * self.cache.len()];
         }
         let slot = key.slot() as usize & (self.cache.len() - 1);
-        self.cache[slot] = Some((key, number));
+        self.cache[slot] = (key, number);
         number
     }
 }

@@ -7,22 +7,19 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use super::clock::ClockOffsets;
 use super::layouts;
 use super::local_definitions::LocalDefinitions;
 use super::record::{Cursor, Flaw};
-use super::structure::{self, ATTRIBUTE_LIST, End, EventFile, EventWalk, TIMESTAMP};
+use super::structure::common::{
+    self, ENTER, LEAVE, Listener, MPI_IRECV, MPI_IRECV_REQUEST, MPI_ISEND, MPI_ISEND_COMPLETE, MPI_RECV,
+    MPI_SEND, Moment,
+};
+use super::structure::{self, ATTRIBUTE_LIST, End, EventFile, EventWalk};
 use super::visitor::{Access, Collective, Event, Message, Through, Visitor, region_of};
 use crate::Otf2Error;
 
 const BUFFER_FLUSH: u8 = 10;
-const ENTER: u8 = 12;
-const LEAVE: u8 = 13;
-const MPI_SEND: u8 = 14;
-const MPI_ISEND: u8 = 15;
-const MPI_ISEND_COMPLETE: u8 = 16;
-const MPI_IRECV_REQUEST: u8 = 17;
-const MPI_RECV: u8 = 18;
-const MPI_IRECV: u8 = 19;
 const MPI_COLLECTIVE_END: u8 = 23;
 const RMA_COLLECTIVE_END: u8 = 38;
 const RMA_PUT: u8 = 46;
@@ -33,14 +30,14 @@ const CALLING_CONTEXT_LEAVE: u8 = 67;
 const NON_BLOCKING_COLLECTIVE_REQUEST: u8 = 85;
 const NON_BLOCKING_COLLECTIVE_COMPLETE: u8 = 86;
 
-/// The events on the short way are looked at through a window of so many bytes: the longest takes 9 for the time,
-/// 2 for type and length, and 5 numbers of 9.
-const WINDOW: usize = 64;
-
-/// Regions with ids below this are found by their id.
-const DIRECT: u32 = 1 << 12;
-/// The place of a region that did not come yet.
-const NO_PLACE: u32 = u32::MAX;
+/// Regions whose places are remembered: one for every value of the lowest bits of their ids, a power of two.
+const REMEMBERED: usize = 1 << 9;
+/// Ids and places of no region: each id is in a slot that is not its own.
+const NO_PLACES: [(u32, u32); REMEMBERED] = {
+    let mut places = [(0, 0); REMEMBERED];
+    places[0].0 = 1;
+    places
+};
 
 /// How the reading of an event file ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +58,7 @@ pub(super) fn read_events<V: Visitor>(
     buffer: &mut Vec<u8>,
     stop: impl Fn() -> bool,
 ) -> Result<Ended, Otf2Error> {
-    let mut events = Events::new(definitions, visitor);
+    let mut events = Events { walk: EventWalk::default(), told: Told::new(definitions, visitor) };
     let mut stopped = false;
     structure::walk_chunks(path, chunk_size, Some(location), buffer, |cursor| {
         stopped = stop();
@@ -80,88 +77,39 @@ pub(super) fn read_events<V: Visitor>(
 /// The way through an event file, and who is told of it.
 struct Events<'a, V> {
     walk: EventWalk,
-    /// The latest time that a correction of the clock has been asked for.
+    told: Told<'a, V>,
+}
+
+/// From the clock of the location to that of the archive.
+struct Times<'a> {
+    /// Nothing if they are the same.
+    clock: Option<&'a ClockOffsets>,
+    /// The latest time corrected that is not the time of an event.
     furthest: u64,
+}
+
+impl Times<'_> {
+    #[inline]
+    fn of(&self, moment: Moment) -> u64 {
+        let corrected =
+            |clock: &ClockOffsets| clock.correct_after(moment.time, self.furthest.max(moment.last));
+        self.clock.map_or(moment.time, corrected)
+    }
+}
+
+/// Tells a visitor the events of a location, with the ids and times of the archive.
+struct Told<'a, V> {
+    times: Times<'a>,
     definitions: &'a LocalDefinitions,
     contexts: &'a HashMap<u32, u32>,
     visitor: &'a mut V,
-    /// Places of regions on the call stack, by local id.
-    places: Vec<u32>,
+    /// Local ids and places of regions on the call stack, by the lowest bits of the id.
+    places: [(u32, u32); REMEMBERED],
     /// The communicator of the last message, by its local and its global id.
     communicator: (u32, u32),
 }
 
-/// A number of 32 bits in a length byte and up to four bytes at some place of a window, and the place behind it.
-#[inline]
-fn number32(window: &[u8; WINDOW], at: usize) -> Option<(u32, usize)> {
-    let (&length, rest) = window.get(at..)?.split_first()?;
-    let bytes = u32::from_le_bytes(*rest.first_chunk::<4>()?);
-    let mask = *[0, 0xff, 0xffff, 0xff_ffff, u32::MAX].get(usize::from(length))?;
-    Some((bytes & mask, at + 1 + usize::from(length)))
-}
-
-/// The same of 64 bits.
-#[inline]
-fn number64(window: &[u8; WINDOW], at: usize) -> Option<(u64, usize)> {
-    let (&length, rest) = window.get(at..)?.split_first()?;
-    let bytes = u64::from_le_bytes(*rest.first_chunk::<8>()?);
-    let unused = 8u32.checked_sub(u32::from(length))?;
-    let mask = u64::MAX.checked_shr(8 * unused).unwrap_or(0);
-    Some((bytes & mask, at + 1 + usize::from(length)))
-}
-
-/// A message whose length stands at some place of a window, and the place behind it.
-#[inline]
-fn message(window: &[u8; WINDOW], kind: u8, at: usize) -> Option<(Message, usize)> {
-    let end = at + 1 + usize::from(*window.get(at)?);
-    let (peer, at) = number32(window, at + 1)?;
-    let (communicator, at) = number32(window, at)?;
-    let (tag, at) = number32(window, at)?;
-    let (bytes, mut at) = number64(window, at)?;
-    let mut request = None;
-    if kind & 1 == 1 {
-        let (number, behind) = number64(window, at)?;
-        (request, at) = (Some(number), behind);
-    }
-    (at <= end && end <= WINDOW).then_some((Message { peer, communicator, tag, bytes, request }, end))
-}
-
-/// Whether an event matters that consists of numbers only, but is not on the short way.
-#[inline]
-fn is_rare<V: Visitor>(kind: u8) -> bool {
-    match kind {
-        MPI_ISEND_COMPLETE | MPI_IRECV_REQUEST => V::BOTH_ENDS,
-        CALLING_CONTEXT_ENTER
-        | CALLING_CONTEXT_LEAVE
-        | RMA_PUT
-        | RMA_GET
-        | NON_BLOCKING_COLLECTIVE_REQUEST => true,
-        _ => false,
-    }
-}
-
-impl<'a, V: Visitor> Events<'a, V> {
-    fn new(
-        (definitions, contexts): (&'a LocalDefinitions, &'a HashMap<u32, u32>),
-        visitor: &'a mut V,
-    ) -> Self {
-        let mut events = Self {
-            walk: EventWalk::default(),
-            furthest: 0,
-            definitions,
-            contexts,
-            visitor,
-            places: Vec::new(),
-            communicator: (0, 0),
-        };
-        events.communicator.1 = events.global_communicator(0);
-        events
-    }
-
-    fn global_communicator(&self, local: u32) -> u32 {
-        self.definitions.communicators.as_ref().map_or(local, |map| map.global(local))
-    }
-
+impl<V: Visitor> Events<'_, V> {
     fn chunk(&mut self, cursor: &mut Cursor<'_>) -> Result<End, Flaw> {
         let last = self.walk.begin(cursor)?;
         let end = self.events(cursor)?;
@@ -172,7 +120,7 @@ impl<'a, V: Visitor> Events<'a, V> {
     fn events(&mut self, cursor: &mut Cursor<'_>) -> Result<End, Flaw> {
         loop {
             if !cursor.big_endian {
-                cursor.at += self.short_way(cursor.rest());
+                cursor.at += common::pass(cursor.rest(), &mut self.walk, &mut self.told);
             }
             let mut kind = self.walk.kind(cursor)?;
             if let Some(end) = End::of(kind) {
@@ -190,102 +138,118 @@ impl<'a, V: Visitor> Events<'a, V> {
         }
     }
 
-    /// Passes the events that most of a trace consists of, until there is another one, anything is unusual or the
-    /// end is near. Tells how many bytes it passed.
-    fn short_way(&mut self, bytes: &[u8]) -> usize {
-        // A copy stays in registers.
-        let mut walk = self.walk;
-        let mut at = 0;
-        while let Some(window) = bytes.get(at..).and_then(|rest| rest.first_chunk::<WINDOW>()) {
-            let (time, start) = match window.first_chunk::<9>() {
-                Some(&[TIMESTAMP, ref word @ ..]) => (u64::from_le_bytes(*word), 9),
-                _ => (walk.time, 0),
-            };
-            match window[start] {
-                kind @ (ENTER | LEAVE) => {
-                    let Some((region, end)) = number32(window, start + 1) else { break };
-                    at += end;
-                    walk.time = time;
-                    walk.count();
-                    self.enter_or_leave(kind == ENTER, region, &walk);
-                }
-                kind @ (MPI_SEND | MPI_ISEND) => {
-                    let Some((message, end)) = message(window, kind, start + 1) else { break };
-                    at += end;
-                    walk.time = time;
-                    walk.count();
-                    self.send(message, &walk);
-                }
-                kind @ (MPI_RECV | MPI_IRECV) => {
-                    let Some((message, end)) = message(window, kind, start + 1) else { break };
-                    at += end;
-                    walk.time = time;
-                    walk.count();
-                    if V::BOTH_ENDS {
-                        self.receive(message, &walk);
-                    }
-                }
-                kind if is_rare::<V>(kind) => break,
-                _ => {
-                    let rest = bytes.get(at..).unwrap_or_default();
-                    let Some((_, behind)) = structure::numbers(rest, false) else { break };
-                    at += rest.len() - behind.len();
-                    walk.time = time;
-                    walk.count();
-                }
-            }
-        }
-        self.walk = walk;
-        at
-    }
-
     /// Passes and counts any event.
     fn event(&mut self, cursor: &mut Cursor<'_>, kind: u8) -> Result<(), Flaw> {
-        let mut body = *cursor;
+        let body = *cursor;
         let known = structure::record(cursor, layouts::event(kind))?;
         self.walk.unknown += u64::from(!known);
         self.walk.count();
-        let walk = self.walk;
+        self.told.event(kind, body, self.walk.moment())
+    }
+}
+
+impl<V: Visitor> Listener for Told<'_, V> {
+    const RECEIVES: bool = V::BOTH_ENDS;
+
+    #[inline]
+    fn asks_for(kind: u8) -> bool {
+        matches!(
+            kind,
+            CALLING_CONTEXT_ENTER
+                | CALLING_CONTEXT_LEAVE
+                | RMA_PUT
+                | RMA_GET
+                | NON_BLOCKING_COLLECTIVE_REQUEST
+        )
+    }
+
+    #[expect(clippy::inline_always, reason = "it is a part of the loop over all events")]
+    #[inline(always)]
+    fn region(&mut self, enter: bool, region: u32, moment: Moment) {
+        let place = match self.places[region as usize % REMEMBERED] {
+            (known, place) if known == region => place,
+            _ => self.find_place(region),
+        };
+        self.enter_or_leave(enter, place, moment);
+    }
+
+    #[expect(clippy::inline_always, reason = "it is a part of the loop over all events")]
+    #[inline(always)]
+    fn send(&mut self, message: Message, moment: Moment) {
+        let communicator = self.translate(message.communicator);
+        // Damage that follows says more than what is wrong with an event, so the walk goes on.
+        if self.visitor.bad_event().is_none() {
+            let times = &self.times;
+            let time = move || times.of(moment);
+            self.visitor.send(moment.event, Message { communicator, ..message }, time);
+        }
+    }
+
+    #[inline]
+    fn receive(&mut self, message: Message, moment: Moment) {
+        if V::BOTH_ENDS {
+            let communicator = self.translate(message.communicator);
+            self.tell(Event::Received(Message { communicator, ..message }), moment);
+        }
+    }
+
+    #[inline]
+    fn request(&mut self, kind: u8, request: u64, moment: Moment) {
+        if V::BOTH_ENDS {
+            let complete = kind == MPI_ISEND_COMPLETE;
+            let event = if complete { Event::SendCompleted } else { Event::ReceivePosted };
+            self.tell(event(request), moment);
+        }
+    }
+}
+
+impl<'a, V: Visitor> Told<'a, V> {
+    fn new(
+        (definitions, contexts): (&'a LocalDefinitions, &'a HashMap<u32, u32>),
+        visitor: &'a mut V,
+    ) -> Self {
+        let mut told = Self {
+            times: Times { clock: definitions.clock.corrects().then_some(&definitions.clock), furthest: 0 },
+            definitions,
+            contexts,
+            visitor,
+            places: NO_PLACES,
+            communicator: (0, 0),
+        };
+        told.communicator.1 = told.global_communicator(0);
+        told
+    }
+
+    /// Tells an event whose structure was checked before.
+    fn event(&mut self, kind: u8, mut body: Cursor<'_>, moment: Moment) -> Result<(), Flaw> {
         match kind {
-            ENTER | LEAVE => {
-                let region = body.compressed(4)? as u32;
-                self.enter_or_leave(kind == ENTER, region, &walk);
-            }
-            MPI_SEND | MPI_ISEND => self.send(read_message(body, kind)?, &walk),
+            ENTER | LEAVE => self.region(kind == ENTER, body.compressed(4)? as u32, moment),
+            MPI_SEND | MPI_ISEND => self.send(read_message(body, kind)?, moment),
             CALLING_CONTEXT_ENTER | CALLING_CONTEXT_LEAVE => {
                 let context = body.record()?.compressed(4)? as u32;
-                self.calling_context(kind == CALLING_CONTEXT_ENTER, context);
+                self.calling_context(kind == CALLING_CONTEXT_ENTER, context, moment);
             }
             // libotf2 corrects the time at which the flush ended, and never goes back to the measurements before it.
-            BUFFER_FLUSH => self.furthest = self.furthest.max(body.record()?.word()?),
-            MPI_RECV | MPI_IRECV if V::BOTH_ENDS => self.receive(read_message(body, kind)?, &walk),
-            MPI_ISEND_COMPLETE if V::BOTH_ENDS => self.tell(Event::SendCompleted(body.compressed(8)?), &walk),
-            MPI_IRECV_REQUEST if V::BOTH_ENDS => self.tell(Event::ReceivePosted(body.compressed(8)?), &walk),
+            BUFFER_FLUSH => self.times.furthest = self.times.furthest.max(body.record()?.word()?),
+            MPI_RECV | MPI_IRECV if V::BOTH_ENDS => self.receive(read_message(body, kind)?, moment),
+            MPI_ISEND_COMPLETE | MPI_IRECV_REQUEST => self.request(kind, body.compressed(8)?, moment),
             NON_BLOCKING_COLLECTIVE_REQUEST => {
-                self.tell(Event::CollectivePosted(body.record()?.compressed(8)?), &walk);
+                self.tell(Event::CollectivePosted(body.record()?.compressed(8)?), moment);
             }
             MPI_COLLECTIVE_END | NON_BLOCKING_COLLECTIVE_COMPLETE | RMA_COLLECTIVE_END => {
-                self.collective(kind, body.record()?, &walk)?;
+                self.collective(kind, body.record()?, moment)?;
             }
-            RMA_PUT | RMA_GET | RMA_ATOMIC => self.access(kind, body.record()?, &walk)?,
+            RMA_PUT | RMA_GET | RMA_ATOMIC => self.access(kind, body.record()?, moment)?,
             _ => {}
         }
         Ok(())
     }
 
-    #[inline]
-    fn enter_or_leave(&mut self, enter: bool, region: u32, walk: &EventWalk) {
-        let place = match self.places.get(region as usize) {
-            Some(&place) if place != NO_PLACE => place,
-            _ => self.find_place(region),
-        };
-        self.enter_or_leave_at(enter, place, walk);
-    }
-
-    #[inline]
-    fn enter_or_leave_at(&mut self, enter: bool, place: u32, walk: &EventWalk) {
-        let (clock, furthest) = (&self.definitions.clock, self.furthest);
-        let time = || clock.correct_after(walk.time, furthest.max(walk.last));
+    #[expect(clippy::inline_always, reason = "it is a part of the loop over all events")]
+    #[inline(always)]
+    fn enter_or_leave(&mut self, enter: bool, place: u32, moment: Moment) {
+        let times = &self.times;
+        let time = move || times.of(moment);
         if enter {
             self.visitor.enter(place, time);
         } else {
@@ -297,19 +261,18 @@ impl<'a, V: Visitor> Events<'a, V> {
     fn find_place(&mut self, region: u32) -> u32 {
         let global = self.definitions.regions.as_ref().map_or(region, |map| map.global(region));
         let place = self.visitor.place(global);
-        if region < DIRECT {
-            let length = self.places.len().max(region as usize + 1);
-            self.places.resize(length, NO_PLACE);
-            self.places[region as usize] = place;
-        }
+        self.places[region as usize % REMEMBERED] = (region, place);
         place
     }
 
-    fn calling_context(&mut self, enter: bool, context: u32) {
+    fn calling_context(&mut self, enter: bool, context: u32, moment: Moment) {
         let global = self.definitions.calling_contexts.as_ref().map_or(context, |map| map.global(context));
         let place = self.visitor.place(region_of(self.contexts, global));
-        let walk = self.walk;
-        self.enter_or_leave_at(enter, place, &walk);
+        self.enter_or_leave(enter, place, moment);
+    }
+
+    fn global_communicator(&self, local: u32) -> u32 {
+        self.definitions.communicators.as_ref().map_or(local, |map| map.global(local))
     }
 
     /// Communicator of a message, by its id in the archive.
@@ -321,27 +284,11 @@ impl<'a, V: Visitor> Events<'a, V> {
         self.communicator.1
     }
 
-    #[inline]
-    fn send(&mut self, message: Message, walk: &EventWalk) {
-        let communicator = self.translate(message.communicator);
-        // Damage that follows says more than what is wrong with an event, so the walk goes on.
+    fn tell(&mut self, event: Event, moment: Moment) {
         if self.visitor.bad_event().is_none() {
-            let (clock, furthest) = (&self.definitions.clock, self.furthest);
-            let time = || clock.correct_after(walk.time, furthest.max(walk.last));
-            self.visitor.send(walk.events, Message { communicator, ..message }, time);
-        }
-    }
-
-    fn receive(&mut self, message: Message, walk: &EventWalk) {
-        let communicator = self.translate(message.communicator);
-        self.tell(Event::Received(Message { communicator, ..message }), walk);
-    }
-
-    fn tell(&mut self, event: Event, walk: &EventWalk) {
-        if self.visitor.bad_event().is_none() {
-            let (clock, furthest) = (&self.definitions.clock, self.furthest);
-            let time = || clock.correct_after(walk.time, furthest.max(walk.last));
-            self.visitor.event(walk.events, event, time);
+            let times = &self.times;
+            let time = move || times.of(moment);
+            self.visitor.event(moment.event, event, time);
         }
     }
 
@@ -349,7 +296,7 @@ impl<'a, V: Visitor> Events<'a, V> {
         self.definitions.windows.as_ref().map_or(local, |map| map.global(local))
     }
 
-    fn collective(&mut self, kind: u8, mut record: Cursor<'_>, walk: &EventWalk) -> Result<(), Flaw> {
+    fn collective(&mut self, kind: u8, mut record: Cursor<'_>, moment: Moment) -> Result<(), Flaw> {
         let operation = record.byte()?;
         let through = match kind {
             RMA_COLLECTIVE_END => {
@@ -365,11 +312,14 @@ impl<'a, V: Visitor> Events<'a, V> {
             NON_BLOCKING_COLLECTIVE_COMPLETE => Some(record.compressed(8)?),
             _ => None,
         };
-        self.tell(Event::Collective(Collective { operation, through, root, sent, received }, request), walk);
+        self.tell(
+            Event::Collective(Collective { operation, through, root, sent, received }, request),
+            moment,
+        );
         Ok(())
     }
 
-    fn access(&mut self, kind: u8, mut record: Cursor<'_>, walk: &EventWalk) -> Result<(), Flaw> {
+    fn access(&mut self, kind: u8, mut record: Cursor<'_>, moment: Moment) -> Result<(), Flaw> {
         let (window, remote) = (record.compressed(4)? as u32, record.compressed(4)? as u32);
         let (put, got) = match kind {
             RMA_PUT => (Some(record.compressed(8)?), None),
@@ -379,7 +329,7 @@ impl<'a, V: Visitor> Events<'a, V> {
                 (Some(record.compressed(8)?), Some(record.compressed(8)?))
             }
         };
-        self.tell(Event::Access(Access { window: self.window(window), remote, put, got }), walk);
+        self.tell(Event::Access(Access { window: self.window(window), remote, put, got }), moment);
         Ok(())
     }
 }
@@ -391,4 +341,91 @@ fn read_message(mut body: Cursor<'_>, kind: u8) -> Result<Message, Flaw> {
     let (tag, bytes) = (record.compressed(4)? as u32, record.compressed(8)?);
     let request = if kind & 1 == 1 { Some(record.compressed(8)?) } else { None };
     Ok(Message { peer, communicator, tag, bytes, request })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::otf2::structure::common::some_events;
+    use crate::otf2::visitor::BadEvent;
+
+    /// Writes down what it is told.
+    #[derive(Default)]
+    struct Recorder<const BOTH_ENDS: bool>(Vec<String>);
+
+    impl<const BOTH_ENDS: bool> Visitor for Recorder<BOTH_ENDS> {
+        const BOTH_ENDS: bool = BOTH_ENDS;
+
+        fn place(&mut self, region: u32) -> u32 {
+            region.wrapping_add(1)
+        }
+
+        fn enter(&mut self, place: u32, time: impl Fn() -> u64) {
+            self.0.push(format!("enter {place} at {}", time()));
+        }
+
+        fn leave(&mut self, place: u32, time: impl Fn() -> u64) {
+            self.0.push(format!("leave {place} at {}", time()));
+        }
+
+        fn send(&mut self, number: u64, message: Message, time: impl Fn() -> u64) {
+            self.0.push(format!("{number}: {message:?} at {}", time()));
+        }
+
+        fn event(&mut self, number: u64, event: Event, time: impl Fn() -> u64) {
+            self.0.push(format!("{number}: {event:?} at {}", time()));
+        }
+
+        fn bad_event(&self) -> Option<&BadEvent> {
+            None
+        }
+    }
+
+    /// What a visitor is told of some events and how far that gets, with and without the fast way.
+    fn told<const BOTH_ENDS: bool>(bytes: &[u8], corrected: bool) -> [(Vec<String>, Result<usize, Flaw>); 2] {
+        let contexts = HashMap::from([(1, 9)]);
+        let mut definitions = LocalDefinitions::default();
+        for (time, offset) in [(50, 1000), (53, 2000), (56, -3000)].into_iter().filter(|_| corrected) {
+            definitions.clock.add(time, offset);
+        }
+        [true, false].map(|fast| {
+            let mut visitor = Recorder::<BOTH_ENDS>::default();
+            let told = Told::new((&definitions, &contexts), &mut visitor);
+            let mut events = Events { walk: EventWalk::default(), told };
+            let mut cursor = Cursor::new(bytes);
+            let end = match fast {
+                true => events.events(&mut cursor).map(|_| cursor.at),
+                false => events.slowly(&mut cursor).map(|()| cursor.at),
+            };
+            (visitor.0, end)
+        })
+    }
+
+    impl<V: Visitor> Events<'_, V> {
+        fn slowly(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Flaw> {
+            loop {
+                let mut kind = self.walk.kind(cursor)?;
+                if End::of(kind).is_some() {
+                    return Ok(());
+                }
+                if kind == ATTRIBUTE_LIST {
+                    cursor.record()?.attribute_list()?;
+                    kind = self.walk.kind(cursor)?;
+                }
+                self.event(cursor, kind)?;
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_fast_way_tells_what_the_way_for_all_events_tells(bytes in some_events(), corrected in any::<bool>()) {
+            let [fast, slow] = told::<true>(&bytes, corrected);
+            prop_assert_eq!(fast, slow);
+            let [fast, slow] = told::<false>(&bytes, corrected);
+            prop_assert_eq!(fast, slow);
+        }
+    }
 }

@@ -140,10 +140,10 @@ impl Program {
         let readers = archive.locations(&self.locations);
         let readers = readers.map_err(|message| of_library(self.files.anchor(), None, message))?;
         let readers: Vec<Mutex<LocationReader<'_>>> = readers.into_iter().map(Mutex::new).collect();
-        on_threads(readers.len(), cx, |index, _| {
+        on_threads(readers.len(), cx, |index, buffer| {
             let mut reader = readers[index].lock().unwrap_or_else(PoisonError::into_inner);
             let mut visitor = visitor(reader.id());
-            let visited = self.tell_through_library(&mut reader, &mut visitor, cx)?;
+            let visited = self.tell_through_library(&mut reader, &mut visitor, buffer, cx)?;
             visited.map(|visited| close(visited, visitor)).transpose()
         })
     }
@@ -188,11 +188,12 @@ impl Program {
         &self,
         reader: &mut LocationReader<'_>,
         visitor: &mut V,
+        buffer: &mut Vec<u8>,
         cx: &Context<'_>,
     ) -> Result<Option<Visited>, Otf2Error> {
         let location = reader.id();
         let path = self.files.events_of(location);
-        let file = structure::check_events(&path, self.anchor.event_chunk, location)?;
+        let file = structure::check_events(&path, self.anchor.event_chunk, location, buffer)?;
         let own = self.files.definitions_of(location);
         let defined = own.exists();
         let mut clock = ClockOffsets::default();

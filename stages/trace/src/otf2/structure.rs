@@ -9,6 +9,8 @@
 //! number of the first and last event), records, and a mark: 0 with padding up to the next chunk, or 2 at the end
 //! of the file. In event files 5 and eight bytes stand before a record whenever the time has changed.
 
+pub(super) mod common;
+
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -16,6 +18,7 @@ use std::path::Path;
 use super::layouts::{self, Field, Layout};
 use super::record::{CUT_OFF, Cursor, Flaw};
 use crate::Otf2Error;
+use common::{Moment, Nobody};
 
 const END_OF_CHUNK: u8 = 0;
 const END_OF_BUFFER: u8 = 1;
@@ -35,10 +38,15 @@ pub(super) struct EventFile {
     pub(super) span: Option<(u64, u64)>,
 }
 
-/// Checks an event file and counts its events.
-pub(super) fn check_events(path: &Path, chunk_size: u64, location: u64) -> Result<EventFile, Otf2Error> {
+/// Checks an event file and counts its events. Chunks are read into a buffer that may be used again.
+pub(super) fn check_events(
+    path: &Path,
+    chunk_size: u64,
+    location: u64,
+    buffer: &mut Vec<u8>,
+) -> Result<EventFile, Otf2Error> {
     let mut walk = EventWalk::default();
-    check(path, chunk_size, Some(location), |cursor| walk.chunk(cursor))?;
+    walk_chunks(path, chunk_size, Some(location), buffer, |cursor| walk.chunk(cursor))?;
     Ok(walk.file())
 }
 
@@ -224,10 +232,10 @@ pub(super) struct EventWalk {
     pub(super) events: u64,
     pub(super) unknown: u64,
     /// Time of the events to come.
-    pub(super) time: u64,
+    time: u64,
     /// Earliest and latest time of an event.
     first: u64,
-    pub(super) last: u64,
+    last: u64,
 }
 
 impl Default for EventWalk {
@@ -268,7 +276,9 @@ impl EventWalk {
 
     fn events(&mut self, cursor: &mut Cursor<'_>) -> Result<End, Flaw> {
         loop {
-            self.numbers(cursor);
+            if !cursor.big_endian {
+                cursor.at += common::pass(cursor.rest(), self, &mut Nobody);
+            }
             match self.kind(cursor)? {
                 END_OF_CHUNK => return Ok(End::Chunk),
                 END_OF_FILE => return Ok(End::File),
@@ -311,47 +321,10 @@ impl EventWalk {
         self.last = self.last.max(self.time);
     }
 
-    /// Passes events that consist of compressed numbers only, and the times before them, until there is another
-    /// one or anything is unusual. Most events do, and this is several times as fast as the way for all of them.
-    fn numbers(&mut self, cursor: &mut Cursor<'_>) {
-        let mut walk = *self;
-        let mut rest = cursor.rest();
-        while let Some((time, behind)) = numbers(rest, cursor.big_endian) {
-            walk.time = time.unwrap_or(walk.time);
-            walk.count();
-            rest = behind;
-        }
-        cursor.at += cursor.rest().len() - rest.len();
-        *self = walk;
+    /// The event counted last.
+    pub(super) fn moment(&self) -> Moment {
+        Moment { event: self.events, time: self.time, last: self.last }
     }
-}
-
-/// The time before an event that consists of compressed numbers only, and what follows it.
-#[inline]
-pub(super) fn numbers(bytes: &[u8], big_endian: bool) -> Option<(Option<u64>, &[u8])> {
-    let (time, bytes) = match bytes.split_first_chunk::<9>() {
-        Some((&[TIMESTAMP, ref word @ ..], rest)) => {
-            (Some(if big_endian { u64::from_be_bytes(*word) } else { u64::from_le_bytes(*word) }), rest)
-        }
-        _ => (None, bytes),
-    };
-    let (&kind, mut bytes) = bytes.split_first()?;
-    let numbers = layouts::NUMBERS[usize::from(kind)].as_ref()?;
-    let mut behind = None;
-    if numbers.length {
-        let (&length, rest) = bytes.split_first().filter(|(length, _)| **length != u8::MAX)?;
-        let (record, rest) = rest.split_at_checked(usize::from(length))?;
-        (bytes, behind) = (record, Some(rest));
-    }
-    for &most in numbers.most() {
-        let (&length, rest) = bytes.split_first()?;
-        let length = if length == u8::MAX { 0 } else { length };
-        if length > most {
-            return None;
-        }
-        bytes = rest.get(usize::from(length)..)?;
-    }
-    Some((time, behind.unwrap_or(bytes)))
 }
 
 #[cfg(test)]
@@ -383,7 +356,7 @@ mod tests {
     fn events(bytes: &[u8]) -> Result<EventFile, String> {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), bytes).unwrap();
-        check_events(file.path(), CHUNK as u64, 12)
+        check_events(file.path(), CHUNK as u64, 12, &mut Vec::new())
             .map_err(|error| error.to_string().replace(&file.path().display().to_string(), "FILE"))
     }
 
@@ -442,28 +415,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn the_short_way_is_the_long_way(
-            kind in 10u8..92,
-            bytes in prop::collection::vec(prop_oneof![0u8..9, any::<u8>()], 0..40),
-            timed in any::<bool>(),
-            big_endian in any::<bool>(),
-        ) {
-            let time = if timed { timestamp(77) } else { Vec::new() };
-            let bytes = [time, vec![kind], bytes].concat();
-            let (mut short, mut long) = (EventWalk::default(), EventWalk::default());
-            let mut cursor = Cursor::new(&bytes);
-            cursor.big_endian = big_endian;
-            let mut long_cursor = cursor;
-            short.numbers(&mut cursor);
-            while long_cursor.at < cursor.at {
-                let kind = long.kind(&mut long_cursor);
-                prop_assert_eq!(kind.and_then(|kind| long.event(&mut long_cursor, kind)), Ok(()));
-            }
-            prop_assert_eq!(cursor.at, long_cursor.at);
-            prop_assert_eq!(short, long);
-        }
-
         #[test]
         fn no_bytes_make_it_panic_or_hang(bytes in prop::collection::vec(any::<u8>(), 0..200), change in any::<bool>()) {
             let mut file = two_chunks();

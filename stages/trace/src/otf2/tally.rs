@@ -117,6 +117,7 @@ impl<'a> Tally<'a> {
         }
     }
 
+    #[inline(never)]
     fn selected_class(
         &self,
         selection: &Selection,
@@ -162,22 +163,26 @@ impl<'a> Tally<'a> {
 impl Visitor for Tally<'_> {
     const BOTH_ENDS: bool = false;
 
-    #[inline]
+    #[expect(clippy::inline_always, reason = "it is a part of the loop over all events")]
+    #[inline(always)]
     fn place(&mut self, region: u32) -> u32 {
         self.stack.place(region)
     }
 
-    #[inline]
+    #[expect(clippy::inline_always, reason = "it is a part of the loop over all events")]
+    #[inline(always)]
     fn enter(&mut self, place: u32, time: impl Fn() -> u64) {
         self.stack.enter_at(place, time);
     }
 
-    #[inline]
+    #[expect(clippy::inline_always, reason = "it is a part of the loop over all events")]
+    #[inline(always)]
     fn leave(&mut self, place: u32, time: impl Fn() -> u64) {
         self.stack.leave_at(place, time);
     }
 
-    #[inline]
+    #[expect(clippy::inline_always, reason = "it is a part of the loop over all events")]
+    #[inline(always)]
     fn send(&mut self, number: u64, message: Message, time: impl Fn() -> u64) {
         let Message { peer: receiver, communicator, bytes, .. } = message;
         self.stack.send();
