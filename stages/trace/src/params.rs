@@ -142,6 +142,76 @@ pub struct CsvParams {
     pub ranks: Option<u32>,
 }
 
+/// Parameters of `trace/import`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ImportParams {
+    /// The file.
+    pub file: InputPath,
+    /// What it is. `auto` looks into it; its name does not matter.
+    #[serde(default)]
+    pub format: Format,
+    /// Number of ranks; without it, as many as the file says or one more than its highest rank. Ranks that the file does
+    /// not know are silent.
+    #[serde(default)]
+    pub ranks: Option<u32>,
+}
+
+impl ImportParams {
+    /// Parameters to read a file, whatever it is.
+    #[must_use]
+    pub fn new(file: InputPath) -> Self {
+        Self { file, format: Format::Auto, ranks: None }
+    }
+}
+
+/// What other tools write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// Whatever it looks like.
+    #[default]
+    Auto,
+    /// A header `source,destination,messages,bytes`, then a line for every pair, as `trace/csv` reads it.
+    Csv,
+    /// Matrix Market, coordinates: bytes from row to column, counted from one. `symmetric` counts in both directions.
+    MatrixMarket,
+}
+
+impl Format {
+    /// All formats that can be asked for.
+    pub const ALL: [Self; 3] = [Self::Auto, Self::Csv, Self::MatrixMarket];
+
+    /// The name by which it is asked for.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Csv => "csv",
+            Self::MatrixMarket => "matrix-market",
+        }
+    }
+}
+
+/// Parameters of `trace/export`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExportParams {
+    /// `csv`: the columns source, destination, messages and bytes. `matrix-market`: bytes from row to column, and
+    /// comments that tell `trace/import` the numbers of messages.
+    pub to: ExportFormat,
+}
+
+/// What a task graph is written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ExportFormat {
+    /// A header and a line for every pair.
+    Csv,
+    /// Coordinates and bytes.
+    MatrixMarket,
+}
+
 /// Parameters of `trace/generate`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -8,7 +8,7 @@ use std::fs;
 use hopmap_artifact::{ArtifactError, Codec, Folder};
 use hopmap_model::{
     ConvergencePoint, CostModel, Edge, LaunchFile, Levels, Link, Mapping, Metrics, Node, NodeKind,
-    PlacementMetrics, PlacementOrigin, Process, Slot, SystemGraph, TaskGraph, Weight,
+    PlacementMetrics, PlacementOrigin, Process, Slot, SystemGraph, TaskGraph, TextFile, Weight,
 };
 use proptest::prelude::*;
 
@@ -71,6 +71,7 @@ fn every_kind_comes_back() {
         text: "rank 0=a slot=0\n".into(),
         command: "mpirun".into(),
     });
+    round_trip(&TextFile { name: "matrix.csv".into(), text: "source,destination\n".into() });
 }
 
 #[test]

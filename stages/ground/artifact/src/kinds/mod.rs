@@ -6,4 +6,5 @@ mod mapping;
 mod metrics;
 mod system_graph;
 mod task_graph;
+mod text_file;
 mod trace_archive;
