@@ -2,6 +2,7 @@
 
 mod lines;
 pub(crate) mod matrix_market;
+mod paraver;
 mod recognise;
 mod tally;
 
@@ -33,6 +34,7 @@ pub(crate) fn read(
     let graph = match resolved {
         Format::Csv => return Ok(csv_matrix::read(path, ranks)?),
         Format::MatrixMarket => matrix_market::read(path, cx)?,
+        Format::Paraver => paraver::read(path, cx)?,
         Format::Auto => return Err(ImportError::Unknown { path: path.to_owned() }.into()),
     };
     Ok(with_ranks(graph, ranks, path)?)

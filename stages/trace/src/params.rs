@@ -176,11 +176,13 @@ pub enum Format {
     Csv,
     /// Matrix Market, coordinates: bytes from row to column, counted from one. `symmetric` counts in both directions.
     MatrixMarket,
+    /// A Paraver trace (`.prv`), as Extrae writes it.
+    Paraver,
 }
 
 impl Format {
     /// All formats that can be asked for.
-    pub const ALL: [Self; 3] = [Self::Auto, Self::Csv, Self::MatrixMarket];
+    pub const ALL: [Self; 4] = [Self::Auto, Self::Csv, Self::MatrixMarket, Self::Paraver];
 
     /// The name by which it is asked for.
     #[must_use]
@@ -189,6 +191,7 @@ impl Format {
             Self::Auto => "auto",
             Self::Csv => "csv",
             Self::MatrixMarket => "matrix-market",
+            Self::Paraver => "paraver",
         }
     }
 }

@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use super::lines::open;
+use super::paraver;
 use crate::{Format, ImportError};
 
 /// So much of a file is looked at.
@@ -160,6 +161,9 @@ fn known(head: &[u8]) -> Option<Format> {
     if starts_with(text, "%%MatrixMarket") {
         return Some(Format::MatrixMarket);
     }
+    if text.starts_with(paraver::MAGIC) {
+        return Some(Format::Paraver);
+    }
     let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'))?;
     if is_csv(first) {
         return Some(Format::Csv);
@@ -210,6 +214,7 @@ mod tests {
             ("%%matrixmarket matrix array real general\n", Some(Format::MatrixMarket)),
             ("# made by hand\n\nbytes, messages,source ,destination\n", Some(Format::Csv)),
             ("\u{feff}\"source\",\"destination\",messages,bytes\n", Some(Format::Csv)),
+            ("#Paraver (12/03/2024 at 10:11):5000_ns:0:1:1(1:0)\n", Some(Format::Paraver)),
             ("", None),
             ("hello, world\n", None),
         ] {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use hopmap_trace::Format;
 
 use crate::mutation::{Random, damage};
+use crate::paraver::{HEADER, RECORDS};
 use crate::{Files, import_path};
 
 /// A sample, what means something in it, and the format it has.
@@ -36,6 +37,7 @@ fn samples() -> Vec<Sample> {
             b"0129 \n%.eE-",
             Format::MatrixMarket,
         ),
+        sample("paraver", Files::one(format!("{HEADER}{RECORDS}")), b"0129:,()\n#_ns", Format::Paraver),
     ]
 }
 

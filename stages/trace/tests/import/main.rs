@@ -6,6 +6,7 @@ mod export;
 mod matrix_market;
 #[path = "../support/mutation.rs"]
 mod mutation;
+mod paraver;
 mod recognise;
 #[path = "../support/mod.rs"]
 mod support;

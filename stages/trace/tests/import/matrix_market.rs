@@ -15,8 +15,8 @@ fn rows_send_to_columns() {
     assert_eq!(read.graph().ranks(), 4);
     let said = "the matrix does not say how many messages there are: each of its pairs counts as one";
     assert_eq!(read.log, ["format: matrix-market", said]);
-    let real = "2 2 2\r\n1 2 1.5e3\r\n2 1 8.0\r\n";
-    assert_eq!(matrix("real", "general", real).auto().pairs(), [(0, 1, 1, 1500), (1, 0, 1, 8)]);
+    let fractions = "2 2 2\r\n1 2 1.5e3\r\n2 1 8.0\r\n";
+    assert_eq!(matrix("real", "general", fractions).auto().pairs(), [(0, 1, 1, 1500), (1, 0, 1, 8)]);
 }
 
 #[test]
