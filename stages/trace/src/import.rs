@@ -4,6 +4,7 @@ mod lines;
 pub(crate) mod matrix_market;
 mod paraver;
 mod recognise;
+mod simgrid;
 mod tally;
 
 use std::path::Path;
@@ -15,9 +16,11 @@ use crate::{Format, ImportError};
 
 /// Every file behind a path, as the stage names them in keys.
 pub(crate) fn files(path: &Path, format: Format) -> Result<Vec<InputPath>, ImportError> {
-    resolve(path, format)?;
-    // Always under one name, so that renaming the file changes no key.
-    Ok(vec![InputPath::named(path, "trace")])
+    match resolve(path, format)? {
+        Format::Simgrid | Format::SimgridTagged | Format::SimgridUntagged => simgrid::files(path),
+        // Always under one name, so that renaming the file changes no key.
+        _ => Ok(vec![InputPath::named(path, "trace")]),
+    }
 }
 
 /// Reads a file, or a folder of files: messages and bytes per ordered pair of processes.
@@ -35,6 +38,9 @@ pub(crate) fn read(
         Format::Csv => return Ok(csv_matrix::read(path, ranks)?),
         Format::MatrixMarket => matrix_market::read(path, cx)?,
         Format::Paraver => paraver::read(path, cx)?,
+        Format::Simgrid => simgrid::read(path, None, cx)?,
+        Format::SimgridTagged => simgrid::read(path, Some(true), cx)?,
+        Format::SimgridUntagged => simgrid::read(path, Some(false), cx)?,
         Format::Auto => return Err(ImportError::Unknown { path: path.to_owned() }.into()),
     };
     Ok(with_ranks(graph, ranks, path)?)

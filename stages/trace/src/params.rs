@@ -178,11 +178,25 @@ pub enum Format {
     MatrixMarket,
     /// A Paraver trace (`.prv`), as Extrae writes it.
     Paraver,
+    /// A time-independent trace of SimGrid: a file of actions, or an index of such files.
+    Simgrid,
+    /// The same where messages have tags, as since SimGrid 3.20, if that cannot be seen.
+    SimgridTagged,
+    /// The same where messages have none.
+    SimgridUntagged,
 }
 
 impl Format {
     /// All formats that can be asked for.
-    pub const ALL: [Self; 4] = [Self::Auto, Self::Csv, Self::MatrixMarket, Self::Paraver];
+    pub const ALL: [Self; 7] = [
+        Self::Auto,
+        Self::Csv,
+        Self::MatrixMarket,
+        Self::Paraver,
+        Self::Simgrid,
+        Self::SimgridTagged,
+        Self::SimgridUntagged,
+    ];
 
     /// The name by which it is asked for.
     #[must_use]
@@ -192,6 +206,9 @@ impl Format {
             Self::Csv => "csv",
             Self::MatrixMarket => "matrix-market",
             Self::Paraver => "paraver",
+            Self::Simgrid => "simgrid",
+            Self::SimgridTagged => "simgrid-tagged",
+            Self::SimgridUntagged => "simgrid-untagged",
         }
     }
 }

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use super::lines::open;
-use super::paraver;
+use super::{paraver, simgrid};
 use crate::{Format, ImportError};
 
 /// So much of a file is looked at.
@@ -60,7 +60,7 @@ const COMPRESSED: Foreign = Foreign {
     instead: "unpack it first, for example with `gunzip`; a packed profile of TAU (`.ppk`) with `paraprof --dump`",
 };
 
-/// Names of files that only `HPCToolkit` writes.
+/// Names of files that only HPCToolkit writes.
 const OF_HPCTOOLKIT: [&str; 4] = ["experiment.xml", "meta.db", "profile.db", "cct.db"];
 
 /// Says what lies at a path, or why it is not read.
@@ -73,7 +73,7 @@ pub(super) fn recognise(path: &Path) -> Result<Format, ImportError> {
     open(path)?.take(LOOKED_AT).read_to_end(&mut head).map_err(failed)?;
     match foreign(&head) {
         Some(foreign) => Err(refuse(path, &foreign)),
-        None => known(&head).ok_or_else(|| ImportError::Unknown { path: path.to_owned() }),
+        None => known(&head, path).ok_or_else(|| ImportError::Unknown { path: path.to_owned() }),
     }
 }
 
@@ -154,8 +154,8 @@ fn is_vtune(text: &str) -> bool {
     })
 }
 
-/// What is read here.
-fn known(head: &[u8]) -> Option<Format> {
+/// What is read here. An index lists other files, so its place matters.
+fn known(head: &[u8], path: &Path) -> Option<Format> {
     let text = String::from_utf8_lossy(head);
     let text = text.trim_start_matches('\u{feff}');
     if starts_with(text, "%%MatrixMarket") {
@@ -167,6 +167,9 @@ fn known(head: &[u8]) -> Option<Format> {
     let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'))?;
     if is_csv(first) {
         return Some(Format::Csv);
+    }
+    if simgrid::is_action(first) || simgrid::is_index(path, first) {
+        return Some(Format::Simgrid);
     }
     None
 }
@@ -215,11 +218,13 @@ mod tests {
             ("# made by hand\n\nbytes, messages,source ,destination\n", Some(Format::Csv)),
             ("\u{feff}\"source\",\"destination\",messages,bytes\n", Some(Format::Csv)),
             ("#Paraver (12/03/2024 at 10:11):5000_ns:0:1:1(1:0)\n", Some(Format::Paraver)),
+            ("# a remark\n0 init\n0 send 1 5 8\n", Some(Format::Simgrid)),
+            ("3 compute 1e6\n", Some(Format::Simgrid)),
             ("", None),
             ("hello, world\n", None),
         ] {
             assert!(foreign(head.as_bytes()).is_none(), "{head}");
-            assert_eq!(known(head.as_bytes()), format, "{head}");
+            assert_eq!(known(head.as_bytes(), Path::new("trace")), format, "{head}");
         }
     }
 }

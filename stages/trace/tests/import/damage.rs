@@ -9,6 +9,7 @@ use hopmap_trace::Format;
 
 use crate::mutation::{Random, damage};
 use crate::paraver::{HEADER, RECORDS};
+use crate::simgrid::{INDEX, TAGGED};
 use crate::{Files, import_path};
 
 /// A sample, what means something in it, and the format it has.
@@ -38,22 +39,21 @@ fn samples() -> Vec<Sample> {
             Format::MatrixMarket,
         ),
         sample("paraver", Files::one(format!("{HEADER}{RECORDS}")), b"0129:,()\n#_ns", Format::Paraver),
+        sample("simgrid", Files::one(TAGGED), b"0129 \n#.e-", Format::Simgrid),
+        sample("simgrid index", Files::new(&INDEX), b"0129 \n#.e-", Format::Simgrid),
     ]
 }
 
 /// Damages one file of a sample, reads it and repairs it.
 fn fuzz_import(sample: &Sample, seed: u64) {
     let mut random = Random(seed);
-    let folder = sample.files.path("");
-    let mut names: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    names.sort();
-    let file = &names[random.below(names.len())];
-    let original = fs::read(file).unwrap();
+    let names = &sample.files.names;
+    let file = sample.files.path(&names[random.below(names.len())]);
+    let original = fs::read(&file).unwrap();
     let mut bytes = original.clone();
     damage(&mut bytes, &mut random, sample.telling);
-    fs::write(file, bytes).unwrap();
-    let trace = sample.files.path("trace");
-    let path = if trace.exists() { trace } else { folder };
+    fs::write(&file, bytes).unwrap();
+    let path = sample.files.trace();
     let start = Instant::now();
     // What is no longer recognised is still given to the reader.
     for format in [Format::Auto, sample.format] {
@@ -72,9 +72,7 @@ fn damaged_files_end_in_an_error_or_a_graph() {
     let only = std::env::var("HOPMAP_SEED").ok().map(|seed| seed.parse::<u64>().unwrap());
     let cases = if soak { 20_000 } else { 300 };
     for sample in samples() {
-        let path = sample.files.path("trace");
-        let whole = if path.exists() { path } else { sample.files.path("") };
-        import_path(&whole, Format::Auto).unwrap();
+        import_path(&sample.files.trace(), Format::Auto).unwrap();
         (0..cases)
             .filter(|seed| only.is_none_or(|only| only == *seed))
             .for_each(|seed| fuzz_import(&sample, seed));

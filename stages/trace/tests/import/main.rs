@@ -8,6 +8,7 @@ mod matrix_market;
 mod mutation;
 mod paraver;
 mod recognise;
+mod simgrid;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -21,12 +22,14 @@ use support::{Listener, graph};
 /// Files in a folder of their own.
 struct Files {
     folder: tempfile::TempDir,
+    names: Vec<String>,
 }
 
 impl Files {
     /// `files` are names and what is in the files.
     fn new<T: AsRef<[u8]>>(files: &[(&str, T)]) -> Self {
-        let written = Self { folder: tempfile::tempdir().unwrap() };
+        let names = files.iter().map(|(name, _)| (*name).to_owned()).collect();
+        let written = Self { folder: tempfile::tempdir().unwrap(), names };
         for (name, bytes) in files {
             let path = written.path(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -44,11 +47,15 @@ impl Files {
         self.folder.path().join(name)
     }
 
-    /// Reads the file called `trace`, or the folder if there is none.
-    fn read(&self, ask: impl FnOnce(&mut ImportParams)) -> Read {
+    /// The file called `trace`, or the folder if there is none.
+    fn trace(&self) -> PathBuf {
         let trace = self.path("trace");
-        let path = if trace.exists() { trace } else { self.folder.path().to_owned() };
-        let mut params = ImportParams::new(InputPath::new(&path));
+        if trace.exists() { trace } else { self.folder.path().to_owned() }
+    }
+
+    /// Reads it.
+    fn read(&self, ask: impl FnOnce(&mut ImportParams)) -> Read {
+        let mut params = ImportParams::new(InputPath::new(self.trace()));
         ask(&mut params);
         let listener = Listener::default();
         let result = import(params, &Context::new(1, None, &listener));
