@@ -176,6 +176,8 @@ pub enum Format {
     Csv,
     /// Matrix Market, coordinates: bytes from row to column, counted from one. `symmetric` counts in both directions.
     MatrixMarket,
+    /// An XML report of IPM, made with `IPM_REPORT=full` and `IPM_LOG=full`.
+    Ipm,
     /// A Paraver trace (`.prv`), as Extrae writes it.
     Paraver,
     /// A time-independent trace of SimGrid: a file of actions, or an index of such files.
@@ -188,10 +190,11 @@ pub enum Format {
 
 impl Format {
     /// All formats that can be asked for.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Auto,
         Self::Csv,
         Self::MatrixMarket,
+        Self::Ipm,
         Self::Paraver,
         Self::Simgrid,
         Self::SimgridTagged,
@@ -205,6 +208,7 @@ impl Format {
             Self::Auto => "auto",
             Self::Csv => "csv",
             Self::MatrixMarket => "matrix-market",
+            Self::Ipm => "ipm",
             Self::Paraver => "paraver",
             Self::Simgrid => "simgrid",
             Self::SimgridTagged => "simgrid-tagged",

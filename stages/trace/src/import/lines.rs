@@ -28,10 +28,13 @@ pub(super) struct Lines<'a> {
     hint: &'static str,
     cx: &'a Context<'a>,
     source: BufReader<File>,
+    /// What ends a line.
+    end: u8,
     buffer: Vec<u8>,
     text: String,
     /// The line that was read last, counted from one.
     line: u64,
+    pieces: u64,
     done: u64,
     total: u64,
 }
@@ -46,12 +49,19 @@ impl<'a> Lines<'a> {
             hint,
             cx,
             source: BufReader::with_capacity(BUFFER, file),
+            end: b'\n',
             buffer: Vec::new(),
             text: String::new(),
             line: 0,
+            pieces: 0,
             done: 0,
             total,
         })
+    }
+
+    /// Reads pieces that end with another byte in place of lines; their place is the line on which they end.
+    pub(super) fn ending_with(self, end: u8) -> Self {
+        Self { end, line: 1, ..self }
     }
 
     /// Reads the next line. False at the end of the file.
@@ -60,14 +70,19 @@ impl<'a> Lines<'a> {
         self.buffer.clear();
         let mut source = (&mut self.source).take(LONGEST);
         let length = source
-            .read_until(b'\n', &mut self.buffer)
+            .read_until(self.end, &mut self.buffer)
             .map_err(|source| ImportError::Read { path: self.path.clone(), source })?;
+        self.pieces += 1;
         self.done += length as u64;
-        self.line += 1;
+        self.line += match self.end {
+            b'\n' => 1,
+            _ => self.buffer.split(|byte| *byte == b'\n').skip(1).count() as u64,
+        };
         if length as u64 == LONGEST {
             return Err(self.fault(format!("it is longer than {LONGEST} bytes")));
         }
-        while self.buffer.last().is_some_and(|last| b"\r\n".contains(last)) {
+        let end: &[u8] = if self.end == b'\n' { b"\r\n" } else { &[] };
+        while self.buffer.last().is_some_and(|last| end.contains(last)) {
             self.buffer.pop();
         }
         self.text.clear();
@@ -129,7 +144,7 @@ impl<'a> Lines<'a> {
 
     /// Says how far it is, and stops if that is wanted.
     fn look(&self) -> Result<(), ImportError> {
-        if self.line.is_multiple_of(BETWEEN_LOOKS) {
+        if self.pieces.is_multiple_of(BETWEEN_LOOKS) {
             self.cx.progress(self.done, self.total);
             if self.cx.should_stop() {
                 return Err(ImportError::Stopped { done: self.done, total: self.total });
@@ -191,11 +206,14 @@ mod tests {
 
     use super::*;
 
-    fn lines(text: &[u8]) -> Vec<(u64, String)> {
+    fn lines(text: &[u8], end: u8) -> Vec<(u64, String)> {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(text).unwrap();
         let cx = Context::detached();
         let mut lines = Lines::open(file.path(), "", &cx).unwrap();
+        if end != b'\n' {
+            lines = lines.ending_with(end);
+        }
         let mut all = Vec::new();
         while lines.next().unwrap() {
             all.push((lines.line, lines.text().to_owned()));
@@ -205,9 +223,11 @@ mod tests {
 
     #[test]
     fn lines_end_in_any_way_and_need_not_be_text() {
-        let read = lines(b"a\r\n\nb \xff\nc");
+        let read = lines(b"a\r\n\nb \xff\nc", b'\n');
         let expected = [(1, "a"), (2, ""), (3, "b \u{fffd}"), (4, "c")].map(|(n, line)| (n, line.to_owned()));
         assert_eq!(read, expected);
+        let read = lines(b"<a\nb>x\n<c>", b'>');
+        assert_eq!(read, [(2, "<a\nb>".to_owned()), (3, "x\n<c>".to_owned())]);
     }
 
     #[test]

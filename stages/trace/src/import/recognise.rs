@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use super::lines::open;
-use super::{paraver, simgrid};
+use super::{ipm, paraver, simgrid};
 use crate::{Format, ImportError};
 
 /// So much of a file is looked at.
@@ -164,6 +164,9 @@ fn known(head: &[u8], path: &Path) -> Option<Format> {
     if text.starts_with(paraver::MAGIC) {
         return Some(Format::Paraver);
     }
+    if ipm::is_report(text) {
+        return Some(Format::Ipm);
+    }
     let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'))?;
     if is_csv(first) {
         return Some(Format::Csv);
@@ -220,6 +223,7 @@ mod tests {
             ("#Paraver (12/03/2024 at 10:11):5000_ns:0:1:1(1:0)\n", Some(Format::Paraver)),
             ("# a remark\n0 init\n0 send 1 5 8\n", Some(Format::Simgrid)),
             ("3 compute 1e6\n", Some(Format::Simgrid)),
+            ("<?xml version=\"1.0\"?>\n<ipm_job_profile>\n", Some(Format::Ipm)),
             ("", None),
             ("hello, world\n", None),
         ] {

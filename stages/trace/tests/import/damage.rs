@@ -10,7 +10,7 @@ use hopmap_trace::Format;
 use crate::mutation::{Random, damage};
 use crate::paraver::{HEADER, RECORDS};
 use crate::simgrid::{INDEX, TAGGED};
-use crate::{Files, import_path};
+use crate::{Files, import_path, ipm};
 
 /// A sample, what means something in it, and the format it has.
 struct Sample {
@@ -39,6 +39,7 @@ fn samples() -> Vec<Sample> {
             Format::MatrixMarket,
         ),
         sample("paraver", Files::one(format!("{HEADER}{RECORDS}")), b"0129:,()\n#_ns", Format::Paraver),
+        sample("ipm", Files::one(ipm::sample()), b"0129 \n<>\"=/", Format::Ipm),
         sample("simgrid", Files::one(TAGGED), b"0129 \n#.e-", Format::Simgrid),
         sample("simgrid index", Files::new(&INDEX), b"0129 \n#.e-", Format::Simgrid),
     ]

@@ -3,6 +3,7 @@
 
 mod damage;
 mod export;
+mod ipm;
 mod matrix_market;
 #[path = "../support/mutation.rs"]
 mod mutation;
