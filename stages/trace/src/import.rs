@@ -7,6 +7,7 @@ mod paraver;
 mod recognise;
 mod simgrid;
 mod tally;
+mod tau;
 
 use std::path::Path;
 
@@ -19,6 +20,7 @@ use crate::{Format, ImportError};
 pub(crate) fn files(path: &Path, format: Format) -> Result<Vec<InputPath>, ImportError> {
     match resolve(path, format)? {
         Format::Simgrid | Format::SimgridTagged | Format::SimgridUntagged => simgrid::files(path),
+        Format::Tau => tau::files(path),
         // Always under one name, so that renaming the file changes no key.
         _ => Ok(vec![InputPath::named(path, "trace")]),
     }
@@ -43,6 +45,7 @@ pub(crate) fn read(
         Format::Simgrid => simgrid::read(path, None, cx)?,
         Format::SimgridTagged => simgrid::read(path, Some(true), cx)?,
         Format::SimgridUntagged => simgrid::read(path, Some(false), cx)?,
+        Format::Tau => tau::read(path, cx)?,
         Format::Auto => return Err(ImportError::Unknown { path: path.to_owned() }.into()),
     };
     Ok(with_ranks(graph, ranks, path)?)

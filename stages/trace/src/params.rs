@@ -146,7 +146,7 @@ pub struct CsvParams {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ImportParams {
-    /// The file.
+    /// The file; for profiles of TAU, their folder.
     pub file: InputPath,
     /// What it is. `auto` looks into it; its name does not matter.
     #[serde(default)]
@@ -186,11 +186,13 @@ pub enum Format {
     SimgridTagged,
     /// The same where messages have none.
     SimgridUntagged,
+    /// The profiles of TAU in a folder, recorded with `TAU_COMM_MATRIX=1`.
+    Tau,
 }
 
 impl Format {
     /// All formats that can be asked for.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Auto,
         Self::Csv,
         Self::MatrixMarket,
@@ -199,6 +201,7 @@ impl Format {
         Self::Simgrid,
         Self::SimgridTagged,
         Self::SimgridUntagged,
+        Self::Tau,
     ];
 
     /// The name by which it is asked for.
@@ -213,6 +216,7 @@ impl Format {
             Self::Simgrid => "simgrid",
             Self::SimgridTagged => "simgrid-tagged",
             Self::SimgridUntagged => "simgrid-untagged",
+            Self::Tau => "tau",
         }
     }
 }

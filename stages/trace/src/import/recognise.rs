@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use super::lines::open;
-use super::{ipm, paraver, simgrid};
+use super::{ipm, paraver, simgrid, tau};
 use crate::{Format, ImportError};
 
 /// So much of a file is looked at.
@@ -83,6 +83,9 @@ fn refuse(path: &Path, foreign: &Foreign) -> ImportError {
 }
 
 fn folder(path: &Path) -> Result<Format, ImportError> {
+    if tau::is_folder(path) {
+        return Ok(Format::Tau);
+    }
     if OF_HPCTOOLKIT.iter().any(|name| path.join(name).is_file()) {
         return Err(refuse(path, &HPCTOOLKIT));
     }
@@ -167,6 +170,9 @@ fn known(head: &[u8], path: &Path) -> Option<Format> {
     if ipm::is_report(text) {
         return Some(Format::Ipm);
     }
+    if tau::is_profile(text) {
+        return Some(Format::Tau);
+    }
     let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'))?;
     if is_csv(first) {
         return Some(Format::Csv);
@@ -224,6 +230,7 @@ mod tests {
             ("# a remark\n0 init\n0 send 1 5 8\n", Some(Format::Simgrid)),
             ("3 compute 1e6\n", Some(Format::Simgrid)),
             ("<?xml version=\"1.0\"?>\n<ipm_job_profile>\n", Some(Format::Ipm)),
+            ("12 templated_functions_MULTI_TIME\n", Some(Format::Tau)),
             ("", None),
             ("hello, world\n", None),
         ] {

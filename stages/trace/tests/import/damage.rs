@@ -10,7 +10,7 @@ use hopmap_trace::Format;
 use crate::mutation::{Random, damage};
 use crate::paraver::{HEADER, RECORDS};
 use crate::simgrid::{INDEX, TAGGED};
-use crate::{Files, import_path, ipm};
+use crate::{Files, import_path, ipm, tau};
 
 /// A sample, what means something in it, and the format it has.
 struct Sample {
@@ -40,6 +40,7 @@ fn samples() -> Vec<Sample> {
         ),
         sample("paraver", Files::one(format!("{HEADER}{RECORDS}")), b"0129:,()\n#_ns", Format::Paraver),
         sample("ipm", Files::one(ipm::sample()), b"0129 \n<>\"=/", Format::Ipm),
+        sample("tau", tau::sample(), b"0129 \n\"=#.e", Format::Tau),
         sample("simgrid", Files::one(TAGGED), b"0129 \n#.e-", Format::Simgrid),
         sample("simgrid index", Files::new(&INDEX), b"0129 \n#.e-", Format::Simgrid),
     ]
@@ -71,7 +72,7 @@ fn fuzz_import(sample: &Sample, seed: u64) {
 fn damaged_files_end_in_an_error_or_a_graph() {
     let soak = std::env::var_os("HOPMAP_SOAK").is_some();
     let only = std::env::var("HOPMAP_SEED").ok().map(|seed| seed.parse::<u64>().unwrap());
-    let cases = if soak { 20_000 } else { 300 };
+    let cases = if soak { 20_000 } else { 200 };
     for sample in samples() {
         import_path(&sample.files.trace(), Format::Auto).unwrap();
         (0..cases)

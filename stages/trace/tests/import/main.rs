@@ -12,6 +12,7 @@ mod recognise;
 mod simgrid;
 #[path = "../support/mod.rs"]
 mod support;
+mod tau;
 
 use std::fs;
 use std::path::{Path, PathBuf};
