@@ -462,6 +462,19 @@ pub enum ImportError {
         /// What the format asks for.
         hint: &'static str,
     },
+    /// Bytes make no sense.
+    #[error("`{}` is damaged at byte {offset}: {what}", path.display())]
+    #[diagnostic(help(
+        "the file was not written to its end, or not copied as a whole: copy or record it again"
+    ))]
+    Byte {
+        /// The file.
+        path: PathBuf,
+        /// Where.
+        offset: u64,
+        /// What is wrong there.
+        what: String,
+    },
     /// The file as a whole makes no sense.
     #[error("`{}`: {what}", path.display())]
     #[diagnostic(help("{hint}"))]

@@ -1,5 +1,6 @@
 //! Traces and matrices of other tools, recognised by what is in them.
 
+mod clog2;
 mod ipm;
 mod lines;
 pub(crate) mod matrix_market;
@@ -40,6 +41,7 @@ pub(crate) fn read(
     let graph = match resolved {
         Format::Csv => return Ok(csv_matrix::read(path, ranks)?),
         Format::MatrixMarket => matrix_market::read(path, cx)?,
+        Format::Clog2 => clog2::read(path, cx)?,
         Format::Ipm => ipm::read(path, cx)?,
         Format::Paraver => paraver::read(path, cx)?,
         Format::Simgrid => simgrid::read(path, None, cx)?,

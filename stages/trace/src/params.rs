@@ -172,6 +172,8 @@ pub enum Format {
     /// Whatever it looks like.
     #[default]
     Auto,
+    /// A CLOG-2 file, as MPE writes it.
+    Clog2,
     /// A header `source,destination,messages,bytes`, then a line for every pair, as `trace/csv` reads it.
     Csv,
     /// Matrix Market, coordinates: bytes from row to column, counted from one. `symmetric` counts in both directions.
@@ -192,8 +194,9 @@ pub enum Format {
 
 impl Format {
     /// All formats that can be asked for.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Auto,
+        Self::Clog2,
         Self::Csv,
         Self::MatrixMarket,
         Self::Ipm,
@@ -209,6 +212,7 @@ impl Format {
     pub fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
+            Self::Clog2 => "clog2",
             Self::Csv => "csv",
             Self::MatrixMarket => "matrix-market",
             Self::Ipm => "ipm",

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use super::lines::open;
-use super::{ipm, paraver, simgrid, tau};
+use super::{clog2, ipm, paraver, simgrid, tau};
 use crate::{Format, ImportError};
 
 /// So much of a file is looked at.
@@ -159,6 +159,9 @@ fn is_vtune(text: &str) -> bool {
 
 /// What is read here. An index lists other files, so its place matters.
 fn known(head: &[u8], path: &Path) -> Option<Format> {
+    if head.starts_with(clog2::MAGIC) {
+        return Some(Format::Clog2);
+    }
     let text = String::from_utf8_lossy(head);
     let text = text.trim_start_matches('\u{feff}');
     if starts_with(text, "%%MatrixMarket") {
@@ -231,6 +234,7 @@ mod tests {
             ("3 compute 1e6\n", Some(Format::Simgrid)),
             ("<?xml version=\"1.0\"?>\n<ipm_job_profile>\n", Some(Format::Ipm)),
             ("12 templated_functions_MULTI_TIME\n", Some(Format::Tau)),
+            ("CLOG-02.44\0is_big_endian=\0TRUE \0", Some(Format::Clog2)),
             ("", None),
             ("hello, world\n", None),
         ] {

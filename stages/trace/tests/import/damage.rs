@@ -10,7 +10,7 @@ use hopmap_trace::Format;
 use crate::mutation::{Random, damage};
 use crate::paraver::{HEADER, RECORDS};
 use crate::simgrid::{INDEX, TAGGED};
-use crate::{Files, import_path, ipm, tau};
+use crate::{Files, clog2, import_path, ipm, tau};
 
 /// A sample, what means something in it, and the format it has.
 struct Sample {
@@ -40,6 +40,7 @@ fn samples() -> Vec<Sample> {
         ),
         sample("paraver", Files::one(format!("{HEADER}{RECORDS}")), b"0129:,()\n#_ns", Format::Paraver),
         sample("ipm", Files::one(ipm::sample()), b"0129 \n<>\"=/", Format::Ipm),
+        sample("clog2", clog2::sample(), &[0, 1, 2, 5, 7, 9, 11, 100, 101, 102, 155, 255], Format::Clog2),
         sample("tau", tau::sample(), b"0129 \n\"=#.e", Format::Tau),
         sample("simgrid", Files::one(TAGGED), b"0129 \n#.e-", Format::Simgrid),
         sample("simgrid index", Files::new(&INDEX), b"0129 \n#.e-", Format::Simgrid),

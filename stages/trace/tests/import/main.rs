@@ -1,6 +1,7 @@
 //! Files of other tools, written by hand with matrices computed by hand.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests may")]
 
+mod clog2;
 mod damage;
 mod export;
 mod ipm;

@@ -67,7 +67,10 @@ fn what_has_no_pairs_is_refused_by_name() {
 fn what_is_unknown_is_answered_with_what_is_known() {
     for bytes in ["", "\n\n", "hello\n", "\u{0}\u{1}\u{2}"] {
         let said = said(&Files::one(bytes));
-        assert!(said.starts_with("`trace` looks like nothing that is known | known are csv, "), "{said}");
+        assert!(
+            said.starts_with("`trace` looks like nothing that is known | known are clog2, csv, "),
+            "{said}"
+        );
         assert!(said.ends_with("; `format` says which it is"), "{said}");
     }
     assert!(said(&Files::new(&[("notes.txt", "")])).contains("looks like nothing that is known"));
