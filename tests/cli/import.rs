@@ -72,6 +72,56 @@ fn the_name_of_a_file_changes_nothing() {
 }
 
 #[test]
+fn a_folder_of_profiles_and_an_index_of_actions() {
+    let sandbox = Sandbox::new();
+    for (node, other) in [(0, 1), (1, 0)] {
+        let event = format!("\"Message size sent to node {other}\" 3 8 8 8 192");
+        let head =
+            "0 templated_functions_MULTI_TIME\n# Name Calls Subrs Excl Incl ProfileCalls #\n0 aggregates\n";
+        let events = format!("1 userevents\n# eventname numevents max min mean sumsqr\n{event}\n");
+        sandbox.write(&format!("profiles/profile.{node}.0.0"), format!("{head}{events}"));
+    }
+    insta::assert_snapshot!(import(&sandbox, "profiles"), @r#"
+    task-graph DIGEST graph
+    ------- stderr -------
+    format: tau
+    "#);
+    let edges = ["show", "graph", "--table", "edges", "--format", "csv"];
+    insta::assert_snapshot!(sandbox.stdout(&edges), @r#"
+    source,destination,messages,bytes
+    0,1,3,24
+    1,0,3,24
+    "#);
+    sandbox.write("run/actions.txt", "rank0.txt\nrank1.txt\n");
+    sandbox.write("run/rank0.txt", "0 init\n0 send 1 7 1e3 6\n0 barrier\n");
+    sandbox.write("run/rank1.txt", "1 init\n1 recv 0 7 1e3 6\n1 barrier\n");
+    insta::assert_snapshot!(import(&sandbox, "run/actions.txt"), @r#"
+    task-graph DIGEST graph
+    ------- stderr -------
+    format: simgrid
+    2 collective operations and accesses to remote memory, one per process, do not count
+    "#);
+    insta::assert_snapshot!(sandbox.stdout(&edges), @r#"
+    source,destination,messages,bytes
+    0,1,1,1000
+    "#);
+}
+
+#[test]
+fn an_index_names_what_changed() {
+    let sandbox = Sandbox::new();
+    sandbox.write("actions.txt", "rank0.txt\n");
+    sandbox.write("rank0.txt", "0 init\n0 send 0 100\n");
+    sandbox.write("p.toml", "[stages.program]\nuses = \"trace/import\"\nwith = { file = \"actions.txt\" }\n");
+    sandbox.stdout(&["run", "p.toml"]);
+    sandbox.edit("rank0.txt", "100", "200");
+    insta::assert_snapshot!(sandbox.seen(&["plan", "p.toml"]), @r#"
+      would run  program                  file actions/0: DIGEST → DIGEST
+    p: 1 of 1 would run
+    "#);
+}
+
+#[test]
 fn what_is_not_read_is_refused_by_name() {
     let sandbox = Sandbox::new();
     sandbox.write("lu.mpiP", "@ mpiP\n@ Command : ./lu.S.8\n");
@@ -92,7 +142,7 @@ fn what_is_not_read_is_refused_by_name() {
     insta::assert_snapshot!(import(&sandbox, "notes"), @r#"
     ------- stderr -------
     error: `DIR/notes` looks like nothing that is known
-      help: known are csv, matrix-market; `format` says which it is
+      help: known are clog2, csv, matrix-market, ipm, paraver, simgrid, simgrid-tagged, simgrid-untagged, tau; `format` says which it is
     [exit code 1]
     "#);
     sandbox.write("m.mtx", "%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 3 5\n");
@@ -117,7 +167,7 @@ fn the_format_is_one_that_is_known() {
     sandbox.edit("p.toml", "file = \"traffic\"", "file = \"traffic\", format = \"matrix\"");
     insta::assert_snapshot!(sandbox.seen(&["check", "p.toml"]), @r#"
     ------- stderr -------
-    error: `format`: unknown variant `matrix`, expected one of `auto`, `csv`, `matrix-market`
+    error: `format`: unknown variant `matrix`, expected one of `auto`, `clog2`, `csv`, `matrix-market`, `ipm`, `paraver`, `simgrid`, `simgrid-tagged`, `simgrid-untagged`, `tau`
        ,-[p.toml:4:37]
      3 | uses = "trace/import"
      4 | with = { file = "traffic", format = "matrix" }
@@ -141,7 +191,7 @@ fn both_stages_say_what_they_take() {
 
     parameters
       file             required
-          The file
+          The file; for profiles of TAU, their folder
       format           default "auto"
           What it is. `auto` looks into it; its name does not matter
       ranks            optional

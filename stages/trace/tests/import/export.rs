@@ -71,6 +71,29 @@ fn lines_of_matrix_market_stay_short() {
     assert_eq!(pairs(Files::one(file.text).auto().graph()), rows);
 }
 
+/// Real programs as well.
+#[cfg(feature = "libotf2")]
+#[test]
+fn what_is_exported_of_real_traces_is_imported() {
+    let Some(data) = crate::support::data() else { return };
+    let mut checked = 0;
+    for name in ["eztrace-lu.S.16", "eztrace-mg.A.16", "eztrace-lulesh-8", "eztrace-is.W.16"] {
+        let folder = data.join(name);
+        if !folder.is_dir() {
+            continue;
+        }
+        let read = crate::support::read_with(&folder, hopmap_trace::Reader::Native, &Context::detached());
+        let traced = read.unwrap();
+        for to in FORMATS {
+            let read = Files::one(export(&traced, to).0.text).auto();
+            assert_eq!(read.graph().edges, traced.edges, "{name}");
+            assert_eq!(read.graph().ranks(), traced.ranks(), "{name}");
+        }
+        checked += 1;
+    }
+    assert!(checked > 0, "no archive is there");
+}
+
 fn any_graph() -> impl Strategy<Value = TaskGraph> {
     let rows = prop::collection::btree_map((0..9u32, 0..9u32), (0..4u64, 0..1u64 << 40), 0..60);
     (rows, 0..4usize).prop_map(|(rows, more)| {
