@@ -6,12 +6,9 @@
 //! 0 send 1 1e6 0         without the tag: before
 //! ```
 //!
-//! Source: `smpi_replay.cpp`, `smpi_datatype.cpp` and `smpi_pmpi_request.cpp` of SimGrid. The datatype may be missing;
-//! then `init` with an argument means `MPI_DOUBLE`, and `init` alone `MPI_BYTE`. SMPI writes elements of the types 0 to 6
-//! and bytes of all others. Computing is given in flops, so times stay unknown.
-//!
-//! Ranks count as ranks of the whole program, as the replay of SimGrid takes them, although SMPI writes ranks within the
-//! communicator of a message and does not say which that is.
+//! Source: `smpi_replay.cpp` and `smpi_datatype.cpp` of SimGrid, and what SMPI 3.32 writes. The datatype may be missing;
+//! then `init` with an argument means `MPI_DOUBLE`, and `init` alone `MPI_BYTE`. SMPI writes ranks of the whole program
+//! whatever the communicator, and a negative one for `MPI_PROC_NULL`. Computing is given in flops, so times stay unknown.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -27,17 +24,20 @@ use crate::matrix::Overflow;
 const HINT: &str = "an action is `rank send destination tag size datatype`, or without the tag before SimGrid 3.20; an \
                     index lists one file of actions per line, relative to where it lies";
 
-/// Sizes of the types whose elements SMPI counts, by number: double, int, char, short, long, float, byte.
-const TYPE_BYTES: [u64; 7] = [8, 4, 1, 2, 8, 4, 1];
+/// Sizes of the elements of types, by number (`CREATE_MPI_DATATYPE`).
+const TYPE_BYTES: [u64; 56] = [
+    8, 4, 1, 2, 8, 4, 1, 8, 1, 1, 2, 4, 8, 8, 16, 4, 1, 1, 2, 4, 8, 1, 2, 4, 8, 8, 16, 32, 8, 8, 8, 16, 16,
+    8, 8, 8, 16, 16, 4, 4, 8, 16, 8, 16, 16, 4, 2, 4, 8, 16, 32, 0, 0, 1, 8, 8,
+];
 
-/// What stands for a type that SMPI does not number.
+/// What stands for a type that the program made itself.
 const NO_TYPE: &str = "-1";
 
-/// More types than SimGrid numbers.
-const MOST_TYPES: u64 = 100;
+/// What sends, in small letters.
+const SENDS: [&str; 7] = ["send", "isend", "ssend", "issend", "bsend", "ibsend", "sendrecv"];
 
-/// What moves data and does not count, in small letters.
-const OTHERS: [&str; 32] = [
+/// What moves data and does not count.
+const OTHERS: [&str; 42] = [
     "barrier",
     "bcast",
     "reduce",
@@ -60,20 +60,30 @@ const OTHERS: [&str; 32] = [
     "iallreduce",
     "ialltoall",
     "ialltoallv",
+    "ialltoallw",
     "igather",
     "igatherv",
     "iscatter",
     "iscatterv",
     "iallgather",
     "iallgatherv",
+    "ireducescatter",
+    "iscan",
+    "iexscan",
     "put",
     "get",
+    "accumulate",
+    "get_accumulate",
     "rput",
     "rget",
+    "raccumulate",
+    "rget_accumulate",
+    "get_accu",
+    "rget_accu",
 ];
 
 /// What moves no data, or is counted at the sender.
-const SILENT: [&str; 18] = [
+const SILENT: [&str; 19] = [
     "init",
     "finalize",
     "comm_size",
@@ -90,9 +100,13 @@ const SILENT: [&str; 18] = [
     "test",
     "testall",
     "testany",
+    "testsome",
     "probe",
     "location",
 ];
+
+/// What the names of actions on windows of memory begin with, which move no data themselves.
+const WINDOW: &str = "win_";
 
 /// Reads a trace. Whether its messages have tags is seen if it is not said.
 pub(super) fn read(path: &Path, tags: Option<bool>, cx: &Context<'_>) -> Result<TaskGraph, ImportError> {
@@ -106,15 +120,22 @@ pub(super) fn read(path: &Path, tags: Option<bool>, cx: &Context<'_>) -> Result<
     for file in &files {
         each_action(file, cx, |lines, action| {
             tally.see(action.rank);
-            if action.sends() {
-                let edge = form.message(lines, action)?;
-                tally.add(edge).map_err(|overflow| lines.overflow(overflow))?;
-            }
-            Ok(())
+            let edge = match action.kind {
+                Kind::Send => form.message(lines, action)?,
+                Kind::Exchange => exchange(lines, action)?,
+                Kind::Start => started(lines, action)?,
+                Kind::Other | Kind::Silent => None,
+            };
+            edge.map_or(Ok(()), |edge| tally.add(edge)).map_err(|overflow| lines.overflow(overflow))
         })?;
     }
     survey.log(cx);
-    Ok(tally.into_graph())
+    let graph = tally.into_graph();
+    if let Some(missing) = (0..graph.ranks() as u32).find(|rank| !survey.ranks.contains(rank)) {
+        let what = format!("rank {missing} of {} does nothing, not even `init`", graph.ranks());
+        return Err(ImportError::File { path: path.to_owned(), what, hint: HINT });
+    }
+    Ok(graph)
 }
 
 /// Every file of a trace.
@@ -157,13 +178,7 @@ fn action_files(path: &Path, cx: &Context<'_>) -> Result<Vec<PathBuf>, ImportErr
 pub(super) fn is_action(line: &str) -> bool {
     let mut words = line.split_ascii_whitespace();
     let is_rank = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
-    let is_known = |word: &str| {
-        let name = word.to_ascii_lowercase();
-        ["send", "isend", "sendrecv"].contains(&&*name)
-            || SILENT.contains(&&*name)
-            || OTHERS.contains(&&*name)
-    };
-    words.next().is_some_and(is_rank) && words.next().is_some_and(is_known)
+    words.next().is_some_and(is_rank) && words.next().is_some_and(|word| Kind::of(word).is_some())
 }
 
 /// Whether a file is an index: its first line names a file of actions.
@@ -179,24 +194,51 @@ pub(super) fn is_index(path: &Path, line: &str) -> bool {
         .unwrap_or(false)
 }
 
+/// What an action does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Sends a message.
+    Send,
+    /// Sends and receives.
+    Exchange,
+    /// Starts a persistent request, to send or to receive.
+    Start,
+    /// Moves data and does not count.
+    Other,
+    /// Moves no data, or is counted at the sender.
+    Silent,
+}
+
+impl Kind {
+    /// The kind of an action that is known, however it is written.
+    fn of(name: &str) -> Option<Self> {
+        let is = |known: &&str| known.eq_ignore_ascii_case(name);
+        let is_window = || name.get(..WINDOW.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(WINDOW));
+        if is(&"sendrecv") {
+            Some(Self::Exchange)
+        } else if is(&"start") {
+            Some(Self::Start)
+        } else if SENDS.iter().any(is) {
+            Some(Self::Send)
+        } else if SILENT.iter().any(is) || is_window() {
+            Some(Self::Silent)
+        } else {
+            OTHERS.iter().any(is).then_some(Self::Other)
+        }
+    }
+}
+
 /// One line of a trace.
 struct Action<'l> {
     rank: u32,
     name: &'l str,
+    kind: Kind,
     arguments: Vec<&'l str>,
 }
 
 impl Action<'_> {
     fn is(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name)
-    }
-
-    fn is_among(&self, names: &[&str]) -> bool {
-        names.iter().any(|name| self.is(name))
-    }
-
-    fn sends(&self) -> bool {
-        self.is("send") || self.is("isend")
     }
 }
 
@@ -214,14 +256,9 @@ fn each_action(
         }
         let rank = lines.rank(words.next(), "rank", MAX_RANKS)?;
         let name = words.next().ok_or_else(|| lines.fault("the action is missing"))?;
-        let action = Action { rank, name, arguments: words.collect() };
-        if action.is("sendrecv") {
-            let what = "names its partner by process id and not by rank, and SimGrid does not replay it";
-            return Err(lines.fault(format!("`{name}` {what}")));
-        }
-        if !action.sends() && !action.is_among(&SILENT) && !action.is_among(&OTHERS) {
-            return Err(lines.fault(format!("`{}` is no action that is known", shown(name))));
-        }
+        let kind = Kind::of(name)
+            .ok_or_else(|| lines.fault(format!("`{}` is no action that is known", shown(name))))?;
+        let action = Action { rank, name, kind, arguments: words.collect() };
         visit(&lines, &action)?;
     }
     Ok(())
@@ -240,28 +277,32 @@ enum Sign {
     Doubles,
     /// `init` without.
     Bytes,
-    /// There are communicators besides that of all.
-    Communicators,
+    /// A message of elements whose size is not known.
+    OwnType,
 }
 
 /// What a first look at a trace shows.
 #[derive(Debug, Default)]
 struct Survey {
     signs: BTreeSet<Sign>,
+    /// Ranks that do something.
+    ranks: BTreeSet<u32>,
     /// Actions that move data and do not count.
     others: u64,
 }
 
 impl Survey {
     fn look(&mut self, lines: &Lines<'_>, action: &Action<'_>) -> Result<(), ImportError> {
+        self.ranks.insert(action.rank);
         let is_alone = action.arguments.is_empty();
         let sign = if action.is("init") {
             if is_alone { Sign::Bytes } else { Sign::Doubles }
         } else if action.is("wait") {
             if is_alone { Sign::Untagged } else { Sign::Tagged }
-        } else if action.is("comm_split") {
-            Sign::Communicators
-        } else if action.sends() || action.is("recv") || action.is("irecv") {
+        } else if action.kind == Kind::Send || action.is("recv") || action.is("irecv") {
+            if action.kind == Kind::Send && action.arguments.last() == Some(&NO_TYPE) {
+                self.signs.insert(Sign::OwnType);
+            }
             match action.arguments[..] {
                 [_, _, _, _] => Sign::Tagged,
                 [_, second, third] if is_type(third) && is_tag(second) => Sign::Unclear,
@@ -270,7 +311,7 @@ impl Survey {
                 _ => return Err(lines.fault(format!("`{}` has from 2 to 4 arguments", action.name))),
             }
         } else {
-            self.others += u64::from(action.is_among(&OTHERS));
+            self.others += u64::from(action.kind == Kind::Other);
             return Ok(());
         };
         self.signs.insert(sign);
@@ -305,11 +346,8 @@ impl Survey {
             let what = "collective operations and accesses to remote memory, one per process, do not count";
             cx.log(format_args!("{} {what}", self.others));
         }
-        if self.saw(Sign::Communicators) {
-            cx.log(
-                "the program splits communicators, and the trace does not say through which a message goes: all ranks \
-                 count as ranks of the program",
-            );
+        if self.saw(Sign::OwnType) {
+            cx.log("the trace does not say how large elements of the program's own types are: each counts as a byte");
         }
     }
 }
@@ -321,7 +359,7 @@ fn is_tag(value: &str) -> bool {
 
 /// Whether a value may be the number of a datatype.
 fn is_type(value: &str) -> bool {
-    value == NO_TYPE || whole(value).is_ok_and(|number| number < MOST_TYPES)
+    value == NO_TYPE || whole(value).is_ok_and(|number| number < TYPE_BYTES.len() as u64)
 }
 
 /// How messages are written.
@@ -332,25 +370,65 @@ struct Form {
 }
 
 impl Form {
-    fn message(&self, lines: &Lines<'_>, action: &Action<'_>) -> Result<Edge, ImportError> {
+    fn message(&self, lines: &Lines<'_>, action: &Action<'_>) -> Result<Option<Edge>, ImportError> {
         let mut arguments = action.arguments.iter().copied();
-        let destination = lines.rank(arguments.next(), "destination", MAX_RANKS)?;
+        let Some(destination) = partner(lines, arguments.next())? else { return Ok(None) };
         if self.is_tagged {
             arguments.next().ok_or_else(|| lines.fault("the tag is missing"))?;
         }
         let elements = lines.amount(arguments.next(), "size")?;
-        let element_bytes = match arguments.next() {
-            None => self.default_bytes,
-            Some(NO_TYPE) => 1,
-            Some(kind) => {
-                let kind = lines.whole(Some(kind), "datatype")?;
-                TYPE_BYTES.get(kind as usize).copied().unwrap_or(1)
-            }
-        };
+        let element_bytes =
+            arguments.next().map_or(Ok(self.default_bytes), |kind| element_bytes(lines, kind))?;
         if arguments.next().is_some() {
             return Err(lines.fault("a message without a tag has at most destination, size and datatype"));
         }
-        let bytes = elements.checked_mul(element_bytes).ok_or_else(|| lines.overflow(Overflow))?;
-        Ok(Edge { source: action.rank, destination, messages: 1, bytes })
+        edge(lines, action, destination, elements, element_bytes).map(Some)
     }
+}
+
+/// `sendRecv`: size, destination, the same of what is received, and both datatypes.
+fn exchange(lines: &Lines<'_>, action: &Action<'_>) -> Result<Option<Edge>, ImportError> {
+    let [elements, destination, _, _, kind, _] = action.arguments[..] else {
+        return Err(lines.fault(format!("`{}` has 6 arguments", action.name)));
+    };
+    let Some(destination) = partner(lines, Some(destination))? else { return Ok(None) };
+    let elements = lines.amount(Some(elements), "size")?;
+    edge(lines, action, destination, elements, element_bytes(lines, kind)?).map(Some)
+}
+
+/// `Start`: receiver, tag, bytes and datatype, at the sender and at the receiver.
+fn started(lines: &Lines<'_>, action: &Action<'_>) -> Result<Option<Edge>, ImportError> {
+    let mut arguments = action.arguments.iter().copied();
+    let Some(destination) = partner(lines, arguments.next())? else { return Ok(None) };
+    let bytes = lines.amount(arguments.nth(1), "size")?;
+    if destination == action.rank { Ok(None) } else { edge(lines, action, destination, bytes, 1).map(Some) }
+}
+
+/// The rank to which a message goes; none for a negative one.
+fn partner(lines: &Lines<'_>, value: Option<&str>) -> Result<Option<u32>, ImportError> {
+    match value {
+        Some(value) if value.parse::<i64>().is_ok_and(|rank| rank < 0) => Ok(None),
+        _ => lines.rank(value, "destination", MAX_RANKS).map(Some),
+    }
+}
+
+/// Size of the elements of a datatype.
+fn element_bytes(lines: &Lines<'_>, kind: &str) -> Result<u64, ImportError> {
+    if kind == NO_TYPE {
+        return Ok(1);
+    }
+    let number = lines.whole(Some(kind), "datatype")? as usize;
+    let bytes = TYPE_BYTES.get(number).copied();
+    bytes.ok_or_else(|| lines.fault(format!("the datatype `{number}` is not known")))
+}
+
+fn edge(
+    lines: &Lines<'_>,
+    action: &Action<'_>,
+    destination: u32,
+    elements: u64,
+    element_bytes: u64,
+) -> Result<Edge, ImportError> {
+    let bytes = elements.checked_mul(element_bytes).ok_or_else(|| lines.overflow(Overflow))?;
+    Ok(Edge { source: action.rank, destination, messages: 1, bytes })
 }
