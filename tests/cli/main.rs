@@ -13,6 +13,7 @@ mod gc;
 mod given_data;
 mod graph;
 mod house;
+mod import;
 mod matrix;
 mod plan;
 mod report;

@@ -12,6 +12,8 @@ fn all_stages_and_one() {
     trace/replay        Tasks as a trace that SimGrid or LogGOPSim replays
     trace/otf           Messages and bytes between processes from an OTF 1 trace
     trace/csv           Messages and bytes between processes from a CSV file
+    trace/import        Messages and bytes between processes from a file of another tool
+    trace/export        A task graph as a text file for other tools
     trace/generate      An OTF2 trace of a program whose messages are known
     topology/synthetic  A machine whose network is a regular tree
     map/linear          Rank i on slot i, as launchers do it

@@ -5,10 +5,18 @@
 //! | `trace/otf2` | an OTF2 archive, as Score-P and EZTrace write it (feature `libotf2`) |
 //! | `trace/otf` | an OTF 1 archive, as VampirTrace writes it |
 //! | `trace/csv` | a matrix of messages and bytes as text |
+//! | `trace/import` | traces, profiles and matrices of other tools, recognised by what is in them |
 //!
 //! Each gives a [`TaskGraph`](hopmap_model::TaskGraph): messages and bytes per ordered pair of processes, counted
-//! where they are sent. `trace/events` lists the messages of an OTF2 archive one by one. `trace/generate` writes the trace of a program whose messages are known, and the task graph that
-//! reading it must give (feature `libotf2`).
+//! where they are sent.
+//!
+//! | stage | gives |
+//! |---|---|
+//! | `trace/events` | the messages of an OTF2 archive one by one (feature `libotf2`) |
+//! | `trace/dag` | the tasks of a program and what each waits for (feature `libotf2`) |
+//! | `trace/replay` | such tasks as files that simulators read |
+//! | `trace/export` | a task graph as text that other programs read |
+//! | `trace/generate` | the trace of a program whose messages are known, and the task graph that reading it must give (feature `libotf2`) |
 
 mod call_stack;
 #[cfg(feature = "libotf2")]
@@ -17,8 +25,10 @@ mod csv_matrix;
 #[cfg(feature = "libotf2")]
 mod dag;
 mod error;
+mod export;
 mod generate;
 mod headings;
+mod import;
 mod matrix;
 #[cfg(feature = "libotf2")]
 mod messages;
@@ -30,9 +40,11 @@ mod replay;
 mod selection;
 mod stage;
 
-pub use error::{CsvError, DagError, GenerateError, Otf2Error, OtfError, ReplayError, SelectionError};
-pub use params::{
-    Collectives, CsvParams, DagParams, EventsParams, GenerateParams, Otf2Params, OtfParams, Pattern, Phases,
-    Reader, ReplayParams, Select, Simulator,
+pub use error::{
+    CsvError, DagError, GenerateError, ImportError, Otf2Error, OtfError, ReplayError, SelectionError,
 };
-pub use stage::{Csv, Dag, Generate, ListEvents, Otf, Otf2, Replay};
+pub use params::{
+    Collectives, CsvParams, DagParams, EventsParams, ExportFormat, ExportParams, Format, GenerateParams,
+    ImportParams, Otf2Params, OtfParams, Pattern, Phases, Reader, ReplayParams, Select, Simulator,
+};
+pub use stage::{Csv, Dag, Export, Generate, Import, ListEvents, Otf, Otf2, Replay};

@@ -222,6 +222,108 @@ pub struct CsvParams {
     pub ranks: Option<u32>,
 }
 
+/// Parameters of `trace/import`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ImportParams {
+    /// The file; for profiles of TAU, their folder.
+    pub file: InputPath,
+    /// What it is. `auto` looks into it; its name does not matter.
+    #[serde(default)]
+    pub format: Format,
+    /// Number of ranks; without it, as many as the file says or one more than its highest rank. Ranks that the file does
+    /// not know are silent.
+    #[serde(default)]
+    pub ranks: Option<u32>,
+}
+
+impl ImportParams {
+    /// Parameters to read a file, whatever it is.
+    #[must_use]
+    pub fn new(file: InputPath) -> Self {
+        Self { file, format: Format::Auto, ranks: None }
+    }
+}
+
+/// What other tools write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// Whatever it looks like.
+    #[default]
+    Auto,
+    /// A CLOG-2 file, as MPE writes it.
+    Clog2,
+    /// A header `source,destination,messages,bytes`, then a line for every pair, as `trace/csv` reads it.
+    Csv,
+    /// Matrix Market, coordinates: bytes from row to column, counted from one. `symmetric` counts in both directions.
+    MatrixMarket,
+    /// An XML report of IPM, made with `IPM_REPORT=full` and `IPM_LOG=full`.
+    Ipm,
+    /// A Paraver trace (`.prv`), as Extrae writes it.
+    Paraver,
+    /// A time-independent trace of SimGrid: a file of actions, or an index of such files.
+    Simgrid,
+    /// The same where messages have tags, as since SimGrid 3.20, if that cannot be seen.
+    SimgridTagged,
+    /// The same where messages have none.
+    SimgridUntagged,
+    /// The profiles of TAU in a folder, recorded with `TAU_COMM_MATRIX=1`.
+    Tau,
+}
+
+impl Format {
+    /// All formats that can be asked for.
+    pub const ALL: [Self; 10] = [
+        Self::Auto,
+        Self::Clog2,
+        Self::Csv,
+        Self::MatrixMarket,
+        Self::Ipm,
+        Self::Paraver,
+        Self::Simgrid,
+        Self::SimgridTagged,
+        Self::SimgridUntagged,
+        Self::Tau,
+    ];
+
+    /// The name by which it is asked for.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Clog2 => "clog2",
+            Self::Csv => "csv",
+            Self::MatrixMarket => "matrix-market",
+            Self::Ipm => "ipm",
+            Self::Paraver => "paraver",
+            Self::Simgrid => "simgrid",
+            Self::SimgridTagged => "simgrid-tagged",
+            Self::SimgridUntagged => "simgrid-untagged",
+            Self::Tau => "tau",
+        }
+    }
+}
+
+/// Parameters of `trace/export`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExportParams {
+    /// `csv`: the columns source, destination, messages and bytes. `matrix-market`: bytes from row to column, and
+    /// comments that tell `trace/import` the numbers of messages.
+    pub to: ExportFormat,
+}
+
+/// What a task graph is written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ExportFormat {
+    /// A header and a line for every pair.
+    Csv,
+    /// Coordinates and bytes.
+    MatrixMarket,
+}
+
 /// Parameters of `trace/generate`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -1,13 +1,13 @@
 //! The stages.
 
 use hopmap_model::{
-    Context, Error, Events, InputPath, Inputs, Outcome, Outputs, Port, Stage, TaskDag, TaskGraph,
+    Context, Error, Events, InputPath, Inputs, Outcome, Outputs, Port, Stage, TaskDag, TaskGraph, TextFile,
     TraceArchive,
 };
 
 use crate::{
-    CsvParams, DagError, DagParams, EventsParams, GenerateParams, Otf2Params, OtfParams, ReplayError,
-    ReplayParams, csv_matrix, generate, otf1, otf2, replay,
+    CsvParams, DagError, DagParams, EventsParams, ExportParams, GenerateParams, ImportParams, Otf2Params,
+    OtfParams, ReplayError, ReplayParams, csv_matrix, export, generate, import, otf1, otf2, replay,
 };
 
 const PORTS: &[Port] = &[Port::output::<TaskGraph>("task-graph")];
@@ -237,6 +237,63 @@ impl Stage for Csv {
     fn run(params: CsvParams, _: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
         let graph = csv_matrix::read(params.file.path(), params.ranks)?;
         Ok(Outcome::Done(Outputs::new().with("task-graph", graph)))
+    }
+}
+
+/// The stage `trace/import`.
+///
+/// Messages are counted where they are sent, between ranks of the whole program. Collective operations do not count;
+/// where a file has some, the log says how many. `host`, `compute_s` and `duration_s` are what the file says of them,
+/// and unknown where it says nothing. What a file cannot tell is not made up: files without pairs of processes are
+/// refused by name.
+#[derive(Debug)]
+pub struct Import;
+
+impl Stage for Import {
+    type Params = ImportParams;
+    const KIND: &'static str = "trace/import";
+    const SUMMARY: &'static str = "Messages and bytes between processes from a file of another tool";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        PORTS
+    }
+
+    fn check(params: &ImportParams) -> Result<(), Error> {
+        Ok(import::check(params.ranks)?)
+    }
+
+    fn reads(params: &ImportParams) -> Result<Vec<InputPath>, Error> {
+        Ok(import::files(params.file.path(), params.format)?)
+    }
+
+    fn run(params: ImportParams, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let graph = import::read(params.file.path(), params.format, params.ranks, cx)?;
+        Ok(Outcome::Done(Outputs::new().with("task-graph", graph)))
+    }
+}
+
+/// The stage `trace/export`.
+///
+/// The file holds the number of ranks, and messages and bytes per ordered pair: `trace/import` gives them back as they
+/// were. The log says what else the task graph has.
+#[derive(Debug)]
+pub struct Export;
+
+impl Stage for Export {
+    type Params = ExportParams;
+    const KIND: &'static str = "trace/export";
+    const SUMMARY: &'static str = "A task graph as a text file for other tools";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        const PORTS: &[Port] = &[Port::input::<TaskGraph>("task-graph"), Port::output::<TextFile>("file")];
+        PORTS
+    }
+
+    fn run(params: ExportParams, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let graph = inputs.one::<TaskGraph>("task-graph")?.value;
+        Ok(Outcome::Done(Outputs::new().with("file", export::export(&graph, params.to, cx))))
     }
 }
 

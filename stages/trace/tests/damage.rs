@@ -6,6 +6,8 @@
 #![cfg(feature = "libotf2")]
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests may")]
 
+#[path = "support/mutation.rs"]
+mod mutation;
 mod support;
 
 use std::fs;
@@ -14,61 +16,11 @@ use std::time::{Duration, Instant};
 
 use hopmap_model::{Context, InputPath, Inputs, Stage};
 use hopmap_trace::{EventsParams, ListEvents, Reader, Select};
+use mutation::{Random, damage};
 use support::{Copy, data, read_otf2, read_with, sample};
 
-/// Numbers that look random (`SplitMix64`).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound.max(1) as u64) as usize
-    }
-
-    /// A byte that means something in an archive more often than not.
-    fn byte(&mut self) -> u8 {
-        const TELLING: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 8, 9, 10, 12, 14, 15, 18, 254, 255];
-        if self.below(2) == 0 { TELLING[self.below(TELLING.len())] } else { self.next() as u8 }
-    }
-
-    /// A place in a file, near its ends more often than elsewhere.
-    fn place(&mut self, length: usize) -> usize {
-        match self.below(4) {
-            0 => self.below(length.min(40)),
-            1 => length - 1 - self.below(length.min(40)),
-            _ => self.below(length),
-        }
-    }
-}
-
-/// Changes some bytes: flips, overwrites, cuts, removes, inserts or repeats.
-fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
-    for _ in 0..=random.below(3) {
-        if bytes.is_empty() {
-            return;
-        }
-        let place = random.place(bytes.len());
-        let end = (place + 1 + random.below(12)).min(bytes.len());
-        match random.below(8) {
-            0 => bytes[place] ^= 1 << random.below(8),
-            1..=3 => bytes[place] = random.byte(),
-            4 => bytes.truncate(place),
-            5 => drop(bytes.drain(place..end)),
-            6 => bytes[place..end].iter_mut().for_each(|byte| *byte = random.byte()),
-            _ => {
-                let copied = bytes[place..end].to_vec();
-                bytes.splice(place..place, copied);
-            }
-        }
-    }
-}
+/// Bytes that mean something in an archive.
+const TELLING: &[u8] = &[0, 1, 2, 3, 4, 5, 6, 8, 9, 10, 12, 14, 15, 18, 254, 255];
 
 /// Lists the messages too: a table or an error.
 fn list_messages(archive: &Path) {
@@ -94,7 +46,7 @@ fn fuzz_archive(archive: &Copy, seed: u64) {
         };
         let original = fs::read(file).unwrap();
         let mut bytes = original.clone();
-        damage(&mut bytes, &mut random);
+        damage(&mut bytes, &mut random, TELLING);
         fs::write(file, bytes).unwrap();
         originals.push((file, original));
     }

@@ -9,7 +9,7 @@ use hopmap_artifact::{ArtifactError, Codec, Folder};
 use hopmap_model::{
     ConvergencePoint, CostModel, Dependency, Edge, LaunchFile, Levels, Link, Mapping, Metrics, Node,
     NodeKind, PlacementMetrics, PlacementOrigin, Process, Slot, SystemGraph, Task, TaskDag, TaskGraph,
-    Weight,
+    TextFile, Weight,
 };
 use proptest::prelude::*;
 
@@ -77,6 +77,7 @@ fn every_kind_comes_back() {
         text: "rank 0=a slot=0\n".into(),
         command: "mpirun".into(),
     });
+    round_trip(&TextFile { name: "matrix.csv".into(), text: "source,destination\n".into() });
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod stage;
 mod system_graph;
 mod task_dag;
 mod task_graph;
+mod text_file;
 mod trace_archive;
 mod weight;
 
@@ -34,5 +35,6 @@ pub use stage::{
 pub use system_graph::{CostModel, Levels, Link, Node, NodeKind, Slot, SystemGraph, SystemGraphError};
 pub use task_dag::{Dependency, Task, TaskDag, TaskDagError};
 pub use task_graph::{Edge, Phase, Process, SizeBin, TaskGraph, TaskGraphError};
+pub use text_file::TextFile;
 pub use trace_archive::{Keeper, TraceArchive};
 pub use weight::Weight;

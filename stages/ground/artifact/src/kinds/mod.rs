@@ -7,4 +7,5 @@ mod metrics;
 mod system_graph;
 mod task_dag;
 mod task_graph;
+mod text_file;
 mod trace_archive;

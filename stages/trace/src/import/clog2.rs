@@ -1,0 +1,278 @@
+//! CLOG-2 files, as the MPE library writes them.
+//!
+//! A preamble of 1024 bytes holds texts that end with a zero byte: the version `CLOG-02.44`, then names and values such as
+//! `is_big_endian=`, `TRUE `. Blocks of `block_size` bytes follow, each a sequence of records: a header (time, number of
+//! a communicator, rank in it, thread, type) and a body whose length the type tells. A message to rank r of communicator
+//! c lies in a record of the sender; records of communicators say who has which rank in them.
+//!
+//! Source: `clog_preamble.c`, `clog_record.h`, `clog_commset.h` and `mpe_log.c` of MPE 2.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufReader, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use hopmap_model::{Context, Edge, TaskGraph};
+
+use super::lines::{open, shown};
+use super::tally::Tally;
+use crate::ImportError;
+use crate::csv_matrix::MAX_RANKS;
+use crate::matrix::Matrix;
+
+/// What a file begins with.
+pub(super) const MAGIC: &[u8] = b"CLOG-02.";
+
+const PREAMBLE_BYTES: usize = 1024;
+
+/// Larger than any block: MPE writes 65536 bytes unless it is told otherwise.
+const LARGEST_BLOCK: u64 = 1 << 30;
+
+/// Bytes of the bodies of records, by type: end of log, end of block, definitions of states, events and constants, bare
+/// and cargo events, messages, collective operations, communicators, places in the source code, time shifts.
+const BODY_BYTES: [usize; 12] = [0, 0, 112, 104, 40, 8, 40, 24, 16, 48, 48, 8];
+
+const END_OF_LOG: i32 = 0;
+const END_OF_BLOCK: i32 = 1;
+const BARE_EVENT: i32 = 5;
+const CARGO_EVENT: i32 = 6;
+const MESSAGE: i32 = 7;
+const COMMUNICATOR: i32 = 9;
+
+/// The kind of messages that are sent; those received have another.
+const SEND: i32 = -101;
+
+/// Kinds of records of communicators that say the rank of their writer: `MPI_COMM_WORLD`, `MPI_COMM_SELF`, others, and the
+/// writer's own side of those between two groups.
+const CREATIONS: [i32; 4] = [0, 1, 100, 101];
+
+/// A rank within a communicator.
+type Place = (i32, i32);
+
+/// Reads a file.
+pub(super) fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, ImportError> {
+    let mut log = Log::open(path)?;
+    let preamble = log.preamble()?;
+    let mut content = Content::default();
+    loop {
+        cx.progress(log.offset, log.length);
+        if cx.should_stop() {
+            return Err(ImportError::Stopped { done: log.offset, total: log.length });
+        }
+        if content.block(&mut log, &preamble)? {
+            return content.into_graph(&log, &preamble);
+        }
+    }
+}
+
+/// What the preamble says.
+struct Preamble {
+    is_big_endian: bool,
+    block_bytes: u64,
+    ranks: u32,
+}
+
+impl Preamble {
+    fn word(&self, bytes: &[u8]) -> i32 {
+        let word = [bytes[0], bytes[1], bytes[2], bytes[3]];
+        if self.is_big_endian { i32::from_be_bytes(word) } else { i32::from_le_bytes(word) }
+    }
+
+    fn time(&self, bytes: &[u8; 24]) -> f64 {
+        let [time, ..] = bytes.as_chunks().0 else { return 0.0 };
+        if self.is_big_endian { f64::from_be_bytes(*time) } else { f64::from_le_bytes(*time) }
+    }
+}
+
+/// A file that is read from its beginning to its end.
+struct Log {
+    path: PathBuf,
+    source: BufReader<File>,
+    offset: u64,
+    /// Where the record begins that is being read.
+    record: u64,
+    length: u64,
+}
+
+impl Log {
+    fn open(path: &Path) -> Result<Self, ImportError> {
+        let file = open(path)?;
+        let length = file.metadata().map_or(0, |metadata| metadata.len());
+        let source = BufReader::with_capacity(1 << 16, file);
+        Ok(Self { path: path.to_owned(), source, offset: 0, record: 0, length })
+    }
+
+    #[cold]
+    fn damaged(&self, what: impl Into<String>) -> ImportError {
+        ImportError::Byte { path: self.path.clone(), offset: self.record, what: what.into() }
+    }
+
+    /// Reads bytes.
+    fn fill(&mut self, bytes: &mut [u8]) -> Result<(), ImportError> {
+        match self.source.read_exact(bytes) {
+            Ok(()) => {
+                self.offset += bytes.len() as u64;
+                Ok(())
+            }
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                Err(self.damaged("the file is cut off"))
+            }
+            Err(source) => Err(ImportError::Read { path: self.path.clone(), source }),
+        }
+    }
+
+    /// Passes over bytes.
+    fn skip(&mut self, bytes: u64) -> Result<(), ImportError> {
+        let passed = std::io::copy(&mut self.source.by_ref().take(bytes), &mut std::io::sink());
+        let passed = passed.map_err(|source| ImportError::Read { path: self.path.clone(), source })?;
+        self.offset += passed;
+        if passed < bytes { Err(self.damaged("the file is cut off")) } else { Ok(()) }
+    }
+
+    fn preamble(&mut self) -> Result<Preamble, ImportError> {
+        let mut bytes = [0; PREAMBLE_BYTES];
+        self.fill(&mut bytes)?;
+        let text = String::from_utf8_lossy(&bytes);
+        let texts: Vec<&str> = text.split('\0').map(str::trim).filter(|text| !text.is_empty()).collect();
+        let value = |name: &str| {
+            let place = texts.iter().position(|text| *text == name);
+            let value = place.and_then(|place| texts.get(place + 1)).copied();
+            value.ok_or_else(|| self.damaged(format!("the preamble has no `{name}`")))
+        };
+        let version = texts.first().copied().unwrap_or_default();
+        if !version.starts_with("CLOG-02.4") {
+            let what =
+                format!("version `{}` is not read, only those that begin with CLOG-02.4", shown(version));
+            let hint = "log the program again with a newer MPE";
+            return Err(ImportError::File { path: self.path.clone(), what, hint });
+        }
+        let is = |name: &str| value(name).map(|value| value.eq_ignore_ascii_case("true"));
+        // MPE spells it so; before it could crash there was no such value.
+        if texts.contains(&"is_finalzed=") && !is("is_finalzed=")? {
+            let what = "the program ended before its log was finished".to_owned();
+            return Err(ImportError::File {
+                path: self.path.clone(),
+                what,
+                hint: "`clog2_repair` of MPE finishes it",
+            });
+        }
+        let number = |name: &str, most: u64| {
+            let number = value(name)?.parse().ok().filter(|number| (1..=most).contains(number));
+            number.ok_or_else(|| self.damaged(format!("`{name}` is not from 1 to {most}")))
+        };
+        Ok(Preamble {
+            is_big_endian: is("is_big_endian=")?,
+            block_bytes: number("block_size=", LARGEST_BLOCK)?,
+            ranks: number("max_comm_world_size=", u64::from(MAX_RANKS))? as u32,
+        })
+    }
+}
+
+/// What a log holds up to some place.
+#[derive(Default)]
+struct Content {
+    /// Numbers of places, in the order in which they come.
+    places: HashMap<Place, u32>,
+    /// Messages between places.
+    messages: Matrix,
+    /// Ranks within the program.
+    ranks: HashMap<Place, u32>,
+    /// First and last moment in seconds.
+    span: Option<(f64, f64)>,
+}
+
+impl Content {
+    /// Reads a block. True behind the last.
+    fn block(&mut self, log: &mut Log, preamble: &Preamble) -> Result<bool, ImportError> {
+        let end = log.offset + preamble.block_bytes;
+        loop {
+            log.record = log.offset;
+            let mut header = [0; 24];
+            log.fill(&mut header)?;
+            let kind = preamble.word(&header[20..]);
+            let Some(length) = usize::try_from(kind).ok().and_then(|kind| BODY_BYTES.get(kind)) else {
+                return Err(log.damaged(format!("records of type {kind} are not known")));
+            };
+            let mut body = [0; 112];
+            let body = &mut body[..*length];
+            log.fill(body)?;
+            if log.offset > end {
+                return Err(log.damaged("a record goes beyond the end of its block"));
+            }
+            match kind {
+                END_OF_LOG => return Ok(true),
+                END_OF_BLOCK => {
+                    log.skip(end - log.offset)?;
+                    return Ok(false);
+                }
+                _ => self.record(log, preamble, kind, &header, body)?,
+            }
+        }
+    }
+
+    fn record(
+        &mut self,
+        log: &Log,
+        preamble: &Preamble,
+        kind: i32,
+        header: &[u8; 24],
+        body: &[u8],
+    ) -> Result<(), ImportError> {
+        let word = |place: usize| preamble.word(&body[4 * place..]);
+        if [BARE_EVENT, CARGO_EVENT, MESSAGE].contains(&kind) {
+            let time = preamble.time(header);
+            if !time.is_finite() {
+                return Err(log.damaged("a time is not a number"));
+            }
+            let (first, last) = self.span.unwrap_or((time, time));
+            self.span = Some((first.min(time), last.max(time)));
+        }
+        if kind == MESSAGE && word(0) == SEND {
+            let source = self.place((preamble.word(&header[8..]), preamble.word(&header[12..])));
+            let destination = self.place((word(1), word(2)));
+            let bytes = u64::try_from(word(4)).map_err(|_| log.damaged("a message has a negative size"))?;
+            let edge = Edge { source, destination, messages: 1, bytes };
+            self.messages.add(edge).map_err(|_| ImportError::Overflow { path: log.path.clone() })?;
+        } else if kind == COMMUNICATOR && CREATIONS.contains(&word(0)) {
+            let (place, rank) = ((word(1), word(2)), word(3));
+            let rank = u32::try_from(rank).ok().filter(|rank| *rank < preamble.ranks).ok_or_else(|| {
+                log.damaged(format!("rank {rank} is not below the {} of the preamble", preamble.ranks))
+            })?;
+            if *self.ranks.entry(place).or_insert(rank) != rank {
+                let (communicator, rank) = place;
+                return Err(
+                    log.damaged(format!("two processes are rank {rank} of communicator {communicator}"))
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn place(&mut self, place: Place) -> u32 {
+        let next = self.places.len() as u32;
+        *self.places.entry(place).or_insert(next)
+    }
+
+    /// Puts ranks of the program in the place of ranks within communicators.
+    fn into_graph(self, log: &Log, preamble: &Preamble) -> Result<TaskGraph, ImportError> {
+        let mut ranks = vec![0; self.places.len()];
+        for (place, number) in &self.places {
+            ranks[*number as usize] = *self.ranks.get(place).ok_or_else(|| {
+                let (communicator, rank) = place;
+                log.damaged(format!(
+                    "a message goes from or to rank {rank} of communicator {communicator}, which no record describes"
+                ))
+            })?;
+        }
+        let mut tally = Tally::default();
+        tally.see(preamble.ranks - 1);
+        for edge in self.messages.into_edges() {
+            let [source, destination] = [edge.source, edge.destination].map(|place| ranks[place as usize]);
+            tally
+                .add(Edge { source, destination, ..edge })
+                .map_err(|_| ImportError::Overflow { path: log.path.clone() })?;
+        }
+        let duration_s = self.span.map(|(first, last)| last - first);
+        Ok(TaskGraph { duration_s, ..tally.into_graph() })
+    }
+}

@@ -1,0 +1,237 @@
+//! XML reports of IPM, as `IPM_LOG=full` makes them: `<hent>` is what one rank did with one call, size and partner.
+//!
+//! Source: `report_xml.c` and `mod_mpi.h` of IPM 2 and the wrappers of IPM 1. Partners are ranks of the program: IPM
+//! translates those of other communicators. It writes 0 for no partner and for all, so that a message to
+//! `MPI_PROC_NULL` looks like one to rank 0.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use hopmap_model::{Context, Edge, TaskGraph};
+
+use super::lines::Lines;
+use super::tally::Tally;
+use crate::ImportError;
+use crate::csv_matrix::MAX_RANKS;
+use crate::matrix::Overflow;
+
+const HINT: &str = "a report has a `<task mpi_rank=… mpi_size=…>` for every rank, and in it `<hent call=… bytes=… \
+                    orank=… count=…>`: IPM writes them with IPM_REPORT=full and IPM_LOG=full";
+
+/// Calls that send to the partner IPM names, in small letters.
+const SENDS: [&str; 8] = [
+    "mpi_send",
+    "mpi_bsend",
+    "mpi_ssend",
+    "mpi_rsend",
+    "mpi_isend",
+    "mpi_ibsend",
+    "mpi_issend",
+    "mpi_irsend",
+];
+
+/// Calls that send and receive at once.
+const EXCHANGES: [&str; 2] = ["mpi_sendrecv", "mpi_sendrecv_replace"];
+
+/// Calls of a whole communicator.
+const COLLECTIVES: [&str; 16] = [
+    "mpi_barrier",
+    "mpi_bcast",
+    "mpi_reduce",
+    "mpi_allreduce",
+    "mpi_reduce_scatter",
+    "mpi_scan",
+    "mpi_exscan",
+    "mpi_gather",
+    "mpi_gatherv",
+    "mpi_scatter",
+    "mpi_scatterv",
+    "mpi_allgather",
+    "mpi_allgatherv",
+    "mpi_alltoall",
+    "mpi_alltoallv",
+    "mpi_alltoallw",
+];
+
+/// Whether a file begins like a report.
+pub(super) fn is_report(head: &str) -> bool {
+    head.contains("<ipm_job_profile") || head.contains("<task ipm_version=")
+}
+
+/// Reads a report.
+pub(super) fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, ImportError> {
+    let mut lines = Lines::open(path, HINT, cx)?.ending_with(b'>');
+    let mut report = Report::default();
+    while lines.next()? {
+        let Some((text, tag)) = lines.text().rsplit_once('<') else { continue };
+        report.element(&lines, text, tag)?;
+    }
+    report.into_graph(&lines, cx)
+}
+
+/// The task whose elements are being read.
+struct Task {
+    rank: u32,
+    size: u32,
+}
+
+/// What a report says up to some place.
+#[derive(Default)]
+struct Report {
+    task: Option<Task>,
+    /// Ranks there are, as all tasks must say.
+    size: Option<u32>,
+    seen: BTreeSet<u32>,
+    has_hash: bool,
+    tally: Tally,
+    hosts: Vec<(u32, String)>,
+    computing: Vec<(u32, f64)>,
+    /// First and last moment in seconds.
+    span: Option<(f64, f64)>,
+    counts: Counts,
+}
+
+/// Calls that are said something about.
+#[derive(Default)]
+struct Counts {
+    collectives: u64,
+    exchanges: u64,
+    to_zero: u64,
+}
+
+impl Report {
+    /// Takes the tag of an element, and the text before it.
+    fn element(&mut self, lines: &Lines<'_>, text: &str, tag: &str) -> Result<(), ImportError> {
+        match tag.split([' ', '\t', '\r', '\n', '/', '>']).next().unwrap_or_default() {
+            "task" => self.begin_task(lines, tag)?,
+            "taskcopy" => {
+                return Err(lines.fault("a clustered report leaves out the messages of ranks that are alike"));
+            }
+            "hash" => self.has_hash = true,
+            "hent" => self.entry(lines, tag)?,
+            "perf" => self.times(tag),
+            // The end of an element.
+            "" => match (tag.trim_end_matches('>').trim(), &self.task) {
+                ("/task", Some(_)) => self.task = None,
+                ("/host", Some(task)) if !text.trim().is_empty() => {
+                    self.hosts.push((task.rank, text.trim().to_owned()));
+                }
+                _ => {}
+            },
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn begin_task(&mut self, lines: &Lines<'_>, tag: &str) -> Result<(), ImportError> {
+        if self.task.is_some() {
+            return Err(lines.fault("a task begins inside another"));
+        }
+        let size = lines.rank(attribute(tag, "mpi_size"), "mpi_size", MAX_RANKS + 1)?;
+        let rank = lines.rank(attribute(tag, "mpi_rank"), "mpi_rank", size)?;
+        if *self.size.get_or_insert(size) != size {
+            return Err(lines.fault("not all tasks have the same `mpi_size`"));
+        }
+        if !self.seen.insert(rank) {
+            return Err(lines.fault(format!("rank {rank} is there twice")));
+        }
+        if let (Some(from), Some(to)) = (seconds(tag, "stamp_init"), seconds(tag, "stamp_final")) {
+            let (first, last) = self.span.unwrap_or((from, to));
+            self.span = Some((first.min(from), last.max(to)));
+        }
+        self.task = Some(Task { rank, size });
+        Ok(())
+    }
+
+    /// Time outside of MPI: of IPM's `wtime`, what is not `mtime`.
+    fn times(&mut self, tag: &str) {
+        if let (Some(task), Some(all), Some(inside)) =
+            (&self.task, seconds(tag, "wtime"), seconds(tag, "mtime"))
+        {
+            self.computing.push((task.rank, (all - inside).max(0.0)));
+        }
+    }
+
+    fn entry(&mut self, lines: &Lines<'_>, tag: &str) -> Result<(), ImportError> {
+        let Some(task) = &self.task else { return Err(lines.fault("`hent` stands outside of a task")) };
+        let call =
+            attribute(tag, "call").ok_or_else(|| lines.fault("the call is missing"))?.to_ascii_lowercase();
+        let is_exchange = EXCHANGES.contains(&&*call);
+        let is_collective = COLLECTIVES.contains(&&*call);
+        if !SENDS.contains(&&*call) && !is_exchange && !is_collective {
+            return Ok(());
+        }
+        let messages = lines.whole(attribute(tag, "count"), "count")?;
+        if is_collective {
+            self.counts.collectives = self.counts.collectives.saturating_add(messages);
+            return Ok(());
+        }
+        let destination = lines.rank(attribute(tag, "orank"), "orank", task.size)?;
+        let length = lines.whole(attribute(tag, "bytes"), "number of bytes")?;
+        let bytes = length.checked_mul(messages).ok_or_else(|| lines.overflow(Overflow))?;
+        let edge = Edge { source: task.rank, destination, messages, bytes };
+        self.tally.add(edge).map_err(|overflow| lines.overflow(overflow))?;
+        self.counts.exchanges += if is_exchange { messages } else { 0 };
+        self.counts.to_zero += if destination == 0 { messages } else { 0 };
+        Ok(())
+    }
+
+    fn into_graph(mut self, lines: &Lines<'_>, cx: &Context<'_>) -> Result<TaskGraph, ImportError> {
+        if let Some(task) = &self.task {
+            return Err(lines.cut_off(format!("it ends inside rank {}", task.rank)));
+        }
+        let size = self.size.ok_or_else(|| lines.cut_off("it holds no task"))?;
+        if !self.has_hash {
+            return Err(lines.cut_off("the report sums up calls, and does not say to whom messages went"));
+        }
+        if let Some(missing) = (0..size).find(|rank| !self.seen.contains(rank)) {
+            return Err(lines.cut_off(format!("rank {missing} of {size} is missing")));
+        }
+        self.tally.see(size - 1);
+        self.counts.log(cx);
+        let mut graph = self.tally.into_graph();
+        for (rank, host) in self.hosts {
+            graph.processes[rank as usize].host = Some(host);
+        }
+        for (rank, compute_s) in self.computing {
+            graph.processes[rank as usize].compute_s = Some(compute_s);
+        }
+        let duration_s = self.span.map(|(first, last)| last - first).filter(|length| *length >= 0.0);
+        Ok(TaskGraph { duration_s, ..graph })
+    }
+}
+
+impl Counts {
+    fn log(&self, cx: &Context<'_>) {
+        if self.collectives > 0 {
+            cx.log(format_args!("{} collective operations, one per process, do not count", self.collectives));
+        }
+        if self.exchanges > 0 {
+            let what = "calls of MPI_Sendrecv count as messages to the rank that IPM names";
+            cx.log(format_args!("{} {what}", self.exchanges));
+        }
+        if self.to_zero > 0 {
+            let what = "messages to rank 0 may have gone to MPI_PROC_NULL, for which IPM writes 0 as well";
+            cx.log(format_args!("{} {what}", self.to_zero));
+        }
+    }
+}
+
+/// The value of an attribute of a tag.
+fn attribute<'t>(tag: &'t str, name: &str) -> Option<&'t str> {
+    let mut rest = tag;
+    while let Some(found) = rest.find(name) {
+        let (before, behind) = (&rest[..found], &rest[found + name.len()..]);
+        let quoted = behind.strip_prefix("=\"").filter(|_| before.ends_with([' ', '\t', '\r', '\n']));
+        if let Some((value, _)) = quoted.and_then(|quoted| quoted.split_once('"')) {
+            return Some(value.trim());
+        }
+        rest = behind;
+    }
+    None
+}
+
+/// A time in an attribute, if it is there and makes sense.
+fn seconds(tag: &str, name: &str) -> Option<f64> {
+    attribute(tag, name)?.parse().ok().filter(|seconds: &f64| seconds.is_finite() && *seconds >= 0.0)
+}

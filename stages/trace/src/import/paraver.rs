@@ -1,0 +1,223 @@
+//! Paraver traces (`.prv`), as Extrae writes them.
+//!
+//! ```text
+//! #Paraver (12/03/2024 at 10:11):5000_ns:2(4,4):1:3(1:1,2:1,1:2),1
+//! 1:cpu:application:task:thread:begin:end:state
+//! 3:cpu:application:task:thread:logical send:physical send:cpu:application:task:thread:…:…:size:tag
+//! ```
+//!
+//! Source: the trace format in the Paraver documentation (Barcelona Supercomputing Center) and the parser of headers in
+//! `prv2dim`. Applications, tasks and threads count from one. Ranks are the tasks of the first application, then those
+//! of the second and so on; threads send for their task. Nodes have numbers and no names here.
+
+use std::path::Path;
+
+use hopmap_model::{Context, Edge, TaskGraph};
+
+use super::lines::{Lines, shown};
+use super::tally::Tally;
+use crate::ImportError;
+use crate::csv_matrix::MAX_RANKS;
+
+/// What a file begins with.
+pub(super) const MAGIC: &str = "#Paraver";
+
+const HINT: &str = "a trace begins with `#Paraver (date):end_ns:nodes(cpus):applications:tasks(threads:node,…)`; a \
+                    message is `3:`, cpu, application, task, thread and two times of the sender, the same of the \
+                    receiver, size and tag";
+
+/// The type of events that stand for collective operations of MPI; value 0 is the end.
+const COLLECTIVE: &str = "50000002";
+
+/// The state of a thread that computes.
+const RUNNING: u64 = 1;
+
+/// What the first line says.
+struct Header {
+    duration: u64,
+    ticks_per_second: f64,
+    /// First rank of every application, and the number of all ranks at the end.
+    firsts: Vec<u32>,
+}
+
+/// Computing times of the first thread of every rank, in ticks; `None` until it has a state.
+type Computing = Vec<Option<u64>>;
+
+/// Reads a trace.
+pub(super) fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, ImportError> {
+    let mut lines = Lines::open(path, HINT, cx)?;
+    lines.next()?;
+    let header = header(&lines)?;
+    let mut tally = Tally::default();
+    let ranks = header.firsts.last().copied().unwrap_or_default();
+    if let Some(last) = ranks.checked_sub(1) {
+        tally.see(last);
+    }
+    let mut computing: Computing = vec![None; ranks as usize];
+    let mut collectives = 0;
+    while lines.next()? {
+        match lines.text().trim_ascii().as_bytes() {
+            [b'1', b':', ..] => state(&lines, &header, &mut computing)?,
+            [b'3', b':', ..] => {
+                let edge = communication(&lines, &header)?;
+                tally.add(edge).map_err(|overflow| lines.overflow(overflow))?;
+            }
+            [b'2', b':', ..] => collectives += begun_collectives(lines.text()),
+            [b'4', b':', ..] => collectives += 1,
+            // Remarks, and which tasks a communicator has: senders and receivers are tasks in any case.
+            [] | [b'#' | b'c', ..] => {}
+            _ => return Err(lines.fault(format!("`{}` is no record of Paraver", shown(lines.text())))),
+        }
+    }
+    if collectives > 0 {
+        cx.log(format_args!("{collectives} collective operations, one per process, do not count"));
+    }
+    let seconds = |ticks: u64| ticks as f64 / header.ticks_per_second;
+    let mut graph = tally.into_graph();
+    for (process, ticks) in graph.processes.iter_mut().zip(computing) {
+        process.compute_s = ticks.map(seconds);
+    }
+    Ok(TaskGraph { duration_s: Some(seconds(header.duration)), ..graph })
+}
+
+fn header(lines: &Lines<'_>) -> Result<Header, ImportError> {
+    let line = lines.text();
+    let behind_date = line
+        .strip_prefix(MAGIC)
+        .and_then(|rest| rest.trim_start().strip_prefix('('))
+        .and_then(|rest| rest.split_once("):"))
+        .map(|(_, rest)| rest)
+        .ok_or_else(|| lines.fault("this is not the header of a Paraver trace"))?;
+    let (end, rest) = split(lines, behind_date, "end of the trace")?;
+    let (duration, ticks_per_second) = duration(lines, end)?;
+    let (_, rest) = split_list(lines, rest, "nodes")?;
+    let (applications, mut rest) = split(lines, rest, "number of applications")?;
+    let applications = lines.whole(Some(applications), "number of applications")?;
+    let mut firsts = vec![0];
+    for _ in 0..applications {
+        let (list, behind) = split_list(lines, rest, "tasks")?;
+        rest = behind;
+        let first = firsts.last().copied().unwrap_or_default();
+        firsts.push(first + tasks(lines, list, MAX_RANKS - first)?);
+    }
+    Ok(Header { duration, ticks_per_second, firsts })
+}
+
+/// Times are in nanoseconds if the end of the trace says so, else in microseconds.
+fn duration(lines: &Lines<'_>, end: &str) -> Result<(u64, f64), ImportError> {
+    let (ticks, per_second) = match end.split_once('_') {
+        None => (end, 1e6),
+        Some((ticks, "ns")) => (ticks, 1e9),
+        Some((ticks, "us")) => (ticks, 1e6),
+        Some((ticks, "ms")) => (ticks, 1e3),
+        Some((_, unit)) => return Err(lines.fault(format!("`{}` is no unit of time", shown(unit)))),
+    };
+    Ok((lines.amount(Some(ticks), "end of the trace")?, per_second))
+}
+
+/// Number of tasks in `tasks(threads:node,…)`. Each is listed, so that no number is believed.
+fn tasks(lines: &Lines<'_>, list: &str, most: u32) -> Result<u32, ImportError> {
+    let (number, listed) = list.split_once('(').unwrap_or((list, ""));
+    let number = lines.rank(Some(number), "number of tasks", most + 1)?;
+    let listed = listed.split_once(')').map_or("", |(listed, _)| listed);
+    let found = listed.split(',').filter(|task| !task.is_empty()).count();
+    if found != number as usize {
+        return Err(lines.fault(format!("the header lists {found} tasks and says that there are {number}")));
+    }
+    Ok(number)
+}
+
+/// What stands before the next colon, and what behind.
+fn split<'l>(lines: &Lines<'_>, text: &'l str, name: &str) -> Result<(&'l str, &'l str), ImportError> {
+    text.split_once(':').ok_or_else(|| lines.fault(format!("the header ends with the {name}")))
+}
+
+/// The same where colons between brackets are passed over; nothing needs to be behind.
+fn split_list<'l>(lines: &Lines<'_>, text: &'l str, name: &str) -> Result<(&'l str, &'l str), ImportError> {
+    if text.is_empty() {
+        return Err(lines.fault(format!("the header ends before the {name}")));
+    }
+    let mut depth = 0_u32;
+    for (index, byte) in text.bytes().enumerate() {
+        match byte {
+            b'(' => depth += 1,
+            b')' => depth = depth.saturating_sub(1),
+            b':' if depth == 0 => return Ok((&text[..index], &text[index + 1..])),
+            _ => {}
+        }
+    }
+    Ok((text, ""))
+}
+
+/// A thread, by its application, task and number.
+struct Thread {
+    rank: u32,
+    is_first: bool,
+}
+
+/// Takes cpu, application, task and thread.
+fn thread<'l>(
+    lines: &Lines<'_>,
+    header: &Header,
+    fields: &mut impl Iterator<Item = &'l str>,
+) -> Result<Thread, ImportError> {
+    fields.next();
+    let applications = header.firsts.len() as u32;
+    let application = lines.rank(fields.next(), "application", applications)? as usize;
+    let task = lines.whole(fields.next(), "task")?;
+    let number = lines.whole(fields.next(), "thread")?;
+    let (Some(first), Some(next)) =
+        (application.checked_sub(1).map(|index| header.firsts[index]), header.firsts.get(application))
+    else {
+        return Err(lines.fault("the application is 0, but they count from one"));
+    };
+    if !(1..=u64::from(next - first)).contains(&task) {
+        return Err(lines.fault(format!(
+            "application {application} has tasks 1 to {}, and this is task {task}",
+            next - first
+        )));
+    }
+    Ok(Thread { rank: first + task as u32 - 1, is_first: number == 1 })
+}
+
+fn state(lines: &Lines<'_>, header: &Header, computing: &mut Computing) -> Result<(), ImportError> {
+    let mut fields = lines.text().split(':').skip(1);
+    let thread = thread(lines, header, &mut fields)?;
+    let begin = lines.whole(fields.next(), "begin of the state")?;
+    let end = lines.whole(fields.next(), "end of the state")?;
+    let state = lines.whole(fields.next(), "state")?;
+    let ticks = end
+        .checked_sub(begin)
+        .ok_or_else(|| lines.fault(format!("it ends at {end} and begins at {begin}")))?;
+    if thread.is_first {
+        let sum = computing[thread.rank as usize].get_or_insert(0);
+        if state == RUNNING {
+            *sum = sum.saturating_add(ticks);
+        }
+    }
+    Ok(())
+}
+
+/// Collective operations that begin in an event record: pairs of type and value stand behind cpu, application, task,
+/// thread and time.
+fn begun_collectives(line: &str) -> u64 {
+    let mut fields = line.split(':').skip(6);
+    let mut begun = 0;
+    while let (Some(kind), Some(value)) = (fields.next(), fields.next()) {
+        begun += u64::from(kind == COLLECTIVE && value != "0");
+    }
+    begun
+}
+
+fn communication(lines: &Lines<'_>, header: &Header) -> Result<Edge, ImportError> {
+    let mut fields = lines.text().split(':').skip(1);
+    let source = thread(lines, header, &mut fields)?.rank;
+    let mut behind_times = fields.skip(2);
+    let destination = thread(lines, header, &mut behind_times)?.rank;
+    let mut behind_times = behind_times.skip(2);
+    let bytes = lines.whole(behind_times.next(), "size")?;
+    if behind_times.next().is_none() || behind_times.next().is_some() {
+        return Err(lines.fault("a message has 14 numbers behind `3:`"));
+    }
+    Ok(Edge { source, destination, messages: 1, bytes })
+}

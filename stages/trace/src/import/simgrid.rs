@@ -1,0 +1,434 @@
+//! Time-independent traces of SimGrid: one file of actions, or an index that lists a file for every rank.
+//!
+//! ```text
+//! 0 init
+//! 0 send 1 42 1e6 0      rank, action, destination, tag, elements, datatype: since SimGrid 3.20
+//! 0 send 1 1e6 0         without the tag: before
+//! ```
+//!
+//! Source: `smpi_replay.cpp` and `smpi_datatype.cpp` of SimGrid, and what SMPI 3.32 writes. The datatype may be missing;
+//! then `init` with an argument means `MPI_DOUBLE`, and `init` alone `MPI_BYTE`. SMPI writes ranks of the whole program
+//! whatever the communicator, and a negative one for `MPI_PROC_NULL`. Computing is given in flops, so times stay unknown.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use hopmap_model::{Context, Edge, InputPath, TaskGraph};
+
+use super::lines::{Lines, shown, whole};
+use super::tally::Tally;
+use crate::ImportError;
+use crate::csv_matrix::MAX_RANKS;
+use crate::matrix::Overflow;
+
+const HINT: &str = "an action is `rank send destination tag size datatype`, or without the tag before SimGrid 3.20; an \
+                    index lists one file of actions per line, relative to where it lies";
+
+/// Sizes of the elements of types, by number (`CREATE_MPI_DATATYPE`).
+const TYPE_BYTES: [u64; 56] = [
+    8, 4, 1, 2, 8, 4, 1, 8, 1, 1, 2, 4, 8, 8, 16, 4, 1, 1, 2, 4, 8, 1, 2, 4, 8, 8, 16, 32, 8, 8, 8, 16, 16,
+    8, 8, 8, 16, 16, 4, 4, 8, 16, 8, 16, 16, 4, 2, 4, 8, 16, 32, 0, 0, 1, 8, 8,
+];
+
+/// What stands for a type that the program made itself.
+const NO_TYPE: &str = "-1";
+
+/// What sends, in small letters.
+const SENDS: [&str; 7] = ["send", "isend", "ssend", "issend", "bsend", "ibsend", "sendrecv"];
+
+/// What moves data and does not count.
+const OTHERS: [&str; 42] = [
+    "barrier",
+    "bcast",
+    "reduce",
+    "allreduce",
+    "alltoall",
+    "alltoallv",
+    "alltoallw",
+    "gather",
+    "gatherv",
+    "scatter",
+    "scatterv",
+    "allgather",
+    "allgatherv",
+    "reducescatter",
+    "scan",
+    "exscan",
+    "ibarrier",
+    "ibcast",
+    "ireduce",
+    "iallreduce",
+    "ialltoall",
+    "ialltoallv",
+    "ialltoallw",
+    "igather",
+    "igatherv",
+    "iscatter",
+    "iscatterv",
+    "iallgather",
+    "iallgatherv",
+    "ireducescatter",
+    "iscan",
+    "iexscan",
+    "put",
+    "get",
+    "accumulate",
+    "get_accumulate",
+    "rput",
+    "rget",
+    "raccumulate",
+    "rget_accumulate",
+    "get_accu",
+    "rget_accu",
+];
+
+/// What moves no data, or is counted at the sender.
+const SILENT: [&str; 19] = [
+    "init",
+    "finalize",
+    "comm_size",
+    "comm_split",
+    "comm_dup",
+    "compute",
+    "sleep",
+    "recv",
+    "irecv",
+    "wait",
+    "waitall",
+    "waitany",
+    "waitsome",
+    "test",
+    "testall",
+    "testany",
+    "testsome",
+    "probe",
+    "location",
+];
+
+/// What the names of actions on windows of memory begin with, which move no data themselves.
+const WINDOW: &str = "win_";
+
+/// Reads a trace. Whether its messages have tags is seen if it is not said.
+pub(super) fn read(path: &Path, tags: Option<bool>, cx: &Context<'_>) -> Result<TaskGraph, ImportError> {
+    let files = action_files(path, cx)?;
+    let mut survey = Survey::default();
+    for file in &files {
+        each_action(file, cx, |lines, action| survey.look(lines, action))?;
+    }
+    let form = survey.form(path, tags)?;
+    let mut tally = Tally::default();
+    for file in &files {
+        each_action(file, cx, |lines, action| {
+            tally.see(action.rank);
+            let edge = match action.kind {
+                Kind::Send => form.message(lines, action)?,
+                Kind::Exchange => exchange(lines, action)?,
+                Kind::Start => started(lines, action)?,
+                Kind::Other | Kind::Silent => None,
+            };
+            edge.map_or(Ok(()), |edge| tally.add(edge)).map_err(|overflow| lines.overflow(overflow))
+        })?;
+    }
+    survey.log(cx);
+    let graph = tally.into_graph();
+    if let Some(missing) = (0..graph.ranks() as u32).find(|rank| !survey.ranks.contains(rank)) {
+        let what = format!("rank {missing} of {} does nothing, not even `init`", graph.ranks());
+        return Err(ImportError::File { path: path.to_owned(), what, hint: HINT });
+    }
+    Ok(graph)
+}
+
+/// Every file of a trace.
+pub(super) fn files(path: &Path) -> Result<Vec<InputPath>, ImportError> {
+    let actions = action_files(path, &Context::detached())?;
+    let listed = actions.into_iter().enumerate().filter(|(_, file)| file != path);
+    let listed = listed.map(|(place, file)| InputPath::named(file, format!("actions/{place}")));
+    Ok([InputPath::named(path, "trace")].into_iter().chain(listed).collect())
+}
+
+/// The files with the actions: the file itself, or those it lists.
+fn action_files(path: &Path, cx: &Context<'_>) -> Result<Vec<PathBuf>, ImportError> {
+    let mut lines = Lines::open(path, HINT, cx)?;
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut files = Vec::new();
+    while lines.next_filled()? {
+        let line = lines.text().trim();
+        if line.starts_with('#') {
+            continue;
+        }
+        if files.is_empty() && is_action(line) {
+            return Ok(vec![path.to_owned()]);
+        }
+        if files.len() == MAX_RANKS as usize {
+            return Err(lines.fault(format!("it lists more than {MAX_RANKS} files")));
+        }
+        let file = folder.join(line);
+        if !file.is_file() {
+            return Err(lines.fault(format!("there is no file `{}`", file.display())));
+        }
+        files.push(file);
+    }
+    if files.is_empty() {
+        return Err(lines.cut_off("it holds no action"));
+    }
+    Ok(files)
+}
+
+/// Whether a line is an action.
+pub(super) fn is_action(line: &str) -> bool {
+    let mut words = line.split_ascii_whitespace();
+    let is_rank = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
+    words.next().is_some_and(is_rank) && words.next().is_some_and(|word| Kind::of(word).is_some())
+}
+
+/// Whether a file is an index: its first line names a file of actions.
+pub(super) fn is_index(path: &Path, line: &str) -> bool {
+    let Some(folder) = path.parent() else { return false };
+    let cx = Context::detached();
+    let first = folder.join(line);
+    if first.as_path() == path || !first.is_file() {
+        return false;
+    }
+    Lines::open(&first, HINT, &cx)
+        .and_then(|mut lines| Ok(lines.next_filled()? && is_action(lines.text())))
+        .unwrap_or(false)
+}
+
+/// What an action does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Sends a message.
+    Send,
+    /// Sends and receives.
+    Exchange,
+    /// Starts a persistent request, to send or to receive.
+    Start,
+    /// Moves data and does not count.
+    Other,
+    /// Moves no data, or is counted at the sender.
+    Silent,
+}
+
+impl Kind {
+    /// The kind of an action that is known, however it is written.
+    fn of(name: &str) -> Option<Self> {
+        let is = |known: &&str| known.eq_ignore_ascii_case(name);
+        let is_window = || name.get(..WINDOW.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(WINDOW));
+        if is(&"sendrecv") {
+            Some(Self::Exchange)
+        } else if is(&"start") {
+            Some(Self::Start)
+        } else if SENDS.iter().any(is) {
+            Some(Self::Send)
+        } else if SILENT.iter().any(is) || is_window() {
+            Some(Self::Silent)
+        } else {
+            OTHERS.iter().any(is).then_some(Self::Other)
+        }
+    }
+}
+
+/// One line of a trace.
+struct Action<'l> {
+    rank: u32,
+    name: &'l str,
+    kind: Kind,
+    arguments: Vec<&'l str>,
+}
+
+impl Action<'_> {
+    fn is(&self, name: &str) -> bool {
+        self.name.eq_ignore_ascii_case(name)
+    }
+}
+
+/// Calls a function for every action of a file.
+fn each_action(
+    path: &Path,
+    cx: &Context<'_>,
+    mut visit: impl FnMut(&Lines<'_>, &Action<'_>) -> Result<(), ImportError>,
+) -> Result<(), ImportError> {
+    let mut lines = Lines::open(path, HINT, cx)?;
+    while lines.next_filled()? {
+        let mut words = lines.text().split_ascii_whitespace().peekable();
+        if words.peek().is_some_and(|word| word.starts_with('#')) {
+            continue;
+        }
+        let rank = lines.rank(words.next(), "rank", MAX_RANKS)?;
+        let name = words.next().ok_or_else(|| lines.fault("the action is missing"))?;
+        let kind = Kind::of(name)
+            .ok_or_else(|| lines.fault(format!("`{}` is no action that is known", shown(name))))?;
+        let action = Action { rank, name, kind, arguments: words.collect() };
+        visit(&lines, &action)?;
+    }
+    Ok(())
+}
+
+/// Something in a trace that tells how its messages are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Sign {
+    /// An action that has no tag.
+    Untagged,
+    /// An action that has one.
+    Tagged,
+    /// A message whose arguments may be destination, tag and size, or destination, size and datatype.
+    Unclear,
+    /// `init` with an argument.
+    Doubles,
+    /// `init` without.
+    Bytes,
+    /// A message of elements whose size is not known.
+    OwnType,
+}
+
+/// What a first look at a trace shows.
+#[derive(Debug, Default)]
+struct Survey {
+    signs: BTreeSet<Sign>,
+    /// Ranks that do something.
+    ranks: BTreeSet<u32>,
+    /// Actions that move data and do not count.
+    others: u64,
+}
+
+impl Survey {
+    fn look(&mut self, lines: &Lines<'_>, action: &Action<'_>) -> Result<(), ImportError> {
+        self.ranks.insert(action.rank);
+        let is_alone = action.arguments.is_empty();
+        let sign = if action.is("init") {
+            if is_alone { Sign::Bytes } else { Sign::Doubles }
+        } else if action.is("wait") {
+            if is_alone { Sign::Untagged } else { Sign::Tagged }
+        } else if action.kind == Kind::Send || action.is("recv") || action.is("irecv") {
+            if action.kind == Kind::Send && action.arguments.last() == Some(&NO_TYPE) {
+                self.signs.insert(Sign::OwnType);
+            }
+            match action.arguments[..] {
+                [_, _, _, _] => Sign::Tagged,
+                [_, second, third] if is_type(third) && is_tag(second) => Sign::Unclear,
+                [_, second, _] if is_tag(second) => Sign::Tagged,
+                [_, _] | [_, _, _] => Sign::Untagged,
+                _ => return Err(lines.fault(format!("`{}` has from 2 to 4 arguments", action.name))),
+            }
+        } else {
+            self.others += u64::from(action.kind == Kind::Other);
+            return Ok(());
+        };
+        self.signs.insert(sign);
+        Ok(())
+    }
+
+    fn saw(&self, sign: Sign) -> bool {
+        self.signs.contains(&sign)
+    }
+
+    /// How the messages of the trace are to be read.
+    fn form(&self, path: &Path, tags: Option<bool>) -> Result<Form, ImportError> {
+        let refuse = |what: &str| ImportError::File { path: path.to_owned(), what: what.into(), hint: HINT };
+        if self.saw(Sign::Doubles) && self.saw(Sign::Bytes) {
+            return Err(refuse("some ranks say `init` with an argument and some without"));
+        }
+        let is_tagged = match (tags, self.saw(Sign::Untagged), self.saw(Sign::Tagged)) {
+            (Some(tags), _, _) => tags,
+            (None, true, true) => return Err(refuse("some messages have a tag and some have none")),
+            (None, false, false) if self.saw(Sign::Unclear) => {
+                let ask = "`format = \"simgrid-tagged\"` or `format = \"simgrid-untagged\"`";
+                return Err(refuse(&format!("whether its messages have tags cannot be seen: say {ask}")));
+            }
+            (None, is_untagged, _) => !is_untagged,
+        };
+        Ok(Form { is_tagged, default_bytes: if self.saw(Sign::Doubles) { 8 } else { 1 } })
+    }
+
+    /// Says what the graph does not show.
+    fn log(&self, cx: &Context<'_>) {
+        if self.others > 0 {
+            let what = "collective operations and accesses to remote memory, one per process, do not count";
+            cx.log(format_args!("{} {what}", self.others));
+        }
+        if self.saw(Sign::OwnType) {
+            cx.log("the trace does not say how large elements of the program's own types are: each counts as a byte");
+        }
+    }
+}
+
+/// Whether a value may be a tag: a size may have a fraction or an exponent.
+fn is_tag(value: &str) -> bool {
+    value.parse::<i64>().is_ok()
+}
+
+/// Whether a value may be the number of a datatype.
+fn is_type(value: &str) -> bool {
+    value == NO_TYPE || whole(value).is_ok_and(|number| number < TYPE_BYTES.len() as u64)
+}
+
+/// How messages are written.
+struct Form {
+    is_tagged: bool,
+    /// Size of the elements of messages without a datatype.
+    default_bytes: u64,
+}
+
+impl Form {
+    fn message(&self, lines: &Lines<'_>, action: &Action<'_>) -> Result<Option<Edge>, ImportError> {
+        let mut arguments = action.arguments.iter().copied();
+        let Some(destination) = partner(lines, arguments.next())? else { return Ok(None) };
+        if self.is_tagged {
+            arguments.next().ok_or_else(|| lines.fault("the tag is missing"))?;
+        }
+        let elements = lines.amount(arguments.next(), "size")?;
+        let element_bytes =
+            arguments.next().map_or(Ok(self.default_bytes), |kind| element_bytes(lines, kind))?;
+        if arguments.next().is_some() {
+            return Err(lines.fault("a message without a tag has at most destination, size and datatype"));
+        }
+        edge(lines, action, destination, elements, element_bytes).map(Some)
+    }
+}
+
+/// `sendRecv`: size, destination, the same of what is received, and both datatypes.
+fn exchange(lines: &Lines<'_>, action: &Action<'_>) -> Result<Option<Edge>, ImportError> {
+    let [elements, destination, _, _, kind, _] = action.arguments[..] else {
+        return Err(lines.fault(format!("`{}` has 6 arguments", action.name)));
+    };
+    let Some(destination) = partner(lines, Some(destination))? else { return Ok(None) };
+    let elements = lines.amount(Some(elements), "size")?;
+    edge(lines, action, destination, elements, element_bytes(lines, kind)?).map(Some)
+}
+
+/// `Start`: receiver, tag, bytes and datatype, at the sender and at the receiver.
+fn started(lines: &Lines<'_>, action: &Action<'_>) -> Result<Option<Edge>, ImportError> {
+    let mut arguments = action.arguments.iter().copied();
+    let Some(destination) = partner(lines, arguments.next())? else { return Ok(None) };
+    let bytes = lines.amount(arguments.nth(1), "size")?;
+    if destination == action.rank { Ok(None) } else { edge(lines, action, destination, bytes, 1).map(Some) }
+}
+
+/// The rank to which a message goes; none for a negative one.
+fn partner(lines: &Lines<'_>, value: Option<&str>) -> Result<Option<u32>, ImportError> {
+    match value {
+        Some(value) if value.parse::<i64>().is_ok_and(|rank| rank < 0) => Ok(None),
+        _ => lines.rank(value, "destination", MAX_RANKS).map(Some),
+    }
+}
+
+/// Size of the elements of a datatype.
+fn element_bytes(lines: &Lines<'_>, kind: &str) -> Result<u64, ImportError> {
+    if kind == NO_TYPE {
+        return Ok(1);
+    }
+    let number = lines.whole(Some(kind), "datatype")? as usize;
+    let bytes = TYPE_BYTES.get(number).copied();
+    bytes.ok_or_else(|| lines.fault(format!("the datatype `{number}` is not known")))
+}
+
+fn edge(
+    lines: &Lines<'_>,
+    action: &Action<'_>,
+    destination: u32,
+    elements: u64,
+    element_bytes: u64,
+) -> Result<Edge, ImportError> {
+    let bytes = elements.checked_mul(element_bytes).ok_or_else(|| lines.overflow(Overflow))?;
+    Ok(Edge { source: action.rank, destination, messages: 1, bytes })
+}

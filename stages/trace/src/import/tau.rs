@@ -1,0 +1,260 @@
+//! Profiles of TAU, `profile.NODE.CONTEXT.THREAD`, recorded with `TAU_COMM_MATRIX=1`.
+//!
+//! ```text
+//! 2 templated_functions_MULTI_TIME
+//! # Name Calls Subrs Excl Incl ProfileCalls # <metadata>…</metadata>
+//! "main" 1 3 1000 5000 0 GROUP="TAU_DEFAULT"
+//! "MPI_Send()" 3 0 4000 4000 0 GROUP="MPI"
+//! 0 aggregates
+//! 1 userevents
+//! # eventname numevents max min mean sumsqr
+//! "Message size sent to node 1" 3 1024 512 768 2e6
+//! ```
+//!
+//! Source: `Profile.cpp` and `TauMpi.c` of TAU. Nodes are ranks of the program. Bytes are the number of events times
+//! their mean. The same events by call path (`… : main => MPI_Send()`) are part of these and do not count.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use hopmap_model::{Context, Edge, InputPath, Process, TaskGraph};
+
+use super::lines::{Lines, shown};
+use super::tally::Tally;
+use crate::ImportError;
+use crate::csv_matrix::MAX_RANKS;
+use crate::matrix::Overflow;
+
+const HINT: &str = "TAU writes a file `profile.NODE.CONTEXT.THREAD` for every thread; give the folder with all of them, \
+                    recorded with TAU_COMM_MATRIX=1";
+
+/// What the first line of a profile has behind a number.
+const TEMPLATED: &str = "templated_functions";
+
+/// Metrics that are time on the clock, in microseconds; no name is such a metric.
+const CLOCKS: [&str; 6] =
+    ["", "TIME", "GET_TIME_OF_DAY", "P_WALL_CLOCK_TIME", "WALL_CLOCK_TIME", "LINUX_TIMERS"];
+
+/// What the name of a folder for one of several metrics begins with.
+const METRIC_FOLDER: &str = "MULTI__";
+
+const SENT: &str = "Message size sent to node ";
+const COLLECTIVE: &str = "Message size for ";
+
+/// One file.
+struct Profile {
+    node: u32,
+    /// Context and thread; both are zero for what MPI calls.
+    thread: (u32, u32),
+    path: PathBuf,
+}
+
+/// Whether a file is a profile.
+pub(super) fn is_profile(head: &str) -> bool {
+    let words = head.lines().next().and_then(|line| line.trim().split_once(' '));
+    words.is_some_and(|(number, rest)| number.parse::<u64>().is_ok() && rest.starts_with(TEMPLATED))
+}
+
+/// Whether there are profiles in a folder.
+pub(super) fn is_folder(path: &Path) -> bool {
+    profiles(path).is_ok_and(|profiles| !profiles.is_empty())
+}
+
+/// Every profile.
+pub(super) fn files(path: &Path) -> Result<Vec<InputPath>, ImportError> {
+    let profiles = profiles(path)?.into_iter();
+    Ok(profiles.map(|profile| InputPath::new(profile.path)).collect())
+}
+
+/// Reads all profiles of a folder, or those beside a file.
+pub(super) fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, ImportError> {
+    let refuse = |what: String| ImportError::File { path: path.to_owned(), what, hint: HINT };
+    let profiles = profiles(path)?;
+    let mut sums = Sums::default();
+    for profile in &profiles {
+        sums.add(profile, cx)?;
+    }
+    if profiles.is_empty() {
+        return Err(refuse("it holds no profile".into()));
+    }
+    if !sums.has_pairs {
+        return Err(refuse("the profiles do not say to which node messages went".into()));
+    }
+    let nodes: BTreeSet<u32> = profiles.iter().map(|profile| profile.node).collect();
+    let collectives = sums.collectives;
+    let graph = sums.into_graph();
+    if let Some(missing) = (0..graph.ranks() as u32).find(|node| !nodes.contains(node)) {
+        return Err(refuse(format!("`profile.{missing}.0.0` is missing")));
+    }
+    if collectives > 0 {
+        cx.log(format_args!("{collectives} collective operations, one per process, do not count"));
+    }
+    Ok(graph)
+}
+
+/// The profiles in a folder or beside a file, by node, context and thread. Of several metrics one is enough: all have the
+/// same events.
+fn profiles(path: &Path) -> Result<Vec<Profile>, ImportError> {
+    let folder = if path.is_dir() { path } else { path.parent().unwrap_or(path) };
+    let names = |folder: &Path| -> Result<Vec<String>, ImportError> {
+        let failed = |source| ImportError::Read { path: folder.to_owned(), source };
+        let entries = std::fs::read_dir(folder).map_err(failed)?;
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        Ok(names)
+    };
+    let mut all = names(folder)?;
+    let metrics: Vec<&str> = all.iter().filter_map(|name| name.strip_prefix(METRIC_FOLDER)).collect();
+    let clock = CLOCKS.iter().find(|clock| metrics.contains(*clock)).or(metrics.first()).copied();
+    let folder = match clock {
+        Some(metric) => folder.join(format!("{METRIC_FOLDER}{metric}")),
+        None => folder.to_owned(),
+    };
+    if clock.is_some() {
+        all = names(&folder)?;
+    }
+    let mut profiles: Vec<Profile> = all.iter().filter_map(|name| profile(&folder, name)).collect();
+    profiles.sort_by_key(|profile| (profile.node, profile.thread));
+    Ok(profiles)
+}
+
+/// The profile in a file of this name, if it is one.
+fn profile(folder: &Path, name: &str) -> Option<Profile> {
+    let mut numbers = name.strip_prefix("profile.")?.split('.').map(|number| number.parse::<u32>().ok());
+    let (node, context, thread) = (numbers.next()??, numbers.next()??, numbers.next()??);
+    let is_one = numbers.next().is_none() && node < MAX_RANKS;
+    is_one.then(|| Profile { node, thread: (context, thread), path: folder.join(name) })
+}
+
+/// What profiles say together.
+#[derive(Default)]
+struct Sums {
+    tally: Tally,
+    has_pairs: bool,
+    collectives: u64,
+    processes: Vec<(u32, Process)>,
+    /// The longest time inside a function, in microseconds.
+    longest: Option<f64>,
+}
+
+impl Sums {
+    fn add(&mut self, profile: &Profile, cx: &Context<'_>) -> Result<(), ImportError> {
+        let mut lines = Lines::open(&profile.path, HINT, cx)?;
+        self.tally.see(profile.node);
+        lines.next()?;
+        let (functions, kind) = counted(&lines)?;
+        let metric = kind
+            .strip_prefix(TEMPLATED)
+            .ok_or_else(|| lines.fault("this is not the first line of a profile"))?;
+        let has_clock = CLOCKS.contains(&metric.trim_start_matches("_MULTI_"));
+        lines.next()?;
+        let host = metadata(lines.text(), "Hostname").map(str::to_owned);
+        let mut computing = has_clock.then_some(0.0);
+        for _ in 0..functions {
+            next_of(&mut lines, "functions")?;
+            self.function(&lines, &mut computing)?;
+        }
+        if profile.thread == (0, 0) {
+            let compute_s = computing.filter(|_| functions > 0).map(|microseconds| microseconds / 1e6);
+            self.processes.push((profile.node, Process { host, compute_s }));
+        }
+        next_of(&mut lines, "aggregates")?;
+        let (aggregates, _) = counted(&lines)?;
+        for _ in 0..aggregates {
+            next_of(&mut lines, "aggregates")?;
+        }
+        next_of(&mut lines, "user events")?;
+        let (events, _) = counted(&lines)?;
+        if events > 0 {
+            next_of(&mut lines, "user events")?;
+        }
+        for _ in 0..events {
+            next_of(&mut lines, "user events")?;
+            self.event(&lines, profile.node)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the time in a function, unless it is one of MPI, or a call path or sample that others include.
+    fn function(&mut self, lines: &Lines<'_>, computing: &mut Option<f64>) -> Result<(), ImportError> {
+        let (line, group) = lines.text().rsplit_once(" GROUP=").unwrap_or((lines.text(), ""));
+        let (name, values) = named(lines, line)?;
+        let mut values = values.split_ascii_whitespace().skip(2);
+        let exclusive = number(lines, values.next(), "exclusive time")?;
+        let inclusive = number(lines, values.next(), "inclusive time")?;
+        let is_mpi = name.starts_with("MPI_") || words(group).any(|word| word == "MPI");
+        let is_part = name.contains(" => ") || words(group).any(|word| word.starts_with("TAU_SAMPLE"));
+        if let Some(sum) = computing {
+            self.longest = Some(self.longest.unwrap_or(0.0).max(inclusive));
+            *sum += if is_mpi || is_part { 0.0 } else { exclusive };
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, lines: &Lines<'_>, node: u32) -> Result<(), ImportError> {
+        let (name, values) = named(lines, lines.text())?;
+        let by_call_path = name.contains(" : ") || name.contains("=>");
+        let mut values = values.split_ascii_whitespace();
+        let messages = lines.amount(values.next(), "number of events");
+        if name.starts_with(COLLECTIVE) && !by_call_path {
+            self.collectives = self.collectives.saturating_add(messages?);
+        } else if let Some(receiver) = name.strip_prefix(SENT).filter(|_| !by_call_path) {
+            let messages = messages?;
+            let destination = lines.rank(Some(receiver.trim()), "node", MAX_RANKS)?;
+            let mean = number(lines, values.nth(2), "mean")?;
+            let bytes = (messages as f64 * mean).round();
+            // The largest float below 2⁶⁴ is 2⁶⁴ - 2¹¹.
+            if bytes >= 18_446_744_073_709_551_616.0 {
+                return Err(lines.overflow(Overflow));
+            }
+            self.has_pairs = true;
+            let edge = Edge { source: node, destination, messages, bytes: bytes as u64 };
+            self.tally.add(edge).map_err(|overflow| lines.overflow(overflow))?;
+        }
+        Ok(())
+    }
+
+    fn into_graph(self) -> TaskGraph {
+        let mut graph = self.tally.into_graph();
+        for (node, process) in self.processes {
+            graph.processes[node as usize] = process;
+        }
+        TaskGraph { duration_s: self.longest.map(|microseconds| microseconds / 1e6), ..graph }
+    }
+}
+
+/// Goes to the next line, which has to be there.
+fn next_of(lines: &mut Lines<'_>, what: &str) -> Result<(), ImportError> {
+    if lines.next()? { Ok(()) } else { Err(lines.cut_off(format!("it ends before the end of its {what}"))) }
+}
+
+/// A line such as `3 userevents`.
+fn counted<'l>(lines: &'l Lines<'_>) -> Result<(u64, &'l str), ImportError> {
+    let (number, what) = lines.text().trim().split_once(' ').unwrap_or((lines.text(), ""));
+    Ok((lines.whole(Some(number), "number of lines that follow")?, what))
+}
+
+/// The name in quotes with which a line begins, and what follows. The name may have quotes in it.
+fn named<'l>(lines: &Lines<'_>, line: &'l str) -> Result<(&'l str, &'l str), ImportError> {
+    let parts = line.trim_start().strip_prefix('"').and_then(|line| line.rsplit_once('"'));
+    parts.ok_or_else(|| lines.fault(format!("`{}` does not begin with a name in quotes", shown(line))))
+}
+
+/// A number that is not negative.
+fn number(lines: &Lines<'_>, value: Option<&str>, name: &str) -> Result<f64, ImportError> {
+    let value = value.ok_or_else(|| lines.fault(format!("the {name} is missing")))?;
+    let number = value.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
+    number.ok_or_else(|| lines.fault(format!("the {name} `{}` is not a number from zero", shown(value))))
+}
+
+/// Names of groups.
+fn words(group: &str) -> impl Iterator<Item = &str> {
+    group.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
+}
+
+/// A value of the metadata.
+fn metadata<'l>(line: &'l str, name: &str) -> Option<&'l str> {
+    let (_, behind) = line.split_once(&format!("<name>{name}</name><value>"))?;
+    behind.split_once("</value>").map(|(value, _)| value.trim()).filter(|value| !value.is_empty())
+}

@@ -1,0 +1,83 @@
+//! Damages files at random: reading must end with a graph or an error, and soon, whatever the bytes are.
+//!
+//! `HOPMAP_SOAK=1` does thousands of cases in place of some hundred; `HOPMAP_SEED=N` repeats one.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use hopmap_trace::Format;
+
+use crate::mutation::{Random, damage};
+use crate::paraver::{HEADER, RECORDS};
+use crate::simgrid::{INDEX, TAGGED};
+use crate::{Files, clog2, import_path, ipm, tau};
+
+/// A sample, what means something in it, and the format it has.
+struct Sample {
+    name: &'static str,
+    files: Files,
+    telling: &'static [u8],
+    format: Format,
+}
+
+fn samples() -> Vec<Sample> {
+    let sample = |name, files, telling: &'static [u8], format| Sample { name, files, telling, format };
+    vec![
+        sample(
+            "csv",
+            Files::one("# a\nsource,destination,messages,bytes\n0,1,2,3\n1,0,4,5\n"),
+            b"0129,\n\r#\" -",
+            Format::Csv,
+        ),
+        sample(
+            "matrix-market",
+            Files::one(
+                "%%MatrixMarket matrix coordinate integer general\n% a\n%hopmap messages 1 2 3\n4 4 3\n1 2 100\n4 1 \
+                 7\n2 3 8\n",
+            ),
+            b"0129 \n%.eE-",
+            Format::MatrixMarket,
+        ),
+        sample("paraver", Files::one(format!("{HEADER}{RECORDS}")), b"0129:,()\n#_ns", Format::Paraver),
+        sample("ipm", Files::one(ipm::sample()), b"0129 \n<>\"=/", Format::Ipm),
+        sample("clog2", clog2::sample(), &[0, 1, 2, 5, 7, 9, 11, 100, 101, 102, 155, 255], Format::Clog2),
+        sample("tau", tau::sample(), b"0129 \n\"=#.e", Format::Tau),
+        sample("simgrid", Files::one(TAGGED), b"0129 \n#.e-", Format::Simgrid),
+        sample("simgrid index", Files::new(&INDEX), b"0129 \n#.e-", Format::Simgrid),
+    ]
+}
+
+/// Damages one file of a sample, reads it and repairs it.
+fn fuzz_import(sample: &Sample, seed: u64) {
+    let mut random = Random(seed);
+    let names = &sample.files.names;
+    let file = sample.files.path(&names[random.below(names.len())]);
+    let original = fs::read(&file).unwrap();
+    let mut bytes = original.clone();
+    damage(&mut bytes, &mut random, sample.telling);
+    fs::write(&file, bytes).unwrap();
+    let path = sample.files.trace();
+    let start = Instant::now();
+    // What is no longer recognised is still given to the reader.
+    for format in [Format::Auto, sample.format] {
+        if let Err(error) = import_path(&path, format) {
+            assert!(!error.to_string().is_empty());
+        }
+    }
+    let name = sample.name;
+    assert!(start.elapsed() < Duration::from_secs(20), "{name}, seed {seed} took {:?}", start.elapsed());
+    fs::write(file, original).unwrap();
+}
+
+#[test]
+fn damaged_files_end_in_an_error_or_a_graph() {
+    let soak = std::env::var_os("HOPMAP_SOAK").is_some();
+    let only = std::env::var("HOPMAP_SEED").ok().map(|seed| seed.parse::<u64>().unwrap());
+    let cases = if soak { 20_000 } else { 200 };
+    for sample in samples() {
+        import_path(&sample.files.trace(), Format::Auto).unwrap();
+        (0..cases)
+            .filter(|seed| only.is_none_or(|only| only == *seed))
+            .for_each(|seed| fuzz_import(&sample, seed));
+    }
+}

@@ -1,0 +1,115 @@
+//! Reports of IPM.
+
+use crate::Files;
+
+/// One of the ranks, with what stands in its hash.
+fn task(rank: u32, size: u32, hash: &str) -> String {
+    format!(
+        "<task ipm_version=\"2.0.6\" cookie=\"nocookie\" mpi_rank=\"{rank}\" mpi_size=\"{size}\" \
+         stamp_init=\"1000.5\" stamp_final=\"100{rank}.75\" username=\"a\" flags=\"0\" pid=\"7\" >\n\
+         <job nhosts=\"1\" ntasks=\"{size}\" start=\"1\" final=\"2\" cookie=\"nocookie\" code=\"unknown\" >4711</job>\n\
+         <host mach_name=\"unknown\" mach_info=\"x86_64_Linux\" >n0{rank}</host>\n\
+         <perf wtime=\"2.50000e+00\" utime=\"1.0e+00\" stime=\"0.0e+00\" mtime=\"5.00000e-01\" gflop=\"0\" gbyte=\"0\" ></perf>\n\
+         <cmdline realpath=\"/a\" md5sum=\"\" >./a -x <in \"q\" > out</cmdline>\n\
+         <regions n=\"1\" >\n<region label=\"ipm_noregion\" nexits=\"1\" wtime=\"2.5\" utime=\"1\" stime=\"0\" mtime=\"9\" id=\"1\" >\n\
+         <func name=\"MPI_Send\" count=\"3\" bytes=\"3.0e+03\" > 1.0e-03 </func>\n</region>\n</regions>\n\
+         <hash nlog=\"9\" nkey=\"3\" >\n{hash}</hash>\n<internal rank=\"{rank}\" ></internal>\n</task>\n"
+    )
+}
+
+fn entry(call: &str, bytes: &str, orank: &str, count: &str) -> String {
+    format!(
+        "<hent key=\"0x01\" call=\"{call}\" bytes=\"{bytes}\" orank=\"{orank}\" region=\"1\" callsite=\"0\" \
+         count=\"{count}\" tid=\"0\" >1.0e-05 1.0e-06 2.0e-06</hent>\n"
+    )
+}
+
+fn report(tasks: &[String]) -> String {
+    let calltable = "<calltable nsections=\"1\" >\n<entry name=\"MPI_Send\" />\n</calltable>\n";
+    let header = "<?xml version=\"1.0\" encoding=\"iso-8859-1\"?>\n<ipm_job_profile>\n";
+    format!("{header}{calltable}{}</ipm_job_profile>\n", tasks.concat())
+}
+
+/// Three ranks: 0 sends 4 × 100 and 2 × 8 bytes to 1, 1 sends to 0 and exchanges with 2, 2 only receives.
+pub(crate) fn sample() -> String {
+    report(&[
+        task(
+            0,
+            3,
+            &[
+                entry("MPI_Send", "100", "1", "4"),
+                entry("MPI_Isend", "8", "1", "2"),
+                entry("MPI_Recv", "16", "1", "1"),
+                entry("MPI_Allreduce", "8", "0", "5"),
+            ]
+            .concat(),
+        ),
+        task(1, 3, &[entry("MPI_Ssend", "16", "0", "1"), entry("MPI_Sendrecv", "32", "2", "3")].concat()),
+        task(2, 3, &entry("MPI_Irecv", "0", "0", "3")),
+    ])
+}
+
+#[test]
+fn entries_of_the_hash_are_messages() {
+    let read = Files::one(sample()).auto();
+    assert_eq!(read.pairs(), [(0, 1, 6, 416), (1, 0, 1, 16), (1, 2, 3, 96)]);
+    let graph = read.graph();
+    let hosts: Vec<_> = graph.processes.iter().map(|process| process.host.as_deref().unwrap()).collect();
+    assert_eq!(hosts, ["n00", "n01", "n02"]);
+    assert!(graph.processes.iter().all(|process| process.compute_s == Some(2.0)));
+    assert_eq!(graph.duration_s, Some(2.25));
+    assert_eq!(
+        read.log,
+        [
+            "format: ipm",
+            "5 collective operations, one per process, do not count",
+            "3 calls of MPI_Sendrecv count as messages to the rank that IPM names",
+            "1 messages to rank 0 may have gone to MPI_PROC_NULL, for which IPM writes 0 as well",
+        ]
+    );
+}
+
+#[test]
+fn reports_that_do_not_have_all_are_refused() {
+    let whole = sample();
+    let terse = whole.replace("<hash", "<hush").replace("<hent", "<hunt");
+    for (text, what) in [
+        (terse, "the report sums up calls, and does not say to whom messages went"),
+        (report(&[task(0, 2, "")]), "rank 1 of 2 is missing"),
+        (whole[..whole.len() - 200].to_owned(), "it ends inside rank 2"),
+        (report(&[]), "it holds no task"),
+    ] {
+        assert_eq!(Files::one(text).refused(), format!("`trace`: {what}"));
+    }
+    let help = Files::one(report(&[task(0, 2, "")])).auto().result.unwrap_err().1;
+    assert!(help.ends_with("IPM writes them with IPM_REPORT=full and IPM_LOG=full"), "{help}");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_its_line() {
+    for (hash, what) in [
+        (entry("MPI_Send", "8", "2", "1"), "line 17: the orank `2` is not below 2"),
+        (entry("MPI_Send", "8", "-1", "1"), "line 17: the orank `-1` is negative"),
+        (entry("MPI_Send", "-8", "1", "1"), "line 17: the number of bytes `-8` is negative"),
+        (entry("MPI_Send", "8", "1", "x"), "line 17: the count `x` is not a whole number"),
+        ("<hent call=\"MPI_Send\" bytes=\"1\" orank=\"1\" >".into(), "line 17: the count is missing"),
+        ("<hent bytes=\"1\" >".into(), "line 17: the call is missing"),
+        ("<task mpi_rank=\"1\" mpi_size=\"2\" >".into(), "line 17: a task begins inside another"),
+        (
+            "<taskcopy mpi_rank=\"1\" cluster_rank=\"0\"></taskcopy>".into(),
+            "line 17: a clustered report leaves out the messages of ranks that are alike",
+        ),
+    ] {
+        let text = report(&[task(0, 2, &hash), task(1, 2, "")]);
+        assert_eq!(Files::one(text).refused(), format!("`trace`, {what}"));
+    }
+    let twice = report(&[task(0, 2, ""), task(0, 2, "")]);
+    assert!(Files::one(twice).refused().ends_with("rank 0 is there twice"));
+    let others = report(&[task(0, 2, ""), task(1, 3, "")]);
+    assert!(Files::one(others).refused().ends_with("not all tasks have the same `mpi_size`"));
+    let outside = report(&[task(0, 1, ""), entry("MPI_Send", "1", "0", "1")]);
+    assert!(Files::one(outside).refused().ends_with("`hent` stands outside of a task"));
+    let most = "9223372036854775807";
+    let much = report(&[task(0, 1, &entry("MPI_Send", most, "0", "3"))]);
+    assert_eq!(Files::one(much).refused(), "the messages or bytes of all pairs in `trace` exceed 64 bits");
+}

@@ -1,0 +1,109 @@
+//! Time-independent traces of SimGrid.
+
+use hopmap_trace::Format;
+
+use crate::{Files, import_path};
+
+/// Doubles where no type stands; the last rank is silent.
+pub(crate) const TAGGED: &str = "0 init 1\n\
+    0 comm_size 4\n\
+    0 compute 1e6\n\
+    0 send 1 42 10\n\
+    0 isend 2 7 1e3 6\n\
+    1 init 1\n\
+    1 recv 0 42 10\n\
+    1 allreduce 8 0 0\n\
+    1 Isend 0 0 3.0 1\n\
+    2 init 1\n\
+    2 irecv 0 7 1e3 6\n\
+    2 wait 0 2 7\n\
+    3 init 1\n\
+    3 barrier\n";
+
+/// Bytes where no type stands, in a file for each rank.
+pub(crate) const INDEX: [(&str, &str); 4] = [
+    ("trace", "# one line per rank\nactions/rank0.txt\nactions/rank1.txt\n\nactions/rank2.txt\n"),
+    ("actions/rank0.txt", "0 init\n0 send 1 100\n0 send 1 1e3 6\n0 finalize\n"),
+    ("actions/rank1.txt", "1 init\n1 recv 0 100\n1 Irecv 0 1e3 6\n1 wait\n1 send 2 5 0\n1 finalize\n"),
+    ("actions/rank2.txt", "2 init\n2 finalize\n"),
+];
+
+#[test]
+fn actions_with_tags() {
+    let read = Files::one(TAGGED).auto();
+    assert_eq!(read.pairs(), [(0, 1, 1, 80), (0, 2, 1, 1000), (1, 0, 1, 12)]);
+    assert_eq!(read.graph().ranks(), 4);
+    assert!(read.graph().processes.iter().all(|process| process.compute_s.is_none()));
+    let said = "2 collective operations and accesses to remote memory, one per process, do not count";
+    assert_eq!(read.log, ["format: simgrid", said]);
+}
+
+#[test]
+fn an_index_of_files_without_tags() {
+    let files = Files::new(&INDEX);
+    let read = files.auto();
+    assert_eq!(read.pairs(), [(0, 1, 2, 1100), (1, 2, 1, 40)]);
+    assert_eq!(read.graph().ranks(), 3);
+    std::fs::remove_file(files.path("actions/rank1.txt")).unwrap();
+    let refused = files.refused();
+    assert_eq!(refused, "`trace`, line 3: there is no file `actions/rank1.txt`");
+}
+
+/// What SMPI 3.32 writes of one program with all kinds of messages, through communicators of its own.
+#[test]
+fn all_that_smpi_writes() {
+    let rank0 = "0 init\n0 compute 1.03874\n0 irecv 1 7 100 0\n0 isend 1 7 100 0\n0 waitall 2\n0 send 1 3 50 7\n\
+                 0 Ssend 1 1 10 1\n0 ISsend 1 1 3 1\n0 wait 0 1 1\n0 bsend 1 1 4 1\n0 ibsend 1 1 5 1\n0 Start 1 1 32 1\n\
+                 0 send -333 1 9 1\n0 sendRecv 9 1 9 1 3 3\n0 Win_fence\n0 Put 1 0 11 6\n0 Accumulate 1 0 1 1\n\
+                 0 wait -333 -333 -779\n0 reducescatter 0 1 \n0 allreduce 1 0 1 \n0 finalize\n";
+    let rank1 =
+        "1 init\n1 recv -333 3 33 6\n1 Start 1 1 32 1\n1 send 0 3 2 -1\n1 sendRecv 9 0 9 0 3 3\n1 finalize\n";
+    let read = Files::one(format!("{rank0}{rank1}")).auto();
+    let to_1 = 100 * 8 + 50 * 8 + 10 * 4 + 3 * 4 + 4 * 4 + 5 * 4 + 32 + 9 * 2;
+    assert_eq!(read.pairs(), [(0, 1, 8, to_1), (1, 0, 2, 2 + 9 * 2)]);
+    assert_eq!(
+        read.log[1..],
+        [
+            "4 collective operations and accesses to remote memory, one per process, do not count",
+            "the trace does not say how large elements of the program's own types are: each counts as a byte",
+        ]
+    );
+}
+
+#[test]
+fn tags_that_cannot_be_seen_are_asked_for() {
+    let files = Files::one("0 init\n1 init\n0 send 1 2 3\n");
+    let asked = "`trace`: whether its messages have tags cannot be seen: say `format = \"simgrid-tagged\"` or \
+                 `format = \"simgrid-untagged\"`";
+    assert_eq!(files.refused(), asked);
+    let bytes = |format| import_path(&files.path("trace"), format).unwrap().bytes();
+    assert_eq!((bytes(Format::SimgridTagged), bytes(Format::SimgridUntagged)), (3, 4));
+    // A size with an exponent is no tag, and a large number no type.
+    assert_eq!(Files::one("0 init\n1 init\n0 send 1 2e3 0\n").auto().pairs(), [(0, 1, 1, 16000)]);
+    assert_eq!(Files::one("0 init\n1 init\n0 send 1 2 3000\n").auto().pairs(), [(0, 1, 1, 3000)]);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_its_line() {
+    for (actions, what) in [
+        ("0 init\n0 dance\n", "`trace`, line 2: `dance` is no action that is known"),
+        ("0 init\n0\n", "`trace`, line 2: the action is missing"),
+        ("0 init\nx init\n", "`trace`, line 2: the rank `x` is not a whole number"),
+        ("0 init\n99999999 init\n", "`trace`, line 2: the rank `99999999` is not below 16777216"),
+        ("0 init\n0 send 1\n", "`trace`, line 2: `send` has from 2 to 4 arguments"),
+        ("0 init\n0 send 1 5.5\n", "`trace`, line 2: the size `5.5` is not a whole number"),
+        ("0 init\n0 send x 5\n", "`trace`, line 2: the destination `x` is not a whole number"),
+        ("0 init\n0 send 1 5\n0 send 1 2 3 4\n", "`trace`: some messages have a tag and some have none"),
+        ("0 init\n1 init 1\n", "`trace`: some ranks say `init` with an argument and some without"),
+        ("0 init\n0 sendRecv 8 2 8 2\n", "`trace`, line 2: `sendRecv` has 6 arguments"),
+        ("0 init\n0 send 0 1 8 99\n", "`trace`, line 2: the datatype `99` is not known"),
+        ("0 init\n0 send 2 8\n2 init\n", "`trace`: rank 1 of 3 does nothing, not even `init`"),
+        ("0 init\n0 send 1 8\n", "`trace`: rank 1 of 2 does nothing, not even `init`"),
+        (
+            "0 init 1\n0 send 0 18446744073709551615\n",
+            "the messages or bytes of all pairs in `trace` exceed 64 bits",
+        ),
+    ] {
+        assert_eq!(Files::one(actions).refused(), what);
+    }
+}

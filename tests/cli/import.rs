@@ -1,0 +1,215 @@
+//! `trace/import` and `trace/export`.
+
+use crate::sandbox::Sandbox;
+
+const PIPELINE: &str = r#"
+[stages.program]
+uses = "trace/import"
+with = { file = "traffic" }
+
+[stages.matrix]
+uses  = "trace/export"
+needs = { task-graph = "program" }
+with  = { to = "matrix-market" }
+save  = { file = "out/traffic.mtx" }
+"#;
+
+fn with_traffic() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("traffic", "source,destination,messages,bytes\n0,1,2,100\n2,0,1,7\n3,3,0,0\n");
+    sandbox.write("p.toml", PIPELINE);
+    sandbox
+}
+
+fn import(sandbox: &Sandbox, file: &str) -> String {
+    sandbox.seen(&["exec", "trace/import", "--with", &format!("file={file}"), "--out", "graph"])
+}
+
+#[test]
+fn a_pipeline_imports_and_exports() {
+    let sandbox = with_traffic();
+    insta::assert_snapshot!(sandbox.seen(&["run", "p.toml", "-j1"]), @r#"
+    p: 2 ran in N.NN s
+      matrix       out/traffic.mtx
+      report       .hopmap/reports/p.html
+    ------- stderr -------
+      program: format: csv
+      ran        program  N.NN s
+      ran        matrix  N.NN s
+    "#);
+    insta::assert_snapshot!(sandbox.read("out/traffic.mtx"), @r#"
+    %%MatrixMarket matrix coordinate integer general
+    % row: sender, column: receiver, both counted from one; value: bytes
+    %hopmap messages 2 1
+    4 4 2
+    1 2 100
+    3 1 7
+    "#);
+    insta::assert_snapshot!(import(&sandbox, "out/traffic.mtx"), @r#"
+    task-graph DIGEST graph
+    ------- stderr -------
+    format: matrix-market
+    "#);
+    let edges = ["show", "graph", "--table", "edges", "--format", "csv"];
+    insta::assert_snapshot!(sandbox.stdout(&edges), @r#"
+    source,destination,messages,bytes
+    0,1,2,100
+    2,0,1,7
+    "#);
+}
+
+#[test]
+fn the_name_of_a_file_changes_nothing() {
+    let sandbox = with_traffic();
+    sandbox.stdout(&["run", "p.toml"]);
+    std::fs::rename(sandbox.path().join("traffic"), sandbox.path().join("traffic.txt")).unwrap();
+    sandbox.edit("p.toml", "\"traffic\"", "\"traffic.txt\"");
+    insta::assert_snapshot!(sandbox.seen(&["plan", "p.toml"]), @r#"
+      cached     program
+      cached     matrix
+    p: nothing to do
+    "#);
+}
+
+#[test]
+fn a_folder_of_profiles_and_an_index_of_actions() {
+    let sandbox = Sandbox::new();
+    for (node, other) in [(0, 1), (1, 0)] {
+        let event = format!("\"Message size sent to node {other}\" 3 8 8 8 192");
+        let head =
+            "0 templated_functions_MULTI_TIME\n# Name Calls Subrs Excl Incl ProfileCalls #\n0 aggregates\n";
+        let events = format!("1 userevents\n# eventname numevents max min mean sumsqr\n{event}\n");
+        sandbox.write(&format!("profiles/profile.{node}.0.0"), format!("{head}{events}"));
+    }
+    insta::assert_snapshot!(import(&sandbox, "profiles"), @r#"
+    task-graph DIGEST graph
+    ------- stderr -------
+    format: tau
+    "#);
+    let edges = ["show", "graph", "--table", "edges", "--format", "csv"];
+    insta::assert_snapshot!(sandbox.stdout(&edges), @r#"
+    source,destination,messages,bytes
+    0,1,3,24
+    1,0,3,24
+    "#);
+    sandbox.write("run/actions.txt", "rank0.txt\nrank1.txt\n");
+    sandbox.write("run/rank0.txt", "0 init\n0 send 1 7 1e3 6\n0 barrier\n");
+    sandbox.write("run/rank1.txt", "1 init\n1 recv 0 7 1e3 6\n1 barrier\n");
+    insta::assert_snapshot!(import(&sandbox, "run/actions.txt"), @r#"
+    task-graph DIGEST graph
+    ------- stderr -------
+    format: simgrid
+    2 collective operations and accesses to remote memory, one per process, do not count
+    "#);
+    insta::assert_snapshot!(sandbox.stdout(&edges), @r#"
+    source,destination,messages,bytes
+    0,1,1,1000
+    "#);
+}
+
+#[test]
+fn an_index_names_what_changed() {
+    let sandbox = Sandbox::new();
+    sandbox.write("actions.txt", "rank0.txt\n");
+    sandbox.write("rank0.txt", "0 init\n0 send 0 100\n");
+    sandbox.write("p.toml", "[stages.program]\nuses = \"trace/import\"\nwith = { file = \"actions.txt\" }\n");
+    sandbox.stdout(&["run", "p.toml"]);
+    sandbox.edit("rank0.txt", "100", "200");
+    insta::assert_snapshot!(sandbox.seen(&["plan", "p.toml"]), @r#"
+      would run  program                  file actions/0: DIGEST → DIGEST
+    p: 1 of 1 would run
+    "#);
+}
+
+#[test]
+fn what_is_not_read_is_refused_by_name() {
+    let sandbox = Sandbox::new();
+    sandbox.write("lu.mpiP", "@ mpiP\n@ Command : ./lu.S.8\n");
+    insta::assert_snapshot!(import(&sandbox, "lu.mpiP"), @r#"
+    ------- stderr -------
+    error: `DIR/lu.mpiP` is an mpiP report: it sums up messages per call site, and does not say to whom they went
+      help: record the program with Score-P, EZTrace or TAU (TAU_COMM_MATRIX=1), which keep sender and receiver
+    [exit code 1]
+    "#);
+    sandbox.write("hotspots.csv", "Function,CPU Time,Module\nmain,1.5,lu.S.8\n");
+    insta::assert_snapshot!(import(&sandbox, "hotspots.csv"), @r#"
+    ------- stderr -------
+    error: `DIR/hotspots.csv` is a report of VTune: it holds times per process and function, and no pairs of processes
+      help: record the program with Score-P or EZTrace, or export the matrix of Intel Trace Analyzer as CSV with the columns source, destination, messages and bytes
+    [exit code 1]
+    "#);
+    sandbox.write("notes", "hello\n");
+    insta::assert_snapshot!(import(&sandbox, "notes"), @r#"
+    ------- stderr -------
+    error: `DIR/notes` looks like nothing that is known
+      help: known are clog2, csv, matrix-market, ipm, paraver, simgrid, simgrid-tagged, simgrid-untagged, tau; `format` says which it is
+    [exit code 1]
+    "#);
+    sandbox.write("m.mtx", "%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 3 5\n");
+    insta::assert_snapshot!(import(&sandbox, "m.mtx"), @r#"
+    ------- stderr -------
+    format: matrix-market
+    error: `DIR/m.mtx`, line 3: the column `3` is not from 1 to 2
+      help: a file begins with `%%MatrixMarket matrix coordinate integer general`, then come `rows columns entries` and one line `row column bytes` for every entry; rows are senders, counted from one
+    [exit code 1]
+    "#);
+    insta::assert_snapshot!(import(&sandbox, "none"), @r#"
+    ------- stderr -------
+    error: cannot read `DIR/none`
+      `-> No such file or directory (os error 2)
+    [exit code 1]
+    "#);
+}
+
+#[test]
+fn the_format_is_one_that_is_known() {
+    let sandbox = with_traffic();
+    sandbox.edit("p.toml", "file = \"traffic\"", "file = \"traffic\", format = \"matrix\"");
+    insta::assert_snapshot!(sandbox.seen(&["check", "p.toml"]), @r#"
+    ------- stderr -------
+    error: `format`: unknown variant `matrix`, expected one of `auto`, `clog2`, `csv`, `matrix-market`, `ipm`, `paraver`, `simgrid`, `simgrid-tagged`, `simgrid-untagged`, `tau`
+       ,-[p.toml:4:37]
+     3 | uses = "trace/import"
+     4 | with = { file = "traffic", format = "matrix" }
+       :                                     ^^^^|^^^
+       :                                         `-- here
+     5 | 
+       `----
+      help: format: What other tools write
+    [exit code 2]
+    "#);
+}
+
+#[test]
+fn both_stages_say_what_they_take() {
+    let sandbox = Sandbox::new();
+    insta::assert_snapshot!(sandbox.seen(&["stages", "trace/import"]), @r#"
+    trace/import: Messages and bytes between processes from a file of another tool
+
+    outputs
+      task-graph       task-graph
+
+    parameters
+      file             required
+          The file; for profiles of TAU, their folder
+      format           default "auto"
+          What it is. `auto` looks into it; its name does not matter
+      ranks            optional
+          Number of ranks; without it, as many as the file says or one more than its highest rank.
+          Ranks that the file does not know are silent
+    "#);
+    insta::assert_snapshot!(sandbox.seen(&["stages", "trace/export"]), @r#"
+    trace/export: A task graph as a text file for other tools
+
+    inputs
+      task-graph       task-graph
+
+    outputs
+      file             text-file
+
+    parameters
+      to               required
+          `csv`: the columns source, destination, messages and bytes. `matrix-market`: bytes from
+          row to column, and comments that tell `trace/import` the numbers of messages
+    "#);
+}
