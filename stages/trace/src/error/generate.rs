@@ -1,0 +1,55 @@
+//! A trace that cannot be generated.
+
+use std::path::PathBuf;
+
+use miette::Diagnostic;
+
+/// A trace that cannot be generated.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub enum GenerateError {
+    /// This program was built without libotf2.
+    #[error("this hopmap was built without OTF2")]
+    #[diagnostic(help(
+        "install libopen-trace-format2-dev (Debian, Ubuntu) or OTF2 3.0, and build with `--features libotf2`"
+    ))]
+    NotBuilt,
+    /// The parameter `ranks` is out of range.
+    #[error("`ranks` asks for {ranks} ranks")]
+    #[diagnostic(help("there are from 2 to {} ranks", crate::generate::MOST_RANKS))]
+    Ranks {
+        /// The parameter.
+        ranks: u32,
+    },
+    /// The parameter `events` is less than a round.
+    #[error("`events` asks for {events} events, but one round has {needed}")]
+    #[diagnostic(help("ask for at least {needed} events, or for fewer ranks"))]
+    TooFew {
+        /// The parameter.
+        events: u64,
+        /// Events of one round.
+        needed: u64,
+    },
+    /// The archive cannot be written.
+    #[error("cannot write the trace below `{}`", path.display())]
+    #[diagnostic(help("an event takes about 14 bytes; TMPDIR names another folder"))]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// libotf2 fails.
+    #[error("libotf2 cannot write the trace: {message}")]
+    Library {
+        /// What libotf2 says.
+        message: String,
+    },
+    /// The user or a deadline stopped the writing. Half a trace is no trace.
+    #[error("stopped after {done} of {ranks} ranks")]
+    Stopped {
+        /// Ranks written.
+        done: u32,
+        /// Ranks there are.
+        ranks: u32,
+    },
+}
