@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use hopmap_artifact::{ArtifactError, Codec, Folder};
 use hopmap_model::{
     Artifact, Context, Direction, Error, Events, InputPath, Inputs, LaunchFile, Mapping, Metrics, Outcome,
-    Port, Stage, SystemGraph, TaskDag, TaskGraph, TextFile, TraceArchive, Value,
+    Port, Stage, SystemGraph, TaskDag, TaskGraph, TextFile, TraceArchive, TraceSummary, Value,
 };
 use serde_json::Value as Json;
 
@@ -21,6 +21,7 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
         StageEntry::of::<hopmap_trace::Csv>(),
         StageEntry::of::<hopmap_trace::Import>(),
         StageEntry::of::<hopmap_trace::Export>(),
+        StageEntry::of::<hopmap_trace::Summary>(),
         StageEntry::of::<hopmap_trace::Generate>(),
         StageEntry::of::<hopmap_topology::Synthetic>(),
         StageEntry::of::<hopmap_map::LinearStage>(),
@@ -45,6 +46,7 @@ pub static KINDS: &[KindEntry] = &[
     KindEntry::of::<LaunchFile>(),
     KindEntry::of::<TextFile>(),
     KindEntry::of::<TraceArchive>(),
+    KindEntry::of::<TraceSummary>(),
     KindEntry::of::<Events>(),
 ];
 

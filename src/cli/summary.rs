@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use hopmap_artifact::Folder;
-use hopmap_model::{Artifact, LaunchFile, Metrics};
+use hopmap_model::{Artifact, LaunchFile, Metrics, TraceSummary};
 use serde_json::json;
 
 use super::failure::message;
@@ -50,6 +50,9 @@ pub(crate) fn print(pipeline: &Pipeline, store: &Store, report: &RunReport, outp
     for (cell, settled) in pipeline.cells.iter().zip(&report.cells) {
         for record in settled.outputs.values().filter(|record| record.kind == Metrics::KIND) {
             output.line(format!("  {:<12} {}", cell.id, quality(record)));
+        }
+        for record in settled.outputs.values().filter(|record| record.kind == TraceSummary::KIND) {
+            output.line(format!("  {:<12} {}", cell.id, program(record)));
         }
     }
     let copies = pipeline
@@ -104,6 +107,22 @@ fn quality(record: &OutputRecord) -> String {
         ratio("F", "random"),
         ratio("T", "linear"),
         ratio("max_link_load_bytes", "linear"),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// What a program did, in one line.
+fn program(record: &OutputRecord) -> String {
+    let value = |name: &str| record.metrics.get(name).copied();
+    let count = |name: &str| Some(format!("{} {name}", value(name)?));
+    let percent = |name: &str, what: &str| Some(format!("{what} {:.1} % of the time", 100.0 * value(name)?));
+    let parts = [
+        count("ranks"),
+        count("messages"),
+        count("bytes"),
+        percent("communication_share", "communication"),
+        percent("collective_share", "collectives"),
+        value("compute_imbalance").map(|value| format!("imbalance {value:.2}")),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }

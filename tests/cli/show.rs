@@ -14,7 +14,7 @@ fn an_artifact_and_its_tables() {
       pairs                        8
       processes                    8
     table edges: 8 rows (source, destination, messages, bytes)
-    table processes: 8 rows (rank, host, compute_s)
+    table processes: 8 rows (rank, host, compute_s, communication_s, collective_s)
     "#);
     insta::assert_snapshot!(sandbox.seen(&["show", "program", "--table", "edges", "--limit", "2"]), @r#"
     +--------+-------------+----------+-------+

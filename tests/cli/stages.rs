@@ -14,6 +14,7 @@ fn all_stages_and_one() {
     trace/csv           Messages and bytes between processes from a CSV file
     trace/import        Messages and bytes between processes from a file of another tool
     trace/export        A task graph as a text file for other tools
+    trace/summary       A program in a few numbers: totals, imbalance, heaviest pairs, phases
     trace/generate      An OTF2 trace of a program whose messages are known
     topology/synthetic  A machine whose network is a regular tree
     map/linear          Rank i on slot i, as launchers do it

@@ -10,33 +10,50 @@ use crate::selection::{Inside, Ledger, Selection};
 pub(crate) struct RegionKind {
     /// Time in it is not spent computing.
     pub(crate) communication: bool,
-    /// It is `MPI_Sendrecv` or one of its kin, which always send.
-    pub(crate) send_receive: bool,
+    /// The kind of call that it is.
+    pub(crate) call: Call,
     /// What happens inside counts, if not everything does.
     pub(crate) selected: bool,
     /// Number of the phase it stands for; 0 if it stands for none.
     pub(crate) phase: u32,
 }
 
+/// The kinds of calls that are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Call {
+    /// Any other.
+    #[default]
+    Other,
+    /// `MPI_Sendrecv` or one of its kin, which always send.
+    SendReceive,
+    /// A collective operation.
+    Collective,
+}
+
 impl RegionKind {
     /// Communication is every region that the trace `marked` as such, and every region whose name begins with `MPI_`
     /// or `PMPI_` in small or capital letters (Fortran). `MPI_Init`, `MPI_Finalize` and files accessed through MPI
     /// are among them: no process computes there. Barriers between threads are not: they are part of how the
-    /// process computes.
-    pub(crate) fn new(name: &str, marked: bool) -> Self {
+    /// process computes. Collective operations are known by their names in MPI, or `marked` too.
+    pub(crate) fn new(name: &str, marked: bool, collective: bool) -> Self {
         let name = name.to_ascii_lowercase();
         let mpi = name.strip_prefix('p').filter(|name| name.starts_with("mpi_")).unwrap_or(&name);
         let called = |names: &[&str]| names.iter().any(|name| mpi.starts_with(name));
+        let collective = collective || mpi.strip_prefix("mpi_").is_some_and(is_collective);
         Self {
-            communication: marked || called(&["mpi_"]),
-            send_receive: called(&["mpi_sendrecv", "mpi_isendrecv"]),
+            communication: marked || collective || called(&["mpi_"]),
+            call: match called(&["mpi_sendrecv", "mpi_isendrecv"]) {
+                _ if collective => Call::Collective,
+                true => Call::SendReceive,
+                false => Call::Other,
+            },
             ..Self::default()
         }
     }
 
     fn matters(self, everything_counts_alike: bool) -> Matters {
         match self {
-            Self { send_receive: false, selected: false, phase: 0, communication } => match communication {
+            Self { call: Call::Other, selected: false, phase: 0, communication } => match communication {
                 true if everything_counts_alike => Matters::AsCommunication,
                 true => Matters::Otherwise,
                 false => Matters::Never,
@@ -46,11 +63,35 @@ impl RegionKind {
     }
 }
 
+/// Whether a function of MPI, without its prefix, is a collective operation.
+fn is_collective(function: &str) -> bool {
+    const NAMES: [&str; 10] = [
+        "barrier",
+        "bcast",
+        "gather",
+        "scatter",
+        "allgather",
+        "alltoall",
+        "allreduce",
+        "reduce",
+        "scan",
+        "exscan",
+    ];
+    let function = function.strip_prefix("neighbor_").unwrap_or(function);
+    let called = |function: &str| NAMES.iter().any(|name| function.starts_with(name));
+    // Those that do not block begin with another letter, `reduce_local` sends nothing.
+    let waits = called(function) && !function.starts_with("reduce_local");
+    waits
+        || function.strip_prefix('i').is_some_and(|function| called(function.trim_start_matches("neighbor_")))
+}
+
 /// What a location did in its regions.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Activity {
     /// Ticks in communication.
     pub(crate) communication: u64,
+    /// Ticks of those in collective operations.
+    pub(crate) collective: u64,
     /// Ticks in which it computed, by phase, if not everything counts alike.
     pub(crate) compute: Option<Vec<u64>>,
     /// Calls of `MPI_Sendrecv` and its kin in which nothing was sent.
@@ -60,9 +101,9 @@ pub(crate) struct Activity {
 #[cfg(feature = "libotf2")]
 impl Activity {
     /// Ticks in which a location computed whose first and last event were at these times, by phase.
-    pub(crate) fn computing(self, (first, last): (u64, u64)) -> Vec<u64> {
+    pub(crate) fn computing(&self, (first, last): (u64, u64)) -> Vec<u64> {
         let all = || vec![last.saturating_sub(first).saturating_sub(self.communication)];
-        self.compute.unwrap_or_else(all)
+        self.compute.clone().unwrap_or_else(all)
     }
 }
 
@@ -102,6 +143,9 @@ pub(crate) struct CallStack<'a> {
     /// Communication regions on the stack, and when the first of them was entered.
     communicating: u64,
     since: u64,
+    /// Collective operations on the stack, and when the first of them was entered.
+    collecting: u64,
+    collecting_since: u64,
     /// Selected regions and phases on the stack, and what is asked of the time, if not everything counts alike.
     selected: u64,
     phases: Vec<u32>,
@@ -120,6 +164,8 @@ impl<'a> CallStack<'a> {
             sends_before: Vec::new(),
             communicating: 0,
             since: 0,
+            collecting: 0,
+            collecting_since: 0,
             selected: 0,
             phases: Vec::new(),
             ledger: selection.map(Ledger::new),
@@ -230,8 +276,10 @@ impl<'a> CallStack<'a> {
         if kind.communication {
             self.communicate(entered, time);
         }
-        if kind.send_receive {
-            self.send_receive(entered);
+        match kind.call {
+            Call::Collective => self.collect(entered, time),
+            Call::SendReceive => self.send_receive(entered),
+            Call::Other => {}
         }
         if kind.selected {
             self.selected = if entered { self.selected + 1 } else { self.selected - 1 };
@@ -248,6 +296,22 @@ impl<'a> CallStack<'a> {
             self.sends_before.push(self.sends);
         } else if self.sends_before.pop() == Some(self.sends) {
             self.activity.silent_send_receives += 1;
+        }
+    }
+
+    fn collect(&mut self, entered: bool, time: u64) {
+        if !entered {
+            self.collecting -= 1;
+        }
+        if self.collecting == 0 {
+            let passed = time.saturating_sub(self.collecting_since);
+            match entered {
+                true => self.collecting_since = time,
+                false => self.activity.collective = self.activity.collective.saturating_add(passed),
+            }
+        }
+        if entered {
+            self.collecting += 1;
         }
     }
 
@@ -306,7 +370,7 @@ mod tests {
     const SENDRECV: u32 = 4;
 
     fn kinds() -> HashMap<u32, RegionKind> {
-        let named = |name| RegionKind::new(name, false);
+        let named = |name| RegionKind::new(name, false, false);
         [(MAIN, "main"), (WAIT, "MPI_Wait"), (ALLREDUCE, "mpi_allreduce_"), (SENDRECV, "MPI_Sendrecv")]
             .map(|(id, name)| (id, named(name)))
             .into()
@@ -331,7 +395,7 @@ mod tests {
 
     #[test]
     fn communication_is_known_by_name_or_marked() {
-        let communication = |name, marked| RegionKind::new(name, marked).communication;
+        let communication = |name, marked| RegionKind::new(name, marked, false).communication;
         for name in ["MPI_Init", "MPI_Finalize", "mpi_send_", "PMPI_Wait", "pmpi_wait"] {
             assert!(communication(name, false), "{name}");
         }
@@ -345,12 +409,28 @@ mod tests {
 
     #[test]
     fn sendrecv_is_known_by_name() {
-        let send_receive = |name| RegionKind::new(name, false).send_receive;
+        let send_receive = |name| RegionKind::new(name, false, false).call == Call::SendReceive;
         assert!(
             ["MPI_Sendrecv", "mpi_sendrecv_", "PMPI_Sendrecv_replace", "MPI_Isendrecv"].map(send_receive)
                 == [true; 4]
         );
         assert!(!send_receive("MPI_Send"));
+    }
+
+    #[test]
+    fn collective_operations_are_known_by_name_and_timed() {
+        let collective = |name| RegionKind::new(name, false, false).call == Call::Collective;
+        for name in ["MPI_Barrier", "mpi_allreduce_", "PMPI_Ialltoallv", "MPI_Reduce_scatter_block"] {
+            assert!(collective(name), "{name}");
+        }
+        assert!(collective("MPI_Neighbor_allgather") && collective("MPI_Ineighbor_alltoallw"));
+        for name in ["MPI_Init", "MPI_Isend", "MPI_Reduce_local", "gather", "MPI_Iprobe", "MPI_Wait"] {
+            assert!(!collective(name), "{name}");
+        }
+        let (all, wait) = (i64::from(ALLREDUCE), i64::from(WAIT));
+        let calls = [(all, 10), (all, 12), (-all, 14), (-all, 20), (wait, 30), (-wait, 40), (all, 95)];
+        assert_eq!(activity(&calls, 100).collective, 15);
+        assert_eq!(activity(&calls, 100).communication, 25);
     }
 
     #[test]

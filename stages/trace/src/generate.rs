@@ -44,7 +44,15 @@ fn write(_: &Schedule, _: &Context<'_>) -> Result<TraceArchive, GenerateError> {
 fn task_graph(schedule: &Schedule) -> TaskGraph {
     let program = &schedule.program;
     let processes = (0..program.ranks)
-        .map(|rank| Process { host: Some(host(rank)), compute_s: Some(seconds(schedule.compute(rank))) })
+        .map(|rank| {
+            let (compute, duration) = (schedule.compute(rank), schedule.duration(rank));
+            Process {
+                host: Some(host(rank)),
+                compute_s: Some(seconds(compute)),
+                communication_s: Some(seconds(duration - compute)),
+                collective_s: Some(0.0),
+            }
+        })
         .collect();
     let mut edges: Vec<Edge> = (0..program.ranks).flat_map(|rank| edges_of(schedule, rank)).collect();
     edges.sort_unstable_by_key(Edge::pair);

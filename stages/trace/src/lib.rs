@@ -15,6 +15,7 @@
 //! | `trace/events` | the messages of an OTF2 archive one by one (feature `libotf2`) |
 //! | `trace/dag` | the tasks of a program and what each waits for (feature `libotf2`) |
 //! | `trace/replay` | such tasks as files that simulators read |
+//! | `trace/summary` | a task graph in a few numbers |
 //! | `trace/export` | a task graph as text that other programs read |
 //! | `trace/generate` | the trace of a program whose messages are known, and the task graph that reading it must give (feature `libotf2`) |
 
@@ -39,6 +40,7 @@ mod params;
 mod replay;
 mod selection;
 mod stage;
+mod summary;
 
 pub use error::{
     CsvError, DagError, GenerateError, ImportError, Otf2Error, OtfError, ReplayError, SelectionError,
@@ -46,5 +48,6 @@ pub use error::{
 pub use params::{
     Collectives, CsvParams, DagParams, EventsParams, ExportFormat, ExportParams, Format, GenerateParams,
     ImportParams, Otf2Params, OtfParams, Pattern, Phases, Reader, ReplayParams, Select, Simulator,
+    SummaryParams,
 };
-pub use stage::{Csv, Dag, Export, Generate, Import, ListEvents, Otf, Otf2, Replay};
+pub use stage::{Csv, Dag, Export, Generate, Import, ListEvents, Otf, Otf2, Replay, Summary};

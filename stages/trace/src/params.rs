@@ -210,6 +210,19 @@ pub enum Simulator {
     Goal,
 }
 
+/// Parameters of `trace/summary`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SummaryParams {
+    /// How many of the pairs with the most bytes are named.
+    #[serde(default = "ten")]
+    pub pairs: u32,
+}
+
+fn ten() -> u32 {
+    10
+}
+
 /// Parameters of `trace/csv`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

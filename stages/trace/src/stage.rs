@@ -2,12 +2,13 @@
 
 use hopmap_model::{
     Context, Error, Events, InputPath, Inputs, Outcome, Outputs, Port, Stage, TaskDag, TaskGraph, TextFile,
-    TraceArchive,
+    TraceArchive, TraceSummary,
 };
 
 use crate::{
     CsvParams, DagError, DagParams, EventsParams, ExportParams, GenerateParams, ImportParams, Otf2Params,
-    OtfParams, ReplayError, ReplayParams, csv_matrix, export, generate, import, otf1, otf2, replay,
+    OtfParams, ReplayError, ReplayParams, SummaryParams, csv_matrix, export, generate, import, otf1, otf2,
+    replay, summary,
 };
 
 const PORTS: &[Port] = &[Port::output::<TaskGraph>("task-graph")];
@@ -175,6 +176,37 @@ impl Stage for Replay {
         let dag = inputs.one::<TaskDag>("task-dag")?.value;
         let archive = replay::write(&dag, &params, cx)?;
         Ok(Outcome::Done(Outputs::new().with("archive", archive)))
+    }
+}
+
+/// The stage `trace/summary`.
+///
+/// Messages and bytes are those between different ranks. `communication_share` and `collective_share` are parts of the
+/// time of all ranks together; `bytes_imbalance` and `compute_imbalance` are the largest share of a rank over the mean.
+/// What the trace does not tell is missing.
+#[derive(Debug)]
+pub struct Summary;
+
+impl Stage for Summary {
+    type Params = SummaryParams;
+    const KIND: &'static str = "trace/summary";
+    const SUMMARY: &'static str = "A program in a few numbers: totals, imbalance, heaviest pairs, phases";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        const PORTS: &[Port] =
+            &[Port::input::<TaskGraph>("task-graph"), Port::output::<TraceSummary>("summary")];
+        PORTS
+    }
+
+    fn reads(_: &SummaryParams) -> Result<Vec<InputPath>, Error> {
+        Ok(Vec::new())
+    }
+
+    fn run(params: SummaryParams, inputs: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
+        let graph = inputs.one::<TaskGraph>("task-graph")?.value;
+        let summary = summary::summarise(&graph, params.pairs as usize);
+        Ok(Outcome::Done(Outputs::new().with("summary", summary)))
     }
 }
 

@@ -8,8 +8,8 @@ use std::fs;
 use hopmap_artifact::{ArtifactError, Codec, Folder};
 use hopmap_model::{
     ConvergencePoint, CostModel, Dependency, Edge, LaunchFile, Levels, Link, Mapping, Metrics, Node,
-    NodeKind, PlacementMetrics, PlacementOrigin, Process, Slot, SystemGraph, Task, TaskDag, TaskGraph,
-    TextFile, Weight,
+    NodeKind, PhaseSummary, PlacementMetrics, PlacementOrigin, Process, RankSummary, Slot, SystemGraph, Task,
+    TaskDag, TaskGraph, TextFile, TraceSummary, Weight,
 };
 use proptest::prelude::*;
 
@@ -57,6 +57,10 @@ fn round_trip<C: Codec + PartialEq + std::fmt::Debug>(value: &C) {
 fn every_kind_comes_back() {
     round_trip(&TaskGraph::default());
     let tasks = vec![Task { rank: Some(3), work: 0.5 }, Task { rank: None, work: 0.0 }];
+    let ranks = vec![RankSummary { bytes_sent: 7, compute_s: Some(1.0), ..RankSummary::default() }];
+    let phases = vec![PhaseSummary { name: Some("solve".into()), messages: 3, ..PhaseSummary::default() }];
+    let totals = BTreeMap::from([("bytes".to_owned(), 7.0)]);
+    round_trip(&TraceSummary { totals, ranks, heaviest: vec![], phases });
     round_trip(&TaskDag {
         tasks,
         dependencies: vec![Dependency { source: 0, destination: 1, bytes: 1 << 40 }],
@@ -129,7 +133,7 @@ proptest! {
                 Edge { source, destination, messages: messages >> 8, bytes: bytes >> 8 }
             })
             .collect();
-        let processes = compute.into_iter().map(|compute_s| Process { host: None, compute_s }).collect();
+        let processes = compute.into_iter().map(|compute_s| Process { compute_s, collective_s: compute_s, ..Process::default() }).collect();
         round_trip(&TaskGraph { processes, edges, duration_s: Some(0.25), ..TaskGraph::default() });
     }
 }

@@ -19,6 +19,7 @@ mod task_dag;
 mod task_graph;
 mod text_file;
 mod trace_archive;
+mod trace_summary;
 mod weight;
 
 pub use context::{Context, Observer};
@@ -37,4 +38,5 @@ pub use task_dag::{Dependency, Task, TaskDag, TaskDagError};
 pub use task_graph::{Edge, Phase, Process, SizeBin, TaskGraph, TaskGraphError};
 pub use text_file::TextFile;
 pub use trace_archive::{Keeper, TraceArchive};
+pub use trace_summary::{PhaseSummary, RankSummary, TraceSummary};
 pub use weight::Weight;

@@ -57,6 +57,10 @@ pub struct Process {
     pub host: Option<String>,
     /// Time it spent outside communication, in seconds.
     pub compute_s: Option<f64>,
+    /// Time it spent in communication, waiting included, in seconds.
+    pub communication_s: Option<f64>,
+    /// Time of that it spent in collective operations, in seconds.
+    pub collective_s: Option<f64>,
 }
 
 /// What one process sent to another.

@@ -157,7 +157,7 @@ impl Sums {
         }
         if profile.thread == (0, 0) {
             let compute_s = computing.filter(|_| functions > 0).map(|microseconds| microseconds / 1e6);
-            self.processes.push((profile.node, Process { host, compute_s }));
+            self.processes.push((profile.node, Process { host, compute_s, ..Process::default() }));
         }
         next_of(&mut lines, "aggregates")?;
         let (aggregates, _) = counted(&lines)?;

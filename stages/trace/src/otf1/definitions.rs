@@ -77,7 +77,7 @@ impl Definitions {
         let functions = others.into_iter().flat_map(|others| &others.functions).chain(&self.functions);
         functions
             .map(|(id, (group, name))| {
-                let kind = RegionKind::new(name, group_name(group).eq_ignore_ascii_case("MPI"));
+                let kind = RegionKind::new(name, group_name(group).eq_ignore_ascii_case("MPI"), false);
                 (*id, marks.mark(name, kind))
             })
             .collect()

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::archive_files::ArchiveFiles;
 use super::definitions::Definitions;
-use super::processes::Processes;
+use super::processes::{ProcessOf, Processes};
 use super::stream::{self, Counts, ProcessRecord, Sent, StreamRecord};
 use crate::OtfError;
 use crate::call_stack::RegionKind;
@@ -186,6 +186,7 @@ fn report(processes: &Processes, records: &[StreamRecord], cx: &Context<'_>) {
 struct Main {
     span: Option<(u64, u64)>,
     communication: u64,
+    collective: u64,
     compute: Option<Vec<u64>>,
 }
 
@@ -194,18 +195,24 @@ impl Main {
         let ((first, last), activity) = (record.span, &record.activity);
         self.span = Some(self.span.map_or((first, last), |(from, to)| (from.min(first), to.max(last))));
         self.communication = self.communication.saturating_add(activity.communication);
+        self.collective = self.collective.saturating_add(activity.collective);
         if let Some(ticks) = &activity.compute {
             let sum = self.compute.get_or_insert_default();
             sum.resize(sum.len().max(ticks.len()), 0);
-            sum.iter_mut().zip(ticks).for_each(|(sum, ticks)| *sum += ticks);
+            sum.iter_mut().zip(ticks).for_each(|(sum, ticks)| *sum = sum.saturating_add(*ticks));
         }
     }
 
     /// Ticks in which it computed, by phase.
-    fn computing(self) -> Option<Vec<u64>> {
+    fn computing(&self) -> Option<Vec<u64>> {
         let (first, last) = self.span?;
         let all = || vec![(last - first).saturating_sub(self.communication)];
-        Some(self.compute.unwrap_or_else(all))
+        Some(self.compute.clone().unwrap_or_else(all))
+    }
+
+    /// Ticks in communication and those of them in collective operations, unless only a part of the trace counts.
+    fn communicating(&self) -> Option<(u64, u64)> {
+        (self.span.is_some() && self.compute.is_none()).then_some((self.communication, self.collective))
     }
 }
 
@@ -235,18 +242,22 @@ fn assemble(
     if let Some(selection) = selection {
         selection.check_length(duration.unwrap_or(0))?;
     }
-    let compute: Vec<Option<Vec<u64>>> = mains.into_iter().map(Main::computing).collect();
+    let compute: Vec<Option<Vec<u64>>> = mains.iter().map(Main::computing).collect();
     let (edges, sizes, by_phase) = headings.finish();
     let ticks = (duration.unwrap_or(0), seconds);
     let phases = headings::phases(request, *selection, by_phase, &compute, ticks);
-    let list = processes.list.iter().zip(&compute);
+    let list = processes.list.iter().zip(&mains).zip(&compute);
+    let of_process = |((process, main), compute): ((&ProcessOf, &Main), &Option<Vec<u64>>)| {
+        let communicating = main.communicating();
+        Process {
+            host: process.host.clone(),
+            compute_s: compute.as_ref().and_then(|ticks| seconds(ticks.iter().sum())),
+            communication_s: communicating.and_then(|(all, _)| seconds(all)),
+            collective_s: communicating.and_then(|(_, collective)| seconds(collective)),
+        }
+    };
     Ok(TaskGraph {
-        processes: list
-            .map(|(process, compute)| Process {
-                host: process.host.clone(),
-                compute_s: compute.as_ref().and_then(|ticks| seconds(ticks.iter().sum())),
-            })
-            .collect(),
+        processes: list.map(of_process).collect(),
         edges,
         duration_s: duration.and_then(seconds),
         sizes,

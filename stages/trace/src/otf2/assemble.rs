@@ -3,6 +3,7 @@
 use hopmap_model::{Context, Edge, Error, Process, TaskGraph};
 
 use super::expansion::{Expanded, Expansion};
+use super::processes::ProcessOf;
 use super::program::{Overview, Program, warn};
 use super::read::{Part, Record};
 use super::tally::Question;
@@ -93,6 +94,7 @@ pub(super) fn assemble(
     let mut headings = Headings::new(request, records.iter().map(|record| record.sent.len()).sum());
     let mut tallies = Vec::new();
     let mut compute: Vec<Option<Vec<u64>>> = vec![None; program.processes.list.len()];
+    let mut communicating: Vec<Option<(u64, u64)>> = vec![None; program.processes.list.len()];
     // What is copied into the matrix is let go of at once.
     for record in records {
         let Some(rank) = program.processes.rank(record.visited.location) else { continue };
@@ -107,7 +109,10 @@ pub(super) fn assemble(
         }
         if let Some(span) = record.visited.span.filter(|_| program.processes.is_main(record.visited.location))
         {
-            compute[rank as usize] = Some(record.activity.computing(span));
+            let activity = record.activity;
+            compute[rank as usize] = Some(activity.computing(span));
+            let all = selection.is_none().then_some((activity.communication, activity.collective));
+            communicating[rank as usize] = all;
         }
     }
     if question.collectives == Collectives::Expand {
@@ -121,18 +126,24 @@ pub(super) fn assemble(
     let (edges, sizes, by_phase) = headings.finish();
     let ticks = (duration.unwrap_or(0), seconds);
     let phases = headings::phases(request, selection, by_phase, &compute, ticks);
-    let process = |(process, compute): (&super::processes::ProcessOf, &Option<Vec<u64>>)| Process {
+    let process = |((process, compute), communicating): Told<'_>| Process {
         host: process.host.clone(),
         compute_s: compute.as_ref().and_then(|ticks| seconds(ticks.iter().sum())),
+        communication_s: communicating.and_then(|(all, _)| seconds(all)),
+        collective_s: communicating.and_then(|(_, collective)| seconds(collective)),
     };
+    let list = program.processes.list.iter().zip(&compute).zip(communicating);
     Ok(TaskGraph {
-        processes: program.processes.list.iter().zip(&compute).map(process).collect(),
+        processes: list.map(process).collect(),
         edges,
         duration_s: duration.and_then(seconds),
         sizes,
         phases,
     })
 }
+
+/// A process, its ticks of computing by phase, and those in communication and in collective operations.
+type Told<'a> = ((&'a ProcessOf, &'a Option<Vec<u64>>), Option<(u64, u64)>);
 
 fn edge(source: u32, destination: u32, part: Part) -> Edge {
     Edge { source, destination, messages: part.total.messages, bytes: part.total.bytes }

@@ -13,15 +13,15 @@ use crate::call_stack::RegionKind;
 /// access remote memory; and, since EZTrace gives neither paradigm nor role, every region with such a name.
 pub(super) fn kind(name: &str, paradigm: u8, role: u8) -> RegionKind {
     let library = [OTF2_PARADIGM_MPI, OTF2_PARADIGM_GASPI, OTF2_PARADIGM_UPC, OTF2_PARADIGM_SHMEM];
-    let roles = [
+    let collective = [
         OTF2_REGION_ROLE_COLL_ONE2ALL,
         OTF2_REGION_ROLE_COLL_ALL2ONE,
         OTF2_REGION_ROLE_COLL_ALL2ALL,
         OTF2_REGION_ROLE_COLL_OTHER,
-        OTF2_REGION_ROLE_POINT2POINT,
-        OTF2_REGION_ROLE_RMA,
     ];
-    RegionKind::new(name, library.contains(&paradigm) || roles.contains(&role))
+    let roles = [OTF2_REGION_ROLE_POINT2POINT, OTF2_REGION_ROLE_RMA];
+    let marked = library.contains(&paradigm) || roles.contains(&role);
+    RegionKind::new(name, marked, collective.contains(&role))
 }
 
 #[cfg(test)]

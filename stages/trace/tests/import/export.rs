@@ -57,7 +57,7 @@ fn files_look_as_other_tools_expect() {
 #[test]
 fn what_a_matrix_cannot_hold_is_said() {
     let mut traffic = graph(1, &[(0, 0, 1, 1)]);
-    traffic.processes[0] = Process { host: Some("n1".into()), compute_s: Some(1.0) };
+    traffic.processes[0] = Process { host: Some("n1".into()), compute_s: Some(1.0), ..Process::default() };
     traffic.duration_s = Some(2.0);
     let (_, said) = export(&traffic, ExportFormat::Csv);
     assert_eq!(said, ["the file does not hold hosts, computing times, the duration"]);

@@ -9,3 +9,4 @@ mod task_dag;
 mod task_graph;
 mod text_file;
 mod trace_archive;
+mod trace_summary;

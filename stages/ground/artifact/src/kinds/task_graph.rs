@@ -12,7 +12,9 @@ impl Codec for TaskGraph {
         let processes = Table::new("processes")
             .u32("rank", 0..self.processes.len() as u32)
             .optional_text("host", self.processes.iter().map(|process| process.host.as_deref()))
-            .optional_f64("compute_s", self.processes.iter().map(|process| process.compute_s));
+            .optional_f64("compute_s", self.processes.iter().map(|process| process.compute_s))
+            .optional_f64("communication_s", self.processes.iter().map(|process| process.communication_s))
+            .optional_f64("collective_s", self.processes.iter().map(|process| process.collective_s));
         let mut contents = Contents::new()
             .table(processes)
             .table(edge_columns(Table::new("edges"), || self.edges.iter().copied()))
@@ -36,12 +38,19 @@ impl Codec for TaskGraph {
         let processes = folder.table("processes")?;
         processes.index("rank")?;
         let hosts = processes.optional_text("host")?;
-        let compute = processes.optional_f64("compute_s")?;
+        let times = ["compute_s", "communication_s", "collective_s"].map(|name| processes.optional_f64(name));
+        let [compute, communication, collective] = times;
+        let times = compute?.into_iter().zip(communication?).zip(collective?);
         let graph = Self {
             processes: hosts
                 .into_iter()
-                .zip(compute)
-                .map(|(host, compute_s)| Process { host, compute_s })
+                .zip(times)
+                .map(|(host, ((compute_s, communication_s), collective_s))| Process {
+                    host,
+                    compute_s,
+                    communication_s,
+                    collective_s,
+                })
                 .collect(),
             edges: decode_edges(&folder.table("edges")?)?,
             duration_s: folder.description().metrics.get("duration_s").copied(),
