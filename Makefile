@@ -42,6 +42,7 @@ bench:
 	$(CARGO) bench --locked $(WORKSPACE) $(FEATURES)
 	$(CARGO) build --release --locked $(FEATURES) --bin hopmap
 	bash ci/bench-engine.sh
+	bash ci/bench-trace.sh
 
 install:
 	$(CARGO) install --locked --path . $(FEATURES)

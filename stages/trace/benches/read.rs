@@ -1,9 +1,11 @@
 //! How fast traces are read: `cargo bench -p hopmap-trace`.
 //!
-//! A trace of 10 million events of 64 ranks is generated for it, and read natively and with libotf2. Items are events.
+//! Traces of 10 million events are generated for it, of 64 ranks with few receivers and of 1024 ranks that send to all
+//! others once, and read natively and with libotf2. Items are events. `ci/bench-trace.sh` compares with other readers.
 //! Archives in OTF 1 are written first: a ring of 16 processes in 16 streams, 1,200,000 events.
 //! `HOPMAP_TRACE=PATH` reads another archive as well.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -17,13 +19,13 @@ use hopmap_trace::{
     Csv, CsvParams, Generate, GenerateParams, Otf, Otf2, Otf2Params, OtfParams, Pattern, Reader,
 };
 
-/// The generated archive, once it is needed.
-static GENERATED: Mutex<Option<TraceArchive>> = Mutex::new(None);
+/// The generated archives by number of ranks, once they are needed.
+static GENERATED: Mutex<BTreeMap<u32, TraceArchive>> = Mutex::new(BTreeMap::new());
 
 fn main() {
     divan::main();
-    // Its files go with it.
-    drop(GENERATED.lock().map(|mut archive| archive.take()));
+    // Their files go with them.
+    drop(GENERATED.lock().map(|mut archives| std::mem::take(&mut *archives)));
 }
 
 fn sample(name: &str) -> PathBuf {
@@ -70,10 +72,10 @@ fn read_archive(bencher: Bencher<'_, '_>, path: &Path, reader: Reader, threads: 
         });
 }
 
-fn generated() -> PathBuf {
-    let mut archive = GENERATED.lock().expect("nobody panics with it");
-    let archive = archive.get_or_insert_with(|| {
-        let params = GenerateParams { pattern: Pattern::Rows, ranks: 64, events: 10_000_000, seed: 1 };
+fn generated(pattern: Pattern, ranks: u32) -> PathBuf {
+    let mut archives = GENERATED.lock().expect("nobody panics with it");
+    let archive = archives.entry(ranks).or_insert_with(|| {
+        let params = GenerateParams { pattern, ranks, events: 10_000_000, seed: 1 };
         let outcome = Generate::run(params, Inputs::new(), &Context::detached()).expect("an archive");
         let Outcome::Done(outputs) = outcome else { panic!("{outcome:?}") };
         let archive = outputs.get("archive").and_then(|value| value.downcast_ref::<TraceArchive>());
@@ -86,7 +88,12 @@ const READERS: [Reader; 2] = [Reader::Native, Reader::Libotf2];
 
 #[divan::bench(args = READERS, consts = [1, 2], sample_count = 10)]
 fn otf2_ten_million<const THREADS: usize>(bencher: Bencher<'_, '_>, reader: Reader) {
-    read_archive(bencher, &generated(), reader, THREADS);
+    read_archive(bencher, &generated(Pattern::Rows, 64), reader, THREADS);
+}
+
+#[divan::bench(args = READERS, sample_count = 5)]
+fn otf2_million_pairs(bencher: Bencher<'_, '_>, reader: Reader) {
+    read_archive(bencher, &generated(Pattern::AllToAll, 1024), reader, 1);
 }
 
 #[divan::bench(args = ["lammps-melt-16", "rows-columns-16"])]

@@ -122,20 +122,28 @@ impl<V: Visitor> Events<'_, V> {
             if !cursor.big_endian {
                 cursor.at += common::pass(cursor.rest(), &mut self.walk, &mut self.told);
             }
-            let mut kind = self.walk.kind(cursor)?;
-            if let Some(end) = End::of(kind) {
+            if let Some(end) = self.next(cursor)? {
                 return Ok(end);
             }
-            if kind == ATTRIBUTE_LIST {
-                cursor.record()?.attribute_list()?;
-                kind = self.walk.kind(cursor)?;
-                if kind == ATTRIBUTE_LIST || End::of(kind).is_some() {
-                    cursor.at -= 1;
-                    return Err(cursor.flaw("attributes stand before no event"));
-                }
-            }
-            self.event(cursor, kind)?;
         }
+    }
+
+    /// Passes the next event, whatever it is, unless the chunk ends there.
+    fn next(&mut self, cursor: &mut Cursor<'_>) -> Result<Option<End>, Flaw> {
+        let mut kind = self.walk.kind(cursor)?;
+        if let Some(end) = End::of(kind) {
+            return Ok(Some(end));
+        }
+        if kind == ATTRIBUTE_LIST {
+            cursor.record()?.attribute_list()?;
+            kind = self.walk.kind(cursor)?;
+            if kind == ATTRIBUTE_LIST || End::of(kind).is_some() {
+                cursor.at -= 1;
+                return Err(cursor.flaw("attributes stand before no event"));
+            }
+        }
+        self.event(cursor, kind)?;
+        Ok(None)
     }
 
     /// Passes and counts any event.
@@ -405,17 +413,8 @@ mod tests {
 
     impl<V: Visitor> Events<'_, V> {
         fn slowly(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Flaw> {
-            loop {
-                let mut kind = self.walk.kind(cursor)?;
-                if End::of(kind).is_some() {
-                    return Ok(());
-                }
-                if kind == ATTRIBUTE_LIST {
-                    cursor.record()?.attribute_list()?;
-                    kind = self.walk.kind(cursor)?;
-                }
-                self.event(cursor, kind)?;
-            }
+            while self.next(cursor)?.is_none() {}
+            Ok(())
         }
     }
 
