@@ -99,7 +99,7 @@ fn a_folder_of_profiles_and_an_index_of_actions() {
     task-graph DIGEST graph
     ------- stderr -------
     format: simgrid
-    2 collective operations and accesses to remote memory, one per process, do not count
+    warning: collective operations and accesses to remote memory, once for every process, which do not count: 2
     "#);
     insta::assert_snapshot!(sandbox.stdout(&edges), @r#"
     source,destination,messages,bytes

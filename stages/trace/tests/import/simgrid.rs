@@ -37,7 +37,7 @@ fn actions_with_tags() {
     assert_eq!(read.pairs(), [(0, 1, 1, 80), (0, 2, 1, 1000), (1, 0, 1, 12)]);
     assert_eq!(read.graph().ranks(), 4);
     assert!(read.graph().processes.iter().all(|process| process.compute_s.is_none()));
-    let said = "2 collective operations and accesses to remote memory, one per process, do not count";
+    let said = "warning: collective operations and accesses to remote memory, once for every process, which do not count: 2";
     assert_eq!(read.log, ["format: simgrid", said]);
 }
 
@@ -67,8 +67,8 @@ fn all_that_smpi_writes() {
     assert_eq!(
         read.log[1..],
         [
-            "4 collective operations and accesses to remote memory, one per process, do not count",
-            "the trace does not say how large elements of the program's own types are: each counts as a byte",
+            "warning: collective operations and accesses to remote memory, once for every process, which do not count: 4",
+            "warning: the trace does not say how large elements of the program's own types are: each counts as a byte",
         ]
     );
 }
