@@ -99,7 +99,7 @@ fn a_folder_of_profiles_and_an_index_of_actions() {
     task-graph DIGEST graph
     ------- stderr -------
     format: simgrid
-    2 collective operations and accesses to remote memory, one per process, do not count
+    warning: collective operations and accesses to remote memory, once for every process, which do not count: 2
     "#);
     insta::assert_snapshot!(sandbox.stdout(&edges), @r#"
     source,destination,messages,bytes
@@ -142,7 +142,7 @@ fn what_is_not_read_is_refused_by_name() {
     insta::assert_snapshot!(import(&sandbox, "notes"), @r#"
     ------- stderr -------
     error: `DIR/notes` looks like nothing that is known
-      help: known are clog2, csv, matrix-market, ipm, paraver, simgrid, simgrid-tagged, simgrid-untagged, tau; `format` says which it is
+      help: known are clog2, csv, ipm, matrix-market, paraver, simgrid, simgrid-tagged, simgrid-untagged, tau; `format` says which it is
     [exit code 1]
     "#);
     sandbox.write("m.mtx", "%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 3 5\n");
@@ -167,7 +167,7 @@ fn the_format_is_one_that_is_known() {
     sandbox.edit("p.toml", "file = \"traffic\"", "file = \"traffic\", format = \"matrix\"");
     insta::assert_snapshot!(sandbox.seen(&["check", "p.toml"]), @r#"
     ------- stderr -------
-    error: `format`: unknown variant `matrix`, expected one of `auto`, `clog2`, `csv`, `matrix-market`, `ipm`, `paraver`, `simgrid`, `simgrid-tagged`, `simgrid-untagged`, `tau`
+    error: `format`: unknown variant `matrix`, expected one of `auto`, `clog2`, `csv`, `ipm`, `matrix-market`, `paraver`, `simgrid`, `simgrid-tagged`, `simgrid-untagged`, `tau`
        ,-[p.toml:4:37]
      3 | uses = "trace/import"
      4 | with = { file = "traffic", format = "matrix" }
@@ -193,7 +193,9 @@ fn both_stages_say_what_they_take() {
       file             required
           The file; for profiles of TAU, their folder
       format           default "auto"
-          What it is. `auto` looks into it; its name does not matter
+          What it is: `clog2`, `csv`, `ipm`, `matrix-market`, `paraver`, `simgrid`,
+          `simgrid-tagged`, `simgrid-untagged` or `tau`. `auto` looks into it; its name does not
+          matter
       ranks            optional
           Number of ranks; without it, as many as the file says or one more than its highest rank.
           Ranks that the file does not know are silent

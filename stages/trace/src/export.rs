@@ -14,7 +14,7 @@ const NUMBERS_PER_LINE: usize = 40;
 pub(crate) fn export(graph: &TaskGraph, to: ExportFormat, cx: &Context<'_>) -> TextFile {
     let left = left_out(graph);
     if !left.is_empty() {
-        cx.log(format_args!("the file does not hold {}", left.join(", ")));
+        cx.log(format_args!("warning: the file does not hold {}", left.join(", ")));
     }
     let (name, text) = match to {
         ExportFormat::Csv => ("matrix.csv", csv(graph)),

@@ -65,6 +65,15 @@ fn resolve(path: &Path, format: Format) -> Result<Format, ImportError> {
     if format == Format::Auto { recognise::recognise(path) } else { Ok(format) }
 }
 
+/// Says how much of a trace does not count.
+fn warn_of_collectives(count: u64, cx: &Context<'_>) {
+    if count > 0 {
+        cx.log(format_args!(
+            "warning: collective operations, once for every process, which do not count: {count}"
+        ));
+    }
+}
+
 /// The graph with so many ranks; those that are added are silent.
 fn with_ranks(mut graph: TaskGraph, ranks: Option<u32>, path: &Path) -> Result<TaskGraph, ImportError> {
     if let Some(ranks) = ranks {

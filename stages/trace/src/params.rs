@@ -241,7 +241,8 @@ pub struct CsvParams {
 pub struct ImportParams {
     /// The file; for profiles of TAU, their folder.
     pub file: InputPath,
-    /// What it is. `auto` looks into it; its name does not matter.
+    /// What it is: `clog2`, `csv`, `ipm`, `matrix-market`, `paraver`, `simgrid`, `simgrid-tagged`, `simgrid-untagged` or
+    /// `tau`. `auto` looks into it; its name does not matter.
     #[serde(default)]
     pub format: Format,
     /// Number of ranks; without it, as many as the file says or one more than its highest rank. Ranks that the file does
@@ -269,10 +270,10 @@ pub enum Format {
     Clog2,
     /// A header `source,destination,messages,bytes`, then a line for every pair, as `trace/csv` reads it.
     Csv,
-    /// Matrix Market, coordinates: bytes from row to column, counted from one. `symmetric` counts in both directions.
-    MatrixMarket,
     /// An XML report of IPM, made with `IPM_REPORT=full` and `IPM_LOG=full`.
     Ipm,
+    /// Matrix Market, coordinates: bytes from row to column, counted from one. `symmetric` counts in both directions.
+    MatrixMarket,
     /// A Paraver trace (`.prv`), as Extrae writes it.
     Paraver,
     /// A time-independent trace of SimGrid: a file of actions, or an index of such files.
@@ -291,8 +292,8 @@ impl Format {
         Self::Auto,
         Self::Clog2,
         Self::Csv,
-        Self::MatrixMarket,
         Self::Ipm,
+        Self::MatrixMarket,
         Self::Paraver,
         Self::Simgrid,
         Self::SimgridTagged,
@@ -307,8 +308,8 @@ impl Format {
             Self::Auto => "auto",
             Self::Clog2 => "clog2",
             Self::Csv => "csv",
-            Self::MatrixMarket => "matrix-market",
             Self::Ipm => "ipm",
+            Self::MatrixMarket => "matrix-market",
             Self::Paraver => "paraver",
             Self::Simgrid => "simgrid",
             Self::SimgridTagged => "simgrid-tagged",

@@ -11,6 +11,7 @@ use hopmap_model::{Context, Edge, TaskGraph};
 
 use super::lines::Lines;
 use super::tally::Tally;
+use super::warn_of_collectives;
 use crate::ImportError;
 use crate::csv_matrix::MAX_RANKS;
 use crate::matrix::Overflow;
@@ -203,17 +204,17 @@ impl Report {
 
 impl Counts {
     fn log(&self, cx: &Context<'_>) {
-        if self.collectives > 0 {
-            cx.log(format_args!("{} collective operations, one per process, do not count", self.collectives));
-        }
-        if self.exchanges > 0 {
-            let what = "calls of MPI_Sendrecv count as messages to the rank that IPM names";
-            cx.log(format_args!("{} {what}", self.exchanges));
-        }
-        if self.to_zero > 0 {
-            let what = "messages to rank 0 may have gone to MPI_PROC_NULL, for which IPM writes 0 as well";
-            cx.log(format_args!("{} {what}", self.to_zero));
-        }
+        warn_of_collectives(self.collectives, cx);
+        let warn = |what: &str, count: u64| {
+            if count > 0 {
+                cx.log(format_args!("warning: {what}: {count}"));
+            }
+        };
+        warn("calls of MPI_Sendrecv, which count as messages to the rank that IPM names", self.exchanges);
+        warn(
+            "messages to rank 0 that may have gone to MPI_PROC_NULL, for which IPM writes 0 too",
+            self.to_zero,
+        );
     }
 }
 

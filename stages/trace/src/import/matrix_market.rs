@@ -57,9 +57,11 @@ pub(super) fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, ImportErr
         return Err(lines.fault(format!("more than {entries} entries")));
     }
     if banner.is_pattern {
-        cx.log("the matrix is a pattern: each of its pairs counts as one message of one byte");
+        cx.log("warning: the matrix is a pattern: each of its pairs counts as one message of one byte");
     } else if messages.is_none() {
-        cx.log("the matrix does not say how many messages there are: each of its pairs counts as one");
+        cx.log(
+            "warning: the matrix does not say how many messages there are: each of its pairs counts as one",
+        );
     }
     Ok(tally.into_graph())
 }

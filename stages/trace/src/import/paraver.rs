@@ -16,6 +16,7 @@ use hopmap_model::{Context, Edge, TaskGraph};
 
 use super::lines::{Lines, shown};
 use super::tally::Tally;
+use super::warn_of_collectives;
 use crate::ImportError;
 use crate::csv_matrix::MAX_RANKS;
 
@@ -69,9 +70,7 @@ pub(super) fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, ImportErr
             _ => return Err(lines.fault(format!("`{}` is no record of Paraver", shown(lines.text())))),
         }
     }
-    if collectives > 0 {
-        cx.log(format_args!("{collectives} collective operations, one per process, do not count"));
-    }
+    warn_of_collectives(collectives, cx);
     let seconds = |ticks: u64| ticks as f64 / header.ticks_per_second;
     let mut graph = tally.into_graph();
     for (process, ticks) in graph.processes.iter_mut().zip(computing) {

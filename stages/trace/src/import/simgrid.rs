@@ -343,11 +343,11 @@ impl Survey {
     /// Says what the graph does not show.
     fn log(&self, cx: &Context<'_>) {
         if self.others > 0 {
-            let what = "collective operations and accesses to remote memory, one per process, do not count";
-            cx.log(format_args!("{} {what}", self.others));
+            let what = "collective operations and accesses to remote memory, once for every process, which do not count";
+            cx.log(format_args!("warning: {what}: {}", self.others));
         }
         if self.saw(Sign::OwnType) {
-            cx.log("the trace does not say how large elements of the program's own types are: each counts as a byte");
+            cx.log("warning: the trace does not say how large elements of the program's own types are: each counts as a byte");
         }
     }
 }

@@ -21,6 +21,7 @@ use hopmap_model::{Context, Edge, InputPath, Process, TaskGraph};
 
 use super::lines::{Lines, shown};
 use super::tally::Tally;
+use super::warn_of_collectives;
 use crate::ImportError;
 use crate::csv_matrix::MAX_RANKS;
 use crate::matrix::Overflow;
@@ -86,9 +87,7 @@ pub(super) fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, ImportErr
     if let Some(missing) = (0..graph.ranks() as u32).find(|node| !nodes.contains(node)) {
         return Err(refuse(format!("`profile.{missing}.0.0` is missing")));
     }
-    if collectives > 0 {
-        cx.log(format_args!("{collectives} collective operations, one per process, do not count"));
-    }
+    warn_of_collectives(collectives, cx);
     Ok(graph)
 }
 

@@ -73,7 +73,7 @@ fn fuzz_import(sample: &Sample, seed: u64) {
 fn damaged_files_end_in_an_error_or_a_graph() {
     let soak = std::env::var_os("HOPMAP_SOAK").is_some();
     let only = std::env::var("HOPMAP_SEED").ok().map(|seed| seed.parse::<u64>().unwrap());
-    let cases = if soak { 20_000 } else { 200 };
+    let cases = if soak { 4000 } else { 200 };
     for sample in samples() {
         import_path(&sample.files.trace(), Format::Auto).unwrap();
         (0..cases)

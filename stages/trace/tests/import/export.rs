@@ -60,7 +60,7 @@ fn what_a_matrix_cannot_hold_is_said() {
     traffic.processes[0] = Process { host: Some("n1".into()), compute_s: Some(1.0), ..Process::default() };
     traffic.duration_s = Some(2.0);
     let (_, said) = export(&traffic, ExportFormat::Csv);
-    assert_eq!(said, ["the file does not hold hosts, computing times, the duration"]);
+    assert_eq!(said, ["warning: the file does not hold hosts, computing times, the duration"]);
 }
 
 #[test]

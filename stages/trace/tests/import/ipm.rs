@@ -62,9 +62,9 @@ fn entries_of_the_hash_are_messages() {
         read.log,
         [
             "format: ipm",
-            "5 collective operations, one per process, do not count",
-            "3 calls of MPI_Sendrecv count as messages to the rank that IPM names",
-            "1 messages to rank 0 may have gone to MPI_PROC_NULL, for which IPM writes 0 as well",
+            "warning: collective operations, once for every process, which do not count: 5",
+            "warning: calls of MPI_Sendrecv, which count as messages to the rank that IPM names: 3",
+            "warning: messages to rank 0 that may have gone to MPI_PROC_NULL, for which IPM writes 0 too: 1",
         ]
     );
 }

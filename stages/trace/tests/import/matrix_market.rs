@@ -13,7 +13,8 @@ fn rows_send_to_columns() {
         matrix("integer", "general", "% by hand\n\n4 4 5\n1 2 100\n3 1 7\n1 2 5\n2 2 8\n2 3 0\n").auto();
     assert_eq!(read.pairs(), [(0, 1, 2, 105), (1, 1, 1, 8), (2, 0, 1, 7)]);
     assert_eq!(read.graph().ranks(), 4);
-    let said = "the matrix does not say how many messages there are: each of its pairs counts as one";
+    let said =
+        "warning: the matrix does not say how many messages there are: each of its pairs counts as one";
     assert_eq!(read.log, ["format: matrix-market", said]);
     let fractions = "2 2 2\r\n1 2 1.5e3\r\n2 1 8.0\r\n";
     assert_eq!(matrix("real", "general", fractions).auto().pairs(), [(0, 1, 1, 1500), (1, 0, 1, 8)]);
@@ -31,7 +32,10 @@ fn what_a_symmetric_matrix_leaves_out_counts() {
 fn a_pattern_is_one_byte_per_pair_and_says_so() {
     let read = matrix("pattern", "general", "2 2 1\n1 2\n").auto();
     assert_eq!(read.pairs(), [(0, 1, 1, 1)]);
-    assert_eq!(read.log[1], "the matrix is a pattern: each of its pairs counts as one message of one byte");
+    assert_eq!(
+        read.log[1],
+        "warning: the matrix is a pattern: each of its pairs counts as one message of one byte"
+    );
 }
 
 #[test]

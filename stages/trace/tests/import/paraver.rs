@@ -33,7 +33,10 @@ fn tasks_send_to_tasks_whatever_their_thread_and_application() {
     assert_eq!(computing, [Some(1.5e-6), Some(0.0), None, None]);
     assert_eq!(graph.duration_s, Some(5e-6));
     assert!(graph.processes.iter().all(|process| process.host.is_none()));
-    assert_eq!(read.log, ["format: paraver", "1 collective operations, one per process, do not count"]);
+    assert_eq!(
+        read.log,
+        ["format: paraver", "warning: collective operations, once for every process, which do not count: 1"]
+    );
 }
 
 #[test]

@@ -64,6 +64,16 @@ fn what_has_no_pairs_is_refused_by_name() {
 }
 
 #[test]
+fn reading_can_be_stopped() {
+    let files = Files::one("%%MatrixMarket matrix coordinate integer general\n1 1 0\n");
+    let listener = support::Listener { stop_after: Some(0), ..Default::default() };
+    listener.progress.lock().unwrap().push((0, 0));
+    let params = hopmap_trace::ImportParams::new(hopmap_model::InputPath::new(files.trace()));
+    let error = crate::import(params, &hopmap_model::Context::new(1, None, &listener)).unwrap_err();
+    assert_eq!(error.to_string(), "stopped after 0 of 55 bytes");
+}
+
+#[test]
 fn what_is_unknown_is_answered_with_what_is_known() {
     for bytes in ["", "\n\n", "hello\n", "\u{0}\u{1}\u{2}"] {
         let said = said(&Files::one(bytes));

@@ -1,5 +1,8 @@
 //! Time-independent traces of SimGrid.
 
+use std::path::Path;
+use std::process::Command;
+
 use hopmap_trace::Format;
 
 use crate::{Files, import_path};
@@ -34,7 +37,7 @@ fn actions_with_tags() {
     assert_eq!(read.pairs(), [(0, 1, 1, 80), (0, 2, 1, 1000), (1, 0, 1, 12)]);
     assert_eq!(read.graph().ranks(), 4);
     assert!(read.graph().processes.iter().all(|process| process.compute_s.is_none()));
-    let said = "2 collective operations and accesses to remote memory, one per process, do not count";
+    let said = "warning: collective operations and accesses to remote memory, once for every process, which do not count: 2";
     assert_eq!(read.log, ["format: simgrid", said]);
 }
 
@@ -64,8 +67,8 @@ fn all_that_smpi_writes() {
     assert_eq!(
         read.log[1..],
         [
-            "4 collective operations and accesses to remote memory, one per process, do not count",
-            "the trace does not say how large elements of the program's own types are: each counts as a byte",
+            "warning: collective operations and accesses to remote memory, once for every process, which do not count: 4",
+            "warning: the trace does not say how large elements of the program's own types are: each counts as a byte",
         ]
     );
 }
@@ -106,4 +109,50 @@ fn what_makes_no_sense_is_refused_with_its_line() {
     ] {
         assert_eq!(Files::one(actions).refused(), what);
     }
+}
+
+const PLATFORM: &str = "<?xml version='1.0'?>\n\
+    <!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n\
+    <platform version=\"4.1\"><zone id=\"z\" routing=\"Full\"><cluster id=\"c\" prefix=\"h\" radical=\"0-3\" suffix=\"\" \
+    speed=\"1Gf\" bw=\"1GBps\" lat=\"1us\"/></zone></platform>\n";
+
+/// Runs a program to its end.
+fn run(command: &mut Command) {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn a_trace_that_smpi_records_gives_what_the_program_sends() {
+    if std::env::var_os("HOPMAP_SYSTEM_TESTS").is_none() {
+        eprintln!("skipped: HOPMAP_SYSTEM_TESTS is not set");
+        return;
+    }
+    if Command::new("smpirun").arg("-version").output().is_err() {
+        eprintln!("skipped: SimGrid is not installed (libsimgrid-dev)");
+        return;
+    }
+    let files = Files::new(&[("platform.xml", PLATFORM), ("hosts", "h0\nh1\nh2\nh3\n")]);
+    let folder = files.path("");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/import/smpi_program.c");
+    run(Command::new("smpicc").arg(source).arg("-o").arg("program").current_dir(&folder));
+    run(Command::new("smpirun")
+        .args(["-np", "4", "-hostfile", "hosts", "-platform", "platform.xml", "-trace-ti"])
+        .args(["--cfg=tracing/filename:trace", "./program"])
+        .current_dir(&folder));
+    let read = files.auto();
+    let (ring, pair, back) = (100 * 8, (1..=8).sum::<u64>() * 4 + 2 * 9 * 2, 2 * 9 * 2);
+    assert_eq!(
+        read.pairs(),
+        [
+            (0, 1, 1, ring),
+            (0, 2, 10, pair),
+            (1, 2, 1, ring),
+            (1, 3, 10, pair),
+            (2, 0, 2, back),
+            (2, 3, 1, ring),
+            (3, 0, 1, ring),
+            (3, 1, 2, back),
+        ]
+    );
 }

@@ -47,7 +47,10 @@ fn events_of_all_threads_are_messages_of_their_node() {
     assert_eq!(hosts, ["n00", "n01"]);
     assert!(graph.processes.iter().all(|process| process.compute_s == Some(2.0)));
     assert_eq!(graph.duration_s, Some(5.0));
-    assert_eq!(read.log, ["format: tau", "4 collective operations, one per process, do not count"]);
+    assert_eq!(
+        read.log,
+        ["format: tau", "warning: collective operations, once for every process, which do not count: 4"]
+    );
     // One of the files stands for all.
     assert_eq!(import_path(&files.path("profile.1.0.0"), Format::Auto).unwrap(), *graph);
 }
