@@ -144,7 +144,7 @@ fn an_empty_and_a_truncated_anchor() {
     insta::assert_snapshot!(read(&sandbox), @r#"
     ------- stderr -------
     error: `DIR/a/eztrace_log.otf2` is damaged at byte 38: a record goes on past the end of its data
-      help: the trace was not written to its end, or not copied as a whole: copy or record it again
+      help: the trace was not written to its end, or not copied as a whole: copy or record it again, or take what comes before with `allow_truncated = true`
     [exit code 1]
     "#);
     cut(&sandbox, "a/eztrace_log.otf2", 0);
@@ -163,14 +163,14 @@ fn empty_truncated_and_missing_definitions() {
     insta::assert_snapshot!(read(&sandbox), @r#"
     ------- stderr -------
     error: `DIR/a/eztrace_log.def` is damaged at byte 3000: the file is cut off
-      help: the trace was not written to its end, or not copied as a whole: copy or record it again
+      help: the trace was not written to its end, or not copied as a whole: copy or record it again, or take what comes before with `allow_truncated = true`
     [exit code 1]
     "#);
     cut(&sandbox, "a/eztrace_log.def", 0);
     insta::assert_snapshot!(read(&sandbox), @r#"
     ------- stderr -------
     error: `DIR/a/eztrace_log.def` is damaged at byte 0: the file is empty
-      help: the trace was not written to its end, or not copied as a whole: copy or record it again
+      help: the trace was not written to its end, or not copied as a whole: copy or record it again, or take what comes before with `allow_truncated = true`
     [exit code 1]
     "#);
     std::fs::remove_file(sandbox.path().join("a/eztrace_log.def")).unwrap();
@@ -189,14 +189,14 @@ fn empty_truncated_and_missing_events() {
     insta::assert_snapshot!(read(&sandbox), @r#"
     ------- stderr -------
     error: `DIR/a/eztrace_log/134217727.evt` (location 134217727) is damaged at byte 500: the file is cut off
-      help: the trace was not written to its end, or not copied as a whole: copy or record it again
+      help: the trace was not written to its end, or not copied as a whole: copy or record it again, or take what comes before with `allow_truncated = true`
     [exit code 1]
     "#);
     cut(&sandbox, "a/eztrace_log/134217727.evt", 0);
     insta::assert_snapshot!(read(&sandbox), @r#"
     ------- stderr -------
     error: `DIR/a/eztrace_log/134217727.evt` (location 134217727) is damaged at byte 0: the file is empty
-      help: the trace was not written to its end, or not copied as a whole: copy or record it again
+      help: the trace was not written to its end, or not copied as a whole: copy or record it again, or take what comes before with `allow_truncated = true`
     [exit code 1]
     "#);
     std::fs::remove_file(sandbox.path().join("a/eztrace_log/134217727.evt")).unwrap();
@@ -218,7 +218,7 @@ fn damaged_events() {
     insta::assert_snapshot!(read(&sandbox), @r#"
     ------- stderr -------
     error: `DIR/a/eztrace_log/134217727.evt` (location 134217727) is damaged at byte 10: a chunk holds more or fewer events than it says
-      help: the trace was not written to its end, or not copied as a whole: copy or record it again
+      help: the trace was not written to its end, or not copied as a whole: copy or record it again, or take what comes before with `allow_truncated = true`
     [exit code 1]
     "#);
 }

@@ -30,6 +30,10 @@ pub struct Otf2Params {
     /// Adds a histogram of the lengths of messages per pair, in powers of two.
     #[serde(default)]
     pub sizes: bool,
+    /// Takes the events before the place where the file of a location is cut off or damaged, with a warning, in place of
+    /// an error. The definitions must be whole.
+    #[serde(default)]
+    pub allow_truncated: bool,
 }
 
 impl Otf2Params {
@@ -37,7 +41,7 @@ impl Otf2Params {
     #[must_use]
     pub fn new(archive: InputPath) -> Self {
         let (reader, collectives, select, phases) = Default::default();
-        Self { archive, reader, collectives, select, phases, sizes: false }
+        Self { archive, reader, collectives, select, phases, sizes: false, allow_truncated: false }
     }
 
     /// What counts, and under which headings.
@@ -143,9 +147,19 @@ pub struct EventsParams {
     /// What is listed; without it, every message.
     #[serde(default)]
     pub select: Select,
+    /// Takes the events before the place where the file of a location is cut off or damaged, with a warning, in place of
+    /// an error. The definitions must be whole.
+    #[serde(default)]
+    pub allow_truncated: bool,
 }
 
 impl EventsParams {
+    /// Parameters to list all messages of an archive.
+    #[must_use]
+    pub fn new(archive: InputPath) -> Self {
+        Self { archive, reader: Reader::default(), select: Select::default(), allow_truncated: false }
+    }
+
     /// What is listed.
     pub(crate) fn request(&self) -> Request<'_> {
         Request { select: &self.select, phases: None, sizes: false }
@@ -169,13 +183,18 @@ pub struct DagParams {
     /// A send of at least so many bytes ends when the message has been asked for; without it, no send waits.
     #[serde(default)]
     pub rendezvous_bytes: Option<u64>,
+    /// Takes the events before the place where the file of a location is cut off or damaged, with a warning, in place of
+    /// an error. The definitions must be whole.
+    #[serde(default)]
+    pub allow_truncated: bool,
 }
 
 impl DagParams {
     /// Parameters to make tasks of all of an archive.
     #[must_use]
     pub fn new(archive: InputPath) -> Self {
-        Self { archive, reader: Reader::default(), tiny_s: microsecond(), rendezvous_bytes: None }
+        let (reader, allow_truncated) = Default::default();
+        Self { archive, reader, tiny_s: microsecond(), rendezvous_bytes: None, allow_truncated }
     }
 }
 

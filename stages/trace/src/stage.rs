@@ -6,12 +6,20 @@ use hopmap_model::{
 };
 
 use crate::{
-    CsvParams, DagError, DagParams, EventsParams, ExportParams, GenerateParams, ImportParams, Otf2Params,
-    OtfParams, ReplayError, ReplayParams, SummaryParams, csv_matrix, export, generate, import, otf1, otf2,
-    replay, summary,
+    CsvParams, DagError, DagParams, EventsParams, ExportParams, GenerateParams, ImportParams, Otf2Error,
+    Otf2Params, OtfParams, Reader, ReplayError, ReplayParams, SummaryParams, csv_matrix, export, generate,
+    import, otf1, otf2, replay, summary,
 };
 
 const PORTS: &[Port] = &[Port::output::<TaskGraph>("task-graph")];
+
+/// libotf2 reads no archive that is cut off.
+fn check_reader(reader: Reader, allow_truncated: bool) -> Result<(), Error> {
+    match reader {
+        Reader::Libotf2 if allow_truncated => Err(Otf2Error::TruncatedForLibrary.into()),
+        _ => Ok(()),
+    }
+}
 
 /// The stage `trace/otf2`.
 ///
@@ -44,20 +52,22 @@ impl Stage for Otf2 {
     }
 
     fn check(params: &Otf2Params) -> Result<(), Error> {
+        check_reader(params.reader, params.allow_truncated)?;
         Ok(params.request().check()?)
     }
 
     #[cfg(feature = "libotf2")]
     fn run(params: Otf2Params, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-        let Otf2Params { reader, collectives, .. } = params;
-        let options = otf2::Options { reader, collectives, request: params.request() };
+        let Otf2Params { reader, collectives, allow_truncated, .. } = params;
+        let request = params.request();
+        let options = otf2::Options { reader, collectives, request, whole: !allow_truncated };
         let graph = otf2::read(params.archive.path(), options, cx)?;
         Ok(Outcome::Done(Outputs::new().with("task-graph", graph)))
     }
 
     #[cfg(not(feature = "libotf2"))]
     fn run(_: Otf2Params, _: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
-        Err(crate::Otf2Error::NotBuilt.into())
+        Err(Otf2Error::NotBuilt.into())
     }
 }
 
@@ -86,18 +96,19 @@ impl Stage for ListEvents {
     }
 
     fn check(params: &EventsParams) -> Result<(), Error> {
+        check_reader(params.reader, params.allow_truncated)?;
         Ok(params.request().check()?)
     }
 
     #[cfg(feature = "libotf2")]
     fn run(params: EventsParams, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-        let events = otf2::list(params.archive.path(), params.reader, &params.request(), cx)?;
+        let events = otf2::list(&params, cx)?;
         Ok(Outcome::Done(Outputs::new().with("events", events)))
     }
 
     #[cfg(not(feature = "libotf2"))]
     fn run(_: EventsParams, _: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
-        Err(crate::Otf2Error::NotBuilt.into())
+        Err(Otf2Error::NotBuilt.into())
     }
 }
 
@@ -128,19 +139,20 @@ impl Stage for Dag {
     }
 
     fn check(params: &DagParams) -> Result<(), Error> {
+        check_reader(params.reader, params.allow_truncated)?;
         let tiny_s = params.tiny_s;
         if tiny_s.is_finite() && tiny_s >= 0.0 { Ok(()) } else { Err(DagError::Tiny { tiny_s }.into()) }
     }
 
     #[cfg(feature = "libotf2")]
     fn run(params: DagParams, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-        let dag = otf2::program_dag(params.archive.path(), &params, cx)?;
+        let dag = otf2::program_dag(&params, cx)?;
         Ok(Outcome::Done(Outputs::new().with("task-dag", dag)))
     }
 
     #[cfg(not(feature = "libotf2"))]
     fn run(_: DagParams, _: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
-        Err(crate::Otf2Error::NotBuilt.into())
+        Err(Otf2Error::NotBuilt.into())
     }
 }
 

@@ -25,7 +25,7 @@ const TELLING: &[u8] = &[0, 1, 2, 3, 4, 5, 6, 8, 9, 10, 12, 14, 15, 18, 254, 255
 /// Lists the messages too: a table or an error.
 fn list_messages(archive: &Path) {
     let (archive, select) = (InputPath::new(archive), Select::default());
-    let params = EventsParams { archive, reader: Reader::Native, select };
+    let params = EventsParams { reader: Reader::Native, select, ..EventsParams::new(archive) };
     if let Err(error) = ListEvents::run(params, Inputs::new(), &Context::detached()) {
         assert!(!error.to_string().is_empty());
     }

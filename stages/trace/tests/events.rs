@@ -13,7 +13,7 @@ use std::path::Path;
 use hopmap_artifact::Columns;
 use hopmap_model::{Context, Events, InputPath, Inputs, Outcome, Stage};
 use hopmap_trace::{EventsParams, ListEvents, Reader, Select};
-use support::{Copy, Listener, data, otf2_params, read_with, sample};
+use support::{Copy, Listener, data, read_with, sample};
 use writer::Archive;
 use writer::Part::{Byte, Number};
 
@@ -30,7 +30,8 @@ fn list_with(params: EventsParams, cx: &Context<'_>) -> miette::Result<Events> {
 /// The messages of an archive; both readers give the same bytes or the same message.
 fn list(path: &Path, select: &Select) -> Result<Columns, String> {
     let by = |reader, threads| {
-        let params = EventsParams { archive: InputPath::new(path), reader, select: select.clone() };
+        let params =
+            EventsParams { reader, select: select.clone(), ..EventsParams::new(InputPath::new(path)) };
         let events = list_with(params, &Context::new(threads, None, &Listener::default()));
         events.map_err(|error| error.to_string().replace(&format!("{}/", path.display()), ""))
     };
@@ -117,7 +118,7 @@ fn a_table_that_cannot_be_written_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     program().write(folder.path());
     let archive = InputPath::new(folder.path());
-    let params = EventsParams { archive, reader: Reader::Auto, select: Select::default() };
+    let params = EventsParams::new(archive);
     let nowhere = folder.path().join("nowhere");
     let error = list_with(params, &Context::detached().with_scratch(&nowhere)).unwrap_err().to_string();
     assert!(error.starts_with("cannot write ") && error.contains("nowhere"), "{error}");
@@ -159,8 +160,7 @@ fn the_rows_of_real_archives_add_up_to_their_task_graphs() {
 fn a_stopped_reading_leaves_nothing_behind() {
     let scratch = tempfile::tempdir().unwrap();
     let copy = Copy::of(&sample("rows-columns-16"));
-    let params = otf2_params(copy.path(), Reader::Native);
-    let params = EventsParams { archive: params.archive, reader: params.reader, select: params.select };
+    let params = EventsParams { reader: Reader::Native, ..EventsParams::new(InputPath::new(copy.path())) };
     let listener = Listener { stop_after: Some(3), ..Listener::default() };
     let cx = Context::new(2, None, &listener).with_scratch(scratch.path());
     assert_eq!(list_with(params.clone(), &cx).unwrap_err().to_string(), "stopped after 3 of 16 locations");

@@ -73,7 +73,7 @@ pub enum Otf2Error {
     /// A file is cut off or its bytes make no sense.
     #[error("`{}`{} is damaged at byte {offset}: {what}", path.display(), of_location(*location))]
     #[diagnostic(help(
-        "the trace was not written to its end, or not copied as a whole: copy or record it again"
+        "the trace was not written to its end, or not copied as a whole: copy or record it again, or take what comes before with `allow_truncated = true`"
     ))]
     Damaged {
         /// The file.
@@ -126,6 +126,10 @@ pub enum Otf2Error {
         /// What is not known.
         what: &'static str,
     },
+    /// Only the native reader knows what comes before damage.
+    #[error("`allow_truncated` and `reader = \"libotf2\"` do not go together")]
+    #[diagnostic(help("leave `reader` out: libotf2 reads no archive that is cut off"))]
+    TruncatedForLibrary,
     /// A table of what is read cannot be written.
     #[error(transparent)]
     #[diagnostic(transparent)]

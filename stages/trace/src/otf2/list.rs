@@ -1,6 +1,5 @@
 //! From an archive to a table of messages.
 
-use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use hopmap_artifact::ArtifactError;
@@ -10,20 +9,16 @@ use super::library::Archive;
 use super::listing::{Listed, Listing, Skipped};
 use super::program::{Overview, Program, Way, read_by, warn};
 use crate::messages::{MessageWriter, Names, Rows};
-use crate::selection::{Marks, Request};
-use crate::{Otf2Error, Reader};
+use crate::selection::Marks;
+use crate::{EventsParams, Otf2Error};
 
 /// Name of the table in its temporary folder.
 const TABLE: &str = "messages.parquet";
 
 /// Lists the messages of an archive, location by location in the order of ids.
-pub(crate) fn list(
-    path: &Path,
-    reader: Reader,
-    request: &Request<'_>,
-    cx: &Context<'_>,
-) -> Result<Events, Error> {
-    let (program, mut archive) = Program::open(path, cx)?;
+pub(crate) fn list(params: &EventsParams, cx: &Context<'_>) -> Result<Events, Error> {
+    let (program, mut archive) = Program::open(params.archive.path(), !params.allow_truncated, cx)?;
+    let request = &params.request();
     let mut marks = Marks::new(request);
     let regions = program.definitions.region_kinds(&mut marks);
     marks.check()?;
@@ -39,7 +34,7 @@ pub(crate) fn list(
     let folder = tempfile::Builder::new().prefix(".hopmap-events-").tempdir_in(&scratch);
     let folder = folder.map_err(|source| ArtifactError::Io { action: "write", path: scratch, source })?;
     let table = folder.path().join(TABLE);
-    let (rows, overview, skipped) = read_by(reader, cx, |way| {
+    let (rows, overview, skipped) = read_by(params.reader, cx, |way| {
         let names = names(&program, start);
         let writer = Mutex::new(Writer { table: MessageWriter::create(&table, names)?, failure: None });
         let listed = visit(&program, listed, (way, &mut archive), &writer, cx);

@@ -40,10 +40,12 @@ const NO_PLACES: [(u32, u32); REMEMBERED] = {
 };
 
 /// How the reading of an event file ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum Ended {
     /// With its last event.
     Complete(EventFile),
+    /// With the last event before some damage.
+    Cut(EventFile, Box<Otf2Error>),
     /// It was asked to stop.
     Early,
 }
@@ -60,15 +62,22 @@ pub(super) fn read_events<V: Visitor>(
 ) -> Result<Ended, Otf2Error> {
     let mut events = Events { walk: EventWalk::default(), told: Told::new(definitions, visitor) };
     let mut stopped = false;
-    structure::walk_chunks(path, chunk_size, Some(location), buffer, |cursor| {
+    let walked = structure::walk_chunks(path, chunk_size, Some(location), buffer, |cursor| {
         stopped = stop();
         if stopped { Ok(End::Early) } else { events.chunk(cursor) }
-    })?;
+    });
     let file = events.walk.file();
+    let damage = match walked {
+        Ok(()) => None,
+        Err(damage @ Otf2Error::Damaged { .. }) => Some(damage),
+        Err(other) => return Err(other),
+    };
     let unknown =
         if definitions.0.unknown { Some("definitions") } else { (file.unknown > 0).then_some("events") };
     match unknown {
         _ if stopped => Ok(Ended::Early),
+        // Damage says more than what is not known before it.
+        _ if let Some(damage) = damage => Ok(Ended::Cut(file, Box::new(damage))),
         Some(what) => Err(Otf2Error::Unknown { path: path.to_owned(), location, what }),
         None => Ok(Ended::Complete(file)),
     }

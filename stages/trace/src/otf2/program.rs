@@ -33,6 +33,8 @@ pub(super) struct Program {
     /// Locations that have an event file.
     pub(super) locations: BTreeSet<u64>,
     pub(super) ticks_per_second: Option<f64>,
+    /// Whether events that are cut off are an error.
+    whole: bool,
 }
 
 /// A location whose events were all told.
@@ -46,6 +48,8 @@ pub(super) struct Visited {
     pub(super) span: Option<(u64, u64)>,
     /// Whether it has definitions of its own.
     pub(super) defined: bool,
+    /// Why its last events are missing, if they are.
+    damage: Option<Box<Otf2Error>>,
 }
 
 /// Who reads the events.
@@ -71,8 +75,8 @@ pub(super) fn read_by<T>(
 }
 
 impl Program {
-    /// Opens an archive and reads its definitions.
-    pub(super) fn open(path: &Path, cx: &Context<'_>) -> Result<(Self, Archive), Otf2Error> {
+    /// Opens an archive and reads its definitions. Events that are cut off are an error if it has to be `whole`.
+    pub(super) fn open(path: &Path, whole: bool, cx: &Context<'_>) -> Result<(Self, Archive), Otf2Error> {
         let files = ArchiveFiles::find(path)?;
         let anchor = Anchor::read(files.anchor())?;
         let opened = Archive::open(files.anchor());
@@ -82,10 +86,10 @@ impl Program {
         let processes = Processes::new(&definitions).map_err(contradiction)?;
         let communicators =
             Communicators::new(&definitions, |location| processes.rank(location)).map_err(contradiction)?;
-        let locations = locations_with_events(&files, &definitions, cx)?;
+        let locations = locations_with_events(&files, &definitions, whole, cx)?;
         let ticks_per_second = ticks_per_second(&definitions, cx);
         let program =
-            Self { files, anchor, definitions, processes, communicators, locations, ticks_per_second };
+            Self { files, anchor, definitions, processes, communicators, locations, ticks_per_second, whole };
         Ok((program, archive))
     }
 
@@ -95,9 +99,11 @@ impl Program {
         let mut first = None;
         for &location in &self.locations {
             let events = self.files.events_of(location);
-            let Some(time) = structure::first_time(&events, self.anchor.event_chunk, location)? else {
-                continue;
+            let time = match structure::first_time(&events, self.anchor.event_chunk, location) {
+                Err(Otf2Error::Damaged { .. }) if !self.whole => None,
+                time => time?,
             };
+            let Some(time) = time else { continue };
             let clock = self.local_definitions(location, &mut buffer)?.unwrap_or_default().clock;
             let time = clock.correct(time);
             first = Some(first.map_or(time, |first: u64| first.min(time)));
@@ -176,11 +182,17 @@ impl Program {
         let chunks = (location, self.anchor.event_chunk);
         let told = (&own, &self.definitions.calling_contexts);
         let ended = native::read_events(&path, chunks, told, visitor, buffer, || cx.should_stop())?;
+        let (file, damage) = match ended {
+            native::Ended::Early => return Ok(None),
+            native::Ended::Complete(file) => (file, None),
+            native::Ended::Cut(_, damage) if self.whole => return Err(*damage),
+            native::Ended::Cut(..) if own.unknown => {
+                return Err(Otf2Error::Unknown { path, location, what: "definitions" });
+            }
+            native::Ended::Cut(file, damage) => (file, Some(damage)),
+        };
         self.check(location, visitor)?;
-        Ok(match ended {
-            native::Ended::Early => None,
-            native::Ended::Complete(file) => Some(Visited::new(location, file, &own.clock, defined)),
-        })
+        Ok(Some(Visited { damage, ..Visited::new(location, file, &own.clock, defined) }))
     }
 
     /// Tells the events of one location with libotf2; `None` if it was stopped.
@@ -228,17 +240,20 @@ impl Program {
 impl Visited {
     fn new(location: u64, file: EventFile, clock: &ClockOffsets, defined: bool) -> Self {
         let span = file.span.map(|(first, last)| (clock.correct(first), clock.correct(last)));
-        Self { location, file, span, defined }
+        Self { location, file, span, defined, damage: None }
     }
 }
 
 /// What all locations have to say beside what is counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Overview {
     pub(super) locations: u64,
     pub(super) events: u64,
     unknown: u64,
     undefined: u64,
+    /// How many are cut off, and what is wrong with the first of them.
+    cut: u64,
+    damage: Option<String>,
 }
 
 impl Overview {
@@ -248,6 +263,10 @@ impl Overview {
         self.events = self.events.saturating_add(visited.file.events);
         self.unknown = self.unknown.saturating_add(visited.file.unknown);
         self.undefined += u64::from(!visited.defined && visited.file.events > 0);
+        if let Some(damage) = &visited.damage {
+            self.cut += 1;
+            self.damage.get_or_insert_with(|| damage.to_string());
+        }
     }
 
     /// Tells what was not understood.
@@ -255,6 +274,12 @@ impl Overview {
         warn(cx, "events of unknown kinds, which were passed over", self.unknown);
         let undefined = "locations without a .def file, whose ids and times were taken as they are";
         warn(cx, undefined, self.undefined);
+        if let Some(damage) = &self.damage {
+            cx.log(format_args!(
+                "warning: locations that are cut off, of which only the events before count: {}; the first: {damage}",
+                self.cut
+            ));
+        }
     }
 }
 
@@ -290,11 +315,12 @@ fn read_definitions(
     }
 }
 
-/// Locations that have an event file. Missing ones are an error if there should be events, and superfluous ones
-/// are told.
+/// Locations that have an event file. Missing ones are an error if there should be events and the archive has to be
+/// `whole`, and superfluous ones are told.
 fn locations_with_events(
     files: &ArchiveFiles,
     definitions: &Definitions,
+    whole: bool,
     cx: &Context<'_>,
 ) -> Result<BTreeSet<u64>, Otf2Error> {
     let id = |path: &Path| path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse().ok());
@@ -306,12 +332,13 @@ fn locations_with_events(
         cx.log(format_args!("warning: event files of no location, which are not read: {}", strange.len()));
     }
     let known: BTreeSet<u64> = known.into_iter().flatten().collect();
-    let missing =
-        definitions.locations.iter().find(|(id, location)| location.events > 0 && !known.contains(id));
-    match missing {
-        Some((id, _)) => Err(Otf2Error::Missing { path: files.events_of(*id), location: Some(*id) }),
-        None => Ok(known),
+    let mut missing =
+        definitions.locations.iter().filter(|(id, location)| location.events > 0 && !known.contains(id));
+    if whole && let Some((id, _)) = missing.next() {
+        return Err(Otf2Error::Missing { path: files.events_of(*id), location: Some(*id) });
     }
+    warn(cx, "locations without an event file, of which nothing counts", missing.count() as u64);
+    Ok(known)
 }
 
 fn ticks_per_second(definitions: &Definitions, cx: &Context<'_>) -> Option<f64> {

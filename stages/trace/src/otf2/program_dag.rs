@@ -1,7 +1,6 @@
 //! From an archive to tasks that wait for each other.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
 
 use hopmap_model::{Context, Error, TaskDag};
 
@@ -17,8 +16,9 @@ use crate::{DagParams, Select};
 type Followings = (Visited, Vec<Moment>, Untold);
 
 /// Reads an archive into a graph of tasks.
-pub(crate) fn program_dag(path: &Path, params: &DagParams, cx: &Context<'_>) -> Result<TaskDag, Error> {
-    let (program, mut archive) = Program::open(path, cx)?;
+pub(crate) fn program_dag(params: &DagParams, cx: &Context<'_>) -> Result<TaskDag, Error> {
+    let path = params.archive.path();
+    let (program, mut archive) = Program::open(path, !params.allow_truncated, cx)?;
     let Some(ticks_per_second) = program.ticks_per_second else {
         return Err(DagError::NoClock { path: path.to_owned() }.into());
     };
@@ -108,7 +108,7 @@ fn merge(mut locations: Vec<Vec<Moment>>) -> Vec<Moment> {
 fn report(program: &Program, followings: &[Followings], cx: &Context<'_>) {
     let mut overview = Overview::default();
     followings.iter().for_each(|(visited, ..)| overview.add(visited));
-    let (processes, Overview { locations, events, .. }) = (program.processes.list.len(), overview);
+    let (processes, locations, events) = (program.processes.list.len(), overview.locations, overview.events);
     cx.log(format_args!("{processes} processes, {locations} locations, {events} events"));
     let sum = |of: fn(&Untold) -> u64| followings.iter().map(|(.., untold)| of(untold)).sum::<u64>();
     let warn = |what, count| warn(cx, what, count);

@@ -20,11 +20,13 @@ pub(crate) struct Options<'a> {
     pub(crate) reader: Reader,
     pub(crate) collectives: Collectives,
     pub(crate) request: Request<'a>,
+    /// Whether events that are cut off are an error.
+    pub(crate) whole: bool,
 }
 
 /// Reads an archive: messages and bytes per ordered pair of processes, counted where they are sent.
 pub(crate) fn read(path: &Path, options: Options<'_>, cx: &Context<'_>) -> Result<TaskGraph, Error> {
-    let (program, mut archive) = Program::open(path, cx)?;
+    let (program, mut archive) = Program::open(path, options.whole, cx)?;
     let request = options.request;
     let mut marks = Marks::new(&request);
     let regions = program.definitions.region_kinds(&mut marks);

@@ -1,0 +1,93 @@
+//! Archives that are cut off, and what comes before.
+#![cfg(feature = "libotf2")]
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests may")]
+
+mod support;
+
+use std::fs;
+
+use hopmap_model::{Context, InputPath, Inputs, Stage, TaskGraph};
+use hopmap_trace::{Dag, DagParams, EventsParams, ListEvents, Otf2, Otf2Params, Reader};
+use support::{Copy, Listener, graph, sample};
+
+fn params(copy: &Copy) -> Otf2Params {
+    Otf2Params { allow_truncated: true, ..Otf2Params::new(InputPath::new(copy.path())) }
+}
+
+fn read(copy: &Copy) -> (Result<TaskGraph, String>, Vec<String>) {
+    let listener = Listener::default();
+    let graph = graph::<Otf2>(params(copy), &Context::new(2, None, &listener));
+    (graph.map_err(|error| error.to_string()), listener.lines.into_inner().unwrap())
+}
+
+/// A copy of a sample and the event file of one of its locations.
+fn copy() -> (Copy, std::path::PathBuf) {
+    let copy = Copy::of(&sample("rows-columns-16"));
+    let file = copy.files().into_iter().rfind(|file| file.extension().is_some_and(|ending| ending == "evt"));
+    (copy, file.unwrap())
+}
+
+#[test]
+fn what_comes_before_every_cut_counts() {
+    let (copy, file) = copy();
+    let bytes = fs::read(&file).unwrap();
+    let (whole, lines) = read(&copy);
+    let whole = whole.unwrap();
+    assert!(!lines.iter().any(|line| line.contains("cut off")));
+    let mut before = 0;
+    let steps = (0..bytes.len()).step_by(if std::env::var_os("HOPMAP_SOAK").is_some() { 1 } else { 37 });
+    for length in steps {
+        fs::write(&file, &bytes[..length]).unwrap();
+        let (cut, lines) = read(&copy);
+        let messages = cut.unwrap().messages();
+        assert!(before <= messages && messages <= whole.messages(), "{length}: {messages}");
+        before = messages;
+        let told: Vec<_> = lines.iter().filter(|line| line.contains("cut off, of which only")).collect();
+        assert!(told.len() == 1 && told[0].contains("locations that are cut off"), "{length}: {lines:?}");
+    }
+    assert!(before > whole.messages() * 9 / 10);
+    let refused = copy.refused();
+    assert!(refused.contains("is damaged at byte") && refused.ends_with("the file is cut off"), "{refused}");
+}
+
+#[test]
+fn messages_and_tasks_before_a_cut_are_there_too() {
+    let (copy, file) = copy();
+    let bytes = fs::read(&file).unwrap();
+    fs::write(&file, &bytes[..bytes.len() / 2]).unwrap();
+    let archive = || InputPath::new(copy.path());
+    let cx = Context::detached();
+    let messages = EventsParams { allow_truncated: true, ..EventsParams::new(archive()) };
+    ListEvents::run(messages, Inputs::new(), &cx).unwrap();
+    let tasks = DagParams { allow_truncated: true, ..DagParams::new(archive()) };
+    Dag::run(tasks, Inputs::new(), &cx).unwrap();
+    assert!(Dag::run(DagParams::new(archive()), Inputs::new(), &cx).is_err());
+}
+
+#[test]
+fn a_location_without_its_file_is_told() {
+    let (copy, file) = copy();
+    fs::remove_file(&file).unwrap();
+    let (graph, lines) = read(&copy);
+    assert_eq!(graph.unwrap().ranks(), 16);
+    assert!(
+        lines.contains(&"warning: locations without an event file, of which nothing counts: 1".to_owned())
+    );
+}
+
+#[test]
+fn definitions_must_be_whole() {
+    let (copy, _) = copy();
+    let definitions = copy.files().into_iter().find(|file| file.ends_with("eztrace_log.def"));
+    let definitions = definitions.unwrap();
+    let bytes = fs::read(&definitions).unwrap();
+    fs::write(&definitions, &bytes[..bytes.len() / 2]).unwrap();
+    assert!(read(&copy).0.is_err());
+}
+
+#[test]
+fn libotf2_reads_nothing_that_is_cut_off() {
+    let (copy, _) = copy();
+    let error = Otf2::check(&Otf2Params { reader: Reader::Libotf2, ..params(&copy) }).unwrap_err();
+    assert_eq!(error.to_string(), "`allow_truncated` and `reader = \"libotf2\"` do not go together");
+}
