@@ -73,6 +73,8 @@ impl Listener for Nobody {
 }
 
 /// Passes and tells events until there is an unusual one or the end is near. Tells how many bytes it passed.
+// On its own, so that the loop has all registers to itself.
+#[inline(never)]
 pub(in crate::otf2) fn pass<L: Listener>(bytes: &[u8], walk: &mut EventWalk, listener: &mut L) -> usize {
     // No event here is the first, and none goes back in time.
     if walk.events == 0 || walk.time < walk.last {
