@@ -6,12 +6,11 @@ mod support;
 #[path = "support/writer.rs"]
 mod writer;
 
-use std::fs;
 use std::path::Path;
 
 use hopmap_model::{Context, InputPath, Inputs, Outcome, Stage, TaskDag};
 use hopmap_trace::{Dag, DagParams, Reader};
-use support::{Listener, data, read_with, sample};
+use support::{Listener, archives, read_with, sample};
 use writer::Archive;
 use writer::Part::{Byte, Number};
 
@@ -259,12 +258,7 @@ fn the_samples_become_tasks() {
 
 #[test]
 fn real_archives_become_tasks() {
-    let Some(traces) = data() else { return };
-    let archives = fs::read_dir(&traces).unwrap().map(|entry| entry.unwrap().path());
-    let archives: Vec<_> =
-        archives.filter(|path| !path.ends_with("otf1") && !path.ends_with("expected")).collect();
-    assert!(archives.len() > 5);
-    for path in archives {
+    for path in archives() {
         assert_whole(&path);
     }
 }

@@ -6,30 +6,22 @@
 #![cfg(feature = "libotf2")]
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests may")]
 
+#[path = "support/body.rs"]
+mod body;
 #[path = "support/mutation.rs"]
 mod mutation;
 mod support;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use hopmap_model::{Context, InputPath, Inputs, Stage};
-use hopmap_trace::{EventsParams, ListEvents, Reader, Select};
+use hopmap_model::Context;
 use mutation::{Random, damage};
-use support::{Copy, data, read_otf2, read_with, sample};
+use support::{Copy, data, read_otf2, sample};
 
 /// Bytes that mean something in an archive.
 const TELLING: &[u8] = &[0, 1, 2, 3, 4, 5, 6, 8, 9, 10, 12, 14, 15, 18, 254, 255];
-
-/// Lists the messages too: a table or an error.
-fn list_messages(archive: &Path) {
-    let (archive, select) = (InputPath::new(archive), Select::default());
-    let params = EventsParams { reader: Reader::Native, select, ..EventsParams::new(archive) };
-    if let Err(error) = ListEvents::run(params, Inputs::new(), &Context::detached()) {
-        assert!(!error.to_string().is_empty());
-    }
-}
 
 /// Damages one file, sometimes two, reads the archive and repairs it.
 fn fuzz_archive(archive: &Copy, seed: u64) {
@@ -50,23 +42,9 @@ fn fuzz_archive(archive: &Copy, seed: u64) {
         fs::write(file, bytes).unwrap();
         originals.push((file, original));
     }
+    eprintln!("seed {seed}");
     let start = Instant::now();
-    let read = |reader| read_with(archive.path(), reader, &Context::detached());
-    let [native, library] = [Reader::Native, Reader::Libotf2].map(read);
-    for graph in [&native, &library] {
-        match graph {
-            Ok(graph) => graph.check().unwrap(),
-            Err(error) => assert!(!error.to_string().is_empty()),
-        }
-    }
-    match (native, library) {
-        (Ok(native), Ok(library)) => assert_eq!(native, library, "seed {seed}"),
-        // What the native reader does not know it refuses; else both refuse the same archives.
-        (Err(error), Ok(_)) => assert!(error.to_string().contains("does not know"), "seed {seed}: {error}"),
-        (Ok(_), Err(error)) => panic!("seed {seed}: only libotf2 refuses it: {error}"),
-        (Err(_), Err(_)) => {}
-    }
-    list_messages(archive.path());
+    body::otf2(archive.path());
     assert!(start.elapsed() < Duration::from_secs(20), "seed {seed} took {:?}", start.elapsed());
     for (file, original) in originals.into_iter().rev() {
         fs::write(file, original).unwrap();
@@ -90,9 +68,6 @@ fn damaged_archives_end_in_an_error_or_a_graph() {
         for case in 0..cases {
             let seed = number as u64 * 1_000_000 + case;
             if only.is_none_or(|only| only == seed) {
-                if soak {
-                    eprintln!("{seed}");
-                }
                 fuzz_archive(&copy, seed);
             }
         }

@@ -13,7 +13,7 @@ use std::path::Path;
 use hopmap_artifact::Columns;
 use hopmap_model::{Context, Events, InputPath, Inputs, Outcome, Stage};
 use hopmap_trace::{EventsParams, ListEvents, Reader, Select};
-use support::{Copy, Listener, data, read_with, sample};
+use support::{Copy, Listener, archives, read_with, sample};
 use writer::Archive;
 use writer::Part::{Byte, Number};
 
@@ -146,12 +146,7 @@ fn the_rows_of_the_samples_add_up_to_their_task_graphs() {
 
 #[test]
 fn the_rows_of_real_archives_add_up_to_their_task_graphs() {
-    let Some(traces) = data() else { return };
-    let archives = fs::read_dir(&traces).unwrap().map(|entry| entry.unwrap().path());
-    let archives: Vec<_> =
-        archives.filter(|path| !path.ends_with("otf1") && !path.ends_with("expected")).collect();
-    assert!(archives.len() > 5);
-    for path in archives {
+    for path in archives() {
         assert_sums(&path);
     }
 }

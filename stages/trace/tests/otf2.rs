@@ -9,7 +9,7 @@ use std::path::Path;
 
 use hopmap_model::{Context, Stage};
 use hopmap_trace::{Otf2, Reader};
-use support::{Copy, Listener, data, otf2_params, read_csv, read_otf2, read_with, sample};
+use support::{Copy, Listener, archives, data, otf2_params, read_csv, read_otf2, read_with, sample};
 
 fn read(path: &Path) -> hopmap_model::TaskGraph {
     read_otf2(path, &Context::detached()).unwrap()
@@ -139,12 +139,7 @@ fn being_stopped_is_an_error() {
 
 #[test]
 fn both_readers_give_the_same_of_every_archive() {
-    let mut archives: Vec<_> = ["rows-columns-16", "lammps-melt-16"].map(sample).into();
-    if let Some(data) = data() {
-        let folders = fs::read_dir(data).unwrap().map(|entry| entry.unwrap().path());
-        archives.extend(folders.filter(|path| !path.ends_with("otf1") && !path.ends_with("expected")));
-    }
-    for archive in archives {
+    for archive in ["rows-columns-16", "lammps-melt-16"].map(sample).into_iter().chain(archives()) {
         let [native, library] = [Reader::Native, Reader::Libotf2].map(|reader| {
             let listener = Listener::default();
             let graph = read_with(&archive, reader, &Context::new(2, None, &listener)).unwrap();

@@ -1,6 +1,8 @@
 //! Files of other tools, written by hand with matrices computed by hand.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests may")]
 
+#[path = "../support/body.rs"]
+mod body;
 mod clog2;
 mod damage;
 mod export;

@@ -23,6 +23,16 @@ pub(crate) fn data() -> Option<PathBuf> {
     data
 }
 
+/// The OTF2 archives that are not part of the project.
+pub(crate) fn archives() -> Vec<PathBuf> {
+    let Some(traces) = data() else { return Vec::new() };
+    let folders = fs::read_dir(traces).unwrap().map(|entry| entry.unwrap().path());
+    let archives: Vec<_> =
+        folders.filter(|path| !path.ends_with("otf1") && !path.ends_with("expected")).collect();
+    assert!(archives.len() > 5);
+    archives
+}
+
 /// Writes down what a stage says; asks it to stop after some progress.
 #[derive(Default)]
 pub(crate) struct Listener {

@@ -1,0 +1,15 @@
+//! OTF2 archives of which one file holds anything.
+#![no_main]
+
+mod archive;
+#[path = "../../stages/trace/tests/support/body.rs"]
+mod body;
+
+use std::sync::LazyLock;
+
+use archive::Archive;
+use libfuzzer_sys::fuzz_target;
+
+static ARCHIVE: LazyLock<Archive> = LazyLock::new(|| Archive::of("rows-columns-16"));
+
+fuzz_target!(|data: &[u8]| ARCHIVE.with(data, body::otf2));

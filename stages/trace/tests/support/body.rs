@@ -1,0 +1,64 @@
+//! What is done with files that may hold anything: reading ends with a result or an error, and all readers agree.
+//!
+//! Plain functions, called by tests with damaged files and by the targets in `fuzz/` with whatever the fuzzer thinks of.
+#![allow(dead_code, reason = "every user needs a part of it")]
+#![allow(clippy::unwrap_used, reason = "a fault is told by panicking")]
+
+use std::path::Path;
+
+use hopmap_model::{Context, InputPath, Inputs, Outcome, Stage, TaskGraph};
+use hopmap_trace::{
+    Csv, CsvParams, Dag, DagParams, EventsParams, Format, Import, ImportParams, ListEvents, Otf, Otf2,
+    Otf2Params, OtfParams, Reader,
+};
+
+/// Runs a stage, which must not panic and not fail without a word.
+fn run<S: Stage>(params: S::Params) -> Result<Outcome, String> {
+    S::run(params, Inputs::new(), &Context::detached()).map_err(|error| {
+        let message = error.to_string();
+        assert!(!message.is_empty());
+        message
+    })
+}
+
+fn graph<S: Stage>(params: S::Params) -> Result<TaskGraph, String> {
+    let Outcome::Done(outputs) = run::<S>(params)? else { panic!("reading has no other end") };
+    let graph = outputs.get("task-graph").unwrap().downcast_ref::<TaskGraph>().unwrap();
+    graph.check().unwrap();
+    Ok(graph.clone())
+}
+
+/// Reads an OTF2 archive natively and with libotf2, and makes a table of messages and a graph of tasks.
+pub(crate) fn otf2(archive: &Path) {
+    let archive = || InputPath::new(archive);
+    let [native, library] = [Reader::Native, Reader::Libotf2]
+        .map(|reader| graph::<Otf2>(Otf2Params { reader, ..Otf2Params::new(archive()) }));
+    match (native, library) {
+        (Ok(native), Ok(library)) => assert_eq!(native, library),
+        // What the native reader does not know it refuses; else both refuse the same archives.
+        (Err(error), Ok(_)) => assert!(error.contains("does not know"), "{error}"),
+        (Ok(_), Err(error)) => panic!("only libotf2 refuses it: {error}"),
+        (Err(_), Err(_)) => {}
+    }
+    let reader = Reader::Native;
+    let _ = graph::<Otf2>(Otf2Params { allow_truncated: true, ..Otf2Params::new(archive()) });
+    let _ = run::<ListEvents>(EventsParams { reader, ..EventsParams::new(archive()) });
+    let _ = run::<Dag>(DagParams { reader, ..DagParams::new(archive()) });
+}
+
+/// Reads an OTF 1 archive.
+pub(crate) fn otf(archive: &Path) {
+    let _ = graph::<Otf>(OtfParams::new(InputPath::new(archive)));
+}
+
+/// Reads a file of another tool, by what is in it and as if it were of some format.
+pub(crate) fn import(file: &Path, format: Format) {
+    for format in [Format::Auto, format] {
+        let _ = graph::<Import>(ImportParams { file: InputPath::new(file), format, ranks: None });
+    }
+}
+
+/// Reads a matrix as text.
+pub(crate) fn csv(file: &Path) {
+    let _ = graph::<Csv>(CsvParams { file: InputPath::new(file), ranks: None });
+}
