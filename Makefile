@@ -7,6 +7,8 @@ PACKAGES = build-essential pkg-config libopen-trace-format2-dev
 # Without pkg-config or libotf2 everything but OTF2 archives still works.
 HAS_OTF2 = $(shell pkg-config --exists otf2 2>/dev/null && echo yes)
 FEATURES = $(if $(HAS_OTF2),,--no-default-features)
+# With other crates or without tests, dependencies get other features and are built once more.
+DEMO = $(if $(filter dev,$(PROFILE)),--tests $(WORKSPACE),--bin hopmap)
 WORKSPACE = --workspace $(if $(HAS_OTF2),,--exclude otf2-sys)
 
 .PHONY: demo test check soak bench install dist packages
@@ -17,7 +19,7 @@ demo: packages
 
 .PHONY: demo-run
 demo-run:
-	$(CARGO) build --profile $(PROFILE) --locked $(FEATURES) --bin hopmap
+	$(CARGO) build --profile $(PROFILE) --locked $(FEATURES) $(DEMO)
 	"$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p')/$(PROFILE:dev=debug)/hopmap" \
 	  run pipelines/place.toml -p out="$(CURDIR)/out" --report "$(CURDIR)/out/report.html"
 
