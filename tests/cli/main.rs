@@ -14,6 +14,7 @@ mod given_data;
 mod graph;
 mod house;
 mod import;
+mod instance;
 mod matrix;
 mod plan;
 mod report;

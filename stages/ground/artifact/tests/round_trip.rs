@@ -7,7 +7,7 @@ use std::fs;
 
 use hopmap_artifact::{ArtifactError, Codec, Folder};
 use hopmap_model::{
-    ConvergencePoint, CostModel, Dependency, Edge, LaunchFile, Levels, Link, Mapping, Metrics, Node,
+    ConvergencePoint, CostModel, Dependency, Edge, LaunchFile, Levels, Link, Mapping, Matrix, Metrics, Node,
     NodeKind, PhaseSummary, PlacementMetrics, PlacementOrigin, Process, RankSummary, Slot, SystemGraph, Task,
     TaskDag, TaskGraph, TextFile, TraceSummary, Weight,
 };
@@ -66,6 +66,8 @@ fn every_kind_comes_back() {
         dependencies: vec![Dependency { source: 0, destination: 1, bytes: 1 << 40 }],
     });
     round_trip(&system(3, 2));
+    let costs = (0..36).map(f64::from).collect();
+    round_trip(&SystemGraph { cost: CostModel::Matrix(Matrix { costs }), ..system(3, 2) });
     round_trip(&mapping());
     let values = BTreeMap::from([("F".to_owned(), 1.5)]);
     let row = |origin, sample, values| PlacementMetrics { origin, sample, values };

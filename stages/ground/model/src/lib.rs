@@ -33,7 +33,9 @@ pub use seed::seed_stream;
 pub use stage::{
     Arity, Artifact, Direction, Error, Input, Inputs, Outcome, Outputs, Port, PortError, Stage, Value,
 };
-pub use system_graph::{CostModel, Levels, Link, Node, NodeKind, Slot, SystemGraph, SystemGraphError};
+pub use system_graph::{
+    CostModel, Levels, Link, Matrix, Node, NodeKind, Slot, SystemGraph, SystemGraphError,
+};
 pub use task_dag::{Dependency, Task, TaskDag, TaskDagError};
 pub use task_graph::{Edge, Phase, Process, SizeBin, TaskGraph, TaskGraphError};
 pub use text_file::TextFile;

@@ -57,11 +57,13 @@ pub struct Slot {
     pub core: u32,
 }
 
-/// What it costs to send between two slots. A slot to itself costs nothing.
+/// What it costs to send between two slots.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CostModel {
-    /// The slots are the leaves of a tree, and cost depends on how far up two of them meet.
+    /// The slots are the leaves of a tree, and cost depends on how far up two of them meet. A slot to itself costs nothing.
     Levels(Levels),
+    /// Every ordered pair of slots has a cost of its own.
+    Matrix(Matrix),
 }
 
 /// A tree over the slots, innermost level first.
@@ -71,6 +73,13 @@ pub struct Levels {
     pub costs: Vec<f64>,
     /// `groups[level][slot]` is the group of a slot on a level. On the last level all slots are in one group.
     pub groups: Vec<Vec<u32>>,
+}
+
+/// A cost for every ordered pair of slots; the two directions may differ.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Matrix {
+    /// The cost from slot `a` to slot `b` of `n` slots is at `a * n + b`; the diagonal is what a slot to itself costs.
+    pub costs: Vec<f64>,
 }
 
 impl Levels {
@@ -83,14 +92,13 @@ impl Levels {
 }
 
 impl SystemGraph {
-    /// Cost between two slots; zero from a slot to itself.
+    /// Cost from a slot to another. From a slot to itself it is zero, unless a matrix says otherwise.
     #[must_use]
     pub fn cost(&self, a: u32, b: u32) -> f64 {
-        if a == b {
-            return 0.0;
-        }
         match &self.cost {
+            CostModel::Levels(_) if a == b => 0.0,
             CostModel::Levels(levels) => levels.costs[levels.meeting_level(a, b)],
+            CostModel::Matrix(matrix) => matrix.costs[a as usize * self.slots.len() + b as usize],
         }
     }
 
@@ -116,6 +124,7 @@ impl SystemGraph {
         self.check_slots()?;
         match &self.cost {
             CostModel::Levels(levels) => levels.check(self.slots.len()),
+            CostModel::Matrix(matrix) => matrix.check(self.slots.len()),
         }
     }
 
@@ -179,6 +188,16 @@ impl Levels {
     }
 }
 
+impl Matrix {
+    fn check(&self, slots: usize) -> Result<(), SystemGraphError> {
+        let is_square = slots.checked_mul(slots) == Some(self.costs.len());
+        match is_square && self.costs.iter().all(|cost| cost.is_finite() && *cost >= 0.0) {
+            true => Ok(()),
+            false => Err(SystemGraphError::Matrix),
+        }
+    }
+}
+
 impl Artifact for SystemGraph {
     const KIND: &'static str = "system-graph";
 }
@@ -221,6 +240,9 @@ pub enum SystemGraphError {
     /// The cost levels are not a tree over the slots.
     #[error("the cost levels are not a tree over all slots with costs that rise outwards")]
     Levels,
+    /// The cost matrix does not fit the slots.
+    #[error("the cost matrix does not have a finite cost of zero or more for every pair of slots")]
+    Matrix,
 }
 
 #[cfg(test)]
@@ -265,6 +287,20 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_matrix_tells_the_directions_and_the_diagonal_apart() {
+        let mut system = small_tree();
+        system.slots.truncate(2);
+        system.cost = CostModel::Matrix(Matrix { costs: vec![0.5, 1.0, 2.0, 0.0] });
+        system.check().unwrap();
+        assert_eq!(system.block(&[0, 1]), [0.5, 1.0, 2.0, 0.0]);
+        assert_eq!(system.block(&[1, 0]), [0.0, 2.0, 1.0, 0.5]);
+        for costs in [vec![0.0; 3], vec![0.0, 1.0, -1.0, 0.0], vec![0.0, f64::NAN, 1.0, 0.0]] {
+            system.cost = CostModel::Matrix(Matrix { costs });
+            assert!(system.check().unwrap_err().to_string().contains("cost matrix"));
+        }
+    }
+
+    #[test]
     fn contradictions_are_named() {
         let broken = |change: fn(&mut SystemGraph)| {
             let mut system = small_tree();
@@ -278,6 +314,7 @@ pub(crate) mod tests {
         assert!(
             broken(|s| match &mut s.cost {
                 CostModel::Levels(levels) => levels.costs[2] = 5.0,
+                CostModel::Matrix(_) => {}
             })
             .contains("cost levels")
         );

@@ -80,6 +80,10 @@ pub enum ObjectiveError {
         /// Bits it takes.
         bits: u32,
     },
+    /// The machine has no cost levels.
+    #[error("the costs of the machine are a matrix, and mappers take cost levels")]
+    #[diagnostic(help("use a machine whose costs are levels, such as those of topology/synthetic"))]
+    Matrix,
     /// The task graph contradicts itself.
     #[error(transparent)]
     #[diagnostic(transparent)]

@@ -46,7 +46,7 @@ impl Problem {
         if ranks > slots {
             return Err(ObjectiveError::TooManyRanks { ranks, slots });
         }
-        let CostModel::Levels(levels) = &system.cost;
+        let CostModel::Levels(levels) = &system.cost else { return Err(ObjectiveError::Matrix) };
         let weights: Vec<f64> = graph.edges.iter().map(|edge| weight.of(edge)).collect();
         let scales = Scales::new(&weights, &levels.costs)?;
         let costs: Vec<i64> = levels.costs.iter().map(|cost| (cost * scales.cost).round() as i64).collect();

@@ -108,7 +108,7 @@ proptest! {
         let scaled = problem.real(problem.cost(&slots));
         let naive = double_sum(&graph, &machine, weight, &slots);
         prop_assert!((naive - real).abs() <= 1e-12 * real);
-        let CostModel::Levels(levels) = &machine.cost;
+        let CostModel::Levels(levels) = &machine.cost else { unreachable!() };
         let total: f64 = graph.edges.iter().map(|edge| weight.of(edge)).sum();
         let largest = total * levels.costs.last().unwrap();
         prop_assert!((scaled - real).abs() <= 1e-6 * largest, "{} is not {}", scaled, real);
@@ -117,7 +117,7 @@ proptest! {
     #[test]
     fn costs_of_three_decimals_keep_nine_digits((machine, graph, _, slots, _) in cases()) {
         let mut machine = machine;
-        let CostModel::Levels(levels) = &mut machine.cost;
+        let CostModel::Levels(levels) = &mut machine.cost else { unreachable!() };
         for cost in &mut levels.costs {
             *cost = (*cost * 1000.0).round() / 1000.0;
         }
@@ -131,7 +131,7 @@ proptest! {
     #[test]
     fn whole_numbers_are_exact((machine, graph, _, slots, _) in cases()) {
         let mut machine = machine;
-        let CostModel::Levels(levels) = &mut machine.cost;
+        let CostModel::Levels(levels) = &mut machine.cost else { unreachable!() };
         for cost in &mut levels.costs {
             *cost = cost.round();
         }

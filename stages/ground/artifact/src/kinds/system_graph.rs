@@ -1,6 +1,7 @@
-//! `system-graph`: tables `nodes`, `links`, `slots`, and `levels` with `groups` for a cost model of levels.
+//! `system-graph`: tables `nodes`, `links`, `slots`, and `levels` with `groups` for a cost model of levels or `costs` for a
+//! matrix.
 
-use hopmap_model::{CostModel, Levels, Link, Node, NodeKind, Slot, SystemGraph};
+use hopmap_model::{CostModel, Levels, Link, Matrix, Node, NodeKind, Slot, SystemGraph};
 
 use crate::{ArtifactError, Codec, Columns, Contents, Folder, Table};
 
@@ -34,6 +35,7 @@ impl Codec for SystemGraph {
             .metric("slots", self.slots.len() as f64);
         match &self.cost {
             CostModel::Levels(levels) => encode_levels(contents, levels),
+            CostModel::Matrix(matrix) => encode_matrix(contents, matrix, self.slots.len()),
         }
     }
 
@@ -46,7 +48,11 @@ impl Codec for SystemGraph {
             .zip(slots.u32("core")?)
             .map(|(host, core)| Slot { host, core })
             .collect();
-        let cost = CostModel::Levels(decode_levels(folder, slots.len())?);
+        let cost = match folder.attribute::<String>("cost")?.as_str() {
+            "levels" => CostModel::Levels(decode_levels(folder, slots.len())?),
+            "matrix" => CostModel::Matrix(decode_matrix(folder, slots.len())?),
+            other => return Err(folder.invalid(UnknownCostModel(other.to_owned()))),
+        };
         let system = Self {
             nodes: decode_nodes(&folder.table("nodes")?)?,
             links: decode_links(&folder.table("links")?)?,
@@ -97,6 +103,33 @@ fn decode_levels(folder: &Folder, slots: usize) -> Result<Levels, ArtifactError>
     };
     Ok(Levels { costs, groups })
 }
+
+fn encode_matrix(contents: Contents, matrix: &Matrix, slots: usize) -> Contents {
+    let pairs = || (0..slots as u32).flat_map(|a| (0..slots as u32).map(move |b| (a, b)));
+    contents.attribute("cost", "matrix".into()).table(
+        Table::new("costs")
+            .u32("source", pairs().map(|pair| pair.0))
+            .u32("destination", pairs().map(|pair| pair.1))
+            .f64("cost", matrix.costs.iter().copied()),
+    )
+}
+
+fn decode_matrix(folder: &Folder, slots: usize) -> Result<Matrix, ArtifactError> {
+    let table = folder.table("costs")?;
+    let (source, destination) = (table.u32("source")?, table.u32("destination")?);
+    let in_order = (0..table.rows()).all(|row| {
+        slots > 0 && source[row] as usize == row / slots && destination[row] as usize == row % slots
+    });
+    match in_order && slots.checked_mul(slots) == Some(table.rows()) {
+        true => Ok(Matrix { costs: table.f64("cost")? }),
+        false => Err(table.error("source", "does not go through all pairs of slots in order")),
+    }
+}
+
+/// The machine has a cost model that this version does not know.
+#[derive(Debug, thiserror::Error)]
+#[error("its cost model is `{0}`, which is neither levels nor matrix")]
+struct UnknownCostModel(String);
 
 fn decode_nodes(table: &Columns) -> Result<Vec<Node>, ArtifactError> {
     table.index("id")?;

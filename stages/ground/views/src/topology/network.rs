@@ -84,10 +84,10 @@ impl Network {
         Self { nodes, links }
     }
 
-    /// A machine whose network is not known: the groups of its cost levels stand in for switches.
+    /// A machine whose network is not known: the groups of its cost levels, if it has any, stand in for switches.
     fn from_levels(system: &SystemGraph) -> Self {
-        let CostModel::Levels(levels) = &system.cost;
         let mut network = Self { nodes: nodes(system), links: BTreeMap::new() };
+        let CostModel::Levels(levels) = &system.cost else { return network };
         // The box in which every host lies so far.
         let mut top: HashMap<u32, usize> = (0..system.nodes.len()).map(|node| (node as u32, node)).collect();
         for level in 0..levels.groups.len() {

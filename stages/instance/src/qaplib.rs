@@ -1,0 +1,220 @@
+//! Instances in the format of QAPLIB: a number n, then two matrices of n × n numbers.
+//!
+//! Source: Burkard, Karisch and Rendl, "QAPLIB – A Quadratic Assignment Problem Library", J. Global Optimization 10, 1997.
+//! White space parts the numbers, and where lines end means nothing.
+
+use std::path::Path;
+
+use hopmap_model::Context;
+
+use crate::numbers::Numbers;
+use crate::problem::MAX_SIZE;
+use crate::{AssignmentProblem, FlowMatrix, InstanceError};
+
+const HINT: &str = "an instance is a number n, then matrix A and matrix B, n × n numbers each, parted by white space; flows \
+                    become bytes, whole numbers from zero, and costs are numbers from zero: `flow` says which matrix is which";
+
+/// Reads an instance. `flow` says which of its matrices is what the ranks send.
+pub fn read(path: &Path, flow: FlowMatrix, cx: &Context<'_>) -> Result<AssignmentProblem, InstanceError> {
+    let mut numbers = Numbers::open(path, HINT, cx)?;
+    let size = size(&mut numbers)?;
+    let (flows, costs) = match flow {
+        FlowMatrix::A => {
+            let flows = matrix(&mut numbers, size, 'A', "a flow", Numbers::whole)?;
+            (flows, matrix(&mut numbers, size, 'B', "a cost", Numbers::real)?)
+        }
+        FlowMatrix::B => {
+            let costs = matrix(&mut numbers, size, 'A', "a cost", Numbers::real)?;
+            (matrix(&mut numbers, size, 'B', "a flow", Numbers::whole)?, costs)
+        }
+    };
+    if numbers.next()? {
+        let expected = 1 + 2 * size * size;
+        return Err(
+            numbers.fault(format!("more than the {expected} numbers that two {size} × {size} matrices have"))
+        );
+    }
+    let sum = flows.iter().try_fold(0u64, |sum, flow| sum.checked_add(*flow));
+    match sum {
+        Some(_) => Ok(AssignmentProblem { size, flows, costs }),
+        None => Err(InstanceError::Overflow { path: path.to_owned() }),
+    }
+}
+
+/// The first number.
+fn size(numbers: &mut Numbers<'_>) -> Result<usize, InstanceError> {
+    let Some(size) = numbers.whole()? else {
+        return Err(numbers.fault("the file is empty"));
+    };
+    match size {
+        0 => Err(numbers.fault("n is 0")),
+        size if size > u64::from(MAX_SIZE) => {
+            Err(numbers.fault(format!("n is {size}, more than {MAX_SIZE}, the most there can be")))
+        }
+        size => Ok(size as usize),
+    }
+}
+
+/// Reads one matrix. Memory grows with what is read, whatever the size is said to be.
+fn matrix<'a, T>(
+    numbers: &mut Numbers<'a>,
+    size: usize,
+    name: char,
+    what: &str,
+    next: fn(&mut Numbers<'a>) -> Result<Option<T>, InstanceError>,
+) -> Result<Vec<T>, InstanceError> {
+    let mut values = Vec::new();
+    while values.len() < size * size {
+        let (row, column) = (values.len() / size + 1, values.len() % size + 1);
+        let place = || format!("row {row}, column {column} of matrix {name}");
+        match next(numbers).map_err(|error| at(error, &format!("{} ({what})", place())))? {
+            Some(value) => values.push(value),
+            None => {
+                let place = place();
+                return Err(numbers.fault(format!(
+                    "the file ends before {place}, where two {size} × {size} matrices are due"
+                )));
+            }
+        }
+    }
+    Ok(values)
+}
+
+/// Adds where in a matrix a fault is.
+fn at(error: InstanceError, place: &str) -> InstanceError {
+    match error {
+        InstanceError::Line { path, line, what, hint } => {
+            InstanceError::Line { path, line, what: format!("{place}: {what}"), hint }
+        }
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn file(text: impl AsRef<[u8]>) -> tempfile::NamedTempFile {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        file
+    }
+
+    fn problem(text: &str, flow: FlowMatrix) -> AssignmentProblem {
+        read(file(text).path(), flow, &Context::detached()).unwrap()
+    }
+
+    fn refused(text: impl AsRef<[u8]>) -> String {
+        let file = file(text);
+        let error = read(file.path(), FlowMatrix::A, &Context::detached()).unwrap_err().to_string();
+        error.replace(&file.path().display().to_string(), "FILE")
+    }
+
+    #[test]
+    fn line_ends_mean_nothing() {
+        let expected =
+            AssignmentProblem { size: 2, flows: vec![0, 1, 2, 0], costs: vec![0.0, 3.5, 4.0, 0.0] };
+        for text in [
+            "2\n\n0 1\n2 0\n\n0 3.5\n4 0\n",
+            " 2 0 1 2 0 0 3.5 4 0",
+            "2\r\n0\t1 2\r\n0 0.0 35e-1\r\n\r\n4 0\r\n\r\n",
+        ] {
+            assert_eq!(problem(text, FlowMatrix::A), expected, "{text:?}");
+        }
+        let swapped = "2 0 3.5 4 0 0 1 2 0";
+        assert_eq!(problem(swapped, FlowMatrix::B), expected);
+    }
+
+    #[test]
+    fn flow_b_is_the_same_problem_with_rank_and_slot_exchanged() {
+        let text = "3 0 5 2 5 0 3 1 3 9  0 8 15 8 4 13 15 13 0";
+        let (a, b) = (problem(text, FlowMatrix::A), problem(text, FlowMatrix::B));
+        let (placement, inverse) = ([1, 2, 0], [2, 0, 1]);
+        assert!((a.cost(&placement) - b.cost(&inverse)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn wrong_sizes_are_refused() {
+        assert_eq!(refused(""), "`FILE`, line 1: the file is empty");
+        assert_eq!(refused("\n0\n"), "`FILE`, line 2: n is 0");
+        assert_eq!(refused("5000 1 2"), "`FILE`, line 1: n is 5000, more than 4096, the most there can be");
+        assert_eq!(
+            refused("99999999999999999999"),
+            "`FILE`, line 1: `99999999999999999999` is larger than 18446744073709551615"
+        );
+        assert_eq!(refused("x"), "`FILE`, line 1: `x` is not a number");
+        assert_eq!(refused("1.5"), "`FILE`, line 1: `1.5` is not a whole number");
+        let short = "`FILE`, line 4: the file ends before row 2, column 2 of matrix B, where two 2 × 2 matrices are due";
+        assert_eq!(refused("2\n0 1 2 0\n\n0 1 2\n"), short);
+        assert_eq!(
+            refused("4096 1 2\n"),
+            "`FILE`, line 1: the file ends before row 1, column 3 of matrix A, where two 4096 × 4096 matrices are due"
+        );
+        assert_eq!(
+            refused("1\n1\n1\n1"),
+            "`FILE`, line 4: more than the 3 numbers that two 1 × 1 matrices have"
+        );
+    }
+
+    #[test]
+    fn wrong_values_are_refused_with_their_place() {
+        for (text, error) in [
+            ("2\n0 -1\n2 0 0 3 4 0", "line 2: row 1, column 2 of matrix A (a flow): `-1` is negative"),
+            (
+                "2\n0 1\n2.5 0 0 3 4 0",
+                "line 3: row 2, column 1 of matrix A (a flow): `2.5` is not a whole number",
+            ),
+            ("2 0 1 2 0\n0 nan 4 0", "line 2: row 1, column 2 of matrix B (a cost): `nan` is not a number"),
+            ("2 0 1 2 0\n0 1e999 4 0", "line 2: row 1, column 2 of matrix B (a cost): `1e999` is too large"),
+            ("1 1 \u{e9}", "line 1: row 1, column 1 of matrix B (a cost): `\u{e9}` is not a number"),
+        ] {
+            assert_eq!(refused(text), format!("`FILE`, {error}"));
+        }
+        assert_eq!(
+            refused(b"1 \xff\x00\x07 1"),
+            "`FILE`, line 1: row 1, column 1 of matrix A (a flow): `\u{fffd}` is not a number"
+        );
+        let sum = "2 0 18446744073709551615 1 0 0 1 1 0";
+        assert_eq!(refused(sum), "`FILE`: the sum of all flows exceeds 64 bits");
+    }
+
+    #[test]
+    fn folders_and_missing_files_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        for path in [folder.path().to_owned(), folder.path().join("none")] {
+            let error = read(&path, FlowMatrix::A, &Context::detached()).unwrap_err();
+            assert!(matches!(error, InstanceError::Read { .. }));
+        }
+    }
+
+    /// A matrix as text, with white space as it comes.
+    fn text_of<T: ToString>(values: &[T], spaces: &[&str]) -> String {
+        values.iter().zip(spaces.iter().cycle()).map(|(value, space)| value.to_string() + space).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(
+            (size, flows, costs) in (1usize..7).prop_flat_map(|size| (
+                Just(size),
+                prop::collection::vec(prop_oneof![0..99u64, 0..1u64 << 58], size * size),
+                prop::collection::vec(prop_oneof![(0..99u32).prop_map(f64::from), 0.0..1e12], size * size),
+            )),
+            spaces in prop::collection::vec(prop::sample::select(vec![" ", "\n", "\t ", "\r\n", "  \n\n"]), 1..9),
+        ) {
+            let (flow_text, cost_text) = (text_of(&flows, &spaces), text_of(&costs, &spaces));
+            let expected = AssignmentProblem { size, flows, costs };
+            prop_assert_eq!(&problem(&format!("{size}\n{flow_text}\n{cost_text}"), FlowMatrix::A), &expected);
+            prop_assert_eq!(&problem(&format!("{size}\n{cost_text}\n{flow_text}"), FlowMatrix::B), &expected);
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in "[1-3] ([0-9]{1,22}|[ \n.eE-]|nan|[0-9] ){0,40}") {
+            if let Ok(problem) = read(file(&text).path(), FlowMatrix::A, &Context::detached()) {
+                prop_assert!(problem.task_graph().check().is_ok());
+                prop_assert!(problem.system_graph().check().is_ok());
+            }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The stages of this room.
+
+use hopmap_model::{
+    Context, Error, InputPath, Inputs, Outcome, Outputs, Port, Stage, SystemGraph, TaskGraph,
+};
+
+use crate::solution::{Reading, Solution};
+use crate::{
+    AssignmentProblem, QaplibParams, StencilParams, TaillardEParams, check_solution, qaplib, stencil,
+    taillard, taillard_e,
+};
+
+const PORTS: &[Port] = &[Port::output::<TaskGraph>("task-graph"), Port::output::<SystemGraph>("system")];
+
+/// `instance/qaplib`: a quadratic assignment problem from a file.
+#[derive(Debug)]
+pub struct Qaplib;
+
+/// `instance/taillard-e`: a quadratic assignment problem that looks like those of Taillard.
+#[derive(Debug)]
+pub struct TaillardE;
+
+/// `instance/stencil`: a program on a grid.
+#[derive(Debug)]
+pub struct Stencil;
+
+impl Stage for Qaplib {
+    type Params = QaplibParams;
+    const KIND: &'static str = "instance/qaplib";
+    const SUMMARY: &'static str = "A quadratic assignment problem of QAPLIB as a program and a machine";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        PORTS
+    }
+
+    fn reads(params: &QaplibParams) -> Result<Vec<InputPath>, Error> {
+        // Always under the same names, so that renaming a file changes no key.
+        let solution = params.solution.iter().map(|file| InputPath::named(file.path(), "solution.sln"));
+        Ok(std::iter::once(InputPath::named(params.file.path(), "instance.dat")).chain(solution).collect())
+    }
+
+    fn run(params: QaplibParams, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let problem = qaplib::read(params.file.path(), params.flow, cx)?;
+        if let Some(file) = &params.solution {
+            tell(&check_solution(file.path(), &problem, cx)?, &file.name(), cx);
+        }
+        Ok(finish(&problem))
+    }
+}
+
+impl Stage for TaillardE {
+    type Params = TaillardEParams;
+    const KIND: &'static str = "instance/taillard-e";
+    const SUMMARY: &'static str = "A quadratic assignment problem that looks like Taillard's taiXXeYY";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        PORTS
+    }
+
+    fn check(params: &TaillardEParams) -> Result<(), Error> {
+        taillard::check(params)?;
+        Ok(())
+    }
+
+    fn run(params: TaillardEParams, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let look = taillard_e(&params)?;
+        cx.log(format_args!("there is a placement of cost {}", look.problem.cost(&look.planted)));
+        Ok(finish(&look.problem))
+    }
+}
+
+impl Stage for Stencil {
+    type Params = StencilParams;
+    const KIND: &'static str = "instance/stencil";
+    const SUMMARY: &'static str = "A program in which every rank of a grid sends to its neighbours";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        const { &[Port::output::<TaskGraph>("task-graph")] }
+    }
+
+    fn check(params: &StencilParams) -> Result<(), Error> {
+        crate::stencil::check(params)?;
+        Ok(())
+    }
+
+    fn run(params: StencilParams, _: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
+        Ok(Outcome::Done(Outputs::new().with("task-graph", stencil(&params)?)))
+    }
+}
+
+fn finish(problem: &AssignmentProblem) -> Outcome {
+    let outputs = Outputs::new().with("task-graph", problem.task_graph());
+    Outcome::Done(outputs.with("system", problem.system_graph()))
+}
+
+/// Says what a solution is worth.
+fn tell(solution: &Solution, name: &str, cx: &Context<'_>) {
+    let Solution { stated, cost, reading, .. } = solution;
+    if cost < stated {
+        cx.log(format_args!(
+            "warning: `{name}` states {stated}, but its permutation costs {cost}, which is less"
+        ));
+    }
+    let meaning = match reading {
+        Reading::SlotOfRank => "slots in the order of ranks",
+        Reading::RankOfSlot => "ranks in the order of slots",
+    };
+    cx.log(format_args!("there is a placement of cost {cost}: `{name}`, {meaning}"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_parameters_are_refused() {
+        assert!(serde_json::from_str::<QaplibParams>(r#"{"file": "a", "swap": true}"#).is_err());
+        assert!(serde_json::from_str::<TaillardEParams>(r#"{"groups": [3, 3]}"#).is_err());
+        assert!(serde_json::from_str::<StencilParams>(r#"{"shape": "2x2", "bytes": -1}"#).is_err());
+    }
+
+    #[test]
+    fn a_solution_is_one_of_the_files_that_are_read() {
+        let reads = |text: &str| {
+            let params: QaplibParams = serde_json::from_str(text).unwrap();
+            Qaplib::reads(&params).unwrap().iter().map(|file| file.name().into_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(reads(r#"{"file": "a"}"#), ["instance.dat"]);
+        assert_eq!(reads(r#"{"file": "a", "solution": "b"}"#), ["instance.dat", "solution.sln"]);
+    }
+}

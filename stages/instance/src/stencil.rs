@@ -1,0 +1,152 @@
+//! Programs in which every rank of a grid sends to its neighbours.
+
+use hopmap_model::{Edge, Process, TaskGraph};
+
+use crate::{InstanceError, StencilParams};
+
+/// Most ranks of a grid.
+pub(crate) const MAX_RANKS: u32 = 1 << 20;
+
+/// The program that the parameters describe.
+///
+/// Rank 0 is the corner of the grid, and ranks count up along the last dimension first. Along every dimension a rank sends one
+/// message to the neighbour on each side; where both sides of a periodic dimension are one rank, it gets two. A dimension of
+/// one rank has no neighbours.
+pub fn stencil(params: &StencilParams) -> Result<TaskGraph, InstanceError> {
+    let extents = check(params)?;
+    let ranks = extents.iter().product();
+    let mut edges = Vec::new();
+    for source in 0..ranks {
+        let mut destinations = neighbours(source, &extents, params.periodic);
+        destinations.sort_unstable();
+        edges.extend(destinations.chunk_by(|a, b| a == b).map(|same| {
+            let messages = same.len() as u64;
+            Edge { source, destination: same[0], messages, bytes: messages * params.bytes }
+        }));
+    }
+    Ok(TaskGraph { processes: vec![Process::default(); ranks as usize], edges, ..TaskGraph::default() })
+}
+
+/// Checks the parameters; gives the ranks along every dimension.
+pub(crate) fn check(params: &StencilParams) -> Result<Vec<u32>, InstanceError> {
+    let extents = extents(&params.shape)?;
+    let ranks: u32 = extents.iter().product();
+    let sides = 2 * extents.len() as u64;
+    match params.bytes.checked_mul(sides * u64::from(ranks)) {
+        Some(_) => Ok(extents),
+        None => Err(InstanceError::Bytes { bytes: params.bytes }),
+    }
+}
+
+fn extents(shape: &str) -> Result<Vec<u32>, InstanceError> {
+    let malformed = || InstanceError::Shape { shape: shape.to_owned() };
+    let too_many = || InstanceError::TooManyRanks { shape: shape.to_owned() };
+    let words: Vec<&str> = shape.split('x').collect();
+    if !(2..=3).contains(&words.len()) {
+        return Err(malformed());
+    }
+    let mut extents = Vec::new();
+    for word in words {
+        let digits = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+        if !digits || word.bytes().all(|byte| byte == b'0') {
+            return Err(malformed());
+        }
+        extents.push(word.parse().ok().filter(|extent| *extent <= MAX_RANKS).ok_or_else(too_many)?);
+    }
+    let ranks = extents.iter().try_fold(1u32, |ranks, extent| ranks.checked_mul(*extent));
+    ranks.filter(|ranks| *ranks <= MAX_RANKS).map(|_| extents).ok_or_else(too_many)
+}
+
+/// The neighbours of a rank, one entry per side.
+fn neighbours(rank: u32, extents: &[u32], periodic: bool) -> Vec<u32> {
+    let mut found = Vec::with_capacity(2 * extents.len());
+    let mut stride = 1;
+    for &extent in extents.iter().rev() {
+        let place = rank / stride % extent;
+        let first = rank - place * stride;
+        let mut add = |place: u32| found.push(first + place * stride);
+        if place > 0 {
+            add(place - 1);
+        } else if periodic && extent > 1 {
+            add(extent - 1);
+        }
+        if place + 1 < extent {
+            add(place + 1);
+        } else if periodic && extent > 1 {
+            add(0);
+        }
+        stride *= extent;
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    fn params(shape: &str, periodic: bool) -> StencilParams {
+        StencilParams { shape: shape.into(), periodic, bytes: 8 }
+    }
+
+    fn sent_by(graph: &TaskGraph, rank: u32) -> Vec<(u32, u64, u64)> {
+        let edges = graph.edges.iter().filter(|edge| edge.source == rank);
+        edges.map(|edge| (edge.destination, edge.messages, edge.bytes)).collect()
+    }
+
+    #[test]
+    fn neighbours_lie_side_by_side() {
+        let graph = stencil(&params("3x4", false)).unwrap();
+        assert_eq!(sent_by(&graph, 5), [(1, 1, 8), (4, 1, 8), (6, 1, 8), (9, 1, 8)]);
+        assert_eq!(sent_by(&graph, 0), [(1, 1, 8), (4, 1, 8)]);
+        let graph = stencil(&params("3x4", true)).unwrap();
+        assert_eq!(sent_by(&graph, 0), [(1, 1, 8), (3, 1, 8), (4, 1, 8), (8, 1, 8)]);
+        let graph = stencil(&params("2x3x4", false)).unwrap();
+        assert_eq!(sent_by(&graph, 23), [(11, 1, 8), (19, 1, 8), (22, 1, 8)]);
+    }
+
+    #[test]
+    fn short_dimensions() {
+        let graph = stencil(&params("2x1", true)).unwrap();
+        assert_eq!(sent_by(&graph, 0), [(1, 2, 16)]);
+        assert_eq!(stencil(&params("1x1x1", true)).unwrap().edges, []);
+    }
+
+    #[test]
+    fn senseless_shapes_are_refused() {
+        let message = |shape: &str| stencil(&params(shape, true)).unwrap_err().to_string();
+        for shape in ["", "4", "4x", "x4", "4x4x4x4", "4x0", "-4x4", "4X4", "4x4 ", "2.5x2", "+4x4"] {
+            assert_eq!(message(shape), format!("shape `{shape}` is no grid of two or three dimensions"));
+        }
+        for shape in ["1025x1024", "99999999999999999999x1", "65536x65536", "2097152x1"] {
+            assert_eq!(message(shape), format!("shape `{shape}` has more than 1048576 ranks"));
+        }
+        let params = StencilParams { bytes: 1 << 60, ..params("4x4", false) };
+        let error = stencil(&params).unwrap_err().to_string();
+        assert_eq!(error, "1152921504606846976 bytes to every neighbour exceed 64 bits in all");
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_sent_there_is_sent_back(
+            extents in prop::collection::vec(1u32..6, 2..4), periodic in any::<bool>(),
+        ) {
+            let shape = extents.iter().map(u32::to_string).collect::<Vec<_>>().join("x");
+            let graph = stencil(&params(&shape, periodic)).unwrap();
+            prop_assert!(graph.check().is_ok());
+            let pairs: BTreeMap<_, _> = graph.edges.iter().map(|edge| (edge.pair(), edge.messages)).collect();
+            for (&(source, destination), messages) in &pairs {
+                prop_assert_ne!(source, destination);
+                prop_assert_eq!(pairs.get(&(destination, source)), Some(messages));
+            }
+            let ranks: u32 = extents.iter().product();
+            let sides = |extent: &u32| match periodic {
+                true if *extent > 1 => 2 * ranks,
+                true => 0,
+                false => 2 * (ranks - ranks / extent),
+            };
+            prop_assert_eq!(graph.messages(), u64::from(extents.iter().map(sides).sum::<u32>()));
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Damages files at random: reading must end with an instance or an error, and soon, whatever the bytes are.
+//!
+//! `HOPMAP_SOAK=1` does thousands of cases in place of some hundred; `HOPMAP_SEED=N` repeats one.
+
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+#[path = "../../trace/tests/support/mutation.rs"]
+mod mutation;
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use hopmap_instance::{FlowMatrix, check_solution, read};
+use hopmap_model::Context;
+
+use mutation::{Random, damage};
+
+const INSTANCE: &str = "4\n\n 0 3 0 2\n 3 0 0.0 1\n 0 1e1 0 4\n 2 1 4 0\n\n 0 22.5 53 53\n 22 0 40 62\n 53 40 0 55\n53 62 55 0\n";
+const SOLUTION: &str = "4 1000000\n3, 4, 1,\n2\n";
+const TELLING: &[u8] = b"0129 \n,.eE+-n";
+
+/// Damages an instance and a solution, and reads them.
+fn fuzz_qaplib(folder: &std::path::Path, seed: u64) {
+    let mut random = Random(seed);
+    let paths = [("instance", INSTANCE), ("solution", SOLUTION)].map(|(name, text)| {
+        let mut bytes = text.as_bytes().to_vec();
+        // Half of the solutions are read with the instance they belong to.
+        if name == "solution" || random.below(2) == 0 {
+            damage(&mut bytes, &mut random, TELLING);
+        }
+        fs::write(folder.join(name), bytes).unwrap();
+        folder.join(name)
+    });
+    let start = Instant::now();
+    let cx = Context::detached();
+    for flow in [FlowMatrix::A, FlowMatrix::B] {
+        match read(&paths[0], flow, &cx) {
+            Ok(problem) => {
+                problem.task_graph().check().unwrap();
+                problem.system_graph().check().unwrap();
+                match check_solution(&paths[1], &problem, &cx) {
+                    Ok(solution) => assert!(solution.cost <= solution.stated, "seed {seed}"),
+                    Err(error) => assert!(!error.to_string().is_empty()),
+                }
+            }
+            Err(error) => assert!(!error.to_string().is_empty()),
+        }
+    }
+    assert!(start.elapsed() < Duration::from_secs(20), "seed {seed} took {:?}", start.elapsed());
+}
+
+#[test]
+fn damaged_files_end_in_an_error_or_an_instance() {
+    let soak = std::env::var_os("HOPMAP_SOAK").is_some();
+    let only = std::env::var("HOPMAP_SEED").ok().map(|seed| seed.parse::<u64>().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("whole"), INSTANCE).unwrap();
+    read(&folder.path().join("whole"), FlowMatrix::A, &Context::detached()).unwrap();
+    (0..if soak { 100_000 } else { 500 })
+        .filter(|seed| only.is_none_or(|only| only == *seed))
+        .for_each(|seed| fuzz_qaplib(folder.path(), seed));
+}

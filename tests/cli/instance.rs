@@ -1,0 +1,365 @@
+//! `instance/qaplib`, `instance/taillard-e` and `instance/stencil`.
+
+use crate::sandbox::Sandbox;
+
+const SQUARE: &str =
+    "4\n\n0 3 0 2\n3 0 0 1\n0 0 0 4\n2 1 4 0\n\n0 22 53 53\n22 0 40 62\n53 40 0 55\n53 62 55 0\n";
+
+const PIPELINE: &str = r#"
+[stages.square]
+uses = "instance/qaplib"
+with = { file = "square.dat", solution = "square.sln" }
+"#;
+
+fn with_square() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("square.dat", SQUARE);
+    sandbox.write("square.sln", "4 790\n3 4 1 2\n");
+    sandbox.write("p.toml", PIPELINE);
+    sandbox
+}
+
+/// What a person sees of an instance with this text.
+fn read(text: impl AsRef<[u8]>) -> String {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.dat", text);
+    sandbox.seen(&["exec", "instance/qaplib", "--with", "file=a.dat", "--out", "a"])
+}
+
+/// What a person sees of the square with a solution of this text.
+fn check(text: &str) -> String {
+    let sandbox = with_square();
+    sandbox.write("square.sln", text);
+    let with = ["--with", "file=square.dat", "--with", "solution=square.sln"];
+    sandbox.seen(&[&["exec", "instance/qaplib"], &with[..], &["--out", "a"]].concat())
+}
+
+fn table(sandbox: &Sandbox, artifact: &str, table: &str) -> String {
+    sandbox.stdout(&["show", artifact, "--table", table, "--format", "csv"])
+}
+
+#[test]
+fn an_instance_is_a_program_and_a_machine() {
+    let sandbox = with_square();
+    insta::assert_snapshot!(sandbox.seen(&["run", "p.toml"]), @r#"
+    p: 1 ran in N.NN s
+      report       .hopmap/reports/p.html
+    ------- stderr -------
+      square: there is a placement of cost 790: `square.sln`, slots in the order of ranks
+      ran        square  N.NN s
+    "#);
+    insta::assert_snapshot!(sandbox.seen(&["exec", "instance/qaplib", "--with", "file=square.dat", "--out", "a"]), @r#"
+    task-graph DIGEST a/task-graph
+    system-graph DIGEST a/system
+    "#);
+    insta::assert_snapshot!(table(&sandbox, "a/task-graph", "edges"), @r#"
+    source,destination,messages,bytes
+    0,1,1,3
+    0,3,1,2
+    1,0,1,3
+    1,3,1,1
+    2,3,1,4
+    3,0,1,2
+    3,1,1,1
+    3,2,1,4
+    "#);
+    insta::assert_snapshot!(sandbox.seen(&["show", "a/system"]), @r#"
+    system-graph  a/system
+    digest  DIGEST
+      hosts                        4
+      links                        0
+      slots                        4
+      cost                         matrix
+    table costs: 16 rows (source, destination, cost)
+    table links: 0 rows (source, destination, latency_s, bandwidth_bytes_per_s)
+    table nodes: 4 rows (id, name, kind)
+    table slots: 4 rows (slot, host, core)
+    "#);
+    let costs = table(&sandbox, "a/system", "costs");
+    assert!(costs.starts_with("source,destination,cost\n0,0,0.0\n0,1,22.0\n"), "{costs}");
+    assert_eq!(costs.lines().count(), 17);
+}
+
+#[test]
+fn the_matrices_can_change_places() {
+    let sandbox = with_square();
+    let with = ["--with", "file=square.dat", "--with", "flow=b", "--out", "a"];
+    sandbox.stdout(&[&["exec", "instance/qaplib"], &with[..]].concat());
+    assert!(table(&sandbox, "a/task-graph", "edges").contains("\n0,1,1,22\n"));
+    assert!(table(&sandbox, "a/system", "costs").contains("\n0,1,3.0\n"));
+}
+
+#[test]
+fn the_names_of_files_change_nothing_and_their_contents_do() {
+    let sandbox = with_square();
+    sandbox.stdout(&["run", "p.toml"]);
+    std::fs::rename(sandbox.path().join("square.sln"), sandbox.path().join("best")).unwrap();
+    sandbox.edit("p.toml", "square.sln", "best");
+    insta::assert_snapshot!(sandbox.seen(&["plan", "p.toml"]), @r#"
+      cached     square
+    p: nothing to do
+    "#);
+    sandbox.edit("best", "790", "791");
+    insta::assert_snapshot!(sandbox.seen(&["plan", "p.toml"]), @r#"
+      would run  square                   file solution.sln: DIGEST → DIGEST
+    p: 1 of 1 would run
+    "#);
+}
+
+#[test]
+fn what_is_no_instance_is_refused() {
+    insta::assert_snapshot!(read(""), @r#"
+    ------- stderr -------
+    error: `DIR/a.dat`, line 1: the file is empty
+      help: an instance is a number n, then matrix A and matrix B, n × n numbers each, parted by white space; flows become bytes, whole numbers from zero, and costs are numbers from zero: `flow` says which matrix is which
+    [exit code 1]
+    "#);
+    insta::assert_snapshot!(read("0\n"), @r#"
+    ------- stderr -------
+    error: `DIR/a.dat`, line 1: n is 0
+      help: an instance is a number n, then matrix A and matrix B, n × n numbers each, parted by white space; flows become bytes, whole numbers from zero, and costs are numbers from zero: `flow` says which matrix is which
+    [exit code 1]
+    "#);
+    insta::assert_snapshot!(read("4000000000\n0 1\n"), @r#"
+    ------- stderr -------
+    error: `DIR/a.dat`, line 1: n is 4000000000, more than 4096, the most there can be
+      help: an instance is a number n, then matrix A and matrix B, n × n numbers each, parted by white space; flows become bytes, whole numbers from zero, and costs are numbers from zero: `flow` says which matrix is which
+    [exit code 1]
+    "#);
+    insta::assert_snapshot!(read("2\n0 1 1\n1 0 1\n\n0 1\n1 0\n"), @r#"
+    ------- stderr -------
+    error: `DIR/a.dat`, line 6: more than the 9 numbers that two 2 × 2 matrices have
+      help: an instance is a number n, then matrix A and matrix B, n × n numbers each, parted by white space; flows become bytes, whole numbers from zero, and costs are numbers from zero: `flow` says which matrix is which
+    [exit code 1]
+    "#);
+    insta::assert_snapshot!(read("3\n0 1 1\n1 0 1\n\n0 1 1\n1 0 1\n"), @r#"
+    ------- stderr -------
+    error: `DIR/a.dat`, line 6: the file ends before row 2, column 1 of matrix B, where two 3 × 3 matrices are due
+      help: an instance is a number n, then matrix A and matrix B, n × n numbers each, parted by white space; flows become bytes, whole numbers from zero, and costs are numbers from zero: `flow` says which matrix is which
+    [exit code 1]
+    "#);
+    insta::assert_snapshot!(read("2\n0 1\n1 zero\n\n0 1\n1 0\n"), @r#"
+    ------- stderr -------
+    error: `DIR/a.dat`, line 3: row 2, column 2 of matrix A (a flow): `zero` is not a number
+      help: an instance is a number n, then matrix A and matrix B, n × n numbers each, parted by white space; flows become bytes, whole numbers from zero, and costs are numbers from zero: `flow` says which matrix is which
+    [exit code 1]
+    "#);
+    insta::assert_snapshot!(read("2\n0 -1\n1 0\n\n0 1\n1 0\n"), @r#"
+    ------- stderr -------
+    error: `DIR/a.dat`, line 2: row 1, column 2 of matrix A (a flow): `-1` is negative
+      help: an instance is a number n, then matrix A and matrix B, n × n numbers each, parted by white space; flows become bytes, whole numbers from zero, and costs are numbers from zero: `flow` says which matrix is which
+    [exit code 1]
+    "#);
+    insta::assert_snapshot!(read("2\n0 1.5\n1 0\n\n0 1\n1 0\n"), @r#"
+    ------- stderr -------
+    error: `DIR/a.dat`, line 2: row 1, column 2 of matrix A (a flow): `1.5` is not a whole number
+      help: an instance is a number n, then matrix A and matrix B, n × n numbers each, parted by white space; flows become bytes, whole numbers from zero, and costs are numbers from zero: `flow` says which matrix is which
+    [exit code 1]
+    "#);
+    insta::assert_snapshot!(read("2\n0 1\n1 0\n\n0 NaN\n1 0\n"), @r#"
+    ------- stderr -------
+    error: `DIR/a.dat`, line 5: row 1, column 2 of matrix B (a cost): `NaN` is not a number
+      help: an instance is a number n, then matrix A and matrix B, n × n numbers each, parted by white space; flows become bytes, whole numbers from zero, and costs are numbers from zero: `flow` says which matrix is which
+    [exit code 1]
+    "#);
+    insta::assert_snapshot!(read(b"\x89PNG\r\n\x1a\n\0\0\0"), @r#"
+    ------- stderr -------
+    error: `DIR/a.dat`, line 1: `�PNG` is not a number
+      help: an instance is a number n, then matrix A and matrix B, n × n numbers each, parted by white space; flows become bytes, whole numbers from zero, and costs are numbers from zero: `flow` says which matrix is which
+    [exit code 1]
+    "#);
+    let sandbox = Sandbox::new();
+    insta::assert_snapshot!(sandbox.seen(&["exec", "instance/qaplib", "--with", "file=none.dat", "--out", "a"]), @r#"
+    ------- stderr -------
+    error: cannot read `DIR/none.dat`
+      `-> No such file or directory (os error 2)
+    [exit code 1]
+    "#);
+}
+
+#[test]
+fn solutions_are_checked() {
+    insta::assert_snapshot!(check("4 790\n3 4 1 2\n"), @r#"
+    task-graph DIGEST a/task-graph
+    system-graph DIGEST a/system
+    ------- stderr -------
+    there is a placement of cost 790: `square.sln`, slots in the order of ranks
+    "#);
+    insta::assert_snapshot!(check("4 900\n3 4 1 2\n"), @r#"
+    task-graph DIGEST a/task-graph
+    system-graph DIGEST a/system
+    ------- stderr -------
+    warning: `square.sln` states 900, but its permutation costs 790, which is less
+    there is a placement of cost 790: `square.sln`, slots in the order of ranks
+    "#);
+    insta::assert_snapshot!(check("4 700\n3 4 1 2\n"), @r#"
+    ------- stderr -------
+    error: `DIR/square.sln`, line 1: the stated cost is 700, but the permutation costs 790 and its inverse 790
+      help: a solution is n and a cost, then the numbers from 1 to n in some order (or from 0 to n - 1), of the same instance; leave out `solution` to go without
+    [exit code 1]
+    "#);
+    insta::assert_snapshot!(check("5 790\n3 4 1 2 5\n"), @r#"
+    ------- stderr -------
+    error: `DIR/square.sln`, line 1: n is 5, but the instance has n = 4
+      help: a solution is n and a cost, then the numbers from 1 to n in some order (or from 0 to n - 1), of the same instance; leave out `solution` to go without
+    [exit code 1]
+    "#);
+    insta::assert_snapshot!(check("4 790\n3 4 1 3\n"), @r#"
+    ------- stderr -------
+    error: `DIR/square.sln`, line 2: 3 stands there twice
+      help: a solution is n and a cost, then the numbers from 1 to n in some order (or from 0 to n - 1), of the same instance; leave out `solution` to go without
+    [exit code 1]
+    "#);
+}
+
+#[test]
+fn mappers_say_that_they_cannot_take_a_matrix_yet() {
+    let sandbox = with_square();
+    sandbox.stdout(&["exec", "instance/qaplib", "--with", "file=square.dat", "--out", "a"]);
+    let inputs = ["--in", "task-graph=a/task-graph", "--in", "system=a/system"];
+    insta::assert_snapshot!(sandbox.seen(&[&["exec", "map/annealing"], &inputs[..], &["--out", "m"]].concat()), @r#"
+    ------- stderr -------
+    error: the costs of the machine are a matrix, and mappers take cost levels
+      help: use a machine whose costs are levels, such as those of topology/synthetic
+    [exit code 1]
+    "#);
+}
+
+fn generate(groups: &str, seed: &str, out: &str) -> String {
+    let sandbox = Sandbox::new();
+    let with = [format!("groups={groups}"), format!("seed={seed}")];
+    sandbox.seen(&["exec", "instance/taillard-e", "--with", &with[0], "--with", &with[1], "--out", out])
+}
+
+#[test]
+fn instances_like_those_of_taillard() {
+    insta::assert_snapshot!(generate("[3, 3, 3]", "7", "a"), @r#"
+    task-graph DIGEST a/task-graph
+    system-graph DIGEST a/system
+    ------- stderr -------
+    there is a placement of cost 3702
+    "#);
+    insta::assert_snapshot!(generate("[3, 0, 3]", "7", "a"), @r#"
+    ------- stderr -------
+    error: groups [3, 0, 3] make 0 facilities
+       ,-[--with:1:1]
+     1 | ,-> groups = [3, 0, 3]
+     2 | |-> seed = 7
+       : `---- here
+       `----
+      help: `groups` are three numbers above zero, from the outside in, whose product is from 2 to 4096: [3, 3, 3] is like tai27e, [9, 9, 9] like tai729e
+    [exit code 2]
+    "#);
+    insta::assert_snapshot!(generate("[3, 3]", "7", "a"), @r#"
+    ------- stderr -------
+    error: `groups`: invalid length 2, expected an array of length 3
+       ,-[--with:1:10]
+     1 | groups = [3, 3]
+       :          ^^^|^^
+       :             `-- here
+     2 | seed = 7
+       `----
+      help: groups: How the facilities are grouped, from the outside in: `[5, 3, 5]` is 5 groups of 3 subgroups of 5 facilities, 75 in all, like `tai75e`. `tai27e` is `[3, 3, 3]`, `tai45e` `[3, 3, 5]`, `tai125e` `[5, 5, 5]`, `tai175e` `[5, 5, 7]`, `tai343e` `[7, 7, 7]`, `tai729e` `[9, 9, 9]`
+    [exit code 2]
+    "#);
+    let sandbox = Sandbox::new();
+    let artifact = |seed: &str, out: &str| {
+        let seed = format!("seed={seed}");
+        sandbox.stdout(&[
+            "exec",
+            "instance/taillard-e",
+            "--with",
+            "groups=[3,3,5]",
+            "--with",
+            &seed,
+            "--out",
+            out,
+        ]);
+        ["task-graph", "system"].map(|port| sandbox.read(&format!("{out}/{port}/artifact.json")))
+    };
+    let (one, again, other) = (artifact("1", "a"), artifact("1", "b"), artifact("2", "c"));
+    assert_eq!(one, again);
+    assert!(one[0] != other[0] && one[1] != other[1]);
+}
+
+fn stencil(with: &[&str]) -> (Sandbox, String) {
+    let sandbox = Sandbox::new();
+    let with: Vec<&str> = with.iter().flat_map(|value| ["--with", value]).collect();
+    let seen = sandbox.seen(&[&["exec", "instance/stencil"], &with[..], &["--out", "g"]].concat());
+    (sandbox, seen)
+}
+
+#[test]
+fn stencils() {
+    let (sandbox, seen) = stencil(&["shape=2x3", "bytes=100"]);
+    insta::assert_snapshot!(seen, @r#"task-graph DIGEST g"#);
+    insta::assert_snapshot!(table(&sandbox, "g", "edges"), @r#"
+    source,destination,messages,bytes
+    0,1,1,100
+    0,3,1,100
+    1,0,1,100
+    1,2,1,100
+    1,4,1,100
+    2,1,1,100
+    2,5,1,100
+    3,0,1,100
+    3,4,1,100
+    4,1,1,100
+    4,3,1,100
+    4,5,1,100
+    5,2,1,100
+    5,4,1,100
+    "#);
+    let (sandbox, _) = stencil(&["shape=4x4x4", "periodic=true"]);
+    assert_eq!(table(&sandbox, "g", "edges").lines().count(), 1 + 64 * 6);
+    insta::assert_snapshot!(stencil(&["shape=4"]).1, @r#"
+    ------- stderr -------
+    error: shape `4` is no grid of two or three dimensions
+       ,-[--with:1:1]
+     1 | shape = "4"
+       : ^^^^^^|^^^^^
+       :       `-- here
+       `----
+      help: write the ranks along every dimension: `4x4`, `8x8x4`
+    [exit code 2]
+    "#);
+    insta::assert_snapshot!(stencil(&["shape=4096x4096"]).1, @r#"
+    ------- stderr -------
+    error: shape `4096x4096` has more than 1048576 ranks
+       ,-[--with:1:1]
+     1 | shape = "4096x4096"
+       : ^^^^^^^^^^|^^^^^^^^^
+       :           `-- here
+       `----
+      help: the number of ranks is the product of all dimensions: make some of them smaller
+    [exit code 2]
+    "#);
+    insta::assert_snapshot!(stencil(&["shape=4x4", "bytes=18446744073709551615"]).1, @r#"
+    ------- stderr -------
+    error: `bytes`: invalid type: string "18446744073709551615", expected u64
+       ,-[--with:2:9]
+     1 | shape = "4x4"
+     2 | bytes = "18446744073709551615"
+       :         ^^^^^^^^^^^|^^^^^^^^^^
+       :                    `-- here
+       `----
+      help: bytes: Bytes that a rank sends to each neighbour, in one message
+    [exit code 2]
+    "#);
+}
+
+#[test]
+fn a_stencil_is_placed_like_any_other_program() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "p.toml",
+        "[stages.program]\nuses = \"instance/stencil\"\nwith = { shape = \"4x4\" }\n\
+         [stages.machine]\nuses = \"topology/synthetic\"\nwith = { shape = \"tree:4x4\", costs = [1, 10] }\n\
+         [stages.placement]\nuses = \"map/annealing\"\nneeds = { task-graph = \"program\", system = \"machine\" }\n",
+    );
+    sandbox.stdout(&["run", "p.toml"]);
+    let shown: serde_json::Value =
+        serde_json::from_str(&sandbox.stdout(&["show", "placement", "--json"])).unwrap();
+    // Four blocks of 2 × 2: 32 messages stay inside, 16 go out.
+    assert_eq!(shown["artifact"]["metrics"]["F"].as_f64(), Some(1024.0 * (32.0 + 16.0 * 10.0)));
+}
