@@ -20,7 +20,7 @@ fn matrix(size: usize, bound: u64, random: &mut Pcg64) -> Option<Matrix<i64>> {
     for row in 0..size {
         for column in 0..row {
             let draw = random.next_u64();
-            let value = if draw >> 63 == 0 { 0 } else { (draw % bound) as i64 };
+            let value = if draw >> 63 == 0 { 0 } else { (draw % bound).cast_signed() };
             values[row * size + column] = value;
             values[column * size + row] = value;
         }

@@ -111,6 +111,15 @@ pub enum ObjectiveError {
     #[error("the largest possible cost does not fit the numbers it is summed in")]
     #[diagnostic(help("give weights or costs in a larger unit"))]
     TooLarge,
+    /// All exchanges are too many to keep.
+    #[error("{deltas} exchanges of ranks and slots are more than the {most} that tabu search keeps")]
+    #[diagnostic(help("use `map/annealing`, or a smaller machine"))]
+    TooManyDeltas {
+        /// Ranks that send or receive, times slots.
+        deltas: u64,
+        /// How many are kept.
+        most: u64,
+    },
     /// The tree of the machine is too deep.
     #[error("the place of a slot in the tree of the machine takes {bits} bits, more than 63")]
     #[diagnostic(help("join levels of similar cost"))]

@@ -19,7 +19,7 @@ impl Square {
         let mut values = vec![0; size * size];
         for row in 0..size {
             for column in 0..size {
-                let drawn = low + (random.next_u64() % (high - low + 1) as u64) as i64;
+                let drawn = low + (random.next_u64() % (high - low + 1) as u64).cast_signed();
                 let value = if random.next_u32().is_multiple_of(3) { 0 } else { drawn };
                 values[row * size + column] = match simple {
                     true if row == column => 0,
@@ -125,7 +125,7 @@ fn the_extremes_of_every_type_are_summed_exactly() {
         let all = |value: i64, size: usize| Square {
             size,
             values: (0..size * size)
-                .map(|at| if (at / size + at % size) % 2 == 0 { 0 } else { value })
+                .map(|at| if (at / size + at % size).is_multiple_of(2) { 0 } else { value })
                 .collect(),
         };
         let (weights, costs) = (all(most, size), all(most, size));
