@@ -125,12 +125,8 @@ mod tests {
         (matrix(4), matrix(6), Just((0..6).collect::<Vec<u32>>()).prop_shuffle(), any::<bool>()).prop_map(
             |(mut weights, costs, mut slots, symmetric)| {
                 slots.truncate(4);
-                for i in 0..4 {
-                    for j in 0..i {
-                        if symmetric {
-                            weights[i][j] = weights[j][i];
-                        }
-                    }
+                for at in (0..16).filter(|at| symmetric && at % 4 < at / 4) {
+                    weights[at / 4][at % 4] = weights[at % 4][at / 4];
                 }
                 (weights, costs, slots)
             },

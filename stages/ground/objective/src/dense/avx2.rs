@@ -153,7 +153,7 @@ fn sum_i32(vector: __m256i) -> i32 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{element::Pair, scalar};
+    use super::super::scalar;
     use super::*;
     use proptest::prelude::*;
 
