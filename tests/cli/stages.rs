@@ -23,6 +23,7 @@ fn all_stages_and_one() {
     map/linear           Rank i on slot i, as launchers do it
     map/random           Ranks on slots drawn at random
     map/annealing        Simulated annealing over exchanges of ranks
+    map/tabu             Robust tabu search over exchanges of ranks
     evaluate/mapping     Metrics of a mapping beside linear and random placements
     launch/machinefile   Machine file for MPICH or Intel MPI: the host of every rank
     launch/rankfile      Rank file for Open MPI: host and core of every rank

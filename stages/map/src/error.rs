@@ -2,11 +2,11 @@
 
 use miette::Diagnostic;
 
-use crate::annealing::MAX_ISLANDS;
+use crate::islands::MAX_ISLANDS;
 
-/// Parameters of `map/annealing` that make no search.
+/// Parameters that make no search.
 #[derive(Debug, thiserror::Error, Diagnostic)]
-pub enum AnnealingError {
+pub enum SearchError {
     /// There are no islands, or far too many.
     #[error("islands is {islands}")]
     #[diagnostic(help("give a number of islands from 1 to {MAX_ISLANDS}"))]

@@ -1,7 +1,7 @@
 //! Where every rank runs: mappers.
 //!
-//! Stages: [`LinearStage`], `map/linear`; [`RandomStage`], `map/random`; [`AnnealingStage`], `map/annealing`. Each is a
-//! [`Mapper`], an algorithm that solves a [`Problem`](hopmap_objective::Problem), and what turns its placement into a mapping
+//! Stages: [`LinearStage`], `map/linear`; [`RandomStage`], `map/random`; [`AnnealingStage`], `map/annealing`;
+//! [`TabuStage`], `map/tabu`. Each is a [`Mapper`], an algorithm that solves a [`Problem`](hopmap_objective::Problem), and what turns its placement into a mapping
 //! with all metrics.
 
 mod annealing;
@@ -9,15 +9,19 @@ mod baseline;
 mod descent;
 mod error;
 mod greedy;
+mod islands;
 mod mapper;
+mod meter;
 mod params;
 mod stage;
+mod tabu;
 
 pub use annealing::Annealing;
 pub use baseline::{Linear, Random};
 pub use descent::descend;
-pub use error::AnnealingError;
+pub use error::SearchError;
 pub use greedy::greedy;
 pub use mapper::{Found, Mapper};
-pub use params::{AnnealingParams, Cooling, LinearParams, RandomParams};
-pub use stage::{AnnealingStage, LinearStage, RandomStage};
+pub use params::{AnnealingParams, Cooling, LinearParams, RandomParams, TabuParams};
+pub use stage::{AnnealingStage, LinearStage, RandomStage, TabuStage};
+pub use tabu::Tabu;

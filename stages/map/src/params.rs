@@ -52,6 +52,30 @@ pub struct AnnealingParams {
     pub weight: Weight,
 }
 
+/// Robust tabu search.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TabuParams {
+    /// Another seed gives another search.
+    #[serde(default = "first_seed")]
+    pub seed: u64,
+    /// How many exchanges every island evaluates before its final descent: all pairs at every step. A larger budget continues
+    /// the search of a smaller one. Without it, and without `seconds`: 8,388,608, but at least two steps for every rank.
+    #[serde(default)]
+    pub evaluations: Option<u64>,
+    /// How long the search may take, in seconds; where there are fewer threads than islands, the islands share it. The result
+    /// cannot be made again bit for bit.
+    #[serde(default)]
+    pub seconds: Option<f64>,
+    /// Number of independent searches; the best one wins. They run side by side on as many threads as the stage has, and their
+    /// number never depends on it.
+    #[serde(default = "four_islands")]
+    pub islands: u32,
+    /// What an edge of the task graph weighs.
+    #[serde(default)]
+    pub weight: Weight,
+}
+
 /// How the temperature T falls from one step to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -77,6 +101,18 @@ impl Default for AnnealingParams {
             seconds: None,
             islands: four_islands(),
             cooling: Cooling::default(),
+            weight: Weight::default(),
+        }
+    }
+}
+
+impl Default for TabuParams {
+    fn default() -> Self {
+        Self {
+            seed: first_seed(),
+            evaluations: None,
+            seconds: None,
+            islands: four_islands(),
             weight: Weight::default(),
         }
     }

@@ -5,7 +5,9 @@ use hopmap_model::{
 };
 use hopmap_objective::{EVALUATIONS, Problem, Quality, check_weight};
 
-use crate::{Annealing, AnnealingParams, Linear, LinearParams, Mapper, Random, RandomParams};
+use crate::{
+    Annealing, AnnealingParams, Linear, LinearParams, Mapper, Random, RandomParams, Tabu, TabuParams,
+};
 
 const PORTS: &[Port] = &[
     Port::input::<TaskGraph>("task-graph"),
@@ -24,6 +26,10 @@ pub struct RandomStage;
 /// `map/annealing`: simulated annealing.
 #[derive(Debug)]
 pub struct AnnealingStage;
+
+/// `map/tabu`: robust tabu search.
+#[derive(Debug)]
+pub struct TabuStage;
 
 impl Stage for LinearStage {
     type Params = LinearParams;
@@ -81,6 +87,28 @@ impl Stage for AnnealingStage {
 
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let mapper = Annealing::new(&params)?;
+        Ok(finish(place(&mapper, params.weight, &inputs, cx)?, params.seconds.is_some()))
+    }
+}
+
+impl Stage for TabuStage {
+    type Params = TabuParams;
+    const KIND: &'static str = "map/tabu";
+    const SUMMARY: &'static str = "Robust tabu search over exchanges of ranks";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        PORTS
+    }
+
+    fn check(params: &Self::Params) -> Result<(), Error> {
+        check_weight(params.weight)?;
+        Tabu::new(params)?;
+        Ok(())
+    }
+
+    fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let mapper = Tabu::new(&params)?;
         Ok(finish(place(&mapper, params.weight, &inputs, cx)?, params.seconds.is_some()))
     }
 }

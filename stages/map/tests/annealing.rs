@@ -5,7 +5,7 @@ mod common;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use common::{anneal, double_sums, graph, grid, inputs, mapping, run, tree};
+use common::{anneal, double_sums, exhaustive, graph, grid, inputs, mapping, run, tree};
 use hopmap_map::{
     AnnealingParams, AnnealingStage, Cooling, LinearParams, LinearStage, RandomParams, RandomStage,
 };
@@ -185,22 +185,6 @@ fn parameters_of_a_pipeline_file() {
     assert_eq!(params, expected);
     assert_eq!(serde_json::from_str::<AnnealingParams>("{}").unwrap(), AnnealingParams::default());
     assert!(serde_json::from_str::<AnnealingParams>(r#"{"sead": 7}"#).is_err());
-}
-
-/// The least F of all placements, by trying each.
-fn exhaustive(graph: &TaskGraph, shape: &[u32], slots: &mut Vec<u32>) -> f64 {
-    if slots.len() == graph.ranks() {
-        return double_sums(graph, shape, slots).0;
-    }
-    let mut best = f64::INFINITY;
-    for slot in 0..shape.iter().product() {
-        if !slots.contains(&slot) {
-            slots.push(slot);
-            best = best.min(exhaustive(graph, shape, slots));
-            slots.pop();
-        }
-    }
-    best
 }
 
 proptest! {

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use common::{anneal, double_sums, graph, run, tree};
-use hopmap_map::{LinearParams, LinearStage};
+use hopmap_map::{LinearParams, LinearStage, TabuParams, TabuStage};
 use hopmap_model::TaskGraph;
 
 /// Messages and bytes between ranks as recorded, or `None` without the data.
@@ -32,12 +32,14 @@ fn reaches(name: &str, ranks: usize, shape: &[u32], optimum: f64, at_most_of_lin
     let linear = run::<LinearStage>(LinearParams::default(), &graph, &system);
     assert!(optimum <= at_most_of_linear * linear.metrics["F"]);
     for seed in 1..=5 {
-        let mapping = anneal(seed, &graph, &system);
-        mapping.check().unwrap();
-        assert!(mapping.complete);
-        let (f, t) = double_sums(&graph, shape, &mapping.slots());
-        assert!((f - optimum).abs() < 0.5, "{name} with seed {seed}: {f}, not {optimum}");
-        assert!((mapping.metrics["F"] - f).abs() < 0.5 && (mapping.metrics["T"] - t).abs() < 0.5);
+        let tabu = run::<TabuStage>(TabuParams { seed, ..TabuParams::default() }, &graph, &system);
+        for (mapper, mapping) in [("annealing", anneal(seed, &graph, &system)), ("tabu", tabu)] {
+            mapping.check().unwrap();
+            assert!(mapping.complete);
+            let (f, t) = double_sums(&graph, shape, &mapping.slots());
+            assert!((f - optimum).abs() < 0.5, "{name}, {mapper} with seed {seed}: {f}, not {optimum}");
+            assert!((mapping.metrics["F"] - f).abs() < 0.5 && (mapping.metrics["T"] - t).abs() < 0.5);
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! A placement during a search.
 
+use crate::compact::CompactAssignment;
 use crate::{ObjectiveError, Problem};
 
 const FREE: u32 = u32::MAX;
@@ -14,6 +15,8 @@ pub struct Assignment<'p> {
     codes: Vec<u64>,
     /// Rank on every slot.
     ranks: Vec<u32>,
+    /// The same placement in small integers, where that is faster.
+    compact: Option<CompactAssignment<'p>>,
     cost: i64,
 }
 
@@ -36,7 +39,8 @@ impl<'p> Assignment<'p> {
             *entry = rank as u32;
         }
         let codes = slots.iter().map(|&slot| problem.distance().code(slot)).collect();
-        Ok(Self { problem, slots: slots.to_vec(), codes, ranks, cost: problem.cost(slots) })
+        let compact = problem.compact().map(|compact| CompactAssignment::new(compact, slots)).transpose()?;
+        Ok(Self { problem, slots: slots.to_vec(), codes, ranks, compact, cost: problem.cost(slots) })
     }
 
     /// The problem it is a placement of.
@@ -71,9 +75,17 @@ impl<'p> Assignment<'p> {
 
     /// By how much the cost changes when a rank moves to a slot, and whoever is there to its own.
     ///
-    /// Takes a step for every neighbour of the two.
+    /// Takes a step for every neighbour of the two, or a sum over short rows where there are many.
+    #[inline]
     #[must_use]
     pub fn delta(&self, rank: u32, slot: u32) -> i64 {
+        match &self.compact {
+            Some(compact) => compact.delta(rank, slot),
+            None => self.delta_by_neighbours(rank, slot),
+        }
+    }
+
+    fn delta_by_neighbours(&self, rank: u32, slot: u32) -> i64 {
         let other = self.ranks[slot as usize];
         let here = self.codes[rank as usize];
         let there = self.problem.distance().code(slot);
@@ -85,6 +97,9 @@ impl<'p> Assignment<'p> {
     pub fn exchange(&mut self, rank: u32, slot: u32, delta: i64) {
         let own = self.slots[rank as usize];
         let other = self.ranks[slot as usize];
+        if let Some(compact) = &mut self.compact {
+            compact.exchange(rank, slot);
+        }
         self.place(rank, slot);
         match other {
             FREE => self.ranks[own as usize] = FREE,

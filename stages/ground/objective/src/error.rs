@@ -73,6 +73,53 @@ pub enum ObjectiveError {
         /// Cost of the outermost level.
         cost: f64,
     },
+    /// Values do not fill a square.
+    #[error("{values} values are no matrix of {size} × {size}")]
+    NotSquare {
+        /// Number of values.
+        values: usize,
+        /// Rows and columns that were meant.
+        size: usize,
+    },
+    /// An entry of a sparse matrix lies outside it.
+    #[error("row {row}, column {column} lies outside a matrix of {size} × {size}")]
+    NoSuchEntry {
+        /// The row.
+        row: u32,
+        /// The column.
+        column: u32,
+        /// Rows and columns of the matrix.
+        size: usize,
+    },
+    /// An entry of a sparse matrix is given twice.
+    #[error("row {row}, column {column} is given twice")]
+    EntryTwice {
+        /// The row.
+        row: u32,
+        /// The column.
+        column: u32,
+    },
+    /// A value of a matrix is infinite or none.
+    #[error("the value in row {row}, column {column} is not a finite number")]
+    NotANumber {
+        /// The row.
+        row: usize,
+        /// The column.
+        column: usize,
+    },
+    /// The largest possible cost of matrices does not fit the numbers it is summed in.
+    #[error("the largest possible cost does not fit the numbers it is summed in")]
+    #[diagnostic(help("give weights or costs in a larger unit"))]
+    TooLarge,
+    /// All exchanges are too many to keep.
+    #[error("{deltas} exchanges of ranks and slots are more than the {most} that tabu search keeps")]
+    #[diagnostic(help("use `map/annealing`, or a smaller machine"))]
+    TooManyDeltas {
+        /// Ranks that send or receive, times slots.
+        deltas: u64,
+        /// How many are kept.
+        most: u64,
+    },
     /// The tree of the machine is too deep.
     #[error("the place of a slot in the tree of the machine takes {bits} bits, more than 63")]
     #[diagnostic(help("join levels of similar cost"))]

@@ -2,20 +2,29 @@
 //!
 //! [`Quality`] measures any placement in the units of the trace. [`Problem`] holds the same costs as integers, so that a
 //! search adds and compares them without rounding; [`Assignment`] is a placement of its ranks that knows its cost and
-//! what an exchange would change.
+//! what an exchange would change, and [`Deltas`] one that knows this of all exchanges. [`Quadratic`] is the same for any two matrices, and [`Dense`] the fast way for small integers.
 
 mod assignment;
 mod baseline;
+mod compact;
+mod deltas;
+mod dense;
 mod distance;
 mod error;
+mod matrix;
 mod problem;
+mod quadratic;
 mod quality;
 mod scale;
 
 pub use assignment::Assignment;
 pub use baseline::{linear, random};
+pub use deltas::Deltas;
+pub use dense::{Dense, DenseAssignment};
 pub use distance::Distance;
 pub use error::ObjectiveError;
+pub use matrix::{Matrix, Number};
 pub use problem::{Neighbour, Problem};
+pub use quadratic::Quadratic;
 pub use quality::{EVALUATIONS, METRICS, Metric, NetworkQuality, Quality, link_loads};
 pub use scale::check_weight;

@@ -2,6 +2,7 @@
 
 use hopmap_model::{CostModel, SystemGraph, TaskGraph, Weight};
 
+use crate::compact::Compact;
 use crate::scale::{Scales, check_weight};
 use crate::{Distance, ObjectiveError};
 
@@ -17,6 +18,8 @@ pub struct Problem {
     first: Vec<usize>,
     neighbours: Vec<Neighbour>,
     distance: Distance,
+    /// The same in small integers, where that is faster.
+    compact: Option<Compact>,
     slots: usize,
     scale: f64,
 }
@@ -60,7 +63,8 @@ impl Problem {
         }
         let (first, neighbours) = adjacency(ranks, pairs);
         let distance = Distance::new(levels, &costs, slots)?;
-        Ok(Self { first, neighbours, distance, slots, scale: scales.weight * scales.cost })
+        let compact = Compact::new(&first, &neighbours, &distance);
+        Ok(Self { first, neighbours, distance, compact, slots, scale: scales.weight * scales.cost })
     }
 
     /// Number of ranks.
@@ -85,6 +89,24 @@ impl Problem {
     #[must_use]
     pub fn distance(&self) -> &Distance {
         &self.distance
+    }
+
+    pub(crate) fn compact(&self) -> Option<&Compact> {
+        self.compact.as_ref()
+    }
+
+    /// The same problem, of which every exchange is evaluated neighbour by neighbour. The costs are the same; it is there to
+    /// compare the two.
+    #[must_use]
+    pub fn neighbour_by_neighbour(mut self) -> Self {
+        self.compact = None;
+        self
+    }
+
+    /// Whether exchanges are evaluated by rows of all ranks at once.
+    #[must_use]
+    pub fn is_compact(&self) -> bool {
+        self.compact.is_some()
     }
 
     /// What an integer cost is multiplied by: one unit of F is this many units here.

@@ -6,8 +6,8 @@ use rand_pcg::rand_core::Rng;
 
 use super::Ground;
 use super::incumbent::Incumbent;
-use super::meter::Meter;
 use super::temperature::Temperatures;
+use crate::meter::Meter;
 use crate::{Cooling, descend};
 
 /// Sweeps of the first cycle.

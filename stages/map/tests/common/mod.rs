@@ -82,6 +82,22 @@ pub(crate) fn double_sums(graph: &TaskGraph, shape: &[u32], slots: &[u32]) -> (f
     (f, t)
 }
 
+/// The least F of all placements, by trying each.
+pub(crate) fn exhaustive(graph: &TaskGraph, shape: &[u32], slots: &mut Vec<u32>) -> f64 {
+    if slots.len() == graph.ranks() {
+        return double_sums(graph, shape, slots).0;
+    }
+    let mut best = f64::INFINITY;
+    for slot in 0..shape.iter().product() {
+        if !slots.contains(&slot) {
+            slots.push(slot);
+            best = best.min(exhaustive(graph, shape, slots));
+            slots.pop();
+        }
+    }
+    best
+}
+
 pub(crate) fn inputs(graph: &TaskGraph, system: &SystemGraph) -> Inputs {
     let mut inputs = Inputs::new();
     inputs.connect("task-graph", Arc::new(graph.clone()), "1".into(), "program".into());

@@ -7,16 +7,18 @@ use hopmap_model::Context;
 
 /// Evaluations between two looks at the clock, the context and the progress.
 const INTERVAL: u64 = 4096;
+/// Fewest evaluations that a final descent may take.
+const DESCENT_EVALUATIONS: u64 = 1 << 22;
 
 /// Evaluations of all islands together.
-pub(super) struct Progress {
+pub(crate) struct Progress {
     done: AtomicU64,
     /// Zero where only time is limited.
     total: u64,
 }
 
 impl Progress {
-    pub(super) fn new(total: Option<u64>) -> Self {
+    pub(crate) fn new(total: Option<u64>) -> Self {
         Self { done: AtomicU64::new(0), total: total.filter(|&total| total < u64::MAX).unwrap_or(0) }
     }
 
@@ -27,31 +29,34 @@ impl Progress {
 }
 
 /// The budget of one island.
-pub(super) struct Meter<'a> {
+pub(crate) struct Meter<'a> {
     spent: u64,
     limit: u64,
     /// When to look up next.
     next: u64,
     reported: u64,
     deadline: Option<Instant>,
+    /// When the descent has to end.
+    end: Option<Instant>,
     cx: Context<'a>,
     progress: &'a Progress,
     interrupted: bool,
 }
 
 impl<'a> Meter<'a> {
-    pub(super) fn new(
+    /// So many evaluations, until a deadline of the search, then one of its descent.
+    pub(crate) fn new(
         limit: u64,
-        deadline: Option<Instant>,
+        [deadline, end]: [Option<Instant>; 2],
         cx: Context<'a>,
         progress: &'a Progress,
     ) -> Self {
-        Self { spent: 0, limit, next: 0, reported: 0, deadline, cx, progress, interrupted: false }
+        Self { spent: 0, limit, next: 0, reported: 0, deadline, end, cx, progress, interrupted: false }
     }
 
     /// Takes one evaluation; `false` if there is none left.
     #[inline]
-    pub(super) fn take(&mut self) -> bool {
+    pub(crate) fn take(&mut self) -> bool {
         if self.spent == self.next && !self.look_up() {
             return false;
         }
@@ -59,20 +64,34 @@ impl<'a> Meter<'a> {
         true
     }
 
-    /// Allows more evaluations, until a new deadline.
-    pub(super) fn extend(&mut self, evaluations: u64, deadline: Option<Instant>) {
-        self.limit = self.spent.saturating_add(evaluations);
-        self.deadline = deadline;
+    /// Takes so many evaluations at once; `false`, and none is taken, if there are not so many left.
+    pub(crate) fn take_all(&mut self, evaluations: u64) -> bool {
+        if self.spent.saturating_add(evaluations) >= self.next && !self.look_up() {
+            return false;
+        }
+        if evaluations > self.limit - self.spent {
+            return false;
+        }
+        self.spent += evaluations;
+        self.next = self.next.max(self.spent);
+        true
+    }
+
+    /// Allows as many evaluations again, and never fewer than some, until the end; `false` if the context asked to stop.
+    pub(crate) fn begin_descent(&mut self) -> bool {
+        self.limit = self.spent.saturating_add(self.limit.max(DESCENT_EVALUATIONS));
+        self.deadline = self.end;
         self.next = self.spent;
+        !self.interrupted
     }
 
     /// Evaluations taken so far.
-    pub(super) fn spent(&self) -> u64 {
+    pub(crate) fn spent(&self) -> u64 {
         self.spent
     }
 
     /// Whether the context asked to stop.
-    pub(super) fn interrupted(&self) -> bool {
+    pub(crate) fn interrupted(&self) -> bool {
         self.interrupted
     }
 

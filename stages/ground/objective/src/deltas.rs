@@ -1,0 +1,186 @@
+//! What every exchange of a placement would change, kept up to date.
+
+use crate::{Assignment, Problem};
+
+/// A placement, and by how much every exchange would change its cost.
+///
+/// After an exchange, the deltas of all other pairs change by one product each (Taillard 1991, Robust taboo search for the
+/// quadratic assignment problem, equation 3; Frieze, Yadegar, El-Horbaty and Parkinson 1989), and those of the two that
+/// changed places are computed anew.
+///
+/// What changes places are units: first the movers, which are the ranks with neighbours in their order, then all that can lie
+/// on a slot and costs nothing there: other ranks, and free places. There are as many units as slots.
+#[derive(Debug, Clone)]
+pub struct Deltas<'p> {
+    assignment: Assignment<'p>,
+    /// Rank of every mover.
+    movers: Vec<u32>,
+    /// Mover of every rank; the number of units for a rank without neighbours.
+    unit_of: Vec<u32>,
+    /// Slot of every unit.
+    slots: Vec<u32>,
+    /// A row for every mover, a column for every unit; only what is right of the diagonal counts.
+    values: Vec<i64>,
+    change: Change,
+}
+
+/// What an exchange changes for every unit.
+#[derive(Debug, Clone)]
+struct Change {
+    /// Its weight with the first of the two, minus that with the second.
+    weights: Vec<i64>,
+    /// Its cost to the slot that the first left, minus that to the slot that the second left.
+    costs: Vec<i64>,
+    /// The units whose weights differ.
+    neighbours: Vec<u32>,
+}
+
+impl<'p> Deltas<'p> {
+    /// How many deltas there are: of two movers, or of a mover and a unit that costs nothing.
+    #[must_use]
+    pub fn pairs(problem: &Problem) -> u64 {
+        let movers = movers(problem).count() as u64;
+        movers * movers.saturating_sub(1) / 2 + movers * (problem.slots() as u64 - movers)
+    }
+
+    /// How many numbers are stored.
+    #[must_use]
+    pub fn stored(problem: &Problem) -> u64 {
+        movers(problem).count() as u64 * problem.slots() as u64
+    }
+
+    /// Computes all deltas, or `None` if `more`, which is told the number before each row, says no.
+    pub fn new(assignment: Assignment<'p>, mut more: impl FnMut(u64) -> bool) -> Option<Self> {
+        let problem = assignment.problem();
+        let movers: Vec<u32> = movers(problem).collect();
+        let units = problem.slots();
+        let mut unit_of = vec![units as u32; problem.ranks()];
+        let mut is_taken = vec![false; units];
+        let mut slots = Vec::with_capacity(units);
+        for (unit, &rank) in movers.iter().enumerate() {
+            unit_of[rank as usize] = unit as u32;
+            slots.push(assignment.slot_of(rank));
+            is_taken[assignment.slot_of(rank) as usize] = true;
+        }
+        slots.extend((0..units as u32).filter(|&slot| !is_taken[slot as usize]));
+        let mut values = vec![0; movers.len() * units];
+        for (mover, &rank) in movers.iter().enumerate() {
+            if !more((units - mover - 1) as u64) {
+                return None;
+            }
+            for unit in mover + 1..units {
+                values[mover * units + unit] = assignment.delta(rank, slots[unit]);
+            }
+        }
+        let change = Change { weights: vec![0; units], costs: vec![0; units], neighbours: Vec::new() };
+        Some(Self { assignment, movers, unit_of, slots, values, change })
+    }
+
+    /// The placement.
+    #[must_use]
+    pub fn assignment(&self) -> &Assignment<'p> {
+        &self.assignment
+    }
+
+    /// Number of movers.
+    #[must_use]
+    pub fn movers(&self) -> usize {
+        self.movers.len()
+    }
+
+    /// The slot of every unit.
+    #[must_use]
+    pub fn slots(&self) -> &[u32] {
+        &self.slots
+    }
+
+    /// By how much the cost changes when a mover changes places with each unit after it.
+    #[must_use]
+    pub fn row(&self, mover: usize) -> &[i64] {
+        let units = self.slots.len();
+        &self.values[mover * units..][mover + 1..units]
+    }
+
+    /// Exchanges a mover and a unit after it.
+    pub fn exchange(&mut self, mover: usize, unit: usize) {
+        let delta = self.row(mover)[unit - mover - 1];
+        self.assignment.exchange(self.movers[mover], self.slots[unit], delta);
+        self.note_change(mover, unit);
+        self.slots.swap(mover, unit);
+        self.update();
+        self.compute(mover);
+        self.compute(unit);
+    }
+
+    /// Notes what the exchange of two changes, which have not changed places here yet.
+    fn note_change(&mut self, first: usize, second: usize) {
+        let problem = self.assignment.problem();
+        let Change { weights, costs, neighbours } = &mut self.change;
+        neighbours.drain(..).for_each(|unit| weights[unit as usize] = 0);
+        for (unit, sign) in [(first, 1), (second, -1)] {
+            for neighbour in self.movers.get(unit).map_or(&[][..], |&rank| problem.neighbours(rank)) {
+                let other = self.unit_of[neighbour.rank as usize];
+                weights[other as usize] += sign * neighbour.weight;
+                neighbours.push(other);
+            }
+        }
+        neighbours.sort_unstable();
+        neighbours.dedup();
+        neighbours.retain(|&unit| weights[unit as usize] != 0);
+        let distance = problem.distance();
+        let [left, entered] = [first, second].map(|unit| distance.code(self.slots[unit]));
+        for (cost, &slot) in costs.iter_mut().zip(&self.slots) {
+            let code = distance.code(slot);
+            *cost = distance.between(left, code) - distance.between(entered, code);
+        }
+    }
+
+    /// Changes the deltas of all pairs, rightly of those without the two that changed places.
+    fn update(&mut self) {
+        let units = self.slots.len();
+        let Change { weights, costs, neighbours } = &self.change;
+        let is_sparse = neighbours.len() < units / 4;
+        for (mover, row) in self.values.chunks_exact_mut(units).enumerate() {
+            let (weight, cost) = (weights[mover], costs[mover]);
+            // What holds one of the two is garbage until it is computed anew, so it may wrap.
+            let product =
+                |other_weight: i64, other_cost: i64| (weight - other_weight).wrapping_mul(cost - other_cost);
+            if weight == 0 && is_sparse {
+                let after = neighbours.partition_point(|&unit| unit as usize <= mover);
+                for &unit in &neighbours[after..] {
+                    let unit = unit as usize;
+                    row[unit] = row[unit].wrapping_add(product(weights[unit], costs[unit]));
+                }
+            } else {
+                let changes = weights[mover + 1..].iter().zip(&costs[mover + 1..]);
+                for (value, (&other_weight, &other_cost)) in row[mover + 1..].iter_mut().zip(changes) {
+                    *value = value.wrapping_add(product(other_weight, other_cost));
+                }
+            }
+        }
+    }
+
+    /// Computes all deltas of a unit anew.
+    fn compute(&mut self, unit: usize) {
+        let (movers, units) = (self.movers.len(), self.slots.len());
+        for mover in 0..unit.min(movers) {
+            self.values[mover * units + unit] = self.assignment.delta(self.movers[mover], self.slots[unit]);
+        }
+        if let Some(&rank) = self.movers.get(unit) {
+            for other in unit + 1..units {
+                self.values[unit * units + other] = self.assignment.delta(rank, self.slots[other]);
+            }
+        }
+    }
+
+    /// The placement, when the deltas are no longer needed.
+    #[must_use]
+    pub fn into_assignment(self) -> Assignment<'p> {
+        self.assignment
+    }
+}
+
+/// The ranks with neighbours.
+fn movers(problem: &Problem) -> impl Iterator<Item = u32> + '_ {
+    (0..problem.ranks() as u32).filter(|&rank| !problem.neighbours(rank).is_empty())
+}

@@ -1,0 +1,212 @@
+//! The sums over rows with 256-bit vectors.
+//!
+//! Differences fit the type of the values and sums of products fit the type they are added in: the caller chose the type by
+//! [`Element::fits`](super::element::Element::fits). Rows are whole vectors; what is beyond the last whole one is not read.
+// Vectors are read through pointers, and functions for one kind of processor cannot be called otherwise.
+#![allow(unsafe_code)]
+// A list of all instructions would say nothing more.
+#![allow(clippy::wildcard_imports)]
+
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::*;
+
+use super::element::Pair;
+#[cfg(not(target_arch = "x86_64"))]
+use super::scalar;
+
+/// Proof that the processor has AVX2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Token(());
+
+impl Token {
+    pub(super) fn detect() -> Option<Self> {
+        #[cfg(target_arch = "x86_64")]
+        let found = is_x86_feature_detected!("avx2");
+        #[cfg(not(target_arch = "x86_64"))]
+        let found = false;
+        found.then_some(Self(()))
+    }
+}
+
+/// A function that is safe to call with a token, and the loop behind it.
+macro_rules! kernel {
+    ($name:ident, $vectors:ident, $element:ty, $twin:path) => {
+        #[inline]
+        pub(super) fn $name(_: Token, weights: Pair<'_, $element>, costs: Pair<'_, $element>) -> i64 {
+            // SAFETY: a token exists only where AVX2 was found.
+            #[cfg(target_arch = "x86_64")]
+            unsafe {
+                $vectors(weights, costs)
+            }
+            #[cfg(not(target_arch = "x86_64"))]
+            $twin(weights, costs)
+        }
+    };
+}
+
+kernel!(dot_i8, vectors_i8, i8, scalar::dot_i8);
+kernel!(dot_i16, vectors_i16, i16, scalar::dot_i16);
+kernel!(dot_i32, vectors_i32, i32, scalar::dot_i32);
+
+/// Whole vectors that all four rows have.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn whole_vectors<E>(weights: Pair<'_, E>, costs: Pair<'_, E>) -> usize {
+    let shortest = weights[0].len().min(weights[1].len()).min(costs[0].len()).min(costs[1].len());
+    shortest * size_of::<E>() / size_of::<__m256i>()
+}
+
+/// A vector of a row.
+///
+/// # Safety
+///
+/// The row has more than `vector` whole vectors.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn load<E>(row: &[E], vector: usize) -> __m256i {
+    // SAFETY: the vector lies inside the row, by contract; it need not be aligned.
+    unsafe { _mm256_loadu_si256(row.as_ptr().cast::<__m256i>().add(vector)) }
+}
+
+/// 32 differences at a time. Products of a magnitude and a signed value are added in pairs: at most 2 · 127 · 127, which fits
+/// 16 bits.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn vectors_i8(weights: Pair<'_, i8>, costs: Pair<'_, i8>) -> i64 {
+    let ones = _mm256_set1_epi16(1);
+    let mut sum = _mm256_setzero_si256();
+    for vector in 0..whole_vectors(weights, costs) {
+        // SAFETY: all four rows have this vector.
+        let [from, to, here, there] = unsafe {
+            [
+                load(weights[0], vector),
+                load(weights[1], vector),
+                load(costs[0], vector),
+                load(costs[1], vector),
+            ]
+        };
+        let weight = _mm256_sub_epi8(to, from);
+        let cost = _mm256_sign_epi8(_mm256_sub_epi8(here, there), weight);
+        let pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(weight), cost);
+        sum = _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, ones));
+    }
+    i64::from(sum_i32(sum))
+}
+
+/// 16 differences at a time, added in pairs: at most 2 · 32767 · 32767, which fits 32 bits.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn vectors_i16(weights: Pair<'_, i16>, costs: Pair<'_, i16>) -> i64 {
+    let mut sum = _mm256_setzero_si256();
+    for vector in 0..whole_vectors(weights, costs) {
+        // SAFETY: all four rows have this vector.
+        let [from, to, here, there] = unsafe {
+            [
+                load(weights[0], vector),
+                load(weights[1], vector),
+                load(costs[0], vector),
+                load(costs[1], vector),
+            ]
+        };
+        let pairs = _mm256_madd_epi16(_mm256_sub_epi16(to, from), _mm256_sub_epi16(here, there));
+        sum = _mm256_add_epi32(sum, pairs);
+    }
+    i64::from(sum_i32(sum))
+}
+
+/// Eight differences at a time: the even ones, then the odd ones, as products of 64 bits.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn vectors_i32(weights: Pair<'_, i32>, costs: Pair<'_, i32>) -> i64 {
+    let mut sum = _mm256_setzero_si256();
+    for vector in 0..whole_vectors(weights, costs) {
+        // SAFETY: all four rows have this vector.
+        let [from, to, here, there] = unsafe {
+            [
+                load(weights[0], vector),
+                load(weights[1], vector),
+                load(costs[0], vector),
+                load(costs[1], vector),
+            ]
+        };
+        let weight = _mm256_sub_epi32(to, from);
+        let cost = _mm256_sub_epi32(here, there);
+        let even = _mm256_mul_epi32(weight, cost);
+        let odd = _mm256_mul_epi32(_mm256_srli_epi64::<32>(weight), _mm256_srli_epi64::<32>(cost));
+        sum = _mm256_add_epi64(sum, _mm256_add_epi64(even, odd));
+    }
+    let halves = _mm_add_epi64(_mm256_castsi256_si128(sum), _mm256_extracti128_si256::<1>(sum));
+    _mm_cvtsi128_si64(halves) + _mm_extract_epi64::<1>(halves)
+}
+
+/// The sum of eight numbers.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx2")]
+fn sum_i32(vector: __m256i) -> i32 {
+    let four = _mm_add_epi32(_mm256_castsi256_si128(vector), _mm256_extracti128_si256::<1>(vector));
+    let two = _mm_add_epi32(four, _mm_shuffle_epi32::<0b01_00_11_10>(four));
+    let one = _mm_add_epi32(two, _mm_shuffle_epi32::<0b10_11_00_01>(two));
+    _mm_cvtsi128_si32(one)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::scalar;
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Four rows of whole vectors, of values whose differences stay below a bound.
+    fn rows<E: Clone + std::fmt::Debug + 'static>(
+        bound: i64,
+        longest: usize,
+        element: fn(i64) -> E,
+    ) -> impl Strategy<Value = [Vec<E>; 4]> {
+        let value = prop_oneof![Just(0), Just(bound), 0..=bound];
+        (prop::collection::vec([value.clone(), value.clone(), value.clone(), value], 0..=longest), -bound..=0)
+            .prop_map(move |(columns, low)| {
+                [0, 1, 2, 3].map(|row| {
+                    let mut values: Vec<E> =
+                        columns.iter().map(|column| element(column[row] + low)).collect();
+                    values.resize(values.len().next_multiple_of(32), element(0));
+                    values
+                })
+            })
+    }
+
+    fn same<E>(
+        rows: &[Vec<E>; 4],
+        vectors: fn(Token, Pair<'_, E>, Pair<'_, E>) -> i64,
+        twin: fn(Pair<'_, E>, Pair<'_, E>) -> i64,
+    ) -> Result<(), TestCaseError> {
+        let [from, to, here, there] = rows.each_ref().map(Vec::as_slice);
+        if let Some(token) = Token::detect() {
+            prop_assert_eq!(vectors(token, [from, to], [here, there]), twin([from, to], [here, there]));
+        }
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_sum_to_the_same(rows in rows(127, 700, |value| value as i8)) {
+            same(&rows, dot_i8, scalar::dot_i8)?;
+        }
+
+        #[test]
+        fn words_sum_to_the_same(small in rows(1500, 700, |value| value as i16), one in rows(32_767, 1, |value| value as i16)) {
+            same(&small, dot_i16, scalar::dot_i16)?;
+            same(&one, dot_i16, scalar::dot_i16)?;
+        }
+
+        #[test]
+        fn double_words_sum_to_the_same(rows in rows(i64::from(i32::MAX), 2, |value| value as i32)) {
+            same(&rows, dot_i32, scalar::dot_i32)?;
+        }
+
+        #[test]
+        fn many_double_words_sum_to_the_same(rows in rows(50_000_000, 700, |value| value as i32)) {
+            same(&rows, dot_i32, scalar::dot_i32)?;
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Rows of a matrix, each on cache lines of its own.
+
+use super::element::Element;
+
+/// Bytes of a cache line; a row takes a whole number of halves, which is the width of the vectors.
+const LINE: usize = 64;
+/// Bytes after which addresses compete for the same place in a cache: rows must not be whole multiples of it.
+const ALIAS: usize = 2048;
+
+/// Rows of a square matrix, padded with zeros, so that vectors need no special end.
+pub(super) struct Rows<E> {
+    values: Vec<E>,
+    /// Where the first row begins.
+    start: usize,
+    stride: usize,
+    size: usize,
+}
+
+impl<E: Element> Rows<E> {
+    /// Fills a matrix of a size with the value of every row and column.
+    pub(super) fn new(size: usize, value: impl Fn(usize, usize) -> E) -> Self {
+        let mut rows = Self::zero(size);
+        for row in 0..size {
+            for column in 0..size {
+                *rows.at_mut(row, column) = value(row, column);
+            }
+        }
+        rows
+    }
+
+    fn zero(size: usize) -> Self {
+        let width = size_of::<E>();
+        let mut bytes = (size * width).next_multiple_of(LINE / 2);
+        if bytes.is_multiple_of(ALIAS) {
+            bytes += LINE;
+        }
+        let stride = bytes / width;
+        let values = vec![E::default(); size * stride + LINE / width];
+        let start = values.as_ptr().align_offset(LINE).min(LINE / width);
+        Self { values, start, stride, size }
+    }
+
+    pub(super) fn size(&self) -> usize {
+        self.size
+    }
+
+    /// A row and its padding.
+    #[inline]
+    pub(super) fn row(&self, row: usize) -> &[E] {
+        &self.values[self.start + row * self.stride..][..self.stride]
+    }
+
+    #[inline]
+    pub(super) fn at(&self, row: usize, column: usize) -> E {
+        self.values[self.start + row * self.stride + column]
+    }
+
+    fn at_mut(&mut self, row: usize, column: usize) -> &mut E {
+        &mut self.values[self.start + row * self.stride + column]
+    }
+
+    /// Exchanges two rows, and the columns of the same numbers.
+    pub(super) fn exchange(&mut self, first: usize, second: usize) {
+        let (low, high) = (first.min(second), first.max(second));
+        if low == high {
+            return;
+        }
+        let stride = self.stride;
+        let rows = &mut self.values[self.start..][..self.size * stride];
+        let (before, after) = rows.split_at_mut(high * stride);
+        before[low * stride..][..stride].swap_with_slice(&mut after[..stride]);
+        for row in rows.chunks_exact_mut(stride) {
+            row.swap(low, high);
+        }
+    }
+}
+
+impl<E: Element> Clone for Rows<E> {
+    /// Copies to a place that is aligned again.
+    fn clone(&self) -> Self {
+        let mut copy = Self::zero(self.size);
+        let length = self.size * self.stride;
+        copy.values[copy.start..][..length].copy_from_slice(&self.values[self.start..][..length]);
+        copy
+    }
+}

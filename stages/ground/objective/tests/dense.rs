@@ -1,0 +1,176 @@
+//! Exchanges of dense problems against the double sum, which is written down here once more.
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+use hopmap_objective::{Dense, DenseAssignment, Matrix, Quadratic, random};
+use proptest::prelude::*;
+use rand_pcg::Pcg64;
+use rand_pcg::rand_core::SeedableRng;
+
+/// Values of a matrix, row after row.
+#[derive(Debug, Clone)]
+struct Square {
+    size: usize,
+    values: Vec<i64>,
+}
+
+impl Square {
+    /// Random values from `low` to `high`, a part of them zero.
+    fn random(size: usize, low: i64, high: i64, simple: bool, random: &mut Pcg64) -> Self {
+        let mut values = vec![0; size * size];
+        for row in 0..size {
+            for column in 0..size {
+                let drawn = low + (random.next_u64() % (high - low + 1) as u64).cast_signed();
+                let value = if random.next_u32().is_multiple_of(3) { 0 } else { drawn };
+                values[row * size + column] = match simple {
+                    true if row == column => 0,
+                    true if column < row => values[column * size + row],
+                    _ => value,
+                };
+            }
+        }
+        Self { size, values }
+    }
+
+    fn matrix(&self) -> Matrix<i64> {
+        Matrix::dense(self.size, self.values.clone()).unwrap()
+    }
+}
+
+/// F as a double sum over all ordered pairs.
+fn double_sum(weights: &Square, costs: &Square, slots: &[u32]) -> i128 {
+    let mut sum = 0;
+    for i in 0..weights.size {
+        for j in 0..weights.size {
+            let cost = costs.values[slots[i] as usize * costs.size + slots[j] as usize];
+            sum += i128::from(weights.values[i * weights.size + j]) * i128::from(cost);
+        }
+    }
+    sum
+}
+
+/// Exchanges random pairs, and compares every delta of the vectors with that of their twins and with the double sum.
+fn wander(weights: &Square, costs: &Square, bytes: usize, exchanges: usize, random_pairs: &mut Pcg64) {
+    let fast = Dense::new(&weights.matrix(), &costs.matrix()).unwrap();
+    assert_eq!(fast.bytes(), bytes);
+    let twin = fast.clone().scalar();
+    let plain = Quadratic::new(weights.matrix(), costs.matrix()).unwrap();
+    let size = costs.size;
+    let start = random(size, size, [7; 32]);
+    let mut fast = DenseAssignment::new(&fast, &start).unwrap();
+    let mut twin = DenseAssignment::new(&twin, &start).unwrap();
+    let mut cost = double_sum(weights, costs, &start);
+    for exchange in 0..exchanges {
+        let [first, second] = [0, 1].map(|_| random_pairs.next_u32() % size as u32);
+        let delta = fast.delta(first, second);
+        assert_eq!(delta, twin.delta(first, second));
+        if first.max(second) < weights.size as u32 {
+            assert_eq!(i128::from(delta), plain.delta(&fast.slots()[..weights.size], first, second));
+        }
+        fast.exchange(first, second, delta);
+        twin.exchange(first, second, delta);
+        if exchange % size == 0 || size < 20 {
+            let before = std::mem::replace(&mut cost, double_sum(weights, costs, fast.slots()));
+            assert!(size >= 20 || cost - before == i128::from(delta));
+        }
+        assert!(exchange % size != 0 || cost == i128::from(fast.cost()));
+    }
+    assert_eq!(i128::from(fast.cost()), double_sum(weights, costs, fast.slots()));
+    assert_eq!((fast.cost(), fast.slots()), (twin.cost(), twin.slots()));
+    assert_eq!(i128::from(fast.cost()), plain.cost(&fast.slots()[..weights.size]));
+}
+
+/// Exchanges of one problem: millions of all together in a soak.
+fn exchanges() -> usize {
+    if std::env::var_os("HOPMAP_SOAK").is_some() { 200_000 } else { 400 }
+}
+
+#[test]
+fn every_delta_is_what_the_double_sum_changes_by() {
+    let mut random = Pcg64::seed_from_u64(1);
+    for (bytes, low, high) in
+        [(1, 0, 41), (1, -63, 63), (2, 0, 1000), (2, -700, 700), (4, -1_000_000, 9_000_000), (8, 0, 1 << 20)]
+    {
+        for size in [1, 2, 5, 27, 32, 33, 70] {
+            for simple in [true, false] {
+                // Values of which the differences need the type, whatever is drawn.
+                let mut weights = Square::random(size, low, high, simple, &mut random);
+                let mut costs = Square::random(size, low, high, simple, &mut random);
+                if size < 2 {
+                    continue;
+                }
+                for square in [&mut weights, &mut costs] {
+                    (square.values[1], square.values[size]) = (high, if simple { high } else { low });
+                }
+                let high = if bytes == 8 { 1 << 33 } else { high };
+                (weights.values[1], weights.values[size]) = (high, if simple { high } else { low });
+                wander(&weights, &costs, bytes, exchanges(), &mut random);
+            }
+        }
+    }
+}
+
+#[test]
+fn ranks_that_are_missing_send_nothing() {
+    let mut random = Pcg64::seed_from_u64(2);
+    for simple in [true, false] {
+        let weights = Square::random(9, 0, 41, simple, &mut random);
+        let costs = Square::random(14, 0, 41, simple, &mut random);
+        wander(&weights, &costs, 1, exchanges(), &mut random);
+    }
+}
+
+#[test]
+fn the_extremes_of_every_type_are_summed_exactly() {
+    for (bytes, most, size) in [(1, 127, 1000), (2, 32_767, 1), (2, 1400, 1000), (4, 1_000_000, 1000)] {
+        let all = |value: i64, size: usize| Square {
+            size,
+            values: (0..size * size)
+                .map(|at| if (at / size + at % size).is_multiple_of(2) { 0 } else { value })
+                .collect(),
+        };
+        let (weights, costs) = (all(most, size), all(most, size));
+        wander(&weights, &costs, if size == 1 { 1 } else { bytes }, 20, &mut Pcg64::seed_from_u64(3));
+    }
+}
+
+#[test]
+fn what_does_not_fit_64_bits_is_refused() {
+    let square = |value| Matrix::dense(2, vec![0, value, value, 0]).unwrap();
+    let refused = |weight, cost| Dense::new(&square(weight), &square(cost)).unwrap_err().to_string();
+    let message = "the largest possible cost does not fit the numbers it is summed in";
+    assert_eq!(refused(1 << 40, 1 << 40), message);
+    assert_eq!(refused(i64::MIN, 1), message);
+    let spread = Matrix::dense(2, vec![0, i64::MAX, i64::MIN, 0]).unwrap();
+    assert_eq!(Dense::new(&spread, &square(0)).unwrap_err().to_string(), message);
+    let widest = Dense::new(&square(1 << 40), &square(1 << 18)).unwrap();
+    assert_eq!((widest.bytes(), widest.cost(&[1, 0])), (8, 1 << 59));
+}
+
+#[test]
+fn what_is_no_placement_is_named() {
+    let square = |size| Matrix::dense(size, vec![1; size * size]).unwrap();
+    let problem = Dense::new(&square(2), &square(3)).unwrap();
+    let message = |slots: &[u32]| DenseAssignment::new(&problem, slots).unwrap_err().to_string();
+    assert_eq!(message(&[0, 1]), "the placement has 2 ranks, but the task graph has 3");
+    assert_eq!(message(&[0, 1, 3]), "rank 2 is on slot 3, but the machine has 3 slots");
+    assert_eq!(message(&[0, 1, 1]), "ranks 1 and 2 are both on slot 1");
+    assert_eq!(Dense::new(&square(3), &square(2)).unwrap_err().to_string(), "3 ranks do not fit on 2 slots");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn any_values_give_the_deltas_of_the_double_sum(
+        size in 2usize..12,
+        ends in prop::array::uniform2((0i64..=40).prop_map(|bits| 1i64 << (bits / 2))),
+        simple in any::<bool>(),
+        seed in any::<u64>(),
+    ) {
+        let mut random = Pcg64::seed_from_u64(seed);
+        let weights = Square::random(size, -ends[0], ends[0], simple, &mut random);
+        let costs = Square::random(size, -ends[1], ends[1], simple, &mut random);
+        let bytes = Dense::new(&weights.matrix(), &costs.matrix()).unwrap().bytes();
+        wander(&weights, &costs, bytes, 60, &mut random);
+    }
+}

@@ -1,0 +1,204 @@
+//! Robust tabu search: optimal on small problems, never worse than linear, reproducible, stoppable.
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod common;
+
+use common::{double_sums, exhaustive, graph, grid, inputs, mapping, run, tree};
+use hopmap_map::{LinearParams, LinearStage, TabuParams, TabuStage};
+use hopmap_model::{Context, Mapping, Observer, Outcome, Stage, SystemGraph, TaskGraph, Weight};
+use proptest::prelude::*;
+
+fn search(params: TabuParams, graph: &TaskGraph, system: &SystemGraph) -> Mapping {
+    run::<TabuStage>(params, graph, system)
+}
+
+/// A short search.
+fn short(evaluations: u64) -> TabuParams {
+    TabuParams { evaluations: Some(evaluations), islands: 2, ..TabuParams::default() }
+}
+
+fn refused(params: TabuParams, graph: &TaskGraph, system: &SystemGraph) -> String {
+    TabuStage::run(params, inputs(graph, system), &Context::detached()).unwrap_err().to_string()
+}
+
+#[test]
+fn a_grid_is_cut_into_squares() {
+    // Squares of 4 x 4 on every switch, of 2 x 2 on every host: no other cut is shorter.
+    let (graph, system) = (grid(8, 8), tree(&[4, 4, 4]));
+    let best = 16.0 * (16.0 * 100.0 + 32.0 * 10.0 + 64.0 * 1.0);
+    for seed in 1..=3 {
+        let mapping = search(TabuParams { seed, ..TabuParams::default() }, &graph, &system);
+        assert!((mapping.metrics["F"] - best).abs() < 0.5, "{} with seed {seed}", mapping.metrics["F"]);
+    }
+}
+
+#[test]
+fn convergence_is_complete() {
+    let (graph, system) = (grid(4, 4), tree(&[2, 2, 4]));
+    let mapping = search(short(50_000), &graph, &system);
+    for island in 0..2 {
+        let points: Vec<_> = mapping.convergence.iter().filter(|point| point.island == island).collect();
+        assert_eq!(points[0].evaluations, 0);
+        assert!(points.windows(2).all(|p| p[0].evaluations < p[1].evaluations && p[0].cost > p[1].cost));
+    }
+    let best = mapping.convergence.iter().map(|point| point.cost).fold(f64::INFINITY, f64::min);
+    assert!((best - mapping.metrics["F"]).abs() < 1e-9);
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    struct Nobody;
+    impl Observer for Nobody {
+        fn progress(&self, _: u64, _: u64) {}
+        fn log(&self, _: &str) {}
+        fn cancelled(&self) -> bool {
+            false
+        }
+    }
+    let (graph, system) = (grid(6, 5), tree(&[2, 4, 4]));
+    let with = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let cx = Context::new(threads, None, &Nobody);
+        let params = TabuParams { islands: 3, ..short(200_000) };
+        match pool.install(|| TabuStage::run(params, inputs(&graph, &system), &cx)).unwrap() {
+            Outcome::Done(outputs) => mapping(&outputs),
+            other => panic!("{other:?}"),
+        }
+    };
+    let one = with(1);
+    assert_eq!(one, with(2));
+    assert_eq!(one, with(7));
+}
+
+#[test]
+fn more_evaluations_continue_the_same_search() {
+    let (graph, system) = (grid(6, 6), tree(&[2, 4, 8]));
+    let steps = |steps: u64| {
+        let pairs = 36 * 35 / 2 + 36 * 28;
+        let mapping = search(short(pairs * (steps + 1)), &graph, &system);
+        let searched = |point: &&hopmap_model::ConvergencePoint| point.evaluations <= pairs * 101;
+        mapping.convergence.iter().filter(searched).copied().collect::<Vec<_>>()
+    };
+    assert_eq!(steps(100), steps(150));
+    assert_eq!(steps(100), steps(700));
+}
+
+#[test]
+fn another_seed_is_another_search() {
+    let (graph, system) = (grid(6, 6), tree(&[2, 4, 8]));
+    let seeded = |seed| search(TabuParams { seed, ..short(100_000) }, &graph, &system).convergence;
+    assert_eq!(seeded(1), seeded(1));
+    assert_ne!(seeded(1), seeded(2));
+}
+
+#[test]
+fn nothing_to_search_is_linear() {
+    let silent = graph(4, []);
+    assert_eq!(search(TabuParams::default(), &silent, &tree(&[2, 4])).slots(), [0, 1, 2, 3]);
+    assert_eq!(search(TabuParams::default(), &grid(2, 2), &tree(&[4])).slots(), [0, 1, 2, 3]);
+    assert_eq!(search(TabuParams::default(), &graph(1, [(0, 0, 5)]), &tree(&[1])).slots(), [0]);
+}
+
+#[test]
+fn a_search_told_to_stop_gives_what_it_has() {
+    struct Impatient;
+    impl Observer for Impatient {
+        fn progress(&self, done: u64, total: u64) {
+            assert!(total == 0 || done <= total);
+        }
+        fn log(&self, _: &str) {}
+        fn cancelled(&self) -> bool {
+            true
+        }
+    }
+    let (graph, system) = (grid(8, 8), tree(&[4, 4, 4]));
+    let params = TabuParams { evaluations: Some(u64::MAX), ..TabuParams::default() };
+    let cx = Context::new(1, None, &Impatient);
+    let Outcome::Partial(outputs) = TabuStage::run(params, inputs(&graph, &system), &cx).unwrap() else {
+        panic!("it was told to stop")
+    };
+    let mapping = mapping(&outputs);
+    mapping.check().unwrap();
+    let linear = run::<LinearStage>(LinearParams::default(), &graph, &system);
+    assert!(!mapping.complete && mapping.metrics["F"] <= linear.metrics["F"]);
+}
+
+#[test]
+fn a_search_for_a_time_is_marked_and_ends() {
+    let (graph, system) = (grid(4, 4), tree(&[2, 2, 4]));
+    let params = TabuParams { seconds: Some(0.05), ..TabuParams::default() };
+    let outcome = TabuStage::run(params, inputs(&graph, &system), &Context::detached()).unwrap();
+    let Outcome::Done(outputs) = outcome else { panic!("{outcome:?}") };
+    assert!(outputs.is_timed() && mapping(&outputs).complete);
+}
+
+#[test]
+fn impossible_problems_are_named() {
+    let params = TabuParams::default;
+    assert_eq!(refused(params(), &grid(3, 3), &tree(&[2, 4])), "9 ranks do not fit on 8 slots");
+    assert_eq!(
+        refused(params(), &grid(64, 64), &tree(&[4, 64, 16])),
+        "16777216 exchanges of ranks and slots are more than the 4194304 that tabu search keeps"
+    );
+    let weight = Weight::Time { latency_s: 1e-6, bandwidth_bytes_per_s: 0.0 };
+    let bad = TabuParams { weight, ..params() };
+    assert_eq!(refused(bad, &grid(2, 2), &tree(&[4])), "`bandwidth_bytes_per_s` of the weight is 0");
+    let alone = TabuParams { islands: 0, ..params() };
+    assert_eq!(refused(alone, &grid(2, 2), &tree(&[4])), "islands is 0");
+}
+
+#[test]
+fn parameters_of_a_pipeline_file() {
+    let params: TabuParams = serde_json::from_str(r#"{"seed": 7, "islands": 2, "evaluations": 9}"#).unwrap();
+    assert_eq!(params, TabuParams { seed: 7, ..short(9) });
+    assert_eq!(serde_json::from_str::<TabuParams>("{}").unwrap(), TabuParams::default());
+    assert!(serde_json::from_str::<TabuParams>(r#"{"tenure": 7}"#).is_err());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn small_programs_get_an_optimal_placement(
+        edges in prop::collection::vec((0u32..5, 0u32..5, 1u64..1000), 0..15),
+        shape in prop_oneof![Just(vec![2, 3]), Just(vec![3, 2]), Just(vec![1, 6, 1]), Just(vec![2, 2, 2])],
+        seed in 0u64..100,
+    ) {
+        let (graph, system) = (graph(5, edges), tree(&shape));
+        let mapping = search(TabuParams { seed, ..short(4000) }, &graph, &system);
+        let best = exhaustive(&graph, &shape, &mut Vec::new());
+        prop_assert!((mapping.metrics["F"] - best).abs() < 1e-6, "{} is not {}", mapping.metrics["F"], best);
+    }
+
+    #[test]
+    fn a_placement_is_valid_measured_right_and_never_worse_than_linear(
+        edges in prop::collection::vec((0u32..20, 0u32..20, 1u64..1000), 0..200),
+        seed in 0u64..100,
+        evaluations in 1u64..30_000,
+    ) {
+        let shape = [2, 3, 4];
+        let (graph, system) = (graph(20, edges), tree(&shape));
+        let mapping = search(TabuParams { seed, ..short(evaluations) }, &graph, &system);
+        mapping.check().unwrap();
+        let mut used = mapping.slots();
+        used.sort_unstable();
+        used.dedup();
+        prop_assert!(used.len() == 20 && used[19] < 24);
+        let (f, t) = double_sums(&graph, &shape, &mapping.slots());
+        prop_assert!((mapping.metrics["F"] - f).abs() < 1e-6 && (mapping.metrics["T"] - t).abs() < 1e-6);
+        prop_assert!(f <= double_sums(&graph, &shape, &(0..20).collect::<Vec<_>>()).0);
+    }
+}
+
+#[test]
+fn eight_ranks_get_an_optimal_placement() {
+    let weights = |i: u32, j: u32| u64::from((i * 13 + j * 7) % 11);
+    let pairs = (0..8).flat_map(|i| (0..8).filter(move |&j| j != i).map(move |j| (i, j)));
+    let graph = graph(8, pairs.map(|(i, j)| (i, j, weights(i, j) * weights(j, i))));
+    let shape = [2, 2, 2];
+    let best = exhaustive(&graph, &shape, &mut Vec::new());
+    for seed in 1..=10 {
+        let mapping = search(TabuParams { seed, ..short(20_000) }, &graph, &tree(&shape));
+        assert!((mapping.metrics["F"] - best).abs() < 1e-6, "seed {seed}");
+    }
+}
