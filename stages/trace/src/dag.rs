@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 use hopmap_model::{Dependency, TaskDag};
 
-use crate::collectives::Operation;
+use crate::collectives::{Convention, Operation};
 
 /// Something a process does that others may wait for, or that waits for others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,9 @@ pub(crate) enum What {
     /// It asks for a message and does not wait.
     Post { request: u64 },
     /// It has received a message.
-    Receive { envelope: Envelope, request: Option<u64> },
+    Receive { envelope: Envelope, bytes: u64, request: Option<u64> },
+    /// A send or receive that does not block will not take place.
+    Cancel { request: u64 },
     /// It takes part in a collective operation and does not wait.
     Begin { request: u64 },
     /// A collective operation is complete.
@@ -117,15 +119,22 @@ pub(crate) struct Unmatched {
     pub(crate) sent: u64,
     /// Messages that nobody sent.
     pub(crate) received: u64,
+    /// Messages whose ends tell different lengths.
+    pub(crate) lengths: u64,
     /// Collective operations that not all processes of their group recorded alike.
     pub(crate) joints: u64,
 }
 
 /// Tasks and what they wait for, from the moments of every rank in their order and the ranks of every group.
-pub(crate) fn build(ranks: &[Vec<Moment>], groups: &[Vec<u32>], rules: Rules) -> (TaskDag, Unmatched) {
+pub(crate) fn build(
+    ranks: &[Vec<Moment>],
+    groups: &[Vec<u32>],
+    convention: Convention,
+    rules: Rules,
+) -> (TaskDag, Unmatched) {
     let mut unmatched = Unmatched::default();
     let mut links = channels::links(ranks, rules.rendezvous, &mut unmatched);
-    let joins = joins::joins(ranks, groups, &mut links, &mut unmatched);
+    let joins = joins::joins(ranks, (groups, convention), &mut links, &mut unmatched);
     let segments = segments::cut(ranks, &segments::marks(ranks, &links, &joins), rules);
     (assemble(segments, &links, joins), unmatched)
 }

@@ -29,6 +29,7 @@ fn left_out(graph: &TaskGraph) -> Vec<&'static str> {
     [
         (processes.iter().any(|process| process.host.is_some()), "hosts"),
         (processes.iter().any(|process| process.compute_s.is_some()), "computing times"),
+        (processes.iter().any(|process| process.communication_s.is_some()), "times in communication"),
         (graph.duration_s.is_some(), "the duration"),
         (!graph.sizes.is_empty(), "the lengths of messages"),
         (!graph.phases.is_empty(), "phases"),

@@ -71,8 +71,8 @@ pub(crate) fn phases(
             .collect(),
         (Some(Phases::Seconds(_)), Some(width)) => (0..=ticks.saturating_sub(1) / width)
             .map(|slice| Phase {
-                begin_s: seconds(slice * width),
-                end_s: seconds(((slice + 1) * width).min(ticks)),
+                begin_s: seconds(slice.saturating_mul(width)),
+                end_s: seconds((slice + 1).saturating_mul(width).min(ticks)),
                 ..Phase::default()
             })
             .collect(),

@@ -17,7 +17,8 @@ pub struct Otf2Params {
     #[serde(default)]
     pub reader: Reader,
     /// Whether collective operations count: not at all (`ignore`), or as the messages that MPICH's algorithms for the
-    /// operation, the size and the number of processes send (`expand`).
+    /// operation, the size and the number of processes send (`expand`). Where blocks of different length go around a ring,
+    /// `select` and `sizes` take their mean.
     #[serde(default)]
     pub collectives: Collectives,
     /// What counts; without it, everything.

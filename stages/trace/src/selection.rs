@@ -278,6 +278,8 @@ impl<'a> Ledger<'a> {
 
     /// The time up to `to` was spent computing inside some regions, or else communicating.
     pub(crate) fn pass(&mut self, to: u64, computing: Option<Inside>) {
+        // A clock that goes back and forth passes no time twice.
+        let to = self.until.map_or(to, |until| until.max(to));
         match (self.until.replace(to), computing) {
             (None, _) => self.opening = Some((to, computing)),
             (Some(from), Some(regions)) => self.selection.add((from, to), regions, &mut self.ticks),

@@ -41,7 +41,7 @@ impl Stage for Otf2 {
     type Params = Otf2Params;
     const KIND: &'static str = "trace/otf2";
     const SUMMARY: &'static str = "Messages and bytes between processes from an OTF2 trace";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
         PORTS
@@ -239,7 +239,7 @@ impl Stage for Otf {
     type Params = OtfParams;
     const KIND: &'static str = "trace/otf";
     const SUMMARY: &'static str = "Messages and bytes between processes from an OTF 1 trace";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
         PORTS
@@ -267,7 +267,7 @@ impl Stage for Csv {
     type Params = CsvParams;
     const KIND: &'static str = "trace/csv";
     const SUMMARY: &'static str = "Messages and bytes between processes from a CSV file";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
         PORTS
@@ -353,7 +353,7 @@ impl Stage for Generate {
     type Params = GenerateParams;
     const KIND: &'static str = "trace/generate";
     const SUMMARY: &'static str = "An OTF2 trace of a program whose messages are known";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
         const PORTS: &[Port] =

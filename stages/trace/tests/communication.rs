@@ -313,6 +313,7 @@ fn collective_operations_of_real_programs_are_expanded() {
     let listener = Listener::default();
     let graph = read_asked(&params, &Context::new(2, None, &listener)).unwrap();
     assert_eq!(graph.edges.len(), 16 * 15);
+    assert_eq!((graph.messages(), graph.bytes()), (2149, 62_916_300));
     let lines = listener.lines.into_inner().unwrap();
     let told = lines.iter().find(|line| line.contains("expanded to")).unwrap();
     eprintln!("{told}: {} messages, {} bytes", graph.messages(), graph.bytes());

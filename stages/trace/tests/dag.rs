@@ -18,6 +18,7 @@ use writer::Part::{Byte, Number};
 const ISEND_COMPLETE: u8 = 16;
 const IRECV_REQUEST: u8 = 17;
 const RECV: u8 = 18;
+const REQUEST_CANCELLED: u8 = 21;
 const IRECV: u8 = 19;
 const COLLECTIVE_END: u8 = 23;
 const COLLECTIVE_REQUEST: u8 = 85;
@@ -26,6 +27,8 @@ const COLLECTIVE_COMPLETE: u8 = 86;
 /// Operations.
 const BROADCAST: u8 = 1;
 const ALL_REDUCE: u8 = 11;
+const ALL_GATHER: u8 = 6;
+const ALL_TO_ALL: u8 = 8;
 
 fn run(params: DagParams, cx: &Context<'_>) -> miette::Result<TaskDag> {
     Dag::check(&params)?;
@@ -207,6 +210,61 @@ fn a_send_that_does_not_block_waits_where_it_is_complete() {
     let (tasks, edges) = shape(&archive, |params| params.rendezvous_bytes = Some(1)).unwrap();
     assert_eq!(tasks, [(0, 10), (0, 10), (0, 6), (1, 30), (1, 8)]);
     assert_eq!(edges, [(0, 1, 0), (0, 4, 500), (1, 2, 0), (3, 2, 0), (3, 4, 0)]);
+}
+
+#[test]
+fn an_exchange_asks_before_it_sends() {
+    let mut archive = ranks(2);
+    archive.region(3, "MPI_Sendrecv");
+    for rank in 0..2 {
+        let other = 1 - rank;
+        let location = archive.thread(rank + 1, rank).enter(0, 1).enter(10, 3);
+        location.send(11, 0, other, 500).any(12, RECV, &receive(other, 500)).leave(13, 3).leave(30, 1);
+    }
+    let (tasks, edges) = shape(&archive, |params| params.rendezvous_bytes = Some(1)).unwrap();
+    assert_eq!(tasks, [(0, 10), (0, 17), (1, 10), (1, 17)]);
+    let expected = [(0, 1, 0), (0, 3, 0), (0, 3, 500), (2, 1, 0), (2, 1, 500), (2, 3, 0)];
+    assert_eq!(edges, expected);
+}
+
+#[test]
+fn what_is_cancelled_is_not_matched() {
+    let mut archive = ranks(2);
+    let isend = |bytes, request| [Number(1), Number(0), Number(7), Number(bytes), Number(request)];
+    let rank = archive.thread(1, 0).enter(0, 1).enter(10, 2).any(10, 15, &isend(7, 3));
+    rank.request(10, REQUEST_CANCELLED, 3).any(10, 15, &isend(100, 4)).leave(10, 2).leave(20, 1);
+    let rank = archive.thread(2, 1).enter(0, 1).request(1, IRECV_REQUEST, 8);
+    rank.request(2, REQUEST_CANCELLED, 8).enter(30, 2).any(31, RECV, &receive(0, 100)).leave(31, 2);
+    rank.leave(40, 1);
+    let (_, edges) = shape(&archive, |_| ()).unwrap();
+    assert_eq!(edges, [(0, 1, 0), (0, 3, 100), (2, 3, 0)]);
+}
+
+#[test]
+fn joins_carry_what_each_gives_and_gets() {
+    // Score-P counts what goes to and comes from all processes, itself among them; EZTrace the arguments of the call.
+    let bytes = |creator: Option<&str>, operation: u8, sizes: u64| {
+        let mut archive = ranks(4);
+        if let Some(creator) = creator {
+            archive.creator(creator);
+        }
+        let none = u64::from(u32::MAX);
+        let end = [Byte(operation), Number(0), Number(none), Number(sizes), Number(sizes)];
+        for rank in 0..4 {
+            let location = archive.thread(rank + 1, rank).enter(0, 1).enter(10, 2);
+            location.any(40, COLLECTIVE_END, &end).leave(41, 2).leave(50, 1);
+        }
+        let (_, edges) = shape(&archive, |_| ()).unwrap();
+        let of = |join: fn(&(u32, u32, u64)) -> bool| {
+            edges.iter().filter(|edge| join(edge)).map(|edge| edge.2).collect::<Vec<_>>()
+        };
+        (of(|edge| edge.1 == 8), of(|edge| edge.0 == 8))
+    };
+    assert_eq!(bytes(None, ALL_REDUCE, 8), (vec![8; 4], vec![8; 4]));
+    assert_eq!(bytes(Some("Score-P 8.0"), ALL_REDUCE, 32), (vec![8; 4], vec![8; 4]));
+    assert_eq!(bytes(None, ALL_TO_ALL, 8), (vec![24; 4], vec![24; 4]));
+    assert_eq!(bytes(Some("Score-P 8.0"), ALL_TO_ALL, 32), (vec![24; 4], vec![24; 4]));
+    assert_eq!(bytes(None, ALL_GATHER, 8), (vec![8; 4], vec![24; 4]));
 }
 
 #[test]

@@ -145,6 +145,8 @@ events! {
     OTF2_EvtReaderCallback_MpiIsendComplete, OTF2_EvtReaderCallbacks_SetMpiIsendCompleteCallback(request: u64);
     /// A non-blocking receive begins.
     OTF2_EvtReaderCallback_MpiIrecvRequest, OTF2_EvtReaderCallbacks_SetMpiIrecvRequestCallback(request: u64);
+    /// Of an `MPI_REQUEST_CANCELLED` event.
+    OTF2_EvtReaderCallback_MpiRequestCancelled, OTF2_EvtReaderCallbacks_SetMpiRequestCancelledCallback(request: u64);
     /// A blocking receive is complete.
     OTF2_EvtReaderCallback_MpiRecv, OTF2_EvtReaderCallbacks_SetMpiRecvCallback(
         sender: u32, communicator: OTF2_CommRef, message_tag: u32, message_length: u64);

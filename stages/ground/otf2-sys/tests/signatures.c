@@ -100,6 +100,7 @@ EVENT(MpiSend, uint32_t, uint32_t, uint32_t, uint64_t);
 EVENT(MpiIsend, uint32_t, uint32_t, uint32_t, uint64_t, uint64_t);
 EVENT(MpiIsendComplete, uint64_t);
 EVENT(MpiIrecvRequest, uint64_t);
+EVENT(MpiRequestCancelled, uint64_t);
 EVENT(MpiRecv, uint32_t, uint32_t, uint32_t, uint64_t);
 EVENT(MpiIrecv, uint32_t, uint32_t, uint32_t, uint64_t, uint64_t);
 EVENT(MpiCollectiveEnd, uint8_t, uint32_t, uint32_t, uint64_t, uint64_t);

@@ -15,6 +15,7 @@ struct Sent {
     /// The moment at which the send is complete.
     complete: Option<u32>,
     bytes: u64,
+    cancelled: bool,
 }
 
 /// A message that is received.
@@ -23,6 +24,7 @@ struct Received {
     /// The moment at which it was asked for.
     posted: u32,
     moment: u32,
+    bytes: u64,
 }
 
 #[derive(Debug, Default)]
@@ -39,6 +41,7 @@ pub(super) fn links(ranks: &[Vec<Moment>], rendezvous: Option<u64>, unmatched: &
     }
     let mut links = Vec::new();
     for ((_, source, destination, _), mut channel) in channels {
+        channel.sent.retain(|sent| !sent.cancelled);
         channel.received.sort_unstable_by_key(|received| received.posted);
         let matched = channel.sent.len().min(channel.received.len());
         unmatched.sent += (channel.sent.len() - matched) as u64;
@@ -47,6 +50,7 @@ pub(super) fn links(ranks: &[Vec<Moment>], rendezvous: Option<u64>, unmatched: &
             let sender = |moment| At { rank: source, moment };
             let receiver = |moment| At { rank: destination, moment };
             let bytes = sent.bytes;
+            unmatched.lengths += u64::from(bytes != received.bytes);
             links.push(Link { before: sender(sent.moment), after: receiver(received.moment), bytes });
             if let Some(complete) = sent.complete.filter(|_| rendezvous.is_some_and(|least| bytes >= least)) {
                 links.push(Link { before: receiver(received.posted), after: sender(complete), bytes: 0 });
@@ -69,22 +73,26 @@ fn add(rank: u32, moments: &[Moment], channels: &mut BTreeMap<Key, Channel>) {
                 if let Some(request) = request {
                     sending.insert(request, (key, sent.len()));
                 }
-                sent.push(Sent { moment, complete: request.is_none().then_some(moment), bytes });
+                let complete = request.is_none().then_some(moment);
+                sent.push(Sent { moment, complete, bytes, cancelled: false });
             }
-            What::Sent { request } => {
+            What::Sent { request } | What::Cancel { request } => {
+                posted.remove(&request);
                 if let Some((key, place)) = sending.remove(&request)
                     && let Some(channel) = channels.get_mut(&key)
                 {
-                    channel.sent[place].complete = Some(moment);
+                    let sent = &mut channel.sent[place];
+                    sent.complete = Some(moment);
+                    sent.cancelled = matches!(what, What::Cancel { .. });
                 }
             }
             What::Post { request } => {
                 posted.insert(request, moment);
             }
-            What::Receive { envelope, request } => {
+            What::Receive { envelope, bytes, request } => {
                 let key = (envelope.communicator, envelope.peer, rank, envelope.tag);
                 let posted = request.and_then(|request| posted.remove(&request)).unwrap_or(moment);
-                channels.entry(key).or_default().received.push(Received { posted, moment });
+                channels.entry(key).or_default().received.push(Received { posted, moment, bytes });
             }
             What::Begin { .. } | What::Complete { .. } | What::End => {}
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{At, Begun, Join, Joint, Link, Moment, Unmatched, What};
-use crate::collectives::Operation;
+use crate::collectives::{Collective, Convention, Operation, exchanged};
 
 /// A collective operation of a process.
 #[derive(Debug, Clone, Copy)]
@@ -14,22 +14,12 @@ struct Part {
     joint: Joint,
 }
 
-/// The bytes that a process gives to a join and gets from it. What comes out of an exchange has gone in already.
-fn bytes(joint: Joint) -> (u64, u64) {
-    use Operation::{AllGather, AllGatherV, AllReduce, Barrier, ExclusiveScan, Scan};
-    match joint.operation {
-        Barrier => (0, 0),
-        AllReduce | AllGather | AllGatherV | Scan | ExclusiveScan => (joint.sent, joint.received),
-        _ => (joint.sent, 0),
-    }
-}
-
 /// Joins of the operations in which everybody waits for everybody. Those with a root become links.
 ///
 /// The first that each process of a group recorded belong together, then the second, and so on.
 pub(super) fn joins(
     ranks: &[Vec<Moment>],
-    groups: &[Vec<u32>],
+    (groups, convention): (&[Vec<u32>], Convention),
     links: &mut Vec<Link>,
     unmatched: &mut Unmatched,
 ) -> Vec<Join> {
@@ -46,7 +36,7 @@ pub(super) fn joins(
         for place in 0..most {
             let all: Option<Vec<Part>> = lists.iter().map(|list| list.get(place).copied()).collect();
             match all.filter(|all| is_one(all)) {
-                Some(all) => connect(members, &all, links, &mut joins),
+                Some(all) => connect(members, &all, convention, links, &mut joins),
                 None => unmatched.joints += 1,
             }
         }
@@ -64,27 +54,38 @@ fn is_one(all: &[Part]) -> bool {
     all.iter().all(same) && (!first.joint.operation.has_root() || (first.joint.root as usize) < all.len())
 }
 
-fn connect(members: &[u32], all: &[Part], links: &mut Vec<Link>, joins: &mut Vec<Join>) {
-    let first = all[0].joint;
-    let parts = || members.iter().zip(all);
-    let begun = |(rank, part): (&u32, &Part)| At { rank: *rank, moment: part.begun };
-    let complete = |(rank, part): (&u32, &Part)| At { rank: *rank, moment: part.complete };
+fn connect(
+    members: &[u32],
+    all: &[Part],
+    convention: Convention,
+    links: &mut Vec<Link>,
+    joins: &mut Vec<Join>,
+) {
     if all.len() == 1 {
         return;
     }
+    let first = all[0].joint;
+    let sent: Vec<u64> = all.iter().map(|part| part.joint.sent).collect();
+    let received: Vec<u64> = all.iter().map(|part| part.joint.received).collect();
+    let root = Some(first.root);
+    let collective =
+        Collective { operation: first.operation, root, convention, sent: &sent, received: &received };
+    // What each gives to the others and gets from them.
+    let (given, got) = exchanged(&collective);
+    let places = || 0..all.len();
+    let begun = |place: usize| At { rank: members[place], moment: all[place].begun };
+    let complete = |place: usize| At { rank: members[place], moment: all[place].complete };
     if !first.operation.has_root() {
-        let before = parts().map(|part| (begun(part), bytes(part.1.joint).0)).collect();
-        let after = parts().map(|part| (complete(part), bytes(part.1.joint).1)).collect();
+        let before = places().map(|place| (begun(place), given[place])).collect();
+        let after = places().map(|place| (complete(place), got[place])).collect();
         return joins.push(Join { rank: members[0], before, after });
     }
     let root = first.root as usize;
-    let at_root = (&members[root], &all[root]);
     let from_root =
         matches!(first.operation, Operation::Broadcast | Operation::Scatter | Operation::ScatterV);
-    let others = parts().enumerate().filter(|(place, _)| *place != root).map(|(_, part)| part);
-    links.extend(others.map(|part| match from_root {
-        true => Link { before: begun(at_root), after: complete(part), bytes: part.1.joint.received },
-        false => Link { before: begun(part), after: complete(at_root), bytes: part.1.joint.sent },
+    links.extend(places().filter(|place| *place != root).map(|place| match from_root {
+        true => Link { before: begun(root), after: complete(place), bytes: got[place] },
+        false => Link { before: begun(place), after: complete(root), bytes: given[place] },
     }));
 }
 

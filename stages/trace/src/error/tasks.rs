@@ -16,6 +16,9 @@ pub enum DagError {
     },
     /// There are no times.
     #[error("`{}` does not say how long a tick of its clock is, so nobody knows how long a task takes", path.display())]
+    #[diagnostic(help(
+        "record the trace again with a tool that writes the properties of its clock, such as Score-P"
+    ))]
     NoClock {
         /// The archive.
         path: PathBuf,
@@ -60,6 +63,7 @@ pub enum ReplayError {
     },
     /// Tasks wait for each other.
     #[error("task {task} waits for itself")]
+    #[diagnostic(help("the graph was not made by `trace/dag`, which refuses such traces: make it again"))]
     Cycle {
         /// One of the tasks.
         task: u32,

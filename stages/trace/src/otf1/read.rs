@@ -251,7 +251,9 @@ fn assemble(
         let communicating = main.communicating();
         Process {
             host: process.host.clone(),
-            compute_s: compute.as_ref().and_then(|ticks| seconds(ticks.iter().sum())),
+            compute_s: compute
+                .as_ref()
+                .and_then(|ticks| seconds(ticks.iter().fold(0, |sum, ticks| sum.saturating_add(*ticks)))),
             communication_s: communicating.and_then(|(all, _)| seconds(all)),
             collective_s: communicating.and_then(|(_, collective)| seconds(collective)),
         }

@@ -60,13 +60,15 @@ pub(super) fn report(program: &Program, records: &[Record], collectives: Collect
 
 /// Tells what became of the collective operations.
 fn report_expanded(expanded: Expanded, cx: &Context<'_>) {
-    let Expanded { operations, messages, elsewhere, incomplete } = expanded;
+    let Expanded { operations, messages, elsewhere, incomplete, uneven } = expanded;
     cx.log(format_args!("collective operations: {operations}, expanded to {messages} messages"));
     if elsewhere > 0 {
         cx.log(format_args!(
             "warning: records of collective operations between two groups or within a process, which do not count: {elsewhere}"
         ));
     }
+    let told = "collective operations that not all of their processes recorded, of which those count that one process did";
+    warn(cx, told, uneven);
     if incomplete > 0 {
         cx.log(format_args!(
             "warning: collective operations that not all of their processes recorded alike, which do not count: {incomplete}"
@@ -128,7 +130,9 @@ pub(super) fn assemble(
     let phases = headings::phases(request, selection, by_phase, &compute, ticks);
     let process = |((process, compute), communicating): Told<'_>| Process {
         host: process.host.clone(),
-        compute_s: compute.as_ref().and_then(|ticks| seconds(ticks.iter().sum())),
+        compute_s: compute
+            .as_ref()
+            .and_then(|ticks| seconds(ticks.iter().fold(0, |sum, ticks| sum.saturating_add(*ticks)))),
         communication_s: communicating.and_then(|(all, _)| seconds(all)),
         collective_s: communicating.and_then(|(_, collective)| seconds(collective)),
     };

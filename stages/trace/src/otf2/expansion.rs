@@ -54,6 +54,8 @@ pub(super) struct Expanded {
     pub(super) elsewhere: u64,
     /// Operations that some of their processes did not record, or recorded differently.
     pub(super) incomplete: u64,
+    /// Operations that count as one process recorded them, or do not, though others disagree.
+    pub(super) uneven: u64,
 }
 
 /// Brings operations together.
@@ -72,8 +74,11 @@ impl Expansion<'_> {
     ) -> Result<Expanded, E> {
         let mut expanded = Expanded::default();
         let mut irregular: BTreeMap<Through, BTreeMap<u32, Vec<Taken>>> = BTreeMap::new();
+        let mut regular: BTreeMap<(Through, u8), BTreeMap<u32, u64>> = BTreeMap::new();
         for (rank, tally) in tallies {
             for (taken, count) in tally.regular() {
+                let key = (taken.collective.through, taken.collective.operation);
+                *regular.entry(key).or_default().entry(rank).or_default() += count;
                 self.regular(rank, taken, count, &mut expanded, &mut message)?;
             }
             for (through, all) in tally.into_irregular() {
@@ -83,7 +88,18 @@ impl Expansion<'_> {
         for (through, by_rank) in irregular {
             self.irregular(through, by_rank, &mut expanded, &mut message)?;
         }
+        // With a selection the processes may well count differently.
+        if self.selection.is_none() {
+            expanded.uneven = regular.iter().map(|((through, _), ranks)| self.uneven(*through, ranks)).sum();
+        }
         Ok(expanded)
+    }
+
+    /// How many operations some members of a communicator recorded and others did not.
+    fn uneven(&self, through: Through, ranks: &BTreeMap<u32, u64>) -> u64 {
+        let Some(members) = self.communicators.members(through) else { return 0 };
+        let counts = || members.iter().map(|rank| ranks.get(rank).copied().unwrap_or(0));
+        counts().max().unwrap_or(0) - counts().min().unwrap_or(0)
     }
 
     /// Whether the communicator of a window is selected; that of others has been asked for already.

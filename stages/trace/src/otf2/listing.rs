@@ -31,8 +31,9 @@ pub(super) struct Listing<'a, F> {
     stack: CallStack<'a>,
     /// Id of the region of every place, and whether it communicates.
     regions: Vec<(u32, bool)>,
-    /// Places of the regions it is in.
-    open: Vec<u32>,
+    /// The regions it is in, and how often each place is among them.
+    open: Vec<Entry>,
+    times_open: Vec<u32>,
     peers: Numbering<(u32, u32)>,
     /// Rank of every peer.
     ranks: Vec<u32>,
@@ -41,6 +42,14 @@ pub(super) struct Listing<'a, F> {
     /// Why reading on makes no sense.
     bad_event: Option<BadEvent>,
     pub(super) skipped: Skipped,
+}
+
+/// A region that a location is in.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    place: u32,
+    /// The call that the location is in, and the function that called it.
+    code: (u32, u32),
 }
 
 /// What is not listed.
@@ -75,6 +84,7 @@ impl<'a, F: FnMut(&mut Rows) -> bool> Listing<'a, F> {
             stack: CallStack::new(listed.regions, listed.selection),
             regions: Vec::new(),
             open: Vec::new(),
+            times_open: Vec::new(),
             peers: Numbering::new(),
             ranks: Vec::new(),
             rows: Rows::default(),
@@ -95,14 +105,7 @@ impl<'a, F: FnMut(&mut Rows) -> bool> Listing<'a, F> {
 
     /// The call that the location is in, and the function that called it.
     fn place_in_code(&self) -> (u32, u32) {
-        let mut operation = NONE;
-        for &place in self.open.iter().rev() {
-            match self.regions[place as usize] {
-                (region, true) => operation = if operation == NONE { region } else { operation },
-                (region, false) => return (operation, region),
-            }
-        }
-        (operation, NONE)
+        self.open.last().map_or((NONE, NONE), |entry| entry.code)
     }
 
     /// Rank of the other end.
@@ -175,12 +178,18 @@ impl<F: FnMut(&mut Rows) -> bool> Visitor for Listing<'_, F> {
         if place as usize == self.regions.len() {
             let communication = self.listed.regions.get(&region).is_some_and(|kind| kind.communication);
             self.regions.push((region, communication));
+            self.times_open.push(0);
         }
         place
     }
 
     fn enter(&mut self, place: u32, time: impl Fn() -> u64) {
-        self.open.push(place);
+        let code = match self.regions[place as usize] {
+            (call, true) => (call, self.place_in_code().1),
+            (function, false) => (NONE, function),
+        };
+        self.open.push(Entry { place, code });
+        self.times_open[place as usize] += 1;
         if self.listed.selection.is_some() {
             self.stack.enter_at(place, time);
         }
@@ -188,8 +197,13 @@ impl<F: FnMut(&mut Rows) -> bool> Visitor for Listing<'_, F> {
 
     fn leave(&mut self, place: u32, time: impl Fn() -> u64) {
         // As in `CallStack`: leaving closes what is inside, and leaving what is not open changes nothing.
-        if let Some(depth) = self.open.iter().rposition(|open| *open == place) {
-            self.open.truncate(depth);
+        if self.times_open[place as usize] > 0 {
+            while let Some(entry) = self.open.pop() {
+                self.times_open[entry.place as usize] -= 1;
+                if entry.place == place {
+                    break;
+                }
+            }
         }
         if self.listed.selection.is_some() {
             self.stack.leave_at(place, time);
@@ -214,5 +228,29 @@ impl<F: FnMut(&mut Rows) -> bool> Visitor for Listing<'_, F> {
 
     fn bad_event(&self) -> Option<&BadEvent> {
         self.bad_event.as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With a search through the stack this would take hours.
+    #[test]
+    fn leaving_what_is_not_open_takes_no_search() {
+        let (regions, communicators) = (HashMap::new(), Communicators::default());
+        let listed =
+            Listed { regions: &regions, communicators: &communicators, selection: None, ranked: true };
+        let mut visitor = Listing::new(listed, Some(0), |_: &mut Rows| true);
+        let (open, closed) = (visitor.place(1), visitor.place(2));
+        for _ in 0..300_000 {
+            visitor.enter(open, || 1);
+        }
+        for _ in 0..300_000 {
+            visitor.leave(closed, || 2);
+        }
+        assert_eq!(visitor.open.len(), 300_000);
+        visitor.leave(open, || 3);
+        assert_eq!(visitor.open.len(), 299_999);
     }
 }

@@ -8,8 +8,11 @@ use otf2_sys::OTF2_UNDEFINED_UINT64;
 use super::communicators::{Communicators, is_nobody};
 use super::expansion::operation;
 use super::visitor::{BadEvent, Collective, Event, Message, Through, Visitor};
-use crate::call_stack::RegionKind;
+use crate::call_stack::{Call, RegionKind};
 use crate::dag::{Envelope, Joint, Moment, What};
+
+/// Stands for the request of the receive in `MPI_Sendrecv`; none has this number (`OTF2_UNDEFINED_UINT64`).
+const EXCHANGE: u64 = u64::MAX;
 
 /// What all locations are followed with.
 #[derive(Clone, Copy)]
@@ -40,11 +43,14 @@ pub(super) struct Moments<'a> {
     followed: Followed<'a>,
     /// Rank of its process, if it belongs to one.
     rank: Option<u32>,
-    /// Region and whether it communicates, by place.
-    regions: Vec<bool>,
+    /// Regions by place, and how often it is in each.
+    regions: Vec<RegionKind>,
+    times_open: Vec<u32>,
     places: HashMap<u32, u32>,
     /// Places of the regions it is in.
     open: Vec<u32>,
+    /// How many of those are `MPI_Sendrecv` or one of its kin.
+    exchanging: u32,
     /// How many of those communicate, and since when the first of them does.
     communicating: u32,
     since: u64,
@@ -62,8 +68,10 @@ impl<'a> Moments<'a> {
             followed,
             rank,
             regions: Vec::new(),
+            times_open: Vec::new(),
             places: HashMap::new(),
             open: Vec::new(),
+            exchanging: 0,
             communicating: 0,
             since: 0,
             communicated: 0,
@@ -98,10 +106,13 @@ impl<'a> Moments<'a> {
         self.bad_event.get_or_insert(BadEvent { event, what: what.into() });
     }
 
-    fn leave_innermost(&mut self, time: u64) {
-        let communication = self.open.pop().is_some_and(|place| self.regions[place as usize]);
-        self.communicating -= u32::from(communication);
-        if communication && self.communicating == 0 {
+    /// Leaves the region of a place that was the innermost.
+    fn close(&mut self, place: u32, time: u64) {
+        self.times_open[place as usize] -= 1;
+        let kind = self.regions[place as usize];
+        self.exchanging -= u32::from(kind.call == Call::SendReceive);
+        self.communicating -= u32::from(kind.communication);
+        if kind.communication && self.communicating == 0 {
             self.communicated = self.communicated.saturating_add(time.saturating_sub(self.since));
         }
     }
@@ -155,27 +166,38 @@ impl Visitor for Moments<'_> {
         let next = self.regions.len() as u32;
         let place = *self.places.entry(region).or_insert(next);
         if place == next {
-            self.regions.push(self.followed.regions.get(&region).is_some_and(|kind| kind.communication));
+            self.regions.push(self.followed.regions.get(&region).copied().unwrap_or_default());
+            self.times_open.push(0);
         }
         place
     }
 
     fn enter(&mut self, place: u32, time: impl Fn() -> u64) {
         self.open.push(place);
-        if self.regions[place as usize] {
+        self.times_open[place as usize] += 1;
+        let kind = self.regions[place as usize];
+        if kind.communication {
             if self.communicating == 0 {
                 self.since = time();
             }
             self.communicating += 1;
         }
+        if kind.call == Call::SendReceive {
+            // It asks for a message before it sends one.
+            self.exchanging += 1;
+            self.add(What::Post { request: EXCHANGE }, time());
+        }
     }
 
     fn leave(&mut self, place: u32, time: impl Fn() -> u64) {
         // As in `CallStack`: leaving closes what is inside, and leaving what is not open changes nothing.
-        if let Some(depth) = self.open.iter().rposition(|open| *open == place) {
+        if self.times_open[place as usize] > 0 {
             let time = time();
-            while self.open.len() > depth {
-                self.leave_innermost(time);
+            while let Some(innermost) = self.open.pop() {
+                self.close(innermost, time);
+                if innermost == place {
+                    break;
+                }
             }
         }
     }
@@ -191,9 +213,12 @@ impl Visitor for Moments<'_> {
         match event {
             Event::Received(message) => {
                 if let Some(envelope) = self.envelope(number, &message) {
-                    self.add(What::Receive { envelope, request: message.request }, time());
+                    let exchange = (self.exchanging > 0).then_some(EXCHANGE);
+                    let (bytes, request) = (message.bytes, message.request.or(exchange));
+                    self.add(What::Receive { envelope, bytes, request }, time());
                 }
             }
+            Event::Cancelled(request) => self.add(What::Cancel { request }, time()),
             Event::SendCompleted(request) => self.add(What::Sent { request }, time()),
             Event::ReceivePosted(request) => self.add(What::Post { request }, time()),
             Event::CollectivePosted(request) => self.add(What::Begin { request }, time()),
@@ -204,5 +229,30 @@ impl Visitor for Moments<'_> {
 
     fn bad_event(&self) -> Option<&BadEvent> {
         self.bad_event.as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With a search through the stack this would take hours.
+    #[test]
+    fn leaving_what_is_not_open_takes_no_search() {
+        let communicators = Communicators::default();
+        let (regions, groups) = (HashMap::new(), HashMap::new());
+        let followed =
+            Followed { regions: &regions, communicators: &communicators, groups: &groups, ranked: true };
+        let mut visitor = Moments::new(followed, Some(0));
+        let (open, closed) = (visitor.place(1), visitor.place(2));
+        for _ in 0..300_000 {
+            visitor.enter(open, || 1);
+        }
+        for _ in 0..300_000 {
+            visitor.leave(closed, || 2);
+        }
+        assert_eq!(visitor.open.len(), 300_000);
+        visitor.leave(open, || 3);
+        assert_eq!(visitor.open.len(), 299_999);
     }
 }

@@ -20,6 +20,7 @@ use super::visitor::{Access, Collective, Event, Message, Through, Visitor, regio
 use crate::Otf2Error;
 
 const BUFFER_FLUSH: u8 = 10;
+const MPI_REQUEST_CANCELLED: u8 = 21;
 const MPI_COLLECTIVE_END: u8 = 23;
 const RMA_COLLECTIVE_END: u8 = 38;
 const RMA_PUT: u8 = 46;
@@ -170,14 +171,15 @@ impl<V: Visitor> Listener for Told<'_, V> {
 
     #[inline]
     fn asks_for(kind: u8) -> bool {
-        matches!(
-            kind,
-            CALLING_CONTEXT_ENTER
-                | CALLING_CONTEXT_LEAVE
-                | RMA_PUT
-                | RMA_GET
-                | NON_BLOCKING_COLLECTIVE_REQUEST
-        )
+        kind == MPI_REQUEST_CANCELLED && V::BOTH_ENDS
+            || matches!(
+                kind,
+                CALLING_CONTEXT_ENTER
+                    | CALLING_CONTEXT_LEAVE
+                    | RMA_PUT
+                    | RMA_GET
+                    | NON_BLOCKING_COLLECTIVE_REQUEST
+            )
     }
 
     #[expect(clippy::inline_always, reason = "it is a part of the loop over all events")]
@@ -250,6 +252,9 @@ impl<'a, V: Visitor> Told<'a, V> {
             BUFFER_FLUSH => self.times.furthest = self.times.furthest.max(body.record()?.word()?),
             MPI_RECV | MPI_IRECV if V::BOTH_ENDS => self.receive(read_message(body, kind)?, moment),
             MPI_ISEND_COMPLETE | MPI_IRECV_REQUEST => self.request(kind, body.compressed(8)?, moment),
+            MPI_REQUEST_CANCELLED if V::BOTH_ENDS => {
+                self.tell(Event::Cancelled(body.compressed(8)?), moment);
+            }
             NON_BLOCKING_COLLECTIVE_REQUEST => {
                 self.tell(Event::CollectivePosted(body.record()?.compressed(8)?), moment);
             }

@@ -7,6 +7,7 @@ use hopmap_model::{Context, Error, TaskDag};
 use super::moments::{Followed, Moments, Untold};
 use super::program::{Overview, Program, Visited, read_by, warn};
 use super::visitor::Through;
+use crate::collectives::Convention;
 use crate::dag::{self, Moment, Rules, Unmatched};
 use crate::error::DagError;
 use crate::selection::{Marks, Request};
@@ -45,7 +46,8 @@ pub(crate) fn program_dag(params: &DagParams, cx: &Context<'_>) -> Result<TaskDa
     let ranks = by_rank(&program, followings);
     let tiny = (params.tiny_s * ticks_per_second) as u64;
     let rules = Rules { ticks_per_second, tiny, rendezvous: params.rendezvous_bytes };
-    let (dag, unmatched) = dag::build(&ranks, &groups, rules);
+    let convention = Convention::of_creator(&program.anchor.creator);
+    let (dag, unmatched) = dag::build(&ranks, &groups, convention, rules);
     drop(ranks);
     report_unmatched(unmatched, cx);
     if let Err(task) = dag.order() {
@@ -135,6 +137,11 @@ fn report_unmatched(unmatched: Unmatched, cx: &Context<'_>) {
         cx,
         "messages of which the trace does not say when they were sent, for which nobody waits here",
         unmatched.received,
+    );
+    warn(
+        cx,
+        "messages whose ends tell different lengths, so that they may be mistaken for each other",
+        unmatched.lengths,
     );
     warn(
         cx,

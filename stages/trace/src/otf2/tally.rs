@@ -226,7 +226,7 @@ impl Visitor for Tally<'_> {
                 };
                 self.collectives.add(number, collective, request, class);
             }
-            Event::Received(_) | Event::SendCompleted(_) | Event::ReceivePosted(_) => {}
+            Event::Received(_) | Event::Cancelled(_) | Event::SendCompleted(_) | Event::ReceivePosted(_) => {}
         }
     }
 

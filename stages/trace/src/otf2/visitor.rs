@@ -64,6 +64,8 @@ pub(super) enum Event {
     SendCompleted(u64),
     /// A receive that does not block begins.
     ReceivePosted(u64),
+    /// A send or receive that does not block will not take place.
+    Cancelled(u64),
     /// A collective operation that does not block begins.
     CollectivePosted(u64),
     /// A collective operation is complete; the request if it does not block.

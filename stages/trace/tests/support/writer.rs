@@ -150,6 +150,7 @@ impl Location {
 /// An archive.
 #[derive(Default)]
 pub(crate) struct Archive {
+    creator: Option<String>,
     definitions: Vec<u8>,
     count: u64,
     strings: u64,
@@ -160,6 +161,12 @@ impl Archive {
     pub(crate) fn define(&mut self, kind: u8, parts: &[Part<'_>]) -> &mut Self {
         self.definitions.extend(record(kind, parts));
         self.count += 1;
+        self
+    }
+
+    /// The program that recorded it, as it calls itself.
+    pub(crate) fn creator(&mut self, name: &str) -> &mut Self {
+        self.creator = Some(name.to_owned());
         self
     }
 
@@ -247,7 +254,7 @@ impl Archive {
             &(self.locations.len() as u64).to_le_bytes(),
             &self.count.to_le_bytes(),
             &text(""),
-            &text("by hand"),
+            &text(self.creator.as_deref().unwrap_or("by hand")),
             &text(""),
             // No properties, an identifier, no snapshots, no thumbnails, the end.
             &[0; 4 + 8 + 4 + 4],

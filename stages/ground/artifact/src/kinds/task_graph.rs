@@ -6,7 +6,7 @@ use hopmap_model::{Edge, Phase, Process, SizeBin, TaskGraph};
 use crate::{ArtifactError, Codec, Columns, Contents, Folder, Table};
 
 impl Codec for TaskGraph {
-    const SCHEMA: u32 = 1;
+    const SCHEMA: u32 = 2;
 
     fn encode(&self) -> Contents {
         let processes = Table::new("processes")

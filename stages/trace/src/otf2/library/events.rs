@@ -55,6 +55,7 @@ impl EventCallbacks {
             if V::BOTH_ENDS {
                 OTF2_EvtReaderCallbacks_SetMpiIsendCompleteCallback(callbacks, Some(send_completed::<V>));
                 OTF2_EvtReaderCallbacks_SetMpiIrecvRequestCallback(callbacks, Some(receive_posted::<V>));
+                OTF2_EvtReaderCallbacks_SetMpiRequestCancelledCallback(callbacks, Some(cancelled::<V>));
                 OTF2_EvtReaderCallbacks_SetMpiRecvCallback(callbacks, Some(receive::<V>));
                 OTF2_EvtReaderCallbacks_SetMpiIrecvCallback(callbacks, Some(ireceive::<V>));
             }
@@ -146,6 +147,9 @@ callbacks! {
     }
     receive_posted(told, number, time, request: u64) {
         told.visitor.event(number, Event::ReceivePosted(request), || time);
+    }
+    cancelled(told, number, time, request: u64) {
+        told.visitor.event(number, Event::Cancelled(request), || time);
     }
     receive(told, number, time, peer: u32, communicator: OTF2_CommRef, tag: u32, bytes: u64) {
         let message = Message { peer, communicator, tag, bytes, request: None };
