@@ -60,7 +60,7 @@ pub struct TabuParams {
     #[serde(default = "first_seed")]
     pub seed: u64,
     /// How many exchanges every island evaluates before its final descent: all pairs at every step. A larger budget continues
-    /// the search of a smaller one. Without it, and without `seconds`: 8,388,608, but at least two steps for every rank.
+    /// the search of a smaller one. Without it, and without `seconds`: 33,554,432, but at least four steps for every rank.
     #[serde(default)]
     pub evaluations: Option<u64>,
     /// How long the search may take, in seconds; where there are fewer threads than islands, the islands share it. The result

@@ -14,8 +14,8 @@ use crate::{Found, Mapper, SearchError, TabuParams, TabuStage, descend, greedy};
 use walk::Walk;
 
 /// The default budget, which is never less than so many steps for every rank.
-const DEFAULT_EVALUATIONS: u64 = 1 << 23;
-const DEFAULT_STEPS: u64 = 2;
+const DEFAULT_EVALUATIONS: u64 = 1 << 25;
+const DEFAULT_STEPS: u64 = 4;
 /// Most deltas that are kept, of eight bytes each, by every island at work.
 const MOST_DELTAS: u64 = 1 << 22;
 

@@ -4,8 +4,11 @@
 mod common;
 
 use common::{double_sums, exhaustive, graph, grid, inputs, mapping, run, tree};
-use hopmap_map::{LinearParams, LinearStage, TabuParams, TabuStage};
+use hopmap_map::{
+    Annealing, AnnealingParams, LinearParams, LinearStage, Mapper, Tabu, TabuParams, TabuStage,
+};
 use hopmap_model::{Context, Mapping, Observer, Outcome, Stage, SystemGraph, TaskGraph, Weight};
+use hopmap_objective::Problem;
 use proptest::prelude::*;
 
 fn search(params: TabuParams, graph: &TaskGraph, system: &SystemGraph) -> Mapping {
@@ -153,6 +156,21 @@ fn parameters_of_a_pipeline_file() {
     assert_eq!(params, TabuParams { seed: 7, ..short(9) });
     assert_eq!(serde_json::from_str::<TabuParams>("{}").unwrap(), TabuParams::default());
     assert!(serde_json::from_str::<TabuParams>(r#"{"tenure": 7}"#).is_err());
+}
+
+#[test]
+fn the_kernel_for_dense_programs_changes_no_result() {
+    let pairs = (0..24u32).flat_map(|i| (0..24).map(move |j| (i, j)));
+    let graph = graph(24, pairs.map(|(i, j)| (i, j, u64::from(1 + (i * 13 + j * 7) % 40))));
+    let problem = Problem::new(&graph, &tree(&[2, 4, 4]), Weight::Bytes).unwrap();
+    let plain = problem.clone().neighbour_by_neighbour();
+    let annealing = AnnealingParams { evaluations: Some(20_000), ..AnnealingParams::default() };
+    let mappers: [Box<dyn Mapper>; 2] =
+        [Box::new(Annealing::new(&annealing).unwrap()), Box::new(Tabu::new(&short(100_000)).unwrap())];
+    for mapper in mappers {
+        let found = mapper.map(&problem, &Context::detached()).unwrap();
+        assert_eq!(found, mapper.map(&plain, &Context::detached()).unwrap());
+    }
 }
 
 proptest! {

@@ -32,7 +32,9 @@ fn reaches(name: &str, ranks: usize, shape: &[u32], optimum: f64, at_most_of_lin
     let linear = run::<LinearStage>(LinearParams::default(), &graph, &system);
     assert!(optimum <= at_most_of_linear * linear.metrics["F"]);
     for seed in 1..=5 {
-        let tabu = run::<TabuStage>(TabuParams { seed, ..TabuParams::default() }, &graph, &system);
+        // A quarter of the default, which continues it.
+        let params = TabuParams { seed, evaluations: Some(1 << 23), ..TabuParams::default() };
+        let tabu = run::<TabuStage>(params, &graph, &system);
         for (mapper, mapping) in [("annealing", anneal(seed, &graph, &system)), ("tabu", tabu)] {
             mapping.check().unwrap();
             assert!(mapping.complete);

@@ -171,30 +171,32 @@ impl<E: Element> Table<E> {
         slots.iter().enumerate().map(of_rank).sum()
     }
 
-    fn place(&self, slots: &[u32]) -> Placed<E> {
+    fn place(&self, slots: &[u32]) -> Placed<'_, E> {
         let order = |rows: &Rows<E>| {
             Rows::new(slots.len(), |row, column| rows.at(slots[row] as usize, slots[column] as usize))
         };
-        Placed { rows: order(&self.costs), columns: self.columns.as_ref().map(|[_, costs]| order(costs)) }
+        let columns = self.columns.as_ref().map(|[_, costs]| order(costs));
+        Placed { table: self, rows: order(&self.costs), columns }
     }
 }
 
 /// The costs between the slots of all ranks.
 #[derive(Clone)]
-struct Placed<E: Element> {
+struct Placed<'p, E: Element> {
+    table: &'p Table<E>,
     rows: Rows<E>,
     columns: Option<Rows<E>>,
 }
 
-impl<E: Element> Placed<E> {
+impl<E: Element> Placed<'_, E> {
     #[inline]
-    fn delta(&self, way: Way, table: &Table<E>, r: usize, s: usize) -> i64 {
-        let (weights, costs) = (&table.weights, &self.rows);
+    fn delta(&self, way: Way, r: usize, s: usize) -> i64 {
+        let (weights, costs) = (&self.table.weights, &self.rows);
         let dot = |weights: &Rows<E>, costs: &Rows<E>| {
             E::dot(way, [weights.row(r), weights.row(s)], [costs.row(r), costs.row(s)])
         };
         let sum = dot(weights, costs);
-        let (Some([sent_to, _]), Some(columns)) = (&table.columns, &self.columns) else {
+        let (Some([sent_to, _]), Some(columns)) = (&self.table.columns, &self.columns) else {
             return 2 * (sum + 2 * weights.at(r, s).into() * costs.at(r, s).into());
         };
         let a = |row, column| -> i64 { weights.at(row, column).into() };
@@ -217,19 +219,19 @@ impl<E: Element> Placed<E> {
 /// A placement of a dense problem that knows its cost and what every exchange would change.
 #[derive(Clone)]
 pub struct DenseAssignment<'p> {
-    problem: &'p Dense,
-    placed: PlacedAs,
+    placed: PlacedAs<'p>,
+    way: Way,
     /// Slot of every rank.
     slots: Vec<u32>,
     cost: i64,
 }
 
 #[derive(Clone)]
-enum PlacedAs {
-    I8(Placed<i8>),
-    I16(Placed<i16>),
-    I32(Placed<i32>),
-    I64(Placed<i64>),
+enum PlacedAs<'p> {
+    I8(Placed<'p, i8>),
+    I16(Placed<'p, i16>),
+    I32(Placed<'p, i32>),
+    I64(Placed<'p, i64>),
 }
 
 impl std::fmt::Debug for DenseAssignment<'_> {
@@ -265,7 +267,7 @@ impl<'p> DenseAssignment<'p> {
             Tables::I32(table) => PlacedAs::I32(table.place(slots)),
             Tables::I64(table) => PlacedAs::I64(table.place(slots)),
         };
-        Ok(Self { problem, placed, slots: slots.to_vec(), cost: problem.cost(slots) })
+        Ok(Self { placed, way: problem.way, slots: slots.to_vec(), cost: problem.cost(slots) })
     }
 
     /// F.
@@ -284,14 +286,7 @@ impl<'p> DenseAssignment<'p> {
     #[inline]
     #[must_use]
     pub fn delta(&self, first: u32, second: u32) -> i64 {
-        let (r, s, way) = (first as usize, second as usize, self.problem.way);
-        match (&self.placed, &self.problem.tables) {
-            (PlacedAs::I8(placed), Tables::I8(table)) => placed.delta(way, table, r, s),
-            (PlacedAs::I16(placed), Tables::I16(table)) => placed.delta(way, table, r, s),
-            (PlacedAs::I32(placed), Tables::I32(table)) => placed.delta(way, table, r, s),
-            (PlacedAs::I64(placed), Tables::I64(table)) => placed.delta(way, table, r, s),
-            _ => unreachable!("a placement is stored in the integers of its problem"),
-        }
+        with!(PlacedAs, &self.placed, placed => placed.delta(self.way, first as usize, second as usize))
     }
 
     /// Exchanges two ranks; `delta` is what [`delta`](Self::delta) gave for them. Takes two steps for every rank.
