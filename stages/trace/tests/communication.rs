@@ -168,6 +168,20 @@ fn operations_that_one_process_did_not_record_are_told() {
 }
 
 #[test]
+fn operations_that_count_as_one_process_recorded_them_are_told_if_others_did_not() {
+    let mut archive = three_ranks();
+    let parts = [Byte(ALL_REDUCE), Number(0), Number(u64::from(u32::MAX)), Number(8), Number(8)];
+    archive.thread(50, 0).any(10, COLLECTIVE_END, &parts).any(11, COLLECTIVE_END, &parts);
+    archive.thread(7, 1).any(10, COLLECTIVE_END, &parts);
+    archive.thread(9, 2).any(10, COLLECTIVE_END, &parts).any(11, COLLECTIVE_END, &parts);
+    let listener = Listener::default();
+    read(&archive, expand, &listener).unwrap();
+    let lines = listener.lines.into_inner().unwrap();
+    let told = "warning: collective operations that not all of their processes recorded, of which those count that one process did: 1";
+    assert!(lines.iter().any(|line| line == told), "{lines:?}");
+}
+
+#[test]
 fn operations_that_do_not_block_belong_together_as_they_began() {
     let mut archive = three_ranks();
     let complete = |bytes, request| {

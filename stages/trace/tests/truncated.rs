@@ -6,7 +6,7 @@ mod support;
 
 use std::fs;
 
-use hopmap_model::{Context, InputPath, Inputs, Stage, TaskGraph};
+use hopmap_model::{Context, Events, InputPath, Inputs, Outcome, Stage, TaskDag, TaskGraph};
 use hopmap_trace::{Dag, DagParams, EventsParams, ListEvents, Otf2, Otf2Params, Reader};
 use support::{Copy, Listener, graph, sample};
 
@@ -58,9 +58,14 @@ fn messages_and_tasks_before_a_cut_are_there_too() {
     let archive = || InputPath::new(copy.path());
     let cx = Context::detached();
     let messages = EventsParams { allow_truncated: true, ..EventsParams::new(archive()) };
-    ListEvents::run(messages, Inputs::new(), &cx).unwrap();
+    let Outcome::Done(outputs) = ListEvents::run(messages, Inputs::new(), &cx).unwrap() else { panic!() };
+    let listed: &Events = outputs.get("events").unwrap().downcast_ref().unwrap();
+    let counted = read(&copy).0.unwrap().messages();
+    assert!(counted > 500 && listed.rows() == counted, "{} of {counted}", listed.rows());
     let tasks = DagParams { allow_truncated: true, ..DagParams::new(archive()) };
-    Dag::run(tasks, Inputs::new(), &cx).unwrap();
+    let Outcome::Done(outputs) = Dag::run(tasks, Inputs::new(), &cx).unwrap() else { panic!() };
+    let dag: &TaskDag = outputs.get("task-dag").unwrap().downcast_ref().unwrap();
+    assert!(dag.ranks() == 16 && dag.tasks.len() > 300 && dag.dependencies.len() > 300);
     assert!(Dag::run(DagParams::new(archive()), Inputs::new(), &cx).is_err());
 }
 

@@ -10,7 +10,7 @@
 //! then `init` with an argument means `MPI_DOUBLE`, and `init` alone `MPI_BYTE`. SMPI writes ranks of the whole program
 //! whatever the communicator, and a negative one for `MPI_PROC_NULL`. Computing is given in flops, so times stay unknown.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use hopmap_model::{Context, Edge, InputPath, TaskGraph};
@@ -151,6 +151,7 @@ fn action_files(path: &Path, cx: &Context<'_>) -> Result<Vec<PathBuf>, ImportErr
     let mut lines = Lines::open(path, HINT, cx)?;
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut files = Vec::new();
+    let mut seen = HashSet::new();
     while lines.next_filled()? {
         let line = lines.text().trim();
         if line.starts_with('#') {
@@ -166,7 +167,10 @@ fn action_files(path: &Path, cx: &Context<'_>) -> Result<Vec<PathBuf>, ImportErr
         if !file.is_file() {
             return Err(lines.fault(format!("there is no file `{}`", file.display())));
         }
-        files.push(file);
+        // One file may hold the actions of several ranks and be named for each of them.
+        if seen.insert(file.clone()) {
+            files.push(file);
+        }
     }
     if files.is_empty() {
         return Err(lines.cut_off("it holds no action"));
