@@ -86,3 +86,34 @@ fn annealing_beats_linear_by_as_much_as_it_should() {
         "LULESH: linear is optimal, {annealed} is not {linear}"
     );
 }
+
+/// Proven optima of QAPLIB (the values of its solution files), symmetric ones and one with costs that differ both ways.
+#[test]
+fn searches_find_the_optima_of_small_instances() {
+    let Some(data) = data() else { return };
+    let optima = [
+        ("nug12", 578.0),
+        ("chr12a", 9552.0),
+        ("had12", 1652.0),
+        ("rou12", 235_528.0),
+        ("scr12", 31_410.0),
+        ("tai12a", 224_416.0),
+        ("esc16a", 68.0),
+        ("tai12b", 39_464_925.0),
+        ("lipa20a", 3683.0),
+    ];
+    for (name, optimum) in optima {
+        let sandbox = Sandbox::new();
+        let file = format!("file={}", data.join(format!("qap/qaplib/{name}.dat")).display());
+        sandbox.stdout(&["exec", "instance/qaplib", "--with", &file, "--out", "i"]);
+        for mapper in ["map/annealing", "map/tabu"] {
+            let inputs = ["--in", "task-graph=i/task-graph", "--in", "system=i/system"];
+            sandbox.stdout(&[&["exec", mapper], &inputs[..], &["--out", "m"]].concat());
+            let shown: serde_json::Value =
+                serde_json::from_str(&sandbox.stdout(&["show", "m", "--json"])).unwrap();
+            let found = shown["artifact"]["metrics"]["F"].as_f64().unwrap();
+            eprintln!("{name} {mapper} {found}");
+            assert!((found - optimum).abs() < 0.5, "{name}: {mapper} finds {found}, not {optimum}");
+        }
+    }
+}

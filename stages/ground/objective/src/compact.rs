@@ -1,5 +1,6 @@
 //! A mapping problem as a dense one, where many ranks send to many others.
 
+use crate::distance::divisor;
 use crate::{Dense, DenseAssignment, Distance, Matrix, Neighbour, ObjectiveError};
 
 /// Most slots of which all pairs are stored.
@@ -20,8 +21,7 @@ impl Compact {
             return None;
         }
         let weight_unit = neighbours.iter().fold(0, |unit, neighbour| divisor(unit, neighbour.weight));
-        let levels = 0..distance.levels();
-        let cost_unit = levels.fold(0, |unit, level| divisor(unit, distance.level_cost(level)));
+        let cost_unit = distance.unit();
         if weight_unit == 0 || cost_unit == 0 {
             return None;
         }
@@ -43,14 +43,6 @@ impl Compact {
 /// neighbours, on average; wider numbers take more (measured; annealing also has to keep the rows in order).
 fn pays(neighbours: usize, ranks: usize, slots: usize, bytes: usize) -> bool {
     16 * neighbours >= ranks * slots * (3 + bytes)
-}
-
-/// Greatest common divisor.
-fn divisor(mut a: i64, mut b: i64) -> i64 {
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }
 
 /// A placement of a compact problem.

@@ -10,9 +10,9 @@ use crate::ObjectiveError;
 /// Bits of a code, one of which marks a slot compared with itself.
 const CODE_BITS: u32 = 64;
 
-/// Integer cost between slots that are the leaves of a tree.
+/// Integer cost between slots: the leaves of a tree, or any that cost the same in both directions.
 ///
-/// Every slot has a code: the numbers of the branches from the root down to it, as bits. The highest bit in which two
+/// In a tree every slot has a code: the numbers of the branches from the root down to it, as bits. The highest bit in which two
 /// codes differ tells the level on which the slots meet, and so what the way between them costs. Levels on which no two
 /// slots meet and levels that cost the same as the next outer one are left out.
 #[derive(Debug, Clone)]
@@ -27,6 +27,16 @@ pub struct Distance {
     order: Vec<u32>,
     /// Innermost first.
     levels: Vec<Groups>,
+    /// The costs of all ordered pairs of slots, row by row, if they are the leaves of no tree. Every slot is then a group of
+    /// its own, and all slots are one.
+    pairs: Option<Pairs>,
+}
+
+/// The costs of all ordered pairs of slots, the same in both directions.
+#[derive(Debug, Clone)]
+struct Pairs {
+    costs: Vec<i64>,
+    slots: usize,
 }
 
 /// The groups of the slots on one level.
@@ -74,7 +84,40 @@ impl Distance {
             level_of[bit..next].fill(index as u8);
             bit = next;
         }
-        Ok(Self { codes, costs: table, level_of, order, levels })
+        Ok(Self { codes, costs: table, level_of, order, levels, pairs: None })
+    }
+
+    /// Takes the costs of all ordered pairs of slots, row by row; the same in both directions, zero on the diagonal.
+    pub(crate) fn of_pairs(costs: Vec<i64>, slots: usize) -> Self {
+        let all: Vec<u32> = (0..slots as u32).collect();
+        let mean = costs.iter().map(|&cost| i128::from(cost)).sum::<i128>() / costs.len().max(1) as i128;
+        let mean = i64::try_from(mean).unwrap_or(i64::MAX);
+        let single = Groups { cost: 0, of: all.clone(), first: (0..=slots as u32).collect() };
+        let together = Groups { cost: mean, of: vec![0; slots], first: vec![0, slots as u32] };
+        let mut level_of = [1; CODE_BITS as usize];
+        level_of[0] = 0;
+        Self {
+            codes: all.iter().map(|&slot| u64::from(slot) << 1).collect(),
+            costs: [0; CODE_BITS as usize],
+            level_of,
+            order: all,
+            levels: vec![single, together],
+            pairs: Some(Pairs { costs, slots }),
+        }
+    }
+
+    /// Whether the cost between two slots follows from the level on which they meet.
+    #[must_use]
+    pub fn is_tree(&self) -> bool {
+        self.pairs.is_none()
+    }
+
+    /// The largest number that divides all costs; zero if all are zero.
+    pub(crate) fn unit(&self) -> i64 {
+        match &self.pairs {
+            Some(pairs) => pairs.costs.iter().fold(0, |unit, &cost| divisor(unit, cost)),
+            None => self.levels.iter().fold(0, |unit, level| divisor(unit, level.cost)),
+        }
     }
 
     /// Integer cost between two slots; zero from a slot to itself.
@@ -120,8 +163,19 @@ impl Distance {
 
     #[inline]
     pub(crate) fn between(&self, a: u64, b: u64) -> i64 {
-        self.costs[highest_difference(a, b)]
+        match &self.pairs {
+            None => self.costs[highest_difference(a, b)],
+            Some(pairs) => pairs.costs[(a >> 1) as usize * pairs.slots + (b >> 1) as usize],
+        }
     }
+}
+
+/// Greatest common divisor.
+pub(crate) fn divisor(mut a: i64, mut b: i64) -> i64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
 }
 
 /// The highest bit in which two codes differ; the lowest one if they are equal.

@@ -127,10 +127,14 @@ pub enum ObjectiveError {
         /// Bits it takes.
         bits: u32,
     },
-    /// The machine has no cost levels.
-    #[error("the costs of the machine are a matrix, and mappers take cost levels")]
-    #[diagnostic(help("use a machine whose costs are levels, such as those of topology/synthetic"))]
-    Matrix,
+    /// Neither weights nor costs are the same both ways.
+    #[error("neither what ranks send to each other nor the costs between slots are the same both ways")]
+    #[diagnostic(help("mappers take one or the other: give the mean of both directions for one of them"))]
+    Asymmetric,
+    /// Where a rank runs changes what it costs to send to itself.
+    #[error("ranks send to themselves, and a slot costs something to itself")]
+    #[diagnostic(help("mappers take costs between different slots: give zeros on the diagonal"))]
+    Diagonal,
     /// The task graph contradicts itself.
     #[error(transparent)]
     #[diagnostic(transparent)]

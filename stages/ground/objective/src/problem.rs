@@ -1,6 +1,8 @@
 //! A mapping problem with integer weights and costs.
 
-use hopmap_model::{CostModel, SystemGraph, TaskGraph, Weight};
+use std::collections::HashMap;
+
+use hopmap_model::{CostModel, Edge, Matrix as CostMatrix, SystemGraph, TaskGraph, Weight};
 
 use crate::compact::Compact;
 use crate::scale::{Scales, check_weight};
@@ -10,8 +12,8 @@ use crate::{Distance, ObjectiveError};
 ///
 /// F(φ) = `Σ_ij` `w_ij` · c(φ(i), φ(j)) over ordered pairs (GraphHunter, equation 1: a quadratic assignment problem). Weights
 /// and costs are integers; their products are [`scale`](Self::scale) times the real ones. The costs of a tree are the same
-/// both ways, so all that two ranks send to each other is one weight; asymmetric costs would take a second adjacency, of what
-/// every rank receives.
+/// both ways, so all that two ranks send to each other is one weight. Of a machine whose costs are a matrix either these or
+/// the weights have to be the same both ways; what a rank sends to itself must cost nothing.
 #[derive(Debug, Clone)]
 pub struct Problem {
     /// Where the neighbours of every rank begin, and the end.
@@ -49,20 +51,33 @@ impl Problem {
         if ranks > slots {
             return Err(ObjectiveError::TooManyRanks { ranks, slots });
         }
-        let CostModel::Levels(levels) = &system.cost else { return Err(ObjectiveError::Matrix) };
         let weights: Vec<f64> = graph.edges.iter().map(|edge| weight.of(edge)).collect();
-        let scales = Scales::new(&weights, &levels.costs)?;
-        let costs: Vec<i64> = levels.costs.iter().map(|cost| (cost * scales.cost).round() as i64).collect();
+        let sides = match &system.cost {
+            CostModel::Levels(_) => Sides::CostsAlike,
+            CostModel::Matrix(matrix) => sides(graph, &weights, matrix, slots)?,
+        };
+        let costs = match (&system.cost, sides) {
+            (CostModel::Levels(levels), _) => levels.costs.clone(),
+            (CostModel::Matrix(matrix), Sides::CostsAlike) => matrix.costs.clone(),
+            (CostModel::Matrix(matrix), Sides::WeightsAlike) => both_ways(&matrix.costs, slots),
+        };
+        let scales = Scales::new(&weights, &costs)?;
+        let costs: Vec<i64> = costs.iter().map(|cost| (cost * scales.cost).round() as i64).collect();
         let mut pairs = Vec::with_capacity(2 * weights.len());
         for (edge, weight) in graph.edges.iter().zip(&weights) {
             let weight = (weight * scales.weight).round() as i64;
             if edge.source != edge.destination && weight > 0 {
                 pairs.push((edge.source, edge.destination, weight));
-                pairs.push((edge.destination, edge.source, weight));
+                if sides == Sides::CostsAlike {
+                    pairs.push((edge.destination, edge.source, weight));
+                }
             }
         }
         let (first, neighbours) = adjacency(ranks, pairs);
-        let distance = Distance::new(levels, &costs, slots)?;
+        let distance = match &system.cost {
+            CostModel::Levels(levels) => Distance::new(levels, &costs, slots)?,
+            CostModel::Matrix(_) => Distance::of_pairs(without_diagonal(costs, slots), slots),
+        };
         let compact = Compact::new(&first, &neighbours, &distance);
         Ok(Self { first, neighbours, distance, compact, slots, scale: scales.weight * scales.cost })
     }
@@ -133,6 +148,55 @@ impl Problem {
     }
 }
 
+/// What is the same in both directions, so that the cost of a pair of ranks is one product.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sides {
+    /// The costs: the weights of both directions are added.
+    CostsAlike,
+    /// The weights: the costs of both directions are added.
+    WeightsAlike,
+}
+
+/// Finds what is the same in both directions; `weights` are those of the edges.
+fn sides(
+    graph: &TaskGraph,
+    weights: &[f64],
+    matrix: &CostMatrix,
+    slots: usize,
+) -> Result<Sides, ObjectiveError> {
+    let same = |a: f64, b: f64| a.total_cmp(&b).is_eq();
+    let to_itself = graph
+        .edges
+        .iter()
+        .zip(weights)
+        .any(|(edge, weight)| edge.source == edge.destination && *weight > 0.0);
+    if to_itself && (0..slots).any(|slot| matrix.costs[slot * slots + slot] != 0.0) {
+        return Err(ObjectiveError::Diagonal);
+    }
+    let cost = |a: usize, b: usize| matrix.costs[a * slots + b];
+    if (0..slots).all(|a| (0..a).all(|b| same(cost(a, b), cost(b, a)))) {
+        return Ok(Sides::CostsAlike);
+    }
+    let by_pair: HashMap<(u32, u32), f64> =
+        graph.edges.iter().map(Edge::pair).zip(weights.iter().copied()).collect();
+    let alike = by_pair.iter().all(|(&(source, destination), &weight)| {
+        same(weight, by_pair.get(&(destination, source)).copied().unwrap_or(0.0))
+    });
+    if alike { Ok(Sides::WeightsAlike) } else { Err(ObjectiveError::Asymmetric) }
+}
+
+/// The costs there and back of all ordered pairs.
+fn both_ways(costs: &[f64], slots: usize) -> Vec<f64> {
+    let pair = |at: usize| costs[at] + costs[at % slots * slots + at / slots];
+    (0..costs.len()).map(pair).collect()
+}
+
+/// Costs with zero from every slot to itself, which no rank pays.
+fn without_diagonal(mut costs: Vec<i64>, slots: usize) -> Vec<i64> {
+    (0..slots).for_each(|slot| costs[slot * slots + slot] = 0);
+    costs
+}
+
 /// Sorts pairs by rank and neighbour and joins equal ones.
 fn adjacency(ranks: usize, mut pairs: Vec<(u32, u32, i64)>) -> (Vec<usize>, Vec<Neighbour>) {
     pairs.sort_unstable_by_key(|&(rank, neighbour, _)| (rank, neighbour));
@@ -156,7 +220,7 @@ fn adjacency(ranks: usize, mut pairs: Vec<(u32, u32, i64)>) -> (Vec<usize>, Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hopmap_model::{Edge, Levels, Node, NodeKind, Process, Slot};
+    use hopmap_model::{Levels, Node, NodeKind, Process, Slot};
 
     fn graph(ranks: usize, edges: &[(u32, u32, u64)]) -> TaskGraph {
         let edge = |&(source, destination, bytes)| Edge { source, destination, messages: 1, bytes };

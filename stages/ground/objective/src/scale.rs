@@ -23,7 +23,7 @@ impl Scales {
     /// whole numbers. While the total does not fit 64 bits, the side that loses less gives up a digit.
     pub(crate) fn new(weights: &[f64], costs: &[f64]) -> Result<Self, ObjectiveError> {
         let total: f64 = weights.iter().sum();
-        let largest = costs.last().copied().unwrap_or(0.0);
+        let largest = costs.iter().copied().fold(0.0, f64::max);
         let (mut weight, mut cost) = (Digits::needed(weights), Digits::needed(costs));
         while total * weight.scale() * largest * cost.scale() > LIMIT {
             let loser = match weight.error() <= cost.error() {

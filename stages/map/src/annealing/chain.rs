@@ -90,7 +90,8 @@ impl<'g> Chain<'g> {
         let distance = problem.distance();
         let neighbours = problem.neighbours(rank);
         let here = self.assignment.slot_of(rank);
-        for _ in 0..DRAWS {
+        let draws = if distance.is_tree() { DRAWS } else { 0 };
+        for _ in 0..draws {
             let draw = self.random.next_u64();
             let neighbour = neighbours[below(draw as u32, neighbours.len())];
             let there = self.assignment.slot_of(neighbour.rank);
