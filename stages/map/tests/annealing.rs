@@ -5,7 +5,7 @@ mod common;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use common::{anneal, double_sums, exhaustive, graph, grid, inputs, mapping, run, tree};
+use common::{Nobody, anneal, double_sums, exhaustive, graph, grid, inputs, mapping, run, tree};
 use hopmap_map::{
     AnnealingParams, AnnealingStage, Cooling, LinearParams, LinearStage, RandomParams, RandomStage,
 };
@@ -68,14 +68,6 @@ fn metrics_and_convergence_are_complete() {
 
 #[test]
 fn the_number_of_threads_changes_nothing() {
-    struct Nobody;
-    impl Observer for Nobody {
-        fn progress(&self, _: u64, _: u64) {}
-        fn log(&self, _: &str) {}
-        fn cancelled(&self) -> bool {
-            false
-        }
-    }
     let (graph, system) = (grid(6, 5), tree(&[2, 4, 4]));
     let search = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{double_sums, exhaustive, graph, grid, inputs, mapping, run, tree};
+use common::{Nobody, double_sums, exhaustive, graph, grid, inputs, mapping, run, tree};
 use hopmap_map::{
     Annealing, AnnealingParams, LinearParams, LinearStage, Mapper, Tabu, TabuParams, TabuStage,
 };
@@ -50,14 +50,6 @@ fn convergence_is_complete() {
 
 #[test]
 fn the_number_of_threads_changes_nothing() {
-    struct Nobody;
-    impl Observer for Nobody {
-        fn progress(&self, _: u64, _: u64) {}
-        fn log(&self, _: &str) {}
-        fn cancelled(&self) -> bool {
-            false
-        }
-    }
     let (graph, system) = (grid(6, 5), tree(&[2, 4, 4]));
     let with = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();

@@ -40,6 +40,8 @@ mod moments;
 #[cfg(feature = "libotf2")]
 mod native;
 #[cfg(feature = "libotf2")]
+mod open_regions;
+#[cfg(feature = "libotf2")]
 mod processes;
 #[cfg(feature = "libotf2")]
 mod program;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use hopmap_map::{AnnealingParams, AnnealingStage};
 use hopmap_model::{
-    Context, CostModel, Edge, Inputs, Levels, Link, Mapping, Node, NodeKind, Outcome, Outputs, Process, Slot,
-    Stage, SystemGraph, TaskGraph,
+    Context, CostModel, Edge, Inputs, Levels, Link, Mapping, Node, NodeKind, Observer, Outcome, Outputs,
+    Process, Slot, Stage, SystemGraph, TaskGraph,
 };
 
 /// A tree with costs 1, 10, 100, …; hosts are the groups of the innermost level, all under one switch.
@@ -107,6 +107,17 @@ pub(crate) fn inputs(graph: &TaskGraph, system: &SystemGraph) -> Inputs {
 
 pub(crate) fn mapping(outputs: &Outputs) -> Mapping {
     outputs.get("mapping").unwrap().downcast_ref::<Mapping>().unwrap().clone()
+}
+
+/// Listens to nothing and never stops a stage.
+pub(crate) struct Nobody;
+
+impl Observer for Nobody {
+    fn progress(&self, _: u64, _: u64) {}
+    fn log(&self, _: &str) {}
+    fn cancelled(&self) -> bool {
+        false
+    }
 }
 
 /// Runs a stage to its end.

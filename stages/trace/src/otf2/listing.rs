@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use otf2_sys::OTF2_UNDEFINED_UINT64;
 
 use super::communicators::{Communicators, NoReceiver, is_nobody};
+use super::open_regions::OpenRegions;
 use super::visitor::{Access, BadEvent, Event, Message, Visitor};
 use crate::call_stack::{CallStack, RegionKind};
 use crate::messages::{NONE, Row, Rows};
@@ -31,9 +32,8 @@ pub(super) struct Listing<'a, F> {
     stack: CallStack<'a>,
     /// Id of the region of every place, and whether it communicates.
     regions: Vec<(u32, bool)>,
-    /// The regions it is in, and how often each place is among them.
-    open: Vec<Entry>,
-    times_open: Vec<u32>,
+    /// The regions it is in: for each the call that the location is in then, and the function that called it.
+    open: OpenRegions<(u32, u32)>,
     peers: Numbering<(u32, u32)>,
     /// Rank of every peer.
     ranks: Vec<u32>,
@@ -42,14 +42,6 @@ pub(super) struct Listing<'a, F> {
     /// Why reading on makes no sense.
     bad_event: Option<BadEvent>,
     pub(super) skipped: Skipped,
-}
-
-/// A region that a location is in.
-#[derive(Debug, Clone, Copy)]
-struct Entry {
-    place: u32,
-    /// The call that the location is in, and the function that called it.
-    code: (u32, u32),
 }
 
 /// What is not listed.
@@ -83,8 +75,7 @@ impl<'a, F: FnMut(&mut Rows) -> bool> Listing<'a, F> {
             rank,
             stack: CallStack::new(listed.regions, listed.selection),
             regions: Vec::new(),
-            open: Vec::new(),
-            times_open: Vec::new(),
+            open: OpenRegions::new(),
             peers: Numbering::new(),
             ranks: Vec::new(),
             rows: Rows::default(),
@@ -105,7 +96,7 @@ impl<'a, F: FnMut(&mut Rows) -> bool> Listing<'a, F> {
 
     /// The call that the location is in, and the function that called it.
     fn place_in_code(&self) -> (u32, u32) {
-        self.open.last().map_or((NONE, NONE), |entry| entry.code)
+        self.open.innermost().copied().unwrap_or((NONE, NONE))
     }
 
     /// Rank of the other end.
@@ -178,7 +169,6 @@ impl<F: FnMut(&mut Rows) -> bool> Visitor for Listing<'_, F> {
         if place as usize == self.regions.len() {
             let communication = self.listed.regions.get(&region).is_some_and(|kind| kind.communication);
             self.regions.push((region, communication));
-            self.times_open.push(0);
         }
         place
     }
@@ -188,23 +178,14 @@ impl<F: FnMut(&mut Rows) -> bool> Visitor for Listing<'_, F> {
             (call, true) => (call, self.place_in_code().1),
             (function, false) => (NONE, function),
         };
-        self.open.push(Entry { place, code });
-        self.times_open[place as usize] += 1;
+        self.open.enter(place, code);
         if self.listed.selection.is_some() {
             self.stack.enter_at(place, time);
         }
     }
 
     fn leave(&mut self, place: u32, time: impl Fn() -> u64) {
-        // As in `CallStack`: leaving closes what is inside, and leaving what is not open changes nothing.
-        if self.times_open[place as usize] > 0 {
-            while let Some(entry) = self.open.pop() {
-                self.times_open[entry.place as usize] -= 1;
-                if entry.place == place {
-                    break;
-                }
-            }
-        }
+        self.open.leave(place, |_| ());
         if self.listed.selection.is_some() {
             self.stack.leave_at(place, time);
         }
@@ -228,29 +209,5 @@ impl<F: FnMut(&mut Rows) -> bool> Visitor for Listing<'_, F> {
 
     fn bad_event(&self) -> Option<&BadEvent> {
         self.bad_event.as_ref()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// With a search through the stack this would take hours.
-    #[test]
-    fn leaving_what_is_not_open_takes_no_search() {
-        let (regions, communicators) = (HashMap::new(), Communicators::default());
-        let listed =
-            Listed { regions: &regions, communicators: &communicators, selection: None, ranked: true };
-        let mut visitor = Listing::new(listed, Some(0), |_: &mut Rows| true);
-        let (open, closed) = (visitor.place(1), visitor.place(2));
-        for _ in 0..300_000 {
-            visitor.enter(open, || 1);
-        }
-        for _ in 0..300_000 {
-            visitor.leave(closed, || 2);
-        }
-        assert_eq!(visitor.open.len(), 300_000);
-        visitor.leave(open, || 3);
-        assert_eq!(visitor.open.len(), 299_999);
     }
 }

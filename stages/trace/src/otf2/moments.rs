@@ -7,6 +7,7 @@ use otf2_sys::OTF2_UNDEFINED_UINT64;
 
 use super::communicators::{Communicators, is_nobody};
 use super::expansion::operation;
+use super::open_regions::OpenRegions;
 use super::visitor::{BadEvent, Collective, Event, Message, Through, Visitor};
 use crate::call_stack::{Call, RegionKind};
 use crate::dag::{Envelope, Joint, Moment, What};
@@ -38,24 +39,57 @@ pub(super) struct Untold {
     pub(super) without_process: u64,
 }
 
+/// The calls of MPI that a location is in, and how long it has been.
+#[derive(Debug, Default)]
+struct Calls {
+    /// How many of the open regions communicate, and since when the first of them does.
+    communicating: u32,
+    since: u64,
+    /// How many of them are `MPI_Sendrecv` or one of its kin.
+    exchanging: u32,
+    /// Ticks in communication that are over.
+    over: u64,
+}
+
+impl Calls {
+    fn enter(&mut self, kind: RegionKind, time: impl Fn() -> u64) {
+        self.exchanging += u32::from(kind.call == Call::SendReceive);
+        if kind.communication {
+            if self.communicating == 0 {
+                self.since = time();
+            }
+            self.communicating += 1;
+        }
+    }
+
+    fn leave(&mut self, kind: RegionKind, time: impl Fn() -> u64) {
+        self.exchanging -= u32::from(kind.call == Call::SendReceive);
+        if kind.communication {
+            if self.communicating == 1 {
+                self.over = self.communicated(time());
+            }
+            self.communicating -= 1;
+        }
+    }
+
+    /// Ticks in communication up to some time.
+    fn communicated(&self, time: u64) -> u64 {
+        let open = if self.communicating > 0 { time.saturating_sub(self.since) } else { 0 };
+        self.over.saturating_add(open)
+    }
+}
+
 /// Follows a location.
 pub(super) struct Moments<'a> {
     followed: Followed<'a>,
     /// Rank of its process, if it belongs to one.
     rank: Option<u32>,
-    /// Regions by place, and how often it is in each.
+    /// Regions by place.
     regions: Vec<RegionKind>,
-    times_open: Vec<u32>,
     places: HashMap<u32, u32>,
-    /// Places of the regions it is in.
-    open: Vec<u32>,
-    /// How many of those are `MPI_Sendrecv` or one of its kin.
-    exchanging: u32,
-    /// How many of those communicate, and since when the first of them does.
-    communicating: u32,
-    since: u64,
-    /// Ticks in communication that are over.
-    communicated: u64,
+    /// The regions it is in.
+    open: OpenRegions<RegionKind>,
+    calls: Calls,
     /// Moments with the ticks in communication up to then in place of those that it computed.
     told: Vec<Moment>,
     bad_event: Option<BadEvent>,
@@ -68,13 +102,9 @@ impl<'a> Moments<'a> {
             followed,
             rank,
             regions: Vec::new(),
-            times_open: Vec::new(),
             places: HashMap::new(),
-            open: Vec::new(),
-            exchanging: 0,
-            communicating: 0,
-            since: 0,
-            communicated: 0,
+            open: OpenRegions::new(),
+            calls: Calls::default(),
             told: Vec::new(),
             bad_event: None,
             untold: Untold::default(),
@@ -97,24 +127,11 @@ impl<'a> Moments<'a> {
     }
 
     fn add(&mut self, what: What, time: u64) {
-        let open = if self.communicating > 0 { time.saturating_sub(self.since) } else { 0 };
-        let communicated = self.communicated.saturating_add(open);
-        self.told.push(Moment { time, compute: communicated, what });
+        self.told.push(Moment { time, compute: self.calls.communicated(time), what });
     }
 
     fn bad(&mut self, event: u64, what: impl Into<Cow<'static, str>>) {
         self.bad_event.get_or_insert(BadEvent { event, what: what.into() });
-    }
-
-    /// Leaves the region of a place that was the innermost.
-    fn close(&mut self, place: u32, time: u64) {
-        self.times_open[place as usize] -= 1;
-        let kind = self.regions[place as usize];
-        self.exchanging -= u32::from(kind.call == Call::SendReceive);
-        self.communicating -= u32::from(kind.communication);
-        if kind.communication && self.communicating == 0 {
-            self.communicated = self.communicated.saturating_add(time.saturating_sub(self.since));
-        }
     }
 
     /// What tells a message apart from others, if it has two ends that matter.
@@ -167,39 +184,23 @@ impl Visitor for Moments<'_> {
         let place = *self.places.entry(region).or_insert(next);
         if place == next {
             self.regions.push(self.followed.regions.get(&region).copied().unwrap_or_default());
-            self.times_open.push(0);
         }
         place
     }
 
     fn enter(&mut self, place: u32, time: impl Fn() -> u64) {
-        self.open.push(place);
-        self.times_open[place as usize] += 1;
         let kind = self.regions[place as usize];
-        if kind.communication {
-            if self.communicating == 0 {
-                self.since = time();
-            }
-            self.communicating += 1;
-        }
+        self.open.enter(place, kind);
+        self.calls.enter(kind, &time);
         if kind.call == Call::SendReceive {
             // It asks for a message before it sends one.
-            self.exchanging += 1;
             self.add(What::Post { request: EXCHANGE }, time());
         }
     }
 
     fn leave(&mut self, place: u32, time: impl Fn() -> u64) {
-        // As in `CallStack`: leaving closes what is inside, and leaving what is not open changes nothing.
-        if self.times_open[place as usize] > 0 {
-            let time = time();
-            while let Some(innermost) = self.open.pop() {
-                self.close(innermost, time);
-                if innermost == place {
-                    break;
-                }
-            }
-        }
+        let calls = &mut self.calls;
+        self.open.leave(place, |kind| calls.leave(kind, &time));
     }
 
     fn send(&mut self, number: u64, message: Message, time: impl Fn() -> u64) {
@@ -213,7 +214,7 @@ impl Visitor for Moments<'_> {
         match event {
             Event::Received(message) => {
                 if let Some(envelope) = self.envelope(number, &message) {
-                    let exchange = (self.exchanging > 0).then_some(EXCHANGE);
+                    let exchange = (self.calls.exchanging > 0).then_some(EXCHANGE);
                     let (bytes, request) = (message.bytes, message.request.or(exchange));
                     self.add(What::Receive { envelope, bytes, request }, time());
                 }
@@ -229,30 +230,5 @@ impl Visitor for Moments<'_> {
 
     fn bad_event(&self) -> Option<&BadEvent> {
         self.bad_event.as_ref()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// With a search through the stack this would take hours.
-    #[test]
-    fn leaving_what_is_not_open_takes_no_search() {
-        let communicators = Communicators::default();
-        let (regions, groups) = (HashMap::new(), HashMap::new());
-        let followed =
-            Followed { regions: &regions, communicators: &communicators, groups: &groups, ranked: true };
-        let mut visitor = Moments::new(followed, Some(0));
-        let (open, closed) = (visitor.place(1), visitor.place(2));
-        for _ in 0..300_000 {
-            visitor.enter(open, || 1);
-        }
-        for _ in 0..300_000 {
-            visitor.leave(closed, || 2);
-        }
-        assert_eq!(visitor.open.len(), 300_000);
-        visitor.leave(open, || 3);
-        assert_eq!(visitor.open.len(), 299_999);
     }
 }
