@@ -13,9 +13,9 @@ use tempfile::TempDir;
 const AGENT: &str = "#!/bin/sh
 while [ \"${1#-}\" != \"$1\" ]; do shift; done
 export LAB_HOST=$1
-# Daemons of several hosts on one machine must not clear away each other's folders.
-export OMPI_MCA_orte_tmpdir_base=\"${0%/*}/$1\"
-mkdir -p \"$OMPI_MCA_orte_tmpdir_base\"
+# Daemons of several hosts on one machine must not make or clear away each other's session folders.
+export TMPDIR=\"${0%/*}/$1\"
+mkdir -p \"$TMPDIR\"
 shift
 exec sh -c \"$*\"
 ";
@@ -92,7 +92,7 @@ impl Lab {
             file.command.replace("{file}", &path.display().to_string()).replace("{program}", &program);
         let output = Command::new("timeout")
             .args(["120", "sh", "-c", &command])
-            .env("OMPI_MCA_orte_tmpdir_base", self.path())
+            .env("TMPDIR", self.path())
             .envs(environment.iter().copied())
             .output()
             .unwrap();
