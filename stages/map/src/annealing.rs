@@ -4,14 +4,13 @@ mod chain;
 mod incumbent;
 mod temperature;
 
-use hopmap_model::{Context, Stage, seed_stream};
+use hopmap_islands::{Budget, Candidate, Island, Meter, SearchError};
+use hopmap_model::{Context, Error, Stage, seed_stream};
 use hopmap_objective::{Assignment, ObjectiveError, Problem, linear};
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::SeedableRng;
 
-use crate::islands::{Budget, Island};
-use crate::meter::Meter;
-use crate::{AnnealingParams, AnnealingStage, Cooling, Found, Mapper, SearchError, greedy};
+use crate::{AnnealingParams, AnnealingStage, Cooling, Found, Mapper, greedy};
 use chain::{Chain, sweeps_of_cycle};
 use temperature::{Acceptance, mean_change};
 
@@ -52,7 +51,7 @@ impl Annealing {
         ground: &Ground<'_>,
         island: u32,
         mut meter: Meter<'_>,
-    ) -> Result<Island, ObjectiveError> {
+    ) -> Result<Island<Vec<u32>>, ObjectiveError> {
         let random = Pcg64::from_seed(seed_stream(AnnealingStage::KIND, self.seed, u64::from(island)));
         let start = Assignment::new(ground.problem, &ground.start)?;
         let mut chain = Chain::new(ground, start, random, self.cooling);
@@ -61,8 +60,7 @@ impl Annealing {
             chain.descend(&mut meter)?;
         }
         Ok(Island {
-            slots: chain.incumbent.slots,
-            cost: chain.incumbent.cost,
+            best: Candidate { cost: chain.incumbent.cost, solution: chain.incumbent.slots },
             evaluations: meter.spent(),
             convergence: chain.incumbent.improvements,
             interrupted: meter.interrupted(),
@@ -71,12 +69,13 @@ impl Annealing {
 }
 
 impl Mapper for Annealing {
-    fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found, ObjectiveError> {
+    fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found, Error> {
         let Some(ground) = Ground::new(problem)? else {
             return Ok(Found::at_once(linear(problem.ranks())));
         };
         let default = default_evaluations(ground.movable.len() as u64);
-        self.budget.run(problem, default, cx, |island, meter| self.search(&ground, island, meter))
+        let found = self.budget.search(default, cx, |island, meter| self.search(&ground, island, meter))?;
+        Ok(Found::of_islands(found, problem))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The placements that searches have to beat.
 
-use hopmap_model::{Context, Stage, seed_stream};
-use hopmap_objective::{ObjectiveError, Problem, linear, random};
+use hopmap_model::{Context, Error, Stage, seed_stream};
+use hopmap_objective::{Problem, linear, random};
 
 use crate::{Found, Mapper, RandomStage};
 
@@ -17,13 +17,13 @@ pub struct Random {
 }
 
 impl Mapper for Linear {
-    fn map(&self, problem: &Problem, _cx: &Context<'_>) -> Result<Found, ObjectiveError> {
+    fn map(&self, problem: &Problem, _cx: &Context<'_>) -> Result<Found, Error> {
         Ok(Found::at_once(linear(problem.ranks())))
     }
 }
 
 impl Mapper for Random {
-    fn map(&self, problem: &Problem, _cx: &Context<'_>) -> Result<Found, ObjectiveError> {
+    fn map(&self, problem: &Problem, _cx: &Context<'_>) -> Result<Found, Error> {
         let stream = seed_stream(RandomStage::KIND, self.seed, 0);
         Ok(Found::at_once(random(problem.ranks(), problem.slots(), stream)))
     }

@@ -1,12 +1,13 @@
 //! What every mapping algorithm is.
 
-use hopmap_model::{Context, ConvergencePoint};
-use hopmap_objective::{ObjectiveError, Problem};
+use hopmap_islands::Point;
+use hopmap_model::{Context, ConvergencePoint, Error};
+use hopmap_objective::Problem;
 
 /// An algorithm that places the ranks of a problem.
 pub trait Mapper {
     /// Places every rank on a slot of its own.
-    fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found, ObjectiveError>;
+    fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found, Error>;
 }
 
 /// What a mapper found.
@@ -27,5 +28,20 @@ impl Found {
     #[must_use]
     pub fn at_once(slots: Vec<u32>) -> Self {
         Self { slots, evaluations: 0, convergence: Vec::new(), complete: true }
+    }
+
+    /// What islands found, in the units of the problem.
+    pub(crate) fn of_islands(found: hopmap_islands::Found<Vec<u32>>, problem: &Problem) -> Self {
+        let point = |point: Point| ConvergencePoint {
+            island: point.island,
+            evaluations: point.evaluations,
+            cost: problem.real(point.cost),
+        };
+        Self {
+            slots: found.best.solution,
+            evaluations: found.evaluations,
+            convergence: found.convergence.into_iter().map(point).collect(),
+            complete: found.complete,
+        }
     }
 }

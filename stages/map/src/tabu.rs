@@ -3,14 +3,13 @@
 mod bans;
 mod walk;
 
-use hopmap_model::{Context, Stage, seed_stream};
+use hopmap_islands::{Budget, Candidate, Island, Meter, SearchError};
+use hopmap_model::{Context, Error, Stage, seed_stream};
 use hopmap_objective::{Assignment, Deltas, ObjectiveError, Problem, linear, random};
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::SeedableRng;
 
-use crate::islands::{Budget, Island};
-use crate::meter::Meter;
-use crate::{Found, Mapper, SearchError, TabuParams, TabuStage, descend, greedy};
+use crate::{Found, Mapper, TabuParams, TabuStage, descend, greedy};
 use walk::Walk;
 
 /// The default budget, which is never less than so many steps for every rank.
@@ -56,7 +55,12 @@ impl Tabu {
     }
 
     /// Searches on one island.
-    fn search(&self, problem: &Problem, island: u32, mut meter: Meter<'_>) -> Result<Island, ObjectiveError> {
+    fn search(
+        &self,
+        problem: &Problem,
+        island: u32,
+        mut meter: Meter<'_>,
+    ) -> Result<Island<Vec<u32>>, ObjectiveError> {
         let start = Assignment::new(problem, &self.start(problem, island))?;
         let mut best = (start.slots().to_vec(), start.cost());
         let mut convergence = vec![(0, start.cost())];
@@ -82,22 +86,28 @@ impl Tabu {
                 convergence.push((meter.spent(), best.1));
             }
         }
-        let (slots, cost) = best;
-        Ok(Island { slots, cost, evaluations: meter.spent(), convergence, interrupted: meter.interrupted() })
+        let (solution, cost) = best;
+        Ok(Island {
+            best: Candidate { cost, solution },
+            evaluations: meter.spent(),
+            convergence,
+            interrupted: meter.interrupted(),
+        })
     }
 }
 
 impl Mapper for Tabu {
-    fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found, ObjectiveError> {
+    fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found, Error> {
         let pairs = Deltas::pairs(problem);
         if pairs == 0 || problem.distance().levels() < 2 {
             return Ok(Found::at_once(linear(problem.ranks())));
         }
         let stored = Deltas::stored(problem);
         if stored > MOST_DELTAS {
-            return Err(ObjectiveError::TooManyDeltas { deltas: stored, most: MOST_DELTAS });
+            return Err(ObjectiveError::TooManyDeltas { deltas: stored, most: MOST_DELTAS }.into());
         }
         let default = DEFAULT_EVALUATIONS.max(DEFAULT_STEPS * problem.ranks() as u64 * pairs);
-        self.budget.run(problem, default, cx, |island, meter| self.search(problem, island, meter))
+        let found = self.budget.search(default, cx, |island, meter| self.search(problem, island, meter))?;
+        Ok(Found::of_islands(found, problem))
     }
 }

@@ -4,6 +4,8 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use crate::Communicator;
+
 /// Receives what a running stage has to say and tells it when to stop. The engine implements it.
 pub trait Observer: Sync {
     /// `done` of `total` units of work are finished; `total` is zero when it is not known.
@@ -20,6 +22,8 @@ pub struct Context<'a> {
     threads: usize,
     deadline: Option<Instant>,
     scratch: Option<&'a Path>,
+    state: Option<&'a Path>,
+    communicator: Option<&'a dyn Communicator>,
     observer: &'a dyn Observer,
 }
 
@@ -27,13 +31,25 @@ impl<'a> Context<'a> {
     /// A context for a stage that may use `threads` cores until `deadline`.
     #[must_use]
     pub fn new(threads: usize, deadline: Option<Instant>, observer: &'a dyn Observer) -> Self {
-        Self { threads, deadline, scratch: None, observer }
+        Self { threads, deadline, scratch: None, state: None, communicator: None, observer }
     }
 
     /// The same context with a folder for files that are too large for memory, on the file system of the results.
     #[must_use]
     pub fn with_scratch(self, folder: &'a Path) -> Self {
         Self { scratch: Some(folder), ..self }
+    }
+
+    /// The same context with a file in which the stage may keep the state of a search.
+    #[must_use]
+    pub fn with_state(self, file: &'a Path) -> Self {
+        Self { state: Some(file), ..self }
+    }
+
+    /// The same context for one of several processes that run the stage together.
+    #[must_use]
+    pub fn with_communicator(self, communicator: &'a dyn Communicator) -> Self {
+        Self { communicator: Some(communicator), ..self }
     }
 
     /// The same context for work that may use `threads` cores.
@@ -53,7 +69,14 @@ impl<'a> Context<'a> {
                 false
             }
         }
-        Context { threads: 1, deadline: None, scratch: None, observer: &Nobody }
+        Context {
+            threads: 1,
+            deadline: None,
+            scratch: None,
+            state: None,
+            communicator: None,
+            observer: &Nobody,
+        }
     }
 
     /// Cores the stage may use. Never changes a result; a stage runs inside a rayon pool of at least this size.
@@ -72,6 +95,19 @@ impl<'a> Context<'a> {
     #[must_use]
     pub fn scratch(&self) -> PathBuf {
         self.scratch.map_or_else(std::env::temp_dir, Path::to_owned)
+    }
+
+    /// The file in which the stage may keep the state of a search, so that a run that was killed goes on where it was. It
+    /// belongs to this very stage with these very parameters and inputs; whoever lends it removes it when the stage is done.
+    #[must_use]
+    pub fn state(&self) -> Option<&'a Path> {
+        self.state
+    }
+
+    /// The processes that run the stage together, if there are several.
+    #[must_use]
+    pub fn communicator(&self) -> Option<&'a dyn Communicator> {
+        self.communicator
     }
 
     /// Whether to stop now, because of an interrupt or a deadline.

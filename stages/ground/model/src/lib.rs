@@ -5,6 +5,7 @@
 //!
 //! Units are seconds, bytes and bytes per second throughout. Ranks, slots and nodes are dense indexes from zero.
 
+mod communicator;
 mod context;
 mod events;
 mod input_path;
@@ -22,6 +23,7 @@ mod trace_archive;
 mod trace_summary;
 mod weight;
 
+pub use communicator::Communicator;
 pub use context::{Context, Observer};
 pub use events::Events;
 pub use input_path::{INPUT_PATH_FORMAT, InputPath};

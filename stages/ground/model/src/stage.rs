@@ -121,6 +121,12 @@ pub trait Stage {
         false
     }
 
+    /// Whether the stage can run on several processes at once, started by a `launcher`.
+    #[must_use]
+    fn distributed() -> bool {
+        false
+    }
+
     /// Does the work.
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error>;
 }

@@ -1,5 +1,6 @@
 //! One island's chain of exchanges.
 
+use hopmap_islands::Meter;
 use hopmap_objective::{Assignment, ObjectiveError};
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::Rng;
@@ -7,7 +8,6 @@ use rand_pcg::rand_core::Rng;
 use super::Ground;
 use super::incumbent::Incumbent;
 use super::temperature::Temperatures;
-use crate::meter::Meter;
 use crate::{Cooling, descend};
 
 /// Sweeps of the first cycle.

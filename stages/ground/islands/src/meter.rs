@@ -11,14 +11,16 @@ const INTERVAL: u64 = 4096;
 const DESCENT_EVALUATIONS: u64 = 1 << 22;
 
 /// Evaluations of all islands together.
-pub(crate) struct Progress {
+pub struct Progress {
     done: AtomicU64,
     /// Zero where only time is limited.
     total: u64,
 }
 
 impl Progress {
-    pub(crate) fn new(total: Option<u64>) -> Self {
+    /// Of so many in all, if that is known.
+    #[must_use]
+    pub fn new(total: Option<u64>) -> Self {
         Self { done: AtomicU64::new(0), total: total.filter(|&total| total < u64::MAX).unwrap_or(0) }
     }
 
@@ -29,7 +31,7 @@ impl Progress {
 }
 
 /// The budget of one island.
-pub(crate) struct Meter<'a> {
+pub struct Meter<'a> {
     spent: u64,
     limit: u64,
     /// When to look up next.
@@ -41,22 +43,50 @@ pub(crate) struct Meter<'a> {
     cx: Context<'a>,
     progress: &'a Progress,
     interrupted: bool,
+    late: bool,
+    /// Whether more was asked for than was left.
+    exhausted: bool,
 }
 
 impl<'a> Meter<'a> {
     /// So many evaluations, until a deadline of the search, then one of its descent.
-    pub(crate) fn new(
+    #[must_use]
+    pub fn new(
         limit: u64,
         [deadline, end]: [Option<Instant>; 2],
         cx: Context<'a>,
         progress: &'a Progress,
     ) -> Self {
-        Self { spent: 0, limit, next: 0, reported: 0, deadline, end, cx, progress, interrupted: false }
+        Self::resumed(0, limit, [deadline, end], cx, progress)
+    }
+
+    /// The same after so many evaluations.
+    #[must_use]
+    pub fn resumed(
+        spent: u64,
+        limit: u64,
+        [deadline, end]: [Option<Instant>; 2],
+        cx: Context<'a>,
+        progress: &'a Progress,
+    ) -> Self {
+        Self {
+            spent,
+            limit,
+            next: spent,
+            reported: 0,
+            deadline,
+            end,
+            cx,
+            progress,
+            interrupted: false,
+            late: false,
+            exhausted: false,
+        }
     }
 
     /// Takes one evaluation; `false` if there is none left.
     #[inline]
-    pub(crate) fn take(&mut self) -> bool {
+    pub fn take(&mut self) -> bool {
         if self.spent == self.next && !self.look_up() {
             return false;
         }
@@ -65,11 +95,12 @@ impl<'a> Meter<'a> {
     }
 
     /// Takes so many evaluations at once; `false`, and none is taken, if there are not so many left.
-    pub(crate) fn take_all(&mut self, evaluations: u64) -> bool {
+    pub fn take_all(&mut self, evaluations: u64) -> bool {
         if self.spent.saturating_add(evaluations) >= self.next && !self.look_up() {
             return false;
         }
         if evaluations > self.limit - self.spent {
+            self.exhausted = true;
             return false;
         }
         self.spent += evaluations;
@@ -78,20 +109,41 @@ impl<'a> Meter<'a> {
     }
 
     /// Allows as many evaluations again, and never fewer than some, until the end; `false` if the context asked to stop.
-    pub(crate) fn begin_descent(&mut self) -> bool {
+    pub fn begin_descent(&mut self) -> bool {
         self.limit = self.spent.saturating_add(self.limit.max(DESCENT_EVALUATIONS));
         self.deadline = self.end;
+        self.exhausted = false;
         self.next = self.spent;
         !self.interrupted
     }
 
+    /// Whether no evaluation is left.
+    #[must_use]
+    pub fn is_out(&self) -> bool {
+        self.exhausted || self.was_stopped() || self.spent >= self.limit
+    }
+
+    /// Whether the clock or the context stopped it.
+    #[must_use]
+    pub fn was_stopped(&self) -> bool {
+        self.interrupted || self.late
+    }
+
+    /// Evaluations left, were it not for the clock.
+    #[must_use]
+    pub fn left(&self) -> u64 {
+        self.limit.saturating_sub(self.spent)
+    }
+
     /// Evaluations taken so far.
-    pub(crate) fn spent(&self) -> u64 {
+    #[must_use]
+    pub fn spent(&self) -> u64 {
         self.spent
     }
 
     /// Whether the context asked to stop.
-    pub(crate) fn interrupted(&self) -> bool {
+    #[must_use]
+    pub fn interrupted(&self) -> bool {
         self.interrupted
     }
 
@@ -100,8 +152,8 @@ impl<'a> Meter<'a> {
         self.progress.add(self.spent - self.reported, &self.cx);
         self.reported = self.spent;
         self.interrupted = self.interrupted || self.cx.should_stop();
-        let late = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        self.late = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
         self.next = self.limit.min(self.spent.saturating_add(INTERVAL));
-        !(self.interrupted || late || self.spent >= self.limit)
+        !(self.was_stopped() || self.spent >= self.limit)
     }
 }

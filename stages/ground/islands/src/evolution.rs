@@ -1,0 +1,203 @@
+//! Islands that exchange what they found after every epoch.
+
+use std::ops::Range;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use hopmap_model::{Context, Error};
+use rayon::prelude::*;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::budget::join;
+use crate::exchange::deliver;
+use crate::spread::Spread;
+use crate::state::{Settled, State, load, parse, written};
+use crate::{Budget, Candidate, Exchange, Found, Island, Meter};
+
+/// Time between two savings of the state.
+const SAVE_INTERVAL: Duration = Duration::from_secs(5);
+
+/// A search whose islands exchange what they found after every epoch.
+///
+/// An island is everything that its future depends on, the state of its generator included: what is written down after an epoch
+/// and read again goes on as if nothing had happened.
+pub trait Evolution: Sync {
+    /// The state of an island.
+    type Island: Serialize + DeserializeOwned + Send + Sync;
+    /// What is looked for.
+    type Solution: Serialize + DeserializeOwned + Clone + Send + Sync;
+
+    /// An island before the first epoch.
+    fn begin(&self, island: u32, meter: &mut Meter<'_>) -> Result<Self::Island, Error>;
+
+    /// Takes an island through an epoch; `false` if it has come to its end. What it takes from the meter is its budget.
+    fn advance(&self, island: &mut Self::Island, epoch: u64, meter: &mut Meter<'_>) -> Result<bool, Error>;
+
+    /// The best that an island has ever seen.
+    fn best(&self, island: &Self::Island) -> Candidate<Self::Solution>;
+
+    /// Who hears what an island sends after an epoch.
+    fn exchange(&self, epoch: u64) -> Exchange {
+        let _ = epoch;
+        Exchange::Nobody
+    }
+
+    /// What an island sends after an epoch.
+    fn send(&self, island: &Self::Island, epoch: u64) -> Vec<Candidate<Self::Solution>> {
+        let _ = epoch;
+        vec![self.best(island)]
+    }
+
+    /// Takes in what was sent.
+    fn receive(&self, island: &mut Self::Island, epoch: u64, heard: Vec<Candidate<Self::Solution>>) {
+        let _ = (island, epoch, heard);
+    }
+}
+
+/// An island of this process and its budget.
+struct Own<'m, I> {
+    settled: Settled<I>,
+    meter: Meter<'m>,
+}
+
+impl Budget {
+    /// Runs a search until every island has come to its end or has spent its budget, which is `default` evaluations where
+    /// nothing is limited. Where the context has a file for the state, it is saved every few seconds and taken up again.
+    pub fn evolve<E: Evolution>(
+        &self,
+        evolution: &E,
+        default: u64,
+        cx: &Context<'_>,
+    ) -> Result<Found<E::Solution>, Error> {
+        let spread = Spread::new(self.islands(), cx.communicator());
+        let evaluations = self.evaluations(default);
+        let progress = self.progress(evaluations, spread.own().len() as u32);
+        let state = resume::<E::Island>(&spread, self.islands(), cx)?;
+        let elapsed = Duration::try_from_secs_f64(state.as_ref().map_or(0.0, |state| state.seconds));
+        let elapsed = elapsed.unwrap_or_default();
+        let begin = Instant::now();
+        let deadline = self.time().and_then(|time| begin.checked_add(time.saturating_sub(elapsed)));
+        let meter = |spent| Meter::resumed(spent, evaluations, [deadline; 2], *cx, &progress);
+        let (mut epoch, mut own) = match state {
+            Some(state) => {
+                let range = spread.own();
+                let own = state.islands.into_iter().skip(range.start as usize).take(range.len());
+                let own = own.map(|settled| Own { meter: meter(settled.evaluations), settled }).collect();
+                (state.epoch, own)
+            }
+            None => (0, colonise(evolution, spread.own(), cx, meter)?),
+        };
+        let mut saved = Instant::now();
+        while advance(evolution, &spread, &mut own, epoch, cx)? {
+            epoch += 1;
+            if let Some(file) = cx.state() {
+                let due = saved.elapsed() >= SAVE_INTERVAL || cx.should_stop();
+                if spread.gather(vec![due])?.first() == Some(&true) {
+                    saved = Instant::now();
+                    save(&spread, epoch, elapsed + begin.elapsed(), &own, file)?;
+                }
+            }
+        }
+        let islands = own.into_iter().map(|own| Island {
+            best: evolution.best(&own.settled.island),
+            evaluations: own.meter.spent(),
+            interrupted: own.meter.interrupted(),
+            convergence: own.settled.convergence,
+        });
+        Ok(join(spread.gather(islands.collect())?)?)
+    }
+}
+
+/// Begins all islands of this process.
+fn colonise<'m, E: Evolution>(
+    evolution: &E,
+    islands: Range<u32>,
+    cx: &Context<'_>,
+    meter: impl Fn(u64) -> Meter<'m> + Sync,
+) -> Result<Vec<Own<'m, E::Island>>, Error> {
+    let at_once = islands.len().div_ceil(cx.threads().max(1)).max(1);
+    let begin = |island| {
+        let mut meter = meter(0);
+        let island = evolution.begin(island, &mut meter)?;
+        let convergence = vec![(meter.spent(), evolution.best(&island).cost)];
+        let settled = Settled { island, evaluations: meter.spent(), is_finished: false, convergence };
+        Ok(Own { settled, meter })
+    };
+    islands.into_par_iter().with_min_len(at_once).map(begin).collect()
+}
+
+/// Takes all islands through an epoch and the exchange after it; `false` if that was the last one.
+fn advance<E: Evolution>(
+    evolution: &E,
+    spread: &Spread<'_>,
+    own: &mut [Own<'_, E::Island>],
+    epoch: u64,
+    cx: &Context<'_>,
+) -> Result<bool, Error> {
+    let at_once = own.len().div_ceil(cx.threads().max(1)).max(1);
+    own.par_iter_mut().with_min_len(at_once).try_for_each(|Own { settled, meter }| {
+        if !settled.is_finished && !meter.is_out() {
+            settled.is_finished = !evolution.advance(&mut settled.island, epoch, meter)?;
+            settled.note(evolution.best(&settled.island).cost, meter.spent());
+        }
+        Ok::<(), Error>(())
+    })?;
+    // Islands that stopped for the clock or the user stop all others, which must not wait for them.
+    let open = own.iter().any(|own| !own.settled.is_finished && !own.meter.is_out());
+    let stopped = own.iter().any(|own| own.meter.was_stopped());
+    let all = spread.gather(vec![(open, stopped)])?;
+    let goes_on = all.iter().any(|&(open, _)| open) && !all.iter().any(|&(_, stopped)| stopped);
+    let exchange = evolution.exchange(epoch);
+    if exchange != Exchange::Nobody {
+        let sent = own.iter().map(|own| evolution.send(&own.settled.island, epoch)).collect();
+        for (Own { settled, meter }, heard) in own.iter_mut().zip(deliver(exchange, spread, sent)?) {
+            evolution.receive(&mut settled.island, epoch, heard);
+            settled.note(evolution.best(&settled.island).cost, meter.spent());
+        }
+    }
+    Ok(goes_on)
+}
+
+impl<I> Settled<I> {
+    /// Notes the best cost after so many evaluations.
+    fn note(&mut self, cost: i64, evaluations: u64) {
+        self.evaluations = evaluations;
+        if self.convergence.last().is_none_or(|&(_, before)| cost < before) {
+            self.convergence.push((evaluations, cost));
+        }
+    }
+}
+
+/// The state of a run that was killed; the first process reads it for all.
+fn resume<I: DeserializeOwned>(
+    spread: &Spread<'_>,
+    islands: u32,
+    cx: &Context<'_>,
+) -> Result<Option<State<Settled<I>>>, Error> {
+    let Some(file) = cx.state() else { return Ok(None) };
+    let own = if spread.is_first() { load(file) } else { None };
+    let Some(text) = spread.gather(vec![own])?.into_iter().flatten().next() else { return Ok(None) };
+    let state = parse(&text, islands);
+    match &state {
+        Some(state) => cx.log(format!("goes on after epoch {} of a run that did not end", state.epoch)),
+        None => cx.log("the state of a run that did not end cannot be read; begins anew"),
+    }
+    Ok(state)
+}
+
+/// Saves the state of all islands; the first process writes it.
+fn save<I: Serialize>(
+    spread: &Spread<'_>,
+    epoch: u64,
+    elapsed: Duration,
+    own: &[Own<'_, I>],
+    file: &Path,
+) -> Result<(), Error> {
+    let islands = own.iter().map(|own| written(&own.settled)).collect::<Result<Vec<_>, _>>()?;
+    let islands = spread.gather(islands)?;
+    match spread.is_first() {
+        true => State { epoch, seconds: elapsed.as_secs_f64(), islands }.save(file),
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,20 @@
+//! Parallel search: budgets, islands over threads and processes, and searches that survive a kill.
+//!
+//! A [`Budget`] is a number of evaluations or seconds for a number of islands. [`Budget::search`] runs islands that know nothing of
+//! each other; [`Budget::evolve`] runs an [`Evolution`], whose islands exchange what they found after every epoch. Both spread the
+//! islands over the threads of the context and over its processes, and give the same with any number of either, unless
+//! the budget is a time.
+
+mod budget;
+mod error;
+mod evolution;
+mod exchange;
+mod meter;
+mod spread;
+mod state;
+
+pub use budget::{Budget, Found, Island, Point};
+pub use error::{DistributedError, SearchError};
+pub use evolution::Evolution;
+pub use exchange::{Candidate, Exchange};
+pub use meter::{Meter, Progress};

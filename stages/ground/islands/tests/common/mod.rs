@@ -1,0 +1,112 @@
+//! A search and processes for tests.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, PoisonError};
+
+use hopmap_islands::{Candidate, Evolution, Exchange, Meter};
+use hopmap_model::{Communicator, Context, Error};
+
+/// Draws numbers; the smallest wins. Every epoch takes up to 100 of them.
+pub(crate) struct Climb {
+    pub(crate) exchange: Exchange,
+}
+
+#[derive(serde::Serialize, serde::Deserialize)]
+pub(crate) struct Climber {
+    state: u64,
+    best: u64,
+}
+
+impl Evolution for Climb {
+    type Island = Climber;
+    type Solution = u64;
+
+    fn begin(&self, island: u32, _: &mut Meter<'_>) -> Result<Climber, Error> {
+        Ok(Climber { state: u64::from(island) + 1, best: u64::MAX >> 1 })
+    }
+
+    fn advance(&self, island: &mut Climber, _: u64, meter: &mut Meter<'_>) -> Result<bool, Error> {
+        for _ in 0..100 {
+            if !meter.take() {
+                return Ok(false);
+            }
+            island.state = island.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            island.best = island.best.min(island.state >> 1);
+        }
+        Ok(island.best > 1 << 20)
+    }
+
+    fn best(&self, island: &Climber) -> Candidate<u64> {
+        Candidate { cost: island.best as i64, solution: island.best }
+    }
+
+    fn exchange(&self, _: u64) -> Exchange {
+        self.exchange
+    }
+
+    fn receive(&self, island: &mut Climber, _: u64, heard: Vec<Candidate<u64>>) {
+        for candidate in heard {
+            // What is heard changes the future, so that a search that hears something else ends elsewhere.
+            island.state = island.state.rotate_left(1) ^ candidate.solution;
+            island.best = island.best.min(candidate.solution);
+        }
+    }
+}
+
+/// A process that talks to others through channels.
+struct Process {
+    number: u32,
+    to: Vec<Sender<Vec<u8>>>,
+    from: Vec<Mutex<Receiver<Vec<u8>>>>,
+}
+
+impl Process {
+    fn hear(&self, process: usize) -> Result<Vec<u8>, Error> {
+        let receiver = self.from[process].lock().unwrap_or_else(PoisonError::into_inner);
+        receiver.recv().map_err(|_| Error::msg("a process is gone"))
+    }
+}
+
+impl Communicator for Process {
+    fn process(&self) -> u32 {
+        self.number
+    }
+
+    fn processes(&self) -> u32 {
+        self.to.len() as u32
+    }
+
+    fn shift(&self, bytes: Vec<u8>) -> Result<Vec<u8>, Error> {
+        let processes = self.to.len();
+        let number = self.number as usize;
+        self.to[(number + 1) % processes].send(bytes).map_err(|_| Error::msg("a process is gone"))?;
+        self.hear((number + processes - 1) % processes)
+    }
+
+    fn all_gather(&self, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, Error> {
+        for to in &self.to {
+            to.send(bytes.clone()).map_err(|_| Error::msg("a process is gone"))?;
+        }
+        (0..self.from.len()).map(|process| self.hear(process)).collect()
+    }
+}
+
+/// Runs the same on so many processes, each a thread.
+pub(crate) fn on_processes<R: Send>(processes: u32, work: impl Fn(Context<'_>) -> R + Sync) -> Vec<R> {
+    let mut all: Vec<Process> =
+        (0..processes).map(|number| Process { number, to: Vec::new(), from: Vec::new() }).collect();
+    for source in 0..processes as usize {
+        for destination in 0..processes as usize {
+            let (to, from) = channel();
+            all[source].to.push(to);
+            all[destination].from.push(Mutex::new(from));
+        }
+    }
+    std::thread::scope(|scope| {
+        let work = &work;
+        let run =
+            |process: Process| scope.spawn(move || work(Context::detached().with_communicator(&process)));
+        let threads: Vec<_> = all.into_iter().map(run).collect();
+        threads.into_iter().map(|thread| thread.join().expect("a process")).collect()
+    })
+}

@@ -1,0 +1,117 @@
+//! Searches on islands: the same for any number of processes, threads and interruptions.
+
+mod common;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use common::{Climb, on_processes};
+use hopmap_islands::{Budget, Exchange, Found, SearchError};
+use hopmap_model::{Context, Observer};
+use proptest::prelude::*;
+
+fn run(climb: &Climb, budget: &Budget, cx: &Context<'_>) -> Found<u64> {
+    budget.evolve(climb, 1000, cx).unwrap()
+}
+
+fn summary(found: &Found<u64>) -> (i64, u64, u64, Vec<(u32, u64, i64)>) {
+    let points = found.convergence.iter().map(|point| (point.island, point.evaluations, point.cost));
+    (found.best.cost, found.best.solution, found.evaluations, points.collect())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn any_number_of_processes_gives_the_same(
+        islands in 1_u32..9,
+        processes in 1_u32..7,
+        exchange in prop::sample::select(vec![Exchange::Nobody, Exchange::Ring, Exchange::Best, Exchange::Everybody]),
+        evaluations in 1_u64..2000,
+    ) {
+        let climb = Climb { exchange };
+        let budget = Budget::new(Some(evaluations), None, islands).unwrap();
+        let alone = summary(&run(&climb, &budget, &Context::detached()));
+        for found in on_processes(processes, |cx| run(&climb, &budget, &cx)) {
+            prop_assert_eq!(&summary(&found), &alone);
+        }
+    }
+}
+
+/// Stops the search after so many looks.
+struct Impatient {
+    looks: AtomicU64,
+    patience: u64,
+}
+
+impl Observer for Impatient {
+    fn progress(&self, _: u64, _: u64) {}
+    fn log(&self, _: &str) {}
+    fn cancelled(&self) -> bool {
+        self.looks.fetch_add(1, Ordering::Relaxed) >= self.patience
+    }
+}
+
+fn stopped(climb: &Climb, budget: &Budget, patience: u64, file: &Path) -> Found<u64> {
+    let observer = Impatient { looks: AtomicU64::new(0), patience };
+    run(climb, budget, &Context::new(1, None, &observer).with_state(file))
+}
+
+#[test]
+fn a_stopped_search_goes_on_where_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("state");
+    let climb = Climb { exchange: Exchange::Ring };
+    let budget = Budget::new(Some(40_000), None, 3).unwrap();
+    let whole = summary(&run(&climb, &budget, &Context::detached()));
+    let first = stopped(&climb, &budget, 9, &file);
+    assert!(!first.complete && file.exists());
+    assert!(first.evaluations < whole.2);
+    let second = run(&climb, &budget, &Context::detached().with_state(&file));
+    assert!(second.complete);
+    assert_eq!(summary(&second), whole);
+}
+
+#[test]
+fn a_damaged_state_is_no_state() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("state");
+    let climb = Climb { exchange: Exchange::Best };
+    let budget = Budget::new(Some(500), None, 2).unwrap();
+    let whole = summary(&run(&climb, &budget, &Context::detached()));
+    for text in ["", "{", "{\"epoch\":1,\"seconds\":0.0,\"islands\":[]}"] {
+        std::fs::write(&file, text).unwrap();
+        assert_eq!(summary(&run(&climb, &budget, &Context::detached().with_state(&file))), whole);
+    }
+}
+
+#[test]
+fn a_budget_in_seconds_ends() {
+    let budget = Budget::new(None, Some(0.05), 3).unwrap();
+    let found = run(&Climb { exchange: Exchange::Ring }, &budget, &Context::detached());
+    assert!(found.complete && found.evaluations > 0);
+}
+
+#[test]
+fn processes_that_say_something_else_are_named() {
+    struct Babel;
+    impl hopmap_model::Communicator for Babel {
+        fn process(&self) -> u32 {
+            0
+        }
+        fn processes(&self) -> u32 {
+            2
+        }
+        fn shift(&self, bytes: Vec<u8>) -> Result<Vec<u8>, hopmap_model::Error> {
+            Ok(bytes)
+        }
+        fn all_gather(&self, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, hopmap_model::Error> {
+            Ok(vec![bytes, b"what?".to_vec()])
+        }
+    }
+    let budget = Budget::new(Some(10), None, 2).unwrap();
+    let cx = Context::detached().with_communicator(&Babel);
+    let error = budget.evolve(&Climb { exchange: Exchange::Best }, 10, &cx).unwrap_err();
+    assert!(error.to_string().starts_with("process 1 sent something else"), "{error}");
+    assert!(matches!(Budget::new(Some(1), None, 0), Err(SearchError::Islands { islands: 0 })));
+}
