@@ -31,6 +31,7 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
         StageEntry::of::<hopmap_map::RandomStage>(),
         StageEntry::of::<hopmap_map::AnnealingStage>(),
         StageEntry::of::<hopmap_map::TabuStage>(),
+        StageEntry::of::<hopmap_map::AutoStage>(),
         StageEntry::of::<hopmap_evaluate::MappingStage>(),
         StageEntry::of::<hopmap_launch::Machinefile>(),
         StageEntry::of::<hopmap_launch::Rankfile>(),

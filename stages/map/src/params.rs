@@ -52,6 +52,27 @@ pub struct AnnealingParams {
     pub weight: Weight,
 }
 
+/// The search that suits the problem.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AutoParams {
+    /// Another seed gives another search.
+    #[serde(default = "first_seed")]
+    pub seed: u64,
+    /// How many exchanges every island evaluates.
+    #[serde(default)]
+    pub evaluations: Option<u64>,
+    /// How long the search may take, in seconds. The result cannot be made again bit for bit.
+    #[serde(default)]
+    pub seconds: Option<f64>,
+    /// Number of searches side by side; their number never depends on that of the threads.
+    #[serde(default = "four_islands")]
+    pub islands: u32,
+    /// What an edge of the task graph weighs.
+    #[serde(default)]
+    pub weight: Weight,
+}
+
 /// Robust tabu search.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -101,6 +122,18 @@ impl Default for AnnealingParams {
             seconds: None,
             islands: four_islands(),
             cooling: Cooling::default(),
+            weight: Weight::default(),
+        }
+    }
+}
+
+impl Default for AutoParams {
+    fn default() -> Self {
+        Self {
+            seed: first_seed(),
+            evaluations: None,
+            seconds: None,
+            islands: four_islands(),
             weight: Weight::default(),
         }
     }

@@ -6,7 +6,8 @@ use hopmap_model::{
 use hopmap_objective::{EVALUATIONS, Problem, Quality, check_weight};
 
 use crate::{
-    Annealing, AnnealingParams, Linear, LinearParams, Mapper, Random, RandomParams, Tabu, TabuParams,
+    Annealing, AnnealingParams, Auto, AutoParams, Linear, LinearParams, Mapper, Random, RandomParams, Tabu,
+    TabuParams,
 };
 
 const PORTS: &[Port] = &[
@@ -26,6 +27,10 @@ pub struct RandomStage;
 /// `map/annealing`: simulated annealing.
 #[derive(Debug)]
 pub struct AnnealingStage;
+
+/// `map/auto`: the search that suits the problem.
+#[derive(Debug)]
+pub struct AutoStage;
 
 /// `map/tabu`: robust tabu search.
 #[derive(Debug)]
@@ -109,6 +114,28 @@ impl Stage for TabuStage {
 
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let mapper = Tabu::new(&params)?;
+        Ok(finish(place(&mapper, params.weight, &inputs, cx)?, params.seconds.is_some()))
+    }
+}
+
+impl Stage for AutoStage {
+    type Params = AutoParams;
+    const KIND: &'static str = "map/auto";
+    const SUMMARY: &'static str = "The search that suits the problem";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        PORTS
+    }
+
+    fn check(params: &Self::Params) -> Result<(), Error> {
+        check_weight(params.weight)?;
+        Auto::new(params)?;
+        Ok(())
+    }
+
+    fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let mapper = Auto::new(&params)?;
         Ok(finish(place(&mapper, params.weight, &inputs, cx)?, params.seconds.is_some()))
     }
 }

@@ -99,11 +99,6 @@ impl Budget {
         }
     }
 
-    /// Progress of all islands of this process, of so many.
-    pub(crate) fn progress(&self, evaluations: u64, islands: u32) -> Progress {
-        Progress::new(evaluations.checked_mul(u64::from(islands)))
-    }
-
     /// Time of one of so many islands of which only some can search at once.
     fn time_of_island(&self, islands: u32, at_once: u32) -> Option<Duration> {
         let turns = islands.div_ceil(at_once.clamp(1, islands.max(1)));
@@ -127,7 +122,7 @@ impl Budget {
         let spread = Spread::new(self.islands, cx.communicator());
         let own = spread.own();
         let evaluations = self.evaluations(default);
-        let progress = self.progress(evaluations, own.len() as u32);
+        let progress = Progress::new(evaluations.checked_mul(own.len() as u64));
         let at_once = cx.threads().max(1);
         let meter = || {
             let begin = Instant::now();

@@ -13,7 +13,7 @@ use crate::budget::join;
 use crate::exchange::deliver;
 use crate::spread::Spread;
 use crate::state::{Settled, State, load, parse, written};
-use crate::{Budget, Candidate, Exchange, Found, Island, Meter};
+use crate::{Budget, Candidate, Exchange, Found, Island, Meter, Progress};
 
 /// Time between two savings of the state.
 const SAVE_INTERVAL: Duration = Duration::from_secs(5);
@@ -72,7 +72,7 @@ impl Budget {
     ) -> Result<Found<E::Solution>, Error> {
         let spread = Spread::new(self.islands(), cx.communicator());
         let evaluations = self.evaluations(default);
-        let progress = self.progress(evaluations, spread.own().len() as u32);
+        let progress = Progress::new(evaluations.checked_mul(spread.own().len() as u64));
         let state = resume::<E::Island>(&spread, self.islands(), cx)?;
         let elapsed = Duration::try_from_secs_f64(state.as_ref().map_or(0.0, |state| state.seconds));
         let elapsed = elapsed.unwrap_or_default();

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hopmap_map::{AnnealingParams, AnnealingStage};
+use hopmap_map::{AutoParams, AutoStage};
 use hopmap_model::{
     Context, CostModel, Edge, Inputs, Levels, Link, Mapping, Node, NodeKind, Observer, Outcome, Outputs,
     Process, Slot, Stage, SystemGraph, TaskGraph,
@@ -129,5 +129,5 @@ pub(crate) fn run<S: Stage>(params: S::Params, graph: &TaskGraph, system: &Syste
 }
 
 pub(crate) fn anneal(seed: u64, graph: &TaskGraph, system: &SystemGraph) -> Mapping {
-    run::<AnnealingStage>(AnnealingParams { seed, ..AnnealingParams::default() }, graph, system)
+    run::<AutoStage>(AutoParams { seed, ..AutoParams::default() }, graph, system)
 }

@@ -6,9 +6,7 @@ mod common;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{Nobody, anneal, double_sums, exhaustive, graph, grid, inputs, mapping, run, tree};
-use hopmap_map::{
-    AnnealingParams, AnnealingStage, Cooling, LinearParams, LinearStage, RandomParams, RandomStage,
-};
+use hopmap_map::{AutoParams, AutoStage, LinearParams, LinearStage, RandomParams, RandomStage};
 use hopmap_model::{
     Context, ConvergencePoint, Mapping, Observer, Outcome, Stage, SystemGraph, TaskGraph, Weight,
 };
@@ -23,8 +21,8 @@ fn random(seed: u64, graph: &TaskGraph, system: &SystemGraph) -> Mapping {
 }
 
 /// A short search.
-fn short(evaluations: u64) -> AnnealingParams {
-    AnnealingParams { evaluations: Some(evaluations), islands: 2, ..AnnealingParams::default() }
+fn short(evaluations: u64) -> AutoParams {
+    AutoParams { evaluations: Some(evaluations), islands: 2, ..AutoParams::default() }
 }
 
 #[test]
@@ -72,7 +70,7 @@ fn the_number_of_threads_changes_nothing() {
     let search = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let cx = Context::new(threads, None, &Nobody);
-        match pool.install(|| AnnealingStage::run(short(20_000), inputs(&graph, &system), &cx)).unwrap() {
+        match pool.install(|| AutoStage::run(short(20_000), inputs(&graph, &system), &cx)).unwrap() {
             Outcome::Done(outputs) => mapping(&outputs),
             other => panic!("{other:?}"),
         }
@@ -86,7 +84,7 @@ fn the_number_of_threads_changes_nothing() {
 fn more_evaluations_continue_the_same_search() {
     let (graph, system) = (grid(6, 6), tree(&[2, 4, 8]));
     let points = |sweeps: u64| {
-        let mapping = run::<AnnealingStage>(short(36 * sweeps), &graph, &system);
+        let mapping = run::<AutoStage>(short(36 * sweeps), &graph, &system);
         let annealed = |point: &&ConvergencePoint| point.evaluations <= 36 * 100;
         mapping.convergence.iter().filter(annealed).copied().collect::<Vec<_>>()
     };
@@ -95,14 +93,12 @@ fn more_evaluations_continue_the_same_search() {
 }
 
 #[test]
-fn both_coolings_beat_linear_where_it_is_bad() {
+fn the_search_beats_linear_where_it_is_bad() {
     let stride = |rank: u32| (rank * 5) % 16;
     let graph = graph(16, (0..8).map(|pair| (stride(2 * pair), stride(2 * pair + 1), 100)));
     let system = tree(&[2, 2, 4]);
-    for cooling in [Cooling::Proportional, Cooling::Cauchy] {
-        let mapping = run::<AnnealingStage>(AnnealingParams { cooling, ..short(20_000) }, &graph, &system);
-        assert!((mapping.metrics["F"] - 800.0).abs() < 1e-9);
-    }
+    let mapping = run::<AutoStage>(short(20_000), &graph, &system);
+    assert!((mapping.metrics["F"] - 800.0).abs() < 1e-9);
 }
 
 #[test]
@@ -128,9 +124,8 @@ fn a_search_told_to_stop_gives_what_it_has() {
     }
     let (graph, system) = (grid(8, 8), tree(&[4, 4, 4]));
     let observer = Impatient(AtomicU64::new(0));
-    let params = AnnealingParams { evaluations: Some(u64::MAX), ..AnnealingParams::default() };
-    let outcome =
-        AnnealingStage::run(params, inputs(&graph, &system), &Context::new(1, None, &observer)).unwrap();
+    let params = AutoParams { evaluations: Some(u64::MAX), ..AutoParams::default() };
+    let outcome = AutoStage::run(params, inputs(&graph, &system), &Context::new(1, None, &observer)).unwrap();
     let Outcome::Partial(outputs) = outcome else { panic!("{outcome:?}") };
     let mapping = mapping(&outputs);
     mapping.check().unwrap();
@@ -140,9 +135,9 @@ fn a_search_told_to_stop_gives_what_it_has() {
 #[test]
 fn a_search_for_a_time_is_marked_and_ends() {
     let (graph, system) = (grid(4, 4), tree(&[2, 2, 4]));
-    let params = AnnealingParams { seconds: Some(0.05), ..AnnealingParams::default() };
+    let params = AutoParams { seconds: Some(0.05), ..AutoParams::default() };
     let begin = std::time::Instant::now();
-    let outcome = AnnealingStage::run(params, inputs(&graph, &system), &Context::detached()).unwrap();
+    let outcome = AutoStage::run(params, inputs(&graph, &system), &Context::detached()).unwrap();
     let Outcome::Done(outputs) = outcome else { panic!("{outcome:?}") };
     assert!(outputs.is_timed() && mapping(&outputs).complete);
     assert!(begin.elapsed().as_secs_f64() < 5.0);
@@ -150,33 +145,26 @@ fn a_search_for_a_time_is_marked_and_ends() {
 
 #[test]
 fn impossible_problems_are_named() {
-    let message = |graph: &TaskGraph, system: &SystemGraph, params: AnnealingParams| {
-        let run = AnnealingStage::run(params, inputs(graph, system), &Context::detached());
+    let message = |graph: &TaskGraph, system: &SystemGraph, params: AutoParams| {
+        let run = AutoStage::run(params, inputs(graph, system), &Context::detached());
         run.unwrap_err().to_string()
     };
-    let params = AnnealingParams::default;
+    let params = AutoParams::default;
     assert_eq!(message(&grid(3, 3), &tree(&[2, 4]), params()), "9 ranks do not fit on 8 slots");
     assert_eq!(message(&graph(0, []), &tree(&[2, 4]), params()), "the task graph has no processes");
     let weight = Weight::Time { latency_s: 1e-6, bandwidth_bytes_per_s: 0.0 };
-    let bad = AnnealingParams { weight, ..params() };
+    let bad = AutoParams { weight, ..params() };
     assert_eq!(message(&grid(2, 2), &tree(&[4]), bad), "`bandwidth_bytes_per_s` of the weight is 0");
 }
 
 #[test]
 fn parameters_of_a_pipeline_file() {
-    let params: AnnealingParams =
-        serde_json::from_str(r#"{"seed": 7, "islands": 2, "cooling": "cauchy", "weight": "messages"}"#)
-            .unwrap();
-    let expected = AnnealingParams {
-        seed: 7,
-        islands: 2,
-        cooling: Cooling::Cauchy,
-        weight: Weight::Messages,
-        ..AnnealingParams::default()
-    };
+    let params: AutoParams =
+        serde_json::from_str(r#"{"seed": 7, "islands": 2, "weight": "messages"}"#).unwrap();
+    let expected = AutoParams { seed: 7, islands: 2, weight: Weight::Messages, ..AutoParams::default() };
     assert_eq!(params, expected);
-    assert_eq!(serde_json::from_str::<AnnealingParams>("{}").unwrap(), AnnealingParams::default());
-    assert!(serde_json::from_str::<AnnealingParams>(r#"{"sead": 7}"#).is_err());
+    assert_eq!(serde_json::from_str::<AutoParams>("{}").unwrap(), AutoParams::default());
+    assert!(serde_json::from_str::<AutoParams>(r#"{"sead": 7}"#).is_err());
 }
 
 proptest! {
@@ -189,8 +177,8 @@ proptest! {
         seed in 0u64..100,
     ) {
         let (graph, system) = (graph(5, edges), tree(&shape));
-        let params = AnnealingParams { seed, ..short(2000) };
-        let mapping = run::<AnnealingStage>(params, &graph, &system);
+        let params = AutoParams { seed, ..short(2000) };
+        let mapping = run::<AutoStage>(params, &graph, &system);
         let best = exhaustive(&graph, &shape, &mut Vec::new());
         prop_assert!((mapping.metrics["F"] - best).abs() < 1e-6, "{} is not {}", mapping.metrics["F"], best);
     }
@@ -203,8 +191,8 @@ proptest! {
     ) {
         let shape = [2, 3, 4];
         let (graph, system) = (graph(20, edges), tree(&shape));
-        let params = AnnealingParams { seed, islands: 1, ..short(evaluations) };
-        let mapping = run::<AnnealingStage>(params, &graph, &system);
+        let params = AutoParams { seed, islands: 1, ..short(evaluations) };
+        let mapping = run::<AutoStage>(params, &graph, &system);
         let (f, t) = double_sums(&graph, &shape, &mapping.slots());
         prop_assert!((mapping.metrics["F"] - f).abs() < 1e-6 && (mapping.metrics["T"] - t).abs() < 1e-6);
         prop_assert!(f <= linear(&graph, &system).metrics["F"]);

@@ -5,7 +5,7 @@ use hopmap_objective::{Assignment, ObjectiveError, Problem, random};
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::Rng;
 
-use crate::{AnnealingStage, Cooling};
+use crate::{AutoStage, Cooling};
 
 /// Moves that the mean change of cost is taken of.
 const SAMPLES: usize = 1024;
@@ -17,11 +17,7 @@ const THRESHOLDS: usize = 1024;
 /// Never zero; the same for every seed and island.
 pub(super) fn mean_change(problem: &Problem, movable: &[u32]) -> Result<f64, ObjectiveError> {
     let placement = |number| {
-        random(
-            problem.ranks(),
-            problem.slots(),
-            seed_stream(AnnealingStage::KIND, 0, u64::MAX - number as u64),
-        )
+        random(problem.ranks(), problem.slots(), seed_stream(AutoStage::KIND, 0, u64::MAX - number as u64))
     };
     let mut sum = 0.0;
     let mut moves = 0;
