@@ -11,7 +11,7 @@ use hopmap_model::{Context, Observer};
 use proptest::prelude::*;
 
 fn run(climb: &Climb, budget: &Budget, cx: &Context<'_>) -> Found<u64> {
-    budget.evolve(climb, 1000, cx).unwrap()
+    budget.evolve(climb, 1000, cx).expect("a search")
 }
 
 fn summary(found: &Found<u64>) -> (i64, u64, u64, Vec<(u32, u64, i64)>) {

@@ -37,7 +37,7 @@ impl Evolution for Climb {
     }
 
     fn best(&self, island: &Climber) -> Candidate<u64> {
-        Candidate { cost: island.best as i64, solution: island.best }
+        Candidate { cost: island.best.cast_signed(), solution: island.best }
     }
 
     fn exchange(&self, _: u64) -> Exchange {
