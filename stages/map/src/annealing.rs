@@ -1,21 +1,20 @@
 //! Simulated annealing over exchanges of ranks.
 
-use hopmap_islands::{Budget, SearchError};
+use hopmap_islands::SearchError;
 use hopmap_model::{Context, Error};
 use hopmap_objective::Problem;
 
-use crate::cycles::Cycles;
-use crate::{AnnealingParams, Found, Mapper};
+use crate::{AnnealingParams, Auto, AutoParams, Found, Mapper};
 
 /// Simulated annealing on independent islands, of which the best wins.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Annealing(Cycles);
+pub struct Annealing(Auto);
 
 impl Annealing {
     /// Checks the parameters.
     pub fn new(params: &AnnealingParams) -> Result<Self, SearchError> {
-        let &AnnealingParams { seed, evaluations, seconds, islands, cooling, .. } = params;
-        Ok(Self(Cycles::new(seed, Budget::new(evaluations, seconds, islands)?, cooling)))
+        let &AnnealingParams { seed, evaluations, seconds, islands, weight, .. } = params;
+        Ok(Self(Auto::new(&AutoParams { seed, evaluations, seconds, islands, weight })?))
     }
 }
 

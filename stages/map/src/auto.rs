@@ -1,13 +1,32 @@
 //! The mapper that chooses what suits the problem.
 
-use hopmap_islands::{Budget, SearchError};
+mod ground;
+mod island;
+mod plan;
+mod population;
+
+use hopmap_islands::{Budget, Candidate, Evolution, Meter, SearchError};
 use hopmap_model::{Context, Error};
-use hopmap_objective::Problem;
+use hopmap_objective::{Assignment, Problem, linear};
 
-use crate::cycles::Cycles;
-use crate::{AutoParams, Cooling, Found, Mapper};
+use crate::{AutoParams, Found, Mapper, descend};
+use ground::Ground;
+use island::Island;
+use plan::default_evaluations;
 
-/// Chooses how to search by looking at the problem.
+/// Evaluations after which an island looks up from its work.
+const EPOCH: u64 = 1 << 20;
+
+/// Chooses how to search by what the problem is and by how far the budget goes.
+///
+/// Every island begins with a cycle of annealing that refines the linear or a greedy placement, whichever costs less. If the
+/// budget does not go much further than that, more cycles follow, each twice as long. Else populations are annealed, one after
+/// the other, each from random placements and with twice the work of the one before; the last one takes what is left of the
+/// budget. The best placement ever seen then descends to one that no exchange improves.
+///
+/// Population annealing (Hukushima and Iba 2003) cools many placements side by side. Before every step to a lower temperature
+/// the placements are drawn anew with the weights exp(−Δβ · cost), so that those which have found the better arrangement of
+/// what freezes first share it. The step Δβ is as long as the effective size of the population allows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Auto {
     seed: u64,
@@ -24,6 +43,51 @@ impl Auto {
 
 impl Mapper for Auto {
     fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found, Error> {
-        Cycles::new(self.seed, self.budget.clone(), Cooling::Proportional).map(problem, cx)
+        let Some(ground) = Ground::new(problem)? else {
+            return Ok(Found::at_once(linear(problem.ranks())));
+        };
+        let default = default_evaluations(ground.movable.len() as u64);
+        let search = Search { seed: self.seed, ground: &ground };
+        Ok(Found::of_islands(self.budget.evolve(&search, default, cx)?, problem))
+    }
+}
+
+/// The search on all islands.
+struct Search<'g> {
+    seed: u64,
+    ground: &'g Ground<'g>,
+}
+
+impl<'g> Evolution for Search<'g> {
+    type Island = Island<'g>;
+    type Solution = Vec<u32>;
+    const FINISH_SHARE: f64 = 0.05;
+
+    fn begin(&self, island: u32, _: &mut Meter<'_>) -> Result<Self::Island, Error> {
+        Ok(Island::new(self.ground, self.seed, island))
+    }
+
+    fn advance(&self, island: &mut Self::Island, _: u64, meter: &mut Meter<'_>) -> Result<bool, Error> {
+        let end = meter.spent().saturating_add(EPOCH);
+        island.arrive(self.ground)?;
+        while meter.spent() < end {
+            if !island.work(self.ground, end, meter)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn finish(&self, island: &mut Self::Island, meter: &mut Meter<'_>) -> Result<(), Error> {
+        if meter.begin_descent() {
+            let mut assignment = Assignment::new(self.ground.problem, &island.incumbent.best.solution)?;
+            descend(&mut assignment, || meter.take());
+            island.incumbent.replace(&assignment);
+        }
+        Ok(())
+    }
+
+    fn best(&self, island: &Self::Island) -> Candidate<Self::Solution> {
+        island.incumbent.best.clone()
     }
 }

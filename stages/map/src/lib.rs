@@ -8,14 +8,16 @@
 mod annealing;
 mod auto;
 mod baseline;
-mod cycles;
 mod descent;
 mod error;
 mod greedy;
+mod incumbent;
 mod mapper;
+mod moves;
 mod params;
 mod stage;
 mod tabu;
+mod temperature;
 
 pub use annealing::Annealing;
 pub use auto::Auto;

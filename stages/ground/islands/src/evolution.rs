@@ -28,6 +28,9 @@ pub trait Evolution: Sync {
     /// What is looked for.
     type Solution: Serialize + DeserializeOwned + Clone + Send + Sync;
 
+    /// Part of a budget in seconds that is left to [`finish`](Self::finish).
+    const FINISH_SHARE: f64 = 0.0;
+
     /// An island before the first epoch.
     fn begin(&self, island: u32, meter: &mut Meter<'_>) -> Result<Self::Island, Error>;
 
@@ -36,6 +39,12 @@ pub trait Evolution: Sync {
 
     /// The best that an island has ever seen.
     fn best(&self, island: &Self::Island) -> Candidate<Self::Solution>;
+
+    /// Makes the most of what was found when the search is over; [`Meter::begin_descent`] gives it evaluations of its own.
+    fn finish(&self, island: &mut Self::Island, meter: &mut Meter<'_>) -> Result<(), Error> {
+        let _ = (island, meter);
+        Ok(())
+    }
 
     /// Who hears what an island sends after an epoch.
     fn exchange(&self, epoch: u64) -> Exchange {
@@ -77,8 +86,10 @@ impl Budget {
         let elapsed = Duration::try_from_secs_f64(state.as_ref().map_or(0.0, |state| state.seconds));
         let elapsed = elapsed.unwrap_or_default();
         let begin = Instant::now();
-        let deadline = self.time().and_then(|time| begin.checked_add(time.saturating_sub(elapsed)));
-        let meter = |spent| Meter::resumed(spent, evaluations, [deadline; 2], *cx, &progress);
+        let left = self.time().map(|time| time.saturating_sub(elapsed));
+        let after = |share: f64| left.and_then(|left| begin.checked_add(left.mul_f64(share)));
+        let deadlines = [after(1.0 - E::FINISH_SHARE), after(1.0)];
+        let meter = |spent| Meter::resumed(spent, evaluations, deadlines, *cx, &progress);
         let (mut epoch, mut own) = match state {
             Some(state) => {
                 let range = spread.own();
@@ -99,6 +110,7 @@ impl Budget {
                 }
             }
         }
+        finish(evolution, &mut own, cx)?;
         let islands = own.into_iter().map(|own| Island {
             best: evolution.best(&own.settled.island),
             evaluations: own.meter.spent(),
@@ -157,6 +169,16 @@ fn advance<E: Evolution>(
         }
     }
     Ok(goes_on)
+}
+
+/// Makes the most of every island of this process.
+fn finish<E: Evolution>(evolution: &E, own: &mut [Own<'_, E::Island>], cx: &Context<'_>) -> Result<(), Error> {
+    let at_once = own.len().div_ceil(cx.threads().max(1)).max(1);
+    own.par_iter_mut().with_min_len(at_once).try_for_each(|Own { settled, meter }| {
+        evolution.finish(&mut settled.island, meter)?;
+        settled.note(evolution.best(&settled.island).cost, meter.spent());
+        Ok(())
+    })
 }
 
 impl<I> Settled<I> {

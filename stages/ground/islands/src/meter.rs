@@ -46,6 +46,9 @@ pub struct Meter<'a> {
     late: bool,
     /// Whether more was asked for than was left.
     exhausted: bool,
+    begin: Instant,
+    /// Evaluations before it began.
+    resumed_at: u64,
 }
 
 impl<'a> Meter<'a> {
@@ -73,7 +76,7 @@ impl<'a> Meter<'a> {
             spent,
             limit,
             next: spent,
-            reported: 0,
+            reported: spent,
             deadline,
             end,
             cx,
@@ -81,6 +84,8 @@ impl<'a> Meter<'a> {
             interrupted: false,
             late: false,
             exhausted: false,
+            begin: Instant::now(),
+            resumed_at: spent,
         }
     }
 
@@ -133,6 +138,18 @@ impl<'a> Meter<'a> {
     #[must_use]
     pub fn left(&self) -> u64 {
         self.limit.saturating_sub(self.spent)
+    }
+
+    /// Evaluations that are likely to be left: all of a budget of evaluations; of one in seconds, as many as the time will take
+    /// at the speed so far, or none before there is one.
+    #[must_use]
+    pub fn outlook(&self) -> u64 {
+        let Some(deadline) = self.deadline else { return self.left() };
+        let now = Instant::now();
+        let took = now.duration_since(self.begin).as_secs_f64();
+        let left = deadline.saturating_duration_since(now).as_secs_f64();
+        let speed = (self.spent - self.resumed_at) as f64 / took.max(f64::MIN_POSITIVE);
+        self.left().min((speed * left) as u64)
     }
 
     /// Evaluations taken so far.

@@ -5,7 +5,7 @@ use hopmap_objective::{Assignment, ObjectiveError, Problem, random};
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::Rng;
 
-use crate::{AutoStage, Cooling};
+use crate::AutoStage;
 
 /// Moves that the mean change of cost is taken of.
 const SAMPLES: usize = 1024;
@@ -15,7 +15,7 @@ const THRESHOLDS: usize = 1024;
 /// Mean change of cost, up or down, of a rank that moves from its slot in one random placement to its slot in another.
 ///
 /// Never zero; the same for every seed and island.
-pub(super) fn mean_change(problem: &Problem, movable: &[u32]) -> Result<f64, ObjectiveError> {
+pub(crate) fn mean_change(problem: &Problem, movable: &[u32]) -> Result<f64, ObjectiveError> {
     let placement = |number| {
         random(problem.ranks(), problem.slots(), seed_stream(AutoStage::KIND, 0, u64::MAX - number as u64))
     };
@@ -34,31 +34,18 @@ pub(super) fn mean_change(problem: &Problem, movable: &[u32]) -> Result<f64, Obj
     Ok((sum / SAMPLES as f64).max(f64::MIN_POSITIVE))
 }
 
-/// Temperatures of one cycle, from hot to cold.
-pub(super) struct Temperatures {
+/// Temperatures of one cycle, from hot to cold: as many as sweeps, each the same part of the one before.
+pub(crate) struct Temperatures {
     next: f64,
-    fall: Fall,
+    factor: f64,
     left: u64,
 }
 
-enum Fall {
-    /// T becomes q · T.
-    Factor(f64),
-    /// T becomes T / (1 + β · T).
-    Beta(f64),
-}
-
 impl Temperatures {
-    /// As many temperatures as sweeps; the last one is `cold`.
-    ///
-    /// With M = sweeps − 1 coolings: q = (cold / hot)^(1 / M), and for Cauchy β = (hot − cold) / (M · hot · cold).
-    pub(super) fn new(cooling: Cooling, hot: f64, cold: f64, sweeps: u64) -> Self {
+    /// With M = sweeps − 1 coolings, each is by (cold / hot)^(1 / M); the last temperature is `cold`.
+    pub(crate) fn new(hot: f64, cold: f64, sweeps: u64) -> Self {
         let coolings = sweeps.saturating_sub(1).max(1) as f64;
-        let fall = match cooling {
-            Cooling::Proportional => Fall::Factor(libm::pow(cold / hot, 1.0 / coolings)),
-            Cooling::Cauchy => Fall::Beta((hot - cold) / (coolings * hot * cold)),
-        };
-        Self { next: hot, fall, left: sweeps }
+        Self { next: hot, factor: libm::pow(cold / hot, 1.0 / coolings), left: sweeps }
     }
 }
 
@@ -68,10 +55,7 @@ impl Iterator for Temperatures {
     fn next(&mut self) -> Option<f64> {
         self.left = self.left.checked_sub(1)?;
         let temperature = self.next;
-        self.next = match self.fall {
-            Fall::Factor(q) => q * temperature,
-            Fall::Beta(beta) => temperature / (1.0 + beta * temperature),
-        };
+        self.next = self.factor * temperature;
         Some(temperature)
     }
 }
@@ -79,18 +63,18 @@ impl Iterator for Temperatures {
 /// Accepts a rise of cost Δ at temperature T with probability exp(−Δ / T) (Metropolis): if Δ ≤ T · −ln u for a random u.
 ///
 /// The values of −ln u come from a table, so a decision takes no logarithm.
-pub(super) struct Acceptance {
+pub(crate) struct Acceptance {
     thresholds: Vec<f64>,
 }
 
 impl Acceptance {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let threshold = |index| -libm::log((f64::from(index) + 0.5) / THRESHOLDS as f64);
         Self { thresholds: (0..THRESHOLDS as u32).map(threshold).collect() }
     }
 
     /// The rise of cost, in units of the temperature, that is accepted this time.
-    pub(super) fn draw(&self, random: &mut Pcg64) -> f64 {
+    pub(crate) fn draw(&self, random: &mut Pcg64) -> f64 {
         self.thresholds[(random.next_u64() >> 32) as usize % THRESHOLDS]
     }
 }
@@ -102,13 +86,11 @@ mod tests {
 
     #[test]
     fn temperatures_fall_from_hot_to_cold() {
-        for cooling in [Cooling::Proportional, Cooling::Cauchy] {
-            let temperatures: Vec<_> = Temperatures::new(cooling, 200.0, 2.0, 64).collect();
-            assert_eq!(temperatures.len(), 64);
-            assert!((temperatures[0] - 200.0).abs() < 1e-9 && (temperatures[63] - 2.0).abs() < 1e-9);
-            assert!(temperatures.windows(2).all(|pair| pair[0] > pair[1]));
-        }
-        assert_eq!(Temperatures::new(Cooling::Cauchy, 2.0, 1.0, 1).count(), 1);
+        let temperatures: Vec<_> = Temperatures::new(200.0, 2.0, 64).collect();
+        assert_eq!(temperatures.len(), 64);
+        assert!((temperatures[0] - 200.0).abs() < 1e-9 && (temperatures[63] - 2.0).abs() < 1e-9);
+        assert!(temperatures.windows(2).all(|pair| pair[0] > pair[1]));
+        assert_eq!(Temperatures::new(2.0, 1.0, 1).count(), 1);
     }
 
     #[test]

@@ -1,0 +1,264 @@
+//! A population of placements that cools down together.
+
+use hopmap_islands::Meter;
+use hopmap_objective::{Assignment, ObjectiveError};
+use rand_pcg::Pcg64;
+use rand_pcg::rand_core::Rng;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::ground::{Ground, random_placement};
+use super::plan::Size;
+use crate::descend;
+use crate::incumbent::Incumbent;
+use crate::moves::sweep;
+
+/// Effective part of a population after a step, which limits how far the temperature falls.
+const EFFECTIVE: f64 = 0.95;
+/// Bounds of how far 1 / T rises in a step, as parts of itself.
+const LONGEST_STEP: f64 = 0.15;
+const SHORTEST_STEP: f64 = 0.002;
+/// A population is frozen when fewer exchanges than this part of all proposals change the cost.
+const FROZEN: f64 = 0.002;
+/// Coldest temperature, in units of the smallest change there can be.
+const COLDEST: f64 = 0.1;
+/// Halvings that find the length of a step.
+const HALVINGS: usize = 30;
+
+/// A population on its way from hot to cold.
+#[derive(Serialize, Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Population<'p> {
+    members: Members<'p>,
+    sweeps: u64,
+    temperature: f64,
+    /// Steps to a lower temperature, the one before the first included.
+    steps: u64,
+    /// Sweeps of this step so far, over all members.
+    cursor: u64,
+    /// Exchanges of this step that changed the cost.
+    changes: u64,
+}
+
+/// The placements: as they are, or as they were written down.
+enum Members<'p> {
+    Placed(Vec<Assignment<'p>>),
+    Written(Vec<Vec<u32>>),
+}
+
+/// How a population stands.
+pub(super) enum Standing {
+    /// It is at a temperature that has more to give.
+    Warm,
+    /// Hardly anything changes any more.
+    Frozen,
+    /// The meter stopped it.
+    Stopped,
+}
+
+impl Serialize for Members<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Placed(members) => serializer.collect_seq(members.iter().map(Assignment::slots)),
+            Self::Written(members) => serializer.collect_seq(members),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Members<'_> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Vec::deserialize(deserializer).map(Self::Written)
+    }
+}
+
+impl<'p> Population<'p> {
+    /// Random placements at the temperature where populations begin.
+    pub(super) fn new(ground: &Ground<'p>, size: Size, random: &mut Pcg64) -> Self {
+        let member = |_| {
+            let mut stream = [0; 32];
+            random.fill_bytes(&mut stream);
+            random_placement(ground.problem, stream)
+        };
+        Self {
+            members: Members::Written((0..size.members).map(member).collect()),
+            sweeps: size.sweeps,
+            temperature: ground.hot,
+            steps: 1,
+            cursor: 0,
+            changes: 0,
+        }
+    }
+
+    /// Makes placements of what was written down.
+    pub(super) fn arrive(&mut self, ground: &Ground<'p>) -> Result<(), ObjectiveError> {
+        if let Members::Written(written) = &self.members {
+            let placed = written.iter().map(|slots| Assignment::new(ground.problem, slots));
+            self.members = Members::Placed(placed.collect::<Result<_, _>>()?);
+        }
+        Ok(())
+    }
+
+    /// Number of steps so far.
+    pub(super) fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Descends from the members, the cheapest first, as far as the evaluations of one step go.
+    pub(super) fn settle(&mut self, meter: &mut Meter<'_>, incumbent: &mut Incumbent) {
+        let sweeps = self.sweeps;
+        let members = self.placed();
+        members.sort_by_key(Assignment::cost);
+        let ranks = members.first().map_or(0, |member| member.slots().len() as u64);
+        let end = meter.spent().saturating_add(sweeps * members.len() as u64 * ranks);
+        for member in members {
+            if meter.spent() >= end || meter.is_out() {
+                break;
+            }
+            descend(member, || meter.take());
+            incumbent.replace(member);
+        }
+    }
+
+    fn placed(&mut self) -> &mut Vec<Assignment<'p>> {
+        if let Members::Written(_) = self.members {
+            self.members = Members::Placed(Vec::new());
+        }
+        match &mut self.members {
+            Members::Placed(members) => members,
+            Members::Written(_) => unreachable!("was placed above"),
+        }
+    }
+
+    /// Sweeps all members at this temperature and goes on to the next one.
+    pub(super) fn step(
+        &mut self,
+        ground: &Ground<'p>,
+        random: &mut Pcg64,
+        meter: &mut Meter<'_>,
+        incumbent: &mut Incumbent,
+    ) -> Standing {
+        let ranks = &ground.movable;
+        let (sweeps, temperature) = (self.sweeps, self.temperature);
+        let (mut cursor, mut changes) = (self.cursor, self.changes);
+        let members = self.placed();
+        let total = sweeps * members.len() as u64;
+        while cursor < total && meter.take_all(ranks.len() as u64) {
+            let member = &mut members[(cursor / sweeps) as usize];
+            changes += sweep(member, ranks, temperature, &ground.acceptance, random, incumbent);
+            cursor += 1;
+        }
+        (self.cursor, self.changes) = (cursor, changes);
+        if cursor < total {
+            return Standing::Stopped;
+        }
+        (self.cursor, self.changes) = (0, 0);
+        if (changes as f64) < FROZEN * (total * ranks.len() as u64) as f64 || temperature < COLDEST {
+            return Standing::Frozen;
+        }
+        self.cool(random);
+        Standing::Warm
+    }
+
+    /// Draws the members anew for the next temperature.
+    fn cool(&mut self, random: &mut Pcg64) {
+        let members = self.placed();
+        let least = members.iter().map(Assignment::cost).min().unwrap_or_default();
+        let rises: Vec<f64> = members.iter().map(|member| (member.cost() - least) as f64).collect();
+        let beta = 1.0 / self.temperature;
+        let step = step_length(&rises, LONGEST_STEP * beta).max(SHORTEST_STEP * beta);
+        let copies = draw(&weights(&rises, step), random);
+        replace(self.placed(), &copies);
+        self.temperature = 1.0 / (beta + step);
+        self.steps += 1;
+    }
+}
+
+/// exp(−step · rise) of every member.
+fn weights(rises: &[f64], step: f64) -> Vec<f64> {
+    rises.iter().map(|rise| libm::exp(-step * rise)).collect()
+}
+
+/// The longest step after which the population is still as effective as it has to be: (Σw)² / Σw² ≥ 0.95 · R.
+fn step_length(rises: &[f64], longest: f64) -> f64 {
+    let is_effective = |step| {
+        let weights = weights(rises, step);
+        let (sum, squares) = weights.iter().fold((0.0, 0.0), |(s, q), w| (s + w, q + w * w));
+        sum * sum >= EFFECTIVE * rises.len() as f64 * squares
+    };
+    if is_effective(longest) {
+        return longest;
+    }
+    let (mut low, mut high) = (0.0, longest);
+    for _ in 0..HALVINGS {
+        let middle = 0.5 * (low + high);
+        if is_effective(middle) { low = middle } else { high = middle }
+    }
+    low
+}
+
+/// How many copies of each member the next population has, by systematic resampling.
+fn draw(weights: &[f64], random: &mut Pcg64) -> Vec<usize> {
+    let sum: f64 = weights.iter().sum();
+    let size = weights.len();
+    let offset = (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+    let (mut passed, mut drawn) = (0.0, 0);
+    let mut copies: Vec<usize> = weights
+        .iter()
+        .map(|weight| {
+            passed += weight / sum * size as f64;
+            let before = drawn;
+            while drawn < size && drawn as f64 + offset < passed {
+                drawn += 1;
+            }
+            drawn - before
+        })
+        .collect();
+    if let Some(last) = copies.last_mut() {
+        // Rounding may have left one out.
+        *last += size - drawn;
+    }
+    copies
+}
+
+/// Replaces members without copies by further copies of others.
+fn replace(members: &mut [Assignment<'_>], copies: &[usize]) {
+    let mut lost = (0..copies.len()).filter(|&member| copies[member] == 0);
+    for (member, &count) in copies.iter().enumerate() {
+        for _ in 1..count {
+            if let Some(place) = lost.next() {
+                members[place] = members[member].clone();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use rand_pcg::rand_core::SeedableRng;
+
+    proptest! {
+        #[test]
+        fn as_many_are_drawn_as_there_were(
+            rises in prop::collection::vec(0.0_f64..1e9, 1..60),
+            step in 1e-12_f64..1.0,
+            seed: [u8; 32],
+        ) {
+            let weights = weights(&rises, step);
+            let copies = draw(&weights, &mut Pcg64::from_seed(seed));
+            prop_assert_eq!(copies.iter().sum::<usize>(), rises.len());
+            let sum: f64 = weights.iter().sum();
+            for (copies, weight) in copies.iter().zip(&weights).take(rises.len() - 1) {
+                prop_assert!((*copies as f64 - weight / sum * rises.len() as f64).abs() < 1.0 + 1e-6);
+            }
+        }
+
+        #[test]
+        fn a_step_keeps_the_population_effective(rises in prop::collection::vec(0.0_f64..1e6, 2..60)) {
+            let step = step_length(&rises, 1.0);
+            let weights = weights(&rises, step);
+            let (sum, squares) = weights.iter().fold((0.0, 0.0), |(s, q), w| (s + w, q + w * w));
+            prop_assert!(sum * sum / squares >= 0.94 * rises.len() as f64);
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Proposals of exchanges, and what of them a temperature accepts.
+
+use hopmap_objective::{Assignment, Problem};
+use rand_pcg::Pcg64;
+use rand_pcg::rand_core::Rng;
+
+use crate::incumbent::Incumbent;
+use crate::temperature::Acceptance;
+
+/// Neighbours that a rank draws before it goes anywhere.
+const DRAWS: usize = 3;
+
+/// Ranks with neighbours; where the others are costs nothing.
+pub(crate) fn movable(problem: &Problem) -> Vec<u32> {
+    (0..problem.ranks() as u32).filter(|&rank| !problem.neighbours(rank).is_empty()).collect()
+}
+
+/// A slot for a rank, as a proposal: in a tree towards a neighbour, else anywhere outside its innermost group.
+///
+/// In a tree the rank draws one of its neighbours and goes to a random slot of the largest group that holds the neighbour and
+/// not the rank. If it already lies as close as it can to three drawn neighbours, it goes to a random slot outside its own
+/// innermost group. Exchanges inside such a group change nothing and are never proposed.
+#[inline]
+pub(crate) fn propose(assignment: &Assignment<'_>, rank: u32, random: &mut Pcg64) -> u32 {
+    let problem = assignment.problem();
+    let distance = problem.distance();
+    let here = assignment.slot_of(rank);
+    if distance.is_tree() {
+        let neighbours = problem.neighbours(rank);
+        for _ in 0..DRAWS {
+            let draw = random.next_u64();
+            let neighbour = neighbours[below(draw as u32, neighbours.len())];
+            let there = assignment.slot_of(neighbour.rank);
+            let level = distance.meeting_level(here, there);
+            if level > 0 {
+                let group = distance.group(level - 1, there);
+                let slot = distance.order()[group.start + below((draw >> 32) as u32, group.len())];
+                if slot != there {
+                    return slot;
+                }
+            }
+        }
+    }
+    let own = distance.group(0, here);
+    let index = below(random.next_u32(), distance.order().len() - own.len());
+    distance.order()[if index < own.start { index } else { index + own.len() }]
+}
+
+/// Every rank proposes one exchange, and those that the temperature accepts are made. Gives the number of exchanges that
+/// changed the cost.
+pub(crate) fn sweep(
+    assignment: &mut Assignment<'_>,
+    ranks: &[u32],
+    temperature: f64,
+    acceptance: &Acceptance,
+    random: &mut Pcg64,
+    incumbent: &mut Incumbent,
+) -> u64 {
+    let mut changes = 0;
+    for &rank in ranks {
+        let slot = propose(assignment, rank, random);
+        let delta = assignment.delta(rank, slot);
+        if delta <= 0 || delta as f64 <= temperature * acceptance.draw(random) {
+            incumbent.record(assignment, rank, slot, delta);
+            assignment.exchange(rank, slot, delta);
+            changes += u64::from(delta != 0);
+        }
+    }
+    incumbent.settle(assignment);
+    changes
+}
+
+/// A number below a bound of at most 2^32, from 32 random bits. For searches only: some numbers are likelier than others by as
+/// little as the bound is below 2^32.
+#[inline]
+pub(crate) fn below(bits: u32, bound: usize) -> usize {
+    ((u64::from(bits) * bound as u64) >> 32) as usize
+}
