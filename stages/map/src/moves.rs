@@ -19,30 +19,38 @@ pub(crate) fn movable(problem: &Problem) -> Vec<u32> {
 ///
 /// In a tree the rank draws one of its neighbours and goes to a random slot of the largest group that holds the neighbour and
 /// not the rank. If it already lies as close as it can to three drawn neighbours, it goes to a random slot outside its own
-/// innermost group. Exchanges inside such a group change nothing and are never proposed.
+/// innermost group. Exchanges inside such a group change nothing and are never proposed. `bits` are random.
 #[inline]
-pub(crate) fn propose(assignment: &Assignment<'_>, rank: u32, random: &mut Pcg64) -> u32 {
-    let problem = assignment.problem();
-    let distance = problem.distance();
-    let here = assignment.slot_of(rank);
+fn propose(assignment: &Assignment<'_>, rank: u32, bits: u32, random: &mut Pcg64) -> u32 {
+    let distance = assignment.problem().distance();
     if distance.is_tree() {
-        let neighbours = problem.neighbours(rank);
-        for _ in 0..DRAWS {
-            let draw = random.next_u64();
-            let neighbour = neighbours[below(draw as u32, neighbours.len())];
-            let there = assignment.slot_of(neighbour.rank);
-            let level = distance.meeting_level(here, there);
-            if level > 0 {
-                let group = distance.group(level - 1, there);
-                let slot = distance.order()[group.start + below((draw >> 32) as u32, group.len())];
-                if slot != there {
-                    return slot;
-                }
+        return propose_in_tree(assignment, rank, bits, random);
+    }
+    let slots = distance.order();
+    let index = below(bits, slots.len() - 1);
+    // Of a matrix the slots are in their own order.
+    slots[index + usize::from(index >= assignment.slot_of(rank) as usize)]
+}
+
+fn propose_in_tree(assignment: &Assignment<'_>, rank: u32, bits: u32, random: &mut Pcg64) -> u32 {
+    let distance = assignment.problem().distance();
+    let here = assignment.slot_of(rank);
+    let neighbours = assignment.problem().neighbours(rank);
+    for _ in 0..DRAWS {
+        let draw = random.next_u64();
+        let neighbour = neighbours[below(draw as u32, neighbours.len())];
+        let there = assignment.slot_of(neighbour.rank);
+        let level = distance.meeting_level(here, there);
+        if level > 0 {
+            let group = distance.group(level - 1, there);
+            let slot = distance.order()[group.start + below((draw >> 32) as u32, group.len())];
+            if slot != there {
+                return slot;
             }
         }
     }
     let own = distance.group(0, here);
-    let index = below(random.next_u32(), distance.order().len() - own.len());
+    let index = below(bits, distance.order().len() - own.len());
     distance.order()[if index < own.start { index } else { index + own.len() }]
 }
 
@@ -58,9 +66,11 @@ pub(crate) fn sweep(
 ) -> u64 {
     let mut changes = 0;
     for &rank in ranks {
-        let slot = propose(assignment, rank, random);
+        // The upper half is for the proposal, the lower one for its acceptance.
+        let draw = random.next_u64();
+        let slot = propose(assignment, rank, (draw >> 32) as u32, random);
         let delta = assignment.delta(rank, slot);
-        if delta <= 0 || delta as f64 <= temperature * acceptance.draw(random) {
+        if delta <= 0 || delta as f64 <= temperature * acceptance.threshold(draw as u32) {
             incumbent.record(assignment, rank, slot, delta);
             assignment.exchange(rank, slot, delta);
             changes += u64::from(delta != 0);

@@ -2,8 +2,6 @@
 
 use hopmap_model::{Stage, seed_stream};
 use hopmap_objective::{Assignment, ObjectiveError, Problem, random};
-use rand_pcg::Pcg64;
-use rand_pcg::rand_core::Rng;
 
 use crate::AutoStage;
 
@@ -73,16 +71,18 @@ impl Acceptance {
         Self { thresholds: (0..THRESHOLDS as u32).map(threshold).collect() }
     }
 
-    /// The rise of cost, in units of the temperature, that is accepted this time.
-    pub(crate) fn draw(&self, random: &mut Pcg64) -> f64 {
-        self.thresholds[(random.next_u64() >> 32) as usize % THRESHOLDS]
+    /// The rise of cost, in units of the temperature, that is accepted with these random bits.
+    #[inline]
+    pub(crate) fn threshold(&self, bits: u32) -> f64 {
+        self.thresholds[bits as usize % THRESHOLDS]
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand_pcg::rand_core::SeedableRng;
+    use rand_pcg::Pcg64;
+    use rand_pcg::rand_core::{Rng, SeedableRng};
 
     #[test]
     fn temperatures_fall_from_hot_to_cold() {
@@ -97,7 +97,7 @@ mod tests {
     fn a_rise_of_one_temperature_is_accepted_with_probability_one_over_e() {
         let acceptance = Acceptance::new();
         let mut random = Pcg64::from_seed([1; 32]);
-        let accepted = (0..100_000).filter(|_| acceptance.draw(&mut random) >= 1.0).count();
+        let accepted = (0..100_000).filter(|_| acceptance.threshold(random.next_u32()) >= 1.0).count();
         assert!((accepted as f64 / 100_000.0 - 0.3679).abs() < 0.005, "{accepted}");
     }
 }

@@ -84,7 +84,7 @@ mod tests {
             left -= size.members * size.sweeps * 50 * EXPECTED_STEPS;
             sizes.push((size.members, size.sweeps));
         }
-        assert_eq!(sizes, [(4, 16), (5, 25), (8, 32), (11, 46), (12, 48), (4, 17)]);
+        assert_eq!(sizes, [(4, 16), (5, 25), (8, 32), (11, 46), (18, 77), (6, 24)]);
         assert!(left < 10_000_000 / 8);
     }
 
