@@ -1,5 +1,7 @@
 //! Inputs that do not belong together.
 
+use std::path::PathBuf;
+
 use miette::Diagnostic;
 
 use crate::compare::MAX_SAMPLES;
@@ -48,5 +50,52 @@ pub enum EvaluateError {
     Samples {
         /// The parameter.
         samples: u32,
+    },
+    /// A mapping has no such matrix key.
+    #[error("`{label}` has no matrix key `{key}`")]
+    #[diagnostic(help("`by` names keys of the matrix of the stage that makes the mappings"))]
+    NoKey {
+        /// The key.
+        key: String,
+        /// Where the mapping comes from.
+        label: String,
+    },
+    /// A mapping has no such metric.
+    #[error("`{label}` has no metric `{metric}`")]
+    #[diagnostic(help("it has {metrics}"))]
+    NoMetric {
+        /// The metric.
+        metric: String,
+        /// Where the mapping comes from.
+        label: String,
+        /// Those that it has.
+        metrics: String,
+    },
+    /// The file of known values cannot be read.
+    #[error("{}{}: {problem}", path.display(), if *line > 0 { format!(":{line}") } else { String::new() })]
+    #[diagnostic(help("give a CSV file with a header, such as `instance,best known`"))]
+    Known {
+        /// The file.
+        path: PathBuf,
+        /// The line, from one; zero where it is the file as a whole.
+        line: u64,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The file of known values has no column that tells the groups apart.
+    #[error("{}: none of the columns is one of {keys}", path.display())]
+    #[diagnostic(help("the file needs a column with the name of a key in `by`"))]
+    NoCommonKey {
+        /// The file.
+        path: PathBuf,
+        /// The keys of the groups.
+        keys: String,
+    },
+    /// A column that values are to be compared with is not in the file of known values.
+    #[error("there is no column `{column}` with known values")]
+    #[diagnostic(help("`beside` names columns of the file `known`"))]
+    NoColumn {
+        /// The column.
+        column: String,
     },
 }

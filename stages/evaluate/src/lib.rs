@@ -1,15 +1,17 @@
 //! How good a mapping is beside linear and random.
 //!
-//! Stages: [`MappingStage`], `evaluate/mapping`.
+//! Stages: [`MappingStage`], `evaluate/mapping`; [`AccuracyStage`], `evaluate/accuracy`.
 
+mod accuracy;
 mod compare;
 mod error;
 mod params;
 mod stage;
 mod summary;
 
+pub use accuracy::{Search, Table, accuracy};
 pub use compare::{Comparison, compare};
 pub use error::EvaluateError;
-pub use params::MappingParams;
-pub use stage::MappingStage;
+pub use params::{AccuracyParams, MappingParams};
+pub use stage::{AccuracyStage, MappingStage};
 pub use summary::summary;

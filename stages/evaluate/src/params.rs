@@ -1,5 +1,6 @@
 //! Parameters of the stages.
 
+use hopmap_model::InputPath;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,25 @@ pub struct MappingParams {
     pub seed: u64,
 }
 
+/// A table of searches beside known values.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AccuracyParams {
+    /// The matrix keys that tell rows apart, such as `["instance", "mapper"]`; mappings that differ in other keys only, such as
+    /// `seed`, are runs of one row.
+    pub by: Vec<String>,
+    /// A CSV file with a header and known values; the columns with the names of keys say of which rows, and an empty one says
+    /// of all.
+    #[serde(default)]
+    pub known: Option<InputPath>,
+    /// Columns of `known` with costs that the runs are compared with, in percent above them.
+    #[serde(default)]
+    pub beside: Vec<String>,
+    /// The metric of the mappings that is compared.
+    #[serde(default = "total_cost")]
+    pub metric: String,
+}
+
 impl Default for MappingParams {
     fn default() -> Self {
         Self { samples: twenty(), seed: first_seed() }
@@ -27,4 +47,8 @@ fn twenty() -> u32 {
 
 fn first_seed() -> u64 {
     1
+}
+
+fn total_cost() -> String {
+    "F".to_owned()
 }

@@ -172,7 +172,11 @@ fn advance<E: Evolution>(
 }
 
 /// Makes the most of every island of this process.
-fn finish<E: Evolution>(evolution: &E, own: &mut [Own<'_, E::Island>], cx: &Context<'_>) -> Result<(), Error> {
+fn finish<E: Evolution>(
+    evolution: &E,
+    own: &mut [Own<'_, E::Island>],
+    cx: &Context<'_>,
+) -> Result<(), Error> {
     let at_once = own.len().div_ceil(cx.threads().max(1)).max(1);
     own.par_iter_mut().with_min_len(at_once).try_for_each(|Own { settled, meter }| {
         evolution.finish(&mut settled.island, meter)?;

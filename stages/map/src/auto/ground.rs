@@ -70,7 +70,8 @@ impl<'p> Ground<'p> {
             let mut changes = 0;
             for _ in 0..PROBE_SWEEPS {
                 let (ranks, acceptance) = (&self.movable, &self.acceptance);
-                changes += sweep(&mut assignment, ranks, temperature, acceptance, &mut random, &mut incumbent);
+                changes +=
+                    sweep(&mut assignment, ranks, temperature, acceptance, &mut random, &mut incumbent);
             }
             if (changes as f64) < HOT_ACCEPTANCE * (PROBE_SWEEPS * self.movable.len()) as f64 {
                 break;

@@ -101,11 +101,9 @@ impl<'p> Island<'p> {
                 population.arrive(ground)?;
                 Work::Population(population)
             }
-            (None, Work::Cycle(cycle)) => Work::Cycle(Cycle {
-                number: cycle.number + 1,
-                sweeps: 0,
-                slots: cycle.slots.clone(),
-            }),
+            (None, Work::Cycle(cycle)) => {
+                Work::Cycle(Cycle { number: cycle.number + 1, sweeps: 0, slots: cycle.slots.clone() })
+            }
             // What is left goes to the neighbourhood of the best placement.
             (None, Work::Population(_)) => {
                 Work::Cycle(Cycle { number: 0, sweeps: 0, slots: self.incumbent.best.solution.clone() })
@@ -128,7 +126,8 @@ impl Cycle {
         let mut assignment = Assignment::new(ground.problem, &self.slots)?;
         let sweeps = FIRST_SWEEPS << self.number.min(48);
         let hot = if self.number == 0 { WARM } else { HOT } * ground.mean_change;
-        let mut temperatures = Temperatures::new(hot, COLD * ground.mean_change, sweeps).skip(self.sweeps as usize);
+        let mut temperatures =
+            Temperatures::new(hot, COLD * ground.mean_change, sweeps).skip(self.sweeps as usize);
         let mut standing = Standing::Frozen;
         for temperature in temperatures.by_ref() {
             if !meter.take_all(ground.movable.len() as u64) {

@@ -1,0 +1,86 @@
+//! Mappings that belong into one row.
+
+use hopmap_model::Mapping;
+
+use crate::EvaluateError;
+
+/// A mapping and where it comes from.
+#[derive(Debug, Clone, Copy)]
+pub struct Search<'m> {
+    pub(super) label: &'m str,
+    pub(super) mapping: &'m Mapping,
+}
+
+/// Searches with the same values of some matrix keys.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Group {
+    /// The values of the keys, in their order.
+    pub(super) keys: Vec<String>,
+    /// The metric of every search, in their order.
+    pub(super) values: Vec<f64>,
+    /// Evaluations of all searches together.
+    pub(super) evaluations: f64,
+}
+
+/// Puts searches with equal keys together; groups and searches stay in the order in which they come.
+pub(super) fn groups(
+    searches: &[Search<'_>],
+    by: &[String],
+    metric: &str,
+) -> Result<Vec<Group>, EvaluateError> {
+    let mut groups: Vec<Group> = Vec::new();
+    for search in searches {
+        let keys = by.iter().map(|key| search.key(key)).collect::<Result<Vec<_>, _>>()?;
+        let value = search.metric(metric)?;
+        let index = groups.iter().position(|group| group.keys == keys).unwrap_or_else(|| {
+            groups.push(Group { keys, values: Vec::new(), evaluations: 0.0 });
+            groups.len() - 1
+        });
+        groups[index].values.push(value);
+        groups[index].evaluations += search.mapping.metrics.get("evaluations").copied().unwrap_or(0.0);
+    }
+    Ok(groups)
+}
+
+impl Search<'_> {
+    /// The value of a matrix key.
+    fn key(&self, key: &str) -> Result<String, EvaluateError> {
+        let keys =
+            self.label.split_once('[').and_then(|(_, rest)| rest.strip_suffix(']')).unwrap_or_default();
+        let value = keys.split(',').find_map(|pair| {
+            let (name, value) = pair.split_once('=')?;
+            (name.trim() == key).then(|| value.trim().to_owned())
+        });
+        value.ok_or_else(|| EvaluateError::NoKey { key: key.to_owned(), label: self.label.to_owned() })
+    }
+
+    fn metric(&self, metric: &str) -> Result<f64, EvaluateError> {
+        self.mapping.metrics.get(metric).copied().ok_or_else(|| EvaluateError::NoMetric {
+            metric: metric.to_owned(),
+            label: self.label.to_owned(),
+            metrics: self.mapping.metrics.keys().cloned().collect::<Vec<_>>().join(", "),
+        })
+    }
+}
+
+impl Group {
+    /// The smallest value.
+    pub(super) fn best(&self) -> f64 {
+        self.values.iter().copied().fold(f64::INFINITY, f64::min)
+    }
+
+    pub(super) fn mean(&self) -> f64 {
+        self.values.iter().sum::<f64>() / self.values.len() as f64
+    }
+
+    /// Of an even number, the mean of the two in the middle.
+    pub(super) fn median(&self) -> f64 {
+        let mut values = self.values.clone();
+        values.sort_by(f64::total_cmp);
+        let middle = values.len() / 2;
+        match values.len() % 2 {
+            1 => values[middle],
+            _ => 0.5 * (values[middle - 1] + values[middle]),
+        }
+    }
+}
