@@ -6,6 +6,7 @@
 
 mod page;
 mod placement;
+mod searches;
 mod sections;
 
 use std::path::{Path, PathBuf};
@@ -42,6 +43,8 @@ pub fn write(
     sections::summary(&mut page, pipeline, store, report, shown);
     sections::quality(&mut page, pipeline, store, report);
     sections::pipeline(&mut page, pipeline, report);
+    searches::tables(&mut page, pipeline, store, report);
+    searches::searches(&mut page, pipeline, store, report);
     placement::placements(&mut page, pipeline, store, report);
     sections::stages(&mut page, pipeline, report);
     replace_file(path, page.finish(&pipeline.name).as_bytes())?;

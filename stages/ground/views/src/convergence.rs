@@ -9,7 +9,7 @@ use crate::theme::KINDS;
 
 /// Islands that are drawn at most; the best one is always among them.
 const MOST_ISLANDS: usize = 40;
-/// Up to this number every island has a colour of its own.
+/// Up to this number every line has a colour of its own.
 const MOST_COLOURS: usize = KINDS - 1;
 const LEFT: f64 = 64.0;
 const TOP: f64 = 82.0;
@@ -22,7 +22,7 @@ const HEIGHT: f64 = 260.0;
 #[must_use]
 pub fn convergence(points: &[ConvergencePoint], reference: Option<(f64, &str)>) -> String {
     let islands = islands(points);
-    let best = islands.iter().filter_map(Island::best).fold(f64::INFINITY, f64::min);
+    let best = islands.iter().filter_map(Curve::best).fold(f64::INFINITY, f64::min);
     let subtitle = match islands.len() {
         0 => "no search".to_owned(),
         count => {
@@ -36,42 +36,65 @@ pub fn convergence(points: &[ConvergencePoint], reference: Option<(f64, &str)>) 
             )
         }
     };
-    let mut svg = Svg::new("Best F over evaluations", &subtitle);
-    if !islands.is_empty() {
-        let plot = Plot::new(&islands, reference.map(|reference| reference.0));
-        plot.draw_axes(&mut svg);
+    picture(&subtitle, &islands, ("islands", "evaluations of one island →"), reference)
+}
+
+/// The best F over evaluations, a line per search, each with its name and its points in the order of evaluations.
+#[must_use]
+pub fn searches(curves: &[(String, Vec<(u64, f64)>)], reference: Option<(f64, &str)>) -> String {
+    let curve = |(name, points): &(String, Vec<(u64, f64)>)| falling(name.clone(), points.iter().copied());
+    let curves: Vec<Curve> = curves.iter().map(curve).filter(|curve| !curve.points.is_empty()).collect();
+    let subtitle = count_of(curves.len(), "search");
+    picture(&subtitle, &curves, ("searches", "evaluations of all islands →"), reference)
+}
+
+fn picture(
+    subtitle: &str,
+    curves: &[Curve],
+    (plural, axis): (&'static str, &str),
+    reference: Option<(f64, &str)>,
+) -> String {
+    let mut svg = Svg::new("Best F over evaluations", subtitle);
+    if !curves.is_empty() {
+        let plot = Plot::new(curves, reference.map(|reference| reference.0));
+        plot.draw_axes(&mut svg, axis);
         if let Some((cost, name)) = reference {
             plot.draw_reference(&mut svg, cost, name);
         }
-        plot.draw_islands(&mut svg, &islands);
+        plot.draw_curves(&mut svg, curves, plural);
     }
-    let height = if islands.is_empty() { 40.0 } else { TOP + HEIGHT + 44.0 };
+    let height = if curves.is_empty() { 40.0 } else { TOP + HEIGHT + 44.0 };
     svg.finish(LEFT + WIDTH + 110.0, height)
 }
 
-/// One island: evaluations and cost, in the order of evaluations.
-struct Island {
-    number: u32,
+/// One line: evaluations and cost, in the order of evaluations, the cost never rising.
+struct Curve {
+    name: String,
     points: Vec<(u64, f64)>,
 }
 
-impl Island {
+impl Curve {
     fn best(&self) -> Option<f64> {
         self.points.last().map(|point| point.1)
     }
 }
 
-/// The islands by number, each with its points in order and the cost never rising.
-fn islands(points: &[ConvergencePoint]) -> Vec<Island> {
+fn falling(name: String, points: impl Iterator<Item = (u64, f64)>) -> Curve {
+    let mut best = f64::INFINITY;
+    let points = points.filter(|point| point.1.is_finite()).map(|(evaluations, cost)| {
+        best = best.min(cost);
+        (evaluations, best)
+    });
+    Curve { name, points: points.collect() }
+}
+
+/// The islands by number.
+fn islands(points: &[ConvergencePoint]) -> Vec<Curve> {
     let mut sorted: Vec<&ConvergencePoint> = points.iter().filter(|point| point.cost.is_finite()).collect();
     sorted.sort_by_key(|point| (point.island, point.evaluations));
     let island = |points: &[&ConvergencePoint]| {
-        let mut best = f64::INFINITY;
-        let falling = points.iter().map(|point| {
-            best = best.min(point.cost);
-            (point.evaluations, best)
-        });
-        Island { number: points[0].island, points: falling.collect() }
+        let name = format!("island {}", points[0].island);
+        falling(name, points.iter().map(|point| (point.evaluations, point.cost)))
     };
     sorted.chunk_by(|a, b| a.island == b.island).map(island).collect()
 }
@@ -82,8 +105,8 @@ struct Plot {
 }
 
 impl Plot {
-    fn new(islands: &[Island], reference: Option<f64>) -> Self {
-        let points = || islands.iter().flat_map(|island| &island.points);
+    fn new(curves: &[Curve], reference: Option<f64>) -> Self {
+        let points = || curves.iter().flat_map(|curve| &curve.points);
         let last = points().map(|point| point.0).max().unwrap_or(1).max(2);
         let first = points().map(|point| point.0.max(1)).min().unwrap_or(1).min(last / 2);
         let costs = || points().map(|point| point.1).chain(reference.filter(|cost| cost.is_finite()));
@@ -106,7 +129,7 @@ impl Plot {
         TOP + HEIGHT * (1.0 - self.y.at(cost))
     }
 
-    fn draw_axes(&self, svg: &mut Svg) {
+    fn draw_axes(&self, svg: &mut Svg, axis: &str) {
         for tick in self.y.ticks(5) {
             let y = self.down(tick);
             svg.line(LEFT, y, LEFT + WIDTH, y, "l");
@@ -118,7 +141,7 @@ impl Plot {
             svg.text(x, TOP + HEIGHT + 18.0, "q n m", &quantity(tick, Unit::Count));
         }
         svg.line(LEFT, TOP + HEIGHT, LEFT + WIDTH, TOP + HEIGHT, "a");
-        svg.text(LEFT + WIDTH, TOP + HEIGHT + 36.0, "q n e", "evaluations of one island →");
+        svg.text(LEFT + WIDTH, TOP + HEIGHT + 36.0, "q n e", axis);
         svg.text(LEFT - 8.0, TOP - 10.0, "q n e", "F");
     }
 
@@ -134,27 +157,27 @@ impl Plot {
         svg.text(LEFT + WIDTH + 8.0, y + 10.0, "q n", &quantity(cost, Unit::Count));
     }
 
-    fn draw_islands(&self, svg: &mut Svg, islands: &[Island]) {
-        let best = (0..islands.len())
+    fn draw_curves(&self, svg: &mut Svg, curves: &[Curve], plural: &str) {
+        let best = (0..curves.len())
             .min_by(|&a, &b| {
-                let cost = |index: usize| islands[index].best().unwrap_or(f64::INFINITY);
+                let cost = |index: usize| curves[index].best().unwrap_or(f64::INFINITY);
                 cost(a).total_cmp(&cost(b)).then(a.cmp(&b))
             })
             .unwrap_or(0);
-        let coloured = islands.len() <= MOST_COLOURS;
-        let step = islands.len().div_ceil(MOST_ISLANDS);
-        for (index, island) in
-            islands.iter().enumerate().filter(|(index, _)| index % step == 0 && *index != best)
+        let coloured = curves.len() <= MOST_COLOURS;
+        let step = curves.len().div_ceil(MOST_ISLANDS);
+        for (index, curve) in
+            curves.iter().enumerate().filter(|(index, _)| index % step == 0 && *index != best)
         {
             let (class, opacity) = if coloured { (index, 1.0) } else { (KINDS - 1, 0.3) };
-            self.draw_island(svg, island, class, opacity);
+            self.draw_curve(svg, curve, class, opacity);
         }
-        self.draw_island(svg, &islands[best], if coloured { best } else { 0 }, 1.0);
-        draw_labels(svg, islands, best, coloured);
+        self.draw_curve(svg, &curves[best], if coloured { best } else { 0 }, 1.0);
+        draw_labels(svg, curves, best, coloured, plural);
     }
 
-    fn draw_island(&self, svg: &mut Svg, island: &Island, colour: usize, opacity: f64) {
-        let path = self.steps(island);
+    fn draw_curve(&self, svg: &mut Svg, curve: &Curve, colour: usize, opacity: f64) {
+        let path = self.steps(curve);
         let faint = if opacity < 1.0 {
             format!(" style=\"opacity:{opacity};stroke-width:1\"")
         } else {
@@ -162,20 +185,16 @@ impl Plot {
         };
         svg.open_group(
             "",
-            &format!(
-                "island {}: {}",
-                island.number,
-                quantity(island.best().unwrap_or(f64::NAN), Unit::Count)
-            ),
+            &format!("{}: {}", curve.name, quantity(curve.best().unwrap_or(f64::NAN), Unit::Count)),
         );
         svg.add(format_args!("<path class=\"g sk{colour}\"{faint} d=\"{path}\"/>"));
         svg.close_group();
     }
 
     /// A stair: the cost stays what it is until a better one is found. At most one step per pixel.
-    fn steps(&self, island: &Island) -> Path {
+    fn steps(&self, curve: &Curve) -> Path {
         let mut points =
-            island.points.iter().map(|&(evaluations, cost)| (self.across(evaluations), self.down(cost)));
+            curve.points.iter().map(|&(evaluations, cost)| (self.across(evaluations), self.down(cost)));
         let Some(mut last) = points.next() else { return Path::default() };
         let mut path = Path::from(last.0, last.1);
         let mut end = last;
@@ -194,7 +213,7 @@ impl Plot {
 }
 
 /// Names of the lines.
-fn draw_labels(svg: &mut Svg, islands: &[Island], best: usize, coloured: bool) {
+fn draw_labels(svg: &mut Svg, curves: &[Curve], best: usize, coloured: bool, plural: &str) {
     let y = TOP - 10.0;
     let mut x = LEFT + 18.0;
     let mut label = |svg: &mut Svg, colour: usize, text: &str| {
@@ -203,16 +222,16 @@ fn draw_labels(svg: &mut Svg, islands: &[Island], best: usize, coloured: bool) {
         x += 21.0 + text_width(text) + 16.0;
     };
     if coloured {
-        for (index, island) in islands.iter().enumerate() {
-            label(svg, index, &format!("island {}", island.number));
+        for (index, curve) in curves.iter().enumerate() {
+            label(svg, index, &curve.name);
         }
     } else {
-        label(svg, 0, &format!("best: island {}", islands[best].number));
-        let drawn = islands.len().div_ceil(islands.len().div_ceil(MOST_ISLANDS));
-        let others = if drawn < islands.len() {
-            format!("{drawn} of {} islands", islands.len())
+        label(svg, 0, &format!("best: {}", curves[best].name));
+        let drawn = curves.len().div_ceil(curves.len().div_ceil(MOST_ISLANDS));
+        let others = if drawn < curves.len() {
+            format!("{drawn} of {} {plural}", curves.len())
         } else {
-            "other islands".into()
+            format!("other {plural}")
         };
         label(svg, KINDS - 1, &others);
     }

@@ -20,7 +20,7 @@ mod theme;
 mod topology;
 
 pub use comparison::comparison;
-pub use convergence::convergence;
+pub use convergence::{convergence, searches};
 pub use dag::{DagNode, NodeState, dag};
 pub use matrix::{RankOrder, matrix};
 pub use topology::topology;

@@ -1,0 +1,115 @@
+//! Searches of the same problem side by side, and tables that stages made.
+
+use std::collections::BTreeMap;
+
+use hopmap_artifact::Folder;
+use hopmap_model::{Artifact, ConvergencePoint, Mapping, TextFile};
+use hopmap_views::searches as picture;
+
+use super::page::{Page, escape};
+use crate::engine::{RunReport, Store};
+use crate::pipeline::{Cell, Origin, Pipeline};
+
+/// Problems whose searches are drawn.
+const MOST_PROBLEMS: usize = 12;
+/// Lines of one picture.
+const MOST_SEARCHES: usize = 7;
+/// Rows and columns of a table that are shown.
+const MOST_ROWS: usize = 300;
+const MOST_COLUMNS: usize = 30;
+
+/// The best run of every way to search a problem: cell, digest and F.
+type Runs<'a> = BTreeMap<String, (f64, &'a Cell, &'a str)>;
+
+/// Draws how the searches of each problem went, where there are several of them.
+pub(crate) fn searches(page: &mut Page, pipeline: &Pipeline, store: &Store, report: &RunReport) {
+    let mut problems: Vec<(Vec<usize>, Runs<'_>)> = Vec::new();
+    for (cell, settled) in pipeline.cells.iter().zip(&report.cells) {
+        let Some(record) = settled.outputs.values().find(|record| record.kind == Mapping::KIND) else { continue };
+        let Some(&f) = record.metrics.get("F") else { continue };
+        let problem = problem(cell);
+        let index = problems.iter().position(|(other, _)| *other == problem).unwrap_or_else(|| {
+            problems.push((problem, Runs::new()));
+            problems.len() - 1
+        });
+        let run = problems[index].1.entry(way(cell)).or_insert((f, cell, &record.digest));
+        if f < run.0 {
+            *run = (f, cell, &record.digest);
+        }
+    }
+    problems.retain(|(_, runs)| runs.len() > 1);
+    if problems.is_empty() {
+        return;
+    }
+    page.heading("Searches");
+    for (problem, runs) in problems.iter().take(MOST_PROBLEMS) {
+        let names: Vec<&str> = problem.iter().map(|&cell| pipeline.cells[cell].id.as_str()).collect();
+        page.add(&format!("<h3>{}</h3>\n", escape(&names.join(", "))));
+        let curves: Vec<_> = runs.iter().filter_map(|(way, run)| Some((way.clone(), curve(store, run.2)?))).collect();
+        let curves: Vec<_> = curves.into_iter().filter(|(_, points)| points.len() > 1).take(MOST_SEARCHES).collect();
+        page.figure(&picture(&curves, None), "The best run of each way to search.");
+    }
+    if problems.len() > MOST_PROBLEMS {
+        page.add(&format!("<p class=\"note\">{MOST_PROBLEMS} of {} problems are shown.</p>\n", problems.len()));
+    }
+}
+
+/// The cells that a mapping's program and machine come from.
+fn problem(cell: &Cell) -> Vec<usize> {
+    let origins = cell.needs.iter().flat_map(|need| &need.origins);
+    let mut cells: Vec<usize> = origins
+        .filter_map(|origin| match origin {
+            Origin::Cell { cell, .. } => Some(*cell),
+            Origin::Best { .. } => None,
+        })
+        .collect();
+    cells.sort_unstable();
+    cells.dedup();
+    cells
+}
+
+/// How a cell searches: its kind and its matrix without the seed and the problem.
+fn way(cell: &Cell) -> String {
+    let of_problem = |key: &str| cell.id.contains('[') && ["seed", "instance", "trace", "program", "machine"].contains(&key);
+    let keys = cell.matrix.iter().filter(|(key, _)| !of_problem(key) && key != "mapper");
+    let keys: Vec<String> = keys
+        .map(|(key, value)| format!("{key}={}", value.as_str().map_or_else(|| value.to_string(), str::to_owned)))
+        .collect();
+    let kind = cell.entry.kind.rsplit('/').next().unwrap_or_default();
+    if keys.is_empty() { kind.to_owned() } else { format!("{kind} {}", keys.join(" ")) }
+}
+
+/// The best cost over the evaluations of all islands.
+fn curve(store: &Store, digest: &str) -> Option<Vec<(u64, f64)>> {
+    let mapping = Folder::read::<Mapping>(&store.artifact(digest)).ok()?;
+    let islands = u64::from(mapping.convergence.iter().map(|point| point.island).max()? + 1);
+    let mut points: Vec<ConvergencePoint> = mapping.convergence;
+    points.sort_by_key(|point| point.evaluations);
+    Some(points.into_iter().map(|point| (point.evaluations * islands, point.cost)).collect())
+}
+
+/// Shows the tables that stages made as CSV.
+pub(crate) fn tables(page: &mut Page, pipeline: &Pipeline, store: &Store, report: &RunReport) {
+    for (cell, settled) in pipeline.cells.iter().zip(&report.cells) {
+        for record in settled.outputs.values().filter(|record| record.kind == TextFile::KIND) {
+            let Ok(file) = Folder::read::<TextFile>(&store.artifact(&record.digest)) else { continue };
+            if file.name.ends_with(".csv") {
+                table(page, cell, &file.text);
+            }
+        }
+    }
+}
+
+fn table(page: &mut Page, cell: &Cell, text: &str) {
+    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
+    let Ok(header) = reader.headers().cloned() else { return };
+    let shown = |record: &csv::StringRecord| record.iter().take(MOST_COLUMNS).map(escape).collect::<Vec<_>>();
+    let rows: Vec<Vec<String>> =
+        reader.records().filter_map(Result::ok).take(MOST_ROWS).map(|record| shown(&record)).collect();
+    page.heading(&cell.id);
+    page.table(&header.iter().take(MOST_COLUMNS).collect::<Vec<_>>(), &rows);
+    let all = text.lines().count().saturating_sub(1);
+    if all > rows.len() {
+        page.add(&format!("<p class=\"note\">{} of {all} rows are shown.</p>\n", rows.len()));
+    }
+}
