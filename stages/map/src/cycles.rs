@@ -12,6 +12,7 @@ use rand_pcg::rand_core::SeedableRng;
 
 use crate::{AutoStage, Cooling, Found, Mapper, greedy};
 use chain::{Chain, sweeps_of_cycle};
+pub(crate) use chain::{below, towards};
 use temperature::{Acceptance, mean_change};
 
 /// The default budget is whole cycles, at most so many, that fit so many evaluations.

@@ -1,7 +1,7 @@
 //! Budgets of evaluations and time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use hopmap_model::Context;
 
@@ -133,6 +133,12 @@ impl<'a> Meter<'a> {
     #[must_use]
     pub fn left(&self) -> u64 {
         self.limit.saturating_sub(self.spent)
+    }
+
+    /// Time left until the deadline, if there is one.
+    #[must_use]
+    pub fn time_left(&self) -> Option<Duration> {
+        self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
     }
 
     /// Evaluations taken so far.

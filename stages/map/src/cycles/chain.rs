@@ -74,7 +74,7 @@ impl<'g> Chain<'g> {
             if !meter.take() {
                 return false;
             }
-            let slot = self.propose(rank);
+            let slot = towards(&self.assignment, rank, &mut self.random);
             let delta = self.assignment.delta(rank, slot);
             if delta <= 0 || delta as f64 <= temperature * self.ground.acceptance.draw(&mut self.random) {
                 self.incumbent.record(&self.assignment, rank, slot, delta, meter.spent());
@@ -83,35 +83,35 @@ impl<'g> Chain<'g> {
         }
         true
     }
+}
 
-    /// A slot for a rank: towards a neighbour, else anywhere outside its innermost group.
-    fn propose(&mut self, rank: u32) -> u32 {
-        let problem = self.ground.problem;
-        let distance = problem.distance();
-        let neighbours = problem.neighbours(rank);
-        let here = self.assignment.slot_of(rank);
-        let draws = if distance.is_tree() { DRAWS } else { 0 };
-        for _ in 0..draws {
-            let draw = self.random.next_u64();
-            let neighbour = neighbours[below(draw as u32, neighbours.len())];
-            let there = self.assignment.slot_of(neighbour.rank);
-            let level = distance.meeting_level(here, there);
-            if level > 0 {
-                let group = distance.group(level - 1, there);
-                let slot = distance.order()[group.start + below((draw >> 32) as u32, group.len())];
-                if slot != there {
-                    return slot;
-                }
+/// A slot for a rank with neighbours: towards one of them, else anywhere outside its innermost group.
+pub(crate) fn towards(assignment: &Assignment<'_>, rank: u32, random: &mut Pcg64) -> u32 {
+    let problem = assignment.problem();
+    let distance = problem.distance();
+    let neighbours = problem.neighbours(rank);
+    let here = assignment.slot_of(rank);
+    let draws = if distance.is_tree() { DRAWS } else { 0 };
+    for _ in 0..draws {
+        let draw = random.next_u64();
+        let neighbour = neighbours[below(draw as u32, neighbours.len())];
+        let there = assignment.slot_of(neighbour.rank);
+        let level = distance.meeting_level(here, there);
+        if level > 0 {
+            let group = distance.group(level - 1, there);
+            let slot = distance.order()[group.start + below((draw >> 32) as u32, group.len())];
+            if slot != there {
+                return slot;
             }
         }
-        let own = distance.group(0, here);
-        let index = below(self.random.next_u32(), distance.order().len() - own.len());
-        distance.order()[if index < own.start { index } else { index + own.len() }]
     }
+    let own = distance.group(0, here);
+    let index = below(random.next_u32(), distance.order().len() - own.len());
+    distance.order()[if index < own.start { index } else { index + own.len() }]
 }
 
 /// A number below a bound of at most 2^32, from 32 random bits. For searches only: some numbers are likelier than others by as
 /// little as the bound is below 2^32.
-fn below(bits: u32, bound: usize) -> usize {
+pub(crate) fn below(bits: u32, bound: usize) -> usize {
     ((u64::from(bits) * bound as u64) >> 32) as usize
 }
