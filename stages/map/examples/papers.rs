@@ -11,14 +11,15 @@ use std::time::Instant;
 
 use hopmap_map::{
     Annealing, AnnealingParams, Composite, CompositeParams, Cooling, Crossover, Genetic, GeneticParams,
-    Mapper, Master, NeighboursUnit, Reheat, Scheme,
+    Iteration, Mapper, Master, Neighbourhood, NeighboursUnit, Reheat, Scheme,
 };
 use hopmap_model::{
-    Context, CostModel, Edge, Error, Matrix, Node, NodeKind, Process, Slot, SystemGraph, TaskGraph, Weight,
+    Context, CostModel, Edge, Error, Levels, Matrix, Node, NodeKind, Process, Slot, SystemGraph, TaskGraph,
+    Weight,
 };
-use hopmap_objective::Problem;
+use hopmap_objective::{Problem, linear};
 
-/// Instances and the best F that the papers give.
+/// Instances and the best F that the papers give; others by name are read from QAPLIB.
 const INSTANCES: &[(&str, f64)] = &[
     ("tai27e01", 2558.0),
     ("tai45e01", 6412.0),
@@ -35,10 +36,10 @@ fn main() -> Result<(), Error> {
     let wanted = arguments.next().unwrap_or_default();
     let seeds: u64 = arguments.next().and_then(|seeds| seeds.parse().ok()).unwrap_or(3);
     let names: Vec<String> = arguments.collect();
-    let named = |name: &str| names.is_empty() || names.iter().any(|wanted| wanted == name);
-    let problems = INSTANCES.iter().filter(|(name, _)| named(name));
-    let problems =
-        problems.map(|&(name, best)| Ok((name, best, read(name)?))).collect::<Result<Vec<_>, Error>>()?;
+    let all = || INSTANCES.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let names = if names.is_empty() { all() } else { names };
+    let read = |name: String| read(&name).map(|(problem, best)| (name, best, problem));
+    let problems = names.into_iter().map(read).collect::<Result<Vec<_>, Error>>()?;
     print!("{:44}", "mean gap in % (seconds)");
     problems.iter().for_each(|(name, ..)| print!("{name:>20}"));
     println!();
@@ -69,18 +70,41 @@ fn choices() -> Vec<Choice> {
     let annealing: &[(&'static str, fn() -> AnnealingParams)] = &[
         ("annealing, as by default", AnnealingParams::default),
         ("annealing, Cauchy", || AnnealingParams { cooling: Cooling::Cauchy, ..AnnealingParams::default() }),
+        ("annealing, Cauchy, 1600 iterations", || AnnealingParams {
+            cooling: Cooling::Cauchy,
+            iterations: Some(1600),
+            ..AnnealingParams::default()
+        }),
         ("annealing, restarts", || AnnealingParams {
             after_exchange: Reheat::Restart,
             ..AnnealingParams::default()
         }),
-        ("annealing, restarts, Cauchy", || AnnealingParams {
+        ("annealing, candidates", || AnnealingParams {
+            iteration: Iteration::Candidate,
+            ..AnnealingParams::default()
+        }),
+        ("annealing, candidates, Cauchy", || AnnealingParams {
+            iteration: Iteration::Candidate,
+            cooling: Cooling::Cauchy,
+            ..AnnealingParams::default()
+        }),
+        ("annealing, candidates, restarts", || AnnealingParams {
+            iteration: Iteration::Candidate,
+            after_exchange: Reheat::Restart,
+            ..AnnealingParams::default()
+        }),
+        ("annealing, candidates, restarts, Cauchy", || AnnealingParams {
+            iteration: Iteration::Candidate,
             after_exchange: Reheat::Restart,
             cooling: Cooling::Cauchy,
             ..AnnealingParams::default()
         }),
-        ("annealing, 10 neighbours", || AnnealingParams { max_neighbours: 10, ..AnnealingParams::default() }),
+        ("annealing, 10 neighbours", || AnnealingParams {
+            max_neighbours: Some(10),
+            ..AnnealingParams::default()
+        }),
         ("annealing, 250 neighbours", || AnnealingParams {
-            max_neighbours: 250,
+            max_neighbours: Some(250),
             ..AnnealingParams::default()
         }),
         ("annealing, 50 neighbours per rank", || AnnealingParams {
@@ -91,8 +115,8 @@ fn choices() -> Vec<Choice> {
             successive: Some(100),
             ..AnnealingParams::default()
         }),
-        ("annealing, 10,000 successive", || AnnealingParams {
-            successive: Some(10_000),
+        ("annealing, 500 successive", || AnnealingParams {
+            successive: Some(500),
             ..AnnealingParams::default()
         }),
         ("annealing, no exchange", || AnnealingParams {
@@ -102,6 +126,14 @@ fn choices() -> Vec<Choice> {
         ("annealing, 1 solver", || AnnealingParams { solvers: Some(1), ..AnnealingParams::default() }),
         ("annealing, 10 solvers", || AnnealingParams { solvers: Some(10), ..AnnealingParams::default() }),
         ("annealing, frozen ends", || AnnealingParams { frozen: true, ..AnnealingParams::default() }),
+        ("annealing, random neighbours", || AnnealingParams {
+            neighbours: Some(Neighbourhood::Random),
+            ..AnnealingParams::default()
+        }),
+        ("annealing, neighbours towards", || AnnealingParams {
+            neighbours: Some(Neighbourhood::Towards),
+            ..AnnealingParams::default()
+        }),
         ("annealing, genetic", || AnnealingParams { genetic: true, ..AnnealingParams::default() }),
     ];
     for &(name, params) in annealing {
@@ -172,12 +204,57 @@ fn compose(params: fn() -> CompositeParams) -> Box<dyn Fn(u64, u64) -> Result<Bo
     })
 }
 
-/// An instance in the format of QAPLIB: the size and two matrices.
-fn read(name: &str) -> Result<Problem, Error> {
+/// A file of the data.
+fn text(path: &str) -> Result<String, Error> {
     let data = std::env::var_os("HOPMAP_DATA").ok_or_else(|| Error::msg("HOPMAP_DATA is not set"))?;
-    let path = PathBuf::from(data).join("qap/taie").join(name).with_extension("dat");
-    let text =
-        std::fs::read_to_string(&path).map_err(|error| Error::msg(format!("{}: {error}", path.display())))?;
+    let path = PathBuf::from(data).join("qap").join(path);
+    std::fs::read_to_string(&path).map_err(|error| Error::msg(format!("{}: {error}", path.display())))
+}
+
+/// An instance of the papers and the best F they give, or one of QAPLIB and its optimum.
+fn read(name: &str) -> Result<(Problem, f64), Error> {
+    if let Some(&(_, best)) = INSTANCES.iter().find(|(known, _)| *known == name) {
+        return Ok((instance(&text(&format!("taie/{name}.dat"))?)?, best));
+    }
+    if let Some(width) = name.strip_prefix("grid").and_then(|width| width.parse().ok()) {
+        let problem = grid(width)?;
+        let linear = problem.real(problem.cost(&linear(problem.ranks())));
+        return Ok((problem, linear));
+    }
+    let solution = text(&format!("qaplib/{name}.sln"))?;
+    let best = solution.split_whitespace().nth(1).and_then(|best| best.parse().ok());
+    let best = best.ok_or_else(|| Error::msg(format!("{name}.sln gives no value")))?;
+    Ok((instance(&text(&format!("qaplib/{name}.dat"))?)?, best))
+}
+
+/// A square grid of ranks, every one of which sends to its four neighbours, on a tree of 16 cores a host and as many hosts under
+/// each of its switches as there are switches. Its cost is compared with that of rank i on slot i.
+fn grid(width: u32) -> Result<Problem, Error> {
+    let ranks = width * width;
+    let switch = 16 * f64::from(ranks / 16).sqrt() as u32;
+    let right = (0..ranks).filter(|rank| rank % width > 0).map(|rank| (rank - 1, rank));
+    let down = (width..ranks).map(|rank| (rank - width, rank));
+    let edge = |(source, destination)| Edge { source, destination, messages: 1, bytes: 1 };
+    let mut edges: Vec<_> = right.chain(down).flat_map(|(a, b)| [(a, b), (b, a)]).map(edge).collect();
+    edges.sort_by_key(Edge::pair);
+    let graph =
+        TaskGraph { processes: vec![Process::default(); ranks as usize], edges, ..TaskGraph::default() };
+    let system = SystemGraph {
+        nodes: (0..ranks / 16)
+            .map(|host| Node { name: format!("host{host}"), kind: NodeKind::Host })
+            .collect(),
+        links: Vec::new(),
+        slots: (0..ranks).map(|slot| Slot { host: slot / 16, core: slot % 16 }).collect(),
+        cost: CostModel::Levels(Levels {
+            costs: vec![1.0, 10.0, 100.0],
+            groups: [16, switch, ranks].map(|size| (0..ranks).map(|slot| slot / size).collect()).to_vec(),
+        }),
+    };
+    Ok(Problem::new(&graph, &system, Weight::Bytes)?)
+}
+
+/// An instance in the format of QAPLIB: the size and two matrices.
+fn instance(text: &str) -> Result<Problem, Error> {
     let mut numbers = text.split_whitespace().filter_map(|number| number.parse::<u64>().ok());
     let size = numbers.next().unwrap_or(0) as usize;
     let mut matrix = || numbers.by_ref().take(size * size).collect::<Vec<_>>();

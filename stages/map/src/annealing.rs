@@ -30,9 +30,11 @@ const MUTATION: f64 = 0.001;
 /// `accepted` of them accepted. A solver ends after `iterations`, below the final temperature, and on request after a number of
 /// iterations without a new best or at a temperature that accepts nothing.
 ///
-/// What the papers leave open is read like this. An iteration is a candidate, as in the library they used, where 50,000
-/// of them with q = 0.99 reach the final temperature just in time. The temperature goes on falling over the exchanges; started
-/// again after every one, a thousand candidates are too few for an annealing. Both are parameters.
+/// What the papers leave open is read like this. An iteration is a temperature: with q = 0.99 a thousand of them take a solver
+/// from where everything is accepted to where little is, so that islands exchange what is nearly done. Where an iteration is a
+/// candidate, as in the code of the papers' library, all take over the best placement while it is hot, long before it says which
+/// one will be best. The temperature goes on falling over the exchanges; started again, it destroys what was handed over. Both
+/// are parameters.
 ///
 /// With `genetic`, islands breed instead of taking the best (PAG of the method RGO, Baranov 2000, of which no code is known):
 /// the current placement is crossed with that of the island before it in the ring (basic crossover), genes of the child mutate

@@ -12,13 +12,15 @@ const FACTOR: f64 = 0.99;
 /// μ and φ of the first temperature.
 const MU: f64 = 0.3;
 const PHI: f64 = 0.3;
-/// The last temperature in the unit of F, and at most in first temperatures.
-const FINAL_TEMPERATURE: f64 = 0.01;
-const FINAL_SHARE: f64 = 1e-6;
+/// The last temperature in first ones.
+const FINAL_SHARE: f64 = 1e-7;
+/// Candidates at one temperature, and how many ranks beyond 1024 there are for each.
+const NEIGHBOURS: u64 = 50;
+const RANKS_OF_NEIGHBOUR: u64 = 20;
+/// Iterations between two exchanges.
+const SUCCESSIVE: u64 = 1000;
 /// Solvers of problems beyond 1024 ranks, times the ranks.
 const SOLVERS_TIMES_RANKS: u64 = 125 * 1024;
-/// Most iterations by default.
-const MOST_ITERATIONS: u64 = 1 << 24;
 /// Ranks of a tree that have fewer neighbours than this share of all ranks are sent towards them.
 const FEW_NEIGHBOURS: usize = 4;
 
@@ -34,6 +36,8 @@ pub(crate) struct Rules {
     pub(crate) accepted: u64,
     pub(crate) patience: u64,
     pub(crate) frozen: bool,
+    /// Whether the temperature begins again after every exchange.
+    pub(crate) reheats: bool,
     /// One unit of F.
     scale: f64,
     cooling: Cooling,
@@ -63,7 +67,7 @@ pub(crate) fn check(params: &AnnealingParams) -> Result<(), ParameterError> {
     positive("solvers", params.solvers.map(u64::from))?;
     positive("iterations", params.iterations)?;
     positive("successive", params.successive)?;
-    positive("max_neighbours", Some(params.max_neighbours.into()))?;
+    positive("max_neighbours", params.max_neighbours.map(u64::from))?;
     positive("accepted", params.accepted.map(u64::from))?;
     positive("patience", params.patience)?;
     for (name, value) in
@@ -90,17 +94,15 @@ impl Rules {
     /// Applies parameters in order to a problem.
     pub(crate) fn new(params: &AnnealingParams, problem: &Problem) -> Self {
         let ranks = problem.ranks() as u64;
-        let examined = match params.neighbours_unit {
-            NeighboursUnit::Candidates => u64::from(params.max_neighbours),
-            NeighboursUnit::PerRank => u64::from(params.max_neighbours) * ranks,
+        let examined = match (params.neighbours_unit, params.max_neighbours.map(u64::from)) {
+            (NeighboursUnit::Candidates, neighbours) => {
+                neighbours.unwrap_or_else(|| default_neighbours(ranks))
+            }
+            (NeighboursUnit::PerRank, neighbours) => neighbours.unwrap_or(NEIGHBOURS) * ranks,
         };
         let iterations = params.iterations.unwrap_or_else(|| default_iterations(ranks));
-        let successive = params.successive.unwrap_or(1000.max(if ranks > 1024 { ranks } else { 0 }));
-        let successive = successive.min(iterations);
-        let between_restarts = match params.after_exchange {
-            Reheat::Continue => iterations,
-            Reheat::Restart => successive,
-        };
+        let successive = params.successive.unwrap_or(SUCCESSIVE).min(iterations);
+        let between_restarts = if params.after_exchange == Reheat::Restart { successive } else { iterations };
         let coolings = match params.iteration {
             Iteration::Candidate => between_restarts as f64 / examined as f64,
             Iteration::Temperature => between_restarts as f64,
@@ -116,6 +118,7 @@ impl Rules {
             accepted: params.accepted.map_or(examined / 10, u64::from).max(1),
             patience: params.patience.unwrap_or(u64::MAX),
             frozen: params.frozen,
+            reheats: params.after_exchange == Reheat::Restart,
             scale: problem.scale(),
             cooling: params.cooling,
             factor: params.factor,
@@ -131,7 +134,19 @@ impl Rules {
     pub(crate) fn candidates(&self) -> u64 {
         match self.iteration {
             Iteration::Candidate => self.iterations,
-            Iteration::Temperature => self.iterations.saturating_mul(self.examined),
+            Iteration::Temperature => self.temperatures().saturating_mul(self.examined),
+        }
+    }
+
+    /// Temperatures of one solver, at most.
+    fn temperatures(&self) -> u64 {
+        match (self.cooling, self.initial, self.last, self.reheats) {
+            (Cooling::Proportional, None, None, false) => {
+                let factor = self.factor.unwrap_or(FACTOR);
+                let coolings = (libm::log(FINAL_SHARE) / libm::log(factor)).ceil() as u64;
+                self.iterations.min(coolings.saturating_add(2))
+            }
+            _ => self.iterations,
         }
     }
 
@@ -143,7 +158,7 @@ impl Rules {
         let first = self.initial.map_or(MU * start as f64 / -libm::log(PHI), |first| first * self.scale);
         let last = match self.last {
             Some(last) => last * self.scale,
-            None => (FINAL_TEMPERATURE * self.scale).min(FINAL_SHARE * first),
+            None => FINAL_SHARE * first,
         };
         if last >= first {
             return Err(ParameterError::Temperatures { first: first / self.scale, last: last / self.scale });
@@ -190,9 +205,12 @@ fn default_solvers(ranks: u64) -> u32 {
 fn default_iterations(ranks: u64) -> u64 {
     match ranks {
         ..=256 => 50_000,
-        257..=1024 => 100_000,
-        _ => (100 * ranks).min(MOST_ITERATIONS),
+        _ => 100_000,
     }
+}
+
+fn default_neighbours(ranks: u64) -> u64 {
+    if ranks <= 1024 { NEIGHBOURS } else { ranks / RANKS_OF_NEIGHBOUR }
 }
 
 fn default_neighbourhood(problem: &Problem) -> Neighbourhood {
@@ -214,8 +232,8 @@ mod tests {
             [16, 100, 101, 1024, 2048, 65_536, 1 << 20].map(default_solvers),
             [16, 100, 125, 125, 62, 1, 1]
         );
-        let iterations = [16, 256, 257, 1024, 65_536, 1 << 20].map(default_iterations);
-        assert_eq!(iterations, [50_000, 50_000, 100_000, 100_000, 6_553_600, MOST_ITERATIONS]);
+        assert_eq!([16, 256, 257, 65_536].map(default_iterations), [50_000, 50_000, 100_000, 100_000]);
+        assert_eq!([16, 1024, 65_536].map(default_neighbours), [50, 50, 3276]);
     }
 
     #[test]
@@ -225,7 +243,7 @@ mod tests {
         assert_eq!(message(AnnealingParams { solvers: Some(0), ..params() }), "solvers is 0");
         assert_eq!(message(AnnealingParams { iterations: Some(0), ..params() }), "iterations is 0");
         assert_eq!(message(AnnealingParams { successive: Some(0), ..params() }), "successive is 0");
-        assert_eq!(message(AnnealingParams { max_neighbours: 0, ..params() }), "max_neighbours is 0");
+        assert_eq!(message(AnnealingParams { max_neighbours: Some(0), ..params() }), "max_neighbours is 0");
         assert_eq!(message(AnnealingParams { accepted: Some(0), ..params() }), "accepted is 0");
         assert_eq!(message(AnnealingParams { patience: Some(0), ..params() }), "patience is 0");
         assert_eq!(message(AnnealingParams { factor: Some(1.5), ..params() }), "factor is 1.5");

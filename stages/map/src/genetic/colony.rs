@@ -152,3 +152,76 @@ pub(crate) fn exchange(rules: &Rules) -> Exchange {
         (Scheme::MasterSlave, Master::Reduces) => Exchange::Nobody,
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use crate::{Crossover, GeneticParams};
+    use hopmap_model::{
+        CostModel, Edge, Matrix, Node, NodeKind, Process, Slot, SystemGraph, TaskGraph, Weight,
+    };
+    use hopmap_objective::Problem;
+
+    /// A ring of four ranks on a line of six slots.
+    fn problem() -> Problem {
+        let edge = |rank| Edge { source: rank, destination: (rank + 1) % 4, messages: 1, bytes: 1 };
+        let graph = TaskGraph {
+            processes: vec![Process::default(); 4],
+            edges: (0..4).map(edge).collect(),
+            ..TaskGraph::default()
+        };
+        let cost = |at: u32| f64::from((at / 6).abs_diff(at % 6));
+        let system = SystemGraph {
+            nodes: (0..6).map(|host| Node { name: format!("h{host}"), kind: NodeKind::Host }).collect(),
+            links: Vec::new(),
+            slots: (0..6).map(|host| Slot { host, core: 0 }).collect(),
+            cost: CostModel::Matrix(Matrix { costs: (0..36).map(cost).collect() }),
+        };
+        Problem::new(&graph, &system, Weight::Bytes).unwrap()
+    }
+
+    fn heard(problem: &Problem, slots: &[u32]) -> Vec<Candidate<Vec<u32>>> {
+        vec![Candidate { cost: problem.cost(slots), solution: slots.to_vec() }]
+    }
+
+    fn colony(breeding: &Breeding<'_>) -> Colony {
+        let mut colony = Colony::new([1; 32], [2; 32]);
+        for genes in [vec![0, 5, 1, 4, 2, 3], vec![0, 4, 1, 3, 2, 5], vec![5, 0, 4, 1, 2, 3]] {
+            colony.add(breeding.individual(genes));
+        }
+        colony
+    }
+
+    #[test]
+    fn migrants_arrive_once_and_replace_the_worst() {
+        let problem = problem();
+        let breeding = Breeding::new(&problem, Crossover::Basic, 0.0);
+        let rules = Rules::new(&GeneticParams::default(), &problem, 3);
+        let mut colony = colony(&breeding);
+        let worst = colony.population[2].clone();
+        for _ in 0..2 {
+            colony.receive(&rules, &breeding, heard(&problem, &[1, 2, 3, 4]));
+            assert_eq!(colony.population.len(), 3);
+            assert_eq!(colony.population[0].genes, [1, 2, 3, 4, 0, 5]);
+            assert!(!colony.population.contains(&worst) && colony.population[1].cost > 6);
+        }
+        let before = colony.population.clone();
+        colony.receive(&rules, &breeding, heard(&problem, &[0, 5, 1, 4]));
+        assert_eq!(colony.population, before);
+    }
+
+    #[test]
+    fn the_master_hands_out_a_child_of_the_best() {
+        let problem = problem();
+        let breeding = Breeding::new(&problem, Crossover::Basic, 0.0);
+        let params = GeneticParams { scheme: Scheme::MasterSlave, ..GeneticParams::default() };
+        let rules = Rules::new(&params, &problem, 3);
+        let mut colony = colony(&breeding);
+        // Equal parents have an equal child.
+        let both = [heard(&problem, &[1, 2, 3, 4]), heard(&problem, &[1, 2, 3, 4])].concat();
+        colony.receive(&rules, &breeding, both);
+        assert_eq!(colony.population[0].genes[..4], [1, 2, 3, 4]);
+        assert_eq!(colony.debt, breeding.price());
+    }
+}

@@ -29,20 +29,21 @@ pub struct AnnealingParams {
     /// rank up to 100 ranks and 125 up to 1024 (the papers); for n ranks beyond, 128,000 / n.
     #[serde(default)]
     pub solvers: Option<u32>,
-    /// Iterations of every solver in all: exchanges × `successive`. By default 50,000 up to 256 ranks and 100,000 up to 1024 (the
-    /// papers); for n ranks beyond, 100 · n, at most 16,777,216.
+    /// Iterations of every solver in all: exchanges × `successive`. By default 50,000 up to 256 ranks and 100,000 beyond (the
+    /// papers, up to 1024). With proportional cooling the final temperature ends it before, after 1604 temperatures.
     #[serde(default)]
     pub iterations: Option<u64>,
-    /// What an iteration is. The papers leave it open; in their library a candidate.
+    /// What an iteration is: a temperature or a candidate. The papers leave it open.
     #[serde(default)]
     pub iteration: Iteration,
     /// Iterations of every solver before the best placement of all islands becomes everybody's. By default 1000 (the papers, which
-    /// found 100 better for tai343e01); for n ranks beyond 1024, n.
+    /// found 100 better for tai343e01).
     #[serde(default)]
     pub successive: Option<u64>,
-    /// Candidates that are examined at one temperature, in `neighbours_unit`. 50 by default (the papers).
-    #[serde(default = "fifty")]
-    pub max_neighbours: u32,
+    /// Candidates that are examined at one temperature, in `neighbours_unit`. By default 50 (the papers); for n ranks beyond 1024,
+    /// n / 20.
+    #[serde(default)]
+    pub max_neighbours: Option<u32>,
     /// Whether `max_neighbours` counts candidates or candidates for every rank. The papers print 50; the code of their library
     /// multiplies by n.
     #[serde(default)]
@@ -62,8 +63,8 @@ pub struct AnnealingParams {
     /// First temperature in the unit of F. By default 0.3 · F(start) / −ln 0.3 (the library of the papers).
     #[serde(default)]
     pub initial_temperature: Option<f64>,
-    /// A solver whose temperature falls below this one ends; in the unit of F. By default 0.01 (the library of the papers), or a
-    /// millionth of the first temperature where that is less.
+    /// A solver whose temperature falls below this one ends; in the unit of F. By default a ten-millionth of the first one, which
+    /// for the instances of the papers is about the 0.01 of their library.
     #[serde(default)]
     pub final_temperature: Option<f64>,
     /// Whether the temperature goes on or restarts after an exchange. The papers leave it open.
@@ -94,11 +95,11 @@ pub struct AnnealingParams {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Iteration {
-    /// One candidate.
-    #[default]
-    Candidate,
     /// All candidates of one temperature.
+    #[default]
     Temperature,
+    /// One candidate, as in the code of the papers' library.
+    Candidate,
 }
 
 /// What neighbours are counted in.
@@ -144,7 +145,7 @@ impl Default for AnnealingParams {
             iterations: None,
             iteration: Iteration::default(),
             successive: None,
-            max_neighbours: fifty(),
+            max_neighbours: None,
             neighbours_unit: NeighboursUnit::default(),
             accepted: None,
             cooling: Cooling::default(),
@@ -160,10 +161,6 @@ impl Default for AnnealingParams {
             weight: Weight::default(),
         }
     }
-}
-
-pub(super) fn fifty() -> u32 {
-    50
 }
 
 pub(super) fn yes() -> bool {

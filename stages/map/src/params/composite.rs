@@ -4,7 +4,7 @@ use hopmap_model::Weight;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::annealing::{fifty, yes};
+use super::annealing::yes;
 use super::genetic::{always, one, rarely, two};
 use super::{
     AnnealingParams, Cooling, Crossover, GeneticParams, Iteration, Master, Neighbourhood, NeighboursUnit,
@@ -34,16 +34,16 @@ pub struct CompositeParams {
     /// least 8; for n ranks beyond, 128,000 / n, at least 4.
     #[serde(default)]
     pub population: Option<u32>,
-    /// Iterations of the annealing of one individual. By default 50,000 up to 256 ranks and 100,000 up to 1024; for n ranks beyond,
-    /// 100 · n, at most 16,777,216.
+    /// Iterations of the annealing of one individual. By default 50,000 up to 256 ranks and 100,000 beyond; with proportional
+    /// cooling the final temperature ends it before.
     #[serde(default)]
     pub annealing_iterations: Option<u64>,
     /// What an iteration of annealing is.
     #[serde(default)]
     pub iteration: Iteration,
-    /// Candidates that are examined at one temperature, in `neighbours_unit`.
-    #[serde(default = "fifty")]
-    pub max_neighbours: u32,
+    /// Candidates that are examined at one temperature, in `neighbours_unit`. By default 50; for n ranks beyond 1024, n / 20.
+    #[serde(default)]
+    pub max_neighbours: Option<u32>,
     /// Whether `max_neighbours` counts candidates or candidates for every rank.
     #[serde(default)]
     pub neighbours_unit: NeighboursUnit,
@@ -59,7 +59,7 @@ pub struct CompositeParams {
     /// First temperature in the unit of F. By default 0.3 · F(start) / −ln 0.3.
     #[serde(default)]
     pub initial_temperature: Option<f64>,
-    /// Last temperature in the unit of F. By default 0.01, or a millionth of the first one where that is less.
+    /// Last temperature in the unit of F. By default a ten-millionth of the first one.
     #[serde(default)]
     pub final_temperature: Option<f64>,
     /// An annealing ends after so many iterations without a new best. By default none does.
