@@ -28,8 +28,9 @@ const MASTERS: u64 = 1 << 32;
 /// mutates, and hands a child of its own to every slave. `reduces` is what the papers' section on the implementation says: islands
 /// never meet, and the best of all is found at the end.
 ///
-/// Two things go beyond the papers: a migrant that the population has already is not taken in again, or it would soon be all
-/// there is; and the best individual never leaves, as children are fewer than individuals.
+/// Three things go beyond the papers: a migrant that the population has already is not taken in again, or it would soon be all
+/// there is; a child that is a copy of a parent exchanges two of its genes; and the best individual never leaves, as children
+/// are fewer than individuals.
 ///
 /// Evaluating a child whole counts as n / 4 evaluations, which is how many exchanges take as many products.
 #[derive(Debug, Clone, PartialEq)]

@@ -360,13 +360,14 @@ proptest! {
         let annealing = AnnealingParams { seed, solvers: Some(2), ..AnnealingParams::default() };
         let genetic = GeneticParams { seed, iterations: Some(200), ..GeneticParams::default() };
         let composite = CompositeParams { seed, annealing_iterations: Some(1000), ..composite() };
-        for mapping in [
-            run::<AnnealingStage>(annealing, &program, &system),
-            run::<GeneticStage>(genetic, &program, &system),
-            run::<CompositeStage>(composite, &program, &system),
+        for (mapper, mapping) in [
+            ("annealing", run::<AnnealingStage>(annealing, &program, &system)),
+            ("genetic", run::<GeneticStage>(genetic, &program, &system)),
+            ("composite", run::<CompositeStage>(composite, &program, &system)),
         ] {
             mapping.check().unwrap();
-            prop_assert!((mapping.metrics["F"] - best).abs() < 1e-6, "{} is not {}", mapping.metrics["F"], best);
+            let found = mapping.metrics["F"];
+            prop_assert!((found - best).abs() < 1e-6, "{}: {} is not {}", mapper, found, best);
         }
     }
 }

@@ -51,13 +51,24 @@ impl<'p> Breeding<'p> {
 
     /// Two mutated children.
     pub(crate) fn children(&self, a: &[u32], b: &[u32], random: &mut Pcg64) -> [Individual; 2] {
-        self.crossover.children(a, b, random).map(|child| self.mutated(child, random))
+        self.crossover.children(a, b, random).map(|child| self.new_child(child, [a, b], random))
     }
 
     /// One of two mutated children.
     pub(crate) fn child(&self, a: &[u32], b: &[u32], random: &mut Pcg64) -> Individual {
         let [child, _] = self.crossover.children(a, b, random);
-        self.mutated(child, random)
+        self.new_child(child, [a, b], random)
+    }
+
+    /// A child that is no copy of a parent: where it would be one, two of its genes change places. Populations whose individuals
+    /// have become alike would find nothing new else.
+    fn new_child(&self, mut genes: Vec<u32>, parents: [&[u32]; 2], random: &mut Pcg64) -> Individual {
+        if parents.iter().any(|parent| *parent == genes) {
+            let gene = number_below(random, genes.len());
+            let other = number_below(random, genes.len() - 1);
+            genes.swap(gene, other + usize::from(other >= gene));
+        }
+        self.mutated(genes, random)
     }
 
     /// Exchanges every gene with a random other one with the probability of a mutation.
