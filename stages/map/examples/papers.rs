@@ -29,7 +29,10 @@ const INSTANCES: &[(&str, f64)] = &[
 ];
 
 /// A name and what makes the mapper for a seed and a number of evaluations.
-type Choice = (&'static str, Box<dyn Fn(u64, u64) -> Result<Box<dyn Mapper>, Error>>);
+type Choice = (&'static str, Make);
+type Make = Box<dyn Fn(u64, u64) -> Result<Box<dyn Mapper>, Error>>;
+/// A name and parameters.
+type Named<P> = (&'static str, fn() -> P);
 
 fn main() -> Result<(), Error> {
     let mut arguments = std::env::args().skip(1);
@@ -66,138 +69,125 @@ fn budget(problem: &Problem) -> u64 {
 }
 
 fn choices() -> Vec<Choice> {
-    let mut all = Vec::new();
-    let annealing: &[(&'static str, fn() -> AnnealingParams)] = &[
-        ("annealing, as by default", AnnealingParams::default),
-        ("annealing, Cauchy", || AnnealingParams { cooling: Cooling::Cauchy, ..AnnealingParams::default() }),
-        ("annealing, Cauchy, 1600 iterations", || AnnealingParams {
-            cooling: Cooling::Cauchy,
-            iterations: Some(1600),
-            ..AnnealingParams::default()
-        }),
-        ("annealing, restarts", || AnnealingParams {
-            after_exchange: Reheat::Restart,
-            ..AnnealingParams::default()
-        }),
-        ("annealing, candidates", || AnnealingParams {
-            iteration: Iteration::Candidate,
-            ..AnnealingParams::default()
-        }),
-        ("annealing, candidates, Cauchy", || AnnealingParams {
-            iteration: Iteration::Candidate,
-            cooling: Cooling::Cauchy,
-            ..AnnealingParams::default()
-        }),
-        ("annealing, candidates, restarts", || AnnealingParams {
-            iteration: Iteration::Candidate,
-            after_exchange: Reheat::Restart,
-            ..AnnealingParams::default()
-        }),
-        ("annealing, candidates, restarts, Cauchy", || AnnealingParams {
-            iteration: Iteration::Candidate,
-            after_exchange: Reheat::Restart,
-            cooling: Cooling::Cauchy,
-            ..AnnealingParams::default()
-        }),
-        ("annealing, 10 neighbours", || AnnealingParams {
-            max_neighbours: Some(10),
-            ..AnnealingParams::default()
-        }),
-        ("annealing, 250 neighbours", || AnnealingParams {
-            max_neighbours: Some(250),
-            ..AnnealingParams::default()
-        }),
-        ("annealing, 50 neighbours per rank", || AnnealingParams {
-            neighbours_unit: NeighboursUnit::PerRank,
-            ..AnnealingParams::default()
-        }),
-        ("annealing, 100 successive", || AnnealingParams {
-            successive: Some(100),
-            ..AnnealingParams::default()
-        }),
-        ("annealing, 500 successive", || AnnealingParams {
-            successive: Some(500),
-            ..AnnealingParams::default()
-        }),
-        ("annealing, no exchange", || AnnealingParams {
-            successive: Some(50_000),
-            ..AnnealingParams::default()
-        }),
-        ("annealing, 1 solver", || AnnealingParams { solvers: Some(1), ..AnnealingParams::default() }),
-        ("annealing, 10 solvers", || AnnealingParams { solvers: Some(10), ..AnnealingParams::default() }),
-        ("annealing, frozen ends", || AnnealingParams { frozen: true, ..AnnealingParams::default() }),
-        ("annealing, random neighbours", || AnnealingParams {
-            neighbours: Some(Neighbourhood::Random),
-            ..AnnealingParams::default()
-        }),
-        ("annealing, neighbours towards", || AnnealingParams {
-            neighbours: Some(Neighbourhood::Towards),
-            ..AnnealingParams::default()
-        }),
-        ("annealing, genetic", || AnnealingParams { genetic: true, ..AnnealingParams::default() }),
-    ];
-    for &(name, params) in annealing {
-        all.push((name, anneal(params)));
-    }
-    let genetic: &[(&'static str, fn() -> GeneticParams)] = &[
-        ("genetic, as by default", GeneticParams::default),
-        ("genetic, sorting", || GeneticParams { crossover: Crossover::Sorting, ..GeneticParams::default() }),
-        ("genetic, order", || GeneticParams { crossover: Crossover::Order, ..GeneticParams::default() }),
-        ("genetic, no exchange", || GeneticParams { migrants: 0, ..GeneticParams::default() }),
-        ("genetic, 4 migrants", || GeneticParams { migrants: 4, ..GeneticParams::default() }),
-        ("genetic, master breeds", || GeneticParams {
-            scheme: Scheme::MasterSlave,
-            ..GeneticParams::default()
-        }),
-        ("genetic, master reduces", || GeneticParams {
-            scheme: Scheme::MasterSlave,
-            master: Master::Reduces,
-            ..GeneticParams::default()
-        }),
-        ("genetic, 2 children", || GeneticParams { children: Some(2), ..GeneticParams::default() }),
-        ("genetic, mutation 0.01", || GeneticParams { mutation: 0.01, ..GeneticParams::default() }),
-    ];
-    for &(name, params) in genetic {
-        all.push((name, breed(params)));
-    }
-    let composite: &[(&'static str, fn() -> CompositeParams)] = &[
-        ("composite, as by default", CompositeParams::default),
-        ("composite, Cauchy", || CompositeParams { cooling: Cooling::Cauchy, ..CompositeParams::default() }),
-        ("composite, sorting", || CompositeParams {
-            crossover: Crossover::Sorting,
-            ..CompositeParams::default()
-        }),
-        ("composite, 4 migrants", || CompositeParams { migrants: 4, ..CompositeParams::default() }),
-        ("composite, master breeds", || CompositeParams {
-            scheme: Scheme::MasterSlave,
-            ..CompositeParams::default()
-        }),
-        ("composite, 16 individuals", || CompositeParams {
-            population: Some(16),
-            ..CompositeParams::default()
-        }),
-    ];
-    for &(name, params) in composite {
-        all.push((name, compose(params)));
-    }
-    all
+    let annealing = [SCHEDULES, SOLVERS].concat();
+    let annealing = annealing.into_iter().map(|(name, params)| (name, anneal(params)));
+    let genetic = GENETIC.iter().map(|&(name, params)| (name, breed(params)));
+    let composite = COMPOSITE.iter().map(|&(name, params)| (name, compose(params)));
+    annealing.chain(genetic).chain(composite).collect()
 }
 
-fn anneal(params: fn() -> AnnealingParams) -> Box<dyn Fn(u64, u64) -> Result<Box<dyn Mapper>, Error>> {
+/// How annealing cools.
+const SCHEDULES: &[Named<AnnealingParams>] = &[
+    ("annealing, as by default", AnnealingParams::default),
+    ("annealing, Cauchy", || AnnealingParams { cooling: Cooling::Cauchy, ..AnnealingParams::default() }),
+    ("annealing, Cauchy, 1600 iterations", || AnnealingParams {
+        cooling: Cooling::Cauchy,
+        iterations: Some(1600),
+        ..AnnealingParams::default()
+    }),
+    ("annealing, restarts", || AnnealingParams {
+        after_exchange: Reheat::Restart,
+        ..AnnealingParams::default()
+    }),
+    ("annealing, candidates", || AnnealingParams {
+        iteration: Iteration::Candidate,
+        ..AnnealingParams::default()
+    }),
+    ("annealing, candidates, Cauchy", || AnnealingParams {
+        iteration: Iteration::Candidate,
+        cooling: Cooling::Cauchy,
+        ..AnnealingParams::default()
+    }),
+    ("annealing, candidates, restarts", || AnnealingParams {
+        iteration: Iteration::Candidate,
+        after_exchange: Reheat::Restart,
+        ..AnnealingParams::default()
+    }),
+    ("annealing, candidates, restarts, Cauchy", || AnnealingParams {
+        iteration: Iteration::Candidate,
+        after_exchange: Reheat::Restart,
+        cooling: Cooling::Cauchy,
+        ..AnnealingParams::default()
+    }),
+    ("annealing, 10 neighbours", || AnnealingParams {
+        max_neighbours: Some(10),
+        ..AnnealingParams::default()
+    }),
+    ("annealing, 250 neighbours", || AnnealingParams {
+        max_neighbours: Some(250),
+        ..AnnealingParams::default()
+    }),
+];
+
+/// What solvers do and tell each other.
+const SOLVERS: &[Named<AnnealingParams>] = &[
+    ("annealing, 50 neighbours per rank", || AnnealingParams {
+        neighbours_unit: NeighboursUnit::PerRank,
+        ..AnnealingParams::default()
+    }),
+    ("annealing, 100 successive", || AnnealingParams { successive: Some(100), ..AnnealingParams::default() }),
+    ("annealing, 500 successive", || AnnealingParams { successive: Some(500), ..AnnealingParams::default() }),
+    ("annealing, no exchange", || AnnealingParams { successive: Some(50_000), ..AnnealingParams::default() }),
+    ("annealing, 1 solver", || AnnealingParams { solvers: Some(1), ..AnnealingParams::default() }),
+    ("annealing, 10 solvers", || AnnealingParams { solvers: Some(10), ..AnnealingParams::default() }),
+    ("annealing, frozen ends", || AnnealingParams { frozen: true, ..AnnealingParams::default() }),
+    ("annealing, random neighbours", || AnnealingParams {
+        neighbours: Some(Neighbourhood::Random),
+        ..AnnealingParams::default()
+    }),
+    ("annealing, neighbours towards", || AnnealingParams {
+        neighbours: Some(Neighbourhood::Towards),
+        ..AnnealingParams::default()
+    }),
+    ("annealing, genetic", || AnnealingParams { genetic: true, ..AnnealingParams::default() }),
+];
+
+const GENETIC: &[Named<GeneticParams>] = &[
+    ("genetic, as by default", GeneticParams::default),
+    ("genetic, sorting", || GeneticParams { crossover: Crossover::Sorting, ..GeneticParams::default() }),
+    ("genetic, order", || GeneticParams { crossover: Crossover::Order, ..GeneticParams::default() }),
+    ("genetic, no exchange", || GeneticParams { migrants: 0, ..GeneticParams::default() }),
+    ("genetic, 4 migrants", || GeneticParams { migrants: 4, ..GeneticParams::default() }),
+    ("genetic, master breeds", || GeneticParams { scheme: Scheme::MasterSlave, ..GeneticParams::default() }),
+    ("genetic, master reduces", || GeneticParams {
+        scheme: Scheme::MasterSlave,
+        master: Master::Reduces,
+        ..GeneticParams::default()
+    }),
+    ("genetic, 2 children", || GeneticParams { children: Some(2), ..GeneticParams::default() }),
+    ("genetic, mutation 0.01", || GeneticParams { mutation: 0.01, ..GeneticParams::default() }),
+];
+
+const COMPOSITE: &[Named<CompositeParams>] = &[
+    ("composite, as by default", CompositeParams::default),
+    ("composite, Cauchy", || CompositeParams { cooling: Cooling::Cauchy, ..CompositeParams::default() }),
+    ("composite, sorting", || CompositeParams {
+        crossover: Crossover::Sorting,
+        ..CompositeParams::default()
+    }),
+    ("composite, 4 migrants", || CompositeParams { migrants: 4, ..CompositeParams::default() }),
+    ("composite, master breeds", || CompositeParams {
+        scheme: Scheme::MasterSlave,
+        ..CompositeParams::default()
+    }),
+    ("composite, 16 individuals", || CompositeParams { population: Some(16), ..CompositeParams::default() }),
+];
+
+fn anneal(params: fn() -> AnnealingParams) -> Make {
     Box::new(move |seed, evaluations| {
         let params = AnnealingParams { seed, evaluations: Some(evaluations), descent: false, ..params() };
         Ok(Box::new(Annealing::new(&params)?))
     })
 }
 
-fn breed(params: fn() -> GeneticParams) -> Box<dyn Fn(u64, u64) -> Result<Box<dyn Mapper>, Error>> {
+fn breed(params: fn() -> GeneticParams) -> Make {
     Box::new(move |seed, evaluations| {
         let params = GeneticParams { seed, evaluations: Some(evaluations), descent: false, ..params() };
         Ok(Box::new(Genetic::new(&params)?))
     })
 }
 
-fn compose(params: fn() -> CompositeParams) -> Box<dyn Fn(u64, u64) -> Result<Box<dyn Mapper>, Error>> {
+fn compose(params: fn() -> CompositeParams) -> Make {
     Box::new(move |seed, evaluations| {
         let params = CompositeParams { seed, evaluations: Some(evaluations), descent: false, ..params() };
         Ok(Box::new(Composite::new(&params)?))

@@ -40,7 +40,7 @@ impl ParameterError {
     pub(crate) fn unless(
         in_order: bool,
         name: &'static str,
-        value: impl ToString,
+        value: &impl ToString,
         help: &str,
     ) -> Result<(), Self> {
         match in_order {

@@ -1,5 +1,5 @@
 //! The algorithms of the papers: the same for any number of threads, processes and interruptions, and every parameter counts.
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+#![allow(clippy::unwrap_used, clippy::needless_pass_by_value, reason = "helpers of tests")]
 
 mod common;
 #[allow(dead_code, reason = "only its processes are used")]

@@ -62,7 +62,7 @@ pub(crate) struct Range {
 /// Checks what can be checked without a problem.
 pub(crate) fn check(params: &AnnealingParams) -> Result<(), ParameterError> {
     let positive = |name, value: Option<u64>| {
-        ParameterError::unless(value != Some(0), name, 0, "give a whole number above zero, or leave it out")
+        ParameterError::unless(value != Some(0), name, &0, "give a whole number above zero, or leave it out")
     };
     positive("solvers", params.solvers.map(u64::from))?;
     positive("iterations", params.iterations)?;
@@ -75,7 +75,7 @@ pub(crate) fn check(params: &AnnealingParams) -> Result<(), ParameterError> {
     {
         let value = value.unwrap_or(1.0);
         let help = "give a temperature above zero in the unit of F, or leave it out";
-        ParameterError::unless(value > 0.0 && value.is_finite(), name, value, help)?;
+        ParameterError::unless(value > 0.0 && value.is_finite(), name, &value, help)?;
     }
     if let (Some(first), Some(last)) = (params.initial_temperature, params.final_temperature)
         && last >= first
@@ -87,7 +87,7 @@ pub(crate) fn check(params: &AnnealingParams) -> Result<(), ParameterError> {
         Cooling::Proportional => (factor < 1.0, "give a q above 0 and below 1, or leave it out"),
         Cooling::Cauchy => (factor.is_finite(), "give a β above 0, or leave it out"),
     };
-    ParameterError::unless(factor > 0.0 && in_order, "factor", factor, help)
+    ParameterError::unless(factor > 0.0 && in_order, "factor", &factor, help)
 }
 
 impl Rules {

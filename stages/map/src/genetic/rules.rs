@@ -28,9 +28,9 @@ pub(crate) struct Rules {
 pub(crate) fn check(params: &GeneticParams) -> Result<(), ParameterError> {
     let help = format!("give a number of individuals from 2 to {MOST}, or leave it out");
     let population = params.population.unwrap_or(2);
-    ParameterError::unless((2..=MOST).contains(&population), "population", population, &help)?;
+    ParameterError::unless((2..=MOST).contains(&population), "population", &population, &help)?;
     let at_least_one = |name, value: Option<u64>| {
-        ParameterError::unless(value != Some(0), name, 0, "give a whole number above zero, or leave it out")
+        ParameterError::unless(value != Some(0), name, &0, "give a whole number above zero, or leave it out")
     };
     at_least_one("iterations", params.iterations)?;
     at_least_one("children", params.children.map(u64::from))?;
@@ -38,18 +38,18 @@ pub(crate) fn check(params: &GeneticParams) -> Result<(), ParameterError> {
     let children = params.children.unwrap_or(1);
     let help = "give fewer children than there are individuals, so that the best one stays";
     let fits = params.population.is_none_or(|population| children < population);
-    ParameterError::unless(fits, "children", children, help)?;
+    ParameterError::unless(fits, "children", &children, help)?;
     let fits = params.population.is_none_or(|population| params.migrants < population);
     ParameterError::unless(
         fits,
         "migrants",
-        params.migrants,
+        &params.migrants,
         "give fewer migrants than there are individuals",
     )?;
     for (name, value) in
         [("crossover_probability", params.crossover_probability), ("mutation", params.mutation)]
     {
-        ParameterError::unless((0.0..=1.0).contains(&value), name, value, "give a probability from 0 to 1")?;
+        ParameterError::unless((0.0..=1.0).contains(&value), name, &value, "give a probability from 0 to 1")?;
     }
     Ok(())
 }
