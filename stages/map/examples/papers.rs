@@ -73,7 +73,31 @@ fn choices() -> Vec<Choice> {
     let annealing = annealing.into_iter().map(|(name, params)| (name, anneal(params)));
     let genetic = GENETIC.iter().map(|&(name, params)| (name, breed(params)));
     let composite = COMPOSITE.iter().map(|&(name, params)| (name, compose(params)));
-    annealing.chain(genetic).chain(composite).collect()
+    annealing.chain(genetic).chain(composite).chain(defaults()).collect()
+}
+
+/// All algorithms with nothing but defaults: as many evaluations as they take, and the final descent.
+fn defaults() -> [Choice; 3] {
+    [
+        (
+            "defaults of annealing",
+            Box::new(|seed, _| {
+                Ok(Box::new(Annealing::new(&AnnealingParams { seed, ..AnnealingParams::default() })?))
+            }),
+        ),
+        (
+            "defaults of genetic",
+            Box::new(|seed, _| {
+                Ok(Box::new(Genetic::new(&GeneticParams { seed, ..GeneticParams::default() })?))
+            }),
+        ),
+        (
+            "defaults of composite",
+            Box::new(|seed, _| {
+                Ok(Box::new(Composite::new(&CompositeParams { seed, ..CompositeParams::default() })?))
+            }),
+        ),
+    ]
 }
 
 /// How annealing cools.
