@@ -1,9 +1,11 @@
 //! What the papers of GraphHunter say of their parameters, measured again: gaps at equal numbers of evaluations.
 //!
-//!     HOPMAP_DATA=… cargo run -p hopmap-map --example papers -- [annealing|genetic|composite|defaults|PART OF A NAME] [seeds] [instance…]
+//!     HOPMAP_DATA=… cargo run -p hopmap-map --example papers -- [PART OF A NAME] [SEEDS] [INSTANCE…]
 //!
-//! Prints, for every choice of parameters and every instance, the mean over the seeds of 100 · (F − F0) / F0 without the final
-//! descent. Every island has as many evaluations as the papers' annealing takes: solvers × iterations.
+//! Prints, for every choice of parameters whose name has the part and every instance, the mean over the seeds of
+//! 100 · (F − F0) / F0 and the seconds of a run. Every island has as many evaluations as the papers' annealing takes, solvers ×
+//! iterations, and no final descent; `defaults` runs as users do. An instance is one of the papers, one of QAPLIB with a
+//! solution, or `grid64`, 64 × 64 ranks on a tree, whose F0 is that of rank i on slot i.
 #![allow(clippy::print_stdout, reason = "it prints a table")]
 
 use std::path::PathBuf;
