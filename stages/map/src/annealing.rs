@@ -33,8 +33,8 @@ const MUTATION: f64 = 0.001;
 /// What the papers leave open is read like this. An iteration is a temperature: with q = 0.99 a thousand of them take a solver
 /// from where everything is accepted to where little is, so that islands exchange what is nearly done. Where an iteration is a
 /// candidate, as in the code of the papers' library, all take over the best placement while it is hot, long before it says which
-/// one will be best. The temperature goes on falling over the exchanges; started again, it destroys what was handed over. Both
-/// are parameters.
+/// one will be best. The temperature goes on falling over the exchanges; where it starts again, tai27e01 to tai75e01 come out
+/// better and tai125e01 and tai175e01 worse. Both are parameters.
 ///
 /// With `genetic`, islands breed instead of taking the best (PAG of the method RGO, Baranov 2000, of which no code is known):
 /// the current placement is crossed with that of the island before it in the ring (basic crossover), genes of the child mutate
