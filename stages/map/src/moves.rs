@@ -21,7 +21,7 @@ pub(crate) fn movable(problem: &Problem) -> Vec<u32> {
 /// not the rank. If it already lies as close as it can to three drawn neighbours, it goes to a random slot outside its own
 /// innermost group. Exchanges inside such a group change nothing and are never proposed. `bits` are random.
 #[inline]
-fn propose(assignment: &Assignment<'_>, rank: u32, bits: u32, random: &mut Pcg64) -> u32 {
+pub(crate) fn propose(assignment: &Assignment<'_>, rank: u32, bits: u32, random: &mut Pcg64) -> u32 {
     let distance = assignment.problem().distance();
     if distance.is_tree() {
         return propose_in_tree(assignment, rank, bits, random);

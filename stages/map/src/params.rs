@@ -1,8 +1,16 @@
 //! Parameters of the stages.
 
+mod annealing;
+mod composite;
+mod genetic;
+
 use hopmap_model::Weight;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+pub use annealing::{AnnealingParams, Iteration, Neighbourhood, NeighboursUnit, Reheat};
+pub use composite::CompositeParams;
+pub use genetic::{Crossover, GeneticParams, Master, Scheme};
 
 /// Rank `i` on slot `i`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -20,33 +28,6 @@ pub struct RandomParams {
     /// Another seed gives another placement.
     #[serde(default = "first_seed")]
     pub seed: u64,
-    /// What an edge of the task graph weighs.
-    #[serde(default)]
-    pub weight: Weight,
-}
-
-/// Simulated annealing.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct AnnealingParams {
-    /// Another seed gives another search.
-    #[serde(default = "first_seed")]
-    pub seed: u64,
-    /// How many exchanges every island evaluates before its final descent. A larger budget continues the search of a smaller
-    /// one. Without it, and without `seconds`: as many cycles as fit 8,388,608 evaluations, at most 8.
-    #[serde(default)]
-    pub evaluations: Option<u64>,
-    /// How long the search may take, in seconds; where there are fewer threads than islands, the islands share it. The result
-    /// cannot be made again bit for bit.
-    #[serde(default)]
-    pub seconds: Option<f64>,
-    /// Number of independent searches; the best one wins. They run side by side on as many threads as the stage has, and their
-    /// number never depends on it.
-    #[serde(default = "four_islands")]
-    pub islands: u32,
-    /// How the temperature falls in a cycle.
-    #[serde(default)]
-    pub cooling: Cooling,
     /// What an edge of the task graph weighs.
     #[serde(default)]
     pub weight: Weight,
@@ -111,19 +92,6 @@ pub enum Cooling {
 impl Default for RandomParams {
     fn default() -> Self {
         Self { seed: first_seed(), weight: Weight::default() }
-    }
-}
-
-impl Default for AnnealingParams {
-    fn default() -> Self {
-        Self {
-            seed: first_seed(),
-            evaluations: None,
-            seconds: None,
-            islands: four_islands(),
-            cooling: Cooling::default(),
-            weight: Weight::default(),
-        }
     }
 }
 

@@ -1,14 +1,19 @@
 //! The stages of this room.
 
+mod annealing;
+mod composite;
+mod genetic;
+
 use hopmap_model::{
     Context, Error, Inputs, Mapping, Outcome, Outputs, Paths, Port, Stage, SystemGraph, TaskGraph, Weight,
 };
 use hopmap_objective::{EVALUATIONS, Problem, Quality, check_weight};
 
-use crate::{
-    Annealing, AnnealingParams, Auto, AutoParams, Linear, LinearParams, Mapper, Random, RandomParams, Tabu,
-    TabuParams,
-};
+use crate::{Auto, AutoParams, Linear, LinearParams, Mapper, Random, RandomParams, Tabu, TabuParams};
+
+pub use annealing::AnnealingStage;
+pub use composite::CompositeStage;
+pub use genetic::GeneticStage;
 
 const PORTS: &[Port] = &[
     Port::input::<TaskGraph>("task-graph"),
@@ -23,10 +28,6 @@ pub struct LinearStage;
 /// `map/random`: ranks on slots drawn at random.
 #[derive(Debug)]
 pub struct RandomStage;
-
-/// `map/annealing`: simulated annealing.
-#[derive(Debug)]
-pub struct AnnealingStage;
 
 /// `map/auto`: the search that suits the problem.
 #[derive(Debug)]
@@ -71,28 +72,6 @@ impl Stage for RandomStage {
 
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         Ok(finish(place(&Random { seed: params.seed }, params.weight, &inputs, cx)?, false))
-    }
-}
-
-impl Stage for AnnealingStage {
-    type Params = AnnealingParams;
-    const KIND: &'static str = "map/annealing";
-    const SUMMARY: &'static str = "Simulated annealing over exchanges of ranks";
-    const REVISION: u32 = 1;
-
-    fn ports() -> &'static [Port] {
-        PORTS
-    }
-
-    fn check(params: &Self::Params) -> Result<(), Error> {
-        check_weight(params.weight)?;
-        Annealing::new(params)?;
-        Ok(())
-    }
-
-    fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-        let mapper = Annealing::new(&params)?;
-        Ok(finish(place(&mapper, params.weight, &inputs, cx)?, params.seconds.is_some()))
     }
 }
 

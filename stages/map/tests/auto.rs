@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use common::{Nobody, anneal, double_sums, exhaustive, graph, grid, inputs, mapping, run, tree};
 use hopmap_map::{AutoParams, AutoStage, LinearParams, LinearStage, RandomParams, RandomStage};
 use hopmap_model::{
-    Context, ConvergencePoint, Mapping, Observer, Outcome, Stage, SystemGraph, TaskGraph, Weight,
+    Context, Mapping, Observer, Outcome, Stage, SystemGraph, TaskGraph, Weight,
 };
 use proptest::prelude::*;
 

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use common::{anneal, double_sums, graph, run, tree};
-use hopmap_map::{LinearParams, LinearStage, TabuParams, TabuStage};
+use hopmap_map::{AnnealingParams, AnnealingStage, LinearParams, LinearStage, TabuParams, TabuStage};
 use hopmap_model::TaskGraph;
 
 /// Messages and bytes between ranks as recorded, or `None` without the data.
@@ -35,7 +35,11 @@ fn reaches(name: &str, ranks: usize, shape: &[u32], optimum: f64, at_most_of_lin
         // A quarter of the default, which continues it.
         let params = TabuParams { seed, evaluations: Some(1 << 23), ..TabuParams::default() };
         let tabu = run::<TabuStage>(params, &graph, &system);
-        for (mapper, mapping) in [("annealing", anneal(seed, &graph, &system)), ("tabu", tabu)] {
+        let annealing = AnnealingParams { seed, ..AnnealingParams::default() };
+        let annealing = run::<AnnealingStage>(annealing, &graph, &system);
+        for (mapper, mapping) in
+            [("auto", anneal(seed, &graph, &system)), ("tabu", tabu), ("annealing", annealing)]
+        {
             mapping.check().unwrap();
             assert!(mapping.complete);
             let (f, t) = double_sums(&graph, shape, &mapping.slots());

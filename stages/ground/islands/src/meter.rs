@@ -1,7 +1,7 @@
 //! Budgets of evaluations and time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use hopmap_model::Context;
 
@@ -150,6 +150,12 @@ impl<'a> Meter<'a> {
         let left = deadline.saturating_duration_since(now).as_secs_f64();
         let speed = (self.spent - self.resumed_at) as f64 / took.max(f64::MIN_POSITIVE);
         self.left().min((speed * left) as u64)
+    }
+
+    /// Time left until the deadline, if there is one.
+    #[must_use]
+    pub fn time_left(&self) -> Option<Duration> {
+        self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
     }
 
     /// Evaluations taken so far.

@@ -1,0 +1,296 @@
+//! What the papers of GraphHunter say of their parameters, measured again: gaps at equal numbers of evaluations.
+//!
+//!     HOPMAP_DATA=… cargo run -p hopmap-map --example papers -- [PART OF A NAME] [SEEDS] [INSTANCE…]
+//!
+//! Prints, for every choice of parameters whose name has the part and every instance, the mean over the seeds of
+//! 100 · (F − F0) / F0 and the seconds of a run. Every island has as many evaluations as the papers' annealing takes, solvers ×
+//! iterations, and no final descent; `defaults` runs as users do. An instance is one of the papers, one of QAPLIB with a
+//! solution, or `grid64`, 64 × 64 ranks on a tree, whose F0 is that of rank i on slot i.
+#![allow(clippy::print_stdout, reason = "it prints a table")]
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use hopmap_map::{
+    Annealing, AnnealingParams, Composite, CompositeParams, Cooling, Crossover, Genetic, GeneticParams,
+    Iteration, Mapper, Master, Neighbourhood, NeighboursUnit, Reheat, Scheme,
+};
+use hopmap_model::{
+    Context, CostModel, Edge, Error, Levels, Matrix, Node, NodeKind, Process, Slot, SystemGraph, TaskGraph,
+    Weight,
+};
+use hopmap_objective::{Problem, linear};
+
+/// Instances and the best F that the papers give; others by name are read from QAPLIB.
+const INSTANCES: &[(&str, f64)] = &[
+    ("tai27e01", 2558.0),
+    ("tai45e01", 6412.0),
+    ("tai75e01", 14_488.0),
+    ("tai125e01", 35_426.0),
+    ("tai175e01", 57_540.0),
+];
+
+/// A name and what makes the mapper for a seed and a number of evaluations.
+type Choice = (&'static str, Make);
+type Make = Box<dyn Fn(u64, u64) -> Result<Box<dyn Mapper>, Error>>;
+/// A name and parameters.
+type Named<P> = (&'static str, fn() -> P);
+
+fn main() -> Result<(), Error> {
+    let mut arguments = std::env::args().skip(1);
+    let wanted = arguments.next().unwrap_or_default();
+    let seeds: u64 = arguments.next().and_then(|seeds| seeds.parse().ok()).unwrap_or(3);
+    let names: Vec<String> = arguments.collect();
+    let all = || INSTANCES.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let names = if names.is_empty() { all() } else { names };
+    let read = |name: String| read(&name).map(|(problem, best)| (name, best, problem));
+    let problems = names.into_iter().map(read).collect::<Result<Vec<_>, Error>>()?;
+    print!("{:44}", "mean gap in % (seconds)");
+    problems.iter().for_each(|(name, ..)| print!("{name:>20}"));
+    println!();
+    for (name, mapper) in choices().iter().filter(|(name, _)| name.contains(&wanted)) {
+        print!("{name:44}");
+        for (_, best, problem) in &problems {
+            let begin = Instant::now();
+            let mut sum = 0.0;
+            for seed in 1..=seeds {
+                let found = mapper(seed, budget(problem))?.map(problem, &Context::detached())?;
+                sum += 100.0 * (problem.real(problem.cost(&found.slots)) - best) / best;
+            }
+            print!("{:12.1} {:6.1}s", sum / seeds as f64, begin.elapsed().as_secs_f64() / seeds as f64);
+        }
+        println!();
+    }
+    Ok(())
+}
+
+/// Solvers × iterations of the papers.
+fn budget(problem: &Problem) -> u64 {
+    let ranks = problem.ranks() as u64;
+    50_000 * if ranks <= 100 { ranks } else { 125 }
+}
+
+fn choices() -> Vec<Choice> {
+    let annealing = [SCHEDULES, SOLVERS].concat();
+    let annealing = annealing.into_iter().map(|(name, params)| (name, anneal(params)));
+    let genetic = GENETIC.iter().map(|&(name, params)| (name, breed(params)));
+    let composite = COMPOSITE.iter().map(|&(name, params)| (name, compose(params)));
+    annealing.chain(genetic).chain(composite).chain(defaults()).collect()
+}
+
+/// All algorithms with nothing but defaults: as many evaluations as they take, and the final descent.
+fn defaults() -> [Choice; 3] {
+    [
+        (
+            "defaults of annealing",
+            Box::new(|seed, _| {
+                Ok(Box::new(Annealing::new(&AnnealingParams { seed, ..AnnealingParams::default() })?))
+            }),
+        ),
+        (
+            "defaults of genetic",
+            Box::new(|seed, _| {
+                Ok(Box::new(Genetic::new(&GeneticParams { seed, ..GeneticParams::default() })?))
+            }),
+        ),
+        (
+            "defaults of composite",
+            Box::new(|seed, _| {
+                Ok(Box::new(Composite::new(&CompositeParams { seed, ..CompositeParams::default() })?))
+            }),
+        ),
+    ]
+}
+
+/// How annealing cools.
+const SCHEDULES: &[Named<AnnealingParams>] = &[
+    ("annealing, as by default", AnnealingParams::default),
+    ("annealing, Cauchy", || AnnealingParams { cooling: Cooling::Cauchy, ..AnnealingParams::default() }),
+    ("annealing, Cauchy, 1600 iterations", || AnnealingParams {
+        cooling: Cooling::Cauchy,
+        iterations: Some(1600),
+        ..AnnealingParams::default()
+    }),
+    ("annealing, restarts", || AnnealingParams {
+        after_exchange: Reheat::Restart,
+        ..AnnealingParams::default()
+    }),
+    ("annealing, candidates", || AnnealingParams {
+        iteration: Iteration::Candidate,
+        ..AnnealingParams::default()
+    }),
+    ("annealing, candidates, Cauchy", || AnnealingParams {
+        iteration: Iteration::Candidate,
+        cooling: Cooling::Cauchy,
+        ..AnnealingParams::default()
+    }),
+    ("annealing, candidates, restarts", || AnnealingParams {
+        iteration: Iteration::Candidate,
+        after_exchange: Reheat::Restart,
+        ..AnnealingParams::default()
+    }),
+    ("annealing, candidates, restarts, Cauchy", || AnnealingParams {
+        iteration: Iteration::Candidate,
+        after_exchange: Reheat::Restart,
+        cooling: Cooling::Cauchy,
+        ..AnnealingParams::default()
+    }),
+    ("annealing, 10 neighbours", || AnnealingParams {
+        max_neighbours: Some(10),
+        ..AnnealingParams::default()
+    }),
+    ("annealing, 250 neighbours", || AnnealingParams {
+        max_neighbours: Some(250),
+        ..AnnealingParams::default()
+    }),
+];
+
+/// What solvers do and tell each other.
+const SOLVERS: &[Named<AnnealingParams>] = &[
+    ("annealing, 50 neighbours per rank", || AnnealingParams {
+        neighbours_unit: NeighboursUnit::PerRank,
+        ..AnnealingParams::default()
+    }),
+    ("annealing, 100 successive", || AnnealingParams { successive: Some(100), ..AnnealingParams::default() }),
+    ("annealing, 500 successive", || AnnealingParams { successive: Some(500), ..AnnealingParams::default() }),
+    ("annealing, no exchange", || AnnealingParams { successive: Some(50_000), ..AnnealingParams::default() }),
+    ("annealing, 1 solver", || AnnealingParams { solvers: Some(1), ..AnnealingParams::default() }),
+    ("annealing, 10 solvers", || AnnealingParams { solvers: Some(10), ..AnnealingParams::default() }),
+    ("annealing, frozen ends", || AnnealingParams { frozen: true, ..AnnealingParams::default() }),
+    ("annealing, random neighbours", || AnnealingParams {
+        neighbours: Some(Neighbourhood::Random),
+        ..AnnealingParams::default()
+    }),
+    ("annealing, neighbours towards", || AnnealingParams {
+        neighbours: Some(Neighbourhood::Towards),
+        ..AnnealingParams::default()
+    }),
+    ("annealing, genetic", || AnnealingParams { genetic: true, ..AnnealingParams::default() }),
+];
+
+const GENETIC: &[Named<GeneticParams>] = &[
+    ("genetic, as by default", GeneticParams::default),
+    ("genetic, sorting", || GeneticParams { crossover: Crossover::Sorting, ..GeneticParams::default() }),
+    ("genetic, order", || GeneticParams { crossover: Crossover::Order, ..GeneticParams::default() }),
+    ("genetic, no exchange", || GeneticParams { migrants: 0, ..GeneticParams::default() }),
+    ("genetic, 4 migrants", || GeneticParams { migrants: 4, ..GeneticParams::default() }),
+    ("genetic, master breeds", || GeneticParams { scheme: Scheme::MasterSlave, ..GeneticParams::default() }),
+    ("genetic, master reduces", || GeneticParams {
+        scheme: Scheme::MasterSlave,
+        master: Master::Reduces,
+        ..GeneticParams::default()
+    }),
+    ("genetic, 2 children", || GeneticParams { children: Some(2), ..GeneticParams::default() }),
+    ("genetic, mutation 0.01", || GeneticParams { mutation: 0.01, ..GeneticParams::default() }),
+];
+
+const COMPOSITE: &[Named<CompositeParams>] = &[
+    ("composite, as by default", CompositeParams::default),
+    ("composite, Cauchy", || CompositeParams { cooling: Cooling::Cauchy, ..CompositeParams::default() }),
+    ("composite, sorting", || CompositeParams {
+        crossover: Crossover::Sorting,
+        ..CompositeParams::default()
+    }),
+    ("composite, 4 migrants", || CompositeParams { migrants: 4, ..CompositeParams::default() }),
+    ("composite, master breeds", || CompositeParams {
+        scheme: Scheme::MasterSlave,
+        ..CompositeParams::default()
+    }),
+    ("composite, 16 individuals", || CompositeParams { population: Some(16), ..CompositeParams::default() }),
+];
+
+fn anneal(params: fn() -> AnnealingParams) -> Make {
+    Box::new(move |seed, evaluations| {
+        let params = AnnealingParams { seed, evaluations: Some(evaluations), descent: false, ..params() };
+        Ok(Box::new(Annealing::new(&params)?))
+    })
+}
+
+fn breed(params: fn() -> GeneticParams) -> Make {
+    Box::new(move |seed, evaluations| {
+        let params = GeneticParams { seed, evaluations: Some(evaluations), descent: false, ..params() };
+        Ok(Box::new(Genetic::new(&params)?))
+    })
+}
+
+fn compose(params: fn() -> CompositeParams) -> Make {
+    Box::new(move |seed, evaluations| {
+        let params = CompositeParams { seed, evaluations: Some(evaluations), descent: false, ..params() };
+        Ok(Box::new(Composite::new(&params)?))
+    })
+}
+
+/// A file of the data.
+fn text(path: &str) -> Result<String, Error> {
+    let data = std::env::var_os("HOPMAP_DATA").ok_or_else(|| Error::msg("HOPMAP_DATA is not set"))?;
+    let path = PathBuf::from(data).join("qap").join(path);
+    std::fs::read_to_string(&path).map_err(|error| Error::msg(format!("{}: {error}", path.display())))
+}
+
+/// An instance of the papers and the best F they give, or one of QAPLIB and its optimum.
+fn read(name: &str) -> Result<(Problem, f64), Error> {
+    if let Some(&(_, best)) = INSTANCES.iter().find(|(known, _)| *known == name) {
+        return Ok((instance(&text(&format!("taie/{name}.dat"))?)?, best));
+    }
+    if let Some(width) = name.strip_prefix("grid").and_then(|width| width.parse().ok()) {
+        let problem = grid(width)?;
+        let linear = problem.real(problem.cost(&linear(problem.ranks())));
+        return Ok((problem, linear));
+    }
+    let solution = text(&format!("qaplib/{name}.sln"))?;
+    let best = solution.split_whitespace().nth(1).and_then(|best| best.parse().ok());
+    let best = best.ok_or_else(|| Error::msg(format!("{name}.sln gives no value")))?;
+    Ok((instance(&text(&format!("qaplib/{name}.dat"))?)?, best))
+}
+
+/// A square grid of ranks, every one of which sends to its four neighbours, on a tree of 16 cores a host and as many hosts under
+/// each of its switches as there are switches. Its cost is compared with that of rank i on slot i.
+fn grid(width: u32) -> Result<Problem, Error> {
+    let ranks = width * width;
+    let switch = 16 * f64::from(ranks / 16).sqrt() as u32;
+    let right = (0..ranks).filter(|rank| rank % width > 0).map(|rank| (rank - 1, rank));
+    let down = (width..ranks).map(|rank| (rank - width, rank));
+    let edge = |(source, destination)| Edge { source, destination, messages: 1, bytes: 1 };
+    let mut edges: Vec<_> = right.chain(down).flat_map(|(a, b)| [(a, b), (b, a)]).map(edge).collect();
+    edges.sort_by_key(Edge::pair);
+    let graph =
+        TaskGraph { processes: vec![Process::default(); ranks as usize], edges, ..TaskGraph::default() };
+    let system = SystemGraph {
+        nodes: (0..ranks / 16)
+            .map(|host| Node { name: format!("host{host}"), kind: NodeKind::Host })
+            .collect(),
+        links: Vec::new(),
+        slots: (0..ranks).map(|slot| Slot { host: slot / 16, core: slot % 16 }).collect(),
+        cost: CostModel::Levels(Levels {
+            costs: vec![1.0, 10.0, 100.0],
+            groups: [16, switch, ranks].map(|size| (0..ranks).map(|slot| slot / size).collect()).to_vec(),
+        }),
+    };
+    Ok(Problem::new(&graph, &system, Weight::Bytes)?)
+}
+
+/// An instance in the format of QAPLIB: the size and two matrices.
+fn instance(text: &str) -> Result<Problem, Error> {
+    let mut numbers = text.split_whitespace().filter_map(|number| number.parse::<u64>().ok());
+    let size = numbers.next().unwrap_or(0) as usize;
+    let mut matrix = || numbers.by_ref().take(size * size).collect::<Vec<_>>();
+    let (weights, costs) = (matrix(), matrix());
+    let edge = |(at, &bytes): (usize, &u64)| Edge {
+        source: (at / size) as u32,
+        destination: (at % size) as u32,
+        messages: 1,
+        bytes,
+    };
+    let graph = TaskGraph {
+        processes: vec![Process::default(); size],
+        edges: weights.iter().enumerate().filter(|(_, weight)| **weight > 0).map(edge).collect(),
+        ..TaskGraph::default()
+    };
+    let system = SystemGraph {
+        nodes: (0..size).map(|host| Node { name: format!("host{host}"), kind: NodeKind::Host }).collect(),
+        links: Vec::new(),
+        slots: (0..size as u32).map(|host| Slot { host, core: 0 }).collect(),
+        cost: CostModel::Matrix(Matrix { costs: costs.iter().map(|&cost| cost as f64).collect() }),
+    };
+    Ok(Problem::new(&graph, &system, Weight::Bytes)?)
+}

@@ -1,0 +1,156 @@
+//! Islands of solvers that exchange their best placements.
+
+use hopmap_islands::{Candidate, Evolution, Exchange, Meter};
+use hopmap_model::{Context, Error, Stage, seed_stream};
+use hopmap_objective::{Problem, random};
+use rand_pcg::Pcg64;
+use rand_pcg::rand_core::{Rng, SeedableRng};
+use serde::{Deserialize, Serialize};
+
+use super::rules::Rules;
+use super::solver::Solver;
+use super::walk::Walk;
+use crate::AnnealingStage;
+use crate::genetic::{Breeding, completed};
+
+/// Streams of random numbers that an island has: its own and those of its solvers.
+const STREAMS: u64 = 1 << 32;
+
+/// Solvers of all islands on one problem.
+pub(crate) struct Solvers<'p> {
+    pub(crate) problem: &'p Problem,
+    pub(crate) rules: Rules,
+    pub(crate) seed: u64,
+    pub(crate) reheats: bool,
+    /// Whether it begins again from another placement when it has come to its end.
+    pub(crate) repeats: bool,
+    /// What islands breed with instead of handing over the best.
+    pub(crate) breeding: Option<Breeding<'p>>,
+}
+
+/// One island.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Workshop {
+    /// Where all solvers begin.
+    current: Candidate<Vec<u32>>,
+    best: Candidate<Vec<u32>>,
+    solvers: Vec<Solver>,
+    random: Pcg64,
+    /// Evaluations of children that are not paid yet.
+    debt: u64,
+}
+
+impl Solvers<'_> {
+    /// Exchanges of one annealing.
+    fn exchanges(&self) -> u64 {
+        self.rules.iterations.div_ceil(self.rules.successive)
+    }
+
+    fn random_placement(&self, random_numbers: &mut Pcg64) -> Candidate<Vec<u32>> {
+        let mut seed = [0; 32];
+        random_numbers.fill_bytes(&mut seed);
+        let slots = random(self.problem.ranks(), self.problem.slots(), seed);
+        Candidate { cost: self.problem.cost(&slots), solution: slots }
+    }
+
+    /// Prepares the solvers for an epoch: at the start of an annealing all begin, after an exchange some are heated again.
+    fn prepare(&self, island: &mut Workshop, epoch: u64) -> Result<(), Error> {
+        let first = epoch.is_multiple_of(self.exchanges());
+        if first && epoch > 0 {
+            island.current = self.random_placement(&mut island.random);
+        }
+        for solver in &mut island.solvers {
+            match (first, self.reheats) {
+                (true, _) => solver.begin(&self.rules, island.current.cost)?,
+                (false, true) => solver.heat(&self.rules, island.current.cost)?,
+                (false, false) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Crosses the own placement with one that was heard; annealing decides about the child.
+    fn breed(&self, breeding: &Breeding<'_>, island: &mut Workshop, heard: &Candidate<Vec<u32>>) {
+        let all = self.problem.slots();
+        let parents = [&island.current.solution, &heard.solution].map(|slots| completed(slots, all));
+        let child = breeding.child(&parents[0], &parents[1], &mut island.random);
+        island.debt += breeding.price();
+        let better = if heard.cost < island.current.cost { heard.clone() } else { island.current.clone() };
+        let rise = child.cost - better.cost;
+        let accepted = island.solvers.first_mut().is_some_and(|solver| solver.accepts(rise));
+        island.current = if accepted {
+            Candidate { cost: child.cost, solution: child.genes[..self.problem.ranks()].to_vec() }
+        } else {
+            better
+        };
+    }
+}
+
+impl Evolution for Solvers<'_> {
+    type Island = Workshop;
+    type Solution = Vec<u32>;
+
+    fn begin(&self, island: u32, _: &mut Meter<'_>) -> Result<Workshop, Error> {
+        let stream =
+            |number: u64| seed_stream(AnnealingStage::KIND, self.seed, u64::from(island) * STREAMS + number);
+        let mut random = Pcg64::from_seed(stream(0));
+        let current = self.random_placement(&mut random);
+        let solvers = (1..=u64::from(self.rules.solvers)).map(|solver| Solver::new(stream(solver))).collect();
+        Ok(Workshop { best: current.clone(), current, solvers, random, debt: 0 })
+    }
+
+    fn advance(&self, island: &mut Workshop, epoch: u64, meter: &mut Meter<'_>) -> Result<bool, Error> {
+        if !meter.take_all(std::mem::take(&mut island.debt)) {
+            return Ok(false);
+        }
+        self.prepare(island, epoch)?;
+        if island.solvers.iter().any(|solver| !solver.finished) {
+            let mut walk = Walk::new(self.problem, &island.current.solution)?;
+            for solver in &mut island.solvers {
+                solver.anneal(&self.rules, &mut walk, self.rules.successive, meter);
+                if walk.best_cost() < island.current.cost {
+                    island.current.cost = walk.best_cost();
+                    island.current.solution.copy_from_slice(walk.best());
+                }
+                walk.restart();
+            }
+        }
+        if island.current.cost < island.best.cost {
+            island.best = island.current.clone();
+        }
+        let is_last = (epoch + 1).is_multiple_of(self.exchanges());
+        let is_over = is_last || !self.reheats && island.solvers.iter().all(|solver| solver.finished);
+        Ok(island.best.cost > 0 && (self.repeats || !is_over))
+    }
+
+    fn best(&self, island: &Workshop) -> Candidate<Vec<u32>> {
+        island.best.clone()
+    }
+
+    fn exchange(&self, _: u64) -> Exchange {
+        if self.breeding.is_some() { Exchange::Ring } else { Exchange::Best }
+    }
+
+    fn send(&self, island: &Workshop, _: u64) -> Vec<Candidate<Vec<u32>>> {
+        vec![island.current.clone()]
+    }
+
+    fn receive(&self, island: &mut Workshop, _: u64, heard: Vec<Candidate<Vec<u32>>>) {
+        let Some(heard) = heard.into_iter().next() else { return };
+        match &self.breeding {
+            Some(breeding) => self.breed(breeding, island, &heard),
+            None => island.current = heard,
+        }
+        if island.current.cost < island.best.cost {
+            island.best = island.current.clone();
+        }
+    }
+}
+
+/// What a search tells the user before it begins.
+pub(crate) fn announce(rules: &Rules, cx: &Context<'_>) {
+    cx.log(format!(
+        "{} solvers on every island, {} iterations, an exchange after every {}",
+        rules.solvers, rules.iterations, rules.successive
+    ));
+}

@@ -1,0 +1,258 @@
+//! The parameters of an annealing, applied to a problem.
+
+use hopmap_objective::{Assignment, Problem};
+use rand_pcg::Pcg64;
+use rand_pcg::rand_core::Rng;
+
+use crate::moves::{below, propose};
+use crate::{AnnealingParams, Cooling, Iteration, Neighbourhood, NeighboursUnit, ParameterError, Reheat};
+
+/// q of proportional cooling.
+const FACTOR: f64 = 0.99;
+/// μ and φ of the first temperature.
+const MU: f64 = 0.3;
+const PHI: f64 = 0.3;
+/// The last temperature in first ones.
+const FINAL_SHARE: f64 = 1e-7;
+/// Candidates at one temperature, and how many ranks beyond 1024 there are for each.
+const NEIGHBOURS: u64 = 50;
+const RANKS_OF_NEIGHBOUR: u64 = 20;
+/// Iterations between two exchanges.
+const SUCCESSIVE: u64 = 1000;
+/// Solvers of problems beyond 1024 ranks, times the ranks.
+const SOLVERS_TIMES_RANKS: u64 = 125 * 1024;
+/// Ranks of a tree that have fewer neighbours than this share of all ranks are sent towards them.
+const FEW_NEIGHBOURS: usize = 4;
+
+/// How solvers of a problem anneal.
+#[derive(Debug, Clone)]
+pub(crate) struct Rules {
+    pub(crate) solvers: u32,
+    pub(crate) iterations: u64,
+    pub(crate) iteration: Iteration,
+    pub(crate) successive: u64,
+    /// Candidates, and accepted ones, of one temperature.
+    pub(crate) examined: u64,
+    pub(crate) accepted: u64,
+    pub(crate) patience: u64,
+    pub(crate) frozen: bool,
+    /// Whether the temperature begins again after every exchange.
+    pub(crate) reheats: bool,
+    /// One unit of F.
+    scale: f64,
+    cooling: Cooling,
+    factor: Option<f64>,
+    initial: Option<f64>,
+    last: Option<f64>,
+    /// Coolings between two restarts of the temperature.
+    coolings: f64,
+    neighbourhood: Neighbourhood,
+    /// Ranks that candidates begin with.
+    movable: Vec<u32>,
+}
+
+/// The first and last temperature of an annealing in units of the integer cost, and how it falls.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Range {
+    pub(crate) first: f64,
+    pub(crate) last: f64,
+    pub(crate) factor: f64,
+}
+
+/// Checks what can be checked without a problem.
+pub(crate) fn check(params: &AnnealingParams) -> Result<(), ParameterError> {
+    let positive = |name, value: Option<u64>| {
+        ParameterError::unless(value != Some(0), name, &0, "give a whole number above zero, or leave it out")
+    };
+    positive("solvers", params.solvers.map(u64::from))?;
+    positive("iterations", params.iterations)?;
+    positive("successive", params.successive)?;
+    positive("max_neighbours", params.max_neighbours.map(u64::from))?;
+    positive("accepted", params.accepted.map(u64::from))?;
+    positive("patience", params.patience)?;
+    for (name, value) in
+        [("initial_temperature", params.initial_temperature), ("final_temperature", params.final_temperature)]
+    {
+        let value = value.unwrap_or(1.0);
+        let help = "give a temperature above zero in the unit of F, or leave it out";
+        ParameterError::unless(value > 0.0 && value.is_finite(), name, &value, help)?;
+    }
+    if let (Some(first), Some(last)) = (params.initial_temperature, params.final_temperature)
+        && last >= first
+    {
+        return Err(ParameterError::Temperatures { first, last });
+    }
+    let factor = params.factor.unwrap_or(FACTOR);
+    let (in_order, help) = match params.cooling {
+        Cooling::Proportional => (factor < 1.0, "give a q above 0 and below 1, or leave it out"),
+        Cooling::Cauchy => (factor.is_finite(), "give a β above 0, or leave it out"),
+    };
+    ParameterError::unless(factor > 0.0 && in_order, "factor", &factor, help)
+}
+
+impl Rules {
+    /// Applies parameters in order to a problem.
+    pub(crate) fn new(params: &AnnealingParams, problem: &Problem) -> Self {
+        let ranks = problem.ranks() as u64;
+        let examined = match (params.neighbours_unit, params.max_neighbours.map(u64::from)) {
+            (NeighboursUnit::Candidates, neighbours) => {
+                neighbours.unwrap_or_else(|| default_neighbours(ranks))
+            }
+            (NeighboursUnit::PerRank, neighbours) => neighbours.unwrap_or(NEIGHBOURS) * ranks,
+        };
+        let iterations = params.iterations.unwrap_or_else(|| default_iterations(ranks));
+        let successive = params.successive.unwrap_or(SUCCESSIVE).min(iterations);
+        let between_restarts = if params.after_exchange == Reheat::Restart { successive } else { iterations };
+        let coolings = match params.iteration {
+            Iteration::Candidate => between_restarts as f64 / examined as f64,
+            Iteration::Temperature => between_restarts as f64,
+        };
+        let neighbourhood = params.neighbours.unwrap_or_else(|| default_neighbourhood(problem));
+        let has_neighbours = |&rank: &u32| !problem.neighbours(rank).is_empty();
+        Self {
+            solvers: params.solvers.unwrap_or_else(|| default_solvers(ranks)),
+            iterations,
+            iteration: params.iteration,
+            successive,
+            examined,
+            accepted: params.accepted.map_or(examined / 10, u64::from).max(1),
+            patience: params.patience.unwrap_or(u64::MAX),
+            frozen: params.frozen,
+            reheats: params.after_exchange == Reheat::Restart,
+            scale: problem.scale(),
+            cooling: params.cooling,
+            factor: params.factor,
+            initial: params.initial_temperature,
+            last: params.final_temperature,
+            coolings: coolings.max(1.0),
+            neighbourhood,
+            movable: (0..ranks as u32).filter(has_neighbours).collect(),
+        }
+    }
+
+    /// Candidates of one solver in all, at most.
+    pub(crate) fn candidates(&self) -> u64 {
+        match self.iteration {
+            Iteration::Candidate => self.iterations,
+            Iteration::Temperature => self.temperatures().saturating_mul(self.examined),
+        }
+    }
+
+    /// Temperatures of one solver, at most.
+    fn temperatures(&self) -> u64 {
+        match (self.cooling, self.initial, self.last, self.reheats) {
+            (Cooling::Proportional, None, None, false) => {
+                let factor = self.factor.unwrap_or(FACTOR);
+                let coolings = (libm::log(FINAL_SHARE) / libm::log(factor)).ceil() as u64;
+                self.iterations.min(coolings.saturating_add(2))
+            }
+            _ => self.iterations,
+        }
+    }
+
+    /// The temperatures of an annealing that starts at some cost; `None` where that is zero, which cannot get better.
+    pub(crate) fn range(&self, start: i64) -> Result<Option<Range>, ParameterError> {
+        if start <= 0 {
+            return Ok(None);
+        }
+        let first = self.initial.map_or(MU * start as f64 / -libm::log(PHI), |first| first * self.scale);
+        let last = match self.last {
+            Some(last) => last * self.scale,
+            None => FINAL_SHARE * first,
+        };
+        if last >= first {
+            return Err(ParameterError::Temperatures { first: first / self.scale, last: last / self.scale });
+        }
+        let factor = match (self.cooling, self.factor) {
+            (Cooling::Proportional, factor) => factor.unwrap_or(FACTOR),
+            (Cooling::Cauchy, Some(beta)) => beta / self.scale,
+            (Cooling::Cauchy, None) => (first - last) / (self.coolings * first * last),
+        };
+        Ok(Some(Range { first, last, factor }))
+    }
+
+    /// The temperature after another one.
+    pub(crate) fn cooled(&self, temperature: f64, factor: f64) -> f64 {
+        match self.cooling {
+            Cooling::Proportional => factor * temperature,
+            Cooling::Cauchy => temperature / (1.0 + factor * temperature),
+        }
+    }
+
+    /// A candidate: a rank and the slot that it would move to.
+    pub(crate) fn draw(&self, assignment: &Assignment<'_>, random: &mut Pcg64) -> (u32, u32) {
+        let draw = random.next_u64();
+        let rank = self.movable[below(draw as u32, self.movable.len())];
+        match self.neighbourhood {
+            Neighbourhood::Towards => (rank, propose(assignment, rank, random.next_u32(), random)),
+            Neighbourhood::Random => {
+                let slot = below((draw >> 32) as u32, assignment.problem().slots() - 1) as u32;
+                (rank, slot + u32::from(slot >= assignment.slot_of(rank)))
+            }
+        }
+    }
+}
+
+fn default_solvers(ranks: u64) -> u32 {
+    match ranks {
+        ..=100 => ranks as u32,
+        101..=1024 => 125,
+        _ => (SOLVERS_TIMES_RANKS / ranks).max(1) as u32,
+    }
+}
+
+/// Iterations of one annealing of so many ranks.
+fn default_iterations(ranks: u64) -> u64 {
+    match ranks {
+        ..=256 => 50_000,
+        _ => 100_000,
+    }
+}
+
+fn default_neighbours(ranks: u64) -> u64 {
+    if ranks <= 1024 { NEIGHBOURS } else { ranks / RANKS_OF_NEIGHBOUR }
+}
+
+fn default_neighbourhood(problem: &Problem) -> Neighbourhood {
+    let ranks = problem.ranks();
+    let neighbours: usize = (0..ranks as u32).map(|rank| problem.neighbours(rank).len()).sum();
+    match problem.distance().is_tree() && neighbours * FEW_NEIGHBOURS < ranks * ranks {
+        true => Neighbourhood::Towards,
+        false => Neighbourhood::Random,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_those_of_the_papers_and_bounded_beyond() {
+        assert_eq!(
+            [16, 100, 101, 1024, 2048, 65_536, 1 << 20].map(default_solvers),
+            [16, 100, 125, 125, 62, 1, 1]
+        );
+        assert_eq!([16, 256, 257, 65_536].map(default_iterations), [50_000, 50_000, 100_000, 100_000]);
+        assert_eq!([16, 1024, 65_536].map(default_neighbours), [50, 50, 3276]);
+    }
+
+    #[test]
+    fn parameters_out_of_range_are_refused() {
+        let message = |params: AnnealingParams| check(&params).unwrap_err().to_string();
+        let params = AnnealingParams::default;
+        assert_eq!(message(AnnealingParams { solvers: Some(0), ..params() }), "solvers is 0");
+        assert_eq!(message(AnnealingParams { iterations: Some(0), ..params() }), "iterations is 0");
+        assert_eq!(message(AnnealingParams { successive: Some(0), ..params() }), "successive is 0");
+        assert_eq!(message(AnnealingParams { max_neighbours: Some(0), ..params() }), "max_neighbours is 0");
+        assert_eq!(message(AnnealingParams { accepted: Some(0), ..params() }), "accepted is 0");
+        assert_eq!(message(AnnealingParams { patience: Some(0), ..params() }), "patience is 0");
+        assert_eq!(message(AnnealingParams { factor: Some(1.5), ..params() }), "factor is 1.5");
+        let cauchy = AnnealingParams { cooling: Cooling::Cauchy, factor: Some(-1.0), ..params() };
+        assert_eq!(message(cauchy), "factor is -1");
+        let cold = AnnealingParams { initial_temperature: Some(f64::NAN), ..params() };
+        assert_eq!(message(cold), "initial_temperature is NaN");
+        let upside_down =
+            AnnealingParams { initial_temperature: Some(1.0), final_temperature: Some(5.0), ..params() };
+        assert_eq!(message(upside_down), "the final temperature 5 is not below the initial one, which is 1");
+    }
+}

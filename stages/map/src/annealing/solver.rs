@@ -1,0 +1,135 @@
+//! One solver: a chain of exchanges at falling temperatures.
+
+use hopmap_islands::Meter;
+use rand_pcg::Pcg64;
+use rand_pcg::rand_core::{Rng, SeedableRng};
+use serde::{Deserialize, Serialize};
+
+use super::rules::Rules;
+use super::walk::Walk;
+use crate::{Iteration, ParameterError};
+
+/// A rise of so many temperatures is never accepted: e^-40 is below one in 2^57.
+const NEVER: f64 = 40.0;
+
+/// What a solver has to know to go on; the placement it works on belongs to its island.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Solver {
+    random: Pcg64,
+    #[serde(with = "exact")]
+    temperature: f64,
+    #[serde(with = "exact")]
+    last: f64,
+    #[serde(with = "exact")]
+    factor: f64,
+    /// Its best cost of this annealing.
+    best: i64,
+    iterations: u64,
+    /// Iterations since its best.
+    idle: u64,
+    /// Candidates at this temperature, and how many of them were accepted.
+    examined: u64,
+    accepted: u64,
+    pub(crate) finished: bool,
+}
+
+impl Solver {
+    /// A solver that has not begun.
+    pub(crate) fn new(stream: [u8; 32]) -> Self {
+        Self {
+            random: Pcg64::from_seed(stream),
+            temperature: 0.0,
+            last: 0.0,
+            factor: 0.0,
+            best: 0,
+            iterations: 0,
+            idle: 0,
+            examined: 0,
+            accepted: 0,
+            finished: true,
+        }
+    }
+
+    /// Begins an annealing at a placement of this cost.
+    pub(crate) fn begin(&mut self, rules: &Rules, start: i64) -> Result<(), ParameterError> {
+        self.iterations = 0;
+        self.best = start;
+        self.heat(rules, start)
+    }
+
+    /// Begins again at the first temperature without more iterations.
+    pub(crate) fn heat(&mut self, rules: &Rules, start: i64) -> Result<(), ParameterError> {
+        let range = rules.range(start)?;
+        self.finished = range.is_none() || self.iterations >= rules.iterations;
+        if let Some(range) = range {
+            (self.temperature, self.last, self.factor) = (range.first, range.last, range.factor);
+        }
+        (self.idle, self.examined, self.accepted) = (0, 0, 0);
+        Ok(())
+    }
+
+    /// Anneals for so many iterations, or until it has finished or the meter stops it.
+    pub(crate) fn anneal(
+        &mut self,
+        rules: &Rules,
+        walk: &mut Walk<'_>,
+        iterations: u64,
+        meter: &mut Meter<'_>,
+    ) {
+        let end = self.iterations.saturating_add(iterations).min(rules.iterations);
+        while !self.finished && self.iterations < end && meter.take() {
+            let (rank, slot) = rules.draw(walk.assignment(), &mut self.random);
+            let delta = walk.assignment().delta(rank, slot);
+            self.examined += 1;
+            if self.accepts(delta) {
+                walk.exchange(rank, slot, delta);
+                self.accepted += 1;
+                if walk.assignment().cost() < self.best {
+                    self.best = walk.assignment().cost();
+                    self.idle = 0;
+                }
+            }
+            let cools = self.examined >= rules.examined || self.accepted >= rules.accepted;
+            if rules.iteration == Iteration::Candidate || cools {
+                self.iterations += 1;
+                self.idle += 1;
+            }
+            if cools {
+                self.cool(rules);
+            }
+            self.finished |= self.iterations >= rules.iterations || self.idle >= rules.patience;
+        }
+    }
+
+    /// Whether it goes to a placement that costs so much more (Metropolis).
+    pub(crate) fn accepts(&mut self, delta: i64) -> bool {
+        if delta <= 0 {
+            return true;
+        }
+        let rise = delta as f64 / self.temperature;
+        // 53 random bits make a number below one.
+        rise < NEVER && ((self.random.next_u64() >> 11) as f64) * f64::EPSILON / 2.0 < libm::exp(-rise)
+    }
+
+    /// Falls to the next temperature.
+    fn cool(&mut self, rules: &Rules) {
+        self.finished |= rules.frozen && self.accepted == 0;
+        self.temperature = rules.cooled(self.temperature, self.factor);
+        self.finished |= self.temperature < self.last;
+        (self.examined, self.accepted) = (0, 0);
+    }
+}
+
+/// Floats as their bits, because what is written in digits need not come back the same.
+mod exact {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+    pub(super) fn serialize<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(value.to_bits())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+        u64::deserialize(deserializer).map(f64::from_bits)
+    }
+}

@@ -1,0 +1,168 @@
+//! Composite algorithm: annealing, then a genetic algorithm.
+
+use hopmap_islands::{Budget, Candidate, Evolution, Exchange, Meter};
+use hopmap_model::{Context, Error, Stage, seed_stream};
+use hopmap_objective::{Problem, linear, random};
+use serde::{Deserialize, Serialize};
+
+use crate::annealing::{self, Solver, Walk};
+use crate::finish::{Ending, is_flat};
+use crate::genetic::{self, Breeding, Colony, completed};
+use crate::{CompositeParams, CompositeStage, Found, Mapper, ParameterError};
+
+/// Individuals beyond 1024 ranks, times the ranks, and the fewest.
+const INDIVIDUALS_TIMES_RANKS: usize = 125 * 1024;
+const FEWEST: usize = 4;
+/// Streams of random numbers of masters come after those of islands, and after them those of individuals.
+const MASTERS: u64 = 1 << 32;
+const INDIVIDUALS: u64 = 1 << 33;
+/// Individuals that a genetic algorithm takes at least.
+const PARENTS: u64 = 2;
+
+/// Composite algorithm (PGSA of Baranov et al. 2022, GraphHunter).
+///
+/// Every individual of every island is annealed from a random placement of its own, with the parameters of
+/// [`Annealing`](crate::Annealing) and without exchanges; then the populations evolve as in [`Genetic`](crate::Genetic), in the ring
+/// or with a master. Of a limited budget, annealing gets half.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Composite {
+    params: CompositeParams,
+    budget: Budget,
+    ending: Ending,
+}
+
+impl Composite {
+    /// Checks the parameters.
+    pub fn new(params: &CompositeParams) -> Result<Self, ParameterError> {
+        annealing::check(&params.annealing())?;
+        genetic::check(&params.genetic())?;
+        let &CompositeParams { evaluations, seconds, islands, descent, .. } = params;
+        let ending = Ending::new(seconds, descent);
+        let budget = Budget::new(evaluations, ending.search_seconds(seconds), islands)?;
+        Ok(Self { params: params.clone(), budget, ending })
+    }
+}
+
+impl Mapper for Composite {
+    fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found, Error> {
+        if is_flat(problem) {
+            return Ok(Found::at_once(linear(problem.ranks())));
+        }
+        let params = &self.params;
+        let breeding = Breeding::new(problem, params.crossover, params.mutation);
+        let genetic = genetic::Rules::new(&params.genetic(), problem, default_population(problem.ranks()));
+        let annealing = annealing::Rules::new(&params.annealing(), problem);
+        let individuals = genetic.population as u64;
+        let annealed = annealing.candidates().saturating_mul(individuals);
+        let default = annealed.saturating_add(genetic::evaluations(&genetic, &breeding));
+        let limit = params.evaluations.map_or(u64::MAX, |evaluations| (evaluations / 2 / individuals).max(1));
+        cx.log(format!("{individuals} individuals on every island, annealed, then bred"));
+        let annealed =
+            Annealed { annealing, genetic, breeding, seed: params.seed, limit, budget: &self.budget };
+        let found = self.budget.evolve(&annealed, default, cx)?;
+        self.ending.finish(found, problem, cx)
+    }
+}
+
+/// Individuals of an island, each of which is annealed.
+fn default_population(ranks: usize) -> usize {
+    match ranks {
+        ..=1024 => genetic::default_population(ranks),
+        _ => (INDIVIDUALS_TIMES_RANKS / ranks).max(FEWEST),
+    }
+}
+
+/// Populations of annealed placements on all islands.
+struct Annealed<'p> {
+    annealing: annealing::Rules,
+    genetic: genetic::Rules,
+    breeding: Breeding<'p>,
+    seed: u64,
+    /// Candidates of one annealing.
+    limit: u64,
+    budget: &'p Budget,
+}
+
+/// One island.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Settlement {
+    island: u32,
+    colony: Colony,
+}
+
+impl Annealed<'_> {
+    /// Epochs of the first stage: one for every individual.
+    fn annealings(&self) -> u64 {
+        self.genetic.population as u64
+    }
+
+    /// A random placement.
+    fn start(&self, island: u32, number: u64) -> Vec<u32> {
+        let problem = self.breeding.problem();
+        random(problem.ranks(), problem.slots(), self.stream(island, 2 * number))
+    }
+
+    fn stream(&self, island: u32, number: u64) -> [u8; 32] {
+        let stream = INDIVIDUALS + (u64::from(island) << 34) + number;
+        seed_stream(CompositeStage::KIND, self.seed, stream)
+    }
+
+    /// Anneals one individual.
+    fn anneal(&self, settlement: &mut Settlement, number: u64, meter: &mut Meter<'_>) -> Result<(), Error> {
+        let mut walk = Walk::new(self.breeding.problem(), &self.start(settlement.island, number))?;
+        let mut solver = Solver::new(self.stream(settlement.island, 2 * number + 1));
+        solver.begin(&self.annealing, walk.assignment().cost())?;
+        solver.anneal(&self.annealing, &mut walk, self.limit, meter);
+        let genes = completed(walk.best(), self.breeding.problem().slots());
+        settlement.colony.add(self.breeding.individual(genes));
+        Ok(())
+    }
+
+    /// Whether annealing has spent its half of the time.
+    fn is_late(&self, meter: &Meter<'_>) -> bool {
+        let (Some(time), Some(left)) = (self.budget.time(), meter.time_left()) else { return false };
+        left < time / 2
+    }
+}
+
+impl Evolution for Annealed<'_> {
+    type Island = Settlement;
+    type Solution = Vec<u32>;
+
+    fn begin(&self, island: u32, meter: &mut Meter<'_>) -> Result<Settlement, Error> {
+        let stream = |number| seed_stream(CompositeStage::KIND, self.seed, number);
+        let colony = Colony::new(stream(island.into()), stream(MASTERS + u64::from(island)));
+        let mut settlement = Settlement { island, colony };
+        self.anneal(&mut settlement, 0, meter)?;
+        Ok(settlement)
+    }
+
+    fn advance(&self, settlement: &mut Settlement, epoch: u64, meter: &mut Meter<'_>) -> Result<bool, Error> {
+        let number = epoch + 1;
+        if number < self.annealings() {
+            if number < PARENTS || !self.is_late(meter) {
+                self.anneal(settlement, number, meter)?;
+            }
+            return Ok(true);
+        }
+        let iteration = number - self.annealings();
+        let goes_on = settlement.colony.iterate(&self.genetic, &self.breeding, meter);
+        Ok(goes_on && iteration + 1 < self.genetic.iterations)
+    }
+
+    fn best(&self, settlement: &Settlement) -> Candidate<Vec<u32>> {
+        settlement.colony.best(&self.breeding)
+    }
+
+    fn exchange(&self, epoch: u64) -> Exchange {
+        if epoch + 1 < self.annealings() { Exchange::Nobody } else { genetic::exchange(&self.genetic) }
+    }
+
+    fn send(&self, settlement: &Settlement, _: u64) -> Vec<Candidate<Vec<u32>>> {
+        settlement.colony.send(&self.genetic, &self.breeding)
+    }
+
+    fn receive(&self, settlement: &mut Settlement, _: u64, heard: Vec<Candidate<Vec<u32>>>) {
+        settlement.colony.receive(&self.genetic, &self.breeding, heard);
+    }
+}

@@ -1,0 +1,120 @@
+//! Parallel genetic algorithm.
+
+mod breeding;
+mod colony;
+mod crossover;
+mod rules;
+
+use hopmap_islands::{Budget, Candidate, Evolution, Exchange, Meter};
+use hopmap_model::{Context, Error, Stage, seed_stream};
+use hopmap_objective::{Problem, linear};
+
+use crate::finish::{Ending, is_flat};
+use crate::{Found, GeneticParams, GeneticStage, Mapper, ParameterError};
+
+pub(crate) use breeding::{Breeding, completed};
+pub(crate) use colony::{Colony, exchange};
+pub(crate) use rules::{Rules, check, default_population};
+
+/// Streams of random numbers of masters come after those of islands.
+const MASTERS: u64 = 1 << 32;
+
+/// Parallel genetic algorithm (PGA of Baranov et al. 2022, GraphHunter).
+///
+/// Every island has a population of random placements. In every iteration parents are selected by tournament and crossed, genes
+/// of the children mutate, the children replace the worst individuals, and the best ones travel: in the ring to the next island,
+/// where they replace the worst if they are better, or to a master. Of the two readings of master and slave, `breeds` is the one
+/// of the text: every slave takes its population through one iteration and sends its best; the master crosses the best of all,
+/// mutates, and hands a child of its own to every slave. `reduces` is what the papers' section on the implementation says: islands
+/// never meet, and the best of all is found at the end.
+///
+/// Three things go beyond the papers: a migrant that the population has already is not taken in again, or it would soon be all
+/// there is; a child that is a copy of a parent exchanges two of its genes; and the best individual never leaves, as children
+/// are fewer than individuals.
+///
+/// Evaluating a child whole counts as n / 4 evaluations, which is how many exchanges take as many products.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Genetic {
+    params: GeneticParams,
+    budget: Budget,
+    ending: Ending,
+}
+
+impl Genetic {
+    /// Checks the parameters.
+    pub fn new(params: &GeneticParams) -> Result<Self, ParameterError> {
+        check(params)?;
+        let &GeneticParams { evaluations, seconds, islands, descent, .. } = params;
+        let ending = Ending::new(seconds, descent);
+        let budget = Budget::new(evaluations, ending.search_seconds(seconds), islands)?;
+        Ok(Self { params: params.clone(), budget, ending })
+    }
+}
+
+impl Mapper for Genetic {
+    fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found, Error> {
+        if is_flat(problem) {
+            return Ok(Found::at_once(linear(problem.ranks())));
+        }
+        let params = &self.params;
+        let rules = Rules::new(params, problem, default_population(problem.ranks()));
+        let breeding = Breeding::new(problem, params.crossover, params.mutation);
+        cx.log(format!("{} individuals on every island, {} children", rules.population, rules.children));
+        let default = evaluations(&rules, &breeding);
+        let found = self.budget.evolve(&Populations { rules, breeding, seed: params.seed }, default, cx)?;
+        self.ending.finish(found, problem, cx)
+    }
+}
+
+/// Most evaluations of an island.
+pub(crate) fn evaluations(rules: &Rules, breeding: &Breeding<'_>) -> u64 {
+    let of_iteration = (rules.children + rules.migrants) as u64;
+    let individuals = rules.iterations.saturating_mul(of_iteration).saturating_add(rules.population as u64);
+    individuals.saturating_mul(breeding.price())
+}
+
+/// Populations of random placements on all islands.
+struct Populations<'p> {
+    rules: Rules,
+    breeding: Breeding<'p>,
+    seed: u64,
+}
+
+impl Evolution for Populations<'_> {
+    type Island = Colony;
+    type Solution = Vec<u32>;
+
+    fn begin(&self, island: u32, meter: &mut Meter<'_>) -> Result<Colony, Error> {
+        let stream = |number| seed_stream(GeneticStage::KIND, self.seed, number);
+        let mut colony = Colony::new(stream(island.into()), stream(MASTERS + u64::from(island)));
+        for number in 0..self.rules.population {
+            // Without the first two there is no population, however small the budget is.
+            if !meter.take_all(self.breeding.price()) && number >= 2 {
+                break;
+            }
+            let individual = self.breeding.random(&mut colony.random);
+            colony.add(individual);
+        }
+        Ok(colony)
+    }
+
+    fn advance(&self, colony: &mut Colony, epoch: u64, meter: &mut Meter<'_>) -> Result<bool, Error> {
+        Ok(colony.iterate(&self.rules, &self.breeding, meter) && epoch + 1 < self.rules.iterations)
+    }
+
+    fn best(&self, colony: &Colony) -> Candidate<Vec<u32>> {
+        colony.best(&self.breeding)
+    }
+
+    fn exchange(&self, _: u64) -> Exchange {
+        exchange(&self.rules)
+    }
+
+    fn send(&self, colony: &Colony, _: u64) -> Vec<Candidate<Vec<u32>>> {
+        colony.send(&self.rules, &self.breeding)
+    }
+
+    fn receive(&self, colony: &mut Colony, _: u64, heard: Vec<Candidate<Vec<u32>>>) {
+        colony.receive(&self.rules, &self.breeding, heard);
+    }
+}

@@ -1,0 +1,34 @@
+//! `map/annealing`.
+
+use hopmap_model::{Context, Error, Inputs, Outcome, Port, Stage};
+use hopmap_objective::check_weight;
+
+use super::{PORTS, finish, place};
+use crate::{Annealing, AnnealingParams};
+
+/// `map/annealing`: parallel simulated annealing: islands of solvers that share the best placement.
+#[derive(Debug)]
+pub struct AnnealingStage;
+
+impl Stage for AnnealingStage {
+    type Params = AnnealingParams;
+    const KIND: &'static str = "map/annealing";
+    const SUMMARY: &'static str =
+        "Parallel simulated annealing: islands of solvers that share the best placement";
+    const REVISION: u32 = 2;
+
+    fn ports() -> &'static [Port] {
+        PORTS
+    }
+
+    fn check(params: &Self::Params) -> Result<(), Error> {
+        check_weight(params.weight)?;
+        Annealing::new(params)?;
+        Ok(())
+    }
+
+    fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let mapper = Annealing::new(&params)?;
+        Ok(finish(place(&mapper, params.weight, &inputs, cx)?, params.seconds.is_some()))
+    }
+}

@@ -1,0 +1,33 @@
+//! `map/composite`.
+
+use hopmap_model::{Context, Error, Inputs, Outcome, Port, Stage};
+use hopmap_objective::check_weight;
+
+use super::{PORTS, finish, place};
+use crate::{Composite, CompositeParams};
+
+/// `map/composite`: genetic algorithm on populations of annealed placements.
+#[derive(Debug)]
+pub struct CompositeStage;
+
+impl Stage for CompositeStage {
+    type Params = CompositeParams;
+    const KIND: &'static str = "map/composite";
+    const SUMMARY: &'static str = "Genetic algorithm on populations of annealed placements";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        PORTS
+    }
+
+    fn check(params: &Self::Params) -> Result<(), Error> {
+        check_weight(params.weight)?;
+        Composite::new(params)?;
+        Ok(())
+    }
+
+    fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let mapper = Composite::new(&params)?;
+        Ok(finish(place(&mapper, params.weight, &inputs, cx)?, params.seconds.is_some()))
+    }
+}

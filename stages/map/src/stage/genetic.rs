@@ -1,0 +1,34 @@
+//! `map/genetic`.
+
+use hopmap_model::{Context, Error, Inputs, Outcome, Port, Stage};
+use hopmap_objective::check_weight;
+
+use super::{PORTS, finish, place};
+use crate::{Genetic, GeneticParams};
+
+/// `map/genetic`: parallel genetic algorithm: populations that exchange their best placements.
+#[derive(Debug)]
+pub struct GeneticStage;
+
+impl Stage for GeneticStage {
+    type Params = GeneticParams;
+    const KIND: &'static str = "map/genetic";
+    const SUMMARY: &'static str =
+        "Parallel genetic algorithm: populations that exchange their best placements";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        PORTS
+    }
+
+    fn check(params: &Self::Params) -> Result<(), Error> {
+        check_weight(params.weight)?;
+        Genetic::new(params)?;
+        Ok(())
+    }
+
+    fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let mapper = Genetic::new(&params)?;
+        Ok(finish(place(&mapper, params.weight, &inputs, cx)?, params.seconds.is_some()))
+    }
+}

@@ -1,0 +1,373 @@
+//! The algorithms of the papers: the same for any number of threads, processes and interruptions, and every parameter counts.
+#![allow(clippy::unwrap_used, clippy::needless_pass_by_value, reason = "helpers of tests")]
+
+mod common;
+#[allow(dead_code, reason = "only its processes are used")]
+#[path = "../../ground/islands/tests/common/mod.rs"]
+mod islands;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use common::{Nobody, exhaustive, graph, grid, inputs, run, tree};
+use hopmap_map::{
+    Annealing, AnnealingParams, AnnealingStage, Composite, CompositeParams, CompositeStage, Cooling,
+    Crossover, Found, Genetic, GeneticParams, GeneticStage, Iteration, Mapper, Master, Neighbourhood,
+    NeighboursUnit, Reheat, Scheme,
+};
+use hopmap_model::{Context, Observer, Stage, Weight};
+use hopmap_objective::Problem;
+use islands::on_processes;
+use proptest::prelude::*;
+
+/// 20 ranks of a torn grid on 24 slots.
+fn problem() -> Problem {
+    let mut program = grid(5, 4);
+    program.edges.iter_mut().for_each(|edge| edge.bytes = u64::from(1 + edge.source * 7 % 13) * 8);
+    Problem::new(&program, &tree(&[2, 3, 4]), Weight::Bytes).unwrap()
+}
+
+fn annealing() -> AnnealingParams {
+    let (solvers, iterations, successive) = (Some(3), Some(900), Some(100));
+    let iteration = Iteration::Candidate;
+    AnnealingParams {
+        solvers,
+        iterations,
+        iteration,
+        successive,
+        descent: false,
+        ..AnnealingParams::default()
+    }
+}
+
+fn genetic() -> GeneticParams {
+    let (population, iterations) = (Some(12), Some(15));
+    GeneticParams { population, iterations, descent: false, ..GeneticParams::default() }
+}
+
+fn composite() -> CompositeParams {
+    let (population, annealing_iterations, iterations) = (Some(6), Some(400), Some(10));
+    CompositeParams {
+        population,
+        annealing_iterations,
+        iteration: Iteration::Candidate,
+        iterations,
+        descent: false,
+        ..CompositeParams::default()
+    }
+}
+
+fn mapper_of_annealing(params: AnnealingParams) -> Box<dyn Mapper + Sync> {
+    Box::new(Annealing::new(&params).unwrap())
+}
+
+fn mapper_of_genetic(params: GeneticParams) -> Box<dyn Mapper + Sync> {
+    Box::new(Genetic::new(&params).unwrap())
+}
+
+fn mapper_of_composite(params: CompositeParams) -> Box<dyn Mapper + Sync> {
+    Box::new(Composite::new(&params).unwrap())
+}
+
+/// Each algorithm, and each scheme of exchange.
+fn mappers() -> Vec<Box<dyn Mapper + Sync>> {
+    let scheme = Scheme::MasterSlave;
+    vec![
+        mapper_of_annealing(annealing()),
+        mapper_of_annealing(AnnealingParams { genetic: true, descent: true, ..annealing() }),
+        mapper_of_genetic(GeneticParams { migrants: 2, ..genetic() }),
+        mapper_of_genetic(GeneticParams { scheme, ..genetic() }),
+        mapper_of_composite(CompositeParams { descent: true, ..composite() }),
+        mapper_of_composite(CompositeParams { scheme, ..composite() }),
+    ]
+}
+
+#[test]
+fn any_number_of_threads_and_processes_gives_the_same() {
+    let problem = problem();
+    for mapper in mappers() {
+        let alone = mapper.map(&problem, &Context::detached()).unwrap();
+        for threads in [2, 3, 8] {
+            assert_eq!(mapper.map(&problem, &Context::new(threads, None, &Nobody)).unwrap(), alone);
+        }
+        for processes in [2, 3, 6] {
+            for found in on_processes(processes, |cx| mapper.map(&problem, &cx).unwrap()) {
+                assert_eq!(found, alone);
+            }
+        }
+    }
+}
+
+/// Stops the search after so many looks.
+struct Impatient {
+    looks: AtomicU64,
+    patience: u64,
+}
+
+impl Observer for Impatient {
+    fn progress(&self, _: u64, _: u64) {}
+    fn log(&self, _: &str) {}
+    fn cancelled(&self) -> bool {
+        self.looks.fetch_add(1, Ordering::Relaxed) >= self.patience
+    }
+}
+
+fn stopped(mapper: &dyn Mapper, problem: &Problem, patience: u64, file: &Path) -> Found {
+    let observer = Impatient { looks: AtomicU64::new(0), patience };
+    mapper.map(problem, &Context::new(1, None, &observer).with_state(file)).unwrap()
+}
+
+#[test]
+fn a_stopped_search_goes_on_where_it_was() {
+    let problem = problem();
+    let longer: [Box<dyn Mapper>; 3] = [
+        mapper_of_annealing(AnnealingParams { iterations: Some(40_000), ..annealing() }),
+        mapper_of_genetic(GeneticParams { iterations: Some(1500), ..genetic() }),
+        mapper_of_composite(CompositeParams { annealing_iterations: Some(20_000), ..composite() }),
+    ];
+    for mapper in longer {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("state");
+        let whole = mapper.map(&problem, &Context::detached()).unwrap();
+        let first = stopped(mapper.as_ref(), &problem, 40, &file);
+        assert!(!first.complete && file.exists() && first.evaluations < whole.evaluations);
+        let second = mapper.map(&problem, &Context::detached().with_state(&file)).unwrap();
+        assert_eq!(second, whole);
+    }
+}
+
+/// Whether every choice gives another search than what it is a change of, and the same twice.
+fn differ(base: &dyn Mapper, choices: Vec<(&str, Box<dyn Mapper + Sync>)>) {
+    let problem = problem();
+    let plain = base.map(&problem, &Context::detached()).unwrap();
+    for (name, mapper) in choices {
+        let found = mapper.map(&problem, &Context::detached()).unwrap();
+        assert_ne!(
+            (&found.convergence, found.evaluations),
+            (&plain.convergence, plain.evaluations),
+            "{name}"
+        );
+        assert_eq!(found, mapper.map(&problem, &Context::detached()).unwrap(), "{name}");
+    }
+}
+
+#[test]
+fn every_parameter_of_annealing_counts() {
+    let change = |name, change: fn(&mut AnnealingParams)| {
+        let mut params = annealing();
+        change(&mut params);
+        (name, mapper_of_annealing(params))
+    };
+    differ(
+        mapper_of_annealing(annealing()).as_ref(),
+        vec![
+            change("seed", |params| params.seed = 2),
+            change("evaluations", |params| params.evaluations = Some(500)),
+            change("islands", |params| params.islands = 2),
+            change("solvers", |params| params.solvers = Some(4)),
+            change("iterations", |params| params.iterations = Some(1000)),
+            change("iteration", |params| params.iteration = Iteration::Temperature),
+            change("successive", |params| params.successive = Some(300)),
+            change("max_neighbours", |params| params.max_neighbours = Some(20)),
+            change("neighbours_unit", |params| params.neighbours_unit = NeighboursUnit::PerRank),
+            change("accepted", |params| params.accepted = Some(9)),
+            change("cooling", |params| {
+                params.cooling =
+                    if params.cooling == Cooling::Cauchy { Cooling::Proportional } else { Cooling::Cauchy };
+            }),
+            change("factor", |params| params.factor = Some(0.9)),
+            change("initial_temperature", |params| params.initial_temperature = Some(1000.0)),
+            change("final_temperature", |params| params.final_temperature = Some(40_000.0)),
+            change("after_exchange", |params| {
+                params.after_exchange = match params.after_exchange {
+                    Reheat::Restart => Reheat::Continue,
+                    Reheat::Continue => Reheat::Restart,
+                };
+            }),
+            change("patience", |params| params.patience = Some(20)),
+            change("frozen", |params| {
+                params.frozen = true;
+                params.max_neighbours = Some(2);
+                params.initial_temperature = Some(1.0);
+            }),
+            change("genetic", |params| params.genetic = true),
+            change("neighbours", |params| params.neighbours = Some(Neighbourhood::Random)),
+            change("descent", |params| params.descent = true),
+        ],
+    );
+}
+
+#[test]
+fn every_parameter_of_the_genetic_algorithm_counts() {
+    let change = |name, change: fn(&mut GeneticParams)| {
+        let mut params = genetic();
+        change(&mut params);
+        (name, mapper_of_genetic(params))
+    };
+    let master = change("master-slave", |params| params.scheme = Scheme::MasterSlave);
+    let reduces: fn(&mut GeneticParams) = |params| {
+        params.scheme = Scheme::MasterSlave;
+        params.master = Master::Reduces;
+    };
+    differ(master.1.as_ref(), vec![change("reduces", reduces)]);
+    differ(
+        mapper_of_genetic(genetic()).as_ref(),
+        vec![
+            master,
+            change("seed", |params| params.seed = 2),
+            change("evaluations", |params| params.evaluations = Some(500)),
+            change("islands", |params| params.islands = 2),
+            change("population", |params| params.population = Some(14)),
+            change("iterations", |params| params.iterations = Some(16)),
+            change("children", |params| params.children = Some(3)),
+            change("tournament", |params| params.tournament = 3),
+            change("sorting", |params| params.crossover = Crossover::Sorting),
+            change("order", |params| params.crossover = Crossover::Order),
+            change("crossover_probability", |params| params.crossover_probability = 0.5),
+            change("mutation", |params| params.mutation = 0.1),
+            change("migrants", |params| params.migrants = 3),
+            change("descent", |params| params.descent = true),
+        ],
+    );
+}
+
+#[test]
+fn the_composite_algorithm_anneals_then_breeds() {
+    let change = |name, change: fn(&mut CompositeParams)| {
+        let mut params = composite();
+        change(&mut params);
+        (name, mapper_of_composite(params))
+    };
+    differ(
+        mapper_of_composite(composite()).as_ref(),
+        vec![
+            change("seed", |params| params.seed = 2),
+            change("evaluations", |params| params.evaluations = Some(2000)),
+            change("population", |params| params.population = Some(5)),
+            change("annealing_iterations", |params| params.annealing_iterations = Some(500)),
+            change("factor", |params| params.factor = Some(0.9)),
+            change("max_neighbours", |params| params.max_neighbours = Some(10)),
+            change("iterations", |params| params.iterations = Some(11)),
+            change("crossover", |params| params.crossover = Crossover::Order),
+            change("scheme", |params| params.scheme = Scheme::MasterSlave),
+        ],
+    );
+    let problem = problem();
+    let found = mapper_of_composite(composite()).map(&problem, &Context::detached()).unwrap();
+    // Six anneals of 400 candidates, then ten iterations of three children that cost five evaluations each.
+    assert_eq!(found.evaluations, 4 * (6 * 400 + 10 * 3 * 5));
+}
+
+#[test]
+fn budgets_hold() {
+    let problem = problem();
+    for (evaluations, mapper) in [
+        (1234, mapper_of_annealing(AnnealingParams { evaluations: Some(1234), ..annealing() })),
+        (310, mapper_of_genetic(GeneticParams { evaluations: Some(310), ..genetic() })),
+    ] {
+        assert_eq!(mapper.map(&problem, &Context::detached()).unwrap().evaluations, 4 * evaluations);
+    }
+    // Without a number of iterations annealing begins again and again, and the genetic algorithm goes on.
+    let again = AnnealingParams { evaluations: Some(400_000), iterations: None, ..annealing() };
+    let on = GeneticParams { evaluations: Some(400_000), iterations: None, ..genetic() };
+    for mapper in [mapper_of_annealing(again), mapper_of_genetic(on)] {
+        assert_eq!(mapper.map(&problem, &Context::detached()).unwrap().evaluations, 4 * 400_000);
+    }
+    for evaluations in [1, 7] {
+        let mapper = mapper_of_composite(CompositeParams { evaluations: Some(evaluations), ..composite() });
+        assert!(mapper.map(&problem, &Context::detached()).unwrap().evaluations <= 4 * evaluations);
+    }
+}
+
+#[test]
+fn a_budget_in_seconds_ends() {
+    let problem = problem();
+    let seconds = Some(0.05);
+    for mapper in [
+        mapper_of_annealing(AnnealingParams { seconds, iterations: None, ..annealing() }),
+        mapper_of_genetic(GeneticParams { seconds, iterations: None, ..genetic() }),
+        mapper_of_composite(CompositeParams { seconds, iterations: None, ..composite() }),
+    ] {
+        let found = mapper.map(&problem, &Context::detached()).unwrap();
+        assert!(found.complete && found.evaluations > 0);
+    }
+}
+
+#[test]
+fn temperatures_that_do_not_fall_are_refused() {
+    let hot = AnnealingParams { final_temperature: Some(1e12), ..annealing() };
+    let error = mapper_of_annealing(hot).map(&problem(), &Context::detached()).unwrap_err();
+    assert!(error.to_string().starts_with("the final temperature 1000000000000 is not below"), "{error}");
+}
+
+#[test]
+fn parameters_have_defaults_and_no_unknown_names() {
+    assert_eq!(serde_json::from_str::<AnnealingParams>("{}").unwrap(), AnnealingParams::default());
+    assert_eq!(serde_json::from_str::<GeneticParams>("{}").unwrap(), GeneticParams::default());
+    assert_eq!(serde_json::from_str::<CompositeParams>("{}").unwrap(), CompositeParams::default());
+    assert!(serde_json::from_str::<GeneticParams>(r#"{"mutations": 1}"#).is_err());
+    let ring: GeneticParams =
+        serde_json::from_str(r#"{"scheme": "master-slave", "master": "reduces"}"#).unwrap();
+    assert_eq!((ring.scheme, ring.master), (Scheme::MasterSlave, Master::Reduces));
+    let refused = CompositeParams { factor: Some(2.0), ..CompositeParams::default() };
+    assert_eq!(CompositeStage::check(&refused).unwrap_err().to_string(), "factor is 2");
+    let refused = GeneticParams { islands: 0, ..GeneticParams::default() };
+    assert_eq!(GeneticStage::check(&refused).unwrap_err().to_string(), "islands is 0");
+}
+
+#[test]
+fn programs_that_say_nothing_are_placed_at_once() {
+    let (program, system) = (graph(4, []), tree(&[2, 3]));
+    let slots = [
+        run::<AnnealingStage>(AnnealingParams::default(), &program, &system).slots(),
+        run::<GeneticStage>(GeneticParams::default(), &program, &system).slots(),
+        run::<CompositeStage>(CompositeParams::default(), &program, &system).slots(),
+    ];
+    assert_eq!(slots, [[0, 1, 2, 3]; 3]);
+    // One rank on one of many slots, and two ranks on two.
+    for (ranks, shape) in [(1, vec![1, 5]), (2, vec![1, 2])] {
+        let program = graph(ranks, (ranks > 1).then_some((0, 1, 8)));
+        run::<AnnealingStage>(
+            AnnealingParams { neighbours: Some(Neighbourhood::Random), ..annealing() },
+            &program,
+            &tree(&shape),
+        );
+        run::<GeneticStage>(genetic(), &program, &tree(&shape));
+        run::<CompositeStage>(composite(), &program, &tree(&shape));
+    }
+}
+
+#[test]
+fn a_user_who_does_not_wait_gets_the_best_so_far() {
+    let observer = Impatient { looks: AtomicU64::new(0), patience: 2 };
+    let cx = Context::new(1, None, &observer);
+    let params = GeneticParams { iterations: Some(1 << 40), ..genetic() };
+    let outcome = GeneticStage::run(params, inputs(&grid(5, 4), &tree(&[2, 3, 4])), &cx).unwrap();
+    assert!(matches!(outcome, hopmap_model::Outcome::Partial(_)));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    #[test]
+    fn small_programs_get_an_optimal_placement(
+        edges in prop::collection::vec((0u32..5, 0u32..5, 1u64..1000), 0..15),
+        shape in prop_oneof![Just(vec![2, 3]), Just(vec![3, 2]), Just(vec![1, 6, 1]), Just(vec![2, 2, 2])],
+        seed in 0u64..100,
+    ) {
+        let (program, system) = (graph(5, edges), tree(&shape));
+        let best = exhaustive(&program, &shape, &mut Vec::new());
+        let annealing = AnnealingParams { seed, solvers: Some(2), ..AnnealingParams::default() };
+        let genetic = GeneticParams { seed, iterations: Some(200), ..GeneticParams::default() };
+        let composite = CompositeParams { seed, annealing_iterations: Some(1000), ..composite() };
+        for (mapper, mapping) in [
+            ("annealing", run::<AnnealingStage>(annealing, &program, &system)),
+            ("genetic", run::<GeneticStage>(genetic, &program, &system)),
+            ("composite", run::<CompositeStage>(composite, &program, &system)),
+        ] {
+            mapping.check().unwrap();
+            let found = mapping.metrics["F"];
+            prop_assert!((found - best).abs() < 1e-6, "{}: {} is not {}", mapper, found, best);
+        }
+    }
+}
