@@ -2,7 +2,7 @@
 //!
 //! Stages: [`LinearStage`], `map/linear`; [`RandomStage`], `map/random`; [`AnnealingStage`], `map/annealing`;
 //! [`AutoStage`], `map/auto`;
-//! [`TabuStage`], `map/tabu`. Each is a [`Mapper`], an algorithm that solves a [`Problem`](hopmap_objective::Problem), and what turns its placement into a mapping
+//! [`TabuStage`], `map/tabu`; [`ExactStage`], `map/exact`. Each is a [`Mapper`], an algorithm that solves a [`Problem`](hopmap_objective::Problem), and what turns its placement into a mapping
 //! with all metrics.
 
 mod annealing;
@@ -11,6 +11,7 @@ mod baseline;
 mod cycles;
 mod descent;
 mod error;
+mod exact;
 mod greedy;
 mod mapper;
 mod params;
@@ -21,9 +22,10 @@ pub use annealing::Annealing;
 pub use auto::Auto;
 pub use baseline::{Linear, Random};
 pub use descent::descend;
-pub use error::SearchError;
+pub use error::{ExactError, SearchError};
+pub use exact::{BOUND, Exact, GAP, NODES, PROVEN};
 pub use greedy::greedy;
 pub use mapper::{Found, Mapper};
-pub use params::{AnnealingParams, AutoParams, Cooling, LinearParams, RandomParams, TabuParams};
-pub use stage::{AnnealingStage, AutoStage, LinearStage, RandomStage, TabuStage};
+pub use params::{AnnealingParams, AutoParams, Cooling, ExactParams, LinearParams, RandomParams, TabuParams};
+pub use stage::{AnnealingStage, AutoStage, ExactStage, LinearStage, RandomStage, TabuStage};
 pub use tabu::Tabu;

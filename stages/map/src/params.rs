@@ -1,8 +1,12 @@
 //! Parameters of the stages.
 
+mod exact;
+
 use hopmap_model::Weight;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+pub use exact::ExactParams;
 
 /// Rank `i` on slot `i`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]

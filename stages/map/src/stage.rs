@@ -1,9 +1,13 @@
 //! The stages of this room.
 
+mod exact;
+
 use hopmap_model::{
     Context, Error, Inputs, Mapping, Outcome, Outputs, Paths, Port, Stage, SystemGraph, TaskGraph, Weight,
 };
 use hopmap_objective::{EVALUATIONS, Problem, Quality, check_weight};
+
+pub use exact::ExactStage;
 
 use crate::{
     Annealing, AnnealingParams, Auto, AutoParams, Linear, LinearParams, Mapper, Random, RandomParams, Tabu,
@@ -151,6 +155,7 @@ fn place(mapper: &impl Mapper, weight: Weight, inputs: &Inputs, cx: &Context<'_>
     let mut mapping = Mapping::new(&found.slots, &system, weight)?;
     mapping.metrics = quality.metrics();
     mapping.metrics.insert(EVALUATIONS.name.to_owned(), found.evaluations as f64);
+    mapping.metrics.extend(found.metrics);
     mapping.convergence = found.convergence;
     mapping.complete = found.complete;
     Ok(mapping)

@@ -1,0 +1,202 @@
+//! The linear assignment problem.
+
+use super::number::Number;
+
+/// Solves assignments of rows to columns of their own, of which there are at least as many, and keeps its memory.
+///
+/// Shortest augmenting paths after a reduction of the rows (Jonker and Volgenant 1987). Columns that stay free have a dual
+/// value of zero, all others one of at most zero, so that the value bounds the cost of any choice of columns.
+#[derive(Debug, Default)]
+pub(super) struct Linear<T> {
+    row_dual: Vec<T>,
+    column_dual: Vec<T>,
+    row_of: Vec<u32>,
+    column_of: Vec<u32>,
+    distance: Vec<T>,
+    from: Vec<u32>,
+    open: Vec<u32>,
+    scanned: Vec<u32>,
+}
+
+/// No row or column.
+const NONE: u32 = u32::MAX;
+
+impl<T: Number> Linear<T> {
+    /// The least cost of an assignment; `costs`, row by row, become reduced costs. `None` if there is no assignment.
+    pub(super) fn reduce(&mut self, costs: &mut [T], columns: usize) -> Option<T> {
+        let value = self.solve(costs, columns)?;
+        for (row, &dual) in costs.chunks_exact_mut(columns).zip(&self.row_dual) {
+            for (cost, &column) in row.iter_mut().zip(&self.column_dual) {
+                *cost -= dual + column;
+            }
+        }
+        Some(value)
+    }
+
+    /// The least cost of an assignment. Subtracts from the rows what is least in them.
+    pub(super) fn solve(&mut self, costs: &mut [T], columns: usize) -> Option<T> {
+        let rows = costs.len() / columns;
+        self.clear(rows, columns);
+        let mut value = T::ZERO;
+        for row in costs.chunks_exact_mut(columns) {
+            let least = row.iter().copied().fold(T::IMPOSSIBLE, T::min);
+            if least >= T::HALF {
+                return None;
+            }
+            value += least;
+            row.iter_mut().for_each(|cost| *cost -= least);
+        }
+        self.match_zeros(costs, columns);
+        for row in 0..rows {
+            if self.column_of[row] == NONE {
+                value += self.augment(costs, columns, row)?;
+            }
+        }
+        Some(value)
+    }
+
+    /// The column of every row.
+    pub(super) fn columns(&self) -> &[u32] {
+        &self.column_of
+    }
+
+    fn clear(&mut self, rows: usize, columns: usize) {
+        self.row_dual.clear();
+        self.row_dual.resize(rows, T::ZERO);
+        self.column_of.clear();
+        self.column_of.resize(rows, NONE);
+        self.column_dual.clear();
+        self.column_dual.resize(columns, T::ZERO);
+        self.row_of.clear();
+        self.row_of.resize(columns, NONE);
+        self.distance.resize(columns, T::ZERO);
+        self.from.resize(columns, NONE);
+    }
+
+    /// Gives every row the first free column that costs it nothing more than its least.
+    fn match_zeros(&mut self, costs: &[T], columns: usize) {
+        for (row, costs) in costs.chunks_exact(columns).enumerate() {
+            for (column, &cost) in costs.iter().enumerate() {
+                if cost == T::ZERO && self.row_of[column] == NONE {
+                    self.row_of[column] = row as u32;
+                    self.column_of[row] = column as u32;
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Finds a row its column by the shortest path of exchanges, and says how long it is.
+    fn augment(&mut self, costs: &[T], columns: usize, start: usize) -> Option<T> {
+        self.open.clear();
+        self.open.extend(0..columns as u32);
+        self.scanned.clear();
+        self.distance.fill(T::IMPOSSIBLE);
+        let (mut row, mut length) = (start, T::ZERO);
+        let end = loop {
+            let closest = self.scan(&costs[row * columns..][..columns], row, length);
+            let column = self.open[closest];
+            length = self.distance[column as usize];
+            if length >= T::HALF {
+                return None;
+            }
+            if self.row_of[column as usize] == NONE {
+                break column;
+            }
+            self.open.swap_remove(closest);
+            self.scanned.push(column);
+            row = self.row_of[column as usize] as usize;
+        };
+        self.row_dual[start] += length;
+        for &column in &self.scanned {
+            let rest = length - self.distance[column as usize];
+            self.column_dual[column as usize] -= rest;
+            self.row_dual[self.row_of[column as usize] as usize] += rest;
+        }
+        self.exchange(start as u32, end);
+        Some(length)
+    }
+
+    /// Shortens the ways to the open columns by way of a row; the closest of them, as its place.
+    fn scan(&mut self, costs: &[T], row: usize, length: T) -> usize {
+        let base = length - self.row_dual[row];
+        let (mut closest, mut least) = (0, T::IMPOSSIBLE + T::HALF);
+        for (place, &column) in self.open.iter().enumerate() {
+            let column = column as usize;
+            let through = base + costs[column] - self.column_dual[column];
+            if through < self.distance[column] {
+                self.distance[column] = through;
+                self.from[column] = row as u32;
+            }
+            if self.distance[column] < least {
+                least = self.distance[column];
+                closest = place;
+            }
+        }
+        closest
+    }
+
+    /// Makes the exchanges of a path.
+    fn exchange(&mut self, start: u32, end: u32) {
+        let mut column = end;
+        loop {
+            let row = self.from[column as usize];
+            self.row_of[column as usize] = row;
+            std::mem::swap(&mut self.column_of[row as usize], &mut column);
+            if row == start {
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The least cost by trying all assignments.
+    fn least(costs: &[i64], columns: usize, taken: &mut Vec<usize>) -> i64 {
+        let row = taken.len();
+        if row * columns == costs.len() {
+            return 0;
+        }
+        let mut best = i64::IMPOSSIBLE;
+        for column in 0..columns {
+            if !taken.contains(&column) {
+                taken.push(column);
+                best = best.min(costs[row * columns + column] + least(costs, columns, taken));
+                taken.pop();
+            }
+        }
+        best
+    }
+
+    proptest! {
+        #[test]
+        fn the_value_is_the_least_and_what_remains_is_not_negative(
+            rows in 1usize..5, free in 0usize..3, values in prop::collection::vec(0i64..12, 35)
+        ) {
+            let columns = rows + free;
+            let costs = &values[..rows * columns];
+            let mut reduced = costs.to_vec();
+            let mut linear = Linear::default();
+            let value = linear.reduce(&mut reduced, columns).unwrap();
+            prop_assert_eq!(value, least(costs, columns, &mut Vec::new()));
+            prop_assert!(reduced.iter().all(|&cost| cost >= 0));
+            let chosen = linear.columns().iter().enumerate().map(|(row, &column)| row * columns + column as usize);
+            prop_assert_eq!(chosen.clone().map(|at| costs[at]).sum::<i64>(), value);
+            prop_assert!(chosen.clone().all(|at| reduced[at] == 0));
+            // Any other assignment costs at least the value and what it has in the reduced matrix.
+            prop_assert!(least(&reduced, columns, &mut Vec::new()) == 0);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_said() {
+        let gone = i32::IMPOSSIBLE;
+        assert_eq!(Linear::default().solve(&mut [1, gone, 2, gone], 2), None);
+        assert_eq!(Linear::default().solve(&mut [gone, gone, 0, 0], 2), None);
+        assert_eq!(Linear::default().solve(&mut [1, gone, 2, 3], 2), Some(4));
+    }
+}
