@@ -41,6 +41,6 @@ pub(super) fn gilmore_lawler(instance: &Instance<'_>, stop: impl Fn() -> bool) -
     // Within the numbers that an assignment may sum.
     let cut = (64 - total.leading_zeros()).saturating_sub(50);
     prices.iter_mut().for_each(|price| *price >>= cut);
-    let value = Linear::default().solve(&mut prices, slots)?;
+    let value = Linear::default().solve(&mut prices, slots, ranks == slots)?;
     Some(((value << cut) + 1) / 2)
 }

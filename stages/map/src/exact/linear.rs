@@ -5,7 +5,8 @@ use super::number::Number;
 /// Solves assignments of rows to columns of their own, of which there are at least as many, and keeps its memory.
 ///
 /// Shortest augmenting paths after a reduction of the rows (Jonker and Volgenant 1987). Columns that stay free have a dual
-/// value of zero, all others one of at most zero, so that the value bounds the cost of any choice of columns.
+/// value of zero, all others one of at most zero, so that the value bounds the cost of any choice of columns. Where every
+/// column is taken, columns are reduced as well.
 #[derive(Debug, Default)]
 pub(super) struct Linear<T> {
     row_dual: Vec<T>,
@@ -23,8 +24,10 @@ const NONE: u32 = u32::MAX;
 
 impl<T: Number> Linear<T> {
     /// The least cost of an assignment; `costs`, row by row, become reduced costs. `None` if there is no assignment.
-    pub(super) fn reduce(&mut self, costs: &mut [T], columns: usize) -> Option<T> {
-        let value = self.solve(costs, columns)?;
+    ///
+    /// `full` if every column that some row can have is surely taken.
+    pub(super) fn reduce(&mut self, costs: &mut [T], columns: usize, full: bool) -> Option<T> {
+        let value = self.solve(costs, columns, full)?;
         for (row, &dual) in costs.chunks_exact_mut(columns).zip(&self.row_dual) {
             for (cost, &column) in row.iter_mut().zip(&self.column_dual) {
                 *cost -= dual + column;
@@ -33,8 +36,8 @@ impl<T: Number> Linear<T> {
         Some(value)
     }
 
-    /// The least cost of an assignment. Subtracts from the rows what is least in them.
-    pub(super) fn solve(&mut self, costs: &mut [T], columns: usize) -> Option<T> {
+    /// The least cost of an assignment. Leaves other costs behind.
+    pub(super) fn solve(&mut self, costs: &mut [T], columns: usize, full: bool) -> Option<T> {
         let rows = costs.len() / columns;
         self.clear(rows, columns);
         let mut value = T::ZERO;
@@ -45,6 +48,9 @@ impl<T: Number> Linear<T> {
             }
             value += least;
             row.iter_mut().for_each(|cost| *cost -= least);
+        }
+        if full {
+            value += self.reduce_columns(costs, columns);
         }
         self.match_zeros(costs, columns);
         for row in 0..rows {
@@ -71,6 +77,23 @@ impl<T: Number> Linear<T> {
         self.row_of.resize(columns, NONE);
         self.distance.resize(columns, T::ZERO);
         self.from.resize(columns, NONE);
+    }
+
+    /// Subtracts from the columns what is least in them, apart from those that no row can have; the sum of that.
+    fn reduce_columns(&mut self, costs: &mut [T], columns: usize) -> T {
+        self.distance.fill(T::IMPOSSIBLE);
+        for row in costs.chunks_exact(columns) {
+            self.distance.iter_mut().zip(row).for_each(|(least, &cost)| *least = cost.min(*least));
+        }
+        let mut sum = T::ZERO;
+        for least in &mut self.distance {
+            *least = if *least >= T::HALF { T::ZERO } else { *least };
+            sum += *least;
+        }
+        for row in costs.chunks_exact_mut(columns) {
+            row.iter_mut().zip(&self.distance).for_each(|(cost, &least)| *cost -= least);
+        }
+        sum
     }
 
     /// Gives every row the first free column that costs it nothing more than its least.
@@ -181,7 +204,7 @@ mod tests {
             let costs = &values[..rows * columns];
             let mut reduced = costs.to_vec();
             let mut linear = Linear::default();
-            let value = linear.reduce(&mut reduced, columns).unwrap();
+            let value = linear.reduce(&mut reduced, columns, free == 0).unwrap();
             prop_assert_eq!(value, least(costs, columns, &mut Vec::new()));
             prop_assert!(reduced.iter().all(|&cost| cost >= 0));
             let chosen = linear.columns().iter().enumerate().map(|(row, &column)| row * columns + column as usize);
@@ -195,8 +218,8 @@ mod tests {
     #[test]
     fn what_cannot_be_is_said() {
         let gone = i32::IMPOSSIBLE;
-        assert_eq!(Linear::default().solve(&mut [1, gone, 2, gone], 2), None);
-        assert_eq!(Linear::default().solve(&mut [gone, gone, 0, 0], 2), None);
-        assert_eq!(Linear::default().solve(&mut [1, gone, 2, 3], 2), Some(4));
+        assert_eq!(Linear::default().solve(&mut [1, gone, 2, gone], 2, false), None);
+        assert_eq!(Linear::default().solve(&mut [gone, gone, 0, 0], 2, false), None);
+        assert_eq!(Linear::default().solve(&mut [1, gone, 2, 3], 2, false), Some(4));
     }
 }

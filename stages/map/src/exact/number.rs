@@ -31,6 +31,15 @@ pub(super) trait Number:
     fn of(value: i64) -> Self;
     fn wide(self) -> i64;
 
+    /// The half that is taken of a pair; all of what cannot be.
+    #[inline]
+    fn taken(self) -> Self {
+        if self >= Self::HALF { Self::IMPOSSIBLE } else { self.halved() }
+    }
+
+    /// Half of it, rounded down.
+    fn halved(self) -> Self;
+
     /// A sum in which what cannot be stays so.
     #[inline]
     fn join(self, other: Self) -> Self {
@@ -50,6 +59,11 @@ macro_rules! number {
             #[inline]
             fn of(value: i64) -> Self {
                 value.min(i64::from(Self::LARGEST)) as Self
+            }
+
+            #[inline]
+            fn halved(self) -> Self {
+                self >> 1
             }
 
             #[inline]

@@ -138,6 +138,7 @@ impl Search<'_> {
         let mut ascent = Ascent::default();
         let mut most = self.most(incumbent.cost);
         let ahead = loop {
+            let patience=if patience.sweeps==60 {Patience{sweeps:std::env::var("S").map_or(60,|x|x.parse().unwrap()),horizon:std::env::var("H").map_or(12,|x|x.parse().unwrap())}} else {patience};
             if !ascent.raise(&mut relaxation, most, patience, || self.stopped()) {
                 return Vec::new();
             }
