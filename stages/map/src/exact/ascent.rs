@@ -79,13 +79,19 @@ impl<T: Number> Ascent<T> {
         if self.matrix.is_empty() {
             return leader;
         }
-        self.linear.solve(&mut self.matrix, columns, relaxation.rows.len() == columns).map_or(T::IMPOSSIBLE, |value| leader + value)
+        self.linear
+            .solve(&mut self.matrix, columns, relaxation.rows.len() == columns)
+            .map_or(T::IMPOSSIBLE, |value| leader + value)
     }
 
     /// Adds the cheapest assignment of the leaders to the bound; `false` if it is more than `most`.
     fn reduce_leaders(&mut self, relaxation: &mut Relaxation<T>, most: T) -> bool {
         let columns = relaxation.columns.len();
-        let Some(value) = self.linear.reduce(&mut relaxation.leaders, columns, relaxation.rows.len() == columns) else { return false };
+        let Some(value) =
+            self.linear.reduce(&mut relaxation.leaders, columns, relaxation.rows.len() == columns)
+        else {
+            return false;
+        };
         relaxation.bound += value;
         for leader in relaxation.leaders.iter_mut().filter(|leader| **leader >= T::HALF) {
             *leader = T::IMPOSSIBLE;

@@ -18,7 +18,7 @@ const MEMORY: usize = 1 << 30;
 const NODES_OF_ROUND: u64 = 48;
 /// Effort at the root and at every other node.
 const ROOT: Patience = Patience { sweeps: 600, horizon: 200 };
-const NODE: Patience = Patience { sweeps: 60, horizon: 12 };
+const NODE: Patience = Patience { sweeps: 20, horizon: 8 };
 
 /// When to stop.
 #[derive(Debug, Clone, Copy)]
@@ -138,7 +138,6 @@ impl Search<'_> {
         let mut ascent = Ascent::default();
         let mut most = self.most(incumbent.cost);
         let ahead = loop {
-            let patience=if patience.sweeps==60 {Patience{sweeps:std::env::var("S").map_or(60,|x|x.parse().unwrap()),horizon:std::env::var("H").map_or(12,|x|x.parse().unwrap())}} else {patience};
             if !ascent.raise(&mut relaxation, most, patience, || self.stopped()) {
                 return Vec::new();
             }
