@@ -2,7 +2,8 @@
 //!
 //! Stages: [`LinearStage`], `map/linear`; [`RandomStage`], `map/random`; [`AnnealingStage`], `map/annealing`;
 //! [`AutoStage`], `map/auto`;
-//! [`TabuStage`], `map/tabu`; [`ExactStage`], `map/exact`. Each is a [`Mapper`], an algorithm that solves a [`Problem`](hopmap_objective::Problem), and what turns its placement into a mapping
+//! [`TabuStage`], `map/tabu`; [`ExactStage`], `map/exact`;
+//! [`ExternalStage`], `map/external`. Each is a [`Mapper`], an algorithm that solves a [`Problem`](hopmap_objective::Problem), and what turns its placement into a mapping
 //! with all metrics.
 
 mod annealing;
@@ -12,6 +13,7 @@ mod cycles;
 mod descent;
 mod error;
 mod exact;
+mod external;
 mod greedy;
 mod mapper;
 mod params;
@@ -22,10 +24,14 @@ pub use annealing::Annealing;
 pub use auto::Auto;
 pub use baseline::{Linear, Random};
 pub use descent::descend;
-pub use error::{ExactError, SearchError};
+pub use error::{AnswerError, ExactError, ExternalError, SearchError};
 pub use exact::{BOUND, Exact, GAP, NODES, PROVEN};
+pub use external::{Answer, External};
 pub use greedy::greedy;
 pub use mapper::{Found, Mapper};
-pub use params::{AnnealingParams, AutoParams, Cooling, ExactParams, LinearParams, RandomParams, TabuParams};
-pub use stage::{AnnealingStage, AutoStage, ExactStage, LinearStage, RandomStage, TabuStage};
+pub use params::{
+    AnnealingParams, AutoParams, Cooling, ExactParams, ExternalCommand, ExternalParams, LinearParams,
+    Numbering, RandomParams, TabuParams,
+};
+pub use stage::{AnnealingStage, AutoStage, ExactStage, ExternalStage, LinearStage, RandomStage, TabuStage};
 pub use tabu::Tabu;

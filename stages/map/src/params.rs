@@ -1,12 +1,14 @@
 //! Parameters of the stages.
 
 mod exact;
+mod external;
 
 use hopmap_model::Weight;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use exact::ExactParams;
+pub use external::{ExternalCommand, ExternalParams, Numbering};
 
 /// Rank `i` on slot `i`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]

@@ -1,6 +1,7 @@
 //! The stages of this room.
 
 mod exact;
+mod external;
 
 use hopmap_model::{
     Context, Error, Inputs, Mapping, Outcome, Outputs, Paths, Port, Stage, SystemGraph, TaskGraph, Weight,
@@ -8,6 +9,7 @@ use hopmap_model::{
 use hopmap_objective::{EVALUATIONS, Problem, Quality, check_weight};
 
 pub use exact::ExactStage;
+pub use external::ExternalStage;
 
 use crate::{
     Annealing, AnnealingParams, Auto, AutoParams, Linear, LinearParams, Mapper, Random, RandomParams, Tabu,

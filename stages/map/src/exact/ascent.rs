@@ -105,7 +105,7 @@ impl<T: Number> Ascent<T> {
         if rows == 1 {
             return;
         }
-        let others = T::of(rows as i64 - 1);
+        let others = T::count(rows - 1);
         self.shares.clear();
         for leader in &mut relaxation.leaders {
             let share = if *leader >= T::HALF { T::ZERO } else { *leader / others };
@@ -183,7 +183,7 @@ fn forbid_costly<T: Number>(relaxation: &mut Relaxation<T>, most: T) {
     let columns = relaxation.columns.len();
     let gap = most - relaxation.bound;
     for at in 0..relaxation.leaders.len() {
-        if (gap + T::of(1)..T::HALF).contains(&relaxation.leaders[at]) {
+        if (gap + T::count(1)..T::HALF).contains(&relaxation.leaders[at]) {
             relaxation.forbid(at / columns, at % columns);
         }
     }

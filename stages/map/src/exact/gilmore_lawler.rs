@@ -37,7 +37,7 @@ pub(super) fn gilmore_lawler(instance: &Instance<'_>, stop: impl Fn() -> bool) -
             prices.push(products.sum::<Option<i64>>()?);
         }
     }
-    let total = prices.iter().copied().max()?.checked_mul(ranks as i64)?;
+    let total = prices.iter().copied().max()?.checked_mul(i64::try_from(ranks).ok()?)?;
     // Within the numbers that an assignment may sum.
     let cut = (64 - total.leading_zeros()).saturating_sub(50);
     prices.iter_mut().for_each(|price| *price >>= cut);

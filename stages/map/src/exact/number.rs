@@ -29,6 +29,8 @@ pub(super) trait Number:
 
     /// The number of a value that is at most the largest cost; more is cut off.
     fn of(value: i64) -> Self;
+    /// A small number of things.
+    fn count(things: usize) -> Self;
     fn wide(self) -> i64;
 
     /// The half that is taken of a pair; all of what cannot be.
@@ -64,6 +66,10 @@ macro_rules! number {
             #[inline]
             fn halved(self) -> Self {
                 self >> 1
+            }
+
+            fn count(things: usize) -> Self {
+                Self::of(i64::from(things as u32))
             }
 
             #[inline]

@@ -15,7 +15,7 @@ impl Scale {
     /// The largest at which a cost still fits.
     pub(super) fn of<T: Number>(cost: i64) -> Self {
         let bits = i64::BITS - cost.leading_zeros();
-        Self { shift: T::BITS as i32 - bits as i32 }
+        Self { shift: T::BITS.cast_signed() - bits.cast_signed() }
     }
 
     /// A cost, or a little less where it is too fine.

@@ -144,9 +144,11 @@ mod tests {
     use super::*;
 
     /// Steps between the places of a grid.
-    fn grid(width: usize, height: usize) -> Vec<i64> {
+    fn grid(width: u32, height: u32) -> Vec<i64> {
         let places = || (0..width * height).map(|at| (at % width, at / width));
-        places().flat_map(|a| places().map(move |b| (a.0.abs_diff(b.0) + a.1.abs_diff(b.1)) as i64)).collect()
+        places()
+            .flat_map(|a| places().map(move |b| i64::from(a.0.abs_diff(b.0) + a.1.abs_diff(b.1))))
+            .collect()
     }
 
     #[test]
@@ -169,7 +171,7 @@ mod tests {
         let tree: Vec<i64> = (0..64).map(|at| cost(at / 8, at % 8)).collect();
         let symmetry = Symmetry::new(&tree, 8);
         assert_eq!(symmetry.classes(&[]), Some(vec![0; 8]));
-        assert_eq!(symmetry.classes(&[3]), Some(vec![0, 0, 2, 3, 4, 4, 4, 4].iter().map(|&c| c).collect()));
+        assert_eq!(symmetry.classes(&[3]), Some(vec![0, 0, 2, 3, 4, 4, 4, 4]));
         assert_eq!(symmetry.classes(&[3, 4]), Some(vec![0, 0, 2, 3, 4, 5, 6, 6]));
     }
 
