@@ -29,8 +29,9 @@ use symmetry::Symmetry;
 const MOST_PLACES: usize = 1600;
 /// Most slots of which there is a bound.
 const MOST_SLOTS: usize = 1024;
-/// Evaluations of every island of the search that finds the first placement.
-const FIRST_EVALUATIONS: u64 = 1 << 21;
+/// Evaluations of every island of the search that finds the first placement: so many for every rank and exchange, at most.
+const FIRST_STEPS: u64 = 250;
+const FIRST_EVALUATIONS: u64 = 1 << 22;
 
 /// What F is never below.
 pub const BOUND: Metric =
@@ -90,12 +91,10 @@ impl Exact {
     /// The placement that the search begins with.
     fn first(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found, Error> {
         let seconds = self.time.map(|time| time.as_secs_f64() / 4.0);
-        let params = TabuParams {
-            seed: self.seed,
-            evaluations: Some(FIRST_EVALUATIONS),
-            seconds,
-            ..TabuParams::default()
-        };
+        let [ranks, slots] = [problem.ranks(), problem.slots()].map(|count| count as u64);
+        let evaluations = (FIRST_STEPS * ranks * ranks * slots).min(FIRST_EVALUATIONS);
+        let params =
+            TabuParams { seed: self.seed, evaluations: Some(evaluations), seconds, ..TabuParams::default() };
         Tabu::new(&params)?.map(problem, cx)
     }
 
@@ -151,5 +150,89 @@ impl Mapper for Exact {
             (NODES.name.to_owned(), proof.nodes as f64),
         ]);
         Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hopmap_model::{
+        CostModel, Edge, Matrix, Node, NodeKind, Process, Slot, SystemGraph, TaskGraph, Weight,
+    };
+    use proptest::prelude::*;
+
+    fn problem(weights: &[u64], ranks: usize, costs: &[u64], slots: usize) -> Problem {
+        let edges = (0..ranks * ranks).map(|at| (at / ranks, at % ranks)).filter(|(i, j)| i < j);
+        let edge = |(i, j)| Edge {
+            source: i as u32,
+            destination: j as u32,
+            messages: 1,
+            bytes: weights[i * ranks + j],
+        };
+        let graph = TaskGraph {
+            processes: vec![Process::default(); ranks],
+            edges: edges.map(edge).collect(),
+            ..TaskGraph::default()
+        };
+        let place = |at: usize| (at / slots, at % slots);
+        let cost = |(a, b): (usize, usize)| if a == b { 0 } else { costs[a.min(b) * slots + a.max(b)] };
+        let system = SystemGraph {
+            nodes: vec![Node { name: "host".into(), kind: NodeKind::Host }],
+            links: Vec::new(),
+            slots: (0..slots as u32).map(|core| Slot { host: 0, core }).collect(),
+            cost: CostModel::Matrix(Matrix {
+                costs: (0..slots * slots).map(|at| cost(place(at)) as f64).collect(),
+            }),
+        };
+        Problem::new(&graph, &system, Weight::Bytes).unwrap()
+    }
+
+    /// The least cost, by trying all placements.
+    fn least(problem: &Problem, taken: &mut Vec<u32>) -> i64 {
+        if taken.len() == problem.ranks() {
+            return problem.cost(taken);
+        }
+        let mut best = i64::MAX;
+        for slot in 0..problem.slots() as u32 {
+            if !taken.contains(&slot) {
+                taken.push(slot);
+                best = best.min(least(problem, taken));
+                taken.pop();
+            }
+        }
+        best
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(96))]
+        #[test]
+        fn whatever_is_known_before_the_optimum_is_found(
+            ranks in 2usize..6, free in 0usize..3, start in 0usize..1000, few in 2u64..30, limit in 1u64..20,
+            values in prop::collection::vec(0u64..1000, 128), large in prop::sample::select(vec![1u64, 1_000_003, 10_000_000_000_007])
+        ) {
+            let slots = ranks + free;
+            let weights: Vec<u64> = values[..64].iter().map(|v| v % few / 2 * large + v % few / 2 % 7).collect();
+            let costs: Vec<u64> = values[64..].iter().map(|v| v % few).collect();
+            let problem = problem(&weights, ranks, &costs, slots);
+            let optimum = least(&problem, &mut Vec::new());
+            let instance = Instance::new(&problem);
+            let first: Vec<u32> = (0..ranks).map(|rank| ((rank + start) % slots) as u32).collect();
+            let cost = instance.cost(&first);
+            prop_assume!(cost > 0);
+            let cx = Context::detached();
+            for nodes in [None, Some(limit)] {
+                let exact = Exact { seed: 1, nodes, time: None };
+                let proof = exact.prove(&instance, cost, None, &cx);
+                let found = proof.better.map_or(first.clone(), |slots| instance.complete(&slots));
+                prop_assert!(proof.bound * instance.unit() <= optimum);
+                prop_assert!(nodes.is_none_or(|nodes| proof.nodes <= nodes));
+                if nodes.is_none() || proof.bound == instance.cost(&found) {
+                    prop_assert_eq!(problem.cost(&found), optimum);
+                    prop_assert_eq!(proof.bound * instance.unit(), optimum);
+                }
+            }
+            let bound = gilmore_lawler(&instance, || false).unwrap();
+            prop_assert!(bound * instance.unit() <= optimum);
+        }
     }
 }

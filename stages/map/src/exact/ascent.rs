@@ -73,7 +73,7 @@ impl<T: Number> Ascent<T> {
         self.matrix.clear();
         for other in (0..relaxation.rows.len()).filter(|&other| other != row) {
             let at = self.matrix.len();
-            self.matrix.extend(relaxation.with(row, column, other));
+            relaxation.with(row, column, other, &mut self.matrix);
             self.matrix[at + column] = T::IMPOSSIBLE;
         }
         if self.matrix.is_empty() {

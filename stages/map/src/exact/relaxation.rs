@@ -112,22 +112,19 @@ impl<T: Number> Relaxation<T> {
     pub(super) fn fix(&self, row: usize, column: usize) -> Self {
         let (rows, columns) = (self.rows.len(), self.columns.len());
         let kept_rows = || (0..rows).filter(|&other| other != row);
-        let kept = |values: &[T]| {
-            let (before, after) = (&values[..column], &values[column + 1..]);
-            before.iter().chain(after).copied().collect::<Vec<T>>()
-        };
         let mut leaders = Vec::with_capacity((rows - 1) * (columns - 1));
         for other in kept_rows() {
-            let mut joined = self.with(row, column, other);
-            joined.remove(column);
-            leaders.extend(joined);
+            let begin = leaders.len();
+            self.with(row, column, other, &mut leaders);
+            leaders.remove(begin + column);
         }
         let mut pairs = Vec::with_capacity((rows - 1) * rows.saturating_sub(2) / 2 * (columns - 1).pow(2));
         for i in kept_rows() {
             for j in kept_rows().filter(|&j| j > i) {
                 for (k, values) in self.block(i, j).chunks_exact(columns).enumerate() {
                     if k != column {
-                        pairs.extend(kept(values));
+                        pairs.extend_from_slice(&values[..column]);
+                        pairs.extend_from_slice(&values[column + 1..]);
                     }
                 }
             }
@@ -149,16 +146,16 @@ impl<T: Number> Relaxation<T> {
         }
     }
 
-    /// The leaders of another row when a row takes a column.
-    pub(super) fn with(&self, row: usize, column: usize, other: usize) -> Vec<T> {
+    /// Adds the leaders of another row when a row takes a column to a list.
+    pub(super) fn with(&self, row: usize, column: usize, other: usize, list: &mut Vec<T>) {
         let columns = self.columns.len();
         let leaders = self.leaders[other * columns..][..columns].iter();
         if row < other {
             let pairs = &self.block(row, other)[column * columns..][..columns];
-            leaders.zip(pairs).map(|(&leader, &pair)| leader.join(pair)).collect()
+            list.extend(leaders.zip(pairs).map(|(&leader, &pair)| leader.join(pair)));
         } else {
             let pairs = self.block(other, row)[column..].iter().step_by(columns);
-            leaders.zip(pairs).map(|(&leader, &pair)| leader.join(pair)).collect()
+            list.extend(leaders.zip(pairs).map(|(&leader, &pair)| leader.join(pair)));
         }
     }
 
