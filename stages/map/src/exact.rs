@@ -61,8 +61,7 @@ pub const NODES: Metric = Metric {
 /// Branch and bound: the optimum with its proof, or the best placement known and a bound.
 ///
 /// Robust tabu search finds the first placement. The bound of a node is that of the level-1 reformulation by dual ascent (Hahn
-/// and Grant 1998), which every branch takes over from its parent; it is never weaker than that of Gilmore and Lawler. What
-/// costs more than the best placement is forbidden for good. A node is split by the row or the column that leaves least to
+/// and Grant 1998), which every branch takes over from its parent. What costs more than the best placement is forbidden for good. A node is split by the row or the column that leaves least to
 /// search, and of slots or ranks that an automorphism of machine or program exchanges only one is tried.
 ///
 /// If there are more than 1600 ways to put a rank that sends or receives on a slot, nothing is searched: the placement is that

@@ -176,6 +176,17 @@ fn a_large_problem_has_a_bound_and_a_very_large_one_a_hint() {
 }
 
 #[test]
+fn few_ranks_are_placed_on_many_alike_slots() {
+    // A ring of six on 256 slots: two hosts of four cores under one switch.
+    let ring = graph(6, (0..6).flat_map(|i| [(i, (i + 1) % 6, 1), ((i + 1) % 6, i, 1)]));
+    let mapping = exact(None, &ring, &tree(&[4, 8, 8]));
+    assert!((mapping.metrics["F"] - 2.0 * (4.0 + 2.0 * 10.0)).abs() < 1e-9, "{:?}", mapping.metrics);
+    assert!((mapping.metrics["proven"] - 1.0).abs() < f64::EPSILON);
+    let pair = exact(None, &graph(2, [(0, 1, 3)]), &tree(&[2, 400]));
+    assert!((pair.metrics["F"] - 3.0).abs() < 1e-9 && pair.metrics["proven"] > 0.0);
+}
+
+#[test]
 fn an_interrupt_leaves_a_placement_and_a_bound_that_holds() {
     struct Impatient;
     impl Observer for Impatient {

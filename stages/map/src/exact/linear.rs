@@ -15,8 +15,8 @@ pub(super) struct Linear<T> {
     column_of: Vec<u32>,
     distance: Vec<T>,
     from: Vec<u32>,
-    open: Vec<u32>,
-    scanned: Vec<u32>,
+    /// Columns of the path and how far they are.
+    scanned: Vec<(u32, T)>,
 }
 
 /// No row or column.
@@ -111,52 +111,58 @@ impl<T: Number> Linear<T> {
 
     /// Finds a row its column by the shortest path of exchanges, and says how long it is.
     fn augment(&mut self, costs: &[T], columns: usize, start: usize) -> Option<T> {
-        self.open.clear();
-        self.open.extend(0..columns as u32);
         self.scanned.clear();
         self.distance.fill(T::IMPOSSIBLE);
         let (mut row, mut length) = (start, T::ZERO);
         let end = loop {
-            let closest = self.scan(&costs[row * columns..][..columns], row, length);
-            let column = self.open[closest];
-            length = self.distance[column as usize];
-            if length >= T::HALF {
-                return None;
-            }
-            if self.row_of[column as usize] == NONE {
+            self.scan(&costs[row * columns..][..columns], row, length);
+            let column = self.closest()?;
+            length = self.distance[column];
+            if self.row_of[column] == NONE {
                 break column;
             }
-            self.open.swap_remove(closest);
-            self.scanned.push(column);
-            row = self.row_of[column as usize] as usize;
+            self.distance[column] = Self::SCANNED;
+            self.scanned.push((column as u32, length));
+            row = self.row_of[column] as usize;
         };
         self.row_dual[start] += length;
-        for &column in &self.scanned {
-            let rest = length - self.distance[column as usize];
+        for &(column, distance) in &self.scanned {
+            let rest = length - distance;
             self.column_dual[column as usize] -= rest;
             self.row_dual[self.row_of[column as usize] as usize] += rest;
         }
-        self.exchange(start as u32, end);
+        self.exchange(start as u32, end as u32);
         Some(length)
     }
 
-    /// Shortens the ways to the open columns by way of a row; the closest of them, as its place.
-    fn scan(&mut self, costs: &[T], row: usize, length: T) -> usize {
+    /// Stands for the distance of a column that was scanned: no way is shorter.
+    const SCANNED: T = T::BELOW;
+
+    /// Shortens the ways to the columns by way of a row. Without branches, so that it is done for several columns at once.
+    fn scan(&mut self, costs: &[T], row: usize, length: T) {
         let base = length - self.row_dual[row];
-        let (mut closest, mut least) = (0, T::IMPOSSIBLE + T::HALF);
-        for (place, &column) in self.open.iter().enumerate() {
-            let column = column as usize;
-            let through = base + costs[column] - self.column_dual[column];
-            if through < self.distance[column] {
-                self.distance[column] = through;
-                self.from[column] = row as u32;
-            }
-            if self.distance[column] < least {
-                least = self.distance[column];
-                closest = place;
-            }
+        let ways = self.distance.iter_mut().zip(&mut self.from);
+        for ((&cost, &dual), (distance, from)) in costs.iter().zip(&self.column_dual).zip(ways) {
+            let through = base + cost - dual;
+            let shorter = through < *distance;
+            *distance = if shorter { through } else { *distance };
+            *from = if shorter { row as u32 } else { *from };
         }
-        closest
+    }
+
+    /// The closest column that was not scanned, a free one if there are several.
+    fn closest(&self) -> Option<usize> {
+        let open = |&distance: &T| if distance == Self::SCANNED { T::IMPOSSIBLE } else { distance };
+        let least = self.distance.iter().map(open).fold(T::IMPOSSIBLE, T::min);
+        if least >= T::HALF {
+            return None;
+        }
+        let mut closest = (0..self.distance.len()).filter(|&column| self.distance[column] == least);
+        let first = closest.next()?;
+        if self.row_of[first] == NONE {
+            return Some(first);
+        }
+        closest.find(|&column| self.row_of[column] == NONE).or(Some(first))
     }
 
     /// Makes the exchanges of a path.

@@ -24,6 +24,8 @@ pub(super) trait Number:
     const LARGEST: Self;
     const HALF: Self;
     const IMPOSSIBLE: Self;
+    /// Less than any cost.
+    const BELOW: Self;
     /// Bits of the largest cost.
     const BITS: u32;
 
@@ -56,6 +58,7 @@ macro_rules! number {
             const LARGEST: Self = 1 << $bits;
             const HALF: Self = 1 << ($impossible - 1);
             const IMPOSSIBLE: Self = 1 << $impossible;
+            const BELOW: Self = -1;
             const BITS: u32 = $bits;
 
             #[inline]

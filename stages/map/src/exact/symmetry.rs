@@ -1,7 +1,9 @@
 //! Ranks and slots that are alike.
 
-/// Steps of one search for an automorphism; what is not found in them counts as different.
-const MOST_STEPS: u32 = 4000;
+/// Steps for every point of one search for an automorphism, and of all searches together for so many points: a step looks at
+/// all points. What is not found in them counts as different.
+const STEPS_OF_SEARCH: usize = 100;
+const STEPS: usize = 20_000_000;
 
 /// The automorphisms of a matrix: permutations of its rows and columns that change nothing.
 #[derive(Debug)]
@@ -27,13 +29,14 @@ impl<'m> Symmetry<'m> {
         let colours = self.colours(fixed);
         let mut classes: Vec<u32> = (0..self.size as u32).collect();
         let mut trivial = true;
+        let mut steps = STEPS / self.size.max(1);
         for point in 0..self.size {
             let alike = (0..point).filter(|&other| colours[other] == colours[point]);
             for other in alike.collect::<Vec<_>>() {
                 if classes[other] != other as u32 || classes[point] == other as u32 {
                     continue;
                 }
-                if let Some(image) = self.automorphism(&colours, fixed, other, point) {
+                if let Some(image) = self.automorphism(&colours, fixed, [other, point], &mut steps) {
                     trivial = false;
                     image.iter().enumerate().for_each(|(from, &to)| join(&mut classes, from, to));
                 }
@@ -72,8 +75,16 @@ impl<'m> Symmetry<'m> {
     }
 
     /// An automorphism that takes a point to another and leaves the `fixed` ones where they are.
-    fn automorphism(&self, colours: &[u32], fixed: &[u32], from: usize, to: usize) -> Option<Vec<usize>> {
-        let mut partial = Partial { image: vec![None; self.size], taken: vec![false; self.size], steps: 0 };
+    fn automorphism(
+        &self,
+        colours: &[u32],
+        fixed: &[u32],
+        [from, to]: [usize; 2],
+        steps: &mut usize,
+    ) -> Option<Vec<usize>> {
+        let most = (STEPS_OF_SEARCH * self.size).min(*steps);
+        let mut partial =
+            Partial { image: vec![None; self.size], taken: vec![false; self.size], steps: most };
         for &point in fixed {
             partial.set(point as usize, point as usize);
         }
@@ -82,7 +93,9 @@ impl<'m> Symmetry<'m> {
         }
         partial.set(from, to);
         let free = (0..self.size).filter(|&point| partial.image[point].is_none()).collect::<Vec<_>>();
-        self.extend(&mut partial, colours, &free).then(|| partial.image.into_iter().flatten().collect())
+        let found = self.extend(&mut partial, colours, &free);
+        *steps -= most - partial.steps;
+        found.then(|| partial.image.into_iter().flatten().collect())
     }
 
     /// Finds images for all `free` points.
@@ -90,11 +103,11 @@ impl<'m> Symmetry<'m> {
         let Some((&point, rest)) = free.split_first() else { return true };
         // What may stay stays.
         for image in std::iter::once(point).chain((0..self.size).filter(|&image| image != point)) {
-            if partial.steps == MOST_STEPS {
+            if partial.steps == 0 {
                 return false;
             }
+            partial.steps -= 1;
             if self.fits(partial, colours, point, image) {
-                partial.steps += 1;
                 partial.set(point, image);
                 if self.extend(partial, colours, rest) {
                     return true;
@@ -123,7 +136,8 @@ impl<'m> Symmetry<'m> {
 struct Partial {
     image: Vec<Option<usize>>,
     taken: Vec<bool>,
-    steps: u32,
+    /// How many are left.
+    steps: usize,
 }
 
 impl Partial {
