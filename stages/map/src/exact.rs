@@ -29,9 +29,10 @@ use symmetry::Symmetry;
 const MOST_PLACES: usize = 1600;
 /// Most slots of which there is a bound.
 const MOST_SLOTS: usize = 1024;
-/// Evaluations of every island of the search that finds the first placement: so many for every rank and exchange, at most.
-const FIRST_STEPS: u64 = 250;
-const FIRST_EVALUATIONS: u64 = 1 << 22;
+/// Evaluations of every island of the search that finds the first placement: so many for every two ranks and exchange, and
+/// most.
+const FIRST_STEPS: u64 = 50;
+const FIRST_EVALUATIONS: u64 = 1 << 24;
 
 /// What F is never below.
 pub const BOUND: Metric =
@@ -61,8 +62,9 @@ pub const NODES: Metric = Metric {
 /// Branch and bound: the optimum with its proof, or the best placement known and a bound.
 ///
 /// Robust tabu search finds the first placement. The bound of a node is that of the level-1 reformulation by dual ascent (Hahn
-/// and Grant 1998), which every branch takes over from its parent. What costs more than the best placement is forbidden for good. A node is split by the row or the column that leaves least to
-/// search, and of slots or ranks that an automorphism of machine or program exchanges only one is tried.
+/// and Grant 1998), which every branch takes over from its parent. What costs more than the best placement is forbidden for
+/// good. A node is split by the row or the column that leaves least to search, and of slots or ranks that an automorphism of
+/// machine or program exchanges only one is tried.
 ///
 /// If there are more than 1600 ways to put a rank that sends or receives on a slot, nothing is searched: the placement is that
 /// of tabu search, the bound that of Gilmore and Lawler.
@@ -91,7 +93,7 @@ impl Exact {
     fn first(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found, Error> {
         let seconds = self.time.map(|time| time.as_secs_f64() / 4.0);
         let [ranks, slots] = [problem.ranks(), problem.slots()].map(|count| count as u64);
-        let evaluations = (FIRST_STEPS * ranks * ranks * slots).min(FIRST_EVALUATIONS);
+        let evaluations = (FIRST_STEPS * ranks * ranks * ranks * slots).min(FIRST_EVALUATIONS);
         let params =
             TabuParams { seed: self.seed, evaluations: Some(evaluations), seconds, ..TabuParams::default() };
         Tabu::new(&params)?.map(problem, cx)
