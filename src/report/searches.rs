@@ -25,7 +25,9 @@ type Runs<'a> = BTreeMap<String, (f64, &'a Cell, &'a str)>;
 pub(crate) fn searches(page: &mut Page, pipeline: &Pipeline, store: &Store, report: &RunReport) {
     let mut problems: Vec<(Vec<usize>, Runs<'_>)> = Vec::new();
     for (cell, settled) in pipeline.cells.iter().zip(&report.cells) {
-        let Some(record) = settled.outputs.values().find(|record| record.kind == Mapping::KIND) else { continue };
+        let Some(record) = settled.outputs.values().find(|record| record.kind == Mapping::KIND) else {
+            continue;
+        };
         let Some(&f) = record.metrics.get("F") else { continue };
         let problem = problem(cell);
         let index = problems.iter().position(|(other, _)| *other == problem).unwrap_or_else(|| {
@@ -45,12 +47,17 @@ pub(crate) fn searches(page: &mut Page, pipeline: &Pipeline, store: &Store, repo
     for (problem, runs) in problems.iter().take(MOST_PROBLEMS) {
         let names: Vec<&str> = problem.iter().map(|&cell| pipeline.cells[cell].id.as_str()).collect();
         page.add(&format!("<h3>{}</h3>\n", escape(&names.join(", "))));
-        let curves: Vec<_> = runs.iter().filter_map(|(way, run)| Some((way.clone(), curve(store, run.2)?))).collect();
-        let curves: Vec<_> = curves.into_iter().filter(|(_, points)| points.len() > 1).take(MOST_SEARCHES).collect();
+        let curves: Vec<_> =
+            runs.iter().filter_map(|(way, run)| Some((way.clone(), curve(store, run.2)?))).collect();
+        let curves: Vec<_> =
+            curves.into_iter().filter(|(_, points)| points.len() > 1).take(MOST_SEARCHES).collect();
         page.figure(&picture(&curves, None), "The best run of each way to search.");
     }
     if problems.len() > MOST_PROBLEMS {
-        page.add(&format!("<p class=\"note\">{MOST_PROBLEMS} of {} problems are shown.</p>\n", problems.len()));
+        page.add(&format!(
+            "<p class=\"note\">{MOST_PROBLEMS} of {} problems are shown.</p>\n",
+            problems.len()
+        ));
     }
 }
 
@@ -70,10 +77,14 @@ fn problem(cell: &Cell) -> Vec<usize> {
 
 /// How a cell searches: its kind and its matrix without the seed and the problem.
 fn way(cell: &Cell) -> String {
-    let of_problem = |key: &str| cell.id.contains('[') && ["seed", "instance", "trace", "program", "machine"].contains(&key);
+    let of_problem = |key: &str| {
+        cell.id.contains('[') && ["seed", "instance", "trace", "program", "machine"].contains(&key)
+    };
     let keys = cell.matrix.iter().filter(|(key, _)| !of_problem(key) && key != "mapper");
     let keys: Vec<String> = keys
-        .map(|(key, value)| format!("{key}={}", value.as_str().map_or_else(|| value.to_string(), str::to_owned)))
+        .map(|(key, value)| {
+            format!("{key}={}", value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+        })
         .collect();
     let kind = cell.entry.kind.rsplit('/').next().unwrap_or_default();
     if keys.is_empty() { kind.to_owned() } else { format!("{kind} {}", keys.join(" ")) }

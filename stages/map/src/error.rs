@@ -1,7 +1,12 @@
 //! What can be wrong with the parameters of a mapper.
 
+mod exact;
+mod external;
+
 use miette::Diagnostic;
 
+pub use exact::ExactError;
+pub use external::{AnswerError, ExternalError};
 pub use hopmap_islands::SearchError;
 
 /// A parameter of the annealing or genetic mappers that makes no search.

@@ -2,7 +2,7 @@
 //!
 //! Stages: [`LinearStage`], `map/linear`; [`RandomStage`], `map/random`; [`AnnealingStage`], `map/annealing`;
 //! [`GeneticStage`], `map/genetic`; [`CompositeStage`], `map/composite`; [`AutoStage`], `map/auto`;
-//! [`TabuStage`], `map/tabu`. Each is a [`Mapper`], an algorithm that solves a [`Problem`](hopmap_objective::Problem), and what turns its placement into a mapping
+//! [`TabuStage`], `map/tabu`; [`ExactStage`], `map/exact`; [`ExternalStage`], `map/external`. Each is a [`Mapper`], an algorithm that solves a [`Problem`](hopmap_objective::Problem), and what turns its placement into a mapping
 //! with all metrics.
 
 mod annealing;
@@ -11,6 +11,8 @@ mod baseline;
 mod composite;
 mod descent;
 mod error;
+mod exact;
+mod external;
 mod finish;
 mod genetic;
 mod greedy;
@@ -27,15 +29,19 @@ pub use auto::Auto;
 pub use baseline::{Linear, Random};
 pub use composite::Composite;
 pub use descent::descend;
-pub use error::{ParameterError, SearchError};
+pub use error::{AnswerError, ExactError, ExternalError, ParameterError, SearchError};
+pub use exact::{BOUND, Exact, GAP, NODES, PROVEN};
+pub use external::{Answer, External};
 pub use genetic::Genetic;
 pub use greedy::greedy;
 pub use mapper::{Found, Mapper};
 pub use params::{
-    AnnealingParams, AutoParams, CompositeParams, Cooling, Crossover, GeneticParams, Iteration, LinearParams,
-    Master, Neighbourhood, NeighboursUnit, RandomParams, Reheat, Scheme, TabuParams,
+    AnnealingParams, AutoParams, CompositeParams, Cooling, Crossover, ExactParams, ExternalCommand,
+    ExternalParams, GeneticParams, Iteration, LinearParams, Master, Neighbourhood, NeighboursUnit, Numbering,
+    RandomParams, Reheat, Scheme, TabuParams,
 };
 pub use stage::{
-    AnnealingStage, AutoStage, CompositeStage, GeneticStage, LinearStage, RandomStage, TabuStage,
+    AnnealingStage, AutoStage, CompositeStage, ExactStage, ExternalStage, GeneticStage, LinearStage,
+    RandomStage, TabuStage,
 };
 pub use tabu::Tabu;

@@ -1,5 +1,7 @@
 //! What every mapping algorithm is.
 
+use std::collections::BTreeMap;
+
 use hopmap_islands::Point;
 use hopmap_model::{Context, ConvergencePoint, Error};
 use hopmap_objective::Problem;
@@ -21,13 +23,15 @@ pub struct Found {
     pub convergence: Vec<ConvergencePoint>,
     /// Whether the search came to its end and was not told to stop before.
     pub complete: bool,
+    /// Metrics that only this mapper has, by their names.
+    pub metrics: BTreeMap<String, f64>,
 }
 
 impl Found {
     /// A placement that took no search.
     #[must_use]
     pub fn at_once(slots: Vec<u32>) -> Self {
-        Self { slots, evaluations: 0, convergence: Vec::new(), complete: true }
+        Self { slots, evaluations: 0, convergence: Vec::new(), complete: true, metrics: BTreeMap::new() }
     }
 
     /// What islands found, in the units of the problem.
@@ -42,6 +46,7 @@ impl Found {
             evaluations: found.evaluations,
             convergence: found.convergence.into_iter().map(point).collect(),
             complete: found.complete,
+            metrics: BTreeMap::new(),
         }
     }
 }

@@ -2,6 +2,8 @@
 
 mod annealing;
 mod composite;
+mod exact;
+mod external;
 mod genetic;
 
 use hopmap_model::Weight;
@@ -10,6 +12,8 @@ use serde::{Deserialize, Serialize};
 
 pub use annealing::{AnnealingParams, Iteration, Neighbourhood, NeighboursUnit, Reheat};
 pub use composite::CompositeParams;
+pub use exact::ExactParams;
+pub use external::{ExternalCommand, ExternalParams, Numbering};
 pub use genetic::{Crossover, GeneticParams, Master, Scheme};
 
 /// Rank `i` on slot `i`.

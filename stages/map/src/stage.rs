@@ -2,6 +2,8 @@
 
 mod annealing;
 mod composite;
+mod exact;
+mod external;
 mod genetic;
 
 use hopmap_model::{
@@ -13,6 +15,8 @@ use crate::{Auto, AutoParams, Linear, LinearParams, Mapper, Random, RandomParams
 
 pub use annealing::AnnealingStage;
 pub use composite::CompositeStage;
+pub use exact::ExactStage;
+pub use external::ExternalStage;
 pub use genetic::GeneticStage;
 
 const PORTS: &[Port] = &[
@@ -130,6 +134,7 @@ fn place(mapper: &impl Mapper, weight: Weight, inputs: &Inputs, cx: &Context<'_>
     let mut mapping = Mapping::new(&found.slots, &system, weight)?;
     mapping.metrics = quality.metrics();
     mapping.metrics.insert(EVALUATIONS.name.to_owned(), found.evaluations as f64);
+    mapping.metrics.extend(found.metrics);
     mapping.convergence = found.convergence;
     mapping.complete = found.complete;
     Ok(mapping)

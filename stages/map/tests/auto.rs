@@ -7,9 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{Nobody, anneal, double_sums, exhaustive, graph, grid, inputs, mapping, run, tree};
 use hopmap_map::{AutoParams, AutoStage, LinearParams, LinearStage, RandomParams, RandomStage};
-use hopmap_model::{
-    Context, Mapping, Observer, Outcome, Stage, SystemGraph, TaskGraph, Weight,
-};
+use hopmap_model::{Context, Mapping, Observer, Outcome, Stage, SystemGraph, TaskGraph, Weight};
 use proptest::prelude::*;
 
 fn linear(graph: &TaskGraph, system: &SystemGraph) -> Mapping {

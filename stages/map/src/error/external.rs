@@ -1,0 +1,196 @@
+//! Why another program gave no mapping.
+
+use std::path::PathBuf;
+
+use hopmap_islands::SearchError;
+use miette::Diagnostic;
+
+/// Why another program gave no mapping.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub enum ExternalError {
+    /// There is no command.
+    #[error("the command is empty")]
+    #[diagnostic(help(
+        "give a line for the shell, or a list of a program and its arguments: [\"solver\", \"{{input}}\", \"{{output}}\"]"
+    ))]
+    NoCommand,
+    /// The command wants to know of a time that is not given.
+    #[error("the command names {{seconds}}, but `seconds` is not given")]
+    #[diagnostic(help("give `seconds`, or write the time into the command"))]
+    NoSeconds,
+    /// Another parameter makes no sense.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Search(#[from] SearchError),
+    /// The matrices would be too large.
+    #[error("{slots} slots are more than the {most} whose matrices are written out")]
+    #[diagnostic(help("use map/auto, or a part of the machine"))]
+    Slots {
+        /// Slots of the machine.
+        slots: usize,
+        /// Most slots.
+        most: usize,
+    },
+    /// A file for the command cannot be written, or one of it cannot be read.
+    #[error("`{path}` cannot be written or read")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        source: std::io::Error,
+    },
+    /// The command does not start.
+    #[error("`{program}` cannot be started")]
+    #[diagnostic(help(
+        "give the path of the program, or a name that is on PATH; a relative path begins where hopmap was started"
+    ))]
+    Start {
+        /// The program.
+        program: String,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The command can no longer be watched.
+    #[error("`{program}` cannot be waited for")]
+    Wait {
+        /// The program.
+        program: String,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The command says that it failed.
+    #[error("`{program}` ended with {status}{said}")]
+    #[diagnostic(help(
+        "run the command by hand on a small problem: what it prints on standard error is quoted"
+    ))]
+    Failed {
+        /// The program.
+        program: String,
+        /// How it ended.
+        status: String,
+        /// The last lines of what it said.
+        said: String,
+    },
+    /// The command takes too long.
+    #[error("`{program}` did not end within {seconds} s and was ended{said}")]
+    #[diagnostic(help("raise `seconds`, or tell the command its time with {{seconds}}"))]
+    TooLong {
+        /// The program.
+        program: String,
+        /// The time it had.
+        seconds: f64,
+        /// The last lines of what it said.
+        said: String,
+    },
+    /// hopmap was told to stop.
+    #[error("`{program}` was ended before it had an answer{said}")]
+    #[diagnostic(help("hopmap was interrupted, or its deadline had come"))]
+    Stopped {
+        /// The program.
+        program: String,
+        /// The last lines of what it said.
+        said: String,
+    },
+    /// The command writes without end.
+    #[error("`{program}` wrote more than {most} bytes to {place}{said}")]
+    #[diagnostic(help("an answer is n whole numbers; let the command write it to {{output}}"))]
+    TooMuch {
+        /// The program.
+        program: String,
+        /// Where it wrote to.
+        place: &'static str,
+        /// Most bytes that are read.
+        most: usize,
+        /// The last lines of what it said.
+        said: String,
+    },
+    /// There is no answer.
+    #[error("`{program}` wrote nothing to {place}{said}")]
+    #[diagnostic(help(
+        "the answer is read from the file {{output}} if the command names it, else from standard output"
+    ))]
+    Nothing {
+        /// The program.
+        program: String,
+        /// Where the answer was due.
+        place: &'static str,
+        /// The last lines of what it said.
+        said: String,
+    },
+    /// The answer is none.
+    #[error("what `{program}` wrote to {place} is no placement: {problem}{said}")]
+    #[diagnostic(help("{}", .problem.hint()))]
+    Answer {
+        /// The program.
+        program: String,
+        /// Where the answer was due.
+        place: &'static str,
+        /// What is wrong with it.
+        problem: Box<AnswerError>,
+        /// The last lines of what it said.
+        said: String,
+    },
+}
+
+/// What is wrong with an answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AnswerError {
+    /// There are too few numbers.
+    #[error("it ends with {found} whole numbers in a row, and {expected} are due")]
+    TooFew {
+        /// Numbers there are.
+        found: usize,
+        /// Numbers there have to be.
+        expected: usize,
+    },
+    /// Something else stands between the numbers.
+    #[error(
+        "line {line}: `{word}` stands after the last whole numbers, of which {expected} in a row are due at the end"
+    )]
+    Word {
+        /// Where.
+        line: usize,
+        /// What.
+        word: String,
+        /// Numbers there have to be.
+        expected: usize,
+    },
+    /// A number is no rank or slot.
+    #[error("line {line}: {what} has `{word}`, and numbers go from {first} to {last}")]
+    Range {
+        /// Where.
+        line: usize,
+        /// Which rank or slot, counted as the answer does.
+        what: String,
+        /// What.
+        word: String,
+        /// The first number that may be.
+        first: usize,
+        /// The last number that may be.
+        last: usize,
+    },
+    /// A number stands there twice.
+    #[error("line {line}: {what} has {number}, which {other} has as well")]
+    Twice {
+        /// Where.
+        line: usize,
+        /// Which rank or slot.
+        what: String,
+        /// The number.
+        number: usize,
+        /// Which rank or slot has it as well.
+        other: String,
+    },
+}
+
+impl AnswerError {
+    fn hint(&self) -> &'static str {
+        match self {
+            Self::TooFew { .. } | Self::Word { .. } => {
+                "the last n whole numbers are the answer, one for every slot of the machine, ranks without messages among them; nothing may follow"
+            }
+            Self::Range { .. } => "say how the command counts: numbering = \"from-zero\" or \"from-one\"",
+            Self::Twice { .. } => "every number has to be there once",
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! The linear assignment problem.
+
+use super::number::Number;
+
+/// Solves assignments of rows to columns of their own, of which there are at least as many, and keeps its memory.
+///
+/// Shortest augmenting paths after a reduction of the rows (Jonker and Volgenant 1987). Columns that stay free have a dual
+/// value of zero, all others one of at most zero, so that the value bounds the cost of any choice of columns. Where every
+/// column is taken, columns are reduced as well.
+#[derive(Debug, Default)]
+pub(super) struct Linear<T> {
+    row_dual: Vec<T>,
+    column_dual: Vec<T>,
+    row_of: Vec<u32>,
+    column_of: Vec<u32>,
+    distance: Vec<T>,
+    from: Vec<u32>,
+    /// Columns of the path and how far they are.
+    scanned: Vec<(u32, T)>,
+}
+
+/// No row or column.
+const NONE: u32 = u32::MAX;
+
+impl<T: Number> Linear<T> {
+    /// The least cost of an assignment; `costs`, row by row, become reduced costs. `None` if there is no assignment.
+    ///
+    /// `full` if every column that some row can have is surely taken.
+    pub(super) fn reduce(&mut self, costs: &mut [T], columns: usize, full: bool) -> Option<T> {
+        let value = self.solve(costs, columns, full)?;
+        for (row, &dual) in costs.chunks_exact_mut(columns).zip(&self.row_dual) {
+            for (cost, &column) in row.iter_mut().zip(&self.column_dual) {
+                *cost -= dual + column;
+            }
+        }
+        Some(value)
+    }
+
+    /// The least cost of an assignment. Leaves other costs behind.
+    pub(super) fn solve(&mut self, costs: &mut [T], columns: usize, full: bool) -> Option<T> {
+        let rows = costs.len() / columns;
+        self.clear(rows, columns);
+        let mut value = T::ZERO;
+        for row in costs.chunks_exact_mut(columns) {
+            let least = row.iter().copied().fold(T::IMPOSSIBLE, T::min);
+            if least >= T::HALF {
+                return None;
+            }
+            value += least;
+            row.iter_mut().for_each(|cost| *cost -= least);
+        }
+        if full {
+            value += self.reduce_columns(costs, columns);
+        }
+        self.match_zeros(costs, columns);
+        for row in 0..rows {
+            if self.column_of[row] == NONE {
+                value += self.augment(costs, columns, row)?;
+            }
+        }
+        Some(value)
+    }
+
+    /// The column of every row.
+    pub(super) fn columns(&self) -> &[u32] {
+        &self.column_of
+    }
+
+    fn clear(&mut self, rows: usize, columns: usize) {
+        self.row_dual.clear();
+        self.row_dual.resize(rows, T::ZERO);
+        self.column_of.clear();
+        self.column_of.resize(rows, NONE);
+        self.column_dual.clear();
+        self.column_dual.resize(columns, T::ZERO);
+        self.row_of.clear();
+        self.row_of.resize(columns, NONE);
+        self.distance.resize(columns, T::ZERO);
+        self.from.resize(columns, NONE);
+    }
+
+    /// Subtracts from the columns what is least in them, apart from those that no row can have; the sum of that.
+    fn reduce_columns(&mut self, costs: &mut [T], columns: usize) -> T {
+        self.distance.fill(T::IMPOSSIBLE);
+        for row in costs.chunks_exact(columns) {
+            self.distance.iter_mut().zip(row).for_each(|(least, &cost)| *least = cost.min(*least));
+        }
+        let mut sum = T::ZERO;
+        for least in &mut self.distance {
+            *least = if *least >= T::HALF { T::ZERO } else { *least };
+            sum += *least;
+        }
+        for row in costs.chunks_exact_mut(columns) {
+            row.iter_mut().zip(&self.distance).for_each(|(cost, &least)| *cost -= least);
+        }
+        sum
+    }
+
+    /// Gives every row the first free column that costs it nothing more than its least.
+    fn match_zeros(&mut self, costs: &[T], columns: usize) {
+        for (row, costs) in costs.chunks_exact(columns).enumerate() {
+            for (column, &cost) in costs.iter().enumerate() {
+                if cost == T::ZERO && self.row_of[column] == NONE {
+                    self.row_of[column] = row as u32;
+                    self.column_of[row] = column as u32;
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Finds a row its column by the shortest path of exchanges, and says how long it is.
+    fn augment(&mut self, costs: &[T], columns: usize, start: usize) -> Option<T> {
+        self.scanned.clear();
+        self.distance.fill(T::IMPOSSIBLE);
+        let (mut row, mut length) = (start, T::ZERO);
+        let end = loop {
+            self.scan(&costs[row * columns..][..columns], row, length);
+            let column = self.closest()?;
+            length = self.distance[column];
+            if self.row_of[column] == NONE {
+                break column;
+            }
+            self.distance[column] = Self::SCANNED;
+            self.scanned.push((column as u32, length));
+            row = self.row_of[column] as usize;
+        };
+        self.row_dual[start] += length;
+        for &(column, distance) in &self.scanned {
+            let rest = length - distance;
+            self.column_dual[column as usize] -= rest;
+            self.row_dual[self.row_of[column as usize] as usize] += rest;
+        }
+        self.exchange(start as u32, end as u32);
+        Some(length)
+    }
+
+    /// Stands for the distance of a column that was scanned: no way is shorter.
+    const SCANNED: T = T::BELOW;
+
+    /// Shortens the ways to the columns by way of a row. Without branches, so that it is done for several columns at once.
+    fn scan(&mut self, costs: &[T], row: usize, length: T) {
+        let base = length - self.row_dual[row];
+        let ways = self.distance.iter_mut().zip(&mut self.from);
+        for ((&cost, &dual), (distance, from)) in costs.iter().zip(&self.column_dual).zip(ways) {
+            let through = base + cost - dual;
+            let shorter = through < *distance;
+            *distance = if shorter { through } else { *distance };
+            *from = if shorter { row as u32 } else { *from };
+        }
+    }
+
+    /// The closest column that was not scanned, a free one if there are several.
+    fn closest(&self) -> Option<usize> {
+        let open = |&distance: &T| if distance == Self::SCANNED { T::IMPOSSIBLE } else { distance };
+        let least = self.distance.iter().map(open).fold(T::IMPOSSIBLE, T::min);
+        if least >= T::HALF {
+            return None;
+        }
+        let mut closest = (0..self.distance.len()).filter(|&column| self.distance[column] == least);
+        let first = closest.next()?;
+        if self.row_of[first] == NONE {
+            return Some(first);
+        }
+        closest.find(|&column| self.row_of[column] == NONE).or(Some(first))
+    }
+
+    /// Makes the exchanges of a path.
+    fn exchange(&mut self, start: u32, end: u32) {
+        let mut column = end;
+        loop {
+            let row = self.from[column as usize];
+            self.row_of[column as usize] = row;
+            std::mem::swap(&mut self.column_of[row as usize], &mut column);
+            if row == start {
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The least cost by trying all assignments.
+    fn least(costs: &[i64], columns: usize, taken: &mut Vec<usize>) -> i64 {
+        let row = taken.len();
+        if row * columns == costs.len() {
+            return 0;
+        }
+        let mut best = i64::IMPOSSIBLE;
+        for column in 0..columns {
+            if !taken.contains(&column) {
+                taken.push(column);
+                best = best.min(costs[row * columns + column] + least(costs, columns, taken));
+                taken.pop();
+            }
+        }
+        best
+    }
+
+    proptest! {
+        #[test]
+        fn the_value_is_the_least_and_what_remains_is_not_negative(
+            rows in 1usize..5, free in 0usize..3, values in prop::collection::vec(0i64..12, 35)
+        ) {
+            let columns = rows + free;
+            let costs = &values[..rows * columns];
+            let mut reduced = costs.to_vec();
+            let mut linear = Linear::default();
+            let value = linear.reduce(&mut reduced, columns, free == 0).unwrap();
+            prop_assert_eq!(value, least(costs, columns, &mut Vec::new()));
+            prop_assert!(reduced.iter().all(|&cost| cost >= 0));
+            let chosen = linear.columns().iter().enumerate().map(|(row, &column)| row * columns + column as usize);
+            prop_assert_eq!(chosen.clone().map(|at| costs[at]).sum::<i64>(), value);
+            prop_assert!(chosen.clone().all(|at| reduced[at] == 0));
+            // Any other assignment costs at least the value and what it has in the reduced matrix.
+            prop_assert!(least(&reduced, columns, &mut Vec::new()) == 0);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_said() {
+        let gone = i32::IMPOSSIBLE;
+        assert_eq!(Linear::default().solve(&mut [1, gone, 2, gone], 2, false), None);
+        assert_eq!(Linear::default().solve(&mut [gone, gone, 0, 0], 2, false), None);
+        assert_eq!(Linear::default().solve(&mut [1, gone, 2, 3], 2, false), Some(4));
+    }
+}

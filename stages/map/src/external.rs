@@ -1,0 +1,275 @@
+//! Any command that reads two matrices and writes a permutation.
+
+mod answer;
+mod matrices;
+mod process;
+
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use hopmap_islands::SearchError;
+use hopmap_model::{Context, Error};
+use hopmap_objective::Problem;
+use tempfile::TempDir;
+
+use crate::{ExternalCommand, ExternalError, ExternalParams, Found, Mapper, Numbering};
+pub use answer::Answer;
+use matrices::Matrices;
+use process::{End, Fault};
+
+/// Most slots whose matrices are written out.
+const MOST_SLOTS: usize = 4096;
+/// Most bytes of an answer.
+const MOST_BYTES: usize = 1 << 24;
+/// Most lines that are quoted of what a command says.
+const QUOTED_LINES: usize = 8;
+
+/// A command that reads two matrices and writes a permutation.
+///
+/// It gets the quadratic assignment problem in the format of QAPLIB: n, what ranks send to each other, what slots cost, both
+/// as whole numbers, n the number of slots, the rows of ranks that are not there zero. Its answer is the last n whole
+/// numbers of what it writes, and is checked. It runs where hopmap was started, in a process group of its own, of which nothing
+/// is left when it ends.
+#[derive(Debug, Clone, PartialEq)]
+pub struct External {
+    command: ExternalCommand,
+    numbering: Numbering,
+    inverse: bool,
+    seconds: Option<f64>,
+    /// How long it may take.
+    time: Option<Duration>,
+    seed: u64,
+}
+
+impl External {
+    /// Checks the parameters.
+    pub fn new(params: &ExternalParams) -> Result<Self, ExternalError> {
+        let ExternalParams { command, numbering, inverse, seconds, seed, .. } = params.clone();
+        if command.words().first().is_none_or(|word| word.trim().is_empty()) {
+            return Err(ExternalError::NoCommand);
+        }
+        let told = command.words().iter().any(|word| word.contains("{seconds}"));
+        if told && seconds.is_none() {
+            return Err(ExternalError::NoSeconds);
+        }
+        let time = |seconds: f64| match Duration::try_from_secs_f64(seconds) {
+            Ok(time) if !time.is_zero() => Ok(time),
+            _ => Err(SearchError::Seconds { seconds }),
+        };
+        let grace = |time: Duration| match told {
+            true => time.saturating_add(time / 10).saturating_add(Duration::from_secs(1)),
+            false => time,
+        };
+        let time = seconds.map(time).transpose()?.map(grace);
+        Ok(Self { command, numbering, inverse, seconds, time, seed })
+    }
+
+    /// What is started, in words.
+    fn program(&self) -> &str {
+        match &self.command {
+            ExternalCommand::Shell(line) => line,
+            ExternalCommand::Program(words) => &words[0],
+        }
+    }
+
+    /// Whether the command names a file.
+    fn names(&self, file: Place) -> bool {
+        self.command.words().iter().any(|word| word.contains(file.name()))
+    }
+
+    /// The command with all that stands for something else filled in.
+    fn filled(&self, folder: &Path) -> Command {
+        match &self.command {
+            ExternalCommand::Shell(line) => {
+                let mut command = Command::new("sh");
+                command.arg("-c").arg(self.fill(line, folder, quoted));
+                command
+            }
+            ExternalCommand::Program(words) => {
+                let mut words = words.iter().map(|word| self.fill(word, folder, str::to_owned));
+                let mut command = Command::new(words.next().unwrap_or_default());
+                command.args(words);
+                command
+            }
+        }
+    }
+
+    fn fill(&self, text: &str, folder: &Path, path: fn(&str) -> String) -> String {
+        let mut filled = text.replace("{seed}", &self.seed.to_string());
+        if let Some(seconds) = self.seconds {
+            filled = filled.replace("{seconds}", &seconds.to_string());
+        }
+        for place in Place::ALL {
+            filled = filled.replace(place.name(), &path(&place.path(folder).to_string_lossy()));
+        }
+        filled
+    }
+
+    /// Writes the files that the command names.
+    fn write(&self, matrices: &Matrices<'_>, folder: &Path) -> Result<(), ExternalError> {
+        let files = [Place::Input, Place::Program, Place::Machine];
+        for place in files.into_iter().filter(|&place| self.names(place)) {
+            let path = place.path(folder);
+            let written = File::create(&path).and_then(|file| {
+                let mut file = BufWriter::new(file);
+                writeln!(file, "{}\n", matrices.size())?;
+                if place != Place::Machine {
+                    matrices.write_program(&mut file)?;
+                }
+                if place == Place::Input {
+                    writeln!(file)?;
+                }
+                if place != Place::Program {
+                    matrices.write_machine(&mut file)?;
+                }
+                file.flush()
+            });
+            written.map_err(|source| ExternalError::File { path, source })?;
+        }
+        Ok(())
+    }
+
+    /// Runs the command; what it answers, and what it says besides.
+    fn answer(&self, folder: &Path, cx: &Context<'_>) -> Result<(Vec<u8>, String), ExternalError> {
+        let program = || self.program().to_owned();
+        let begin = Instant::now();
+        let deadline = self.time.and_then(|time| begin.checked_add(time));
+        let ended = process::run(&mut self.filled(folder), deadline, MOST_BYTES, || cx.should_stop())
+            .map_err(|fault| match fault {
+                Fault::Start(source) => ExternalError::Start { program: program(), source },
+                Fault::Wait(source) => ExternalError::Wait { program: program(), source },
+            })?;
+        let said = last_lines(&ended.said);
+        let place = self.place();
+        match ended.how {
+            End::TooLong => {
+                let seconds = self.time.unwrap_or_default().as_secs_f64();
+                return Err(ExternalError::TooLong { program: program(), seconds, said });
+            }
+            End::Stopped => return Err(ExternalError::Stopped { program: program(), said }),
+            End::TooMuch => {
+                let place = "standard output";
+                return Err(ExternalError::TooMuch { program: program(), place, most: MOST_BYTES, said });
+            }
+            End::Exit(status) if !status.success() => {
+                let status = status.to_string();
+                return Err(ExternalError::Failed { program: program(), status, said });
+            }
+            End::Exit(_) => cx.log(format!("the command took {:.3} s", begin.elapsed().as_secs_f64())),
+        }
+        let output = if self.names(Place::Output) { read(Place::Output.path(folder))? } else { ended.output };
+        if output.len() > MOST_BYTES {
+            return Err(ExternalError::TooMuch { program: program(), place, most: MOST_BYTES, said });
+        }
+        if output.iter().all(u8::is_ascii_whitespace) {
+            return Err(ExternalError::Nothing { program: program(), place, said });
+        }
+        Ok((output, said))
+    }
+
+    /// Where the answer is due.
+    fn place(&self) -> &'static str {
+        if self.names(Place::Output) { "{output}" } else { "standard output" }
+    }
+}
+
+impl Mapper for External {
+    fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found, Error> {
+        if problem.slots() > MOST_SLOTS {
+            return Err(ExternalError::Slots { slots: problem.slots(), most: MOST_SLOTS }.into());
+        }
+        let folder = folder(&cx.scratch())?;
+        let matrices = Matrices::new(problem);
+        self.write(&matrices, folder.path())?;
+        let (output, said) = self.answer(folder.path(), cx)?;
+        let what = if self.inverse { "slot" } else { "rank" };
+        let answer = Answer::read(&output, problem.slots(), self.numbering, what).map_err(|problem| {
+            let program = self.program().to_owned();
+            ExternalError::Answer { program, place: self.place(), problem: Box::new(problem), said }
+        })?;
+        let mut slots = if self.inverse { answer.inverted() } else { answer.permutation.clone() };
+        slots.truncate(problem.ranks());
+        let cost = matrices.cost(&slots);
+        if let Some(stated) = answer.stated.filter(|stated| (stated - cost).abs() > 1e-9 * cost.abs()) {
+            cx.log(format!(
+                "the command states a cost of {stated}, which is an F of {}; its placement costs {cost}, an F of {}",
+                matrices.real(stated),
+                matrices.real(cost)
+            ));
+        }
+        Ok(Found::at_once(slots))
+    }
+}
+
+/// A file that a command may name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Input,
+    Program,
+    Machine,
+    Output,
+}
+
+impl Place {
+    const ALL: [Self; 4] = [Self::Input, Self::Program, Self::Machine, Self::Output];
+
+    /// What stands for it in a command.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Input => "{input}",
+            Self::Program => "{program}",
+            Self::Machine => "{machine}",
+            Self::Output => "{output}",
+        }
+    }
+
+    fn path(self, folder: &Path) -> PathBuf {
+        folder.join(match self {
+            Self::Input => "problem.dat",
+            Self::Program => "program.txt",
+            Self::Machine => "machine.txt",
+            Self::Output => "answer.sln",
+        })
+    }
+}
+
+/// A folder of its own, with a path that does not depend on where anybody is.
+fn folder(scratch: &Path) -> Result<TempDir, ExternalError> {
+    let fault = |source| ExternalError::File { path: scratch.to_owned(), source };
+    let scratch = std::path::absolute(scratch).map_err(fault)?;
+    tempfile::Builder::new().prefix("external-").tempdir_in(scratch).map_err(fault)
+}
+
+/// Reads an answer, or a little more than one may be; nothing where there is no file.
+fn read(path: PathBuf) -> Result<Vec<u8>, ExternalError> {
+    let mut bytes = Vec::new();
+    // Something else than a file might never end.
+    let opened = match std::fs::metadata(&path) {
+        Ok(metadata) if metadata.is_file() => File::open(&path),
+        Ok(_) => Err(io::Error::other("it is no file")),
+        Err(error) => Err(error),
+    };
+    match opened.and_then(|file| file.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes)) {
+        Ok(_) => Ok(bytes),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(bytes),
+        Err(source) => Err(ExternalError::File { path, source }),
+    }
+}
+
+/// A word that the shell reads as it is.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// The last lines of what a command said, to be put behind a sentence.
+fn last_lines(said: &[u8]) -> String {
+    let said = String::from_utf8_lossy(said);
+    let lines: Vec<&str> = said.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    let last = &lines[lines.len().saturating_sub(QUOTED_LINES)..];
+    let clean = |line: &&str| line.chars().filter(|c| !c.is_control()).collect::<String>();
+    let last: Vec<String> = last.iter().map(clean).collect();
+    if last.is_empty() { String::new() } else { format!("; it said:\n{}", last.join("\n")) }
+}

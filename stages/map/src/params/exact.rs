@@ -1,0 +1,31 @@
+//! Parameters of `map/exact`.
+
+use hopmap_model::Weight;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::first_seed;
+
+/// Branch and bound.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExactParams {
+    /// Another seed gives another placement to begin with.
+    #[serde(default = "first_seed")]
+    pub seed: u64,
+    /// How many nodes may be bounded. Without it, and without `seconds`: until the optimum is proven, however long that takes.
+    #[serde(default)]
+    pub nodes: Option<u64>,
+    /// How long the search may take, in seconds. The result cannot be made again bit for bit.
+    #[serde(default)]
+    pub seconds: Option<f64>,
+    /// What an edge of the task graph weighs.
+    #[serde(default)]
+    pub weight: Weight,
+}
+
+impl Default for ExactParams {
+    fn default() -> Self {
+        Self { seed: first_seed(), nodes: None, seconds: None, weight: Weight::default() }
+    }
+}

@@ -1,0 +1,41 @@
+//! Damages answers of other programs at random: reading ends with a permutation or an error, whatever the bytes are.
+//!
+//! `HOPMAP_SOAK=1` does many thousands of cases; `HOPMAP_SEED=N` repeats one.
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+#[path = "support/body.rs"]
+mod body;
+#[path = "../../trace/tests/support/mutation.rs"]
+mod mutation;
+
+use mutation::{Random, damage};
+
+const ANSWERS: [(&str, usize); 4] = [
+    ("6 1234\n 3 1 2\n 6 5 4\n", 6),
+    ("best 17 after 0.5 s\n[2, 0, 1, 3]\n", 4),
+    ("1\n0\n", 2),
+    ("12 578\n12 7 9 3 4 8 11 1 5 6 10 2\n", 12),
+];
+const TELLING: &[u8] = b"0123456789 \n,;-+.e[]\xff";
+
+#[test]
+fn damaged_answers_end_in_an_error_or_a_permutation() {
+    let soak = std::env::var_os("HOPMAP_SOAK").is_some();
+    let only = std::env::var("HOPMAP_SEED").ok().map(|seed| seed.parse::<u64>().unwrap());
+    for seed in (0..if soak { 1_000_000 } else { 5000 }).filter(|seed| only.is_none_or(|only| only == *seed))
+    {
+        let mut random = Random(seed);
+        let (text, n) = ANSWERS[random.below(ANSWERS.len())];
+        let mut bytes = text.as_bytes().to_vec();
+        damage(&mut bytes, &mut random, TELLING);
+        body::answer(&bytes, n);
+    }
+}
+
+#[test]
+fn whole_answers_are_read() {
+    for (text, n) in ANSWERS {
+        hopmap_map::Answer::read(text.as_bytes(), n, hopmap_map::Numbering::Auto, "rank").unwrap();
+    }
+    body::answer(b"", 0);
+}

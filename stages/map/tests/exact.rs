@@ -1,0 +1,255 @@
+//! Branch and bound: optimal, with bounds that hold at any limit, the same with any number of threads, stoppable.
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "helpers of tests")]
+
+mod common;
+
+use std::path::PathBuf;
+
+use common::{Nobody, double_sums, exhaustive, graph, grid, inputs, mapping, run, tree};
+use hopmap_map::{ExactParams, ExactStage};
+use hopmap_model::{
+    Context, CostModel, Mapping, Matrix, Observer, Outcome, Stage, SystemGraph, TaskGraph, Weight,
+};
+use proptest::prelude::*;
+
+fn exact(nodes: Option<u64>, graph: &TaskGraph, system: &SystemGraph) -> Mapping {
+    run::<ExactStage>(ExactParams { nodes, ..ExactParams::default() }, graph, system)
+}
+
+fn refused(params: ExactParams, graph: &TaskGraph, system: &SystemGraph) -> String {
+    ExactStage::run(params, inputs(graph, system), &Context::detached()).unwrap_err().to_string()
+}
+
+/// A machine of `n` slots with these costs between them.
+fn machine(n: usize, costs: Vec<f64>) -> SystemGraph {
+    let mut system = tree(&[1, n as u32]);
+    system.cost = CostModel::Matrix(Matrix { costs });
+    system
+}
+
+/// F of a placement as a double sum.
+fn cost(weights: &[u64], costs: &[u64], slots: &[u32], n: usize) -> u64 {
+    let ranks = slots.len();
+    let pairs = (0..ranks).flat_map(|i| (0..ranks).map(move |j| (i, j)));
+    pairs.map(|(i, j)| weights[i * ranks + j] * costs[slots[i] as usize * n + slots[j] as usize]).sum()
+}
+
+/// The least F, by trying all placements.
+fn least(weights: &[u64], costs: &[u64], ranks: usize, n: usize, slots: &mut Vec<u32>) -> u64 {
+    if slots.len() == ranks {
+        return cost(weights, costs, slots, n);
+    }
+    let mut best = u64::MAX;
+    for slot in 0..n as u32 {
+        if !slots.contains(&slot) {
+            slots.push(slot);
+            best = best.min(least(weights, costs, ranks, n, slots));
+            slots.pop();
+        }
+    }
+    best
+}
+
+fn program(weights: &[u64], ranks: usize) -> TaskGraph {
+    let edges = weights.iter().enumerate().filter(|(_, weight)| **weight > 0);
+    graph(ranks, edges.map(|(at, weight)| ((at / ranks) as u32, (at % ranks) as u32, *weight)))
+}
+
+/// Checks what every answer has to be.
+fn check(mapping: &Mapping, optimum: f64) -> Result<(), TestCaseError> {
+    let metrics = &mapping.metrics;
+    prop_assert!(metrics["bound"] <= optimum * (1.0 + 1e-12), "{} > {optimum}", metrics["bound"]);
+    prop_assert!(metrics["F"] >= optimum * (1.0 - 1e-12));
+    prop_assert!(metrics["bound"] <= metrics["F"]);
+    if metrics["proven"] > 0.0 {
+        prop_assert!((metrics["F"] - optimum).abs() <= 1e-9 * optimum, "{} and not {optimum}", metrics["F"]);
+        prop_assert!(metrics["gap"].abs() < 1e-12);
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+    #[test]
+    fn on_a_matrix_nothing_is_better_and_bounds_hold_at_any_limit(
+        ranks in 2usize..7, free in 0usize..3, dense in any::<bool>(), limit in 1u64..12,
+        weights in prop::collection::vec(0u64..12, 64), costs in prop::collection::vec(0u64..20, 64)
+    ) {
+        let n = ranks + free;
+        let keep = |weight: u64| if dense || weight > 8 { weight } else { 0 };
+        let weights: Vec<u64> = (0..ranks * ranks)
+            .map(|at| if at / ranks == at % ranks { 0 } else { keep(weights[at]) }).collect();
+        let costs: Vec<u64> = (0..n * n).map(|at| (at / n, at % n))
+            .map(|(a, b)| if a == b { 0 } else { costs[a.min(b) * 8 + a.max(b)] }).collect();
+        let optimum = least(&weights, &costs, ranks, n, &mut Vec::new()) as f64;
+        let (graph, system) = (program(&weights, ranks), machine(n, costs.iter().map(|&cost| cost as f64).collect()));
+        let proven = exact(None, &graph, &system);
+        prop_assert!((proven.metrics["proven"] - 1.0).abs() < f64::EPSILON);
+        check(&proven, optimum)?;
+        let own = cost(&weights, &costs, &proven.slots(), n) as f64;
+        prop_assert!((own - proven.metrics["F"]).abs() < 1e-9);
+        let limited = exact(Some(limit), &graph, &system);
+        prop_assert!(limited.metrics["nodes"] <= limit as f64);
+        check(&limited, optimum)?;
+    }
+
+    #[test]
+    fn on_a_tree_nothing_is_better(
+        ranks in 2usize..7, edges in prop::collection::vec((0u32..6, 0u32..6, 1u64..9), 1..12)
+    ) {
+        let shape = [2, 2, 2];
+        let graph = graph(ranks, edges.into_iter().map(|(i, j, b)| (i % ranks as u32, j % ranks as u32, b)));
+        let optimum = exhaustive(&graph, &shape, &mut Vec::new());
+        let proven = exact(None, &graph, &tree(&shape));
+        prop_assert!((proven.metrics["proven"] - 1.0).abs() < f64::EPSILON);
+        check(&proven, optimum)?;
+        prop_assert!((double_sums(&graph, &shape, &proven.slots()).0 - proven.metrics["F"]).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn a_grid_on_a_tree_is_proven() {
+    // 4 x 4 on 2 cores, 4 hosts a switch: 4 edges between the halves, 12 inside a half and 8 inside hosts, both ways.
+    let mapping = exact(None, &grid(4, 4), &tree(&[2, 4, 2]));
+    assert!((mapping.metrics["F"] - 16.0 * (8.0 + 120.0 + 400.0)).abs() < 1e-9, "{:?}", mapping.metrics);
+    assert!((mapping.metrics["proven"] - 1.0).abs() < f64::EPSILON);
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    let (graph, system) = (grid(4, 3), machine(12, steps_of_a_grid(4, 3)));
+    for nodes in [None, Some(7), Some(60)] {
+        let with = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let cx = Context::new(threads, None, &Nobody);
+            let params = ExactParams { nodes, ..ExactParams::default() };
+            match pool.install(|| ExactStage::run(params, inputs(&graph, &system), &cx)).unwrap() {
+                Outcome::Done(outputs) => mapping(&outputs),
+                other => panic!("{other:?}"),
+            }
+        };
+        let one = with(1);
+        assert_eq!(one, with(2));
+        assert_eq!(one, with(7));
+    }
+}
+
+/// Squared steps between the places of a grid.
+fn steps_of_a_grid(width: u32, height: u32) -> Vec<f64> {
+    let places = move || (0..width * height).map(move |at| (at % width, at / width));
+    let steps = |a: (u32, u32), b: (u32, u32)| f64::from((a.0.abs_diff(b.0) + a.1.abs_diff(b.1)).pow(2));
+    places().flat_map(|a| places().map(move |b| steps(a, b))).collect()
+}
+
+#[test]
+fn costs_that_are_no_whole_numbers_are_compared_exactly() {
+    let costs: Vec<f64> = steps_of_a_grid(3, 2).iter().map(|cost| cost / 3.0).collect();
+    let weights: Vec<u64> = (0..36).map(|at| if at % 7 == 0 { 0 } else { at * at % 11 }).collect();
+    let weight = Weight::Time { latency_s: 2.5e-6, bandwidth_bytes_per_s: 1e9 };
+    let params = ExactParams { weight, ..ExactParams::default() };
+    let mapping = run::<ExactStage>(params, &program(&weights, 6), &machine(6, costs));
+    assert!((mapping.metrics["proven"] - 1.0).abs() < f64::EPSILON);
+    assert!((mapping.metrics["bound"] - mapping.metrics["F"]).abs() < f64::EPSILON);
+}
+
+#[test]
+fn ranks_that_are_silent_cost_nothing() {
+    let mapping = exact(None, &graph(5, []), &tree(&[2, 4]));
+    let metrics = &mapping.metrics;
+    let values = [metrics["F"], metrics["bound"], metrics["gap"], metrics["proven"] - 1.0];
+    assert!(values.iter().all(|value| value.abs() < f64::EPSILON), "{metrics:?}");
+    // Two ranks that talk, and six that do not.
+    let mapping = exact(None, &graph(8, [(2, 6, 5)]), &tree(&[2, 4]));
+    assert!((mapping.metrics["F"] - 5.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_large_problem_has_a_bound_and_a_very_large_one_a_hint() {
+    let (graph, system) = (grid(8, 8), tree(&[4, 4, 4]));
+    let mapping = exact(None, &graph, &system);
+    let best = 16.0 * (16.0 * 100.0 + 32.0 * 10.0 + 64.0);
+    check(&mapping, best).unwrap();
+    assert!(mapping.metrics["bound"] > 0.0);
+    assert!(mapping.metrics["nodes"] < 1.0);
+    let message = refused(ExactParams::default(), &graph, &tree(&[33, 32]));
+    assert_eq!(message, "1056 slots are more than the 1024 that map/exact bounds");
+}
+
+#[test]
+fn few_ranks_are_placed_on_many_alike_slots() {
+    // A ring of six on 256 slots: two hosts of four cores under one switch.
+    let ring = graph(6, (0..6).flat_map(|i| [(i, (i + 1) % 6, 1), ((i + 1) % 6, i, 1)]));
+    let mapping = exact(None, &ring, &tree(&[4, 8, 8]));
+    assert!((mapping.metrics["F"] - 2.0 * (4.0 + 2.0 * 10.0)).abs() < 1e-9, "{:?}", mapping.metrics);
+    assert!((mapping.metrics["proven"] - 1.0).abs() < f64::EPSILON);
+    let pair = exact(None, &graph(2, [(0, 1, 3)]), &tree(&[2, 400]));
+    assert!((pair.metrics["F"] - 3.0).abs() < 1e-9 && pair.metrics["proven"] > 0.0);
+}
+
+#[test]
+fn an_interrupt_leaves_a_placement_and_a_bound_that_holds() {
+    struct Impatient;
+    impl Observer for Impatient {
+        fn progress(&self, _: u64, _: u64) {}
+        fn log(&self, _: &str) {}
+        fn cancelled(&self) -> bool {
+            true
+        }
+    }
+    let weights: Vec<u64> = (0..256u64).map(|at| if at % 17 == 0 { 0 } else { at * at % 97 }).collect();
+    let (graph, system) = (program(&weights, 16), machine(16, steps_of_a_grid(4, 4)));
+    let found = exact(Some(1), &graph, &system).metrics["F"];
+    let cx = Context::new(1, None, &Impatient);
+    match ExactStage::run(ExactParams::default(), inputs(&graph, &system), &cx).unwrap() {
+        Outcome::Partial(outputs) => {
+            let mapping = mapping(&outputs);
+            assert!(!mapping.complete);
+            assert!(mapping.metrics["proven"] < 1.0);
+            assert!(
+                mapping.metrics["bound"] > 0.0 && mapping.metrics["bound"] <= found.min(mapping.metrics["F"])
+            );
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_time_limit_ends_the_search() {
+    let weights: Vec<u64> = (0..400u64).map(|at| if at % 21 == 0 { 0 } else { at * at % 97 }).collect();
+    let params = ExactParams { seconds: Some(0.2), ..ExactParams::default() };
+    let mapping = run::<ExactStage>(params, &program(&weights, 20), &machine(20, steps_of_a_grid(5, 4)));
+    assert!(mapping.metrics["bound"] > 0.0 && mapping.metrics["bound"] <= mapping.metrics["F"]);
+}
+
+#[test]
+fn senseless_parameters_are_refused() {
+    let (graph, system) = (grid(2, 2), tree(&[2, 2]));
+    let nodes = ExactParams { nodes: Some(0), ..ExactParams::default() };
+    assert_eq!(refused(nodes, &graph, &system), "nodes is 0");
+    for seconds in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let params = ExactParams { seconds: Some(seconds), ..ExactParams::default() };
+        assert_eq!(refused(params, &graph, &system), format!("seconds is {seconds}"));
+    }
+}
+
+#[test]
+fn known_optima_of_qaplib_are_proven() {
+    let Some(data) = std::env::var_os("HOPMAP_DATA").map(PathBuf::from) else {
+        eprintln!("skipped: HOPMAP_DATA is not set");
+        return;
+    };
+    for name in ["nug12", "had12", "tai12a", "scr12", "chr12a", "esc16e", "esc16g"] {
+        let numbers = |extension| -> Vec<u64> {
+            let path = data.join("qap/qaplib").join(format!("{name}.{extension}"));
+            let text = std::fs::read_to_string(path).unwrap().replace(',', " ");
+            text.split_whitespace().map(|word| word.parse().unwrap()).collect()
+        };
+        let (instance, optimum) = (numbers("dat"), numbers("sln")[1]);
+        let n = instance[0] as usize;
+        let (weights, costs) = instance[1..].split_at(n * n);
+        let mapping =
+            exact(None, &program(weights, n), &machine(n, costs.iter().map(|&cost| cost as f64).collect()));
+        assert!((mapping.metrics["proven"] - 1.0).abs() < f64::EPSILON, "{name}");
+        assert_eq!(cost(weights, costs, &mapping.slots(), n), optimum, "{name}");
+    }
+}
