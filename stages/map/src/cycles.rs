@@ -80,8 +80,8 @@ impl Mapper for Cycles {
 /// What all islands share.
 struct Ground<'p> {
     problem: &'p Problem,
-    /// Ranks with neighbours; where the others are costs nothing.
-    movable: Vec<u32>,
+    /// Ranks for which it makes a difference where they are.
+    movable: &'p [u32],
     start: Vec<u32>,
     /// Mean change of cost of random moves in random placements.
     mean_change: f64,
@@ -91,15 +91,14 @@ struct Ground<'p> {
 impl<'p> Ground<'p> {
     /// `None` if all placements cost the same.
     fn new(problem: &'p Problem) -> Result<Option<Self>, ObjectiveError> {
-        let movable: Vec<u32> =
-            (0..problem.ranks() as u32).filter(|&rank| !problem.neighbours(rank).is_empty()).collect();
+        let movable = problem.movable();
         if movable.is_empty() || problem.distance().levels() < 2 {
             return Ok(None);
         }
         let starts = [linear(problem.ranks()), greedy(problem)];
         let [linear, greedy] = starts.each_ref().map(|start| problem.cost(start));
         let [linear_start, greedy_start] = starts;
-        let mean_change = mean_change(problem, &movable)?;
+        let mean_change = mean_change(problem, movable)?;
         Ok(Some(Self {
             problem,
             movable,

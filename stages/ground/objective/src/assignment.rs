@@ -86,11 +86,29 @@ impl<'p> Assignment<'p> {
     }
 
     fn delta_by_neighbours(&self, rank: u32, slot: u32) -> i64 {
+        if self.problem.directed().is_some() {
+            return self.directed_delta(rank, slot);
+        }
         let other = self.ranks[slot as usize];
         let here = self.codes[rank as usize];
         let there = self.problem.distance().code(slot);
         let moved = self.moved(rank, other, here, there);
         if other == FREE { moved } else { moved + self.moved(other, rank, there, here) }
+    }
+
+    fn directed_delta(&self, rank: u32, slot: u32) -> i64 {
+        let Some(directed) = self.problem.directed() else { return 0 };
+        let other = self.rank_at(slot);
+        if other == Some(rank) {
+            return 0;
+        }
+        let mut delta = 0;
+        directed.changes(&self.slots, rank, other, slot, |_, change| delta += change);
+        if let Some(other) = other {
+            let own = self.slots[rank as usize];
+            directed.changes(&self.slots, other, Some(rank), own, |_, change| delta += change);
+        }
+        delta
     }
 
     /// Moves a rank to a slot, and whoever is there to its own; `delta` is what [`delta`](Self::delta) gave for it.

@@ -127,14 +127,6 @@ pub enum ObjectiveError {
         /// Bits it takes.
         bits: u32,
     },
-    /// Neither weights nor costs are the same both ways.
-    #[error("neither what ranks send to each other nor the costs between slots are the same both ways")]
-    #[diagnostic(help("mappers take one or the other: give the mean of both directions for one of them"))]
-    Asymmetric,
-    /// Where a rank runs changes what it costs to send to itself.
-    #[error("ranks send to themselves, and a slot costs something to itself")]
-    #[diagnostic(help("mappers take costs between different slots: give zeros on the diagonal"))]
-    Diagonal,
     /// The task graph contradicts itself.
     #[error(transparent)]
     #[diagnostic(transparent)]

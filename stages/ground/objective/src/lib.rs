@@ -4,11 +4,13 @@
 //! search adds and compares them without rounding; [`Assignment`] is a placement of its ranks that knows its cost and
 //! what an exchange would change, and [`Deltas`] one that knows this of all exchanges. [`Quadratic`] is the same for any two matrices, and [`Dense`] the fast way for small integers.
 
+mod adjacency;
 mod assignment;
 mod baseline;
 mod compact;
 mod deltas;
 mod dense;
+mod directed;
 mod distance;
 mod error;
 mod matrix;
@@ -17,6 +19,7 @@ mod quadratic;
 mod quality;
 mod scale;
 
+pub use adjacency::Neighbour;
 pub use assignment::Assignment;
 pub use baseline::{linear, random};
 pub use deltas::Deltas;
@@ -24,7 +27,7 @@ pub use dense::{Dense, DenseAssignment};
 pub use distance::Distance;
 pub use error::ObjectiveError;
 pub use matrix::{Matrix, Number};
-pub use problem::{Neighbour, Problem};
+pub use problem::Problem;
 pub use quadratic::Quadratic;
 pub use quality::{EVALUATIONS, METRICS, Metric, NetworkQuality, Quality, link_loads};
 pub use scale::check_weight;

@@ -1,10 +1,13 @@
 //! A mapping problem with integer weights and costs.
 
 use std::collections::HashMap;
+use std::ops::Add;
 
 use hopmap_model::{CostModel, Edge, Matrix as CostMatrix, SystemGraph, TaskGraph, Weight};
 
+use crate::adjacency::{Adjacency, Neighbour};
 use crate::compact::Compact;
+use crate::directed::Directed;
 use crate::scale::{Scales, check_weight};
 use crate::{Distance, ObjectiveError};
 
@@ -12,27 +15,21 @@ use crate::{Distance, ObjectiveError};
 ///
 /// F(φ) = `Σ_ij` `w_ij` · c(φ(i), φ(j)) over ordered pairs (GraphHunter, equation 1: a quadratic assignment problem). Weights
 /// and costs are integers; their products are [`scale`](Self::scale) times the real ones. The costs of a tree are the same
-/// both ways, so all that two ranks send to each other is one weight. Of a machine whose costs are a matrix either these or
-/// the weights have to be the same both ways; what a rank sends to itself must cost nothing.
+/// both ways, so all that two ranks send to each other is one weight. Of a machine whose costs are a matrix the costs of both
+/// directions are added where the weights are the same both ways. Where neither is, or ranks pay to send to themselves, every
+/// ordered pair is kept.
 #[derive(Debug, Clone)]
 pub struct Problem {
-    /// Where the neighbours of every rank begin, and the end.
-    first: Vec<usize>,
-    neighbours: Vec<Neighbour>,
+    neighbours: Adjacency,
     distance: Distance,
+    /// Weights and costs of both directions, where adding either up would not do.
+    directed: Option<Directed>,
     /// The same in small integers, where that is faster.
     compact: Option<Compact>,
+    /// Ranks for which it makes a difference where they are.
+    movable: Vec<u32>,
     slots: usize,
     scale: f64,
-}
-
-/// A rank that another one exchanges messages with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Neighbour {
-    /// The rank.
-    pub rank: u32,
-    /// Integer weight of the edges of both directions; more than zero.
-    pub weight: i64,
 }
 
 impl Problem {
@@ -54,38 +51,61 @@ impl Problem {
         let weights: Vec<f64> = graph.edges.iter().map(|edge| weight.of(edge)).collect();
         let sides = match &system.cost {
             CostModel::Levels(_) => Sides::CostsAlike,
-            CostModel::Matrix(matrix) => sides(graph, &weights, matrix, slots)?,
+            CostModel::Matrix(matrix) => sides(graph, &weights, matrix, slots),
         };
         let costs = match (&system.cost, sides) {
             (CostModel::Levels(levels), _) => levels.costs.clone(),
-            (CostModel::Matrix(matrix), Sides::CostsAlike) => matrix.costs.clone(),
             (CostModel::Matrix(matrix), Sides::WeightsAlike) => both_ways(&matrix.costs, slots),
+            (CostModel::Matrix(matrix), _) => matrix.costs.clone(),
         };
         let scales = Scales::new(&weights, &costs)?;
         let costs: Vec<i64> = costs.iter().map(|cost| (cost * scales.cost).round() as i64).collect();
-        let mut pairs = Vec::with_capacity(2 * weights.len());
-        for (edge, weight) in graph.edges.iter().zip(&weights) {
-            let weight = (weight * scales.weight).round() as i64;
-            if edge.source != edge.destination && weight > 0 {
-                pairs.push((edge.source, edge.destination, weight));
-                if sides == Sides::CostsAlike {
-                    pairs.push((edge.destination, edge.source, weight));
-                }
+        let edges: Vec<_> = graph
+            .edges
+            .iter()
+            .zip(&weights)
+            .map(|(edge, weight)| (edge.source, edge.destination, (weight * scales.weight).round() as i64))
+            .filter(|edge| edge.2 > 0)
+            .collect();
+        let (directed, costs) = match sides {
+            Sides::Neither => {
+                let sums = both_ways(&costs, slots);
+                (Some(Directed::new(ranks, &edges, costs, slots)), sums)
             }
-        }
-        let (first, neighbours) = adjacency(ranks, pairs);
+            _ => (None, costs),
+        };
+        let neighbours = neighbours(ranks, &edges, sides);
         let distance = match &system.cost {
             CostModel::Levels(levels) => Distance::new(levels, &costs, slots)?,
             CostModel::Matrix(_) => Distance::of_pairs(without_diagonal(costs, slots), slots),
         };
-        let compact = Compact::new(&first, &neighbours, &distance);
-        Ok(Self { first, neighbours, distance, compact, slots, scale: scales.weight * scales.cost })
+        let compact = match &directed {
+            Some(directed) => Compact::directed(directed),
+            None => Compact::new(&neighbours, &distance),
+        };
+        let mut problem = Self {
+            neighbours,
+            distance,
+            directed,
+            compact,
+            movable: Vec::new(),
+            slots,
+            scale: scales.weight * scales.cost,
+        };
+        problem.movable = (0..ranks as u32).filter(|&rank| problem.matters(rank)).collect();
+        Ok(problem)
+    }
+
+    /// Whether it makes a difference where a rank is.
+    fn matters(&self, rank: u32) -> bool {
+        !self.neighbours(rank).is_empty()
+            || self.directed.as_ref().is_some_and(|directed| directed.own(rank) > 0)
     }
 
     /// Number of ranks.
     #[must_use]
     pub fn ranks(&self) -> usize {
-        self.first.len() - 1
+        self.neighbours.ranks()
     }
 
     /// Number of slots; at least one for every rank.
@@ -96,14 +116,28 @@ impl Problem {
 
     /// The ranks that a rank exchanges messages with, in order, itself never among them.
     #[must_use]
+    #[inline]
     pub fn neighbours(&self, rank: u32) -> &[Neighbour] {
-        &self.neighbours[self.first[rank as usize]..self.first[rank as usize + 1]]
+        self.neighbours.of(rank)
+    }
+
+    /// The ranks for which it makes a difference where they are, in order: those with neighbours, and those that pay to send
+    /// to themselves.
+    #[must_use]
+    pub fn movable(&self) -> &[u32] {
+        &self.movable
     }
 
     /// The cost between slots.
     #[must_use]
     pub fn distance(&self) -> &Distance {
         &self.distance
+    }
+
+    /// Weights and costs of both directions, where adding either up would not do.
+    #[inline]
+    pub(crate) fn directed(&self) -> Option<&Directed> {
+        self.directed.as_ref()
     }
 
     pub(crate) fn compact(&self) -> Option<&Compact> {
@@ -139,6 +173,9 @@ impl Problem {
     /// Integer cost of rank `i` on `slots[i]`, summed anew.
     #[must_use]
     pub fn cost(&self, slots: &[u32]) -> i64 {
+        if let Some(directed) = &self.directed {
+            return directed.total(slots);
+        }
         let of_rank = |rank: u32| -> i64 {
             let cost =
                 |n: &Neighbour| n.weight * self.distance.cost(slots[rank as usize], slots[n.rank as usize]);
@@ -155,15 +192,12 @@ enum Sides {
     CostsAlike,
     /// The weights: the costs of both directions are added.
     WeightsAlike,
+    /// Nothing, or ranks pay to send to themselves.
+    Neither,
 }
 
 /// Finds what is the same in both directions; `weights` are those of the edges.
-fn sides(
-    graph: &TaskGraph,
-    weights: &[f64],
-    matrix: &CostMatrix,
-    slots: usize,
-) -> Result<Sides, ObjectiveError> {
+fn sides(graph: &TaskGraph, weights: &[f64], matrix: &CostMatrix, slots: usize) -> Sides {
     let same = |a: f64, b: f64| a.total_cmp(&b).is_eq();
     let to_itself = graph
         .edges
@@ -171,22 +205,22 @@ fn sides(
         .zip(weights)
         .any(|(edge, weight)| edge.source == edge.destination && *weight > 0.0);
     if to_itself && (0..slots).any(|slot| matrix.costs[slot * slots + slot] != 0.0) {
-        return Err(ObjectiveError::Diagonal);
+        return Sides::Neither;
     }
     let cost = |a: usize, b: usize| matrix.costs[a * slots + b];
     if (0..slots).all(|a| (0..a).all(|b| same(cost(a, b), cost(b, a)))) {
-        return Ok(Sides::CostsAlike);
+        return Sides::CostsAlike;
     }
     let by_pair: HashMap<(u32, u32), f64> =
         graph.edges.iter().map(Edge::pair).zip(weights.iter().copied()).collect();
     let alike = by_pair.iter().all(|(&(source, destination), &weight)| {
         same(weight, by_pair.get(&(destination, source)).copied().unwrap_or(0.0))
     });
-    if alike { Ok(Sides::WeightsAlike) } else { Err(ObjectiveError::Asymmetric) }
+    if alike { Sides::WeightsAlike } else { Sides::Neither }
 }
 
 /// The costs there and back of all ordered pairs.
-fn both_ways(costs: &[f64], slots: usize) -> Vec<f64> {
+fn both_ways<T: Copy + Add<Output = T>>(costs: &[T], slots: usize) -> Vec<T> {
     let pair = |at: usize| costs[at] + costs[at % slots * slots + at / slots];
     (0..costs.len()).map(pair).collect()
 }
@@ -197,24 +231,14 @@ fn without_diagonal(mut costs: Vec<i64>, slots: usize) -> Vec<i64> {
     costs
 }
 
-/// Sorts pairs by rank and neighbour and joins equal ones.
-fn adjacency(ranks: usize, mut pairs: Vec<(u32, u32, i64)>) -> (Vec<usize>, Vec<Neighbour>) {
-    pairs.sort_unstable_by_key(|&(rank, neighbour, _)| (rank, neighbour));
-    pairs.dedup_by(|next, kept| {
-        let same = (next.0, next.1) == (kept.0, kept.1);
-        if same {
-            kept.2 += next.2;
-        }
-        same
-    });
-    let mut first = vec![0; ranks + 1];
-    for &(rank, ..) in &pairs {
-        first[rank as usize + 1] += 1;
-    }
-    for rank in 0..ranks {
-        first[rank + 1] += first[rank];
-    }
-    (first, pairs.into_iter().map(|(_, rank, weight)| Neighbour { rank, weight }).collect())
+/// The neighbours of all ranks by triples of source, destination and weight.
+fn neighbours(ranks: usize, edges: &[(u32, u32, i64)], sides: Sides) -> Adjacency {
+    let back = |&(source, destination, weight): &(u32, u32, i64)| match sides {
+        Sides::WeightsAlike => None,
+        Sides::CostsAlike | Sides::Neither => Some((destination, source, weight)),
+    };
+    let pairs = edges.iter().filter(|edge| edge.0 != edge.1).flat_map(|edge| [Some(*edge), back(edge)]);
+    Adjacency::new(ranks, pairs.flatten().collect())
 }
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ impl<'g> Chain<'g> {
 
     /// Every rank proposes one exchange; `false` if the meter stopped it.
     fn sweep(&mut self, temperature: f64, meter: &mut Meter<'_>) -> bool {
-        for &rank in &self.ground.movable {
+        for &rank in self.ground.movable {
             if !meter.take() {
                 return false;
             }
@@ -90,7 +90,7 @@ impl<'g> Chain<'g> {
         let distance = problem.distance();
         let neighbours = problem.neighbours(rank);
         let here = self.assignment.slot_of(rank);
-        let draws = if distance.is_tree() { DRAWS } else { 0 };
+        let draws = if distance.is_tree() && !neighbours.is_empty() { DRAWS } else { 0 };
         for _ in 0..draws {
             let draw = self.random.next_u64();
             let neighbour = neighbours[below(draw as u32, neighbours.len())];
