@@ -6,7 +6,7 @@ mod temperature;
 
 use hopmap_islands::{Budget, Candidate, Island, Meter};
 use hopmap_model::{Context, Error, Stage, seed_stream};
-use hopmap_objective::{Assignment, ObjectiveError, Problem, linear};
+use hopmap_objective::{Assignment, ObjectiveError, Problem};
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::SeedableRng;
 
@@ -69,7 +69,7 @@ impl Cycles {
 impl Mapper for Cycles {
     fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found, Error> {
         let Some(ground) = Ground::new(problem)? else {
-            return Ok(Found::at_once(linear(problem.ranks())));
+            return Ok(Found::at_once(problem.linear()));
         };
         let default = default_evaluations(ground.movable.len() as u64);
         let found = self.budget.search(default, cx, |island, meter| self.search(&ground, island, meter))?;
@@ -80,8 +80,8 @@ impl Mapper for Cycles {
 /// What all islands share.
 struct Ground<'p> {
     problem: &'p Problem,
-    /// Ranks for which it makes a difference where they are.
-    movable: &'p [u32],
+    /// Ranks for which it makes a difference where they are, and that no constraint keeps on their slots.
+    movable: Vec<u32>,
     start: Vec<u32>,
     /// Mean change of cost of random moves in random placements.
     mean_change: f64,
@@ -91,14 +91,15 @@ struct Ground<'p> {
 impl<'p> Ground<'p> {
     /// `None` if all placements cost the same.
     fn new(problem: &'p Problem) -> Result<Option<Self>, ObjectiveError> {
-        let movable = problem.movable();
+        let movable: Vec<u32> =
+            problem.movable().iter().copied().filter(|&rank| !problem.is_fixed(rank)).collect();
         if movable.is_empty() || problem.distance().levels() < 2 {
             return Ok(None);
         }
-        let starts = [linear(problem.ranks()), greedy(problem)];
+        let starts = [problem.linear(), greedy(problem)];
         let [linear, greedy] = starts.each_ref().map(|start| problem.cost(start));
         let [linear_start, greedy_start] = starts;
-        let mean_change = mean_change(problem, movable)?;
+        let mean_change = mean_change(problem, &movable)?;
         Ok(Some(Self {
             problem,
             movable,

@@ -1,8 +1,13 @@
 //! Parameters of the stages.
 
+mod wishes;
+
 use hopmap_model::Weight;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+pub use wishes::Pin;
+pub(crate) use wishes::Wishes;
 
 /// Rank `i` on slot `i`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -11,6 +16,12 @@ pub struct LinearParams {
     /// What an edge of the task graph weighs.
     #[serde(default)]
     pub weight: Weight,
+    /// Ranks that have to be on a slot or a host.
+    #[serde(default)]
+    pub pinned: Vec<Pin>,
+    /// Names of hosts that no rank may be on.
+    #[serde(default)]
+    pub forbidden: Vec<String>,
 }
 
 /// Ranks on slots drawn at random from all slots of the machine.
@@ -23,6 +34,12 @@ pub struct RandomParams {
     /// What an edge of the task graph weighs.
     #[serde(default)]
     pub weight: Weight,
+    /// Ranks that have to be on a slot or a host.
+    #[serde(default)]
+    pub pinned: Vec<Pin>,
+    /// Names of hosts that no rank may be on.
+    #[serde(default)]
+    pub forbidden: Vec<String>,
 }
 
 /// Simulated annealing.
@@ -50,6 +67,12 @@ pub struct AnnealingParams {
     /// What an edge of the task graph weighs.
     #[serde(default)]
     pub weight: Weight,
+    /// Ranks that have to be on a slot or a host.
+    #[serde(default)]
+    pub pinned: Vec<Pin>,
+    /// Names of hosts that no rank may be on.
+    #[serde(default)]
+    pub forbidden: Vec<String>,
 }
 
 /// The search that suits the problem.
@@ -71,6 +94,12 @@ pub struct AutoParams {
     /// What an edge of the task graph weighs.
     #[serde(default)]
     pub weight: Weight,
+    /// Ranks that have to be on a slot or a host.
+    #[serde(default)]
+    pub pinned: Vec<Pin>,
+    /// Names of hosts that no rank may be on.
+    #[serde(default)]
+    pub forbidden: Vec<String>,
 }
 
 /// Robust tabu search.
@@ -95,6 +124,12 @@ pub struct TabuParams {
     /// What an edge of the task graph weighs.
     #[serde(default)]
     pub weight: Weight,
+    /// Ranks that have to be on a slot or a host.
+    #[serde(default)]
+    pub pinned: Vec<Pin>,
+    /// Names of hosts that no rank may be on.
+    #[serde(default)]
+    pub forbidden: Vec<String>,
 }
 
 /// How the temperature T falls from one step to the next.
@@ -110,7 +145,7 @@ pub enum Cooling {
 
 impl Default for RandomParams {
     fn default() -> Self {
-        Self { seed: first_seed(), weight: Weight::default() }
+        Self { seed: first_seed(), weight: Weight::default(), pinned: Vec::new(), forbidden: Vec::new() }
     }
 }
 
@@ -123,6 +158,8 @@ impl Default for AnnealingParams {
             islands: four_islands(),
             cooling: Cooling::default(),
             weight: Weight::default(),
+            pinned: Vec::new(),
+            forbidden: Vec::new(),
         }
     }
 }
@@ -135,6 +172,8 @@ impl Default for AutoParams {
             seconds: None,
             islands: four_islands(),
             weight: Weight::default(),
+            pinned: Vec::new(),
+            forbidden: Vec::new(),
         }
     }
 }
@@ -147,6 +186,8 @@ impl Default for TabuParams {
             seconds: None,
             islands: four_islands(),
             weight: Weight::default(),
+            pinned: Vec::new(),
+            forbidden: Vec::new(),
         }
     }
 }

@@ -101,3 +101,8 @@ fn where_ranks_only_pay_for_themselves_each_takes_the_slot_that_suits_it() {
         assert!((found - least).abs() < 1e-6, "{found} and not {least}");
     }
 }
+
+#[test]
+fn a_rank_that_pays_for_itself_on_the_only_slot_stays_there() {
+    assert_eq!(searched(&[3], &[5], 1).map(|found| found as u64), [15, 15]);
+}

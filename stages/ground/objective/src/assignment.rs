@@ -21,7 +21,11 @@ pub struct Assignment<'p> {
 }
 
 impl<'p> Assignment<'p> {
-    /// Puts rank `i` on `slots[i]`.
+    /// What [`delta`](Self::delta) says of an exchange that breaks a constraint: more than the cost of any placement. A cost,
+    /// or this once more, can be added to it.
+    pub const NEVER: i64 = i64::MAX / 2;
+
+    /// Puts rank `i` on `slots[i]`, which keeps the constraints.
     pub fn new(problem: &'p Problem, slots: &[u32]) -> Result<Self, ObjectiveError> {
         if slots.len() != problem.ranks() {
             return Err(ObjectiveError::WrongLength { placed: slots.len(), ranks: problem.ranks() });
@@ -37,6 +41,10 @@ impl<'p> Assignment<'p> {
                 return Err(ObjectiveError::SharedSlot { slot, first: *entry, second: rank as u32 });
             }
             *entry = rank as u32;
+        }
+        let broken = (0..).zip(slots).find(|&(rank, &slot)| !problem.admits(rank, slot));
+        if let Some((rank, &slot)) = broken {
+            return Err(ObjectiveError::NotAdmitted { rank, slot });
         }
         let codes = slots.iter().map(|&slot| problem.distance().code(slot)).collect();
         let compact = problem.compact().map(|compact| CompactAssignment::new(compact, slots)).transpose()?;
@@ -73,12 +81,29 @@ impl<'p> Assignment<'p> {
         Some(self.ranks[slot as usize]).filter(|&rank| rank != FREE)
     }
 
-    /// By how much the cost changes when a rank moves to a slot, and whoever is there to its own.
+    /// By how much the cost changes when a rank moves to a slot, and whoever is there to its own; [`NEVER`](Self::NEVER) if
+    /// that breaks a constraint.
     ///
     /// Takes a step for every neighbour of the two, or a sum over short rows where there are many.
     #[inline]
     #[must_use]
     pub fn delta(&self, rank: u32, slot: u32) -> i64 {
+        if self.problem.admission.is_some() && !self.admits(rank, slot) {
+            return Self::NEVER;
+        }
+        self.unconstrained_delta(rank, slot)
+    }
+
+    /// Whether a rank may move to a slot, and whoever is there to its own.
+    #[must_use]
+    pub fn admits(&self, rank: u32, slot: u32) -> bool {
+        let back = |other| self.problem.admits(other, self.slot_of(rank));
+        self.problem.admits(rank, slot) && self.rank_at(slot).is_none_or(back)
+    }
+
+    /// The same whatever the constraints are.
+    #[inline]
+    pub(crate) fn unconstrained_delta(&self, rank: u32, slot: u32) -> i64 {
         match &self.compact {
             Some(compact) => compact.delta(rank, slot),
             None => self.delta_by_neighbours(rank, slot),

@@ -95,7 +95,7 @@ impl<'p> Deltas<'p> {
                 return None;
             }
             for unit in mover + 1..units {
-                values[mover * units + unit] = assignment.delta(rank, slots[unit]);
+                values[mover * units + unit] = assignment.unconstrained_delta(rank, slots[unit]);
             }
         }
         let change = Change { weights: vec![0; units], costs: vec![0; units], neighbours: Vec::new() };
@@ -120,11 +120,20 @@ impl<'p> Deltas<'p> {
         &self.slots
     }
 
-    /// By how much the cost changes when a mover changes places with each unit after it.
+    /// By how much the cost changes when a mover changes places with each unit after it, whether constraints
+    /// [admit](Self::admits) that or not.
     #[must_use]
     pub fn row(&self, mover: usize) -> &[i64] {
         let units = self.slots.len();
         &self.values[mover * units..][mover + 1..units]
+    }
+
+    /// Whether constraints let a mover change places with a unit.
+    #[inline]
+    #[must_use]
+    pub fn admits(&self, mover: usize, unit: usize) -> bool {
+        let is_free = self.assignment.problem().admission.is_none();
+        is_free || self.assignment.admits(self.movers[mover], self.slots[unit])
     }
 
     /// Exchanges a mover and a unit after it.
@@ -198,11 +207,13 @@ impl<'p> Deltas<'p> {
     fn compute(&mut self, unit: usize) {
         let (movers, units) = (self.movers.len(), self.slots.len());
         for mover in 0..unit.min(movers) {
-            self.values[mover * units + unit] = self.assignment.delta(self.movers[mover], self.slots[unit]);
+            self.values[mover * units + unit] =
+                self.assignment.unconstrained_delta(self.movers[mover], self.slots[unit]);
         }
         if let Some(&rank) = self.movers.get(unit) {
             for other in unit + 1..units {
-                self.values[unit * units + other] = self.assignment.delta(rank, self.slots[other]);
+                self.values[unit * units + other] =
+                    self.assignment.unconstrained_delta(rank, self.slots[other]);
             }
         }
     }

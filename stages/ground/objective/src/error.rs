@@ -3,6 +3,8 @@
 use hopmap_model::{SystemGraphError, TaskGraphError};
 use miette::Diagnostic;
 
+use crate::ConstraintError;
+
 /// A mapping problem or a placement that cannot be measured.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum ObjectiveError {
@@ -127,6 +129,18 @@ pub enum ObjectiveError {
         /// Bits it takes.
         bits: u32,
     },
+    /// A placement breaks a constraint.
+    #[error("rank {rank} is on slot {slot}, where its constraints do not let it be")]
+    NotAdmitted {
+        /// The rank.
+        rank: u32,
+        /// Its slot.
+        slot: u32,
+    },
+    /// The constraints contradict themselves.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Constraint(#[from] ConstraintError),
     /// The task graph contradicts itself.
     #[error(transparent)]
     #[diagnostic(transparent)]

@@ -7,6 +7,7 @@ use hopmap_model::{CostModel, Edge, Matrix as CostMatrix, SystemGraph, TaskGraph
 
 use crate::adjacency::{Adjacency, Neighbour};
 use crate::compact::Compact;
+use crate::constraints::Admission;
 use crate::directed::Directed;
 use crate::scale::{Scales, check_weight};
 use crate::{Distance, ObjectiveError};
@@ -28,6 +29,8 @@ pub struct Problem {
     compact: Option<Compact>,
     /// Ranks for which it makes a difference where they are.
     movable: Vec<u32>,
+    /// Where ranks may be, unless it is anywhere.
+    pub(crate) admission: Option<Admission>,
     slots: usize,
     scale: f64,
 }
@@ -89,6 +92,7 @@ impl Problem {
             directed,
             compact,
             movable: Vec::new(),
+            admission: None,
             slots,
             scale: scales.weight * scales.cost,
         };
@@ -98,8 +102,8 @@ impl Problem {
 
     /// Whether it makes a difference where a rank is.
     fn matters(&self, rank: u32) -> bool {
-        !self.neighbours(rank).is_empty()
-            || self.directed.as_ref().is_some_and(|directed| directed.own(rank) > 0)
+        let pays_itself = self.directed.as_ref().is_some_and(|directed| directed.own(rank) > 0);
+        self.slots > 1 && (!self.neighbours(rank).is_empty() || pays_itself)
     }
 
     /// Number of ranks.
@@ -132,6 +136,13 @@ impl Problem {
     #[must_use]
     pub fn distance(&self) -> &Distance {
         &self.distance
+    }
+
+    /// Whether a rank may be on a slot.
+    #[inline]
+    #[must_use]
+    pub fn admits(&self, rank: u32, slot: u32) -> bool {
+        self.admission.as_ref().is_none_or(|admission| admission.admits(rank, slot))
     }
 
     /// Weights and costs of both directions, where adding either up would not do.

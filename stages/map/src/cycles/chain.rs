@@ -70,12 +70,15 @@ impl<'g> Chain<'g> {
 
     /// Every rank proposes one exchange; `false` if the meter stopped it.
     fn sweep(&mut self, temperature: f64, meter: &mut Meter<'_>) -> bool {
-        for &rank in self.ground.movable {
+        for &rank in &self.ground.movable {
             if !meter.take() {
                 return false;
             }
             let slot = self.propose(rank);
             let delta = self.assignment.delta(rank, slot);
+            if delta == Assignment::NEVER {
+                continue;
+            }
             if delta <= 0 || delta as f64 <= temperature * self.ground.acceptance.draw(&mut self.random) {
                 self.incumbent.record(&self.assignment, rank, slot, delta, meter.spent());
                 self.assignment.exchange(rank, slot, delta);
