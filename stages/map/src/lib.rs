@@ -24,6 +24,6 @@ pub use descent::descend;
 pub use error::SearchError;
 pub use greedy::greedy;
 pub use mapper::{Found, Mapper};
-pub use params::{AnnealingParams, AutoParams, Cooling, LinearParams, Pin, RandomParams, TabuParams};
+pub use params::{AnnealingParams, AutoParams, Cooling, Goal, LinearParams, Pin, RandomParams, TabuParams};
 pub use stage::{AnnealingStage, AutoStage, LinearStage, RandomStage, TabuStage};
 pub use tabu::Tabu;

@@ -1,11 +1,13 @@
 //! Parameters of the stages.
 
+mod goal;
 mod wishes;
 
 use hopmap_model::Weight;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use goal::Goal;
 pub use wishes::Pin;
 pub(crate) use wishes::Wishes;
 
@@ -16,6 +18,9 @@ pub struct LinearParams {
     /// What an edge of the task graph weighs.
     #[serde(default)]
     pub weight: Weight,
+    /// What searches beside this one minimise. It changes nothing here.
+    #[serde(default)]
+    pub objective: Goal,
     /// Ranks that have to be on a slot or a host.
     #[serde(default)]
     pub pinned: Vec<Pin>,
@@ -34,6 +39,9 @@ pub struct RandomParams {
     /// What an edge of the task graph weighs.
     #[serde(default)]
     pub weight: Weight,
+    /// What searches beside this one minimise. It changes nothing here.
+    #[serde(default)]
+    pub objective: Goal,
     /// Ranks that have to be on a slot or a host.
     #[serde(default)]
     pub pinned: Vec<Pin>,
@@ -67,6 +75,9 @@ pub struct AnnealingParams {
     /// What an edge of the task graph weighs.
     #[serde(default)]
     pub weight: Weight,
+    /// What is minimised: `F`, `T`, `hop-bytes` or `max-link-load`, or their weighted sum, as in `{ F = 1.0, T = 0.5 }`.
+    #[serde(default)]
+    pub objective: Goal,
     /// Ranks that have to be on a slot or a host.
     #[serde(default)]
     pub pinned: Vec<Pin>,
@@ -94,6 +105,9 @@ pub struct AutoParams {
     /// What an edge of the task graph weighs.
     #[serde(default)]
     pub weight: Weight,
+    /// What is minimised: `F`, `T`, `hop-bytes` or `max-link-load`, or their weighted sum, as in `{ F = 1.0, T = 0.5 }`.
+    #[serde(default)]
+    pub objective: Goal,
     /// Ranks that have to be on a slot or a host.
     #[serde(default)]
     pub pinned: Vec<Pin>,
@@ -124,6 +138,9 @@ pub struct TabuParams {
     /// What an edge of the task graph weighs.
     #[serde(default)]
     pub weight: Weight,
+    /// What is minimised: `F`, `T`, `hop-bytes` or `max-link-load`, or their weighted sum, as in `{ F = 1.0, T = 0.5 }`.
+    #[serde(default)]
+    pub objective: Goal,
     /// Ranks that have to be on a slot or a host.
     #[serde(default)]
     pub pinned: Vec<Pin>,
@@ -145,7 +162,13 @@ pub enum Cooling {
 
 impl Default for RandomParams {
     fn default() -> Self {
-        Self { seed: first_seed(), weight: Weight::default(), pinned: Vec::new(), forbidden: Vec::new() }
+        Self {
+            seed: first_seed(),
+            weight: Weight::default(),
+            objective: Goal::default(),
+            pinned: Vec::new(),
+            forbidden: Vec::new(),
+        }
     }
 }
 
@@ -158,6 +181,7 @@ impl Default for AnnealingParams {
             islands: four_islands(),
             cooling: Cooling::default(),
             weight: Weight::default(),
+            objective: Goal::default(),
             pinned: Vec::new(),
             forbidden: Vec::new(),
         }
@@ -172,6 +196,7 @@ impl Default for AutoParams {
             seconds: None,
             islands: four_islands(),
             weight: Weight::default(),
+            objective: Goal::default(),
             pinned: Vec::new(),
             forbidden: Vec::new(),
         }
@@ -186,6 +211,7 @@ impl Default for TabuParams {
             seconds: None,
             islands: four_islands(),
             weight: Weight::default(),
+            objective: Goal::default(),
             pinned: Vec::new(),
             forbidden: Vec::new(),
         }

@@ -1,6 +1,7 @@
 //! A placement during a search.
 
 use crate::compact::CompactAssignment;
+use crate::tracked::Tracked;
 use crate::{ObjectiveError, Problem};
 
 const FREE: u32 = u32::MAX;
@@ -17,6 +18,8 @@ pub struct Assignment<'p> {
     ranks: Vec<u32>,
     /// The same placement in small integers, where that is faster.
     compact: Option<CompactAssignment<'p>>,
+    /// What counts besides the quadratic form, or in its place.
+    tracked: Option<Box<Tracked<'p>>>,
     cost: i64,
 }
 
@@ -48,7 +51,12 @@ impl<'p> Assignment<'p> {
         }
         let codes = slots.iter().map(|&slot| problem.distance().code(slot)).collect();
         let compact = problem.compact().map(|compact| CompactAssignment::new(compact, slots)).transpose()?;
-        Ok(Self { problem, slots: slots.to_vec(), codes, ranks, compact, cost: problem.cost(slots) })
+        let quadratic = problem.quadratic_cost(slots);
+        let tracked =
+            problem.terms().map(|terms| Tracked::new(terms, slots, quadratic, || problem.shares(slots)));
+        let tracked = tracked.transpose()?.map(Box::new);
+        let cost = tracked.as_ref().map_or(quadratic, |tracked| tracked.cost());
+        Ok(Self { problem, slots: slots.to_vec(), codes, ranks, compact, tracked, cost })
     }
 
     /// The problem it is a placement of.
@@ -104,6 +112,15 @@ impl<'p> Assignment<'p> {
     /// The same whatever the constraints are.
     #[inline]
     pub(crate) fn unconstrained_delta(&self, rank: u32, slot: u32) -> i64 {
+        match &self.tracked {
+            None => self.quadratic_delta(rank, slot),
+            Some(tracked) => tracked.delta(self, rank, slot),
+        }
+    }
+
+    /// By how much the quadratic form changes.
+    #[inline]
+    pub(crate) fn quadratic_delta(&self, rank: u32, slot: u32) -> i64 {
         match &self.compact {
             Some(compact) => compact.delta(rank, slot),
             None => self.delta_by_neighbours(rank, slot),
@@ -122,24 +139,46 @@ impl<'p> Assignment<'p> {
     }
 
     fn directed_delta(&self, rank: u32, slot: u32) -> i64 {
-        let Some(directed) = self.problem.directed() else { return 0 };
+        let mut delta = 0;
+        self.changes(rank, slot, |_, _, change| delta += change);
+        delta
+    }
+
+    /// Calls `changed` with pairs of ranks, perhaps one with itself, and what they cost more with each other when a rank moves
+    /// to a slot, and whoever is there to its own.
+    pub(crate) fn changes(&self, rank: u32, slot: u32, mut changed: impl FnMut(u32, u32, i64)) {
         let other = self.rank_at(slot);
         if other == Some(rank) {
-            return 0;
+            return;
         }
-        let mut delta = 0;
-        directed.changes(&self.slots, rank, other, slot, |_, change| delta += change);
+        let mut moved = |rank: u32, partner: Option<u32>, there: u32| match self.problem.directed() {
+            Some(directed) => {
+                directed.changes(&self.slots, rank, partner, there, |other, more| changed(rank, other, more));
+            }
+            None => {
+                let distance = self.problem.distance();
+                let (here, there) = (self.codes[rank as usize], distance.code(there));
+                for neighbour in self.problem.neighbours(rank).iter().filter(|n| partner != Some(n.rank)) {
+                    let code = self.codes[neighbour.rank as usize];
+                    let more = distance.between(there, code) - distance.between(here, code);
+                    changed(rank, neighbour.rank, neighbour.weight * more);
+                }
+            }
+        };
+        moved(rank, other, slot);
         if let Some(other) = other {
-            let own = self.slots[rank as usize];
-            directed.changes(&self.slots, other, Some(rank), own, |_, change| delta += change);
+            moved(other, Some(rank), self.slots[rank as usize]);
         }
-        delta
     }
 
     /// Moves a rank to a slot, and whoever is there to its own; `delta` is what [`delta`](Self::delta) gave for it.
     pub fn exchange(&mut self, rank: u32, slot: u32, delta: i64) {
         let own = self.slots[rank as usize];
         let other = self.ranks[slot as usize];
+        if let Some(mut tracked) = self.tracked.take() {
+            tracked.exchange(self, rank, slot);
+            self.tracked = Some(tracked);
+        }
         if let Some(compact) = &mut self.compact {
             compact.exchange(rank, slot);
         }

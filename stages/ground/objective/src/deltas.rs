@@ -8,7 +8,7 @@ use crate::{Assignment, Neighbour, Problem};
 /// After an exchange, the deltas of all other pairs change by one product each (Taillard 1991, Robust taboo search for the
 /// quadratic assignment problem, equation 3; Frieze, Yadegar, El-Horbaty and Parkinson 1989), or by two, one for every
 /// direction, where neither weights nor costs are the same both ways (Burkard and Rendl 1984). Those of the two that changed
-/// places are computed anew.
+/// places are computed anew. Where the objective is no sum over pairs, all are.
 ///
 /// What changes places are units: first the movers, which are the ranks that it makes a difference for, in their order, then all that can lie
 /// on a slot and costs nothing there: other ranks, and free places. There are as many units as slots.
@@ -140,6 +140,11 @@ impl<'p> Deltas<'p> {
     pub fn exchange(&mut self, mover: usize, unit: usize) {
         let delta = self.row(mover)[unit - mover - 1];
         self.assignment.exchange(self.movers[mover], self.slots[unit], delta);
+        if !self.assignment.problem().is_quadratic() {
+            self.slots.swap(mover, unit);
+            (0..self.movers.len()).for_each(|mover| self.compute_row(mover));
+            return;
+        }
         if self.assignment.problem().directed().is_some() {
             for direction in [Direction::Sent, Direction::Received] {
                 self.note_directed_change(direction, mover, unit);
@@ -210,11 +215,16 @@ impl<'p> Deltas<'p> {
             self.values[mover * units + unit] =
                 self.assignment.unconstrained_delta(self.movers[mover], self.slots[unit]);
         }
-        if let Some(&rank) = self.movers.get(unit) {
-            for other in unit + 1..units {
-                self.values[unit * units + other] =
-                    self.assignment.unconstrained_delta(rank, self.slots[other]);
-            }
+        if unit < movers {
+            self.compute_row(unit);
+        }
+    }
+
+    /// Computes the deltas of a mover and all units after it anew.
+    fn compute_row(&mut self, mover: usize) {
+        let (units, rank) = (self.slots.len(), self.movers[mover]);
+        for unit in mover + 1..units {
+            self.values[mover * units + unit] = self.assignment.unconstrained_delta(rank, self.slots[unit]);
         }
     }
 

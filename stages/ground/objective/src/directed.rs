@@ -82,10 +82,17 @@ impl Directed {
 
     /// F of rank `i` on `slots[i]`.
     pub(crate) fn total(&self, slots: &[u32]) -> i64 {
-        let cost = |(source, destination, weight): (u32, u32, i64)| {
-            weight * self.cost(Direction::Sent, slots[source as usize], slots[destination as usize])
-        };
-        self.entries().map(cost).sum()
+        let mut total = 0;
+        self.each(slots, |_, _, cost| total += cost);
+        total
+    }
+
+    /// Calls `visit` with every source and destination, one that sends to itself among them, and what they cost.
+    pub(crate) fn each(&self, slots: &[u32], mut visit: impl FnMut(u32, u32, i64)) {
+        for (source, destination, weight) in self.entries() {
+            let cost = self.cost(Direction::Sent, slots[source as usize], slots[destination as usize]);
+            visit(source, destination, weight * cost);
+        }
     }
 
     /// Calls `changed` with every rank whose cost with a rank changes, and by how much, when this one goes from its slot to

@@ -1,6 +1,6 @@
 //! What can be wrong with a mapping problem or a placement.
 
-use hopmap_model::{SystemGraphError, TaskGraphError};
+use hopmap_model::{PathsError, SystemGraphError, TaskGraphError};
 use miette::Diagnostic;
 
 use crate::ConstraintError;
@@ -129,6 +129,40 @@ pub enum ObjectiveError {
         /// Bits it takes.
         bits: u32,
     },
+    /// A weight of an objective makes no sense.
+    #[error("a weight of the objective is {weight}")]
+    #[diagnostic(help("weights are finite and zero or more"))]
+    ObjectiveWeight {
+        /// The weight.
+        weight: f64,
+    },
+    /// Nothing is to be minimised.
+    #[error("no metric of the objective has a weight above zero")]
+    #[diagnostic(help("give at least one of F, T, hop-bytes and max-link-load a weight"))]
+    NoObjective,
+    /// The weights of an objective are too far apart.
+    #[error("the parts of the objective are too far apart for the 64-bit integers of the search")]
+    #[diagnostic(help("leave out the metric that hardly counts, or bring the weights closer to each other"))]
+    ObjectiveRange,
+    /// Hops and link loads need links.
+    #[error("the machine has no links, so there are neither hops nor link loads")]
+    #[diagnostic(help("use a machine with links, or the objective F or T"))]
+    NoLinks,
+    /// All hops are too many to keep.
+    #[error(
+        "hosts at different depths: the hops between all pairs of {slots} slots are stored for up to {most} slots"
+    )]
+    #[diagnostic(help("use the objective F or T"))]
+    TooManyHops {
+        /// Number of slots.
+        slots: usize,
+        /// How many there may be.
+        most: usize,
+    },
+    /// The links of the machine give no paths.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Paths(#[from] PathsError),
     /// A placement breaks a constraint.
     #[error("rank {rank} is on slot {slot}, where its constraints do not let it be")]
     NotAdmitted {

@@ -3,14 +3,16 @@
 use std::collections::HashMap;
 use std::ops::Add;
 
-use hopmap_model::{CostModel, Edge, Matrix as CostMatrix, SystemGraph, TaskGraph, Weight};
+use hopmap_model::{CostModel, Edge, Matrix as CostMatrix, Paths, SystemGraph, TaskGraph, Weight};
 
 use crate::adjacency::{Adjacency, Neighbour};
 use crate::compact::Compact;
 use crate::constraints::Admission;
 use crate::directed::Directed;
-use crate::scale::{Scales, check_weight};
-use crate::{Distance, ObjectiveError};
+use crate::hops::with_hops;
+use crate::scale::{Room, Scales, check_weight};
+use crate::terms::Terms;
+use crate::{Distance, Objective, ObjectiveError};
 
 /// Ranks that send to each other, and slots with a cost between them: minimise F over all placements.
 ///
@@ -31,6 +33,10 @@ pub struct Problem {
     movable: Vec<u32>,
     /// Where ranks may be, unless it is anywhere.
     pub(crate) admission: Option<Admission>,
+    /// What counts besides the quadratic form of weights and costs, or in its place.
+    terms: Option<Box<Terms>>,
+    /// No placement has a larger quadratic form.
+    bound: f64,
     slots: usize,
     scale: f64,
 }
@@ -41,6 +47,72 @@ impl Problem {
     /// Whole numbers stay as they are. Others are multiplied by the power of ten that keeps nine digits, or as many as fit
     /// 64 bits.
     pub fn new(graph: &TaskGraph, system: &SystemGraph, weight: Weight) -> Result<Self, ObjectiveError> {
+        Self::quadratic(graph, system, weight, Room::All)
+    }
+
+    /// The same for any objective. Hop-bytes and link loads take a machine with links.
+    ///
+    /// F and T have the weights and costs of [`new`](Self::new). Where the objective is a maximum, T or the load of the busiest
+    /// link or both, the cost of a placement also tells apart those that have it in common, by the sum of what it is a maximum
+    /// of: F or hop-bytes.
+    pub fn with_objective(
+        graph: &TaskGraph,
+        system: &SystemGraph,
+        weight: Weight,
+        objective: &Objective,
+    ) -> Result<Self, ObjectiveError> {
+        objective.check()?;
+        let &Objective { f, t, hop_bytes, max_link_load } = objective;
+        if t == 0.0 && max_link_load == 0.0 && (f == 0.0 || hop_bytes == 0.0) {
+            let mut problem = match f > 0.0 {
+                true => Self::new(graph, system, weight)?,
+                false => Self::of_hops(graph, system)?,
+            };
+            problem.scale /= f + hop_bytes;
+            return Ok(problem);
+        }
+        let mut problem = match objective.counts_costs() {
+            true => Self::quadratic(graph, system, weight, Room::Shared)?,
+            false => Self::of_hops(graph, system)?,
+        };
+        let terms = Terms::new(&problem, graph, system, objective)?;
+        if !terms.follow_from_costs() && !problem.groups_are_inside_hosts(system) {
+            problem.distance = problem.distance.without_groups();
+        }
+        let concerned =
+            |rank: &u32| problem.matters(*rank) || terms.traffic().is_some_and(|t| t.concerns(*rank));
+        problem.movable =
+            (0..problem.ranks() as u32).filter(|_| problem.slots > 1).filter(concerned).collect();
+        problem.terms = Some(Box::new(terms));
+        Ok(problem)
+    }
+
+    /// The problem of which the cost is hop-bytes.
+    pub(crate) fn of_hops(graph: &TaskGraph, system: &SystemGraph) -> Result<Self, ObjectiveError> {
+        system.check()?;
+        let paths = Paths::new(system)?.ok_or(ObjectiveError::NoLinks)?;
+        Self::quadratic(graph, &with_hops(system, &paths)?, Weight::Bytes, Room::Shared)
+    }
+
+    /// Whether all slots of an innermost group are on one host.
+    fn groups_are_inside_hosts(&self, system: &SystemGraph) -> bool {
+        let host = |slot: u32| system.slots[slot as usize].host;
+        let order = self.distance.order();
+        let is_inside =
+            |slot: u32| order[self.distance.group(0, slot)].iter().all(|&other| host(other) == host(slot));
+        // The first slot of every group will do, and the others of a group are its neighbours in the order.
+        self.distance.levels() > 1
+            && order
+                .iter()
+                .all(|&slot| order[self.distance.group(0, slot)].first() != Some(&slot) || is_inside(slot))
+    }
+
+    fn quadratic(
+        graph: &TaskGraph,
+        system: &SystemGraph,
+        weight: Weight,
+        room: Room,
+    ) -> Result<Self, ObjectiveError> {
         graph.check()?;
         system.check()?;
         check_weight(weight)?;
@@ -61,7 +133,8 @@ impl Problem {
             (CostModel::Matrix(matrix), Sides::WeightsAlike) => both_ways(&matrix.costs, slots),
             (CostModel::Matrix(matrix), _) => matrix.costs.clone(),
         };
-        let scales = Scales::new(&weights, &costs)?;
+        let scales = Scales::new(&weights, &costs, room)?;
+        let largest = costs.iter().copied().fold(0.0, f64::max) * scales.cost;
         let costs: Vec<i64> = costs.iter().map(|cost| (cost * scales.cost).round() as i64).collect();
         let edges: Vec<_> = graph
             .edges
@@ -70,6 +143,7 @@ impl Problem {
             .map(|(edge, weight)| (edge.source, edge.destination, (weight * scales.weight).round() as i64))
             .filter(|edge| edge.2 > 0)
             .collect();
+        let bound = edges.iter().map(|edge| edge.2 as f64).sum::<f64>() * (largest + 1.0);
         let (directed, costs) = match sides {
             Sides::Neither => {
                 let sums = both_ways(&costs, slots);
@@ -93,6 +167,8 @@ impl Problem {
             compact,
             movable: Vec::new(),
             admission: None,
+            terms: None,
+            bound,
             slots,
             scale: scales.weight * scales.cost,
         };
@@ -151,6 +227,29 @@ impl Problem {
         self.directed.as_ref()
     }
 
+    /// What counts besides the quadratic form, or in its place.
+    #[inline]
+    pub(crate) fn terms(&self) -> Option<&Terms> {
+        self.terms.as_deref()
+    }
+
+    /// No placement has a larger quadratic form.
+    pub(crate) fn bound(&self) -> f64 {
+        self.bound
+    }
+
+    /// Whether the cost is F, or another sum over pairs of ranks: what an exchange changes is then a sum as well.
+    #[must_use]
+    pub fn is_quadratic(&self) -> bool {
+        self.terms.is_none()
+    }
+
+    /// Whether every exchange that lowers the cost brings one of its ranks closer to a neighbour.
+    #[must_use]
+    pub fn is_about_closeness(&self) -> bool {
+        self.distance.is_tree() && self.terms().is_none_or(Terms::follow_from_costs)
+    }
+
     pub(crate) fn compact(&self) -> Option<&Compact> {
         self.compact.as_ref()
     }
@@ -169,21 +268,52 @@ impl Problem {
         self.compact.is_some()
     }
 
-    /// What an integer cost is multiplied by: one unit of F is this many units here.
+    /// What an integer cost is multiplied by: one unit of F is this many units here. Of an objective that is no sum, see
+    /// [`real`](Self::real).
     #[must_use]
     pub fn scale(&self) -> f64 {
         self.scale
     }
 
-    /// F of an integer cost.
+    /// F of an integer cost, or whatever is minimised.
     #[must_use]
     pub fn real(&self, cost: i64) -> f64 {
-        cost as f64 / self.scale
+        match &self.terms {
+            None => cost as f64 / self.scale,
+            Some(terms) => terms.real(cost),
+        }
     }
 
     /// Integer cost of rank `i` on `slots[i]`, summed anew.
     #[must_use]
     pub fn cost(&self, slots: &[u32]) -> i64 {
+        let quadratic = self.quadratic_cost(slots);
+        match &self.terms {
+            None => quadratic,
+            Some(terms) => terms.cost(&terms.values(quadratic, slots, || self.shares(slots))),
+        }
+    }
+
+    /// What every rank costs together with all others, twice its share in the quadratic form.
+    pub(crate) fn shares(&self, slots: &[u32]) -> Vec<i64> {
+        let mut shares = vec![0; slots.len()];
+        match &self.directed {
+            Some(directed) => directed.each(slots, |one, other, cost| {
+                shares[one as usize] += cost;
+                shares[other as usize] += cost;
+            }),
+            None => {
+                for (rank, share) in shares.iter_mut().enumerate() {
+                    let cost =
+                        |n: &Neighbour| n.weight * self.distance.cost(slots[rank], slots[n.rank as usize]);
+                    *share = self.neighbours(rank as u32).iter().map(cost).sum();
+                }
+            }
+        }
+        shares
+    }
+
+    pub(crate) fn quadratic_cost(&self, slots: &[u32]) -> i64 {
         if let Some(directed) = &self.directed {
             return directed.total(slots);
         }

@@ -1,7 +1,7 @@
 //! What every mapper can be asked for: what to minimise, and under which constraints.
 
 use hopmap_model::{Error, SystemGraph, TaskGraph, Weight};
-use hopmap_objective::{Constraints, Place, Problem, check_weight};
+use hopmap_objective::{Constraints, Objective, Place, Problem, check_weight};
 use miette::Diagnostic;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,6 +26,7 @@ pub struct Pin {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wishes<'a> {
     pub(crate) weight: Weight,
+    objective: Objective,
     pinned: &'a [Pin],
     forbidden: &'a [String],
 }
@@ -35,7 +36,7 @@ macro_rules! wishes_of {
     ($($params:ty),+) => {
         $(impl<'a> From<&'a $params> for Wishes<'a> {
             fn from(params: &'a $params) -> Self {
-                Self { weight: params.weight, pinned: &params.pinned, forbidden: &params.forbidden }
+                Self { weight: params.weight, objective: params.objective.0, pinned: &params.pinned, forbidden: &params.forbidden }
             }
         })+
     };
@@ -47,13 +48,14 @@ impl Wishes<'_> {
     /// Checks what needs neither a program nor a machine.
     pub(crate) fn check(&self) -> Result<(), Error> {
         check_weight(self.weight)?;
+        self.objective.check()?;
         self.constraints()?;
         Ok(())
     }
 
     /// The problem that a program and a machine are.
     pub(crate) fn problem(&self, graph: &TaskGraph, system: &SystemGraph) -> Result<Problem, Error> {
-        let problem = Problem::new(graph, system, self.weight)?;
+        let problem = Problem::with_objective(graph, system, self.weight, &self.objective)?;
         Ok(problem.with_constraints(&self.constraints()?, system)?)
     }
 
