@@ -140,9 +140,13 @@ pub enum ObjectiveError {
     #[error("no metric of the objective has a weight above zero")]
     #[diagnostic(help("give at least one of F, T, hop-bytes and max-link-load a weight"))]
     NoObjective,
-    /// The weights of an objective are too far apart.
-    #[error("the parts of the objective are too far apart for the 64-bit integers of the search")]
-    #[diagnostic(help("leave out the metric that hardly counts, or bring the weights closer to each other"))]
+    /// The weights of an objective are too far apart, or its metrics too large.
+    #[error(
+        "the metrics of the objective do not fit the 64-bit integers of the search with three digits of each weight"
+    )]
+    #[diagnostic(help(
+        "leave out what hardly counts, bring the weights closer to each other, or give costs in a larger unit"
+    ))]
     ObjectiveRange,
     /// Hops and link loads need links.
     #[error("the machine has no links, so there are neither hops nor link loads")]

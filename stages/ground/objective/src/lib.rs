@@ -1,7 +1,7 @@
 //! What a placement costs: F, T, hop-bytes, link loads and dilation, and the exact integer costs of a search.
 //!
 //! [`Quality`] measures any placement in the units of the trace. [`Problem`] holds the same costs as integers, so that a
-//! search adds and compares them without rounding; [`Assignment`] is a placement of its ranks that knows its cost and
+//! search adds and compares them without rounding, or any other [`Objective`], under [`Constraints`]; [`Assignment`] is a placement of its ranks that knows its cost and
 //! what an exchange would change, and [`Deltas`] one that knows this of all exchanges. [`Quadratic`] is the same for any two matrices, and [`Dense`] the fast way for small integers.
 
 mod adjacency;
@@ -21,6 +21,7 @@ mod problem;
 mod quadratic;
 mod quality;
 mod scale;
+mod sides;
 mod terms;
 mod tournament;
 mod tracked;

@@ -85,10 +85,14 @@ impl Traffic {
                 continue;
             }
             let at = self.host(slots[other as usize]);
-            self.paths.walk(here, at, |link| changed(link, -sent));
-            self.paths.walk(there, at, |link| changed(link, sent));
-            self.paths.walk(at, here, |link| changed(link, -received));
-            self.paths.walk(at, there, |link| changed(link, received));
+            if sent > 0 {
+                self.paths.walk(here, at, |link| changed(link, -sent));
+                self.paths.walk(there, at, |link| changed(link, sent));
+            }
+            if received > 0 {
+                self.paths.walk(at, here, |link| changed(link, -received));
+                self.paths.walk(at, there, |link| changed(link, received));
+            }
         }
     }
 
