@@ -104,6 +104,7 @@ impl<'p> Assignment<'p> {
 
     /// Whether a rank may move to a slot, and whoever is there to its own.
     #[must_use]
+    #[inline(never)]
     pub fn admits(&self, rank: u32, slot: u32) -> bool {
         let back = |other| self.problem.admits(other, self.slot_of(rank));
         self.problem.admits(rank, slot) && self.rank_at(slot).is_none_or(back)
@@ -138,6 +139,8 @@ impl<'p> Assignment<'p> {
         if other == FREE { moved } else { moved + self.moved(other, rank, there, here) }
     }
 
+    // Out of the way of the usual delta, which has to be short; so are the other two.
+    #[inline(never)]
     fn directed_delta(&self, rank: u32, slot: u32) -> i64 {
         let mut delta = 0;
         self.changes(rank, slot, |_, _, change| delta += change);

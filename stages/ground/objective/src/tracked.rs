@@ -50,6 +50,7 @@ impl<'p> Tracked<'p> {
     }
 
     /// By how much the cost changes when a rank of a placement moves to a slot.
+    #[inline(never)]
     pub(crate) fn delta(&self, assignment: &Assignment<'_>, rank: u32, slot: u32) -> i64 {
         self.terms.cost(&self.change(assignment, rank, slot).values) - self.cost()
     }
