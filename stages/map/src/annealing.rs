@@ -7,7 +7,7 @@ mod walk;
 
 use hopmap_islands::Budget;
 use hopmap_model::{Context, Error};
-use hopmap_objective::{Problem, linear};
+use hopmap_objective::Problem;
 
 use crate::finish::{Ending, is_flat};
 use crate::genetic::Breeding;
@@ -61,7 +61,7 @@ impl Annealing {
 impl Mapper for Annealing {
     fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found, Error> {
         if is_flat(problem) {
-            return Ok(Found::at_once(linear(problem.ranks())));
+            return Ok(Found::at_once(problem.linear()));
         }
         let params = &self.params;
         let rules = Rules::new(params, problem);

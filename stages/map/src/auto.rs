@@ -7,7 +7,7 @@ mod population;
 
 use hopmap_islands::{Budget, Candidate, Evolution, Meter, SearchError};
 use hopmap_model::{Context, Error};
-use hopmap_objective::{Assignment, Problem, linear};
+use hopmap_objective::{Assignment, Problem};
 
 use crate::{AutoParams, Found, Mapper, descend};
 use ground::Ground;
@@ -44,7 +44,7 @@ impl Auto {
 impl Mapper for Auto {
     fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found, Error> {
         let Some(ground) = Ground::new(problem)? else {
-            return Ok(Found::at_once(linear(problem.ranks())));
+            return Ok(Found::at_once(problem.linear()));
         };
         let default = default_evaluations(ground.movable.len() as u64);
         let search = Search { seed: self.seed, ground: &ground };

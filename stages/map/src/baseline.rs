@@ -1,7 +1,7 @@
 //! The placements that searches have to beat.
 
 use hopmap_model::{Context, Error, Stage, seed_stream};
-use hopmap_objective::{Problem, linear, random};
+use hopmap_objective::Problem;
 
 use crate::{Found, Mapper, RandomStage};
 
@@ -18,13 +18,13 @@ pub struct Random {
 
 impl Mapper for Linear {
     fn map(&self, problem: &Problem, _cx: &Context<'_>) -> Result<Found, Error> {
-        Ok(Found::at_once(linear(problem.ranks())))
+        Ok(Found::at_once(problem.linear()))
     }
 }
 
 impl Mapper for Random {
     fn map(&self, problem: &Problem, _cx: &Context<'_>) -> Result<Found, Error> {
         let stream = seed_stream(RandomStage::KIND, self.seed, 0);
-        Ok(Found::at_once(random(problem.ranks(), problem.slots(), stream)))
+        Ok(Found::at_once(problem.random(stream)))
     }
 }

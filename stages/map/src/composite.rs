@@ -2,7 +2,7 @@
 
 use hopmap_islands::{Budget, Candidate, Evolution, Exchange, Meter};
 use hopmap_model::{Context, Error, Stage, seed_stream};
-use hopmap_objective::{Problem, linear, random};
+use hopmap_objective::Problem;
 use serde::{Deserialize, Serialize};
 
 use crate::annealing::{self, Solver, Walk};
@@ -46,7 +46,7 @@ impl Composite {
 impl Mapper for Composite {
     fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found, Error> {
         if is_flat(problem) {
-            return Ok(Found::at_once(linear(problem.ranks())));
+            return Ok(Found::at_once(problem.linear()));
         }
         let params = &self.params;
         let breeding = Breeding::new(problem, params.crossover, params.mutation);
@@ -99,7 +99,7 @@ impl Annealed<'_> {
     /// A random placement.
     fn start(&self, island: u32, number: u64) -> Vec<u32> {
         let problem = self.breeding.problem();
-        random(problem.ranks(), problem.slots(), self.stream(island, 2 * number))
+        problem.random(self.stream(island, 2 * number))
     }
 
     fn stream(&self, island: u32, number: u64) -> [u8; 32] {

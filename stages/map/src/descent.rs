@@ -8,7 +8,7 @@ use hopmap_objective::Assignment;
 ///
 /// Ends where no exchange of two ranks and no move to a free slot lowers the cost, or when `more`, asked before every
 /// evaluation, says no. An exchange that lowers the cost brings one of its ranks closer to a neighbour, so only slots closer
-/// to a neighbour are tried, or all where the machine is no tree.
+/// to a neighbour are tried, or all where the machine is no tree or the objective is about links.
 pub fn descend(assignment: &mut Assignment<'_>, mut more: impl FnMut() -> bool) {
     let ranks = assignment.slots().len() as u32;
     loop {
@@ -44,7 +44,7 @@ fn improve(assignment: &mut Assignment<'_>, rank: u32, more: &mut impl FnMut() -
 /// The slots that are closer to some neighbour than the own slot is, as runs in the order of the tree that do not overlap.
 fn closer(assignment: &Assignment<'_>, rank: u32) -> Vec<Range<usize>> {
     let distance = assignment.problem().distance();
-    if !distance.is_tree() {
+    if !assignment.problem().is_about_closeness() {
         // Any slot may be closer to some neighbour.
         return std::iter::once(0..distance.order().len()).collect();
     }

@@ -125,6 +125,9 @@ impl Exact {
 
 impl Mapper for Exact {
     fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found, Error> {
+        if !problem.is_plain() {
+            return Err(ExactError::NotPlain.into());
+        }
         if problem.slots() > MOST_SLOTS {
             return Err(ExactError::Slots { slots: problem.slots(), most: MOST_SLOTS }.into());
         }

@@ -178,6 +178,9 @@ impl External {
 
 impl Mapper for External {
     fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found, Error> {
+        if !problem.is_plain() {
+            return Err(ExternalError::NotPlain.into());
+        }
         if problem.slots() > MOST_SLOTS {
             return Err(ExternalError::Slots { slots: problem.slots(), most: MOST_SLOTS }.into());
         }

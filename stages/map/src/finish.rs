@@ -6,6 +6,7 @@ use hopmap_islands::{Meter, Point, Progress};
 use hopmap_model::{Context, Error};
 use hopmap_objective::{Assignment, Problem};
 
+use crate::moves::movable;
 use crate::{Found, descend};
 
 /// Part of a budget in seconds that is left to the descent.
@@ -15,9 +16,7 @@ const DESCENT_EVALUATIONS: u64 = 1 << 22;
 
 /// Whether all placements cost the same.
 pub(crate) fn is_flat(problem: &Problem) -> bool {
-    problem.distance().levels() < 2
-        || problem.slots() < 2
-        || (0..problem.ranks() as u32).all(|rank| problem.neighbours(rank).is_empty())
+    problem.distance().levels() < 2 || problem.slots() < 2 || movable(problem).is_empty()
 }
 
 /// A descent of the best placement of all islands to one that no exchange improves.

@@ -7,7 +7,7 @@ mod rules;
 
 use hopmap_islands::{Budget, Candidate, Evolution, Exchange, Meter};
 use hopmap_model::{Context, Error, Stage, seed_stream};
-use hopmap_objective::{Problem, linear};
+use hopmap_objective::Problem;
 
 use crate::finish::{Ending, is_flat};
 use crate::{Found, GeneticParams, GeneticStage, Mapper, ParameterError};
@@ -54,7 +54,7 @@ impl Genetic {
 impl Mapper for Genetic {
     fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found, Error> {
         if is_flat(problem) {
-            return Ok(Found::at_once(linear(problem.ranks())));
+            return Ok(Found::at_once(problem.linear()));
         }
         let params = &self.params;
         let rules = Rules::new(params, problem, default_population(problem.ranks()));

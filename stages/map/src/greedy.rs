@@ -3,16 +3,16 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use hopmap_objective::{Distance, Problem, linear};
+use hopmap_objective::{Distance, Problem};
 
 /// Fills the slots in the order of the tree, each with the rank that costs least there beside those already placed.
 ///
-/// Ties go to the lowest rank. Takes E · L · log E steps for E edges and L levels.
+/// Ties go to the lowest rank. Ranks that constraints do not let be where they are go elsewhere in the end. Takes E · L · log E steps for E edges and L levels.
 #[must_use]
 pub fn greedy(problem: &Problem) -> Vec<u32> {
     let distance = problem.distance();
     if distance.levels() == 0 {
-        return linear(problem.ranks());
+        return problem.linear();
     }
     let mut growth = Growth::new(problem);
     let order = &distance.order()[..problem.ranks()];
@@ -22,7 +22,7 @@ pub fn greedy(problem: &Problem) -> Vec<u32> {
         }
         growth.place_best(slot);
     }
-    growth.slots
+    problem.admit(growth.slots)
 }
 
 /// A placement that grows slot by slot.

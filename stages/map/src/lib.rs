@@ -37,8 +37,8 @@ pub use greedy::greedy;
 pub use mapper::{Found, Mapper};
 pub use params::{
     AnnealingParams, AutoParams, CompositeParams, Cooling, Crossover, ExactParams, ExternalCommand,
-    ExternalParams, GeneticParams, Iteration, LinearParams, Master, Neighbourhood, NeighboursUnit, Numbering,
-    RandomParams, Reheat, Scheme, TabuParams,
+    ExternalParams, GeneticParams, Goal, Iteration, LinearParams, Master, Neighbourhood, NeighboursUnit,
+    Numbering, Pin, RandomParams, Reheat, Scheme, TabuParams,
 };
 pub use stage::{
     AnnealingStage, AutoStage, CompositeStage, ExactStage, ExternalStage, GeneticStage, LinearStage,

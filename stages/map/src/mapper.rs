@@ -19,7 +19,7 @@ pub struct Found {
     pub slots: Vec<u32>,
     /// Changes to a placement whose cost was computed, by all islands together.
     pub evaluations: u64,
-    /// The best F of every island over its evaluations, island by island.
+    /// The least cost of every island over its evaluations, island by island.
     pub convergence: Vec<ConvergencePoint>,
     /// Whether the search came to its end and was not told to stop before.
     pub complete: bool,

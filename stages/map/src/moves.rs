@@ -10,9 +10,9 @@ use crate::temperature::Acceptance;
 /// Neighbours that a rank draws before it goes anywhere.
 const DRAWS: usize = 3;
 
-/// Ranks with neighbours; where the others are costs nothing.
+/// Ranks for which it makes a difference where they are, and that no constraint keeps on their slots.
 pub(crate) fn movable(problem: &Problem) -> Vec<u32> {
-    (0..problem.ranks() as u32).filter(|&rank| !problem.neighbours(rank).is_empty()).collect()
+    problem.movable().iter().copied().filter(|&rank| !problem.is_fixed(rank)).collect()
 }
 
 /// A slot for a rank, as a proposal: in a tree towards a neighbour, else anywhere outside its innermost group.
@@ -36,7 +36,8 @@ fn propose_in_tree(assignment: &Assignment<'_>, rank: u32, bits: u32, random: &m
     let distance = assignment.problem().distance();
     let here = assignment.slot_of(rank);
     let neighbours = assignment.problem().neighbours(rank);
-    for _ in 0..DRAWS {
+    let draws = if neighbours.is_empty() { 0 } else { DRAWS };
+    for _ in 0..draws {
         let draw = random.next_u64();
         let neighbour = neighbours[below(draw as u32, neighbours.len())];
         let there = assignment.slot_of(neighbour.rank);
@@ -70,6 +71,9 @@ pub(crate) fn sweep(
         let draw = random.next_u64();
         let slot = propose(assignment, rank, (draw >> 32) as u32, random);
         let delta = assignment.delta(rank, slot);
+        if delta == Assignment::NEVER {
+            continue;
+        }
         if delta <= 0 || delta as f64 <= temperature * acceptance.threshold(draw as u32) {
             incumbent.record(assignment, rank, slot, delta);
             assignment.exchange(rank, slot, delta);

@@ -5,6 +5,8 @@ mod composite;
 mod exact;
 mod external;
 mod genetic;
+mod goal;
+mod wishes;
 
 use hopmap_model::Weight;
 use schemars::JsonSchema;
@@ -15,6 +17,9 @@ pub use composite::CompositeParams;
 pub use exact::ExactParams;
 pub use external::{ExternalCommand, ExternalParams, Numbering};
 pub use genetic::{Crossover, GeneticParams, Master, Scheme};
+pub use goal::Goal;
+pub use wishes::Pin;
+pub(crate) use wishes::Wishes;
 
 /// Rank `i` on slot `i`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -23,6 +28,15 @@ pub struct LinearParams {
     /// What an edge of the task graph weighs.
     #[serde(default)]
     pub weight: Weight,
+    /// What searches beside this one minimise. It changes nothing here.
+    #[serde(default)]
+    pub objective: Goal,
+    /// Ranks that have to be on a slot or a host.
+    #[serde(default)]
+    pub pinned: Vec<Pin>,
+    /// Names of hosts that no rank may be on.
+    #[serde(default)]
+    pub forbidden: Vec<String>,
 }
 
 /// Ranks on slots drawn at random from all slots of the machine.
@@ -35,6 +49,15 @@ pub struct RandomParams {
     /// What an edge of the task graph weighs.
     #[serde(default)]
     pub weight: Weight,
+    /// What searches beside this one minimise. It changes nothing here.
+    #[serde(default)]
+    pub objective: Goal,
+    /// Ranks that have to be on a slot or a host.
+    #[serde(default)]
+    pub pinned: Vec<Pin>,
+    /// Names of hosts that no rank may be on.
+    #[serde(default)]
+    pub forbidden: Vec<String>,
 }
 
 /// The search that suits the problem.
@@ -56,6 +79,15 @@ pub struct AutoParams {
     /// What an edge of the task graph weighs.
     #[serde(default)]
     pub weight: Weight,
+    /// What is minimised: `F`, `T`, `hop-bytes` or `max-link-load`, or their weighted sum, as in `{ F = 1.0, T = 0.5 }`.
+    #[serde(default)]
+    pub objective: Goal,
+    /// Ranks that have to be on a slot or a host.
+    #[serde(default)]
+    pub pinned: Vec<Pin>,
+    /// Names of hosts that no rank may be on.
+    #[serde(default)]
+    pub forbidden: Vec<String>,
 }
 
 /// Robust tabu search.
@@ -80,6 +112,15 @@ pub struct TabuParams {
     /// What an edge of the task graph weighs.
     #[serde(default)]
     pub weight: Weight,
+    /// What is minimised: `F`, `T`, `hop-bytes` or `max-link-load`, or their weighted sum, as in `{ F = 1.0, T = 0.5 }`.
+    #[serde(default)]
+    pub objective: Goal,
+    /// Ranks that have to be on a slot or a host.
+    #[serde(default)]
+    pub pinned: Vec<Pin>,
+    /// Names of hosts that no rank may be on.
+    #[serde(default)]
+    pub forbidden: Vec<String>,
 }
 
 /// How the temperature T falls from one step to the next.
@@ -95,7 +136,13 @@ pub enum Cooling {
 
 impl Default for RandomParams {
     fn default() -> Self {
-        Self { seed: first_seed(), weight: Weight::default() }
+        Self {
+            seed: first_seed(),
+            weight: Weight::default(),
+            objective: Goal::default(),
+            pinned: Vec::new(),
+            forbidden: Vec::new(),
+        }
     }
 }
 
@@ -107,6 +154,9 @@ impl Default for AutoParams {
             seconds: None,
             islands: four_islands(),
             weight: Weight::default(),
+            objective: Goal::default(),
+            pinned: Vec::new(),
+            forbidden: Vec::new(),
         }
     }
 }
@@ -119,6 +169,9 @@ impl Default for TabuParams {
             seconds: None,
             islands: four_islands(),
             weight: Weight::default(),
+            objective: Goal::default(),
+            pinned: Vec::new(),
+            forbidden: Vec::new(),
         }
     }
 }

@@ -7,10 +7,11 @@ mod external;
 mod genetic;
 
 use hopmap_model::{
-    Context, Error, Inputs, Mapping, Outcome, Outputs, Paths, Port, Stage, SystemGraph, TaskGraph, Weight,
+    Context, Error, Inputs, Mapping, Outcome, Outputs, Paths, Port, Stage, SystemGraph, TaskGraph,
 };
-use hopmap_objective::{EVALUATIONS, Problem, Quality, check_weight};
+use hopmap_objective::{EVALUATIONS, Quality};
 
+use crate::params::Wishes;
 use crate::{Auto, AutoParams, Linear, LinearParams, Mapper, Random, RandomParams, Tabu, TabuParams};
 
 pub use annealing::AnnealingStage;
@@ -52,11 +53,11 @@ impl Stage for LinearStage {
     }
 
     fn check(params: &Self::Params) -> Result<(), Error> {
-        Ok(check_weight(params.weight)?)
+        Wishes::from(params).check()
     }
 
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-        Ok(finish(place(&Linear, params.weight, &inputs, cx)?, false))
+        Ok(finish(place(&Linear, &Wishes::from(&params), &inputs, cx)?, false))
     }
 }
 
@@ -71,11 +72,11 @@ impl Stage for RandomStage {
     }
 
     fn check(params: &Self::Params) -> Result<(), Error> {
-        Ok(check_weight(params.weight)?)
+        Wishes::from(params).check()
     }
 
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-        Ok(finish(place(&Random { seed: params.seed }, params.weight, &inputs, cx)?, false))
+        Ok(finish(place(&Random { seed: params.seed }, &Wishes::from(&params), &inputs, cx)?, false))
     }
 }
 
@@ -90,14 +91,14 @@ impl Stage for TabuStage {
     }
 
     fn check(params: &Self::Params) -> Result<(), Error> {
-        check_weight(params.weight)?;
+        Wishes::from(params).check()?;
         Tabu::new(params)?;
         Ok(())
     }
 
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let mapper = Tabu::new(&params)?;
-        Ok(finish(place(&mapper, params.weight, &inputs, cx)?, params.seconds.is_some()))
+        Ok(finish(place(&mapper, &Wishes::from(&params), &inputs, cx)?, params.seconds.is_some()))
     }
 }
 
@@ -112,26 +113,31 @@ impl Stage for AutoStage {
     }
 
     fn check(params: &Self::Params) -> Result<(), Error> {
-        check_weight(params.weight)?;
+        Wishes::from(params).check()?;
         Auto::new(params)?;
         Ok(())
     }
 
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let mapper = Auto::new(&params)?;
-        Ok(finish(place(&mapper, params.weight, &inputs, cx)?, params.seconds.is_some()))
+        Ok(finish(place(&mapper, &Wishes::from(&params), &inputs, cx)?, params.seconds.is_some()))
     }
 }
 
 /// Solves the problem of the inputs and measures the placement.
-fn place(mapper: &impl Mapper, weight: Weight, inputs: &Inputs, cx: &Context<'_>) -> Result<Mapping, Error> {
+fn place(
+    mapper: &impl Mapper,
+    wishes: &Wishes<'_>,
+    inputs: &Inputs,
+    cx: &Context<'_>,
+) -> Result<Mapping, Error> {
     let graph = inputs.one::<TaskGraph>("task-graph")?.value;
     let system = inputs.one::<SystemGraph>("system")?.value;
-    let problem = Problem::new(&graph, &system, weight)?;
+    let problem = wishes.problem(&graph, &system)?;
     let paths = Paths::new(&system)?;
     let found = mapper.map(&problem, cx)?;
-    let quality = Quality::new(&graph, &system, paths.as_ref(), &found.slots, weight)?;
-    let mut mapping = Mapping::new(&found.slots, &system, weight)?;
+    let quality = Quality::new(&graph, &system, paths.as_ref(), &found.slots, wishes.weight)?;
+    let mut mapping = Mapping::new(&found.slots, &system, wishes.weight)?;
     mapping.metrics = quality.metrics();
     mapping.metrics.insert(EVALUATIONS.name.to_owned(), found.evaluations as f64);
     mapping.metrics.extend(found.metrics);

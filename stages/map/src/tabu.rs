@@ -5,7 +5,7 @@ mod walk;
 
 use hopmap_islands::{Budget, Candidate, Island, Meter, SearchError};
 use hopmap_model::{Context, Error, Stage, seed_stream};
-use hopmap_objective::{Assignment, Deltas, ObjectiveError, Problem, linear, random};
+use hopmap_objective::{Assignment, Deltas, ObjectiveError, Problem};
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::SeedableRng;
 
@@ -43,13 +43,13 @@ impl Tabu {
 
     /// Where an island begins.
     fn start(&self, problem: &Problem, island: u32) -> Vec<u32> {
-        let (linear, greedy) = (linear(problem.ranks()), greedy(problem));
+        let (linear, greedy) = (problem.linear(), greedy(problem));
         match island {
             0 if problem.cost(&greedy) < problem.cost(&linear) => greedy,
             0 => linear,
             _ => {
                 let stream = seed_stream(TabuStage::KIND, self.seed, u64::MAX - u64::from(island));
-                random(problem.ranks(), problem.slots(), stream)
+                problem.random(stream)
             }
         }
     }
@@ -100,7 +100,7 @@ impl Mapper for Tabu {
     fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found, Error> {
         let pairs = Deltas::pairs(problem);
         if pairs == 0 || problem.distance().levels() < 2 {
-            return Ok(Found::at_once(linear(problem.ranks())));
+            return Ok(Found::at_once(problem.linear()));
         }
         let stored = Deltas::stored(problem);
         if stored > MOST_DELTAS {

@@ -1,7 +1,7 @@
 //! Temperatures: their unit, how they fall, and what they accept.
 
 use hopmap_model::{Stage, seed_stream};
-use hopmap_objective::{Assignment, ObjectiveError, Problem, random};
+use hopmap_objective::{Assignment, ObjectiveError, Problem};
 
 use crate::AutoStage;
 
@@ -12,24 +12,26 @@ const THRESHOLDS: usize = 1024;
 
 /// Mean change of cost, up or down, of a rank that moves from its slot in one random placement to its slot in another.
 ///
-/// Never zero; the same for every seed and island.
+/// Moves that break a constraint do not count. Never zero; the same for every seed and island.
 pub(crate) fn mean_change(problem: &Problem, movable: &[u32]) -> Result<f64, ObjectiveError> {
-    let placement = |number| {
-        random(problem.ranks(), problem.slots(), seed_stream(AutoStage::KIND, 0, u64::MAX - number as u64))
-    };
+    let placement = |number| problem.random(seed_stream(AutoStage::KIND, 0, u64::MAX - number as u64));
     let mut sum = 0.0;
-    let mut moves = 0;
+    let (mut moves, mut admitted) = (0, 0usize);
     let mut number = 0;
     while moves < SAMPLES {
         let assignment = Assignment::new(problem, &placement(number))?;
         let slots = placement(number + 1);
         for &rank in movable.iter().take(SAMPLES - moves) {
-            sum += assignment.delta(rank, slots[rank as usize]).abs() as f64;
+            let delta = assignment.delta(rank, slots[rank as usize]);
+            if delta != Assignment::NEVER {
+                sum += delta.abs() as f64;
+                admitted += 1;
+            }
             moves += 1;
         }
         number += 2;
     }
-    Ok((sum / SAMPLES as f64).max(f64::MIN_POSITIVE))
+    Ok((sum / admitted.max(1) as f64).max(f64::MIN_POSITIVE))
 }
 
 /// Temperatures of one cycle, from hot to cold: as many as sweeps, each the same part of the one before.

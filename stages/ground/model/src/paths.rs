@@ -62,6 +62,12 @@ impl Paths {
         }
     }
 
+    /// The next node towards the root; `None` of the root.
+    #[must_use]
+    pub fn parent(&self, node: u32) -> Option<u32> {
+        Some(self.parent[node as usize]).filter(|&parent| parent != NONE)
+    }
+
     /// Number of links between two nodes; zero from a node to itself.
     #[must_use]
     pub fn hops(&self, a: u32, b: u32) -> u32 {
@@ -135,6 +141,7 @@ mod tests {
         let system = small_tree();
         let paths = Paths::new(&system).unwrap().unwrap();
         assert_eq!([0, 1, 2, 3].map(|host| paths.hops(0, host)), [0, 2, 4, 4]);
+        assert_eq!([0, 3, 4, 6].map(|node| paths.parent(node)), [Some(4), Some(5), Some(6), None]);
         let mut links = Vec::new();
         paths.walk(0, 2, |link| links.push(link));
         let mut ends: Vec<_> = links

@@ -1,21 +1,23 @@
 //! What every exchange of a placement would change, kept up to date.
 
-use crate::{Assignment, Problem};
+use crate::directed::Direction;
+use crate::{Assignment, Neighbour, Problem};
 
 /// A placement, and by how much every exchange would change its cost.
 ///
 /// After an exchange, the deltas of all other pairs change by one product each (Taillard 1991, Robust taboo search for the
-/// quadratic assignment problem, equation 3; Frieze, Yadegar, El-Horbaty and Parkinson 1989), and those of the two that
-/// changed places are computed anew.
+/// quadratic assignment problem, equation 3; Frieze, Yadegar, El-Horbaty and Parkinson 1989), or by two, one for every
+/// direction, where neither weights nor costs are the same both ways (Burkard and Rendl 1984). Those of the two that changed
+/// places are computed anew. Where the objective is no sum over pairs, all are.
 ///
-/// What changes places are units: first the movers, which are the ranks with neighbours in their order, then all that can lie
+/// What changes places are units: first the movers, which are the ranks that it makes a difference for, in their order, then all that can lie
 /// on a slot and costs nothing there: other ranks, and free places. There are as many units as slots.
 #[derive(Debug, Clone)]
 pub struct Deltas<'p> {
     assignment: Assignment<'p>,
     /// Rank of every mover.
     movers: Vec<u32>,
-    /// Mover of every rank; the number of units for a rank without neighbours.
+    /// Mover of every rank; the number of units for other ranks.
     unit_of: Vec<u32>,
     /// Slot of every unit.
     slots: Vec<u32>,
@@ -35,24 +37,48 @@ struct Change {
     neighbours: Vec<u32>,
 }
 
+impl Change {
+    /// Notes the weights of the units that have the first or the second as neighbour.
+    fn note_weights<'p>(
+        &mut self,
+        movers: &[u32],
+        unit_of: &[u32],
+        exchanged: [usize; 2],
+        neighbours_of: impl Fn(u32) -> &'p [Neighbour],
+    ) {
+        let Self { weights, neighbours, .. } = self;
+        neighbours.drain(..).for_each(|unit| weights[unit as usize] = 0);
+        for (unit, sign) in exchanged.into_iter().zip([1, -1]) {
+            for neighbour in movers.get(unit).map_or(&[][..], |&rank| neighbours_of(rank)) {
+                let other = unit_of[neighbour.rank as usize];
+                weights[other as usize] += sign * neighbour.weight;
+                neighbours.push(other);
+            }
+        }
+        neighbours.sort_unstable();
+        neighbours.dedup();
+        neighbours.retain(|&unit| weights[unit as usize] != 0);
+    }
+}
+
 impl<'p> Deltas<'p> {
     /// How many deltas there are: of two movers, or of a mover and a unit that costs nothing.
     #[must_use]
     pub fn pairs(problem: &Problem) -> u64 {
-        let movers = movers(problem).count() as u64;
+        let movers = problem.movable().len() as u64;
         movers * movers.saturating_sub(1) / 2 + movers * (problem.slots() as u64 - movers)
     }
 
     /// How many numbers are stored.
     #[must_use]
     pub fn stored(problem: &Problem) -> u64 {
-        movers(problem).count() as u64 * problem.slots() as u64
+        problem.movable().len() as u64 * problem.slots() as u64
     }
 
     /// Computes all deltas, or `None` if `more`, which is told the number before each row, says no.
     pub fn new(assignment: Assignment<'p>, mut more: impl FnMut(u64) -> bool) -> Option<Self> {
         let problem = assignment.problem();
-        let movers: Vec<u32> = movers(problem).collect();
+        let movers = problem.movable().to_vec();
         let units = problem.slots();
         let mut unit_of = vec![units as u32; problem.ranks()];
         let mut is_taken = vec![false; units];
@@ -69,7 +95,7 @@ impl<'p> Deltas<'p> {
                 return None;
             }
             for unit in mover + 1..units {
-                values[mover * units + unit] = assignment.delta(rank, slots[unit]);
+                values[mover * units + unit] = assignment.unconstrained_delta(rank, slots[unit]);
             }
         }
         let change = Change { weights: vec![0; units], costs: vec![0; units], neighbours: Vec::new() };
@@ -94,20 +120,41 @@ impl<'p> Deltas<'p> {
         &self.slots
     }
 
-    /// By how much the cost changes when a mover changes places with each unit after it.
+    /// By how much the cost changes when a mover changes places with each unit after it, whether constraints
+    /// [admit](Self::admits) that or not.
     #[must_use]
     pub fn row(&self, mover: usize) -> &[i64] {
         let units = self.slots.len();
         &self.values[mover * units..][mover + 1..units]
     }
 
+    /// Whether constraints let a mover change places with a unit.
+    #[inline]
+    #[must_use]
+    pub fn admits(&self, mover: usize, unit: usize) -> bool {
+        let is_free = self.assignment.problem().admission.is_none();
+        is_free || self.assignment.admits(self.movers[mover], self.slots[unit])
+    }
+
     /// Exchanges a mover and a unit after it.
     pub fn exchange(&mut self, mover: usize, unit: usize) {
         let delta = self.row(mover)[unit - mover - 1];
         self.assignment.exchange(self.movers[mover], self.slots[unit], delta);
-        self.note_change(mover, unit);
+        if !self.assignment.problem().is_quadratic() {
+            self.slots.swap(mover, unit);
+            (0..self.movers.len()).for_each(|mover| self.compute_row(mover));
+            return;
+        }
+        if self.assignment.problem().directed().is_some() {
+            for direction in [Direction::Sent, Direction::Received] {
+                self.note_directed_change(direction, mover, unit);
+                self.update();
+            }
+        } else {
+            self.note_change(mover, unit);
+            self.update();
+        }
         self.slots.swap(mover, unit);
-        self.update();
         self.compute(mover);
         self.compute(unit);
     }
@@ -115,23 +162,24 @@ impl<'p> Deltas<'p> {
     /// Notes what the exchange of two changes, which have not changed places here yet.
     fn note_change(&mut self, first: usize, second: usize) {
         let problem = self.assignment.problem();
-        let Change { weights, costs, neighbours } = &mut self.change;
-        neighbours.drain(..).for_each(|unit| weights[unit as usize] = 0);
-        for (unit, sign) in [(first, 1), (second, -1)] {
-            for neighbour in self.movers.get(unit).map_or(&[][..], |&rank| problem.neighbours(rank)) {
-                let other = self.unit_of[neighbour.rank as usize];
-                weights[other as usize] += sign * neighbour.weight;
-                neighbours.push(other);
-            }
-        }
-        neighbours.sort_unstable();
-        neighbours.dedup();
-        neighbours.retain(|&unit| weights[unit as usize] != 0);
+        let neighbours = |rank| problem.neighbours(rank);
+        self.change.note_weights(&self.movers, &self.unit_of, [first, second], neighbours);
         let distance = problem.distance();
         let [left, entered] = [first, second].map(|unit| distance.code(self.slots[unit]));
-        for (cost, &slot) in costs.iter_mut().zip(&self.slots) {
+        for (cost, &slot) in self.change.costs.iter_mut().zip(&self.slots) {
             let code = distance.code(slot);
             *cost = distance.between(left, code) - distance.between(entered, code);
+        }
+    }
+
+    /// The same of what is sent or received only.
+    fn note_directed_change(&mut self, direction: Direction, first: usize, second: usize) {
+        let Some(directed) = self.assignment.problem().directed() else { return };
+        let neighbours = |rank| directed.neighbours(direction, rank);
+        self.change.note_weights(&self.movers, &self.unit_of, [first, second], neighbours);
+        let [left, entered] = [first, second].map(|unit| self.slots[unit]);
+        for (cost, &slot) in self.change.costs.iter_mut().zip(&self.slots) {
+            *cost = directed.cost(direction, left, slot) - directed.cost(direction, entered, slot);
         }
     }
 
@@ -164,12 +212,19 @@ impl<'p> Deltas<'p> {
     fn compute(&mut self, unit: usize) {
         let (movers, units) = (self.movers.len(), self.slots.len());
         for mover in 0..unit.min(movers) {
-            self.values[mover * units + unit] = self.assignment.delta(self.movers[mover], self.slots[unit]);
+            self.values[mover * units + unit] =
+                self.assignment.unconstrained_delta(self.movers[mover], self.slots[unit]);
         }
-        if let Some(&rank) = self.movers.get(unit) {
-            for other in unit + 1..units {
-                self.values[unit * units + other] = self.assignment.delta(rank, self.slots[other]);
-            }
+        if unit < movers {
+            self.compute_row(unit);
+        }
+    }
+
+    /// Computes the deltas of a mover and all units after it anew.
+    fn compute_row(&mut self, mover: usize) {
+        let (units, rank) = (self.slots.len(), self.movers[mover]);
+        for unit in mover + 1..units {
+            self.values[mover * units + unit] = self.assignment.unconstrained_delta(rank, self.slots[unit]);
         }
     }
 
@@ -178,9 +233,4 @@ impl<'p> Deltas<'p> {
     pub fn into_assignment(self) -> Assignment<'p> {
         self.assignment
     }
-}
-
-/// The ranks with neighbours.
-fn movers(problem: &Problem) -> impl Iterator<Item = u32> + '_ {
-    (0..problem.ranks() as u32).filter(|&rank| !problem.neighbours(rank).is_empty())
 }

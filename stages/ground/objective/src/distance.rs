@@ -30,6 +30,8 @@ pub struct Distance {
     /// The costs of all ordered pairs of slots, row by row, if they are the leaves of no tree. Every slot is then a group of
     /// its own, and all slots are one.
     pairs: Option<Pairs>,
+    /// Whether the groups are those of a tree.
+    is_grouped: bool,
 }
 
 /// The costs of all ordered pairs of slots, the same in both directions.
@@ -84,7 +86,7 @@ impl Distance {
             level_of[bit..next].fill(index as u8);
             bit = next;
         }
-        Ok(Self { codes, costs: table, level_of, order, levels, pairs: None })
+        Ok(Self { codes, costs: table, level_of, order, levels, pairs: None, is_grouped: true })
     }
 
     /// Takes the costs of all ordered pairs of slots, row by row; the same in both directions, zero on the diagonal.
@@ -103,13 +105,30 @@ impl Distance {
             order: all,
             levels: vec![single, together],
             pairs: Some(Pairs { costs, slots }),
+            is_grouped: false,
         }
+    }
+
+    /// The same costs without the groups of the tree, for objectives to which these mean nothing: every slot is a group of its
+    /// own, and all slots are one.
+    pub(crate) fn without_groups(mut self) -> Self {
+        let slots = self.order.len() as u32;
+        let outermost = self.levels.last().map_or(0, |level| level.cost);
+        let of =
+            (0..slots).map(|slot| self.order.iter().position(|&other| other == slot).unwrap_or(0) as u32);
+        let single = Groups { cost: 0, of: of.collect(), first: (0..=slots).collect() };
+        let together = Groups { cost: outermost, of: vec![0; slots as usize], first: vec![0, slots] };
+        self.level_of = [1; CODE_BITS as usize];
+        self.level_of[0] = 0;
+        self.levels = vec![single, together];
+        self.is_grouped = false;
+        self
     }
 
     /// Whether the cost between two slots follows from the level on which they meet.
     #[must_use]
     pub fn is_tree(&self) -> bool {
-        self.pairs.is_none()
+        self.is_grouped
     }
 
     /// The largest number that divides all costs; zero if all are zero.

@@ -1,7 +1,9 @@
 //! What can be wrong with a mapping problem or a placement.
 
-use hopmap_model::{SystemGraphError, TaskGraphError};
+use hopmap_model::{PathsError, SystemGraphError, TaskGraphError};
 use miette::Diagnostic;
+
+use crate::ConstraintError;
 
 /// A mapping problem or a placement that cannot be measured.
 #[derive(Debug, thiserror::Error, Diagnostic)]
@@ -127,14 +129,56 @@ pub enum ObjectiveError {
         /// Bits it takes.
         bits: u32,
     },
-    /// Neither weights nor costs are the same both ways.
-    #[error("neither what ranks send to each other nor the costs between slots are the same both ways")]
-    #[diagnostic(help("mappers take one or the other: give the mean of both directions for one of them"))]
-    Asymmetric,
-    /// Where a rank runs changes what it costs to send to itself.
-    #[error("ranks send to themselves, and a slot costs something to itself")]
-    #[diagnostic(help("mappers take costs between different slots: give zeros on the diagonal"))]
-    Diagonal,
+    /// A weight of an objective makes no sense.
+    #[error("a weight of the objective is {weight}")]
+    #[diagnostic(help("weights are finite and zero or more"))]
+    ObjectiveWeight {
+        /// The weight.
+        weight: f64,
+    },
+    /// Nothing is to be minimised.
+    #[error("no metric of the objective has a weight above zero")]
+    #[diagnostic(help("give at least one of F, T, hop-bytes and max-link-load a weight"))]
+    NoObjective,
+    /// The weights of an objective are too far apart, or its metrics too large.
+    #[error(
+        "the metrics of the objective do not fit the 64-bit integers of the search with three digits of each weight"
+    )]
+    #[diagnostic(help(
+        "leave out what hardly counts, bring the weights closer to each other, or give costs in a larger unit"
+    ))]
+    ObjectiveRange,
+    /// Hops and link loads need links.
+    #[error("the machine has no links, so there are neither hops nor link loads")]
+    #[diagnostic(help("use a machine with links, or the objective F or T"))]
+    NoLinks,
+    /// All hops are too many to keep.
+    #[error(
+        "hosts at different depths: the hops between all pairs of {slots} slots are stored for up to {most} slots"
+    )]
+    #[diagnostic(help("use the objective F or T"))]
+    TooManyHops {
+        /// Number of slots.
+        slots: usize,
+        /// How many there may be.
+        most: usize,
+    },
+    /// The links of the machine give no paths.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Paths(#[from] PathsError),
+    /// A placement breaks a constraint.
+    #[error("rank {rank} is on slot {slot}, where its constraints do not let it be")]
+    NotAdmitted {
+        /// The rank.
+        rank: u32,
+        /// Its slot.
+        slot: u32,
+    },
+    /// The constraints contradict themselves.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Constraint(#[from] ConstraintError),
     /// The task graph contradicts itself.
     #[error(transparent)]
     #[diagnostic(transparent)]

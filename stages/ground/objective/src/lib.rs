@@ -1,30 +1,43 @@
 //! What a placement costs: F, T, hop-bytes, link loads and dilation, and the exact integer costs of a search.
 //!
 //! [`Quality`] measures any placement in the units of the trace. [`Problem`] holds the same costs as integers, so that a
-//! search adds and compares them without rounding; [`Assignment`] is a placement of its ranks that knows its cost and
+//! search adds and compares them without rounding, or any other [`Objective`], under [`Constraints`]; [`Assignment`] is a placement of its ranks that knows its cost and
 //! what an exchange would change, and [`Deltas`] one that knows this of all exchanges. [`Quadratic`] is the same for any two matrices, and [`Dense`] the fast way for small integers.
 
+mod adjacency;
 mod assignment;
 mod baseline;
 mod compact;
+mod constraints;
 mod deltas;
 mod dense;
+mod directed;
 mod distance;
 mod error;
+mod hops;
 mod matrix;
+mod objective;
 mod problem;
 mod quadratic;
 mod quality;
 mod scale;
+mod sides;
+mod terms;
+mod tournament;
+mod tracked;
+mod traffic;
 
+pub use adjacency::Neighbour;
 pub use assignment::Assignment;
 pub use baseline::{linear, random};
+pub use constraints::{ConstraintError, Constraints, Pin, Place};
 pub use deltas::Deltas;
 pub use dense::{Dense, DenseAssignment};
 pub use distance::Distance;
 pub use error::ObjectiveError;
 pub use matrix::{Matrix, Number};
-pub use problem::{Neighbour, Problem};
+pub use objective::Objective;
+pub use problem::Problem;
 pub use quadratic::Quadratic;
 pub use quality::{EVALUATIONS, METRICS, Metric, NetworkQuality, Quality, link_loads};
 pub use scale::check_weight;

@@ -1,38 +1,42 @@
 //! A mapping problem with integer weights and costs.
 
-use std::collections::HashMap;
+use hopmap_model::{CostModel, Paths, SystemGraph, TaskGraph, Weight};
 
-use hopmap_model::{CostModel, Edge, Matrix as CostMatrix, SystemGraph, TaskGraph, Weight};
-
+use crate::adjacency::{Adjacency, Neighbour};
 use crate::compact::Compact;
-use crate::scale::{Scales, check_weight};
-use crate::{Distance, ObjectiveError};
+use crate::constraints::Admission;
+use crate::directed::Directed;
+use crate::hops::with_hops;
+use crate::scale::{Room, Scales, check_weight};
+use crate::sides::{Sides, both_ways, neighbours, sides, without_diagonal};
+use crate::terms::Terms;
+use crate::{Distance, Objective, ObjectiveError};
 
 /// Ranks that send to each other, and slots with a cost between them: minimise F over all placements.
 ///
 /// F(φ) = `Σ_ij` `w_ij` · c(φ(i), φ(j)) over ordered pairs (GraphHunter, equation 1: a quadratic assignment problem). Weights
 /// and costs are integers; their products are [`scale`](Self::scale) times the real ones. The costs of a tree are the same
-/// both ways, so all that two ranks send to each other is one weight. Of a machine whose costs are a matrix either these or
-/// the weights have to be the same both ways; what a rank sends to itself must cost nothing.
+/// both ways, so all that two ranks send to each other is one weight. Of a machine whose costs are a matrix the costs of both
+/// directions are added where the weights are the same both ways. Where neither is, or ranks pay to send to themselves, every
+/// ordered pair is kept.
 #[derive(Debug, Clone)]
 pub struct Problem {
-    /// Where the neighbours of every rank begin, and the end.
-    first: Vec<usize>,
-    neighbours: Vec<Neighbour>,
+    neighbours: Adjacency,
     distance: Distance,
+    /// Weights and costs of both directions, where adding either up would not do.
+    directed: Option<Directed>,
     /// The same in small integers, where that is faster.
     compact: Option<Compact>,
+    /// Ranks for which it makes a difference where they are.
+    movable: Vec<u32>,
+    /// Where ranks may be, unless it is anywhere.
+    pub(crate) admission: Option<Admission>,
+    /// What counts besides the quadratic form of weights and costs, or in its place.
+    terms: Option<Box<Terms>>,
+    /// No placement has a larger quadratic form.
+    bound: f64,
     slots: usize,
     scale: f64,
-}
-
-/// A rank that another one exchanges messages with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Neighbour {
-    /// The rank.
-    pub rank: u32,
-    /// Integer weight of the edges of both directions; more than zero.
-    pub weight: i64,
 }
 
 impl Problem {
@@ -41,6 +45,72 @@ impl Problem {
     /// Whole numbers stay as they are. Others are multiplied by the power of ten that keeps nine digits, or as many as fit
     /// 64 bits.
     pub fn new(graph: &TaskGraph, system: &SystemGraph, weight: Weight) -> Result<Self, ObjectiveError> {
+        Self::quadratic(graph, system, weight, Room::All)
+    }
+
+    /// The same for any objective. Hop-bytes and link loads take a machine with links.
+    ///
+    /// F and T have the weights and costs of [`new`](Self::new). Where the objective is a maximum, T or the load of the busiest
+    /// link or both, the cost of a placement also tells apart those that have it in common, by the sum of what it is a maximum
+    /// of: F or hop-bytes.
+    pub fn with_objective(
+        graph: &TaskGraph,
+        system: &SystemGraph,
+        weight: Weight,
+        objective: &Objective,
+    ) -> Result<Self, ObjectiveError> {
+        objective.check()?;
+        let &Objective { f, t, hop_bytes, max_link_load } = objective;
+        if t == 0.0 && max_link_load == 0.0 && (f == 0.0 || hop_bytes == 0.0) {
+            let mut problem = match f > 0.0 {
+                true => Self::new(graph, system, weight)?,
+                false => Self::of_hops(graph, system)?,
+            };
+            problem.scale /= f + hop_bytes;
+            return Ok(problem);
+        }
+        let mut problem = match objective.counts_costs() {
+            true => Self::quadratic(graph, system, weight, Room::Shared)?,
+            false => Self::of_hops(graph, system)?,
+        };
+        let terms = Terms::new(&problem, graph, system, objective)?;
+        if !terms.follow_from_costs() && !problem.groups_are_inside_hosts(system) {
+            problem.distance = problem.distance.without_groups();
+        }
+        let concerned =
+            |rank: &u32| problem.matters(*rank) || terms.traffic().is_some_and(|t| t.concerns(*rank));
+        problem.movable =
+            (0..problem.ranks() as u32).filter(|_| problem.slots > 1).filter(concerned).collect();
+        problem.terms = Some(Box::new(terms));
+        Ok(problem)
+    }
+
+    /// The problem of which the cost is hop-bytes.
+    pub(crate) fn of_hops(graph: &TaskGraph, system: &SystemGraph) -> Result<Self, ObjectiveError> {
+        system.check()?;
+        let paths = Paths::new(system)?.ok_or(ObjectiveError::NoLinks)?;
+        Self::quadratic(graph, &with_hops(system, &paths)?, Weight::Bytes, Room::Shared)
+    }
+
+    /// Whether all slots of an innermost group are on one host.
+    fn groups_are_inside_hosts(&self, system: &SystemGraph) -> bool {
+        let host = |slot: u32| system.slots[slot as usize].host;
+        let order = self.distance.order();
+        let is_inside =
+            |slot: u32| order[self.distance.group(0, slot)].iter().all(|&other| host(other) == host(slot));
+        // The first slot of every group will do, and the others of a group are its neighbours in the order.
+        self.distance.levels() > 1
+            && order
+                .iter()
+                .all(|&slot| order[self.distance.group(0, slot)].first() != Some(&slot) || is_inside(slot))
+    }
+
+    fn quadratic(
+        graph: &TaskGraph,
+        system: &SystemGraph,
+        weight: Weight,
+        room: Room,
+    ) -> Result<Self, ObjectiveError> {
         graph.check()?;
         system.check()?;
         check_weight(weight)?;
@@ -54,38 +124,66 @@ impl Problem {
         let weights: Vec<f64> = graph.edges.iter().map(|edge| weight.of(edge)).collect();
         let sides = match &system.cost {
             CostModel::Levels(_) => Sides::CostsAlike,
-            CostModel::Matrix(matrix) => sides(graph, &weights, matrix, slots)?,
+            CostModel::Matrix(matrix) => sides(graph, &weights, matrix, slots),
         };
         let costs = match (&system.cost, sides) {
             (CostModel::Levels(levels), _) => levels.costs.clone(),
-            (CostModel::Matrix(matrix), Sides::CostsAlike) => matrix.costs.clone(),
             (CostModel::Matrix(matrix), Sides::WeightsAlike) => both_ways(&matrix.costs, slots),
+            (CostModel::Matrix(matrix), _) => matrix.costs.clone(),
         };
-        let scales = Scales::new(&weights, &costs)?;
+        let scales = Scales::new(&weights, &costs, room)?;
+        let largest = costs.iter().copied().fold(0.0, f64::max) * scales.cost;
         let costs: Vec<i64> = costs.iter().map(|cost| (cost * scales.cost).round() as i64).collect();
-        let mut pairs = Vec::with_capacity(2 * weights.len());
-        for (edge, weight) in graph.edges.iter().zip(&weights) {
-            let weight = (weight * scales.weight).round() as i64;
-            if edge.source != edge.destination && weight > 0 {
-                pairs.push((edge.source, edge.destination, weight));
-                if sides == Sides::CostsAlike {
-                    pairs.push((edge.destination, edge.source, weight));
-                }
+        let edges: Vec<_> = graph
+            .edges
+            .iter()
+            .zip(&weights)
+            .map(|(edge, weight)| (edge.source, edge.destination, (weight * scales.weight).round() as i64))
+            .filter(|edge| edge.2 > 0)
+            .collect();
+        let bound = edges.iter().map(|edge| edge.2 as f64).sum::<f64>() * (largest + 1.0);
+        let (directed, costs) = match sides {
+            Sides::Neither => {
+                let sums = both_ways(&costs, slots);
+                (Some(Directed::new(ranks, &edges, costs, slots)), sums)
             }
-        }
-        let (first, neighbours) = adjacency(ranks, pairs);
+            _ => (None, costs),
+        };
+        let neighbours = neighbours(ranks, &edges, sides);
         let distance = match &system.cost {
             CostModel::Levels(levels) => Distance::new(levels, &costs, slots)?,
             CostModel::Matrix(_) => Distance::of_pairs(without_diagonal(costs, slots), slots),
         };
-        let compact = Compact::new(&first, &neighbours, &distance);
-        Ok(Self { first, neighbours, distance, compact, slots, scale: scales.weight * scales.cost })
+        let compact = match &directed {
+            Some(directed) => Compact::directed(directed),
+            None => Compact::new(&neighbours, &distance),
+        };
+        let mut problem = Self {
+            neighbours,
+            distance,
+            directed,
+            compact,
+            movable: Vec::new(),
+            admission: None,
+            terms: None,
+            bound,
+            slots,
+            scale: scales.weight * scales.cost,
+        };
+        problem.movable = (0..ranks as u32).filter(|&rank| problem.matters(rank)).collect();
+        Ok(problem)
+    }
+
+    /// Whether it makes a difference where a rank is.
+    fn matters(&self, rank: u32) -> bool {
+        let pays_itself = self.directed.as_ref().is_some_and(|directed| directed.own(rank) > 0);
+        self.slots > 1 && (!self.neighbours(rank).is_empty() || pays_itself)
     }
 
     /// Number of ranks.
     #[must_use]
     pub fn ranks(&self) -> usize {
-        self.first.len() - 1
+        self.neighbours.ranks()
     }
 
     /// Number of slots; at least one for every rank.
@@ -96,14 +194,71 @@ impl Problem {
 
     /// The ranks that a rank exchanges messages with, in order, itself never among them.
     #[must_use]
+    #[inline]
     pub fn neighbours(&self, rank: u32) -> &[Neighbour] {
-        &self.neighbours[self.first[rank as usize]..self.first[rank as usize + 1]]
+        self.neighbours.of(rank)
+    }
+
+    /// The ranks for which it makes a difference where they are, in order: those with neighbours, and those that pay to send
+    /// to themselves.
+    #[must_use]
+    pub fn movable(&self) -> &[u32] {
+        &self.movable
     }
 
     /// The cost between slots.
     #[must_use]
     pub fn distance(&self) -> &Distance {
         &self.distance
+    }
+
+    /// Whether a rank may be on a slot.
+    #[inline]
+    #[must_use]
+    pub fn admits(&self, rank: u32, slot: u32) -> bool {
+        self.admission.as_ref().is_none_or(|admission| admission.admits(rank, slot))
+    }
+
+    /// Weights and costs of both directions, where adding either up would not do.
+    #[inline]
+    pub(crate) fn directed(&self) -> Option<&Directed> {
+        self.directed.as_ref()
+    }
+
+    /// What counts besides the quadratic form, or in its place.
+    #[inline]
+    pub(crate) fn terms(&self) -> Option<&Terms> {
+        self.terms.as_deref()
+    }
+
+    /// No placement has a larger quadratic form.
+    pub(crate) fn bound(&self) -> f64 {
+        self.bound
+    }
+
+    /// Whether the cost is F, or another sum over pairs of ranks: what an exchange changes is then a sum as well.
+    #[must_use]
+    pub fn is_quadratic(&self) -> bool {
+        self.terms.is_none()
+    }
+
+    /// Whether ranks are pinned or hosts forbidden.
+    #[must_use]
+    pub fn is_constrained(&self) -> bool {
+        self.admission.is_some()
+    }
+
+    /// Whether the cost is the sum over pairs of [`neighbours`](Self::neighbours) of one weight times one
+    /// [`distance`](Self::distance), and every placement is admitted: what solvers from outside understand.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.is_quadratic() && self.directed.is_none() && !self.is_constrained()
+    }
+
+    /// Whether every exchange that lowers the cost brings one of its ranks closer to a neighbour.
+    #[must_use]
+    pub fn is_about_closeness(&self) -> bool {
+        self.distance.is_tree() && self.terms().is_none_or(Terms::follow_from_costs)
     }
 
     pub(crate) fn compact(&self) -> Option<&Compact> {
@@ -124,21 +279,55 @@ impl Problem {
         self.compact.is_some()
     }
 
-    /// What an integer cost is multiplied by: one unit of F is this many units here.
+    /// What an integer cost is multiplied by: one unit of F is this many units here. Of an objective that is no sum, see
+    /// [`real`](Self::real).
     #[must_use]
     pub fn scale(&self) -> f64 {
         self.scale
     }
 
-    /// F of an integer cost.
+    /// F of an integer cost, or whatever is minimised.
     #[must_use]
     pub fn real(&self, cost: i64) -> f64 {
-        cost as f64 / self.scale
+        match &self.terms {
+            None => cost as f64 / self.scale,
+            Some(terms) => terms.real(cost),
+        }
     }
 
     /// Integer cost of rank `i` on `slots[i]`, summed anew.
     #[must_use]
     pub fn cost(&self, slots: &[u32]) -> i64 {
+        let quadratic = self.quadratic_cost(slots);
+        match &self.terms {
+            None => quadratic,
+            Some(terms) => terms.cost(&terms.values(quadratic, slots, || self.shares(slots))),
+        }
+    }
+
+    /// What every rank costs together with all others, twice its share in the quadratic form.
+    pub(crate) fn shares(&self, slots: &[u32]) -> Vec<i64> {
+        let mut shares = vec![0; slots.len()];
+        match &self.directed {
+            Some(directed) => directed.each(slots, |one, other, cost| {
+                shares[one as usize] += cost;
+                shares[other as usize] += cost;
+            }),
+            None => {
+                for (rank, share) in shares.iter_mut().enumerate() {
+                    let cost =
+                        |n: &Neighbour| n.weight * self.distance.cost(slots[rank], slots[n.rank as usize]);
+                    *share = self.neighbours(rank as u32).iter().map(cost).sum();
+                }
+            }
+        }
+        shares
+    }
+
+    pub(crate) fn quadratic_cost(&self, slots: &[u32]) -> i64 {
+        if let Some(directed) = &self.directed {
+            return directed.total(slots);
+        }
         let of_rank = |rank: u32| -> i64 {
             let cost =
                 |n: &Neighbour| n.weight * self.distance.cost(slots[rank as usize], slots[n.rank as usize]);
@@ -148,79 +337,10 @@ impl Problem {
     }
 }
 
-/// What is the same in both directions, so that the cost of a pair of ranks is one product.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sides {
-    /// The costs: the weights of both directions are added.
-    CostsAlike,
-    /// The weights: the costs of both directions are added.
-    WeightsAlike,
-}
-
-/// Finds what is the same in both directions; `weights` are those of the edges.
-fn sides(
-    graph: &TaskGraph,
-    weights: &[f64],
-    matrix: &CostMatrix,
-    slots: usize,
-) -> Result<Sides, ObjectiveError> {
-    let same = |a: f64, b: f64| a.total_cmp(&b).is_eq();
-    let to_itself = graph
-        .edges
-        .iter()
-        .zip(weights)
-        .any(|(edge, weight)| edge.source == edge.destination && *weight > 0.0);
-    if to_itself && (0..slots).any(|slot| matrix.costs[slot * slots + slot] != 0.0) {
-        return Err(ObjectiveError::Diagonal);
-    }
-    let cost = |a: usize, b: usize| matrix.costs[a * slots + b];
-    if (0..slots).all(|a| (0..a).all(|b| same(cost(a, b), cost(b, a)))) {
-        return Ok(Sides::CostsAlike);
-    }
-    let by_pair: HashMap<(u32, u32), f64> =
-        graph.edges.iter().map(Edge::pair).zip(weights.iter().copied()).collect();
-    let alike = by_pair.iter().all(|(&(source, destination), &weight)| {
-        same(weight, by_pair.get(&(destination, source)).copied().unwrap_or(0.0))
-    });
-    if alike { Ok(Sides::WeightsAlike) } else { Err(ObjectiveError::Asymmetric) }
-}
-
-/// The costs there and back of all ordered pairs.
-fn both_ways(costs: &[f64], slots: usize) -> Vec<f64> {
-    let pair = |at: usize| costs[at] + costs[at % slots * slots + at / slots];
-    (0..costs.len()).map(pair).collect()
-}
-
-/// Costs with zero from every slot to itself, which no rank pays.
-fn without_diagonal(mut costs: Vec<i64>, slots: usize) -> Vec<i64> {
-    (0..slots).for_each(|slot| costs[slot * slots + slot] = 0);
-    costs
-}
-
-/// Sorts pairs by rank and neighbour and joins equal ones.
-fn adjacency(ranks: usize, mut pairs: Vec<(u32, u32, i64)>) -> (Vec<usize>, Vec<Neighbour>) {
-    pairs.sort_unstable_by_key(|&(rank, neighbour, _)| (rank, neighbour));
-    pairs.dedup_by(|next, kept| {
-        let same = (next.0, next.1) == (kept.0, kept.1);
-        if same {
-            kept.2 += next.2;
-        }
-        same
-    });
-    let mut first = vec![0; ranks + 1];
-    for &(rank, ..) in &pairs {
-        first[rank as usize + 1] += 1;
-    }
-    for rank in 0..ranks {
-        first[rank + 1] += first[rank];
-    }
-    (first, pairs.into_iter().map(|(_, rank, weight)| Neighbour { rank, weight }).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hopmap_model::{Levels, Node, NodeKind, Process, Slot};
+    use hopmap_model::{Edge, Levels, Node, NodeKind, Process, Slot};
 
     fn graph(ranks: usize, edges: &[(u32, u32, u64)]) -> TaskGraph {
         let edge = |&(source, destination, bytes)| Edge { source, destination, messages: 1, bytes };

@@ -8,8 +8,28 @@ use crate::ObjectiveError;
 const PRECISION: f64 = 1e-9;
 /// Bound of the cost of any placement, well inside 64 bits.
 const LIMIT: f64 = (1u64 << 61) as f64;
+/// Bound of what is added to other metrics.
+const SHARED_LIMIT: f64 = (1u64 << 42) as f64;
 /// Powers of ten above this one do not fit a float together with a value near one.
 const LARGEST_EXPONENT: u32 = 300;
+
+/// How large costs may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// As large as integers.
+    All,
+    /// Small enough for sums with other metrics, if whole numbers are.
+    Shared,
+}
+
+impl Room {
+    fn bound(self) -> f64 {
+        match self {
+            Self::All => LIMIT,
+            Self::Shared => SHARED_LIMIT,
+        }
+    }
+}
 
 /// What weights and costs are multiplied by before they are rounded to integers.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -20,21 +40,23 @@ pub(crate) struct Scales {
 
 impl Scales {
     /// The smallest powers of ten at which no weight and no cost changes by more than 1e-9 of itself, which is 1 for
-    /// whole numbers. While the total does not fit 64 bits, the side that loses less gives up a digit.
-    pub(crate) fn new(weights: &[f64], costs: &[f64]) -> Result<Self, ObjectiveError> {
+    /// whole numbers. While the total does not fit `room`, the side that loses less gives up a digit.
+    pub(crate) fn new(weights: &[f64], costs: &[f64], room: Room) -> Result<Self, ObjectiveError> {
         let total: f64 = weights.iter().sum();
         let largest = costs.iter().copied().fold(0.0, f64::max);
         let (mut weight, mut cost) = (Digits::needed(weights), Digits::needed(costs));
-        while total * weight.scale() * largest * cost.scale() > LIMIT {
+        let bound = |weight: &Digits, cost: &Digits| total * weight.scale() * largest * cost.scale();
+        while bound(&weight, &cost) > room.bound() {
             let loser = match weight.error() <= cost.error() {
                 true if weight.exponent > 0 => &mut weight,
                 false if cost.exponent == 0 => &mut weight,
                 _ => &mut cost,
             };
-            loser.exponent = loser
-                .exponent
-                .checked_sub(1)
-                .ok_or(ObjectiveError::Overflow { weight: total, cost: largest })?;
+            match loser.exponent.checked_sub(1) {
+                Some(exponent) => loser.exponent = exponent,
+                None if bound(&weight, &cost) <= LIMIT => break,
+                None => return Err(ObjectiveError::Overflow { weight: total, cost: largest }),
+            }
         }
         Ok(Self { weight: weight.scale(), cost: cost.scale() })
     }
@@ -95,7 +117,7 @@ mod tests {
     use super::*;
 
     fn scales(weights: &[f64], costs: &[f64]) -> (f64, f64) {
-        let scales = Scales::new(weights, costs).unwrap();
+        let scales = Scales::new(weights, costs, Room::All).unwrap();
         (scales.weight, scales.cost)
     }
 
@@ -119,7 +141,10 @@ mod tests {
 
     #[test]
     fn whole_numbers_too_large_for_64_bits_are_refused() {
-        assert!(matches!(Scales::new(&[1e18], &[1.0, 100.0]), Err(ObjectiveError::Overflow { .. })));
+        assert!(matches!(
+            Scales::new(&[1e18], &[1.0, 100.0], Room::All),
+            Err(ObjectiveError::Overflow { .. })
+        ));
     }
 
     #[test]

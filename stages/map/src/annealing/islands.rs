@@ -2,7 +2,7 @@
 
 use hopmap_islands::{Candidate, Evolution, Exchange, Meter};
 use hopmap_model::{Context, Error, Stage, seed_stream};
-use hopmap_objective::{Problem, random};
+use hopmap_objective::Problem;
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
@@ -49,7 +49,7 @@ impl Solvers<'_> {
     fn random_placement(&self, random_numbers: &mut Pcg64) -> Candidate<Vec<u32>> {
         let mut seed = [0; 32];
         random_numbers.fill_bytes(&mut seed);
-        let slots = random(self.problem.ranks(), self.problem.slots(), seed);
+        let slots = self.problem.random(seed);
         Candidate { cost: self.problem.cost(&slots), solution: slots }
     }
 

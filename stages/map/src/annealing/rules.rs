@@ -4,7 +4,7 @@ use hopmap_objective::{Assignment, Problem};
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::Rng;
 
-use crate::moves::{below, propose};
+use crate::moves::{below, movable, propose};
 use crate::{AnnealingParams, Cooling, Iteration, Neighbourhood, NeighboursUnit, ParameterError, Reheat};
 
 /// q of proportional cooling.
@@ -108,7 +108,6 @@ impl Rules {
             Iteration::Temperature => between_restarts as f64,
         };
         let neighbourhood = params.neighbours.unwrap_or_else(|| default_neighbourhood(problem));
-        let has_neighbours = |&rank: &u32| !problem.neighbours(rank).is_empty();
         Self {
             solvers: params.solvers.unwrap_or_else(|| default_solvers(ranks)),
             iterations,
@@ -126,7 +125,7 @@ impl Rules {
             last: params.final_temperature,
             coolings: coolings.max(1.0),
             neighbourhood,
-            movable: (0..ranks as u32).filter(has_neighbours).collect(),
+            movable: movable(problem),
         }
     }
 

@@ -1,6 +1,7 @@
 //! One solver: a chain of exchanges at falling temperatures.
 
 use hopmap_islands::Meter;
+use hopmap_objective::Assignment;
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
@@ -81,7 +82,7 @@ impl Solver {
             let (rank, slot) = rules.draw(walk.assignment(), &mut self.random);
             let delta = walk.assignment().delta(rank, slot);
             self.examined += 1;
-            if self.accepts(delta) {
+            if delta != Assignment::NEVER && self.accepts(delta) {
                 walk.exchange(rank, slot, delta);
                 self.accepted += 1;
                 if walk.assignment().cost() < self.best {

@@ -1,7 +1,7 @@
 //! What all islands share.
 
 use hopmap_model::{Stage, seed_stream};
-use hopmap_objective::{Assignment, ObjectiveError, Problem, linear, random};
+use hopmap_objective::{Assignment, ObjectiveError, Problem};
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::SeedableRng;
 
@@ -23,7 +23,7 @@ const PROBE_SWEEPS: usize = 8;
 /// The problem and what is known of its temperatures.
 pub(super) struct Ground<'p> {
     pub(super) problem: &'p Problem,
-    /// Ranks with neighbours; where the others are costs nothing.
+    /// Ranks that may move and for which it makes a difference where they are.
     pub(super) movable: Vec<u32>,
     /// The linear or a greedy placement, whichever costs less.
     pub(super) start: Vec<u32>,
@@ -41,7 +41,7 @@ impl<'p> Ground<'p> {
         if movable.is_empty() || problem.distance().levels() < 2 {
             return Ok(None);
         }
-        let starts = [linear(problem.ranks()), greedy(problem)];
+        let starts = [problem.linear(), greedy(problem)];
         let [linear, greedy] = starts.each_ref().map(|start| problem.cost(start));
         let [linear_start, greedy_start] = starts;
         let mean_change = mean_change(problem, &movable)?;
@@ -62,7 +62,7 @@ impl<'p> Ground<'p> {
     fn find_hot(&self) -> Result<f64, ObjectiveError> {
         let stream = |number| seed_stream(AutoStage::KIND, 0, u64::MAX - number);
         let mut random = Pcg64::from_seed(stream(0));
-        let start = random_placement(self.problem, stream(1));
+        let start = self.problem.random(stream(1));
         let mut assignment = Assignment::new(self.problem, &start)?;
         let mut incumbent = Incumbent::new(assignment.cost(), start);
         let mut temperature = HOTTEST * self.mean_change;
@@ -80,8 +80,4 @@ impl<'p> Ground<'p> {
         }
         Ok(temperature)
     }
-}
-
-pub(super) fn random_placement(problem: &Problem, stream: [u8; 32]) -> Vec<u32> {
-    random(problem.ranks(), problem.slots(), stream)
 }

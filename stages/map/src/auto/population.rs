@@ -6,7 +6,7 @@ use rand_pcg::Pcg64;
 use rand_pcg::rand_core::Rng;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::ground::{Ground, random_placement};
+use super::ground::Ground;
 use super::plan::Size;
 use crate::descend;
 use crate::incumbent::Incumbent;
@@ -76,7 +76,7 @@ impl<'p> Population<'p> {
         let member = |_| {
             let mut stream = [0; 32];
             random.fill_bytes(&mut stream);
-            random_placement(ground.problem, stream)
+            ground.problem.random(stream)
         };
         Self {
             members: Members::Written((0..size.members).map(member).collect()),

@@ -19,6 +19,12 @@ pub enum ExactError {
         /// Most slots.
         most: usize,
     },
+    /// The cost is no sum over pairs that it knows, or placements are constrained.
+    #[error(
+        "map/exact minimises F or hop-bytes without constraints, of problems in which weights or costs are symmetric"
+    )]
+    #[diagnostic(help("leave out `objective`, `pinned` and `forbidden`, or use map/auto"))]
+    NotPlain,
     /// Another parameter makes no sense.
     #[error(transparent)]
     #[diagnostic(transparent)]

@@ -8,6 +8,12 @@ use miette::Diagnostic;
 /// Why another program gave no mapping.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum ExternalError {
+    /// Two matrices do not say what is asked for.
+    #[error(
+        "map/external hands over F or hop-bytes without constraints, of problems in which weights or costs are symmetric"
+    )]
+    #[diagnostic(help("leave out `objective`, `pinned` and `forbidden`, or use map/auto"))]
+    NotPlain,
     /// There is no command.
     #[error("the command is empty")]
     #[diagnostic(help(

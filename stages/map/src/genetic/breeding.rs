@@ -85,7 +85,18 @@ impl<'p> Breeding<'p> {
 
     /// An individual with these genes. The one place where individuals come from: what may not be is repaired here.
     pub(crate) fn individual(&self, genes: Vec<u32>) -> Individual {
+        let genes = self.admitted(genes);
         Individual { cost: self.problem.cost(&genes[..self.problem.ranks()]), genes }
+    }
+
+    /// The genes of an individual that keeps the constraints, if there are any.
+    fn admitted(&self, mut genes: Vec<u32>) -> Vec<u32> {
+        if !self.problem.is_constrained() {
+            return genes;
+        }
+        let slots = genes.len();
+        genes.truncate(self.problem.ranks());
+        completed(&self.problem.admit(genes), slots)
     }
 }
 

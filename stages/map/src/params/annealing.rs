@@ -4,7 +4,7 @@ use hopmap_model::Weight;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Cooling, first_seed, four_islands};
+use super::{Cooling, Goal, Pin, first_seed, four_islands};
 
 /// Parallel simulated annealing (GraphHunter's PSA).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -89,6 +89,15 @@ pub struct AnnealingParams {
     /// What an edge of the task graph weighs.
     #[serde(default)]
     pub weight: Weight,
+    /// What is minimised: `F`, `T`, `hop-bytes` or `max-link-load`, or their weighted sum, as in `{ F = 1.0, T = 0.5 }`.
+    #[serde(default)]
+    pub objective: Goal,
+    /// Ranks that have to be on a slot or a host.
+    #[serde(default)]
+    pub pinned: Vec<Pin>,
+    /// Names of hosts that no rank may be on.
+    #[serde(default)]
+    pub forbidden: Vec<String>,
 }
 
 /// What an iteration of annealing is.
@@ -159,6 +168,9 @@ impl Default for AnnealingParams {
             neighbours: None,
             descent: true,
             weight: Weight::default(),
+            objective: Goal::default(),
+            pinned: Vec::new(),
+            forbidden: Vec::new(),
         }
     }
 }

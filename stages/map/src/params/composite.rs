@@ -4,12 +4,12 @@ use hopmap_model::Weight;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::annealing::yes;
 use super::genetic::{always, one, rarely, two};
 use super::{
     AnnealingParams, Cooling, Crossover, GeneticParams, Iteration, Master, Neighbourhood, NeighboursUnit,
     Scheme, first_seed, four_islands,
 };
+use super::{Goal, Pin, annealing::yes};
 
 /// Annealed placements, then a genetic algorithm on them (GraphHunter's composite algorithm, PGSA).
 ///
@@ -104,6 +104,15 @@ pub struct CompositeParams {
     /// What an edge of the task graph weighs.
     #[serde(default)]
     pub weight: Weight,
+    /// What is minimised: `F`, `T`, `hop-bytes` or `max-link-load`, or their weighted sum, as in `{ F = 1.0, T = 0.5 }`.
+    #[serde(default)]
+    pub objective: Goal,
+    /// Ranks that have to be on a slot or a host.
+    #[serde(default)]
+    pub pinned: Vec<Pin>,
+    /// Names of hosts that no rank may be on.
+    #[serde(default)]
+    pub forbidden: Vec<String>,
 }
 
 impl CompositeParams {
@@ -129,6 +138,9 @@ impl CompositeParams {
             neighbours: self.neighbours,
             descent: self.descent,
             weight: self.weight,
+            objective: self.objective,
+            pinned: self.pinned.clone(),
+            forbidden: self.forbidden.clone(),
             ..AnnealingParams::default()
         }
     }
@@ -152,6 +164,9 @@ impl CompositeParams {
             migrants: self.migrants,
             descent: self.descent,
             weight: self.weight,
+            objective: self.objective,
+            pinned: self.pinned.clone(),
+            forbidden: self.forbidden.clone(),
         }
     }
 }
@@ -189,6 +204,9 @@ impl Default for CompositeParams {
             migrants: genetic.migrants,
             descent: genetic.descent,
             weight: genetic.weight,
+            objective: genetic.objective,
+            pinned: genetic.pinned,
+            forbidden: genetic.forbidden,
         }
     }
 }

@@ -4,7 +4,7 @@ use hopmap_model::Weight;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::first_seed;
+use super::{Goal, Pin, first_seed};
 
 /// Branch and bound.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -22,10 +22,27 @@ pub struct ExactParams {
     /// What an edge of the task graph weighs.
     #[serde(default)]
     pub weight: Weight,
+    /// What is minimised: `F`, `T`, `hop-bytes` or `max-link-load`, or their weighted sum, as in `{ F = 1.0, T = 0.5 }`.
+    #[serde(default)]
+    pub objective: Goal,
+    /// Ranks that have to be on a slot or a host.
+    #[serde(default)]
+    pub pinned: Vec<Pin>,
+    /// Names of hosts that no rank may be on.
+    #[serde(default)]
+    pub forbidden: Vec<String>,
 }
 
 impl Default for ExactParams {
     fn default() -> Self {
-        Self { seed: first_seed(), nodes: None, seconds: None, weight: Weight::default() }
+        Self {
+            seed: first_seed(),
+            nodes: None,
+            seconds: None,
+            weight: Weight::default(),
+            objective: Goal::default(),
+            pinned: Vec::new(),
+            forbidden: Vec::new(),
+        }
     }
 }

@@ -4,7 +4,7 @@ use hopmap_model::Weight;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::annealing::yes;
+use super::{Goal, Pin, annealing::yes};
 use super::{first_seed, four_islands};
 
 /// Parallel genetic algorithm (GraphHunter's PGA).
@@ -63,6 +63,15 @@ pub struct GeneticParams {
     /// What an edge of the task graph weighs.
     #[serde(default)]
     pub weight: Weight,
+    /// What is minimised: `F`, `T`, `hop-bytes` or `max-link-load`, or their weighted sum, as in `{ F = 1.0, T = 0.5 }`.
+    #[serde(default)]
+    pub objective: Goal,
+    /// Ranks that have to be on a slot or a host.
+    #[serde(default)]
+    pub pinned: Vec<Pin>,
+    /// Names of hosts that no rank may be on.
+    #[serde(default)]
+    pub forbidden: Vec<String>,
 }
 
 /// How two parents make two children. A gene is the slot of a rank; genes behind the last rank are free slots.
@@ -121,6 +130,9 @@ impl Default for GeneticParams {
             migrants: one(),
             descent: true,
             weight: Weight::default(),
+            objective: Goal::default(),
+            pinned: Vec::new(),
+            forbidden: Vec::new(),
         }
     }
 }

@@ -1,9 +1,9 @@
 //! `map/annealing`.
 
 use hopmap_model::{Context, Error, Inputs, Outcome, Port, Stage};
-use hopmap_objective::check_weight;
 
 use super::{PORTS, finish, place};
+use crate::params::Wishes;
 use crate::{Annealing, AnnealingParams};
 
 /// `map/annealing`: parallel simulated annealing: islands of solvers that share the best placement.
@@ -22,13 +22,13 @@ impl Stage for AnnealingStage {
     }
 
     fn check(params: &Self::Params) -> Result<(), Error> {
-        check_weight(params.weight)?;
+        Wishes::from(params).check()?;
         Annealing::new(params)?;
         Ok(())
     }
 
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let mapper = Annealing::new(&params)?;
-        Ok(finish(place(&mapper, params.weight, &inputs, cx)?, params.seconds.is_some()))
+        Ok(finish(place(&mapper, &Wishes::from(&params), &inputs, cx)?, params.seconds.is_some()))
     }
 }

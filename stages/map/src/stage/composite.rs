@@ -1,9 +1,9 @@
 //! `map/composite`.
 
 use hopmap_model::{Context, Error, Inputs, Outcome, Port, Stage};
-use hopmap_objective::check_weight;
 
 use super::{PORTS, finish, place};
+use crate::params::Wishes;
 use crate::{Composite, CompositeParams};
 
 /// `map/composite`: genetic algorithm on populations of annealed placements.
@@ -21,13 +21,13 @@ impl Stage for CompositeStage {
     }
 
     fn check(params: &Self::Params) -> Result<(), Error> {
-        check_weight(params.weight)?;
+        Wishes::from(params).check()?;
         Composite::new(params)?;
         Ok(())
     }
 
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let mapper = Composite::new(&params)?;
-        Ok(finish(place(&mapper, params.weight, &inputs, cx)?, params.seconds.is_some()))
+        Ok(finish(place(&mapper, &Wishes::from(&params), &inputs, cx)?, params.seconds.is_some()))
     }
 }

@@ -1,10 +1,10 @@
 //! `map/exact`.
 
 use hopmap_model::{Context, Error, Inputs, Mapping, Outcome, Port, Stage};
-use hopmap_objective::check_weight;
 
 use super::{PORTS, finish, place};
 use crate::exact::{BOUND, GAP, PROVEN};
+use crate::params::Wishes;
 use crate::{Exact, ExactParams};
 
 /// `map/exact`: branch and bound.
@@ -22,14 +22,14 @@ impl Stage for ExactStage {
     }
 
     fn check(params: &Self::Params) -> Result<(), Error> {
-        check_weight(params.weight)?;
+        Wishes::from(params).check()?;
         Exact::new(params)?;
         Ok(())
     }
 
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let mapper = Exact::new(&params)?;
-        let mut mapping = place(&mapper, params.weight, &inputs, cx)?;
+        let mut mapping = place(&mapper, &Wishes::from(&params), &inputs, cx)?;
         compare(&mut mapping);
         Ok(finish(mapping, params.seconds.is_some()))
     }

@@ -1,9 +1,9 @@
 //! `map/external`.
 
 use hopmap_model::{Context, Error, Inputs, Outcome, Port, Stage};
-use hopmap_objective::check_weight;
 
 use super::{PORTS, finish, place};
+use crate::params::Wishes;
 use crate::{External, ExternalParams};
 
 /// `map/external`: any command that reads two matrices and writes a permutation.
@@ -21,7 +21,7 @@ impl Stage for ExternalStage {
     }
 
     fn check(params: &Self::Params) -> Result<(), Error> {
-        check_weight(params.weight)?;
+        Wishes::from(params).check()?;
         External::new(params)?;
         Ok(())
     }
@@ -32,6 +32,6 @@ impl Stage for ExternalStage {
 
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let mapper = External::new(&params)?;
-        Ok(finish(place(&mapper, params.weight, &inputs, cx)?, params.seconds.is_some()))
+        Ok(finish(place(&mapper, &Wishes::from(&params), &inputs, cx)?, params.seconds.is_some()))
     }
 }

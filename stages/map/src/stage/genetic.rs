@@ -1,9 +1,9 @@
 //! `map/genetic`.
 
 use hopmap_model::{Context, Error, Inputs, Outcome, Port, Stage};
-use hopmap_objective::check_weight;
 
 use super::{PORTS, finish, place};
+use crate::params::Wishes;
 use crate::{Genetic, GeneticParams};
 
 /// `map/genetic`: parallel genetic algorithm: populations that exchange their best placements.
@@ -22,13 +22,13 @@ impl Stage for GeneticStage {
     }
 
     fn check(params: &Self::Params) -> Result<(), Error> {
-        check_weight(params.weight)?;
+        Wishes::from(params).check()?;
         Genetic::new(params)?;
         Ok(())
     }
 
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let mapper = Genetic::new(&params)?;
-        Ok(finish(place(&mapper, params.weight, &inputs, cx)?, params.seconds.is_some()))
+        Ok(finish(place(&mapper, &Wishes::from(&params), &inputs, cx)?, params.seconds.is_some()))
     }
 }

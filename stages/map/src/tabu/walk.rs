@@ -82,7 +82,7 @@ impl<'p> Walk<'p> {
             }
             let unit = mover + 1 + index;
             let group = self.bans.group(slots[unit]);
-            if group == own {
+            if group == own || !self.deltas.admits(mover, unit) {
                 continue;
             }
             let exchange = Some(Exchange { mover, unit, delta });
@@ -110,6 +110,7 @@ impl<'p> Walk<'p> {
         let demanded = |exchange: &Exchange| {
             let group = self.bans.group(slots[exchange.unit]);
             group != own
+                && self.deltas.admits(mover, exchange.unit)
                 && (self.bans.demand(mover, group, self.step)
                     || self.bans.demand(exchange.unit, own, self.step))
         };

@@ -1,0 +1,117 @@
+//! The bytes over the links of a machine.
+
+use std::collections::BTreeMap;
+
+use hopmap_model::{Paths, SystemGraph, TaskGraph};
+
+/// Who sends how many bytes to whom, and over which links.
+#[derive(Debug, Clone)]
+pub(crate) struct Traffic {
+    /// Whom every rank exchanges bytes with, itself never among them.
+    partners: Vec<Vec<Partner>>,
+    paths: Paths,
+    /// Host of every slot.
+    host_of: Vec<u32>,
+    links: usize,
+    /// Bytes of all edges.
+    total: i64,
+}
+
+/// A rank that another one exchanges bytes with.
+#[derive(Debug, Clone, Copy)]
+struct Partner {
+    rank: u32,
+    sent: i64,
+    received: i64,
+}
+
+impl Traffic {
+    /// `None` if the bytes of all edges do not fit.
+    pub(crate) fn new(graph: &TaskGraph, system: &SystemGraph, paths: Paths) -> Option<Self> {
+        let mut pairs: BTreeMap<(u32, u32), [i64; 2]> = BTreeMap::new();
+        let mut total = 0i64;
+        for edge in graph.edges.iter().filter(|edge| edge.source != edge.destination && edge.bytes > 0) {
+            let bytes = i64::try_from(edge.bytes).ok()?;
+            total = total.checked_add(bytes)?;
+            pairs.entry((edge.source, edge.destination)).or_default()[0] += bytes;
+            pairs.entry((edge.destination, edge.source)).or_default()[1] += bytes;
+        }
+        let mut partners = vec![Vec::new(); graph.ranks()];
+        for ((rank, other), [sent, received]) in pairs {
+            partners[rank as usize].push(Partner { rank: other, sent, received });
+        }
+        let host_of = system.slots.iter().map(|slot| slot.host).collect();
+        Some(Self { partners, paths, host_of, links: system.links.len(), total })
+    }
+
+    /// Bytes of all edges between different ranks: no link carries more.
+    pub(crate) fn total(&self) -> i64 {
+        self.total
+    }
+
+    /// Whether a rank exchanges bytes with another one.
+    pub(crate) fn concerns(&self, rank: u32) -> bool {
+        !self.partners[rank as usize].is_empty()
+    }
+
+    /// Bytes over every link.
+    pub(crate) fn loads(&self, slots: &[u32]) -> Vec<i64> {
+        let mut loads = vec![0; self.links];
+        for (rank, partners) in self.partners.iter().enumerate() {
+            for partner in partners {
+                let [from, to] = [slots[rank], slots[partner.rank as usize]].map(|slot| self.host(slot));
+                self.paths.walk(from, to, |link| loads[link as usize] += partner.sent);
+            }
+        }
+        loads
+    }
+
+    /// Calls `changed` with links and what they carry more, perhaps several times for one, when a rank goes to the slot
+    /// `there`, without what it exchanges with the one it changes places with.
+    pub(crate) fn changes(
+        &self,
+        slots: &[u32],
+        rank: u32,
+        partner: Option<u32>,
+        there: u32,
+        mut changed: impl FnMut(u32, i64),
+    ) {
+        let [here, there] = [slots[rank as usize], there].map(|slot| self.host(slot));
+        if here == there {
+            return;
+        }
+        for &Partner { rank: other, sent, received } in &self.partners[rank as usize] {
+            if partner == Some(other) {
+                continue;
+            }
+            let at = self.host(slots[other as usize]);
+            if sent > 0 {
+                self.paths.walk(here, at, |link| changed(link, -sent));
+                self.paths.walk(there, at, |link| changed(link, sent));
+            }
+            if received > 0 {
+                self.paths.walk(at, here, |link| changed(link, -received));
+                self.paths.walk(at, there, |link| changed(link, received));
+            }
+        }
+    }
+
+    /// The same of what two ranks exchange that change places.
+    pub(crate) fn changes_between(
+        &self,
+        slots: &[u32],
+        [rank, other]: [u32; 2],
+        mut changed: impl FnMut(u32, i64),
+    ) {
+        let partners = &self.partners[rank as usize];
+        let Ok(at) = partners.binary_search_by_key(&other, |partner| partner.rank) else { return };
+        let [here, there] = [rank, other].map(|rank| self.host(slots[rank as usize]));
+        let more = partners[at].received - partners[at].sent;
+        self.paths.walk(here, there, |link| changed(link, more));
+        self.paths.walk(there, here, |link| changed(link, -more));
+    }
+
+    fn host(&self, slot: u32) -> u32 {
+        self.host_of[slot as usize]
+    }
+}

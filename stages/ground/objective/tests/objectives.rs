@@ -1,0 +1,254 @@
+//! Costs and deltas of every objective, against the metrics and against costs summed anew.
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+use hopmap_model::{
+    CostModel, Edge, Levels, Link, Matrix, Node, NodeKind, Paths, Process, Slot, SystemGraph, TaskGraph,
+    Weight,
+};
+use hopmap_objective::{Assignment, Constraints, Deltas, Objective, Pin, Place, Problem, Quality, random};
+use proptest::prelude::*;
+
+const RANKS: usize = 6;
+const SLOTS: u32 = 8;
+
+/// The links of four hosts: under two switches under a root; the last one right under the root; in a chain.
+#[derive(Debug, Clone, Copy)]
+enum Network {
+    Even,
+    Uneven,
+    Chain,
+}
+
+/// Costs of a tree whose innermost groups are hosts, or pairs of hosts; or those of a matrix.
+#[derive(Debug, Clone)]
+enum Costs {
+    Hosts,
+    PairsOfHosts,
+    Matrix(Vec<u8>),
+}
+
+fn machine(network: Network, costs: &Costs) -> SystemGraph {
+    let ends: &[(u32, u32)] = match network {
+        Network::Even => &[(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (5, 6)],
+        Network::Uneven => &[(0, 4), (1, 4), (2, 5), (3, 6), (4, 6), (5, 6)],
+        Network::Chain => &[(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 6)],
+    };
+    let link =
+        |(source, destination)| Link { source, destination, latency_s: None, bandwidth_bytes_per_s: None };
+    let groups = |size: u32| (0..SLOTS).map(|slot| slot / size).collect();
+    let kind = |node: u32| if node < 4 { NodeKind::Host } else { NodeKind::Switch };
+    SystemGraph {
+        nodes: (0..7).map(|node| Node { name: format!("n{node}"), kind: kind(node) }).collect(),
+        links: ends.iter().flat_map(|&(a, b)| [(a, b), (b, a)]).map(link).collect(),
+        slots: (0..SLOTS).map(|slot| Slot { host: slot / 2, core: slot % 2 }).collect(),
+        cost: match costs {
+            Costs::Hosts => CostModel::Levels(Levels {
+                costs: vec![1.0, 5.0, 20.0],
+                groups: [2, 4, 8].map(groups).to_vec(),
+            }),
+            Costs::PairsOfHosts => {
+                CostModel::Levels(Levels { costs: vec![2.0, 7.0], groups: [4, 8].map(groups).to_vec() })
+            }
+            Costs::Matrix(costs) => {
+                CostModel::Matrix(Matrix { costs: costs.iter().map(|&cost| f64::from(cost)).collect() })
+            }
+        },
+    }
+}
+
+fn program(edges: &[(u32, u32, u64)]) -> TaskGraph {
+    let mut edges: Vec<_> = edges
+        .iter()
+        .map(|&(source, destination, bytes)| Edge { source, destination, messages: bytes % 4, bytes })
+        .collect();
+    edges.sort_by_key(Edge::pair);
+    edges.dedup_by_key(|edge| edge.pair());
+    TaskGraph { processes: vec![Process::default(); RANKS], edges, ..TaskGraph::default() }
+}
+
+fn machines() -> impl Strategy<Value = SystemGraph> {
+    let network = prop_oneof![Just(Network::Even), Just(Network::Uneven), Just(Network::Chain)];
+    let matrix = prop::collection::vec(0u8..50, 64).prop_map(Costs::Matrix);
+    let costs = prop_oneof![Just(Costs::Hosts), Just(Costs::PairsOfHosts), matrix];
+    (network, costs).prop_map(|(network, costs)| machine(network, &costs))
+}
+
+fn programs() -> impl Strategy<Value = TaskGraph> {
+    let rank = 0..RANKS as u32;
+    prop::collection::vec((rank.clone(), rank, 0u64..1000), 0..20).prop_map(|edges| program(&edges))
+}
+
+fn objectives() -> impl Strategy<Value = Objective> {
+    let weight = || prop_oneof![2 => Just(0.0), 1 => Just(1.0), 1 => Just(0.5), 1 => (1u32..1000).prop_map(|w| f64::from(w) / 100.0)];
+    let sums = (weight(), weight(), weight(), weight());
+    let sums = sums.prop_map(|(f, t, hop_bytes, max_link_load)| Objective { f, t, hop_bytes, max_link_load });
+    let sums = sums.prop_filter("something counts", |objective| objective.check().is_ok());
+    let single = [Objective::F, Objective::T, Objective::HOP_BYTES, Objective::MAX_LINK_LOAD].map(Just);
+    let [f, t, hop_bytes, max_link_load] = single;
+    prop_oneof![f, t, hop_bytes, max_link_load, sums]
+}
+
+/// The objective as the metrics of a placement say.
+fn measured(
+    objective: &Objective,
+    graph: &TaskGraph,
+    system: &SystemGraph,
+    slots: &[u32],
+    weight: Weight,
+) -> f64 {
+    let paths = Paths::new(system).unwrap();
+    let quality = Quality::new(graph, system, paths.as_ref(), slots, weight).unwrap();
+    let network = quality.network.unwrap();
+    objective.f * quality.f
+        + objective.t * quality.t
+        + objective.hop_bytes * network.hop_bytes
+        + objective.max_link_load * network.max_link_load_bytes
+}
+
+proptest! {
+    #[test]
+    fn costs_are_those_of_the_metrics_and_deltas_their_changes(
+        graph in programs(),
+        system in machines(),
+        objective in objectives(),
+        weight in prop_oneof![Just(Weight::Bytes), Just(Weight::Messages)],
+        seed in any::<u8>(),
+        exchanges in prop::collection::vec((0..RANKS as u32, 0..SLOTS), 1..30),
+    ) {
+        let problem = Problem::with_objective(&graph, &system, weight, &objective).unwrap();
+        let mut assignment = Assignment::new(&problem, &random(RANKS, SLOTS as usize, [seed; 32])).unwrap();
+        for (rank, slot) in exchanges {
+            let slots = assignment.slots().to_vec();
+            let real = measured(&objective, &graph, &system, &slots, weight);
+            let cost = problem.real(assignment.cost());
+            prop_assert!((cost - real).abs() <= 1e-8 * real, "{} is not {}", cost, real);
+            let mut after = slots;
+            if let Some(other) = assignment.rank_at(slot) {
+                after[other as usize] = after[rank as usize];
+            }
+            after[rank as usize] = slot;
+            let delta = assignment.delta(rank, slot);
+            prop_assert_eq!(assignment.cost() + delta, problem.cost(&after));
+            assignment.exchange(rank, slot, delta);
+            prop_assert_eq!(assignment.cost(), problem.cost(&after));
+        }
+    }
+
+    #[test]
+    fn deltas_of_all_exchanges_stay_right(
+        graph in programs(),
+        system in machines(),
+        objective in objectives(),
+        draws in prop::collection::vec(any::<prop::sample::Index>(), 1..10),
+    ) {
+        let problem = Problem::with_objective(&graph, &system, Weight::Bytes, &objective).unwrap();
+        let start = Assignment::new(&problem, &random(RANKS, SLOTS as usize, [5; 32])).unwrap();
+        let mut deltas = Deltas::new(start, |_| true).unwrap();
+        prop_assume!(deltas.movers() > 0);
+        for draw in draws {
+            let mut pairs = Vec::new();
+            for (mover, &rank) in problem.movable().iter().enumerate() {
+                for (index, &delta) in deltas.row(mover).iter().enumerate() {
+                    let unit = mover + 1 + index;
+                    prop_assert_eq!(delta, deltas.assignment().delta(rank, deltas.slots()[unit]));
+                    pairs.push((mover, unit));
+                }
+            }
+            let (mover, unit) = pairs[draw.index(pairs.len())];
+            deltas.exchange(mover, unit);
+        }
+    }
+
+    #[test]
+    fn who_cannot_be_moved_changes_nothing_anywhere(graph in programs(), system in machines(), objective in objectives()) {
+        let problem = Problem::with_objective(&graph, &system, Weight::Bytes, &objective).unwrap();
+        let assignment = Assignment::new(&problem, &[0, 1, 2, 3, 4, 5]).unwrap();
+        for rank in (0..RANKS as u32).filter(|rank| !problem.movable().contains(rank)) {
+            for slot in [6, 7] {
+                prop_assert_eq!(assignment.delta(rank, slot), 0);
+            }
+        }
+    }
+
+    #[test]
+    fn slots_of_an_innermost_group_can_change_places(
+        graph in programs(), system in machines(), objective in objectives(), rank in 0..RANKS as u32
+    ) {
+        let problem = Problem::with_objective(&graph, &system, Weight::Bytes, &objective).unwrap();
+        let assignment = Assignment::new(&problem, &[0, 2, 4, 6, 1, 7]).unwrap();
+        let distance = problem.distance();
+        prop_assume!(distance.levels() > 0);
+        for &slot in &distance.order()[distance.group(0, assignment.slot_of(rank))] {
+            prop_assert_eq!(assignment.delta(rank, slot), 0);
+        }
+    }
+}
+
+#[test]
+fn of_placements_with_the_same_maximum_the_one_with_the_smaller_sum_costs_less() {
+    // Ranks 0 and 1 exchange most and stay apart; it makes no difference to the maxima where 2 and 3 are.
+    let graph = program(&[(0, 1, 900), (2, 3, 10)]);
+    let system = machine(Network::Even, &Costs::Hosts);
+    for objective in [Objective::T, Objective::MAX_LINK_LOAD] {
+        let problem = Problem::with_objective(&graph, &system, Weight::Bytes, &objective).unwrap();
+        let near = problem.cost(&[0, 4, 2, 3, 1, 5]);
+        let far = problem.cost(&[0, 4, 2, 1, 3, 5]);
+        assert!(near < far);
+        assert!((problem.real(near) - problem.real(far)).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn constraints_hold_for_every_objective() {
+    let graph = program(&[(0, 1, 900), (2, 3, 10), (1, 2, 5)]);
+    let system = machine(Network::Even, &Costs::Hosts);
+    let pin = Pin { rank: 0, place: Place::Slot(3) };
+    let constraints = Constraints { pinned: vec![pin], forbidden: vec!["n3".into()] };
+    for objective in [Objective::T, Objective::MAX_LINK_LOAD, Objective::HOP_BYTES] {
+        let problem = Problem::with_objective(&graph, &system, Weight::Bytes, &objective).unwrap();
+        let problem = problem.with_constraints(&constraints, &system).unwrap();
+        let assignment = Assignment::new(&problem, &problem.linear()).unwrap();
+        assert_eq!([assignment.delta(0, 1), assignment.delta(1, 6)], [Assignment::NEVER; 2]);
+        assert_ne!(assignment.delta(1, 5), Assignment::NEVER);
+    }
+}
+
+#[test]
+fn tree_machines_stay_trees() {
+    let graph = program(&[(0, 1, 900), (2, 3, 10)]);
+    let is_tree = |network, objective: &Objective, costs: &Costs| {
+        let problem = Problem::with_objective(&graph, &machine(network, costs), Weight::Bytes, objective);
+        problem.unwrap().distance().is_tree()
+    };
+    assert!(is_tree(Network::Even, &Objective::HOP_BYTES, &Costs::PairsOfHosts));
+    assert!(!is_tree(Network::Uneven, &Objective::HOP_BYTES, &Costs::Hosts));
+    assert!(is_tree(Network::Even, &Objective::MAX_LINK_LOAD, &Costs::PairsOfHosts));
+    let mixed = Objective { max_link_load: 1.0, ..Objective::F };
+    assert!(is_tree(Network::Even, &mixed, &Costs::Hosts));
+    assert!(!is_tree(Network::Even, &mixed, &Costs::PairsOfHosts));
+}
+
+#[test]
+fn objectives_that_make_no_sense_are_refused() {
+    let graph = program(&[(0, 1, 900)]);
+    let mut system = machine(Network::Even, &Costs::Hosts);
+    let refused = |objective: Objective, system: &SystemGraph| {
+        Problem::with_objective(&graph, system, Weight::Bytes, &objective).unwrap_err().to_string()
+    };
+    let nothing = Objective { f: 0.0, ..Objective::F };
+    assert_eq!(refused(nothing, &system), "no metric of the objective has a weight above zero");
+    assert_eq!(refused(Objective { t: -1.0, ..Objective::F }, &system), "a weight of the objective is -1");
+    assert_eq!(
+        refused(Objective { t: f64::NAN, ..Objective::F }, &system),
+        "a weight of the objective is NaN"
+    );
+    let apart = Objective { f: 1e-30, ..Objective::T };
+    assert!(refused(apart, &system).contains("three digits of each weight"));
+    system.links.clear();
+    for objective in [Objective::HOP_BYTES, Objective::MAX_LINK_LOAD] {
+        assert_eq!(
+            refused(objective, &system),
+            "the machine has no links, so there are neither hops nor link loads"
+        );
+    }
+}

@@ -1,0 +1,127 @@
+//! What a mapper minimises, as it stands in a pipeline file.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use hopmap_objective::Objective;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// The metrics by their names in a pipeline file.
+const NAMES: [&str; 4] = ["F", "T", "hop-bytes", "max-link-load"];
+const EXPECTED: &str = "`F`, `T`, `hop-bytes`, `max-link-load`, or a table with a weight for some of these";
+
+/// What a mapper minimises: a metric by its name, or the weights of several.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Goal(pub Objective);
+
+impl Goal {
+    fn weights(self) -> [f64; 4] {
+        let Objective { f, t, hop_bytes, max_link_load } = self.0;
+        [f, t, hop_bytes, max_link_load]
+    }
+
+    fn of_weights([f, t, hop_bytes, max_link_load]: [f64; 4]) -> Self {
+        Self(Objective { f, t, hop_bytes, max_link_load })
+    }
+
+    /// One metric alone.
+    fn only(name: &str) -> Option<Self> {
+        NAMES.contains(&name).then(|| Self::of_weights(NAMES.map(|other| f64::from(u8::from(other == name)))))
+    }
+}
+
+impl Serialize for Goal {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if let Some(name) = NAMES.iter().find(|name| Self::only(name) == Some(*self)) {
+            return serializer.serialize_str(name);
+        }
+        let weights = NAMES.iter().zip(self.weights()).filter(|(_, weight)| *weight != 0.0);
+        let mut map = serializer.serialize_map(None)?;
+        for (name, weight) in weights {
+            map.serialize_entry(name, &weight)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Goal {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(GoalVisitor)
+    }
+}
+
+struct GoalVisitor;
+
+impl<'de> Visitor<'de> for GoalVisitor {
+    type Value = Goal;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(EXPECTED)
+    }
+
+    fn visit_str<E: de::Error>(self, name: &str) -> Result<Goal, E> {
+        Goal::only(name).ok_or_else(|| E::unknown_variant(name, &NAMES))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Goal, A::Error> {
+        let mut weights = [0.0; 4];
+        while let Some(name) = map.next_key::<Cow<'_, str>>()? {
+            let index = NAMES.iter().position(|other| *other == name);
+            let index = index.ok_or_else(|| de::Error::unknown_field(&name, &NAMES))?;
+            weights[index] = map.next_value()?;
+        }
+        Ok(Goal::of_weights(weights))
+    }
+}
+
+impl JsonSchema for Goal {
+    fn schema_name() -> Cow<'static, str> {
+        "Goal".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let weight = json_schema!({ "type": "number", "minimum": 0.0 });
+        let [f, t, hop_bytes, max_link_load] = NAMES;
+        json_schema!({
+            "description": "What a mapper minimises: a metric by its name, or the weights of several.",
+            "anyOf": [
+                { "type": "string", "enum": NAMES },
+                {
+                    "type": "object",
+                    "properties": { f: weight, t: weight, hop_bytes: weight, max_link_load: weight },
+                    "additionalProperties": false,
+                },
+            ],
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Goal {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn names_and_weights_come_back_as_they_were() {
+        for text in [r#""F""#, r#""T""#, r#""hop-bytes""#, r#""max-link-load""#, r#"{"F":1.0,"T":0.5}"#] {
+            assert_eq!(serde_json::to_string(&read(text)).unwrap(), text);
+        }
+        assert_eq!(read(r#""hop-bytes""#).0, Objective::HOP_BYTES);
+        assert_eq!(read(r#"{"max-link-load": 1}"#).0, Objective::MAX_LINK_LOAD);
+        assert_eq!(Goal::default(), read(r#""F""#));
+    }
+
+    #[test]
+    fn anything_else_is_refused_by_name() {
+        let refused = |text: &str| serde_json::from_str::<Goal>(text).unwrap_err().to_string();
+        assert!(refused(r#""G""#).contains("unknown variant `G`, expected one of `F`, `T`"));
+        assert!(refused(r#"{"hops": 1}"#).contains("unknown field `hops`, expected one of `F`"));
+        assert!(refused("7").contains("or a table with a weight"));
+    }
+}

@@ -1,0 +1,138 @@
+//! Every mapper keeps constraints, and the best placement that keeps them is found.
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod common;
+
+use common::{double_sums, graph, grid, inputs, run, tree};
+use hopmap_map::{
+    AnnealingParams, AnnealingStage, AutoParams, AutoStage, LinearParams, LinearStage, Pin, RandomParams,
+    RandomStage, TabuParams, TabuStage,
+};
+use hopmap_model::{Context, Mapping, Stage, SystemGraph, TaskGraph};
+use proptest::prelude::*;
+
+fn slot(rank: u32, slot: u32) -> Pin {
+    Pin { rank, slot: Some(slot), host: None }
+}
+
+fn host(rank: u32, host: &str) -> Pin {
+    Pin { rank, slot: None, host: Some(host.into()) }
+}
+
+/// What every mapper finds: linear, random, and the searches.
+fn all(pinned: &[Pin], forbidden: &[&str], graph: &TaskGraph, system: &SystemGraph) -> [Mapping; 5] {
+    let pinned = || pinned.to_vec();
+    let forbidden = || forbidden.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+    let evaluations = Some(5000);
+    let linear = LinearParams { pinned: pinned(), forbidden: forbidden(), ..LinearParams::default() };
+    let random = RandomParams { pinned: pinned(), forbidden: forbidden(), ..RandomParams::default() };
+    let annealing = AnnealingParams {
+        pinned: pinned(),
+        forbidden: forbidden(),
+        evaluations,
+        ..AnnealingParams::default()
+    };
+    let auto = AutoParams { pinned: pinned(), forbidden: forbidden(), evaluations, ..AutoParams::default() };
+    let tabu = TabuParams { pinned: pinned(), forbidden: forbidden(), evaluations, ..TabuParams::default() };
+    [
+        run::<LinearStage>(linear, graph, system),
+        run::<RandomStage>(random, graph, system),
+        run::<AnnealingStage>(annealing, graph, system),
+        run::<AutoStage>(auto, graph, system),
+        run::<TabuStage>(tabu, graph, system),
+    ]
+}
+
+/// The least F of all placements that keep the constraints, by trying each.
+fn best(
+    graph: &TaskGraph,
+    shape: &[u32],
+    admitted: &dyn Fn(usize, u32) -> bool,
+    slots: &mut Vec<u32>,
+) -> f64 {
+    if slots.len() == graph.ranks() {
+        return double_sums(graph, shape, slots).0;
+    }
+    let mut least = f64::INFINITY;
+    for slot in 0..shape.iter().product() {
+        if !slots.contains(&slot) && admitted(slots.len(), slot) {
+            slots.push(slot);
+            least = least.min(best(graph, shape, admitted, slots));
+            slots.pop();
+        }
+    }
+    least
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+    #[test]
+    fn searches_find_the_best_placement_that_keeps_them(
+        edges in prop::collection::vec((0u32..5, 0u32..5, 1u64..1000), 0..15),
+        fixed in 0u32..5,
+    ) {
+        // Four hosts of two slots; a rank pinned to a slot of host 3, its successor to host 0, host 1 forbidden.
+        let shape = [2, 2, 2];
+        let (graph, system) = (graph(5, edges), tree(&shape));
+        let other = (fixed + 1) % 5;
+        let admitted = |rank: usize, slot: u32| {
+            slot / 2 != 1 && (rank as u32 != fixed || slot == 7) && (rank as u32 != other || slot / 2 == 0)
+        };
+        let least = best(&graph, &shape, &admitted, &mut Vec::new());
+        let found = all(&[slot(fixed, 7), host(other, "host0")], &["host1"], &graph, &system);
+        for (index, mapping) in found.iter().enumerate() {
+            let slots = mapping.slots();
+            prop_assert!((0..5).all(|rank| admitted(rank, slots[rank])), "{:?}", slots);
+            prop_assert!(mapping.metrics["F"] >= least - 1e-6);
+            prop_assert!(index < 2 || mapping.metrics["F"] < least + 1e-6, "{} and not {}", mapping.metrics["F"], least);
+        }
+    }
+}
+
+#[test]
+fn a_grid_is_kept_off_a_switch() {
+    let (graph, system) = (grid(6, 8), tree(&[4, 4, 4]));
+    let forbidden = ["host4", "host5", "host6", "host7"];
+    for mapping in all(&[host(0, "host15"), slot(47, 0)], &forbidden, &graph, &system) {
+        let slots = mapping.slots();
+        mapping.check().unwrap();
+        assert!(slots.iter().all(|slot| !(16..32).contains(slot)));
+        assert_eq!((slots[0] / 4, slots[47]), (15, 0));
+    }
+}
+
+#[test]
+fn where_every_rank_has_its_place_there_is_nothing_to_search() {
+    let (graph, system) = (grid(2, 2), tree(&[2, 2]));
+    let pinned: Vec<_> = (0..4).map(|rank| slot(rank, 3 - rank)).collect();
+    for mapping in all(&pinned, &[], &graph, &system) {
+        assert_eq!(mapping.slots(), [3, 2, 1, 0]);
+    }
+}
+
+#[test]
+fn contradictions_are_named() {
+    let refused = |params: TabuParams| {
+        let checked = TabuStage::check(&params).err().map(|error| error.to_string());
+        let ran = TabuStage::run(params, inputs(&grid(2, 2), &tree(&[2, 2])), &Context::detached());
+        (checked, ran.unwrap_err().to_string())
+    };
+    let pinned = |pin: Pin| refused(TabuParams { pinned: vec![pin], ..TabuParams::default() });
+    let message = "rank 1 is pinned to a slot and a host".to_owned();
+    let both = Pin { rank: 1, slot: Some(0), host: Some("host0".into()) };
+    assert_eq!(pinned(both), (Some(message.clone()), message));
+    let message = "rank 2 is pinned, but not to anything".to_owned();
+    assert_eq!(pinned(Pin { rank: 2, slot: None, host: None }), (Some(message.clone()), message));
+    let unknown = refused(TabuParams { forbidden: vec!["node7".into()], ..TabuParams::default() });
+    assert_eq!(unknown, (None, "the machine has no host `node7` with slots".into()));
+}
+
+#[test]
+fn parameters_of_a_pipeline_file() {
+    let text =
+        r#"{"pinned": [{"rank": 0, "slot": 5}, {"rank": 1, "host": "node07"}], "forbidden": ["node01"]}"#;
+    let params: TabuParams = serde_json::from_str(text).unwrap();
+    assert_eq!(params.pinned, [slot(0, 5), host(1, "node07")]);
+    assert_eq!(params.forbidden, ["node01"]);
+    assert!(serde_json::from_str::<TabuParams>(r#"{"pinned": [{"rank": 0, "node": "a"}]}"#).is_err());
+}

@@ -1,0 +1,116 @@
+//! Searches for every objective find what trying all placements finds, and objectives disagree where they should.
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod common;
+
+use common::{graph, grid, inputs, run, tree};
+use hopmap_map::{
+    AnnealingParams, AnnealingStage, AutoParams, AutoStage, Goal, LinearParams, LinearStage, TabuParams,
+    TabuStage,
+};
+use hopmap_model::{Context, Mapping, Paths, Stage, SystemGraph, TaskGraph, Weight};
+use hopmap_objective::{Objective, Quality};
+use proptest::prelude::*;
+
+/// The objective as the metrics of a mapping say.
+fn value(objective: &Objective, metrics: &std::collections::BTreeMap<String, f64>) -> f64 {
+    objective.f * metrics["F"]
+        + objective.t * metrics["T"]
+        + objective.hop_bytes * metrics["hop_bytes"]
+        + objective.max_link_load * metrics["max_link_load_bytes"]
+}
+
+/// The least value of all placements, by trying each.
+fn best(objective: &Objective, graph: &TaskGraph, system: &SystemGraph, slots: &mut Vec<u32>) -> f64 {
+    if slots.len() == graph.ranks() {
+        let paths = Paths::new(system).unwrap();
+        let quality = Quality::new(graph, system, paths.as_ref(), slots, Weight::Bytes).unwrap();
+        return value(objective, &quality.metrics());
+    }
+    let mut least = f64::INFINITY;
+    for slot in 0..system.slots.len() as u32 {
+        if !slots.contains(&slot) {
+            slots.push(slot);
+            least = least.min(best(objective, graph, system, slots));
+            slots.pop();
+        }
+    }
+    least
+}
+
+fn annealed(objective: Objective, evaluations: u64, graph: &TaskGraph, system: &SystemGraph) -> Mapping {
+    let params =
+        AutoParams { objective: Goal(objective), evaluations: Some(evaluations), ..AutoParams::default() };
+    run::<AutoStage>(params, graph, system)
+}
+
+fn tabu(objective: Objective, evaluations: u64, graph: &TaskGraph, system: &SystemGraph) -> Mapping {
+    let params =
+        TabuParams { objective: Goal(objective), evaluations: Some(evaluations), ..TabuParams::default() };
+    run::<TabuStage>(params, graph, system)
+}
+
+fn objectives() -> impl Strategy<Value = Objective> {
+    let sum = Objective { f: 1.0, t: 0.5, hop_bytes: 0.25, max_link_load: 3.0 };
+    prop_oneof![
+        Just(Objective::T),
+        Just(Objective::HOP_BYTES),
+        Just(Objective::MAX_LINK_LOAD),
+        Just(Objective { t: 0.5, ..Objective::F }),
+        Just(sum),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn searches_find_the_best_of_all_placements(
+        edges in prop::collection::vec((0u32..5, 0u32..5, 1u64..1000), 0..15), objective in objectives(),
+    ) {
+        let (graph, system) = (graph(5, edges), tree(&[2, 3]));
+        let least = best(&objective, &graph, &system, &mut Vec::new());
+        for mapping in [annealed(objective, 4000, &graph, &system), tabu(objective, 4000, &graph, &system)] {
+            let found = value(&objective, &mapping.metrics);
+            prop_assert!((found - least).abs() <= 1e-6 * least, "{} and not {}", found, least);
+            let last = mapping.convergence.iter().map(|point| point.cost).fold(f64::INFINITY, f64::min);
+            prop_assert!(mapping.convergence.is_empty() || (last - found).abs() <= 1e-6 * found);
+        }
+    }
+}
+
+#[test]
+fn a_grid_has_a_smaller_maximum_where_the_maximum_is_minimised() {
+    let (graph, system) = (grid(8, 8), tree(&[4, 4, 4]));
+    let linear = run::<LinearStage>(LinearParams::default(), &graph, &system);
+    let f = annealed(Objective::F, 60_000, &graph, &system);
+    let t = annealed(Objective::T, 60_000, &graph, &system);
+    let load = annealed(Objective::MAX_LINK_LOAD, 60_000, &graph, &system);
+    // Squares have the least F, but their corners have two neighbours far away, which those of strips do not have.
+    assert!(f.metrics["F"] < t.metrics["F"] && t.metrics["T"] < f.metrics["T"]);
+    assert!(t.metrics["T"] <= linear.metrics["T"]);
+    assert!(load.metrics["max_link_load_bytes"] <= linear.metrics["max_link_load_bytes"]);
+}
+
+#[test]
+fn the_default_objective_is_f() {
+    let (graph, system) = (grid(4, 4), tree(&[2, 2, 4]));
+    let params = AnnealingParams { evaluations: Some(5000), ..AnnealingParams::default() };
+    let named =
+        AnnealingParams { objective: serde_json::from_str(r#"{"F": 2.0}"#).unwrap(), ..params.clone() };
+    let [default, named] = [params, named].map(|params| run::<AnnealingStage>(params, &graph, &system));
+    assert_eq!(default.slots(), named.slots());
+    let costs = |mapping: &Mapping| mapping.convergence.iter().map(|point| point.cost).collect::<Vec<_>>();
+    assert_eq!(costs(&named), costs(&default).iter().map(|cost| 2.0 * cost).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_machine_without_links_has_no_link_loads() {
+    let (graph, mut system) = (grid(2, 2), tree(&[2, 2]));
+    system.links.clear();
+    let params = AutoParams { objective: Goal(Objective::MAX_LINK_LOAD), ..AutoParams::default() };
+    let refused = AutoStage::run(params, inputs(&graph, &system), &Context::detached()).unwrap_err();
+    assert_eq!(refused.to_string(), "the machine has no links, so there are neither hops nor link loads");
+    let params =
+        AutoParams { objective: Goal(Objective { t: -1.0, ..Objective::F }), ..AutoParams::default() };
+    assert_eq!(AutoStage::check(&params).unwrap_err().to_string(), "a weight of the objective is -1");
+}
