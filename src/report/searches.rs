@@ -1,6 +1,7 @@
 //! Searches of the same problem side by side, and tables that stages made.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use hopmap_artifact::Folder;
 use hopmap_model::{Artifact, ConvergencePoint, Mapping, TextFile};
@@ -104,7 +105,7 @@ pub(crate) fn tables(page: &mut Page, pipeline: &Pipeline, store: &Store, report
     for (cell, settled) in pipeline.cells.iter().zip(&report.cells) {
         for record in settled.outputs.values().filter(|record| record.kind == TextFile::KIND) {
             let Ok(file) = Folder::read::<TextFile>(&store.artifact(&record.digest)) else { continue };
-            if file.name.ends_with(".csv") {
+            if Path::new(&file.name).extension().is_some_and(|extension| extension == "csv") {
                 table(page, cell, &file.text);
             }
         }

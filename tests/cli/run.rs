@@ -16,6 +16,7 @@ fn a_first_run_runs_everything_and_a_second_nothing() {
     ------- stderr -------
       ran        program  N.NN s
       ran        machine  N.NN s
+      placement: 8 solvers on every island, 50000 iterations, an exchange after every 1000
       ran        placement  N.NN s
       ran        quality  N.NN s
       ran        rankfile  N.NN s
@@ -42,6 +43,7 @@ fn only_what_depends_on_a_change_runs_again() {
       rankfile     mpirun -n 8 --rankfile out/rankfile PROGRAM
       report       .hopmap/reports/ring.html
     ------- stderr -------
+      placement: 8 solvers on every island, 50000 iterations, an exchange after every 1000
       ran        placement  N.NN s
       ran        quality  N.NN s
       ran        rankfile  N.NN s
@@ -237,6 +239,7 @@ fn a_deadline_delivers_the_best_so_far() {
     ------- stderr -------
       ran        program  N.NN s
       ran        machine  N.NN s
+      placement: 8 solvers on every island, 50000 iterations, an exchange after every 1000
       stopped    placement  N.NN s
       ran        quality  N.NN s
       ran        rankfile  N.NN s

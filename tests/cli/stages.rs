@@ -22,9 +22,15 @@ fn all_stages_and_one() {
     instance/stencil     A program in which every rank of a grid sends to its neighbours
     map/linear           Rank i on slot i, as launchers do it
     map/random           Ranks on slots drawn at random
-    map/annealing        Simulated annealing over exchanges of ranks
+    map/annealing        Parallel simulated annealing: islands of solvers that share the best placement
+    map/genetic          Parallel genetic algorithm: populations that exchange their best placements
+    map/composite        Genetic algorithm on populations of annealed placements
     map/tabu             Robust tabu search over exchanges of ranks
+    map/exact            The proven optimum of a small problem, or a bound
+    map/external         Another program that reads two matrices and writes a permutation
+    map/auto             The search that suits the problem
     evaluate/mapping     Metrics of a mapping beside linear and random placements
+    evaluate/accuracy    Many mappings as a table: best, mean and median beside known values
     launch/machinefile   Machine file for MPICH or Intel MPI: the host of every rank
     launch/rankfile      Rank file for Open MPI: host and core of every rank
     launch/hostfile      Host file for Open MPI's sequential mapper: the host of every rank
