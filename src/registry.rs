@@ -38,6 +38,8 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
         StageEntry::of::<hopmap_launch::Hostfile>(),
         StageEntry::of::<hopmap_launch::Slurm>(),
         StageEntry::of::<hopmap_launch::Cray>(),
+        #[cfg(test)]
+        StageEntry::of::<crate::engine::tests::SearchStage>(),
     ]
 });
 
@@ -77,6 +79,8 @@ pub struct StageEntry {
     pub revision: u32,
     /// Inputs and outputs.
     pub ports: &'static [Port],
+    /// Whether it can run as several processes.
+    pub distributed: bool,
     /// JSON Schema of the parameters.
     pub schema: Json,
     configure: fn(Json) -> Result<Box<dyn Configured>, ParameterError>,
@@ -97,6 +101,8 @@ pub struct ParameterError {
 pub trait Configured: Send + Sync {
     /// The parameters with all defaults filled in and no paths, as they enter the key.
     fn canonical(&self) -> &Json;
+    /// The parameters as they were given, paths included: another process configures the same stage with them.
+    fn given(&self) -> &Json;
     /// Every file behind a path parameter.
     fn reads(&self) -> Result<Vec<InputPath>, Error>;
     /// Whether the stage looks at the world.
@@ -112,6 +118,7 @@ impl StageEntry {
             summary: S::SUMMARY,
             revision: S::REVISION,
             ports: S::ports(),
+            distributed: S::distributed(),
             schema: schemars::schema_for!(S::Params).into(),
             configure: configure::<S>,
         }
@@ -137,11 +144,12 @@ impl StageEntry {
 struct Ready<S: Stage> {
     parameters: S::Params,
     canonical: Json,
+    given: Json,
 }
 
-fn configure<S: Stage + 'static>(parameters: Json) -> Result<Box<dyn Configured>, ParameterError> {
+fn configure<S: Stage + 'static>(given: Json) -> Result<Box<dyn Configured>, ParameterError> {
     let parameters: S::Params =
-        serde_path_to_error::deserialize(parameters).map_err(|error| ParameterError {
+        serde_path_to_error::deserialize(&given).map_err(|error| ParameterError {
             path: error.path().iter().filter_map(segment).collect(),
             message: error.into_inner().to_string(),
             help: None,
@@ -156,7 +164,7 @@ fn configure<S: Stage + 'static>(parameters: Json) -> Result<Box<dyn Configured>
         message: error.to_string(),
         help: None,
     })?;
-    Ok(Box::new(Ready::<S> { parameters, canonical }))
+    Ok(Box::new(Ready::<S> { parameters, canonical, given }))
 }
 
 /// A step from the outside in, as [`ParameterError::path`] has it. The variant of an enumeration is no step in the file.
@@ -172,6 +180,10 @@ fn segment(segment: &serde_path_to_error::Segment) -> Option<String> {
 impl<S: Stage + 'static> Configured for Ready<S> {
     fn canonical(&self) -> &Json {
         &self.canonical
+    }
+
+    fn given(&self) -> &Json {
+        &self.given
     }
 
     fn reads(&self) -> Result<Vec<InputPath>, Error> {

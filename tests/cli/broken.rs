@@ -343,16 +343,27 @@ fn a_reference_that_is_none() {
 fn a_launcher() {
     insta::assert_snapshot!(check(&format!("{MACHINE}launcher = \"srun -n 4\"\n")), @r#"
     ------- stderr -------
-    error: this version runs every stage in its own process
+    error: topology/synthetic cannot run as several processes
        ,-[p.toml:4:1]
      3 | with = { shape = "tree:2x2", costs = [1, 10] }
      4 | launcher = "srun -n 4"
        : ^^^^|^^^
-       :     `-- not available yet
+       :     `-- remove `launcher`
        `----
-      help: remove `launcher`; use `-j` for more cores
+      help: stages that can: map/annealing, map/tabu, map/auto
     [exit code 2]
     "#);
+    let search = |launcher: &str| {
+        let needs = "needs = { task-graph = \"program\", system = \"machine\" }";
+        let program = "[stages.program]\nuses = \"trace/csv\"\nwith = { file = \"ring.csv\" }\n";
+        check(&format!(
+            "{MACHINE}{program}[stages.placement]\nuses = \"map/tabu\"\n{needs}\nlauncher = {launcher}\n"
+        ))
+    };
+    insta::assert_snapshot!(search("4"), @"");
+    insta::assert_snapshot!(search("\"mpirun -n 'four\""), @"");
+    insta::assert_snapshot!(search("\"mpirun -n ${params.processes}\""), @"");
+    assert!(search("\"\"").contains("is sound"));
 }
 
 #[test]

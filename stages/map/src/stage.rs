@@ -90,6 +90,10 @@ impl Stage for AnnealingStage {
         Ok(())
     }
 
+    fn distributed() -> bool {
+        true
+    }
+
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let mapper = Annealing::new(&params)?;
         Ok(finish(place(&mapper, params.weight, &inputs, cx)?, params.seconds.is_some()))
@@ -112,6 +116,10 @@ impl Stage for TabuStage {
         Ok(())
     }
 
+    fn distributed() -> bool {
+        true
+    }
+
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let mapper = Tabu::new(&params)?;
         Ok(finish(place(&mapper, params.weight, &inputs, cx)?, params.seconds.is_some()))
@@ -132,6 +140,10 @@ impl Stage for AutoStage {
         check_weight(params.weight)?;
         Auto::new(params)?;
         Ok(())
+    }
+
+    fn distributed() -> bool {
+        true
     }
 
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
