@@ -148,12 +148,11 @@ struct Ready<S: Stage> {
 }
 
 fn configure<S: Stage + 'static>(given: Json) -> Result<Box<dyn Configured>, ParameterError> {
-    let parameters: S::Params =
-        serde_path_to_error::deserialize(&given).map_err(|error| ParameterError {
-            path: error.path().iter().filter_map(segment).collect(),
-            message: error.into_inner().to_string(),
-            help: None,
-        })?;
+    let parameters: S::Params = serde_path_to_error::deserialize(&given).map_err(|error| ParameterError {
+        path: error.path().iter().filter_map(segment).collect(),
+        message: error.into_inner().to_string(),
+        help: None,
+    })?;
     S::check(&parameters).map_err(|error| ParameterError {
         path: Vec::new(),
         message: error.to_string(),

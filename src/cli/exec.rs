@@ -109,8 +109,8 @@ fn run_here(
     let pool = pool.map_err(|error| miette::miette!("cannot start {jobs} threads: {error}"))?;
     let mut connected = Inputs::new();
     for input in inputs {
-        let kind = registry::kind(&input.kind)
-            .ok_or_else(|| miette::miette!("unknown kind {}", input.kind))?;
+        let kind =
+            registry::kind(&input.kind).ok_or_else(|| miette::miette!("unknown kind {}", input.kind))?;
         let value = kind.read(&input.path).map_err(Report::new)?;
         connected.connect(&input.port, value, input.digest.clone(), input.label.clone());
     }
@@ -172,11 +172,7 @@ impl Place<'_> {
     }
 }
 
-fn inputs(
-    entry: &'static StageEntry,
-    given: &[String],
-    working: &Path,
-) -> Result<Vec<TaskInput>, Failure> {
+fn inputs(entry: &'static StageEntry, given: &[String], working: &Path) -> Result<Vec<TaskInput>, Failure> {
     let mut inputs = Vec::new();
     let mut connected: Vec<&str> = Vec::new();
     for (name, path) in pairs(given, "--in")? {

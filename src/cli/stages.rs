@@ -62,7 +62,8 @@ fn describe(entry: &StageEntry, output: Output) {
         }
     }
     if entry.distributed {
-        output.line("\nruns as several processes where the pipeline has a `launcher`, such as \"mpirun -n 4\"");
+        output
+            .line("\nruns as several processes where the pipeline has a `launcher`, such as \"mpirun -n 4\"");
     }
     let parameters: Vec<_> = entry.schema["properties"].as_object().into_iter().flatten().collect();
     if !parameters.is_empty() {

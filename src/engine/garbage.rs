@@ -42,10 +42,7 @@ impl Garbage {
     /// Whether there is nothing to clear.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.results.is_empty()
-            && self.artifacts.is_empty()
-            && self.states.is_empty()
-            && self.runs.is_empty()
+        self.results.is_empty() && self.artifacts.is_empty() && self.states.is_empty() && self.runs.is_empty()
     }
 }
 

@@ -27,6 +27,10 @@ const GRACE: Duration = Duration::from_secs(5);
 /// Lines of the output that a message shows.
 const LAST_LINES: usize = 12;
 
+/// What to do when the launcher and the MPI of the processes do not know each other.
+const OTHER_MPI: &str = "this launcher cannot start programs of the MPI that hopmap-ranks was built with: use the mpirun of that \
+     MPI, inside Slurm as in `salloc -n 4 mpirun`, or an `srun --mpi=TYPE` that `srun --mpi=list` names";
+
 /// A stage that a launcher starts.
 pub struct Launch<'a> {
     /// What starts the processes.
@@ -70,7 +74,7 @@ enum LaunchError {
         status: ExitStatus,
         output: Vec<String>,
         #[help]
-        help: String,
+        help: &'static str,
     },
     #[error("{command} was stopped before its processes began")]
     NotBegun { command: String },
@@ -240,11 +244,15 @@ impl Processes {
         if self.told.is_some() {
             return LaunchError::NotBegun { command }.into();
         }
-        let help = match cx.state().is_some_and(Path::exists) {
-            true => "the state of the search is saved: the next run goes on where it was",
-            false => "start something simple with this launcher, such as `hostname`, to see whether it works at all",
+        let is_saved = cx.state().is_some_and(Path::exists);
+        let help = match () {
+            () if is_saved => "the state of the search is saved: the next run goes on where it was",
+            () if self.last_lines.iter().any(|line| line.contains("PMI")) => OTHER_MPI,
+            () => {
+                "start something simple with this launcher, such as `hostname`, to see whether it works at all"
+            }
         };
-        LaunchError::Failed { command, status, output: self.last_lines, help: help.to_owned() }.into()
+        LaunchError::Failed { command, status, output: self.last_lines, help }.into()
     }
 }
 

@@ -53,8 +53,7 @@ fn run_with_seed(folder: &Path, seed: u64) -> State {
     let mut writer = Writer::open(&root, "test").unwrap();
     let mut store = Store::load(&root).unwrap();
     let limits = Limits { jobs: 1, deadline: None, fail_fast: false };
-    let report =
-        run(&pipeline, &mut store, &mut writer, limits, &AtomicBool::new(false), &NoEvents).unwrap();
+    let report = run(&pipeline, &mut store, &mut writer, limits, &AtomicBool::new(false), &NoEvents).unwrap();
     report.cells[0].state
 }
 

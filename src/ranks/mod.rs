@@ -9,5 +9,5 @@ mod process;
 mod task;
 
 pub use process::{blame, run, stop_with_the_engine};
-pub use task::{Done, Fault, Task, TaskInput, stop};
 pub(crate) use task::{DONE, FAULT, GREETING, Message, OUT, has_begun, read};
+pub use task::{Done, Fault, Task, TaskInput, stop};

@@ -12,7 +12,7 @@ use hopmap_model::{Communicator, Context, Inputs, Outcome, Outputs};
 use miette::{Diagnostic, Report};
 
 use super::observer::RankObserver;
-use super::task::{self, GREETING, DONE, Done, FAULT, Fault, OUT, Task};
+use super::task::{self, DONE, Done, FAULT, Fault, GREETING, OUT, Task};
 use crate::engine::write_outputs;
 use crate::registry::{self, Configured, StageEntry};
 
@@ -87,11 +87,12 @@ fn search(
     let deadline = deadline.and_then(|left| Instant::now().checked_add(left));
     let inputs = inputs(task)?;
     let observer = RankObserver::new(folder, say);
-    let cx = Context::new(task.threads, deadline, &observer).with_scratch(folder).with_communicator(communicator);
+    let cx =
+        Context::new(task.threads, deadline, &observer).with_scratch(folder).with_communicator(communicator);
     let cx = task.state.as_deref().map_or(cx, |state| cx.with_state(state));
     let pool = rayon::ThreadPoolBuilder::new().num_threads(task.threads).build();
-    let pool = pool
-        .map_err(|error| TaskError::Threads { threads: task.threads, problem: error.to_string() })?;
+    let pool =
+        pool.map_err(|error| TaskError::Threads { threads: task.threads, problem: error.to_string() })?;
     let run = || pool.install(|| configured.run(inputs, &cx));
     std::panic::catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
         let message = panic.downcast_ref::<&str>().map(ToString::to_string);
@@ -103,8 +104,8 @@ fn search(
 fn inputs(task: &Task) -> Result<Inputs, Report> {
     let mut inputs = Inputs::new();
     for input in &task.inputs {
-        let kind = registry::kind(&input.kind)
-            .ok_or_else(|| TaskError::OtherStage { kind: input.kind.clone() })?;
+        let kind =
+            registry::kind(&input.kind).ok_or_else(|| TaskError::OtherStage { kind: input.kind.clone() })?;
         let value = kind.read(&input.path).map_err(TaskError::Artifact)?;
         inputs.connect(&input.port, value, input.digest.clone(), input.label.clone());
     }
@@ -238,6 +239,9 @@ mod tests {
         assert!(blame(folder.path(), 3, &error));
         assert!(!blame(folder.path(), 1, &error));
         let fault: Fault = task::read(&folder.path().join(FAULT)).unwrap();
-        assert_eq!((fault.rank, fault.message.as_str(), fault.help.as_deref()), (3, "this went wrong", Some("do that")));
+        assert_eq!(
+            (fault.rank, fault.message.as_str(), fault.help.as_deref()),
+            (3, "this went wrong", Some("do that"))
+        );
     }
 }

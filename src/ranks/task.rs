@@ -134,14 +134,16 @@ pub(crate) fn is_stopped(folder: &Path) -> bool {
 }
 
 pub(crate) fn write(path: &Path, value: &impl Serialize) -> Result<(), Report> {
-    let unreadable = |problem: serde_json::Error| Unreadable { path: path.into(), problem: problem.to_string() };
+    let unreadable =
+        |problem: serde_json::Error| Unreadable { path: path.into(), problem: problem.to_string() };
     let text = serde_json::to_vec_pretty(value).map_err(unreadable)?;
     Ok(replace_file(path, &text)?)
 }
 
 pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Report> {
     let text = fs::read(path).map_err(DurableError::io("read", path))?;
-    let unreadable = |problem: serde_json::Error| Unreadable { path: path.into(), problem: problem.to_string() };
+    let unreadable =
+        |problem: serde_json::Error| Unreadable { path: path.into(), problem: problem.to_string() };
     Ok(serde_json::from_slice(&text).map_err(unreadable)?)
 }
 
@@ -192,7 +194,9 @@ mod tests {
             };
             assert_eq!(Message::parse(&line), Some(expected));
         }
-        for line in ["", "progress 1 2", "hopmap-ranks: progress x 2", "hopmap-ranks: other", "hopmap-ranks: "] {
+        for line in
+            ["", "progress 1 2", "hopmap-ranks: progress x 2", "hopmap-ranks: other", "hopmap-ranks: "]
+        {
             assert_eq!(Message::parse(line), None, "{line}");
         }
     }

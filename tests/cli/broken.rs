@@ -32,7 +32,7 @@ fn several_faults_at_once() {
        :              `-- did you mean `trace/otf`?
      4 | with = { archive = "${params.trce}" }
        `----
-      help: kinds: trace/otf2, trace/events, trace/dag, trace/replay, trace/otf, trace/csv, trace/import, trace/export, trace/summary, trace/generate, topology/synthetic, instance/qaplib, instance/taillard-e, instance/stencil, map/linear, map/random, map/annealing, map/tabu, evaluate/mapping, launch/machinefile, launch/rankfile, launch/hostfile, launch/slurm, launch/cray
+      help: kinds: trace/otf2, trace/events, trace/dag, trace/replay, trace/otf, trace/csv, trace/import, trace/export, trace/summary, trace/generate, topology/synthetic, instance/qaplib, instance/taillard-e, instance/stencil, map/linear, map/random, map/annealing, map/tabu, map/auto, evaluate/mapping, launch/machinefile, launch/rankfile, launch/hostfile, launch/slurm, launch/cray
     error: there is no parameter `trce`
        ,-[p.toml:4:20]
      3 | uses = "trace/otf3"
@@ -360,9 +360,40 @@ fn a_launcher() {
             "{MACHINE}{program}[stages.placement]\nuses = \"map/tabu\"\n{needs}\nlauncher = {launcher}\n"
         ))
     };
-    insta::assert_snapshot!(search("4"), @"");
-    insta::assert_snapshot!(search("\"mpirun -n 'four\""), @"");
-    insta::assert_snapshot!(search("\"mpirun -n ${params.processes}\""), @"");
+    insta::assert_snapshot!(search("4"), @r#"
+    ------- stderr -------
+    error: `launcher` should be a command such as "mpirun -n 4"
+        ,-[p.toml:10:12]
+      9 | needs = { task-graph = "program", system = "machine" }
+     10 | launcher = 4
+        :            |
+        :            `-- this is a number
+        `----
+    [exit code 2]
+    "#);
+    insta::assert_snapshot!(search("\"mpirun -n 'four\""), @r#"
+    ------- stderr -------
+    error: `mpirun -n 'four` has a quote that is never closed
+        ,-[p.toml:10:12]
+      9 | needs = { task-graph = "program", system = "machine" }
+     10 | launcher = "mpirun -n 'four"
+        :            ^^^^^^^^|^^^^^^^^
+        :                    `-- here
+        `----
+      help: write a command such as "mpirun -n 4" or "srun -n 4"
+    [exit code 2]
+    "#);
+    insta::assert_snapshot!(search("\"mpirun -n ${params.processes}\""), @r#"
+    ------- stderr -------
+    error: there is no parameter `processes`
+        ,-[p.toml:10:12]
+      9 | needs = { task-graph = "program", system = "machine" }
+     10 | launcher = "mpirun -n ${params.processes}"
+        :            ^^^^^^^^^^^^^^^|^^^^^^^^^^^^^^^
+        :                           `-- here
+        `----
+    [exit code 2]
+    "#);
     assert!(search("\"\"").contains("is sound"));
 }
 

@@ -251,7 +251,8 @@ pub(crate) fn wait_until_begun(sandbox: &Sandbox, run: &mut Child) {
 #[test]
 fn an_interrupt_asks_the_processes_for_what_they_have() {
     let sandbox = sandbox(&until_stopped());
-    let mut run = launched(&sandbox).arg("--json").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut run =
+        launched(&sandbox).arg("--json").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     wait_until_begun(&sandbox, &mut run);
     let interrupt = Command::new("kill").args(["-s", "INT", &run.id().to_string()]).status().unwrap();
     assert!(interrupt.success());
@@ -263,7 +264,7 @@ fn an_interrupt_asks_the_processes_for_what_they_have() {
 #[test]
 fn a_deadline_asks_the_processes_for_what_they_have() {
     let sandbox = sandbox(&format!("trap '' TERM\n{}", until_stopped()));
-    let output = launched(&sandbox).args(["--json", "--deadline", "1s"]).output().unwrap();
+    let output = launched(&sandbox).args(["--json", "--deadline", "2s"]).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(placement(&output)["state"], "partial");
 }

@@ -10,7 +10,7 @@ use crate::cluster::{Cluster, NODES};
 use crate::launcher::wait_until_begun;
 use crate::sandbox::Sandbox;
 
-/// Four islands on a program without symmetries.
+/// Three islands on a program without symmetries.
 const PIPELINE: &str = r#"name = "ranks"
 
 [params]
@@ -101,9 +101,8 @@ fn any_number_of_mpi_ranks_gives_the_same_digest() {
         return;
     }
     let sandbox = sandbox();
-    let digest = |launcher: &str, store: &str| {
-        digest(&run(&sandbox, launcher, &["--store", store]).output().unwrap())
-    };
+    let digest =
+        |launcher: &str, store: &str| digest(&run(&sandbox, launcher, &["--store", store]).output().unwrap());
     let alone = digest("", "alone");
     for ranks in 1..=4 {
         let launcher = format!("mpirun --oversubscribe -n {ranks}");
@@ -133,9 +132,15 @@ fn ranks_on_the_nodes_of_a_slurm_cluster_give_the_same_digest() {
     let mut nodes: Vec<String> = sandbox.read("nodes").lines().map(str::to_owned).collect();
     nodes.sort();
     assert_eq!(nodes, NODES);
-    // One rank needs no connection between ranks, so that `srun` itself can start it.
-    let rank = run(&sandbox, "srun -n 1 --mpi=none", &["--store", "srun"]);
-    assert_eq!(slurm(&mut { rank }), alone);
+    // Debian's Open MPI cannot be started by `srun` itself, but on a node that `srun` gives.
+    let ranks = run(&sandbox, "srun -n 1 mpirun --oversubscribe -n 2", &["--store", "srun"]);
+    assert_eq!(slurm(&mut { ranks }), alone);
+    // What Open MPI says to `srun` alone is passed on, with a way out.
+    let mut alone = run(&sandbox, "srun -n 2 --mpi=none", &["--store", "refused"]);
+    let output = alone.env("SLURM_CONF", cluster.configuration()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("`salloc -n 4 mpirun`"), "{said}");
 }
 
 fn executable(path: &Path) {
@@ -163,13 +168,11 @@ fn a_rank_that_is_killed_ends_the_run_and_the_next_one_goes_on() {
         return;
     }
     let sandbox = sandbox();
-    let evaluations = ["-p", "evaluations=100000000"];
+    let evaluations = ["-p", "evaluations=200000000"];
     // The kernel kills rank 1 with SIGKILL after a second of work, however busy the machine is.
     let ranks = assert_cmd::cargo::cargo_bin!("hopmap").with_file_name("hopmap-ranks");
-    let script = format!(
-        "#!/bin/sh\n[ $OMPI_COMM_WORLD_RANK != 1 ] || ulimit -t 1\nexec {} $1\n",
-        ranks.display()
-    );
+    let script =
+        format!("#!/bin/sh\n[ $OMPI_COMM_WORLD_RANK != 1 ] || ulimit -t 1\nexec {} $1\n", ranks.display());
     sandbox.write("ranks", script);
     executable(&sandbox.path().join("ranks"));
     let mut killed = run(&sandbox, "mpirun --oversubscribe -n 2", &evaluations);

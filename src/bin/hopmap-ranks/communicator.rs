@@ -97,7 +97,10 @@ fn all_gather(world: &SimpleCommunicator, bytes: &[u8]) -> Result<Vec<Vec<u8>>, 
     };
     let displacements: Vec<Count> = counts.iter().scan(0, begin).collect();
     let mut all = vec![0_u8; lengths.iter().sum::<u64>() as usize];
-    world.all_gather_varcount_into(bytes, &mut PartitionMut::new(&mut all[..], counts.as_slice(), displacements.as_slice()));
+    world.all_gather_varcount_into(
+        bytes,
+        &mut PartitionMut::new(&mut all[..], counts.as_slice(), displacements.as_slice()),
+    );
     let mut rest = all.as_slice();
     let split = |&length: &u64| {
         let (one, others) = rest.split_at(length as usize);
@@ -110,6 +113,9 @@ fn all_gather(world: &SimpleCommunicator, bytes: &[u8]) -> Result<Vec<Vec<u8>>, 
 /// A number of bytes as MPI counts them.
 fn count(bytes: u64) -> Result<Count, Error> {
     Count::try_from(bytes).map_err(|_| {
-        miette!(help = "take fewer islands or a smaller problem", "a message of {bytes} bytes is too large for MPI")
+        miette!(
+            help = "take fewer islands or a smaller problem",
+            "a message of {bytes} bytes is too large for MPI"
+        )
     })
 }
