@@ -127,16 +127,17 @@ fn ranks_on_the_nodes_of_a_slurm_cluster_give_the_same_digest() {
         digest(&command.output().unwrap())
     };
     let alone = digest(&run(&sandbox, "", &["--store", "alone"]).output().unwrap());
-    let ranks = run(&sandbox, "salloc -Q -N 4 -n 4 mpirun -n 4", &["--store", "allocated"]);
+    let ranks = run(&sandbox, "timeout 120 salloc -Q -N 4 -n 4 mpirun -n 4", &["--store", "allocated"]);
     assert_eq!(slurm(&mut { ranks }), alone);
     let mut nodes: Vec<String> = sandbox.read("nodes").lines().map(str::to_owned).collect();
     nodes.sort();
     assert_eq!(nodes, NODES);
-    // Debian's Open MPI cannot be started by `srun` itself, but on a node that `srun` gives.
-    let ranks = run(&sandbox, "srun -n 1 mpirun --oversubscribe -n 2", &["--store", "srun"]);
+    // Debian's Open MPI cannot be started by `srun` itself, but on a node that `srun` gives, where it knows no Slurm.
+    let launcher = "timeout 120 srun -n 1 mpirun --mca plm isolated --mca ras ^slurm --oversubscribe -n 2";
+    let ranks = run(&sandbox, launcher, &["--store", "srun"]);
     assert_eq!(slurm(&mut { ranks }), alone);
     // What Open MPI says to `srun` alone is passed on, with a way out.
-    let mut alone = run(&sandbox, "srun -n 2 --mpi=none", &["--store", "refused"]);
+    let mut alone = run(&sandbox, "timeout 120 srun -n 2 --mpi=none", &["--store", "refused"]);
     let output = alone.env("SLURM_CONF", cluster.configuration()).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8(output.stderr).unwrap();

@@ -24,6 +24,7 @@ fn all_stages_and_one() {
     map/random           Ranks on slots drawn at random
     map/annealing        Simulated annealing over exchanges of ranks
     map/tabu             Robust tabu search over exchanges of ranks
+    map/auto             The search that suits the problem
     evaluate/mapping     Metrics of a mapping beside linear and random placements
     launch/machinefile   Machine file for MPICH or Intel MPI: the host of every rank
     launch/rankfile      Rank file for Open MPI: host and core of every rank
