@@ -81,7 +81,7 @@ enum LaunchError {
 }
 
 fn last_lines(output: &[String]) -> String {
-    output.iter().map(|line| format!("\n  {line}")).collect()
+    output.iter().flat_map(|line| ["\n  ", line]).collect()
 }
 
 /// Runs a stage as the processes that a launcher starts. `folder` is for the files of the task; all processes have to reach it.

@@ -131,12 +131,11 @@ fn deliver(entry: &StageEntry, outcome: Outcome, folder: &Path) -> Result<(), Re
 pub fn blame(folder: &Path, rank: u32, error: &Report) -> bool {
     let message = error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ");
     let fault = Fault { rank, message, help: error.help().map(|help| help.to_string()) };
-    let Ok(text) = serde_json::to_vec(&fault) else { return true };
-    match fs::File::create_new(folder.join(FAULT)) {
-        // Where it cannot be written, printing it is all that is left.
-        Ok(mut file) => std::io::Write::write_all(&mut file, &text).is_ok(),
-        Err(error) => error.kind() != std::io::ErrorKind::AlreadyExists,
-    }
+    let own = folder.join(format!("fault-{rank}.json"));
+    // It appears whole or not at all: whoever comes second aborts everybody at once.
+    let linked = task::write(&own, &fault).is_ok().then(|| fs::hard_link(&own, folder.join(FAULT)));
+    // Where it cannot be written, printing it is all that is left.
+    !matches!(linked, Some(Err(error)) if error.kind() == std::io::ErrorKind::AlreadyExists)
 }
 
 /// Stops all processes when the engine is gone: it greets the first process on standard input and holds the other end of it

@@ -164,6 +164,24 @@ fn ranks_that_do_not_find_each_other_are_refused() {
 }
 
 #[test]
+fn what_a_stage_fails_with_is_said_once() {
+    if !wanted() {
+        return;
+    }
+    let sandbox = sandbox();
+    sandbox.edit("p.toml", "tree:2x4x4", "tree:2x2x2");
+    let output = run(&sandbox, "mpirun --oversubscribe -n 3", &["--quiet"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    let alone = String::from_utf8(run(&sandbox, "", &["--quiet"]).output().unwrap().stderr).unwrap();
+    let [reason, hint] = [alone.lines().nth(1).unwrap(), alone.lines().nth(2).unwrap()];
+    for line in [reason, hint] {
+        assert_eq!(said.matches(line.trim()).count(), 1, "{said}");
+    }
+    assert!(said.contains("of `mpirun --oversubscribe -n 3 "), "{said}");
+}
+
+#[test]
 fn a_rank_that_is_killed_ends_the_run_and_the_next_one_goes_on() {
     if !wanted() {
         return;

@@ -19,10 +19,14 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     // MPI is called from this thread only; the stage runs in others.
-    let Some((universe, _)) = mpi::initialize_with_threading(Threading::Funneled) else {
+    let Some((universe, threading)) = mpi::initialize_with_threading(Threading::Funneled) else {
         complain("hopmap-ranks: MPI does not start");
         return ExitCode::FAILURE;
     };
+    if threading < Threading::Funneled {
+        complain("hopmap-ranks: this MPI takes no programs with threads; MPI_THREAD_FUNNELED is needed");
+        return ExitCode::FAILURE;
+    }
     let world = universe.world();
     let (relay, requests) = communicator::relay(&world);
     let rank = relay.process();
