@@ -147,6 +147,8 @@ struct Processes {
     command: String,
     lines: Receiver<String>,
     last_lines: Vec<String>,
+    /// Whether the MPI library spoke of the interface by which launchers connect processes, which it does where there is none.
+    lacks_pmi: bool,
     /// When the launcher was told to end because its processes had not begun.
     told: Option<Instant>,
     is_stopped: bool,
@@ -172,7 +174,15 @@ impl Processes {
         child.stderr.take().into_iter().for_each(|output| read_lines(output, sender.clone()));
         // The end of the pipe stays open as long as we live. A launcher that has ended already says why itself.
         let _ = child.stdin.as_mut().map(|input| writeln!(input, "{GREETING}"));
-        Ok(Self { child, command, lines, last_lines: Vec::new(), told: None, is_stopped: false })
+        Ok(Self {
+            child,
+            command,
+            lines,
+            last_lines: Vec::new(),
+            lacks_pmi: false,
+            told: None,
+            is_stopped: false,
+        })
     }
 
     /// Passes on what the processes say and what the user wants, until the launcher ends.
@@ -209,6 +219,7 @@ impl Processes {
             Some(Message::Log(line)) => cx.log(line),
             None => {
                 cx.log(&line);
+                self.lacks_pmi |= line.contains("PMI");
                 if self.last_lines.len() == LAST_LINES {
                     self.last_lines.remove(0);
                 }
@@ -247,7 +258,7 @@ impl Processes {
         let is_saved = cx.state().is_some_and(Path::exists);
         let help = match () {
             () if is_saved => "the state of the search is saved: the next run goes on where it was",
-            () if self.last_lines.iter().any(|line| line.contains("PMI")) => OTHER_MPI,
+            () if self.lacks_pmi => OTHER_MPI,
             () => {
                 "start something simple with this launcher, such as `hostname`, to see whether it works at all"
             }
