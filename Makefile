@@ -6,7 +6,10 @@ PROFILE ?= release
 PACKAGES = build-essential pkg-config libopen-trace-format2-dev
 # Without pkg-config or libotf2 everything but OTF2 archives still works.
 HAS_OTF2 = $(shell pkg-config --exists otf2 2>/dev/null && echo yes)
-FEATURES = $(if $(HAS_OTF2),,--no-default-features)
+# Stages run as MPI ranks where there are an MPI and a libclang to build hopmap-ranks with.
+HAS_MPI = $(shell command -v mpicc >/dev/null 2>&1 && \
+  ls $(LIBCLANG_PATH)/libclang.so /usr/lib/llvm-*/lib/libclang.so /usr/lib*/libclang.so 2>/dev/null | grep -q . && echo yes)
+FEATURES = $(if $(HAS_OTF2),,--no-default-features) $(if $(HAS_MPI),--features mpi)
 # With other crates or without tests, dependencies get other features and are built once more.
 DEMO = $(if $(filter dev,$(PROFILE)),--tests $(WORKSPACE),--bin hopmap)
 WORKSPACE = --workspace $(if $(HAS_OTF2),,--exclude otf2-sys)
@@ -26,6 +29,7 @@ demo-run:
 # Debian packages that are missing: installed when root, named otherwise.
 packages:
 	@sh ci/packages.sh $(PACKAGES)
+	@$(if $(HAS_MPI),:,echo "built without MPI: for \`launcher\` install libopenmpi-dev and libclang-dev" >&2)
 
 # Everything a change has to pass.
 test: packages
@@ -51,4 +55,4 @@ install:
 
 # The binary as it is handed out: smaller and faster, but long to build.
 dist:
-	$(CARGO) build --locked --profile dist $(FEATURES) --bin hopmap
+	$(CARGO) build --locked --profile dist $(FEATURES) --bin hopmap $(if $(HAS_MPI),--bin hopmap-ranks)

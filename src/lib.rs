@@ -6,5 +6,6 @@
 pub mod cli;
 pub mod engine;
 pub mod pipeline;
+pub mod ranks;
 pub mod registry;
 pub mod report;

@@ -43,6 +43,8 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
         StageEntry::of::<hopmap_launch::Hostfile>(),
         StageEntry::of::<hopmap_launch::Slurm>(),
         StageEntry::of::<hopmap_launch::Cray>(),
+        #[cfg(test)]
+        StageEntry::of::<crate::engine::tests::SearchStage>(),
     ]
 });
 
@@ -82,6 +84,8 @@ pub struct StageEntry {
     pub revision: u32,
     /// Inputs and outputs.
     pub ports: &'static [Port],
+    /// Whether it can run as several processes.
+    pub distributed: bool,
     /// JSON Schema of the parameters.
     pub schema: Json,
     configure: fn(Json) -> Result<Box<dyn Configured>, ParameterError>,
@@ -102,6 +106,8 @@ pub struct ParameterError {
 pub trait Configured: Send + Sync {
     /// The parameters with all defaults filled in and no paths, as they enter the key.
     fn canonical(&self) -> &Json;
+    /// The parameters as they were given, paths included: another process configures the same stage with them.
+    fn given(&self) -> &Json;
     /// Every file behind a path parameter.
     fn reads(&self) -> Result<Vec<InputPath>, Error>;
     /// Whether the stage looks at the world.
@@ -117,6 +123,7 @@ impl StageEntry {
             summary: S::SUMMARY,
             revision: S::REVISION,
             ports: S::ports(),
+            distributed: S::distributed(),
             schema: schemars::schema_for!(S::Params).into(),
             configure: configure::<S>,
         }
@@ -142,15 +149,15 @@ impl StageEntry {
 struct Ready<S: Stage> {
     parameters: S::Params,
     canonical: Json,
+    given: Json,
 }
 
-fn configure<S: Stage + 'static>(parameters: Json) -> Result<Box<dyn Configured>, ParameterError> {
-    let parameters: S::Params =
-        serde_path_to_error::deserialize(parameters).map_err(|error| ParameterError {
-            path: error.path().iter().filter_map(segment).collect(),
-            message: error.into_inner().to_string(),
-            help: None,
-        })?;
+fn configure<S: Stage + 'static>(given: Json) -> Result<Box<dyn Configured>, ParameterError> {
+    let parameters: S::Params = serde_path_to_error::deserialize(&given).map_err(|error| ParameterError {
+        path: error.path().iter().filter_map(segment).collect(),
+        message: error.into_inner().to_string(),
+        help: None,
+    })?;
     S::check(&parameters).map_err(|error| ParameterError {
         path: Vec::new(),
         message: error.to_string(),
@@ -161,7 +168,7 @@ fn configure<S: Stage + 'static>(parameters: Json) -> Result<Box<dyn Configured>
         message: error.to_string(),
         help: None,
     })?;
-    Ok(Box::new(Ready::<S> { parameters, canonical }))
+    Ok(Box::new(Ready::<S> { parameters, canonical, given }))
 }
 
 /// A step from the outside in, as [`ParameterError::path`] has it. The variant of an enumeration is no step in the file.
@@ -177,6 +184,10 @@ fn segment(segment: &serde_path_to_error::Segment) -> Option<String> {
 impl<S: Stage + 'static> Configured for Ready<S> {
     fn canonical(&self) -> &Json {
         &self.canonical
+    }
+
+    fn given(&self) -> &Json {
+        &self.given
     }
 
     fn reads(&self) -> Result<Vec<InputPath>, Error> {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use hopmap_artifact::{DESCRIPTION, Folder, PROVENANCE};
-use hopmap_durable::DurableError;
+use hopmap_durable::{DurableError, Staging, adopt_folder};
 use hopmap_model::{Arity, Context, Direction, Inputs, Observer, Outcome};
 use miette::Report;
 use serde_json::json;
@@ -14,12 +14,16 @@ use super::exit::Exit;
 use super::failure::{Failure, Mistake};
 use super::open::{pairs, working_directory};
 use super::output::Output;
-use super::run::all_cores;
+use super::run::{all_cores, on_interrupt};
 use super::stages::find;
 use super::summary::shown;
-use crate::engine::{short, write_outputs};
-use crate::pipeline::{Folders, Source, assignments, closest, configure_alone};
-use crate::registry::{self, StageEntry};
+use crate::engine::{self, Launch, Launched, short, write_outputs};
+use crate::pipeline::{
+    Folders, LAUNCHERS, Launcher, Source, assignments, closest, configure_alone, distributed_stages,
+    not_distributed,
+};
+use crate::ranks::TaskInput;
+use crate::registry::{self, Configured, StageEntry};
 
 /// Arguments of `exec`.
 #[derive(Debug, Args)]
@@ -30,7 +34,8 @@ that is not empty is refused.
 Examples:
   hopmap exec trace/otf2 --with archive=lu/traces.otf2 --out lu.graph
   hopmap exec topology/synthetic --with shape=tree:2x4x2 --with 'costs=[1,10,100]' --out machine
-  hopmap exec map/annealing --in task-graph=lu.graph --in system=machine --out lu.mapping")]
+  hopmap exec map/annealing --in task-graph=lu.graph --in system=machine --out lu.mapping
+  hopmap exec map/annealing --launcher 'mpirun -n 4' --in task-graph=lu.graph --in system=machine --out lu.mapping")]
 pub(crate) struct Arguments {
     /// Kind of the stage.
     kind: String,
@@ -46,6 +51,9 @@ pub(crate) struct Arguments {
     /// Cores to use [default: all of this machine].
     #[arg(short, long, value_name = "CORES", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
+    /// Command that starts the stage as MPI ranks, such as "mpirun -n 4"; --jobs then counts for each [default: 1].
+    #[arg(long, value_name = "COMMAND")]
+    launcher: Option<String>,
 }
 
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
@@ -54,42 +62,118 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     let inputs = inputs(entry, &arguments.inputs, &working)?;
     let source = Source::new("--with", assignments(entry, &pairs(&arguments.with, "--with")?));
     let folders = Folders { file: working.clone(), working: working.clone() };
+    let launcher = launcher(entry, arguments.launcher.as_deref())?;
     let configured = configure_alone(entry, &source, &folders)?;
     let out = working.join(&arguments.out);
     check_place(entry, &out)?;
-
-    let jobs = arguments.jobs.map_or_else(all_cores, usize::from);
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
-    let pool = pool.map_err(|error| miette::miette!("cannot start {jobs} threads: {error}"))?;
-    let observer = Notes { output, cancelled: AtomicBool::new(false) };
-    // Large files are made beside the result, so that they need not be copied.
-    let scratch = out.ancestors().skip(1).find(|folder| folder.is_dir()).unwrap_or(&working);
-    let cx = Context::new(jobs, None, &observer).with_scratch(scratch);
-    let outcome = pool.install(|| configured.run(inputs, &cx))?;
-    let (exit, outputs) = match outcome {
-        Outcome::Done(outputs) | Outcome::Partial(outputs) => (Exit::Done, outputs),
-        Outcome::Infeasible(outputs) => (Exit::Failed, outputs),
-    };
-    let parent = out.parent().unwrap_or(&working);
-    let written = write_outputs(entry, &outputs, parent).map_err(Report::new)?;
-    let several = written.len() > 1;
-    for (port, _, staging, folder) in written {
-        let place = if several { out.join(port) } else { out.clone() };
-        staging.commit(&place).map_err(Report::new)?;
-        let description = folder.description();
-        if output.is_json() {
-            output.json(&json!({ "output": port, "kind": description.kind, "digest": folder.digest(), "path": place }));
+    let cancelled = on_interrupt()?;
+    let observer = Notes { output, cancelled: &cancelled };
+    let place = Place { entry, out: &out, several: entry.ports(Direction::Out).count() > 1, output };
+    let is_feasible = match &launcher {
+        None => run_here(configured, &inputs, arguments.jobs, &place, &observer)?,
+        Some(launcher) => {
+            let threads = arguments.jobs.map_or(1, usize::from);
+            let launch = Launch { launcher, entry, configured: &*configured, inputs, threads };
+            run_launched(&launch, &place, &observer)?
         }
-        output.line(format!("{} {} {}", description.kind, short(folder.digest()), shown(&place)));
+    };
+    match (is_feasible, cancelled.load(Ordering::Relaxed)) {
+        (false, _) => {
+            output.note("infeasible: there is no solution; the output says why");
+            Ok(Exit::Failed)
+        }
+        (true, true) => Ok(Exit::Interrupted),
+        (true, false) => Ok(Exit::Done),
     }
-    if exit == Exit::Failed {
-        output.note("infeasible: there is no solution; the output says why");
-    }
-    Ok(exit)
 }
 
-fn inputs(entry: &'static StageEntry, given: &[String], working: &Path) -> Result<Inputs, Failure> {
-    let mut inputs = Inputs::new();
+/// The launcher of the command line; an empty one is none.
+fn launcher(entry: &'static StageEntry, text: Option<&str>) -> Result<Option<Launcher>, Failure> {
+    let Some(text) = text else { return Ok(None) };
+    if !entry.distributed {
+        return Err(Mistake::new(not_distributed(entry), distributed_stages()).into());
+    }
+    Launcher::parse(text).map_err(|message| Mistake::new(message, LAUNCHERS).into())
+}
+
+/// Runs the stage in our own process; whether there is a solution.
+fn run_here(
+    configured: Box<dyn Configured>,
+    inputs: &[TaskInput],
+    jobs: Option<u16>,
+    place: &Place<'_>,
+    observer: &Notes<'_>,
+) -> Result<bool, Failure> {
+    let jobs = jobs.map_or_else(all_cores, usize::from);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
+    let pool = pool.map_err(|error| miette::miette!("cannot start {jobs} threads: {error}"))?;
+    let mut connected = Inputs::new();
+    for input in inputs {
+        let kind =
+            registry::kind(&input.kind).ok_or_else(|| miette::miette!("unknown kind {}", input.kind))?;
+        let value = kind.read(&input.path).map_err(Report::new)?;
+        connected.connect(&input.port, value, input.digest.clone(), input.label.clone());
+    }
+    let cx = Context::new(jobs, None, observer).with_scratch(place.scratch());
+    let (is_feasible, outputs) = match pool.install(|| configured.run(connected, &cx))? {
+        Outcome::Done(outputs) | Outcome::Partial(outputs) => (true, outputs),
+        Outcome::Infeasible(outputs) => (false, outputs),
+    };
+    for (port, _, staging, folder) in
+        write_outputs(place.entry, &outputs, place.scratch()).map_err(Report::new)?
+    {
+        place.put(port, &folder, |place| staging.commit(place))?;
+    }
+    Ok(is_feasible)
+}
+
+/// Runs the stage as the processes that a launcher starts; whether there is a solution.
+fn run_launched(launch: &Launch<'_>, place: &Place<'_>, observer: &Notes<'_>) -> Result<bool, Failure> {
+    let work = Staging::new(place.scratch()).map_err(Report::new)?;
+    let cx = Context::new(launch.threads, None, observer);
+    let Launched { done, outputs } = engine::launch(launch, work.path(), &cx)?;
+    for (port, path) in outputs {
+        let folder = Folder::open(&path).map_err(Report::new)?;
+        folder.verify().map_err(Report::new)?;
+        place.put(port, &folder, |place| adopt_folder(&path, place))?;
+    }
+    Ok(done.feasible)
+}
+
+/// Where the outputs go.
+struct Place<'a> {
+    entry: &'static StageEntry,
+    out: &'a Path,
+    several: bool,
+    output: Output,
+}
+
+impl Place<'_> {
+    /// A folder beside the result, so that large files need not be copied.
+    fn scratch(&self) -> &Path {
+        self.out.ancestors().skip(1).find(|folder| folder.is_dir()).unwrap_or(self.out)
+    }
+
+    /// Moves an output to its place and says so.
+    fn put(
+        &self,
+        port: &str,
+        folder: &Folder,
+        commit: impl FnOnce(&Path) -> Result<(), DurableError>,
+    ) -> Result<(), Report> {
+        let place = if self.several { self.out.join(port) } else { self.out.to_owned() };
+        commit(&place)?;
+        let (kind, digest) = (&folder.description().kind, folder.digest());
+        if self.output.is_json() {
+            self.output.json(&json!({ "output": port, "kind": kind, "digest": digest, "path": place }));
+        }
+        self.output.line(format!("{kind} {} {}", short(digest), shown(&place)));
+        Ok(())
+    }
+}
+
+fn inputs(entry: &'static StageEntry, given: &[String], working: &Path) -> Result<Vec<TaskInput>, Failure> {
+    let mut inputs = Vec::new();
     let mut connected: Vec<&str> = Vec::new();
     for (name, path) in pairs(given, "--in")? {
         let known: Vec<&str> = entry.ports(Direction::In).map(|port| port.name).collect();
@@ -116,9 +200,13 @@ fn inputs(entry: &'static StageEntry, given: &[String], working: &Path) -> Resul
             )
             .into());
         }
-        let kind = registry::kind(port.kind).ok_or_else(|| miette::miette!("unknown kind {}", port.kind))?;
-        let value = kind.read(&path).map_err(Report::new)?;
-        inputs.connect(port.name, value, folder.digest().to_owned(), shown(&path));
+        inputs.push(TaskInput {
+            port: port.name.to_owned(),
+            kind: port.kind.to_owned(),
+            digest: folder.digest().to_owned(),
+            label: shown(&path),
+            path,
+        });
         connected.push(port.name);
     }
     for port in entry.ports(Direction::In) {
@@ -165,12 +253,12 @@ fn check_place(entry: &StageEntry, out: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-struct Notes {
+struct Notes<'a> {
     output: Output,
-    cancelled: AtomicBool,
+    cancelled: &'a AtomicBool,
 }
 
-impl Observer for Notes {
+impl Observer for Notes<'_> {
     fn progress(&self, _: u64, _: u64) {}
 
     fn log(&self, line: &str) {

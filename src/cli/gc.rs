@@ -16,7 +16,8 @@ use crate::engine::{self, Policy, Store, StoreError, Writer, short};
 /// Arguments of `gc`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Everything that goes can be made again by `hopmap run`. What the pipelines of the store use now always stays.
+Everything that goes can be made again by `hopmap run`. What the pipelines of the store use now always stays,
+and so does the state of a search that was stopped and can go on.
 
 Example:
   hopmap gc --keep 30d --dry-run")]
@@ -51,6 +52,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
             "dry_run": arguments.dry_run,
             "results": garbage.results,
             "artifacts": garbage.artifacts.iter().map(|(path, _)| path).collect::<Vec<_>>(),
+            "states": garbage.states.iter().map(|(path, _)| path).collect::<Vec<_>>(),
             "runs": garbage.runs.iter().map(|(path, _)| path).collect::<Vec<_>>(),
             "bytes": garbage.bytes(),
         }));
@@ -58,6 +60,9 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     garbage.results.iter().for_each(|key| output.line(format!("result    {}", short(key))));
     for (folder, bytes) in &garbage.artifacts {
         output.line(format!("artifact  {}  {bytes} bytes", shown(folder)));
+    }
+    for (file, bytes) in &garbage.states {
+        output.line(format!("state     {}  {bytes} bytes", shown(file)));
     }
     for (folder, bytes) in &garbage.runs {
         output.line(format!("run       {}  {bytes} bytes", shown(folder)));

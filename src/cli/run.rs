@@ -103,7 +103,7 @@ fn write_report(
 }
 
 /// A first Ctrl-C asks the stages to deliver what they have, a second one ends at once: the store is sound either way.
-fn on_interrupt() -> Result<Arc<AtomicBool>, Failure> {
+pub(super) fn on_interrupt() -> Result<Arc<AtomicBool>, Failure> {
     let cancelled = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&cancelled);
     let handler = move || {

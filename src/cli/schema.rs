@@ -52,7 +52,11 @@ fn pipeline_schema() -> Json {
                 "additionalProperties": { "type": ["array", "string"] },
             },
             "save": { "description": "copies of outputs for people: output port and path", "type": "object", "additionalProperties": { "type": "string" } },
-            "threads": { "description": "cores the stage may use; never changes a result", "type": "integer", "minimum": 1 },
+            "threads": { "description": "cores the stage may use, with a launcher each of its processes; never changes a result", "type": "integer", "minimum": 1 },
+            "launcher": {
+                "description": "command that starts the stage as MPI ranks, such as mpirun -n 4; may hold ${params.NAME}; empty for none; never changes a result",
+                "type": "string",
+            },
         },
         "allOf": rules,
     });

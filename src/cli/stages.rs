@@ -61,6 +61,10 @@ fn describe(entry: &StageEntry, output: Output) {
             output.line(format!("  {:<16} {}{}", port.name, port.kind, arity(port)));
         }
     }
+    if entry.distributed {
+        output
+            .line("\nruns as several processes where the pipeline has a `launcher`, such as \"mpirun -n 4\"");
+    }
     let parameters: Vec<_> = entry.schema["properties"].as_object().into_iter().flatten().collect();
     if !parameters.is_empty() {
         output.line("\nparameters");
@@ -115,6 +119,7 @@ fn as_json(entry: &StageEntry) -> Json {
         "summary": entry.summary,
         "revision": entry.revision,
         "ports": entry.ports,
+        "distributed": entry.distributed,
         "parameters": entry.schema,
     })
 }

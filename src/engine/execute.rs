@@ -13,12 +13,14 @@ use hopmap_artifact::{ArtifactError, Folder, PROVENANCE};
 use hopmap_durable::{DurableError, Staging};
 use hopmap_model::{Context, Direction, Inputs, Observer, Outcome, Outputs, Value};
 use miette::{Diagnostic, Report};
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use super::events::Events;
+use super::launch::{Launch, Launched};
 use super::store::{OutputRecord, Store};
 use super::walk::{ConnectedInput, Task};
-use crate::pipeline::Cell;
+use crate::pipeline::{Cell, Launcher};
+use crate::ranks::{Done, TaskInput};
 use crate::registry::{self, StageEntry};
 
 /// How a cell ended.
@@ -48,6 +50,7 @@ pub(crate) enum StageEnding {
 pub(crate) struct Shared<'a> {
     pub(crate) artifacts: PathBuf,
     pub(crate) work: PathBuf,
+    pub(crate) states: PathBuf,
     pub(crate) logs: PathBuf,
     pub(crate) values: Values,
     pub(crate) cancelled: &'a AtomicBool,
@@ -92,6 +95,9 @@ pub(crate) fn execute(
     let log = StageLog { path: shared.logs.join(log_name(&cell.id)), file: Mutex::new(None) };
     let observer = CellObserver { cell, log: &log, shared };
     let cx = Context::new(limits.0, limits.1, &observer).with_scratch(&shared.work);
+    // A stage that looks at the world may see another one next time: the key does not tell.
+    let state = (!task.configured.observes()).then(|| shared.states.join(&key));
+    let cx = state.as_deref().map_or(cx, |state| cx.with_state(state));
     let result = std::panic::catch_unwind(AssertUnwindSafe(|| run_stage(task, cell, &cx, shared)))
         .unwrap_or_else(|panic| Err(panicked(panic.as_ref(), cell)));
     if let Err(error) = &result {
@@ -101,6 +107,26 @@ pub(crate) fn execute(
 }
 
 fn run_stage(task: Task, cell: &Cell, cx: &Context<'_>, shared: &Shared<'_>) -> Result<Given, Report> {
+    let provenance = json!({
+        "cell": cell.id,
+        "key": task.key,
+        "manifest": task.manifest,
+        "hopmap": env!("CARGO_PKG_VERSION"),
+    });
+    match &cell.launcher {
+        None => run_here(task, cell, cx, shared, &provenance),
+        Some(launcher) => run_launched(&task, cell, launcher, cx, shared, &provenance),
+    }
+}
+
+/// Runs the stage in our own process.
+fn run_here(
+    task: Task,
+    cell: &Cell,
+    cx: &Context<'_>,
+    shared: &Shared<'_>,
+    provenance: &Json,
+) -> Result<Given, Report> {
     let mut inputs = Inputs::new();
     for ConnectedInput { port, label, kind, digest, .. } in task.inputs {
         let value = shared.values.get(&kind, &digest, &shared.artifacts.join(&digest))?;
@@ -111,25 +137,55 @@ fn run_stage(task: Task, cell: &Cell, cx: &Context<'_>, shared: &Shared<'_>) -> 
         Outcome::Infeasible(outputs) => (StageEnding::Infeasible, outputs),
         Outcome::Partial(outputs) => (StageEnding::Partial, outputs),
     };
-    let provenance = json!({
-        "cell": cell.id,
-        "key": task.key,
-        "manifest": task.manifest,
-        "hopmap": env!("CARGO_PKG_VERSION"),
-    });
     let mut records = BTreeMap::new();
     for (port, value, staging, folder) in write_outputs(cell.entry, &outputs, &shared.work)? {
-        let record = OutputRecord::of(&folder)?;
-        let place = shared.artifacts.join(&record.digest);
-        if !is_whole(&record, &place) {
-            let path = staging.path().join(PROVENANCE);
-            std::fs::write(&path, format!("{provenance:#}\n")).map_err(DurableError::io("write", &path))?;
-            staging.commit(&place)?;
-        }
+        let record = shared.keep(&folder, provenance, |place| staging.commit(place))?;
         shared.values.lock().insert(record.digest.clone(), value);
         records.insert(port.to_owned(), record);
     }
     Ok(Given { ending, timed: outputs.is_timed(), outputs: records })
+}
+
+/// Runs the stage as the processes that its launcher starts, and takes over what the first of them wrote.
+fn run_launched(
+    task: &Task,
+    cell: &Cell,
+    launcher: &Launcher,
+    cx: &Context<'_>,
+    shared: &Shared<'_>,
+    provenance: &Json,
+) -> Result<Given, Report> {
+    let input = |input: &ConnectedInput| TaskInput {
+        port: input.port.to_owned(),
+        kind: input.kind.clone(),
+        path: shared.artifacts.join(&input.digest),
+        digest: input.digest.clone(),
+        label: input.label.clone(),
+    };
+    let launch = Launch {
+        launcher,
+        entry: cell.entry,
+        configured: &*task.configured,
+        inputs: task.inputs.iter().map(input).collect(),
+        // Processes have a core each unless the pipeline says otherwise.
+        threads: cell.threads.unwrap_or(1),
+    };
+    let work = shared.work.join(&task.key);
+    let Launched { done, outputs } = super::launch::launch(&launch, &work, cx)?;
+    let mut records = BTreeMap::new();
+    for (port, path) in outputs {
+        let folder = Folder::open(&path)?;
+        folder.verify()?;
+        let record = shared.keep(&folder, provenance, |place| hopmap_durable::adopt_folder(&path, place))?;
+        records.insert(port.to_owned(), record);
+    }
+    std::fs::remove_dir_all(&work).map_err(DurableError::io("remove", &work))?;
+    let ending = match done {
+        Done { feasible: false, .. } => StageEnding::Infeasible,
+        Done { complete: false, .. } => StageEnding::Partial,
+        Done { .. } => StageEnding::Done,
+    };
+    Ok(Given { ending, timed: done.timed, outputs: records })
 }
 
 fn is_whole(record: &OutputRecord, place: &Path) -> bool {
@@ -272,6 +328,23 @@ impl Observer for CellObserver<'_> {
 }
 
 impl<'a> Shared<'a> {
+    /// Describes an artifact and moves it into the store, unless it is there already.
+    fn keep(
+        &self,
+        folder: &Folder,
+        provenance: &Json,
+        commit: impl FnOnce(&Path) -> Result<(), DurableError>,
+    ) -> Result<OutputRecord, Report> {
+        let record = OutputRecord::of(folder)?;
+        let place = self.artifacts.join(&record.digest);
+        if !is_whole(&record, &place) {
+            let path = folder.path().join(PROVENANCE);
+            std::fs::write(&path, format!("{provenance:#}\n")).map_err(DurableError::io("write", &path))?;
+            commit(&place)?;
+        }
+        Ok(record)
+    }
+
     pub(crate) fn new(
         store: &Store,
         logs: PathBuf,
@@ -279,7 +352,8 @@ impl<'a> Shared<'a> {
         events: &'a dyn Events,
     ) -> Self {
         let artifacts = store.root().join("artifacts");
-        Self { artifacts, work: store.work(), logs, values: Values::default(), cancelled, events }
+        let (work, states) = (store.work(), store.states());
+        Self { artifacts, work, states, logs, values: Values::default(), cancelled, events }
     }
 }
 

@@ -1,4 +1,5 @@
-//! Clearing a store: results that no pipeline uses any more, artifacts that no result uses, old runs.
+//! Clearing a store: results that no pipeline uses any more, artifacts that no result uses, states of searches that nobody
+//! goes on with, old runs.
 
 use std::collections::HashSet;
 use std::fs;
@@ -25,6 +26,8 @@ pub struct Garbage {
     pub results: Vec<String>,
     /// Folders of artifacts and their sizes in bytes.
     pub artifacts: Vec<(PathBuf, u64)>,
+    /// Files with states of searches and their sizes in bytes.
+    pub states: Vec<(PathBuf, u64)>,
     /// Folders of runs and their sizes in bytes.
     pub runs: Vec<(PathBuf, u64)>,
 }
@@ -33,13 +36,13 @@ impl Garbage {
     /// Bytes that would be free.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.artifacts.iter().chain(&self.runs).map(|(_, bytes)| bytes).sum()
+        self.artifacts.iter().chain(&self.states).chain(&self.runs).map(|(_, bytes)| bytes).sum()
     }
 
     /// Whether there is nothing to clear.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.results.is_empty() && self.artifacts.is_empty() && self.runs.is_empty()
+        self.results.is_empty() && self.artifacts.is_empty() && self.states.is_empty() && self.runs.is_empty()
     }
 }
 
@@ -68,10 +71,14 @@ pub fn find_garbage(store: &Store, policy: Policy) -> Result<Garbage, StoreError
             artifacts.push((folder.clone(), size(&folder)));
         }
     }
+    let unfinished: HashSet<PathBuf> = store.unfinished().map(|key| store.state(key)).collect();
+    let mut states = entries(&store.states())?;
+    states.retain(|file| !unfinished.contains(file) && !is_young(file));
+    let states = states.into_iter().map(|file| (file.clone(), size(&file))).collect();
     let mut runs = entries(&store.runs())?;
     runs.truncate(runs.len().saturating_sub(policy.runs));
     let runs = runs.into_iter().map(|folder| (folder.clone(), size(&folder))).collect();
-    Ok(Garbage { results, artifacts, runs })
+    Ok(Garbage { results, artifacts, states, runs })
 }
 
 /// Clears the store. The log goes first: a result without artifacts would be a lie, artifacts without a result are waste.
@@ -81,6 +88,9 @@ pub fn collect(store: &mut Store, writer: &mut Writer, garbage: &Garbage) -> Res
     writer.compact(store)?;
     for (folder, _) in garbage.artifacts.iter().chain(&garbage.runs) {
         fs::remove_dir_all(folder).map_err(DurableError::io("remove", folder))?;
+    }
+    for (file, _) in &garbage.states {
+        fs::remove_file(file).map_err(DurableError::io("remove", file))?;
     }
     Ok(())
 }

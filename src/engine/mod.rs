@@ -9,10 +9,13 @@ mod garbage;
 mod hashes;
 mod journal;
 mod key;
+mod launch;
 mod reason;
 mod run;
 mod save;
 mod store;
+#[cfg(test)]
+pub(crate) mod tests;
 mod walk;
 
 pub use events::{Events, NoEvents};
@@ -21,6 +24,7 @@ pub use garbage::{Garbage, Policy, collect, find_garbage};
 pub(crate) use journal::state_name;
 pub use journal::{Event, RunSummary, StageEvent, read_run, read_runs};
 pub use key::{InputDigest, Key, Manifest};
+pub use launch::{Launch, Launched, launch};
 pub use reason::{Reason, short};
 pub use run::{Limits, RunReport, plan, run};
 pub use save::Saved;

@@ -242,7 +242,7 @@ impl<'a> Run<'a> {
                 self.pending.clear();
             }
             while let Some(task) = self.next_task() {
-                self.start(task, scope, shared, &sender);
+                self.start(task, scope, shared, &sender)?;
             }
             if !self.ready.is_empty() {
                 continue;
@@ -297,10 +297,12 @@ impl<'a> Run<'a> {
         scope: &rayon::Scope<'scope>,
         shared: &'scope Shared<'_>,
         sender: &mpsc::Sender<Finished>,
-    ) where
+    ) -> Result<(), StoreError>
+    where
         'a: 'scope,
     {
         let cell: &'a Cell = &self.pipeline.cells[task.cell];
+        self.writer.begin(self.store, &self.pipeline.name, &cell.id, &task.key)?;
         self.events.started(cell, &task.reasons);
         let cores = self.cores(&task);
         let threads = cell.threads.unwrap_or(self.limits.jobs).min(self.limits.jobs);
@@ -318,6 +320,7 @@ impl<'a> Run<'a> {
             // The receiver lives as long as anything runs.
             let _ = sender.send(execute(task, cell, (threads, deadline), shared));
         });
+        Ok(())
     }
 
     /// When a cell that starts now has to deliver: the time left, shared with what still has to run behind it.

@@ -25,6 +25,7 @@ pub struct Store {
     root: PathBuf,
     results: HashMap<String, ResultRecord>,
     current: HashMap<(String, String), String>,
+    begun: HashMap<(String, String), String>,
     damaged_lines: usize,
     /// Hashes of input files.
     pub hashes: Hashes,
@@ -92,6 +93,7 @@ pub struct OutputRecord {
 enum Record {
     Result(ResultRecord),
     Current { pipeline: String, cell: String, key: String },
+    Begun { pipeline: String, cell: String, key: String },
 }
 
 /// A store that cannot be used.
@@ -136,6 +138,7 @@ impl Store {
             root: root.into(),
             results: HashMap::new(),
             current: HashMap::new(),
+            begun: HashMap::new(),
             damaged_lines: 0,
             hashes: Hashes::load(&root.join("hashes.log"))?,
         };
@@ -155,6 +158,9 @@ impl Store {
             }
             Record::Current { pipeline, cell, key } => {
                 self.current.insert((pipeline, cell), key);
+            }
+            Record::Begun { pipeline, cell, key } => {
+                self.begun.insert((pipeline, cell), key);
             }
         }
     }
@@ -181,6 +187,23 @@ impl Store {
     #[must_use]
     pub fn work(&self) -> PathBuf {
         self.root.join("work")
+    }
+
+    /// Folder of the states of searches that have not ended.
+    #[must_use]
+    pub fn states(&self) -> PathBuf {
+        self.root.join("states")
+    }
+
+    /// File in which the stage of a key may keep the state of its search.
+    #[must_use]
+    pub fn state(&self, key: &str) -> PathBuf {
+        self.states().join(key)
+    }
+
+    /// Keys that some cell began with last and that have no result yet: a run that goes on needs their states.
+    pub fn unfinished(&self) -> impl Iterator<Item = &str> {
+        self.begun.values().map(String::as_str).filter(|key| !self.results.contains_key(*key))
     }
 
     /// Folder of the runs.
@@ -235,7 +258,7 @@ pub struct Writer {
 impl Writer {
     /// Creates the store if it does not exist, locks it, and clears what killed runs left.
     pub fn open(root: &Path, holder: &str) -> Result<Self, StoreError> {
-        for folder in [root.to_owned(), root.join("artifacts"), root.join("runs")] {
+        for folder in [root.to_owned(), root.join("artifacts"), root.join("states"), root.join("runs")] {
             fs::create_dir_all(&folder).map_err(DurableError::io("create", &folder))?;
         }
         let lock = Lock::try_exclusive(&root.join("lock"), holder)?;
@@ -256,10 +279,29 @@ impl Writer {
         Ok(Self { _lock: lock, state, hashes: root.join("hashes.log"), unsynced: false })
     }
 
-    /// Records a result.
+    /// Records a result. The state of the search that led to it is of no more use.
     pub fn record(&mut self, store: &mut Store, result: ResultRecord) -> Result<(), StoreError> {
         self.append(&Record::Result(result.clone()))?;
+        // One that cannot be removed is waste, which is cleared with the rest.
+        let _ = fs::remove_file(store.state(&result.key));
         store.learn(Record::Result(result));
+        Ok(())
+    }
+
+    /// Records the key with which a cell begins to run, if that is news: until it has a result its state is needed.
+    pub fn begin(
+        &mut self,
+        store: &mut Store,
+        pipeline: &str,
+        cell: &str,
+        key: &str,
+    ) -> Result<(), StoreError> {
+        if store.begun.get(&(pipeline.to_owned(), cell.to_owned())).is_some_and(|begun| begun == key) {
+            return Ok(());
+        }
+        let record = || Record::Begun { pipeline: pipeline.into(), cell: cell.into(), key: key.into() };
+        self.append(&record())?;
+        store.learn(record());
         Ok(())
     }
 
@@ -300,7 +342,14 @@ impl Writer {
             cell: cell.into(),
             key: key.into(),
         });
-        let lines: Vec<String> = results.chain(current).map(|record| line(&record)).collect();
+        let mut begun: Vec<_> = store.begun.iter().collect();
+        begun.sort_unstable();
+        let begun = begun.into_iter().map(|((pipeline, cell), key)| Record::Begun {
+            pipeline: pipeline.clone(),
+            cell: cell.clone(),
+            key: key.clone(),
+        });
+        let lines: Vec<String> = results.chain(current).chain(begun).map(|record| line(&record)).collect();
         let path = store.root.join("state.log");
         hopmap_durable::replace_file(&path, lines.concat().as_bytes())?;
         self.state = AppendLog::open(&path)?;
@@ -319,6 +368,7 @@ impl Store {
         self.results.retain(|key, _| keep(key));
         let results = &self.results;
         self.current.retain(|_, key| results.contains_key(key));
+        self.begun.retain(|_, key| !results.contains_key(key));
     }
 }
 

@@ -9,6 +9,7 @@ use serde_json::Value as Json;
 use super::connect::{Index, order};
 use super::expand::{LooseCell, expand};
 use super::file::File;
+use super::launcher::launcher;
 use super::node::{Entry, Table};
 use super::settings::{as_toml, configure as configure_settings, node_of};
 use super::template::{Base, Folders, Reference, Resolved, SchemaView, Scope, Template};
@@ -98,6 +99,7 @@ fn connected(
 ) -> Cell {
     let needs = index.needs(cell, problems);
     let artifacts = index.artifacts(cell, problems);
+    let scope = Scope { parameters, matrix: &cell.matrix, artifact: &|_, _| None, folders };
     Cell {
         id: cell.id.clone(),
         stage: cell.block.name.clone(),
@@ -106,6 +108,7 @@ fn connected(
         needs,
         saves: saves(cell, parameters, folders, problems),
         threads: cell.block.threads,
+        launcher: launcher(cell.block, cell.entry, &scope, problems),
         settings: Settings {
             with: cell.with.clone(),
             span: cell.block.with_span.clone(),

@@ -29,6 +29,7 @@ pub(crate) struct StageBlock {
     pub(crate) matrix: Table,
     pub(crate) save: Table,
     pub(crate) threads: Option<usize>,
+    pub(crate) launcher: Option<Entry>,
 }
 
 /// One entry of `needs`: a port of ours and the selectors connected to it.
@@ -82,12 +83,6 @@ impl StageBlock {
             return None;
         };
         unknown_keys(table, STAGE_KEYS, "keys of a stage", problems);
-        if let Some(launcher) = table.get("launcher") {
-            let problem =
-                Problem::new("this version runs every stage in its own process", &launcher.key_span);
-            problems
-                .push(problem.label("not available yet").help("remove `launcher`; use `-j` for more cores"));
-        }
         let Some(uses) = table.get("uses") else {
             let problem = Problem::new(format!("stage `{name}` does not say what it uses"), &name_span);
             problems.push(problem.label("`uses` is missing").help("`hopmap stages` lists the kinds"));
@@ -106,6 +101,7 @@ impl StageBlock {
             matrix: sub_table(table, "matrix", problems),
             save: sub_table(table, "save", problems),
             threads: threads(table, problems),
+            launcher: launcher(table, problems),
             name,
             name_span,
         })
@@ -138,6 +134,15 @@ fn threads(table: &Table, problems: &mut Vec<Problem>) -> Option<usize> {
         problems.push(wrong_form("`threads`", "a number of cores, at least 1", &entry.node));
     }
     threads.map(|threads| threads as usize)
+}
+
+fn launcher(table: &Table, problems: &mut Vec<Problem>) -> Option<Entry> {
+    let entry = table.get("launcher")?;
+    if entry.node.text().is_none() {
+        problems.push(wrong_form("`launcher`", "a command such as \"mpirun -n 4\"", &entry.node));
+        return None;
+    }
+    Some(entry.clone())
 }
 
 fn sub_table(table: &Table, key: &str, problems: &mut Vec<Problem>) -> Table {

@@ -7,6 +7,7 @@ mod connect;
 mod embedded;
 mod expand;
 mod file;
+mod launcher;
 mod matrix;
 mod node;
 mod problem;
@@ -23,6 +24,8 @@ use crate::registry::{Configured, StageEntry};
 
 pub(crate) use build::configure_alone;
 pub use embedded::{EMBEDDED, Embedded};
+pub use launcher::Launcher;
+pub(crate) use launcher::{LAUNCHERS, distributed_stages, not_distributed};
 pub use problem::{LocatedProblem, Problem, Problems, Source, closest};
 pub use selector::Extreme;
 pub(crate) use settings::{assignments, first_sentence};
@@ -56,8 +59,10 @@ pub struct Cell {
     pub needs: Vec<Need>,
     /// Copies of its outputs for people.
     pub saves: Vec<Save>,
-    /// Cores it may use; all if not said.
+    /// Cores it may use, each of its processes if it has a launcher; all if not said.
     pub threads: Option<usize>,
+    /// What starts its processes; it runs in our own process without.
+    pub launcher: Option<Launcher>,
     settings: Settings,
 }
 

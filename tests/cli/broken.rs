@@ -343,16 +343,58 @@ fn a_reference_that_is_none() {
 fn a_launcher() {
     insta::assert_snapshot!(check(&format!("{MACHINE}launcher = \"srun -n 4\"\n")), @r#"
     ------- stderr -------
-    error: this version runs every stage in its own process
+    error: topology/synthetic cannot run as several processes
        ,-[p.toml:4:1]
      3 | with = { shape = "tree:2x2", costs = [1, 10] }
      4 | launcher = "srun -n 4"
        : ^^^^|^^^
-       :     `-- not available yet
+       :     `-- remove `launcher`
        `----
-      help: remove `launcher`; use `-j` for more cores
+      help: stages that can: map/annealing, map/tabu, map/auto
     [exit code 2]
     "#);
+    let search = |launcher: &str| {
+        let needs = "needs = { task-graph = \"program\", system = \"machine\" }";
+        let program = "[stages.program]\nuses = \"trace/csv\"\nwith = { file = \"ring.csv\" }\n";
+        check(&format!(
+            "{MACHINE}{program}[stages.placement]\nuses = \"map/tabu\"\n{needs}\nlauncher = {launcher}\n"
+        ))
+    };
+    insta::assert_snapshot!(search("4"), @r#"
+    ------- stderr -------
+    error: `launcher` should be a command such as "mpirun -n 4"
+        ,-[p.toml:10:12]
+      9 | needs = { task-graph = "program", system = "machine" }
+     10 | launcher = 4
+        :            |
+        :            `-- this is a number
+        `----
+    [exit code 2]
+    "#);
+    insta::assert_snapshot!(search("\"mpirun -n 'four\""), @r#"
+    ------- stderr -------
+    error: `mpirun -n 'four` has a quote that is never closed
+        ,-[p.toml:10:12]
+      9 | needs = { task-graph = "program", system = "machine" }
+     10 | launcher = "mpirun -n 'four"
+        :            ^^^^^^^^|^^^^^^^^
+        :                    `-- here
+        `----
+      help: write a command such as "mpirun -n 4" or "srun -n 4"
+    [exit code 2]
+    "#);
+    insta::assert_snapshot!(search("\"mpirun -n ${params.processes}\""), @r#"
+    ------- stderr -------
+    error: there is no parameter `processes`
+        ,-[p.toml:10:12]
+      9 | needs = { task-graph = "program", system = "machine" }
+     10 | launcher = "mpirun -n ${params.processes}"
+        :            ^^^^^^^^^^^^^^^|^^^^^^^^^^^^^^^
+        :                           `-- here
+        `----
+    [exit code 2]
+    "#);
+    assert!(search("\"\"").contains("is sound"));
 }
 
 #[test]

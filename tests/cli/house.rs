@@ -131,6 +131,21 @@ fn the_kind_of_a_stage_names_its_room() {
     }
 }
 
+/// MPI is for `hopmap-ranks` alone: `hopmap` runs where there is none.
+#[test]
+fn hopmap_itself_never_links_mpi() {
+    let binary = assert_cmd::cargo::cargo_bin!("hopmap");
+    let output = Command::new("ldd").arg(binary).output().unwrap();
+    let libraries = String::from_utf8(output.stdout).unwrap();
+    assert!(libraries.contains("libc.so"), "{libraries}");
+    assert!(!libraries.contains("libmpi"), "{libraries}");
+    for (path, text) in sources().into_iter().filter(|(path, _)| !path.starts_with("src/bin/hopmap-ranks")) {
+        for word in ["use mpi::", " mpi::", "(mpi::"] {
+            assert!(!text.contains(word), "{} names mpi", path.display());
+        }
+    }
+}
+
 /// Every Rust file of the project that is part of the product.
 fn sources() -> Vec<(PathBuf, String)> {
     fn collect(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
@@ -165,7 +180,7 @@ fn unsafe_code_is_only_where_it_may_be() {
 fn only_the_command_line_prints() {
     for (path, text) in sources() {
         let is_product = path.components().any(|part| part.as_os_str() == "src");
-        if !is_product || path.starts_with("src/cli") {
+        if !is_product || path.starts_with("src/cli") || path.starts_with("src/bin") {
             continue;
         }
         let product = text.split("#[cfg(test)]").next().unwrap();

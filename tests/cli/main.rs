@@ -6,6 +6,8 @@
 mod archives;
 mod broken;
 mod check;
+#[path = "../../stages/launch/tests/system/cluster.rs"]
+mod cluster;
 mod crash;
 mod determinism;
 mod exec;
@@ -15,7 +17,9 @@ mod graph;
 mod house;
 mod import;
 mod instance;
+mod launcher;
 mod matrix;
+mod mpi;
 mod plan;
 mod report;
 mod run;

@@ -96,6 +96,10 @@ impl Stage for TabuStage {
         Ok(())
     }
 
+    fn distributed() -> bool {
+        true
+    }
+
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let mapper = Tabu::new(&params)?;
         Ok(finish(place(&mapper, &Wishes::from(&params), &inputs, cx)?, params.seconds.is_some()))
@@ -116,6 +120,10 @@ impl Stage for AutoStage {
         Wishes::from(params).check()?;
         Auto::new(params)?;
         Ok(())
+    }
+
+    fn distributed() -> bool {
+        true
     }
 
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {

@@ -31,8 +31,7 @@ impl Staging {
 
     /// Syncs the folder and moves it to its place. A folder that stands there is moved away and removed.
     pub fn commit(self, place: &Path) -> Result<(), DurableError> {
-        sync_tree(&self.path)?;
-        replace_folder(&self.path, place)
+        adopt_folder(&self.path, place)
     }
 }
 
@@ -41,6 +40,12 @@ impl Drop for Staging {
         // After a commit there is nothing left here, and a failure to tidy up must not hide the first one.
         let _ = fs::remove_dir_all(&self.path);
     }
+}
+
+/// Syncs a folder that another process may have filled and moves it to its place, as [`replace_folder`] does.
+pub fn adopt_folder(from: &Path, place: &Path) -> Result<(), DurableError> {
+    sync_tree(from)?;
+    replace_folder(from, place)
 }
 
 /// Moves a folder to its place on the same file system. A folder that stands there is moved away and removed.

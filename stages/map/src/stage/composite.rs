@@ -26,6 +26,10 @@ impl Stage for CompositeStage {
         Ok(())
     }
 
+    fn distributed() -> bool {
+        true
+    }
+
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let mapper = Composite::new(&params)?;
         Ok(finish(place(&mapper, &Wishes::from(&params), &inputs, cx)?, params.seconds.is_some()))

@@ -27,6 +27,10 @@ impl Stage for GeneticStage {
         Ok(())
     }
 
+    fn distributed() -> bool {
+        true
+    }
+
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let mapper = Genetic::new(&params)?;
         Ok(finish(place(&mapper, &Wishes::from(&params), &inputs, cx)?, params.seconds.is_some()))

@@ -1,0 +1,283 @@
+//! A stage as several processes: the task written, the launcher started and watched, its outputs taken over.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+use std::{env, fs};
+
+use hopmap_durable::DurableError;
+use hopmap_model::{Context, Direction};
+use miette::{Diagnostic, Report};
+
+use crate::pipeline::Launcher;
+use crate::ranks::{self, DONE, Done, FAULT, Fault, GREETING, Message, OUT, Task, TaskInput};
+use crate::registry::{Configured, StageEntry};
+
+/// Name of the program that every process runs.
+const PROGRAM: &str = "hopmap-ranks";
+/// Variable that names it.
+const VARIABLE: &str = "HOPMAP_RANKS";
+/// Time between two looks at the launcher.
+const INTERVAL: Duration = Duration::from_millis(20);
+/// Time that a launcher has to end once it was told to, and its output to end once it has.
+const GRACE: Duration = Duration::from_secs(5);
+/// Lines of the output that a message shows.
+const LAST_LINES: usize = 12;
+
+/// What to do when the launcher and the MPI of the processes do not know each other.
+const OTHER_MPI: &str = "this launcher cannot start programs of the MPI that hopmap-ranks was built with: use the mpirun of that \
+     MPI, inside Slurm as in `salloc -n 4 mpirun`, or an `srun --mpi=TYPE` that `srun --mpi=list` names";
+
+/// A stage that a launcher starts.
+pub struct Launch<'a> {
+    /// What starts the processes.
+    pub launcher: &'a Launcher,
+    /// The stage.
+    pub entry: &'static StageEntry,
+    /// Its parameters.
+    pub configured: &'a dyn Configured,
+    /// What is connected to its inputs.
+    pub inputs: Vec<TaskInput>,
+    /// Cores of each process.
+    pub threads: usize,
+}
+
+/// What the processes of a stage gave: how it ended, and the folder of every output.
+pub struct Launched {
+    /// How it ended.
+    pub done: Done,
+    /// Folders by output port.
+    pub outputs: Vec<(&'static str, PathBuf)>,
+}
+
+/// Processes that could not be started or gave no result.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+enum LaunchError {
+    #[error("{PROGRAM}, which runs stages as MPI ranks, is missing: {}", places.join(", "))]
+    #[diagnostic(help(
+        "build it from the sources of hopmap with `cargo build --release --features mpi` (on Debian after `apt-get install \
+         libopenmpi-dev libclang-dev`), then put it beside hopmap or on PATH, or name it in {VARIABLE}"
+    ))]
+    NoProgram { places: Vec<String> },
+    #[error("the launcher `{program}` cannot be started")]
+    #[diagnostic(help(
+        "install it (on Debian `apt-get install openmpi-bin` has mpirun, `slurm-client` has srun), load its module, or \
+         correct `launcher`"
+    ))]
+    NoLauncher { program: String, source: std::io::Error },
+    #[error("{command} ended without a result: {status}{}", last_lines(output))]
+    Failed {
+        command: String,
+        status: ExitStatus,
+        output: Vec<String>,
+        #[help]
+        help: &'static str,
+    },
+    #[error("{command} was stopped before its processes began")]
+    NotBegun { command: String },
+}
+
+fn last_lines(output: &[String]) -> String {
+    output.iter().flat_map(|line| ["\n  ", line]).collect()
+}
+
+/// Runs a stage as the processes that a launcher starts. `folder` is for the files of the task; all processes have to reach it.
+pub fn launch(launch: &Launch<'_>, folder: &Path, cx: &Context<'_>) -> Result<Launched, Report> {
+    let program = find_program()?;
+    prepare(launch, folder, cx)?;
+    let mut processes = Processes::start(launch.launcher, &program, folder)?;
+    let status = processes.wait(folder, cx)?;
+    let done = folder.join(DONE);
+    if !status.success() || !done.exists() {
+        return Err(processes.failure(status, folder, cx));
+    }
+    let output = |port: &'static hopmap_model::Port| (port.name, folder.join(OUT).join(port.name));
+    let outputs = launch.entry.ports(Direction::Out).map(output).collect();
+    Ok(Launched { done: ranks::read(&done)?, outputs })
+}
+
+/// Writes the task into a new folder.
+fn prepare(launch: &Launch<'_>, folder: &Path, cx: &Context<'_>) -> Result<(), Report> {
+    if folder.exists() {
+        fs::remove_dir_all(folder).map_err(DurableError::io("remove", folder))?;
+    }
+    fs::create_dir_all(folder).map_err(DurableError::io("create", folder))?;
+    let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now()).as_secs_f64();
+    let task = Task {
+        hopmap: env!("CARGO_PKG_VERSION").to_owned(),
+        kind: launch.entry.kind.to_owned(),
+        revision: launch.entry.revision,
+        parameters: launch.configured.given().clone(),
+        inputs: launch.inputs.clone(),
+        threads: launch.threads,
+        seconds: cx.deadline().map(left),
+        state: cx.state().map(Path::to_owned),
+    };
+    task.write(folder)
+}
+
+/// Where the program of the processes is: where the variable says, else beside us, else on the path.
+fn find_program() -> Result<PathBuf, LaunchError> {
+    if let Some(named) = env::var_os(VARIABLE) {
+        let path = PathBuf::from(named);
+        return match path.is_file() {
+            true => Ok(std::path::absolute(&path).unwrap_or(path)),
+            false => {
+                Err(LaunchError::NoProgram { places: vec![format!("{VARIABLE} names {}", path.display())] })
+            }
+        };
+    }
+    let beside = env::current_exe().ok().map(|hopmap| hopmap.with_file_name(PROGRAM));
+    let path = env::var_os("PATH").unwrap_or_default();
+    let on_path = env::split_paths(&path).map(|folder| folder.join(PROGRAM));
+    let found = beside.iter().cloned().chain(on_path).find(|path| path.is_file());
+    found.ok_or_else(|| {
+        let beside = beside.map(|path| format!("not at {}", path.display()));
+        LaunchError::NoProgram { places: beside.into_iter().chain(["not on PATH".to_owned()]).collect() }
+    })
+}
+
+/// A launcher and what it started.
+struct Processes {
+    child: Child,
+    /// The command as people type it.
+    command: String,
+    lines: Receiver<String>,
+    last_lines: Vec<String>,
+    /// Whether the MPI library spoke of the interface by which launchers connect processes, which it does where there is none.
+    lacks_pmi: bool,
+    /// When the launcher was told to end because its processes had not begun.
+    told: Option<Instant>,
+    is_stopped: bool,
+}
+
+impl Processes {
+    fn start(launcher: &Launcher, program: &Path, folder: &Path) -> Result<Self, Report> {
+        let (shown_program, shown_folder) = (program.to_string_lossy(), folder.to_string_lossy());
+        let command = format!("`{}`", launcher.with(&[&shown_program, &shown_folder]));
+        let mut child = Command::new(launcher.program())
+            .args(launcher.arguments())
+            .arg(program)
+            .arg(folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // A Ctrl-C is for us alone: we ask the processes for what they have, the launcher would end them.
+            .process_group(0)
+            .spawn()
+            .map_err(|source| LaunchError::NoLauncher { program: launcher.program().to_owned(), source })?;
+        let (sender, lines) = channel();
+        child.stdout.take().into_iter().for_each(|output| read_lines(output, sender.clone()));
+        child.stderr.take().into_iter().for_each(|output| read_lines(output, sender.clone()));
+        // The end of the pipe stays open as long as we live. A launcher that has ended already says why itself.
+        let _ = child.stdin.as_mut().map(|input| writeln!(input, "{GREETING}"));
+        Ok(Self {
+            child,
+            command,
+            lines,
+            last_lines: Vec::new(),
+            lacks_pmi: false,
+            told: None,
+            is_stopped: false,
+        })
+    }
+
+    /// Passes on what the processes say and what the user wants, until the launcher ends.
+    fn wait(&mut self, folder: &Path, cx: &Context<'_>) -> Result<ExitStatus, Report> {
+        let input = self.child.stdin.take();
+        let command = self.command.clone();
+        let failed = |error| miette::miette!("cannot watch {command}: {error}");
+        let status = loop {
+            match self.lines.recv_timeout(INTERVAL) {
+                Ok(line) => self.hear(line, cx),
+                // All output is closed; nothing is left to wait for but the end.
+                Err(RecvTimeoutError::Disconnected) => std::thread::sleep(INTERVAL),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if let Some(status) = self.child.try_wait().map_err(failed)? {
+                break status;
+            }
+            if cx.should_stop() {
+                self.stop(folder);
+            }
+        };
+        drop(input);
+        // A process that outlives its launcher may hold the output open.
+        let end = Instant::now() + GRACE;
+        while let Ok(line) = self.lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
+            self.hear(line, cx);
+        }
+        Ok(status)
+    }
+
+    fn hear(&mut self, line: String, cx: &Context<'_>) {
+        match Message::parse(&line) {
+            Some(Message::Progress(done, total)) => cx.progress(done, total),
+            Some(Message::Log(line)) => cx.log(line),
+            None => {
+                cx.log(&line);
+                self.lacks_pmi |= line.contains("PMI");
+                if self.last_lines.len() == LAST_LINES {
+                    self.last_lines.remove(0);
+                }
+                self.last_lines.push(line);
+            }
+        }
+    }
+
+    /// Asks the processes for what they have. Where none has begun, in a queue perhaps, there is nothing to wait for.
+    fn stop(&mut self, folder: &Path) {
+        if !std::mem::replace(&mut self.is_stopped, true) {
+            // Where this fails the folder is gone, which the processes notice.
+            let _ = ranks::stop(folder);
+        }
+        match self.told {
+            None if !ranks::has_begun(folder) => {
+                self.told = Some(Instant::now());
+                let group = format!("kill -s TERM -- -{}", self.child.id());
+                // Whoever does not hear this is killed below.
+                let _ = Command::new("sh").args(["-c", &group]).stderr(Stdio::null()).status();
+            }
+            Some(told) if told.elapsed() >= GRACE => drop(self.child.kill()),
+            _ => {}
+        }
+    }
+
+    fn failure(self, status: ExitStatus, folder: &Path, cx: &Context<'_>) -> Report {
+        let command = self.command;
+        if let Ok(fault) = ranks::read::<Fault>(&folder.join(FAULT)) {
+            let rank = fault.rank;
+            return Report::new(fault).wrap_err(format!("rank {rank} of {command}"));
+        }
+        if self.told.is_some() {
+            return LaunchError::NotBegun { command }.into();
+        }
+        let is_saved = cx.state().is_some_and(Path::exists);
+        let help = match () {
+            () if is_saved => "the state of the search is saved: the next run goes on where it was",
+            () if self.lacks_pmi => OTHER_MPI,
+            () => {
+                "start something simple with this launcher, such as `hostname`, to see whether it works at all"
+            }
+        };
+        LaunchError::Failed { command, status, output: self.last_lines, help }.into()
+    }
+}
+
+/// Sends on every line of an output, in a thread that ends with it.
+fn read_lines(output: impl Read + Send + 'static, sender: Sender<String>) {
+    std::thread::spawn(move || {
+        let mut output = BufReader::new(output);
+        let mut line = Vec::new();
+        while output.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {
+            let text = String::from_utf8_lossy(&line).trim_end().to_owned();
+            line.clear();
+            if sender.send(text).is_err() {
+                return;
+            }
+        }
+    });
+}

@@ -1,0 +1,246 @@
+//! What each of several processes does.
+
+use std::fs;
+use std::io::BufRead;
+use std::panic::AssertUnwindSafe;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use hopmap_artifact::ArtifactError;
+use hopmap_durable::DurableError;
+use hopmap_model::{Communicator, Context, Inputs, Outcome, Outputs};
+use miette::{Diagnostic, Report};
+
+use super::observer::RankObserver;
+use super::task::{self, DONE, Done, FAULT, Fault, GREETING, OUT, Task};
+use crate::engine::write_outputs;
+use crate::registry::{self, Configured, StageEntry};
+
+/// Time that processes have to end once the engine is gone.
+const GRACE: Duration = Duration::from_secs(30);
+
+/// A task that cannot be done here.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+enum TaskError {
+    #[error("hopmap is {theirs}, but hopmap-ranks is {}", env!("CARGO_PKG_VERSION"))]
+    #[diagnostic(help("build or install both from the same sources, on every host"))]
+    OtherVersion { theirs: String },
+    #[error("this hopmap-ranks does not know {kind} as hopmap does")]
+    #[diagnostic(help("build or install both from the same sources, on every host"))]
+    OtherStage { kind: String },
+    #[error("several processes take themselves for the first of all")]
+    #[diagnostic(help(
+        "the launcher has to be that of the MPI which hopmap-ranks was built with; `ldd hopmap-ranks` shows which; \
+         inside Slurm, `salloc -n 4 mpirun` starts what `srun` cannot connect"
+    ))]
+    SeveralFirst,
+    #[error("{0}")]
+    Parameters(String),
+    #[error("cannot start {threads} threads: {problem}")]
+    Threads { threads: usize, problem: String },
+    #[error("the stage panicked: {0}")]
+    #[diagnostic(help("this is a fault of hopmap; please report it"))]
+    Panicked(String),
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Artifact(#[from] ArtifactError),
+}
+
+/// Runs the task of a folder as one of several processes; the first one writes the outputs and talks with `say`.
+pub fn run(
+    folder: &Path,
+    communicator: &dyn Communicator,
+    say: &(dyn Fn(&str) + Sync),
+) -> Result<(), Report> {
+    let task = Task::read(folder)?;
+    let (entry, configured) = configure(&task)?;
+    let is_first = communicator.process() == 0;
+    if is_first && !task::begin(folder)? {
+        return Err(TaskError::SeveralFirst.into());
+    }
+    let outcome = search(&task, configured, folder, communicator, is_first.then_some(say))?;
+    match is_first {
+        true => deliver(entry, outcome, folder),
+        false => Ok(()),
+    }
+}
+
+fn configure(task: &Task) -> Result<(&'static StageEntry, Box<dyn Configured>), TaskError> {
+    if task.hopmap != env!("CARGO_PKG_VERSION") {
+        return Err(TaskError::OtherVersion { theirs: task.hopmap.clone() });
+    }
+    let entry = registry::stage(&task.kind).filter(|entry| entry.revision == task.revision);
+    let entry = entry.ok_or_else(|| TaskError::OtherStage { kind: task.kind.clone() })?;
+    let configured = entry.configure(task.parameters.clone());
+    Ok((entry, configured.map_err(|error| TaskError::Parameters(error.message))?))
+}
+
+/// Runs the stage on the inputs. A panic of the stage is its failure, not ours.
+fn search(
+    task: &Task,
+    configured: Box<dyn Configured>,
+    folder: &Path,
+    communicator: &dyn Communicator,
+    say: Option<&(dyn Fn(&str) + Sync)>,
+) -> Result<Outcome, Report> {
+    let deadline = task.seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let deadline = deadline.and_then(|left| Instant::now().checked_add(left));
+    let inputs = inputs(task)?;
+    let observer = RankObserver::new(folder, say);
+    let cx =
+        Context::new(task.threads, deadline, &observer).with_scratch(folder).with_communicator(communicator);
+    let cx = task.state.as_deref().map_or(cx, |state| cx.with_state(state));
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(task.threads).build();
+    let pool =
+        pool.map_err(|error| TaskError::Threads { threads: task.threads, problem: error.to_string() })?;
+    let run = || pool.install(|| configured.run(inputs, &cx));
+    std::panic::catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+        let message = panic.downcast_ref::<&str>().map(ToString::to_string);
+        let message = message.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+        Err(TaskError::Panicked(message).into())
+    })
+}
+
+fn inputs(task: &Task) -> Result<Inputs, Report> {
+    let mut inputs = Inputs::new();
+    for input in &task.inputs {
+        let kind =
+            registry::kind(&input.kind).ok_or_else(|| TaskError::OtherStage { kind: input.kind.clone() })?;
+        let value = kind.read(&input.path).map_err(TaskError::Artifact)?;
+        inputs.connect(&input.port, value, input.digest.clone(), input.label.clone());
+    }
+    Ok(inputs)
+}
+
+/// Writes the outputs, then how it ended.
+fn deliver(entry: &StageEntry, outcome: Outcome, folder: &Path) -> Result<(), Report> {
+    let (feasible, complete, outputs): (bool, bool, Outputs) = match outcome {
+        Outcome::Done(outputs) => (true, true, outputs),
+        Outcome::Infeasible(outputs) => (false, true, outputs),
+        Outcome::Partial(outputs) => (true, false, outputs),
+    };
+    let out = folder.join(OUT);
+    fs::create_dir_all(&out).map_err(DurableError::io("create", &out))?;
+    for (port, _, staging, _) in write_outputs(entry, &outputs, &out)? {
+        staging.commit(&out.join(port))?;
+    }
+    task::write(&folder.join(DONE), &Done { feasible, complete, timed: outputs.is_timed() })
+}
+
+/// Leaves word of a failure; `false` if another process was first, and what it says counts.
+pub fn blame(folder: &Path, rank: u32, error: &Report) -> bool {
+    let message = error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ");
+    let fault = Fault { rank, message, help: error.help().map(|help| help.to_string()) };
+    let own = folder.join(format!("fault-{rank}.json"));
+    // It appears whole or not at all: whoever comes second aborts everybody at once.
+    let linked = task::write(&own, &fault).is_ok().then(|| fs::hard_link(&own, folder.join(FAULT)));
+    // Where it cannot be written, printing it is all that is left.
+    !matches!(linked, Some(Err(error)) if error.kind() == std::io::ErrorKind::AlreadyExists)
+}
+
+/// Stops all processes when the engine is gone: it greets the first process on standard input and holds the other end of it
+/// as long as it lives.
+///
+/// An input that ends without the greeting is not connected to the engine and says nothing.
+pub fn stop_with_the_engine(folder: &Path) {
+    let folder = folder.to_owned();
+    std::thread::spawn(move || {
+        let mut lines = std::io::stdin().lock().lines();
+        if !lines.next().is_some_and(|line| line.is_ok_and(|line| line == GREETING)) {
+            return;
+        }
+        while lines.next().is_some_and(|line| line.is_ok()) {}
+        // If this fails the folder is gone, which is a reason to stop as well.
+        let _ = task::stop(&folder);
+        std::thread::sleep(GRACE);
+        #[expect(clippy::exit, reason = "nobody waits for what these processes do")]
+        std::process::exit(1);
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// One process, alone.
+    struct Alone;
+
+    impl Communicator for Alone {
+        fn process(&self) -> u32 {
+            0
+        }
+
+        fn processes(&self) -> u32 {
+            1
+        }
+
+        fn shift(&self, bytes: Vec<u8>) -> Result<Vec<u8>, Report> {
+            Ok(bytes)
+        }
+
+        fn all_gather(&self, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, Report> {
+            Ok(vec![bytes])
+        }
+    }
+
+    fn task() -> Task {
+        let entry = registry::stage("topology/synthetic").unwrap();
+        Task {
+            hopmap: env!("CARGO_PKG_VERSION").into(),
+            kind: entry.kind.into(),
+            revision: entry.revision,
+            parameters: json!({ "shape": "tree:2x2", "costs": [1, 10] }),
+            inputs: Vec::new(),
+            threads: 1,
+            seconds: None,
+            state: None,
+        }
+    }
+
+    fn run_task(task: &Task, folder: &Path) -> Result<(), Report> {
+        task.write(folder).unwrap();
+        run(folder, &Alone, &|_| {})
+    }
+
+    #[test]
+    fn the_first_process_writes_the_outputs_and_then_that_it_is_done() {
+        let folder = tempfile::tempdir().unwrap();
+        run_task(&task(), folder.path()).unwrap();
+        let done: Done = task::read(&folder.path().join(DONE)).unwrap();
+        assert_eq!(done, Done { feasible: true, complete: true, timed: false });
+        registry::kind("system-graph").unwrap().read(&folder.path().join("out/system-graph")).unwrap();
+    }
+
+    #[test]
+    fn a_second_first_process_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        run_task(&task(), folder.path()).unwrap();
+        let error = run_task(&task(), folder.path()).unwrap_err();
+        assert_eq!(error.to_string(), "several processes take themselves for the first of all");
+    }
+
+    #[test]
+    fn another_version_or_stage_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let other = Task { hopmap: "0.0.1".into(), ..task() };
+        let message = run_task(&other, folder.path()).unwrap_err().to_string();
+        assert!(message.starts_with("hopmap is 0.0.1"), "{message}");
+        let other = Task { revision: 999, ..task() };
+        let message = run_task(&other, folder.path()).unwrap_err().to_string();
+        assert!(message.contains("does not know topology/synthetic"), "{message}");
+    }
+
+    #[test]
+    fn the_first_who_fails_is_heard() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = miette::miette!(help = "do that", "this went wrong");
+        assert!(blame(folder.path(), 3, &error));
+        assert!(!blame(folder.path(), 1, &error));
+        let fault: Fault = task::read(&folder.path().join(FAULT)).unwrap();
+        assert_eq!(
+            (fault.rank, fault.message.as_str(), fault.help.as_deref()),
+            (3, "this went wrong", Some("do that"))
+        );
+    }
+}

@@ -1,0 +1,156 @@
+//! A real Slurm on one machine with four nodes that exist in name only.
+
+use std::fmt::Write;
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// Names of the nodes; each has four cores.
+pub(crate) const NODES: [&str; 4] = ["n1", "n2", "n3", "n4"];
+
+/// A running cluster; its daemons end with it.
+pub(crate) struct Cluster {
+    folder: TempDir,
+    configuration: PathBuf,
+}
+
+impl Cluster {
+    /// Starts it and waits until its nodes are idle.
+    pub(crate) fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        // munged wants everybody to reach its socket.
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        for name in ["state", "spool", "log", "munge"] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        let path = folder.path().join("slurm.conf");
+        fs::write(&path, configuration(folder.path())).unwrap();
+        let cluster = Self { folder, configuration: path };
+        cluster.start_munge();
+        let configuration = cluster.configuration.to_str().unwrap();
+        daemon("slurmctld", &["-f", configuration]);
+        for node in NODES {
+            daemon("slurmd", &["-f", configuration, "-N", node]);
+        }
+        cluster.wait_until_idle();
+        cluster
+    }
+
+    /// What `SLURM_CONF` has to be for the commands of this cluster.
+    pub(crate) fn configuration(&self) -> &Path {
+        &self.configuration
+    }
+
+    fn start_munge(&self) {
+        let path = |name: &str| self.folder.path().join("munge").join(name).display().to_string();
+        let key: Vec<u8> = (0..1024_u32).map(|byte| (byte * 37 % 251) as u8).collect();
+        fs::write(path("key"), key).unwrap();
+        let owner_only = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        fs::set_permissions(path("key"), owner_only).unwrap();
+        let option = |name: &str, file: &str| format!("--{name}-file={}", path(file));
+        let socket = format!("--socket={}", path("socket"));
+        let options =
+            [option("key", "key"), option("pid", "munged.pid"), option("log", "log"), option("seed", "seed")];
+        let mut arguments: Vec<&str> = options.iter().map(String::as_str).collect();
+        arguments.push(&socket);
+        daemon("munged", &arguments);
+    }
+
+    fn wait_until_idle(&self) {
+        let deadline = Instant::now() + Duration::from_mins(1);
+        loop {
+            let output = Command::new("sinfo")
+                .args(["-h", "-N", "-o", "%T"])
+                .env("SLURM_CONF", &self.configuration)
+                .output()
+                .unwrap();
+            let states = String::from_utf8_lossy(&output.stdout).into_owned();
+            if states.lines().filter(|state| *state == "idle").count() == NODES.len() {
+                return;
+            }
+            assert!(Instant::now() < deadline, "the nodes do not become idle: {states}");
+            sleep(Duration::from_millis(200));
+        }
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        let files = NODES.iter().map(|node| format!("{node}.pid"));
+        for file in files.chain(["slurmctld.pid".into(), "munge/munged.pid".into()]) {
+            stop(&self.folder.path().join(file));
+        }
+    }
+}
+
+/// Ends the daemon that wrote a pid file and waits until it is gone.
+fn stop(pid_file: &Path) {
+    let Ok(pid) = fs::read_to_string(pid_file) else { return };
+    let pid = pid.trim();
+    let _ = Command::new("kill").arg(pid).status();
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while Path::new("/proc").join(pid).exists() && Instant::now() < deadline {
+        sleep(Duration::from_millis(50));
+    }
+}
+
+/// Starts a program that goes to the background by itself.
+fn daemon(program: &str, arguments: &[&str]) {
+    let status = Command::new(program)
+        .args(arguments)
+        .env("PATH", format!("{}:/usr/sbin", std::env::var("PATH").unwrap_or_default()))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .status();
+    assert!(status.is_ok_and(|status| status.success()), "{program} does not start");
+}
+
+fn configuration(folder: &Path) -> String {
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    let (host, folder) = (host.trim(), folder.display());
+    let user = Command::new("id").arg("-un").output().unwrap();
+    let user = String::from_utf8_lossy(&user.stdout).trim().to_owned();
+    // All at once, so that the system hands out different ones.
+    let listeners: Vec<TcpListener> =
+        (0..=NODES.len()).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    let ports: Vec<u16> = listeners.iter().map(|listener| listener.local_addr().unwrap().port()).collect();
+    let mut text = format!(
+        "ClusterName=lab
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={}
+SlurmUser={user}
+SlurmdUser={user}
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge/socket
+CryptoType=crypto/munge
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool/%n
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/%n.pid
+SlurmctldLogFile={folder}/log/slurmctld.log
+SlurmdLogFile={folder}/log/%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SlurmdParameters=config_overrides
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+ReturnToService=2
+PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+",
+        ports[0]
+    );
+    for (node, port) in NODES.iter().zip(&ports[1..]) {
+        writeln!(
+            text,
+            "NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=4 RealMemory=100"
+        )
+        .unwrap();
+    }
+    text
+}

@@ -1,0 +1,286 @@
+//! `launcher`: what a stage needs that runs as several processes, and what is said when it fails. No MPI is needed here: shell
+//! scripts play launcher and processes.
+
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+
+use crate::sandbox::{Sandbox, ring};
+
+/// A pipeline whose placement has a launcher.
+const PIPELINE: &str = r#"name = "launched"
+
+[params]
+launcher = ""
+
+[stages.program]
+uses = "trace/csv"
+with = { file = "ring.csv" }
+
+[stages.machine]
+uses = "topology/synthetic"
+with = { shape = "tree:2x4", costs = [1, 10] }
+
+[stages.placement]
+uses     = "map/tabu"
+with     = { evaluations = 20000, islands = 3 }
+needs    = { task-graph = "program", system = "machine" }
+launcher = "${params.launcher}"
+"#;
+
+/// Plays `hopmap-ranks`: does the same stage in one process, in the place of the first.
+const PROCESS: &str = r#"#!/bin/sh
+folder=$1
+touch $folder/begun
+echo "hopmap-ranks: log one process plays all"
+echo "hopmap-ranks: progress 1 2"
+mkdir $folder/out
+"$HOPMAP" exec map/tabu --with evaluations=20000 --with islands=3 --in task-graph=g --in system=m \
+  --out $folder/out/mapping --quiet
+echo '{"feasible":true,"complete":true,"timed":false}' > $folder/done
+"#;
+
+/// A folder with the pipeline, its inputs as artifacts `g` and `m`, and a script that plays a process.
+fn sandbox(process: &str) -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("ring.csv", ring(8));
+    sandbox.write("p.toml", PIPELINE);
+    sandbox.write("process", process);
+    sandbox.write("launcher", "#!/bin/sh\nexec sh \"$@\"\n");
+    sandbox.stdout(&["exec", "trace/csv", "--with", "file=ring.csv", "--out", "g"]);
+    let machine = ["--with", "shape=tree:2x4", "--with", "costs=[1, 10]", "--out", "m"];
+    sandbox.stdout(&[&["exec", "topology/synthetic"], &machine[..]].concat());
+    sandbox
+}
+
+/// A run whose launcher is `sh launcher` and whose processes are played by the script `process`.
+fn launched(sandbox: &Sandbox) -> Command {
+    let mut command = sandbox.command(&["run", "p.toml", "-p", "launcher=sh launcher", "--no-report"]);
+    command.env("HOPMAP_RANKS", sandbox.path().join("process"));
+    command.env("HOPMAP", assert_cmd::cargo::cargo_bin!("hopmap"));
+    command
+}
+
+/// What the run of a script says on standard error, without the folder it is in.
+fn complaint(sandbox: &Sandbox, command: &mut Command) -> String {
+    let output = command.arg("--quiet").output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stderr).unwrap();
+    let text = text.replace(sandbox.path().to_str().unwrap(), "HERE");
+    // Keys are long and say nothing here.
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split_inclusive([' ', '\n']) {
+        let cut = word.find("/work/").map_or(word.len(), |begin| begin + "/work/".len());
+        let end = word[cut..].find(|letter: char| !letter.is_ascii_hexdigit());
+        let rest = end.map_or("", |end| &word[cut + end..]);
+        words.push(if cut < word.len() { format!("{}KEY{rest}", &word[..cut]) } else { word.to_owned() });
+    }
+    words.concat()
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// The cell of the placement as a run with `--json` tells it.
+fn placement(output: &Output) -> Value {
+    let cells = json(output)["cells"].as_array().unwrap().clone();
+    cells.into_iter().find(|cell| cell["cell"] == "placement").unwrap()
+}
+
+#[test]
+fn a_launched_stage_is_the_same_stage() {
+    let sandbox = sandbox(PROCESS);
+    let output = launched(&sandbox).arg("--json").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let launched_cell = placement(&output);
+    assert_eq!(launched_cell["state"], "ran");
+    // Without a launcher the key is the same: there is nothing left to do, and a run of its own gives the same digest.
+    assert!(sandbox.stdout(&["run", "p.toml"]).contains("nothing to do"));
+    let alone = sandbox.command(&["run", "p.toml", "--json", "--store", "other"]).output().unwrap();
+    let digest = |cell: &Value| cell["outputs"]["mapping"]["digest"].as_str().unwrap().to_owned();
+    assert_eq!(digest(&placement(&alone)), digest(&launched_cell));
+    assert_eq!(std::fs::read_dir(sandbox.path().join(".hopmap/work")).unwrap().count(), 0);
+}
+
+#[test]
+fn what_the_processes_say_goes_into_the_log() {
+    let sandbox = sandbox(PROCESS);
+    let output = launched(&sandbox).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("placement: one process plays all"), "{said}");
+    assert!(!said.contains("progress"), "{said}");
+}
+
+#[test]
+fn exec_launches_too() {
+    let sandbox = sandbox(PROCESS);
+    let stage = ["map/tabu", "--with", "evaluations=20000", "--with", "islands=3"];
+    let inputs = ["--in", "task-graph=g", "--in", "system=m", "--json", "--out"];
+    let run = |more: &[&str], out: &str| {
+        let mut command = sandbox.command(&[&["exec"], &stage[..], &inputs, &[out], more].concat());
+        command.env("HOPMAP_RANKS", sandbox.path().join("process"));
+        let output = command.env("HOPMAP", assert_cmd::cargo::cargo_bin!("hopmap")).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        json(&output)["digest"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(run(&["--launcher", "sh launcher"], "a"), run(&[], "b"));
+    let left: Vec<String> = std::fs::read_dir(sandbox.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.starts_with('.'))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+    insta::assert_snapshot!(
+        sandbox.seen(&["exec", "map/linear", "--launcher", "mpirun", "--in", "task-graph=g", "--in", "system=m", "--out", "c"]), @r"
+    ------- stderr -------
+    error: map/linear cannot run as several processes
+      help: stages that can: map/annealing, map/tabu, map/auto
+    [exit code 2]
+    "
+    );
+}
+
+#[test]
+fn a_launcher_that_does_not_exist() {
+    let sandbox = sandbox(PROCESS);
+    let mut command = sandbox.command(&["run", "p.toml", "-p", "launcher=mpirunn -n 4"]);
+    command.env("HOPMAP_RANKS", sandbox.path().join("process"));
+    insta::assert_snapshot!(complaint(&sandbox, &mut command), @r"
+    error: stage `placement` (p.toml:16)
+      |-> the launcher `mpirunn` cannot be started
+      `-> No such file or directory (os error 2)
+      help: install it (on Debian `apt-get install openmpi-bin` has mpirun, `slurm-client` has srun), load its module, or correct `launcher`
+    ");
+}
+
+#[test]
+fn processes_that_are_not_there() {
+    let sandbox = sandbox(PROCESS);
+    let mut command = launched(&sandbox);
+    command.env("HOPMAP_RANKS", "nowhere/hopmap-ranks");
+    insta::assert_snapshot!(complaint(&sandbox, &mut command), @r"
+    error: stage `placement` (p.toml:16)
+      `-> hopmap-ranks, which runs stages as MPI ranks, is missing: HOPMAP_RANKS names nowhere/hopmap-ranks
+      help: build it from the sources of hopmap with `cargo build --release --features mpi` (on Debian after `apt-get install libopenmpi-dev libclang-dev`), then put it beside hopmap or on PATH, or name it in HOPMAP_RANKS
+    ");
+
+    // Neither beside the binary nor on the path.
+    let hopmap = sandbox.path().join("bin/hopmap");
+    sandbox.write("bin/hopmap", std::fs::read(assert_cmd::cargo::cargo_bin!("hopmap")).unwrap());
+    std::fs::set_permissions(&hopmap, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let mut command = Command::new(hopmap);
+    command.args(["run", "p.toml", "-p", "launcher=sh launcher"]).current_dir(sandbox.path());
+    command.env("PATH", "/usr/bin:/bin").env("NO_COLOR", "1").env_remove("HOPMAP_RANKS");
+    insta::assert_snapshot!(complaint(&sandbox, &mut command), @r"
+    error: stage `placement` (p.toml:16)
+      `-> hopmap-ranks, which runs stages as MPI ranks, is missing: not at HERE/bin/hopmap-ranks, not on PATH
+      help: build it from the sources of hopmap with `cargo build --release --features mpi` (on Debian after `apt-get install libopenmpi-dev libclang-dev`), then put it beside hopmap or on PATH, or name it in HOPMAP_RANKS
+    ");
+}
+
+#[test]
+fn processes_that_fail() {
+    let sandbox = sandbox("echo something is wrong >&2\nexit 3\n");
+    insta::assert_snapshot!(complaint(&sandbox, &mut launched(&sandbox)), @r"
+    error: stage `placement` (p.toml:16)
+      `-> `sh launcher HERE/process HERE/.hopmap/work/KEY` ended without a result: exit status: 3
+            something is wrong
+      help: start something simple with this launcher, such as `hostname`, to see whether it works at all
+    ");
+    sandbox.write("process", "exit 0\n");
+    insta::assert_snapshot!(complaint(&sandbox, &mut launched(&sandbox)), @r"
+    error: stage `placement` (p.toml:16)
+      `-> `sh launcher HERE/process HERE/.hopmap/work/KEY` ended without a result: exit status: 0
+      help: start something simple with this launcher, such as `hostname`, to see whether it works at all
+    ");
+    // Done, but not every process came to its end.
+    sandbox.write("process", format!("{PROCESS}kill -9 $$\n"));
+    insta::assert_snapshot!(complaint(&sandbox, &mut launched(&sandbox)), @r"
+    error: stage `placement` (p.toml:16)
+      `-> `sh launcher HERE/process HERE/.hopmap/work/KEY` ended without a result: signal: 9 (SIGKILL)
+      help: start something simple with this launcher, such as `hostname`, to see whether it works at all
+    ");
+    let fault = r#"{"rank":2,"message":"the machine has 4 slots for 8 ranks","help":"take a larger one"}"#;
+    sandbox.write("process", format!("echo '{fault}' > $1/fault.json\nexit 1\n"));
+    insta::assert_snapshot!(complaint(&sandbox, &mut launched(&sandbox)), @r"
+    error: stage `placement` (p.toml:16)
+      |-> rank 2 of `sh launcher HERE/process HERE/.hopmap/work/KEY`
+      `-> the machine has 4 slots for 8 ranks
+      help: take a larger one
+    ");
+}
+
+#[test]
+fn a_saved_state_is_lent_to_the_next_processes() {
+    // The state is in the task; what is in it is the stage's own.
+    let save = "state=$(sed -n 's/.*\"state\": \"\\(.*\\)\".*/\\1/p' $1/task.json)\n";
+    let sandbox = sandbox(&format!("{save}echo half > $state\nkill -9 $$\n"));
+    insta::assert_snapshot!(complaint(&sandbox, &mut launched(&sandbox)), @r"
+    error: stage `placement` (p.toml:16)
+      `-> `sh launcher HERE/process HERE/.hopmap/work/KEY` ended without a result: signal: 9 (SIGKILL)
+      help: the state of the search is saved: the next run goes on where it was
+    ");
+    sandbox.stdout(&["gc"]);
+    sandbox.write("process", format!("{save}cp $state seen\n{PROCESS}"));
+    let output = launched(&sandbox).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(sandbox.read("seen"), "half\n");
+    assert_eq!(std::fs::read_dir(sandbox.path().join(".hopmap/states")).unwrap().count(), 0);
+}
+
+/// A process that delivers a partial result once it is asked to stop.
+fn until_stopped() -> String {
+    let wait = "touch $folder/begun\nwhile [ ! -e $folder/stop ]; do sleep 0.05; done\n";
+    PROCESS.replace("touch $folder/begun\n", wait).replace("\"complete\":true", "\"complete\":false")
+}
+
+/// Waits until the processes of a run have begun; fails if the run ends before.
+pub(crate) fn wait_until_begun(sandbox: &Sandbox, run: &mut Child) {
+    let work = sandbox.path().join(".hopmap/work");
+    let has_begun = || {
+        let mut folders = std::fs::read_dir(&work).into_iter().flatten().flatten();
+        folders.any(|folder| folder.path().join("begun").exists())
+    };
+    while !has_begun() {
+        assert!(run.try_wait().unwrap().is_none(), "the run has ended");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn an_interrupt_asks_the_processes_for_what_they_have() {
+    let sandbox = sandbox(&until_stopped());
+    let mut run =
+        launched(&sandbox).arg("--json").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    wait_until_begun(&sandbox, &mut run);
+    let interrupt = Command::new("kill").args(["-s", "INT", &run.id().to_string()]).status().unwrap();
+    assert!(interrupt.success());
+    let output = run.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    assert_eq!(placement(&output)["state"], "partial");
+}
+
+#[test]
+fn a_deadline_asks_the_processes_for_what_they_have() {
+    let sandbox = sandbox(&format!("trap '' TERM\n{}", until_stopped()));
+    let output = launched(&sandbox).args(["--json", "--deadline", "2s"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(placement(&output)["state"], "partial");
+}
+
+#[test]
+fn an_interrupt_ends_a_launcher_that_waits_in_a_queue() {
+    let sandbox = sandbox(PROCESS);
+    sandbox.write("launcher", "touch queued\nexec sleep 1000\n");
+    let mut run = launched(&sandbox).arg("--quiet").stderr(Stdio::piped()).spawn().unwrap();
+    while !sandbox.path().join("queued").exists() {
+        assert!(run.try_wait().unwrap().is_none(), "the run has ended");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert!(Command::new("kill").args(["-s", "INT", &run.id().to_string()]).status().unwrap().success());
+    let output = run.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("was stopped before its processes began"), "{said}");
+}
