@@ -350,7 +350,7 @@ fn a_launcher() {
        : ^^^^|^^^
        :     `-- remove `launcher`
        `----
-      help: stages that can: map/annealing, map/tabu, map/auto
+      help: stages that can: map/annealing, map/genetic, map/composite, map/tabu, map/auto
     [exit code 2]
     "#);
     let search = |launcher: &str| {

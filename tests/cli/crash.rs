@@ -68,3 +68,26 @@ fn torn_and_damaged_lines_of_the_log_cost_a_run_and_no_more() {
     assert_eq!(digests(&sandbox), expected);
     assert!(sandbox.seen(&["run", "ring.toml"]).contains("damaged lines"));
 }
+
+#[test]
+fn a_killed_search_goes_on_with_its_state() {
+    let sandbox = Sandbox::with_ring();
+    // Long enough that a state is saved before the end (SAVE_INTERVAL).
+    sandbox.edit("ring.toml", "evaluations = 20000", "evaluations = 15000000");
+    let mut run = sandbox.command(&["run", "ring.toml", "--quiet"]).spawn().unwrap();
+    let states = || std::fs::read_dir(sandbox.path().join(".hopmap/states")).into_iter().flatten().count();
+    while states() == 0 {
+        assert!(run.try_wait().unwrap().is_none(), "the search ended before it was killed");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    run.kill().unwrap();
+    run.wait().unwrap();
+    sandbox.stdout(&["gc"]);
+    let output = sandbox.output(&["run", "ring.toml"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("goes on after epoch"), "{said}");
+    assert_eq!(states(), 0);
+    let after = digests(&sandbox);
+    std::fs::remove_dir_all(sandbox.path().join(".hopmap")).unwrap();
+    assert_eq!(digests(&sandbox), after);
+}

@@ -15,8 +15,9 @@ use crate::spread::Spread;
 use crate::state::{Settled, State, load, parse, written};
 use crate::{Budget, Candidate, Exchange, Found, Island, Meter, Progress};
 
-/// Time between two savings of the state.
-const SAVE_INTERVAL: Duration = Duration::from_secs(5);
+/// Time before the state is saved for the first time; every time it is twice as long, up to the longest.
+const FIRST_INTERVAL: Duration = Duration::from_millis(500);
+const LONGEST_INTERVAL: Duration = Duration::from_secs(8);
 
 /// A search whose islands exchange what they found after every epoch.
 ///
@@ -99,13 +100,13 @@ impl Budget {
             }
             None => (0, colonise(evolution, spread.own(), cx, meter)?),
         };
-        let mut saved = Instant::now();
+        let (mut saved, mut interval) = (Instant::now(), FIRST_INTERVAL);
         while advance(evolution, &spread, &mut own, epoch, cx)? {
             epoch += 1;
             if let Some(file) = cx.state() {
-                let due = saved.elapsed() >= SAVE_INTERVAL || cx.should_stop();
+                let due = saved.elapsed() >= interval || cx.should_stop();
                 if spread.gather(vec![due])?.first() == Some(&true) {
-                    saved = Instant::now();
+                    (saved, interval) = (Instant::now(), LONGEST_INTERVAL.min(2 * interval));
                     save(&spread, epoch, elapsed + begin.elapsed(), &own, file)?;
                 }
             }
