@@ -1,15 +1,19 @@
 //! The mapper that chooses what suits the problem.
 
+mod coarse;
 mod ground;
 mod island;
 mod plan;
 mod population;
+
+use std::time::Instant;
 
 use hopmap_islands::{Budget, Candidate, Evolution, Meter, SearchError};
 use hopmap_model::{Context, Error};
 use hopmap_objective::{Assignment, Problem};
 
 use crate::{AutoParams, Found, Mapper, descend};
+use coarse::Coarse;
 use ground::Ground;
 use island::Island;
 use plan::default_evaluations;
@@ -17,12 +21,19 @@ use plan::default_evaluations;
 /// Evaluations after which an island looks up from its work.
 const EPOCH: u64 = 1 << 20;
 
+/// Part of the budget that is spent on groups of ranks, and the most evaluations of an island.
+const GROUPS_SHARE: f64 = 0.15;
+const GROUPS_EVALUATIONS: u64 = 1 << 22;
+
 /// Chooses how to search by what the problem is and by how far the budget goes.
 ///
 /// Every island begins with a cycle of annealing that refines the linear or a greedy placement, whichever costs less. If the
 /// budget does not go much further than that, more cycles follow, each twice as long. Else populations are annealed, one after
 /// the other, each from random placements and with twice the work of the one before; the last one takes what is left of the
 /// budget. The best placement ever seen then descends to one that no exchange improves.
+///
+/// Of large dense problems, groups of ranks whose rows of weights are nearly equal are placed first, on groups of slots with nearly
+/// equal costs: a smaller problem of its own. The first population sets out from there.
 ///
 /// Population annealing (Hukushima and Iba 2003) cools many placements side by side. Before every step to a lower temperature
 /// the placements are drawn anew with the weights exp(−Δβ · cost), so that those which have found the better arrangement of
@@ -43,12 +54,45 @@ impl Auto {
 
 impl Mapper for Auto {
     fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found, Error> {
-        let Some(ground) = Ground::new(problem)? else {
+        let begin = Instant::now();
+        let Some(mut ground) = Ground::new(problem)? else {
             return Ok(Found::at_once(problem.linear()));
         };
         let default = default_evaluations(ground.movable.len() as u64);
+        let mut evaluations = 0;
+        if let Some(coarse) = Coarse::new(problem)? {
+            let found = self.place_groups(&coarse, default, cx)?;
+            evaluations = found.evaluations;
+            let starts = found.bests.iter().map(|best| coarse.project(best, problem.ranks()));
+            ground.set_grouped(starts.collect())?;
+        }
+        let spent = evaluations.div_ceil(u64::from(self.budget.islands()));
+        let budget = self.budget.after(spent, begin.elapsed());
         let search = Search { seed: self.seed, ground: &ground };
-        Ok(Found::of_islands(self.budget.evolve(&search, default, cx)?, problem))
+        let mut found = budget.evolve(&search, default, cx)?;
+        found.evaluations += evaluations;
+        Ok(Found::of_islands(found, problem))
+    }
+}
+
+impl Auto {
+    /// Searches for where groups of ranks belong.
+    fn place_groups(
+        &self,
+        coarse: &Coarse,
+        default: u64,
+        cx: &Context<'_>,
+    ) -> Result<hopmap_islands::Found<Vec<u32>>, Error> {
+        let Some(ground) = Ground::new(&coarse.problem)? else {
+            let solution = coarse.problem.linear();
+            let best = Candidate { cost: coarse.problem.cost(&solution), solution };
+            let bests = vec![best.clone()];
+            let convergence = Vec::new();
+            return Ok(hopmap_islands::Found { best, bests, evaluations: 0, convergence, complete: true });
+        };
+        let budget = self.budget.part(GROUPS_SHARE, GROUPS_EVALUATIONS.min(default));
+        let search = Search { seed: self.seed, ground: &ground };
+        budget.evolve(&search, default, &cx.without_state())
     }
 }
 

@@ -42,6 +42,8 @@ pub struct Island<S> {
 pub struct Found<S> {
     /// The best of all islands, the lowest of equals.
     pub best: Candidate<S>,
+    /// The best of every island.
+    pub bests: Vec<Candidate<S>>,
     /// Evaluations of all islands together.
     pub evaluations: u64,
     /// The best cost of every island over its evaluations, island by island.
@@ -89,6 +91,27 @@ impl Budget {
         self.time
     }
 
+    /// A part of the budget for work that comes first, at most so many evaluations for every island.
+    #[must_use]
+    pub fn part(&self, share: f64, most: u64) -> Self {
+        let evaluations = self.evaluations.map_or(most, |all| most.min((share * all as f64) as u64)).max(1);
+        Self {
+            evaluations: Some(evaluations),
+            time: self.time.map(|time| time.mul_f64(share)),
+            islands: self.islands,
+        }
+    }
+
+    /// What is left of the budget after so many evaluations of every island and so much time.
+    #[must_use]
+    pub fn after(&self, evaluations: u64, time: Duration) -> Self {
+        Self {
+            evaluations: self.evaluations.map(|all| all.saturating_sub(evaluations).max(1)),
+            time: self.time.map(|all| all.saturating_sub(time).max(Duration::from_millis(1))),
+            islands: self.islands,
+        }
+    }
+
     /// Evaluations of one island before its descent; `default` where nothing is limited.
     #[must_use]
     pub fn evaluations(&self, default: u64) -> u64 {
@@ -116,7 +139,7 @@ impl Budget {
         search: impl Fn(u32, Meter<'_>) -> Result<Island<S>, E> + Sync,
     ) -> Result<Found<S>, Error>
     where
-        S: Serialize + DeserializeOwned + Send,
+        S: Clone + Serialize + DeserializeOwned + Send,
         E: Into<Error> + Send,
     {
         let spread = Spread::new(self.islands, cx.communicator());
@@ -143,26 +166,22 @@ impl Budget {
 }
 
 /// Joins the islands; the best one wins, the lowest of equals.
-pub(crate) fn join<S>(islands: Vec<Island<S>>) -> Result<Found<S>, SearchError> {
+pub(crate) fn join<S: Clone>(islands: Vec<Island<S>>) -> Result<Found<S>, SearchError> {
     let mut evaluations = 0;
     let mut complete = true;
     let mut convergence = Vec::new();
-    let mut best: Option<Candidate<S>> = None;
+    let mut bests = Vec::new();
     for (number, island) in islands.into_iter().enumerate() {
         evaluations += island.evaluations;
         complete &= !island.interrupted;
         let points = island.convergence.iter();
-        convergence.extend(points.map(|&(evaluations, cost)| Point {
-            island: number as u32,
-            evaluations,
-            cost,
-        }));
-        if best.as_ref().is_none_or(|best| island.best.cost < best.cost) {
-            best = Some(island.best);
-        }
+        convergence
+            .extend(points.map(|&(evaluations, cost)| Point { island: number as u32, evaluations, cost }));
+        bests.push(island.best);
     }
+    let best = bests.iter().min_by_key(|best| best.cost).cloned();
     let best = best.ok_or(SearchError::Islands { islands: 0 })?;
-    Ok(Found { best, evaluations, convergence, complete })
+    Ok(Found { best, bests, evaluations, convergence, complete })
 }
 
 #[cfg(test)]

@@ -46,6 +46,12 @@ impl<'a> Context<'a> {
         Self { state: Some(file), ..self }
     }
 
+    /// The same context without that file, for work on the side.
+    #[must_use]
+    pub fn without_state(self) -> Self {
+        Self { state: None, ..self }
+    }
+
     /// The same context for one of several processes that run the stage together.
     #[must_use]
     pub fn with_communicator(self, communicator: &'a dyn Communicator) -> Self {

@@ -13,12 +13,17 @@ use crate::{AutoStage, greedy};
 /// Part of all proposals that is accepted and changes the cost where a population begins.
 const HOT_ACCEPTANCE: f64 = 0.25;
 /// The temperature at which the search for that begins, in mean changes of cost, and what it falls by.
-const HOTTEST: f64 = 4.0;
-const FALL: f64 = 1.15;
+const HOTTEST: f64 = 2.0;
+const FALL: f64 = 1.2;
 /// Where that search ends at the latest, in mean changes of cost.
 const COLDEST: f64 = 1e-4;
-/// Sweeps of that search at every temperature.
-const PROBE_SWEEPS: usize = 8;
+/// Proposals of that search at every temperature, at least.
+const PROBE_PROPOSALS: usize = 512;
+/// The same for a placement that is known to be good, from whose neighbourhood a population sets out.
+const WARM_ACCEPTANCE: f64 = 0.05;
+/// Where the search for that begins and ends, in multiples of the temperature where populations begin.
+const COOL: f64 = 1.0 / 256.0;
+const WARMEST: f64 = 0.5;
 
 /// The problem and what is known of its temperatures.
 pub(super) struct Ground<'p> {
@@ -32,6 +37,8 @@ pub(super) struct Ground<'p> {
     /// Where a population begins.
     pub(super) hot: f64,
     pub(super) acceptance: Acceptance,
+    /// Placements in which groups of ranks are where they may belong, and a temperature at which these do not lose that.
+    pub(super) grouped: Option<(Vec<Vec<u32>>, f64)>,
 }
 
 impl<'p> Ground<'p> {
@@ -52,32 +59,71 @@ impl<'p> Ground<'p> {
             mean_change,
             hot: mean_change,
             acceptance: Acceptance::new(),
+            grouped: None,
         };
         ground.hot = ground.find_hot()?;
         Ok(Some(ground))
     }
 
+    /// Sets out from placements in which groups of ranks are where they may belong.
+    pub(super) fn set_grouped(&mut self, starts: Vec<Vec<u32>>) -> Result<(), ObjectiveError> {
+        let Some(best) = starts.iter().min_by_key(|start| self.problem.cost(start)) else { return Ok(()) };
+        let warm = self.find_warm(best)?;
+        self.grouped = Some((starts, warm));
+        Ok(())
+    }
+
+    /// Where an island sets out, and at which temperature.
+    pub(super) fn grouped(&self, island: u32) -> Option<(&[u32], f64)> {
+        let (starts, warm) = self.grouped.as_ref()?;
+        Some((&starts[island as usize % starts.len()], *warm))
+    }
+
     /// The temperature at which about a quarter of all proposals is accepted and changes the cost, found by cooling a random
     /// placement.
     fn find_hot(&self) -> Result<f64, ObjectiveError> {
-        let stream = |number| seed_stream(AutoStage::KIND, 0, u64::MAX - number);
-        let mut random = Pcg64::from_seed(stream(0));
-        let start = self.problem.random(stream(1));
-        let mut assignment = Assignment::new(self.problem, &start)?;
-        let mut incumbent = Incumbent::new(assignment.cost(), start);
+        let start = self.problem.random(seed_stream(AutoStage::KIND, 0, u64::MAX - 1));
         let mut temperature = HOTTEST * self.mean_change;
-        while temperature > COLDEST * self.mean_change {
-            let mut changes = 0;
-            for _ in 0..PROBE_SWEEPS {
-                let (ranks, acceptance) = (&self.movable, &self.acceptance);
-                changes +=
-                    sweep(&mut assignment, ranks, temperature, acceptance, &mut random, &mut incumbent);
-            }
-            if (changes as f64) < HOT_ACCEPTANCE * (PROBE_SWEEPS * self.movable.len()) as f64 {
-                break;
-            }
+        let mut probe = Probe::new(self, start)?;
+        while temperature > COLDEST * self.mean_change && probe.acceptance(self, temperature) >= HOT_ACCEPTANCE {
             temperature /= FALL;
         }
         Ok(temperature)
+    }
+
+    /// The temperature at which a few proposals of a good placement are accepted, found by heating it.
+    fn find_warm(&self, start: &[u32]) -> Result<f64, ObjectiveError> {
+        let mut temperature = COOL * self.hot;
+        let mut probe = Probe::new(self, start.to_vec())?;
+        while temperature < WARMEST * self.hot && probe.acceptance(self, temperature) < WARM_ACCEPTANCE {
+            temperature *= FALL;
+        }
+        Ok(temperature)
+    }
+}
+
+/// A placement that is heated or cooled to find temperatures.
+struct Probe<'p> {
+    assignment: Assignment<'p>,
+    incumbent: Incumbent,
+    random: Pcg64,
+}
+
+impl<'p> Probe<'p> {
+    fn new(ground: &Ground<'p>, start: Vec<u32>) -> Result<Self, ObjectiveError> {
+        let assignment = Assignment::new(ground.problem, &start)?;
+        let random = Pcg64::from_seed(seed_stream(AutoStage::KIND, 0, u64::MAX));
+        Ok(Self { incumbent: Incumbent::new(assignment.cost(), start), assignment, random })
+    }
+
+    /// Part of the proposals that is accepted and changes the cost.
+    fn acceptance(&mut self, ground: &Ground<'_>, temperature: f64) -> f64 {
+        let Self { assignment, incumbent, random } = self;
+        let sweeps = PROBE_PROPOSALS.div_ceil(ground.movable.len());
+        let mut changes = 0;
+        for _ in 0..sweeps {
+            changes += sweep(assignment, &ground.movable, temperature, &ground.acceptance, random, incumbent);
+        }
+        changes as f64 / (sweeps * ground.movable.len()) as f64
     }
 }

@@ -28,7 +28,10 @@ const COLD: f64 = 0.02;
 pub(super) struct Island<'p> {
     pub(super) incumbent: Incumbent,
     random: Pcg64,
+    number: u32,
     plan: Plan,
+    /// Whether no population was annealed yet.
+    is_first: bool,
     work: Work<'p>,
 }
 
@@ -44,6 +47,8 @@ enum Work<'p> {
 #[derive(Serialize, Deserialize)]
 struct Cycle {
     number: u32,
+    /// Where it begins.
+    hot: f64,
     /// Sweeps so far.
     sweeps: u64,
     slots: Vec<u32>,
@@ -51,12 +56,16 @@ struct Cycle {
 
 impl<'p> Island<'p> {
     pub(super) fn new(ground: &Ground<'p>, seed: u64, island: u32) -> Self {
-        let slots = ground.start.clone();
+        let refined = (ground.start.as_slice(), WARM * ground.mean_change);
+        let (slots, hot) = ground.grouped(island).unwrap_or(refined);
+        let slots = slots.to_vec();
         Self {
             incumbent: Incumbent::new(ground.problem.cost(&slots), slots.clone()),
             random: Pcg64::from_seed(seed_stream(AutoStage::KIND, seed, u64::from(island))),
+            number: island,
             plan: Plan::new(),
-            work: Work::Cycle(Cycle { number: 0, sweeps: 0, slots }),
+            is_first: true,
+            work: Work::Cycle(Cycle { number: 0, hot, sweeps: 0, slots }),
         }
     }
 
@@ -97,16 +106,27 @@ impl<'p> Island<'p> {
     fn begin_next(&mut self, ground: &Ground<'p>, meter: &Meter<'_>) -> Result<(), ObjectiveError> {
         self.work = match (self.plan.next(ground.movable.len() as u64, meter.outlook()), &self.work) {
             (Some(size), _) => {
-                let mut population = Population::new(ground, size, &mut self.random);
+                let grouped = ground.grouped(self.number).filter(|_| self.is_first);
+                let mut population = match grouped {
+                    Some((start, warm)) => Population::of_one(start, warm, size),
+                    None => Population::new(ground, size, &mut self.random),
+                };
                 population.arrive(ground)?;
+                self.is_first = false;
                 Work::Population(population)
             }
             (None, Work::Cycle(cycle)) => {
-                Work::Cycle(Cycle { number: cycle.number + 1, sweeps: 0, slots: cycle.slots.clone() })
+                Work::Cycle(Cycle {
+                    number: cycle.number + 1,
+                    hot: HOT * ground.mean_change,
+                    sweeps: 0,
+                    slots: cycle.slots.clone(),
+                })
             }
             // What is left goes to the neighbourhood of the best placement.
             (None, Work::Population(_)) => {
-                Work::Cycle(Cycle { number: 0, sweeps: 0, slots: self.incumbent.best.solution.clone() })
+                let slots = self.incumbent.best.solution.clone();
+                Work::Cycle(Cycle { number: 0, hot: WARM * ground.hot, sweeps: 0, slots })
             }
         };
         Ok(())
@@ -125,9 +145,8 @@ impl Cycle {
     ) -> Result<Standing, ObjectiveError> {
         let mut assignment = Assignment::new(ground.problem, &self.slots)?;
         let sweeps = FIRST_SWEEPS << self.number.min(48);
-        let hot = if self.number == 0 { WARM } else { HOT } * ground.mean_change;
         let mut temperatures =
-            Temperatures::new(hot, COLD * ground.mean_change, sweeps).skip(self.sweeps as usize);
+            Temperatures::new(self.hot, COLD * self.hot.min(ground.mean_change), sweeps).skip(self.sweeps as usize);
         let mut standing = Standing::Frozen;
         for temperature in temperatures.by_ref() {
             if !meter.take_all(ground.movable.len() as u64) {

@@ -71,6 +71,18 @@ impl<'de> Deserialize<'de> for Members<'_> {
 }
 
 impl<'p> Population<'p> {
+    /// So many times the same placement, at a temperature.
+    pub(super) fn of_one(start: &[u32], temperature: f64, size: Size) -> Self {
+        Self {
+            members: Members::Written(vec![start.to_vec(); size.members as usize]),
+            sweeps: size.sweeps,
+            temperature,
+            steps: 1,
+            cursor: 0,
+            changes: 0,
+        }
+    }
+
     /// Random placements at the temperature where populations begin.
     pub(super) fn new(ground: &Ground<'p>, size: Size, random: &mut Pcg64) -> Self {
         let member = |_| {
