@@ -117,3 +117,28 @@ fn searches_find_the_optima_of_small_instances() {
         }
     }
 }
+
+#[test]
+fn table_1_stands_beside_the_papers() {
+    let Some(data) = data() else { return };
+    let sandbox = Sandbox::new();
+    let file = crate::sandbox::project().join("pipelines/table-1.toml");
+    let folder = format!("data={}", data.join("qap/taie").display());
+    let out = format!("out={}", sandbox.path().join("out").display());
+    let few = ["-p", "seconds=0.05", "-p", "seeds=1..2", "-p", "instances=[\"tai27e01\", \"tai45e01\"]"];
+    let run = ["run", file.to_str().unwrap(), "--store", "store", "-p", &folder, "-p", &out];
+    sandbox.stdout(&[&run[..], &few].concat());
+    let table = std::fs::read_to_string(sandbox.path().join("out/table-1.csv")).unwrap();
+    let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(rows[0][..5], ["instance", "mapper", "runs", "F best", "F mean"]);
+    assert_eq!(rows.len(), 1 + 2 * 4);
+    let column = |name: &str| rows[0].iter().position(|other| *other == name).unwrap();
+    for row in &rows[1..] {
+        assert_eq!(row[2], "2");
+        let (best, known): (f64, f64) = (row[3].parse().unwrap(), row[column("best known")].parse().unwrap());
+        let gap: f64 = row[column("best over best known %")].parse().unwrap();
+        assert!((gap - 100.0 * (best - known) / known).abs() < 0.01, "{row:?}");
+        let papers = row[column("paper F")];
+        assert_eq!(papers.is_empty(), row[1] == "auto", "{row:?}");
+    }
+}

@@ -175,8 +175,11 @@ pub(crate) fn join<S: Clone>(islands: Vec<Island<S>>) -> Result<Found<S>, Search
         evaluations += island.evaluations;
         complete &= !island.interrupted;
         let points = island.convergence.iter();
-        convergence
-            .extend(points.map(|&(evaluations, cost)| Point { island: number as u32, evaluations, cost }));
+        convergence.extend(points.map(|&(evaluations, cost)| Point {
+            island: number as u32,
+            evaluations,
+            cost,
+        }));
         bests.push(island.best);
     }
     let best = bests.iter().min_by_key(|best| best.cost).cloned();

@@ -2,7 +2,8 @@
 
 use hopmap_islands::Candidate;
 use hopmap_model::{
-    CostModel, Edge, Matrix, Node, NodeKind, Process, Slot, Stage, SystemGraph, TaskGraph, Weight, seed_stream,
+    CostModel, Edge, Matrix, Node, NodeKind, Process, Slot, Stage, SystemGraph, TaskGraph, Weight,
+    seed_stream,
 };
 use hopmap_objective::{ObjectiveError, Problem};
 use rand_pcg::Pcg64;
@@ -86,7 +87,8 @@ fn weights(problem: &Problem) -> Vec<i64> {
 fn groups(matrix: &[i64], size: usize, together: usize) -> Vec<Vec<u32>> {
     let mut random = Pcg64::from_seed(seed_stream(AutoStage::KIND, 0, u64::MAX - 2));
     let columns: Vec<usize> = (0..COLUMNS).map(|_| below(random.next_u32(), size)).collect();
-    let signature = |row: usize| -> Vec<i64> { columns.iter().map(|&column| matrix[row * size + column]).collect() };
+    let signature =
+        |row: usize| -> Vec<i64> { columns.iter().map(|&column| matrix[row * size + column]).collect() };
     let signatures: Vec<Vec<i64>> = (0..size).map(signature).collect();
     let difference = |a: u32, b: u32| -> u64 {
         let pairs = signatures[a as usize].iter().zip(&signatures[b as usize]);
@@ -111,7 +113,8 @@ fn groups(matrix: &[i64], size: usize, together: usize) -> Vec<Vec<u32>> {
 /// Sums over the pairs of every two groups.
 fn sums(matrix: &[i64], size: usize, groups: &[Vec<u32>]) -> Vec<i64> {
     let sum = |a: &Vec<u32>, b: &Vec<u32>| -> i64 {
-        let of_row = |&row: &u32| b.iter().map(|&column| matrix[row as usize * size + column as usize]).sum::<i64>();
+        let of_row =
+            |&row: &u32| b.iter().map(|&column| matrix[row as usize * size + column as usize]).sum::<i64>();
         a.iter().map(of_row).sum()
     };
     groups.iter().flat_map(|a| groups.iter().map(move |b| sum(a, b))).collect()
@@ -120,12 +123,7 @@ fn sums(matrix: &[i64], size: usize, groups: &[Vec<u32>]) -> Vec<i64> {
 fn edges(weights: &[i64], groups: usize) -> Vec<Edge> {
     let edge = |(at, &weight): (usize, &i64)| {
         let (source, destination) = ((at / groups) as u32, (at % groups) as u32);
-        (weight > 0).then(|| Edge {
-            source,
-            destination,
-            messages: 1,
-            bytes: weight.unsigned_abs(),
-        })
+        (weight > 0).then(|| Edge { source, destination, messages: 1, bytes: weight.unsigned_abs() })
     };
     weights.iter().enumerate().filter_map(edge).collect()
 }
@@ -147,7 +145,8 @@ mod tests {
     fn rows_that_are_alike_are_together() {
         // Rows 0, 3, 6, … are alike, as are 1, 4, 7, … and 2, 5, 8, ….
         let size = 30;
-        let matrix: Vec<i64> = (0..size * size).map(|at| ((at / size) % 3 * 100 + at % size) as i64).collect();
+        let value = |at: i64| at / 30 % 3 * 100 + at % 30;
+        let matrix: Vec<i64> = (0..900).map(value).collect();
         let groups = groups(&matrix, size, 4);
         assert_eq!(groups.len(), 7);
         let alike = groups.iter().filter(|group| group.iter().all(|row| row % 3 == group[0] % 3)).count();

@@ -85,7 +85,9 @@ impl<'p> Ground<'p> {
         let start = self.problem.random(seed_stream(AutoStage::KIND, 0, u64::MAX - 1));
         let mut temperature = HOTTEST * self.mean_change;
         let mut probe = Probe::new(self, start)?;
-        while temperature > COLDEST * self.mean_change && probe.acceptance(self, temperature) >= HOT_ACCEPTANCE {
+        while temperature > COLDEST * self.mean_change
+            && probe.acceptance(self, temperature) >= HOT_ACCEPTANCE
+        {
             temperature /= FALL;
         }
         Ok(temperature)

@@ -115,14 +115,12 @@ impl<'p> Island<'p> {
                 self.is_first = false;
                 Work::Population(population)
             }
-            (None, Work::Cycle(cycle)) => {
-                Work::Cycle(Cycle {
-                    number: cycle.number + 1,
-                    hot: HOT * ground.mean_change,
-                    sweeps: 0,
-                    slots: cycle.slots.clone(),
-                })
-            }
+            (None, Work::Cycle(cycle)) => Work::Cycle(Cycle {
+                number: cycle.number + 1,
+                hot: HOT * ground.mean_change,
+                sweeps: 0,
+                slots: cycle.slots.clone(),
+            }),
             // What is left goes to the neighbourhood of the best placement.
             (None, Work::Population(_)) => {
                 let slots = self.incumbent.best.solution.clone();
@@ -145,8 +143,8 @@ impl Cycle {
     ) -> Result<Standing, ObjectiveError> {
         let mut assignment = Assignment::new(ground.problem, &self.slots)?;
         let sweeps = FIRST_SWEEPS << self.number.min(48);
-        let mut temperatures =
-            Temperatures::new(self.hot, COLD * self.hot.min(ground.mean_change), sweeps).skip(self.sweeps as usize);
+        let mut temperatures = Temperatures::new(self.hot, COLD * self.hot.min(ground.mean_change), sweeps)
+            .skip(self.sweeps as usize);
         let mut standing = Standing::Frozen;
         for temperature in temperatures.by_ref() {
             if !meter.take_all(ground.movable.len() as u64) {
