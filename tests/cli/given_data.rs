@@ -106,7 +106,7 @@ fn searches_find_the_optima_of_small_instances() {
         let sandbox = Sandbox::new();
         let file = format!("file={}", data.join(format!("qap/qaplib/{name}.dat")).display());
         sandbox.stdout(&["exec", "instance/qaplib", "--with", &file, "--out", "i"]);
-        for mapper in ["map/annealing", "map/tabu"] {
+        for mapper in ["map/annealing", "map/tabu", "map/auto"] {
             let inputs = ["--in", "task-graph=i/task-graph", "--in", "system=i/system"];
             sandbox.stdout(&[&["exec", mapper], &inputs[..], &["--out", "m"]].concat());
             let shown: serde_json::Value =

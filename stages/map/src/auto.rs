@@ -30,7 +30,8 @@ const GROUPS_EVALUATIONS: u64 = 1 << 22;
 /// Every island begins with a cycle of annealing that refines the linear or a greedy placement, whichever costs less. If the
 /// budget does not go much further than that, more cycles follow, each twice as long. Else populations are annealed, one after
 /// the other, each from random placements and with twice the work of the one before; the last one takes what is left of the
-/// budget. The best placement ever seen then descends to one that no exchange improves.
+/// budget. From the best member of a frozen population of a dense problem robust tabu search goes on for a while. The best
+/// placement ever seen then descends to one that no exchange improves.
 ///
 /// Of large dense problems, groups of ranks whose rows of weights are nearly equal are placed first, on groups of slots with nearly
 /// equal costs: a smaller problem of its own. The first population sets out from there.
@@ -83,13 +84,15 @@ impl Auto {
         default: u64,
         cx: &Context<'_>,
     ) -> Result<hopmap_islands::Found<Vec<u32>>, Error> {
-        let Some(ground) = Ground::new(&coarse.problem)? else {
+        let Some(mut ground) = Ground::new(&coarse.problem)? else {
             let solution = coarse.problem.linear();
             let best = Candidate { cost: coarse.problem.cost(&solution), solution };
             let bests = vec![best.clone()];
             let convergence = Vec::new();
             return Ok(hopmap_islands::Found { best, bests, evaluations: 0, convergence, complete: true });
         };
+        // Which group is where in detail is for the whole problem to find out.
+        ground.explores = false;
         let budget = self.budget.part(GROUPS_SHARE, GROUPS_EVALUATIONS.min(default));
         let search = Search { seed: self.seed, ground: &ground };
         budget.evolve(&search, default, &cx.without_state())

@@ -10,7 +10,7 @@ use rand_pcg::Pcg64;
 use rand_pcg::rand_core::SeedableRng;
 
 use crate::{Found, Mapper, TabuParams, TabuStage, descend, greedy};
-use walk::Walk;
+pub(crate) use walk::Walk;
 
 /// The default budget, which is never less than so many steps for every rank.
 const DEFAULT_EVALUATIONS: u64 = 1 << 25;

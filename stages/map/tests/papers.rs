@@ -371,3 +371,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn none_is_worse_than_rank_order() {
+    // Too few evaluations to find from a random placement what rank order has of itself.
+    let problem = Problem::new(&grid(32, 16), &tree(&[4, 8, 16]), Weight::Bytes).unwrap();
+    let linear = problem.cost(&problem.linear());
+    let (evaluations, iterations) = (Some(2000), Some(3));
+    for mapper in [
+        mapper_of_annealing(AnnealingParams { evaluations, ..annealing() }),
+        mapper_of_genetic(GeneticParams { evaluations, iterations, ..genetic() }),
+        mapper_of_composite(CompositeParams { evaluations, iterations, ..composite() }),
+    ] {
+        let found = mapper.map(&problem, &Context::detached()).unwrap();
+        assert!(problem.cost(&found.slots) <= linear);
+    }
+}

@@ -21,6 +21,8 @@ const COLDEST: f64 = 1e-4;
 const PROBE_PROPOSALS: usize = 512;
 /// The same for a placement that is known to be good, from whose neighbourhood a population sets out.
 const WARM_ACCEPTANCE: f64 = 0.05;
+/// Most ranks whose exchanges tabu search knows all of.
+const MOST_EXPLORED: usize = 256;
 /// Where the search for that begins and ends, in multiples of the temperature where populations begin.
 const COOL: f64 = 1.0 / 256.0;
 const WARMEST: f64 = 0.5;
@@ -37,6 +39,8 @@ pub(super) struct Ground<'p> {
     /// Where a population begins.
     pub(super) hot: f64,
     pub(super) acceptance: Acceptance,
+    /// Whether tabu search goes on where a population is frozen.
+    pub(super) explores: bool,
     /// Placements in which groups of ranks are where they may belong, and a temperature at which these do not lose that.
     pub(super) grouped: Option<(Vec<Vec<u32>>, f64)>,
 }
@@ -52,6 +56,7 @@ impl<'p> Ground<'p> {
         let [linear, greedy] = starts.each_ref().map(|start| problem.cost(start));
         let [linear_start, greedy_start] = starts;
         let mean_change = mean_change(problem, &movable)?;
+        let movable_count = movable.len();
         let mut ground = Self {
             problem,
             movable,
@@ -59,6 +64,7 @@ impl<'p> Ground<'p> {
             mean_change,
             hot: mean_change,
             acceptance: Acceptance::new(),
+            explores: movable_count <= MOST_EXPLORED && problem.is_compact() && problem.is_quadratic(),
             grouped: None,
         };
         ground.hot = ground.find_hot()?;

@@ -96,6 +96,7 @@ impl<'p> Island<'p> {
             (Standing::Frozen, Work::Population(population)) => {
                 self.plan.note(population.steps());
                 population.settle(meter, &mut self.incumbent);
+                population.explore(ground, &mut self.random, meter, &mut self.incumbent);
             }
         }
         self.begin_next(ground, meter)?;

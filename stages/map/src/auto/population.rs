@@ -1,9 +1,9 @@
 //! A population of placements that cools down together.
 
 use hopmap_islands::Meter;
-use hopmap_objective::{Assignment, ObjectiveError};
+use hopmap_objective::{Assignment, Deltas, ObjectiveError};
 use rand_pcg::Pcg64;
-use rand_pcg::rand_core::Rng;
+use rand_pcg::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::ground::Ground;
@@ -11,6 +11,7 @@ use super::plan::Size;
 use crate::descend;
 use crate::incumbent::Incumbent;
 use crate::moves::sweep;
+use crate::tabu::Walk;
 
 /// Effective part of a population after a step, which limits how far the temperature falls.
 const EFFECTIVE: f64 = 0.95;
@@ -21,6 +22,8 @@ const SHORTEST_STEP: f64 = 0.002;
 const FROZEN: f64 = 0.002;
 /// Coldest temperature, in units of the smallest change there can be.
 const COLDEST: f64 = 0.1;
+/// Which part of the evaluations of annealing tabu search takes at the end.
+const EXPLORING_SHARE: u64 = 4;
 /// Halvings that find the length of a step.
 const HALVINGS: usize = 30;
 
@@ -127,6 +130,32 @@ impl<'p> Population<'p> {
             }
             descend(member, || meter.take());
             incumbent.replace(member);
+        }
+    }
+
+    /// Goes on from the best member with robust tabu search, for a part of the evaluations that annealing took.
+    pub(super) fn explore(
+        &mut self,
+        ground: &Ground<'p>,
+        random: &mut Pcg64,
+        meter: &mut Meter<'_>,
+        incumbent: &mut Incumbent,
+    ) {
+        let ranks = ground.movable.len() as u64;
+        if !ground.explores {
+            return;
+        }
+        let annealed = self.steps * self.sweeps * ranks * self.placed().len() as u64;
+        let end = meter.spent().saturating_add(annealed / EXPLORING_SHARE);
+        let Some(best) = self.placed().iter().min_by_key(|member| member.cost()).cloned() else { return };
+        let mut seed = [0; 32];
+        random.fill_bytes(&mut seed);
+        let Some(deltas) = Deltas::new(best, |evaluations| meter.take_all(evaluations)) else { return };
+        let mut walk = Walk::new(deltas, Pcg64::from_seed(seed));
+        let pairs = Deltas::pairs(ground.problem);
+        while meter.spent() < end && meter.take_all(pairs) {
+            walk.step(incumbent.best.cost);
+            incumbent.replace(walk.assignment());
         }
     }
 
@@ -247,7 +276,6 @@ fn replace(members: &mut [Assignment<'_>], copies: &[usize]) {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use rand_pcg::rand_core::SeedableRng;
 
     proptest! {
         #[test]

@@ -7,7 +7,7 @@ use rand_pcg::rand_core::Rng;
 use super::bans::Bans;
 
 /// The walk of one island.
-pub(super) struct Walk<'p> {
+pub(crate) struct Walk<'p> {
     deltas: Deltas<'p>,
     bans: Bans,
     random: Pcg64,
@@ -31,18 +31,18 @@ struct Best {
 }
 
 impl<'p> Walk<'p> {
-    pub(super) fn new(deltas: Deltas<'p>, random: Pcg64) -> Self {
+    pub(crate) fn new(deltas: Deltas<'p>, random: Pcg64) -> Self {
         let bans = Bans::new(deltas.movers(), deltas.assignment().problem().distance());
         let step = bans.begin();
         Self { deltas, bans, random, step }
     }
 
-    pub(super) fn assignment(&self) -> &Assignment<'p> {
+    pub(crate) fn assignment(&self) -> &Assignment<'p> {
         self.deltas.assignment()
     }
 
     /// Makes the best exchange that is allowed, where there is one; `least` is the least cost so far.
-    pub(super) fn step(&mut self, least: i64) {
+    pub(crate) fn step(&mut self, least: i64) {
         self.step += 1;
         let best = self.best();
         let cost = self.assignment().cost();
