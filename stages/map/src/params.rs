@@ -73,8 +73,9 @@ pub struct AutoParams {
     /// How long the search may take, in seconds. The result cannot be made again bit for bit.
     #[serde(default)]
     pub seconds: Option<f64>,
-    /// Number of searches side by side; their number never depends on that of the threads.
-    #[serde(default = "four_islands")]
+    /// Number of searches side by side, 2 by default; their number never depends on that of the threads. In a budget of seconds
+    /// few islands with large populations find more than many with small ones: no more than there are cores.
+    #[serde(default = "two_islands")]
     pub islands: u32,
     /// What an edge of the task graph weighs.
     #[serde(default)]
@@ -152,7 +153,7 @@ impl Default for AutoParams {
             seed: first_seed(),
             evaluations: None,
             seconds: None,
-            islands: four_islands(),
+            islands: two_islands(),
             weight: Weight::default(),
             objective: Goal::default(),
             pinned: Vec::new(),
@@ -178,6 +179,10 @@ impl Default for TabuParams {
 
 fn first_seed() -> u64 {
     1
+}
+
+fn two_islands() -> u32 {
+    2
 }
 
 fn four_islands() -> u32 {

@@ -1,8 +1,8 @@
 //! How much work a population is given.
 
 /// The default budget is so many sweeps over all ranks, or as many as fit so many evaluations.
-const DEFAULT_SWEEPS: u64 = 1 << 14;
-const DEFAULT_EVALUATIONS: u64 = 1 << 23;
+const DEFAULT_SWEEPS: u64 = 1 << 15;
+const DEFAULT_EVALUATIONS: u64 = 1 << 24;
 
 /// Sweeps of a whole population at one temperature: of the first one, and the fewest that pay.
 const FIRST_WORK: u64 = 64;

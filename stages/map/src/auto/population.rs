@@ -159,13 +159,11 @@ impl<'p> Population<'p> {
         }
     }
 
-    fn placed(&mut self) -> &mut Vec<Assignment<'p>> {
-        if let Members::Written(_) = self.members {
-            self.members = Members::Placed(Vec::new());
-        }
+    /// The placements; none before [`arrive`](Self::arrive).
+    fn placed(&mut self) -> &mut [Assignment<'p>] {
         match &mut self.members {
             Members::Placed(members) => members,
-            Members::Written(_) => unreachable!("was placed above"),
+            Members::Written(_) => &mut [],
         }
     }
 
