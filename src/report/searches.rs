@@ -31,11 +31,12 @@ pub(crate) fn searches(page: &mut Page, pipeline: &Pipeline, store: &Store, repo
         };
         let Some(&f) = record.metrics.get("F") else { continue };
         let problem = problem(cell);
+        let way = way(pipeline, &problem, cell);
         let index = problems.iter().position(|(other, _)| *other == problem).unwrap_or_else(|| {
             problems.push((problem, Runs::new()));
             problems.len() - 1
         });
-        let run = problems[index].1.entry(way(cell)).or_insert((f, cell, &record.digest));
+        let run = problems[index].1.entry(way).or_insert((f, cell, &record.digest));
         if f < run.0 {
             *run = (f, cell, &record.digest);
         }
@@ -76,12 +77,12 @@ fn problem(cell: &Cell) -> Vec<usize> {
     cells
 }
 
-/// How a cell searches: its kind and its matrix without the seed and the problem.
-fn way(cell: &Cell) -> String {
-    let of_problem = |key: &str| {
-        cell.id.contains('[') && ["seed", "instance", "trace", "program", "machine"].contains(&key)
+/// How a cell searches: its kind and its matrix without the seed and what the matrix of its problem has.
+fn way(pipeline: &Pipeline, problem: &[usize], cell: &Cell) -> String {
+    let of_problem = |key: &String| {
+        problem.iter().any(|&cell| pipeline.cells[cell].matrix.iter().any(|(other, _)| other == key))
     };
-    let keys = cell.matrix.iter().filter(|(key, _)| !of_problem(key) && key != "mapper");
+    let keys = cell.matrix.iter().filter(|(key, _)| key != "seed" && key != "mapper" && !of_problem(key));
     let keys: Vec<String> = keys
         .map(|(key, value)| {
             format!("{key}={}", value.as_str().map_or_else(|| value.to_string(), str::to_owned))

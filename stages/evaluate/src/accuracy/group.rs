@@ -3,6 +3,7 @@
 use hopmap_model::Mapping;
 
 use crate::EvaluateError;
+use crate::summary::median;
 
 /// A mapping and where it comes from.
 #[derive(Debug, Clone, Copy)]
@@ -75,12 +76,7 @@ impl Group {
 
     /// Of an even number, the mean of the two in the middle.
     pub(super) fn median(&self) -> f64 {
-        let mut values = self.values.clone();
-        values.sort_by(f64::total_cmp);
-        let middle = values.len() / 2;
-        match values.len() % 2 {
-            1 => values[middle],
-            _ => 0.5 * (values[middle - 1] + values[middle]),
-        }
+        // A group has at least one search.
+        median(self.values.clone()).unwrap_or_default()
     }
 }
