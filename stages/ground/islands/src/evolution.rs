@@ -71,6 +71,13 @@ struct Own<'m, I> {
     meter: Meter<'m>,
 }
 
+impl<I> Own<'_, I> {
+    /// Whether it is neither at its end nor out of budget.
+    fn is_open(&self) -> bool {
+        !self.settled.is_finished && !self.meter.is_out()
+    }
+}
+
 impl Budget {
     /// Runs a search until every island has come to its end or has spent its budget, which is `default` evaluations where
     /// nothing is limited. Where the context has a file for the state, it is saved every few seconds and taken up again.
@@ -91,23 +98,29 @@ impl Budget {
         let after = |share: f64| left.and_then(|left| begin.checked_add(left.mul_f64(share)));
         let deadlines = [after(1.0 - E::FINISH_SHARE), after(1.0)];
         let meter = |spent| Meter::resumed(spent, evaluations, deadlines, *cx, &progress);
-        let (mut epoch, mut own) = match state {
+        let mut own = match state {
             Some(state) => {
                 let range = spread.own();
                 let own = state.islands.into_iter().skip(range.start as usize).take(range.len());
-                let own = own.map(|settled| Own { meter: meter(settled.evaluations), settled }).collect();
-                (state.epoch, own)
+                own.map(|settled| Own { meter: meter(settled.evaluations), settled }).collect()
             }
-            None => (0, colonise(evolution, spread.own(), cx, meter)?),
+            None => colonise(evolution, spread.own(), cx, meter)?,
         };
         let (mut saved, mut interval) = (Instant::now(), FIRST_INTERVAL);
-        while advance(evolution, &spread, &mut own, epoch, cx)? {
-            epoch += 1;
+        loop {
+            let pause = match cx.state() {
+                Some(_) => Some(saved + interval),
+                None => spread.is_shared().then(|| Instant::now() + LONGEST_INTERVAL),
+            };
+            advance(evolution, &mut own, pause, cx)?;
+            if !meet(evolution, &spread, &mut own)? {
+                break;
+            }
             if let Some(file) = cx.state() {
                 let due = saved.elapsed() >= interval || cx.should_stop();
                 if spread.gather(vec![due])?.first() == Some(&true) {
                     (saved, interval) = (Instant::now(), LONGEST_INTERVAL.min(2 * interval));
-                    save(&spread, epoch, elapsed + begin.elapsed(), &own, file)?;
+                    save(&spread, elapsed + begin.elapsed(), &own, file)?;
                 }
             }
         }
@@ -134,42 +147,68 @@ fn colonise<'m, E: Evolution>(
         let mut meter = meter(0);
         let island = evolution.begin(island, &mut meter)?;
         let convergence = vec![(meter.spent(), evolution.best(&island).cost)];
-        let settled = Settled { island, evaluations: meter.spent(), is_finished: false, convergence };
+        let settled = Settled {
+            island,
+            epoch: 0,
+            waits: false,
+            evaluations: meter.spent(),
+            is_finished: false,
+            convergence,
+        };
         Ok(Own { settled, meter })
     };
     islands.into_par_iter().with_min_len(at_once).map(begin).collect()
 }
 
-/// Takes all islands through an epoch and the exchange after it; `false` if that was the last one.
+/// Takes every island of this process up to its next exchange, unless it is time for a pause before. Islands wait for each other
+/// at exchanges and pauses only.
 fn advance<E: Evolution>(
+    evolution: &E,
+    own: &mut [Own<'_, E::Island>],
+    pause: Option<Instant>,
+    cx: &Context<'_>,
+) -> Result<(), Error> {
+    let at_once = own.len().div_ceil(cx.threads().max(1)).max(1);
+    own.par_iter_mut().with_min_len(at_once).try_for_each(|own| {
+        while own.is_open() && !own.settled.waits {
+            let Own { settled, meter } = &mut *own;
+            settled.is_finished = !evolution.advance(&mut settled.island, settled.epoch, meter)?;
+            settled.note(evolution.best(&settled.island).cost, meter.spent());
+            settled.waits = evolution.exchange(settled.epoch) != Exchange::Nobody;
+            settled.epoch += 1;
+            if pause.is_some_and(|pause| Instant::now() >= pause) {
+                break;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// The exchange, if every island that is not at its end waits for it; `false` if there is nothing to go on with.
+fn meet<E: Evolution>(
     evolution: &E,
     spread: &Spread<'_>,
     own: &mut [Own<'_, E::Island>],
-    epoch: u64,
-    cx: &Context<'_>,
 ) -> Result<bool, Error> {
-    let at_once = own.len().div_ceil(cx.threads().max(1)).max(1);
-    own.par_iter_mut().with_min_len(at_once).try_for_each(|Own { settled, meter }| {
-        if !settled.is_finished && !meter.is_out() {
-            settled.is_finished = !evolution.advance(&mut settled.island, epoch, meter)?;
-            settled.note(evolution.best(&settled.island).cost, meter.spent());
-        }
-        Ok::<(), Error>(())
-    })?;
     // Islands that stopped for the clock or the user stop all others, which must not wait for them.
-    let open = own.iter().any(|own| !own.settled.is_finished && !own.meter.is_out());
+    let open = own.iter().any(Own::is_open);
+    let under_way = own.iter().any(|own| own.is_open() && !own.settled.waits);
     let stopped = own.iter().any(|own| own.meter.was_stopped());
-    let all = spread.gather(vec![(open, stopped)])?;
-    let goes_on = all.iter().any(|&(open, _)| open) && !all.iter().any(|&(_, stopped)| stopped);
-    let exchange = evolution.exchange(epoch);
-    if exchange != Exchange::Nobody {
+    let waits = own.iter().filter(|own| own.settled.waits).map(|own| own.settled.epoch - 1).max();
+    let all = spread.gather(vec![(open, under_way, stopped, waits)])?;
+    let stopped = all.iter().any(|&(.., stopped, _)| stopped);
+    if let Some(epoch) = all.iter().filter_map(|&(.., waits)| waits).max()
+        && (stopped || !all.iter().any(|&(_, under_way, ..)| under_way))
+    {
         let sent = own.iter().map(|own| evolution.send(&own.settled.island, epoch)).collect();
+        let exchange = evolution.exchange(epoch);
         for (Own { settled, meter }, heard) in own.iter_mut().zip(deliver(exchange, spread, sent)?) {
             evolution.receive(&mut settled.island, epoch, heard);
             settled.note(evolution.best(&settled.island).cost, meter.spent());
+            settled.waits = false;
         }
     }
-    Ok(goes_on)
+    Ok(!stopped && all.iter().any(|&(open, ..)| open))
 }
 
 /// Makes the most of every island of this process.
@@ -207,7 +246,10 @@ fn resume<I: DeserializeOwned>(
     let Some(text) = spread.gather(vec![own])?.into_iter().flatten().next() else { return Ok(None) };
     let state = parse(&text, islands);
     match &state {
-        Some(state) => cx.log(format!("goes on after epoch {} of a run that did not end", state.epoch)),
+        Some(state) => {
+            let epoch = state.islands.iter().map(|island| island.epoch).max().unwrap_or(0);
+            cx.log(format!("goes on after epoch {epoch} of a run that did not end"));
+        }
         None => cx.log("the state of a run that did not end cannot be read; begins anew"),
     }
     Ok(state)
@@ -216,7 +258,6 @@ fn resume<I: DeserializeOwned>(
 /// Saves the state of all islands; the first process writes it.
 fn save<I: Serialize>(
     spread: &Spread<'_>,
-    epoch: u64,
     elapsed: Duration,
     own: &[Own<'_, I>],
     file: &Path,
@@ -224,7 +265,7 @@ fn save<I: Serialize>(
     let islands = own.iter().map(|own| written(&own.settled)).collect::<Result<Vec<_>, _>>()?;
     let islands = spread.gather(islands)?;
     match spread.is_first() {
-        true => State { epoch, seconds: elapsed.as_secs_f64(), islands }.save(file),
+        true => State { seconds: elapsed.as_secs_f64(), islands }.save(file),
         false => Ok(()),
     }
 }

@@ -34,6 +34,11 @@ impl<'c> Spread<'c> {
         self.communicator.is_none_or(|communicator| communicator.process() == 0)
     }
 
+    /// Whether there are processes beside this one.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.communicator.is_some()
+    }
+
     /// The values of all processes in their order; of islands, in the order of the islands.
     pub(crate) fn gather<V: Serialize + DeserializeOwned>(&self, own: Vec<V>) -> Result<Vec<V>, Error> {
         let Some(communicator) = self.communicator else { return Ok(own) };

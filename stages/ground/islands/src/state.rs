@@ -14,8 +14,6 @@ use crate::DistributedError;
 /// A search between two epochs, its islands as they were written down or as they are.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct State<I> {
-    /// The next epoch.
-    pub(crate) epoch: u64,
     /// Seconds that it took so far.
     pub(crate) seconds: f64,
     /// All islands.
@@ -26,6 +24,10 @@ pub(crate) struct State<I> {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Settled<I> {
     pub(crate) island: I,
+    /// Its next epoch.
+    pub(crate) epoch: u64,
+    /// Whether it has to hear from the others before that.
+    pub(crate) waits: bool,
     pub(crate) evaluations: u64,
     pub(crate) is_finished: bool,
     pub(crate) convergence: Vec<(u64, i64)>,
