@@ -2,7 +2,7 @@
 
 use super::element::Element;
 
-/// Bytes of a cache line; a row takes a whole number of halves, which is the width of the vectors.
+/// Bytes of a cache line. A row takes whole ones, so that no vector of it lies on two.
 const LINE: usize = 64;
 /// Bytes after which addresses compete for the same place in a cache: rows must not be whole multiples of it.
 const ALIAS: usize = 2048;
@@ -30,7 +30,7 @@ impl<E: Element> Rows<E> {
 
     fn zero(size: usize) -> Self {
         let width = size_of::<E>();
-        let mut bytes = (size * width).next_multiple_of(LINE / 2);
+        let mut bytes = (size * width).next_multiple_of(LINE);
         if bytes.is_multiple_of(ALIAS) {
             bytes += LINE;
         }
