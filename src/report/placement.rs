@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hopmap_artifact::{Codec, Folder};
 use hopmap_model::{Artifact, Mapping, Paths, SystemGraph, TaskGraph};
 use hopmap_objective::{Quality, linear, link_loads};
-use hopmap_views::{RankOrder, convergence, matrix, topology};
+use hopmap_views::{RankOrder, convergence, levels, matrix, topology};
 
 use super::page::{Page, escape};
 use crate::engine::{RunReport, Store};
@@ -76,19 +76,24 @@ fn draw(page: &mut Page, placed: &Placed<'_>) {
     let Placed { cell, mapping, graph, system } = placed;
     page.add(&format!("<h3>{} <code>{}</code></h3>\n", escape(&cell.id), escape(cell.entry.kind)));
     page.add("<div class=\"pair\">\n");
-    page.figure(&matrix(graph, mapping.weight, "Rank order", None), "As the program numbers its ranks.");
-    let order = RankOrder::by_slot(mapping);
-    let caption = "As they are placed: neighbours on the diagonal share hosts; lines separate hosts.";
-    page.figure(&matrix(graph, mapping.weight, "Slot order", Some(&order)), caption);
+    let (placed_on, linear_slots) = (mapping.slots(), linear(graph.ranks()));
+    let before = RankOrder::in_machine(&linear_slots, system);
+    let caption = "Rank i on slot i: squares are the hosts and other groups of the machine.";
+    page.figure(&matrix(graph, mapping.weight, "Linear placement", Some(&before)), caption);
+    let after = RankOrder::in_machine(&placed_on, system);
+    let caption = "As they are placed: what is inside a square stays in that group.";
+    page.figure(&matrix(graph, mapping.weight, "This placement", Some(&after)), caption);
     page.add("</div>\n");
-    let loads =
-        Paths::new(system).ok().flatten().map(|paths| link_loads(graph, system, &paths, &mapping.slots()));
+    let loads = Paths::new(system).ok().flatten().map(|paths| link_loads(graph, system, &paths, &placed_on));
+    if let Some(picture) = levels(graph, system, &placed_on, &linear_slots, mapping.weight) {
+        page.figure(&picture, "How far messages travel.");
+    }
     page.figure(
         &topology(system, loads.as_deref(), Some(mapping)),
         "The machine, its ranks, and the bytes on its links.",
     );
     if mapping.convergence.iter().any(|point| point.evaluations > 0) {
-        let start = Quality::new(graph, system, None, &linear(graph.ranks()), mapping.weight).ok();
+        let start = Quality::new(graph, system, None, &linear_slots, mapping.weight).ok();
         let reference = start.map(|quality| (quality.f, "linear"));
         page.figure(&convergence(&mapping.convergence, reference), "The best F each island had found.");
     }

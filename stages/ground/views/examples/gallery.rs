@@ -7,7 +7,7 @@ use hopmap_model::{
     ConvergencePoint, CostModel, Edge, Levels, Link, Mapping, Metrics, Node, NodeKind, PlacementMetrics,
     PlacementOrigin, Process, Slot, SystemGraph, TaskGraph, Weight,
 };
-use hopmap_views::{DagNode, NodeState, RankOrder, comparison, convergence, dag, matrix, topology};
+use hopmap_views::{DagNode, NodeState, RankOrder, comparison, convergence, dag, levels, matrix, topology};
 
 fn main() {
     let small = rows_and_columns(2, 8);
@@ -25,9 +25,19 @@ fn main() {
         (Weight::Time { latency_s: 2e-6, bandwidth_bytes_per_s: 1e10 }, Some((1_210_000.0, "linear")));
     let views = [
         matrix(&small, Weight::Bytes, "Communication in rank order", None),
-        matrix(&small, Weight::Bytes, "Communication in slot order", Some(&RankOrder::by_slot(&mapping))),
+        matrix(
+            &small,
+            Weight::Bytes,
+            "Communication in slot order",
+            Some(&RankOrder::in_machine(&mapping.slots(), &machine)),
+        ),
         matrix(&large, Weight::Messages, "Communication in rank order", None),
-        matrix(&large, time, "Communication in slot order", Some(&RankOrder::by_slot(&scattered))),
+        matrix(
+            &large,
+            time,
+            "Communication in slot order",
+            Some(&RankOrder::in_machine(&scattered.slots(), &large_machine)),
+        ),
         matrix(&stencil(4), Weight::Bytes, "A stencil on 64 ranks", None),
         matrix(
             &TaskGraph { processes: vec![Process::default()], ..TaskGraph::default() },
@@ -35,6 +45,7 @@ fn main() {
             "One rank",
             None,
         ),
+        levels(&small, &machine, &mapping.slots(), &ranks_in_order(16), Weight::Bytes).unwrap_or_default(),
         topology(&machine, Some(&loads), Some(&mapping)),
         topology(&tree(4, 12, 4), None, None),
         topology(&large_machine, Some(&large_loads), Some(&scattered)),
@@ -54,6 +65,10 @@ fn main() {
     for view in views {
         println!("<figure>{view}</figure>");
     }
+}
+
+fn ranks_in_order(ranks: u32) -> Vec<u32> {
+    (0..ranks).collect()
 }
 
 fn graph(ranks: u32, pairs: impl Iterator<Item = (u32, u32, u64, u64)>) -> TaskGraph {

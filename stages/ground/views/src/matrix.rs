@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
-use hopmap_model::{Mapping, TaskGraph, Weight};
+use hopmap_model::{TaskGraph, Weight};
 
 use crate::human::{Unit, count_of, quantity};
+use crate::order::RankOrder;
 use crate::scale::{Axis, nice_step};
 use crate::svg::{Svg, text_width};
 use crate::theme::{RAMP, ramp_index};
@@ -14,32 +15,10 @@ const MOST_CELLS: usize = 200;
 /// Cells have tooltips up to this number of ranks.
 const MOST_TOOLTIPS: usize = 64;
 const PLOT: usize = 460;
+/// Groups of the machine are drawn if they are so large on average.
+const SMALLEST_BLOCK: f64 = 6.0;
 const LEFT: f64 = 58.0;
 const TOP: f64 = 84.0;
-
-/// The order of ranks along the axes.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct RankOrder {
-    /// The rank at every position.
-    pub ranks: Vec<u32>,
-    /// Positions at which another host begins, rising; drawn as thin lines.
-    pub boundaries: Vec<u32>,
-}
-
-impl RankOrder {
-    /// Ranks in the order of their slots, with boundaries between hosts.
-    #[must_use]
-    pub fn by_slot(mapping: &Mapping) -> Self {
-        let mut ranks: Vec<u32> = (0..mapping.ranks.len() as u32).collect();
-        ranks.sort_by_key(|&rank| mapping.ranks[rank as usize].slot);
-        let host = |position: usize| mapping.ranks[ranks[position] as usize].host;
-        let boundaries = (1..ranks.len())
-            .filter(|&position| host(position) != host(position - 1))
-            .map(|p| p as u32)
-            .collect();
-        Self { ranks, boundaries }
-    }
-}
 
 /// The communication matrix as a heat map on a logarithmic scale: senders down, receivers across.
 ///
@@ -61,7 +40,7 @@ pub fn matrix(graph: &TaskGraph, weight: Weight, title: &str, order: Option<&Ran
         }
     }
     if let Some(order) = order {
-        draw_boundaries(&mut svg, &cells, &order.boundaries);
+        draw_blocks(&mut svg, &cells, order);
     }
     let legend = if cells.range().is_some() { 175.0 } else { 0.0 };
     svg.finish((LEFT + plot + 120.0).max(420.0), TOP + plot.max(legend) + 24.0)
@@ -255,18 +234,20 @@ fn paths_by_colour(cells: &Cells, axis: &Axis) -> Vec<String> {
     paths
 }
 
-fn draw_boundaries(svg: &mut Svg, cells: &Cells, boundaries: &[u32]) {
-    let plot = cells.pixels();
-    if boundaries.len() as f64 > plot / 6.0 {
-        return;
+/// The groups of the machine as squares on the diagonal, outer ones on top and thicker; inside them is the traffic that stays.
+/// Levels whose squares would be too small to see are left out.
+fn draw_blocks(svg: &mut Svg, cells: &Cells, order: &RankOrder) {
+    let (plot, levels) = (cells.pixels(), &order.levels);
+    for (level, blocks) in levels.iter().enumerate().filter(|(_, b)| b.len() as f64 <= plot / SMALLEST_BLOCK)
+    {
+        let width = 1.0 + level as f64 / 2.0;
+        svg.add(format_args!("<g stroke-width=\"{width}\" opacity=\"0.6\">"));
+        for block in blocks.iter().filter(|block| block.len() < cells.positions) {
+            let [begin, end] = [block.start, block.end].map(|at| cells.offset(at as f64).min(plot));
+            svg.outline(LEFT + begin, TOP + begin, (end - begin, end - begin), "a");
+        }
+        svg.close_group();
     }
-    svg.add("<g opacity=\"0.45\">");
-    for &boundary in boundaries {
-        let offset = cells.offset(f64::from(boundary)).min(plot);
-        svg.line(LEFT + offset, TOP, LEFT + offset, TOP + plot, "a");
-        svg.line(LEFT, TOP + offset, LEFT + plot, TOP + offset, "a");
-    }
-    svg.close_group();
 }
 
 fn draw_legend(svg: &mut Svg, x: f64, axis: &Axis, range: (f64, f64), weight: Weight) {
@@ -327,7 +308,7 @@ mod tests {
 
     #[test]
     fn the_order_moves_cells_and_leaves_ranks_out() {
-        let order = RankOrder { ranks: vec![3, 2, 9], boundaries: vec![1] };
+        let order = RankOrder { ranks: vec![3, 2, 9], levels: vec![vec![0..1, 1..3]] };
         let cells = Cells::new(&ring(4), Weight::Messages, Some(&order));
         assert_eq!(cells.values, [0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
     }

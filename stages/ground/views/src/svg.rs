@@ -64,6 +64,13 @@ impl Svg {
         ));
     }
 
+    /// A rectangle of which only the border is seen.
+    pub(crate) fn outline(&mut self, x: f64, y: f64, size: (f64, f64), class: &str) {
+        let corners = [x, y, size.0, size.1].map(Number);
+        let [x, y, width, height] = corners;
+        self.add(format_args!("<path d=\"M{x} {y}h{width}v{height}h-{width}z\" class=\"{class}\"/>"));
+    }
+
     /// Opens a group with a tooltip.
     pub(crate) fn open_group(&mut self, class: &str, tooltip: &str) {
         let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };

@@ -83,8 +83,8 @@ fn the_matrix_of_65_536_ranks_is_small() {
     let graph = graph(65_536, 40);
     let text = check(&matrix(&graph, Weight::Bytes, NASTY, None), 400_000);
     assert!(text.contains("65,536 ranks") && text.contains("328 × 328 ranks in a cell"));
-    let order =
-        RankOrder { ranks: (0..65_536).rev().collect(), boundaries: (16..65_536).step_by(16).collect() };
+    let hosts = (0..4096).map(|host| 16 * host..16 * host + 16).collect();
+    let order = RankOrder { ranks: (0..65_536).rev().collect(), levels: vec![hosts] };
     check(&matrix(&graph, Weight::Messages, "slot order", Some(&order)), 400_000);
 }
 
