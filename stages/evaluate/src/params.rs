@@ -20,8 +20,8 @@ pub struct MappingParams {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AccuracyParams {
-    /// The matrix keys that tell rows apart, such as `["instance", "mapper"]`; mappings that differ in other keys only, such as
-    /// `seed`, are runs of one row.
+    /// The matrix keys that tell rows apart, such as `["instance", "mapper"]`, and `stage` for the names of the stages; mappings
+    /// that differ in other keys only, such as `seed`, are runs of one row. A mapping without a key that others have shows a dash.
     pub by: Vec<String>,
     /// A CSV file with a header and known values; the columns with the names of keys say of which rows, and an empty one says
     /// of all.

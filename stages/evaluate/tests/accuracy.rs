@@ -94,3 +94,23 @@ fn what_does_not_fit_is_named() {
         assert!(message.contains(expected), "{message}");
     }
 }
+
+#[test]
+fn stages_and_lists_are_keys_and_missing_ones_are_dashes() {
+    let runs = [
+        ("hierarchical[levels=[1, 2], trace=lu]", 3.0),
+        ("hierarchical[levels=[2], trace=lu]", 4.0),
+        ("linear[trace=lu]", 5.0),
+        ("alone", 6.0),
+    ];
+    let (csv, _) = table(&runs, &params(&["trace", "stage", "levels"])).unwrap();
+    assert_eq!(
+        csv.lines().skip(1).collect::<Vec<_>>(),
+        [
+            "lu,hierarchical,\"[1, 2]\",1,3,3,3,100",
+            "lu,hierarchical,[2],1,4,4,4,100",
+            "lu,linear,–,1,5,5,5,100",
+            "–,alone,–,1,6,6,6,100",
+        ]
+    );
+}

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// Storing a placement takes a step for every rank, so within a sweep only the exchanges are recorded, and after the sweep the
 /// search is wound back to the best point of it. Written down is only what is stored.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Incumbent {
     pub(crate) best: Candidate<Vec<u32>>,
     #[serde(skip)]

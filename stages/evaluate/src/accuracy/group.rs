@@ -5,6 +5,9 @@ use hopmap_model::Mapping;
 use crate::EvaluateError;
 use crate::summary::median;
 
+/// The key that stands for the name of the stage.
+const STAGE: &str = "stage";
+
 /// A mapping and where it comes from.
 #[derive(Debug, Clone, Copy)]
 pub struct Search<'m> {
@@ -30,8 +33,14 @@ pub(super) fn groups(
     metric: &str,
 ) -> Result<Vec<Group>, EvaluateError> {
     let mut groups: Vec<Group> = Vec::new();
+    for key in by {
+        // Some mappings may lack a key that others have, such as the levels of a mapper that has none.
+        if let (None, Some(search)) = (searches.iter().find_map(|search| search.key(key)), searches.first()) {
+            return Err(EvaluateError::NoKey { key: key.clone(), label: search.label.to_owned() });
+        }
+    }
     for search in searches {
-        let keys = by.iter().map(|key| search.key(key)).collect::<Result<Vec<_>, _>>()?;
+        let keys: Vec<_> = by.iter().map(|key| search.key(key).unwrap_or("–").to_owned()).collect();
         let value = search.metric(metric)?;
         let index = groups.iter().position(|group| group.keys == keys).unwrap_or_else(|| {
             groups.push(Group { keys, values: Vec::new(), evaluations: 0.0 });
@@ -44,15 +53,16 @@ pub(super) fn groups(
 }
 
 impl Search<'_> {
-    /// The value of a matrix key.
-    fn key(&self, key: &str) -> Result<String, EvaluateError> {
-        let keys =
-            self.label.split_once('[').and_then(|(_, rest)| rest.strip_suffix(']')).unwrap_or_default();
-        let value = keys.split(',').find_map(|pair| {
-            let (name, value) = pair.split_once('=')?;
-            (name.trim() == key).then(|| value.trim().to_owned())
-        });
-        value.ok_or_else(|| EvaluateError::NoKey { key: key.to_owned(), label: self.label.to_owned() })
+    /// The value of a matrix key; `stage` is the name of the stage.
+    fn key(&self, key: &str) -> Option<&str> {
+        let (stage, rest) = self.label.split_once('[').unwrap_or((self.label, ""));
+        if key == STAGE {
+            return Some(stage);
+        }
+        let pairs = outer_commas(rest.strip_suffix(']').unwrap_or(rest));
+        pairs
+            .filter_map(|pair| pair.split_once('='))
+            .find_map(|(name, value)| (name.trim() == key).then(|| value.trim()))
     }
 
     fn metric(&self, metric: &str) -> Result<f64, EvaluateError> {
@@ -62,6 +72,19 @@ impl Search<'_> {
             metrics: self.mapping.metrics.keys().cloned().collect::<Vec<_>>().join(", "),
         })
     }
+}
+
+/// The parts of a text between commas that are in no brackets.
+fn outer_commas(text: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0;
+    text.split(move |character| {
+        match character {
+            '[' | '{' => depth += 1,
+            ']' | '}' => depth -= 1,
+            _ => {}
+        }
+        depth == 0 && character == ','
+    })
 }
 
 impl Group {

@@ -25,7 +25,7 @@ const LONGEST_INTERVAL: Duration = Duration::from_secs(8);
 /// and read again goes on as if nothing had happened.
 pub trait Evolution: Sync {
     /// The state of an island.
-    type Island: Serialize + DeserializeOwned + Send + Sync;
+    type Island: Clone + Serialize + DeserializeOwned + Send + Sync;
     /// What is looked for.
     type Solution: Serialize + DeserializeOwned + Clone + Send + Sync;
 
@@ -69,6 +69,8 @@ pub trait Evolution: Sync {
 struct Own<'m, I> {
     settled: Settled<I>,
     meter: Meter<'m>,
+    /// What it was before the epoch in which it was interrupted.
+    before: Option<Settled<I>>,
 }
 
 impl<I> Own<'_, I> {
@@ -102,10 +104,12 @@ impl Budget {
             Some(state) => {
                 let range = spread.own();
                 let own = state.islands.into_iter().skip(range.start as usize).take(range.len());
-                own.map(|settled| Own { meter: meter(settled.evaluations), settled }).collect()
+                own.map(|settled| Own { meter: meter(settled.evaluations), settled, before: None }).collect()
             }
             None => colonise(evolution, spread.own(), cx, meter)?,
         };
+        // An island whose beginning was interrupted cannot go on as if nothing had happened.
+        let spoiled = own.iter().any(|own| own.meter.interrupted());
         let (mut saved, mut interval) = (Instant::now(), FIRST_INTERVAL);
         loop {
             let pause = match cx.state() {
@@ -113,11 +117,18 @@ impl Budget {
                 None => spread.is_shared().then(|| Instant::now() + LONGEST_INTERVAL),
             };
             advance(evolution, &mut own, pause, cx)?;
+            if let Some(file) = cx.state() {
+                let interrupted = own.iter().any(|own| own.meter.interrupted());
+                let all = spread.gather(vec![(interrupted, spoiled)])?;
+                if all.iter().any(|all| all.0) && !all.iter().any(|all| all.1) {
+                    save(&spread, elapsed + begin.elapsed(), &own, file)?;
+                }
+            }
             if !meet(evolution, &spread, &mut own)? {
                 break;
             }
             if let Some(file) = cx.state() {
-                let due = saved.elapsed() >= interval || cx.should_stop();
+                let due = saved.elapsed() >= interval;
                 if spread.gather(vec![due])?.first() == Some(&true) {
                     (saved, interval) = (Instant::now(), LONGEST_INTERVAL.min(2 * interval));
                     save(&spread, elapsed + begin.elapsed(), &own, file)?;
@@ -155,7 +166,7 @@ fn colonise<'m, E: Evolution>(
             is_finished: false,
             convergence,
         };
-        Ok(Own { settled, meter })
+        Ok(Own { settled, meter, before: None })
     };
     islands.into_par_iter().with_min_len(at_once).map(begin).collect()
 }
@@ -171,11 +182,15 @@ fn advance<E: Evolution>(
     let at_once = own.len().div_ceil(cx.threads().max(1)).max(1);
     own.par_iter_mut().with_min_len(at_once).try_for_each(|own| {
         while own.is_open() && !own.settled.waits {
-            let Own { settled, meter } = &mut *own;
+            let Own { settled, meter, before } = &mut *own;
+            *before = cx.state().map(|_| settled.clone());
             settled.is_finished = !evolution.advance(&mut settled.island, settled.epoch, meter)?;
             settled.note(evolution.best(&settled.island).cost, meter.spent());
             settled.waits = evolution.exchange(settled.epoch) != Exchange::Nobody;
             settled.epoch += 1;
+            if !meter.interrupted() {
+                *before = None;
+            }
             if pause.is_some_and(|pause| Instant::now() >= pause) {
                 break;
             }
@@ -202,7 +217,7 @@ fn meet<E: Evolution>(
     {
         let sent = own.iter().map(|own| evolution.send(&own.settled.island, epoch)).collect();
         let exchange = evolution.exchange(epoch);
-        for (Own { settled, meter }, heard) in own.iter_mut().zip(deliver(exchange, spread, sent)?) {
+        for (Own { settled, meter, .. }, heard) in own.iter_mut().zip(deliver(exchange, spread, sent)?) {
             evolution.receive(&mut settled.island, epoch, heard);
             settled.note(evolution.best(&settled.island).cost, meter.spent());
             settled.waits = false;
@@ -218,7 +233,7 @@ fn finish<E: Evolution>(
     cx: &Context<'_>,
 ) -> Result<(), Error> {
     let at_once = own.len().div_ceil(cx.threads().max(1)).max(1);
-    own.par_iter_mut().with_min_len(at_once).try_for_each(|Own { settled, meter }| {
+    own.par_iter_mut().with_min_len(at_once).try_for_each(|Own { settled, meter, .. }| {
         evolution.finish(&mut settled.island, meter)?;
         settled.note(evolution.best(&settled.island).cost, meter.spent());
         Ok(())
@@ -255,14 +270,17 @@ fn resume<I: DeserializeOwned>(
     Ok(state)
 }
 
-/// Saves the state of all islands; the first process writes it.
+/// Saves the state of all islands, those that were interrupted as they were before; the first process writes it.
 fn save<I: Serialize>(
     spread: &Spread<'_>,
     elapsed: Duration,
     own: &[Own<'_, I>],
     file: &Path,
 ) -> Result<(), Error> {
-    let islands = own.iter().map(|own| written(&own.settled)).collect::<Result<Vec<_>, _>>()?;
+    let islands = own
+        .iter()
+        .map(|own| written(own.before.as_ref().unwrap_or(&own.settled)))
+        .collect::<Result<Vec<_>, _>>()?;
     let islands = spread.gather(islands)?;
     match spread.is_first() {
         true => State { seconds: elapsed.as_secs_f64(), islands }.save(file),

@@ -23,7 +23,7 @@ const WARM: f64 = 0.3;
 const COLD: f64 = 0.02;
 
 /// An island of the search.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Island<'p> {
     pub(super) incumbent: Incumbent,
@@ -36,7 +36,7 @@ pub(super) struct Island<'p> {
 }
 
 /// What an island is working on.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(bound = "")]
 enum Work<'p> {
     Cycle(Cycle),
@@ -44,7 +44,7 @@ enum Work<'p> {
 }
 
 /// A cycle of annealing between two sweeps.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 struct Cycle {
     number: u32,
     /// Where it begins.

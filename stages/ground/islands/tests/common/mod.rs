@@ -11,7 +11,7 @@ pub(crate) struct Climb {
     pub(crate) exchange: Exchange,
 }
 
-#[derive(serde::Serialize, serde::Deserialize)]
+#[derive(Clone, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Climber {
     state: u64,
     best: u64,

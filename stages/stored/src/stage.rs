@@ -1,0 +1,107 @@
+//! The stages of this room.
+
+use std::marker::PhantomData;
+
+use hopmap_artifact::{Codec, Folder};
+use hopmap_model::{
+    Context, Error, InputPath, Inputs, Mapping, Outcome, Outputs, Port, Stage, SystemGraph, TaskGraph,
+};
+
+use crate::{StoredError, StoredParams};
+
+/// The file that describes an artifact; it holds the digests of all others.
+const DESCRIPTION: &str = "artifact.json";
+
+/// `stored/KIND`: an artifact that was made before.
+#[derive(Debug)]
+pub struct Stored<A>(PhantomData<A>);
+
+/// An artifact that a pipeline may take from a folder.
+pub trait Storable: Codec {
+    /// The stage that takes it.
+    const STAGE: &'static str;
+    /// What the stage is.
+    const SUMMARY: &'static str;
+    /// Its only port.
+    const PORTS: &'static [Port];
+}
+
+impl Storable for TaskGraph {
+    const STAGE: &'static str = "stored/task-graph";
+    const SUMMARY: &'static str = "The task graph in a folder, as it was made before";
+    const PORTS: &'static [Port] = const { &[Port::output::<Self>("task-graph")] };
+}
+
+impl Storable for SystemGraph {
+    const STAGE: &'static str = "stored/system-graph";
+    const SUMMARY: &'static str = "The system graph in a folder, as it was made before";
+    const PORTS: &'static [Port] = const { &[Port::output::<Self>("system-graph")] };
+}
+
+impl Storable for Mapping {
+    const STAGE: &'static str = "stored/mapping";
+    const SUMMARY: &'static str = "The mapping in a folder, as it was made before";
+    const PORTS: &'static [Port] = const { &[Port::output::<Self>("mapping")] };
+}
+
+impl<A: Storable + Send + Sync + 'static> Stage for Stored<A> {
+    type Params = StoredParams;
+    const KIND: &'static str = A::STAGE;
+    const SUMMARY: &'static str = A::SUMMARY;
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        A::PORTS
+    }
+
+    fn reads(params: &StoredParams) -> Result<Vec<InputPath>, Error> {
+        let folder = params.artifact.path();
+        let description = folder.join(DESCRIPTION);
+        match description.is_file() {
+            true => Ok(vec![InputPath::named(description, DESCRIPTION)]),
+            false => Err(StoredError::NoArtifact { folder: folder.into() }.into()),
+        }
+    }
+
+    fn run(params: StoredParams, _: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
+        let artifact = Folder::read::<A>(params.artifact.path())?;
+        Ok(Outcome::Done(Outputs::new().with(A::PORTS[0].name, artifact)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hopmap_model::Process;
+
+    fn params(folder: &std::path::Path) -> StoredParams {
+        StoredParams { artifact: InputPath::new(folder) }
+    }
+
+    #[test]
+    fn what_was_written_comes_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().join("graph");
+        let graph = TaskGraph { processes: vec![Process::default(); 3], ..TaskGraph::default() };
+        Folder::write(&folder, &graph).unwrap();
+        assert_eq!(Stored::<TaskGraph>::reads(&params(&folder)).unwrap()[0].name(), "artifact.json");
+        let outcome = Stored::<TaskGraph>::run(params(&folder), Inputs::new(), &Context::detached()).unwrap();
+        let Outcome::Done(outputs) = outcome else { panic!("{outcome:?}") };
+        assert_eq!(outputs.get("task-graph").unwrap().downcast_ref::<TaskGraph>().unwrap(), &graph);
+        let error =
+            Stored::<SystemGraph>::run(params(&folder), Inputs::new(), &Context::detached()).unwrap_err();
+        assert!(error.to_string().contains("system-graph"), "{error}");
+    }
+
+    #[test]
+    fn a_folder_without_an_artifact_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = Stored::<Mapping>::reads(&params(folder.path())).unwrap_err();
+        assert!(error.to_string().ends_with("is no artifact: it has no artifact.json"), "{error}");
+    }
+
+    #[test]
+    fn unknown_parameters_are_refused() {
+        assert!(serde_json::from_str::<StoredParams>(r#"{"artifact": "a", "kind": "mapping"}"#).is_err());
+    }
+}
