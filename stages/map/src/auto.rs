@@ -21,9 +21,9 @@ use plan::default_evaluations;
 /// Evaluations after which an island looks up from its work.
 const EPOCH: u64 = 1 << 20;
 
-/// Part of the budget that is spent on groups of ranks, and the most evaluations of an island.
-const GROUPS_SHARE: f64 = 0.15;
-const GROUPS_EVALUATIONS: u64 = 1 << 22;
+/// Part of the budget that is spent on a problem that is easier, and the most evaluations of an island.
+const FIRST_SHARE: f64 = 0.15;
+const FIRST_EVALUATIONS: u64 = 1 << 22;
 
 /// Chooses how to search by what the problem is and by how far the budget goes.
 ///
@@ -34,7 +34,8 @@ const GROUPS_EVALUATIONS: u64 = 1 << 22;
 /// placement ever seen then descends to one that no exchange improves.
 ///
 /// Of large dense problems, groups of ranks whose rows of weights are nearly equal are placed first, on groups of slots with nearly
-/// equal costs: a smaller problem of its own. The first population sets out from there.
+/// equal costs: a smaller problem of its own. Where the objective is a maximum, the sum beside it is minimised first. The search
+/// sets out from there.
 ///
 /// Population annealing (Hukushima and Iba 2003) cools many placements side by side. Before every step to a lower temperature
 /// the placements are drawn anew with the weights exp(−Δβ · cost), so that those which have found the better arrangement of
@@ -62,10 +63,14 @@ impl Mapper for Auto {
         let default = default_evaluations(ground.movable.len() as u64);
         let mut evaluations = 0;
         if let Some(coarse) = Coarse::new(problem)? {
-            let found = self.place_groups(&coarse, default, cx)?;
+            let found = self.search_first(&coarse.problem, default, cx)?;
             evaluations = found.evaluations;
             let starts = found.bests.iter().map(|best| coarse.project(best, problem.ranks()));
             ground.set_grouped(starts.collect())?;
+        } else if let Some(sum) = problem.without_maxima() {
+            let found = self.search_first(&sum, default, cx)?;
+            evaluations = found.evaluations;
+            ground.set_grouped(found.bests.into_iter().map(|best| best.solution).collect())?;
         }
         let spent = evaluations.div_ceil(u64::from(self.budget.islands()));
         let budget = self.budget.after(spent, begin.elapsed());
@@ -77,23 +82,23 @@ impl Mapper for Auto {
 }
 
 impl Auto {
-    /// Searches for where groups of ranks belong.
-    fn place_groups(
+    /// Searches another problem for where the search of this one sets out.
+    fn search_first(
         &self,
-        coarse: &Coarse,
+        problem: &Problem,
         default: u64,
         cx: &Context<'_>,
     ) -> Result<hopmap_islands::Found<Vec<u32>>, Error> {
-        let Some(mut ground) = Ground::new(&coarse.problem)? else {
-            let solution = coarse.problem.linear();
-            let best = Candidate { cost: coarse.problem.cost(&solution), solution };
+        let Some(mut ground) = Ground::new(problem)? else {
+            let solution = problem.linear();
+            let best = Candidate { cost: problem.cost(&solution), solution };
             let bests = vec![best.clone()];
             let convergence = Vec::new();
             return Ok(hopmap_islands::Found { best, bests, evaluations: 0, convergence, complete: true });
         };
-        // Which group is where in detail is for the whole problem to find out.
+        // What is where in detail is for the whole problem to find out.
         ground.explores = false;
-        let budget = self.budget.part(GROUPS_SHARE, GROUPS_EVALUATIONS.min(default));
+        let budget = self.budget.part(FIRST_SHARE, FIRST_EVALUATIONS.min(default));
         let search = Search { seed: self.seed, ground: &ground };
         budget.evolve(&search, default, &cx.without_state())
     }

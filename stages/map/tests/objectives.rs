@@ -92,6 +92,18 @@ fn a_grid_has_a_smaller_maximum_where_the_maximum_is_minimised() {
 }
 
 #[test]
+fn the_busiest_link_has_no_more_to_carry_than_with_the_fewest_hops() {
+    let (graph, system) = (grid(8, 8), tree(&[4, 4, 4]));
+    let load = |objective| {
+        let params =
+            AutoParams { objective: Goal(objective), evaluations: Some(60_000), ..AutoParams::default() };
+        run::<AutoStage>(params, &graph, &system).metrics["max_link_load_bytes"]
+    };
+    let (fewest_hops, least) = (load(Objective::HOP_BYTES), load(Objective::MAX_LINK_LOAD));
+    assert!(least <= fewest_hops, "{least} and {fewest_hops}");
+}
+
+#[test]
 fn the_default_objective_is_f() {
     let (graph, system) = (grid(4, 4), tree(&[2, 2, 4]));
     let params = AnnealingParams { evaluations: Some(5000), ..AnnealingParams::default() };

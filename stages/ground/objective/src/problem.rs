@@ -242,6 +242,17 @@ impl Problem {
         self.terms.is_none()
     }
 
+    /// The problem of which the cost is only the sum over pairs of ranks that an objective with a maximum has beside it, F or
+    /// hop-bytes: a smooth slope where the maximum is flat. `None` where there is nothing to leave out.
+    #[must_use]
+    pub fn without_maxima(&self) -> Option<Self> {
+        self.terms.as_ref()?;
+        let mut sum = Self { terms: None, ..self.clone() };
+        let allowed = |rank: &u32| sum.matters(*rank);
+        sum.movable = self.movable.iter().copied().filter(allowed).collect();
+        Some(sum)
+    }
+
     /// Whether ranks are pinned or hosts forbidden.
     #[must_use]
     pub fn is_constrained(&self) -> bool {
