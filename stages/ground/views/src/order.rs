@@ -69,6 +69,7 @@ fn first_slots(groups: &[u32]) -> Vec<u32> {
 }
 
 #[cfg(test)]
+#[allow(clippy::single_range_in_vec_init, reason = "a level with one group")]
 mod tests {
     use super::*;
     use hopmap_model::{Levels, Matrix, Slot};
