@@ -20,6 +20,10 @@ fn all_stages_and_one() {
     instance/qaplib      A quadratic assignment problem of QAPLIB as a program and a machine
     instance/taillard-e  A quadratic assignment problem that looks like Taillard's taiXXeYY
     instance/stencil     A program in which every rank of a grid sends to its neighbours
+    instance/graph       A graph in the format of METIS as a program
+    instance/geometric   A program in which ranks that lie close together send to each other
+    instance/random      A program in which random pairs of ranks send to each other
+    instance/power-law   A program in which a few ranks have very many partners
     map/linear           Rank i on slot i, as launchers do it
     map/random           Ranks on slots drawn at random
     map/annealing        Parallel simulated annealing: islands of solvers that share the best placement
