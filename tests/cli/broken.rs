@@ -167,14 +167,14 @@ fn a_value_of_the_wrong_type() {
 fn a_shape_that_is_none() {
     insta::assert_snapshot!(check("[stages.machine]\nuses = \"topology/synthetic\"\nwith = { shape = \"torus:2x2\", costs = [1, 10] }\n"), @r#"
     ------- stderr -------
-    error: shape `torus:2x2` does not begin with `tree:`
+    error: shape `torus:2x2` begins neither with `tree:` nor with `kahip:`
        ,-[p.toml:3:1]
      2 | uses = "topology/synthetic"
      3 | with = { shape = "torus:2x2", costs = [1, 10] }
        : ^^|^
        :   `-- here
        `----
-      help: write the branches of every level, innermost first: `tree:2x4x2`
+      help: write the branches of every level, innermost first: `tree:2x4x2`, or `kahip:2:4:2`
     [exit code 2]
     "#);
 }
