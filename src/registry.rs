@@ -32,6 +32,7 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
         StageEntry::of::<hopmap_instance::RandomGraph>(),
         StageEntry::of::<hopmap_instance::PowerLaw>(),
         StageEntry::of::<hopmap_map::LinearStage>(),
+        StageEntry::of::<hopmap_map::RoundRobinStage>(),
         StageEntry::of::<hopmap_map::RandomStage>(),
         StageEntry::of::<hopmap_map::AnnealingStage>(),
         StageEntry::of::<hopmap_map::GeneticStage>(),

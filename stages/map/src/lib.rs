@@ -1,6 +1,6 @@
 //! Where every rank runs: mappers.
 //!
-//! Stages: [`LinearStage`], `map/linear`; [`RandomStage`], `map/random`; [`AnnealingStage`], `map/annealing`;
+//! Stages: [`LinearStage`], `map/linear`; [`RoundRobinStage`], `map/round-robin`; [`RandomStage`], `map/random`; [`AnnealingStage`], `map/annealing`;
 //! [`GeneticStage`], `map/genetic`; [`CompositeStage`], `map/composite`; [`AutoStage`], `map/auto`;
 //! [`TabuStage`], `map/tabu`; [`ExactStage`], `map/exact`; [`ExternalStage`], `map/external`. Each is a [`Mapper`], an algorithm that solves a [`Problem`](hopmap_objective::Problem), and what turns its placement into a mapping
 //! with all metrics.
@@ -26,7 +26,7 @@ mod temperature;
 
 pub use annealing::Annealing;
 pub use auto::Auto;
-pub use baseline::{Linear, Random};
+pub use baseline::{Linear, Random, RoundRobin};
 pub use composite::Composite;
 pub use descent::descend;
 pub use error::{AnswerError, ExactError, ExternalError, ParameterError, SearchError};
@@ -42,6 +42,6 @@ pub use params::{
 };
 pub use stage::{
     AnnealingStage, AutoStage, CompositeStage, ExactStage, ExternalStage, GeneticStage, LinearStage,
-    RandomStage, TabuStage,
+    RandomStage, RoundRobinStage, TabuStage,
 };
 pub use tabu::Tabu;

@@ -21,7 +21,7 @@ pub use goal::Goal;
 pub use wishes::Pin;
 pub(crate) use wishes::Wishes;
 
-/// Rank `i` on slot `i`.
+/// Rank `i` on slot `i`, or on the host of its turn.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinearParams {

@@ -12,7 +12,9 @@ use hopmap_model::{
 use hopmap_objective::{EVALUATIONS, Quality};
 
 use crate::params::Wishes;
-use crate::{Auto, AutoParams, Linear, LinearParams, Mapper, Random, RandomParams, Tabu, TabuParams};
+use crate::{
+    Auto, AutoParams, Linear, LinearParams, Mapper, Random, RandomParams, RoundRobin, Tabu, TabuParams,
+};
 
 pub use annealing::AnnealingStage;
 pub use composite::CompositeStage;
@@ -29,6 +31,10 @@ const PORTS: &[Port] = &[
 /// `map/linear`: rank `i` on slot `i`.
 #[derive(Debug)]
 pub struct LinearStage;
+
+/// `map/round-robin`: rank `i` on host `i` modulo the hosts.
+#[derive(Debug)]
+pub struct RoundRobinStage;
 
 /// `map/random`: ranks on slots drawn at random.
 #[derive(Debug)]
@@ -58,6 +64,27 @@ impl Stage for LinearStage {
 
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         Ok(finish(place(&Linear, &Wishes::from(&params), &inputs, cx)?, false))
+    }
+}
+
+impl Stage for RoundRobinStage {
+    type Params = LinearParams;
+    const KIND: &'static str = "map/round-robin";
+    const SUMMARY: &'static str =
+        "Rank after rank on host after host, as launchers do it when asked for cyclic";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        PORTS
+    }
+
+    fn check(params: &Self::Params) -> Result<(), Error> {
+        Wishes::from(params).check()
+    }
+
+    fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let mapper = RoundRobin::new(&inputs.one::<SystemGraph>("system")?.value);
+        Ok(finish(place(&mapper, &Wishes::from(&params), &inputs, cx)?, false))
     }
 }
 
