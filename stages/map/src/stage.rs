@@ -5,15 +5,16 @@ mod composite;
 mod exact;
 mod external;
 mod genetic;
+mod import;
 
 use hopmap_model::{
-    Context, Error, Inputs, Mapping, Outcome, Outputs, Paths, Port, Stage, SystemGraph, TaskGraph,
+    Context, Error, Inputs, Mapping, Outcome, Outputs, Paths, Port, Stage, SystemGraph, TaskGraph, Weight,
 };
 use hopmap_objective::{EVALUATIONS, Quality};
 
 use crate::params::Wishes;
 use crate::{
-    Auto, AutoParams, Linear, LinearParams, Mapper, Random, RandomParams, RoundRobin, Tabu, TabuParams,
+    Auto, AutoParams, Found, Linear, LinearParams, Mapper, Random, RandomParams, RoundRobin, Tabu, TabuParams,
 };
 
 pub use annealing::AnnealingStage;
@@ -21,6 +22,7 @@ pub use composite::CompositeStage;
 pub use exact::ExactStage;
 pub use external::ExternalStage;
 pub use genetic::GeneticStage;
+pub use import::ImportStage;
 
 const PORTS: &[Port] = &[
     Port::input::<TaskGraph>("task-graph"),
@@ -171,8 +173,19 @@ fn place(
     let problem = wishes.problem(&graph, &system)?;
     let paths = Paths::new(&system)?;
     let found = mapper.map(&problem, cx)?;
-    let quality = Quality::new(&graph, &system, paths.as_ref(), &found.slots, wishes.weight)?;
-    let mut mapping = Mapping::new(&found.slots, &system, wishes.weight)?;
+    measured(found, &graph, &system, paths.as_ref(), wishes.weight)
+}
+
+/// What was found as a mapping with all metrics.
+fn measured(
+    found: Found,
+    graph: &TaskGraph,
+    system: &SystemGraph,
+    paths: Option<&Paths>,
+    weight: Weight,
+) -> Result<Mapping, Error> {
+    let quality = Quality::new(graph, system, paths, &found.slots, weight)?;
+    let mut mapping = Mapping::new(&found.slots, system, weight)?;
     mapping.metrics = quality.metrics();
     mapping.metrics.insert(EVALUATIONS.name.to_owned(), found.evaluations as f64);
     mapping.metrics.extend(found.metrics);
