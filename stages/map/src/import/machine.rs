@@ -48,9 +48,8 @@ impl<'a> Machine<'a> {
     pub(super) fn host(&self, name: &str, line: Line<'_>) -> Result<Host, PlacementFault> {
         let index = self.by_name.get(name).copied();
         // `a.x` and `a.y` are two hosts, but each may be the `a` of the other side.
-        let is_same = |index: &usize| {
-            short(name) == name || short(self.name(self.hosts[*index])) == self.name(self.hosts[*index])
-        };
+        let is_short = |name: &str| short(name) == name;
+        let is_same = |index: &usize| is_short(name) || is_short(self.name(self.hosts[*index]));
         let index = index.or_else(|| self.by_short_name.get(short(name)).copied().flatten().filter(is_same));
         match index {
             Some(index) => Ok(self.hosts[index]),
@@ -76,28 +75,26 @@ impl<'a> Machine<'a> {
         direct.or_else(|| slots.clone().find(is_it))
     }
 
-    /// The slots of a socket of a host. Sockets are the outermost groups of the machine's levels that part the host.
-    pub(super) fn socket(&self, host: Host, socket: usize) -> Vec<u32> {
+    /// The slots of all sockets of a host. Sockets are the outermost groups of the machine's levels that part the host; where
+    /// they are single slots, as where nothing parts it, there is one socket.
+    pub(super) fn sockets(&self, host: Host) -> Vec<Vec<u32>> {
         let slots = host.first..host.first + host.slots;
-        let Some(groups) = self.sockets(host) else {
-            return if socket == 0 { slots.collect() } else { Vec::new() };
-        };
-        let mut found: Vec<(u32, Vec<u32>)> = Vec::new();
-        for slot in slots {
-            let group = groups[slot as usize];
-            match found.iter_mut().find(|(other, _)| *other == group) {
-                Some((_, slots)) => slots.push(slot),
-                None => found.push((group, vec![slot])),
+        let one = || vec![slots.clone().collect()];
+        let Some(groups) = self.parting_groups(host) else { return one() };
+        let mut sockets: Vec<Vec<u32>> = Vec::new();
+        let mut by_group = HashMap::new();
+        for slot in slots.clone() {
+            let socket = *by_group.entry(groups[slot as usize]).or_insert(sockets.len());
+            match sockets.get_mut(socket) {
+                Some(socket) => socket.push(slot),
+                None => sockets.push(vec![slot]),
             }
         }
-        if found.len() == host.slots as usize {
-            return if socket == 0 { (host.first..host.first + host.slots).collect() } else { Vec::new() };
-        }
-        found.into_iter().nth(socket).map(|(_, slots)| slots).unwrap_or_default()
+        if sockets.len() == slots.len() { one() } else { sockets }
     }
 
     /// The groups of the outermost level that parts a host.
-    fn sockets(&self, host: Host) -> Option<&[u32]> {
+    fn parting_groups(&self, host: Host) -> Option<&[u32]> {
         let CostModel::Levels(levels) = &self.system.cost else { return None };
         let slots = host.first as usize..(host.first + host.slots) as usize;
         let parts = |groups: &&Vec<u32>| groups[slots.clone()].windows(2).any(|pair| pair[0] != pair[1]);

@@ -2,6 +2,8 @@
 //!
 //! Format: mpirun(1) of Open MPI 4.1, "Rankfiles": `rank N=HOST slot=CORE` or `slot=SOCKET:CORE`, logical numbers; `+nK` is host K.
 
+use std::collections::HashMap;
+
 use super::error::OTHER_PROGRAM;
 use super::lines::{Line, Lines, quoted};
 use super::machine::{Host, Machine};
@@ -20,6 +22,7 @@ pub(super) fn read(
     machine: &Machine<'_>,
 ) -> Result<Vec<Place>, PlacementFault> {
     let mut places: Vec<Option<Place>> = vec![None; ranks];
+    let mut cores = Cores { machine, sockets: HashMap::new() };
     let mut last = 0;
     for line in lines {
         let (rank, host, slot) = parts(line)?;
@@ -31,7 +34,7 @@ pub(super) fn read(
             }
             None => machine.host(host, line)?,
         };
-        let slot = slot_of(line, slot, host, machine)?;
+        let slot = cores.slot(line, slot, host)?;
         if let Some(before) = places[rank].replace(Place { slot, line: line.number }) {
             return Err(line.fault(format!("rank {rank} stands on line {} already", before.line), HINT));
         }
@@ -58,24 +61,37 @@ fn parts(line: Line<'_>) -> Result<(&str, &str, &str), PlacementFault> {
     parts().ok_or_else(|| line.fault(format!("`{}` is no line of a rank file", quoted(line.text)), HINT))
 }
 
-fn slot_of(line: Line<'_>, slot: &str, host: Host, machine: &Machine<'_>) -> Result<u32, PlacementFault> {
-    if let Some(sign) = slot.chars().find(|sign| !sign.is_ascii_digit() && *sign != ':') {
-        let what = match sign {
-            ',' | '-' | '*' => format!("`{}` is more than one core", quoted(slot)),
-            'p' | 'P' => format!("`{}` is a physical number", quoted(slot)),
-            _ => format!("`{}` is no core", quoted(slot)),
+/// Looks up the cores of hosts.
+struct Cores<'a> {
+    machine: &'a Machine<'a>,
+    /// The sockets of the hosts of which any was named, by the index of the host.
+    sockets: HashMap<usize, Vec<Vec<u32>>>,
+}
+
+impl Cores<'_> {
+    /// The slot that is written as `CORE` or `SOCKET:CORE`.
+    fn slot(&mut self, line: Line<'_>, slot: &str, host: Host) -> Result<u32, PlacementFault> {
+        if let Some(sign) = slot.chars().find(|sign| !sign.is_ascii_digit() && *sign != ':') {
+            let what = match sign {
+                ',' | '-' | '*' => format!("`{}` is more than one core", quoted(slot)),
+                'p' | 'P' => format!("`{}` is a physical number", quoted(slot)),
+                _ => format!("`{}` is no core", quoted(slot)),
+            };
+            return Err(line.fault(what, ONE_CORE));
+        }
+        let found = match slot.split_once(':') {
+            None => slot.parse().ok().and_then(|core| self.machine.core(host, core)),
+            Some((socket, core)) => self.core_of_socket(host, socket, core),
         };
-        return Err(line.fault(what, ONE_CORE));
+        found.ok_or_else(|| {
+            let (name, slots) = (self.machine.name(host), host.slots);
+            line.fault(format!("host `{name}` with {slots} slots has no core `{}`", quoted(slot)), CORES)
+        })
     }
-    let number = |word: &str| word.parse::<u32>().ok();
-    let found = match slot.split_once(':') {
-        None => number(slot).and_then(|core| machine.core(host, core)),
-        Some((socket, core)) => number(socket)
-            .zip(number(core))
-            .and_then(|(socket, core)| machine.socket(host, socket as usize).get(core as usize).copied()),
-    };
-    found.ok_or_else(|| {
-        let (name, slots) = (machine.name(host), host.slots);
-        line.fault(format!("host `{name}` with {slots} slots has no core `{}`", quoted(slot)), CORES)
-    })
+
+    fn core_of_socket(&mut self, host: Host, socket: &str, core: &str) -> Option<u32> {
+        let (socket, core) = socket.parse::<usize>().ok().zip(core.parse::<usize>().ok())?;
+        let sockets = self.sockets.entry(host.index).or_insert_with(|| self.machine.sockets(host));
+        sockets.get(socket)?.get(core).copied()
+    }
 }
