@@ -72,7 +72,7 @@ fn launch(page: &mut Page, store: &Store, report: &RunReport, shown: &dyn Fn(&Pa
     }
 }
 
-/// Metrics beside linear and random.
+/// Metrics beside linear, round-robin and random.
 pub(crate) fn quality(page: &mut Page, pipeline: &Pipeline, store: &Store, report: &RunReport) {
     let mut headed = false;
     for (cell, settled) in pipeline.cells.iter().zip(&report.cells) {
@@ -98,13 +98,25 @@ fn metrics_table(page: &mut Page, record: &OutputRecord) {
             escape(name),
             value(name),
             value(&format!("{name}_linear")),
+            value(&format!("{name}_round_robin")),
             value(&format!("{name}_random")),
             beside("linear"),
+            beside("round_robin"),
             beside("random"),
         ]
     };
     let rows: Vec<Vec<String>> = names.map(row).collect();
-    page.table(&["metric", "mapping", "linear", "random (median)", "÷ linear", "÷ random"], &rows);
+    let columns = [
+        "metric",
+        "mapping",
+        "linear",
+        "round-robin",
+        "random (median)",
+        "÷ linear",
+        "÷ round-robin",
+        "÷ random",
+    ];
+    page.table(&columns, &rows);
 }
 
 /// The pipeline as a graph.

@@ -32,7 +32,7 @@ fn several_faults_at_once() {
        :              `-- did you mean `trace/otf`?
      4 | with = { archive = "${params.trce}" }
        `----
-      help: kinds: trace/otf2, trace/events, trace/dag, trace/replay, trace/otf, trace/csv, trace/import, trace/export, trace/summary, trace/generate, topology/synthetic, stored/task-graph, stored/system-graph, stored/mapping, instance/qaplib, instance/taillard-e, instance/stencil, map/linear, map/random, map/annealing, map/genetic, map/composite, map/tabu, map/exact, map/external, map/auto, evaluate/mapping, evaluate/accuracy, launch/machinefile, launch/rankfile, launch/hostfile, launch/slurm, launch/cray
+      help: kinds: trace/otf2, trace/events, trace/dag, trace/replay, trace/otf, trace/csv, trace/import, trace/export, trace/summary, trace/generate, topology/synthetic, instance/qaplib, instance/taillard-e, instance/stencil, instance/graph, instance/geometric, instance/random, instance/power-law, map/linear, map/round-robin, map/random, map/annealing, map/genetic, map/composite, map/tabu, map/exact, map/external, map/import, map/auto, evaluate/mapping, evaluate/accuracy, launch/machinefile, launch/rankfile, launch/hostfile, launch/slurm, launch/cray
     error: there is no parameter `trce`
        ,-[p.toml:4:20]
      3 | uses = "trace/otf3"
@@ -167,14 +167,14 @@ fn a_value_of_the_wrong_type() {
 fn a_shape_that_is_none() {
     insta::assert_snapshot!(check("[stages.machine]\nuses = \"topology/synthetic\"\nwith = { shape = \"torus:2x2\", costs = [1, 10] }\n"), @r#"
     ------- stderr -------
-    error: shape `torus:2x2` does not begin with `tree:`
+    error: shape `torus:2x2` begins neither with `tree:` nor with `kahip:`
        ,-[p.toml:3:1]
      2 | uses = "topology/synthetic"
      3 | with = { shape = "torus:2x2", costs = [1, 10] }
        : ^^|^
        :   `-- here
        `----
-      help: write the branches of every level, innermost first: `tree:2x4x2`
+      help: write the branches of every level, innermost first: `tree:2x4x2`, or `kahip:2:4:2`
     [exit code 2]
     "#);
 }

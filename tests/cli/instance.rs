@@ -1,4 +1,4 @@
-//! `instance/qaplib`, `instance/taillard-e` and `instance/stencil`.
+//! The stages of `instance`, and placements of other tools on their programs.
 
 use crate::sandbox::Sandbox;
 
@@ -361,4 +361,25 @@ fn a_stencil_is_placed_like_any_other_program() {
         serde_json::from_str(&sandbox.stdout(&["show", "placement", "--json"])).unwrap();
     // Four blocks of 2 × 2: 32 messages stay inside, 16 go out.
     assert_eq!(shown["artifact"]["metrics"]["F"].as_f64(), Some(1024.0 * (32.0 + 16.0 * 10.0)));
+}
+
+#[test]
+fn a_graph_and_a_placement_of_other_tools_are_measured() {
+    let sandbox = Sandbox::new();
+    sandbox.write("ring.graph", "% a ring\n4 4 1\n2 5 4 1\n1 5 3 7\n2 7 4 2\n3 2 1 1\n");
+    sandbox.write("ring.part", "0\n1\n2\n3\n");
+    sandbox.stdout(&["exec", "instance/graph", "--with", "file=ring.graph", "--out", "g"]);
+    let machine = ["--with", "shape=kahip:2:2", "--with", "costs=1:10", "--out", "m"];
+    sandbox.stdout(&[&["exec", "topology/synthetic"], &machine[..]].concat());
+    let ports = ["--in", "task-graph=g", "--in", "system=m", "--with", "file=ring.part"];
+    sandbox.stdout(&[&["exec", "map/import"], &ports[..], &["--out", "p"]].concat());
+    let shown: serde_json::Value = serde_json::from_str(&sandbox.stdout(&["show", "p", "--json"])).unwrap();
+    // J of the ring, both ways.
+    assert_eq!(shown["artifact"]["metrics"]["F"].as_f64(), Some(2.0 * (5.0 + 70.0 + 2.0 + 10.0)));
+    sandbox.write("ring.part", "0\n1\n1\n3\n");
+    let seen = sandbox.seen(&[&["exec", "map/import"], &ports[..], &["--out", "q"]].concat());
+    assert!(seen.contains("`DIR/ring.part`, line 3: ranks 1 (line 2) and 2 are both on slot 1"), "{seen}");
+    sandbox.write("ring.graph", "2 1\n2\n2\n");
+    let seen = sandbox.seen(&["exec", "instance/graph", "--with", "file=ring.graph", "--out", "h"]);
+    assert!(seen.contains("`DIR/ring.graph`, line 3: vertex 2 is its own neighbour"), "{seen}");
 }

@@ -1,4 +1,4 @@
-//! A mapping beside linear and random placements.
+//! A mapping beside linear, round-robin and random placements.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +7,7 @@ use hopmap_model::{
     Context, Error, Mapping, Metrics, Paths, PlacementMetrics, PlacementOrigin, Stage, SystemGraph,
     TaskGraph, seed_stream,
 };
-use hopmap_objective::{ObjectiveError, Quality, linear, random};
+use hopmap_objective::{ObjectiveError, Quality, linear, random, round_robin};
 use rayon::prelude::*;
 
 use crate::{EvaluateError, MappingParams, MappingStage, summary};
@@ -24,7 +24,7 @@ pub struct Comparison {
     pub complete: bool,
 }
 
-/// Measures a mapping, the linear placement and random placements over all slots, all with the weight of the mapping.
+/// Measures a mapping, the linear and the round-robin placement, and random placements over all slots, all with the weight of the mapping.
 pub fn compare(
     graph: &TaskGraph,
     system: &SystemGraph,
@@ -44,6 +44,7 @@ pub fn compare(
     let mut placements = vec![
         row(PlacementOrigin::Mapping, 0, measure(&mapping.slots())?),
         row(PlacementOrigin::Linear, 0, measure(&linear(graph.ranks()))?),
+        row(PlacementOrigin::RoundRobin, 0, measure(&round_robin(system)[..graph.ranks()])?),
     ];
     let done = AtomicU64::new(0);
     let sample = |sample: u32| {

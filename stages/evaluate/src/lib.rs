@@ -1,4 +1,4 @@
-//! How good a mapping is beside linear and random.
+//! How good a mapping is beside linear, round-robin and random.
 //!
 //! Stages: [`MappingStage`], `evaluate/mapping`; [`AccuracyStage`], `evaluate/accuracy`.
 

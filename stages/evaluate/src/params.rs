@@ -4,7 +4,7 @@ use hopmap_model::InputPath;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Metrics of a mapping beside linear and random placements.
+/// Metrics of a mapping beside linear, round-robin and random placements.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MappingParams {

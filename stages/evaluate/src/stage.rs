@@ -7,15 +7,15 @@ use hopmap_model::{
 
 use crate::{AccuracyParams, MappingParams, Search, accuracy, compare};
 
-/// `evaluate/mapping`: metrics of a mapping beside linear and random placements.
+/// `evaluate/mapping`: metrics of a mapping beside linear, round-robin and random placements.
 #[derive(Debug)]
 pub struct MappingStage;
 
 impl Stage for MappingStage {
     type Params = MappingParams;
     const KIND: &'static str = "evaluate/mapping";
-    const SUMMARY: &'static str = "Metrics of a mapping beside linear and random placements";
-    const REVISION: u32 = 1;
+    const SUMMARY: &'static str = "Metrics of a mapping beside linear, round-robin and random placements";
+    const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
         const {

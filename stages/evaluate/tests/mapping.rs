@@ -62,7 +62,7 @@ fn best(system: &SystemGraph, weight: Weight) -> Mapping {
 }
 
 #[test]
-fn a_mapping_beside_linear_and_twenty_random_placements() {
+fn a_mapping_beside_linear_round_robin_and_twenty_random_placements() {
     let (graph, system) = (far_pairs(8), machine(4));
     let mapping = best(&system, Weight::Bytes);
     let outcome = evaluate(&graph, &system, mapping, MappingParams::default(), &Context::detached()).unwrap();
@@ -70,23 +70,31 @@ fn a_mapping_beside_linear_and_twenty_random_placements() {
     let metrics = metrics(&outcome);
     let origins: Vec<_> = metrics.placements.iter().map(|row| (row.origin, row.sample)).collect();
     assert_eq!(
-        origins[..3],
-        [(PlacementOrigin::Mapping, 0), (PlacementOrigin::Linear, 0), (PlacementOrigin::Random, 0)]
+        origins[..4],
+        [
+            (PlacementOrigin::Mapping, 0),
+            (PlacementOrigin::Linear, 0),
+            (PlacementOrigin::RoundRobin, 0),
+            (PlacementOrigin::Random, 0)
+        ]
     );
-    assert_eq!((origins.len(), origins[21]), (22, (PlacementOrigin::Random, 19)));
+    assert_eq!((origins.len(), origins[22]), (23, (PlacementOrigin::Random, 19)));
     let close = |name: &str, value: f64| {
         assert!((metrics.summary[name] - value).abs() < 1e-12, "{name} is {}", metrics.summary[name]);
     };
     close("F", 400.0);
     close("F_linear", 4000.0);
     close("F_over_linear", 0.1);
+    // Ranks i and i + 4 have the same turn of four hosts.
+    close("F_round_robin", 400.0);
+    close("F_over_round_robin", 1.0);
     close("hop_bytes", 0.0);
     close("hop_bytes_linear", 800.0);
     close("hop_bytes_over_linear", 0.0);
-    let mut random: Vec<_> = metrics.placements[2..].iter().map(|row| row.values["F"]).collect();
+    let mut random: Vec<_> = metrics.placements[3..].iter().map(|row| row.values["F"]).collect();
     random.sort_by(f64::total_cmp);
     close("F_random", f64::midpoint(random[9], random[10]));
-    assert!(metrics.placements[2..].iter().any(|row| row.values != metrics.placements[2].values));
+    assert!(metrics.placements[3..].iter().any(|row| row.values != metrics.placements[3].values));
 }
 
 #[test]
@@ -107,9 +115,9 @@ fn samples_and_seed_choose_the_random_placements() {
     };
     assert_eq!(rows(5, 1), rows(5, 1));
     assert_ne!(rows(5, 1), rows(5, 2));
-    assert_eq!(rows(5, 1).placements[..], rows(9, 1).placements[..7]);
+    assert_eq!(rows(5, 1).placements[..], rows(9, 1).placements[..8]);
     let none = rows(0, 1);
-    assert_eq!(none.placements.len(), 2);
+    assert_eq!(none.placements.len(), 3);
     assert!(!none.summary.contains_key("F_random") && none.summary.contains_key("F_linear"));
 }
 
@@ -151,7 +159,7 @@ fn told_to_stop_it_gives_what_it_has() {
     let outcome =
         evaluate(&graph, &system, best(&system, Weight::Bytes), MappingParams::default(), &cx).unwrap();
     assert!(matches!(outcome, Outcome::Partial(_)));
-    assert_eq!(metrics(&outcome).placements.len(), 2);
+    assert_eq!(metrics(&outcome).placements.len(), 3);
 }
 
 #[test]

@@ -23,6 +23,16 @@ impl Draws {
         }
     }
 
+    /// A number below a bound of up to 2^62, each equally likely but for a part in 2^64 / bound.
+    pub(crate) fn below_wide(&mut self, bound: u64) -> u64 {
+        ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u64
+    }
+
+    /// A number below 2^31.
+    pub(crate) fn coordinate(&mut self) -> u32 {
+        (self.0.next_u64() >> 33) as u32
+    }
+
     /// A number between two others, both among them.
     pub(crate) fn between(&mut self, least: u32, most: u32) -> u32 {
         least + self.below(most - least + 1)
@@ -57,5 +67,7 @@ mod tests {
     fn the_stream_of_a_seed_never_changes() {
         let mut draws = Draws::new([7; 32]);
         assert_eq!([100, 100, 100, 100].map(|bound| draws.below(bound)), [56, 61, 54, 74]);
+        let mut draws = Draws::new([7; 32]);
+        assert_eq!([100, 100, 100, 100].map(|bound| draws.below_wide(bound)), [56, 61, 54, 74]);
     }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use miette::Diagnostic;
 
+use crate::pairs::{MAX_PAIRS, MAX_RANKS as MAX_GENERATED};
 use crate::problem::MAX_SIZE;
 use crate::stencil::MAX_RANKS;
 
@@ -74,6 +75,62 @@ pub enum InstanceError {
         /// The parameter.
         shape: String,
     },
+    /// There are no ranks, or too many.
+    #[error("n is {n}")]
+    #[diagnostic(help("give a number of ranks from 1 to {MAX_GENERATED}"))]
+    Ranks {
+        /// The parameter.
+        n: u32,
+    },
+    /// No rank can have so many neighbours.
+    #[error("degree is {degree}, and not from 0 to {most}")]
+    #[diagnostic(help("degree is the mean number of neighbours of a rank: less than there are ranks"))]
+    Degree {
+        /// The parameter.
+        degree: f64,
+        /// Ranks but one.
+        most: f64,
+    },
+    /// The radius is no distance.
+    #[error("radius is {radius}")]
+    #[diagnostic(help("give a part of a side of the square, such as 0.05, or `degree` in its place"))]
+    Radius {
+        /// The parameter.
+        radius: f64,
+    },
+    /// There are two ways to say who is a neighbour.
+    #[error("radius and degree are given")]
+    #[diagnostic(help("give one of them: degree stands for the radius that makes it"))]
+    RadiusAndDegree,
+    /// Points lie in a square or a cube.
+    #[error("dimensions is {dimensions}")]
+    #[diagnostic(help("give 2 for a square, 3 for a cube"))]
+    Dimensions {
+        /// The parameter.
+        dimensions: u8,
+    },
+    /// The graph would be too large.
+    #[error("there would be more than {MAX_PAIRS} pairs of neighbours")]
+    #[diagnostic(help("pairs are n · degree / 2: make one of them smaller"))]
+    TooManyPairs,
+    /// The exponent makes no power law.
+    #[error("exponent is {exponent}")]
+    #[diagnostic(help(
+        "give a number above 2, up to 100: from 2 down the mean degree has no end; 2.1 to 3 is usual"
+    ))]
+    Exponent {
+        /// The parameter.
+        exponent: f64,
+    },
+    /// The range of bytes is empty or too large.
+    #[error("bytes is [{least}, {most}]")]
+    #[diagnostic(help("give the least and the largest number of bytes of a message, up to 2^30"))]
+    Sizes {
+        /// The first number.
+        least: u32,
+        /// The second number.
+        most: u32,
+    },
     /// The messages of a stencil are too large.
     #[error("{bytes} bytes to every neighbour exceed 64 bits in all")]
     #[diagnostic(help("the bytes of all messages together stay below 2^64"))]
@@ -81,4 +138,15 @@ pub enum InstanceError {
         /// The parameter.
         bytes: u64,
     },
+}
+
+impl InstanceError {
+    /// The same fault of a line with another way to mend it.
+    #[must_use]
+    pub(crate) fn with_hint(self, hint: &'static str) -> Self {
+        match self {
+            Self::Line { path, line, what, .. } => Self::Line { path, line, what, hint },
+            other => other,
+        }
+    }
 }

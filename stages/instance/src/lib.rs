@@ -1,23 +1,38 @@
 //! Benchmark instances and generators: programs and machines with known answers, or of a known structure.
 //!
-//! Stages: [`Qaplib`], `instance/qaplib`; [`TaillardE`], `instance/taillard-e`; [`Stencil`], `instance/stencil`.
+//! Stages: [`Qaplib`], `instance/qaplib`; [`TaillardE`], `instance/taillard-e`; [`Stencil`], `instance/stencil`;
+//! [`Graph`], `instance/graph`; [`Geometric`], `instance/geometric`; [`RandomGraph`], `instance/random`; [`PowerLaw`],
+//! `instance/power-law`.
 
 mod draws;
 mod error;
+mod geometric;
+mod metis;
 mod numbers;
+mod pairs;
 mod params;
+mod power_law;
 mod problem;
 mod qaplib;
+mod random;
 mod solution;
+mod source;
 mod stage;
 mod stencil;
 mod taillard;
 
 pub use error::InstanceError;
-pub use params::{FlowMatrix, QaplibParams, StencilParams, TaillardEParams};
+pub use geometric::geometric;
+pub use metis::read_graph;
+pub use params::{
+    FlowMatrix, GeometricParams, GeometricWeights, GraphParams, Neighbours, PowerLawParams, QaplibParams,
+    RandomGraphParams, StencilParams, TaillardEParams,
+};
+pub use power_law::power_law;
 pub use problem::AssignmentProblem;
 pub use qaplib::read;
+pub use random::random_graph;
 pub use solution::{Reading, Solution, check_solution};
-pub use stage::{Qaplib, Stencil, TaillardE};
+pub use stage::{Geometric, Graph, PowerLaw, Qaplib, RandomGraph, Stencil, TaillardE};
 pub use stencil::stencil;
 pub use taillard::{LookAlike, taillard_e};

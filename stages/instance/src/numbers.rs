@@ -1,12 +1,12 @@
-//! The words of a text file one at a time, each with its line.
+//! The words of a text file, plain or packed with gzip, one at a time, each with its line.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, ErrorKind};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use hopmap_model::Context;
 
 use crate::InstanceError;
+use crate::source::Source;
 
 /// What is read at once.
 const BUFFER: usize = 1 << 18;
@@ -24,7 +24,7 @@ const EXACT: f64 = 9_007_199_254_740_992.0;
 pub(crate) struct Numbers<'a> {
     path: PathBuf,
     cx: &'a Context<'a>,
-    source: BufReader<File>,
+    source: BufReader<Source>,
     commas: bool,
     /// What to do about a word that makes no sense.
     hint: &'static str,
@@ -41,22 +41,18 @@ impl<'a> Numbers<'a> {
     /// Opens a file that is no folder.
     pub(crate) fn open(path: &Path, hint: &'static str, cx: &'a Context<'a>) -> Result<Self, InstanceError> {
         let failed = |source| InstanceError::Read { path: path.to_owned(), source };
-        let file = File::open(path).map_err(failed)?;
-        let metadata = file.metadata().map_err(failed)?;
-        if metadata.is_dir() {
-            return Err(failed(ErrorKind::IsADirectory.into()));
-        }
+        let (source, total) = Source::open(path).map_err(failed)?;
         Ok(Self {
             path: path.to_owned(),
             cx,
-            source: BufReader::with_capacity(BUFFER, file),
+            source: BufReader::with_capacity(BUFFER, source),
             commas: false,
             hint,
             word: Vec::with_capacity(LONGEST),
             line: 1,
             next_line: 1,
             read: 0,
-            total: metadata.len(),
+            total,
         })
     }
 
@@ -67,12 +63,14 @@ impl<'a> Numbers<'a> {
 
     /// Goes to the next word. False at the end of the file.
     pub(crate) fn next(&mut self) -> Result<bool, InstanceError> {
+        self.scan(false)
+    }
+
+    /// Goes to the next word, and where `in_line` not beyond the end of the line.
+    fn scan(&mut self, in_line: bool) -> Result<bool, InstanceError> {
         self.word.clear();
         loop {
-            let buffer = match self.source.fill_buf() {
-                Ok(buffer) => buffer,
-                Err(source) => return Err(InstanceError::Read { path: self.path.clone(), source }),
-            };
+            let buffer = filled(&mut self.source, &self.path)?;
             if buffer.is_empty() {
                 return Ok(!self.word.is_empty());
             }
@@ -81,7 +79,7 @@ impl<'a> Numbers<'a> {
             for &byte in buffer {
                 if byte.is_ascii_whitespace() || (self.commas && byte == b',') {
                     // The end of the line behind a word is passed with the next one.
-                    ended = !self.word.is_empty();
+                    ended = !self.word.is_empty() || (in_line && byte == b'\n');
                     if ended {
                         break;
                     }
@@ -101,8 +99,50 @@ impl<'a> Numbers<'a> {
                 self.look()?;
             }
             if ended {
-                return Ok(true);
+                return Ok(!self.word.is_empty());
             }
+        }
+    }
+
+    /// Goes to the next line that does not begin with a percent sign, from the begin of a line. False at the end of the file.
+    pub(crate) fn skip_comments(&mut self) -> Result<bool, InstanceError> {
+        loop {
+            match filled(&mut self.source, &self.path)?.first() {
+                None => return Ok(false),
+                Some(b'%') => self.end_line()?,
+                Some(_) => return Ok(true),
+            }
+        }
+    }
+
+    /// Passes over what is left of a line, and its end.
+    pub(crate) fn end_line(&mut self) -> Result<(), InstanceError> {
+        loop {
+            let buffer = filled(&mut self.source, &self.path)?;
+            let end = buffer.iter().position(|&byte| byte == b'\n');
+            let used = end.map_or(buffer.len(), |end| end + 1);
+            self.source.consume(used);
+            self.read += used as u64;
+            if end.is_some() {
+                self.next_line += 1;
+            }
+            if end.is_some() || used == 0 {
+                return Ok(());
+            }
+            self.look()?;
+        }
+    }
+
+    /// Goes to the next word of the line. False at its end.
+    pub(crate) fn next_in_line(&mut self) -> Result<bool, InstanceError> {
+        self.scan(true)
+    }
+
+    /// The next word of the line as a whole number; none at the end of the line.
+    pub(crate) fn whole_in_line(&mut self) -> Result<Option<u64>, InstanceError> {
+        match self.scan(true)? {
+            true => self.parsed(whole).map(Some),
+            false => Ok(None),
         }
     }
 
@@ -118,11 +158,16 @@ impl<'a> Numbers<'a> {
 
     /// The next word; none at the end of the file.
     fn number<T>(&mut self, parse: fn(&str) -> Result<T, String>) -> Result<Option<T>, InstanceError> {
-        if !self.next()? {
-            return Ok(None);
+        match self.next()? {
+            true => self.parsed(parse).map(Some),
+            false => Ok(None),
         }
+    }
+
+    /// The word that was read last.
+    fn parsed<T>(&self, parse: fn(&str) -> Result<T, String>) -> Result<T, InstanceError> {
         let text = std::str::from_utf8(&self.word).unwrap_or("\u{fffd}");
-        parse(text).map(Some).map_err(|reason| self.fault(format!("`{}` {reason}", self.shown())))
+        parse(text).map_err(|reason| self.fault(format!("`{}` {reason}", self.shown())))
     }
 
     /// An error at the word that was read last.
@@ -142,6 +187,11 @@ impl<'a> Numbers<'a> {
         self.line
     }
 
+    /// The line that is being read.
+    pub(crate) fn here(&self) -> u64 {
+        self.next_line
+    }
+
     /// The beginning of the word that was read last.
     fn shown(&self) -> String {
         String::from_utf8_lossy(&self.word)
@@ -159,6 +209,11 @@ impl<'a> Numbers<'a> {
             false => Ok(()),
         }
     }
+}
+
+/// What is read at once.
+fn filled<'s>(source: &'s mut BufReader<Source>, path: &Path) -> Result<&'s [u8], InstanceError> {
+    source.fill_buf().map_err(|source| InstanceError::Read { path: path.to_owned(), source })
 }
 
 /// Reads a whole number, which may be written with a fraction of zero or an exponent.
@@ -221,6 +276,24 @@ mod tests {
         text[7] = b'\n';
         text.extend(b"12345\n6");
         assert_eq!(words(&text, false), [(2, "12345".to_owned()), (3, "6".to_owned())]);
+    }
+
+    #[test]
+    fn lines_can_be_told_apart() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "%x\n 1 2\r\n% 7\n\n3 y").unwrap();
+        let cx = Context::detached();
+        let mut numbers = Numbers::open(file.path(), "", &cx).unwrap();
+        let mut lines = Vec::new();
+        while numbers.skip_comments().unwrap() {
+            let mut line = vec![numbers.here()];
+            while let Some(number) = numbers.whole_in_line().unwrap_or(None) {
+                line.push(number);
+            }
+            lines.push(line);
+            numbers.end_line().unwrap();
+        }
+        assert_eq!(lines, [vec![2, 1, 2], vec![4], vec![5, 3]]);
     }
 
     #[test]

@@ -6,11 +6,15 @@ use hopmap_model::{
 
 use crate::solution::{Reading, Solution};
 use crate::{
-    AssignmentProblem, QaplibParams, StencilParams, TaillardEParams, check_solution, qaplib, stencil,
-    taillard, taillard_e,
+    AssignmentProblem, GeometricParams, GraphParams, PowerLawParams, QaplibParams, RandomGraphParams,
+    StencilParams, TaillardEParams, check_solution, geometric, power_law, qaplib, random_graph, read_graph,
+    stencil, taillard, taillard_e,
 };
 
 const PORTS: &[Port] = &[Port::output::<TaskGraph>("task-graph"), Port::output::<SystemGraph>("system")];
+
+/// The port of programs for which there is no machine.
+const PROGRAM: &[Port] = &[Port::output::<TaskGraph>("task-graph")];
 
 /// `instance/qaplib`: a quadratic assignment problem from a file.
 #[derive(Debug)]
@@ -23,6 +27,22 @@ pub struct TaillardE;
 /// `instance/stencil`: a program on a grid.
 #[derive(Debug)]
 pub struct Stencil;
+
+/// `instance/graph`: a program that is a graph in a file.
+#[derive(Debug)]
+pub struct Graph;
+
+/// `instance/geometric`: a random geometric graph.
+#[derive(Debug)]
+pub struct Geometric;
+
+/// `instance/random`: a uniform random graph.
+#[derive(Debug)]
+pub struct RandomGraph;
+
+/// `instance/power-law`: a random graph whose degrees follow a power law.
+#[derive(Debug)]
+pub struct PowerLaw;
 
 impl Stage for Qaplib {
     type Params = QaplibParams;
@@ -78,7 +98,7 @@ impl Stage for Stencil {
     const REVISION: u32 = 1;
 
     fn ports() -> &'static [Port] {
-        const { &[Port::output::<TaskGraph>("task-graph")] }
+        PROGRAM
     }
 
     fn check(params: &StencilParams) -> Result<(), Error> {
@@ -87,8 +107,100 @@ impl Stage for Stencil {
     }
 
     fn run(params: StencilParams, _: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
-        Ok(Outcome::Done(Outputs::new().with("task-graph", stencil(&params)?)))
+        Ok(program(stencil(&params)?))
     }
+}
+
+impl Stage for Graph {
+    type Params = GraphParams;
+    const KIND: &'static str = "instance/graph";
+    const SUMMARY: &'static str = "A graph in the format of METIS as a program";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        PROGRAM
+    }
+
+    fn reads(params: &GraphParams) -> Result<Vec<InputPath>, Error> {
+        Ok(vec![InputPath::named(params.file.path(), "instance.graph")])
+    }
+
+    fn run(params: GraphParams, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        Ok(program(read_graph(params.file.path(), cx)?))
+    }
+}
+
+impl Stage for Geometric {
+    type Params = GeometricParams;
+    const KIND: &'static str = "instance/geometric";
+    const SUMMARY: &'static str = "A program in which ranks that lie close together send to each other";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        PROGRAM
+    }
+
+    fn check(params: &GeometricParams) -> Result<(), Error> {
+        crate::geometric::check(params)?;
+        Ok(())
+    }
+
+    fn run(params: GeometricParams, _: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
+        Ok(program(geometric(&params)?))
+    }
+}
+
+impl Stage for RandomGraph {
+    type Params = RandomGraphParams;
+    const KIND: &'static str = "instance/random";
+    const SUMMARY: &'static str = "A program in which random pairs of ranks send to each other";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        PROGRAM
+    }
+
+    fn check(params: &RandomGraphParams) -> Result<(), Error> {
+        crate::random::check(params)?;
+        Ok(())
+    }
+
+    fn run(params: RandomGraphParams, _: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
+        Ok(program(random_graph(&params)?))
+    }
+}
+
+impl Stage for PowerLaw {
+    type Params = PowerLawParams;
+    const KIND: &'static str = "instance/power-law";
+    const SUMMARY: &'static str = "A program in which a few ranks have very many partners";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        PROGRAM
+    }
+
+    fn check(params: &PowerLawParams) -> Result<(), Error> {
+        crate::power_law::check(params)?;
+        Ok(())
+    }
+
+    fn run(params: PowerLawParams, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let (wanted, _) = crate::power_law::check(&params)?;
+        let graph = power_law(&params)?;
+        let missing = wanted - graph.edges.len() as u64 / 2;
+        if missing > 0 {
+            cx.log(format_args!(
+                "{missing} of {wanted} pairs are missing: the heaviest ranks have nearly all others as neighbours"
+            ));
+        }
+        Ok(program(graph))
+    }
+}
+
+/// A program for which there is no machine.
+fn program(graph: TaskGraph) -> Outcome {
+    Outcome::Done(Outputs::new().with("task-graph", graph))
 }
 
 fn finish(problem: &AssignmentProblem) -> Outcome {
@@ -120,6 +232,20 @@ mod tests {
         assert!(serde_json::from_str::<QaplibParams>(r#"{"file": "a", "swap": true}"#).is_err());
         assert!(serde_json::from_str::<TaillardEParams>(r#"{"groups": [3, 3]}"#).is_err());
         assert!(serde_json::from_str::<StencilParams>(r#"{"shape": "2x2", "bytes": -1}"#).is_err());
+        assert!(serde_json::from_str::<GraphParams>(r#"{"file": "a", "base": 0}"#).is_err());
+        assert!(serde_json::from_str::<GeometricParams>(r#"{"n": 4, "weights": "far"}"#).is_err());
+        assert!(serde_json::from_str::<RandomGraphParams>(r#"{"n": 4, "bytes": [1, 2, 3]}"#).is_err());
+        assert!(serde_json::from_str::<PowerLawParams>(r#"{"degree": 4}"#).is_err());
+    }
+
+    /// Otherwise stored results would be made again for nothing.
+    #[test]
+    fn the_default_neighbours_are_not_in_the_key() {
+        let key = |text: &str| {
+            serde_json::to_value(serde_json::from_str::<StencilParams>(text).unwrap()).unwrap().to_string()
+        };
+        assert_eq!(key(r#"{"shape": "2x2"}"#), r#"{"bytes":1024,"periodic":false,"shape":"2x2"}"#);
+        assert!(key(r#"{"shape": "2x2", "neighbours": "box"}"#).contains(r#""neighbours":"box""#));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use hopmap_model::{Edge, Process, TaskGraph};
 
-use crate::{InstanceError, StencilParams};
+use crate::{InstanceError, Neighbours, StencilParams};
 
 /// Most ranks of a grid.
 pub(crate) const MAX_RANKS: u32 = 1 << 20;
@@ -11,13 +11,16 @@ pub(crate) const MAX_RANKS: u32 = 1 << 20;
 ///
 /// Rank 0 is the corner of the grid, and ranks count up along the last dimension first. Along every dimension a rank sends one
 /// message to the neighbour on each side; where both sides of a periodic dimension are one rank, it gets two. A dimension of
-/// one rank has no neighbours.
+/// one rank has no neighbours. With `box` it also sends to those that are a step away along several dimensions at once.
 pub fn stencil(params: &StencilParams) -> Result<TaskGraph, InstanceError> {
     let extents = check(params)?;
     let ranks = extents.iter().product();
     let mut edges = Vec::new();
     for source in 0..ranks {
-        let mut destinations = neighbours(source, &extents, params.periodic);
+        let mut destinations = match params.neighbours {
+            Neighbours::Star => star(source, &extents, params.periodic),
+            Neighbours::Box => around(source, &extents, params.periodic),
+        };
         destinations.sort_unstable();
         edges.extend(destinations.chunk_by(|a, b| a == b).map(|same| {
             let messages = same.len() as u64;
@@ -31,7 +34,11 @@ pub fn stencil(params: &StencilParams) -> Result<TaskGraph, InstanceError> {
 pub(crate) fn check(params: &StencilParams) -> Result<Vec<u32>, InstanceError> {
     let extents = extents(&params.shape)?;
     let ranks: u32 = extents.iter().product();
-    let sides = 2 * extents.len() as u64;
+    let dimensions = extents.len() as u32;
+    let sides = match params.neighbours {
+        Neighbours::Star => 2 * u64::from(dimensions),
+        Neighbours::Box => 3u64.pow(dimensions) - 1,
+    };
     match params.bytes.checked_mul(sides * u64::from(ranks)) {
         Some(_) => Ok(extents),
         None => Err(InstanceError::Bytes { bytes: params.bytes }),
@@ -57,8 +64,30 @@ fn extents(shape: &str) -> Result<Vec<u32>, InstanceError> {
     ranks.filter(|ranks| *ranks <= MAX_RANKS).map(|_| extents).ok_or_else(too_many)
 }
 
-/// The neighbours of a rank, one entry per side.
-fn neighbours(rank: u32, extents: &[u32], periodic: bool) -> Vec<u32> {
+/// All ranks up to one step away along every dimension, one entry per way there.
+fn around(rank: u32, extents: &[u32], periodic: bool) -> Vec<u32> {
+    // Along the dimensions so far: sums of places times strides, and whether there was a step.
+    let mut reached = vec![(0, false)];
+    let mut stride = 1;
+    for &extent in extents.iter().rev() {
+        let place = rank / stride % extent;
+        let before = if place > 0 { Some(place - 1) } else { Some(extent - 1).filter(|_| periodic) };
+        let behind = if place + 1 < extent { Some(place + 1) } else { Some(0).filter(|_| periodic) };
+        let steps = [before, behind].into_iter().flatten().filter(|_| extent > 1).map(|place| (place, true));
+        let places: Vec<(u32, bool)> = steps.chain([(place, false)]).collect();
+        reached = reached
+            .iter()
+            .flat_map(|&(sum, moved)| {
+                places.iter().map(move |&(place, step)| (sum + place * stride, moved || step))
+            })
+            .collect();
+        stride *= extent;
+    }
+    reached.into_iter().filter(|(_, moved)| *moved).map(|(rank, _)| rank).collect()
+}
+
+/// The neighbours of a rank along single dimensions, one entry per side.
+fn star(rank: u32, extents: &[u32], periodic: bool) -> Vec<u32> {
     let mut found = Vec::with_capacity(2 * extents.len());
     let mut stride = 1;
     for &extent in extents.iter().rev() {
@@ -87,7 +116,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     fn params(shape: &str, periodic: bool) -> StencilParams {
-        StencilParams { shape: shape.into(), periodic, bytes: 8 }
+        StencilParams { shape: shape.into(), periodic, bytes: 8, neighbours: Neighbours::Star }
     }
 
     fn sent_by(graph: &TaskGraph, rank: u32) -> Vec<(u32, u64, u64)> {
@@ -104,6 +133,25 @@ mod tests {
         assert_eq!(sent_by(&graph, 0), [(1, 1, 8), (3, 1, 8), (4, 1, 8), (8, 1, 8)]);
         let graph = stencil(&params("2x3x4", false)).unwrap();
         assert_eq!(sent_by(&graph, 23), [(11, 1, 8), (19, 1, 8), (22, 1, 8)]);
+    }
+
+    #[test]
+    fn a_box_has_edges_and_corners() {
+        let boxed = |shape, periodic| {
+            stencil(&StencilParams { neighbours: Neighbours::Box, ..params(shape, periodic) })
+        };
+        let to =
+            |graph: &TaskGraph, rank| sent_by(graph, rank).into_iter().map(|(to, ..)| to).collect::<Vec<_>>();
+        let graph = boxed("3x4", false).unwrap();
+        assert_eq!(to(&graph, 5), [0, 1, 2, 4, 6, 8, 9, 10]);
+        assert_eq!(to(&graph, 0), [1, 4, 5]);
+        assert_eq!(to(&boxed("3x4", true).unwrap(), 0), [1, 3, 4, 5, 7, 8, 9, 11]);
+        let graph = boxed("3x3x3", true).unwrap();
+        assert_eq!((to(&graph, 13).len(), graph.edges.len()), (26, 26 * 27));
+        // Both ways round are one rank.
+        assert_eq!(sent_by(&boxed("2x1", true).unwrap(), 0), [(1, 2, 16)]);
+        assert_eq!(sent_by(&boxed("2x2", true).unwrap(), 0), [(1, 2, 16), (2, 2, 16), (3, 4, 32)]);
+        assert_eq!(boxed("1x1x1", true).unwrap().edges, []);
     }
 
     #[test]
@@ -130,10 +178,11 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_sent_there_is_sent_back(
-            extents in prop::collection::vec(1u32..6, 2..4), periodic in any::<bool>(),
+            extents in prop::collection::vec(1u32..6, 2..4), periodic in any::<bool>(), boxed in any::<bool>(),
         ) {
             let shape = extents.iter().map(u32::to_string).collect::<Vec<_>>().join("x");
-            let graph = stencil(&params(&shape, periodic)).unwrap();
+            let neighbours = if boxed { Neighbours::Box } else { Neighbours::Star };
+            let graph = stencil(&StencilParams { neighbours, ..params(&shape, periodic) }).unwrap();
             prop_assert!(graph.check().is_ok());
             let pairs: BTreeMap<_, _> = graph.edges.iter().map(|edge| (edge.pair(), edge.messages)).collect();
             for (&(source, destination), messages) in &pairs {
@@ -146,7 +195,17 @@ mod tests {
                 true => 0,
                 false => 2 * (ranks - ranks / extent),
             };
-            prop_assert_eq!(graph.messages(), u64::from(extents.iter().map(sides).sum::<u32>()));
+            if boxed {
+                let steps = |extent: &u32| match periodic {
+                    true if *extent > 1 => 3 * extent,
+                    true => 1,
+                    false => 3 * extent - 2,
+                };
+                let expected = extents.iter().map(steps).product::<u32>() - ranks;
+                prop_assert_eq!(graph.messages(), u64::from(expected));
+            } else {
+                prop_assert_eq!(graph.messages(), u64::from(extents.iter().map(sides).sum::<u32>()));
+            }
         }
     }
 }

@@ -4,6 +4,8 @@
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+#[path = "support/body.rs"]
+mod body;
 #[path = "../../trace/tests/support/mutation.rs"]
 mod mutation;
 
@@ -59,4 +61,39 @@ fn damaged_files_end_in_an_error_or_an_instance() {
     (0..if soak { 100_000 } else { 500 })
         .filter(|seed| only.is_none_or(|only| only == *seed))
         .for_each(|seed| fuzz_qaplib(folder.path(), seed));
+}
+
+const GRAPHS: [&str; 3] = [
+    "% a square and a chord\n4 5 1\n2 7 4 1 3 2\n1 7 3 12\n2 12 1 2 4 3\n1 1 3 3\n",
+    "5 3 111 2\n1 1 1 2 8\n2 2 2 1 8\n3 3 3 5 1\n\n4 4 4\n5 5 5 3 1\n",
+    "3 2\n2 3\n1\n1\n\n",
+];
+
+/// Damages a graph, packed or not, and reads it.
+fn fuzz_graph(path: &std::path::Path, seed: u64) {
+    use std::io::Write;
+    let mut random = Random(seed);
+    let mut bytes = GRAPHS[random.below(GRAPHS.len())].as_bytes().to_vec();
+    damage(&mut bytes, &mut random, b"01234567 \n\r%.-e\xff");
+    if random.below(8) == 0 {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(&bytes).unwrap();
+        bytes = encoder.finish().unwrap();
+        if random.below(2) == 0 {
+            damage(&mut bytes, &mut random, b"\x1f\x8b\x08\x00");
+        }
+    }
+    fs::write(path, bytes).unwrap();
+    body::graph(path);
+}
+
+#[test]
+fn damaged_graphs_end_in_an_error_or_a_graph() {
+    let soak = std::env::var_os("HOPMAP_SOAK").is_some();
+    let only = std::env::var("HOPMAP_SEED").ok().map(|seed| seed.parse::<u64>().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("graph");
+    (0..if soak { 200_000 } else { 3000 })
+        .filter(|seed| only.is_none_or(|only| only == *seed))
+        .for_each(|seed| fuzz_graph(&path, seed));
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use hopmap_instance::{FlowMatrix, TaillardEParams, check_solution, read, taillard_e};
+use hopmap_instance::{FlowMatrix, TaillardEParams, check_solution, read, read_graph, taillard_e};
 use hopmap_model::Context;
 
 fn data() -> Option<PathBuf> {
@@ -111,5 +111,33 @@ fn generated_instances_have_the_shares_of_those_of_taillard() {
                 assert!((given - generated).abs() < tolerance, "{groups:?}: {given} and {generated}");
             }
         }
+    }
+}
+
+/// J of rank i on core i of a machine of 4 cores a processor, 16 processors a node, costs 1, 10 and 100, as other programs
+/// measured it on these files.
+#[test]
+fn graphs_cost_what_other_programs_say_they_cost() {
+    let Some(data) = data() else { return };
+    let distance = |a: u32, b: u32| match (a / 4 == b / 4, a / 64 == b / 64) {
+        (true, _) => 1,
+        (false, true) => 10,
+        (false, false) => 100,
+    };
+    for (name, expected) in [
+        ("st2d_1024", 56_128),
+        ("st3d_1024", 112_768),
+        ("rgg_1024", 305_636),
+        ("rnd_1024", 19_279_156),
+        ("plaw_1024", 15_266_334),
+        ("mesh3d_4096", 21_401_896),
+        ("rgg_65536", 34_305_462),
+    ] {
+        let path = data.join("procmap").join(format!("{name}.graph.gz"));
+        let graph = read_graph(&path, &Context::detached()).unwrap();
+        graph.check().unwrap();
+        let both_ways: u64 =
+            graph.edges.iter().map(|edge| edge.bytes * distance(edge.source, edge.destination)).sum();
+        assert_eq!(both_ways, 2 * expected, "{name}");
     }
 }

@@ -1,8 +1,8 @@
 //! Where every rank runs: mappers.
 //!
-//! Stages: [`LinearStage`], `map/linear`; [`RandomStage`], `map/random`; [`AnnealingStage`], `map/annealing`;
+//! Stages: [`LinearStage`], `map/linear`; [`RoundRobinStage`], `map/round-robin`; [`RandomStage`], `map/random`; [`AnnealingStage`], `map/annealing`;
 //! [`GeneticStage`], `map/genetic`; [`CompositeStage`], `map/composite`; [`AutoStage`], `map/auto`;
-//! [`TabuStage`], `map/tabu`; [`ExactStage`], `map/exact`; [`ExternalStage`], `map/external`. Each is a [`Mapper`], an algorithm that solves a [`Problem`](hopmap_objective::Problem), and what turns its placement into a mapping
+//! [`TabuStage`], `map/tabu`; [`ExactStage`], `map/exact`; [`ExternalStage`], `map/external`; [`ImportStage`], `map/import`. Each is a [`Mapper`], an algorithm that solves a [`Problem`](hopmap_objective::Problem), and what turns its placement into a mapping
 //! with all metrics.
 
 mod annealing;
@@ -16,6 +16,7 @@ mod external;
 mod finish;
 mod genetic;
 mod greedy;
+mod import;
 mod incumbent;
 mod mapper;
 mod moves;
@@ -26,7 +27,7 @@ mod temperature;
 
 pub use annealing::Annealing;
 pub use auto::Auto;
-pub use baseline::{Linear, Random};
+pub use baseline::{Linear, Random, RoundRobin};
 pub use composite::Composite;
 pub use descent::descend;
 pub use error::{AnswerError, ExactError, ExternalError, ParameterError, SearchError};
@@ -34,14 +35,15 @@ pub use exact::{BOUND, Exact, GAP, NODES, PROVEN};
 pub use external::{Answer, External};
 pub use genetic::Genetic;
 pub use greedy::greedy;
+pub use import::{ImportError, Placed, PlacementFault, import, read_placement};
 pub use mapper::{Found, Mapper};
 pub use params::{
     AnnealingParams, AutoParams, CompositeParams, Cooling, Crossover, ExactParams, ExternalCommand,
-    ExternalParams, GeneticParams, Goal, Iteration, LinearParams, Master, Neighbourhood, NeighboursUnit,
-    Numbering, Pin, RandomParams, Reheat, Scheme, TabuParams,
+    ExternalParams, GeneticParams, Goal, ImportParams, Iteration, LinearParams, Master, Neighbourhood,
+    NeighboursUnit, Numbering, Pin, PlacementFormat, RandomParams, Reheat, Scheme, TabuParams,
 };
 pub use stage::{
-    AnnealingStage, AutoStage, CompositeStage, ExactStage, ExternalStage, GeneticStage, LinearStage,
-    RandomStage, TabuStage,
+    AnnealingStage, AutoStage, CompositeStage, ExactStage, ExternalStage, GeneticStage, ImportStage,
+    LinearStage, RandomStage, RoundRobinStage, TabuStage,
 };
 pub use tabu::Tabu;

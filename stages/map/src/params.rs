@@ -6,6 +6,7 @@ mod exact;
 mod external;
 mod genetic;
 mod goal;
+mod import;
 mod wishes;
 
 use hopmap_model::Weight;
@@ -18,10 +19,11 @@ pub use exact::ExactParams;
 pub use external::{ExternalCommand, ExternalParams, Numbering};
 pub use genetic::{Crossover, GeneticParams, Master, Scheme};
 pub use goal::Goal;
+pub use import::{ImportParams, PlacementFormat};
 pub use wishes::Pin;
 pub(crate) use wishes::Wishes;
 
-/// Rank `i` on slot `i`.
+/// Rank `i` on slot `i`, or on the host of its turn.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinearParams {

@@ -5,20 +5,24 @@ mod composite;
 mod exact;
 mod external;
 mod genetic;
+mod import;
 
 use hopmap_model::{
-    Context, Error, Inputs, Mapping, Outcome, Outputs, Paths, Port, Stage, SystemGraph, TaskGraph,
+    Context, Error, Inputs, Mapping, Outcome, Outputs, Paths, Port, Stage, SystemGraph, TaskGraph, Weight,
 };
 use hopmap_objective::{EVALUATIONS, Quality};
 
 use crate::params::Wishes;
-use crate::{Auto, AutoParams, Linear, LinearParams, Mapper, Random, RandomParams, Tabu, TabuParams};
+use crate::{
+    Auto, AutoParams, Found, Linear, LinearParams, Mapper, Random, RandomParams, RoundRobin, Tabu, TabuParams,
+};
 
 pub use annealing::AnnealingStage;
 pub use composite::CompositeStage;
 pub use exact::ExactStage;
 pub use external::ExternalStage;
 pub use genetic::GeneticStage;
+pub use import::ImportStage;
 
 const PORTS: &[Port] = &[
     Port::input::<TaskGraph>("task-graph"),
@@ -29,6 +33,10 @@ const PORTS: &[Port] = &[
 /// `map/linear`: rank `i` on slot `i`.
 #[derive(Debug)]
 pub struct LinearStage;
+
+/// `map/round-robin`: rank `i` on host `i` modulo the hosts.
+#[derive(Debug)]
+pub struct RoundRobinStage;
 
 /// `map/random`: ranks on slots drawn at random.
 #[derive(Debug)]
@@ -58,6 +66,27 @@ impl Stage for LinearStage {
 
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         Ok(finish(place(&Linear, &Wishes::from(&params), &inputs, cx)?, false))
+    }
+}
+
+impl Stage for RoundRobinStage {
+    type Params = LinearParams;
+    const KIND: &'static str = "map/round-robin";
+    const SUMMARY: &'static str =
+        "Rank after rank on host after host, as launchers do it when asked for cyclic";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        PORTS
+    }
+
+    fn check(params: &Self::Params) -> Result<(), Error> {
+        Wishes::from(params).check()
+    }
+
+    fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let mapper = RoundRobin::new(&inputs.one::<SystemGraph>("system")?.value);
+        Ok(finish(place(&mapper, &Wishes::from(&params), &inputs, cx)?, false))
     }
 }
 
@@ -144,8 +173,19 @@ fn place(
     let problem = wishes.problem(&graph, &system)?;
     let paths = Paths::new(&system)?;
     let found = mapper.map(&problem, cx)?;
-    let quality = Quality::new(&graph, &system, paths.as_ref(), &found.slots, wishes.weight)?;
-    let mut mapping = Mapping::new(&found.slots, &system, wishes.weight)?;
+    measured(found, &graph, &system, paths.as_ref(), wishes.weight)
+}
+
+/// What was found as a mapping with all metrics.
+fn measured(
+    found: Found,
+    graph: &TaskGraph,
+    system: &SystemGraph,
+    paths: Option<&Paths>,
+    weight: Weight,
+) -> Result<Mapping, Error> {
+    let quality = Quality::new(graph, system, paths, &found.slots, weight)?;
+    let mut mapping = Mapping::new(&found.slots, system, weight)?;
     mapping.metrics = quality.metrics();
     mapping.metrics.insert(EVALUATIONS.name.to_owned(), found.evaluations as f64);
     mapping.metrics.extend(found.metrics);

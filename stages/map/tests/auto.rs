@@ -6,7 +6,9 @@ mod common;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{Nobody, anneal, double_sums, exhaustive, graph, grid, inputs, mapping, run, tree};
-use hopmap_map::{AutoParams, AutoStage, LinearParams, LinearStage, RandomParams, RandomStage};
+use hopmap_map::{
+    AutoParams, AutoStage, LinearParams, LinearStage, RandomParams, RandomStage, RoundRobinStage,
+};
 use hopmap_model::{Context, Mapping, Observer, Outcome, Stage, SystemGraph, TaskGraph, Weight};
 use proptest::prelude::*;
 
@@ -32,6 +34,15 @@ fn linear_puts_rank_i_on_slot_i_and_random_uses_all_slots() {
     assert_eq!(used.len(), 16);
     assert_eq!(random(1, &graph, &system), random(1, &graph, &system));
     assert_ne!(random(1, &graph, &system).slots(), random(2, &graph, &system).slots());
+}
+
+#[test]
+fn round_robin_gives_every_host_its_turn() {
+    let (graph, system) = (grid(3, 3), tree(&[2, 4, 2]));
+    let mapping = run::<RoundRobinStage>(LinearParams::default(), &graph, &system);
+    assert_eq!(mapping.slots(), [0, 2, 4, 6, 8, 10, 12, 14, 1]);
+    let (f, t) = double_sums(&graph, &[2, 4, 2], &mapping.slots());
+    assert!((mapping.metrics["F"] - f).abs() < 1e-9 && (mapping.metrics["T"] - t).abs() < 1e-9);
 }
 
 #[test]

@@ -8,8 +8,8 @@ use crate::shape::{MAX_LEVELS, MAX_SLOTS};
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum SyntheticError {
     /// The shape is not a tree.
-    #[error("shape `{shape}` does not begin with `tree:`")]
-    #[diagnostic(help("write the branches of every level, innermost first: `tree:2x4x2`"))]
+    #[error("shape `{shape}` begins neither with `tree:` nor with `kahip:`")]
+    #[diagnostic(help("write the branches of every level, innermost first: `tree:2x4x2`, or `kahip:2:4:2`"))]
     NotATree {
         /// The shape.
         shape: String,

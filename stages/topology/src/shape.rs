@@ -47,12 +47,15 @@ impl Shape {
     }
 }
 
-/// Slots of one group of every level: the products of the branches.
+/// Slots of one group of every level: the products of the branches. The trees of `KaHIP` are innermost first as well.
 fn sizes(shape: &str) -> Result<Vec<u32>, SyntheticError> {
-    let Some(branches) = shape.strip_prefix("tree:") else {
+    let branches: Vec<&str> = if let Some(tree) = shape.strip_prefix("tree:") {
+        tree.split(['x', ':']).collect()
+    } else if let Some(hierarchy) = shape.strip_prefix("kahip:") {
+        hierarchy.split(':').collect()
+    } else {
         return Err(SyntheticError::NotATree { shape: shape.to_owned() });
     };
-    let branches: Vec<&str> = branches.split(['x', ':']).collect();
     if branches.len() > MAX_LEVELS {
         return Err(SyntheticError::TooManyLevels { shape: shape.to_owned(), levels: branches.len() });
     }

@@ -43,6 +43,16 @@ mod tests {
         assert_eq!((port.kind, system), (SystemGraph::KIND, &synthetic(&params()).unwrap()));
     }
 
+    /// Costs are read by hand, and so is what tells of them.
+    #[test]
+    fn costs_are_described_and_required() {
+        let schema = schemars::schema_for!(SyntheticParams);
+        let costs = &schema.as_value()["properties"]["costs"];
+        assert!(costs["description"].as_str().unwrap().starts_with("Cost between two slots"), "{costs}");
+        assert_eq!(costs["type"], serde_json::json!(["array", "string"]));
+        assert!(schema.as_value()["required"].as_array().unwrap().contains(&"costs".into()));
+    }
+
     #[test]
     fn unknown_parameters_are_refused() {
         let wrong = r#"{"shape": "tree:2x2", "costs": [1, 10], "host": 1}"#;

@@ -136,6 +136,35 @@ mod tests {
         );
     }
 
+    /// 4:16:64 are 4 cores a processor, 16 processors a node, 64 nodes: cores that first meet in a node cost 10.
+    #[test]
+    fn the_hierarchies_of_kahip_are_trees() {
+        let kahip = |json: serde_json::Value| synthetic(&serde_json::from_value(json).unwrap()).unwrap();
+        let text = kahip(serde_json::json!({ "shape": "kahip:4:16:64", "costs": "1:10:100" }));
+        let list = kahip(serde_json::json!({ "shape": "kahip:4:16:64", "costs": [1, 10, 100] }));
+        assert_eq!(text, synthetic(&params("tree:4x16x64", &[1.0, 10.0, 100.0])).unwrap());
+        assert_eq!(list, text);
+        assert_eq!(text.slots.len(), 4096);
+        assert_eq!([3, 4, 63, 64, 4095].map(|slot| text.cost(0, slot) as u32), [1, 10, 10, 100, 100]);
+        assert_eq!(
+            message(|p| p.shape = "kahip:2x4:2".into()),
+            "level 0 of shape `kahip:2x4:2` is `2x4`, which is not a whole number above zero"
+        );
+        let wrong = serde_json::json!({ "shape": "kahip:4:4", "costs": "1:ten" });
+        let error = serde_json::from_value::<SyntheticParams>(wrong).unwrap_err().to_string();
+        assert_eq!(error, "`ten` in `1:ten` is not a number");
+        assert!(
+            message(|p| p.costs = vec![1.0, 10.0, f64::INFINITY]).starts_with("the cost of level 2 is inf")
+        );
+    }
+
+    #[test]
+    fn a_million_slots() {
+        let system = synthetic(&params("kahip:4:16:16384", &[1.0, 10.0, 100.0])).unwrap();
+        assert_eq!((system.slots.len(), system.hosts().count()), (1 << 20, 1 << 18));
+        assert!(system.check().is_ok());
+    }
+
     #[test]
     fn hosts_can_be_slots_or_the_whole_machine() {
         let mut params = params("tree:2x3", &[1.0, 10.0]);
@@ -165,7 +194,7 @@ mod tests {
     fn malformed_shapes_are_named() {
         assert_eq!(
             message(|p| p.shape = "torus:4x4".into()),
-            "shape `torus:4x4` does not begin with `tree:`"
+            "shape `torus:4x4` begins neither with `tree:` nor with `kahip:`"
         );
         for (shape, level, branches) in
             [("tree:", 0, ""), ("tree:2x0x2", 1, "0"), ("tree:2x4xtwo", 2, "two"), ("tree:2x-1", 1, "-1")]

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use crate::Artifact;
 
-/// Metrics of one mapping beside linear and random placements of the same ranks on the same machine.
+/// Metrics of one mapping beside linear, round-robin and random placements of the same ranks on the same machine.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Metrics {
-    /// One row for the mapping, one for linear, one for every random sample.
+    /// One row for the mapping, one for linear, one for round-robin, one for every random sample.
     pub placements: Vec<PlacementMetrics>,
     /// Medians and ratios by name, such as `F_over_linear`.
     pub summary: BTreeMap<String, f64>,
@@ -31,13 +31,15 @@ pub enum PlacementOrigin {
     Mapping,
     /// Rank `i` on slot `i`.
     Linear,
+    /// Rank `i` on the host of its turn.
+    RoundRobin,
     /// Ranks on slots drawn at random.
     Random,
 }
 
 impl PlacementOrigin {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Mapping, Self::Linear, Self::Random];
+    pub const ALL: [Self; 4] = [Self::Mapping, Self::Linear, Self::RoundRobin, Self::Random];
 
     /// Name in tables and reports.
     #[must_use]
@@ -45,6 +47,7 @@ impl PlacementOrigin {
         match self {
             Self::Mapping => "mapping",
             Self::Linear => "linear",
+            Self::RoundRobin => "round-robin",
             Self::Random => "random",
         }
     }

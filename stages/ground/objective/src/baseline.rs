@@ -1,5 +1,6 @@
 //! The placements that every mapping has to beat.
 
+use hopmap_model::SystemGraph;
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 
@@ -7,6 +8,25 @@ use rand_pcg::rand_core::{Rng, SeedableRng};
 #[must_use]
 pub fn linear(ranks: usize) -> Vec<u32> {
     (0..ranks as u32).collect()
+}
+
+/// All slots in turns of the hosts: the first slot of every host, then the second of those that have one, and so on.
+///
+/// Rank `i` on slot `i` of these is what launchers call cyclic or round-robin (`srun -m cyclic`, `mpirun --map-by node`).
+#[must_use]
+pub fn round_robin(system: &SystemGraph) -> Vec<u32> {
+    // Slots that every host still has: the next one and their number.
+    let mut hosts: Vec<(u32, u32)> = system.hosts().map(|(_, first, slots)| (first, slots)).collect();
+    let mut order = Vec::with_capacity(system.slots.len());
+    while !hosts.is_empty() {
+        hosts.retain_mut(|(next, left)| {
+            order.push(*next);
+            *next += 1;
+            *left -= 1;
+            *left > 0
+        });
+    }
+    order
 }
 
 /// Ranks on slots drawn at random: every placement on `slots` slots is equally likely.
@@ -49,6 +69,21 @@ mod tests {
         let distinct: BTreeSet<_> = placement.iter().collect();
         assert_eq!((placement.len(), distinct.len()), (50, 50));
         assert!(placement.iter().all(|&slot| slot < 64));
+    }
+
+    #[test]
+    fn hosts_take_turns_as_long_as_they_have_slots() {
+        let slots = [1, 3, 2].into_iter().enumerate().flat_map(|(host, slots)| {
+            (0..slots).map(move |core| hopmap_model::Slot { host: host as u32, core })
+        });
+        let system = SystemGraph {
+            nodes: Vec::new(),
+            links: Vec::new(),
+            slots: slots.collect(),
+            cost: hopmap_model::CostModel::Levels(hopmap_model::Levels::default()),
+        };
+        assert_eq!(round_robin(&system), [0, 1, 4, 2, 5, 3]);
+        assert!(round_robin(&SystemGraph { slots: Vec::new(), ..system }).is_empty());
     }
 
     #[test]

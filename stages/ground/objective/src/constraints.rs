@@ -98,6 +98,19 @@ impl Problem {
         }
     }
 
+    /// Every rank on the next slot of an order of all of them, or of what pinned ranks and forbidden hosts leave of it.
+    #[must_use]
+    pub fn in_order(&self, order: &[u32]) -> Vec<u32> {
+        match &self.admission {
+            None => order.iter().copied().take(self.ranks()).collect(),
+            Some(admission) => {
+                let open: Vec<u32> =
+                    order.iter().copied().filter(|&slot| admission.open[slot as usize]).collect();
+                admission.deal(&open, &open)
+            }
+        }
+    }
+
     /// Ranks on slots drawn at random, every placement that keeps the constraints equally likely; the seed is one of
     /// [`hopmap_model::seed_stream`].
     #[must_use]

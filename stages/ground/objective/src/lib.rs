@@ -29,7 +29,7 @@ mod traffic;
 
 pub use adjacency::Neighbour;
 pub use assignment::Assignment;
-pub use baseline::{linear, random};
+pub use baseline::{linear, random, round_robin};
 pub use constraints::{ConstraintError, Constraints, Pin, Place};
 pub use deltas::Deltas;
 pub use dense::{Dense, DenseAssignment};

@@ -164,6 +164,15 @@ fn linear_skips_what_is_forbidden_and_keeps_places_for_the_pinned() {
 }
 
 #[test]
+fn another_order_of_slots_is_kept_but_for_what_is_forbidden() {
+    let order = hopmap_objective::round_robin(&machine());
+    let free = Problem::new(&program(), &machine(), Weight::Bytes).unwrap();
+    assert_eq!(free.in_order(&order), [0, 3, 6, 9, 1, 4, 7]);
+    let problem = constrained(&[(0, Place::Slot(4)), (6, host(0))], &[2]).unwrap();
+    assert_eq!(problem.in_order(&order), [4, 3, 9, 1, 10, 2, 0]);
+}
+
+#[test]
 fn every_placement_that_keeps_the_constraints_is_equally_likely() {
     // Ranks 0 and 1 share host 3 with nobody else pinned; five others take 10 - 1 slots that are left.
     let problem = constrained(&[(0, host(3)), (1, Place::Slot(9))], &[0]).unwrap();

@@ -1,0 +1,13 @@
+//! Placements of other tools that hold anything.
+#![no_main]
+
+#[path = "../../stages/map/tests/support/placement.rs"]
+mod placement;
+
+use libfuzzer_sys::fuzz_target;
+
+// The first byte says how many ranks are due.
+fuzz_target!(|data: &[u8]| {
+    let Some((ranks, bytes)) = data.split_first() else { return };
+    placement::placement(bytes, usize::from(ranks % 9));
+});

@@ -1,0 +1,449 @@
+//! Graphs in the format of METIS, as `KaHIP`, `VieM` and Scotch (through `gcv`) read them too.
+//!
+//! Source: Karypis, "METIS 5.1.0 – A Software Package for Partitioning Unstructured Graphs", manual, section 4.5. The first
+//! line is `n m [fmt [ncon]]`: vertices, undirected edges, and three digits that say whether vertex sizes, vertex weights and
+//! edge weights are there. Line i after it is of vertex i: `[size] [weight]… {neighbour [weight]}…`, counted from one. Lines
+//! that begin with `%` are comments.
+
+use std::path::Path;
+
+use hopmap_model::{Context, Edge, Process, TaskGraph};
+
+use crate::InstanceError;
+use crate::numbers::Numbers;
+
+/// Most vertices of a graph.
+pub(crate) const MAX_VERTICES: u64 = 1 << 24;
+
+/// Most weights of one vertex.
+const MAX_WEIGHTS: u64 = 64;
+
+const HINT: &str = "a METIS graph begins with `n m fmt`: vertices, undirected edges, and 1 if edges have weights; line i after \
+                    it has the neighbours of vertex i, counted from one, each followed by the weight of the edge";
+const ONE_SIDED: &str = "an edge stands on the lines of both its ends, with the same weight";
+const NO_SELF_EDGE: &str =
+    "METIS has no edges from a vertex to itself: leave it out, it costs nothing wherever the rank runs";
+const EDGES: &str = "m counts every edge once, though it stands on the lines of both its ends";
+const EMPTY_LINES: &str =
+    "every vertex has a line; that of a vertex without neighbours is empty, or has its weights only";
+const TOO_HEAVY: &str = "weights become bytes, whole numbers below 2^64 in all directions together: divide them by a common \
+                         factor";
+
+/// Reads a graph, plain or packed with gzip. Vertex i is rank i − 1; an edge of weight w is one message of w bytes each way.
+/// Edges without weights weigh 1.
+///
+/// What a mapping costs over all undirected edges, J of process mapping, is half of F, which counts both ways: F = 2 J.
+pub fn read_graph(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, InstanceError> {
+    let mut numbers = Numbers::open(path, HINT, cx)?;
+    let header = Header::read(&mut numbers)?;
+    let mut rows = Rows::default();
+    while rows.lines.len() < header.vertices as usize {
+        if !numbers.skip_comments()? {
+            let (line, next) = (numbers.here(), rows.lines.len() + 1);
+            let what = format!("the file ends before vertex {next}, and {} are due", header.vertices);
+            return Err(numbers.fault_at(line, what).with_hint(EMPTY_LINES));
+        }
+        rows.read(&mut numbers, &header)?;
+        numbers.end_line()?;
+    }
+    nothing_follows(&mut numbers, &header)?;
+    rows.check(&numbers, &header)?;
+    if let Some((least, most)) = rows.vertex_weights.filter(|range| *range != (1, 1)) {
+        cx.log(format_args!(
+            "weights and sizes of vertices, {least} to {most}, are passed over: a rank takes one slot, whatever it weighs"
+        ));
+    }
+    Ok(TaskGraph {
+        processes: vec![Process::default(); header.vertices as usize],
+        edges: rows.edges,
+        ..TaskGraph::default()
+    })
+}
+
+/// The first line.
+struct Header {
+    line: u64,
+    vertices: u64,
+    edges: u64,
+    /// Sizes and weights that come first on the line of a vertex.
+    vertex_weights: u64,
+    edge_weights: bool,
+}
+
+impl Header {
+    fn read(numbers: &mut Numbers<'_>) -> Result<Self, InstanceError> {
+        while numbers.skip_comments()? {
+            if let Some(vertices) = numbers.whole_in_line()? {
+                let header = Self::after(vertices, numbers)?;
+                numbers.end_line()?;
+                return Ok(header);
+            }
+            numbers.end_line()?;
+        }
+        Err(numbers.fault("the file is empty"))
+    }
+
+    fn after(vertices: u64, numbers: &mut Numbers<'_>) -> Result<Self, InstanceError> {
+        match vertices {
+            0 => return Err(numbers.fault("there are 0 vertices")),
+            vertices if vertices > MAX_VERTICES => {
+                let what = format!("n is {vertices}, more than {MAX_VERTICES}, the most there can be");
+                return Err(numbers.fault(what));
+            }
+            _ => {}
+        }
+        let Some(edges) = numbers.whole_in_line()? else {
+            return Err(numbers.fault("the number of edges is missing"));
+        };
+        let format = numbers.whole_in_line()?.unwrap_or(0);
+        if !matches!(format, 0 | 1 | 10 | 11 | 100 | 101 | 110 | 111) {
+            let what = format!("fmt is {format}, which is not three digits of 0 and 1");
+            return Err(numbers.fault(what));
+        }
+        let has_weights = format / 10 % 10 == 1;
+        let weights = match numbers.whole_in_line()? {
+            Some(weights) if !has_weights && weights > 0 => {
+                let what = format!("ncon is {weights}, but by fmt {format:03} vertices have no weights");
+                return Err(numbers.fault(what));
+            }
+            Some(weights) if weights > MAX_WEIGHTS || (has_weights && weights == 0) => {
+                return Err(numbers.fault(format!("ncon is {weights}, and not from 1 to {MAX_WEIGHTS}")));
+            }
+            Some(weights) => weights,
+            None => u64::from(has_weights),
+        };
+        if numbers.whole_in_line()?.is_some() {
+            return Err(numbers.fault("more than n, m, fmt and ncon"));
+        }
+        let vertex_weights = weights + format / 100;
+        Ok(Self { line: numbers.here(), vertices, edges, vertex_weights, edge_weights: format % 10 == 1 })
+    }
+}
+
+/// The lines of the vertices that have been read.
+#[derive(Default)]
+struct Rows {
+    edges: Vec<Edge>,
+    /// Of every vertex where its edges begin, and its line in the file.
+    lines: Vec<(usize, u64)>,
+    /// Weights of all edges together, both ways.
+    sum: u64,
+    /// Least and largest weight of a vertex.
+    vertex_weights: Option<(u64, u64)>,
+}
+
+impl Rows {
+    /// Reads the line of the next vertex.
+    fn read(&mut self, numbers: &mut Numbers<'_>, header: &Header) -> Result<(), InstanceError> {
+        let source = self.lines.len() as u32;
+        let first = self.edges.len();
+        self.lines.push((first, numbers.here()));
+        for _ in 0..header.vertex_weights {
+            let Some(weight) = numbers.whole_in_line()? else {
+                let what = format!("vertex {} has fewer weights than the header says", source + 1);
+                return Err(numbers.fault_at(numbers.here(), what));
+            };
+            let (least, most) = self.vertex_weights.unwrap_or((weight, weight));
+            self.vertex_weights = Some((least.min(weight), most.max(weight)));
+        }
+        while let Some(neighbour) = numbers.whole_in_line()? {
+            let edge = read_edge(source, neighbour, numbers, header)?;
+            let Some(sum) = self.sum.checked_add(edge.bytes) else {
+                return Err(numbers.fault("the weights of all edges exceed 64 bits").with_hint(TOO_HEAVY));
+            };
+            self.sum = sum;
+            self.edges.push(edge);
+            // Both ways of an edge are there.
+            if self.edges.len() as u64 / 2 > header.edges {
+                let what = format!("more than the {} edges of the header", header.edges);
+                return Err(numbers.fault(what).with_hint(EDGES));
+            }
+        }
+        let row = &mut self.edges[first..];
+        row.sort_unstable_by_key(|edge| edge.destination);
+        match row.windows(2).find(|pair| pair[0].destination == pair[1].destination) {
+            Some(pair) => {
+                let what = format!(
+                    "vertex {} has vertex {} as neighbour twice",
+                    source + 1,
+                    pair[0].destination + 1
+                );
+                Err(numbers.fault_at(numbers.here(), what).with_hint("add up the weights of parallel edges"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Checks that every edge is there both ways with one weight, and that there are as many as the header says.
+    ///
+    /// Rows are sorted: taken in order of the source, the ways back of a vertex come in the order of its own row.
+    fn check(&self, numbers: &Numbers<'_>, header: &Header) -> Result<(), InstanceError> {
+        let mut next: Vec<usize> = self.lines.iter().map(|(first, _)| *first).collect();
+        let one_sided = |edge: &Edge| {
+            let what = format!(
+                "vertex {} has neighbour {}, but not the other way round",
+                edge.source + 1,
+                edge.destination + 1
+            );
+            Err(numbers.fault_at(self.lines[edge.source as usize].1, what).with_hint(ONE_SIDED))
+        };
+        for edge in &self.edges {
+            let at = &mut next[edge.destination as usize];
+            let back = self.edges.get(*at).filter(|back| back.source == edge.destination);
+            match back {
+                Some(back) if back.destination < edge.source => return one_sided(back),
+                Some(back) if back.destination == edge.source => {
+                    if back.bytes != edge.bytes {
+                        let line = self.lines[edge.destination as usize].1;
+                        let (one, other) = (edge.source + 1, edge.destination + 1);
+                        let what = format!(
+                            "the edge of {one} and {other} weighs {}, but {} here",
+                            edge.bytes, back.bytes
+                        );
+                        return Err(numbers.fault_at(line, what).with_hint(ONE_SIDED));
+                    }
+                    *at += 1;
+                }
+                _ => return one_sided(edge),
+            }
+        }
+        match self.edges.len() as u64 / 2 {
+            edges if edges == header.edges => Ok(()),
+            edges => {
+                let what = format!("the header says {} edges, but there are {edges}", header.edges);
+                Err(numbers.fault_at(header.line, what).with_hint(EDGES))
+            }
+        }
+    }
+}
+
+/// A neighbour that was read, and the weight behind it.
+fn read_edge(
+    source: u32,
+    neighbour: u64,
+    numbers: &mut Numbers<'_>,
+    header: &Header,
+) -> Result<Edge, InstanceError> {
+    let vertex = u64::from(source) + 1;
+    if !(1..=header.vertices).contains(&neighbour) {
+        let what = format!(
+            "vertex {vertex} has neighbour {neighbour}, and vertices go from 1 to {}",
+            header.vertices
+        );
+        return Err(numbers.fault(what));
+    }
+    if neighbour == vertex {
+        return Err(numbers.fault(format!("vertex {vertex} is its own neighbour")).with_hint(NO_SELF_EDGE));
+    }
+    let bytes = match header.edge_weights {
+        false => 1,
+        true => match numbers.whole_in_line()? {
+            Some(weight) => weight,
+            None => {
+                return Err(numbers.fault(format!("the edge of {vertex} and {neighbour} has no weight")));
+            }
+        },
+    };
+    Ok(Edge { source, destination: neighbour as u32 - 1, messages: 1, bytes })
+}
+
+/// Empty lines may follow the last vertex.
+fn nothing_follows(numbers: &mut Numbers<'_>, header: &Header) -> Result<(), InstanceError> {
+    while numbers.skip_comments()? {
+        if numbers.next_in_line()? {
+            let what = format!("more lines than the {} vertices of the header", header.vertices);
+            return Err(numbers.fault(what).with_hint(EMPTY_LINES));
+        }
+        numbers.end_line()?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+    use std::io::Write;
+
+    fn file(text: impl AsRef<[u8]>) -> tempfile::NamedTempFile {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        file
+    }
+
+    fn edges(text: impl AsRef<[u8]>) -> Vec<(u32, u32, u64)> {
+        let graph = read_graph(file(text).path(), &Context::detached()).unwrap();
+        graph.check().unwrap();
+        assert!(graph.edges.iter().all(|edge| edge.messages == 1));
+        graph.edges.iter().map(|edge| (edge.source, edge.destination, edge.bytes)).collect()
+    }
+
+    /// What is wrong with a file, and how it is to be mended.
+    fn refused(text: impl AsRef<[u8]>) -> (String, &'static str) {
+        let file = file(text);
+        match read_graph(file.path(), &Context::detached()) {
+            Err(InstanceError::Line { line, what, hint, .. }) => (format!("{line}: {what}"), hint),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_example_of_the_manual() {
+        // Figure 2 (a) and (c): the same graph without weights, and with weights of vertices and edges.
+        let plain = "7 11\n5 3 2\n1 3 4\n5 4 2 1\n2 3 6 7\n1 3 6\n5 4 7\n6 4\n";
+        let heavy = "% comment\n7 11 011\n4 5 1 3 2 2 1\n2 1 1 3 2 4 1\n5 5 3 4 2 2 2 1 2\n3 2 1 3 2 6 2 7 5\n\
+                     1 1 1 3 3 6 2\n% another\n6 5 2 4 2 7 6\n2 6 6 4 5\n\n";
+        let ends =
+            |edges: Vec<(u32, u32, u64)>| edges.into_iter().map(|edge| (edge.0, edge.1)).collect::<Vec<_>>();
+        assert_eq!(edges(plain).len(), 22);
+        assert!(edges(plain).iter().all(|edge| edge.2 == 1));
+        assert_eq!(ends(edges(plain)), ends(edges(heavy)));
+        assert_eq!(edges(heavy)[..3], [(0, 1, 1), (0, 2, 2), (0, 4, 1)]);
+    }
+
+    #[test]
+    fn every_fmt_says_what_comes_first() {
+        for (fmt, first, second) in [
+            ("", "2", "1"),
+            ("0", "2", "1"),
+            ("000", "2", "1"),
+            ("10", "7 2", "8 1"),
+            ("010 2", "7 7 2", "8 8 1"),
+            ("100", "9 2", "9 1"),
+            ("110 3", "9 1 2 3 2", "9 1 2 3 1"),
+        ] {
+            assert_eq!(edges(format!("2 1 {fmt}\n{first}\n{second}\n")), [(0, 1, 1), (1, 0, 1)], "{fmt}");
+        }
+        for (fmt, first, second) in [
+            ("1", "2 5", "1 5"),
+            ("11", "3 2 5", "3 1 5"),
+            ("101", "3 2 5", "3 1 5"),
+            ("111", "3 3 2 5", "3 3 1 5"),
+        ] {
+            assert_eq!(edges(format!("2 1 {fmt}\n{first}\n{second}\n")), [(0, 1, 5), (1, 0, 5)], "{fmt}");
+        }
+    }
+
+    #[test]
+    fn vertices_without_neighbours_and_heavy_edges() {
+        assert_eq!(edges("1 0\n\n"), []);
+        assert_eq!(edges("3 0\r\n\r\n\r\n\r\n"), []);
+        let heavy = 1u64 << 60;
+        assert_eq!(edges(format!("3 1 1\n\n3 {heavy}\n2 {heavy}")), [(1, 2, heavy), (2, 1, heavy)]);
+        assert_eq!(edges("2 1 1\n2 0\n1 0\n"), [(0, 1, 0), (1, 0, 0)]);
+    }
+
+    #[test]
+    fn packed_files_are_read_whatever_they_are_called() {
+        let mut packed = Vec::new();
+        for part in ["3 2\n2\n", "1 3\n2\n"] {
+            let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+            encoder.write_all(part.as_bytes()).unwrap();
+            packed.extend(encoder.finish().unwrap());
+        }
+        assert_eq!(edges(&packed), [(0, 1, 1), (1, 0, 1), (1, 2, 1), (2, 1, 1)]);
+        packed.truncate(packed.len() - 3);
+        let error = read_graph(file(packed).path(), &Context::detached()).unwrap_err();
+        assert!(matches!(error, InstanceError::Read { .. }));
+    }
+
+    #[test]
+    fn headers_that_make_no_sense_are_refused() {
+        for (text, error) in [
+            ("", "1: the file is empty"),
+            ("% only\n\n", "1: the file is empty"),
+            ("x", "1: `x` is not a number"),
+            ("0 0", "1: there are 0 vertices"),
+            ("3", "1: the number of edges is missing"),
+            ("99999999999 1", "1: n is 99999999999, more than 16777216, the most there can be"),
+            ("2 1 2\n2\n1\n", "1: fmt is 2, which is not three digits of 0 and 1"),
+            ("2 1 1 1\n2 1\n1 1\n", "1: ncon is 1, but by fmt 001 vertices have no weights"),
+            ("2 1 10 0\n2\n1\n", "1: ncon is 0, and not from 1 to 64"),
+            ("2 1 11 1 7\n", "1: more than n, m, fmt and ncon"),
+            ("%\n2 -1\n", "2: `-1` is negative"),
+            // A header that claims much reserves nothing.
+            ("16777216 18446744073709551615 1\n", "2: the file ends before vertex 1, and 16777216 are due"),
+        ] {
+            assert_eq!(refused(text).0, error, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn lines_that_make_no_sense_are_refused() {
+        for (text, error, hint) in [
+            ("3 1\n2\n1\n", "4: the file ends before vertex 3, and 3 are due", EMPTY_LINES),
+            ("2 1\n2\n1\n\n1\n", "5: more lines than the 2 vertices of the header", EMPTY_LINES),
+            ("2 1\n2\n3\n", "3: vertex 2 has neighbour 3, and vertices go from 1 to 2", HINT),
+            ("2 1\n2\n0\n", "3: vertex 2 has neighbour 0, and vertices go from 1 to 2", HINT),
+            ("2 1\n2\n2\n", "3: vertex 2 is its own neighbour", NO_SELF_EDGE),
+            ("2 1 1\n2 1\n1\n", "3: the edge of 2 and 1 has no weight", HINT),
+            ("2 1 1\n2 1.5\n1 1.5\n", "2: `1.5` is not a whole number", HINT),
+            ("2 1 10\n\n1 2\n", "2: vertex 1 has fewer weights than the header says", HINT),
+            (
+                "2 2\n2 2\n1 1\n",
+                "2: vertex 1 has vertex 2 as neighbour twice",
+                "add up the weights of parallel edges",
+            ),
+            ("3 2\n2\n1\n2\n", "4: vertex 3 has neighbour 2, but not the other way round", ONE_SIDED),
+            (
+                "% a\n3 2\n% b\n2\n3\n2\n",
+                "4: vertex 1 has neighbour 2, but not the other way round",
+                ONE_SIDED,
+            ),
+            ("2 1 1\n2 4\n1 5\n", "3: the edge of 1 and 2 weighs 4, but 5 here", ONE_SIDED),
+            ("2 2\n2\n1\n", "1: the header says 2 edges, but there are 1", EDGES),
+            ("3 1\n2 3\n1\n1\n", "4: more than the 1 edges of the header", EDGES),
+            (
+                "2 1 1\n2 18446744073709551615\n1 18446744073709551615\n",
+                "3: the weights of all edges exceed 64 bits",
+                TOO_HEAVY,
+            ),
+        ] {
+            assert_eq!(refused(text), (error.to_owned(), hint), "{text:?}");
+        }
+    }
+
+    /// A graph as a file, with white space and comments as they come.
+    fn text_of(n: u32, graph: &BTreeMap<(u32, u32), u64>, weighted: bool, spaces: &[&str]) -> String {
+        let mut text = format!("%head\n{n} {} {}\n", graph.len(), u8::from(weighted));
+        let mut spaces = spaces.iter().cycle();
+        for vertex in 0..n {
+            // The last ones first: the order of neighbours means nothing.
+            for (&(one, other), weight) in
+                graph.iter().rev().filter(|(pair, _)| pair.0 == vertex || pair.1 == vertex)
+            {
+                let neighbour = if one == vertex { other } else { one } + 1;
+                let space = spaces.next().unwrap();
+                text += &format!("{space}{neighbour}");
+                if weighted {
+                    text += &format!(" {space}{weight}");
+                }
+            }
+            text += if vertex % 3 == 1 { " \r\n%\n" } else { "\n" };
+        }
+        text
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(
+            (n, graph) in (2u32..12).prop_flat_map(|n| {
+                let pair = (0..n, 0..n).prop_filter_map("a pair", |(a, b)| (a < b).then_some((a, b)));
+                (Just(n), prop::collection::btree_map(pair, prop_oneof![0..9u64, 0..1u64 << 56], 0..30))
+            }),
+            weighted in any::<bool>(),
+            spaces in prop::collection::vec(prop::sample::select(vec![" ", "\t", "   "]), 1..9),
+        ) {
+            let mut expected = Vec::new();
+            for (&(one, other), &weight) in &graph {
+                let weight = if weighted { weight } else { 1 };
+                expected.extend([(one, other, weight), (other, one, weight)]);
+            }
+            expected.sort_unstable();
+            prop_assert_eq!(edges(text_of(n, &graph, weighted, &spaces)), expected);
+        }
+    }
+}

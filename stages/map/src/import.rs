@@ -1,0 +1,110 @@
+//! Placements that other tools computed.
+//!
+//! Formats: partitions of `KaHIP`, `VieM` and `SharedMap` (one PE a line), maps of Scotch (`gmap`: a count, then vertex and PE),
+//! rank files of Open MPI, machine files of MPICH and host files of Open MPI. PE i is slot i of the machine.
+
+mod error;
+mod hosts;
+mod lines;
+mod machine;
+mod numbers;
+mod rankfile;
+mod recognise;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use hopmap_model::SystemGraph;
+
+use crate::PlacementFormat;
+use lines::Lines;
+use machine::Machine;
+
+pub use error::{ImportError, PlacementFault};
+
+/// Most bytes of a file: 16 for each of 2^24 ranks.
+const MOST_BYTES: u64 = 1 << 28;
+
+/// A placement that was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placed {
+    /// The slot of every rank, each slot once.
+    pub slots: Vec<u32>,
+    /// What the file was read as, never [`PlacementFormat::Auto`].
+    pub format: PlacementFormat,
+}
+
+/// Where a rank is, and the line that says so.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    slot: u32,
+    line: usize,
+}
+
+/// Reads the placement of `ranks` ranks on a machine from a file.
+pub fn import(
+    path: &Path,
+    format: PlacementFormat,
+    ranks: usize,
+    system: &SystemGraph,
+) -> Result<Placed, ImportError> {
+    let failed = |source| ImportError::Read { path: path.to_owned(), source };
+    let mut text = Vec::new();
+    File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut text)).map_err(failed)?;
+    if text.len() as u64 > MOST_BYTES {
+        return Err(ImportError::TooLong { path: path.to_owned() });
+    }
+    read_placement(&text, format, ranks, system)
+        .map_err(|fault| ImportError::Placement { path: path.to_owned(), fault: Box::new(fault) })
+}
+
+/// Reads the placement of `ranks` ranks on a machine from what is in a file.
+pub fn read_placement(
+    text: &[u8],
+    format: PlacementFormat,
+    ranks: usize,
+    system: &SystemGraph,
+) -> Result<Placed, PlacementFault> {
+    let text = String::from_utf8_lossy(text);
+    let lines = Lines::new(&text);
+    let format = match format {
+        PlacementFormat::Auto => recognise::recognise(lines.clone())?,
+        given => given,
+    };
+    let places = match format {
+        PlacementFormat::Scotch => numbers::scotch(lines, ranks, system.slots.len())?,
+        PlacementFormat::Rankfile => rankfile::read(lines, ranks, &Machine::new(system))?,
+        PlacementFormat::Machinefile => hosts::read(lines, ranks, &Machine::new(system))?,
+        PlacementFormat::Kahip | PlacementFormat::Auto => numbers::kahip(lines, ranks, system.slots.len())?,
+    };
+    one_to_one(&places, system.slots.len())?;
+    Ok(Placed { slots: places.into_iter().map(|place| place.slot).collect(), format })
+}
+
+/// Checks that no two ranks are on one slot.
+fn one_to_one(places: &[Place], slots: usize) -> Result<(), PlacementFault> {
+    const NOBODY: u32 = u32::MAX;
+    let mut owner = vec![NOBODY; slots];
+    let mut first = None;
+    let mut crowded = 0;
+    for (rank, place) in places.iter().enumerate() {
+        let owner = &mut owner[place.slot as usize];
+        match *owner {
+            NOBODY => *owner = rank as u32,
+            other => {
+                crowded += 1;
+                first.get_or_insert((other, rank));
+            }
+        }
+    }
+    let Some((one, other)) = first else { return Ok(()) };
+    let slot = places[other].slot;
+    let more = match crowded {
+        1 => "all other ranks have a slot of their own".to_owned(),
+        crowded => format!("{crowded} ranks in all are where another one is already"),
+    };
+    let before = places[one as usize].line;
+    let what = format!("ranks {one} (line {before}) and {other} are both on slot {slot}; {more}");
+    Err(PlacementFault::new(places[other].line, what, error::NOT_ONE_TO_ONE))
+}

@@ -1,0 +1,42 @@
+//! What is done with placements that may hold anything: reading ends with one slot for every rank, or an error.
+//!
+//! Called by a test with damaged files and by a target in `fuzz/` with whatever the fuzzer thinks of.
+#![allow(clippy::unwrap_used, reason = "a fault is told by panicking")]
+
+use hopmap_map::PlacementFormat::{Auto, Kahip, Machinefile, Rankfile, Scotch};
+use hopmap_map::read_placement;
+use hopmap_model::{CostModel, Levels, Mapping, Node, NodeKind, Slot, SystemGraph, Weight};
+
+/// Hosts `a.x` with 4 cores on two sockets, `b` with one, `10.0.0.3` with 3 on one socket.
+pub(crate) fn machine() -> SystemGraph {
+    let hosts = [4, 1, 3];
+    let node = |name: &str| Node { name: name.into(), kind: NodeKind::Host };
+    let slots = (0..3).flat_map(|host| (0..hosts[host]).map(move |core| Slot { host: host as u32, core }));
+    SystemGraph {
+        nodes: ["a.x", "b", "10.0.0.3"].map(node).into(),
+        links: Vec::new(),
+        slots: slots.collect(),
+        cost: CostModel::Levels(Levels {
+            costs: vec![1.0, 2.0, 10.0],
+            groups: vec![vec![0, 0, 1, 1, 2, 3, 3, 3], vec![0, 0, 0, 0, 1, 2, 2, 2], vec![0; 8]],
+        }),
+    }
+}
+
+/// Reads a placement of `ranks` ranks in every way.
+pub(crate) fn placement(text: &[u8], ranks: usize) {
+    let system = machine();
+    for format in [Auto, Kahip, Scotch, Rankfile, Machinefile] {
+        match read_placement(text, format, ranks, &system) {
+            Ok(placed) => {
+                assert_eq!(placed.slots.len(), ranks);
+                assert!(Mapping::new(&placed.slots, &system, Weight::Bytes).is_ok());
+                assert!(placed.format != Auto && (format == Auto || placed.format == format));
+            }
+            Err(fault) => {
+                assert!((1..1000).contains(&fault.what.len()) && !fault.hint.is_empty());
+                assert!(fault.line <= text.split(|byte| *byte == b'\n').count());
+            }
+        }
+    }
+}
