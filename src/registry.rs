@@ -24,6 +24,7 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
         StageEntry::of::<hopmap_trace::Summary>(),
         StageEntry::of::<hopmap_trace::Generate>(),
         StageEntry::of::<hopmap_topology::Synthetic>(),
+        StageEntry::of::<hopmap_select::Nodes>(),
         StageEntry::of::<hopmap_instance::Qaplib>(),
         StageEntry::of::<hopmap_instance::TaillardE>(),
         StageEntry::of::<hopmap_instance::Stencil>(),
