@@ -39,7 +39,7 @@ pub enum SelectError {
         /// Where the list stands.
         parameter: String,
         /// What is wrong with it.
-        list: HostListError,
+        list: Box<HostListError>,
     },
     /// A file with free hosts is no output of sinfo after all.
     #[error("`{}`: {sinfo}", path.display())]

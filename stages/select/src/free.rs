@@ -15,8 +15,8 @@ const VARIABLE: &str = "SLURM_JOB_NODELIST";
 /// Most bytes of a file with names.
 const MAX_BYTES: u64 = 1 << 28;
 
-/// Names of hosts and where they stand.
-struct Names {
+/// Hosts that somebody says are free.
+struct Stated {
     place: String,
     names: Vec<String>,
     /// Whether they are of a whole cluster, which may have hosts that the machine does not have.
@@ -30,17 +30,13 @@ pub(crate) fn free_hosts(
     cx: &Context<'_>,
 ) -> Result<Vec<u32>, SelectError> {
     let known = Known::new(system);
-    let excluded = Names {
-        place: "`exclude`".to_owned(),
-        names: expand(&params.exclude, "exclude")?,
-        of_cluster: false,
-    };
+    let excluded = expand(&params.exclude, "exclude")?;
     let mut is_free = match names(params)? {
         None => vec![true; known.hosts.len()],
         Some(names) => known.marks(names, cx)?,
     };
-    for name in &excluded.names {
-        is_free[known.index(name, &excluded.place)? as usize] = false;
+    for name in &excluded {
+        is_free[known.index(name, "`exclude`")? as usize] = false;
     }
     let free: Vec<u32> = (0..).zip(&is_free).filter(|(_, free)| **free).map(|(host, _)| host).collect();
     match free.is_empty() {
@@ -50,7 +46,7 @@ pub(crate) fn free_hosts(
 }
 
 /// What the parameters name; `None` is every host of the machine.
-fn names(params: &NodesParams) -> Result<Option<Names>, SelectError> {
+fn names(params: &NodesParams) -> Result<Option<Stated>, SelectError> {
     if params.from == Source::SlurmNodelist {
         let list = std::env::var(VARIABLE).map_err(|_| SelectError::NoJob)?;
         return list_of_job(&list).map(Some);
@@ -62,30 +58,31 @@ fn names(params: &NodesParams) -> Result<Option<Names>, SelectError> {
         None => Ok(None),
         Some(text) if text.trim() == "all" => Ok(None),
         Some(text) => {
-            Ok(Some(Names { place: "`free`".to_owned(), names: expand(text, "free")?, of_cluster: false }))
+            Ok(Some(Stated { place: "`free`".to_owned(), names: expand(text, "free")?, of_cluster: false }))
         }
     }
 }
 
-fn list_of_job(list: &str) -> Result<Names, SelectError> {
-    Ok(Names { place: VARIABLE.to_owned(), names: expand(list, VARIABLE)?, of_cluster: false })
+fn list_of_job(list: &str) -> Result<Stated, SelectError> {
+    Ok(Stated { place: VARIABLE.to_owned(), names: expand(list, VARIABLE)?, of_cluster: false })
 }
 
 fn expand(text: &str, parameter: &str) -> Result<Vec<String>, SelectError> {
-    host_list::expand(text).map_err(|list| SelectError::HostList { parameter: parameter.to_owned(), list })
+    host_list::expand(text)
+        .map_err(|list| SelectError::HostList { parameter: parameter.to_owned(), list: Box::new(list) })
 }
 
-fn from_file(path: &Path, mixed: bool) -> Result<Names, SelectError> {
+fn from_file(path: &Path, mixed: bool) -> Result<Stated, SelectError> {
     let text = read(path)?;
     let place = format!("`{}`", path.display());
     if !sinfo::is_sinfo(&text) {
-        return Ok(Names { place, names: expand(&text, &path.display().to_string())?, of_cluster: false });
+        return Ok(Stated { place, names: expand(&text, &path.display().to_string())?, of_cluster: false });
     }
     let nodes = sinfo::read(&text)
         .map_err(|sinfo| SelectError::Sinfo { path: path.to_owned(), sinfo: Box::new(sinfo) })?;
     let least = if mixed { sinfo::Availability::Mixed } else { sinfo::Availability::Free };
     let names = nodes.into_iter().filter(|node| node.availability <= least).map(|node| node.name).collect();
-    Ok(Names { place, names, of_cluster: true })
+    Ok(Stated { place, names, of_cluster: true })
 }
 
 /// The text of a file; lines that begin with `#` become blank.
@@ -124,8 +121,8 @@ impl<'s> Known<'s> {
     }
 
     /// Which hosts are named.
-    fn marks(&self, names: Names, cx: &Context<'_>) -> Result<Vec<bool>, SelectError> {
-        let Names { place, names, of_cluster } = names;
+    fn marks(&self, names: Stated, cx: &Context<'_>) -> Result<Vec<bool>, SelectError> {
+        let Stated { place, names, of_cluster } = names;
         let (known, unknown): (Vec<String>, Vec<String>) =
             names.into_iter().partition(|name| !of_cluster || self.index.contains_key(name.as_str()));
         if !unknown.is_empty() {

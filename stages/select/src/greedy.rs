@@ -74,7 +74,7 @@ fn places(space: &Space, goal: &Goal, count: usize, draws: &mut Draws, starts: u
 fn spread(space: &Space, goal: &Goal, class: usize, count: usize) -> i64 {
     let mut near: Vec<(i64, i64)> = Vec::with_capacity(space.classes());
     space.for_row(class, |other, distance| {
-        near.push((goal.pairs * distance + goal.single[other], space.size(other)))
+        near.push((goal.pairs * distance + goal.single[other], space.size(other)));
     });
     near[class].1 -= 1;
     let hosts = (count - 1).min(near.len() - 1);

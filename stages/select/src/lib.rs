@@ -2,6 +2,8 @@
 //!
 //! Stage: [`Nodes`], `select/nodes`. [`select()`] is the algorithm behind it.
 
+#![expect(clippy::cast_possible_wrap, reason = "numbers of hosts are far below 2^63")]
+
 mod branch;
 mod draws;
 mod error;

@@ -120,11 +120,6 @@ impl Space {
         self.members[class].len() as i64
     }
 
-    /// Number of free hosts.
-    pub(crate) fn free(&self) -> usize {
-        self.members.iter().map(Vec::len).sum()
-    }
-
     /// Distance of a host of a class to a host of another, or to another one of the same.
     pub(crate) fn distance(&self, a: usize, b: usize) -> i64 {
         match &self.distances {

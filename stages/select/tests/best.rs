@@ -102,7 +102,7 @@ fn choose(
 }
 
 fn is_near(a: f64, b: f64) -> bool {
-    a == b || (a - b).abs() <= 1e-6 * a.abs().max(b.abs()).max(1e-3)
+    a.total_cmp(&b).is_eq() || (a - b).abs() <= 1e-6 * a.abs().max(b.abs()).max(1e-3)
 }
 
 fn machine() -> impl Strategy<Value = SystemGraph> {
