@@ -131,16 +131,21 @@ impl Space {
         }
     }
 
-    /// Visits the distances of a class to all classes in order.
-    pub(crate) fn for_row(&self, class: usize, mut visit: impl FnMut(usize, i64)) {
+    /// The distances of a host to all hosts, if every class is a host.
+    pub(crate) fn row(&self, class: usize) -> Option<&[i64]> {
         match &self.distances {
             Distances::Dense(distances) => {
-                let row = &distances[class * self.members.len()..][..self.members.len()];
-                row.iter().enumerate().for_each(|(other, &distance)| visit(other, distance));
+                Some(&distances[class * self.members.len()..][..self.members.len()])
             }
-            Distances::Tree(_) => {
-                (0..self.classes()).for_each(|other| visit(other, self.distance(class, other)));
-            }
+            Distances::Tree(_) => None,
+        }
+    }
+
+    /// Visits the distances of a class to all classes in order.
+    pub(crate) fn for_row(&self, class: usize, mut visit: impl FnMut(usize, i64)) {
+        match self.row(class) {
+            Some(row) => row.iter().enumerate().for_each(|(other, &distance)| visit(other, distance)),
+            None => (0..self.classes()).for_each(|other| visit(other, self.distance(class, other))),
         }
     }
 

@@ -69,12 +69,29 @@ impl<'s> State<'s> {
 
     /// The best class to exchange hosts of `a` for: change, class, number. Of equals the first.
     fn best_for(&self, a: usize) -> Option<(i64, usize, i64)> {
+        if let Some(row) = self.space.row(a) {
+            return self.best_host_for(a, row);
+        }
         let others = (0..self.chosen.len()).filter(|&b| b != a && self.room(b) > 0);
         let exchange = |b| {
             let (change, amount) = self.exchange(a, b);
             (change, b, amount)
         };
         others.map(exchange).min()
+    }
+
+    /// The same where every class is one host, in one pass over its distances. An exchange is the price of the new host less what
+    /// it would cost beside the old one, which is gone.
+    fn best_host_for(&self, a: usize, row: &[i64]) -> Option<(i64, usize, i64)> {
+        let mut best = (i64::MAX, a);
+        for (b, ((&price, &distance), &chosen)) in self.price.iter().zip(row).zip(&self.chosen).enumerate() {
+            let change = if chosen == 0 { price - self.goal.pairs * distance } else { i64::MAX };
+            if change < best.0 {
+                best = (change, b);
+            }
+        }
+        let (change, b) = best;
+        (b != a).then(|| (change - self.price[a], b, 1))
     }
 
     /// Exchanges hosts until no exchange is a gain: class by class, each for its best. `stop` is asked after every pass.
