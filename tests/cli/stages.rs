@@ -17,6 +17,7 @@ fn all_stages_and_one() {
     trace/summary        A program in a few numbers: totals, imbalance, heaviest pairs, phases
     trace/generate       An OTF2 trace of a program whose messages are known
     topology/synthetic   A machine whose network is a regular tree
+    select/nodes         The free hosts that are nearest to each other, for a job
     instance/qaplib      A quadratic assignment problem of QAPLIB as a program and a machine
     instance/taillard-e  A quadratic assignment problem that looks like Taillard's taiXXeYY
     instance/stencil     A program in which every rank of a grid sends to its neighbours

@@ -70,7 +70,7 @@ fn measure(name: &str, system: &SystemGraph, random: &mut Random, long: u32) {
         let gap = |value: f64| 100.0 * (value - best.value) / best.value;
         for (method, starts) in [(Method::Auto, 16), (Method::Greedy, 16), (Method::MinCut, 16)] {
             let (found, seconds) = run(method, starts, 1);
-            println!("    {method:?}: {seconds:.3} s, {:.3} % above", gap(found.value));
+            println!("    {method:?}: {seconds:.2} s, {:.3} % above", gap(found.value));
         }
         println!("    first {:.1} %, random {:.1} % above", gap(best.of_first), gap(best.of_random));
     }
