@@ -72,21 +72,25 @@ fn places(space: &Space, goal: &Goal, count: usize, draws: &mut Draws, starts: u
 
 /// The sum of distances from a host of a class to the hosts nearest to it, with what these cost themselves.
 fn spread(space: &Space, goal: &Goal, class: usize, count: usize) -> i64 {
-    let mut near: Vec<(i64, i64)> = Vec::with_capacity(space.classes());
-    space.for_row(class, |other, distance| {
-        near.push((goal.pairs * distance + goal.single[other], space.size(other)));
-    });
-    near[class].1 -= 1;
-    let hosts = (count - 1).min(near.len() - 1);
-    // Enough classes hold enough hosts, for none that counts is empty but this one.
-    near.select_nth_unstable(hosts);
-    near.truncate(hosts + 1);
+    let hosts = count as i64 - 1;
+    if let Some(row) = space.row(class) {
+        let near = row.iter().zip(&goal.single).map(|(distance, single)| goal.pairs * distance + single);
+        let mut near: Vec<i64> = near.collect();
+        near.swap_remove(class);
+        if hosts > 0 {
+            near.select_nth_unstable(count - 2);
+        }
+        return goal.single[class] + near[..count - 1].iter().sum::<i64>();
+    }
+    let price = |other| goal.pairs * space.distance(class, other) + goal.single[other];
+    let size = |other| space.size(other) - i64::from(other == class);
+    let mut near: Vec<(i64, i64)> = (0..space.classes()).map(|other| (price(other), size(other))).collect();
     near.sort_unstable();
-    let mut missing = count as i64 - 1;
+    let mut missing = hosts;
     let mut sum = goal.single[class];
-    for (distance, size) in near {
+    for (price, size) in near {
         let amount = size.min(missing);
-        sum += amount * distance;
+        sum += amount * price;
         missing -= amount;
     }
     sum

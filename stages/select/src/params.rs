@@ -93,5 +93,5 @@ fn first() -> u64 {
 }
 
 fn starts() -> u32 {
-    16
+    8
 }

@@ -23,11 +23,10 @@ pub(crate) fn scale(distances: &[f64], free: usize) -> Result<f64, SelectError> 
     let largest = distances.iter().copied().fold(0.0, f64::max);
     let pairs = (free as f64) * (free as f64);
     let fits = |exponent: &u32| pairs * largest * power(*exponent) <= LIMIT;
-    let needed = (0..LARGEST_EXPONENT).find(precise).unwrap_or(LARGEST_EXPONENT);
-    match (0..=needed).rev().find(fits) {
-        Some(exponent) => Ok(power(exponent)),
-        None => Err(SelectError::Overflow { largest, free }),
-    }
+    let Some(most) = (0..=LARGEST_EXPONENT).take_while(fits).last() else {
+        return Err(SelectError::Overflow { largest, free });
+    };
+    Ok(power((0..most).find(precise).unwrap_or(most)))
 }
 
 #[cfg(test)]

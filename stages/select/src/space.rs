@@ -101,11 +101,14 @@ impl Space {
             return Err(SelectError::TooMany { free: count, most: MAX_DENSE });
         }
         let host = |index: usize| hosts[free[index] as usize];
-        let pair = |a, b| if a == b { 0.0 } else { distance(system, host(a), host(b)) };
-        let row = |a: usize| (0..count).map(move |b| pair(a.min(b), a.max(b)));
-        let distances: Vec<f64> = (0..count).into_par_iter().flat_map_iter(row).collect();
+        let mut distances = vec![0.0; count * count];
+        distances.par_chunks_mut(count.max(1)).enumerate().for_each(|(a, row)| {
+            let others = row.iter_mut().enumerate().filter(|(b, _)| *b != a);
+            others.for_each(|(b, distance)| *distance = cost(system, host(a), host(b)));
+        });
+        average(&mut distances, count);
         let scale = scale(&distances, count)?;
-        let distances = distances.into_iter().map(|distance| (distance * scale).round() as i64).collect();
+        let distances = distances.into_par_iter().map(|distance| (distance * scale).round() as i64).collect();
         let members = free.iter().map(|&host| vec![host]).collect();
         Ok(Self { members, distances: Distances::Dense(distances), scale })
     }
@@ -216,12 +219,30 @@ impl LevelTree {
     }
 }
 
-/// The mean cost between a slot of one host and a slot of another, both ways.
-fn distance(system: &SystemGraph, a: Host, b: Host) -> f64 {
+/// The mean cost from a slot of one host to a slot of another.
+fn cost(system: &SystemGraph, a: Host, b: Host) -> f64 {
+    if a.slots == 1 && b.slots == 1 {
+        return system.cost(a.first, b.first);
+    }
     let slots = |host: Host| host.first..host.first + host.slots;
-    let pairs = slots(a).flat_map(|x| slots(b).map(move |y| (x, y)));
-    let sum: f64 = pairs.map(|(x, y)| system.cost(x, y) + system.cost(y, x)).sum();
-    sum / (2.0 * f64::from(a.slots) * f64::from(b.slots))
+    let sum: f64 = slots(a).flat_map(|x| slots(b).map(move |y| system.cost(x, y))).sum();
+    sum / (f64::from(a.slots) * f64::from(b.slots))
+}
+
+/// Puts the mean of both directions in the place of each, square by square, for columns lie far apart in memory.
+fn average(costs: &mut [f64], count: usize) {
+    const SQUARE: usize = 64;
+    for rows in (0..count).step_by(SQUARE) {
+        for columns in (rows..count).step_by(SQUARE) {
+            for a in rows..(rows + SQUARE).min(count) {
+                for b in columns.max(a + 1)..(columns + SQUARE).min(count) {
+                    let mean = f64::midpoint(costs[a * count + b], costs[b * count + a]);
+                    costs[a * count + b] = mean;
+                    costs[b * count + a] = mean;
+                }
+            }
+        }
+    }
 }
 
 /// Whether hosts are whole in the tree: where two hosts share a group, all their slots are in it.
