@@ -24,18 +24,21 @@ pub(crate) fn greedy(
     (seed, starts): (u64, u32),
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Vec<i64> {
-    let improve = |(index, class): (usize, usize)| {
+    // The cut is grown both ways: by distance for a cluster, by price for a corner that little leads to.
+    let ways: &[bool] = if goal.is_cut { &[true, false] } else { &[true] };
+    let improve = |(index, (class, by_distance)): (usize, (usize, bool))| {
         let mut state = State::new(space, goal);
-        state.grow(class, count);
+        state.grow(class, count, by_distance);
         if index > 0 && stop() {
             return (state.value(), index, state.chosen);
         }
         state.descend(stop);
-        let best = shake(space, state, &mut Draws::new(seed, 1 + index as u64), stop);
-        (best.0, index, best.1)
+        let (value, chosen) = shake(space, state, &mut Draws::new(seed, 1 + index as u64), stop);
+        (value, index, chosen)
     };
     let places = places(space, goal, count, &mut Draws::new(seed, 0), starts as usize);
-    let best = places.into_par_iter().enumerate().map(improve).min();
+    let starts: Vec<_> = places.iter().flat_map(|&class| ways.iter().map(move |&way| (class, way))).collect();
+    let best = starts.into_par_iter().enumerate().map(improve).min();
     best.map(|(_, _, chosen)| chosen).unwrap_or_default()
 }
 
@@ -60,7 +63,7 @@ fn places(space: &Space, goal: &Goal, count: usize, draws: &mut Draws, starts: u
         }
         places.push(class);
         let mut state = State::new(space, goal);
-        state.grow(class, count);
+        state.grow(class, count, true);
         covered.iter_mut().zip(&state.chosen).for_each(|(covered, &chosen)| *covered |= chosen > 0);
     }
     let limit = starts.min(space.classes());

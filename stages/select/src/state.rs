@@ -40,17 +40,21 @@ impl<'s> State<'s> {
         }
     }
 
-    /// Grows to `count` hosts from one of `class`, always by the host that adds least distance to those already chosen; of equals
-    /// the first. Hosts of a class come together: one that has become nearest stays so.
-    pub(crate) fn grow(&mut self, class: usize, count: usize) {
+    /// Grows to `count` hosts from some of `class`, always by the class whose hosts cost least beside those already chosen; of equals
+    /// the first. With `by_distance` only their distances count. Hosts of a class come together: by distance, one that has become
+    /// nearest stays so.
+    pub(crate) fn grow(&mut self, class: usize, count: usize, by_distance: bool) {
         let mut missing = count as i64;
         let mut next = Some(class);
         while let Some(class) = next.filter(|_| missing > 0) {
             let amount = self.room(class).min(missing);
             self.take(class, amount);
             missing -= amount;
-            let near = |class: &usize| self.price[*class] - self.goal.single[*class];
-            next = (0..self.chosen.len()).filter(|&class| self.room(class) > 0).min_by_key(near);
+            let cost = |class: &usize| match by_distance {
+                true => self.price[*class] - self.goal.single[*class],
+                false => self.price[*class],
+            };
+            next = (0..self.chosen.len()).filter(|&class| self.room(class) > 0).min_by_key(cost);
         }
     }
 
