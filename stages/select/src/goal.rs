@@ -29,6 +29,12 @@ impl Goal {
         Self { single, pairs: 2, constant, is_cut: true }
     }
 
+    /// The class whose hosts are closest to all others, of equals the first.
+    pub(crate) fn heaviest(&self) -> usize {
+        let closeness = |class: &usize| (self.single[*class], std::cmp::Reverse(*class));
+        (0..self.single.len()).max_by_key(closeness).unwrap_or(0)
+    }
+
     /// The value of a choice, `chosen[class]` hosts of every class.
     pub(crate) fn value(&self, space: &Space, chosen: &[i64]) -> i64 {
         let single: i64 = self.single.iter().zip(chosen).map(|(value, k)| value * k).sum();

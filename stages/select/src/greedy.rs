@@ -37,7 +37,11 @@ pub(crate) fn greedy(
         (value, index, chosen)
     };
     let places = places(space, goal, count, &mut Draws::new(seed, 0), starts as usize);
-    let starts: Vec<_> = places.iter().flat_map(|&class| ways.iter().map(move |&way| (class, way))).collect();
+    let mut starts: Vec<_> =
+        places.iter().flat_map(|&class| ways.iter().map(move |&way| (class, way))).collect();
+    if goal.is_cut {
+        starts.push((goal.heaviest(), true));
+    }
     let best = starts.into_par_iter().enumerate().map(improve).min();
     best.map(|(_, _, chosen)| chosen).unwrap_or_default()
 }

@@ -22,8 +22,7 @@ use crate::state::State;
 pub(crate) fn min_cut(space: &Space, count: usize, stop: &dyn Fn() -> bool) -> Vec<i64> {
     let goal = Goal::cut(space, count);
     let mut state = State::new(space, &goal);
-    let heaviest = (0..space.classes()).max_by_key(|&class| (goal.single[class], std::cmp::Reverse(class)));
-    state.grow(heaviest.unwrap_or(0), count, true);
+    state.grow(goal.heaviest(), count, true);
     while !stop() && state.exchange_best() {}
     state.chosen
 }
