@@ -1,0 +1,9 @@
+//! Host lists and output of sinfo that hold anything.
+#![no_main]
+
+#[path = "../../stages/ground/formats/tests/support/body.rs"]
+mod body;
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| body::hosts(data));

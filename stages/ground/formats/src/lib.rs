@@ -1,0 +1,7 @@
+//! File formats that several rooms read.
+//!
+//! [`host_list`]: names of hosts as Slurm writes them, `node[001-128,200-210]`. [`sinfo`]: which nodes of a cluster are free.
+
+mod excerpt;
+pub mod host_list;
+pub mod sinfo;

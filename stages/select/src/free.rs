@@ -1,0 +1,190 @@
+//! Which hosts are free.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use hopmap_formats::{host_list, sinfo};
+use hopmap_model::{Context, NodeKind, SystemGraph};
+
+use crate::{NodesParams, SelectError, Source};
+
+/// The variable with the hosts of a job.
+const VARIABLE: &str = "SLURM_JOB_NODELIST";
+/// Most bytes of a file with names.
+const MAX_BYTES: u64 = 1 << 28;
+
+/// Hosts that somebody says are free.
+struct Stated {
+    place: String,
+    names: Vec<String>,
+    /// Whether they are of a whole cluster, which may have hosts that the machine does not have.
+    of_cluster: bool,
+}
+
+/// The free hosts by their index among those with slots, ascending.
+pub(crate) fn free_hosts(
+    system: &SystemGraph,
+    params: &NodesParams,
+    cx: &Context<'_>,
+) -> Result<Vec<u32>, SelectError> {
+    let known = Known::new(system);
+    let excluded = expand(&params.exclude, "exclude")?;
+    let mut is_free = match names(params)? {
+        None => vec![true; known.hosts.len()],
+        Some(names) => known.marks(names, cx)?,
+    };
+    for name in &excluded {
+        is_free[known.index(name, "`exclude`")? as usize] = false;
+    }
+    let free: Vec<u32> = (0..).zip(&is_free).filter(|(_, free)| **free).map(|(host, _)| host).collect();
+    match free.is_empty() {
+        true => Err(SelectError::TooFew { wanted: 1, what: "hosts", hosts: 0, free: 0 }),
+        false => Ok(free),
+    }
+}
+
+/// What the parameters name; `None` is every host of the machine.
+fn names(params: &NodesParams) -> Result<Option<Stated>, SelectError> {
+    if params.from == Source::SlurmNodelist {
+        let list = std::env::var(VARIABLE).map_err(|_| SelectError::NoJob)?;
+        return list_of_job(&list).map(Some);
+    }
+    if let Some(file) = &params.free_file {
+        return from_file(file.path(), params.mixed).map(Some);
+    }
+    match params.free.as_deref() {
+        None => Ok(None),
+        Some(text) if text.trim() == "all" => Ok(None),
+        Some(text) => {
+            Ok(Some(Stated { place: "`free`".to_owned(), names: expand(text, "free")?, of_cluster: false }))
+        }
+    }
+}
+
+fn list_of_job(list: &str) -> Result<Stated, SelectError> {
+    Ok(Stated { place: VARIABLE.to_owned(), names: expand(list, VARIABLE)?, of_cluster: false })
+}
+
+fn expand(text: &str, parameter: &str) -> Result<Vec<String>, SelectError> {
+    host_list::expand(text)
+        .map_err(|list| SelectError::HostList { parameter: parameter.to_owned(), list: Box::new(list) })
+}
+
+fn from_file(path: &Path, mixed: bool) -> Result<Stated, SelectError> {
+    let text = read(path)?;
+    let place = format!("`{}`", path.display());
+    if !sinfo::is_sinfo(&text) {
+        return Ok(Stated { place, names: expand(&text, &path.display().to_string())?, of_cluster: false });
+    }
+    let nodes = sinfo::read(&text)
+        .map_err(|sinfo| SelectError::Sinfo { path: path.to_owned(), sinfo: Box::new(sinfo) })?;
+    let least = if mixed { sinfo::Availability::Mixed } else { sinfo::Availability::Free };
+    let names = nodes.into_iter().filter(|node| node.availability <= least).map(|node| node.name).collect();
+    Ok(Stated { place, names, of_cluster: true })
+}
+
+/// The text of a file; lines that begin with `#` become blank.
+fn read(path: &Path) -> Result<String, SelectError> {
+    let fault = |source| SelectError::Read { path: path.to_owned(), source };
+    let no_list = |what| SelectError::NoList { path: path.to_owned(), what };
+    let mut bytes = Vec::new();
+    File::open(path).map_err(fault)?.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(fault)?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(no_list("it is longer than 256 MiB"));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| no_list("it is no text"))?;
+    let uncommented = |line: &str| match line.trim_start().starts_with('#') {
+        true => "\n".to_owned(),
+        false => line.to_owned(),
+    };
+    match text.contains('#') {
+        true => Ok(text.split_inclusive('\n').map(uncommented).collect()),
+        false => Ok(text),
+    }
+}
+
+/// The hosts of a machine by name.
+struct Known<'s> {
+    system: &'s SystemGraph,
+    hosts: Vec<&'s str>,
+    index: HashMap<&'s str, u32>,
+}
+
+impl<'s> Known<'s> {
+    fn new(system: &'s SystemGraph) -> Self {
+        let name = |(node, _, _): (u32, u32, u32)| system.nodes[node as usize].name.as_str();
+        let hosts: Vec<&str> = system.hosts().map(name).collect();
+        let index = hosts.iter().copied().zip(0..).collect();
+        Self { system, hosts, index }
+    }
+
+    /// Which hosts are named.
+    fn marks(&self, names: Stated, cx: &Context<'_>) -> Result<Vec<bool>, SelectError> {
+        let Stated { place, names, of_cluster } = names;
+        let (known, unknown): (Vec<String>, Vec<String>) =
+            names.into_iter().partition(|name| !of_cluster || self.index.contains_key(name.as_str()));
+        if !unknown.is_empty() {
+            cx.log(format_args!(
+                "{place} has {} free hosts that the machine does not have: {}",
+                unknown.len(),
+                host_list::compress(&unknown)
+            ));
+        }
+        if known.is_empty() {
+            return Err(SelectError::NoHosts { place });
+        }
+        let mut marked = vec![false; self.hosts.len()];
+        for name in &known {
+            let mark = &mut marked[self.index(name, &place)? as usize];
+            if *mark {
+                return Err(SelectError::Repeated { place, name: name.clone() });
+            }
+            *mark = true;
+        }
+        Ok(marked)
+    }
+
+    fn index(&self, name: &str, place: &str) -> Result<u32, SelectError> {
+        self.index.get(name).copied().ok_or_else(|| SelectError::UnknownHost {
+            place: place.to_owned(),
+            name: name.to_owned(),
+            hint: self.hint(name),
+        })
+    }
+
+    /// The host that is meant, or what a host is.
+    fn hint(&self, name: &str) -> String {
+        if self.system.nodes.iter().any(|node| node.name == name && node.kind == NodeKind::Switch) {
+            return format!("`{name}` is a switch: name hosts");
+        }
+        // The first label counts as much as the whole: `n1.cluster` may be known as `n1`.
+        let short = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
+        let near = |known: &&&str| {
+            let labels = strsim::levenshtein(&short(known), &short(name));
+            (labels.min(strsim::levenshtein(known, name)), strsim::levenshtein(known, name))
+        };
+        match self.hosts.iter().min_by_key(near) {
+            Some(known) => format!(
+                "did you mean `{known}`? The machine has {} hosts, from `{}` to `{}`",
+                self.hosts.len(),
+                self.hosts[0],
+                self.hosts[self.hosts.len() - 1]
+            ),
+            None => "the machine has no hosts with slots".to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hosts_of_a_job_are_a_host_list() {
+        assert_eq!(list_of_job("n[1-2],m7").unwrap().names, ["n1", "n2", "m7"]);
+        let error = list_of_job("n[1-").err().unwrap().to_string();
+        assert_eq!(error, "`SLURM_JOB_NODELIST`: host list, column 2: the bracket is never closed");
+    }
+}

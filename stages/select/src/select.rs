@@ -1,0 +1,238 @@
+//! From free hosts to chosen ones.
+
+use hopmap_model::{Context, SystemGraph};
+
+use crate::branch::{Ending, branch_and_bound};
+use crate::draws::Draws;
+use crate::goal::Goal;
+use crate::greedy::greedy;
+use crate::min_cut::min_cut;
+use crate::network::{Switches, Widths};
+use crate::space::{Host, LevelTree, Space, hosts};
+use crate::tree::Tree;
+use crate::{Criterion, Method, SelectError};
+
+/// Additions up to which `auto` takes the exact way, and those up to which anybody may: about a second and half a minute.
+const MAX_WORK: [u64; 2] = [1 << 30, 1 << 35];
+/// Hosts up to which `auto` tries branch and bound.
+const FEW: usize = 24;
+/// Random choices whose mean value is told.
+const RANDOM: u64 = 10;
+
+/// What is asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// The free hosts, by their index among the hosts that have slots, ascending.
+    pub free: Vec<u32>,
+    /// How many to choose.
+    pub count: usize,
+    /// What makes a choice good.
+    pub criterion: Criterion,
+    /// How to search.
+    pub method: Method,
+    /// Of random starts.
+    pub seed: u64,
+    /// How many hosts `greedy` starts from.
+    pub starts: u32,
+    /// Whether, of hosts that are equally near, those with most slots come first, and not those that the machine has first.
+    pub roomy: bool,
+}
+
+/// Hosts that were chosen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Selection {
+    /// The chosen hosts, by index, ascending.
+    pub hosts: Vec<u32>,
+    /// The criterion: a sum of costs, bytes per second, or a number of switches.
+    pub value: f64,
+    /// The criterion of the first free hosts.
+    pub of_first: f64,
+    /// The mean of the criterion of random choices.
+    pub of_random: f64,
+    /// Whether there is nothing better.
+    pub proven: bool,
+    /// Whether the search was not stopped early.
+    pub complete: bool,
+}
+
+/// Chooses hosts. The same request has the same answer with any number of threads, unless the context stops it.
+pub fn select(system: &SystemGraph, request: &Request, cx: &Context<'_>) -> Result<Selection, SelectError> {
+    let all = hosts(system);
+    let free = request.free.len();
+    if request.count > free {
+        let (wanted, free_hosts) = (request.count as u64, free as u64);
+        return Err(SelectError::TooFew { wanted, what: "hosts", hosts: free, free: free_hosts });
+    }
+    if request.count == 0 {
+        return Err(SelectError::Zero { parameter: "count" });
+    }
+    let judge = Judge::new(system, &all, request)?;
+    let (hosts, proven) = match &judge {
+        Judge::Switches(switches) => (fewest_switches(switches, request)?, true),
+        Judge::Widths(widths) => widest(system, &all, widths, request, cx)?,
+        Judge::Distances(space, goal) => {
+            let (chosen, proven) = search(space, goal, request, cx)?;
+            (space.hosts_of(&chosen), proven)
+        }
+    };
+    let random = |stream| Draws::new(request.seed, (1 << 40) + stream).choose(&request.free, request.count);
+    let value = |hosts: &[u32]| judge.value(&all, hosts);
+    Ok(Selection {
+        value: value(&hosts),
+        of_first: value(&request.free[..request.count]),
+        of_random: (0..RANDOM).map(|stream| value(&random(stream))).sum::<f64>() / RANDOM as f64,
+        hosts,
+        proven,
+        complete: proven || !cx.should_stop(),
+    })
+}
+
+/// What tells how good a choice is.
+enum Judge {
+    Distances(Space, Goal),
+    Widths(Widths),
+    Switches(Switches),
+}
+
+impl Judge {
+    fn new(system: &SystemGraph, all: &[Host], request: &Request) -> Result<Self, SelectError> {
+        let space = || Space::new(system, all, &request.free, request.roomy);
+        Ok(match request.criterion {
+            Criterion::Switches => Self::Switches(Switches::new(system, all, &request.free)?),
+            Criterion::BottleneckBandwidth => Self::Widths(Widths::new(system)?),
+            Criterion::TotalDistance => {
+                let space = space()?;
+                let goal = Goal::total_distance(&space);
+                Self::Distances(space, goal)
+            }
+            Criterion::Cut => {
+                let space = space()?;
+                let goal = Goal::cut(&space, request.count);
+                Self::Distances(space, goal)
+            }
+        })
+    }
+
+    /// The criterion of a choice. Hosts that no links join have a bottleneck of zero.
+    fn value(&self, all: &[Host], choice: &[u32]) -> f64 {
+        match self {
+            Self::Switches(switches) => switches.used(choice) as f64,
+            Self::Widths(widths) => widths.widest(all, choice, choice.len()).map_or(0.0, |(width, _)| width),
+            Self::Distances(space, goal) => goal.value(space, &space.counts_of(choice)) as f64 / space.scale,
+        }
+    }
+}
+
+/// The hosts of each class by the method that is asked for, and whether nothing is better.
+fn search(
+    space: &Space,
+    goal: &Goal,
+    request: &Request,
+    cx: &Context<'_>,
+) -> Result<(Vec<i64>, bool), SelectError> {
+    let count = request.count;
+    let stop = || cx.should_stop();
+    let start = (request.seed, request.starts.max(1));
+    match (request.method, space.level_tree()) {
+        (Method::MinCut, _) => Ok((min_cut(space, count, &stop), false)),
+        (Method::Greedy, _) => Ok((greedy(space, goal, count, start, &stop), false)),
+        (method, Some(levels)) => {
+            let tree = levels.tree(space);
+            let work = tree.work(count);
+            match method {
+                Method::Auto if work > MAX_WORK[0] => Ok((greedy(space, goal, count, start, &stop), false)),
+                _ if work > MAX_WORK[1] => Err(too_hard(request)),
+                _ => Ok((levels.best(space, goal, count, &tree), true)),
+            }
+        }
+        (method, None) => {
+            let known = greedy(space, goal, count, start, &stop);
+            if method == Method::Auto && space.classes() > FEW {
+                return Ok((known, false));
+            }
+            match branch_and_bound(space, goal, count, known.clone(), &stop) {
+                Ending::Proven(chosen) => Ok((chosen, true)),
+                Ending::Stopped(chosen) => Ok((chosen, false)),
+                Ending::TooLong if method == Method::Auto => Ok((known, false)),
+                Ending::TooLong => Err(too_hard(request)),
+            }
+        }
+    }
+}
+
+fn too_hard(request: &Request) -> SelectError {
+    SelectError::TooHard { wanted: request.count, free: request.free.len() }
+}
+
+impl LevelTree {
+    /// The tree with the hosts of every class on its leaves: level by level, groups in order.
+    fn tree(&self, space: &Space) -> Tree {
+        let count = |groups: &Vec<u32>| groups.iter().max().map_or(0, |&last| last as usize + 1);
+        let mut tree = Tree { parent: Vec::new(), own: Vec::new() };
+        for (level, groups) in self.groups.iter().enumerate() {
+            let (first, next) = (tree.parent.len(), tree.parent.len() + count(groups));
+            tree.parent.resize(next, Tree::ROOT);
+            tree.own.resize(next, 0);
+            if let Some(outer) = self.groups.get(level + 1) {
+                for (&group, &parent) in groups.iter().zip(outer) {
+                    tree.parent[first + group as usize] = next as u32 + parent;
+                }
+            }
+            if level == 0 {
+                let sizes = groups.iter().zip(&space.members);
+                sizes.for_each(|(&group, members)| tree.own[group as usize] = members.len() as u32);
+            }
+        }
+        tree
+    }
+
+    /// The best choice of `count` hosts. Both sums over pairs are sums over the groups of the tree: a group of which k hosts are
+    /// chosen out of m counts k (k − 1) / 2 pairs for the distance, k (m − k) for the cut, each times the step of costs.
+    fn best(&self, space: &Space, goal: &Goal, count: usize, tree: &Tree) -> Vec<i64> {
+        let sizes: Vec<i64> = (0..space.classes()).map(|class| space.size(class)).collect();
+        let last = self.costs.len() - 1;
+        let groups: Vec<(i64, i64)> = (0..=last)
+            .flat_map(|level| {
+                let step = if goal.is_cut && level == last { 0 } else { self.step(level) };
+                self.sums(level, &sizes).into_iter().map(move |size| (step, size))
+            })
+            .collect();
+        let cost = |node: usize, k: i64| match groups[node] {
+            (step, size) if goal.is_cut => step * k * (size - k),
+            (step, _) => -step * (k * (k - 1) / 2),
+        };
+        let chosen = tree.solve(count, cost).choice(tree.parent.len() - 1);
+        // Classes are the groups of level 0.
+        self.groups[0].iter().map(|&group| chosen[group as usize]).collect()
+    }
+}
+
+fn fewest_switches(switches: &Switches, request: &Request) -> Result<Vec<u32>, SelectError> {
+    match switches.work(request.count) > MAX_WORK[1] {
+        true => Err(too_hard(request)),
+        false => Ok(switches.fewest(request.count)),
+    }
+}
+
+/// Of the groups that are joined at the largest width, the hosts with the least total distance.
+fn widest(
+    system: &SystemGraph,
+    all: &[Host],
+    widths: &Widths,
+    request: &Request,
+    cx: &Context<'_>,
+) -> Result<(Vec<u32>, bool), SelectError> {
+    let (_, groups) = widths.widest(all, &request.free, request.count)?;
+    let mut best: Option<(f64, Vec<u32>)> = None;
+    let mut all_proven = true;
+    for group in groups {
+        let space = Space::new(system, all, &group, request.roomy)?;
+        let (chosen, proven) = search(&space, &Goal::total_distance(&space), request, cx)?;
+        all_proven &= proven;
+        let total = space.total(&chosen) as f64 / space.scale;
+        if best.as_ref().is_none_or(|(least, _)| total < *least) {
+            best = Some((total, space.hosts_of(&chosen)));
+        }
+    }
+    best.map(|(_, hosts)| (hosts, all_proven)).ok_or(SelectError::InPieces { wanted: request.count })
+}

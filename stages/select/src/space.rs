@@ -1,0 +1,277 @@
+//! The free hosts and how far apart they are.
+
+use std::collections::HashMap;
+
+use hopmap_model::{CostModel, Levels, SystemGraph};
+use rayon::prelude::*;
+
+use crate::SelectError;
+use crate::scale::scale;
+
+/// Most hosts with a distance for every pair.
+const MAX_DENSE: usize = 1 << 15;
+
+/// A host of the machine.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Host {
+    /// Its node.
+    pub(crate) node: u32,
+    /// Its first slot.
+    pub(crate) first: u32,
+    /// How many slots it has.
+    pub(crate) slots: u32,
+}
+
+/// The hosts of a machine that have slots, in its order; the index is the host.
+pub(crate) fn hosts(system: &SystemGraph) -> Vec<Host> {
+    system.hosts().map(|(node, first, slots)| Host { node, first, slots }).collect()
+}
+
+/// Free hosts in classes: hosts of a class have the same distances to all others.
+///
+/// The distance between two hosts is the mean cost between a slot of one and a slot of the other, both ways, as an integer.
+pub(crate) struct Space {
+    /// The hosts of every class, by index, those to be taken first in front.
+    pub(crate) members: Vec<Vec<u32>>,
+    distances: Distances,
+    /// What distances were multiplied by.
+    pub(crate) scale: f64,
+}
+
+enum Distances {
+    Tree(LevelTree),
+    /// Row by row; a class is a host.
+    Dense(Vec<i64>),
+}
+
+/// A tree whose leaves are the classes.
+pub(crate) struct LevelTree {
+    /// `groups[level][class]`; on level 0 a class is a group of its own, on the last one all are together.
+    pub(crate) groups: Vec<Vec<u32>>,
+    /// Distance of hosts that first meet on a level.
+    pub(crate) costs: Vec<i64>,
+}
+
+impl Space {
+    /// The space of some hosts, given by index and in ascending order. With `roomy` a class gives its hosts with most slots first.
+    pub(crate) fn new(
+        system: &SystemGraph,
+        hosts: &[Host],
+        free: &[u32],
+        roomy: bool,
+    ) -> Result<Self, SelectError> {
+        if let CostModel::Levels(levels) = &system.cost
+            && is_aligned(levels, hosts)
+        {
+            return Self::tree(levels, hosts, free, roomy);
+        }
+        Self::dense(system, hosts, free)
+    }
+
+    fn tree(levels: &Levels, hosts: &[Host], free: &[u32], roomy: bool) -> Result<Self, SelectError> {
+        let slot = |host: &u32| hosts[*host as usize].first as usize;
+        let partitions: Vec<(Vec<u32>, usize)> =
+            levels.groups.iter().map(|groups| dense(free.iter().map(|host| groups[slot(host)]))).collect();
+        let inner = partitions.iter().position(|(_, groups)| *groups < free.len());
+        let outer = partitions.iter().position(|(_, groups)| *groups == 1);
+        let (Some(inner), Some(outer)) = (inner.or(outer), outer) else {
+            // A machine without levels has no slots, and no free hosts either.
+            return Ok(Self { members: Vec::new(), distances: Distances::Dense(Vec::new()), scale: 1.0 });
+        };
+        let (class_of, classes) = &partitions[inner];
+        let mut members = vec![Vec::new(); *classes];
+        free.iter().zip(class_of).for_each(|(&host, &class)| members[class as usize].push(host));
+        if roomy {
+            let room = |host: &u32| std::cmp::Reverse(hosts[*host as usize].slots);
+            members.iter_mut().for_each(|members| members.sort_by_key(room));
+        }
+        let mut groups = vec![vec![0; *classes]; outer + 1 - inner];
+        for (groups, (partition, _)) in groups.iter_mut().zip(&partitions[inner..]) {
+            class_of.iter().zip(partition).for_each(|(&class, &group)| groups[class as usize] = group);
+        }
+        let costs = &levels.costs[inner..=outer];
+        let scale = scale(costs, free.len())?;
+        let costs = costs.iter().map(|cost| (cost * scale).round() as i64).collect();
+        Ok(Self { members, distances: Distances::Tree(LevelTree { groups, costs }), scale })
+    }
+
+    fn dense(system: &SystemGraph, hosts: &[Host], free: &[u32]) -> Result<Self, SelectError> {
+        let count = free.len();
+        if count > MAX_DENSE {
+            return Err(SelectError::TooMany { free: count, most: MAX_DENSE });
+        }
+        let host = |index: usize| hosts[free[index] as usize];
+        let mut distances = vec![0.0; count * count];
+        distances.par_chunks_mut(count.max(1)).enumerate().for_each(|(a, row)| {
+            let others = row.iter_mut().enumerate().filter(|(b, _)| *b != a);
+            others.for_each(|(b, distance)| *distance = cost(system, host(a), host(b)));
+        });
+        average(&mut distances, count);
+        let scale = scale(&distances, count)?;
+        let distances = distances.into_par_iter().map(|distance| (distance * scale).round() as i64).collect();
+        let members = free.iter().map(|&host| vec![host]).collect();
+        Ok(Self { members, distances: Distances::Dense(distances), scale })
+    }
+
+    /// Number of classes.
+    pub(crate) fn classes(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Number of hosts of a class.
+    pub(crate) fn size(&self, class: usize) -> i64 {
+        self.members[class].len() as i64
+    }
+
+    /// Distance of a host of a class to a host of another, or to another one of the same.
+    pub(crate) fn distance(&self, a: usize, b: usize) -> i64 {
+        match &self.distances {
+            Distances::Dense(distances) => distances[a * self.members.len() + b],
+            Distances::Tree(tree) => {
+                let level = tree.groups.iter().position(|groups| groups[a] == groups[b]);
+                tree.costs[level.unwrap_or(tree.costs.len() - 1)]
+            }
+        }
+    }
+
+    /// The distances of a host to all hosts, if every class is a host.
+    pub(crate) fn row(&self, class: usize) -> Option<&[i64]> {
+        match &self.distances {
+            Distances::Dense(distances) => {
+                Some(&distances[class * self.members.len()..][..self.members.len()])
+            }
+            Distances::Tree(_) => None,
+        }
+    }
+
+    /// Visits the distances of a class to all classes in order.
+    pub(crate) fn for_row(&self, class: usize, mut visit: impl FnMut(usize, i64)) {
+        match self.row(class) {
+            Some(row) => row.iter().enumerate().for_each(|(other, &distance)| visit(other, distance)),
+            None => (0..self.classes()).for_each(|other| visit(other, self.distance(class, other))),
+        }
+    }
+
+    /// The tree over the classes, if their distances come from one.
+    pub(crate) fn level_tree(&self) -> Option<&LevelTree> {
+        match &self.distances {
+            Distances::Tree(tree) => Some(tree),
+            Distances::Dense(_) => None,
+        }
+    }
+
+    /// The largest distance between two free hosts.
+    pub(crate) fn largest(&self) -> i64 {
+        match &self.distances {
+            Distances::Dense(distances) => distances.iter().copied().max().unwrap_or(0),
+            Distances::Tree(tree) => tree.costs.last().copied().unwrap_or(0),
+        }
+    }
+
+    /// The sum of distances over all pairs of chosen hosts, `chosen[class]` of every class.
+    pub(crate) fn total(&self, chosen: &[i64]) -> i64 {
+        match &self.distances {
+            Distances::Tree(tree) => tree.total(chosen),
+            Distances::Dense(distances) => {
+                let list: Vec<usize> = (0..chosen.len()).filter(|&class| chosen[class] > 0).collect();
+                let row = |a: usize| list.iter().take_while(move |b| **b < a).map(move |&b| (a, b));
+                list.iter().flat_map(|&a| row(a)).map(|(a, b)| distances[a * chosen.len() + b]).sum()
+            }
+        }
+    }
+
+    /// The hosts of a choice by class, in the order of the machine.
+    pub(crate) fn hosts_of(&self, chosen: &[i64]) -> Vec<u32> {
+        let taken = self.members.iter().zip(chosen).flat_map(|(members, &k)| &members[..k as usize]);
+        let mut hosts: Vec<u32> = taken.copied().collect();
+        hosts.sort_unstable();
+        hosts
+    }
+
+    /// How many hosts of each class a choice holds.
+    pub(crate) fn counts_of(&self, hosts: &[u32]) -> Vec<i64> {
+        let count =
+            |members: &Vec<u32>| members.iter().filter(|host| hosts.binary_search(host).is_ok()).count();
+        self.members.iter().map(|members| count(members) as i64).collect()
+    }
+}
+
+impl LevelTree {
+    /// Sums what belongs to classes over the groups of a level.
+    pub(crate) fn sums(&self, level: usize, of_class: &[i64]) -> Vec<i64> {
+        let groups = &self.groups[level];
+        let mut sums = vec![0; groups.iter().max().map_or(0, |&last| last as usize + 1)];
+        groups.iter().zip(of_class).for_each(|(&group, value)| sums[group as usize] += value);
+        sums
+    }
+
+    /// What a pair in a group of a level costs less than one that meets on the next level; above the last one nothing meets.
+    pub(crate) fn step(&self, level: usize) -> i64 {
+        self.costs.get(level + 1).unwrap_or(&0) - self.costs[level]
+    }
+
+    fn total(&self, chosen: &[i64]) -> i64 {
+        let level = |level| {
+            let pairs: i64 = self.sums(level, chosen).iter().map(|k| k * (k - 1) / 2).sum();
+            -self.step(level) * pairs
+        };
+        (0..self.costs.len()).map(level).sum()
+    }
+}
+
+/// The mean cost from a slot of one host to a slot of another.
+fn cost(system: &SystemGraph, a: Host, b: Host) -> f64 {
+    if a.slots == 1 && b.slots == 1 {
+        return system.cost(a.first, b.first);
+    }
+    let slots = |host: Host| host.first..host.first + host.slots;
+    let sum: f64 = slots(a).flat_map(|x| slots(b).map(move |y| system.cost(x, y))).sum();
+    sum / (f64::from(a.slots) * f64::from(b.slots))
+}
+
+/// Puts the mean of both directions in the place of each, square by square, for columns lie far apart in memory.
+fn average(costs: &mut [f64], count: usize) {
+    const SQUARE: usize = 64;
+    for rows in (0..count).step_by(SQUARE) {
+        for columns in (rows..count).step_by(SQUARE) {
+            for a in rows..(rows + SQUARE).min(count) {
+                for b in columns.max(a + 1)..(columns + SQUARE).min(count) {
+                    let mean = f64::midpoint(costs[a * count + b], costs[b * count + a]);
+                    costs[a * count + b] = mean;
+                    costs[b * count + a] = mean;
+                }
+            }
+        }
+    }
+}
+
+/// Whether hosts are whole in the tree: where two hosts share a group, all their slots are in it.
+fn is_aligned(levels: &Levels, hosts: &[Host]) -> bool {
+    let slots = |host: &Host| host.first as usize..(host.first + host.slots) as usize;
+    levels.groups.iter().all(|groups| {
+        let mut host_of: HashMap<u32, Option<usize>> = HashMap::new();
+        for (index, host) in hosts.iter().enumerate() {
+            for &group in &groups[slots(host)] {
+                let only = host_of.entry(group).or_insert(Some(index));
+                *only = only.filter(|&other| other == index);
+            }
+        }
+        hosts.iter().all(|host| {
+            let groups = &groups[slots(host)];
+            groups.windows(2).all(|pair| pair[0] == pair[1])
+                || groups.iter().all(|group| host_of[group].is_some())
+        })
+    })
+}
+
+/// Numbers groups from zero in the order in which they appear, and counts them.
+fn dense(groups: impl Iterator<Item = u32>) -> (Vec<u32>, usize) {
+    let mut numbers = HashMap::new();
+    let numbered = groups
+        .map(|group| {
+            let next = numbers.len() as u32;
+            *numbers.entry(group).or_insert(next)
+        })
+        .collect();
+    (numbered, numbers.len())
+}

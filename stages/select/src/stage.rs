@@ -1,0 +1,124 @@
+//! The stage of this room.
+
+use hopmap_formats::host_list::compress;
+use hopmap_model::{Context, Error, InputPath, Inputs, Outcome, Outputs, Port, Stage, SystemGraph};
+
+use crate::free::free_hosts;
+use crate::{Criterion, Method, NodesParams, Request, SelectError, Selection, Source, restrict, select};
+
+/// `select/nodes`: which of the free hosts a job should get.
+#[derive(Debug)]
+pub struct Nodes;
+
+impl Stage for Nodes {
+    type Params = NodesParams;
+    const KIND: &'static str = "select/nodes";
+    const SUMMARY: &'static str = "The free hosts that are nearest to each other, for a job";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        const { &[Port::input::<SystemGraph>("system"), Port::output::<SystemGraph>("system")] }
+    }
+
+    fn check(params: &NodesParams) -> Result<(), Error> {
+        Ok(check(params)?)
+    }
+
+    fn reads(params: &NodesParams) -> Result<Vec<InputPath>, Error> {
+        // Always under one name, so that renaming the file changes no key.
+        Ok(params.free_file.iter().map(|file| InputPath::named(file.path(), "free")).collect())
+    }
+
+    fn observes(params: &NodesParams) -> bool {
+        params.from == Source::SlurmNodelist
+    }
+
+    fn run(params: NodesParams, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let system = inputs.one::<SystemGraph>("system")?.value;
+        let free = free_hosts(&system, &params, cx)?;
+        let selection = choose(&system, free, &params, cx)?;
+        let outputs = Outputs::new().with("system", restrict(&system, &selection.hosts));
+        Ok(if selection.complete { Outcome::Done(outputs) } else { Outcome::Partial(outputs) })
+    }
+}
+
+fn check(params: &NodesParams) -> Result<(), SelectError> {
+    let both = |first, second| Err(SelectError::Both { first, second });
+    match params {
+        NodesParams { free: Some(_), free_file: Some(_), .. } => both("free", "free_file"),
+        NodesParams { from: Source::SlurmNodelist, free: Some(_), .. } => both("free", "from"),
+        NodesParams { from: Source::SlurmNodelist, free_file: Some(_), .. } => both("free_file", "from"),
+        NodesParams { count: Some(_), slots: Some(_), .. } => both("count", "slots"),
+        NodesParams { count: Some(0), .. } => Err(SelectError::Zero { parameter: "count" }),
+        NodesParams { slots: Some(0), .. } => Err(SelectError::Zero { parameter: "slots" }),
+        NodesParams { starts: 0, .. } => Err(SelectError::Zero { parameter: "starts" }),
+        NodesParams { criterion: Criterion::Switches, method: Method::Greedy, .. } => {
+            Err(SelectError::Method { method: "greedy" })
+        }
+        NodesParams { criterion: Criterion::Switches, method: Method::MinCut, .. } => {
+            Err(SelectError::Method { method: "min-cut" })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Chooses as many hosts as are asked for, or as few as have the slots that are asked for.
+fn choose(
+    system: &SystemGraph,
+    free: Vec<u32>,
+    params: &NodesParams,
+    cx: &Context<'_>,
+) -> Result<Selection, SelectError> {
+    let slots: Vec<u64> = system.hosts().map(|(_, _, slots)| u64::from(slots)).collect();
+    let most = free.iter().map(|&host| slots[host as usize]).max().unwrap_or(1);
+    let all = free.iter().map(|&host| slots[host as usize]).sum();
+    let wanted = params.slots.map_or(0, u64::from);
+    if wanted > all {
+        return Err(SelectError::TooFew { wanted, what: "slots", hosts: free.len(), free: all });
+    }
+    let count = match params.slots {
+        Some(_) => wanted.div_ceil(most) as usize,
+        None => params.count.map_or(free.len(), |count| count as usize),
+    };
+    let mut request = Request {
+        free,
+        count,
+        criterion: params.criterion,
+        method: params.method,
+        seed: params.seed,
+        starts: params.starts,
+        roomy: params.slots.is_some(),
+    };
+    loop {
+        let selection = select(system, &request, cx)?;
+        let has: u64 = selection.hosts.iter().map(|&host| slots[host as usize]).sum();
+        if has >= wanted {
+            tell(system, &request, &selection, cx);
+            return Ok(selection);
+        }
+        // As many more as the missing slots take at least; all free hosts have enough.
+        request.count = (request.count + (wanted - has).div_ceil(most) as usize).min(request.free.len());
+    }
+}
+
+/// Says what was chosen, and what other choices would be worth.
+fn tell(system: &SystemGraph, request: &Request, selection: &Selection, cx: &Context<'_>) {
+    let nodes: Vec<u32> = system.hosts().map(|(node, _, _)| node).collect();
+    let name = |&host: &u32| system.nodes[nodes[host as usize] as usize].name.as_str();
+    let criterion = match request.criterion {
+        Criterion::TotalDistance => "total distance",
+        Criterion::Cut => "cut",
+        Criterion::BottleneckBandwidth => "bottleneck in bytes per second",
+        Criterion::Switches => "switches",
+    };
+    cx.log(format_args!(
+        "{} of {} free hosts: {}; {criterion} {}{}, of the first ones {}, of random ones {} on average",
+        request.count,
+        request.free.len(),
+        compress(selection.hosts.iter().map(name)),
+        selection.value,
+        if selection.proven { " (nothing is better)" } else { "" },
+        selection.of_first,
+        selection.of_random,
+    ));
+}

@@ -1,0 +1,249 @@
+//! The stage as a pipeline runs it: what is free, what comes out, and what is refused.
+
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use hopmap_model::{Context, CostModel, Error, Inputs, Observer, Outcome, Paths, Stage, SystemGraph};
+use hopmap_select::{Nodes, NodesParams};
+use serde_json::{Value, json};
+
+/// Keeps what is logged.
+#[derive(Default)]
+struct Log(Mutex<Vec<String>>);
+
+impl Observer for Log {
+    fn progress(&self, _: u64, _: u64) {}
+    fn log(&self, line: &str) {
+        self.0.lock().unwrap().push(line.to_owned());
+    }
+    fn cancelled(&self) -> bool {
+        false
+    }
+}
+
+/// Twelve hosts `n0` … `n11`, three a leaf switch, two leaf switches a pod.
+fn machine() -> SystemGraph {
+    let leaf_of: Vec<usize> = (0..12).map(|host| host / 3).collect();
+    common::tree(&leaf_of, &[0, 0, 1, 1], &[2; 12], &[1e9])
+}
+
+fn run_on(system: &SystemGraph, with: Value) -> Result<(SystemGraph, Vec<String>), Error> {
+    let params: NodesParams = serde_json::from_value(with).unwrap();
+    Nodes::check(&params)?;
+    let mut inputs = Inputs::new();
+    inputs.connect("system", Arc::new(system.clone()), "d".into(), "machine".into());
+    let log = Log::default();
+    let outcome = Nodes::run(params, inputs, &Context::new(1, None, &log))?;
+    let Outcome::Done(outputs) = outcome else { panic!("{outcome:?}") };
+    let chosen = outputs.get("system").unwrap().downcast_ref::<SystemGraph>().unwrap().clone();
+    chosen.check().unwrap();
+    Ok((chosen, log.0.into_inner().unwrap()))
+}
+
+fn names(system: &SystemGraph) -> String {
+    system.hosts().map(|(node, ..)| system.nodes[node as usize].name.clone()).collect::<Vec<_>>().join(" ")
+}
+
+fn chosen(with: Value) -> String {
+    names(&run_on(&machine(), with).unwrap().0)
+}
+
+/// Message and hint.
+fn refusal_on(system: &SystemGraph, with: Value) -> (String, String) {
+    let error = run_on(system, with).unwrap_err();
+    (error.to_string(), error.help().map(|help| help.to_string()).unwrap_or_default())
+}
+
+fn refusal(with: Value) -> String {
+    let (message, hint) = refusal_on(&machine(), with);
+    assert!(!hint.is_empty(), "{message}");
+    message
+}
+
+fn file(folder: &Path, text: &str) -> Value {
+    let path = folder.join("free");
+    fs::write(&path, text).unwrap();
+    json!(path)
+}
+
+#[test]
+fn the_tightest_hosts_come_out_in_the_order_of_the_machine() {
+    assert_eq!(chosen(json!({ "free": "n[11,0-1,6-10]", "count": 3 })), "n6 n7 n8");
+    assert_eq!(chosen(json!({ "free": "n[0,1,4,6,8,9,11]", "count": 4 })), "n6 n8 n9 n11");
+    assert_eq!(chosen(json!({ "count": 2, "exclude": "n[0-8]" })), "n9 n10");
+    assert_eq!(chosen(json!({ "free": "all", "exclude": "n[0-8,10]" })), "n9 n11");
+}
+
+#[test]
+fn the_machine_keeps_its_network_and_the_costs_between_the_slots_that_are_left() {
+    let system = machine();
+    let (chosen, log) = run_on(&system, json!({ "free": "n[1-2,4]", "count": 3 })).unwrap();
+    assert_eq!((&chosen.nodes, &chosen.links), (&system.nodes, &system.links));
+    assert_eq!(chosen.slots.len(), 6);
+    let slot_of = |i: u32| [2, 3, 4, 5, 8, 9][i as usize];
+    for (a, b) in (0..6).flat_map(|a| (0..6).map(move |b| (a, b))) {
+        assert_eq!(chosen.cost(a, b).to_bits(), system.cost(slot_of(a), slot_of(b)).to_bits());
+        assert_eq!(chosen.slots[a as usize], system.slots[slot_of(a) as usize]);
+    }
+    assert!(Paths::new(&chosen).unwrap().is_some());
+    assert_eq!(
+        log,
+        [
+            "3 of 3 free hosts: n[1-2,4]; total distance 21 (nothing is better), of the first ones 21, of random ones 21 on average"
+        ]
+    );
+}
+
+#[test]
+fn a_matrix_is_cut_to_the_chosen_slots() {
+    let costs: Vec<f64> = (0..16).map(|i: i32| f64::from((i / 4 - i % 4).pow(2) + i % 4)).collect();
+    let (chosen, _) = run_on(&common::matrix(costs), json!({ "free": "n[0,2,3]", "count": 2 })).unwrap();
+    assert_eq!(names(&chosen), "n2 n3");
+    assert!(matches!(chosen.cost, CostModel::Matrix(matrix) if matrix.costs == [2.0, 4.0, 3.0, 3.0]));
+}
+
+#[test]
+fn slots_are_counted_where_hosts_differ() {
+    let system = common::tree(&[0, 0, 0, 1, 1, 1], &[0, 0], &[1, 2, 4, 1, 1, 8], &[1e9]);
+    let chosen = |slots: u32| names(&run_on(&system, json!({ "slots": slots })).unwrap().0);
+    assert_eq!(chosen(4), "n2");
+    assert_eq!(chosen(15), "n0 n1 n2 n5");
+    assert_eq!(chosen(17), "n0 n1 n2 n3 n4 n5");
+    assert_eq!(
+        refusal_on(&system, json!({ "slots": 18 })).0,
+        "18 slots are asked for, but the 6 free hosts have 17"
+    );
+}
+
+#[test]
+fn files_are_recognised_by_what_is_in_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let all = |text: &str| chosen(json!({ "free_file": file(folder.path(), text) }));
+    assert_eq!(all("# free at noon\nn3\nn1 n2\n"), "n1 n2 n3");
+    assert_eq!(all("n[1-2]\nn5,n7\n"), "n1 n2 n5 n7");
+    assert_eq!(all("n1 idle\nn2 down*\nn3 mixed\nlogin1 idle\nn5 idle\n"), "n1 n5");
+    let table = "PARTITION AVAIL TIMELIMIT NODES STATE NODELIST\nall* up infinite 3 idle n[1-3]\nall* up infinite 2 mix n[4-5]\n";
+    assert_eq!(all(table), "n1 n2 n3");
+    let mixed = chosen(json!({ "free_file": file(folder.path(), table), "mixed": true, "exclude": "n1" }));
+    assert_eq!(mixed, "n2 n3 n4 n5");
+}
+
+#[test]
+fn hosts_of_a_cluster_that_the_machine_does_not_have_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let with = json!({ "free_file": file(folder.path(), "n1 idle\ngpu[1-4] idle\n") });
+    let (_, log) = run_on(&machine(), with).unwrap();
+    assert!(log[0].ends_with("has 4 free hosts that the machine does not have: gpu[1-4]"), "{log:?}");
+    let none = refusal(json!({ "free_file": file(folder.path(), "gpu[1-4] idle\n") }));
+    assert!(none.ends_with("names no host of the machine"), "{none}");
+}
+
+#[test]
+fn wrong_wishes_are_refused() {
+    for (with, message) in [
+        (json!({ "count": 0 }), "count is 0"),
+        (json!({ "slots": 0 }), "slots is 0"),
+        (json!({ "count": 1, "starts": 0 }), "starts is 0"),
+        (json!({ "count": 1, "slots": 1 }), "`count` and `slots` are both given"),
+        (json!({ "free": "n1", "free_file": "x" }), "`free` and `free_file` are both given"),
+        (json!({ "free": "n1", "from": "slurm-nodelist" }), "`free` and `from` are both given"),
+        (json!({ "criterion": "switches", "method": "greedy" }), "method `greedy` cannot count switches"),
+        (json!({ "count": 13 }), "13 hosts are asked for, but the 12 free hosts have 12"),
+        (json!({ "exclude": "n[0-11]" }), "1 hosts are asked for, but the 0 free hosts have 0"),
+        (json!({ "free": "" }), "`free` names no host of the machine"),
+        (json!({ "free": "n[1-3],n2" }), "`free` names `n2` twice"),
+        (json!({ "free": "n[1-3" }), "`free`: host list, column 2: the bracket is never closed"),
+        (json!({ "exclude": "n[3-1]" }), "`exclude`: host list, column 3: the range falls from 3 to 1"),
+        (json!({ "exclude": "m1" }), "`exclude` names `m1`, which is no host with slots of the machine"),
+        (json!({ "free": "root" }), "`free` names `root`, which is no host with slots of the machine"),
+    ] {
+        assert_eq!(refusal(with), message);
+    }
+}
+
+#[test]
+fn the_nearest_name_is_told() {
+    let hint = |name: &str| refusal_on(&machine(), json!({ "free": name })).1;
+    assert!(hint("n12").starts_with("did you mean `n1`?"));
+    assert!(hint("n07").starts_with("did you mean `n0`?") || hint("n07").starts_with("did you mean `n7`?"));
+    assert!(hint("n7.cluster.org").starts_with("did you mean `n7`?"));
+    assert!(hint("leaf1").contains("is a switch"));
+}
+
+#[test]
+fn files_that_are_no_lists_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("free");
+    fs::write(&path, b"n1\xff\n").unwrap();
+    assert!(refusal(json!({ "free_file": path })).ends_with("is no list of hosts: it is no text"));
+    fs::write(&path, "n1 idle\nn[2 idle\n").unwrap();
+    assert!(refusal(json!({ "free_file": path })).contains("line 2: host list, column 2"));
+    let missing = refusal_on(&machine(), json!({ "free_file": folder.path().join("none") })).0;
+    assert!(missing.starts_with("cannot read"), "{missing}");
+}
+
+#[test]
+fn links_are_needed_for_what_they_say() {
+    let mut bare = machine();
+    bare.links.clear();
+    let on = |system: &SystemGraph, criterion: &str| {
+        let (message, hint) = refusal_on(system, json!({ "count": 2, "criterion": criterion }));
+        assert!(!hint.is_empty());
+        message
+    };
+    for criterion in ["switches", "bottleneck-bandwidth"] {
+        let expected = format!("criterion `{criterion}` needs links, and this machine has none");
+        assert_eq!(on(&bare, criterion), expected);
+    }
+    let mut ring = machine();
+    let link = ring.links[0];
+    ring.links.push(hopmap_model::Link { source: 0, destination: 1, ..link });
+    assert!(on(&ring, "switches").starts_with("criterion `switches` needs links that form a tree"));
+    let mut dumb = machine();
+    dumb.links[3].bandwidth_bytes_per_s = None;
+    assert!(on(&dumb, "bottleneck-bandwidth").ends_with("the link from `leaf0` to `n1` has none"));
+    let mut pieces = machine();
+    pieces.links.retain(|link| link.source < 12 || link.destination < 12);
+    let message = refusal_on(&pieces, json!({ "count": 4, "criterion": "bottleneck-bandwidth" })).0;
+    assert_eq!(message, "no 4 free hosts are joined by links");
+}
+
+#[test]
+fn costs_of_any_size_are_summed_or_refused() {
+    let mut system = machine();
+    let CostModel::Levels(levels) = &mut system.cost else { panic!() };
+    levels.costs = vec![0.0, 0.0, 0.0, 1e300];
+    assert!(refusal_on(&system, json!({ "count": 2 })).0.contains("exceed 64 bits"));
+    let CostModel::Levels(levels) = &mut system.cost else { panic!() };
+    levels.costs = vec![0.0; 4];
+    assert_eq!(names(&run_on(&system, json!({ "count": 2 })).unwrap().0).split(' ').count(), 2);
+}
+
+#[test]
+fn one_free_host_is_chosen_by_every_criterion_and_method() {
+    for criterion in ["total-distance", "cut", "bottleneck-bandwidth", "switches"] {
+        for method in ["auto", "exact", "greedy", "min-cut"] {
+            if criterion == "switches" && method != "auto" && method != "exact" {
+                continue;
+            }
+            let with = json!({ "free": "n5", "count": 1, "criterion": criterion, "method": method });
+            assert_eq!(chosen(with), "n5");
+        }
+    }
+}
+
+#[test]
+fn only_the_hosts_of_a_job_are_looked_at() {
+    let observes = |with| Nodes::observes(&serde_json::from_value(with).unwrap());
+    assert!(observes(json!({ "from": "slurm-nodelist" })));
+    assert!(!observes(json!({ "free": "n[1-3]" })));
+    if std::env::var_os("SLURM_JOB_NODELIST").is_none() {
+        let message = refusal(json!({ "from": "slurm-nodelist" }));
+        assert_eq!(message, "the variable SLURM_JOB_NODELIST is not set");
+    }
+}
