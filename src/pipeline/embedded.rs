@@ -10,5 +10,7 @@ pub struct Embedded {
 }
 
 /// All of them.
-pub static EMBEDDED: &[Embedded] =
-    &[Embedded { name: "place", text: include_str!("../../pipelines/place.toml") }];
+pub static EMBEDDED: &[Embedded] = &[
+    Embedded { name: "place", text: include_str!("../../pipelines/place.toml") },
+    Embedded { name: "job", text: include_str!("../../pipelines/job.toml") },
+];

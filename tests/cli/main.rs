@@ -17,6 +17,7 @@ mod graph;
 mod house;
 mod import;
 mod instance;
+mod job;
 mod launcher;
 mod matrix;
 mod mpi;

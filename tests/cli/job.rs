@@ -1,0 +1,102 @@
+//! The pipeline `job`: a stored program on the nodes of a job.
+
+use std::process::{Command, Output};
+
+use crate::cluster::Cluster;
+use crate::sandbox::Sandbox;
+
+/// A program of eight ranks and a machine of four hosts, `n1` to `n4`, stored.
+fn stored() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.stdout(&["exec", "instance/stencil", "--with", "shape=4x2", "--out", "program"]);
+    let machine = ["--with", "shape=tree:4x2x2", "--with", "costs=[1, 10, 100]"];
+    let hosts = ["--with", "hosts=[\"n1\", \"n2\", \"n3\", \"n4\"]", "--out", "machine"];
+    sandbox.stdout(&[&["exec", "topology/synthetic"], &machine[..], &hosts[..]].concat());
+    sandbox
+}
+
+/// Runs the pipeline in a job with these nodes.
+fn run(sandbox: &Sandbox, nodes: Option<&str>, more: &[&str]) -> Output {
+    let mut command = sandbox.command(&["run", "job", "-p", "program=program", "-p", "machine=machine"]);
+    command.args(["--deadline", "60s"]).args(more).env_remove("SLURM_JOB_NODELIST");
+    if let Some(nodes) = nodes {
+        command.env("SLURM_JOB_NODELIST", nodes);
+    }
+    command.output().unwrap()
+}
+
+/// The host of every rank.
+fn placed(sandbox: &Sandbox) -> Vec<String> {
+    sandbox.read("out/hosts").lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
+}
+
+/// The hosts of all ranks, in the order of their names.
+fn hosts(sandbox: &Sandbox) -> Vec<String> {
+    let mut hosts = placed(sandbox);
+    hosts.sort();
+    hosts
+}
+
+#[test]
+fn a_program_is_placed_on_the_nodes_of_the_job() {
+    let sandbox = stored();
+    let output = run(&sandbox, Some("n[2-3]"), &[]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(hosts(&sandbox), [["n2"; 4], ["n3"; 4]].concat());
+    // Another allocation is seen, though no file and no parameter changed.
+    assert!(run(&sandbox, Some("n1,n4"), &[]).status.success());
+    assert_eq!(hosts(&sandbox), [["n1"; 4], ["n4"; 4]].concat());
+    assert_eq!(sandbox.read("out/rankfile").matches("rank ").count(), 8);
+}
+
+#[test]
+fn jobs_that_contradict_what_is_stored_are_refused() {
+    let sandbox = stored();
+    let message = |nodes, more: &[&str]| {
+        let output = run(&sandbox, nodes, more);
+        assert!(matches!(output.status.code(), Some(1 | 2)), "{:?}", output.status);
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert!(message(None, &[]).contains("SLURM_JOB_NODELIST"));
+    assert!(message(Some("n[2-"), &[]).contains("n[2-"));
+    assert!(message(Some("n[2-5]"), &[]).contains("n5"));
+    assert!(message(Some("n2"), &[]).contains("8 ranks do not fit on 4 slots"));
+    let missing = message(Some("n[2-3]"), &["-p", "program=nowhere"]);
+    assert!(missing.contains("nowhere is no artifact"), "{missing}");
+    let swapped = message(Some("n[2-3]"), &["-p", "program=machine"]);
+    assert!(swapped.contains("task-graph"), "{swapped}");
+    assert!(!sandbox.path().join("out").exists());
+}
+
+#[test]
+fn a_job_script_places_its_program_before_it_starts() {
+    if std::env::var("HOPMAP_SYSTEM_TESTS").as_deref() != Ok("1") {
+        eprintln!("skipped: HOPMAP_SYSTEM_TESTS is not set");
+        return;
+    }
+    let cluster = Cluster::start();
+    let sandbox = stored();
+    let hopmap = assert_cmd::cargo::cargo_bin!("hopmap").display().to_string();
+    sandbox.write(
+        "job.sh",
+        format!(
+            "#!/bin/bash\n#SBATCH --nodes=2 --ntasks=8\n\
+             '{hopmap}' run job -p program=program -p machine=machine --store own --deadline 60s || exit\n\
+             SLURM_HOSTFILE=out/hosts srun -m arbitrary --mpi=none sh -c 'echo $SLURM_PROCID $SLURMD_NODENAME' > ran\n\
+             echo $SLURM_JOB_NODELIST > nodes\n"
+        ),
+    );
+    let sbatch = Command::new("timeout")
+        .args(["120", "sbatch", "--wait", "--exclude=n1", "job.sh"])
+        .current_dir(sandbox.path())
+        .env("SLURM_CONF", cluster.configuration())
+        .output()
+        .unwrap();
+    assert!(sbatch.status.success(), "{}", String::from_utf8_lossy(&sbatch.stderr));
+    assert_eq!(sandbox.read("nodes"), "n[2-3]\n");
+    let mut ran: Vec<String> = sandbox.read("ran").lines().map(str::to_owned).collect();
+    ran.sort();
+    let placed: Vec<String> =
+        placed(&sandbox).iter().enumerate().map(|(rank, host)| format!("{rank} {host}")).collect();
+    assert_eq!(ran, placed);
+}
