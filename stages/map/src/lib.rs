@@ -2,7 +2,7 @@
 //!
 //! Stages: [`LinearStage`], `map/linear`; [`RandomStage`], `map/random`; [`AnnealingStage`], `map/annealing`;
 //! [`GeneticStage`], `map/genetic`; [`CompositeStage`], `map/composite`; [`AutoStage`], `map/auto`;
-//! [`TabuStage`], `map/tabu`; [`ExactStage`], `map/exact`; [`ExternalStage`], `map/external`. Each is a [`Mapper`], an algorithm that solves a [`Problem`](hopmap_objective::Problem), and what turns its placement into a mapping
+//! [`TabuStage`], `map/tabu`; [`ExactStage`], `map/exact`; [`ExternalStage`], `map/external`; [`HierarchicalStage`], `map/hierarchical`. Each is a [`Mapper`], an algorithm that solves a [`Problem`](hopmap_objective::Problem), and what turns its placement into a mapping
 //! with all metrics.
 
 mod annealing;
@@ -16,6 +16,7 @@ mod external;
 mod finish;
 mod genetic;
 mod greedy;
+mod hierarchical;
 mod incumbent;
 mod mapper;
 mod moves;
@@ -29,19 +30,20 @@ pub use auto::Auto;
 pub use baseline::{Linear, Random};
 pub use composite::Composite;
 pub use descent::descend;
-pub use error::{AnswerError, ExactError, ExternalError, ParameterError, SearchError};
+pub use error::{AnswerError, ExactError, ExternalError, HierarchicalError, ParameterError, SearchError};
 pub use exact::{BOUND, Exact, GAP, NODES, PROVEN};
 pub use external::{Answer, External};
 pub use genetic::Genetic;
 pub use greedy::greedy;
+pub use hierarchical::Hierarchical;
 pub use mapper::{Found, Mapper};
 pub use params::{
     AnnealingParams, AutoParams, CompositeParams, Cooling, Crossover, ExactParams, ExternalCommand,
-    ExternalParams, GeneticParams, Goal, Iteration, LinearParams, Master, Neighbourhood, NeighboursUnit,
-    Numbering, Pin, RandomParams, Reheat, Scheme, TabuParams,
+    ExternalParams, GeneticParams, Goal, HierarchicalParams, Iteration, LevelChoice, LinearParams, Master, Neighbourhood, NeighboursUnit,
+    Numbering, Partitioner, Pin, RandomParams, Reheat, Scheme, TabuParams,
 };
 pub use stage::{
-    AnnealingStage, AutoStage, CompositeStage, ExactStage, ExternalStage, GeneticStage, LinearStage,
+    AnnealingStage, AutoStage, CompositeStage, ExactStage, ExternalStage, GeneticStage, HierarchicalStage, LinearStage,
     RandomStage, TabuStage,
 };
 pub use tabu::Tabu;

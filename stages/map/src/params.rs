@@ -6,6 +6,7 @@ mod exact;
 mod external;
 mod genetic;
 mod goal;
+mod hierarchical;
 mod wishes;
 
 use hopmap_model::Weight;
@@ -18,6 +19,7 @@ pub use exact::ExactParams;
 pub use external::{ExternalCommand, ExternalParams, Numbering};
 pub use genetic::{Crossover, GeneticParams, Master, Scheme};
 pub use goal::Goal;
+pub use hierarchical::{HierarchicalParams, LevelChoice, Partitioner};
 pub use wishes::Pin;
 pub(crate) use wishes::Wishes;
 

@@ -5,6 +5,7 @@ mod composite;
 mod exact;
 mod external;
 mod genetic;
+mod hierarchical;
 
 use hopmap_model::{
     Context, Error, Inputs, Mapping, Outcome, Outputs, Paths, Port, Stage, SystemGraph, TaskGraph,
@@ -19,6 +20,7 @@ pub use composite::CompositeStage;
 pub use exact::ExactStage;
 pub use external::ExternalStage;
 pub use genetic::GeneticStage;
+pub use hierarchical::HierarchicalStage;
 
 const PORTS: &[Port] = &[
     Port::input::<TaskGraph>("task-graph"),

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AnnealingParams, AutoParams, CompositeParams, ExactParams, ExternalParams, GeneticParams, LinearParams,
+    AnnealingParams, AutoParams, CompositeParams, ExactParams, ExternalParams, GeneticParams, HierarchicalParams, LinearParams,
     RandomParams, TabuParams,
 };
 
@@ -54,6 +54,7 @@ wishes_of!(
     ExactParams,
     ExternalParams,
     GeneticParams,
+    HierarchicalParams,
     TabuParams
 );
 
