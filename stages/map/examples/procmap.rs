@@ -1,6 +1,6 @@
 //! J, T and CPU time of `map/hierarchical` on graphs in METIS format, on the tree S = 4:16:N/64, D = 1:10:100 of process mapping.
 //!
-//! `cargo run --release -p hopmap-map --example procmap -- [--threads N] [--seconds S] [--evaluations N] [--seed N] FILE…`
+//! `cargo run --release -p hopmap-map --example procmap -- [--threads N] [--seconds S] [--evaluations N] [--seed N] [--effort E] FILE…`
 //!
 //! A file is plain text (`zcat` it first), or the name of a graph to make: `grid:WxH`, `grid:WxHxD`, `geometric:N`. J counts
 //! every undirected edge once.
@@ -13,6 +13,7 @@ use hopmap_model::{
     Context, CostModel, Edge, Levels, Node, NodeKind, Observer, Process, Slot, SystemGraph, TaskGraph, Weight,
 };
 use hopmap_objective::Problem;
+use hopmap_partition::Effort;
 
 struct Nobody;
 
@@ -27,6 +28,7 @@ impl Observer for Nobody {
 fn main() {
     let mut params = HierarchicalParams::default();
     let mut threads = 1;
+    let mut effort = None;
     let mut files = Vec::new();
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
@@ -35,23 +37,34 @@ fn main() {
             "--threads" => threads = value().parse().unwrap(),
             "--seconds" => params.seconds = Some(value().parse().unwrap()),
             "--evaluations" => params.evaluations = Some(value().parse().unwrap()),
+            "--effort" => effort = Some(value()),
             "--seed" => params.seed = value().parse().unwrap(),
             _ => files.push(arg),
         }
     }
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-    println!("{:<24} {:>12} {:>10} {:>12} {:>8} {:>8} {:>8}", "graph", "J", "T", "linear", "cpu s", "wall s", "peak MB");
+    println!(
+        "{:<24} {:>12} {:>10} {:>12} {:>8} {:>8} {:>8}",
+        "graph", "J", "T", "linear", "cpu s", "wall s", "peak MB"
+    );
     for file in &files {
         let graph = made(file).unwrap_or_else(|| read(&std::fs::read_to_string(file).unwrap()));
         let system = machine(graph.ranks() as u32);
         let problem = Problem::new(&graph, &system, Weight::Bytes).unwrap();
         let mapper = Hierarchical::new(&params).unwrap();
+        let mapper = match &effort {
+            Some(effort) => mapper.with_effort(effort_of(effort)),
+            None => mapper,
+        };
         let (before, begin) = (cpu_seconds(), Instant::now());
         let cx = Context::new(threads, None, &Nobody);
         let found = pool.install(|| mapper.map(&problem, &cx)).unwrap();
         let (cpu, wall) = (cpu_seconds() - before, begin.elapsed().as_secs_f64());
         let mut seen = vec![false; problem.slots()];
-        assert!(found.slots.iter().all(|&slot| !std::mem::replace(&mut seen[slot as usize], true)), "one-to-one");
+        assert!(
+            found.slots.iter().all(|&slot| !std::mem::replace(&mut seen[slot as usize], true)),
+            "one-to-one"
+        );
         let shares = (0..problem.ranks()).map(|rank| {
             let cost = |other: u32| problem.distance().cost(found.slots[rank], found.slots[other as usize]);
             problem.neighbours(rank as u32).iter().map(|n| n.weight * cost(n.rank)).sum::<i64>()
@@ -63,11 +76,22 @@ fn main() {
     }
 }
 
-/// Seconds of CPU that this process has used.
+/// Tries, firsts, starts, cycles, vertices for every part, sweeps and pairs.
+fn effort_of(text: &str) -> Effort {
+    let numbers: Vec<u32> = text.split(',').map(|word| word.parse().unwrap()).collect();
+    let [tries, firsts, starts, cycles, coarsest, sweeps, pairs] = numbers[..] else {
+        panic!("seven numbers")
+    };
+    Effort { tries, firsts, starts, cycles, coarsest, sweeps, pairs }
+}
+
+/// Seconds of CPU that the threads of this process have used.
 fn cpu_seconds() -> f64 {
-    let text = std::fs::read_to_string("/proc/self/stat").unwrap();
-    let fields: Vec<&str> = text.rsplit(')').next().unwrap().split_whitespace().collect();
-    (fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap()) / 100.0
+    let of_task = |task: std::io::Result<std::fs::DirEntry>| {
+        let text = std::fs::read_to_string(task.unwrap().path().join("schedstat")).unwrap();
+        text.split_whitespace().next().unwrap().parse::<f64>().unwrap()
+    };
+    std::fs::read_dir("/proc/self/task").unwrap().map(of_task).sum::<f64>() / 1e9
 }
 
 fn peak_megabytes() -> u64 {
@@ -90,7 +114,8 @@ fn graph(ranks: usize, mut edges: Vec<(u32, u32, u64)>) -> TaskGraph {
 /// A graph in METIS format.
 fn read(text: &str) -> TaskGraph {
     let mut lines = text.lines().filter(|line| !line.starts_with('%'));
-    let header: Vec<u32> = lines.next().unwrap().split_whitespace().map(|word| word.parse().unwrap()).collect();
+    let header: Vec<u32> =
+        lines.next().unwrap().split_whitespace().map(|word| word.parse().unwrap()).collect();
     let stride = if header.get(2) == Some(&1) { 2 } else { 1 };
     let mut edges = Vec::new();
     for (vertex, line) in (0..header[0]).zip(lines) {

@@ -6,6 +6,7 @@ mod tree;
 use hopmap_islands::Budget;
 use hopmap_model::{Context, Error};
 use hopmap_objective::Problem;
+use hopmap_partition::Effort;
 
 use crate::error::HierarchicalError;
 use crate::{Found, HierarchicalParams, LevelChoice, Mapper, Partitioner};
@@ -19,6 +20,7 @@ pub struct Hierarchical {
     seed: u64,
     levels: LevelChoice,
     partitioner: Partitioner,
+    effort: Effort,
     budget: Option<Budget>,
 }
 
@@ -38,7 +40,19 @@ impl Hierarchical {
             (None, None) => None,
             _ => Some(Budget::new(*evaluations, *seconds, 1)?),
         };
-        Ok(Self { seed: *seed, levels: levels.clone(), partitioner: *partitioner, budget })
+        Ok(Self {
+            seed: *seed,
+            levels: levels.clone(),
+            partitioner: *partitioner,
+            effort: Effort::default(),
+            budget,
+        })
+    }
+
+    /// The same with another effort of the partitioner.
+    #[must_use]
+    pub fn with_effort(self, effort: Effort) -> Self {
+        Self { effort, ..self }
     }
 
     fn check_levels(&self, problem: &Problem) -> Result<(), HierarchicalError> {
@@ -58,7 +72,12 @@ impl Mapper for Hierarchical {
         }
         self.check_levels(problem)?;
         let tree = Tree::new(problem);
-        let multisection = Multisection { levels: &self.levels, partitioner: self.partitioner, seed: self.seed };
+        let multisection = Multisection {
+            levels: &self.levels,
+            partitioner: self.partitioner,
+            effort: self.effort,
+            seed: self.seed,
+        };
         let slots = multisection.place(problem, &tree)?;
         let slots = problem.admit(slots);
         let linear = problem.linear();

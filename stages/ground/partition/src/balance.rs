@@ -11,7 +11,8 @@ use crate::Graph;
 pub(crate) fn balance(graph: &Graph, parts: &mut [u32], sizes: &[u32]) {
     let mut members = vec![Vec::new(); sizes.len()];
     (0..).zip(parts.iter()).for_each(|(vertex, &part)| members[part as usize].push(vertex));
-    let mut moving = Moving { graph, parts, sizes, members };
+    let known = vec![None; sizes.len()];
+    let mut moving = Moving { graph, parts, sizes, members, known };
     for part in 0..sizes.len() as u32 {
         while moving.over(part) > 0 {
             moving.relieve(part);
@@ -24,6 +25,16 @@ struct Moving<'g> {
     parts: &'g mut [u32],
     sizes: &'g [u32],
     members: Vec<Vec<u32>>,
+    /// The moves from every part, as they were when its members changed last.
+    known: Vec<Option<Vec<Move>>>,
+}
+
+/// A vertex to move to a part, and by how much the cut grows.
+#[derive(Debug, Clone, Copy)]
+struct Move {
+    to: u32,
+    loss: i64,
+    vertex: u32,
 }
 
 impl Moving<'_> {
@@ -31,22 +42,24 @@ impl Moving<'_> {
         self.members[part as usize].len() as i64 - i64::from(self.sizes[part as usize])
     }
 
-    /// The least loss of a move from a part to every part beside it, and the vertex.
-    fn moves(&self, part: u32) -> BTreeMap<u32, (i64, u32)> {
-        let mut best = BTreeMap::new();
+    /// The least loss of a move from a part to every part beside it.
+    fn moves(&self, part: u32) -> Vec<Move> {
+        let mut moves: Vec<Move> = Vec::new();
         let mut to: Vec<(u32, i64)> = Vec::new();
         for &vertex in &self.members[part as usize] {
             to.clear();
-            to.extend(self.graph.edges(vertex).filter(|&(target, _)| target != vertex).map(|(target, weight)| (self.parts[target as usize], weight)));
+            let edges = self.graph.edges(vertex).filter(|&(target, _)| target != vertex);
+            to.extend(edges.map(|(target, weight)| (self.parts[target as usize], weight)));
             to.sort_unstable_by_key(|entry| entry.0);
             let own: i64 = to.iter().filter(|entry| entry.0 == part).map(|entry| entry.1).sum();
             for run in to.chunk_by(|a, b| a.0 == b.0).filter(|run| run[0].0 != part) {
                 let loss = own - run.iter().map(|entry| entry.1).sum::<i64>();
-                let entry = best.entry(run[0].0).or_insert((loss, vertex));
-                *entry = (*entry).min((loss, vertex));
+                moves.push(Move { to: run[0].0, loss, vertex });
             }
         }
-        best
+        moves.sort_unstable_by_key(|step| (step.to, step.loss, step.vertex));
+        moves.dedup_by_key(|step| step.to);
+        moves
     }
 
     /// Takes one vertex from a part and brings one to a part that lacks it.
@@ -61,13 +74,15 @@ impl Moving<'_> {
             if self.over(part) < 0 {
                 return self.shift(from, part, &reached);
             }
-            for (to, (loss, vertex)) in self.moves(part) {
+            let moves = self.known[part as usize].take().unwrap_or_else(|| self.moves(part));
+            for &Move { to, loss, vertex } in &moves {
                 let length = length + loss.max(0);
                 if !settled[to as usize] && reached.get(&to).is_none_or(|known| length < known.0) {
                     reached.insert(to, (length, part, vertex));
                     queue.push(Reverse((length, to)));
                 }
             }
+            self.known[part as usize] = Some(moves);
         }
         self.jump(from);
     }
@@ -85,7 +100,11 @@ impl Moving<'_> {
     /// Moves the vertex that loses least to some part that lacks one, where no way leads there.
     fn jump(&mut self, from: u32) {
         let own = |vertex: u32| -> i64 {
-            self.graph.edges(vertex).filter(|edge| self.parts[edge.0 as usize] == from).map(|edge| edge.1).sum()
+            self.graph
+                .edges(vertex)
+                .filter(|edge| self.parts[edge.0 as usize] == from)
+                .map(|edge| edge.1)
+                .sum()
         };
         let vertex = self.members[from as usize].iter().copied().min_by_key(|&vertex| (own(vertex), vertex));
         let to = (0..self.sizes.len() as u32).find(|&part| self.over(part) < 0);
@@ -96,6 +115,8 @@ impl Moving<'_> {
 
     fn move_to(&mut self, vertex: u32, to: u32) {
         let from = std::mem::replace(&mut self.parts[vertex as usize], to);
+        self.known[from as usize] = None;
+        self.known[to as usize] = None;
         self.members[from as usize].retain(|&other| other != vertex);
         self.members[to as usize].push(vertex);
     }

@@ -27,10 +27,6 @@ impl Heap {
         self.entries.first().map(|&(gain, _, vertex)| (gain, vertex))
     }
 
-    pub(crate) fn contains(&self, vertex: u32) -> bool {
-        self.places[vertex as usize] != ABSENT
-    }
-
     /// Puts a vertex in or changes its gain.
     pub(crate) fn set(&mut self, vertex: u32, gain: i64) {
         self.clock += 1;
@@ -120,6 +116,5 @@ mod tests {
             heap.remove(vertex);
         }
         assert_eq!(order, [2, 1, 4, 3]);
-        assert!(!heap.contains(2));
     }
 }

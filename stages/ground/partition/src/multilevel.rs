@@ -1,5 +1,7 @@
 //! The whole way: contraction, first parts, refinement.
 
+use rayon::prelude::*;
+
 use crate::balance::balance;
 use crate::coarsening::Coarse;
 use crate::pairs::{Sweeps, refine};
@@ -12,6 +14,8 @@ use crate::{Graph, PartitionError, cut};
 pub struct Effort {
     /// Tries to grow the first side of every cut in two.
     pub tries: u32,
+    /// Partitions of the most contracted graph of which the best is kept.
+    pub firsts: u32,
     /// Whole partitions of which the best is kept.
     pub starts: u32,
     /// Cycles of contraction inside the parts and refinement after that.
@@ -26,10 +30,13 @@ pub struct Effort {
 
 impl Default for Effort {
     fn default() -> Self {
-        Self { tries: 4, starts: 1, cycles: 4, coarsest: 12, sweeps: 3, pairs: 16 }
+        Self { tries: 4, firsts: 4, starts: 1, cycles: 4, coarsest: 4, sweeps: 3, pairs: 8 }
     }
 }
 
+/// Vertices of graphs that are begun more often, and how often.
+const TINY: usize = 16;
+const TINY_STARTS: u32 = 8;
 const PASSES: u32 = 3;
 const PATIENCE: usize = 30;
 /// The least part of the vertices that has to go in every step of contraction.
@@ -39,26 +46,34 @@ const LEAST_SHRINKING: f64 = 0.95;
 ///
 /// Where all vertices weigh one, the parts have exactly these sizes; else as nearly as vertices can be dealt out. A size may be zero. The part of
 /// every vertex comes back.
-pub fn partition(graph: &Graph, sizes: &[u32], effort: Effort, seed: u64) -> Result<Vec<u32>, PartitionError> {
+pub fn partition(
+    graph: &Graph,
+    sizes: &[u32],
+    effort: Effort,
+    seed: u64,
+) -> Result<Vec<u32>, PartitionError> {
     check(graph, sizes)?;
-    let used: Vec<u32> = (0..).zip(sizes).filter(|(_, size)| **size > 0).map(|(part, _)| part).collect();
-    let sizes: Vec<u32> = used.iter().map(|&part| sizes[part as usize]).collect();
-    if sizes.len() < 2 {
+    let mut used: Vec<u32> = (0..).zip(sizes).filter(|(_, size)| **size > 0).map(|(part, _)| part).collect();
+    if used.len() < 2 {
         return Ok(vec![used.first().copied().unwrap_or(0); graph.vertices()]);
     }
+    let starts = if graph.vertices() <= TINY { effort.starts.max(TINY_STARTS) } else { effort.starts.max(1) };
     let mut best: Option<(i128, Vec<u32>)> = None;
-    for start in 0..u64::from(effort.starts.max(1)) {
-        let mut parts = begin(graph, &sizes, effort, seed, start);
+    for start in 0..u64::from(starts) {
+        let own: Vec<u32> = used.iter().map(|&part| sizes[part as usize]).collect();
+        let mut parts = begin(graph, &own, effort, seed, start);
         let mut cost = cut(graph, &parts);
         for turn in 0..u64::from(effort.cycles) {
-            cycle(graph, &mut parts, &sizes, effort, Random::new(seed, (start + 1) << 32 | (1 << 62) | turn), &mut cost);
+            let random = Random::new(seed, (start + 1) << 32 | 1 << 62 | turn);
+            cycle(graph, &mut parts, &own, effort, random, &mut cost);
         }
         if best.as_ref().is_none_or(|best| cost < best.0) {
-            best = Some((cost, parts));
+            best = Some((cost, parts.into_iter().map(|part| used[part as usize]).collect()));
         }
+        // Which parts are side by side decides about what recursive bisection can find.
+        Random::new(seed, 1 << 60 | start).shuffle(&mut used);
     }
-    let parts = best.map_or_else(Vec::new, |best| best.1);
-    Ok(parts.into_iter().map(|part| used[part as usize]).collect())
+    Ok(best.map_or_else(Vec::new, |best| best.1))
 }
 
 /// Makes parts better that have their sizes already, by `cycles` of contraction inside them; the sizes stay.
@@ -71,7 +86,11 @@ pub fn improve(
 ) -> Result<(), PartitionError> {
     check(graph, sizes)?;
     if parts.len() != graph.vertices() {
-        return Err(PartitionError::Length { what: "parts of vertices", found: parts.len(), expected: graph.vertices() });
+        return Err(PartitionError::Length {
+            what: "parts of vertices",
+            found: parts.len(),
+            expected: graph.vertices(),
+        });
     }
     let count = sizes.len();
     if let Some((vertex, &part)) = parts.iter().enumerate().find(|(_, part)| **part as usize >= count) {
@@ -92,7 +111,13 @@ fn check(graph: &Graph, sizes: &[u32]) -> Result<(), PartitionError> {
 }
 
 /// Contracts until there are few vertices for every part.
-fn coarsen(graph: &Graph, parts: Option<&[u32]>, sizes: &[u32], effort: Effort, random: &mut Random) -> Vec<Coarse> {
+fn coarsen(
+    graph: &Graph,
+    parts: Option<&[u32]>,
+    sizes: &[u32],
+    effort: Effort,
+    random: &mut Random,
+) -> Vec<Coarse> {
     let coarsest = sizes.len().saturating_mul(effort.coarsest as usize).max(64);
     let heaviest = (3 * graph.total() / (2 * coarsest as u64)).max(2);
     let heaviest = u32::try_from(heaviest).unwrap_or(u32::MAX);
@@ -116,19 +141,36 @@ fn coarsen(graph: &Graph, parts: Option<&[u32]>, sizes: &[u32], effort: Effort, 
 fn begin(graph: &Graph, sizes: &[u32], effort: Effort, seed: u64, start: u64) -> Vec<u32> {
     let levels = coarsen(graph, None, sizes, effort, &mut Random::new(seed, start | 1 << 61));
     let coarsest = levels.last().map_or(graph, |level| &level.graph);
-    let parts = recursive(coarsest, sizes, effort.tries, seed, start << 40);
-    ascend(graph, &levels, parts, sizes, effort)
+    let first = |turn: u64| {
+        let mut parts = recursive(coarsest, sizes, effort.tries, seed, start << 40 | turn << 32);
+        refine(coarsest, &mut parts, sizes, sweeps(effort));
+        (excess(coarsest, &parts, sizes), cut(coarsest, &parts), turn, parts)
+    };
+    let parts = (0..u64::from(effort.firsts.max(1))).into_par_iter().map(first).min();
+    ascend(graph, &levels, parts.map_or_else(Vec::new, |best| best.3), sizes, effort)
 }
 
-/// Refines parts of the smallest graph on the way back to the whole one.
-fn ascend(graph: &Graph, levels: &[Coarse], mut parts: Vec<u32>, sizes: &[u32], effort: Effort) -> Vec<u32> {
-    let how = Sweeps {
+/// By how much parts are heavier than they should be and may be on the way, all together.
+fn excess(graph: &Graph, parts: &[u32], sizes: &[u32]) -> i64 {
+    let tolerance = graph.heaviest() / 2;
+    let mut over: Vec<i64> = sizes.iter().map(|&size| -i64::from(size) - tolerance).collect();
+    (0..).zip(parts).for_each(|(vertex, &part)| over[part as usize] += graph.weight(vertex));
+    over.into_iter().map(|over| over.max(0)).sum()
+}
+
+fn sweeps(effort: Effort) -> Sweeps {
+    Sweeps {
         sweeps: effort.sweeps,
         pairs: effort.pairs as usize,
         passes: PASSES,
         patience: PATIENCE,
         is_exact: false,
-    };
+    }
+}
+
+/// Refines parts of the smallest graph on the way back to the whole one.
+fn ascend(graph: &Graph, levels: &[Coarse], mut parts: Vec<u32>, sizes: &[u32], effort: Effort) -> Vec<u32> {
+    let how = sweeps(effort);
     for depth in (0..=levels.len()).rev() {
         let current = if depth == 0 { graph } else { &levels[depth - 1].graph };
         if depth < levels.len() {
@@ -146,7 +188,14 @@ fn ascend(graph: &Graph, levels: &[Coarse], mut parts: Vec<u32>, sizes: &[u32], 
 }
 
 /// Contracts inside the parts and refines on the way back; keeps what is not worse.
-fn cycle(graph: &Graph, parts: &mut Vec<u32>, sizes: &[u32], effort: Effort, mut random: Random, cost: &mut i128) {
+fn cycle(
+    graph: &Graph,
+    parts: &mut Vec<u32>,
+    sizes: &[u32],
+    effort: Effort,
+    mut random: Random,
+    cost: &mut i128,
+) {
     let levels = coarsen(graph, Some(parts), sizes, effort, &mut random);
     let mut coarse = parts.clone();
     for level in &levels {

@@ -5,6 +5,9 @@ use rayon::prelude::*;
 use crate::Graph;
 use crate::two_way::{Limits, TwoWay};
 
+/// Pairs of which the best moves forth and back lose more than this part of the weight of a vertex are left alone.
+const PROMISING: i64 = 3;
+
 /// How parts are refined.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sweeps {
@@ -61,15 +64,19 @@ impl Pairs<'_> {
         let neighbours = |part: u32| {
             let mut cuts: Vec<(u32, i64)> = Vec::new();
             for &vertex in &self.members[part as usize] {
-                let parts = self.graph.edges(vertex).map(|(target, weight)| (self.parts[target as usize], weight));
+                let parts =
+                    self.graph.edges(vertex).map(|(target, weight)| (self.parts[target as usize], weight));
                 cuts.extend(parts.filter(|entry| entry.0 > part));
             }
             cuts.sort_unstable_by_key(|entry| entry.0);
-            let sums = cuts.chunk_by(|a, b| a.0 == b.0).map(|run| (run.iter().map(|entry| entry.1).sum(), [part, run[0].0]));
+            let sums = cuts
+                .chunk_by(|a, b| a.0 == b.0)
+                .map(|run| (run.iter().map(|entry| entry.1).sum(), [part, run[0].0]));
             let active = sums.filter(|(_, pair)| pair.iter().any(|&part| changed[part as usize]));
             active.collect::<Vec<(i64, [u32; 2])>>()
         };
-        let mut pairs: Vec<_> = (0..self.sizes.len() as u32).into_par_iter().flat_map_iter(neighbours).collect();
+        let mut pairs: Vec<_> =
+            (0..self.sizes.len() as u32).into_par_iter().flat_map_iter(neighbours).collect();
         pairs.sort_unstable_by_key(|&(cut, pair)| (-cut, pair));
         let mut rounds: Vec<Vec<[u32; 2]>> = Vec::new();
         let mut taken = vec![Vec::<u64>::new(); self.sizes.len()];
@@ -111,6 +118,12 @@ impl Pairs<'_> {
     /// The sides of the vertices of two parts, if they are better than before.
     fn refine_pair(&self, pair: [u32; 2], how: Sweeps, two_way: &mut TwoWay) -> Option<(i64, Vec<u8>)> {
         let [one, other] = pair.map(|part| &self.members[part as usize]);
+        let weigh = |vertices: &[u32]| vertices.iter().map(|&vertex| self.graph.weight(vertex)).sum::<i64>();
+        let over = [(one, pair[0]), (other, pair[1])]
+            .map(|(vertices, part)| weigh(vertices) - i64::from(self.sizes[part as usize]));
+        if over[0] == over[1] && !self.is_promising(pair) {
+            return None;
+        }
         let vertices: Vec<u32> = one.iter().chain(other).copied().collect();
         let local = |vertex: u32| {
             let part = self.parts[vertex as usize];
@@ -123,9 +136,6 @@ impl Pairs<'_> {
         };
         let graph = self.graph.induced(&vertices, local);
         let before: Vec<u8> = one.iter().map(|_| 0).chain(other.iter().map(|_| 1)).collect();
-        let weigh = |vertices: &[u32]| vertices.iter().map(|&vertex| self.graph.weight(vertex)).sum::<i64>();
-        let over = [(one, pair[0]), (other, pair[1])]
-            .map(|(vertices, part)| weigh(vertices) - i64::from(self.sizes[part as usize]));
         let target = weigh(one) - over[0] + (over[0] + over[1]).div_euclid(2);
         let heaviest = graph.heaviest();
         let limits = Limits {
@@ -138,6 +148,27 @@ impl Pairs<'_> {
         let mut side = before.clone();
         let gain = two_way.refine(&graph, &mut side, limits);
         (side != before).then_some((gain, side))
+    }
+
+    /// Whether the best moves forth and back lose little together.
+    fn is_promising(&self, pair: [u32; 2]) -> bool {
+        let (mut all, mut count) = (0i64, 0i64);
+        let mut best = |from: u32, to: u32| {
+            let gain = |&vertex: &u32| {
+                let (mut own, mut across) = (0, 0);
+                for (target, weight) in self.graph.edges(vertex) {
+                    let part = self.parts[target as usize];
+                    own += if part == from { weight } else { 0 };
+                    across += if part == to { weight } else { 0 };
+                }
+                all += own + across;
+                count += 1;
+                across - own
+            };
+            self.members[from as usize].iter().map(gain).max().unwrap_or(0)
+        };
+        let gain = best(pair[0], pair[1]) + best(pair[1], pair[0]);
+        gain > -all / count.max(1) / PROMISING
     }
 
     fn take_over(&mut self, pair: [u32; 2], side: &[u8]) {

@@ -18,10 +18,6 @@ impl Random {
         (product >> 64) as u32
     }
 
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0.next_u64()
-    }
-
     /// Puts values in random order.
     pub(crate) fn shuffle(&mut self, values: &mut [u32]) {
         for end in (1..values.len()).rev() {

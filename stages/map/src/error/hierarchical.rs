@@ -21,7 +21,9 @@ pub enum HierarchicalError {
     NoLevels,
     /// The machine has fewer levels.
     #[error("there is no level {level}: the machine has {levels} levels on which slots meet")]
-    #[diagnostic(help("levels are counted from the root; those on which the costs do not change are left out"))]
+    #[diagnostic(help(
+        "levels are counted from the root; those on which the costs do not change are left out"
+    ))]
     NoSuchLevel {
         /// The level.
         level: u32,
