@@ -37,6 +37,7 @@ fn main() {
             "--threads" => threads = value().parse().unwrap(),
             "--seconds" => params.seconds = Some(value().parse().unwrap()),
             "--evaluations" => params.evaluations = Some(value().parse().unwrap()),
+            "--levels" => params.levels = hopmap_map::LevelChoice::Listed(vec![value().parse().unwrap()]),
             "--effort" => effort = Some(value()),
             "--seed" => params.seed = value().parse().unwrap(),
             _ => files.push(arg),

@@ -1,7 +1,7 @@
 //! Parts of exact sizes.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BinaryHeap;
 
 use crate::Graph;
 
@@ -12,7 +12,15 @@ pub(crate) fn balance(graph: &Graph, parts: &mut [u32], sizes: &[u32]) {
     let mut members = vec![Vec::new(); sizes.len()];
     (0..).zip(parts.iter()).for_each(|(vertex, &part)| members[part as usize].push(vertex));
     let known = vec![None; sizes.len()];
-    let mut moving = Moving { graph, parts, sizes, members, known };
+    let mut moving = Moving {
+        graph,
+        parts,
+        sizes,
+        members,
+        known,
+        reached: vec![Reached::default(); sizes.len()],
+        search: 0,
+    };
     for part in 0..sizes.len() as u32 {
         while moving.over(part) > 0 {
             moving.relieve(part);
@@ -27,6 +35,17 @@ struct Moving<'g> {
     members: Vec<Vec<u32>>,
     /// The moves from every part, as they were when its members changed last.
     known: Vec<Option<Vec<Move>>>,
+    reached: Vec<Reached>,
+    search: u64,
+}
+
+/// How a search for a way came to a part.
+#[derive(Debug, Clone, Copy, Default)]
+struct Reached {
+    search: u64,
+    length: i64,
+    before: u32,
+    vertex: u32,
 }
 
 /// A vertex to move to a part, and by how much the cut grows.
@@ -64,21 +83,23 @@ impl Moving<'_> {
 
     /// Takes one vertex from a part and brings one to a part that lacks it.
     fn relieve(&mut self, from: u32) {
-        let mut reached: BTreeMap<u32, (i64, u32, u32)> = BTreeMap::new();
+        self.search += 1;
+        let search = self.search;
+        self.reached[from as usize] = Reached { search, ..Reached::default() };
         let mut queue = BinaryHeap::from([Reverse((0i64, from))]);
-        let mut settled = vec![false; self.sizes.len()];
         while let Some(Reverse((length, part))) = queue.pop() {
-            if std::mem::replace(&mut settled[part as usize], true) {
+            if length > self.reached[part as usize].length {
                 continue;
             }
             if self.over(part) < 0 {
-                return self.shift(from, part, &reached);
+                return self.shift(from, part);
             }
             let moves = self.known[part as usize].take().unwrap_or_else(|| self.moves(part));
             for &Move { to, loss, vertex } in &moves {
-                let length = length + loss.max(0);
-                if !settled[to as usize] && reached.get(&to).is_none_or(|known| length < known.0) {
-                    reached.insert(to, (length, part, vertex));
+                let length = length + loss.max(0) + 1;
+                let reached = &mut self.reached[to as usize];
+                if reached.search != search || length < reached.length {
+                    *reached = Reached { search, length, before: part, vertex };
                     queue.push(Reverse((length, to)));
                 }
             }
@@ -88,10 +109,10 @@ impl Moving<'_> {
     }
 
     /// Moves one vertex along every step of a way.
-    fn shift(&mut self, from: u32, to: u32, reached: &BTreeMap<u32, (i64, u32, u32)>) {
+    fn shift(&mut self, from: u32, to: u32) {
         let mut part = to;
         while part != from {
-            let Some(&(_, before, vertex)) = reached.get(&part) else { return };
+            let Reached { before, vertex, .. } = self.reached[part as usize];
             self.move_to(vertex, part);
             part = before;
         }

@@ -17,6 +17,12 @@ pub struct Graph {
     pub(crate) vertex_weights: Vec<u32>,
 }
 
+impl Default for Graph {
+    fn default() -> Self {
+        Self { first: vec![0], targets: Vec::new(), weights: Vec::new(), vertex_weights: Vec::new() }
+    }
+}
+
 impl Graph {
     /// Checks the arrays. Weights of more than 59 bits in all are divided by a power of two.
     pub fn new(
@@ -126,10 +132,16 @@ impl Graph {
     }
 
     /// The two graphs that a cut leaves, and the vertices of each.
-    pub(crate) fn halves(&self, side: &[u8]) -> [(Self, Vec<u32>); 2] {
-        let side: Vec<u32> = side.iter().map(|&side| u32::from(side)).collect();
-        let mut halves = self.split(&side, 2).into_iter();
-        [(); 2].map(|()| halves.next().unwrap_or_else(|| (self.induced(&[], |_| None), Vec::new())))
+    pub(crate) fn halves(&self, side: &[u32]) -> [(Self, Vec<u32>); 2] {
+        let mut halves = self.split(side, 2).into_iter();
+        [(); 2].map(|()| halves.next().unwrap_or_default())
+    }
+
+    /// The same graph with vertex `order[i]` as vertex `i`.
+    pub(crate) fn reordered(&self, order: &[u32]) -> Self {
+        let mut numbers = vec![0; order.len()];
+        (0..).zip(order).for_each(|(number, &vertex)| numbers[vertex as usize] = number);
+        self.induced(order, |vertex| Some(numbers[vertex as usize]))
     }
 
     /// The graph of every part, without the edges between parts, and the vertices of each in order.

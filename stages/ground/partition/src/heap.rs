@@ -15,9 +15,18 @@ pub(crate) struct Heap {
 impl Heap {
     /// Empties it for vertices below a number.
     pub(crate) fn reset(&mut self, vertices: usize) {
+        self.clear();
+        if self.places.len() < vertices {
+            self.places.resize(vertices, ABSENT);
+        }
+    }
+
+    /// Empties it.
+    pub(crate) fn clear(&mut self) {
+        for &(_, _, vertex) in &self.entries {
+            self.places[vertex as usize] = ABSENT;
+        }
         self.entries.clear();
-        self.places.clear();
-        self.places.resize(vertices, ABSENT);
         self.clock = 0;
     }
 

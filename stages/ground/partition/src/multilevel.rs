@@ -61,14 +61,21 @@ pub fn partition(
     let mut best: Option<(i128, Vec<u32>)> = None;
     for start in 0..u64::from(starts) {
         let own: Vec<u32> = used.iter().map(|&part| sizes[part as usize]).collect();
-        let mut parts = begin(graph, &own, effort, seed, start);
-        let mut cost = cut(graph, &parts);
+        let begun = begin(graph, &own, effort, seed, start);
+        // Parts one behind the other are close to each other in memory.
+        let mut order: Vec<u32> = (0..graph.vertices() as u32).collect();
+        order.sort_by_key(|&vertex| begun[vertex as usize]);
+        let ordered = graph.reordered(&order);
+        let mut parts: Vec<u32> = order.iter().map(|&vertex| begun[vertex as usize]).collect();
+        let mut cost = cut(&ordered, &parts);
         for turn in 0..u64::from(effort.cycles) {
             let random = Random::new(seed, (start + 1) << 32 | 1 << 62 | turn);
-            cycle(graph, &mut parts, &own, effort, random, &mut cost);
+            cycle(&ordered, &mut parts, &own, effort, random, &mut cost);
         }
         if best.as_ref().is_none_or(|best| cost < best.0) {
-            best = Some((cost, parts.into_iter().map(|part| used[part as usize]).collect()));
+            let mut found = begun;
+            order.iter().zip(parts).for_each(|(&vertex, part)| found[vertex as usize] = used[part as usize]);
+            best = Some((cost, found));
         }
         // Which parts are side by side decides about what recursive bisection can find.
         Random::new(seed, 1 << 60 | start).shuffle(&mut used);
@@ -159,13 +166,7 @@ fn excess(graph: &Graph, parts: &[u32], sizes: &[u32]) -> i64 {
 }
 
 fn sweeps(effort: Effort) -> Sweeps {
-    Sweeps {
-        sweeps: effort.sweeps,
-        pairs: effort.pairs as usize,
-        passes: PASSES,
-        patience: PATIENCE,
-        is_exact: false,
-    }
+    Sweeps { sweeps: effort.sweeps, pairs: effort.pairs as usize, passes: PASSES, patience: PATIENCE }
 }
 
 /// Refines parts of the smallest graph on the way back to the whole one.

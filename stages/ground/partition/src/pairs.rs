@@ -1,9 +1,11 @@
 //! Refinement of many parts, two at a time.
 
+use std::sync::{Mutex, PoisonError};
+
 use rayon::prelude::*;
 
 use crate::Graph;
-use crate::two_way::{Limits, TwoWay};
+use crate::two_way::{Limits, Two, TwoWay};
 
 /// Pairs of which the best moves forth and back lose more than this part of the weight of a vertex are left alone.
 const PROMISING: i64 = 3;
@@ -19,8 +21,6 @@ pub(crate) struct Sweeps {
     pub(crate) passes: u32,
     /// Moves without a gain after which a pass ends.
     pub(crate) patience: usize,
-    /// Whether parts that have their size keep it exactly.
-    pub(crate) is_exact: bool,
 }
 
 /// Parts of a graph that are refined pair by pair; pairs without a part in common side by side.
@@ -31,156 +31,171 @@ struct Pairs<'g> {
     members: Vec<Vec<u32>>,
     /// Place of every vertex among the members of its part.
     places: Vec<u32>,
+    weights: Vec<i64>,
+    heaviest: i64,
+    promise: i64,
+    /// Memory that is used again.
+    idle: Mutex<Vec<TwoWay>>,
 }
+
+/// The vertices of every part that touch another one: that one and the vertex, in order.
+type Boundary = Vec<Vec<(u32, u32)>>;
 
 /// Refines parts; says by how much the cut got smaller.
 pub(crate) fn refine(graph: &Graph, parts: &mut [u32], sizes: &[u32], how: Sweeps) -> i64 {
-    let mut members = vec![Vec::new(); sizes.len()];
-    let mut places = Vec::with_capacity(parts.len());
-    for (vertex, &part) in (0..).zip(parts.iter()) {
-        places.push(members[part as usize].len() as u32);
-        members[part as usize].push(vertex);
-    }
-    let mut pairs = Pairs { graph, parts, sizes, members, places };
+    let mut pairs = Pairs::new(graph, parts, sizes);
     let mut changed = vec![true; sizes.len()];
     let mut saved = 0;
     for _ in 0..how.sweeps {
         let mut next = vec![false; sizes.len()];
-        let before = saved;
-        for round in pairs.rounds(&changed, how.pairs) {
-            saved += pairs.refine_round(&round, how, &mut next);
+        let (rounds, boundary) = pairs.rounds(&changed, how.pairs);
+        for round in rounds {
+            saved += pairs.refine_round(&round, &boundary, how, &mut next);
         }
         changed = next;
-        if saved == before && !changed.contains(&true) {
+        if !changed.contains(&true) {
             break;
         }
     }
     saved
 }
 
-impl Pairs<'_> {
-    /// Pairs of neighbouring parts of which one has changed, in rounds in which every part is at most once.
-    fn rounds(&self, changed: &[bool], most: usize) -> Vec<Vec<[u32; 2]>> {
-        let neighbours = |part: u32| {
-            let mut cuts: Vec<(u32, i64)> = Vec::new();
-            for &vertex in &self.members[part as usize] {
-                let parts =
-                    self.graph.edges(vertex).map(|(target, weight)| (self.parts[target as usize], weight));
-                cuts.extend(parts.filter(|entry| entry.0 > part));
-            }
-            cuts.sort_unstable_by_key(|entry| entry.0);
-            let sums = cuts
-                .chunk_by(|a, b| a.0 == b.0)
-                .map(|run| (run.iter().map(|entry| entry.1).sum(), [part, run[0].0]));
-            let active = sums.filter(|(_, pair)| pair.iter().any(|&part| changed[part as usize]));
-            active.collect::<Vec<(i64, [u32; 2])>>()
-        };
-        let mut pairs: Vec<_> =
-            (0..self.sizes.len() as u32).into_par_iter().flat_map_iter(neighbours).collect();
-        pairs.sort_unstable_by_key(|&(cut, pair)| (-cut, pair));
-        let mut rounds: Vec<Vec<[u32; 2]>> = Vec::new();
-        let mut taken = vec![Vec::<u64>::new(); self.sizes.len()];
-        let mut counts = vec![0; self.sizes.len()];
-        for (_, pair) in pairs {
-            let [one, other] = pair.map(|part| part as usize);
-            if counts[one] >= most || counts[other] >= most {
-                continue;
-            }
-            counts[one] += 1;
-            counts[other] += 1;
-            let round = first_free(&taken[one], &taken[other]);
-            take(&mut taken[one], round);
-            take(&mut taken[other], round);
-            if rounds.len() <= round {
-                rounds.resize(round + 1, Vec::new());
-            }
-            rounds[round].push(pair);
+impl<'g> Pairs<'g> {
+    fn new(graph: &'g Graph, parts: &'g mut [u32], sizes: &'g [u32]) -> Self {
+        let mut members = vec![Vec::new(); sizes.len()];
+        let mut weights = vec![0; sizes.len()];
+        let mut places = Vec::with_capacity(parts.len());
+        for (vertex, &part) in (0..).zip(parts.iter()) {
+            places.push(members[part as usize].len() as u32);
+            members[part as usize].push(vertex);
+            weights[part as usize] += graph.weight(vertex);
         }
-        rounds
+        let all: i64 = graph.weights.iter().sum();
+        let promise = -all / (graph.vertices().max(1) as i64) / PROMISING;
+        let (heaviest, idle) = (graph.heaviest(), Mutex::default());
+        Self { graph, parts, sizes, members, places, weights, heaviest, promise, idle }
     }
 
-    fn refine_round(&mut self, round: &[[u32; 2]], how: Sweeps, changed: &mut [bool]) -> i64 {
-        let refined: Vec<_> = round
-            .par_iter()
-            .with_min_len(8)
-            .map_init(TwoWay::default, |two_way, &pair| self.refine_pair(pair, how, two_way))
-            .collect();
+    /// Pairs of neighbouring parts of which one has changed, in rounds in which every part is at most once.
+    fn rounds(&self, changed: &[bool], most: usize) -> (Vec<Vec<[u32; 2]>>, Boundary) {
+        let count = self.sizes.len();
+        let of_part = |(cuts, last): &mut (Vec<i64>, Vec<u32>), part: u32| {
+            cuts.resize(count, 0);
+            last.resize(count, u32::MAX);
+            let (mut boundary, mut pairs) = (Vec::new(), Vec::new());
+            for &vertex in &self.members[part as usize] {
+                for (target, weight) in self.graph.edges(vertex) {
+                    let other = self.parts[target as usize];
+                    if other != part {
+                        cuts[other as usize] += weight;
+                        if std::mem::replace(&mut last[other as usize], vertex) != vertex {
+                            boundary.push((other, vertex));
+                        }
+                    }
+                }
+            }
+            boundary.sort_unstable();
+            for run in boundary.chunk_by(|a, b| a.0 == b.0) {
+                let other = run[0].0;
+                last[other as usize] = u32::MAX;
+                let cut = std::mem::take(&mut cuts[other as usize]);
+                if other > part && (changed[part as usize] || changed[other as usize]) {
+                    pairs.push((cut, [part, other]));
+                }
+            }
+            (boundary, pairs)
+        };
+        let parts = (0..count as u32).into_par_iter().with_min_len(64);
+        let (boundary, pairs): (Boundary, Vec<_>) =
+            parts.map_init(|| (Vec::new(), Vec::new()), of_part).unzip();
+        (schedule(pairs.concat(), count, most), boundary)
+    }
+
+    fn refine_round(
+        &mut self,
+        round: &[[u32; 2]],
+        boundary: &Boundary,
+        how: Sweeps,
+        changed: &mut [bool],
+    ) -> i64 {
+        let refined: Vec<_> =
+            round.par_iter().with_min_len(16).map(|&pair| self.refine_pair(pair, boundary, how)).collect();
         let mut saved = 0;
-        for (&pair, refined) in round.iter().zip(refined) {
-            let Some((gain, side)) = refined else { continue };
-            saved += gain;
-            pair.iter().for_each(|&part| changed[part as usize] = true);
-            self.take_over(pair, &side);
+        for (&pair, (gain, moved)) in round.iter().zip(refined) {
+            if !moved.is_empty() {
+                saved += gain;
+                pair.iter().for_each(|&part| changed[part as usize] = true);
+                moved.into_iter().for_each(|vertex| self.move_over(vertex, pair));
+            }
         }
         saved
     }
 
-    /// The sides of the vertices of two parts, if they are better than before.
-    fn refine_pair(&self, pair: [u32; 2], how: Sweeps, two_way: &mut TwoWay) -> Option<(i64, Vec<u8>)> {
-        let [one, other] = pair.map(|part| &self.members[part as usize]);
-        let weigh = |vertices: &[u32]| vertices.iter().map(|&vertex| self.graph.weight(vertex)).sum::<i64>();
-        let over = [(one, pair[0]), (other, pair[1])]
-            .map(|(vertices, part)| weigh(vertices) - i64::from(self.sizes[part as usize]));
-        if over[0] == over[1] && !self.is_promising(pair) {
-            return None;
-        }
-        let vertices: Vec<u32> = one.iter().chain(other).copied().collect();
-        let local = |vertex: u32| {
-            let part = self.parts[vertex as usize];
-            let place = self.places[vertex as usize];
-            match part {
-                _ if part == pair[0] => Some(place),
-                _ if part == pair[1] => Some(place + one.len() as u32),
-                _ => None,
-            }
-        };
-        let graph = self.graph.induced(&vertices, local);
-        let before: Vec<u8> = one.iter().map(|_| 0).chain(other.iter().map(|_| 1)).collect();
-        let target = weigh(one) - over[0] + (over[0] + over[1]).div_euclid(2);
-        let heaviest = graph.heaviest();
+    /// What refining two parts gains, and the vertices that change sides.
+    fn refine_pair(&self, pair: [u32; 2], boundary: &Boundary, how: Sweeps) -> (i64, Vec<u32>) {
+        let [one, other] = pair.map(|part| part as usize);
+        let over = [one, other].map(|part| self.weights[part] - i64::from(self.sizes[part]));
         let limits = Limits {
-            target,
-            tolerance: if how.is_exact || heaviest <= 1 { 0 } else { heaviest / 2 },
-            slack: heaviest.max(if heaviest <= 1 { 2 } else { 1 }),
+            // What both have too much they share.
+            over: over[0] - (over[0] + over[1]).div_euclid(2),
+            tolerance: if self.heaviest <= 1 { 0 } else { self.heaviest / 2 },
+            slack: self.heaviest.max(2),
             passes: how.passes,
             patience: how.patience,
+            promise: self.promise,
         };
-        let mut side = before.clone();
-        let gain = two_way.refine(&graph, &mut side, limits);
-        (side != before).then_some((gain, side))
+        let seeds = |from: usize, to: u32| {
+            let list = &boundary[from];
+            let begin = list.partition_point(|entry| entry.0 < to);
+            list[begin..].iter().take_while(move |entry| entry.0 == to).map(|entry| entry.1)
+        };
+        let members = [&self.members[one][..], &self.members[other][..]];
+        let two = Two { graph: self.graph, parts: self.parts, pair, members };
+        let mut two_way = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+        let found = two_way.refine(two, seeds(one, pair[1]).chain(seeds(other, pair[0])), limits);
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(two_way);
+        found
     }
 
-    /// Whether the best moves forth and back lose little together.
-    fn is_promising(&self, pair: [u32; 2]) -> bool {
-        let (mut all, mut count) = (0i64, 0i64);
-        let mut best = |from: u32, to: u32| {
-            let gain = |&vertex: &u32| {
-                let (mut own, mut across) = (0, 0);
-                for (target, weight) in self.graph.edges(vertex) {
-                    let part = self.parts[target as usize];
-                    own += if part == from { weight } else { 0 };
-                    across += if part == to { weight } else { 0 };
-                }
-                all += own + across;
-                count += 1;
-                across - own
-            };
-            self.members[from as usize].iter().map(gain).max().unwrap_or(0)
-        };
-        let gain = best(pair[0], pair[1]) + best(pair[1], pair[0]);
-        gain > -all / count.max(1) / PROMISING
-    }
-
-    fn take_over(&mut self, pair: [u32; 2], side: &[u8]) {
-        let [one, other] = pair.map(|part| std::mem::take(&mut self.members[part as usize]));
-        for (vertex, &side) in one.into_iter().chain(other).zip(side) {
-            let part = pair[usize::from(side)];
-            self.parts[vertex as usize] = part;
-            let members = &mut self.members[part as usize];
-            self.places[vertex as usize] = members.len() as u32;
-            members.push(vertex);
+    /// Moves a vertex to the other part of a pair.
+    fn move_over(&mut self, vertex: u32, pair: [u32; 2]) {
+        let from = self.parts[vertex as usize];
+        let to = if from == pair[0] { pair[1] } else { pair[0] };
+        let place = self.places[vertex as usize] as usize;
+        self.members[from as usize].swap_remove(place);
+        if let Some(&last) = self.members[from as usize].get(place) {
+            self.places[last as usize] = place as u32;
         }
+        self.places[vertex as usize] = self.members[to as usize].len() as u32;
+        self.members[to as usize].push(vertex);
+        self.parts[vertex as usize] = to;
+        self.weights[from as usize] -= self.graph.weight(vertex);
+        self.weights[to as usize] += self.graph.weight(vertex);
     }
+}
+
+/// Deals pairs, those with the largest cut first, out to rounds in which every part is at most once.
+fn schedule(mut pairs: Vec<(i64, [u32; 2])>, count: usize, most: usize) -> Vec<Vec<[u32; 2]>> {
+    pairs.sort_unstable_by_key(|&(cut, pair)| (-cut, pair));
+    let mut rounds: Vec<Vec<[u32; 2]>> = Vec::new();
+    let mut taken = vec![Vec::<u64>::new(); count];
+    let mut counts = vec![0; count];
+    for (_, pair) in pairs {
+        let [one, other] = pair.map(|part| part as usize);
+        if counts[one] >= most || counts[other] >= most {
+            continue;
+        }
+        counts[one] += 1;
+        counts[other] += 1;
+        let round = first_free(&taken[one], &taken[other]);
+        take(&mut taken[one], round);
+        take(&mut taken[other], round);
+        if rounds.len() <= round {
+            rounds.resize(round + 1, Vec::new());
+        }
+        rounds[round].push(pair);
+    }
+    rounds
 }
 
 /// The first round that two parts both have free.

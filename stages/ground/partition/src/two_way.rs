@@ -6,8 +6,8 @@ use crate::heap::Heap;
 /// How a cut in two is refined.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// What the first side should weigh.
-    pub(crate) target: i64,
+    /// By how much the first side is heavier than it should be.
+    pub(crate) over: i64,
     /// By how much it may differ in the end.
     pub(crate) tolerance: i64,
     /// By how much it may differ on the way.
@@ -16,68 +16,150 @@ pub(crate) struct Limits {
     pub(crate) passes: u32,
     /// Moves without a gain after which a pass ends.
     pub(crate) patience: usize,
+    /// The least that the best moves forth and back may gain together.
+    pub(crate) promise: i64,
 }
 
-/// Moves vertices between two sides, each at most once in a pass, and keeps the best point of every pass (Fiduccia and Mattheyses
-/// 1982).
+/// Two parts of a graph.
+#[derive(Clone, Copy)]
+pub(crate) struct Two<'a> {
+    pub(crate) graph: &'a Graph,
+    /// The part of every vertex.
+    pub(crate) parts: &'a [u32],
+    pub(crate) pair: [u32; 2],
+    /// The vertices of the two.
+    pub(crate) members: [&'a [u32]; 2],
+}
+
+/// Moves vertices between two parts, each at most once in a pass, and keeps the best point of every pass (Fiduccia and Mattheyses
+/// 1982). Vertices become known when they or their neighbours may move, so that the work grows with the boundary.
 #[derive(Default)]
 pub(crate) struct TwoWay {
-    gains: Vec<i64>,
-    is_boundary: Vec<bool>,
+    vertices: Vec<Vertex>,
+    /// Counts the refinements.
+    epoch: u32,
+    /// Counts the passes.
+    turn: u32,
+    known: Vec<u32>,
     heaps: [Heap; 2],
-    is_locked: Vec<bool>,
     moves: Vec<u32>,
 }
 
+/// What is known of a vertex.
+#[derive(Clone, Copy, Default)]
+struct Vertex {
+    gain: i64,
+    /// The refinement in which it is known.
+    epoch: u32,
+    /// The pass in which it moved.
+    turn: u32,
+    side: u8,
+}
+
+/// In neither part.
+const ELSEWHERE: u8 = 2;
+
 impl TwoWay {
-    /// Refines; says by how much the cut is smaller, which may be less than zero where the sides were out of balance.
-    pub(crate) fn refine(&mut self, graph: &Graph, side: &mut [u8], limits: Limits) -> i64 {
-        self.compute_gains(graph, side);
-        let first = |vertex: usize| i64::from(side[vertex] == 0) * graph.weight(vertex as u32);
-        let mut over = (0..graph.vertices()).map(first).sum::<i64>() - limits.target;
-        let mut saved = 0;
-        for _ in 0..limits.passes {
-            let (gain, next, moved) = self.pass(graph, side, over, limits);
+    /// Refines from some vertices at the boundary. Says by how much the cut is smaller, which may be less than zero where the sides were out of
+    /// balance, and which vertices are to change sides.
+    pub(crate) fn refine(
+        &mut self,
+        two: Two<'_>,
+        seeds: impl Iterator<Item = u32>,
+        limits: Limits,
+    ) -> (i64, Vec<u32>) {
+        self.begin(two.graph.vertices());
+        for seed in seeds {
+            if self.vertices[seed as usize].epoch != self.epoch && self.side(two, seed) != ELSEWHERE {
+                self.meet(two, seed);
+            }
+        }
+        let (mut saved, mut over) = (0, limits.over);
+        for pass in 0..limits.passes {
+            self.fill();
+            if pass == 0 && limits.over == 0 && self.promise() <= limits.promise {
+                break;
+            }
+            let (gain, next, moved) = self.pass(two, over, limits);
             saved += gain;
             over = next;
             if !moved {
                 break;
             }
         }
-        saved
+        let changed = |&vertex: &u32| {
+            let side = usize::from(self.vertices[vertex as usize].side);
+            two.parts[vertex as usize] != two.pair[side]
+        };
+        (saved, self.known.iter().copied().filter(changed).collect())
     }
 
-    fn compute_gains(&mut self, graph: &Graph, side: &[u8]) {
-        let vertices = graph.vertices();
-        self.gains.clear();
-        self.is_boundary.clear();
-        for vertex in 0..vertices as u32 {
-            let own = side[vertex as usize];
-            let (mut gain, mut touches) = (0, false);
-            for (target, weight) in graph.edges(vertex) {
-                if target == vertex {
-                    continue;
-                }
-                let same = side[target as usize] == own;
-                gain += if same { -weight } else { weight };
-                touches |= !same;
+    fn begin(&mut self, vertices: usize) {
+        if self.vertices.len() < vertices || self.epoch == u32::MAX || self.turn > u32::MAX / 2 {
+            self.vertices.clear();
+            self.vertices.resize(vertices, Vertex::default());
+            (self.epoch, self.turn) = (0, 0);
+        }
+        self.epoch += 1;
+        self.known.clear();
+        self.heaps.iter_mut().for_each(|heap| heap.reset(vertices));
+    }
+
+    #[inline]
+    fn side(&self, two: Two<'_>, vertex: u32) -> u8 {
+        let known = self.vertices[vertex as usize];
+        if known.epoch == self.epoch {
+            return known.side;
+        }
+        match two.parts[vertex as usize] {
+            part if part == two.pair[0] => 0,
+            part if part == two.pair[1] => 1,
+            _ => ELSEWHERE,
+        }
+    }
+
+    /// Gets to know a vertex of one of the two parts.
+    fn meet(&mut self, two: Two<'_>, vertex: u32) {
+        let own = self.side(two, vertex);
+        let mut gain = 0;
+        for (target, weight) in two.graph.edges(vertex) {
+            let side = self.side(two, target);
+            if side != ELSEWHERE && target != vertex {
+                gain += if side == own { -weight } else { weight };
             }
-            self.gains.push(gain);
-            self.is_boundary.push(touches);
+        }
+        self.vertices[vertex as usize] = Vertex { gain, epoch: self.epoch, turn: 0, side: own };
+        self.known.push(vertex);
+    }
+
+    /// What the best moves forth and back gain together.
+    fn promise(&self) -> i64 {
+        let gain = |heap: &Heap| heap.first().map_or(i64::MIN / 4, |first| first.0);
+        gain(&self.heaps[0]) + gain(&self.heaps[1])
+    }
+
+    /// Lets all that is known move.
+    fn fill(&mut self) {
+        self.turn += 1;
+        self.moves.clear();
+        self.heaps.iter_mut().for_each(Heap::clear);
+        for &vertex in &self.known {
+            let Vertex { gain, side, .. } = self.vertices[vertex as usize];
+            self.heaps[usize::from(side)].set(vertex, gain);
         }
     }
 
     /// One pass from `over` the target: what it saved, how much the first side is over then, and whether anything moved.
-    fn pass(&mut self, graph: &Graph, side: &mut [u8], mut over: i64, limits: Limits) -> (i64, i64, bool) {
-        self.fill(graph.vertices(), side);
+    fn pass(&mut self, two: Two<'_>, mut over: i64, limits: Limits) -> (i64, i64, bool) {
         let excess = |over: i64| (over.abs() - limits.tolerance).max(0);
         let mut best = (excess(over), 0i64, over, 0usize);
         let mut saved = 0;
         while self.moves.len() - best.3 < limits.patience {
-            let Some((vertex, gain)) = self.choose(graph, side, over, limits) else { break };
-            over += if side[vertex as usize] == 0 { -graph.weight(vertex) } else { graph.weight(vertex) };
+            let Some((vertex, gain)) = self.choose(two, over, limits) else { break };
+            let weight = two.graph.weight(vertex);
+            over += if self.vertices[vertex as usize].side == 0 { -weight } else { weight };
             saved += gain;
-            self.move_over(graph, side, vertex, true);
+            self.move_over(two, vertex, true);
             self.moves.push(vertex);
             let point = (excess(over), -saved, over.abs());
             if point < (best.0, -best.1, best.2.abs()) {
@@ -86,27 +168,15 @@ impl TwoWay {
         }
         let undone = self.moves.split_off(best.3);
         for &vertex in undone.iter().rev() {
-            self.move_over(graph, side, vertex, false);
+            self.move_over(two, vertex, false);
         }
         (best.1, best.2, best.3 > 0)
     }
 
-    fn fill(&mut self, vertices: usize, side: &[u8]) {
-        self.heaps.iter_mut().for_each(|heap| heap.reset(vertices));
-        self.is_locked.clear();
-        self.is_locked.resize(vertices, false);
-        self.moves.clear();
-        for vertex in 0..vertices {
-            if self.is_boundary[vertex] {
-                self.heaps[usize::from(side[vertex])].set(vertex as u32, self.gains[vertex]);
-            }
-        }
-    }
-
     /// The vertex to move next.
-    fn choose(&mut self, graph: &Graph, side: &[u8], over: i64, limits: Limits) -> Option<(u32, i64)> {
+    fn choose(&mut self, two: Two<'_>, over: i64, limits: Limits) -> Option<(u32, i64)> {
         if over.abs() > limits.tolerance && self.heaps[usize::from(over < 0)].first().is_none() {
-            self.open(side, u8::from(over < 0));
+            self.open(two, usize::from(over < 0));
         }
         loop {
             let tops = [self.heaps[0].first(), self.heaps[1].first()];
@@ -121,7 +191,7 @@ impl TwoWay {
             };
             let (gain, vertex) = tops[from]?;
             self.heaps[from].remove(vertex);
-            let weight = graph.weight(vertex);
+            let weight = two.graph.weight(vertex);
             let after = over + if from == 0 { -weight } else { weight };
             if after.abs() <= limits.slack || after.abs() < over.abs() {
                 return Some((vertex, gain));
@@ -130,36 +200,42 @@ impl TwoWay {
     }
 
     /// Lets all vertices of a side move, not only those at the boundary.
-    fn open(&mut self, side: &[u8], from: u8) {
-        for (vertex, &own) in side.iter().enumerate() {
-            if own == from && !self.is_locked[vertex] {
-                self.heaps[usize::from(own)].set(vertex as u32, self.gains[vertex]);
+    fn open(&mut self, two: Two<'_>, from: usize) {
+        for &vertex in two.members[from] {
+            if self.vertices[vertex as usize].epoch != self.epoch {
+                self.meet(two, vertex);
+            }
+            let Vertex { gain, turn, side, .. } = self.vertices[vertex as usize];
+            if turn != self.turn && usize::from(side) == from {
+                self.heaps[from].set(vertex, gain);
             }
         }
     }
 
-    /// Moves a vertex to the other side; on the way `forth` it is locked and its neighbours may move next.
-    fn move_over(&mut self, graph: &Graph, side: &mut [u8], vertex: u32, forth: bool) {
-        let own = side[vertex as usize];
-        side[vertex as usize] = 1 - own;
-        self.gains[vertex as usize] = -self.gains[vertex as usize];
-        self.is_locked[vertex as usize] = true;
-        let mut touches = false;
-        for (target, weight) in graph.edges(vertex) {
-            if target == vertex {
+    /// Moves a vertex to the other side; on the way `forth` it may not move again, and its neighbours may move next.
+    fn move_over(&mut self, two: Two<'_>, vertex: u32, forth: bool) {
+        let entry = &mut self.vertices[vertex as usize];
+        let own = entry.side;
+        entry.side = 1 - own;
+        entry.gain = -entry.gain;
+        entry.turn = self.turn;
+        for (target, weight) in two.graph.edges(vertex) {
+            let side = self.side(two, target);
+            if side == ELSEWHERE || target == vertex {
                 continue;
             }
-            let other = side[target as usize];
-            touches |= other == own;
-            let change = if other == own { 2 * weight } else { -2 * weight };
-            self.gains[target as usize] += change;
-            if forth {
-                self.is_boundary[target as usize] |= other == own;
-                if !self.is_locked[target as usize] {
-                    self.heaps[usize::from(other)].set(target, self.gains[target as usize]);
-                }
+            if self.vertices[target as usize].epoch == self.epoch {
+                let change = if side == own { 2 * weight } else { -2 * weight };
+                self.vertices[target as usize].gain += change;
+            } else if forth {
+                self.meet(two, target);
+            } else {
+                continue;
+            }
+            let Vertex { gain, turn, .. } = self.vertices[target as usize];
+            if forth && turn != self.turn {
+                self.heaps[usize::from(side)].set(target, gain);
             }
         }
-        self.is_boundary[vertex as usize] |= touches;
     }
 }
