@@ -77,13 +77,13 @@ fn main() {
     }
 }
 
-/// Tries, firsts, starts, cycles, vertices for every part, sweeps and pairs.
+/// Tries, firsts, starts, cycles, work, vertices for every part, sweeps and pairs.
 fn effort_of(text: &str) -> Effort {
     let numbers: Vec<u32> = text.split(',').map(|word| word.parse().unwrap()).collect();
-    let [tries, firsts, starts, cycles, coarsest, sweeps, pairs] = numbers[..] else {
-        panic!("seven numbers")
+    let [tries, firsts, starts, cycles, work, coarsest, sweeps, pairs] = numbers[..] else {
+        panic!("eight numbers")
     };
-    Effort { tries, firsts, starts, cycles, coarsest, sweeps, pairs }
+    Effort { tries, firsts, starts, cycles, work, coarsest, sweeps, pairs }
 }
 
 /// Seconds of CPU that the threads of this process have used.

@@ -58,8 +58,8 @@ fn refine(graph: &Graph, side: &mut [u32], target: i64, two_way: &mut TwoWay) {
     let touches =
         |&vertex: &u32| graph.edges(vertex).any(|(target, _)| side[target as usize] != side[vertex as usize]);
     let seeds: Vec<u32> = (0..graph.vertices() as u32).filter(touches).collect();
-    let (_, moved) = two_way.refine(two, seeds.into_iter(), limits);
-    moved.into_iter().for_each(|vertex| side[vertex as usize] ^= 1);
+    let refined = two_way.refine(two, seeds.into_iter(), limits);
+    refined.moved.into_iter().for_each(|vertex| side[vertex as usize] ^= 1);
 }
 
 /// The best of some tries.

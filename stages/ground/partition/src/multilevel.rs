@@ -9,6 +9,17 @@ use crate::random::Random;
 use crate::recursive::recursive;
 use crate::{Graph, PartitionError, cut};
 
+/// Edges at which cycles of a graph may look: in proportion to its vertices, and less for each where there are many.
+fn work_of(vertices: usize, effort: Effort) -> u64 {
+    let vertices = vertices.max(1) as u64;
+    let share = u64::from(effort.work) * vertices;
+    match vertices {
+        0..=4096 => share,
+        // 4096 vertices get all, 16 times as many half of it each, and so on.
+        _ => share / (1 + u64::from((vertices / 4096).ilog2()) / 4),
+    }
+}
+
 /// How much is done for a small cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Effort {
@@ -20,6 +31,8 @@ pub struct Effort {
     pub starts: u32,
     /// Cycles of contraction inside the parts and refinement after that.
     pub cycles: u32,
+    /// Edges for every vertex after which no further cycle begins.
+    pub work: u32,
     /// Vertices for every part where contraction ends.
     pub coarsest: u32,
     /// Most times that every pair of parts is refined on a level.
@@ -30,13 +43,15 @@ pub struct Effort {
 
 impl Default for Effort {
     fn default() -> Self {
-        Self { tries: 4, firsts: 4, starts: 1, cycles: 4, coarsest: 4, sweeps: 3, pairs: 8 }
+        Self { tries: 4, firsts: 4, starts: 1, cycles: 16, work: 1000, coarsest: 4, sweeps: 3, pairs: 8 }
     }
 }
 
 /// Vertices of graphs that are begun more often, and how often.
 const TINY: usize = 16;
 const TINY_STARTS: u32 = 8;
+/// Cycles without a gain after which no further one begins.
+const IDLE: u32 = 3;
 const PASSES: u32 = 3;
 const PATIENCE: usize = 30;
 /// The least part of the vertices that has to go in every step of contraction.
@@ -68,9 +83,16 @@ pub fn partition(
         let ordered = graph.reordered(&order);
         let mut parts: Vec<u32> = order.iter().map(|&vertex| begun[vertex as usize]).collect();
         let mut cost = cut(&ordered, &parts);
+        let most = work_of(graph.vertices(), effort);
+        let (mut work, mut idle) = (0, 0);
         for turn in 0..u64::from(effort.cycles) {
             let random = Random::new(seed, (start + 1) << 32 | 1 << 62 | turn);
-            cycle(&ordered, &mut parts, &own, effort, random, &mut cost);
+            let before = cost;
+            work += cycle(&ordered, &mut parts, &own, effort, random, &mut cost);
+            idle = if cost < before { 0 } else { idle + 1 };
+            if work >= most || idle == IDLE {
+                break;
+            }
         }
         if best.as_ref().is_none_or(|best| cost < best.0) {
             let mut found = begun;
@@ -154,7 +176,7 @@ fn begin(graph: &Graph, sizes: &[u32], effort: Effort, seed: u64, start: u64) ->
         (excess(coarsest, &parts, sizes), cut(coarsest, &parts), turn, parts)
     };
     let parts = (0..u64::from(effort.firsts.max(1))).into_par_iter().map(first).min();
-    ascend(graph, &levels, parts.map_or_else(Vec::new, |best| best.3), sizes, effort)
+    ascend(graph, &levels, parts.map_or_else(Vec::new, |best| best.3), sizes, effort).0
 }
 
 /// By how much parts are heavier than they should be and may be on the way, all together.
@@ -166,12 +188,24 @@ fn excess(graph: &Graph, parts: &[u32], sizes: &[u32]) -> i64 {
 }
 
 fn sweeps(effort: Effort) -> Sweeps {
-    Sweeps { sweeps: effort.sweeps, pairs: effort.pairs as usize, passes: PASSES, patience: PATIENCE }
+    Sweeps {
+        sweeps: effort.sweeps,
+        pairs: effort.pairs as usize,
+        passes: dev("PASSES", 3) as u32,
+        patience: dev("PATIENCE", 30) as usize,
+    }
 }
 
 /// Refines parts of the smallest graph on the way back to the whole one.
-fn ascend(graph: &Graph, levels: &[Coarse], mut parts: Vec<u32>, sizes: &[u32], effort: Effort) -> Vec<u32> {
+fn ascend(
+    graph: &Graph,
+    levels: &[Coarse],
+    mut parts: Vec<u32>,
+    sizes: &[u32],
+    effort: Effort,
+) -> (Vec<u32>, u64) {
     let how = sweeps(effort);
+    let mut work = 0;
     for depth in (0..=levels.len()).rev() {
         let current = if depth == 0 { graph } else { &levels[depth - 1].graph };
         if depth < levels.len() {
@@ -180,15 +214,15 @@ fn ascend(graph: &Graph, levels: &[Coarse], mut parts: Vec<u32>, sizes: &[u32], 
         if depth == 0 && graph.is_unit() {
             balance(graph, &mut parts, sizes);
         }
-        refine(current, &mut parts, sizes, how);
+        work += refine(current, &mut parts, sizes, how);
     }
     if graph.is_unit() {
         balance(graph, &mut parts, sizes);
     }
-    parts
+    (parts, work)
 }
 
-/// Contracts inside the parts and refines on the way back; keeps what is not worse.
+/// Contracts inside the parts and refines on the way back; keeps what is not worse. Says at how many edges it looked.
 fn cycle(
     graph: &Graph,
     parts: &mut Vec<u32>,
@@ -196,16 +230,21 @@ fn cycle(
     effort: Effort,
     mut random: Random,
     cost: &mut i128,
-) {
+) -> u64 {
     let levels = coarsen(graph, Some(parts), sizes, effort, &mut random);
     let mut coarse = parts.clone();
     for level in &levels {
         coarse = level.restrict(&coarse);
     }
-    let found = ascend(graph, &levels, coarse, sizes, effort);
+    let (found, work) = ascend(graph, &levels, coarse, sizes, effort);
     let after = cut(graph, &found);
     if after <= *cost {
         *parts = found;
         *cost = after;
     }
+    work
+}
+
+pub(crate) fn dev(name: &str, default: i64) -> i64 {
+    std::env::var(name).map_or(default, |t| t.parse().unwrap())
 }

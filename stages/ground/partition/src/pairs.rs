@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use rayon::prelude::*;
 
 use crate::Graph;
-use crate::two_way::{Limits, Two, TwoWay};
+use crate::two_way::{Limits, Refined, Two, TwoWay};
 
 /// Pairs of which the best moves forth and back lose more than this part of the weight of a vertex are left alone.
 const PROMISING: i64 = 3;
@@ -41,23 +41,24 @@ struct Pairs<'g> {
 /// The vertices of every part that touch another one: that one and the vertex, in order.
 type Boundary = Vec<Vec<(u32, u32)>>;
 
-/// Refines parts; says by how much the cut got smaller.
-pub(crate) fn refine(graph: &Graph, parts: &mut [u32], sizes: &[u32], how: Sweeps) -> i64 {
+/// Refines parts; says at how many edges it looked.
+pub(crate) fn refine(graph: &Graph, parts: &mut [u32], sizes: &[u32], how: Sweeps) -> u64 {
     let mut pairs = Pairs::new(graph, parts, sizes);
     let mut changed = vec![true; sizes.len()];
-    let mut saved = 0;
+    let mut work = 0;
     for _ in 0..how.sweeps {
         let mut next = vec![false; sizes.len()];
+        work += graph.targets.len() as u64;
         let (rounds, boundary) = pairs.rounds(&changed, how.pairs);
         for round in rounds {
-            saved += pairs.refine_round(&round, &boundary, how, &mut next);
+            work += pairs.refine_round(&round, &boundary, how, &mut next);
         }
         changed = next;
         if !changed.contains(&true) {
             break;
         }
     }
-    saved
+    work
 }
 
 impl<'g> Pairs<'g> {
@@ -71,7 +72,7 @@ impl<'g> Pairs<'g> {
             weights[part as usize] += graph.weight(vertex);
         }
         let all: i64 = graph.weights.iter().sum();
-        let promise = -all / (graph.vertices().max(1) as i64) / PROMISING;
+        let promise = -all / (graph.vertices().max(1) as i64) * crate::multilevel::dev("PROM", 33) / 100;
         let (heaviest, idle) = (graph.heaviest(), Mutex::default());
         Self { graph, parts, sizes, members, places, weights, heaviest, promise, idle }
     }
@@ -117,22 +118,22 @@ impl<'g> Pairs<'g> {
         boundary: &Boundary,
         how: Sweeps,
         changed: &mut [bool],
-    ) -> i64 {
+    ) -> u64 {
         let refined: Vec<_> =
             round.par_iter().with_min_len(16).map(|&pair| self.refine_pair(pair, boundary, how)).collect();
-        let mut saved = 0;
-        for (&pair, (gain, moved)) in round.iter().zip(refined) {
+        let mut work = 0;
+        for (&pair, Refined { moved, work: own }) in round.iter().zip(refined) {
+            work += own;
             if !moved.is_empty() {
-                saved += gain;
                 pair.iter().for_each(|&part| changed[part as usize] = true);
                 moved.into_iter().for_each(|vertex| self.move_over(vertex, pair));
             }
         }
-        saved
+        work
     }
 
-    /// What refining two parts gains, and the vertices that change sides.
-    fn refine_pair(&self, pair: [u32; 2], boundary: &Boundary, how: Sweeps) -> (i64, Vec<u32>) {
+    /// Refines two parts.
+    fn refine_pair(&self, pair: [u32; 2], boundary: &Boundary, how: Sweeps) -> Refined {
         let [one, other] = pair.map(|part| part as usize);
         let over = [one, other].map(|part| self.weights[part] - i64::from(self.sizes[part]));
         let limits = Limits {

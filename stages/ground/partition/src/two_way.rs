@@ -43,6 +43,16 @@ pub(crate) struct TwoWay {
     known: Vec<u32>,
     heaps: [Heap; 2],
     moves: Vec<u32>,
+    /// Edges that were looked at.
+    work: u64,
+}
+
+/// What a refinement came to.
+pub(crate) struct Refined {
+    /// The vertices that are to change sides.
+    pub(crate) moved: Vec<u32>,
+    /// Edges that were looked at.
+    pub(crate) work: u64,
 }
 
 /// What is known of a vertex.
@@ -60,30 +70,27 @@ struct Vertex {
 const ELSEWHERE: u8 = 2;
 
 impl TwoWay {
-    /// Refines from some vertices at the boundary. Says by how much the cut is smaller, which may be less than zero where the sides were out of
-    /// balance, and which vertices are to change sides.
+    /// Refines from some vertices at the boundary.
     pub(crate) fn refine(
         &mut self,
         two: Two<'_>,
         seeds: impl Iterator<Item = u32>,
         limits: Limits,
-    ) -> (i64, Vec<u32>) {
+    ) -> Refined {
         self.begin(two.graph.vertices());
         for seed in seeds {
             if self.vertices[seed as usize].epoch != self.epoch && self.side(two, seed) != ELSEWHERE {
                 self.meet(two, seed);
             }
         }
-        let (mut saved, mut over) = (0, limits.over);
+        let mut over = limits.over;
         for pass in 0..limits.passes {
             self.fill();
             if pass == 0 && limits.over == 0 && self.promise() <= limits.promise {
                 break;
             }
-            let (gain, next, moved) = self.pass(two, over, limits);
-            saved += gain;
-            over = next;
-            if !moved {
+            over = self.pass(two, over, limits);
+            if self.moves.is_empty() {
                 break;
             }
         }
@@ -91,7 +98,7 @@ impl TwoWay {
             let side = usize::from(self.vertices[vertex as usize].side);
             two.parts[vertex as usize] != two.pair[side]
         };
-        (saved, self.known.iter().copied().filter(changed).collect())
+        Refined { moved: self.known.iter().copied().filter(changed).collect(), work: self.work }
     }
 
     fn begin(&mut self, vertices: usize) {
@@ -102,6 +109,7 @@ impl TwoWay {
         }
         self.epoch += 1;
         self.known.clear();
+        self.work = 0;
         self.heaps.iter_mut().for_each(|heap| heap.reset(vertices));
     }
 
@@ -121,6 +129,7 @@ impl TwoWay {
     /// Gets to know a vertex of one of the two parts.
     fn meet(&mut self, two: Two<'_>, vertex: u32) {
         let own = self.side(two, vertex);
+        self.work += two.graph.degree(vertex) as u64;
         let mut gain = 0;
         for (target, weight) in two.graph.edges(vertex) {
             let side = self.side(two, target);
@@ -149,8 +158,8 @@ impl TwoWay {
         }
     }
 
-    /// One pass from `over` the target: what it saved, how much the first side is over then, and whether anything moved.
-    fn pass(&mut self, two: Two<'_>, mut over: i64, limits: Limits) -> (i64, i64, bool) {
+    /// One pass from `over` the target; says how much the first side is over then. The moves that stay are left.
+    fn pass(&mut self, two: Two<'_>, mut over: i64, limits: Limits) -> i64 {
         let excess = |over: i64| (over.abs() - limits.tolerance).max(0);
         let mut best = (excess(over), 0i64, over, 0usize);
         let mut saved = 0;
@@ -170,7 +179,7 @@ impl TwoWay {
         for &vertex in undone.iter().rev() {
             self.move_over(two, vertex, false);
         }
-        (best.1, best.2, best.3 > 0)
+        best.2
     }
 
     /// The vertex to move next.
@@ -219,6 +228,7 @@ impl TwoWay {
         entry.side = 1 - own;
         entry.gain = -entry.gain;
         entry.turn = self.turn;
+        self.work += two.graph.degree(vertex) as u64;
         for (target, weight) in two.graph.edges(vertex) {
             let side = self.side(two, target);
             if side == ELSEWHERE || target == vertex {

@@ -35,6 +35,13 @@ impl Tree {
         self.levels.len()
     }
 
+    /// Slots of every group of a level, if all have as many.
+    pub(super) fn even_size(&self, level: usize) -> Option<u32> {
+        let mut sizes = self.levels[level].windows(2).map(|pair| pair[1] - pair[0]);
+        let first = sizes.next()?;
+        sizes.all(|size| size == first).then_some(first)
+    }
+
     /// The groups of a level that lie in a run of open slots; single slots on level zero.
     pub(super) fn children(&self, level: usize, run: &Range<usize>) -> Vec<Range<usize>> {
         let Some(level) = level.checked_sub(1) else {
