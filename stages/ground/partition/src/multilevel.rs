@@ -43,7 +43,7 @@ pub struct Effort {
 
 impl Default for Effort {
     fn default() -> Self {
-        Self { tries: 4, firsts: 4, starts: 1, cycles: 16, work: 1000, coarsest: 4, sweeps: 3, pairs: 8 }
+        Self { tries: 2, firsts: 1, starts: 1, cycles: 20, work: 2200, coarsest: 4, sweeps: 1, pairs: 8 }
     }
 }
 
@@ -51,9 +51,13 @@ impl Default for Effort {
 const TINY: usize = 16;
 const TINY_STARTS: u32 = 8;
 /// Cycles without a gain after which no further one begins.
-const IDLE: u32 = 3;
-const PASSES: u32 = 3;
-const PATIENCE: usize = 30;
+const IDLE: u32 = 6;
+/// First partitions of two halves; fewer of more parts.
+const FIRSTS: u32 = 32;
+const PASSES: u32 = 2;
+/// Moves without a gain after which a pass ends: at least, at most, and as a part of the vertices of a part.
+const PATIENCE: [usize; 2] = [10, 100];
+const PATIENCE_SHARE: usize = 6;
 /// The least part of the vertices that has to go in every step of contraction.
 const LEAST_SHRINKING: f64 = 0.95;
 
@@ -172,10 +176,13 @@ fn begin(graph: &Graph, sizes: &[u32], effort: Effort, seed: u64, start: u64) ->
     let coarsest = levels.last().map_or(graph, |level| &level.graph);
     let first = |turn: u64| {
         let mut parts = recursive(coarsest, sizes, effort.tries, seed, start << 40 | turn << 32);
-        refine(coarsest, &mut parts, sizes, sweeps(effort));
+        refine(coarsest, &mut parts, sizes, sweeps(effort, coarsest.vertices(), sizes.len()));
         (excess(coarsest, &parts, sizes), cut(coarsest, &parts), turn, parts)
     };
-    let parts = (0..u64::from(effort.firsts.max(1))).into_par_iter().map(first).min();
+    let parts = (0..u64::from(effort.firsts.max(FIRSTS / sizes.len() as u32).max(1)))
+        .into_par_iter()
+        .map(first)
+        .min();
     ascend(graph, &levels, parts.map_or_else(Vec::new, |best| best.3), sizes, effort).0
 }
 
@@ -187,12 +194,13 @@ fn excess(graph: &Graph, parts: &[u32], sizes: &[u32]) -> i64 {
     over.into_iter().map(|over| over.max(0)).sum()
 }
 
-fn sweeps(effort: Effort) -> Sweeps {
+/// How parts of a graph with so many vertices are refined.
+fn sweeps(effort: Effort, vertices: usize, parts: usize) -> Sweeps {
     Sweeps {
         sweeps: effort.sweeps,
         pairs: effort.pairs as usize,
-        passes: dev("PASSES", 3) as u32,
-        patience: dev("PATIENCE", 30) as usize,
+        passes: PASSES,
+        patience: (vertices / PATIENCE_SHARE / parts.max(1)).clamp(PATIENCE[0], PATIENCE[1]),
     }
 }
 
@@ -204,7 +212,6 @@ fn ascend(
     sizes: &[u32],
     effort: Effort,
 ) -> (Vec<u32>, u64) {
-    let how = sweeps(effort);
     let mut work = 0;
     for depth in (0..=levels.len()).rev() {
         let current = if depth == 0 { graph } else { &levels[depth - 1].graph };
@@ -214,6 +221,7 @@ fn ascend(
         if depth == 0 && graph.is_unit() {
             balance(graph, &mut parts, sizes);
         }
+        let how = sweeps(effort, current.vertices(), sizes.len());
         work += refine(current, &mut parts, sizes, how);
     }
     if graph.is_unit() {
@@ -243,8 +251,4 @@ fn cycle(
         *cost = after;
     }
     work
-}
-
-pub(crate) fn dev(name: &str, default: i64) -> i64 {
-    std::env::var(name).map_or(default, |t| t.parse().unwrap())
 }

@@ -72,7 +72,7 @@ impl<'g> Pairs<'g> {
             weights[part as usize] += graph.weight(vertex);
         }
         let all: i64 = graph.weights.iter().sum();
-        let promise = -all / (graph.vertices().max(1) as i64) * crate::multilevel::dev("PROM", 33) / 100;
+        let promise = -all / (graph.vertices().max(1) as i64) / PROMISING;
         let (heaviest, idle) = (graph.heaviest(), Mutex::default());
         Self { graph, parts, sizes, members, places, weights, heaviest, promise, idle }
     }
