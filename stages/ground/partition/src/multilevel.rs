@@ -50,6 +50,10 @@ impl Default for Effort {
 /// Vertices of graphs that are begun more often, and how often.
 const TINY: usize = 16;
 const TINY_STARTS: u32 = 8;
+/// The same of graphs that are cut into few parts.
+const SMALL: usize = 2048;
+const FEW: usize = 8;
+const SMALL_STARTS: u32 = 4;
 /// Cycles without a gain after which no further one begins.
 const IDLE: u32 = 6;
 /// First partitions of two halves; fewer of more parts.
@@ -76,7 +80,11 @@ pub fn partition(
     if used.len() < 2 {
         return Ok(vec![used.first().copied().unwrap_or(0); graph.vertices()]);
     }
-    let starts = if graph.vertices() <= TINY { effort.starts.max(TINY_STARTS) } else { effort.starts.max(1) };
+    let starts = match graph.vertices() {
+        ..=TINY => effort.starts.max(TINY_STARTS),
+        ..=SMALL if used.len() <= FEW => effort.starts.max(SMALL_STARTS),
+        _ => effort.starts.max(1),
+    };
     let mut best: Option<(i128, Vec<u32>)> = None;
     for start in 0..u64::from(starts) {
         let own: Vec<u32> = used.iter().map(|&part| sizes[part as usize]).collect();
