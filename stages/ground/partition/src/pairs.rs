@@ -38,8 +38,19 @@ struct Pairs<'g> {
     idle: Mutex<Vec<TwoWay>>,
 }
 
-/// The vertices of every part that touch another one: that one and the vertex, in order.
-type Boundary = Vec<Vec<(u32, u32)>>;
+/// The vertices of every part that touch another one, in the order of these.
+type Boundary = Vec<Vec<Touch>>;
+
+/// A vertex that touches another part than its own.
+#[derive(Debug, Clone, Copy)]
+struct Touch {
+    other: u32,
+    vertex: u32,
+    /// Weight of its edges to that part.
+    across: i64,
+    /// What it gains by moving there.
+    gain: i64,
+}
 
 /// Refines parts; says at how many edges it looked.
 pub(crate) fn refine(graph: &Graph, parts: &mut [u32], sizes: &[u32], how: Sweeps) -> u64 {
@@ -80,36 +91,43 @@ impl<'g> Pairs<'g> {
     /// Pairs of neighbouring parts of which one has changed, in rounds in which every part is at most once.
     fn rounds(&self, changed: &[bool], most: usize) -> (Vec<Vec<[u32; 2]>>, Boundary) {
         let count = self.sizes.len();
-        let of_part = |(cuts, last): &mut (Vec<i64>, Vec<u32>), part: u32| {
-            cuts.resize(count, 0);
-            last.resize(count, u32::MAX);
-            let (mut boundary, mut pairs) = (Vec::new(), Vec::new());
-            for &vertex in &self.members[part as usize] {
-                for (target, weight) in self.graph.edges(vertex) {
-                    let other = self.parts[target as usize];
-                    if other != part {
-                        cuts[other as usize] += weight;
-                        if std::mem::replace(&mut last[other as usize], vertex) != vertex {
-                            boundary.push((other, vertex));
-                        }
-                    }
-                }
-            }
-            boundary.sort_unstable();
-            for run in boundary.chunk_by(|a, b| a.0 == b.0) {
-                let other = run[0].0;
-                last[other as usize] = u32::MAX;
-                let cut = std::mem::take(&mut cuts[other as usize]);
-                if other > part && (changed[part as usize] || changed[other as usize]) {
-                    pairs.push((cut, [part, other]));
-                }
-            }
-            (boundary, pairs)
+        let of_part = |places: &mut Vec<usize>, part: u32| {
+            places.resize(count, 0);
+            let boundary = self.boundary(part, places);
+            let of_pair = |run: &[Touch]| (run.iter().map(|touch| touch.across).sum(), [part, run[0].other]);
+            let pairs = boundary.chunk_by(|a, b| a.other == b.other).filter(|run| run[0].other > part);
+            let pairs = pairs.map(of_pair);
+            let active =
+                pairs.filter(|(_, pair)| pair.iter().any(|&part| changed[part as usize])).collect::<Vec<_>>();
+            (boundary, active)
         };
         let parts = (0..count as u32).into_par_iter().with_min_len(64);
-        let (boundary, pairs): (Boundary, Vec<_>) =
-            parts.map_init(|| (Vec::new(), Vec::new()), of_part).unzip();
+        let (boundary, pairs): (Boundary, Vec<_>) = parts.map_init(Vec::new, of_part).unzip();
         (schedule(pairs.concat(), count, most), boundary)
+    }
+
+    /// The vertices of a part that touch others, by these. `places` has one entry for every part, whatever it is.
+    fn boundary(&self, part: u32, places: &mut [usize]) -> Vec<Touch> {
+        let mut boundary: Vec<Touch> = Vec::new();
+        for &vertex in &self.members[part as usize] {
+            let begin = boundary.len();
+            let mut own = 0;
+            for (target, weight) in self.graph.edges(vertex) {
+                let other = self.parts[target as usize];
+                let place = places[other as usize];
+                if other == part {
+                    own += if target == vertex { 0 } else { weight };
+                } else if place >= begin && boundary.get(place).is_some_and(|touch| touch.other == other) {
+                    boundary[place].across += weight;
+                } else {
+                    places[other as usize] = boundary.len();
+                    boundary.push(Touch { other, vertex, across: weight, gain: 0 });
+                }
+            }
+            boundary[begin..].iter_mut().for_each(|touch| touch.gain = touch.across - own);
+        }
+        boundary.sort_unstable_by_key(|touch| (touch.other, touch.vertex));
+        boundary
     }
 
     fn refine_round(
@@ -145,15 +163,22 @@ impl<'g> Pairs<'g> {
             patience: how.patience,
             promise: self.promise,
         };
-        let seeds = |from: usize, to: u32| {
+        let touches = |from: usize, to: u32| {
             let list = &boundary[from];
-            let begin = list.partition_point(|entry| entry.0 < to);
-            list[begin..].iter().take_while(move |entry| entry.0 == to).map(|entry| entry.1)
+            let begin = list.partition_point(|touch| touch.other < to);
+            let end = begin + list[begin..].partition_point(|touch| touch.other == to);
+            &list[begin..end]
         };
+        let touches = [touches(one, pair[1]), touches(other, pair[0])];
+        let best = touches.map(|list| list.iter().map(|touch| touch.gain).max().unwrap_or(i64::MIN / 4));
+        if limits.over == 0 && best[0] + best[1] <= self.promise {
+            return Refined { moved: Vec::new(), work: 0 };
+        }
+        let seeds = touches.into_iter().flatten().map(|touch| touch.vertex);
         let members = [&self.members[one][..], &self.members[other][..]];
         let two = Two { graph: self.graph, parts: self.parts, pair, members };
         let mut two_way = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
-        let found = two_way.refine(two, seeds(one, pair[1]).chain(seeds(other, pair[0])), limits);
+        let found = two_way.refine(two, seeds, limits);
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(two_way);
         found
     }
