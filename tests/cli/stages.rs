@@ -28,6 +28,7 @@ fn all_stages_and_one() {
     map/tabu             Robust tabu search over exchanges of ranks
     map/exact            The proven optimum of a small problem, or a bound
     map/external         Another program that reads two matrices and writes a permutation
+    map/hierarchical     Partition of the ranks down the tree of the machine, for any size
     map/auto             The search that suits the problem
     evaluate/mapping     Metrics of a mapping beside linear and random placements
     evaluate/accuracy    Many mappings as a table: best, mean and median beside known values

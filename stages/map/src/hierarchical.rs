@@ -24,7 +24,7 @@ const DESCENT_SHARE: f64 = 0.2;
 /// Evaluations of the descent where no budget says how many.
 const DESCENT_EVALUATIONS: u64 = 1 << 21;
 
-/// Recursive multisection (HierarchicalMap: the graph of the ranks is cut into as many parts as a node of the machine has children, of
+/// Recursive multisection (`HierarchicalMap`: the graph of the ranks is cut into as many parts as a node of the machine has children, of
 /// exactly their sizes, and so are the parts, down to the slots).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hierarchical {

@@ -58,7 +58,7 @@ struct Move {
 
 impl Moving<'_> {
     fn over(&self, part: u32) -> i64 {
-        self.members[part as usize].len() as i64 - i64::from(self.sizes[part as usize])
+        self.members[part as usize].len().cast_signed() as i64 - i64::from(self.sizes[part as usize])
     }
 
     /// The least loss of a move from a part to every part beside it.

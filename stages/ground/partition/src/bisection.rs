@@ -49,7 +49,7 @@ fn refine(graph: &Graph, side: &mut [u32], target: i64, two_way: &mut TwoWay) {
     let limits = Limits {
         over: weight - target,
         tolerance: tolerance(graph),
-        slack: graph.heaviest().max(graph.total() as i64 / 100),
+        slack: graph.heaviest().max(graph.total().cast_signed() / 100),
         passes: PASSES,
         patience: (graph.vertices() / 20).clamp(25, 150),
         promise: i64::MIN,

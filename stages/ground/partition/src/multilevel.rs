@@ -15,8 +15,8 @@ fn work_of(vertices: usize, effort: Effort) -> u64 {
     let share = u64::from(effort.work) * vertices;
     match vertices {
         0..=4096 => share,
-        // 4096 vertices get all, 16 times as many half of it each, and so on.
-        _ => share / (1 + u64::from((vertices / 4096).ilog2()) / 4),
+        // 4096 vertices get all, twice as many half of it each, four times as many a third.
+        _ => share / (1 + u64::from((vertices / 4096).ilog2())),
     }
 }
 
@@ -205,7 +205,7 @@ fn excess(graph: &Graph, parts: &[u32], sizes: &[u32]) -> i64 {
 /// How parts of a graph with so many vertices are refined.
 fn sweeps(effort: Effort, vertices: usize, parts: usize) -> Sweeps {
     Sweeps {
-        sweeps: effort.sweeps,
+        turns: effort.sweeps,
         pairs: effort.pairs as usize,
         passes: PASSES,
         patience: (vertices / PATIENCE_SHARE / parts.max(1)).clamp(PATIENCE[0], PATIENCE[1]),

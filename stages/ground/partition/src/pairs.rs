@@ -14,7 +14,7 @@ const PROMISING: i64 = 3;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sweeps {
     /// Most times that every pair is refined.
-    pub(crate) sweeps: u32,
+    pub(crate) turns: u32,
     /// Most pairs of a part in a sweep, those with the largest cut first.
     pub(crate) pairs: usize,
     /// Passes for every pair.
@@ -57,7 +57,7 @@ pub(crate) fn refine(graph: &Graph, parts: &mut [u32], sizes: &[u32], how: Sweep
     let mut pairs = Pairs::new(graph, parts, sizes);
     let mut changed = vec![true; sizes.len()];
     let mut work = 0;
-    for _ in 0..how.sweeps {
+    for _ in 0..how.turns {
         let mut next = vec![false; sizes.len()];
         work += graph.targets.len() as u64;
         let (rounds, boundary) = pairs.rounds(&changed, how.pairs);
@@ -83,7 +83,7 @@ impl<'g> Pairs<'g> {
             weights[part as usize] += graph.weight(vertex);
         }
         let all: i64 = graph.weights.iter().sum();
-        let promise = -all / (graph.vertices().max(1) as i64) / PROMISING;
+        let promise = -all / (graph.vertices().max(1).cast_signed() as i64) / PROMISING;
         let (heaviest, idle) = (graph.heaviest(), Mutex::default());
         Self { graph, parts, sizes, members, places, weights, heaviest, promise, idle }
     }

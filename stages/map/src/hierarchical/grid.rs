@@ -30,18 +30,18 @@ impl Grid {
     pub(super) fn recognise(problem: &Problem) -> Option<Self> {
         let ranks = problem.ranks() as u32;
         let degree = |rank: u32| problem.neighbours(rank).len();
-        let least = (0..ranks).map(degree).min().filter(|least| (1..=MOST).contains(least))?;
+        let dimensions = (0..ranks).map(degree).min().filter(|dimensions| (1..=MOST).contains(dimensions))?;
         let corners: Vec<u32> =
-            (0..ranks).filter(|&rank| degree(rank) == least).take((1 << MOST) + 1).collect();
-        if corners.len() != 1 << least || (0..ranks).any(|rank| degree(rank) > 2 * least) {
+            (0..ranks).filter(|&rank| degree(rank) == dimensions).take((1 << MOST) + 1).collect();
+        if corners.len() != 1 << dimensions || (0..ranks).any(|rank| degree(rank) > 2 * dimensions) {
             return None;
         }
         let origin = distances(problem, corners[0])?;
         let mut others: Vec<(u32, u32)> = corners[1..].iter().map(|&c| (origin[c as usize], c)).collect();
         others.sort_unstable();
         // The two nearest corners are along two sides. The length of the third follows from the number of ranks.
-        let near: Vec<(u32, u32)> = others.iter().copied().take(least.min(2)).collect();
-        if least < MOST {
+        let near: Vec<(u32, u32)> = others.iter().copied().take(dimensions.min(2)).collect();
+        if dimensions < MOST {
             return Self::between(problem, &origin, &near);
         }
         let face = near.iter().map(|near| u64::from(near.0) + 1).product::<u64>();
