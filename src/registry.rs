@@ -44,6 +44,7 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
         StageEntry::of::<hopmap_map::TabuStage>(),
         StageEntry::of::<hopmap_map::ExactStage>(),
         StageEntry::of::<hopmap_map::ExternalStage>(),
+        StageEntry::of::<hopmap_map::HierarchicalStage>(),
         StageEntry::of::<hopmap_map::ImportStage>(),
         StageEntry::of::<hopmap_map::AutoStage>(),
         StageEntry::of::<hopmap_evaluate::MappingStage>(),

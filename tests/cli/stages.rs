@@ -37,6 +37,7 @@ fn all_stages_and_one() {
     map/tabu             Robust tabu search over exchanges of ranks
     map/exact            The proven optimum of a small problem, or a bound
     map/external         Another program that reads two matrices and writes a permutation
+    map/hierarchical     Partition of the ranks down the tree of the machine, for any size
     map/import           A placement from a file of KaHIP, VieM, SharedMap, Scotch or an MPI launcher
     map/auto             The search that suits the problem
     evaluate/mapping     Metrics of a mapping beside linear, round-robin and random placements

@@ -2,11 +2,13 @@
 
 mod exact;
 mod external;
+mod hierarchical;
 
 use miette::Diagnostic;
 
 pub use exact::ExactError;
 pub use external::{AnswerError, ExternalError};
+pub use hierarchical::HierarchicalError;
 pub use hopmap_islands::SearchError;
 
 /// A parameter of the annealing or genetic mappers that makes no search.

@@ -2,7 +2,7 @@
 //!
 //! Stages: [`LinearStage`], `map/linear`; [`RoundRobinStage`], `map/round-robin`; [`RandomStage`], `map/random`; [`AnnealingStage`], `map/annealing`;
 //! [`GeneticStage`], `map/genetic`; [`CompositeStage`], `map/composite`; [`AutoStage`], `map/auto`;
-//! [`TabuStage`], `map/tabu`; [`ExactStage`], `map/exact`; [`ExternalStage`], `map/external`; [`ImportStage`], `map/import`. Each is a [`Mapper`], an algorithm that solves a [`Problem`](hopmap_objective::Problem), and what turns its placement into a mapping
+//! [`TabuStage`], `map/tabu`; [`ExactStage`], `map/exact`; [`ExternalStage`], `map/external`; [`HierarchicalStage`], `map/hierarchical`; [`ImportStage`], `map/import`. Each is a [`Mapper`], an algorithm that solves a [`Problem`](hopmap_objective::Problem), and what turns its placement into a mapping
 //! with all metrics.
 
 mod annealing;
@@ -16,6 +16,7 @@ mod external;
 mod finish;
 mod genetic;
 mod greedy;
+mod hierarchical;
 mod import;
 mod incumbent;
 mod mapper;
@@ -30,20 +31,22 @@ pub use auto::Auto;
 pub use baseline::{Linear, Random, RoundRobin};
 pub use composite::Composite;
 pub use descent::descend;
-pub use error::{AnswerError, ExactError, ExternalError, ParameterError, SearchError};
+pub use error::{AnswerError, ExactError, ExternalError, HierarchicalError, ParameterError, SearchError};
 pub use exact::{BOUND, Exact, GAP, NODES, PROVEN};
 pub use external::{Answer, External};
 pub use genetic::Genetic;
 pub use greedy::greedy;
+pub use hierarchical::Hierarchical;
 pub use import::{ImportError, Placed, PlacementFault, import, read_placement};
 pub use mapper::{Found, Mapper};
 pub use params::{
     AnnealingParams, AutoParams, CompositeParams, Cooling, Crossover, ExactParams, ExternalCommand,
-    ExternalParams, GeneticParams, Goal, ImportParams, Iteration, LinearParams, Master, Neighbourhood,
-    NeighboursUnit, Numbering, Pin, PlacementFormat, RandomParams, Reheat, Scheme, TabuParams,
+    ExternalParams, GeneticParams, Goal, HierarchicalParams, ImportParams, Iteration, LevelChoice,
+    LinearParams, Master, Neighbourhood, NeighboursUnit, Numbering, Partitioner, Pin, PlacementFormat,
+    RandomParams, Reheat, Scheme, TabuParams,
 };
 pub use stage::{
-    AnnealingStage, AutoStage, CompositeStage, ExactStage, ExternalStage, GeneticStage, ImportStage,
-    LinearStage, RandomStage, RoundRobinStage, TabuStage,
+    AnnealingStage, AutoStage, CompositeStage, ExactStage, ExternalStage, GeneticStage, HierarchicalStage,
+    ImportStage, LinearStage, RandomStage, RoundRobinStage, TabuStage,
 };
 pub use tabu::Tabu;

@@ -5,6 +5,7 @@ mod composite;
 mod exact;
 mod external;
 mod genetic;
+mod hierarchical;
 mod import;
 
 use hopmap_model::{
@@ -22,6 +23,7 @@ pub use composite::CompositeStage;
 pub use exact::ExactStage;
 pub use external::ExternalStage;
 pub use genetic::GeneticStage;
+pub use hierarchical::HierarchicalStage;
 pub use import::ImportStage;
 
 const PORTS: &[Port] = &[

@@ -1,0 +1,165 @@
+//! Undirected graphs with weights.
+
+use crate::PartitionError;
+
+/// Bits that the weights of all edges together may take, so that sums and differences of gains stay far inside 64 bits.
+const WEIGHT_BITS: u32 = 59;
+
+/// An undirected graph with weights on edges and vertices.
+///
+/// The edges of vertex `v` are `first[v]..first[v + 1]` of `targets` and `weights`; every edge stands at both of its ends with the same
+/// weight. Edges of a vertex with itself count in no cut.
+#[derive(Debug, Clone)]
+pub struct Graph {
+    pub(crate) first: Vec<u32>,
+    pub(crate) targets: Vec<u32>,
+    pub(crate) weights: Vec<i64>,
+    pub(crate) vertex_weights: Vec<u32>,
+}
+
+impl Default for Graph {
+    fn default() -> Self {
+        Self { first: vec![0], targets: Vec::new(), weights: Vec::new(), vertex_weights: Vec::new() }
+    }
+}
+
+impl Graph {
+    /// Checks the arrays. Weights of more than 59 bits in all are divided by a power of two.
+    pub fn new(
+        first: Vec<u32>,
+        targets: Vec<u32>,
+        mut weights: Vec<i64>,
+        vertex_weights: Vec<u32>,
+    ) -> Result<Self, PartitionError> {
+        let (vertices, edges) = (vertex_weights.len(), targets.len());
+        let count = |what, count| match u32::try_from(count) {
+            Ok(small) if small < u32::MAX => Ok(()),
+            _ => Err(PartitionError::TooMany { what, count }),
+        };
+        count("vertices", vertices)?;
+        count("edges", edges)?;
+        let length = |what, found, expected| match found == expected {
+            true => Ok(()),
+            false => Err(PartitionError::Length { what, found, expected }),
+        };
+        length("offsets", first.len(), vertices + 1)?;
+        length("weights of edges", weights.len(), edges)?;
+        let rises = first.windows(2).all(|pair| pair[0] <= pair[1]);
+        if first[0] != 0 || first[vertices] as usize != edges || !rises {
+            return Err(PartitionError::Offsets { edges });
+        }
+        for vertex in 0..vertices {
+            let range = first[vertex] as usize..first[vertex + 1] as usize;
+            if let Some(&target) = targets[range.clone()].iter().find(|&&target| target as usize >= vertices)
+            {
+                return Err(PartitionError::NoSuchVertex { vertex, target, vertices });
+            }
+            if let Some(&weight) = weights[range].iter().find(|&&weight| weight < 0) {
+                return Err(PartitionError::NegativeWeight { vertex, weight });
+            }
+        }
+        let total: i128 = weights.iter().map(|&weight| i128::from(weight)).sum();
+        let shift = (i128::BITS - total.leading_zeros()).saturating_sub(WEIGHT_BITS);
+        if shift > 0 {
+            weights.iter_mut().for_each(|weight| *weight >>= shift);
+        }
+        Ok(Self { first, targets, weights, vertex_weights })
+    }
+
+    /// Number of vertices.
+    #[must_use]
+    pub fn vertices(&self) -> usize {
+        self.vertex_weights.len()
+    }
+
+    /// Weight of all vertices.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.vertex_weights.iter().map(|&weight| u64::from(weight)).sum()
+    }
+
+    /// The neighbours of a vertex and the weights of the edges to them.
+    #[inline]
+    pub fn edges(&self, vertex: u32) -> impl Iterator<Item = (u32, i64)> + '_ {
+        let range = self.first[vertex as usize] as usize..self.first[vertex as usize + 1] as usize;
+        self.targets[range.clone()].iter().copied().zip(self.weights[range].iter().copied())
+    }
+
+    pub(crate) fn degree(&self, vertex: u32) -> usize {
+        (self.first[vertex as usize + 1] - self.first[vertex as usize]) as usize
+    }
+
+    pub(crate) fn weight(&self, vertex: u32) -> i64 {
+        i64::from(self.vertex_weights[vertex as usize])
+    }
+
+    pub(crate) fn heaviest(&self) -> i64 {
+        self.vertex_weights.iter().copied().max().map_or(0, i64::from)
+    }
+
+    /// Whether every vertex weighs one.
+    pub(crate) fn is_unit(&self) -> bool {
+        self.vertex_weights.iter().all(|&weight| weight == 1)
+    }
+
+    /// The graph of some vertices; `local(v)` is the new number of a vertex, if it is one of them.
+    pub(crate) fn induced(&self, vertices: &[u32], local: impl Fn(u32) -> Option<u32>) -> Self {
+        let most: usize = vertices.iter().map(|&vertex| self.degree(vertex)).sum();
+        let mut first = Vec::with_capacity(vertices.len() + 1);
+        let (mut targets, mut weights) = (Vec::with_capacity(most), Vec::with_capacity(most));
+        first.push(0);
+        for &vertex in vertices {
+            for (target, weight) in self.edges(vertex) {
+                if let Some(target) = local(target) {
+                    targets.push(target);
+                    weights.push(weight);
+                }
+            }
+            first.push(targets.len() as u32);
+        }
+        let vertex_weights = vertices.iter().map(|&vertex| self.vertex_weights[vertex as usize]).collect();
+        Self { first, targets, weights, vertex_weights }
+    }
+
+    /// The same graph with vertices of weight one added, which have no edges, until there are so many.
+    #[must_use]
+    pub fn padded(&self, vertices: usize) -> Self {
+        let mut padded = self.clone();
+        let vertices = vertices.max(self.vertices());
+        padded.first.resize(vertices + 1, self.targets.len() as u32);
+        padded.vertex_weights.resize(vertices, 1);
+        padded
+    }
+
+    /// The two graphs that a cut leaves, and the vertices of each.
+    pub(crate) fn halves(&self, side: &[u32]) -> [(Self, Vec<u32>); 2] {
+        let mut halves = self.split(side, 2).into_iter();
+        [(); 2].map(|()| halves.next().unwrap_or_default())
+    }
+
+    /// The same graph with vertex `order[i]` as vertex `i`.
+    pub(crate) fn reordered(&self, order: &[u32]) -> Self {
+        let mut numbers = vec![0; order.len()];
+        (0..).zip(order).for_each(|(number, &vertex)| numbers[vertex as usize] = number);
+        self.induced(order, |vertex| Some(numbers[vertex as usize]))
+    }
+
+    /// The graph of every part, without the edges between parts, and the vertices of each in order.
+    ///
+    /// # Panics
+    /// If there are fewer parts than vertices, or a vertex is in a part that is not there.
+    #[must_use]
+    pub fn split(&self, parts: &[u32], count: usize) -> Vec<(Self, Vec<u32>)> {
+        let mut vertices = vec![Vec::new(); count];
+        let mut local = vec![0; self.vertices()];
+        for (vertex, &part) in parts.iter().enumerate() {
+            local[vertex] = vertices[part as usize].len() as u32;
+            vertices[part as usize].push(vertex as u32);
+        }
+        let of_part = |(part, vertices): (u32, Vec<u32>)| {
+            let inside = |vertex: u32| (parts[vertex as usize] == part).then(|| local[vertex as usize]);
+            (self.induced(&vertices, inside), vertices)
+        };
+        (0..).zip(vertices).map(of_part).collect()
+    }
+}

@@ -1,0 +1,23 @@
+//! Graphs cut into parts of exact sizes: a multilevel partitioner.
+//!
+//! [`partition`] contracts a [`Graph`] level by level, cuts the smallest one by recursive bisection, and refines the parts pair by
+//! pair on the way back (Hendrickson and Leland 1995; Karypis and Kumar 1998; Sanders and Schulz 2011). Cycles of
+//! contraction inside the parts and refinement follow. The same arguments give the same parts with any number of threads.
+
+mod balance;
+mod bisection;
+mod coarsening;
+mod cut;
+mod error;
+mod graph;
+mod heap;
+mod multilevel;
+mod pairs;
+mod random;
+mod recursive;
+mod two_way;
+
+pub use cut::cut;
+pub use error::PartitionError;
+pub use graph::Graph;
+pub use multilevel::{Effort, improve, partition};

@@ -1,0 +1,251 @@
+//! Refinement of a cut in two.
+
+use crate::Graph;
+use crate::heap::Heap;
+
+/// How a cut in two is refined.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// By how much the first side is heavier than it should be.
+    pub(crate) over: i64,
+    /// By how much it may differ in the end.
+    pub(crate) tolerance: i64,
+    /// By how much it may differ on the way.
+    pub(crate) slack: i64,
+    /// Most passes.
+    pub(crate) passes: u32,
+    /// Moves without a gain after which a pass ends.
+    pub(crate) patience: usize,
+    /// The least that the best moves forth and back may gain together.
+    pub(crate) promise: i64,
+}
+
+/// Two parts of a graph.
+#[derive(Clone, Copy)]
+pub(crate) struct Two<'a> {
+    pub(crate) graph: &'a Graph,
+    /// The part of every vertex.
+    pub(crate) parts: &'a [u32],
+    pub(crate) pair: [u32; 2],
+    /// The vertices of the two.
+    pub(crate) members: [&'a [u32]; 2],
+}
+
+/// Moves vertices between two parts, each at most once in a pass, and keeps the best point of every pass (Fiduccia and Mattheyses
+/// 1982). Vertices become known when they or their neighbours may move, so that the work grows with the boundary.
+#[derive(Default)]
+pub(crate) struct TwoWay {
+    vertices: Vec<Vertex>,
+    /// Counts the refinements.
+    epoch: u32,
+    /// Counts the passes.
+    turn: u32,
+    known: Vec<u32>,
+    heaps: [Heap; 2],
+    moves: Vec<u32>,
+    /// Edges that were looked at.
+    work: u64,
+}
+
+/// What a refinement came to.
+pub(crate) struct Refined {
+    /// The vertices that are to change sides.
+    pub(crate) moved: Vec<u32>,
+    /// Edges that were looked at.
+    pub(crate) work: u64,
+}
+
+/// What is known of a vertex.
+#[derive(Clone, Copy, Default)]
+struct Vertex {
+    gain: i64,
+    /// The refinement in which it is known.
+    epoch: u32,
+    /// The pass in which it moved.
+    turn: u32,
+    side: u8,
+}
+
+/// In neither part.
+const ELSEWHERE: u8 = 2;
+
+impl TwoWay {
+    /// Refines from some vertices at the boundary.
+    pub(crate) fn refine(
+        &mut self,
+        two: Two<'_>,
+        seeds: impl Iterator<Item = u32>,
+        limits: Limits,
+    ) -> Refined {
+        self.begin(two.graph.vertices());
+        for seed in seeds {
+            if self.vertices[seed as usize].epoch != self.epoch && self.side(two, seed) != ELSEWHERE {
+                self.meet(two, seed);
+            }
+        }
+        let mut over = limits.over;
+        for pass in 0..limits.passes {
+            self.fill();
+            if pass == 0 && limits.over == 0 && self.promise() <= limits.promise {
+                break;
+            }
+            over = self.pass(two, over, limits);
+            if self.moves.is_empty() {
+                break;
+            }
+        }
+        let changed = |&vertex: &u32| {
+            let side = usize::from(self.vertices[vertex as usize].side);
+            two.parts[vertex as usize] != two.pair[side]
+        };
+        Refined { moved: self.known.iter().copied().filter(changed).collect(), work: self.work }
+    }
+
+    fn begin(&mut self, vertices: usize) {
+        if self.vertices.len() < vertices || self.epoch == u32::MAX || self.turn > u32::MAX / 2 {
+            self.vertices.clear();
+            self.vertices.resize(vertices, Vertex::default());
+            (self.epoch, self.turn) = (0, 0);
+        }
+        self.epoch += 1;
+        self.known.clear();
+        self.work = 0;
+        self.heaps.iter_mut().for_each(|heap| heap.reset(vertices));
+    }
+
+    #[inline]
+    fn side(&self, two: Two<'_>, vertex: u32) -> u8 {
+        let known = self.vertices[vertex as usize];
+        if known.epoch == self.epoch {
+            return known.side;
+        }
+        match two.parts[vertex as usize] {
+            part if part == two.pair[0] => 0,
+            part if part == two.pair[1] => 1,
+            _ => ELSEWHERE,
+        }
+    }
+
+    /// Gets to know a vertex of one of the two parts.
+    fn meet(&mut self, two: Two<'_>, vertex: u32) {
+        let own = self.side(two, vertex);
+        self.work += two.graph.degree(vertex) as u64;
+        let mut gain = 0;
+        for (target, weight) in two.graph.edges(vertex) {
+            let side = self.side(two, target);
+            if side != ELSEWHERE && target != vertex {
+                gain += if side == own { -weight } else { weight };
+            }
+        }
+        self.vertices[vertex as usize] = Vertex { gain, epoch: self.epoch, turn: 0, side: own };
+        self.known.push(vertex);
+    }
+
+    /// What the best moves forth and back gain together.
+    fn promise(&self) -> i64 {
+        let gain = |heap: &Heap| heap.first().map_or(i64::MIN / 4, |first| first.0);
+        gain(&self.heaps[0]) + gain(&self.heaps[1])
+    }
+
+    /// Lets all that is known move.
+    fn fill(&mut self) {
+        self.turn += 1;
+        self.moves.clear();
+        self.heaps.iter_mut().for_each(Heap::clear);
+        for &vertex in &self.known {
+            let Vertex { gain, side, .. } = self.vertices[vertex as usize];
+            self.heaps[usize::from(side)].set(vertex, gain);
+        }
+    }
+
+    /// One pass from `over` the target; says how much the first side is over then. The moves that stay are left.
+    fn pass(&mut self, two: Two<'_>, mut over: i64, limits: Limits) -> i64 {
+        let excess = |over: i64| (over.abs() - limits.tolerance).max(0);
+        let mut best = (excess(over), 0i64, over, 0usize);
+        let mut saved = 0;
+        while self.moves.len() - best.3 < limits.patience {
+            let Some((vertex, gain)) = self.choose(two, over, limits) else { break };
+            let weight = two.graph.weight(vertex);
+            over += if self.vertices[vertex as usize].side == 0 { -weight } else { weight };
+            saved += gain;
+            self.move_over(two, vertex, true);
+            self.moves.push(vertex);
+            let point = (excess(over), -saved, over.abs());
+            if point < (best.0, -best.1, best.2.abs()) {
+                best = (point.0, saved, over, self.moves.len());
+            }
+        }
+        let undone = self.moves.split_off(best.3);
+        for &vertex in undone.iter().rev() {
+            self.move_over(two, vertex, false);
+        }
+        best.2
+    }
+
+    /// The vertex to move next.
+    fn choose(&mut self, two: Two<'_>, over: i64, limits: Limits) -> Option<(u32, i64)> {
+        if over.abs() > limits.tolerance && self.heaps[usize::from(over < 0)].first().is_none() {
+            self.open(two, usize::from(over < 0));
+        }
+        loop {
+            let tops = [self.heaps[0].first(), self.heaps[1].first()];
+            let from = match tops {
+                [None, None] => return None,
+                [Some(_), None] => 0,
+                [None, Some(_)] => 1,
+                [Some(_), Some(_)] if over > limits.slack => 0,
+                [Some(_), Some(_)] if over < -limits.slack => 1,
+                [Some((zero, _)), Some((one, _))] if zero == one => usize::from(over < 0),
+                [Some((zero, _)), Some((one, _))] => usize::from(one > zero),
+            };
+            let (gain, vertex) = tops[from]?;
+            self.heaps[from].remove(vertex);
+            let weight = two.graph.weight(vertex);
+            let after = over + if from == 0 { -weight } else { weight };
+            if after.abs() <= limits.slack || after.abs() < over.abs() {
+                return Some((vertex, gain));
+            }
+        }
+    }
+
+    /// Lets all vertices of a side move, not only those at the boundary.
+    fn open(&mut self, two: Two<'_>, from: usize) {
+        for &vertex in two.members[from] {
+            if self.vertices[vertex as usize].epoch != self.epoch {
+                self.meet(two, vertex);
+            }
+            let Vertex { gain, turn, side, .. } = self.vertices[vertex as usize];
+            if turn != self.turn && usize::from(side) == from {
+                self.heaps[from].set(vertex, gain);
+            }
+        }
+    }
+
+    /// Moves a vertex to the other side; on the way `forth` it may not move again, and its neighbours may move next.
+    fn move_over(&mut self, two: Two<'_>, vertex: u32, forth: bool) {
+        let entry = &mut self.vertices[vertex as usize];
+        let own = entry.side;
+        entry.side = 1 - own;
+        entry.gain = -entry.gain;
+        entry.turn = self.turn;
+        self.work += two.graph.degree(vertex) as u64;
+        for (target, weight) in two.graph.edges(vertex) {
+            let side = self.side(two, target);
+            if side == ELSEWHERE || target == vertex {
+                continue;
+            }
+            if self.vertices[target as usize].epoch == self.epoch {
+                let change = if side == own { 2 * weight } else { -2 * weight };
+                self.vertices[target as usize].gain += change;
+            } else if forth {
+                self.meet(two, target);
+            } else {
+                continue;
+            }
+            let Vertex { gain, turn, .. } = self.vertices[target as usize];
+            if forth && turn != self.turn {
+                self.heaps[usize::from(side)].set(target, gain);
+            }
+        }
+    }
+}

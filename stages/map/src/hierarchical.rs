@@ -1,0 +1,198 @@
+//! Partition of the ranks down the tree of the machine.
+
+mod grid;
+mod multisection;
+mod tree;
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use hopmap_islands::{Budget, Meter, Progress};
+use hopmap_model::{Context, ConvergencePoint, Error};
+use hopmap_objective::{Assignment, Problem};
+use hopmap_partition::Effort;
+
+use crate::error::HierarchicalError;
+use crate::finish::is_flat;
+use crate::{Found, HierarchicalParams, LevelChoice, Mapper, Partitioner, descend};
+use grid::Grid;
+use multisection::Multisection;
+use tree::Tree;
+
+/// Part of a budget in seconds that is left to the descent.
+const DESCENT_SHARE: f64 = 0.2;
+/// Evaluations of the descent where no budget says how many.
+const DESCENT_EVALUATIONS: u64 = 1 << 21;
+
+/// Recursive multisection (`HierarchicalMap`: the graph of the ranks is cut into as many parts as a node of the machine has children, of
+/// exactly their sizes, and so are the parts, down to the slots).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hierarchical {
+    seed: u64,
+    levels: LevelChoice,
+    partitioner: Partitioner,
+    effort: Effort,
+    evaluations: Option<u64>,
+    seconds: Option<f64>,
+}
+
+impl Hierarchical {
+    /// Checks the parameters.
+    pub fn new(params: &HierarchicalParams) -> Result<Self, HierarchicalError> {
+        let HierarchicalParams { seed, levels, partitioner, evaluations, seconds, .. } = params;
+        if let LevelChoice::Listed(levels) = levels {
+            if levels.is_empty() {
+                return Err(HierarchicalError::NoLevels);
+            }
+            if levels.contains(&0) {
+                return Err(HierarchicalError::LevelZero);
+            }
+        }
+        Budget::new(*evaluations, *seconds, 1)?;
+        Ok(Self {
+            seed: *seed,
+            levels: levels.clone(),
+            partitioner: *partitioner,
+            effort: Effort::default(),
+            evaluations: *evaluations,
+            seconds: *seconds,
+        })
+    }
+
+    /// The same with another effort of the partitioner.
+    #[must_use]
+    pub fn with_effort(self, effort: Effort) -> Self {
+        Self { effort, ..self }
+    }
+
+    fn check_levels(&self, problem: &Problem) -> Result<(), HierarchicalError> {
+        let levels = problem.distance().levels();
+        let LevelChoice::Listed(listed) = &self.levels else { return Ok(()) };
+        match listed.iter().find(|&&level| level as usize > levels) {
+            Some(&level) => Err(HierarchicalError::NoSuchLevel { level, levels }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Mapper for Hierarchical {
+    fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found, Error> {
+        let begin = Instant::now();
+        if !problem.distance().is_tree() {
+            return Err(HierarchicalError::NoTree.into());
+        }
+        self.check_levels(problem)?;
+        if is_flat(problem) {
+            return Ok(Found::at_once(problem.linear()));
+        }
+        let tree = Tree::new(problem);
+        let mut starts = vec![problem.linear()];
+        if self.levels == LevelChoice::All {
+            starts.extend(Grid::recognise(problem).and_then(|grid| grid.place(problem, &tree)));
+        }
+        starts.push(self.multisection(0).place(problem, &tree)?);
+        let mut best = Incumbent::new(problem, starts);
+        if let Some(seconds) = self.seconds {
+            self.begin_again(problem, &tree, begin, seconds, &mut best, cx)?;
+        }
+        self.refine(problem, &best.slots, begin, cx)
+    }
+}
+
+/// The best placement so far.
+struct Incumbent {
+    cost: i64,
+    slots: Vec<u32>,
+}
+
+impl Incumbent {
+    /// The best of some placements, of which constraints admit what comes closest.
+    fn new(problem: &Problem, starts: Vec<Vec<u32>>) -> Self {
+        let mut best = Self { cost: i64::MAX, slots: Vec::new() };
+        starts.into_iter().for_each(|start| best.offer(problem, start));
+        best
+    }
+
+    fn offer(&mut self, problem: &Problem, slots: Vec<u32>) {
+        let slots = problem.admit(slots);
+        let cost = problem.cost(&slots);
+        if cost < self.cost || self.slots.is_empty() {
+            *self = Self { cost, slots };
+        }
+    }
+}
+
+impl Hierarchical {
+    /// The construction, the first one or another.
+    fn multisection(&self, turn: u32) -> Multisection<'_> {
+        // Every other turn has twice the cycles: what takes longest finds most.
+        let more = 1 << (turn / 2).min(10);
+        let effort = self.effort;
+        let cycles = effort.cycles.saturating_mul(more);
+        let work = effort.work.saturating_mul(more);
+        Multisection {
+            levels: &self.levels,
+            partitioner: self.partitioner,
+            effort: Effort { cycles, work, ..effort },
+            seed: self.seed.wrapping_add(u64::from(turn) << 48),
+        }
+    }
+
+    /// Constructs again, with more effort, for as long as the next time is likely to fit.
+    fn begin_again(
+        &self,
+        problem: &Problem,
+        tree: &Tree,
+        begin: Instant,
+        seconds: f64,
+        best: &mut Incumbent,
+        cx: &Context<'_>,
+    ) -> Result<(), HierarchicalError> {
+        let mut last = begin.elapsed().as_secs_f64();
+        for turn in 1.. {
+            let before = begin.elapsed().as_secs_f64();
+            if cx.should_stop() || before + 2.5 * last > (1.0 - DESCENT_SHARE) * seconds {
+                break;
+            }
+            best.offer(problem, self.multisection(turn).place(problem, tree)?);
+            last = begin.elapsed().as_secs_f64() - before;
+        }
+        Ok(())
+    }
+
+    /// Descends, where a budget says so or the partition knew less than the problem does.
+    fn refine(
+        &self,
+        problem: &Problem,
+        slots: &[u32],
+        begin: Instant,
+        cx: &Context<'_>,
+    ) -> Result<Found, Error> {
+        let knew_all = problem.is_quadratic() && !problem.is_constrained();
+        let limit = match (self.evaluations, self.seconds) {
+            (Some(evaluations), _) => evaluations,
+            (None, Some(_)) => u64::MAX,
+            (None, None) if knew_all => return Ok(Found::at_once(slots.to_vec())),
+            (None, None) => DESCENT_EVALUATIONS,
+        };
+        let deadline = self.seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        let deadline = deadline.and_then(|time| begin.checked_add(time));
+        let progress = Progress::new(Some(limit));
+        let mut meter = Meter::new(limit, [deadline; 2], *cx, &progress);
+        let mut assignment = Assignment::new(problem, slots)?;
+        let before = assignment.cost();
+        descend(&mut assignment, || meter.take());
+        let point = |evaluations, cost| ConvergencePoint { island: 0, evaluations, cost: problem.real(cost) };
+        let mut convergence = vec![point(0, before)];
+        if assignment.cost() < before {
+            convergence.push(point(meter.spent(), assignment.cost()));
+        }
+        Ok(Found {
+            slots: assignment.slots().to_vec(),
+            evaluations: meter.spent(),
+            convergence,
+            complete: !meter.interrupted(),
+            metrics: BTreeMap::new(),
+        })
+    }
+}

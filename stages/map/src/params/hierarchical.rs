@@ -1,0 +1,150 @@
+//! Parameters of `map/hierarchical`.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use hopmap_model::Weight;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::{Goal, Pin, first_seed};
+
+/// Partition of the ranks down the tree of the machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HierarchicalParams {
+    /// Another seed gives another placement.
+    #[serde(default = "first_seed")]
+    pub seed: u64,
+    /// The levels of the machine on which ranks are partitioned: `all`, or a list counted from the root, as in `[1]`, `[2]` or
+    /// `[1, 2]`. On the others, and where nothing is left to choose, ranks lie in their order.
+    #[serde(default)]
+    pub levels: LevelChoice,
+    /// What cuts the ranks into parts.
+    #[serde(default)]
+    pub partitioner: Partitioner,
+    /// How many exchanges are evaluated to refine the placement. Without it, and without `seconds`: only the fast refinement of the
+    /// construction.
+    #[serde(default)]
+    pub evaluations: Option<u64>,
+    /// How long all may take, in seconds; what the construction leaves of it is spent on refinement. The result cannot be made
+    /// again bit for bit.
+    #[serde(default)]
+    pub seconds: Option<f64>,
+    /// What an edge of the task graph weighs.
+    #[serde(default)]
+    pub weight: Weight,
+    /// What is minimised: `F`, `T`, `hop-bytes` or `max-link-load`, or their weighted sum, as in `{ F = 1.0, T = 0.5 }`. Partitions have
+    /// a small F; the refinement minimises the objective.
+    #[serde(default)]
+    pub objective: Goal,
+    /// Ranks that have to be on a slot or a host.
+    #[serde(default)]
+    pub pinned: Vec<Pin>,
+    /// Names of hosts that no rank may be on.
+    #[serde(default)]
+    pub forbidden: Vec<String>,
+}
+
+/// What cuts the ranks into parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Partitioner {
+    /// The partitioner of hopmap.
+    #[default]
+    Own,
+}
+
+/// The levels of a machine on which ranks are partitioned.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum LevelChoice {
+    /// All.
+    #[default]
+    All,
+    /// These, counted from the root, which is 1.
+    Listed(Vec<u32>),
+}
+
+impl LevelChoice {
+    /// Whether ranks are partitioned on a level, counted from the root.
+    #[must_use]
+    pub fn contains(&self, level: u32) -> bool {
+        match self {
+            Self::All => true,
+            Self::Listed(levels) => levels.contains(&level),
+        }
+    }
+}
+
+impl Serialize for LevelChoice {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::All => serializer.serialize_str("all"),
+            Self::Listed(levels) => levels.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for LevelChoice {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(LevelVisitor)
+    }
+}
+
+struct LevelVisitor;
+
+impl<'de> Visitor<'de> for LevelVisitor {
+    type Value = LevelChoice;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("`all`, or a list of levels counted from the root, as in [1, 2]")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<LevelChoice, E> {
+        match text {
+            "all" => Ok(LevelChoice::All),
+            _ => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
+        }
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<LevelChoice, A::Error> {
+        let mut levels = Vec::new();
+        while let Some(level) = seq.next_element()? {
+            levels.push(level);
+        }
+        Ok(LevelChoice::Listed(levels))
+    }
+}
+
+impl JsonSchema for LevelChoice {
+    fn schema_name() -> Cow<'static, str> {
+        "LevelChoice".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "`all`, or a list of levels counted from the root.",
+            "anyOf": [
+                { "type": "string", "enum": ["all"] },
+                { "type": "array", "items": { "type": "integer", "minimum": 1 } },
+            ],
+        })
+    }
+}
+
+impl Default for HierarchicalParams {
+    fn default() -> Self {
+        Self {
+            seed: first_seed(),
+            levels: LevelChoice::default(),
+            partitioner: Partitioner::default(),
+            evaluations: None,
+            seconds: None,
+            weight: Weight::default(),
+            objective: Goal::default(),
+            pinned: Vec::new(),
+            forbidden: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! `map/hierarchical`.
+
+use hopmap_model::{Context, Error, Inputs, Outcome, Port, Stage};
+
+use super::{PORTS, finish, place};
+use crate::params::Wishes;
+use crate::{Hierarchical, HierarchicalParams};
+
+/// `map/hierarchical`: partition of the ranks down the tree of the machine.
+#[derive(Debug)]
+pub struct HierarchicalStage;
+
+impl Stage for HierarchicalStage {
+    type Params = HierarchicalParams;
+    const KIND: &'static str = "map/hierarchical";
+    const SUMMARY: &'static str = "Partition of the ranks down the tree of the machine, for any size";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        PORTS
+    }
+
+    fn check(params: &Self::Params) -> Result<(), Error> {
+        Wishes::from(params).check()?;
+        Hierarchical::new(params)?;
+        Ok(())
+    }
+
+    fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let mapper = Hierarchical::new(&params)?;
+        Ok(finish(place(&mapper, &Wishes::from(&params), &inputs, cx)?, params.seconds.is_some()))
+    }
+}

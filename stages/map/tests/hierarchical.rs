@@ -1,0 +1,219 @@
+//! Hierarchical mapping: one-to-one on any tree, the same with any number of threads, best on stencils.
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod common;
+
+use common::{Nobody, double_sums, exhaustive, graph, grid, inputs, mapping, run, tree};
+use hopmap_map::{Goal, HierarchicalParams, HierarchicalStage, LevelChoice, LinearParams, LinearStage, Pin};
+use hopmap_model::{
+    Context, CostModel, Levels, Mapping, Matrix, Outcome, Stage, SystemGraph, TaskGraph, Weight,
+};
+use hopmap_objective::Objective;
+use proptest::prelude::*;
+
+fn place(params: HierarchicalParams, graph: &TaskGraph, system: &SystemGraph) -> Mapping {
+    run::<HierarchicalStage>(params, graph, system)
+}
+
+fn default(graph: &TaskGraph, system: &SystemGraph) -> Mapping {
+    place(HierarchicalParams::default(), graph, system)
+}
+
+fn linear(graph: &TaskGraph, system: &SystemGraph) -> Mapping {
+    run::<LinearStage>(LinearParams::default(), graph, system)
+}
+
+fn refused(params: HierarchicalParams, graph: &TaskGraph, system: &SystemGraph) -> String {
+    HierarchicalStage::run(params, inputs(graph, system), &Context::detached()).unwrap_err().to_string()
+}
+
+/// A tree whose hosts and switches have different numbers of slots: host `i` has `cores[i]`, and three hosts share a switch.
+fn uneven(cores: &[u32]) -> SystemGraph {
+    let mut system = tree(&[1, cores.iter().sum()]);
+    let hosts = (0..).zip(cores).flat_map(|(host, &cores)| std::iter::repeat_n(host, cores as usize));
+    let hosts: Vec<u32> = hosts.collect();
+    for (slot, &host) in system.slots.iter_mut().zip(&hosts) {
+        slot.host = host;
+    }
+    let switches = hosts.iter().map(|host| host / 3).collect();
+    let all = vec![0; hosts.len()];
+    system.cost =
+        CostModel::Levels(Levels { costs: vec![1.0, 10.0, 100.0], groups: vec![hosts, switches, all] });
+    system
+}
+
+fn shuffled(graph_of: &TaskGraph, factor: u32) -> TaskGraph {
+    let n = graph_of.ranks() as u32;
+    let renamed = |rank: u32| (rank * factor) % n;
+    let edges = graph_of.edges.iter().map(|e| (renamed(e.source), renamed(e.destination), e.bytes));
+    graph(n as usize, edges)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    #[test]
+    fn every_rank_has_a_slot_of_its_own_with_any_number_of_threads(
+        cores in prop::collection::vec(1u32..7, 1..12),
+        share in 0.05f64..1.0,
+        edges in prop::collection::vec((0u32..70, 0u32..70, prop_oneof![Just(0u64), 1..1000u64, Just(1 << 54)]), 0..200),
+        seed in 0u64..3,
+    ) {
+        let slots: u32 = cores.iter().sum();
+        let ranks = ((f64::from(slots) * share) as u32).max(1);
+        let edges = edges.into_iter().filter(|edge| edge.0 < ranks && edge.1 < ranks);
+        // The sum of all costs has to fit 64 bits.
+        let edges: Vec<_> = edges.enumerate().map(|(i, (a, b, w))| (a, b, if i == 0 { w } else { w.min(1 << 40) })).collect();
+        let (graph, system) = (graph(ranks as usize, edges), uneven(&cores));
+        let params = HierarchicalParams { seed, ..HierarchicalParams::default() };
+        let with = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let cx = Context::new(threads, None, &Nobody);
+            match pool.install(|| HierarchicalStage::run(params.clone(), inputs(&graph, &system), &cx)).unwrap() {
+                Outcome::Done(outputs) => mapping(&outputs),
+                other => panic!("{other:?}"),
+            }
+        };
+        let one = with(1);
+        one.check().unwrap();
+        let taken: std::collections::BTreeSet<_> = one.slots().into_iter().collect();
+        prop_assert_eq!(taken.len(), ranks as usize);
+        prop_assert!(one.metrics["F"] <= linear(&graph, &system).metrics["F"]);
+        prop_assert_eq!(&one, &with(2));
+        prop_assert_eq!(&one, &with(4));
+    }
+
+    #[test]
+    fn tiny_problems_are_solved_nearly(edges in prop::collection::vec((0u32..6, 0u32..6, 1u64..100), 0..12)) {
+        let (graph, system) = (graph(6, edges), tree(&[2, 2, 2]));
+        let best = exhaustive(&graph, &[2, 2, 2], &mut Vec::new());
+        let found = default(&graph, &system);
+        prop_assert!((double_sums(&graph, &[2, 2, 2], &found.slots()).0 - found.metrics["F"]).abs() < 1e-6);
+        prop_assert!(found.metrics["F"] <= 2.0 * best + 1e-6, "{} and not {best}", found.metrics["F"]);
+    }
+}
+
+#[test]
+fn stencils_are_cut_into_boxes_whatever_their_numbers() {
+    // 16 x 16 on 4:16:4: squares of 8 x 8 and of 2 x 2, each edge there and back.
+    let best = 2.0 * (100.0 * 32.0 + 10.0 * 192.0 + 256.0);
+    let system = tree(&[4, 16, 4]);
+    for graph in [grid(16, 16), shuffled(&grid(16, 16), 77)] {
+        let found = default(&graph, &system);
+        assert!((found.metrics["F"] / 8.0 - best).abs() < 1e-6, "{}", found.metrics["F"]);
+    }
+    // 4 x 16, where squares of 4 x 4 are cut into those of 2 x 2.
+    let found = default(&shuffled(&grid(4, 16), 5), &tree(&[4, 4, 4]));
+    assert!((found.metrics["F"] / 8.0 - 2.0 * (12.0 * 100.0 + 32.0 * 10.0 + 64.0)).abs() < 1e-6);
+}
+
+#[test]
+fn parts_are_found_where_there_is_no_grid() {
+    // Sixteen cliques of four on sixteen hosts, numbered across.
+    let pairs = (0..64u32).flat_map(|i| (0..64u32).map(move |j| (i, j, 8)));
+    let cliques = graph(64, pairs.filter(|&(i, j, _)| i % 16 == j % 16 && i != j));
+    let found = default(&cliques, &tree(&[4, 4, 4]));
+    assert!((found.metrics["F"] - 8.0 * 16.0 * 12.0).abs() < 1e-6);
+}
+
+#[test]
+fn ranks_that_fit_into_a_part_of_the_machine_stay_close() {
+    let ring = graph(6, (0..6).map(|i| (i, (i + 1) % 6, 8)));
+    let found = default(&ring, &tree(&[4, 2, 64]));
+    assert!(found.metrics["F"] <= 8.0 * (2.0 * 10.0 + 4.0) + 1e-6, "{}", found.metrics["F"]);
+}
+
+#[test]
+fn levels_are_counted_from_the_root() {
+    let (graph, system) = (shuffled(&grid(8, 8), 13), tree(&[4, 4, 4]));
+    let f = |levels: LevelChoice| {
+        let params = HierarchicalParams { levels, ..HierarchicalParams::default() };
+        place(params, &graph, &system).metrics["F"]
+    };
+    let listed = |levels: &[u32]| f(LevelChoice::Listed(levels.to_vec()));
+    let linear = linear(&graph, &system).metrics["F"];
+    let (first, second, both) = (listed(&[1]), listed(&[2]), listed(&[1, 2]));
+    assert!(both < first && first < linear && second < linear, "{both} {first} {second} {linear}");
+    assert!(f(LevelChoice::All) <= both);
+}
+
+#[test]
+fn constraints_are_kept() {
+    let (graph, system) = (shuffled(&grid(6, 8), 5), tree(&[4, 4, 4]));
+    let params = HierarchicalParams {
+        pinned: vec![
+            Pin { rank: 0, slot: None, host: Some("host15".into()) },
+            Pin { rank: 47, slot: Some(0), host: None },
+        ],
+        forbidden: ["host4", "host5", "host6", "host7"].map(String::from).into(),
+        ..HierarchicalParams::default()
+    };
+    let found = place(params, &graph, &system);
+    found.check().unwrap();
+    let slots = found.slots();
+    assert!(slots.iter().all(|slot| !(16..32).contains(slot)));
+    assert_eq!((slots[0] / 4, slots[47]), (15, 0));
+    assert!(found.metrics["F"] < linear(&graph, &system).metrics["F"]);
+}
+
+#[test]
+fn other_objectives_are_refined() {
+    let (graph, system) = (shuffled(&grid(8, 8), 13), tree(&[4, 4, 4]));
+    let objective = Goal(Objective { f: 0.0, t: 1.0, hop_bytes: 0.0, max_link_load: 0.0 });
+    let found = place(HierarchicalParams { objective, ..HierarchicalParams::default() }, &graph, &system);
+    assert!(found.metrics["T"] <= default(&graph, &system).metrics["T"]);
+    assert!(found.metrics["evaluations"] > 0.0);
+}
+
+#[test]
+fn a_budget_of_evaluations_refines_and_is_kept() {
+    let pairs =
+        (0..96u32).flat_map(|i| (1..5u32).map(move |j| (i, (i * 7 + j * j * 11) % 96, u64::from(i % 9 + j))));
+    let (graph, system) = (graph(96, pairs), uneven(&[5, 3, 6, 4, 7, 1, 8, 2, 6, 6, 5, 8, 9, 13, 13]));
+    let fast = default(&graph, &system);
+    assert!(fast.metrics["evaluations"] < 0.5);
+    let params = HierarchicalParams { evaluations: Some(20_000), ..HierarchicalParams::default() };
+    let refined = place(params, &graph, &system);
+    assert!(refined.metrics["F"] <= fast.metrics["F"]);
+    assert!((1.0..=20_000.0).contains(&refined.metrics["evaluations"]));
+    let params = HierarchicalParams { seconds: Some(0.05), ..HierarchicalParams::default() };
+    assert!(place(params, &graph, &system).metrics["F"] <= fast.metrics["F"]);
+}
+
+#[test]
+fn nothing_to_choose_is_linear() {
+    assert_eq!(default(&graph(4, []), &tree(&[2, 4])).slots(), [0, 1, 2, 3]);
+    assert_eq!(default(&grid(2, 2), &tree(&[4])).slots(), [0, 1, 2, 3]);
+    assert_eq!(default(&graph(1, [(0, 0, 5)]), &tree(&[1])).slots(), [0]);
+    assert_eq!(default(&graph(1, [(0, 0, 5)]), &tree(&[2, 2])).slots(), [0]);
+}
+
+#[test]
+fn contradictions_are_named() {
+    let (graph, system) = (grid(2, 4), tree(&[2, 2, 2]));
+    let with = |levels: &[u32]| HierarchicalParams {
+        levels: LevelChoice::Listed(levels.to_vec()),
+        ..HierarchicalParams::default()
+    };
+    assert!(refused(with(&[]), &graph, &system).contains("the list of levels is empty"));
+    assert!(refused(with(&[0]), &graph, &system).contains("level 0"));
+    assert!(refused(with(&[1, 4]), &graph, &system).contains("there is no level 4: the machine has 3"));
+    let none = HierarchicalParams { evaluations: Some(0), ..HierarchicalParams::default() };
+    assert!(HierarchicalStage::check(&none).is_err());
+    let mut matrix = system.clone();
+    let costs = (0..64u32).map(|pair| f64::from((pair / 8).abs_diff(pair % 8))).collect();
+    matrix.cost = CostModel::Matrix(Matrix { costs });
+    assert!(refused(HierarchicalParams::default(), &graph, &matrix).contains("the machine is no tree"));
+    assert!(
+        refused(HierarchicalParams::default(), &common::grid(3, 3), &system).contains("9 ranks do not fit")
+    );
+}
+
+#[test]
+fn parameters_of_a_pipeline_file() {
+    let read = |text: &str| serde_json::from_str::<HierarchicalParams>(text);
+    let params = read(r#"{"levels": [1, 2], "partitioner": "own", "weight": "messages"}"#).unwrap();
+    assert_eq!((params.levels, params.weight), (LevelChoice::Listed(vec![1, 2]), Weight::Messages));
+    assert_eq!(read(r#"{"levels": "all"}"#).unwrap(), HierarchicalParams::default());
+    assert!(read(r#"{"levels": "some"}"#).unwrap_err().to_string().contains("expected `all`, or a list"));
+    assert!(read(r#"{"partitioner": "gpart"}"#).is_err());
+}
