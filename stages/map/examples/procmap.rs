@@ -40,7 +40,10 @@ fn main() {
         }
     }
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-    println!("{:<24} {:>12} {:>10} {:>12} {:>8} {:>8} {:>8}", "graph", "J", "T", "linear", "cpu s", "wall s", "peak MB");
+    println!(
+        "{:<24} {:>12} {:>10} {:>12} {:>8} {:>8} {:>8}",
+        "graph", "J", "T", "linear", "cpu s", "wall s", "peak MB"
+    );
     for file in &files {
         let graph = made(file).unwrap_or_else(|| read(&std::fs::read_to_string(file).unwrap()));
         let system = machine(graph.ranks() as u32);
@@ -51,7 +54,10 @@ fn main() {
         let found = pool.install(|| mapper.map(&problem, &cx)).unwrap();
         let (cpu, wall) = (cpu_seconds() - before, begin.elapsed().as_secs_f64());
         let mut seen = vec![false; problem.slots()];
-        assert!(found.slots.iter().all(|&slot| !std::mem::replace(&mut seen[slot as usize], true)), "one-to-one");
+        assert!(
+            found.slots.iter().all(|&slot| !std::mem::replace(&mut seen[slot as usize], true)),
+            "one-to-one"
+        );
         let shares = (0..problem.ranks()).map(|rank| {
             let cost = |other: u32| problem.distance().cost(found.slots[rank], found.slots[other as usize]);
             problem.neighbours(rank as u32).iter().map(|n| n.weight * cost(n.rank)).sum::<i64>()
@@ -90,7 +96,8 @@ fn graph(ranks: usize, mut edges: Vec<(u32, u32, u64)>) -> TaskGraph {
 /// A graph in METIS format.
 fn read(text: &str) -> TaskGraph {
     let mut lines = text.lines().filter(|line| !line.starts_with('%'));
-    let header: Vec<u32> = lines.next().unwrap().split_whitespace().map(|word| word.parse().unwrap()).collect();
+    let header: Vec<u32> =
+        lines.next().unwrap().split_whitespace().map(|word| word.parse().unwrap()).collect();
     let stride = if header.get(2) == Some(&1) { 2 } else { 1 };
     let mut edges = Vec::new();
     for (vertex, line) in (0..header[0]).zip(lines) {

@@ -1,6 +1,7 @@
 //! Partition of the ranks down the tree of the machine.
 
 mod multisection;
+mod partitioner;
 mod tree;
 
 use hopmap_islands::Budget;
@@ -26,6 +27,7 @@ impl Hierarchical {
     /// Checks the parameters.
     pub fn new(params: &HierarchicalParams) -> Result<Self, HierarchicalError> {
         let HierarchicalParams { seed, levels, partitioner, evaluations, seconds, .. } = params;
+        partitioner.check()?;
         if let LevelChoice::Listed(levels) = levels {
             if levels.is_empty() {
                 return Err(HierarchicalError::NoLevels);
@@ -58,7 +60,8 @@ impl Mapper for Hierarchical {
         }
         self.check_levels(problem)?;
         let tree = Tree::new(problem);
-        let multisection = Multisection { levels: &self.levels, partitioner: self.partitioner, seed: self.seed };
+        let multisection =
+            Multisection { levels: &self.levels, partitioner: self.partitioner, seed: self.seed };
         let slots = multisection.place(problem, &tree)?;
         let slots = problem.admit(slots);
         let linear = problem.linear();

@@ -39,11 +39,11 @@ pub use hierarchical::Hierarchical;
 pub use mapper::{Found, Mapper};
 pub use params::{
     AnnealingParams, AutoParams, CompositeParams, Cooling, Crossover, ExactParams, ExternalCommand,
-    ExternalParams, GeneticParams, Goal, HierarchicalParams, Iteration, LevelChoice, LinearParams, Master, Neighbourhood, NeighboursUnit,
-    Numbering, Partitioner, Pin, RandomParams, Reheat, Scheme, TabuParams,
+    ExternalParams, GeneticParams, Goal, HierarchicalParams, Iteration, LevelChoice, LinearParams, Master,
+    Neighbourhood, NeighboursUnit, Numbering, Partitioner, Pin, RandomParams, Reheat, Scheme, TabuParams,
 };
 pub use stage::{
-    AnnealingStage, AutoStage, CompositeStage, ExactStage, ExternalStage, GeneticStage, HierarchicalStage, LinearStage,
-    RandomStage, TabuStage,
+    AnnealingStage, AutoStage, CompositeStage, ExactStage, ExternalStage, GeneticStage, HierarchicalStage,
+    LinearStage, RandomStage, TabuStage,
 };
 pub use tabu::Tabu;

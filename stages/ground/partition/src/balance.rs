@@ -37,7 +37,12 @@ impl Moving<'_> {
         let mut to: Vec<(u32, i64)> = Vec::new();
         for &vertex in &self.members[part as usize] {
             to.clear();
-            to.extend(self.graph.edges(vertex).filter(|&(target, _)| target != vertex).map(|(target, weight)| (self.parts[target as usize], weight)));
+            to.extend(
+                self.graph
+                    .edges(vertex)
+                    .filter(|&(target, _)| target != vertex)
+                    .map(|(target, weight)| (self.parts[target as usize], weight)),
+            );
             to.sort_unstable_by_key(|entry| entry.0);
             let own: i64 = to.iter().filter(|entry| entry.0 == part).map(|entry| entry.1).sum();
             for run in to.chunk_by(|a, b| a.0 == b.0).filter(|run| run[0].0 != part) {
@@ -85,7 +90,11 @@ impl Moving<'_> {
     /// Moves the vertex that loses least to some part that lacks one, where no way leads there.
     fn jump(&mut self, from: u32) {
         let own = |vertex: u32| -> i64 {
-            self.graph.edges(vertex).filter(|edge| self.parts[edge.0 as usize] == from).map(|edge| edge.1).sum()
+            self.graph
+                .edges(vertex)
+                .filter(|edge| self.parts[edge.0 as usize] == from)
+                .map(|edge| edge.1)
+                .sum()
         };
         let vertex = self.members[from as usize].iter().copied().min_by_key(|&vertex| (own(vertex), vertex));
         let to = (0..self.sizes.len() as u32).find(|&part| self.over(part) < 0);

@@ -91,7 +91,9 @@ impl Matching<'_> {
                 continue;
             }
             let heaviest = self.graph.edges(vertex).filter(|&(target, _)| target != vertex);
-            let hub = heaviest.max_by_key(|&(target, weight)| (weight, target)).map_or(vertices, |edge| edge.0 as usize);
+            let hub = heaviest
+                .max_by_key(|&(target, weight)| (weight, target))
+                .map_or(vertices, |edge| edge.0 as usize);
             match waiting[hub] {
                 other if other != NONE && self.fits(vertex, other) => {
                     self.join(vertex, other);

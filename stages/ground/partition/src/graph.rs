@@ -44,7 +44,8 @@ impl Graph {
         }
         for vertex in 0..vertices {
             let range = first[vertex] as usize..first[vertex + 1] as usize;
-            if let Some(&target) = targets[range.clone()].iter().find(|&&target| target as usize >= vertices) {
+            if let Some(&target) = targets[range.clone()].iter().find(|&&target| target as usize >= vertices)
+            {
                 return Err(PartitionError::NoSuchVertex { vertex, target, vertices });
             }
             if let Some(&weight) = weights[range].iter().find(|&&weight| weight < 0) {

@@ -39,7 +39,12 @@ const LEAST_SHRINKING: f64 = 0.95;
 ///
 /// Where all vertices weigh one, the parts have exactly these sizes; else as nearly as vertices can be dealt out. A size may be zero. The part of
 /// every vertex comes back.
-pub fn partition(graph: &Graph, sizes: &[u32], effort: Effort, seed: u64) -> Result<Vec<u32>, PartitionError> {
+pub fn partition(
+    graph: &Graph,
+    sizes: &[u32],
+    effort: Effort,
+    seed: u64,
+) -> Result<Vec<u32>, PartitionError> {
     check(graph, sizes)?;
     let used: Vec<u32> = (0..).zip(sizes).filter(|(_, size)| **size > 0).map(|(part, _)| part).collect();
     let sizes: Vec<u32> = used.iter().map(|&part| sizes[part as usize]).collect();
@@ -51,7 +56,14 @@ pub fn partition(graph: &Graph, sizes: &[u32], effort: Effort, seed: u64) -> Res
         let mut parts = begin(graph, &sizes, effort, seed, start);
         let mut cost = cut(graph, &parts);
         for turn in 0..u64::from(effort.cycles) {
-            cycle(graph, &mut parts, &sizes, effort, Random::new(seed, (start + 1) << 32 | (1 << 62) | turn), &mut cost);
+            cycle(
+                graph,
+                &mut parts,
+                &sizes,
+                effort,
+                Random::new(seed, (start + 1) << 32 | (1 << 62) | turn),
+                &mut cost,
+            );
         }
         if best.as_ref().is_none_or(|best| cost < best.0) {
             best = Some((cost, parts));
@@ -71,7 +83,11 @@ pub fn improve(
 ) -> Result<(), PartitionError> {
     check(graph, sizes)?;
     if parts.len() != graph.vertices() {
-        return Err(PartitionError::Length { what: "parts of vertices", found: parts.len(), expected: graph.vertices() });
+        return Err(PartitionError::Length {
+            what: "parts of vertices",
+            found: parts.len(),
+            expected: graph.vertices(),
+        });
     }
     let count = sizes.len();
     if let Some((vertex, &part)) = parts.iter().enumerate().find(|(_, part)| **part as usize >= count) {
@@ -86,13 +102,20 @@ pub fn improve(
     Ok(())
 }
 
-fn check(graph: &Graph, sizes: &[u32]) -> Result<(), PartitionError> {
+/// Whether the parts add up to the graph.
+pub(crate) fn check(graph: &Graph, sizes: &[u32]) -> Result<(), PartitionError> {
     let (parts, vertices) = (sizes.iter().map(|&size| u64::from(size)).sum(), graph.total());
     if parts == vertices { Ok(()) } else { Err(PartitionError::Sizes { parts, vertices }) }
 }
 
 /// Contracts until there are few vertices for every part.
-fn coarsen(graph: &Graph, parts: Option<&[u32]>, sizes: &[u32], effort: Effort, random: &mut Random) -> Vec<Coarse> {
+fn coarsen(
+    graph: &Graph,
+    parts: Option<&[u32]>,
+    sizes: &[u32],
+    effort: Effort,
+    random: &mut Random,
+) -> Vec<Coarse> {
     let coarsest = sizes.len().saturating_mul(effort.coarsest as usize).max(64);
     let heaviest = (3 * graph.total() / (2 * coarsest as u64)).max(2);
     let heaviest = u32::try_from(heaviest).unwrap_or(u32::MAX);
@@ -146,7 +169,14 @@ fn ascend(graph: &Graph, levels: &[Coarse], mut parts: Vec<u32>, sizes: &[u32], 
 }
 
 /// Contracts inside the parts and refines on the way back; keeps what is not worse.
-fn cycle(graph: &Graph, parts: &mut Vec<u32>, sizes: &[u32], effort: Effort, mut random: Random, cost: &mut i128) {
+fn cycle(
+    graph: &Graph,
+    parts: &mut Vec<u32>,
+    sizes: &[u32],
+    effort: Effort,
+    mut random: Random,
+    cost: &mut i128,
+) {
     let levels = coarsen(graph, Some(parts), sizes, effort, &mut random);
     let mut coarse = parts.clone();
     for level in &levels {

@@ -61,15 +61,19 @@ impl Pairs<'_> {
         let neighbours = |part: u32| {
             let mut cuts: Vec<(u32, i64)> = Vec::new();
             for &vertex in &self.members[part as usize] {
-                let parts = self.graph.edges(vertex).map(|(target, weight)| (self.parts[target as usize], weight));
+                let parts =
+                    self.graph.edges(vertex).map(|(target, weight)| (self.parts[target as usize], weight));
                 cuts.extend(parts.filter(|entry| entry.0 > part));
             }
             cuts.sort_unstable_by_key(|entry| entry.0);
-            let sums = cuts.chunk_by(|a, b| a.0 == b.0).map(|run| (run.iter().map(|entry| entry.1).sum(), [part, run[0].0]));
+            let sums = cuts
+                .chunk_by(|a, b| a.0 == b.0)
+                .map(|run| (run.iter().map(|entry| entry.1).sum(), [part, run[0].0]));
             let active = sums.filter(|(_, pair)| pair.iter().any(|&part| changed[part as usize]));
             active.collect::<Vec<(i64, [u32; 2])>>()
         };
-        let mut pairs: Vec<_> = (0..self.sizes.len() as u32).into_par_iter().flat_map_iter(neighbours).collect();
+        let mut pairs: Vec<_> =
+            (0..self.sizes.len() as u32).into_par_iter().flat_map_iter(neighbours).collect();
         pairs.sort_unstable_by_key(|&(cut, pair)| (-cut, pair));
         let mut rounds: Vec<Vec<[u32; 2]>> = Vec::new();
         let mut taken = vec![Vec::<u64>::new(); self.sizes.len()];

@@ -21,12 +21,23 @@ pub enum HierarchicalError {
     NoLevels,
     /// The machine has fewer levels.
     #[error("there is no level {level}: the machine has {levels} levels on which slots meet")]
-    #[diagnostic(help("levels are counted from the root; those on which the costs do not change are left out"))]
+    #[diagnostic(help(
+        "levels are counted from the root; those on which the costs do not change are left out"
+    ))]
     NoSuchLevel {
         /// The level.
         level: u32,
         /// Levels of the machine.
         levels: usize,
+    },
+    /// The partitioner is not in this build.
+    #[error("this hopmap was built without {partitioner}")]
+    #[diagnostic(help("use `partitioner = \"own\"`, or build with `--features {feature}`"))]
+    NotBuilt {
+        /// Its name.
+        partitioner: &'static str,
+        /// The feature of the build that brings it.
+        feature: &'static str,
     },
     /// The budget is none.
     #[error(transparent)]

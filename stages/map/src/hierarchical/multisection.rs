@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use hopmap_objective::Problem;
-use hopmap_partition::{Effort, Graph, partition};
+use hopmap_partition::Graph;
 use rayon::prelude::*;
 
 use super::tree::Tree;
@@ -61,7 +61,8 @@ impl Multisection<'_> {
             Node { level, run, graph, ranks }
         });
         let nodes: Vec<Node> = nodes.filter(|node| !node.ranks.is_empty()).collect();
-        let placed: Result<Vec<_>, _> = nodes.into_par_iter().map(|node| self.place_node(tree, node)).collect();
+        let placed: Result<Vec<_>, _> =
+            nodes.into_par_iter().map(|node| self.place_node(tree, node)).collect();
         Ok(placed?.concat())
     }
 
@@ -79,7 +80,13 @@ impl Multisection<'_> {
     }
 
     /// The child of every rank of a node.
-    fn deal(&self, tree: &Tree, level: usize, node: &Node, sizes: &[u32]) -> Result<Vec<u32>, HierarchicalError> {
+    fn deal(
+        &self,
+        tree: &Tree,
+        level: usize,
+        node: &Node,
+        sizes: &[u32],
+    ) -> Result<Vec<u32>, HierarchicalError> {
         if !self.levels.contains((tree.height() - level) as u32) {
             let parts = (0..).zip(sizes).flat_map(|(part, &size)| std::iter::repeat_n(part, size as usize));
             return Ok(parts.take(node.ranks.len()).collect());
@@ -94,9 +101,7 @@ impl Multisection<'_> {
             }
         };
         let seed = self.seed ^ (node.run.start as u64) << 8 ^ level as u64;
-        let mut parts = match self.partitioner {
-            Partitioner::Own => partition(graph, sizes, Effort::default(), seed)?,
-        };
+        let mut parts = self.partitioner.cut(graph, sizes, seed)?;
         parts.truncate(node.ranks.len());
         Ok(parts)
     }

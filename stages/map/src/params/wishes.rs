@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AnnealingParams, AutoParams, CompositeParams, ExactParams, ExternalParams, GeneticParams, HierarchicalParams, LinearParams,
-    RandomParams, TabuParams,
+    AnnealingParams, AutoParams, CompositeParams, ExactParams, ExternalParams, GeneticParams,
+    HierarchicalParams, LinearParams, RandomParams, TabuParams,
 };
 
 /// A rank that has to be on a slot, or on any slot of a host.
