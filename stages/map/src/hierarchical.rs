@@ -2,6 +2,7 @@
 
 mod grid;
 mod multisection;
+mod partitioner;
 mod tree;
 
 use std::collections::BTreeMap;
@@ -40,6 +41,7 @@ impl Hierarchical {
     /// Checks the parameters.
     pub fn new(params: &HierarchicalParams) -> Result<Self, HierarchicalError> {
         let HierarchicalParams { seed, levels, partitioner, evaluations, seconds, .. } = params;
+        partitioner.check()?;
         if let LevelChoice::Listed(levels) = levels {
             if levels.is_empty() {
                 return Err(HierarchicalError::NoLevels);
@@ -87,7 +89,7 @@ impl Mapper for Hierarchical {
         }
         let tree = Tree::new(problem);
         let mut starts = vec![problem.linear()];
-        if self.levels == LevelChoice::All {
+        if self.levels == LevelChoice::All && self.partitioner == Partitioner::Own {
             starts.extend(Grid::recognise(problem).and_then(|grid| grid.place(problem, &tree)));
         }
         starts.push(self.multisection(0).place(problem, &tree)?);

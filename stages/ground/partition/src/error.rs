@@ -68,4 +68,24 @@ pub enum PartitionError {
         /// Number of parts.
         parts: usize,
     },
+    /// A partitioner of others is not there.
+    #[error("{partitioner} is not installed: there is no program `{program}`")]
+    #[diagnostic(help("install it (Debian: `apt install {package}`), or use `partitioner = \"own\"`"))]
+    NotInstalled {
+        /// Its name.
+        partitioner: &'static str,
+        /// The program that is missing.
+        program: &'static str,
+        /// The Debian package that has it.
+        package: &'static str,
+    },
+    /// A partitioner of others gave up.
+    #[error("{partitioner} cannot cut the graph: {problem}")]
+    #[diagnostic(help("`partitioner = \"own\"` takes every graph"))]
+    Foreign {
+        /// Its name.
+        partitioner: &'static str,
+        /// What it says.
+        problem: String,
+    },
 }

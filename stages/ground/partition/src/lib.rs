@@ -9,15 +9,24 @@ mod bisection;
 mod coarsening;
 mod cut;
 mod error;
+mod foreign;
 mod graph;
 mod heap;
+#[cfg(feature = "metis")]
+mod metis;
 mod multilevel;
 mod pairs;
 mod random;
 mod recursive;
+mod scotch;
 mod two_way;
 
 pub use cut::cut;
 pub use error::PartitionError;
 pub use graph::Graph;
+#[cfg(feature = "metis")]
+pub use metis::metis;
 pub use multilevel::{Effort, improve, partition};
+pub use scotch::scotch;
+
+use multilevel::check;

@@ -146,7 +146,8 @@ pub fn improve(
     Ok(())
 }
 
-fn check(graph: &Graph, sizes: &[u32]) -> Result<(), PartitionError> {
+/// Whether the parts add up to the graph.
+pub(crate) fn check(graph: &Graph, sizes: &[u32]) -> Result<(), PartitionError> {
     let (parts, vertices) = (sizes.iter().map(|&size| u64::from(size)).sum(), graph.total());
     if parts == vertices { Ok(()) } else { Err(PartitionError::Sizes { parts, vertices }) }
 }

@@ -30,6 +30,15 @@ pub enum HierarchicalError {
         /// Levels of the machine.
         levels: usize,
     },
+    /// The partitioner is not in this build.
+    #[error("this hopmap was built without {partitioner}")]
+    #[diagnostic(help("use `partitioner = \"own\"`, or build with `--features {feature}`"))]
+    NotBuilt {
+        /// Its name.
+        partitioner: &'static str,
+        /// The feature of the build that brings it.
+        feature: &'static str,
+    },
     /// The budget is none.
     #[error(transparent)]
     #[diagnostic(transparent)]

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use hopmap_objective::Problem;
-use hopmap_partition::{Effort, Graph, partition};
+use hopmap_partition::{Effort, Graph};
 use rayon::prelude::*;
 
 use super::tree::Tree;
@@ -102,9 +102,7 @@ impl Multisection<'_> {
             }
         };
         let seed = self.seed ^ (node.run.start as u64) << 8 ^ level as u64;
-        let mut parts = match self.partitioner {
-            Partitioner::Own => partition(graph, sizes, self.effort, seed)?,
-        };
+        let mut parts = self.partitioner.cut(graph, sizes, self.effort, seed)?;
         parts.truncate(node.ranks.len());
         Ok(parts)
     }

@@ -54,6 +54,10 @@ pub enum Partitioner {
     /// The partitioner of hopmap.
     #[default]
     Own,
+    /// The recursive bisection of METIS 5, whose parts are then made exact.
+    Metis,
+    /// Scotch's program `scotch_gmap` (Debian: scotch), whose parts are then made exact.
+    Scotch,
 }
 
 /// The levels of a machine on which ranks are partitioned.
