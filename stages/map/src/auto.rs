@@ -12,7 +12,7 @@ use hopmap_islands::{Budget, Candidate, Evolution, Meter, SearchError};
 use hopmap_model::{Context, Error};
 use hopmap_objective::{Assignment, Problem};
 
-use crate::{AutoParams, Found, Mapper, descend};
+use crate::{AutoParams, Found, Hierarchical, HierarchicalParams, Mapper, descend};
 use coarse::Coarse;
 use ground::Ground;
 use island::Island;
@@ -25,6 +25,9 @@ const EPOCH: u64 = 1 << 20;
 const FIRST_SHARE: f64 = 0.15;
 const FIRST_EVALUATIONS: u64 = 1 << 22;
 
+/// Searches of so many ranks on a tree set out from a partition.
+const MANY_RANKS: usize = 512;
+
 /// Chooses how to search by what the problem is and by how far the budget goes.
 ///
 /// Every island begins with a cycle of annealing that refines the linear or a greedy placement, whichever costs less. If the
@@ -34,7 +37,7 @@ const FIRST_EVALUATIONS: u64 = 1 << 22;
 /// placement ever seen then descends to one that no exchange improves.
 ///
 /// Of large dense problems, groups of ranks whose rows of weights are nearly equal are placed first, on groups of slots with nearly
-/// equal costs: a smaller problem of its own. Where the objective is a maximum, the sum beside it is minimised first. The search
+/// equal costs: a smaller problem of its own. Many ranks on a tree are first cut into parts, as in [`Hierarchical`]. Where the objective is a maximum, the sum beside it is minimised first. The search
 /// sets out from there.
 ///
 /// Population annealing (Hukushima and Iba 2003) cools many placements side by side. Before every step to a lower temperature
@@ -71,6 +74,10 @@ impl Mapper for Auto {
             let found = self.search_first(&sum, default, cx)?;
             evaluations = found.evaluations;
             ground.set_grouped(found.bests.into_iter().map(|best| best.solution).collect())?;
+        } else if problem.ranks() >= MANY_RANKS && problem.distance().is_tree() {
+            let params = HierarchicalParams { seed: self.seed, ..HierarchicalParams::default() };
+            let start = Hierarchical::new(&params)?.map(problem, cx)?.slots;
+            ground.set_grouped(vec![start])?;
         }
         let spent = evaluations.div_ceil(u64::from(self.budget.islands()));
         let budget = self.budget.after(spent, begin.elapsed());

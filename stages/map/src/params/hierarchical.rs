@@ -102,13 +102,18 @@ impl<'de> Visitor<'de> for LevelVisitor {
     type Value = LevelChoice;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("`all`, or a list of levels counted from the root, as in [1, 2]")
+        f.write_str("`all`, or a list of levels counted from the root, as in [1, 2] or `L12`")
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<LevelChoice, E> {
+        let digits = text.strip_prefix('L').filter(|digits| !digits.is_empty());
+        let named: Option<Vec<u32>> =
+            digits.and_then(|digits| digits.chars().map(|digit| digit.to_digit(10)).collect());
         match text {
             "all" => Ok(LevelChoice::All),
-            _ => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
+            _ => named
+                .map(LevelChoice::Listed)
+                .ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self)),
         }
     }
 
@@ -128,9 +133,9 @@ impl JsonSchema for LevelChoice {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "`all`, or a list of levels counted from the root.",
+            "description": "`all`, or levels counted from the root: a list, or their digits behind an L, as in `L12`.",
             "anyOf": [
-                { "type": "string", "enum": ["all"] },
+                { "type": "string", "pattern": "^(all|L[1-9]+)$" },
                 { "type": "array", "items": { "type": "integer", "minimum": 1 } },
             ],
         })
