@@ -175,6 +175,8 @@ impl Hierarchical {
         let limit = match (self.evaluations, self.seconds) {
             (Some(evaluations), _) => evaluations,
             (None, Some(_)) => u64::MAX,
+            // A list of levels asks for these and nothing else, as the paper does.
+            (None, None) if self.levels != LevelChoice::All => return Ok(Found::at_once(slots.to_vec())),
             (None, None) if knew_all => DESCENT_SHORT * problem.ranks() as u64,
             (None, None) => DESCENT_EVALUATIONS,
         };

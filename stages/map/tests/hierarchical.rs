@@ -134,6 +134,8 @@ fn levels_are_counted_from_the_root() {
     let (first, second, both) = (listed(&[1]), listed(&[2]), listed(&[1, 2]));
     assert!(both < first && first < linear && second < linear, "{both} {first} {second} {linear}");
     assert!(f(LevelChoice::All) <= both);
+    let params = HierarchicalParams { levels: LevelChoice::Listed(vec![1]), ..HierarchicalParams::default() };
+    assert!(place(params, &graph, &system).metrics["evaluations"] < 0.5);
 }
 
 #[test]

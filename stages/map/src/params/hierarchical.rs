@@ -25,7 +25,7 @@ pub struct HierarchicalParams {
     #[serde(default)]
     pub partitioner: Partitioner,
     /// How many exchanges are evaluated to refine the placement. Without it, and without `seconds`: 32 for every
-    /// rank.
+    /// rank, or none where `levels` is a list.
     #[serde(default)]
     pub evaluations: Option<u64>,
     /// How long all may take, in seconds; what the construction leaves of it is spent on refinement. The result cannot be made
