@@ -22,7 +22,10 @@ use tree::Tree;
 
 /// Part of a budget in seconds that is left to the descent.
 const DESCENT_SHARE: f64 = 0.2;
-/// Evaluations of the descent where no budget says how many.
+/// Evaluations of the descent for every rank where no budget says how many: groups of different levels are exchanged for each other,
+/// which partitions do one by one.
+const DESCENT_SHORT: u64 = 32;
+/// All evaluations of the descent where the partition knew neither the objective nor the constraints.
 const DESCENT_EVALUATIONS: u64 = 1 << 21;
 
 /// Recursive multisection (`HierarchicalMap`: the graph of the ranks is cut into as many parts as a node of the machine has children, of
@@ -162,7 +165,7 @@ impl Hierarchical {
         Ok(())
     }
 
-    /// Descends, where a budget says so or the partition knew less than the problem does.
+    /// Descends; far only where a budget says so or the partition knew less than the problem does.
     fn refine(
         &self,
         problem: &Problem,
@@ -174,7 +177,9 @@ impl Hierarchical {
         let limit = match (self.evaluations, self.seconds) {
             (Some(evaluations), _) => evaluations,
             (None, Some(_)) => u64::MAX,
-            (None, None) if knew_all => return Ok(Found::at_once(slots.to_vec())),
+            // A list of levels asks for these and nothing else, as the paper does.
+            (None, None) if self.levels != LevelChoice::All => return Ok(Found::at_once(slots.to_vec())),
+            (None, None) if knew_all => DESCENT_SHORT * problem.ranks() as u64,
             (None, None) => DESCENT_EVALUATIONS,
         };
         let deadline = self.seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());

@@ -24,8 +24,8 @@ pub struct HierarchicalParams {
     /// What cuts the ranks into parts.
     #[serde(default)]
     pub partitioner: Partitioner,
-    /// How many exchanges are evaluated to refine the placement. Without it, and without `seconds`: only the fast refinement of the
-    /// construction.
+    /// How many exchanges are evaluated to refine the placement. Without it, and without `seconds`: 32 for every
+    /// rank, or none where `levels` is a list.
     #[serde(default)]
     pub evaluations: Option<u64>,
     /// How long all may take, in seconds; what the construction leaves of it is spent on refinement. The result cannot be made
