@@ -113,3 +113,63 @@ pub(crate) fn assert_gathered(calls: &[Edge], processes: u32, root: u32, block: 
     }
     assert_eq!(held.iter().sum::<u64>(), held[root as usize]);
 }
+
+/// How processes take what they are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rule {
+    /// Nothing is sent that the other has, and no contribution counts twice.
+    Strict,
+    /// What the other has may come again.
+    Again,
+    /// Contributions may overlap: only whether they came matters.
+    Overlap,
+}
+
+/// Whose contributions each process holds of every piece, as bits.
+pub(crate) type Held = Vec<Vec<u64>>;
+
+/// Follows messages round by round. Piece `i` of two or more has 2ⁱ bytes, so that the size of a message says which pieces
+/// it carries; a single piece is in every message. What is sent in a round was there before it, and what comes is either
+/// added to what a process holds, or has all of it and takes its place.
+pub(crate) fn follow(messages: &[(u32, Edge)], mut held: Held, rule: Rule) -> Held {
+    let pieces = held[0].len() as u32;
+    let mut single: Vec<((u32, u64), u32, u32, u64)> =
+        messages.iter().flat_map(|(round, edge)| turns(*round, edge, pieces)).collect();
+    single.sort_unstable();
+    for round in single.chunk_by(|one, other| one.0 == other.0) {
+        let before = held.clone();
+        for &(_, source, destination, carried) in round {
+            for piece in (0..pieces as usize).filter(|piece| carried >> piece & 1 == 1) {
+                let sent = before[source as usize][piece];
+                let mine = &mut held[destination as usize][piece];
+                assert_ne!(sent, 0, "{source} sends piece {piece} to {destination} without having it");
+                assert!(
+                    rule != Rule::Strict || *mine != sent,
+                    "{destination} has piece {piece} from {source}"
+                );
+                assert!(
+                    rule == Rule::Overlap || *mine & sent == 0 || *mine & sent == *mine,
+                    "piece {piece} from {source} counts twice at {destination}"
+                );
+                *mine |= sent;
+            }
+        }
+    }
+    held
+}
+
+/// The single messages of an edge: round and turn, source, destination, pieces. Several messages pass on all pieces around
+/// a ring but one, beginning with the piece before that one.
+fn turns(round: u32, edge: &Edge, pieces: u32) -> Vec<((u32, u64), u32, u32, u64)> {
+    let one = |turn, carried| ((round, turn), edge.source, edge.destination, carried);
+    let all = u64::MAX >> (64 - pieces);
+    if pieces == 1 || edge.messages == 1 {
+        assert_eq!(edge.messages, 1);
+        return vec![one(0, if pieces == 1 { 1 } else { edge.bytes })];
+    }
+    let missing = all - edge.bytes;
+    assert!(missing.is_power_of_two() && edge.messages == u64::from(pieces) - 1, "{edge:?}");
+    let first = u64::from(missing.trailing_zeros() + pieces - 1);
+    let piece = |turn: u64| (first + u64::from(pieces) - turn) % u64::from(pieces);
+    (0..edge.messages).map(|turn| one(turn, 1 << piece(turn))).collect()
+}

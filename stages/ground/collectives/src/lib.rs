@@ -59,6 +59,8 @@ mod exchanged;
 mod load;
 mod network;
 mod reduce;
+#[cfg(test)]
+mod round_tests;
 mod rules;
 mod send;
 mod sizes;

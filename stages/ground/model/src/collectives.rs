@@ -241,7 +241,9 @@ pub enum CollectiveTableError {
         operation: CollectiveOperation,
     },
     /// The root is none of the members.
-    #[error("collective operation {index} has rank {root} as root, but its communicator has {members} members")]
+    #[error(
+        "collective operation {index} has rank {root} as root, but its communicator has {members} members"
+    )]
     NoSuchRoot {
         /// Index of the operation.
         index: usize,
@@ -257,7 +259,9 @@ pub enum CollectiveTableError {
         index: usize,
     },
     /// Operations are not sorted, or one stands twice.
-    #[error("collective operation {index} is not behind the one before it: they are sorted and each stands once")]
+    #[error(
+        "collective operation {index} is not behind the one before it: they are sorted and each stands once"
+    )]
     Unsorted {
         /// Index of the operation.
         index: usize,

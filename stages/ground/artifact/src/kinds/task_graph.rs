@@ -167,7 +167,8 @@ fn decode_phases(folder: &Folder) -> Result<Vec<Phase>, ArtifactError> {
 
 fn encode_collectives(contents: Contents, collectives: &CollectiveTable) -> Contents {
     let CollectiveTable { communicators, calls } = collectives;
-    let members = || (0..).zip(communicators).flat_map(|(number, all)| all.iter().map(move |rank| (number, *rank)));
+    let members =
+        || (0..).zip(communicators).flat_map(|(number, all)| all.iter().map(move |rank| (number, *rank)));
     let communicators = Table::new("communicators")
         .u32("communicator", members().map(|(number, _): (u32, u32)| number))
         .u32("rank", members().map(|(_, rank)| rank));
@@ -178,10 +179,7 @@ fn encode_collectives(contents: Contents, collectives: &CollectiveTable) -> Cont
         .u64("bytes", calls.iter().map(|calls| calls.bytes))
         .u64("calls", calls.iter().map(|calls| calls.calls))
         .u64("uneven", calls.iter().map(|calls| calls.uneven));
-    contents
-        .table(communicators)
-        .table(operations)
-        .metric("collectives", collectives.operations() as f64)
+    contents.table(communicators).table(operations).metric("collectives", collectives.operations() as f64)
 }
 
 fn decode_collectives(folder: &Folder) -> Result<CollectiveTable, ArtifactError> {
