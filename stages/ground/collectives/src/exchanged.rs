@@ -6,6 +6,7 @@ use crate::{Collective, sizes};
 
 /// What every process gives to the others and gets from them by the definition of an operation, whatever messages it is
 /// made of: bytes by rank of the communicator. Of operations with a root it is what goes to or comes from the root.
+#[must_use]
 pub fn exchanged(collective: &Collective<'_>) -> (Vec<u64>, Vec<u64>) {
     use Operation::{
         AllGather, AllGatherV, AllToAll, AllToAllV, AllToAllW, Barrier, GatherV, ReduceScatter,

@@ -88,6 +88,7 @@ pub enum Convention {
 
 impl Convention {
     /// The convention of the tool that an archive names as its creator, such as `Score-P 7.1`; EZTrace names none.
+    #[must_use]
     pub fn of_creator(creator: &str) -> Self {
         match creator.starts_with("Score-P") {
             true => Self::Totals,
@@ -215,6 +216,21 @@ impl Call {
     pub fn usual(&self) -> Algorithm {
         let Self { operation, processes, bytes, .. } = *self;
         rules::algorithm(operation, &Load::equal(operation, bytes, processes), processes)
+    }
+
+    /// Bound of how many times [`messages`](Self::messages) calls `transfer`.
+    #[must_use]
+    pub fn most_messages(&self, algorithm: Algorithm) -> u64 {
+        let processes = u64::from(self.processes);
+        let pairs = match algorithm {
+            Algorithm::Pairwise | Algorithm::NeighbourExchange => true,
+            Algorithm::Linear => !self.operation.has_root(),
+            _ => false,
+        };
+        match pairs {
+            true => processes * processes,
+            false => processes * (2 * u64::from(u32::BITS) + 3),
+        }
     }
 
     /// Calls `transfer` with the messages of an algorithm, as [`expand`] does, and the round of each. Messages of one
