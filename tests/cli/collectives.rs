@@ -2,7 +2,7 @@
 
 use crate::sandbox::{Sandbox, project};
 
-/// Maps a sample with its allreduces in rings, and compares the algorithms.
+/// Maps a sample with its allgathers in rings, and compares the algorithms.
 const PIPELINE: &str = r#"name = "collectives"
 
 [params]
@@ -10,7 +10,7 @@ trace = "trace"
 
 [stages.program]
 uses = "trace/otf2"
-with = { archive = "${params.trace}", collectives = "expand", algorithms = { allreduce = "ring" } }
+with = { archive = "${params.trace}", collectives = "expand", algorithms = { allgather = "ring" } }
 
 [stages.machine]
 uses = "topology/synthetic"
@@ -69,7 +69,7 @@ fn algorithms_are_compared_under_a_mapping_that_counts_them() {
     let column = |name: &str| rows[0].iter().position(|other| *other == name).unwrap();
     let (algorithm, best) = (column("algorithm"), column("best"));
     assert!(rows[1..].iter().all(|row| row.len() == rows[0].len()));
-    let rings: Vec<_> = rows.iter().filter(|row| row[3] == "allreduce" && row[algorithm] == "ring").collect();
+    let rings: Vec<_> = rows.iter().filter(|row| row[3] == "allgather" && row[algorithm] == "ring").collect();
     assert!(rings.len() > 1 && rings[0][0] == "all", "{table}");
     assert!(rows[1..].iter().any(|row| row[best] == "both"), "{table}");
     assert_eq!(sandbox.read("out/collectives.md").lines().count(), rows.len() + 1);
@@ -86,7 +86,7 @@ fn algorithms_are_compared_under_a_mapping_that_counts_them() {
 fn a_wrong_algorithm_is_refused_before_anything_runs() {
     let sandbox = Sandbox::new();
     sandbox.write("collectives.toml", PIPELINE);
-    sandbox.edit("collectives.toml", "allreduce = \"ring\"", "bcast = \"ring\"");
+    sandbox.edit("collectives.toml", "allgather = \"ring\"", "bcast = \"ring\"");
     let trace = format!("trace={}", project().join("sample-traces/rows-columns-16").display());
     let seen = sandbox.seen(&["check", "collectives.toml", "-p", &trace]);
     assert!(seen.contains("`ring` is no algorithm for `bcast`"), "{seen}");

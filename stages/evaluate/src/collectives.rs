@@ -135,7 +135,7 @@ impl Calls<'_> {
         let processes = places[0].members.len() as u32;
         let usual = self.call(None, processes).usual();
         let fits = |algorithm: &&Algorithm| {
-            algorithm.fits(self.operation, processes)
+            self.call(None, processes).suits(**algorithm)
                 && self.call(None, processes).most_messages(**algorithm) <= MOST_MESSAGES
         };
         let row = |&algorithm: &Algorithm| {
@@ -159,10 +159,9 @@ impl Calls<'_> {
 fn tell_left_out(groups: &[Group], graph: &TaskGraph, cx: &Context<'_>) {
     let missing = |group: &Group| {
         let processes = graph.collectives.communicators[group.communicator as usize].len() as u32;
-        let fitting = Algorithm::of(group.operation)
-            .iter()
-            .filter(|algorithm| algorithm.fits(group.operation, processes));
-        fitting.count() - group.rows.len()
+        let (operation, bytes) = (group.operation, group.bytes);
+        let call = Call { operation, processes, root: None, bytes };
+        Algorithm::of(operation).iter().filter(|algorithm| call.suits(**algorithm)).count() - group.rows.len()
     };
     let missing: usize = groups.iter().map(missing).sum();
     if missing > 0 {

@@ -23,8 +23,9 @@ pub struct Otf2Params {
     /// `select` and `sizes` take their mean.
     #[serde(default)]
     pub collectives: Collectives,
-    /// Other algorithms than MPICH's choice to expand operations by, such as `{ allreduce = "ring" }`. Communicators that
-    /// cannot use one, such as neighbour exchange between an odd number of processes, follow MPICH's rules.
+    /// Other algorithms than MPICH's choice to expand operations by, such as `{ allreduce = "ring" }`. Operations that
+    /// cannot use one, such as neighbour exchange between an odd number of processes or a ring for fewer elements than
+    /// processes, follow MPICH's rules.
     #[serde(default)]
     pub algorithms: Algorithms,
     /// What counts; without it, everything.

@@ -198,16 +198,16 @@ fn blocks_of_different_lengths_are_kept_with_their_mean() {
 #[test]
 fn operations_follow_the_algorithm_that_is_chosen() {
     let mut archive = three_ranks();
-    collective(&mut archive, ALL_REDUCE, [(6, 6); 3]);
+    collective(&mut archive, ALL_REDUCE, [(24, 24); 3]);
     let chosen = |allreduce| {
         move |params: &mut Otf2Params| {
             expand(params);
             params.algorithms = Algorithms { allreduce: Some(allreduce), ..Algorithms::default() };
         }
     };
-    // 2 of 3 blocks twice around the ring, at two bytes each.
+    // 2 of 3 blocks twice around the ring, at eight bytes each.
     let ring = edges(&archive, chosen(Algorithm::Ring)).unwrap();
-    assert_eq!(ring, [(0, 1, 4, 8), (1, 2, 4, 8), (2, 0, 4, 8)]);
+    assert_eq!(ring, [(0, 1, 4, 32), (1, 2, 4, 32), (2, 0, 4, 32)]);
     let doubling = edges(&archive, chosen(Algorithm::RecursiveDoubling));
     assert_eq!(doubling, edges(&archive, expand));
 }
@@ -224,7 +224,7 @@ fn communicators_that_cannot_use_an_algorithm_follow_the_rules() {
     let listener = Listener::default();
     assert_eq!(rows(&read(&archive, chosen, &listener).unwrap()), edges(&archive, expand).unwrap());
     let lines = listener.lines.into_inner().unwrap();
-    let told = "collective operations of communicators that cannot use the chosen algorithm, which follow MPICH's rules: 1";
+    let told = "collective operations of too few bytes or processes for the chosen algorithm, which follow MPICH's rules: 1";
     assert!(lines.iter().any(|line| line == told), "{lines:?}");
 }
 

@@ -53,7 +53,7 @@ pub(super) fn best(row: &Row, rows: &[Row]) -> &'static str {
     }
 }
 
-/// Every algorithm for all operations of a kind, whatever the communicator and size. Communicators that cannot use one
+/// Every algorithm for all operations of a kind, whatever the communicator and size. Operations that cannot use one
 /// take MPICH's choice, as `trace/otf2` does; `usual` says that MPICH takes it everywhere.
 pub(super) fn together(groups: &[&Group], operation: Operation) -> Vec<Row> {
     let row = |&algorithm: &Algorithm| {

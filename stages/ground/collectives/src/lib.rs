@@ -135,7 +135,7 @@ pub enum CollectiveError {
         processes: u32,
     },
     /// So many processes cannot do the operation in this way.
-    #[error("{processes} processes cannot do `{operation}` with `{algorithm}`")]
+    #[error("{processes} processes cannot do `{operation}` of {bytes} bytes with `{algorithm}`")]
     Algorithm {
         /// The operation.
         operation: Operation,
@@ -143,12 +143,14 @@ pub enum CollectiveError {
         algorithm: Algorithm,
         /// How many processes there are.
         processes: u32,
+        /// Bytes of a block.
+        bytes: u64,
     },
 }
 
 /// Calls `transfer` with the messages of one collective operation: ranks of the communicator, messages from one rank
 /// to another that follow each other taken together. A pair may come more than once, a rank never sends to itself.
-/// Without an algorithm, or with one that is not for so many processes, MPICH's rules decide.
+/// Without an algorithm, or with one that is not for so many processes or so few bytes, MPICH's rules decide.
 /// The same operation gives the same calls; an operation of which a trace has many instances with the same root and
 /// sizes is expanded once and multiplied. Takes time in proportion to the calls and memory to the processes. Bytes
 /// beyond 64 bits stay at `u64::MAX`.
@@ -161,7 +163,7 @@ pub fn expand(
     let (processes, root) = ends(collective)?;
     if processes > 1 {
         let load = Load::recorded(collective, root);
-        let algorithm = algorithm.filter(|algorithm| algorithm.fits(operation, processes));
+        let algorithm = algorithm.filter(|algorithm| load.suits(operation, *algorithm, processes));
         let algorithm = algorithm.unwrap_or_else(|| rules::algorithm(operation, &load, processes));
         let mut network = Network::new(processes, root, |_, edge| transfer(edge));
         send::send((operation, algorithm), &load, root, &mut network);
@@ -218,6 +220,14 @@ impl Call {
         rules::algorithm(operation, &Load::equal(operation, bytes, processes), processes)
     }
 
+    /// Whether the processes can use an algorithm. Some are for 2ᵏ or an even number of processes; those that reduce a vector
+    /// in pieces need an element of 8 bytes for each, as in MPICH and Open MPI.
+    #[must_use]
+    pub fn suits(&self, algorithm: Algorithm) -> bool {
+        let Self { operation, processes, bytes, .. } = *self;
+        Load::equal(operation, bytes, processes).suits(operation, algorithm, processes)
+    }
+
     /// Bound of how many times [`messages`](Self::messages) calls `transfer`.
     #[must_use]
     pub fn most_messages(&self, algorithm: Algorithm) -> u64 {
@@ -244,8 +254,8 @@ impl Call {
     ) -> Result<(), CollectiveError> {
         let Self { operation, processes, root, bytes } = *self;
         let root = check_root(operation, root, processes)?;
-        if !algorithm.fits(operation, processes) {
-            return Err(CollectiveError::Algorithm { operation, algorithm, processes });
+        if !self.suits(algorithm) {
+            return Err(CollectiveError::Algorithm { operation, algorithm, processes, bytes });
         }
         if processes > 1 {
             let load = Load::equal(operation, bytes, processes);

@@ -3,7 +3,8 @@
 use hopmap_model::CollectiveOperation as Operation;
 
 use crate::blocks::{Blocks, saturate};
-use crate::{Call, Collective, sizes};
+use crate::rules::ELEMENT;
+use crate::{Algorithm, Call, Collective, sizes};
 
 /// What an operation has to move.
 #[derive(Debug, Clone)]
@@ -51,6 +52,20 @@ impl Load<'_> {
             Operation::AllToAll | Operation::AllToAllV | Operation::AllToAllW => Load::Pairs(bytes),
             _ => Load::Blocks(Blocks::equal(bytes, processes)),
         }
+    }
+
+    /// Whether so many processes can do an operation with an algorithm: those that reduce a vector in pieces need an element
+    /// for each of them.
+    pub(crate) fn suits(&self, operation: Operation, algorithm: Algorithm, processes: u32) -> bool {
+        let pieces = match algorithm {
+            Algorithm::ReduceScatterAllgather | Algorithm::ReduceScatterGather => {
+                1 << processes.max(1).ilog2()
+            }
+            Algorithm::Ring => u64::from(processes),
+            _ => 0,
+        };
+        let whole = matches!(self, Self::Vector(bytes) if *bytes < ELEMENT * pieces);
+        algorithm.fits(operation, processes) && !whole
     }
 
     /// Bytes of a block and whether all have the same size; otherwise the mean, rounded up. The block of the root, which

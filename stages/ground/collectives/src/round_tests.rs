@@ -170,7 +170,7 @@ proptest! {
     fn in_a_round_everybody_sends_one_message_and_gets_one((processes, root) in group(), bytes in 1..5000u64) {
         for operation in Operation::ALL {
             let straight = |algorithm: &&Algorithm| {
-                **algorithm != Algorithm::Linear && algorithm.fits(operation, processes)
+                **algorithm != Algorithm::Linear && call(operation, processes, root, bytes).suits(**algorithm)
             };
             for algorithm in Algorithm::of(operation).iter().filter(straight) {
                 let mut busy: BTreeMap<(u32, bool, u32), u32> = BTreeMap::new();
@@ -203,7 +203,7 @@ proptest! {
             edges
         };
         prop_assert_eq!(expanded(None), expanded(Some(call.usual())));
-        for &algorithm in Algorithm::of(operation).iter().filter(|algorithm| algorithm.fits(operation, processes)) {
+        for &algorithm in Algorithm::of(operation).iter().filter(|algorithm| call.suits(**algorithm)) {
             let mut edges = Vec::new();
             call.messages(algorithm, |_, edge| edges.push(edge)).unwrap();
             prop_assert_eq!(edges, expanded(Some(algorithm)), "{}", algorithm);
@@ -219,12 +219,35 @@ fn a_call_that_cannot_be_is_refused() {
     let error = tell(seven, algorithm).unwrap_err();
     assert_eq!(
         error,
-        CollectiveError::Algorithm { operation: Operation::AllGather, algorithm, processes: 7 }
+        CollectiveError::Algorithm { operation: Operation::AllGather, algorithm, processes: 7, bytes: 8 }
     );
-    assert_eq!(error.to_string(), "7 processes cannot do `allgather` with `neighbour-exchange`");
+    assert_eq!(error.to_string(), "7 processes cannot do `allgather` of 8 bytes with `neighbour-exchange`");
     let rootless = Call { root: None, ..call(Operation::Reduce, 7, 0, 8) };
     assert_eq!(tell(rootless, Algorithm::Binomial), Err(CollectiveError::NoRoot));
     assert_eq!(tell(call(Operation::Reduce, 1, 0, 8), Algorithm::Binomial), Ok(()));
+}
+
+#[test]
+fn vectors_of_fewer_elements_than_pieces_stay_whole() {
+    let suits = |bytes, algorithm| call(Operation::AllReduce, 12, 0, bytes).suits(algorithm);
+    assert!(suits(96, Algorithm::Ring) && !suits(95, Algorithm::Ring));
+    assert!(suits(64, Algorithm::ReduceScatterAllgather) && !suits(63, Algorithm::ReduceScatterAllgather));
+    assert!(suits(1, Algorithm::RecursiveDoubling));
+    assert!(call(Operation::AllGather, 12, 0, 1).suits(Algorithm::Ring));
+    let ring = |bytes| {
+        let sizes = [bytes; 4];
+        let recorded = crate::Collective {
+            operation: Operation::AllReduce,
+            root: None,
+            convention: crate::Convention::Arguments,
+            sent: &sizes,
+            received: &sizes,
+        };
+        let mut messages = 0;
+        crate::expand(&recorded, Some(Algorithm::Ring), |edge| messages += edge.messages).unwrap();
+        messages
+    };
+    assert_eq!((ring(32), ring(31)), (24, 8));
 }
 
 #[test]

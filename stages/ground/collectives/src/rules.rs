@@ -16,7 +16,7 @@ const FEW_BROADCAST: u32 = 8;
 /// `MPIR_CVAR_REDUCE_SHORT_MSG_SIZE`.
 const SHORT_REDUCTION: u64 = 2_048;
 /// Bytes of an element of a vector: a double.
-const ELEMENT: u64 = 8;
+pub(crate) const ELEMENT: u64 = 8;
 /// From so many bytes every pair exchanges its part of a reduce-scatter:
 /// `MPIR_CVAR_REDUCE_SCATTER_COMMUTATIVE_LONG_MSG_SIZE`.
 const LONG_REDUCE_SCATTER: u128 = 524_288;

@@ -70,7 +70,7 @@ fn report_expanded(expanded: Expanded, collectives: Collectives, cx: &Context<'_
     }
     if unfit > 0 {
         cx.log(format_args!(
-            "collective operations of communicators that cannot use the chosen algorithm, which follow MPICH's rules: {unfit}"
+            "collective operations of too few bytes or processes for the chosen algorithm, which follow MPICH's rules: {unfit}"
         ));
     }
     if elsewhere > 0 {

@@ -57,7 +57,7 @@ pub(super) struct Expanded {
     pub(super) incomplete: u64,
     /// Operations that count as one process recorded them, or do not, though others disagree.
     pub(super) uneven: u64,
-    /// Operations of communicators that cannot use the algorithm that is chosen for them.
+    /// Operations that cannot use the algorithm that is chosen for them.
     pub(super) unfit: u64,
 }
 
@@ -210,10 +210,11 @@ impl Expansion<'_> {
             return Ok(());
         };
         expanded.operations += count;
+        let call = summary.0;
         ends.kept.add(through, summary, count);
         let Some(algorithms) = self.algorithms else { return Ok(()) };
         let chosen = algorithms.of(collective.operation);
-        if chosen.is_some_and(|chosen| !chosen.fits(collective.operation, members.len() as u32)) {
+        if call.processes > 1 && chosen.is_some_and(|chosen| !call.suits(chosen)) {
             expanded.unfit += count;
         }
         let mut outcome = Ok(());
