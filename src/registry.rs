@@ -49,6 +49,7 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
         StageEntry::of::<hopmap_map::AutoStage>(),
         StageEntry::of::<hopmap_evaluate::MappingStage>(),
         StageEntry::of::<hopmap_evaluate::AccuracyStage>(),
+        StageEntry::of::<hopmap_evaluate::CollectivesStage>(),
         StageEntry::of::<hopmap_launch::Machinefile>(),
         StageEntry::of::<hopmap_launch::Rankfile>(),
         StageEntry::of::<hopmap_launch::Hostfile>(),

@@ -120,6 +120,7 @@ fn table(page: &mut Page, cell: &Cell, text: &str) {
     let rows: Vec<Vec<String>> =
         reader.records().filter_map(Result::ok).take(MOST_ROWS).map(|record| shown(&record)).collect();
     page.heading(&cell.id);
+    page.add(&format!("<p class=\"note\">{}.</p>\n", escape(cell.entry.summary)));
     page.table(&header.iter().take(MOST_COLUMNS).collect::<Vec<_>>(), &rows);
     let all = text.lines().count().saturating_sub(1);
     if all > rows.len() {

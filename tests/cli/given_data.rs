@@ -4,6 +4,13 @@ use std::path::PathBuf;
 
 use crate::sandbox::Sandbox;
 
+/// Archives, the BLAKE3 of their edges with collective operations as it was before these were kept, and how many there are.
+const EXPANDED: [(&str, &str, f64); 3] = [
+    ("eztrace-ft.W.16", "cc0a07676d168253", 20.0),
+    ("eztrace-is.W.16", "9f7ad78750ff8a00", 36.0),
+    ("eztrace-mg.A.16", "c05b1cd1e0c4d37e", 102.0),
+];
+
 fn data() -> Option<PathBuf> {
     let folder = std::env::var_os("HOPMAP_DATA").map(PathBuf::from);
     if folder.is_none() {
@@ -140,5 +147,22 @@ fn table_1_stands_beside_the_papers() {
         assert!((gap - 100.0 * (best - known) / known).abs() < 0.01, "{row:?}");
         let papers = row[column("paper F")];
         assert_eq!(papers.is_empty(), row[1] == "auto", "{row:?}");
+    }
+}
+
+/// FT and IS talk in collective operations alone, MG in both: their messages are those of MPICH's rules.
+#[test]
+fn expanded_operations_give_the_messages_that_they_always_gave() {
+    let Some(data) = data() else { return };
+    for (name, edges, operations) in EXPANDED {
+        let sandbox = Sandbox::new();
+        let archive = format!("archive={}", anchor(&data.join("traces").join(name)).display());
+        let with = ["--with", &archive, "--with", "collectives=expand"];
+        sandbox.stdout(&[&["exec", "trace/otf2"], &with[..], &["--out", "graph"]].concat());
+        let shown: serde_json::Value =
+            serde_json::from_str(&sandbox.stdout(&["show", "graph", "--json"])).unwrap();
+        let table = shown["artifact"]["tables"]["edges"]["blake3"].as_str().unwrap();
+        assert!(table.starts_with(edges), "{name}: {table}");
+        assert_eq!(shown["artifact"]["metrics"]["collectives"], operations, "{name}");
     }
 }

@@ -8,6 +8,7 @@ mod broken;
 mod check;
 #[path = "../../stages/launch/tests/system/cluster.rs"]
 mod cluster;
+mod collectives;
 mod crash;
 mod determinism;
 mod exec;

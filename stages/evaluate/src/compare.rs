@@ -65,7 +65,7 @@ pub fn compare(
 }
 
 /// Checks that the mapping was made for this program and this machine.
-fn check(graph: &TaskGraph, system: &SystemGraph, mapping: &Mapping) -> Result<(), Error> {
+pub(crate) fn check(graph: &TaskGraph, system: &SystemGraph, mapping: &Mapping) -> Result<(), Error> {
     graph.check()?;
     system.check()?;
     mapping.check()?;

@@ -1,8 +1,10 @@
 //! How good a mapping is beside linear, round-robin and random.
 //!
-//! Stages: [`MappingStage`], `evaluate/mapping`; [`AccuracyStage`], `evaluate/accuracy`.
+//! Stages: [`MappingStage`], `evaluate/mapping`; [`AccuracyStage`], `evaluate/accuracy`;
+//! [`CollectivesStage`], `evaluate/collectives`.
 
 mod accuracy;
+mod collectives;
 mod compare;
 mod error;
 mod params;
@@ -10,6 +12,7 @@ mod stage;
 mod summary;
 
 pub use accuracy::{Search, Table, accuracy};
+pub use collectives::{CollectiveComparison, CollectivesParams, CollectivesStage, compare_collectives};
 pub use compare::{Comparison, compare};
 pub use error::EvaluateError;
 pub use params::{AccuracyParams, MappingParams};

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 use hopmap_model::{Dependency, TaskDag};
 
-use crate::collectives::{Convention, Operation};
+use hopmap_collectives::{Convention, Operation};
 
 /// Something a process does that others may wait for, or that waits for others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

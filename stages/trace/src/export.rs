@@ -33,6 +33,7 @@ fn left_out(graph: &TaskGraph) -> Vec<&'static str> {
         (graph.duration_s.is_some(), "the duration"),
         (!graph.sizes.is_empty(), "the lengths of messages"),
         (!graph.phases.is_empty(), "phases"),
+        (!graph.collectives.is_empty(), "collective operations"),
     ]
     .into_iter()
     .filter_map(|(is_there, what)| is_there.then_some(what))

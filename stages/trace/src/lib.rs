@@ -20,8 +20,6 @@
 //! | `trace/generate` | the trace of a program whose messages are known, and the task graph that reading it must give (feature `libotf2`) |
 
 mod call_stack;
-#[cfg(feature = "libotf2")]
-mod collectives;
 mod csv_matrix;
 #[cfg(feature = "libotf2")]
 mod dag;
@@ -46,8 +44,8 @@ pub use error::{
     CsvError, DagError, GenerateError, ImportError, Otf2Error, OtfError, ReplayError, SelectionError,
 };
 pub use params::{
-    Collectives, CsvParams, DagParams, EventsParams, ExportFormat, ExportParams, Format, GenerateParams,
-    ImportParams, Otf2Params, OtfParams, Pattern, Phases, Reader, ReplayParams, Select, Simulator,
-    SummaryParams,
+    Algorithm, Algorithms, Collectives, CsvParams, DagParams, EventsParams, ExportFormat, ExportParams,
+    Format, GenerateParams, ImportParams, Otf2Params, OtfParams, Pattern, Phases, Reader, ReplayParams,
+    Select, Simulator, SummaryParams,
 };
 pub use stage::{Csv, Dag, Export, Generate, Import, ListEvents, Otf, Otf2, Replay, Summary};

@@ -26,6 +26,8 @@ mod definitions;
 #[cfg(feature = "libotf2")]
 mod expansion;
 #[cfg(feature = "libotf2")]
+mod kept;
+#[cfg(feature = "libotf2")]
 mod layouts;
 #[cfg(feature = "libotf2")]
 mod library;

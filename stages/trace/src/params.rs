@@ -1,5 +1,6 @@
 //! Parameters of the stages: the keys of `with` in a pipeline file.
 
+pub use hopmap_collectives::{Algorithm, Algorithms};
 use hopmap_model::InputPath;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,11 +17,17 @@ pub struct Otf2Params {
     /// that only libotf2 may know. All give the same.
     #[serde(default)]
     pub reader: Reader,
-    /// Whether collective operations count: not at all (`ignore`), or as the messages that MPICH's algorithms for the
+    /// Whether collective operations count: not at all (`ignore`); as operations of their communicators, in tables of
+    /// their own, which `evaluate/collectives` takes (`keep`); or so and also as the messages that MPICH's algorithms for the
     /// operation, the size and the number of processes send (`expand`). Where blocks of different length go around a ring,
     /// `select` and `sizes` take their mean.
     #[serde(default)]
     pub collectives: Collectives,
+    /// Other algorithms than MPICH's choice to expand operations by, such as `{ allreduce = "ring" }`. Operations that
+    /// cannot use one, such as neighbour exchange between an odd number of processes or a ring for fewer elements than
+    /// processes, follow MPICH's rules.
+    #[serde(default)]
+    pub algorithms: Algorithms,
     /// What counts; without it, everything.
     #[serde(default)]
     pub select: Select,
@@ -41,8 +48,9 @@ impl Otf2Params {
     /// Parameters to read all of an archive.
     #[must_use]
     pub fn new(archive: InputPath) -> Self {
-        let (reader, collectives, select, phases) = Default::default();
-        Self { archive, reader, collectives, select, phases, sizes: false, allow_truncated: false }
+        let (reader, collectives, algorithms, select, phases) = Default::default();
+        let (sizes, allow_truncated) = (false, false);
+        Self { archive, reader, collectives, algorithms, select, phases, sizes, allow_truncated }
     }
 
     /// What counts, and under which headings.
@@ -58,7 +66,9 @@ pub enum Collectives {
     /// Not at all.
     #[default]
     Ignore,
-    /// As the messages that MPICH's algorithms send.
+    /// As operations of their communicators.
+    Keep,
+    /// So, and as the messages that they are made of.
     Expand,
 }
 

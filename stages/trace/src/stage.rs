@@ -6,9 +6,9 @@ use hopmap_model::{
 };
 
 use crate::{
-    CsvParams, DagError, DagParams, EventsParams, ExportParams, GenerateParams, ImportParams, Otf2Error,
-    Otf2Params, OtfParams, Reader, ReplayError, ReplayParams, SummaryParams, csv_matrix, export, generate,
-    import, otf1, otf2, replay, summary,
+    Algorithms, Collectives, CsvParams, DagError, DagParams, EventsParams, ExportParams, GenerateParams,
+    ImportParams, Otf2Error, Otf2Params, OtfParams, Reader, ReplayError, ReplayParams, SummaryParams,
+    csv_matrix, export, generate, import, otf1, otf2, replay, summary,
 };
 
 const PORTS: &[Port] = &[Port::output::<TaskGraph>("task-graph")];
@@ -25,7 +25,7 @@ fn check_reader(reader: Reader, allow_truncated: bool) -> Result<(), Error> {
 ///
 /// Messages are counted where they are sent (`MPI_SEND`, `MPI_ISEND`). An access to remote memory counts as a message
 /// in the direction of its bytes (`RMA_PUT`, `RMA_GET`; `RMA_ATOMIC` as one in each). Collective operations do not
-/// count, or count as the messages of a published algorithm. Ranks within communicators become ranks of the program;
+/// count, are kept in a table of their own, or are kept and count as the messages of published algorithms. Ranks within communicators become ranks of the program;
 /// threads and devices send for their process. Without MPI the ranks of SHMEM, GASPI or UPC count, else every process
 /// that is defined, in the order of ids.
 ///
@@ -41,7 +41,7 @@ impl Stage for Otf2 {
     type Params = Otf2Params;
     const KIND: &'static str = "trace/otf2";
     const SUMMARY: &'static str = "Messages and bytes between processes from an OTF2 trace";
-    const REVISION: u32 = 2;
+    const REVISION: u32 = 3;
 
     fn ports() -> &'static [Port] {
         PORTS
@@ -53,14 +53,18 @@ impl Stage for Otf2 {
 
     fn check(params: &Otf2Params) -> Result<(), Error> {
         check_reader(params.reader, params.allow_truncated)?;
+        params.algorithms.check()?;
+        if params.algorithms != Algorithms::default() && params.collectives != Collectives::Expand {
+            return Err(Otf2Error::NothingToExpand.into());
+        }
         Ok(params.request().check()?)
     }
 
     #[cfg(feature = "libotf2")]
     fn run(params: Otf2Params, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-        let Otf2Params { reader, collectives, allow_truncated, .. } = params;
+        let Otf2Params { reader, collectives, algorithms, allow_truncated, .. } = params;
         let request = params.request();
-        let options = otf2::Options { reader, collectives, request, whole: !allow_truncated };
+        let options = otf2::Options { reader, collectives, algorithms, request, whole: !allow_truncated };
         let graph = otf2::read(params.archive.path(), options, cx)?;
         Ok(Outcome::Done(Outputs::new().with("task-graph", graph)))
     }

@@ -6,8 +6,10 @@ mod support;
 #[path = "support/writer.rs"]
 mod writer;
 
-use hopmap_model::{Context, InputPath, TaskGraph};
-use hopmap_trace::{Collectives, Otf2Params, Phases, Select};
+use hopmap_model::{
+    CollectiveCalls, CollectiveOperation, CollectiveTable, Context, InputPath, Stage, TaskGraph,
+};
+use hopmap_trace::{Algorithm, Algorithms, Collectives, Otf2, Otf2Params, Phases, Select};
 use support::{Listener, data, read_asked};
 use writer::Archive;
 use writer::Part::{Byte, Number};
@@ -146,6 +148,106 @@ fn collective_operations_count_when_they_are_expanded() {
     assert!(lines.iter().any(|line| line.contains("collective operations, which do not count")), "{lines:?}");
 }
 
+fn keep(params: &mut Otf2Params) {
+    params.collectives = Collectives::Keep;
+}
+
+fn table(archive: &Archive, ask: impl FnOnce(&mut Otf2Params)) -> CollectiveTable {
+    read(archive, ask, &Listener::default()).unwrap().collectives
+}
+
+#[test]
+fn collective_operations_are_kept_with_and_without_their_messages() {
+    let mut archive = three_ranks();
+    collective(&mut archive, BROADCAST, [(100, 100); 3]);
+    assert_eq!(table(&archive, |_| ()), CollectiveTable::default());
+    let calls = CollectiveCalls {
+        communicator: 0,
+        operation: CollectiveOperation::Broadcast,
+        root: Some(0),
+        bytes: 100,
+        calls: 1,
+        uneven: 0,
+    };
+    let kept = CollectiveTable { communicators: vec![vec![0, 1, 2]], calls: vec![calls] };
+    assert_eq!(table(&archive, keep), kept);
+    assert_eq!(table(&archive, expand), kept);
+    let listener = Listener::default();
+    assert_eq!(rows(&read(&archive, keep, &listener).unwrap()), []);
+    let lines = listener.lines.into_inner().unwrap();
+    let told = "collective operations, which are kept and are no messages: 1";
+    assert!(lines.iter().any(|line| line == told), "{lines:?}");
+}
+
+#[test]
+fn blocks_of_different_lengths_are_kept_with_their_mean() {
+    let mut archive = three_ranks();
+    // Of nine pairs each has 12 / 9 bytes.
+    collective(&mut archive, ALL_TO_ALL_V, [(12, 0), (0, 6), (0, 6)]);
+    let listener = Listener::default();
+    let kept = read(&archive, keep, &listener).unwrap().collectives.calls;
+    assert_eq!(
+        kept.iter().map(|calls| (calls.bytes, calls.calls, calls.uneven)).collect::<Vec<_>>(),
+        [(2, 1, 1)]
+    );
+    let lines = listener.lines.into_inner().unwrap();
+    let told = "collective operations with blocks of different lengths, which are kept with their mean: 1";
+    assert!(lines.iter().any(|line| line == told), "{lines:?}");
+}
+
+#[test]
+fn operations_follow_the_algorithm_that_is_chosen() {
+    let mut archive = three_ranks();
+    collective(&mut archive, ALL_REDUCE, [(24, 24); 3]);
+    let chosen = |allreduce| {
+        move |params: &mut Otf2Params| {
+            expand(params);
+            params.algorithms = Algorithms { allreduce: Some(allreduce), ..Algorithms::default() };
+        }
+    };
+    // 2 of 3 blocks twice around the ring, at eight bytes each.
+    let ring = edges(&archive, chosen(Algorithm::Ring)).unwrap();
+    assert_eq!(ring, [(0, 1, 4, 32), (1, 2, 4, 32), (2, 0, 4, 32)]);
+    let doubling = edges(&archive, chosen(Algorithm::RecursiveDoubling));
+    assert_eq!(doubling, edges(&archive, expand));
+}
+
+#[test]
+fn communicators_that_cannot_use_an_algorithm_follow_the_rules() {
+    const ALL_GATHER: u8 = 6;
+    let mut archive = three_ranks();
+    collective(&mut archive, ALL_GATHER, [(6, 6); 3]);
+    let chosen = |params: &mut Otf2Params| {
+        expand(params);
+        params.algorithms.allgather = Some(Algorithm::NeighbourExchange);
+    };
+    let listener = Listener::default();
+    assert_eq!(rows(&read(&archive, chosen, &listener).unwrap()), edges(&archive, expand).unwrap());
+    let lines = listener.lines.into_inner().unwrap();
+    let told = "collective operations of too few bytes or processes for the chosen algorithm, which follow MPICH's rules: 1";
+    assert!(lines.iter().any(|line| line == told), "{lines:?}");
+}
+
+#[test]
+fn algorithms_are_checked_before_anything_is_read() {
+    let check = |ask: &dyn Fn(&mut Otf2Params)| {
+        let mut params = Otf2Params::new(InputPath::new("nowhere"));
+        ask(&mut params);
+        Otf2::check(&params).map_err(|error| error.to_string())
+    };
+    let ring = Algorithms { bcast: Some(Algorithm::Ring), ..Algorithms::default() };
+    let error = check(&|params| {
+        expand(params);
+        params.algorithms = ring;
+    });
+    assert_eq!(error, Err("`ring` is no algorithm for `bcast`".to_owned()));
+    let error = check(&|params| params.algorithms.bcast = Some(Algorithm::Chain));
+    assert_eq!(
+        error,
+        Err("`algorithms` are given, but collective operations do not become messages".to_owned())
+    );
+}
+
 #[test]
 fn irregular_operations_are_brought_together() {
     let mut archive = three_ranks();
@@ -214,6 +316,9 @@ fn collective_operations_on_windows_are_those_of_their_communicator() {
     }
     archive.thread(7, 1);
     assert_eq!(edges(&archive, expand), Ok(vec![(0, 2, 1, 8), (2, 0, 1, 8)]));
+    // The communicator of the window is the row, ranks 2 and 0.
+    let kept = table(&archive, keep);
+    assert_eq!((kept.communicators, kept.calls.len()), (vec![vec![2, 0]], 1));
 }
 
 /// Rank 0 sends to rank 1: 10 bytes in `main` at 0.1 s, 20 in `init` at 0.2 s, 400 in `solve` at 0.4 s and 800, in
@@ -331,4 +436,13 @@ fn collective_operations_of_real_programs_are_expanded() {
     let lines = listener.lines.into_inner().unwrap();
     let told = lines.iter().find(|line| line.contains("expanded to")).unwrap();
     eprintln!("{told}: {} messages, {} bytes", graph.messages(), graph.bytes());
+    let of = |operation| graph.collectives.calls.iter().filter(move |calls| calls.operation == operation);
+    let alltoall: Vec<_> =
+        of(CollectiveOperation::AllToAll).map(|calls| (calls.bytes, calls.uneven)).collect();
+    assert_eq!(alltoall, [(32_768, 0)]);
+    assert_eq!(graph.collectives.communicators, [(0..16).collect::<Vec<u32>>()]);
+    // The same operations are kept without their messages.
+    keep(&mut params);
+    let kept = read_asked(&params, &Context::new(2, None, &Listener::default())).unwrap();
+    assert_eq!((kept.edges.len(), kept.collectives), (0, graph.collectives));
 }

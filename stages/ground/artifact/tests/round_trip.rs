@@ -7,9 +7,10 @@ use std::fs;
 
 use hopmap_artifact::{ArtifactError, Codec, Folder};
 use hopmap_model::{
-    ConvergencePoint, CostModel, Dependency, Edge, LaunchFile, Levels, Link, Mapping, Matrix, Metrics, Node,
-    NodeKind, PhaseSummary, PlacementMetrics, PlacementOrigin, Process, RankSummary, Slot, SystemGraph, Task,
-    TaskDag, TaskGraph, TextFile, TraceSummary, Weight,
+    CollectiveCalls, CollectiveOperation, CollectiveTable, ConvergencePoint, CostModel, Dependency, Edge,
+    LaunchFile, Levels, Link, Mapping, Matrix, Metrics, Node, NodeKind, PhaseSummary, PlacementMetrics,
+    PlacementOrigin, Process, RankSummary, Slot, SystemGraph, Task, TaskDag, TaskGraph, TextFile,
+    TraceSummary, Weight,
 };
 use proptest::prelude::*;
 
@@ -120,6 +121,56 @@ fn tables_that_contradict_each_other_are_refused() {
     graph.edges.push(Edge { source: 0, destination: 7, messages: 1, bytes: 1 });
     Folder::write(folder.path(), &graph).unwrap();
     assert!(matches!(Folder::read::<TaskGraph>(folder.path()), Err(ArtifactError::Invalid { .. })));
+}
+
+fn collectives() -> CollectiveTable {
+    let one = |communicator, operation: CollectiveOperation, bytes| CollectiveCalls {
+        communicator,
+        operation,
+        root: operation.has_root().then_some(1),
+        bytes,
+        calls: 1 << 40,
+        uneven: bytes / 2,
+    };
+    let all = CollectiveOperation::ALL.into_iter().map(|operation| one(0, operation, 8));
+    let calls = all.chain([one(1, CollectiveOperation::Scan, 0), one(1, CollectiveOperation::Scan, 9)]);
+    CollectiveTable { communicators: vec![vec![0, 1], vec![2, 0]], calls: calls.collect() }
+}
+
+#[test]
+fn collective_operations_come_back() {
+    let processes = vec![Process::default(); 3];
+    round_trip(&TaskGraph {
+        processes: processes.clone(),
+        collectives: collectives(),
+        ..TaskGraph::default()
+    });
+    // Communicators that were silent.
+    let collectives = CollectiveTable { calls: Vec::new(), ..collectives() };
+    round_trip(&TaskGraph { processes, collectives, ..TaskGraph::default() });
+}
+
+#[test]
+fn a_graph_without_collective_operations_has_the_tables_that_it_always_had() {
+    let folder = tempfile::tempdir().unwrap();
+    let edges = vec![Edge { source: 0, destination: 1, messages: 3, bytes: 8 }];
+    let graph = TaskGraph { processes: vec![Process::default(); 2], edges, ..TaskGraph::default() };
+    let written = Folder::write(folder.path(), &graph).unwrap();
+    assert_eq!(written.description().tables.keys().collect::<Vec<_>>(), ["edges", "processes"]);
+    assert!(written.digest().starts_with("5b1f2d73fbfa"), "{}", written.digest());
+}
+
+#[test]
+fn collective_operations_that_contradict_the_processes_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let graph = TaskGraph {
+        processes: vec![Process::default(); 2],
+        collectives: collectives(),
+        ..TaskGraph::default()
+    };
+    Folder::write(folder.path(), &graph).unwrap();
+    let error = Folder::read::<TaskGraph>(folder.path()).unwrap_err();
+    let ArtifactError::Invalid { .. } = &error else { panic!("{error}") };
 }
 
 proptest! {

@@ -5,6 +5,7 @@
 //!
 //! Units are seconds, bytes and bytes per second throughout. Ranks, slots and nodes are dense indexes from zero.
 
+mod collectives;
 mod communicator;
 mod context;
 mod events;
@@ -23,6 +24,7 @@ mod trace_archive;
 mod trace_summary;
 mod weight;
 
+pub use collectives::{CollectiveCalls, CollectiveOperation, CollectiveTable, CollectiveTableError};
 pub use communicator::Communicator;
 pub use context::{Context, Observer};
 pub use events::Events;

@@ -2,7 +2,7 @@
 
 use miette::Diagnostic;
 
-use crate::Artifact;
+use crate::{Artifact, CollectiveTable, CollectiveTableError};
 
 /// What the processes of a parallel program did and sent to each other.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -18,6 +18,8 @@ pub struct TaskGraph {
     pub sizes: Vec<SizeBin>,
     /// The same by phases of the program; empty if phases were not told apart.
     pub phases: Vec<Phase>,
+    /// The collective operations of the program; empty if they were not kept.
+    pub collectives: CollectiveTable,
 }
 
 /// Messages from one process to another whose lengths are alike.
@@ -77,10 +79,12 @@ pub struct Edge {
 }
 
 impl TaskGraph {
-    /// Checks that every edge joins existing ranks and that edges are sorted and unique, those of the phases too.
+    /// Checks that every edge joins existing ranks and that edges are sorted and unique, those of the phases too, and
+    /// that the collective operations are those of existing ranks.
     pub fn check(&self) -> Result<(), TaskGraphError> {
         let processes = self.processes.len();
         check_edges(&self.edges, processes)?;
+        self.collectives.check(processes)?;
         for (index, phase) in self.phases.iter().enumerate() {
             check_edges(&phase.edges, processes)?;
             if phase.compute_s.len() != processes {
@@ -147,6 +151,10 @@ impl Artifact for TaskGraph {
 /// A task graph that contradicts itself.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum TaskGraphError {
+    /// The collective operations contradict themselves or the processes.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Collectives(#[from] CollectiveTableError),
     /// An edge names a rank that does not exist.
     #[error("edge {index} names rank {rank}, but the graph has {processes} processes")]
     NoSuchRank {

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use hopmap_collectives::{Collective, Convention, Operation, exchanged};
+
 use super::{At, Begun, Join, Joint, Link, Moment, Unmatched, What};
-use crate::collectives::{Collective, Convention, Operation, exchanged};
 
 /// A collective operation of a process.
 #[derive(Debug, Clone, Copy)]

@@ -130,6 +130,10 @@ pub enum Otf2Error {
     #[error("`allow_truncated` and `reader = \"libotf2\"` do not go together")]
     #[diagnostic(help("leave `reader` out: libotf2 reads no archive that is cut off"))]
     TruncatedForLibrary,
+    /// Algorithms matter only where operations become messages.
+    #[error("`algorithms` are given, but collective operations do not become messages")]
+    #[diagnostic(help("add `collectives = \"expand\"`"))]
+    NothingToExpand,
     /// A table of what is read cannot be written.
     #[error(transparent)]
     #[diagnostic(transparent)]

@@ -264,5 +264,6 @@ fn assemble(
         duration_s: duration.and_then(seconds),
         sizes,
         phases,
+        ..TaskGraph::default()
     })
 }

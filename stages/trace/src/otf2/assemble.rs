@@ -1,17 +1,18 @@
 //! From what the locations did to a task graph.
 
-use hopmap_model::{Context, Edge, Error, Process, TaskGraph};
+use hopmap_collectives::Convention;
+use hopmap_model::{CollectiveTable, Context, Edge, Error, Process, TaskGraph};
 
 use super::expansion::{Expanded, Expansion};
+use super::kept::Kept;
 use super::processes::ProcessOf;
 use super::program::{Overview, Program, warn};
 use super::read::{Part, Record};
 use super::tally::Question;
-use crate::collectives::Convention;
 use crate::headings::{self, Headings};
 use crate::matrix::Overflow;
 use crate::selection::Request;
-use crate::{Collectives, Otf2Error};
+use crate::{Algorithms, Collectives, Otf2Error};
 
 /// Tells what was read and what is missing.
 pub(super) fn report(program: &Program, records: &[Record], collectives: Collectives, cx: &Context<'_>) {
@@ -59,9 +60,19 @@ pub(super) fn report(program: &Program, records: &[Record], collectives: Collect
 }
 
 /// Tells what became of the collective operations.
-fn report_expanded(expanded: Expanded, cx: &Context<'_>) {
-    let Expanded { operations, messages, elsewhere, incomplete, uneven } = expanded;
-    cx.log(format_args!("collective operations: {operations}, expanded to {messages} messages"));
+fn report_expanded(expanded: Expanded, collectives: Collectives, cx: &Context<'_>) {
+    let Expanded { operations, messages, elsewhere, incomplete, uneven, unfit } = expanded;
+    match collectives {
+        Collectives::Expand => {
+            cx.log(format_args!("collective operations: {operations}, expanded to {messages} messages"));
+        }
+        _ => cx.log(format_args!("collective operations, which are kept and are no messages: {operations}")),
+    }
+    if unfit > 0 {
+        cx.log(format_args!(
+            "collective operations of too few bytes or processes for the chosen algorithm, which follow MPICH's rules: {unfit}"
+        ));
+    }
     if elsewhere > 0 {
         cx.log(format_args!(
             "warning: records of collective operations between two groups or within a process, which do not count: {elsewhere}"
@@ -80,7 +91,7 @@ fn report_expanded(expanded: Expanded, cx: &Context<'_>) {
 pub(super) fn assemble(
     program: &Program,
     request: &Request<'_>,
-    question: Question<'_>,
+    (question, algorithms): (Question<'_>, Algorithms),
     records: Vec<Record>,
     cx: &Context<'_>,
 ) -> Result<TaskGraph, Error> {
@@ -106,7 +117,7 @@ pub(super) fn assemble(
         for part in record.fetched {
             headings.add(part.class, edge(part.peer, rank, part)).map_err(overflow)?;
         }
-        if question.collectives == Collectives::Expand {
+        if question.collectives != Collectives::Ignore {
             tallies.push((rank, record.collectives));
         }
         if let Some(span) = record.visited.span.filter(|_| program.processes.is_main(record.visited.location))
@@ -117,13 +128,25 @@ pub(super) fn assemble(
             communicating[rank as usize] = all;
         }
     }
-    if question.collectives == Collectives::Expand {
-        let convention = Convention::of_creator(&program.anchor.creator);
-        let communicators = &program.communicators;
-        let expansion = Expansion { communicators, convention, selection };
-        let expanded =
-            expansion.expand(tallies, |class, edge| headings.add(class, edge)).map_err(overflow)?;
-        report_expanded(expanded, cx);
+    let mut collectives = CollectiveTable::default();
+    if question.collectives != Collectives::Ignore {
+        let expansion = Expansion {
+            communicators: &program.communicators,
+            convention: Convention::of_creator(&program.anchor.creator),
+            selection,
+            algorithms: (question.collectives == Collectives::Expand).then_some(algorithms),
+        };
+        let mut kept = Kept::default();
+        let add = |class, edge| headings.add(class, edge);
+        let expanded = expansion.expand(tallies, &mut kept, add).map_err(overflow)?;
+        report_expanded(expanded, question.collectives, cx);
+        if kept.uneven() > 0 {
+            cx.log(format_args!(
+                "collective operations with blocks of different lengths, which are kept with their mean: {}",
+                kept.uneven()
+            ));
+        }
+        collectives = kept.into_table(&program.communicators);
     }
     let (edges, sizes, by_phase) = headings.finish();
     let ticks = (duration.unwrap_or(0), seconds);
@@ -143,6 +166,7 @@ pub(super) fn assemble(
         duration_s: duration.and_then(seconds),
         sizes,
         phases,
+        collectives,
     })
 }
 

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use hopmap_collectives::{self as collectives, Algorithms, Collective, Convention, Operation};
 use hopmap_model::Edge;
 
 use super::collectives::{CollectiveTally, Taken};
 use super::communicators::Communicators;
+use super::kept::Kept;
 use super::visitor::Through;
-use crate::collectives::{self, Collective, Convention, Operation};
 use crate::selection::{Class, Selection};
 
 /// The operation of a number (`OTF2_CollectiveOp`). Those above 16 make and free windows and move nothing.
@@ -56,6 +57,8 @@ pub(super) struct Expanded {
     pub(super) incomplete: u64,
     /// Operations that count as one process recorded them, or do not, though others disagree.
     pub(super) uneven: u64,
+    /// Operations that cannot use the algorithm that is chosen for them.
+    pub(super) unfit: u64,
 }
 
 /// Brings operations together.
@@ -63,36 +66,47 @@ pub(super) struct Expansion<'a> {
     pub(super) communicators: &'a Communicators,
     pub(super) convention: Convention,
     pub(super) selection: Option<&'a Selection>,
+    /// How operations become messages, if they do.
+    pub(super) algorithms: Option<Algorithms>,
+}
+
+/// What is done with the operations: messages are told, and operations are kept.
+struct Ends<'a, M> {
+    message: M,
+    kept: &'a mut Kept,
+    expanded: Expanded,
 }
 
 impl Expansion<'_> {
-    /// Tells the messages of all operations, with the class of each.
+    /// Keeps all operations, and tells the messages of them, with the class of each.
     pub(super) fn expand<E>(
         &self,
         tallies: Vec<(u32, CollectiveTally)>,
-        mut message: impl FnMut(Class, Edge) -> Result<(), E>,
+        kept: &mut Kept,
+        message: impl FnMut(Class, Edge) -> Result<(), E>,
     ) -> Result<Expanded, E> {
-        let mut expanded = Expanded::default();
+        let mut ends = Ends { message, kept, expanded: Expanded::default() };
         let mut irregular: BTreeMap<Through, BTreeMap<u32, Vec<Taken>>> = BTreeMap::new();
         let mut regular: BTreeMap<(Through, u8), BTreeMap<u32, u64>> = BTreeMap::new();
         for (rank, tally) in tallies {
             for (taken, count) in tally.regular() {
                 let key = (taken.collective.through, taken.collective.operation);
                 *regular.entry(key).or_default().entry(rank).or_default() += count;
-                self.regular(rank, taken, count, &mut expanded, &mut message)?;
+                self.regular(rank, taken, count, &mut ends)?;
             }
             for (through, all) in tally.into_irregular() {
                 irregular.entry(through).or_default().entry(rank).or_default().extend(all);
             }
         }
         for (through, by_rank) in irregular {
-            self.irregular(through, by_rank, &mut expanded, &mut message)?;
+            self.irregular(through, by_rank, &mut ends)?;
         }
         // With a selection the processes may well count differently.
         if self.selection.is_none() {
-            expanded.uneven = regular.iter().map(|((through, _), ranks)| self.uneven(*through, ranks)).sum();
+            ends.expanded.uneven =
+                regular.iter().map(|((through, _), ranks)| self.uneven(*through, ranks)).sum();
         }
-        Ok(expanded)
+        Ok(ends.expanded)
     }
 
     /// How many operations some members of a communicator recorded and others did not.
@@ -119,15 +133,14 @@ impl Expansion<'_> {
         rank: u32,
         taken: Taken,
         count: u64,
-        expanded: &mut Expanded,
-        message: &mut impl FnMut(Class, Edge) -> Result<(), E>,
+        ends: &mut Ends<'_, impl FnMut(Class, Edge) -> Result<(), E>>,
     ) -> Result<(), E> {
         let recorded = taken.collective;
         let (Some(operation), Some(class)) = (operation(recorded.operation), taken.class) else {
             return Ok(());
         };
         let Some(members) = self.communicators.members(recorded.through) else {
-            expanded.elsewhere += count;
+            ends.expanded.elsewhere += count;
             return Ok(());
         };
         let witness = witness(operation, recorded.root, members.len().max(1) as u32);
@@ -138,7 +151,7 @@ impl Expansion<'_> {
         let root = Some(recorded.root);
         let collective =
             Collective { operation, root, convention: self.convention, sent: &sent, received: &received };
-        self.messages(&collective, members, (class, count), expanded, message)
+        self.messages(&collective, (recorded.through, members), (class, count), ends)
     }
 
     /// Operations in which every process may send another number of bytes: the first that each of the processes
@@ -147,12 +160,11 @@ impl Expansion<'_> {
         &self,
         through: Through,
         mut by_rank: BTreeMap<u32, Vec<Taken>>,
-        expanded: &mut Expanded,
-        message: &mut impl FnMut(Class, Edge) -> Result<(), E>,
+        ends: &mut Ends<'_, impl FnMut(Class, Edge) -> Result<(), E>>,
     ) -> Result<(), E> {
         let most = by_rank.values().map(Vec::len).max().unwrap_or(0);
         let Some(members) = self.communicators.members(through).filter(|_| self.counts(through)) else {
-            expanded.elsewhere += by_rank.values().map(|all| all.len() as u64).sum::<u64>();
+            ends.expanded.elsewhere += by_rank.values().map(|all| all.len() as u64).sum::<u64>();
             return Ok(());
         };
         let lists: Vec<Vec<Taken>> =
@@ -160,7 +172,7 @@ impl Expansion<'_> {
         for place in 0..most {
             let all: Option<Vec<Taken>> = lists.iter().map(|list| list.get(place).copied()).collect();
             let Some((all, first)) = all.and_then(|all| Some((all.clone(), *all.first()?))) else {
-                expanded.incomplete += 1;
+                ends.expanded.incomplete += 1;
                 continue;
             };
             let same = |taken: &Taken| {
@@ -168,7 +180,7 @@ impl Expansion<'_> {
                     == (first.collective.operation, first.collective.root)
             };
             if !all.iter().all(same) {
-                expanded.incomplete += 1;
+                ends.expanded.incomplete += 1;
                 continue;
             }
             let (Some(operation), Some(class)) = (operation(first.collective.operation), first.class) else {
@@ -179,22 +191,34 @@ impl Expansion<'_> {
             let root = Some(first.collective.root);
             let collective =
                 Collective { operation, root, convention: self.convention, sent: &sent, received: &received };
-            self.messages(&collective, members, (class, 1), expanded, message)?;
+            self.messages(&collective, (through, members), (class, 1), ends)?;
         }
         Ok(())
     }
 
-    /// Tells the messages of `count` equal operations.
+    /// Keeps `count` equal operations, and tells their messages.
     fn messages<E>(
         &self,
         collective: &Collective<'_>,
-        members: &[u32],
+        (through, members): (Through, &[u32]),
         (class, count): (Class, u64),
-        expanded: &mut Expanded,
-        message: &mut impl FnMut(Class, Edge) -> Result<(), E>,
+        ends: &mut Ends<'_, impl FnMut(Class, Edge) -> Result<(), E>>,
     ) -> Result<(), E> {
+        let expanded = &mut ends.expanded;
+        let Ok(summary) = collectives::summary(collective) else {
+            expanded.incomplete += count;
+            return Ok(());
+        };
+        expanded.operations += count;
+        let call = summary.0;
+        ends.kept.add(through, summary, count);
+        let Some(algorithms) = self.algorithms else { return Ok(()) };
+        let chosen = algorithms.of(collective.operation);
+        if call.processes > 1 && chosen.is_some_and(|chosen| !call.suits(chosen)) {
+            expanded.unfit += count;
+        }
         let mut outcome = Ok(());
-        let told = collectives::expand(collective, |edge| {
+        let told = collectives::expand(collective, chosen, |edge| {
             let length = edge.bytes / edge.messages.max(1);
             let counts = self.selection.is_none_or(|selection| selection.counts_length(length));
             if outcome.is_err() || !counts {
@@ -208,12 +232,9 @@ impl Expansion<'_> {
             expanded.messages = expanded.messages.saturating_add(messages);
             let (source, destination) = (members[edge.source as usize], members[edge.destination as usize]);
             let bytes = edge.bytes.saturating_mul(count);
-            outcome = message(class, Edge { source, destination, messages, bytes });
+            outcome = (ends.message)(class, Edge { source, destination, messages, bytes });
         });
-        match told {
-            Ok(()) => expanded.operations += count,
-            Err(_) => expanded.incomplete += count,
-        }
+        debug_assert!(told.is_ok(), "it has been summed up before");
         outcome
     }
 }

@@ -7,11 +7,11 @@ use hopmap_model::{Context, Error, TaskDag};
 use super::moments::{Followed, Moments, Untold};
 use super::program::{Overview, Program, Visited, read_by, warn};
 use super::visitor::Through;
-use crate::collectives::Convention;
 use crate::dag::{self, Moment, Rules, Unmatched};
 use crate::error::DagError;
 use crate::selection::{Marks, Request};
 use crate::{DagParams, Select};
+use hopmap_collectives::Convention;
 
 /// The moments of a location, and what it did beside them.
 type Followings = (Visited, Vec<Moment>, Untold);

@@ -12,13 +12,14 @@ use super::program::{Program, Visited, read_by};
 use super::tally::{Question, RemoteTraffic, Tally, Total, Traffic};
 use crate::call_stack::{Activity, CallStack, RegionKind};
 use crate::selection::{Class, Marks, Request};
-use crate::{Collectives, Otf2Error, Reader};
+use crate::{Algorithms, Collectives, Otf2Error, Reader};
 
 /// What is asked of an archive, and how it is read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Options<'a> {
     pub(crate) reader: Reader,
     pub(crate) collectives: Collectives,
+    pub(crate) algorithms: Algorithms,
     pub(crate) request: Request<'a>,
     /// Whether events that are cut off are an error.
     pub(crate) whole: bool,
@@ -39,7 +40,7 @@ pub(crate) fn read(path: &Path, options: Options<'_>, cx: &Context<'_>) -> Resul
         program.visit((way, &mut archive), cx, |_| counting.tally(), close)
     })?;
     report(&program, &records, options.collectives, cx);
-    assemble(&program, &request, question, records, cx)
+    assemble(&program, &request, (question, options.algorithms), records, cx)
 }
 
 /// Messages of one class between a process and another.

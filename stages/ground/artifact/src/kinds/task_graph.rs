@@ -1,7 +1,10 @@
 //! `task-graph`: tables `processes` and `edges`; `sizes` if lengths of messages were told apart; `phases`,
-//! `phase_processes` and `phase_edges` if phases were.
+//! `phase_processes` and `phase_edges` if phases were; `communicators` and `collectives` if collective operations were
+//! kept.
 
-use hopmap_model::{Edge, Phase, Process, SizeBin, TaskGraph};
+use hopmap_model::{
+    CollectiveCalls, CollectiveOperation, CollectiveTable, Edge, Phase, Process, SizeBin, TaskGraph,
+};
 
 use crate::{ArtifactError, Codec, Columns, Contents, Folder, Table};
 
@@ -27,6 +30,9 @@ impl Codec for TaskGraph {
         }
         if !self.phases.is_empty() {
             contents = encode_phases(contents, &self.phases);
+        }
+        if !self.collectives.is_empty() {
+            contents = encode_collectives(contents, &self.collectives);
         }
         match self.duration_s {
             Some(duration_s) => contents.metric("duration_s", duration_s),
@@ -56,6 +62,7 @@ impl Codec for TaskGraph {
             duration_s: folder.description().metrics.get("duration_s").copied(),
             sizes: decode_sizes(folder)?,
             phases: decode_phases(folder)?,
+            collectives: decode_collectives(folder)?,
         };
         graph.check().map_err(|error| folder.invalid(error))?;
         Ok(graph)
@@ -156,4 +163,62 @@ fn decode_phases(folder: &Folder) -> Result<Vec<Phase>, ArtifactError> {
         place.ok_or_else(|| edges.error("phase", "names a phase that is not in `phases`"))?.edges.push(edge);
     }
     Ok(phases)
+}
+
+fn encode_collectives(contents: Contents, collectives: &CollectiveTable) -> Contents {
+    let CollectiveTable { communicators, calls } = collectives;
+    let members =
+        || (0..).zip(communicators).flat_map(|(number, all)| all.iter().map(move |rank| (number, *rank)));
+    let communicators = Table::new("communicators")
+        .u32("communicator", members().map(|(number, _): (u32, u32)| number))
+        .u32("rank", members().map(|(_, rank)| rank));
+    let operations = Table::new("collectives")
+        .u32("communicator", calls.iter().map(|calls| calls.communicator))
+        .text("operation", calls.iter().map(|calls| calls.operation.name()))
+        .optional_u32("root", calls.iter().map(|calls| calls.root))
+        .u64("bytes", calls.iter().map(|calls| calls.bytes))
+        .u64("calls", calls.iter().map(|calls| calls.calls))
+        .u64("uneven", calls.iter().map(|calls| calls.uneven));
+    contents.table(communicators).table(operations).metric("collectives", collectives.operations() as f64)
+}
+
+fn decode_collectives(folder: &Folder) -> Result<CollectiveTable, ArtifactError> {
+    if !folder.description().tables.contains_key("collectives") {
+        return Ok(CollectiveTable::default());
+    }
+    Ok(CollectiveTable { communicators: decode_communicators(folder)?, calls: decode_calls(folder)? })
+}
+
+fn decode_communicators(folder: &Folder) -> Result<Vec<Vec<u32>>, ArtifactError> {
+    let table = folder.table("communicators")?;
+    let mut communicators: Vec<Vec<u32>> = Vec::new();
+    for (number, rank) in table.u32("communicator")?.into_iter().zip(table.u32("rank")?) {
+        if number as usize == communicators.len() {
+            communicators.push(Vec::new());
+        }
+        match communicators.len().checked_sub(1) {
+            Some(last) if last == number as usize => communicators[last].push(rank),
+            _ => return Err(table.error("communicator", "does not count the communicators in their order")),
+        }
+    }
+    Ok(communicators)
+}
+
+fn decode_calls(folder: &Folder) -> Result<Vec<CollectiveCalls>, ArtifactError> {
+    let table = folder.table("collectives")?;
+    let (communicators, roots) = (table.u32("communicator")?, table.optional_u32("root")?);
+    let (bytes, calls, uneven) = (table.u64("bytes")?, table.u64("calls")?, table.u64("uneven")?);
+    let one = |(row, name): (usize, String)| {
+        let operation = CollectiveOperation::of_name(&name);
+        let unknown = || table.error("operation", format!("has `{name}`, which is no collective operation"));
+        Ok(CollectiveCalls {
+            communicator: communicators[row],
+            operation: operation.ok_or_else(unknown)?,
+            root: roots[row],
+            bytes: bytes[row],
+            calls: calls[row],
+            uneven: uneven[row],
+        })
+    };
+    table.text("operation")?.into_iter().enumerate().map(one).collect()
 }

@@ -4,14 +4,14 @@ use std::ops::Range;
 
 /// The sizes of the blocks of a buffer, one per process and in their order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Blocks {
+pub(crate) struct Blocks {
     /// Where the blocks begin, and the end of the last one. 2³² sizes of 64 bits add up to less than 128.
     starts: Vec<u128>,
 }
 
 impl Blocks {
     /// Blocks of the given sizes.
-    pub(super) fn of(sizes: impl Iterator<Item = u64>) -> Self {
+    pub(crate) fn of(sizes: impl Iterator<Item = u64>) -> Self {
         let mut end = 0;
         let ends = sizes.map(|size| {
             end += u128::from(size);
@@ -21,50 +21,50 @@ impl Blocks {
     }
 
     /// So many blocks of the same size.
-    pub(super) fn equal(size: u64, count: u32) -> Self {
+    pub(crate) fn equal(size: u64, count: u32) -> Self {
         Self::of((0..count).map(|_| size))
     }
 
     /// A buffer in one or more blocks that differ by one byte at most, the larger ones first.
-    pub(super) fn even(bytes: u64, count: u32) -> Self {
+    pub(crate) fn even(bytes: u64, count: u32) -> Self {
         let (size, larger) = (bytes / u64::from(count), bytes % u64::from(count));
         Self::of((0..count).map(|block| size + u64::from(u64::from(block) < larger)))
     }
 
     /// A buffer in one or more blocks of the same size, rounded up, so that the last ones may be short or empty.
-    pub(super) fn rounded_up(bytes: u64, count: u32) -> Self {
+    pub(crate) fn rounded_up(bytes: u64, count: u32) -> Self {
         let size = bytes.div_ceil(u64::from(count));
         let start = |block: u32| u64::from(block).saturating_mul(size).min(bytes);
         Self::of((0..count).map(|block| start(block + 1) - start(block)))
     }
 
     /// How many blocks there are.
-    pub(super) fn count(&self) -> u32 {
+    pub(crate) fn count(&self) -> u32 {
         (self.starts.len() - 1) as u32
     }
 
     /// How many blocks are not empty.
-    pub(super) fn filled(&self) -> u64 {
+    pub(crate) fn filled(&self) -> u64 {
         self.starts.windows(2).filter(|ends| ends[0] < ends[1]).count() as u64
     }
 
     /// Bytes of all blocks.
-    pub(super) fn total(&self) -> u128 {
+    pub(crate) fn total(&self) -> u128 {
         self.starts[self.starts.len() - 1]
     }
 
     /// Bytes of one block.
-    pub(super) fn one(&self, block: u32) -> u64 {
+    pub(crate) fn one(&self, block: u32) -> u64 {
         self.several(block..block + 1)
     }
 
     /// Bytes of a range of blocks.
-    pub(super) fn several(&self, blocks: Range<u32>) -> u64 {
+    pub(crate) fn several(&self, blocks: Range<u32>) -> u64 {
         saturate(self.starts[blocks.end as usize] - self.starts[blocks.start as usize])
     }
 
     /// Bytes of so many blocks from one on, around.
-    pub(super) fn around(&self, first: u32, count: u32) -> u64 {
+    pub(crate) fn around(&self, first: u32, count: u32) -> u64 {
         let room = self.count() - first;
         match count <= room {
             true => self.several(first..first + count),
@@ -73,7 +73,7 @@ impl Blocks {
     }
 
     /// The part of so many bytes that the blocks before `end` have in all blocks, rounded down; all for the last end.
-    pub(super) fn portion(&self, bytes: u64, end: u32) -> u64 {
+    pub(crate) fn portion(&self, bytes: u64, end: u32) -> u64 {
         if end == self.count() {
             return bytes;
         }
@@ -84,13 +84,13 @@ impl Blocks {
     }
 
     /// Bytes of all blocks but one.
-    pub(super) fn all_but(&self, block: u32) -> u64 {
+    pub(crate) fn all_but(&self, block: u32) -> u64 {
         saturate(self.total() - u128::from(self.one(block)))
     }
 }
 
 /// As many bytes as 64 bits can tell.
-pub(super) fn saturate(bytes: u128) -> u64 {
+pub(crate) fn saturate(bytes: u128) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 

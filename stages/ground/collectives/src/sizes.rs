@@ -33,12 +33,12 @@
 //! Sources: `src/adapters/mpi/c/scorep_mpi_coll.inc.c` of Score-P 10 (4 counts the same in `SCOREP_Mpi_Coll.c`), and a
 //! program of all operations recorded with EZTrace 2.0 and Open MPI 4.1.4.
 
-use super::blocks::Blocks;
-use super::{Collective, Convention, Operation};
+use crate::blocks::Blocks;
+use crate::{Collective, Convention, Operation};
 
 /// Bytes of the block that every process has, for operations with blocks of the same size. The largest size counts
 /// where the processes contradict each other.
-pub(super) fn block(collective: &Collective, root: u32) -> u64 {
+pub(crate) fn block(collective: &Collective, root: u32) -> u64 {
     use Operation::{Broadcast, ExclusiveScan, Gather, Reduce, Scan, Scatter};
     let Collective { sent, received, .. } = *collective;
     match collective.operation {
@@ -56,7 +56,7 @@ pub(super) fn block(collective: &Collective, root: u32) -> u64 {
 }
 
 /// What every process gives to an allgatherv.
-pub(super) fn contributions(collective: &Collective) -> Blocks {
+pub(crate) fn contributions(collective: &Collective<'_>) -> Blocks {
     let Collective { sent, received, .. } = *collective;
     let all = received.iter().copied().max().unwrap_or(0);
     match collective.convention {
@@ -67,7 +67,7 @@ pub(super) fn contributions(collective: &Collective) -> Blocks {
 }
 
 /// What every process gets from a reduce-scatter.
-pub(super) fn results(collective: &Collective) -> Blocks {
+pub(crate) fn results(collective: &Collective<'_>) -> Blocks {
     let Collective { sent, received, .. } = *collective;
     let all = sent.iter().chain(received).copied().max().unwrap_or(0);
     match collective.convention {

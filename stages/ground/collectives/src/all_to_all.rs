@@ -2,27 +2,34 @@
 
 use hopmap_model::Edge;
 
-use super::blocks::Blocks;
-use super::network::Network;
+use crate::blocks::Blocks;
+use crate::network::Network;
 
-/// Up to so many bytes per pair, blocks travel together: `MPIR_CVAR_ALLTOALL_SHORT_MSG_SIZE`.
-const SHORT: u64 = 256;
-/// Fewer processes than these send every block straight to its destination.
-const FEW_PROCESSES: u32 = 8;
+/// When the messages between all pairs are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// All at once.
+    AtOnce,
+    /// In P − 1 rounds, in each of which everybody sends one message and gets one.
+    InRounds,
+}
 
-/// `MPI_Alltoall`, with so many bytes per pair.
-pub(super) fn all_to_all(block: u64, network: &mut Network<impl FnMut(Edge)>) {
-    if network.processes() >= FEW_PROCESSES && block <= SHORT {
-        bruck(block, network);
-    } else {
-        to_each(&Blocks::equal(block, network.processes()), network);
+impl Order {
+    /// The round in which one sends to the other.
+    fn round(self, source: u32, destination: u32, processes: u32) -> u32 {
+        match self {
+            Self::AtOnce => 0,
+            Self::InRounds if destination > source => destination - source - 1,
+            Self::InRounds => processes - (source - destination) - 1,
+        }
     }
 }
 
 /// Over each of the distances 1, 2, 4, … everybody sends the blocks whose way holds that power of two:
 /// P · ⌈log₂ P⌉ messages. Bruck et al., 1997.
-fn bruck(block: u64, network: &mut Network<impl FnMut(Edge)>) {
-    for distance in network.distances() {
+pub(crate) fn bruck(block: u64, network: &mut Network<impl FnMut(u32, Edge)>) {
+    for (round, distance) in (0..).zip(network.distances()) {
+        network.round(round);
         let bytes = block.saturating_mul(ways_with(distance, network.processes()));
         for process in 0..network.processes() {
             network.send(process, network.after(process, distance), bytes);
@@ -37,9 +44,11 @@ fn ways_with(bit: u32, limit: u32) -> u64 {
 }
 
 /// Everybody sends everybody else that one's block: P · (P − 1) messages.
-pub(super) fn to_each(blocks: &Blocks, network: &mut Network<impl FnMut(Edge)>) {
-    for source in 0..network.processes() {
-        for destination in (0..network.processes()).filter(|&destination| destination != source) {
+pub(crate) fn to_each(blocks: &Blocks, order: Order, network: &mut Network<impl FnMut(u32, Edge)>) {
+    let processes = network.processes();
+    for source in 0..processes {
+        for destination in (0..processes).filter(|&destination| destination != source) {
+            network.round(order.round(source, destination, processes));
             network.send(source, destination, blocks.one(destination));
         }
     }
@@ -51,14 +60,21 @@ pub(super) fn to_each(blocks: &Blocks, network: &mut Network<impl FnMut(Edge)>) 
 /// The estimate is sent(i) · received(j) / all received, as if everybody sent to all in proportion to what they get.
 /// It is rounded so that what i sends, with its share for itself, adds up to sent(i); the columns are off by less than
 /// a byte per process. Where nobody received anything, everybody gets the same.
-pub(super) fn shares(sent: &[u64], received: &[u64], network: &mut Network<impl FnMut(Edge)>) {
+pub(crate) fn shares(
+    sent: &[u64],
+    received: &[u64],
+    order: Order,
+    network: &mut Network<impl FnMut(u32, Edge)>,
+) {
     let silent = received.iter().all(|&bytes| bytes == 0);
     let weights = Blocks::of(received.iter().map(|&bytes| if silent { 1 } else { bytes }));
+    let processes = network.processes();
     for (source, &bytes) in (0..).zip(sent) {
         let mut given = 0;
-        for destination in 0..network.processes() {
+        for destination in 0..processes {
             let due = weights.portion(bytes, destination + 1);
             if destination != source {
+                network.round(order.round(source, destination, processes));
                 network.send(source, destination, due - given);
             }
             given = due;

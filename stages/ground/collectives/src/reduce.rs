@@ -7,8 +7,9 @@ use std::ops::Range;
 
 use hopmap_model::Edge;
 
-use super::blocks::Blocks;
-use super::network::{Network, powers};
+use crate::all_gather;
+use crate::blocks::Blocks;
+use crate::network::{Network, powers};
 
 /// 2ᵏ of P processes that take part, numbered anew, and the neighbours that leave.
 #[derive(Debug, Clone, Copy)]
@@ -58,37 +59,43 @@ impl Fold {
     }
 
     /// Everybody who leaves gives its vector away.
-    fn fold(self, bytes: u64, network: &mut Network<impl FnMut(Edge)>) {
+    fn fold(self, bytes: u64, network: &mut Network<impl FnMut(u32, Edge)>) {
+        network.round(0);
         for member in 0..self.excess {
             network.send(self.left_out(member), self.process(member), bytes);
         }
+        network.next_part();
     }
 
     /// Everybody who left gets the result.
-    fn unfold(self, bytes: u64, network: &mut Network<impl FnMut(Edge)>) {
+    fn unfold(self, bytes: u64, network: &mut Network<impl FnMut(u32, Edge)>) {
+        network.next_part();
         for member in 0..self.excess {
             network.send(self.process(member), self.left_out(member), bytes);
         }
     }
 
     /// Partners over the distances 1, 2, 4, … give each other the half of the pieces that the other keeps.
-    fn halve(self, pieces: &Blocks, network: &mut Network<impl FnMut(Edge)>) {
+    fn halve(self, pieces: &Blocks, network: &mut Network<impl FnMut(u32, Edge)>) {
         for bit in 0..self.halvings {
+            network.round(bit);
             for member in 0..self.members() {
                 let partner = member ^ (1 << bit);
                 let bytes = pieces.several(self.kept(partner, bit + 1));
                 network.send(self.process(member), self.process(partner), bytes);
             }
         }
+        network.next_part();
     }
 }
 
-/// `MPI_Allreduce` of short vectors: 2ᵏ processes exchange all they have over the distances 1, 2, 4, …: 2ᵏ · k
+/// Vectors stay whole: 2ᵏ processes exchange all they have over the distances 1, 2, 4, …: 2ᵏ · k
 /// messages and two per process too many.
-pub(super) fn all_reduce_whole(bytes: u64, network: &mut Network<impl FnMut(Edge)>) {
+pub(crate) fn all_reduce_whole(bytes: u64, network: &mut Network<impl FnMut(u32, Edge)>) {
     let fold = Fold::new(network.processes(), true);
     fold.fold(bytes, network);
-    for distance in powers(fold.halvings) {
+    for (round, distance) in (0..).zip(powers(fold.halvings)) {
+        network.round(round);
         for member in 0..fold.members() {
             network.send(fold.process(member), fold.process(member ^ distance), bytes);
         }
@@ -96,14 +103,15 @@ pub(super) fn all_reduce_whole(bytes: u64, network: &mut Network<impl FnMut(Edge
     fold.unfold(bytes, network);
 }
 
-/// `MPI_Allreduce` of long vectors: a reduce-scatter by halving, then an allgather the same way back: 2 · 2ᵏ · k
+/// Vectors in pieces: a reduce-scatter by halving, then an allgather the same way back: 2 · 2ᵏ · k
 /// messages and two per process too many. Rabenseifner, "Optimization of Collective Reduction Operations", ICCS 2004.
-pub(super) fn all_reduce_in_pieces(bytes: u64, network: &mut Network<impl FnMut(Edge)>) {
+pub(crate) fn all_reduce_in_pieces(pieces: &Blocks, network: &mut Network<impl FnMut(u32, Edge)>) {
     let fold = Fold::new(network.processes(), true);
-    let pieces = Blocks::even(bytes, fold.members());
+    let bytes = pieces.several(0..pieces.count());
     fold.fold(bytes, network);
-    fold.halve(&pieces, network);
+    fold.halve(pieces, network);
     for bit in (0..fold.halvings).rev() {
+        network.round(fold.halvings - 1 - bit);
         for member in 0..fold.members() {
             let bytes = pieces.several(fold.kept(member, bit + 1));
             network.send(fold.process(member), fold.process(member ^ (1 << bit)), bytes);
@@ -112,13 +120,12 @@ pub(super) fn all_reduce_in_pieces(bytes: u64, network: &mut Network<impl FnMut(
     fold.unfold(bytes, network);
 }
 
-/// `MPI_Reduce` of long vectors: a reduce-scatter by halving, then a gather: 2ᵏ · k + 2ᵏ − 1 messages, one per process
+/// Vectors in pieces: a reduce-scatter by halving, then a gather: 2ᵏ · k + 2ᵏ − 1 messages, one per process
 /// too many, and one more if the root is among those: it then takes the place of process 0. Rabenseifner, 2004.
-pub(super) fn reduce_in_pieces(bytes: u64, root: u32, network: &mut Network<impl FnMut(Edge)>) {
+pub(crate) fn reduce_in_pieces(pieces: &Blocks, root: u32, network: &mut Network<impl FnMut(u32, Edge)>) {
     let fold = Fold::new(network.processes(), false);
-    let pieces = Blocks::even(bytes, fold.members());
-    fold.fold(bytes, network);
-    fold.halve(&pieces, network);
+    fold.fold(pieces.several(0..pieces.count()), network);
+    fold.halve(pieces, network);
 
     let folded = root / 2 < fold.excess;
     let replaces = folded && root % 2 == 1;
@@ -129,9 +136,11 @@ pub(super) fn reduce_in_pieces(bytes: u64, root: u32, network: &mut Network<impl
     };
     if replaces {
         network.send(fold.process(0), root, pieces.one(0));
+        network.next_part();
     }
     let process = |member| if replaces && member == 0 { root } else { fold.process(member) };
     for bit in (0..fold.halvings).rev() {
+        network.round(fold.halvings - 1 - bit);
         for member in (0..fold.members()).filter(|member| (member ^ root_member) >> bit == 1) {
             let bytes = pieces.several(fold.kept(member, bit + 1));
             network.send(process(member), process(member ^ (1 << bit)), bytes);
@@ -139,12 +148,23 @@ pub(super) fn reduce_in_pieces(bytes: u64, root: u32, network: &mut Network<impl
     }
 }
 
-/// `MPI_Reduce_scatter` of short vectors: partners over the distances …, 4, 2, 1 give each other the blocks of the
+/// Rings for all vectors: every piece goes around once, and everybody adds its own; then once more as it is:
+/// 2 · P · (P − 1) messages, told as two rounds. Patarasuk and Yuan, "Bandwidth Optimal All-reduce Algorithms for Clusters
+/// of Workstations", JPDC 69(2), 2009.
+pub(crate) fn all_reduce_in_rings(pieces: &Blocks, network: &mut Network<impl FnMut(u32, Edge)>) {
+    network.round(0);
+    all_gather::around(pieces, 1, network);
+    network.next_part();
+    all_gather::around(pieces, 2, network);
+}
+
+/// Partners over the distances …, 4, 2, 1 give each other the blocks of the
 /// processes on the other's side: 2ᵏ · k messages and two per process too many.
-pub(super) fn reduce_scatter_by_halving(blocks: &Blocks, network: &mut Network<impl FnMut(Edge)>) {
+pub(crate) fn reduce_scatter_by_halving(blocks: &Blocks, network: &mut Network<impl FnMut(u32, Edge)>) {
     let fold = Fold::new(network.processes(), true);
     fold.fold(blocks.several(0..blocks.count()), network);
-    for distance in powers(fold.halvings).rev() {
+    for (round, distance) in (0..).zip(powers(fold.halvings).rev()) {
+        network.round(round);
         for member in 0..fold.members() {
             let partner = member ^ distance;
             let first = partner & !(distance - 1);
@@ -152,6 +172,7 @@ pub(super) fn reduce_scatter_by_halving(blocks: &Blocks, network: &mut Network<i
             network.send(fold.process(member), fold.process(partner), bytes);
         }
     }
+    network.next_part();
     for member in 0..fold.excess {
         let left_out = fold.left_out(member);
         network.send(fold.process(member), left_out, blocks.one(left_out));
@@ -159,9 +180,10 @@ pub(super) fn reduce_scatter_by_halving(blocks: &Blocks, network: &mut Network<i
 }
 
 /// `MPI_Scan` and `MPI_Exscan`: processes exchange what they have added up over the distances 1, 2, 4, …, as far as
-/// there is somebody on the other side.
-pub(super) fn scan(bytes: u64, network: &mut Network<impl FnMut(Edge)>) {
-    for distance in network.distances() {
+/// there is somebody on the other side. The chain of [`tree::chain`](crate::tree::chain) does the same.
+pub(crate) fn scan(bytes: u64, network: &mut Network<impl FnMut(u32, Edge)>) {
+    for (round, distance) in (0..).zip(network.distances()) {
+        network.round(round);
         for process in 0..network.processes() {
             let partner = process ^ distance;
             if partner < network.processes() {

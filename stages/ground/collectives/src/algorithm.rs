@@ -1,0 +1,220 @@
+//! The algorithms, and which operation each of them is for.
+
+use std::fmt;
+
+use hopmap_model::CollectiveOperation as Operation;
+use miette::Diagnostic;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How a collective operation is made of messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Algorithm {
+    /// Along a binomial tree.
+    Binomial,
+    /// Straight between the root and everybody, or between all pairs at once.
+    Linear,
+    /// From each process to the next.
+    Chain,
+    /// A scatter along a binomial tree, then an allgather in a ring.
+    ScatterRing,
+    /// A scatter along a binomial tree, then an allgather by recursive doubling; for 2ᵏ processes.
+    ScatterDoubling,
+    /// A reduce-scatter by halving, then a gather along a binomial tree (Rabenseifner).
+    ReduceScatterGather,
+    /// A reduce-scatter by halving, then an allgather by doubling (Rabenseifner).
+    ReduceScatterAllgather,
+    /// Exchanges over the distances 1, 2, 4, …; an allgather needs 2ᵏ processes.
+    RecursiveDoubling,
+    /// Exchanges of halves over the distances …, 4, 2, 1.
+    RecursiveHalving,
+    /// Around a ring.
+    Ring,
+    /// Over the distances 1, 2, 4, … around, whatever the number of processes.
+    Bruck,
+    /// With the one and the other neighbour in turn; for even numbers of processes.
+    NeighbourExchange,
+    /// Between all pairs, in rounds in which everybody sends one message and gets one.
+    Pairwise,
+    /// Everybody tells the processes 1, 2, 4, … places ahead.
+    Dissemination,
+    /// Up a binomial tree and down again.
+    Tree,
+}
+
+use Algorithm::{
+    Binomial, Bruck, Chain, Dissemination, Linear, NeighbourExchange, Pairwise, RecursiveDoubling,
+    RecursiveHalving, ReduceScatterAllgather, ReduceScatterGather, Ring, ScatterDoubling, ScatterRing, Tree,
+};
+
+impl Algorithm {
+    /// The algorithms for an operation.
+    #[must_use]
+    pub fn of(operation: Operation) -> &'static [Self] {
+        match operation {
+            Operation::Barrier => &[Dissemination, Tree],
+            Operation::Broadcast => &[Binomial, ScatterRing, ScatterDoubling, Linear, Chain],
+            Operation::Gather | Operation::GatherV | Operation::Scatter | Operation::ScatterV => {
+                &[Binomial, Linear]
+            }
+            Operation::AllGather | Operation::AllGatherV => {
+                &[RecursiveDoubling, Bruck, Ring, NeighbourExchange]
+            }
+            Operation::AllToAll => &[Bruck, Pairwise, Linear],
+            Operation::AllToAllV | Operation::AllToAllW => &[Pairwise, Linear],
+            Operation::AllReduce => &[RecursiveDoubling, ReduceScatterAllgather, Ring],
+            Operation::Reduce => &[Binomial, ReduceScatterGather, Linear],
+            Operation::ReduceScatter | Operation::ReduceScatterBlock => &[RecursiveHalving, Pairwise],
+            Operation::Scan | Operation::ExclusiveScan => &[RecursiveDoubling, Chain],
+        }
+    }
+
+    /// Whether so many processes can do an operation with it.
+    #[must_use]
+    pub fn fits(self, operation: Operation, processes: u32) -> bool {
+        let gathers = matches!(operation, Operation::AllGather | Operation::AllGatherV);
+        Self::of(operation).contains(&self)
+            && match self {
+                ScatterDoubling => processes.is_power_of_two(),
+                RecursiveDoubling if gathers => processes.is_power_of_two(),
+                NeighbourExchange => processes.is_multiple_of(2),
+                _ => true,
+            }
+    }
+
+    /// The name by which it is asked for.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Binomial => "binomial",
+            Linear => "linear",
+            Chain => "chain",
+            ScatterRing => "scatter-ring",
+            ScatterDoubling => "scatter-doubling",
+            ReduceScatterGather => "reduce-scatter-gather",
+            ReduceScatterAllgather => "reduce-scatter-allgather",
+            RecursiveDoubling => "recursive-doubling",
+            RecursiveHalving => "recursive-halving",
+            Ring => "ring",
+            Bruck => "bruck",
+            NeighbourExchange => "neighbour-exchange",
+            Pairwise => "pairwise",
+            Dissemination => "dissemination",
+            Tree => "tree",
+        }
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+        text.write_str(self.name())
+    }
+}
+
+/// An algorithm for some operations; others go by MPICH's rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Algorithms {
+    /// Barriers: `dissemination`, `tree`.
+    pub barrier: Option<Algorithm>,
+    /// Broadcasts: `binomial`, `scatter-ring`, `scatter-doubling`, `linear`, `chain`.
+    pub bcast: Option<Algorithm>,
+    /// Gathers, also of different lengths: `binomial`, `linear`.
+    pub gather: Option<Algorithm>,
+    /// Scatters, also of different lengths: `binomial`, `linear`.
+    pub scatter: Option<Algorithm>,
+    /// Allgathers, also of different lengths: `recursive-doubling`, `bruck`, `ring`, `neighbour-exchange`.
+    pub allgather: Option<Algorithm>,
+    /// Alltoalls of equal lengths: `bruck`, `pairwise`, `linear`. Others are the same messages however they are sent.
+    pub alltoall: Option<Algorithm>,
+    /// Allreduces: `recursive-doubling`, `reduce-scatter-allgather`, `ring`.
+    pub allreduce: Option<Algorithm>,
+    /// Reduces: `binomial`, `reduce-scatter-gather`, `linear`.
+    pub reduce: Option<Algorithm>,
+    /// Reduce-scatters, also of different lengths: `recursive-halving`, `pairwise`.
+    pub reduce_scatter: Option<Algorithm>,
+    /// Scans: `recursive-doubling`, `chain`.
+    pub scan: Option<Algorithm>,
+}
+
+impl Algorithms {
+    /// The algorithm for an operation, if one is chosen.
+    #[must_use]
+    pub fn of(&self, operation: Operation) -> Option<Algorithm> {
+        match operation {
+            Operation::Barrier => self.barrier,
+            Operation::Broadcast => self.bcast,
+            Operation::Gather | Operation::GatherV => self.gather,
+            Operation::Scatter | Operation::ScatterV => self.scatter,
+            Operation::AllGather | Operation::AllGatherV => self.allgather,
+            Operation::AllToAll => self.alltoall,
+            Operation::AllToAllV | Operation::AllToAllW => None,
+            Operation::AllReduce => self.allreduce,
+            Operation::Reduce => self.reduce,
+            Operation::ReduceScatter | Operation::ReduceScatterBlock => self.reduce_scatter,
+            Operation::Scan | Operation::ExclusiveScan => self.scan,
+        }
+    }
+
+    /// Checks that every operation can be done with the algorithm that is chosen for it.
+    pub fn check(&self) -> Result<(), AlgorithmError> {
+        let wrong = |operation: &Operation| {
+            self.of(*operation).is_some_and(|algorithm| !Algorithm::of(*operation).contains(&algorithm))
+        };
+        match Operation::ALL.into_iter().find(wrong).and_then(|wrong| Some((wrong, self.of(wrong)?))) {
+            Some((operation, algorithm)) => Err(AlgorithmError { operation, algorithm }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// An operation that cannot be done with an algorithm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Diagnostic)]
+#[error("`{algorithm}` is no algorithm for `{operation}`")]
+#[diagnostic(help("there are {}", names(*operation)))]
+pub struct AlgorithmError {
+    /// The operation.
+    pub operation: Operation,
+    /// The algorithm.
+    pub algorithm: Algorithm,
+}
+
+/// The algorithms for an operation, in words.
+fn names(operation: Operation) -> String {
+    let names: Vec<String> =
+        Algorithm::of(operation).iter().map(|algorithm| format!("`{algorithm}`")).collect();
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_pipeline_file() {
+        for algorithm in Operation::ALL.into_iter().flat_map(Algorithm::of) {
+            assert_eq!(serde_json::to_value(algorithm).unwrap(), algorithm.name());
+        }
+    }
+
+    #[test]
+    fn an_algorithm_for_another_operation_is_refused() {
+        let ring = Algorithms { allreduce: Some(Ring), allgather: Some(Ring), ..Algorithms::default() };
+        assert_eq!(ring.check(), Ok(()));
+        let error = Algorithms { bcast: Some(Ring), ..ring }.check().unwrap_err();
+        assert_eq!(error.to_string(), "`ring` is no algorithm for `bcast`");
+        let help = "there are `binomial`, `scatter-ring`, `scatter-doubling`, `linear`, `chain`";
+        assert_eq!(error.help().unwrap().to_string(), help);
+    }
+
+    #[test]
+    fn some_need_a_power_of_two_or_an_even_number() {
+        assert!(
+            !RecursiveDoubling.fits(Operation::AllGather, 6) && RecursiveDoubling.fits(Operation::Scan, 6)
+        );
+        assert!(NeighbourExchange.fits(Operation::AllGather, 6));
+        assert!(!NeighbourExchange.fits(Operation::AllGather, 7));
+        assert!(!ScatterDoubling.fits(Operation::Broadcast, 6) && !Ring.fits(Operation::Broadcast, 8));
+    }
+}

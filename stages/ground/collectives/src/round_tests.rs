@@ -1,0 +1,260 @@
+//! Every algorithm, followed round by round with the blocks it moves, for all numbers of processes up to 64.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use crate::blocks::Blocks;
+use crate::checker::{Held, Rule, assert_exchanged, follow};
+use crate::load::Load;
+use crate::network::Network;
+use crate::send::{broadcast_in_pieces, send};
+use crate::{Algorithm, Call, CollectiveError, Operation, reduce};
+use hopmap_model::Edge;
+
+type Messages = Vec<(u32, Edge)>;
+
+/// Pieces of 1, 2, 4, … bytes.
+fn pieces(count: u32) -> Blocks {
+    Blocks::of((0..count).map(|piece| 1 << piece))
+}
+
+fn record(processes: u32, root: u32, tell: impl FnOnce(&mut Network<&mut dyn FnMut(u32, Edge)>)) -> Messages {
+    let mut messages = Vec::new();
+    let mut push: &mut dyn FnMut(u32, Edge) = &mut |round, edge| messages.push((round, edge));
+    tell(&mut Network::new(processes, root, &mut push as &mut dyn FnMut(u32, Edge)));
+    messages
+}
+
+fn sent(operation: Operation, algorithm: Algorithm, load: &Load<'_>, processes: u32, root: u32) -> Messages {
+    record(processes, root, |network| send((operation, algorithm), load, root, network))
+}
+
+/// All contributions.
+fn all(processes: u32) -> u64 {
+    u64::MAX >> (64 - processes)
+}
+
+/// What everybody holds of everything.
+fn held(processes: u32, pieces: u32, of: impl Fn(u32, u32) -> u64) -> Held {
+    (0..processes).map(|rank| (0..pieces).map(|piece| of(rank, piece)).collect()).collect()
+}
+
+/// The ranks of the processes from the root on.
+fn rank(process: u32, root: u32, processes: u32) -> u32 {
+    (process + root) % processes
+}
+
+/// Two or more processes and one of them.
+fn group() -> impl Strategy<Value = (u32, u32)> {
+    (2..=64u32).prop_flat_map(|processes| (Just(processes), 0..processes))
+}
+
+fn call(operation: Operation, processes: u32, root: u32, bytes: u64) -> Call {
+    Call { operation, processes, root: operation.has_root().then_some(root), bytes }
+}
+
+proptest! {
+    #[test]
+    fn broadcasts_reach_everybody((processes, root) in group()) {
+        let whole = held(processes, 1, |rank, _| u64::from(rank == root));
+        for algorithm in [Algorithm::Binomial, Algorithm::Linear, Algorithm::Chain] {
+            let messages = sent(Operation::Broadcast, algorithm, &Load::Vector(1), processes, root);
+            let after = follow(&messages, whole.clone(), Rule::Strict);
+            prop_assert!(after.iter().all(|held| held[0] == 1), "{}", algorithm);
+        }
+        let cut = held(processes, processes, |rank, _| u64::from(rank == root));
+        for algorithm in [Algorithm::ScatterRing, Algorithm::ScatterDoubling] {
+            if algorithm.fits(Operation::Broadcast, processes) {
+                let messages = record(processes, root, |network| {
+                    broadcast_in_pieces(algorithm, &pieces(processes), network);
+                });
+                // Who hands on pieces gets them again.
+                let after = follow(&messages, cut.clone(), Rule::Again);
+                prop_assert!(after.iter().flatten().all(|&held| held == 1), "{}", algorithm);
+            }
+        }
+    }
+
+    #[test]
+    fn gathers_and_scatters_bring_every_block_to_its_end((processes, root) in group()) {
+        let blocks = Load::Blocks(pieces(processes));
+        for algorithm in [Algorithm::Binomial, Algorithm::Linear] {
+            let own = held(processes, processes, |rank, piece| {
+                u64::from(rank == self::rank(piece, root, processes))
+            });
+            let gather = sent(Operation::Gather, algorithm, &blocks, processes, root);
+            let after = follow(&gather, own, Rule::Strict);
+            prop_assert!(after[root as usize].iter().all(|&held| held == 1), "{}", algorithm);
+
+            let together = held(processes, processes, |rank, _| u64::from(rank == root));
+            let scatter = sent(Operation::Scatter, algorithm, &blocks, processes, root);
+            let after = follow(&scatter, together, Rule::Strict);
+            for piece in 0..processes {
+                prop_assert_eq!(after[rank(piece, root, processes) as usize][piece as usize], 1);
+            }
+        }
+    }
+
+    #[test]
+    fn allgathers_bring_every_block_to_everybody(processes in 2..=64u32) {
+        let own = held(processes, processes, |rank, piece| u64::from(rank == piece));
+        for &algorithm in Algorithm::of(Operation::AllGather) {
+            if algorithm.fits(Operation::AllGather, processes) {
+                let blocks = Load::Blocks(pieces(processes));
+                let messages = sent(Operation::AllGather, algorithm, &blocks, processes, 0);
+                let after = follow(&messages, own.clone(), Rule::Strict);
+                prop_assert!(after.iter().flatten().all(|&held| held == 1), "{}", algorithm);
+            }
+        }
+    }
+
+    #[test]
+    fn reductions_count_everybody_once((processes, root) in group()) {
+        let own = |pieces| held(processes, pieces, |rank, _| 1 << rank);
+        let power = 1 << processes.ilog2();
+        for algorithm in [Algorithm::Binomial, Algorithm::Linear] {
+            let messages = sent(Operation::Reduce, algorithm, &Load::Vector(1), processes, root);
+            prop_assert_eq!(follow(&messages, own(1), Rule::Strict)[root as usize][0], all(processes));
+        }
+        let messages = record(processes, root, |network| {
+            reduce::reduce_in_pieces(&pieces(power), root, &mut network.unrotated());
+        });
+        let after = follow(&messages, own(power), Rule::Strict);
+        prop_assert!(after[root as usize].iter().all(|&held| held == all(processes)));
+
+        let whole = sent(Operation::AllReduce, Algorithm::RecursiveDoubling, &Load::Vector(1), processes, 0);
+        let halves = record(processes, 0, |network| reduce::all_reduce_in_pieces(&pieces(power), network));
+        let rings = record(processes, 0, |network| reduce::all_reduce_in_rings(&pieces(processes), network));
+        for (messages, pieces) in [(whole, 1), (halves, power), (rings, processes)] {
+            let after = follow(&messages, own(pieces), Rule::Strict);
+            prop_assert!(after.iter().flatten().all(|&held| held == all(processes)));
+        }
+
+        for &algorithm in Algorithm::of(Operation::ReduceScatter) {
+            let blocks = Load::Blocks(pieces(processes));
+            let messages = sent(Operation::ReduceScatter, algorithm, &blocks, processes, 0);
+            let after = follow(&messages, own(processes), Rule::Strict);
+            prop_assert!((0..processes as usize).all(|rank| after[rank][rank] == all(processes)), "{}", algorithm);
+        }
+    }
+
+    #[test]
+    fn barriers_end_when_all_have_come_and_scans_have_all_before((processes, _) in group()) {
+        let own = held(processes, 1, |rank, _| 1 << rank);
+        for &algorithm in Algorithm::of(Operation::Barrier) {
+            let messages = sent(Operation::Barrier, algorithm, &Load::Nothing, processes, 0);
+            let after = follow(&messages, own.clone(), Rule::Overlap);
+            prop_assert!(after.iter().all(|held| held[0] == all(processes)), "{}", algorithm);
+        }
+        for &algorithm in Algorithm::of(Operation::Scan) {
+            let messages = sent(Operation::Scan, algorithm, &Load::Vector(1), processes, 0);
+            let after = follow(&messages, own.clone(), Rule::Strict);
+            for (rank, held) in (0..processes).zip(after) {
+                prop_assert_eq!(held[0] & all(rank + 1), all(rank + 1), "{}", algorithm);
+            }
+        }
+    }
+
+    #[test]
+    fn alltoalls_bring_every_block_to_its_destination(processes in 2..=40u32, block in 1..9u64) {
+        for &algorithm in Algorithm::of(Operation::AllToAll) {
+            let mut messages = Vec::new();
+            call(Operation::AllToAll, processes, 0, block).messages(algorithm, |_, edge| messages.push(edge)).unwrap();
+            assert_exchanged(&messages, processes, block);
+        }
+    }
+
+    /// What a round costs is told by its busiest process, so nobody has more to do in it than the algorithm says.
+    #[test]
+    fn in_a_round_everybody_sends_one_message_and_gets_one((processes, root) in group(), bytes in 1..5000u64) {
+        for operation in Operation::ALL {
+            let straight = |algorithm: &&Algorithm| {
+                **algorithm != Algorithm::Linear && call(operation, processes, root, bytes).suits(**algorithm)
+            };
+            for algorithm in Algorithm::of(operation).iter().filter(straight) {
+                let mut busy: BTreeMap<(u32, bool, u32), u32> = BTreeMap::new();
+                call(operation, processes, root, bytes).messages(*algorithm, |round, edge| {
+                    *busy.entry((round, true, edge.source)).or_default() += 1;
+                    *busy.entry((round, false, edge.destination)).or_default() += 1;
+                }).unwrap();
+                prop_assert!(busy.values().all(|&count| count == 1), "{} {}", operation, algorithm);
+            }
+        }
+    }
+
+    #[test]
+    fn a_call_sends_what_a_recorded_operation_does(
+        (processes, root) in group(), bytes in 1..100_000u64, operation in prop::sample::select(Operation::ALL.to_vec()),
+    ) {
+        let call = call(operation, processes, root, bytes);
+        let sizes = vec![bytes; processes as usize];
+        // From each to each, an alltoallv has a part of what is sent to all.
+        prop_assume!(!matches!(operation, Operation::AllToAllV | Operation::AllToAllW | Operation::ReduceScatter));
+        let recorded = crate::Collective {
+            operation, root: Some(root), convention: crate::Convention::Arguments, sent: &sizes, received: &sizes,
+        };
+        if operation != Operation::Barrier && operation != Operation::AllGatherV {
+            prop_assert_eq!(crate::summary(&recorded), Ok((call, true)));
+        }
+        let expanded = |algorithm| {
+            let mut edges = Vec::new();
+            crate::expand(&recorded, algorithm, |edge| edges.push(edge)).unwrap();
+            edges
+        };
+        prop_assert_eq!(expanded(None), expanded(Some(call.usual())));
+        for &algorithm in Algorithm::of(operation).iter().filter(|algorithm| call.suits(**algorithm)) {
+            let mut edges = Vec::new();
+            call.messages(algorithm, |_, edge| edges.push(edge)).unwrap();
+            prop_assert_eq!(edges, expanded(Some(algorithm)), "{}", algorithm);
+        }
+    }
+}
+
+#[test]
+fn a_call_that_cannot_be_is_refused() {
+    let tell = |call: Call, algorithm| call.messages(algorithm, |_, _| ());
+    let seven = call(Operation::AllGather, 7, 0, 8);
+    let algorithm = Algorithm::NeighbourExchange;
+    let error = tell(seven, algorithm).unwrap_err();
+    assert_eq!(
+        error,
+        CollectiveError::Algorithm { operation: Operation::AllGather, algorithm, processes: 7, bytes: 8 }
+    );
+    assert_eq!(error.to_string(), "7 processes cannot do `allgather` of 8 bytes with `neighbour-exchange`");
+    let rootless = Call { root: None, ..call(Operation::Reduce, 7, 0, 8) };
+    assert_eq!(tell(rootless, Algorithm::Binomial), Err(CollectiveError::NoRoot));
+    assert_eq!(tell(call(Operation::Reduce, 1, 0, 8), Algorithm::Binomial), Ok(()));
+}
+
+#[test]
+fn vectors_of_fewer_elements_than_pieces_stay_whole() {
+    let suits = |bytes, algorithm| call(Operation::AllReduce, 12, 0, bytes).suits(algorithm);
+    assert!(suits(96, Algorithm::Ring) && !suits(95, Algorithm::Ring));
+    assert!(suits(64, Algorithm::ReduceScatterAllgather) && !suits(63, Algorithm::ReduceScatterAllgather));
+    assert!(suits(1, Algorithm::RecursiveDoubling));
+    assert!(call(Operation::AllGather, 12, 0, 1).suits(Algorithm::Ring));
+    let ring = |bytes| {
+        let sizes = [bytes; 4];
+        let recorded = crate::Collective {
+            operation: Operation::AllReduce,
+            root: None,
+            convention: crate::Convention::Arguments,
+            sent: &sizes,
+            received: &sizes,
+        };
+        let mut messages = 0;
+        crate::expand(&recorded, Some(Algorithm::Ring), |edge| messages += edge.messages).unwrap();
+        messages
+    };
+    assert_eq!((ring(32), ring(31)), (24, 8));
+}
+
+#[test]
+fn a_ring_of_four_reduces_by_hand() {
+    let mut messages = Vec::new();
+    call(Operation::AllReduce, 4, 0, 40).messages(Algorithm::Ring, |_, edge| messages.push(edge)).unwrap();
+    let edge = |source, destination| Edge { source, destination, messages: 3, bytes: 30 };
+    let ring = [edge(0, 1), edge(1, 2), edge(2, 3), edge(3, 0)];
+    assert_eq!(messages, [ring, ring].concat());
+}

@@ -1,0 +1,320 @@
+//! The collective operations of a program, summed by communicator.
+
+use std::fmt;
+
+use miette::Diagnostic;
+
+/// A collective operation of MPI.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum CollectiveOperation {
+    /// `MPI_Barrier`
+    Barrier,
+    /// `MPI_Bcast`
+    Broadcast,
+    /// `MPI_Gather`
+    Gather,
+    /// `MPI_Gatherv`
+    GatherV,
+    /// `MPI_Scatter`
+    Scatter,
+    /// `MPI_Scatterv`
+    ScatterV,
+    /// `MPI_Allgather`
+    AllGather,
+    /// `MPI_Allgatherv`
+    AllGatherV,
+    /// `MPI_Alltoall`
+    AllToAll,
+    /// `MPI_Alltoallv`
+    AllToAllV,
+    /// `MPI_Alltoallw`
+    AllToAllW,
+    /// `MPI_Allreduce`
+    AllReduce,
+    /// `MPI_Reduce`
+    Reduce,
+    /// `MPI_Reduce_scatter`
+    ReduceScatter,
+    /// `MPI_Reduce_scatter_block`
+    ReduceScatterBlock,
+    /// `MPI_Scan`
+    Scan,
+    /// `MPI_Exscan`
+    ExclusiveScan,
+}
+
+impl CollectiveOperation {
+    /// All operations.
+    pub const ALL: [Self; 17] = [
+        Self::Barrier,
+        Self::Broadcast,
+        Self::Gather,
+        Self::GatherV,
+        Self::Scatter,
+        Self::ScatterV,
+        Self::AllGather,
+        Self::AllGatherV,
+        Self::AllToAll,
+        Self::AllToAllV,
+        Self::AllToAllW,
+        Self::AllReduce,
+        Self::Reduce,
+        Self::ReduceScatter,
+        Self::ReduceScatterBlock,
+        Self::Scan,
+        Self::ExclusiveScan,
+    ];
+
+    /// The name of the operation in MPI without `MPI_`, in small letters.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Barrier => "barrier",
+            Self::Broadcast => "bcast",
+            Self::Gather => "gather",
+            Self::GatherV => "gatherv",
+            Self::Scatter => "scatter",
+            Self::ScatterV => "scatterv",
+            Self::AllGather => "allgather",
+            Self::AllGatherV => "allgatherv",
+            Self::AllToAll => "alltoall",
+            Self::AllToAllV => "alltoallv",
+            Self::AllToAllW => "alltoallw",
+            Self::AllReduce => "allreduce",
+            Self::Reduce => "reduce",
+            Self::ReduceScatter => "reduce_scatter",
+            Self::ReduceScatterBlock => "reduce_scatter_block",
+            Self::Scan => "scan",
+            Self::ExclusiveScan => "exscan",
+        }
+    }
+
+    /// The operation of a name.
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|operation| operation.name() == name)
+    }
+
+    /// One process is the origin or the end of all data.
+    #[must_use]
+    pub fn has_root(self) -> bool {
+        use CollectiveOperation::{Broadcast, Gather, GatherV, Reduce, Scatter, ScatterV};
+        matches!(self, Broadcast | Gather | GatherV | Scatter | ScatterV | Reduce)
+    }
+}
+
+impl fmt::Display for CollectiveOperation {
+    fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+        text.write_str(self.name())
+    }
+}
+
+/// The collective operations of a program; empty if nobody asked for them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CollectiveTable {
+    /// The ranks of every communicator in the order of their ranks in it, each list once. Lists are sorted.
+    pub communicators: Vec<Vec<u32>>,
+    /// The operations, sorted by communicator, operation, root and bytes, each once.
+    pub calls: Vec<CollectiveCalls>,
+}
+
+/// Equal collective operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CollectiveCalls {
+    /// Index of the communicator.
+    pub communicator: u32,
+    /// What they do.
+    pub operation: CollectiveOperation,
+    /// Rank of the root in the communicator, if the operation has one.
+    pub root: Option<u32>,
+    /// Bytes of a block. It is the vector of a broadcast, reduction or scan; what each process gives to a gather or
+    /// allgather or gets from a scatter or reduce-scatter; what goes from each to each in an alltoall.
+    pub bytes: u64,
+    /// How many there are, one for all processes of the communicator together.
+    pub calls: u64,
+    /// How many of them have blocks of different lengths, of which `bytes` is the mean, rounded up.
+    pub uneven: u64,
+}
+
+impl CollectiveCalls {
+    /// What tells the operations apart.
+    #[must_use]
+    pub fn key(&self) -> (u32, CollectiveOperation, Option<u32>, u64) {
+        (self.communicator, self.operation, self.root, self.bytes)
+    }
+}
+
+impl CollectiveTable {
+    /// Whether there are no operations and no communicators.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.communicators.is_empty() && self.calls.is_empty()
+    }
+
+    /// How many operations there are.
+    #[must_use]
+    pub fn operations(&self) -> u64 {
+        self.calls.iter().map(|calls| calls.calls).fold(0, u64::saturating_add)
+    }
+
+    /// Checks that communicators have members among `processes` and stand once, and that operations name existing
+    /// communicators and roots and are sorted.
+    pub fn check(&self, processes: usize) -> Result<(), CollectiveTableError> {
+        for (index, members) in self.communicators.iter().enumerate() {
+            if members.is_empty() {
+                return Err(CollectiveTableError::NoMembers { index });
+            }
+            if let Some(&rank) = members.iter().find(|&&rank| rank as usize >= processes) {
+                return Err(CollectiveTableError::NoSuchRank { index, rank, processes });
+            }
+        }
+        if let Some(index) = self.communicators.windows(2).position(|pair| pair[0] >= pair[1]) {
+            return Err(CollectiveTableError::Communicators { index: index + 1 });
+        }
+        self.calls.iter().enumerate().try_for_each(|(index, calls)| self.check_calls(index, calls))?;
+        match self.calls.windows(2).position(|pair| pair[0].key() >= pair[1].key()) {
+            Some(index) => Err(CollectiveTableError::Unsorted { index: index + 1 }),
+            None => Ok(()),
+        }
+    }
+
+    fn check_calls(&self, index: usize, calls: &CollectiveCalls) -> Result<(), CollectiveTableError> {
+        let CollectiveCalls { communicator, operation, root, .. } = *calls;
+        let Some(members) = self.communicators.get(communicator as usize) else {
+            let communicators = self.communicators.len();
+            return Err(CollectiveTableError::NoSuchCommunicator { index, communicator, communicators });
+        };
+        if root.is_some() != operation.has_root() {
+            return Err(CollectiveTableError::Root { index, operation });
+        }
+        if let Some(root) = root.filter(|&root| root as usize >= members.len()) {
+            return Err(CollectiveTableError::NoSuchRoot { index, root, members: members.len() });
+        }
+        match calls.calls == 0 || calls.uneven > calls.calls {
+            true => Err(CollectiveTableError::Calls { index }),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Collective operations that contradict themselves.
+#[derive(Debug, thiserror::Error, Diagnostic, PartialEq, Eq)]
+pub enum CollectiveTableError {
+    /// A communicator is empty.
+    #[error("communicator {index} has no members")]
+    NoMembers {
+        /// Index of the communicator.
+        index: usize,
+    },
+    /// A communicator has a rank that does not exist.
+    #[error("communicator {index} names rank {rank}, but the graph has {processes} processes")]
+    NoSuchRank {
+        /// Index of the communicator.
+        index: usize,
+        /// The rank.
+        rank: u32,
+        /// Number of processes.
+        processes: usize,
+    },
+    /// Communicators are not sorted, or one stands twice.
+    #[error("communicator {index} is not behind the one before it: they are sorted and each stands once")]
+    Communicators {
+        /// Index of the communicator.
+        index: usize,
+    },
+    /// An operation is one of a communicator that does not exist.
+    #[error("collective operation {index} names communicator {communicator}, but there are {communicators}")]
+    NoSuchCommunicator {
+        /// Index of the operation.
+        index: usize,
+        /// The communicator.
+        communicator: u32,
+        /// How many there are.
+        communicators: usize,
+    },
+    /// An operation that needs a root has none, or the other way round.
+    #[error("collective operation {index}: {operation} {}", if operation.has_root() { "needs a root" } else { "has no root" })]
+    Root {
+        /// Index of the operation.
+        index: usize,
+        /// The operation.
+        operation: CollectiveOperation,
+    },
+    /// The root is none of the members.
+    #[error(
+        "collective operation {index} has rank {root} as root, but its communicator has {members} members"
+    )]
+    NoSuchRoot {
+        /// Index of the operation.
+        index: usize,
+        /// The root.
+        root: u32,
+        /// How many members there are.
+        members: usize,
+    },
+    /// An operation was never called, or had blocks of different lengths more often than that.
+    #[error("collective operation {index} has no calls, or more with uneven blocks than in all")]
+    Calls {
+        /// Index of the operation.
+        index: usize,
+    },
+    /// Operations are not sorted, or one stands twice.
+    #[error(
+        "collective operation {index} is not behind the one before it: they are sorted and each stands once"
+    )]
+    Unsorted {
+        /// Index of the operation.
+        index: usize,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use CollectiveOperation::{AllReduce, Broadcast};
+
+    fn calls(communicator: u32, operation: CollectiveOperation, root: Option<u32>) -> CollectiveCalls {
+        CollectiveCalls { communicator, operation, root, bytes: 8, calls: 3, uneven: 0 }
+    }
+
+    fn check(communicators: &[&[u32]], calls: &[CollectiveCalls]) -> Result<(), CollectiveTableError> {
+        let communicators = communicators.iter().map(|members| members.to_vec()).collect();
+        CollectiveTable { communicators, calls: calls.to_vec() }.check(4)
+    }
+
+    #[test]
+    fn names_lead_back_to_their_operations() {
+        for operation in CollectiveOperation::ALL {
+            assert_eq!(CollectiveOperation::of_name(operation.name()), Some(operation));
+        }
+        assert_eq!(CollectiveOperation::of_name("MPI_Bcast"), None);
+    }
+
+    #[test]
+    fn operations_of_existing_communicators_are_accepted() {
+        let all = [calls(0, Broadcast, Some(1)), calls(0, AllReduce, None), calls(1, AllReduce, None)];
+        assert_eq!(check(&[&[0, 1], &[3, 2, 1]], &all), Ok(()));
+        assert_eq!(check(&[], &[]), Ok(()));
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        use CollectiveTableError as Error;
+        let one = calls(0, AllReduce, None);
+        assert_eq!(check(&[&[]], &[]), Err(Error::NoMembers { index: 0 }));
+        assert_eq!(check(&[&[0, 4]], &[]), Err(Error::NoSuchRank { index: 0, rank: 4, processes: 4 }));
+        assert_eq!(check(&[&[0], &[0]], &[]), Err(Error::Communicators { index: 1 }));
+        let unknown = Error::NoSuchCommunicator { index: 0, communicator: 0, communicators: 0 };
+        assert_eq!(check(&[], &[one]), Err(unknown));
+        let rootless = Error::Root { index: 0, operation: Broadcast };
+        assert_eq!(rootless.to_string(), "collective operation 0: bcast needs a root");
+        assert_eq!(check(&[&[0]], &[calls(0, Broadcast, None)]), Err(rootless));
+        let rooted = Error::Root { index: 0, operation: AllReduce };
+        assert_eq!(check(&[&[0]], &[calls(0, AllReduce, Some(0))]), Err(rooted));
+        let stranger = Error::NoSuchRoot { index: 0, root: 1, members: 1 };
+        assert_eq!(check(&[&[0]], &[calls(0, Broadcast, Some(1))]), Err(stranger));
+        assert_eq!(check(&[&[0]], &[one, one]), Err(Error::Unsorted { index: 1 }));
+        assert_eq!(check(&[&[0]], &[CollectiveCalls { calls: 0, ..one }]), Err(Error::Calls { index: 0 }));
+        assert_eq!(check(&[&[0]], &[CollectiveCalls { uneven: 4, ..one }]), Err(Error::Calls { index: 0 }));
+    }
+}
