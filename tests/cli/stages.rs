@@ -17,10 +17,19 @@ fn all_stages_and_one() {
     trace/summary         A program in a few numbers: totals, imbalance, heaviest pairs, phases
     trace/generate        An OTF2 trace of a program whose messages are known
     topology/synthetic    A machine whose network is a regular tree
+    select/nodes          The free hosts that are nearest to each other, for a job
+    stored/task-graph     The task graph in a folder, as it was made before
+    stored/system-graph   The system graph in a folder, as it was made before
+    stored/mapping        The mapping in a folder, as it was made before
     instance/qaplib       A quadratic assignment problem of QAPLIB as a program and a machine
     instance/taillard-e   A quadratic assignment problem that looks like Taillard's taiXXeYY
     instance/stencil      A program in which every rank of a grid sends to its neighbours
+    instance/graph        A graph in the format of METIS as a program
+    instance/geometric    A program in which ranks that lie close together send to each other
+    instance/random       A program in which random pairs of ranks send to each other
+    instance/power-law    A program in which a few ranks have very many partners
     map/linear            Rank i on slot i, as launchers do it
+    map/round-robin       Rank after rank on host after host, as launchers do it when asked for cyclic
     map/random            Ranks on slots drawn at random
     map/annealing         Parallel simulated annealing: islands of solvers that share the best placement
     map/genetic           Parallel genetic algorithm: populations that exchange their best placements
@@ -28,8 +37,10 @@ fn all_stages_and_one() {
     map/tabu              Robust tabu search over exchanges of ranks
     map/exact             The proven optimum of a small problem, or a bound
     map/external          Another program that reads two matrices and writes a permutation
+    map/hierarchical      Partition of the ranks down the tree of the machine, for any size
+    map/import            A placement from a file of KaHIP, VieM, SharedMap, Scotch or an MPI launcher
     map/auto              The search that suits the problem
-    evaluate/mapping      Metrics of a mapping beside linear and random placements
+    evaluate/mapping      Metrics of a mapping beside linear, round-robin and random placements
     evaluate/accuracy     Many mappings as a table: best, mean and median beside known values
     evaluate/collectives  Collective operations by algorithm, under a mapping and beside linear
     launch/machinefile    Machine file for MPICH or Intel MPI: the host of every rank
