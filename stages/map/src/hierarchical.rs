@@ -25,6 +25,8 @@ const DESCENT_SHARE: f64 = 0.2;
 /// Evaluations of the descent for every rank where no budget says how many: groups of different levels are exchanged for each other,
 /// which partitions do one by one.
 const DESCENT_SHORT: u64 = 32;
+/// Ranks that count for that at most: the descent is one thread's work.
+const DESCENT_RANKS: usize = 1 << 13;
 /// All evaluations of the descent where the partition knew neither the objective nor the constraints.
 const DESCENT_EVALUATIONS: u64 = 1 << 21;
 
@@ -179,7 +181,7 @@ impl Hierarchical {
             (None, Some(_)) => u64::MAX,
             // A list of levels asks for these and nothing else, as the paper does.
             (None, None) if self.levels != LevelChoice::All => return Ok(Found::at_once(slots.to_vec())),
-            (None, None) if knew_all => DESCENT_SHORT * problem.ranks() as u64,
+            (None, None) if knew_all => DESCENT_SHORT * problem.ranks().min(DESCENT_RANKS) as u64,
             (None, None) => DESCENT_EVALUATIONS,
         };
         let deadline = self.seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());

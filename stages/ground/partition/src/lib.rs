@@ -18,6 +18,7 @@ mod multilevel;
 mod pairs;
 mod random;
 mod recursive;
+mod rounds;
 mod scotch;
 mod two_way;
 

@@ -7,6 +7,7 @@ use crate::coarsening::Coarse;
 use crate::pairs::{Sweeps, refine};
 use crate::random::Random;
 use crate::recursive::recursive;
+use crate::rounds::{are_many, cycles_after, in_rounds};
 use crate::{Graph, PartitionError, cut};
 
 /// Edges at which cycles of a graph may look: in proportion to its vertices, and less for each where there are many.
@@ -88,7 +89,10 @@ pub fn partition(
     let mut best: Option<(i128, Vec<u32>)> = None;
     for start in 0..u64::from(starts) {
         let own: Vec<u32> = used.iter().map(|&part| sizes[part as usize]).collect();
-        let begun = begin(graph, &own, effort, seed, start);
+        let (begun, cycles) = match are_many(own.len()) {
+            true => (in_rounds(graph, &own, effort, seed ^ start << 48)?, cycles_after(effort)),
+            false => (begin(graph, &own, effort, seed, start), effort.cycles),
+        };
         // Parts one behind the other are close to each other in memory.
         let mut order: Vec<u32> = (0..graph.vertices() as u32).collect();
         order.sort_by_key(|&vertex| begun[vertex as usize]);
@@ -97,7 +101,7 @@ pub fn partition(
         let mut cost = cut(&ordered, &parts);
         let most = work_of(graph.vertices(), effort);
         let (mut work, mut idle) = (0, 0);
-        for turn in 0..u64::from(effort.cycles) {
+        for turn in 0..u64::from(cycles) {
             let random = Random::new(seed, (start + 1) << 32 | 1 << 62 | turn);
             let before = cost;
             work += cycle(&ordered, &mut parts, &own, effort, random, &mut cost);
