@@ -26,7 +26,7 @@ const DESCENT_SHARE: f64 = 0.2;
 /// which partitions do one by one.
 const DESCENT_SHORT: u64 = 32;
 /// Ranks that count for that at most: the descent is one thread's work.
-const DESCENT_RANKS: usize = 1 << 13;
+const DESCENT_RANKS: usize = 1 << 12;
 /// All evaluations of the descent where the partition knew neither the objective nor the constraints.
 const DESCENT_EVALUATIONS: u64 = 1 << 21;
 

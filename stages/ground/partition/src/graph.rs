@@ -1,5 +1,7 @@
 //! Undirected graphs with weights.
 
+use rayon::prelude::*;
+
 use crate::PartitionError;
 
 /// Bits that the weights of all edges together may take, so that sums and differences of gains stay far inside 64 bits.
@@ -156,10 +158,11 @@ impl Graph {
             local[vertex] = vertices[part as usize].len() as u32;
             vertices[part as usize].push(vertex as u32);
         }
-        let of_part = |(part, vertices): (u32, Vec<u32>)| {
-            let inside = |vertex: u32| (parts[vertex as usize] == part).then(|| local[vertex as usize]);
+        let of_part = |(part, vertices): (usize, Vec<u32>)| {
+            let inside =
+                |vertex: u32| (parts[vertex as usize] as usize == part).then(|| local[vertex as usize]);
             (self.induced(&vertices, inside), vertices)
         };
-        (0..).zip(vertices).map(of_part).collect()
+        vertices.into_par_iter().enumerate().map(of_part).collect()
     }
 }

@@ -100,13 +100,15 @@ pub fn partition(
         let mut parts: Vec<u32> = order.iter().map(|&vertex| begun[vertex as usize]).collect();
         let mut cost = cut(&ordered, &parts);
         let most = work_of(graph.vertices(), effort);
+        // Without contraction every cycle is the same.
+        let enough = if graph.vertices() <= coarsest(own.len(), effort) { 1 } else { IDLE };
         let (mut work, mut idle) = (0, 0);
         for turn in 0..u64::from(cycles) {
             let random = Random::new(seed, (start + 1) << 32 | 1 << 62 | turn);
             let before = cost;
             work += cycle(&ordered, &mut parts, &own, effort, random, &mut cost);
             idle = if cost < before { 0 } else { idle + 1 };
-            if work >= most || idle == IDLE {
+            if work >= most || idle == enough {
                 break;
             }
         }
@@ -156,6 +158,11 @@ pub(crate) fn check(graph: &Graph, sizes: &[u32]) -> Result<(), PartitionError> 
     if parts == vertices { Ok(()) } else { Err(PartitionError::Sizes { parts, vertices }) }
 }
 
+/// Vertices at which contraction ends.
+fn coarsest(parts: usize, effort: Effort) -> usize {
+    parts.saturating_mul(effort.coarsest as usize).max(64)
+}
+
 /// Contracts until there are few vertices for every part.
 fn coarsen(
     graph: &Graph,
@@ -164,7 +171,7 @@ fn coarsen(
     effort: Effort,
     random: &mut Random,
 ) -> Vec<Coarse> {
-    let coarsest = sizes.len().saturating_mul(effort.coarsest as usize).max(64);
+    let coarsest = coarsest(sizes.len(), effort);
     let heaviest = (3 * graph.total() / (2 * coarsest as u64)).max(2);
     let heaviest = u32::try_from(heaviest).unwrap_or(u32::MAX);
     let mut levels: Vec<Coarse> = Vec::new();
