@@ -35,7 +35,7 @@ impl Compressed {
         let (mut first, mut targets, mut weights) = (vec![0], Vec::new(), Vec::new());
         for vertex in 0..vertices {
             for (target, weight) in kept(vertex) {
-                targets.push(target as i32);
+                targets.push(target.cast_signed());
                 weights.push((weight / divisor).max(1) as i32);
             }
             first.push(count("edges", targets.len())?);

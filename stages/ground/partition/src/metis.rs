@@ -26,7 +26,7 @@ pub fn metis(graph: &Graph, sizes: &[u32], seed: u64) -> Result<Vec<u32>, Partit
     let shares: Vec<f32> = compressed.used.iter().map(share).collect();
     let mut parts = vec![0; graph.vertices()];
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    metis::Graph::new(1, shares.len() as Idx, &compressed.first, &compressed.targets)
+    metis::Graph::new(1, (shares.len() as u32).cast_signed(), &compressed.first, &compressed.targets)
         .map_err(|error| failed(error.to_string()))?
         .set_adjwgt(&compressed.weights)
         .set_tpwgts(&shares)

@@ -35,15 +35,14 @@ pub(crate) fn in_rounds(
     let first = Effort { cycles: effort.cycles.div_ceil(FIRST), ..effort };
     let second = Effort { cycles: effort.cycles.div_ceil(SECOND), ..effort };
     let split = graph.split(&partition(graph, &large, first, seed)?, large.len());
-    let cut = |(index, ((part, vertices), sizes)): (usize, ((Graph, Vec<u32>), &[u32]))| {
-        let parts = partition(&part, sizes, second, seed ^ (index as u64 + 1) << 32)?;
-        Ok((index, vertices, parts))
-    };
-    let rounds: Result<Vec<_>, PartitionError> =
-        split.into_par_iter().zip(sizes.par_chunks(run)).enumerate().map(cut).collect();
+    let rounds: Result<Vec<_>, PartitionError> = (split.par_iter(), sizes.par_chunks(run))
+        .into_par_iter()
+        .enumerate()
+        .map(|(index, ((part, _), sizes))| partition(part, sizes, second, seed ^ (index as u64 + 1) << 32))
+        .collect();
     let mut found = vec![0; graph.vertices()];
-    for (index, vertices, parts) in rounds? {
-        for (vertex, part) in vertices.into_iter().zip(parts) {
+    for (index, ((_, vertices), parts)) in split.iter().zip(rounds?).enumerate() {
+        for (&vertex, part) in vertices.iter().zip(parts) {
             found[vertex as usize] = (index * run) as u32 + part;
         }
     }

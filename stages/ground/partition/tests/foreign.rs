@@ -1,4 +1,5 @@
 //! Partitioners of others, made exact.
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use hopmap_partition::{Graph, cut};
 
