@@ -27,6 +27,10 @@ const FIRST_EVALUATIONS: u64 = 1 << 22;
 
 /// Searches of so many ranks on a tree set out from a partition.
 const MANY_RANKS: usize = 512;
+/// Part of a budget in seconds that is spent on that.
+const PARTITION_SHARE: f64 = 0.4;
+/// How many times as long as a partition a budget in seconds has to be for that.
+const LONG: u32 = 4;
 
 /// Chooses how to search by what the problem is and by how far the budget goes.
 ///
@@ -64,7 +68,7 @@ impl Mapper for Auto {
             return Ok(Found::at_once(problem.linear()));
         };
         let default = default_evaluations(ground.movable.len() as u64);
-        let mut evaluations = 0;
+        let (mut evaluations, mut is_whole) = (0, true);
         if let Some(coarse) = Coarse::new(problem)? {
             let found = self.search_first(&coarse.problem, default, cx)?;
             evaluations = found.evaluations;
@@ -74,21 +78,32 @@ impl Mapper for Auto {
             let found = self.search_first(&sum, default, cx)?;
             evaluations = found.evaluations;
             ground.set_grouped(found.bests.into_iter().map(|best| best.solution).collect())?;
-        } else if problem.ranks() >= MANY_RANKS && problem.distance().is_tree() {
-            let params = HierarchicalParams { seed: self.seed, ..HierarchicalParams::default() };
-            let start = Hierarchical::new(&params)?.map(problem, cx)?.slots;
-            ground.set_grouped(vec![start])?;
+        } else if self.cuts(problem) {
+            // Of a short time the first partition makes the most; a long one also pays for others.
+            let time = self.budget.time().filter(|time| *time > LONG * Hierarchical::time_for(problem));
+            let seconds = time.map(|time| PARTITION_SHARE * time.as_secs_f64());
+            let params = HierarchicalParams { seed: self.seed, seconds, ..HierarchicalParams::default() };
+            let start = Hierarchical::new(&params)?.map(problem, cx)?;
+            is_whole = start.complete;
+            ground.set_grouped(vec![start.slots])?;
         }
         let spent = evaluations.div_ceil(u64::from(self.budget.islands()));
         let budget = self.budget.after(spent, begin.elapsed());
         let search = Search { seed: self.seed, ground: &ground };
         let mut found = budget.evolve(&search, default, cx)?;
         found.evaluations += evaluations;
+        found.complete &= is_whole;
         Ok(Found::of_islands(found, problem))
     }
 }
 
 impl Auto {
+    /// Whether the search sets out from a partition.
+    fn cuts(&self, problem: &Problem) -> bool {
+        let has_time = self.budget.time().is_none_or(|time| time > Hierarchical::time_for(problem));
+        problem.ranks() >= MANY_RANKS && problem.distance().is_tree() && has_time
+    }
+
     /// Searches another problem for where the search of this one sets out.
     fn search_first(
         &self,

@@ -22,6 +22,8 @@ use tree::Tree;
 
 /// Part of a budget in seconds that is left to the descent.
 const DESCENT_SHARE: f64 = 0.2;
+/// What the construction takes for every rank, on two cores.
+const CONSTRUCTION: Duration = Duration::from_micros(15);
 /// Evaluations of the descent for every rank where no budget says how many: groups of different levels are exchanged for each other,
 /// which partitions do one by one.
 const DESCENT_SHORT: u64 = 32;
@@ -97,12 +99,23 @@ impl Mapper for Hierarchical {
         if self.levels == LevelChoice::All && self.partitioner == Partitioner::Own {
             starts.extend(Grid::recognise(problem).and_then(|grid| grid.place(problem, &tree)));
         }
-        starts.push(self.multisection(0).place(problem, &tree)?);
+        let is_hurried = self.is_too_late(problem, begin, cx);
+        if is_hurried {
+            let ranks = problem.ranks();
+            cx.log(format!(
+                "there is no time to cut {ranks} ranks into parts: takes the best of what is quick"
+            ));
+        } else {
+            starts.push(self.multisection(0).place(problem, &tree)?);
+        }
         let mut best = Incumbent::new(problem, starts);
         if let Some(seconds) = self.seconds {
             self.begin_again(problem, &tree, begin, seconds, &mut best, cx)?;
         }
-        self.refine(problem, &best.slots, begin, cx)
+        let found = self.refine(problem, &best.slots, begin, cx)?;
+        // What a budget of seconds leaves out belongs to its result; what a deadline leaves out does not.
+        let is_cut_short = is_hurried && self.seconds.is_none();
+        Ok(Found { complete: found.complete && !is_cut_short, ..found })
     }
 }
 
@@ -130,6 +143,20 @@ impl Incumbent {
 }
 
 impl Hierarchical {
+    /// What the construction is likely to take.
+    pub(crate) fn time_for(problem: &Problem) -> Duration {
+        CONSTRUCTION * problem.ranks() as u32
+    }
+
+    /// Whether the deadline, or the budget of seconds, leaves no time for the construction.
+    fn is_too_late(&self, problem: &Problem, begin: Instant, cx: &Context<'_>) -> bool {
+        let needed = Self::time_for(problem);
+        let end = self.seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        let end = end.and_then(|time| begin.checked_add(time));
+        let now = Instant::now();
+        cx.should_stop() || [end, cx.deadline()].into_iter().flatten().any(|end| end < now + needed)
+    }
+
     /// The construction, the first one or another.
     fn multisection(&self, turn: u32) -> Multisection<'_> {
         // Every other turn has twice the cycles: what takes longest finds most.

@@ -182,6 +182,21 @@ fn a_budget_of_evaluations_refines_and_is_kept() {
 }
 
 #[test]
+fn a_deadline_leaves_out_what_there_is_no_time_for() {
+    let (graph, system) = (shuffled(&grid(16, 16), 77), tree(&[4, 4, 16]));
+    let cx = Context::new(1, Some(std::time::Instant::now()), &Nobody);
+    let outcome =
+        HierarchicalStage::run(HierarchicalParams::default(), inputs(&graph, &system), &cx).unwrap();
+    // Partial results are never taken for the whole ones that a run without a deadline gives.
+    let Outcome::Partial(outputs) = outcome else { panic!("{outcome:?}") };
+    let found = outputs.get("mapping").unwrap().downcast_ref::<Mapping>().unwrap().clone();
+    let mut slots = found.slots();
+    slots.sort_unstable();
+    assert_eq!(slots, (0..256).collect::<Vec<_>>());
+    assert!(!found.complete && found.metrics["F"] <= linear(&graph, &system).metrics["F"]);
+}
+
+#[test]
 fn nothing_to_choose_is_linear() {
     assert_eq!(default(&graph(4, []), &tree(&[2, 4])).slots(), [0, 1, 2, 3]);
     assert_eq!(default(&grid(2, 2), &tree(&[4])).slots(), [0, 1, 2, 3]);
