@@ -141,7 +141,7 @@ impl Stage for AutoStage {
     type Params = AutoParams;
     const KIND: &'static str = "map/auto";
     const SUMMARY: &'static str = "The search that suits the problem";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
         PORTS
