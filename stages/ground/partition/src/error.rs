@@ -58,16 +58,6 @@ pub enum PartitionError {
         /// Weight of all vertices.
         vertices: u64,
     },
-    /// A part of no graph.
-    #[error("vertex {vertex} is in part {part}, but there are {parts}")]
-    NoSuchPart {
-        /// The vertex.
-        vertex: usize,
-        /// Its part.
-        part: u32,
-        /// Number of parts.
-        parts: usize,
-    },
     /// A partitioner of others is not there.
     #[error("{partitioner} is not installed: there is no program `{program}`")]
     #[diagnostic(help("install it (Debian: `apt install {package}`), or use `partitioner = \"own\"`"))]

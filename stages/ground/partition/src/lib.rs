@@ -27,7 +27,7 @@ pub use error::PartitionError;
 pub use graph::Graph;
 #[cfg(feature = "metis")]
 pub use metis::metis;
-pub use multilevel::{Effort, improve, partition};
+pub use multilevel::{Effort, partition};
 pub use scotch::scotch;
 
 use multilevel::check;

@@ -123,35 +123,6 @@ pub fn partition(
     Ok(best.map_or_else(Vec::new, |best| best.1))
 }
 
-/// Makes parts better that have their sizes already, by `cycles` of contraction inside them; the sizes stay.
-pub fn improve(
-    graph: &Graph,
-    parts: &mut [u32],
-    sizes: &[u32],
-    effort: Effort,
-    seed: u64,
-) -> Result<(), PartitionError> {
-    check(graph, sizes)?;
-    if parts.len() != graph.vertices() {
-        return Err(PartitionError::Length {
-            what: "parts of vertices",
-            found: parts.len(),
-            expected: graph.vertices(),
-        });
-    }
-    let count = sizes.len();
-    if let Some((vertex, &part)) = parts.iter().enumerate().find(|(_, part)| **part as usize >= count) {
-        return Err(PartitionError::NoSuchPart { vertex, part, parts: count });
-    }
-    let mut better = parts.to_vec();
-    let mut cost = cut(graph, parts);
-    for turn in 0..u64::from(effort.cycles) {
-        cycle(graph, &mut better, sizes, effort, Random::new(seed, 1 << 63 | turn), &mut cost);
-    }
-    parts.copy_from_slice(&better);
-    Ok(())
-}
-
 /// Whether the parts add up to the graph.
 pub(crate) fn check(graph: &Graph, sizes: &[u32]) -> Result<(), PartitionError> {
     let (parts, vertices) = (sizes.iter().map(|&size| u64::from(size)).sum(), graph.total());

@@ -1,7 +1,7 @@
 //! Parts have exactly their sizes, are the same with any number of threads, and cut little.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use hopmap_partition::{Effort, Graph, PartitionError, cut, improve, partition};
+use hopmap_partition::{Effort, Graph, PartitionError, cut, partition};
 use proptest::prelude::*;
 
 /// A graph of vertices that weigh one.
@@ -82,10 +82,22 @@ proptest! {
             let again = with_threads(threads, || partition(&graph, &sizes, Effort::default(), seed)).unwrap();
             prop_assert_eq!(&again, &parts);
         }
-        let mut better = parts.clone();
-        improve(&graph, &mut better, &sizes, Effort::default(), seed).unwrap();
-        prop_assert_eq!(sizes_of(&better, sizes.len()), sizes);
-        prop_assert!(cut(&graph, &better) <= cut(&graph, &parts));
+    }
+
+    /// More than 64 parts are cut in two rounds, more than 64 · 64 in three.
+    #[test]
+    fn sizes_of_many_parts_are_exact_with_any_number_of_threads(
+        sizes in prop::collection::vec(prop_oneof![Just(0u32), Just(1), 2..9u32], 60..200),
+        edges in edges(1800, 3000),
+        seed in 0u64..4,
+    ) {
+        let vertices: u32 = sizes.iter().sum();
+        let edges: Vec<_> = edges.into_iter().filter(|edge| edge.0 < vertices && edge.1 < vertices).collect();
+        let graph = graph(vertices, &edges);
+        let parts = with_threads(1, || partition(&graph, &sizes, Effort::default(), seed)).unwrap();
+        prop_assert_eq!(&sizes_of(&parts, sizes.len()), &sizes);
+        let again = with_threads(4, || partition(&graph, &sizes, Effort::default(), seed)).unwrap();
+        prop_assert_eq!(again, parts);
     }
 
     #[test]
@@ -149,6 +161,14 @@ fn as_many_parts_as_vertices_and_parts_of_nothing() {
 }
 
 #[test]
+fn as_many_parts_as_vertices_are_one_vertex_each() {
+    let graph = graph(4900, &grid(70, 70));
+    let sizes = vec![1; 4900];
+    let parts = partition(&graph, &sizes, Effort::default(), 1).unwrap();
+    assert_eq!(sizes_of(&parts, sizes.len()), sizes);
+}
+
+#[test]
 fn contradictions_are_named() {
     let message = |graph: Result<Graph, PartitionError>| graph.unwrap_err().to_string();
     assert!(message(Graph::new(vec![0, 2], vec![0], vec![1], vec![1])).contains("offsets"));
@@ -158,6 +178,4 @@ fn contradictions_are_named() {
     let graph = graph(4, &grid(2, 2));
     let refused = partition(&graph, &[1, 2], Effort::default(), 1).unwrap_err();
     assert_eq!(refused, PartitionError::Sizes { parts: 3, vertices: 4 });
-    let refused = improve(&graph, &mut [0, 0, 9, 0], &[2, 2], Effort::default(), 1).unwrap_err();
-    assert_eq!(refused, PartitionError::NoSuchPart { vertex: 2, part: 9, parts: 2 });
 }
