@@ -5,8 +5,9 @@ use std::sync::{Arc, LazyLock};
 
 use hopmap_artifact::{ArtifactError, Codec, Folder};
 use hopmap_model::{
-    Artifact, Context, Direction, Error, Events, InputPath, Inputs, LaunchFile, Mapping, Metrics, Outcome,
-    Port, Stage, SystemGraph, TaskDag, TaskGraph, TextFile, TraceArchive, TraceSummary, Value,
+    Artifact, Context, Direction, Error, Events, InputPath, Inputs, LaunchFile, Mapping, Measurements,
+    Metrics, Outcome, Port, Stage, SystemGraph, TaskDag, TaskGraph, TextFile, TraceArchive, TraceSummary,
+    Value,
 };
 use serde_json::Value as Json;
 
@@ -28,6 +29,7 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
         StageEntry::of::<hopmap_stored::Stored<TaskGraph>>(),
         StageEntry::of::<hopmap_stored::Stored<SystemGraph>>(),
         StageEntry::of::<hopmap_stored::Stored<Mapping>>(),
+        StageEntry::of::<hopmap_stored::Stored<Measurements>>(),
         StageEntry::of::<hopmap_instance::Qaplib>(),
         StageEntry::of::<hopmap_instance::TaillardE>(),
         StageEntry::of::<hopmap_instance::Stencil>(),
@@ -66,6 +68,7 @@ pub static KINDS: &[KindEntry] = &[
     KindEntry::of::<TaskDag>(),
     KindEntry::of::<SystemGraph>(),
     KindEntry::of::<Mapping>(),
+    KindEntry::of::<Measurements>(),
     KindEntry::of::<Metrics>(),
     KindEntry::of::<LaunchFile>(),
     KindEntry::of::<TextFile>(),

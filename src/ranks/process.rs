@@ -182,6 +182,22 @@ mod tests {
         fn all_gather(&self, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, Report> {
             Ok(vec![bytes])
         }
+
+        fn send(&self, _: u32, _: Vec<u8>) -> Result<(), Report> {
+            Err(miette::miette!("there is nobody else"))
+        }
+
+        fn receive(&self, _: u32) -> Result<Vec<u8>, Report> {
+            Err(miette::miette!("there is nobody else"))
+        }
+
+        fn time(&self, _: u32, _: u64, _: u32) -> Result<Vec<f64>, Report> {
+            Err(miette::miette!("there is nobody else"))
+        }
+
+        fn answer(&self, _: u32, _: u64, _: u32) -> Result<(), Report> {
+            Err(miette::miette!("there is nobody else"))
+        }
     }
 
     fn task() -> Task {

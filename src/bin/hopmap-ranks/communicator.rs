@@ -10,13 +10,25 @@ use miette::miette;
 use mpi::Count;
 use mpi::datatype::PartitionMut;
 use mpi::point_to_point::{send_receive, send_receive_into};
-use mpi::topology::SimpleCommunicator;
-use mpi::traits::{Communicator as _, CommunicatorCollectives as _};
+use mpi::topology::{Process, Rank, SimpleCommunicator};
+use mpi::traits::{Communicator as _, CommunicatorCollectives as _, Destination as _, Source as _};
 
 /// What a stage wants, and where the answer goes.
 pub(crate) enum Request {
     Shift(Vec<u8>, Sender<Result<Vec<u8>, Error>>),
     Gather(Vec<u8>, Sender<Result<Vec<Vec<u8>>, Error>>),
+    Send(u32, Vec<u8>, Sender<Result<(), Error>>),
+    Receive(u32, Sender<Result<Vec<u8>, Error>>),
+    Time(Timing, Sender<Result<Vec<f64>, Error>>),
+    Answer(Timing, Sender<Result<(), Error>>),
+}
+
+/// Messages that are timed between this process and another.
+#[derive(Clone, Copy)]
+pub(crate) struct Timing {
+    process: u32,
+    bytes: u64,
+    messages: u32,
 }
 
 /// Hands requests over to the thread that calls MPI.
@@ -59,6 +71,22 @@ impl Communicator for Relay {
     fn all_gather(&self, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, Error> {
         self.ask(|answer| Request::Gather(bytes, answer))
     }
+
+    fn send(&self, process: u32, bytes: Vec<u8>) -> Result<(), Error> {
+        self.ask(|answer| Request::Send(process, bytes, answer))
+    }
+
+    fn receive(&self, process: u32) -> Result<Vec<u8>, Error> {
+        self.ask(|answer| Request::Receive(process, answer))
+    }
+
+    fn time(&self, process: u32, bytes: u64, messages: u32) -> Result<Vec<f64>, Error> {
+        self.ask(|answer| Request::Time(Timing { process, bytes, messages }, answer))
+    }
+
+    fn answer(&self, process: u32, bytes: u64, messages: u32) -> Result<(), Error> {
+        self.ask(|answer| Request::Answer(Timing { process, bytes, messages }, answer))
+    }
 }
 
 /// Answers requests until nobody can make one any more.
@@ -68,6 +96,10 @@ pub(crate) fn serve(world: &SimpleCommunicator, requests: &Receiver<Request>) {
         match request {
             Request::Shift(bytes, answer) => drop(answer.send(shift(world, &bytes))),
             Request::Gather(bytes, answer) => drop(answer.send(all_gather(world, &bytes))),
+            Request::Send(process, bytes, answer) => drop(answer.send(send(world, process, &bytes))),
+            Request::Receive(process, answer) => drop(answer.send(receive(world, process))),
+            Request::Time(timing, answer) => drop(answer.send(time(world, timing))),
+            Request::Answer(timing, answer) => drop(answer.send(answer_all(world, timing))),
         }
     }
 }
@@ -110,11 +142,56 @@ fn all_gather(world: &SimpleCommunicator, bytes: &[u8]) -> Result<Vec<Vec<u8>>, 
     Ok(lengths.iter().map(split).collect())
 }
 
+fn other(world: &SimpleCommunicator, process: u32) -> Result<Process<'_>, Error> {
+    let rank = Rank::try_from(process).ok().filter(|&rank| rank < world.size() && rank != world.rank());
+    Ok(world.process_at_rank(rank.ok_or_else(|| miette!("there is no other process {process}"))?))
+}
+
+fn send(world: &SimpleCommunicator, process: u32, bytes: &[u8]) -> Result<(), Error> {
+    let other = other(world, process)?;
+    count(bytes.len() as u64)?;
+    other.send(bytes);
+    Ok(())
+}
+
+fn receive(world: &SimpleCommunicator, process: u32) -> Result<Vec<u8>, Error> {
+    Ok(other(world, process)?.receive_vec().0)
+}
+
+/// Sends, waits for the answer, and looks at the clock: nothing else is between two messages.
+fn time(world: &SimpleCommunicator, timing: Timing) -> Result<Vec<f64>, Error> {
+    let other = other(world, timing.process)?;
+    count(timing.bytes)?;
+    let message = vec![0_u8; timing.bytes as usize];
+    let mut answer = [0_u8];
+    let mut times = Vec::with_capacity(timing.messages as usize);
+    let mut before = mpi::time();
+    for _ in 0..timing.messages {
+        other.send(&message[..]);
+        other.receive_into(&mut answer[..]);
+        let now = mpi::time();
+        times.push(now - before);
+        before = now;
+    }
+    Ok(times)
+}
+
+fn answer_all(world: &SimpleCommunicator, timing: Timing) -> Result<(), Error> {
+    let other = other(world, timing.process)?;
+    count(timing.bytes)?;
+    let mut message = vec![0_u8; timing.bytes as usize];
+    for _ in 0..timing.messages {
+        other.receive_into(&mut message[..]);
+        other.send(&[0_u8][..]);
+    }
+    Ok(())
+}
+
 /// A number of bytes as MPI counts them.
 fn count(bytes: u64) -> Result<Count, Error> {
     Count::try_from(bytes).map_err(|_| {
         miette!(
-            help = "take fewer islands or a smaller problem",
+            help = "take fewer islands, a smaller problem or smaller messages",
             "a message of {bytes} bytes is too large for MPI"
         )
     })

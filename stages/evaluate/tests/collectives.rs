@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex};
 use hopmap_evaluate::{CollectivesParams, CollectivesStage};
 use hopmap_model::{
     CollectiveCalls, CollectiveOperation, CollectiveTable, Context, CostModel, Inputs, Levels, Mapping, Node,
-    NodeKind, Observer, Outcome, Process, Slot, Stage, SystemGraph, TaskGraph, TextFile, Weight,
+    Observer, Outcome, Process, Slot, Stage, SystemGraph, TaskGraph, TextFile, Weight,
 };
 
 /// Two hosts of so many cores; costs 1 and 10.
 fn machine(cores: u32) -> SystemGraph {
     let slots = 2 * cores;
     SystemGraph {
-        nodes: ["a", "b"].map(|name| Node { name: name.into(), kind: NodeKind::Host }).to_vec(),
+        nodes: ["a", "b"].map(Node::host).to_vec(),
         links: Vec::new(),
         slots: (0..slots).map(|slot| Slot { host: slot / cores, core: slot % cores }).collect(),
         cost: CostModel::Levels(Levels {

@@ -1,6 +1,6 @@
 //! A quadratic assignment problem, and the program and the machine that it is.
 
-use hopmap_model::{CostModel, Edge, Matrix, Node, NodeKind, Process, Slot, SystemGraph, TaskGraph};
+use hopmap_model::{CostModel, Edge, Matrix, Node, Process, Slot, SystemGraph, TaskGraph};
 
 /// Most facilities of an instance: both matrices have so many rows and columns.
 pub(crate) const MAX_SIZE: u32 = 1 << 12;
@@ -90,7 +90,7 @@ impl AssignmentProblem {
     #[must_use]
     pub fn system_graph(&self) -> SystemGraph {
         let width = self.size.saturating_sub(1).to_string().len();
-        let node = |slot| Node { name: format!("node{slot:0width$}"), kind: NodeKind::Host };
+        let node = |slot| Node::host(format!("node{slot:0width$}"));
         SystemGraph {
             nodes: (0..self.size).map(node).collect(),
             links: Vec::new(),

@@ -4,9 +4,7 @@
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use hopmap_map::{Annealing, AnnealingParams, Mapper, Tabu, TabuParams, greedy};
-use hopmap_model::{
-    Context, CostModel, Edge, Levels, Node, NodeKind, Process, Slot, SystemGraph, TaskGraph, Weight,
-};
+use hopmap_model::{Context, CostModel, Edge, Levels, Node, Process, Slot, SystemGraph, TaskGraph, Weight};
 use hopmap_objective::Problem;
 
 /// Evaluations of one search, before its descent.
@@ -19,7 +17,7 @@ fn main() {
 fn machine(slots: u32) -> SystemGraph {
     let groups = |size: u32| (0..slots).map(|slot| slot / size).collect();
     SystemGraph {
-        nodes: vec![Node { name: "host".into(), kind: NodeKind::Host }],
+        nodes: vec![Node::host("host")],
         links: Vec::new(),
         slots: (0..slots).map(|core| Slot { host: 0, core }).collect(),
         cost: CostModel::Levels(Levels {

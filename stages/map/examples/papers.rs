@@ -17,8 +17,7 @@ use hopmap_map::{
     Iteration, Mapper, Master, Neighbourhood, NeighboursUnit, Reheat, Scheme,
 };
 use hopmap_model::{
-    Context, CostModel, Edge, Error, Levels, Matrix, Node, NodeKind, Process, Slot, SystemGraph, TaskGraph,
-    Weight,
+    Context, CostModel, Edge, Error, Levels, Matrix, Node, Process, Slot, SystemGraph, TaskGraph, Weight,
 };
 use hopmap_objective::{Problem, linear};
 
@@ -314,9 +313,7 @@ fn grid(width: u32) -> Result<Problem, Error> {
     let graph =
         TaskGraph { processes: vec![Process::default(); ranks as usize], edges, ..TaskGraph::default() };
     let system = SystemGraph {
-        nodes: (0..ranks / 16)
-            .map(|host| Node { name: format!("host{host}"), kind: NodeKind::Host })
-            .collect(),
+        nodes: (0..ranks / 16).map(|host| Node::host(format!("host{host}"))).collect(),
         links: Vec::new(),
         slots: (0..ranks).map(|slot| Slot { host: slot / 16, core: slot % 16 }).collect(),
         cost: CostModel::Levels(Levels {
@@ -345,7 +342,7 @@ fn instance(text: &str) -> Result<Problem, Error> {
         ..TaskGraph::default()
     };
     let system = SystemGraph {
-        nodes: (0..size).map(|host| Node { name: format!("host{host}"), kind: NodeKind::Host }).collect(),
+        nodes: (0..size).map(|host| Node::host(format!("host{host}"))).collect(),
         links: Vec::new(),
         slots: (0..size as u32).map(|host| Slot { host, core: 0 }).collect(),
         cost: CostModel::Matrix(Matrix { costs: costs.iter().map(|&cost| cost as f64).collect() }),

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use hopmap_map::{Hierarchical, HierarchicalParams, Mapper};
 use hopmap_model::{
-    Context, CostModel, Edge, Levels, Node, NodeKind, Observer, Process, Slot, SystemGraph, TaskGraph, Weight,
+    Context, CostModel, Edge, Levels, Node, Observer, Process, Slot, SystemGraph, TaskGraph, Weight,
 };
 use hopmap_objective::Problem;
 use hopmap_partition::Effort;
@@ -182,7 +182,7 @@ fn geometric(n: u32) -> TaskGraph {
 
 /// S = 4:16:N/64, D = 1:10:100; the last group may be smaller.
 fn machine(slots: u32) -> SystemGraph {
-    let nodes = (0..slots.div_ceil(4)).map(|host| Node { name: format!("host{host}"), kind: NodeKind::Host });
+    let nodes = (0..slots.div_ceil(4)).map(|host| Node::host(format!("host{host}")));
     let group = |size: u32| (0..slots).map(|slot| slot / size).collect();
     SystemGraph {
         nodes: nodes.collect(),

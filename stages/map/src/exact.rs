@@ -160,9 +160,7 @@ impl Mapper for Exact {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hopmap_model::{
-        CostModel, Edge, Matrix, Node, NodeKind, Process, Slot, SystemGraph, TaskGraph, Weight,
-    };
+    use hopmap_model::{CostModel, Edge, Matrix, Node, Process, Slot, SystemGraph, TaskGraph, Weight};
     use proptest::prelude::*;
 
     fn problem(weights: &[u64], ranks: usize, costs: &[u64], slots: usize) -> Problem {
@@ -181,7 +179,7 @@ mod tests {
         let place = |at: usize| (at / slots, at % slots);
         let cost = |(a, b): (usize, usize)| if a == b { 0 } else { costs[a.min(b) * slots + a.max(b)] };
         let system = SystemGraph {
-            nodes: vec![Node { name: "host".into(), kind: NodeKind::Host }],
+            nodes: vec![Node::host("host")],
             links: Vec::new(),
             slots: (0..slots as u32).map(|core| Slot { host: 0, core }).collect(),
             cost: CostModel::Matrix(Matrix {

@@ -6,7 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "an example stops where something is wrong")]
 #![expect(clippy::print_stdout, reason = "it is there to print")]
 
-use hopmap_model::{Context, CostModel, Levels, Matrix, Node, NodeKind, Slot, SystemGraph};
+use hopmap_model::{Context, CostModel, Levels, Matrix, Node, Slot, SystemGraph};
 use hopmap_select::{Criterion, Method, Request, select};
 
 /// Seconds that this thread has run, as Linux counts them.
@@ -31,7 +31,7 @@ impl Random {
 
 fn machine(hosts: u32, cost: CostModel) -> SystemGraph {
     SystemGraph {
-        nodes: (0..hosts).map(|i| Node { name: format!("n{i:05}"), kind: NodeKind::Host }).collect(),
+        nodes: (0..hosts).map(|i| Node::host(format!("n{i:05}"))).collect(),
         links: Vec::new(),
         slots: (0..hosts).map(|host| Slot { host, core: 0 }).collect(),
         cost,

@@ -4,7 +4,8 @@ use std::marker::PhantomData;
 
 use hopmap_artifact::{Codec, Folder};
 use hopmap_model::{
-    Context, Error, InputPath, Inputs, Mapping, Outcome, Outputs, Port, Stage, SystemGraph, TaskGraph,
+    Context, Error, InputPath, Inputs, Mapping, Measurements, Outcome, Outputs, Port, Stage, SystemGraph,
+    TaskGraph,
 };
 
 use crate::{StoredError, StoredParams};
@@ -42,6 +43,12 @@ impl Storable for Mapping {
     const STAGE: &'static str = "stored/mapping";
     const SUMMARY: &'static str = "The mapping in a folder, as it was made before";
     const PORTS: &'static [Port] = const { &[Port::output::<Self>("mapping")] };
+}
+
+impl Storable for Measurements {
+    const STAGE: &'static str = "stored/measurements";
+    const SUMMARY: &'static str = "The measurements in a folder, as they were made before";
+    const PORTS: &'static [Port] = const { &[Port::output::<Self>("measurements")] };
 }
 
 impl<A: Storable + Send + Sync + 'static> Stage for Stored<A> {

@@ -4,6 +4,7 @@
 
 mod error;
 mod params;
+pub mod probe;
 mod shape;
 mod stage;
 mod synthetic;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use hopmap_model::{CostModel, Levels, Link, Node, NodeKind, Slot, SystemGraph};
+use hopmap_model::{CostModel, Levels, Link, Node, Slot, SystemGraph};
 
 use crate::shape::Shape;
 use crate::{SyntheticError, SyntheticParams};
@@ -58,7 +58,7 @@ fn host_nodes(params: &SyntheticParams, shape: &Shape) -> Result<Vec<Node>, Synt
         |name: &String| name.is_empty() || name.chars().any(|c| c.is_whitespace() || c.is_control());
     match names.iter().position(senseless) {
         Some(index) => Err(SyntheticError::HostName { index, name: names[index].clone() }),
-        None => Ok(names.into_iter().map(|name| Node { name, kind: NodeKind::Host }).collect()),
+        None => Ok(names.into_iter().map(Node::host).collect()),
     }
 }
 
@@ -69,7 +69,7 @@ fn add_switches(shape: &Shape, nodes: &mut Vec<Node>, links: &mut Vec<Link>) {
     for (level, &size) in shape.sizes[shape.host_level..].iter().enumerate() {
         let first = nodes.len() as u32;
         for index in 0..shape.slots() / size {
-            nodes.push(Node { name: format!("switch-{}-{index}", level + 1), kind: NodeKind::Switch });
+            nodes.push(Node::switch(format!("switch-{}-{index}", level + 1)));
         }
         for child in 0..shape.slots() / child_size {
             let parent = first + child / (size / child_size);
@@ -95,6 +95,7 @@ fn check_names(nodes: &[Node]) -> Result<(), SyntheticError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hopmap_model::NodeKind;
     use hopmap_model::Paths;
     use proptest::prelude::*;
 

@@ -31,6 +31,12 @@ impl Columns {
         self.batch.schema().fields().iter().map(|field| field.name().clone()).collect()
     }
 
+    /// Whether there is a column of a name.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.batch.column_by_name(name).is_some()
+    }
+
     /// A column of 32-bit numbers.
     pub fn u32(&self, name: &str) -> Result<Vec<u32>, ArtifactError> {
         self.complete(name, self.optional_u32(name)?)

@@ -8,16 +8,15 @@ use std::fs;
 use hopmap_artifact::{ArtifactError, Codec, Folder};
 use hopmap_model::{
     CollectiveCalls, CollectiveOperation, CollectiveTable, ConvergencePoint, CostModel, Dependency, Edge,
-    LaunchFile, Levels, Link, Mapping, Matrix, Metrics, Node, NodeKind, PhaseSummary, PlacementMetrics,
-    PlacementOrigin, Process, RankSummary, Slot, SystemGraph, Task, TaskDag, TaskGraph, TextFile,
-    TraceSummary, Weight,
+    Endpoint, Fit, LaunchFile, Levels, Link, Mapping, Matrix, Measurements, Metrics, Node, NodeState,
+    PhaseSummary, PlacementMetrics, PlacementOrigin, ProbePhase, Process, RankSummary, Sample, Slot,
+    SystemGraph, Task, TaskDag, TaskGraph, TextFile, TraceSummary, Weight,
 };
 use proptest::prelude::*;
 
 fn system(hosts: u32, cores: u32) -> SystemGraph {
-    let mut nodes: Vec<Node> =
-        (0..hosts).map(|host| Node { name: format!("h{host}"), kind: NodeKind::Host }).collect();
-    nodes.push(Node { name: "switch".into(), kind: NodeKind::Switch });
+    let mut nodes: Vec<Node> = (0..hosts).map(|host| Node::host(format!("h{host}"))).collect();
+    nodes.push(Node::switch("switch"));
     let link = |source, destination| Link {
         source,
         destination,
@@ -47,6 +46,44 @@ fn mapping() -> Mapping {
     mapping
 }
 
+fn measurements() -> Measurements {
+    let endpoint = |host: &str, core, state| Endpoint { host: host.into(), core, state };
+    let sample = |phase, bytes| Sample {
+        source: 0,
+        destination: 2,
+        phase,
+        bytes,
+        messages: 7,
+        minimum_s: 1e-6,
+        first_decile_s: 1.5e-6,
+        median_s: 2e-6,
+        ninth_decile_s: 3e-6,
+        maximum_s: 1.0,
+    };
+    let fit = |from_bytes, bandwidth_bytes_per_s| Fit {
+        source: 0,
+        destination: 2,
+        from_bytes,
+        latency_s: 5e-7,
+        bandwidth_bytes_per_s,
+    };
+    let (latency, isolated, loaded) = (ProbePhase::Latency, ProbePhase::Isolated, ProbePhase::Loaded);
+    Measurements {
+        endpoints: vec![
+            endpoint("a", 0, NodeState::Up),
+            endpoint("a", 1, NodeState::Up),
+            endpoint("b", 0, NodeState::Down),
+        ],
+        samples: vec![
+            sample(latency, 1),
+            sample(latency, 1024),
+            sample(isolated, 1 << 20),
+            sample(loaded, 1),
+        ],
+        fits: vec![fit(1, None), fit(1024, Some(1e9))],
+    }
+}
+
 fn round_trip<C: Codec + PartialEq + std::fmt::Debug>(value: &C) {
     let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let written = Folder::write(one.path(), value).unwrap();
@@ -69,6 +106,11 @@ fn every_kind_comes_back() {
     round_trip(&system(3, 2));
     let costs = (0..36).map(f64::from).collect();
     round_trip(&SystemGraph { cost: CostModel::Matrix(Matrix { costs }), ..system(3, 2) });
+    let mut part = system(3, 2);
+    part.nodes[1].state = NodeState::Down;
+    round_trip(&part);
+    round_trip(&Measurements::default());
+    round_trip(&measurements());
     round_trip(&mapping());
     let values = BTreeMap::from([("F".to_owned(), 1.5)]);
     let row = |origin, sample, values| PlacementMetrics { origin, sample, values };

@@ -108,6 +108,18 @@ fn processes_that_say_something_else_are_named() {
         fn all_gather(&self, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, hopmap_model::Error> {
             Ok(vec![bytes, b"what?".to_vec()])
         }
+        fn send(&self, _: u32, _: Vec<u8>) -> Result<(), hopmap_model::Error> {
+            unreachable!("searches talk in rings")
+        }
+        fn receive(&self, _: u32) -> Result<Vec<u8>, hopmap_model::Error> {
+            unreachable!("searches talk in rings")
+        }
+        fn time(&self, _: u32, _: u64, _: u32) -> Result<Vec<f64>, hopmap_model::Error> {
+            unreachable!("searches time nothing")
+        }
+        fn answer(&self, _: u32, _: u64, _: u32) -> Result<(), hopmap_model::Error> {
+            unreachable!("searches time nothing")
+        }
     }
     let budget = Budget::new(Some(10), None, 2).unwrap();
     let cx = Context::detached().with_communicator(&Babel);

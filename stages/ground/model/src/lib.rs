@@ -12,6 +12,7 @@ mod events;
 mod input_path;
 mod launch_file;
 mod mapping;
+mod measurements;
 mod metrics;
 mod paths;
 mod seed;
@@ -31,6 +32,7 @@ pub use events::Events;
 pub use input_path::{INPUT_PATH_FORMAT, InputPath};
 pub use launch_file::LaunchFile;
 pub use mapping::{ConvergencePoint, HostSlots, Mapping, MappingError, Placement};
+pub use measurements::{Endpoint, Fit, Measurements, MeasurementsError, Pair, ProbePhase, Sample};
 pub use metrics::{Metrics, PlacementMetrics, PlacementOrigin};
 pub use paths::{Paths, PathsError};
 pub use seed::seed_stream;
@@ -38,7 +40,7 @@ pub use stage::{
     Arity, Artifact, Direction, Error, Input, Inputs, Outcome, Outputs, Port, PortError, Stage, Value,
 };
 pub use system_graph::{
-    CostModel, Levels, Link, Matrix, Node, NodeKind, Slot, SystemGraph, SystemGraphError,
+    CostModel, Levels, Link, Matrix, Node, NodeKind, NodeState, Slot, SystemGraph, SystemGraphError,
 };
 pub use task_dag::{Dependency, Task, TaskDag, TaskDagError};
 pub use task_graph::{Edge, Phase, Process, SizeBin, TaskGraph, TaskGraphError};

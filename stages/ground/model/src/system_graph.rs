@@ -24,6 +24,38 @@ pub struct Node {
     pub name: String,
     /// What it is.
     pub kind: NodeKind,
+    /// Whether it answered when the machine was last looked at.
+    pub state: NodeState,
+}
+
+impl Node {
+    /// A node that is up.
+    #[must_use]
+    pub fn new(name: impl Into<String>, kind: NodeKind) -> Self {
+        Self { name: name.into(), kind, state: NodeState::Up }
+    }
+
+    /// A host that is up.
+    #[must_use]
+    pub fn host(name: impl Into<String>) -> Self {
+        Self::new(name, NodeKind::Host)
+    }
+
+    /// A switch that is up.
+    #[must_use]
+    pub fn switch(name: impl Into<String>) -> Self {
+        Self::new(name, NodeKind::Switch)
+    }
+}
+
+/// Whether a node is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum NodeState {
+    /// It answered.
+    #[default]
+    Up,
+    /// It did not answer; what is known of it is from before.
+    Down,
 }
 
 /// What a node is.
@@ -251,7 +283,7 @@ pub(crate) mod tests {
 
     /// Two switches under a root, two hosts each, two cores a host.
     pub(crate) fn small_tree() -> SystemGraph {
-        let node = |name: &str, kind| Node { name: name.into(), kind };
+        let node = |name: &str, kind| Node::new(name, kind);
         let mut nodes: Vec<Node> = (0..4).map(|i| node(&format!("h{i}"), NodeKind::Host)).collect();
         nodes.extend(["s0", "s1", "root"].map(|name| node(name, NodeKind::Switch)));
         let both = |a, b| [(a, b), (b, a)];

@@ -2,7 +2,7 @@
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
-use hopmap_model::{CostModel, Edge, Levels, Node, NodeKind, Process, Slot, SystemGraph, TaskGraph, Weight};
+use hopmap_model::{CostModel, Edge, Levels, Node, Process, Slot, SystemGraph, TaskGraph, Weight};
 use hopmap_objective::{Assignment, Problem, random};
 
 /// Exchanges timed together.
@@ -15,7 +15,7 @@ fn main() {
 fn machine(slots: u32) -> SystemGraph {
     let groups = |size: u32| (0..slots).map(|slot| slot / size).collect();
     SystemGraph {
-        nodes: vec![Node { name: "host".into(), kind: NodeKind::Host }],
+        nodes: vec![Node::host("host")],
         links: Vec::new(),
         slots: (0..slots).map(|core| Slot { host: 0, core }).collect(),
         cost: CostModel::Levels(Levels {

@@ -351,7 +351,7 @@ impl Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hopmap_model::{Edge, Levels, Node, NodeKind, Process, Slot};
+    use hopmap_model::{Edge, Levels, Node, Process, Slot};
 
     fn graph(ranks: usize, edges: &[(u32, u32, u64)]) -> TaskGraph {
         let edge = |&(source, destination, bytes)| Edge { source, destination, messages: 1, bytes };
@@ -364,7 +364,7 @@ mod tests {
 
     fn pairs_of_cores(hosts: u32, costs: [f64; 2]) -> SystemGraph {
         let slots = 2 * hosts;
-        let host = |host| Node { name: format!("h{host}"), kind: NodeKind::Host };
+        let host = |host| Node::host(format!("h{host}"));
         SystemGraph {
             nodes: (0..hosts).map(host).collect(),
             links: Vec::new(),

@@ -178,10 +178,8 @@ mod tests {
 
     /// Two switches under a root, two hosts each, two cores a host; costs 1, 10, 100.
     fn small_tree() -> SystemGraph {
-        let node = |(index, name): (usize, &str)| Node {
-            name: name.into(),
-            kind: if index < 4 { NodeKind::Host } else { NodeKind::Switch },
-        };
+        let kind = |index| if index < 4 { NodeKind::Host } else { NodeKind::Switch };
+        let node = |(index, name): (usize, &str)| Node::new(name, kind(index));
         let ends = [(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (5, 6)];
         let both = ends.into_iter().flat_map(|(a, b)| [(a, b), (b, a)]);
         let link = |(source, destination)| Link {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use hopmap_model::{CostModel, Edge, Levels, Node, NodeKind, Process, Slot, SystemGraph, TaskGraph, Weight};
+use hopmap_model::{CostModel, Edge, Levels, Node, Process, Slot, SystemGraph, TaskGraph, Weight};
 use hopmap_objective::{Assignment, Constraints, Deltas, Pin, Place, Problem};
 use proptest::prelude::*;
 
@@ -12,7 +12,7 @@ const RANKS: u32 = 7;
 /// Four hosts `h0` to `h3` of three slots each.
 fn machine() -> SystemGraph {
     SystemGraph {
-        nodes: (0..4).map(|host| Node { name: format!("h{host}"), kind: NodeKind::Host }).collect(),
+        nodes: (0..4).map(|host| Node::host(format!("h{host}"))).collect(),
         links: Vec::new(),
         slots: (0..12).map(|slot| Slot { host: slot / 3, core: slot % 3 }).collect(),
         cost: CostModel::Levels(Levels {

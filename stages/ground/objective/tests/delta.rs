@@ -1,6 +1,6 @@
 //! Exact deltas against full recomputation, and integer costs against real ones, over random graphs and machines.
 
-use hopmap_model::{CostModel, Edge, Levels, Node, NodeKind, Process, Slot, SystemGraph, TaskGraph, Weight};
+use hopmap_model::{CostModel, Edge, Levels, Node, Process, Slot, SystemGraph, TaskGraph, Weight};
 use hopmap_objective::{Assignment, Problem, Quality};
 use proptest::prelude::*;
 
@@ -25,7 +25,7 @@ fn machine(slots: usize, branches: &[Vec<u32>], steps: &[f64]) -> SystemGraph {
         Some(*sum)
     });
     SystemGraph {
-        nodes: vec![Node { name: "host".into(), kind: NodeKind::Host }],
+        nodes: vec![Node::host("host")],
         links: Vec::new(),
         slots: (0..slots as u32).map(|core| Slot { host: 0, core }).collect(),
         cost: CostModel::Levels(Levels { costs: costs.collect(), groups }),

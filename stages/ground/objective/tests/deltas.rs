@@ -1,7 +1,7 @@
 //! Deltas of all exchanges, and exchanges of dense programs, against a double sum that is written down here once more.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use hopmap_model::{CostModel, Edge, Levels, Node, NodeKind, Process, Slot, SystemGraph, TaskGraph, Weight};
+use hopmap_model::{CostModel, Edge, Levels, Node, Process, Slot, SystemGraph, TaskGraph, Weight};
 use hopmap_objective::{Assignment, Deltas, Problem, random};
 use proptest::prelude::*;
 
@@ -28,7 +28,7 @@ impl Instance {
         };
         let groups = |size: &u32| (0..self.slots).map(|slot| slot / size).collect();
         let system = SystemGraph {
-            nodes: vec![Node { name: "host".into(), kind: NodeKind::Host }],
+            nodes: vec![Node::host("host")],
             links: Vec::new(),
             slots: (0..self.slots).map(|core| Slot { host: 0, core }).collect(),
             cost: CostModel::Levels(Levels {

@@ -1,7 +1,7 @@
 //! Problems in which nothing is the same both ways, against a double sum that is written down here once more.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use hopmap_model::{CostModel, Edge, Matrix, Node, NodeKind, Process, Slot, SystemGraph, TaskGraph, Weight};
+use hopmap_model::{CostModel, Edge, Matrix, Node, Process, Slot, SystemGraph, TaskGraph, Weight};
 use hopmap_objective::{Assignment, Deltas, Problem, Quality, random};
 use proptest::prelude::*;
 
@@ -31,7 +31,7 @@ impl Instance {
 
     fn machine(&self) -> SystemGraph {
         SystemGraph {
-            nodes: vec![Node { name: "host".into(), kind: NodeKind::Host }],
+            nodes: vec![Node::host("host")],
             links: Vec::new(),
             slots: (0..self.slots as u32).map(|core| Slot { host: 0, core }).collect(),
             cost: CostModel::Matrix(Matrix { costs: self.costs.iter().map(|&cost| cost as f64).collect() }),

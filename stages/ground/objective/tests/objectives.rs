@@ -38,7 +38,7 @@ fn machine(network: Network, costs: &Costs) -> SystemGraph {
     let groups = |size: u32| (0..SLOTS).map(|slot| slot / size).collect();
     let kind = |node: u32| if node < 4 { NodeKind::Host } else { NodeKind::Switch };
     SystemGraph {
-        nodes: (0..7).map(|node| Node { name: format!("n{node}"), kind: kind(node) }).collect(),
+        nodes: (0..7).map(|node| Node::new(format!("n{node}"), kind(node))).collect(),
         links: ends.iter().flat_map(|&(a, b)| [(a, b), (b, a)]).map(link).collect(),
         slots: (0..SLOTS).map(|slot| Slot { host: slot / 2, core: slot % 2 }).collect(),
         cost: match costs {

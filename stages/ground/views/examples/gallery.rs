@@ -116,10 +116,9 @@ fn stencil(side: u32) -> TaskGraph {
 /// A root, leaf switches, hosts below each, cores in each.
 fn tree(leaves: u32, hosts: u32, cores: u32) -> SystemGraph {
     let all = leaves * hosts;
-    let mut nodes: Vec<Node> =
-        (0..all).map(|host| Node { name: format!("n{host:03}"), kind: NodeKind::Host }).collect();
-    nodes.extend((0..leaves).map(|leaf| Node { name: format!("leaf{leaf}"), kind: NodeKind::Switch }));
-    nodes.push(Node { name: "root".into(), kind: NodeKind::Switch });
+    let mut nodes: Vec<Node> = (0..all).map(|host| Node::host(format!("n{host:03}"))).collect();
+    nodes.extend((0..leaves).map(|leaf| Node::switch(format!("leaf{leaf}"))));
+    nodes.push(Node::switch("root"));
     let up = (0..all)
         .map(|host| (host, all + host / hosts))
         .chain((0..leaves).map(|leaf| (all + leaf, all + leaves)));
@@ -144,9 +143,7 @@ fn fat_tree(leaves: u32, hosts: u32, spines: u32) -> SystemGraph {
     let mut system = tree(leaves, hosts, 2);
     let all = leaves * hosts;
     system.nodes.pop();
-    system
-        .nodes
-        .extend((0..spines).map(|spine| Node { name: format!("spine{spine}"), kind: NodeKind::Switch }));
+    system.nodes.extend((0..spines).map(|spine| Node::switch(format!("spine{spine}"))));
     system.links.retain(|link| link.source < all + leaves && link.destination < all + leaves);
     for leaf in 0..leaves {
         for spine in 0..spines {

@@ -51,7 +51,7 @@ fn graph(ranks: u32, neighbours: u32) -> TaskGraph {
 /// Hosts below leaf switches below a root, or no links at all.
 fn machine(leaves: u32, hosts: u32, cores: u32, linked: bool, name: &str) -> SystemGraph {
     let all = leaves * hosts;
-    let node = |prefix: &str, index: u32, kind| Node { name: format!("{name}{prefix}{index}"), kind };
+    let node = |prefix: &str, index: u32, kind| Node::new(format!("{name}{prefix}{index}"), kind);
     let mut nodes: Vec<Node> = (0..all).map(|index| node("n", index, NodeKind::Host)).collect();
     let mut links = Vec::new();
     if linked {
@@ -151,7 +151,7 @@ fn ten_thousand_hosts_are_small() {
 
 #[test]
 fn machines_that_are_no_trees_are_small() {
-    let node = |index: u32, kind| Node { name: index.to_string(), kind };
+    let node = |index: u32, kind| Node::new(index.to_string(), kind);
     let link =
         |source, destination| Link { source, destination, latency_s: None, bandwidth_bytes_per_s: None };
     let flat = || CostModel::Levels(Levels { costs: vec![1.0], groups: vec![vec![0; 2]] });

@@ -2,8 +2,7 @@
 
 use hopmap_islands::Candidate;
 use hopmap_model::{
-    CostModel, Edge, Matrix, Node, NodeKind, Process, Slot, Stage, SystemGraph, TaskGraph, Weight,
-    seed_stream,
+    CostModel, Edge, Matrix, Node, Process, Slot, Stage, SystemGraph, TaskGraph, Weight, seed_stream,
 };
 use hopmap_objective::{ObjectiveError, Problem};
 use rand_pcg::Pcg64;
@@ -130,7 +129,7 @@ fn edges(weights: &[i64], groups: usize) -> Vec<Edge> {
 
 fn machine(costs: &[i64], groups: usize) -> SystemGraph {
     SystemGraph {
-        nodes: vec![Node { name: "groups".into(), kind: NodeKind::Host }],
+        nodes: vec![Node::host("groups")],
         links: Vec::new(),
         slots: (0..groups as u32).map(|core| Slot { host: 0, core }).collect(),
         cost: CostModel::Matrix(Matrix { costs: costs.iter().map(|&cost| cost as f64).collect() }),

@@ -158,9 +158,7 @@ pub(crate) fn exchange(rules: &Rules) -> Exchange {
 mod tests {
     use super::*;
     use crate::{Crossover, GeneticParams};
-    use hopmap_model::{
-        CostModel, Edge, Matrix, Node, NodeKind, Process, Slot, SystemGraph, TaskGraph, Weight,
-    };
+    use hopmap_model::{CostModel, Edge, Matrix, Node, Process, Slot, SystemGraph, TaskGraph, Weight};
     use hopmap_objective::Problem;
 
     /// A ring of four ranks on a line of six slots.
@@ -173,7 +171,7 @@ mod tests {
         };
         let cost = |at: u32| f64::from((at / 6).abs_diff(at % 6));
         let system = SystemGraph {
-            nodes: (0..6).map(|host| Node { name: format!("h{host}"), kind: NodeKind::Host }).collect(),
+            nodes: (0..6).map(|host| Node::host(format!("h{host}"))).collect(),
             links: Vec::new(),
             slots: (0..6).map(|host| Slot { host, core: 0 }).collect(),
             cost: CostModel::Matrix(Matrix { costs: (0..36).map(cost).collect() }),

@@ -15,7 +15,7 @@ pub(crate) fn tree(shape: &[u32]) -> SystemGraph {
     let slots: u32 = shape.iter().product();
     let sizes: Vec<u32> = (1..=shape.len()).map(|levels| shape[..levels].iter().product()).collect();
     let hosts = slots / shape[0];
-    let node = |name, kind| Node { name, kind };
+    let node = |name, kind| Node::new(name, kind);
     let mut nodes: Vec<_> = (0..hosts).map(|host| node(format!("host{host}"), NodeKind::Host)).collect();
     nodes.push(node("switch".into(), NodeKind::Switch));
     let link =

@@ -5,12 +5,12 @@
 
 use hopmap_map::PlacementFormat::{Auto, Kahip, Machinefile, Rankfile, Scotch};
 use hopmap_map::read_placement;
-use hopmap_model::{CostModel, Levels, Mapping, Node, NodeKind, Slot, SystemGraph, Weight};
+use hopmap_model::{CostModel, Levels, Mapping, Node, Slot, SystemGraph, Weight};
 
 /// Hosts `a.x` with 4 cores on two sockets, `b` with one, `10.0.0.3` with 3 on one socket.
 pub(crate) fn machine() -> SystemGraph {
     let hosts = [4, 1, 3];
-    let node = |name: &str| Node { name: name.into(), kind: NodeKind::Host };
+    let node = |name: &str| Node::host(name);
     let slots = (0..3).flat_map(|host| (0..hosts[host]).map(move |core| Slot { host: host as u32, core }));
     SystemGraph {
         nodes: ["a.x", "b", "10.0.0.3"].map(node).into(),

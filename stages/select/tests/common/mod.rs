@@ -7,7 +7,7 @@ use hopmap_model::{CostModel, Levels, Link, Matrix, Node, NodeKind, Slot, System
 pub(crate) fn tree(leaf_of: &[usize], pod_of: &[usize], slots: &[u32], widths: &[f64]) -> SystemGraph {
     let hosts = leaf_of.len();
     let pods = pod_of.iter().max().map_or(0, |last| last + 1);
-    let node = |name: String, kind| Node { name, kind };
+    let node = |name: String, kind| Node::new(name, kind);
     let mut nodes: Vec<Node> = (0..hosts).map(|i| node(format!("n{i}"), NodeKind::Host)).collect();
     nodes.extend((0..pod_of.len()).map(|i| node(format!("leaf{i}"), NodeKind::Switch)));
     nodes.extend((0..pods).map(|i| node(format!("pod{i}"), NodeKind::Switch)));
@@ -46,7 +46,7 @@ pub(crate) fn tree(leaf_of: &[usize], pod_of: &[usize], slots: &[u32], widths: &
 pub(crate) fn matrix(costs: Vec<f64>) -> SystemGraph {
     let hosts = costs.len().isqrt();
     SystemGraph {
-        nodes: (0..hosts).map(|i| Node { name: format!("n{i}"), kind: NodeKind::Host }).collect(),
+        nodes: (0..hosts).map(|i| Node::host(format!("n{i}"))).collect(),
         links: Vec::new(),
         slots: (0..hosts as u32).map(|host| Slot { host, core: 0 }).collect(),
         cost: CostModel::Matrix(Matrix { costs }),

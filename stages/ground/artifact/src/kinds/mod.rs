@@ -3,6 +3,7 @@
 mod events;
 mod launch_file;
 mod mapping;
+mod measurements;
 mod metrics;
 mod system_graph;
 mod task_dag;

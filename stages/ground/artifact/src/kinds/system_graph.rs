@@ -1,7 +1,7 @@
 //! `system-graph`: tables `nodes`, `links`, `slots`, and `levels` with `groups` for a cost model of levels or `costs` for a
 //! matrix.
 
-use hopmap_model::{CostModel, Levels, Link, Matrix, Node, NodeKind, Slot, SystemGraph};
+use hopmap_model::{CostModel, Levels, Link, Matrix, Node, NodeKind, NodeState, Slot, SystemGraph};
 
 use crate::{ArtifactError, Codec, Columns, Contents, Folder, Table};
 
@@ -17,6 +17,7 @@ impl Codec for SystemGraph {
             .u32("id", 0..self.nodes.len() as u32)
             .text("name", self.nodes.iter().map(|node| &node.name))
             .text("kind", self.nodes.iter().map(kind));
+        let nodes = encode_states(nodes, &self.nodes);
         let links = Table::new("links")
             .u32("source", self.links.iter().map(|link| link.source))
             .u32("destination", self.links.iter().map(|link| link.destination))
@@ -61,6 +62,18 @@ impl Codec for SystemGraph {
         };
         system.check().map_err(|error| folder.invalid(error))?;
         Ok(system)
+    }
+}
+
+/// Adds the column `state`, unless all nodes are up.
+fn encode_states(table: Table, nodes: &[Node]) -> Table {
+    let state = |node: &Node| match node.state {
+        NodeState::Up => "up",
+        NodeState::Down => "down",
+    };
+    match nodes.iter().all(|node| node.state == NodeState::Up) {
+        true => table,
+        false => table.text("state", nodes.iter().map(state)),
     }
 }
 
@@ -134,11 +147,26 @@ struct UnknownCostModel(String);
 fn decode_nodes(table: &Columns) -> Result<Vec<Node>, ArtifactError> {
     table.index("id")?;
     let node = |(name, kind): (String, String)| match kind.as_str() {
-        "host" => Ok(Node { name, kind: NodeKind::Host }),
-        "switch" => Ok(Node { name, kind: NodeKind::Switch }),
+        "host" => Ok(Node::host(name)),
+        "switch" => Ok(Node::switch(name)),
         other => Err(table.error("kind", format!("holds `{other}`, which is neither host nor switch"))),
     };
-    table.text("name")?.into_iter().zip(table.text("kind")?).map(node).collect()
+    let nodes = table.text("name")?.into_iter().zip(table.text("kind")?).map(node);
+    let mut nodes = nodes.collect::<Result<Vec<Node>, _>>()?;
+    if table.has("state") {
+        for (node, state) in nodes.iter_mut().zip(table.text("state")?) {
+            node.state = match state.as_str() {
+                "up" => NodeState::Up,
+                "down" => NodeState::Down,
+                _ => {
+                    return Err(
+                        table.error("state", format!("holds `{state}`, which is neither up nor down"))
+                    );
+                }
+            };
+        }
+    }
+    Ok(nodes)
 }
 
 fn decode_links(table: &Columns) -> Result<Vec<Link>, ArtifactError> {

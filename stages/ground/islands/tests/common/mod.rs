@@ -89,6 +89,31 @@ impl Communicator for Process {
         }
         (0..self.from.len()).map(|process| self.hear(process)).collect()
     }
+
+    fn send(&self, process: u32, bytes: Vec<u8>) -> Result<(), Error> {
+        self.to[process as usize].send(bytes).map_err(|_| Error::msg("a process is gone"))
+    }
+
+    fn receive(&self, process: u32) -> Result<Vec<u8>, Error> {
+        self.hear(process as usize)
+    }
+
+    fn time(&self, process: u32, bytes: u64, messages: u32) -> Result<Vec<f64>, Error> {
+        let message = |_| {
+            let begin = std::time::Instant::now();
+            self.send(process, vec![0; bytes as usize])?;
+            self.receive(process)?;
+            Ok(begin.elapsed().as_secs_f64())
+        };
+        (0..messages).map(message).collect()
+    }
+
+    fn answer(&self, process: u32, _: u64, messages: u32) -> Result<(), Error> {
+        (0..messages).try_for_each(|_| {
+            self.receive(process)?;
+            self.send(process, vec![0])
+        })
+    }
 }
 
 /// Runs the same on so many processes, each a thread.

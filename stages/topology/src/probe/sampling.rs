@@ -1,0 +1,168 @@
+//! How one pair is measured: sizes, repetitions, and when the shortest time is known well enough.
+
+use serde::{Deserialize, Serialize};
+
+/// The way to one other endpoint, from the side that times.
+pub trait Wire {
+    /// What can go wrong on the way.
+    type Error;
+
+    /// Sends so many messages of so many bytes, each after the answer of one byte to the one before, and adds to `times` how
+    /// many seconds each took with its answer.
+    fn time(&mut self, bytes: u64, messages: u32, times: &mut Vec<f64>) -> Result<(), Self::Error>;
+}
+
+/// What to measure between two endpoints.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sampling {
+    /// Bytes of a message, one size after the other.
+    pub sizes: Vec<u64>,
+    /// Messages of each size before any is timed; more of them where these take less than [`Self::warm_up_bytes`].
+    pub warm_up: u32,
+    /// Bytes that go over the way before messages of a size are timed, so that windows are open; at most 64 messages.
+    pub warm_up_bytes: u64,
+    /// Messages of one batch.
+    pub batch: u32,
+    /// Most messages of a size.
+    pub most: u32,
+    /// A size is done when so many batches in a row ...
+    pub calm_batches: u32,
+    /// ... have shortened the shortest time by less than this part of it.
+    pub tolerance: f64,
+    /// Seconds after which a size is done however it stands.
+    pub seconds: f64,
+}
+
+/// How long messages of one size took, each with its answer.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Timing {
+    /// Bytes of a message.
+    pub bytes: u64,
+    /// Messages that were timed.
+    pub messages: u64,
+    /// Shortest time, first decile, median, ninth decile and longest time, in seconds.
+    pub times: [f64; 5],
+}
+
+/// Measures all sizes over a wire.
+pub fn sample<W: Wire>(wire: &mut W, sampling: &Sampling) -> Result<Vec<Timing>, W::Error> {
+    sampling.sizes.iter().map(|&bytes| sample_size(wire, sampling, bytes)).collect()
+}
+
+fn sample_size<W: Wire>(wire: &mut W, sampling: &Sampling, bytes: u64) -> Result<Timing, W::Error> {
+    let mut times = Vec::new();
+    let fill = (sampling.warm_up_bytes / bytes.max(1)).min(64) as u32;
+    wire.time(bytes, sampling.warm_up.max(fill), &mut times)?;
+    times.clear();
+    let (mut spent, mut shortest, mut calm) = (0.0, f64::INFINITY, 0);
+    while times.len() < sampling.most as usize && calm < sampling.calm_batches && spent < sampling.seconds {
+        let first = times.len();
+        let left = sampling.most - times.len() as u32;
+        // A batch must not overrun the time that is left: slow ways get short batches.
+        let pace = if first == 0 { 0.0 } else { spent / first as f64 };
+        let affordable = if pace > 0.0 { ((sampling.seconds - spent) / pace).ceil().max(1.0) } else { 1.0 };
+        let batch = if first == 0 { 1 } else { sampling.batch.min(left).min(affordable.min(1e9) as u32) };
+        wire.time(bytes, batch, &mut times)?;
+        spent += times[first..].iter().sum::<f64>();
+        let found = times[first..].iter().copied().fold(shortest, f64::min);
+        let is_calm = first > 0 && found > shortest * (1.0 - sampling.tolerance);
+        calm = if is_calm { calm + 1 } else { 0 };
+        shortest = found;
+    }
+    Ok(summary(bytes, times))
+}
+
+/// Quantiles of times, which are not empty.
+fn summary(bytes: u64, mut times: Vec<f64>) -> Timing {
+    times.sort_by(f64::total_cmp);
+    let last = times.len().saturating_sub(1);
+    let quantile = |part: f64| times.get((part * last as f64).round() as usize).copied().unwrap_or_default();
+    Timing { bytes, messages: times.len() as u64, times: [0.0, 0.1, 0.5, 0.9, 1.0].map(quantile) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::convert::Infallible;
+
+    /// A way whose messages take what a function of their number says.
+    struct Scripted<F> {
+        time: F,
+        messages: u32,
+        batches: Vec<u32>,
+    }
+
+    impl<F: Fn(u64, u32) -> f64> Wire for Scripted<F> {
+        type Error = Infallible;
+
+        fn time(&mut self, bytes: u64, messages: u32, times: &mut Vec<f64>) -> Result<(), Infallible> {
+            self.batches.push(messages);
+            for _ in 0..messages {
+                times.push((self.time)(bytes, self.messages));
+                self.messages += 1;
+            }
+            Ok(())
+        }
+    }
+
+    fn scripted<F: Fn(u64, u32) -> f64>(time: F) -> Scripted<F> {
+        Scripted { time, messages: 0, batches: Vec::new() }
+    }
+
+    fn sampling() -> Sampling {
+        Sampling {
+            sizes: vec![1],
+            warm_up: 5,
+            warm_up_bytes: 0,
+            batch: 10,
+            most: 1000,
+            calm_batches: 3,
+            tolerance: 0.01,
+            seconds: 1.0,
+        }
+    }
+
+    #[test]
+    fn a_calm_way_is_done_after_a_few_batches() {
+        let mut wire = scripted(|_, _| 1e-4);
+        let timing = sample(&mut wire, &sampling()).unwrap()[0];
+        assert_eq!(wire.batches, [5, 1, 10, 10, 10]);
+        assert_eq!((timing.messages, timing.times), (31, [1e-4; 5]));
+    }
+
+    #[test]
+    fn a_way_that_gets_shorter_is_measured_until_it_does_not() {
+        let shrinking = |_: u64, message: u32| 1e-4 + 1e-4 * 0.97_f64.powf(f64::from(message));
+        let mut wire = scripted(shrinking);
+        let timing = sample(&mut wire, &sampling()).unwrap()[0];
+        assert!(timing.times[0] < 1.02e-4, "{timing:?}");
+        assert!(timing.messages < 300, "{timing:?}");
+    }
+
+    #[test]
+    fn a_slow_way_ends_in_time_and_has_at_least_one_message() {
+        let mut wire = scripted(|_, _| 0.4);
+        let timing = sample(&mut wire, &sampling()).unwrap()[0];
+        assert_eq!(timing.messages, 3);
+        let mut wire = scripted(|_, _| 60.0);
+        assert_eq!(sample(&mut wire, &sampling()).unwrap()[0].messages, 1);
+    }
+
+    #[test]
+    fn windows_are_opened_before_large_messages_are_timed() {
+        let mut wire = scripted(|_, _| 1e-3);
+        let sizes = vec![1, 1 << 16, 1 << 22];
+        sample(&mut wire, &Sampling { sizes, warm_up_bytes: 1 << 20, ..sampling() }).unwrap();
+        let warm_ups: Vec<u32> =
+            wire.batches.into_iter().filter(|&batch| batch != 1 && batch != 10).collect();
+        assert_eq!(warm_ups, [64, 16, 5]);
+    }
+
+    #[test]
+    fn quantiles_are_those_of_the_times() {
+        let timing = summary(8, (0..=10).rev().map(f64::from).collect());
+        assert_eq!(timing, Timing { bytes: 8, messages: 11, times: [0.0, 1.0, 5.0, 9.0, 10.0] });
+    }
+}
