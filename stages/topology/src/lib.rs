@@ -2,6 +2,7 @@
 //!
 //! Stages: [`Synthetic`], `topology/synthetic`.
 
+pub mod agent;
 mod error;
 mod params;
 pub mod probe;

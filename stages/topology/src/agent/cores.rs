@@ -1,0 +1,451 @@
+//! Messages between the cores of a host, through memory.
+//!
+//! A message of D bytes is D / 8 words that one core writes and the other reads, and a number that says that they are there; the
+//! answer is a number as well. Up to 48 bytes go with the number, in the same cache line. This is what processes of a host do that
+//! exchange messages through shared memory, without their protocol on top.
+
+use std::convert::Infallible;
+use std::hint::{black_box, spin_loop};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Instant;
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use super::protocol::CorePair;
+use crate::probe::{Sampling, Timing, Wire, sample};
+
+/// Most bytes of a message between cores.
+pub const CORE_MESSAGE_BYTES: u64 = 16 << 20;
+/// Most bytes of all messages that are on their way at once.
+const TOGETHER_BYTES: u64 = 256 << 20;
+/// Words of a message that go with its number.
+const WORDS_IN_LINE: usize = 6;
+/// Looks at a number before the core is given to others, who may be those that are waited for.
+const SPINS: u32 = 1 << 12;
+/// Number that ends the conversation.
+const END: u64 = u64::MAX;
+
+/// Why cores could not be measured.
+#[derive(Debug, thiserror::Error)]
+pub enum CoresError {
+    /// The agent may not use the core.
+    #[error("core {core} is not among those the agent may use ({allowed:?})")]
+    NotAllowed {
+        /// The core.
+        core: u32,
+        /// Those it may use.
+        allowed: Vec<u32>,
+    },
+    /// A core is there twice.
+    #[error("core {0} is given twice")]
+    Repeated(u32),
+    /// Messages are larger than they may be.
+    #[error("messages between cores have at most {CORE_MESSAGE_BYTES} bytes")]
+    TooLarge,
+    /// The operating system did not let a thread run on a core.
+    #[error("no thread can be put on core {core}: {error}")]
+    Pin {
+        /// The core.
+        core: u32,
+        /// What the system said.
+        error: std::io::Error,
+    },
+    /// The operating system gave no thread.
+    #[error("the operating system gives no thread: {0}")]
+    Thread(std::io::Error),
+    /// Time is over.
+    #[error("time was over after {done} of {all} pairs")]
+    OutOfTime {
+        /// Pairs that were measured.
+        done: usize,
+        /// Pairs there are.
+        all: usize,
+    },
+    /// Nobody takes the results any more.
+    #[error("nobody takes the results")]
+    NotTaken,
+}
+
+/// Cores this process may run on, as the operating system numbers them.
+#[must_use]
+pub fn own_cores() -> Vec<u32> {
+    match sched_getaffinity(None) {
+        Ok(set) => (0..CpuSet::MAX_CPU).filter(|&core| set.is_set(core)).map(|core| core as u32).collect(),
+        Err(_) => (0..thread::available_parallelism().map_or(1, usize::from) as u32).collect(),
+    }
+}
+
+/// Measures all pairs of cores, in rounds of disjoint pairs; gives the results round by round.
+pub fn measure_cores(
+    cores: &[u32],
+    together: bool,
+    sampling: &Sampling,
+    until: Instant,
+    mut tell: impl FnMut(Vec<CorePair>) -> bool,
+) -> Result<(), CoresError> {
+    check(cores)?;
+    let largest = sampling.sizes.iter().copied().max().unwrap_or_default();
+    if largest > CORE_MESSAGE_BYTES {
+        return Err(CoresError::TooLarge);
+    }
+    let at_once = if together { (TOGETHER_BYTES / largest.max(1)).max(1) as usize } else { 1 };
+    let all = cores.len() * cores.len().saturating_sub(1) / 2;
+    let mut done = 0;
+    for round in rounds(cores) {
+        for pairs in round.chunks(at_once) {
+            let Some(measured) = measure_at_once(pairs, sampling, until)? else {
+                return Err(CoresError::OutOfTime { done, all });
+            };
+            done += measured.len();
+            if !tell(measured) {
+                return Err(CoresError::NotTaken);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check(cores: &[u32]) -> Result<(), CoresError> {
+    let allowed = own_cores();
+    let mut sorted = cores.to_vec();
+    sorted.sort_unstable();
+    if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(CoresError::Repeated(pair[0]));
+    }
+    match cores.iter().find(|core| !allowed.contains(core)) {
+        Some(&core) => Err(CoresError::NotAllowed { core, allowed }),
+        None => Ok(()),
+    }
+}
+
+/// All pairs, in rounds in which everybody has one partner at most: the circle method, with a seat that stays empty where the number
+/// is odd.
+fn rounds(cores: &[u32]) -> impl Iterator<Item = Vec<(u32, u32)>> + '_ {
+    let seats = cores.len().next_multiple_of(2);
+    let turns = seats.saturating_sub(1);
+    (0..turns).map(move |turn| {
+        let others = (1..seats / 2).map(|step| ((turn + step) % turns, (turn + turns - step) % turns));
+        let pairs = std::iter::once((turn, turns)).chain(others);
+        pairs.filter_map(|(a, b)| Some((*cores.get(a.min(b))?, *cores.get(a.max(b))?))).collect()
+    })
+}
+
+/// Measures disjoint pairs side by side; nothing if time was over before all were done.
+fn measure_at_once(
+    pairs: &[(u32, u32)],
+    sampling: &Sampling,
+    until: Instant,
+) -> Result<Option<Vec<CorePair>>, CoresError> {
+    thread::scope(|scope| {
+        let started: Vec<_> = pairs
+            .iter()
+            .map(|&(source, destination)| {
+                let pair = move || measure_pair(source, destination, sampling, until);
+                thread::Builder::new().spawn_scoped(scope, pair).map_err(CoresError::Thread)
+            })
+            .collect();
+        let mut measured = Vec::with_capacity(pairs.len());
+        for (thread, &(source, destination)) in started.into_iter().zip(pairs) {
+            let timings = match thread?.join() {
+                Ok(timings) => timings?,
+                Err(panic) => std::panic::resume_unwind(panic),
+            };
+            let Some(timings) = timings else { return Ok(None) };
+            measured.push(CorePair { source, destination, timings });
+        }
+        Ok(Some(measured))
+    })
+}
+
+/// Measures one pair from this thread, which stays on the first core; nothing if time was over before.
+fn measure_pair(
+    source: u32,
+    destination: u32,
+    sampling: &Sampling,
+    until: Instant,
+) -> Result<Option<Vec<Timing>>, CoresError> {
+    let largest = sampling.sizes.iter().copied().max().unwrap_or_default();
+    let memory = SharedMemory::new(largest);
+    thread::scope(|scope| {
+        let memory = &memory;
+        let (ready, is_ready) = mpsc::channel();
+        let answering = move || {
+            let pinned = pin(destination);
+            let is_pinned = pinned.is_ok();
+            // The other end waits for it.
+            let _ = ready.send(pinned);
+            if is_pinned {
+                memory.answer();
+            }
+        };
+        thread::Builder::new().spawn_scoped(scope, answering).map_err(CoresError::Thread)?;
+        let _ended = EndAtLast(memory);
+        pin(source)?;
+        is_ready.recv().unwrap_or(Ok(()))?;
+        let mut wire = CoreWire { memory, until, sent: 0, clock_s: clock_seconds() };
+        Ok(sample(&mut wire, sampling).ok())
+    })
+}
+
+/// Puts this thread on a core.
+fn pin(core: u32) -> Result<(), CoresError> {
+    let fault = |error: rustix::io::Errno| CoresError::Pin { core, error: error.into() };
+    if core as usize >= CpuSet::MAX_CPU {
+        return Err(fault(rustix::io::Errno::INVAL));
+    }
+    let mut set = CpuSet::new();
+    set.set(core as usize);
+    sched_setaffinity(None, &set).map_err(fault)
+}
+
+/// What two cores share.
+struct SharedMemory {
+    message: Announcement,
+    answer: Answered,
+    words: Vec<Line>,
+}
+
+/// Two lines apart from everything else, as processors fetch lines in pairs.
+#[repr(align(128))]
+#[derive(Default)]
+struct Announcement {
+    number: AtomicU64,
+    bytes: AtomicU64,
+    words: [AtomicU64; WORDS_IN_LINE],
+}
+
+#[repr(align(128))]
+#[derive(Default)]
+struct Answered(AtomicU64);
+
+#[repr(align(64))]
+#[derive(Default)]
+struct Line([AtomicU64; 8]);
+
+impl SharedMemory {
+    fn new(largest: u64) -> Self {
+        let lines = largest.div_ceil(64) as usize;
+        let words = std::iter::repeat_with(Line::default).take(lines).collect();
+        Self { message: Announcement::default(), answer: Answered::default(), words }
+    }
+
+    fn words(&self, bytes: u64) -> impl Iterator<Item = &AtomicU64> {
+        let count = bytes.div_ceil(8) as usize;
+        let in_line = if count <= WORDS_IN_LINE { count } else { 0 };
+        let lines = if in_line > 0 { &[][..] } else { &self.words[..count.div_ceil(8)] };
+        let words = lines.iter().flat_map(|line| &line.0).take(count);
+        self.message.words[..in_line].iter().chain(words)
+    }
+
+    fn send(&self, number: u64, bytes: u64) {
+        // What the words hold does not matter, but that they are new: the other core must not have them already.
+        for word in self.words(bytes) {
+            word.store(number, Ordering::Relaxed);
+        }
+        self.message.bytes.store(bytes, Ordering::Relaxed);
+        self.message.number.store(number, Ordering::Release);
+    }
+
+    /// Answers messages until the end is announced.
+    fn answer(&self) {
+        let mut answered = 0;
+        loop {
+            let number = wait(|| {
+                let number = self.message.number.load(Ordering::Acquire);
+                (number != answered).then_some(Ok::<_, Infallible>(number))
+            });
+            let Ok(number) = number;
+            if number == END {
+                return;
+            }
+            let bytes = self.message.bytes.load(Ordering::Relaxed);
+            let sum =
+                self.words(bytes).fold(0_u64, |sum, word| sum.wrapping_add(word.load(Ordering::Relaxed)));
+            black_box(sum);
+            answered = number;
+            self.answer.0.store(number, Ordering::Release);
+        }
+    }
+}
+
+/// Announces the end when it goes, so that the other core never waits in vain.
+struct EndAtLast<'a>(&'a SharedMemory);
+
+impl Drop for EndAtLast<'_> {
+    fn drop(&mut self) {
+        self.0.message.number.store(END, Ordering::Release);
+    }
+}
+
+/// Time is over.
+struct OutOfTime;
+
+/// The way to another core.
+struct CoreWire<'a> {
+    memory: &'a SharedMemory,
+    until: Instant,
+    sent: u64,
+    /// Seconds that asking the clock takes, which is a good part of the way to a near core.
+    clock_s: f64,
+}
+
+impl Wire for CoreWire<'_> {
+    type Error = OutOfTime;
+
+    fn time(&mut self, bytes: u64, messages: u32, times: &mut Vec<f64>) -> Result<(), OutOfTime> {
+        for _ in 0..messages {
+            self.sent += 1;
+            let begun = Instant::now();
+            self.memory.send(self.sent, bytes);
+            let mut looks = 0_u32;
+            wait(|| {
+                looks = looks.wrapping_add(1);
+                let is_answered = self.memory.answer.0.load(Ordering::Acquire) == self.sent;
+                match () {
+                    () if is_answered => Some(Ok(())),
+                    () if looks.is_multiple_of(SPINS) && Instant::now() > self.until => Some(Err(OutOfTime)),
+                    () => None,
+                }
+            })?;
+            let ended = Instant::now();
+            times.push(((ended - begun).as_secs_f64() - self.clock_s).max(1e-9));
+            if ended > self.until {
+                return Err(OutOfTime);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The shortest time between two questions to the clock.
+fn clock_seconds() -> f64 {
+    let question = |_| {
+        let begun = Instant::now();
+        (Instant::now() - begun).as_secs_f64()
+    };
+    (0..1000).map(question).fold(f64::INFINITY, f64::min)
+}
+
+/// Looks until something is there: without pause at first, then giving the core to others between two looks.
+fn wait<T, E>(mut look: impl FnMut() -> Option<Result<T, E>>) -> Result<T, E> {
+    let mut looks = 0;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        if looks < SPINS {
+            looks += 1;
+            spin_loop();
+        } else {
+            thread::yield_now();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use std::time::Duration;
+
+    fn sampling(sizes: &[u64]) -> Sampling {
+        Sampling {
+            sizes: sizes.to_vec(),
+            warm_up: 10,
+            warm_up_bytes: 0,
+            batch: 20,
+            most: 200,
+            calm_batches: 3,
+            tolerance: 0.02,
+            seconds: 0.2,
+        }
+    }
+
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_secs(20)
+    }
+
+    #[test]
+    fn rounds_have_every_pair_once_and_everybody_at_most_once_in_a_round() {
+        for count in 0..=65_u32 {
+            let cores: Vec<u32> = (0..count).map(|core| core * 3).collect();
+            let mut pairs = BTreeSet::new();
+            let mut number = 0;
+            for round in rounds(&cores) {
+                number += 1;
+                let busy: BTreeSet<u32> = round.iter().flat_map(|&(a, b)| [a, b]).collect();
+                assert_eq!(busy.len(), round.len() * 2, "{count}");
+                pairs.extend(round.into_iter().inspect(|(a, b)| assert!(a < b)));
+            }
+            assert_eq!(pairs.len() as u32, count * count.saturating_sub(1) / 2, "{count}");
+            assert_eq!(number, (count.next_multiple_of(2)).saturating_sub(1));
+        }
+    }
+
+    #[test]
+    fn all_pairs_of_cores_are_measured_whether_alone_or_together() {
+        let cores = own_cores();
+        let cores = &cores[..cores.len().min(4)];
+        for together in [false, true] {
+            let mut found = Vec::new();
+            let sampling = sampling(&[1, 48, 49, 4096, 1 << 20]);
+            measure_cores(cores, together, &sampling, soon(), |pairs| {
+                found.extend(pairs);
+                true
+            })
+            .unwrap();
+            assert_eq!(found.len(), cores.len() * (cores.len() - 1) / 2);
+            for pair in found {
+                assert!(pair.source < pair.destination);
+                let sizes: Vec<u64> = pair.timings.iter().map(|timing| timing.bytes).collect();
+                assert_eq!(sizes, sampling.sizes);
+                assert!(pair.timings.iter().all(|timing| timing.messages > 0 && timing.times[0] > 0.0));
+            }
+        }
+    }
+
+    #[test]
+    fn messages_arrive_whole() {
+        for bytes in [1, 8, 47, 48, 49, 64, 65, 1000, 4096] {
+            let memory = SharedMemory::new(bytes);
+            memory.send(7, bytes);
+            let words = memory.words(bytes);
+            let words: Vec<u64> = words.map(|word| word.load(Ordering::Relaxed)).collect();
+            assert_eq!(words, vec![7; bytes.div_ceil(8) as usize]);
+        }
+    }
+
+    #[test]
+    fn one_core_has_no_pairs() {
+        let one = &own_cores()[..1];
+        measure_cores(one, false, &sampling(&[1]), soon(), |_| panic!("no pair")).unwrap();
+        measure_cores(&[], true, &sampling(&[1]), soon(), |_| panic!("no pair")).unwrap();
+    }
+
+    #[test]
+    fn cores_that_are_not_there_and_sizes_beyond_memory_are_refused() {
+        let said = |cores: &[u32], bytes| {
+            measure_cores(cores, false, &sampling(&[bytes]), soon(), |_| true).unwrap_err().to_string()
+        };
+        assert!(said(&[1 << 30], 1).starts_with("core 1073741824 is not among those"));
+        let one = own_cores()[0];
+        assert!(said(&[one, one], 1).ends_with("is given twice"));
+        assert!(said(&[one], CORE_MESSAGE_BYTES + 1).contains("at most"));
+        assert!(pin(u32::MAX >> 1).is_err() || cfg!(not(target_os = "linux")));
+    }
+
+    #[test]
+    fn time_that_is_over_ends_it() {
+        let cores = own_cores();
+        if cores.len() < 2 {
+            return;
+        }
+        let past = Instant::now();
+        let error = measure_cores(&cores[..2], false, &sampling(&[1]), past, |_| true).unwrap_err();
+        assert_eq!(error.to_string(), "time was over after 0 of 1 pairs");
+        let error = measure_cores(&cores[..2], false, &sampling(&[1]), soon(), |_| false).unwrap_err();
+        assert_eq!(error.to_string(), "nobody takes the results");
+    }
+}

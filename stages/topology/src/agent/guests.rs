@@ -1,0 +1,114 @@
+//! Who is connected to an agent, and how many may be.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{Shutdown, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Connections at once.
+const STRANGERS: usize = 8;
+const COORDINATORS: usize = 1;
+const PEERS: usize = 4;
+const HOSTS: usize = 4;
+
+/// What a connection is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// Has not proven anything yet.
+    Stranger,
+    /// Gives orders.
+    Coordinator,
+    /// Times messages that are answered here.
+    Peer,
+    /// Answers messages that are timed here.
+    Host,
+}
+
+impl Standing {
+    fn most(self) -> usize {
+        match self {
+            Self::Stranger => STRANGERS,
+            Self::Coordinator => COORDINATORS,
+            Self::Peer => PEERS,
+            Self::Host => HOSTS,
+        }
+    }
+}
+
+/// All connections of an agent.
+#[derive(Default)]
+pub(super) struct Guests {
+    book: Mutex<Book>,
+}
+
+#[derive(Default)]
+struct Book {
+    number: u64,
+    is_closed: bool,
+    guests: BTreeMap<u64, (Standing, TcpStream)>,
+}
+
+impl Book {
+    fn has_room(&self, standing: Standing) -> bool {
+        let present = self.guests.values().filter(|(found, _)| *found == standing).count();
+        !self.is_closed && present < standing.most()
+    }
+}
+
+/// One connection, which is forgotten when this goes.
+pub(super) struct Guest {
+    guests: Arc<Guests>,
+    number: u64,
+}
+
+impl Guests {
+    /// Writes a connection down; nothing where there are too many of the kind, or the agent is about to end.
+    pub(super) fn enter(
+        self: &Arc<Self>,
+        standing: Standing,
+        stream: &TcpStream,
+    ) -> io::Result<Option<Guest>> {
+        let stream = stream.try_clone()?;
+        let mut book = self.book();
+        if !book.has_room(standing) {
+            return Ok(None);
+        }
+        book.number += 1;
+        let number = book.number;
+        book.guests.insert(number, (standing, stream));
+        Ok(Some(Guest { guests: Arc::clone(self), number }))
+    }
+
+    /// Closes all connections, and lets nobody in any more.
+    pub(super) fn close(&self) {
+        let mut book = self.book();
+        book.is_closed = true;
+        for (_, stream) in book.guests.values() {
+            // One that is gone need not be closed.
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        // The book is in order between any two statements that could panic.
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Guest {
+    /// Gives a connection another standing, if there is room.
+    pub(super) fn rise(&self, standing: Standing) -> bool {
+        let mut book = self.guests.book();
+        let has_room = book.has_room(standing);
+        if let Some(guest) = book.guests.get_mut(&self.number).filter(|_| has_room) {
+            guest.0 = standing;
+        }
+        has_room
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        self.guests.book().guests.remove(&self.number);
+    }
+}

@@ -1,0 +1,210 @@
+//! How two sides of a connection find out that both know the token.
+//!
+//! Each says who it is and gives 32 random bytes, in the open. Then each proves with a hash of both greetings, keyed by the token,
+//! that it knows the token: the caller first, so that an agent tells strangers nothing. The labels of the two proofs differ, and
+//! random bytes are new for every connection, so neither can be sent back or sent again.
+
+use std::io::ErrorKind;
+use std::time::Instant;
+
+use super::link::{Link, read_all, write_all};
+use super::token::Token;
+
+/// What a greeting begins with.
+const MAGIC: [u8; 8] = *b"hopmap-a";
+/// Of the protocol; both sides have to speak the same.
+pub const VERSION: u16 = 1;
+/// Bytes of a greeting: magic, version, role, random bytes.
+const GREETING: usize = 8 + 2 + 1 + 32;
+
+const WELCOME: u8 = 1;
+const REFUSED: u8 = 2;
+const BUSY: u8 = 3;
+
+/// Random bytes that are used once.
+pub type Nonce = [u8; 32];
+type Greeting = [u8; GREETING];
+
+/// What a side of a connection is there for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Asks an agent to do something.
+    Coordinator,
+    /// Another agent that times messages.
+    Peer,
+    /// Answers.
+    Agent,
+}
+
+/// Keys by which the two sides of one connection recognise each other's frames.
+#[derive(Clone, Copy)]
+pub struct Keys {
+    /// Of frames to the agent.
+    pub(super) to_agent: [u8; 32],
+    /// Of frames from the agent.
+    pub(super) from_agent: [u8; 32],
+}
+
+/// Why a handshake failed.
+#[derive(Debug, thiserror::Error)]
+pub enum HandshakeError {
+    /// The connection broke or time was over.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    /// The other side does not speak this protocol.
+    #[error("does not speak hopmap's protocol")]
+    Stranger,
+    /// The other side speaks another version.
+    #[error("speaks version {0} of the protocol, not {VERSION}")]
+    Version(u16),
+    /// The other side does not know the token.
+    #[error("does not know the token")]
+    Unproven,
+    /// The other side does not take our token.
+    #[error("does not take the token")]
+    Refused,
+    /// The other side knows the token, and has no place now.
+    #[error("has no place for another connection")]
+    Busy,
+}
+
+/// Calls an agent: shows that this side knows the token, and that the agent does.
+pub fn call<L: Link>(
+    link: &mut L,
+    role: Role,
+    token: &Token,
+    nonce: &Nonce,
+    until: Instant,
+) -> Result<Keys, HandshakeError> {
+    let ours = greeting(role, nonce);
+    write_all(link, &ours, until)?;
+    let mut theirs = [0; GREETING];
+    read_all(link, &mut theirs, until)?;
+    if understood(&theirs)? != Role::Agent {
+        return Err(HandshakeError::Stranger);
+    }
+    let transcript = Transcript { token, call: &ours, answer: &theirs };
+    write_all(link, transcript.hash(b"proof of caller ").as_bytes(), until)?;
+    let mut verdict = [0; 1 + 32];
+    read_all(link, &mut verdict[..1], until)?;
+    match verdict[0] {
+        WELCOME => read_all(link, &mut verdict[1..], until)?,
+        REFUSED => return Err(HandshakeError::Refused),
+        BUSY => return Err(HandshakeError::Busy),
+        _ => return Err(HandshakeError::Stranger),
+    }
+    if !transcript.is_proven(b"proof of agent  ", &verdict[1..]) {
+        return Err(HandshakeError::Unproven);
+    }
+    Ok(transcript.keys())
+}
+
+/// Somebody who called and knows the token.
+pub struct Caller {
+    /// What it wants.
+    pub role: Role,
+    /// Keys of the connection.
+    pub keys: Keys,
+    proof: blake3::Hash,
+}
+
+/// Answers a call: finds out whether the caller knows the token. It is neither welcome nor refused yet.
+pub fn answer<L: Link>(
+    link: &mut L,
+    token: &Token,
+    nonce: &Nonce,
+    until: Instant,
+) -> Result<Caller, HandshakeError> {
+    let mut theirs = [0; GREETING];
+    read_all(link, &mut theirs, until)?;
+    let role = understood(&theirs);
+    let ours = greeting(Role::Agent, nonce);
+    // A caller of another version learns from the greeting which one is spoken here; others learn nothing.
+    if matches!(role, Ok(_) | Err(HandshakeError::Version(_))) {
+        write_all(link, &ours, until)?;
+    }
+    let role = role?;
+    if role == Role::Agent {
+        return Err(HandshakeError::Stranger);
+    }
+    let mut proof = [0; 32];
+    read_all(link, &mut proof, until)?;
+    let transcript = Transcript { token, call: &theirs, answer: &ours };
+    if !transcript.is_proven(b"proof of caller ", &proof) {
+        // Whether it hears this changes nothing.
+        let _ = write_all(link, &[REFUSED], until);
+        return Err(HandshakeError::Unproven);
+    }
+    Ok(Caller { role, keys: transcript.keys(), proof: transcript.hash(b"proof of agent  ") })
+}
+
+impl Caller {
+    /// Lets the caller in and proves that this side knows the token as well.
+    pub fn welcome<L: Link>(&self, link: &mut L, until: Instant) -> Result<(), HandshakeError> {
+        let mut verdict = [WELCOME; 1 + 32];
+        verdict[1..].copy_from_slice(self.proof.as_bytes());
+        Ok(write_all(link, &verdict, until)?)
+    }
+
+    /// Sends the caller away, as there is no place.
+    pub fn send_away<L: Link>(&self, link: &mut L, until: Instant) -> Result<(), HandshakeError> {
+        write_all(link, &[BUSY], until)?;
+        Err(HandshakeError::Busy)
+    }
+}
+
+impl HandshakeError {
+    /// Whether the other side said nothing in time.
+    #[must_use]
+    pub fn is_silence(&self) -> bool {
+        matches!(self, Self::Io(error) if error.kind() == ErrorKind::TimedOut)
+    }
+}
+
+/// What both sides said before they proved anything.
+struct Transcript<'a> {
+    token: &'a Token,
+    call: &'a Greeting,
+    answer: &'a Greeting,
+}
+
+impl Transcript<'_> {
+    /// Hash of a label and both greetings that only who knows the token can make.
+    fn hash(&self, label: &[u8; 16]) -> blake3::Hash {
+        let mut hasher = blake3::Hasher::new_keyed(self.token.key());
+        hasher.update(label).update(self.call).update(self.answer).finalize()
+    }
+
+    fn is_proven(&self, label: &[u8; 16], proof: &[u8]) -> bool {
+        // Equality of `blake3::Hash` takes the same time wherever the difference is: nothing is learned by trying.
+        blake3::Hash::from_slice(proof).is_ok_and(|proof| proof == self.hash(label))
+    }
+
+    fn keys(&self) -> Keys {
+        Keys {
+            to_agent: *self.hash(b"frames to agent ").as_bytes(),
+            from_agent: *self.hash(b"frames by agent ").as_bytes(),
+        }
+    }
+}
+
+fn greeting(role: Role, nonce: &Nonce) -> Greeting {
+    let mut greeting = [0; GREETING];
+    greeting[..8].copy_from_slice(&MAGIC);
+    greeting[8..10].copy_from_slice(&VERSION.to_be_bytes());
+    greeting[10] = role as u8;
+    greeting[11..].copy_from_slice(nonce);
+    greeting
+}
+
+fn understood(greeting: &Greeting) -> Result<Role, HandshakeError> {
+    if greeting[..8] != MAGIC {
+        return Err(HandshakeError::Stranger);
+    }
+    let version = u16::from_be_bytes([greeting[8], greeting[9]]);
+    if version != VERSION {
+        return Err(HandshakeError::Version(version));
+    }
+    let roles = [Role::Coordinator, Role::Peer, Role::Agent];
+    roles.into_iter().find(|role| *role as u8 == greeting[10]).ok_or(HandshakeError::Stranger)
+}
