@@ -3,6 +3,7 @@
 //! Stages: [`Synthetic`], `topology/synthetic`.
 
 mod error;
+mod fit;
 mod params;
 pub mod probe;
 mod shape;
@@ -10,6 +11,7 @@ mod stage;
 mod synthetic;
 
 pub use error::SyntheticError;
+pub use fit::fits;
 pub use params::SyntheticParams;
 pub use stage::Synthetic;
 pub use synthetic::synthetic;
