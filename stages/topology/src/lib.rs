@@ -4,6 +4,7 @@
 
 pub mod agent;
 mod error;
+mod fit;
 mod params;
 pub mod probe;
 mod shape;
@@ -11,6 +12,7 @@ mod stage;
 mod synthetic;
 
 pub use error::SyntheticError;
+pub use fit::fits;
 pub use params::SyntheticParams;
 pub use stage::Synthetic;
 pub use synthetic::synthetic;

@@ -1,0 +1,348 @@
+//! What the time of a message depends on: latency and bandwidth from some size on.
+//!
+//! t(D) = L + D / S (seed model of point-to-point messages; Hockney, Parallel Computing 20, 1994) holds between the sizes at which
+//! a library changes its protocol. Where these lie is found by dynamic programming over the sizes (Bellman and Roth, Journal of the
+//! American Statistical Association 64, 1969): the division with the smallest sum of squared relative errors and penalties.
+
+use hopmap_model::{Fit, ProbePhase, Sample};
+
+/// What a piece costs, in variances of the noise: three numbers describe it (where it begins, L, S), and where it begins is chosen
+/// among several sizes.
+const PENALTY: f64 = 20.0;
+/// Relative noise is taken to be at least this.
+const LEAST_NOISE: f64 = 0.01;
+/// Relative noise where pairs were measured in one direction only.
+const UNKNOWN_NOISE: f64 = 0.05;
+/// Times below this, in seconds, are not told apart.
+const SHORTEST: f64 = 1e-12;
+
+/// What time depends on, for every ordered pair of endpoints, sorted by source, destination and first size.
+///
+/// A sample is the time of a message and of an answer of one byte; the answer takes half of the shortest time of the smallest
+/// message between the two. Of the smallest size the shortest time of both directions counts, as of [`hopmap_model::Measurements::latencies`];
+/// of larger sizes isolated samples where there are any, else those under load, else those of the latency phase.
+#[must_use]
+pub fn fits(samples: &[Sample]) -> Vec<Fit> {
+    let rows = rows(samples);
+    let pairs: Vec<&[Row]> =
+        rows.chunk_by(|a, b| (a.source, a.destination) == (b.source, b.destination)).collect();
+    let penalty = PENALTY * noise(&pairs).powi(2);
+    let mut fits = Vec::new();
+    for pair in &pairs {
+        let (source, destination) = (pair[0].source, pair[0].destination);
+        let piece = |piece: Piece| Fit {
+            source,
+            destination,
+            from_bytes: piece.from_bytes,
+            latency_s: piece.latency_s,
+            bandwidth_bytes_per_s: piece.bandwidth_bytes_per_s,
+        };
+        fits.extend(pieces(&one_way(pair, reverse(&pairs, pair)), penalty).into_iter().map(piece));
+    }
+    fits
+}
+
+/// The shortest time of one size from one endpoint to another.
+#[derive(Debug, Clone, Copy)]
+struct Row {
+    source: u32,
+    destination: u32,
+    bytes: u64,
+    minimum_s: f64,
+}
+
+/// One row for every size of every ordered pair, in their order.
+fn rows(samples: &[Sample]) -> Vec<Row> {
+    let preference = |phase| match phase {
+        ProbePhase::Isolated => 0,
+        ProbePhase::Loaded => 1,
+        ProbePhase::Latency => 2,
+    };
+    let key = |sample: &Sample| (sample.source, sample.destination, sample.bytes);
+    let mut sorted: Vec<&Sample> = samples.iter().collect();
+    sorted.sort_by_key(|sample| (key(sample), preference(sample.phase)));
+    let mut rows: Vec<Row> = Vec::new();
+    for of_size in sorted.chunk_by(|a, b| key(a) == key(b)) {
+        let (source, destination, bytes) = key(of_size[0]);
+        let is_smallest =
+            rows.last().is_none_or(|row| (row.source, row.destination) != (source, destination));
+        let shortest = of_size.iter().map(|sample| sample.minimum_s).fold(f64::INFINITY, f64::min);
+        let minimum_s = if is_smallest { shortest } else { of_size[0].minimum_s };
+        rows.push(Row { source, destination, bytes, minimum_s });
+    }
+    rows
+}
+
+/// The rows of the other direction of a pair.
+fn reverse<'a>(pairs: &[&'a [Row]], pair: &[Row]) -> Option<&'a [Row]> {
+    let wanted = (pair[0].destination, pair[0].source);
+    let found = pairs.binary_search_by_key(&wanted, |rows| (rows[0].source, rows[0].destination));
+    found.ok().map(|index| pairs[index])
+}
+
+/// Relative noise of shortest times: the standard deviation that the ninth decile of the differences between both directions speaks
+/// for.
+fn noise(pairs: &[&[Row]]) -> f64 {
+    let mut differences = Vec::new();
+    for pair in pairs.iter().filter(|pair| pair[0].source < pair[0].destination) {
+        let Some(other) = reverse(pairs, pair) else { continue };
+        for row in *pair {
+            let twin = other.iter().find(|other| other.bytes == row.bytes);
+            if let Some(twin) = twin.filter(|twin| twin.minimum_s.min(row.minimum_s) > 0.0) {
+                differences.push(libm::log(row.minimum_s / twin.minimum_s).abs());
+            }
+        }
+    }
+    if differences.is_empty() {
+        return UNKNOWN_NOISE;
+    }
+    let rank = differences.len() * 9 / 10;
+    let decile = *differences.select_nth_unstable_by(rank, f64::total_cmp).1;
+    // Nine tenths of the differences of two normal variables are below 1.645 · √2 standard deviations of one.
+    (decile / (1.645 * std::f64::consts::SQRT_2)).max(LEAST_NOISE)
+}
+
+/// How long messages of a size take.
+#[derive(Debug, Clone, Copy)]
+struct Point {
+    bytes: u64,
+    /// On the way, in seconds.
+    way_s: f64,
+    /// With the answer, in seconds: what was measured, and what errors are relative to.
+    measured_s: f64,
+}
+
+/// The points of a pair.
+fn one_way(pair: &[Row], other: Option<&[Row]>) -> Vec<Point> {
+    let there = pair[0].minimum_s;
+    let back = other.filter(|other| other[0].bytes == pair[0].bytes).map(|other| other[0].minimum_s);
+    let shortest = back.map_or(there, |back| back.min(there));
+    let answer = shortest / 2.0;
+    let way = |(index, row): (usize, &Row)| {
+        let both = if index == 0 { shortest } else { row.minimum_s };
+        // A message takes no less than the answer, so it takes at least half of the time of both.
+        Point { bytes: row.bytes, way_s: (both - answer).max(both / 2.0), measured_s: both.max(SHORTEST) }
+    };
+    pair.iter().enumerate().map(way).collect()
+}
+
+/// L and S from some size on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Piece {
+    from_bytes: u64,
+    latency_s: f64,
+    bandwidth_bytes_per_s: Option<f64>,
+}
+
+/// The division of the sizes with the smallest sum of squared errors relative to what was measured and penalties. A piece has two sizes or more.
+fn pieces(points: &[Point], penalty: f64) -> Vec<Piece> {
+    let count = points.len();
+    let mut best: Vec<(f64, usize)> = vec![(f64::INFINITY, 0); count + 1];
+    best[0].0 = 0.0;
+    for end in 1..=count {
+        let begins = (0..end).filter(|&begin| end - begin > 1 || count == 1);
+        for begin in begins.filter(|&begin| best[begin].0.is_finite()).collect::<Vec<_>>() {
+            let (_, error) = line(&points[begin..end]);
+            let total = best[begin].0 + error + penalty;
+            if total < best[end].0 {
+                best[end] = (total, begin);
+            }
+        }
+    }
+    let mut pieces = Vec::new();
+    let mut end = count;
+    while end > 0 {
+        let begin = best[end].1;
+        pieces.push(line(&points[begin..end]).0);
+        end = begin;
+    }
+    pieces.reverse();
+    pieces
+}
+
+/// The line through points with the smallest sum of squared relative errors that neither falls nor begins below zero, and this sum.
+fn line(points: &[Point]) -> (Piece, f64) {
+    let mut sums = [0.0; 5];
+    for point in points {
+        let (bytes, time) = (point.bytes as f64, point.way_s);
+        let weight = point.measured_s.powi(-2);
+        let terms = [1.0, bytes, bytes * bytes, time, bytes * time];
+        sums.iter_mut().zip(terms).for_each(|(sum, term)| *sum += weight * term);
+    }
+    let [one, x, xx, y, xy] = sums;
+    let spread = one * xx - x * x;
+    let is_spread = spread > 1e-12 * one * xx;
+    let slope = if is_spread { (one * xy - x * y) / spread } else { 0.0 };
+    let (latency, slope) = match (slope, (y - slope * x) / one) {
+        (slope, _) if slope <= 0.0 || !slope.is_finite() => (y / one, 0.0),
+        (_, latency) if latency < 0.0 => (0.0, xy / xx),
+        (slope, latency) => (latency, slope),
+    };
+    let error =
+        |point: &Point| ((latency + slope * point.bytes as f64 - point.way_s) / point.measured_s).powi(2);
+    let bandwidth = (slope > 0.0).then(|| 1.0 / slope).filter(|bandwidth| bandwidth.is_finite());
+    let piece = Piece { from_bytes: points[0].bytes, latency_s: latency, bandwidth_bytes_per_s: bandwidth };
+    (piece, points.iter().map(error).sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hopmap_model::Measurements;
+    use proptest::prelude::*;
+
+    const SIZES: [u64; 10] = [1, 64, 1024, 4096, 16_384, 65_536, 131_072, 262_144, 1 << 20, 1 << 22];
+
+    fn sample(source: u32, destination: u32, phase: ProbePhase, bytes: u64, minimum_s: f64) -> Sample {
+        Sample {
+            source,
+            destination,
+            phase,
+            bytes,
+            messages: 100,
+            minimum_s,
+            first_decile_s: minimum_s,
+            median_s: minimum_s,
+            ninth_decile_s: minimum_s,
+            maximum_s: minimum_s,
+        }
+    }
+
+    /// Both directions of a pair whose one-way times are known.
+    fn measured(sizes: &[u64], time: impl Fn(u64) -> f64, noise: impl Fn(usize) -> f64) -> Vec<Sample> {
+        let mut samples = Vec::new();
+        for (source, destination) in [(0, 1), (1, 0)] {
+            for (index, &bytes) in sizes.iter().enumerate() {
+                let both = time(bytes) + time(sizes[0]);
+                let noise = 1.0 + noise(index + sizes.len() * source as usize);
+                samples.push(sample(source, destination, ProbePhase::Isolated, bytes, both * noise));
+            }
+        }
+        samples
+    }
+
+    fn near(found: f64, truth: f64, share: f64) -> bool {
+        (found - truth).abs() <= share * truth
+    }
+
+    fn sorted(samples: Vec<Sample>, fits: &[Fit]) {
+        let endpoint =
+            |core| hopmap_model::Endpoint { host: "a".into(), core, state: hopmap_model::NodeState::Up };
+        let endpoints = (0..64).map(endpoint).collect();
+        Measurements { endpoints, samples, fits: fits.to_vec() }.check().unwrap();
+    }
+
+    #[test]
+    fn a_line_without_noise_is_found_as_it_is() {
+        let samples = measured(&SIZES, |bytes| 2e-6 + bytes as f64 / 1e10, |_| 0.0);
+        let fits = fits(&samples);
+        assert_eq!(fits.len(), 2);
+        for fit in &fits {
+            assert_eq!(fit.from_bytes, 1);
+            assert!(near(fit.latency_s, 2e-6, 1e-6) && near(fit.bandwidth_bytes_per_s.unwrap(), 1e10, 1e-6));
+        }
+        sorted(samples, &fits);
+    }
+
+    #[test]
+    fn a_round_trip_more_from_64_kib_on_is_a_second_piece() {
+        let time = |bytes| 5e-6 + bytes as f64 / 1e10 + if bytes >= 65_536 { 1e-5 } else { 0.0 };
+        let samples = measured(&SIZES, time, |_| 0.0);
+        let fits = fits(&samples);
+        assert_eq!(fits.iter().map(|fit| fit.from_bytes).collect::<Vec<_>>(), [1, 65_536, 1, 65_536]);
+        assert!(near(fits[0].latency_s, 5e-6, 1e-3) && near(fits[1].latency_s, 1.5e-5, 1e-3));
+        assert!(fits.iter().all(|fit| near(fit.bandwidth_bytes_per_s.unwrap(), 1e10, 1e-2)));
+        sorted(samples, &fits);
+    }
+
+    #[test]
+    fn one_size_two_sizes_and_none() {
+        assert!(fits(&[]).is_empty());
+        let one = fits(&measured(&[1], |_| 3e-6, |_| 0.0));
+        assert_eq!((one.len(), one[0].bandwidth_bytes_per_s), (2, None));
+        assert!(near(one[0].latency_s, 3e-6, 1e-9));
+        let two = fits(&measured(&[1, 1 << 20], |bytes| 1e-6 + bytes as f64 / 1e9, |_| 0.0));
+        assert_eq!(two.len(), 2);
+        assert!(near(two[0].latency_s, 1e-6, 1e-3) && near(two[0].bandwidth_bytes_per_s.unwrap(), 1e9, 1e-3));
+    }
+
+    #[test]
+    fn falling_times_have_no_bandwidth() {
+        for sizes in [&[1, 1024][..], &[1, 1024, 4096]] {
+            let fits = fits(&measured(sizes, |bytes| 1e-5 / (1.0 + bytes as f64 / 1e4), |_| 0.0));
+            assert!(fits.iter().all(|fit| fit.bandwidth_bytes_per_s.is_none() && fit.latency_s > 0.0));
+        }
+        let zero = fits(&measured(&[1, 8], |_| 0.0, |_| 0.0));
+        assert!(zero.iter().all(|fit| fit.latency_s.abs() < 1e-15 && fit.bandwidth_bytes_per_s.is_none()));
+    }
+
+    #[test]
+    fn isolated_samples_count_before_loaded_ones() {
+        let pair = |phase, bytes, time| sample(0, 1, phase, bytes, time);
+        let samples = [
+            pair(ProbePhase::Latency, 1, 2e-6),
+            pair(ProbePhase::Latency, 1 << 20, 9e-3),
+            pair(ProbePhase::Isolated, 1 << 20, 1e-6 + 1e-3),
+            pair(ProbePhase::Loaded, 1 << 20, 5e-3),
+            pair(ProbePhase::Loaded, 1 << 21, 1e-6 + 2e-3),
+        ];
+        let fits = fits(&samples);
+        assert_eq!(fits.len(), 1);
+        assert!(near(fits[0].bandwidth_bytes_per_s.unwrap(), f64::from(1 << 20) / 1e-3, 0.02), "{fits:?}");
+    }
+
+    #[test]
+    fn the_shorter_direction_says_what_the_answer_takes() {
+        let samples = [
+            sample(0, 1, ProbePhase::Latency, 1, 6e-6),
+            sample(0, 1, ProbePhase::Latency, 1 << 20, 1e-3),
+            sample(1, 0, ProbePhase::Latency, 1, 4e-6),
+        ];
+        let fits = fits(&samples);
+        assert!(near(fits[0].latency_s, 2e-6, 1e-3) && near(fits[1].latency_s, 2e-6, 1e-9), "{fits:?}");
+    }
+
+    proptest! {
+        /// Noise only ever adds, up to 30 %. It is known from all pairs together.
+        #[test]
+        fn noise_makes_no_pieces(
+            latency in 1e-7_f64..1e-3,
+            bandwidth in 1e7_f64..1e11,
+            largest in 0.0_f64..0.3,
+            noise in prop::array::uniform32(prop::array::uniform20(0.0_f64..1.0)).no_shrink(),
+        ) {
+            let time = |bytes| latency + bytes as f64 / bandwidth;
+            let mut samples = Vec::new();
+            for (pair, noise) in (0..).zip(&noise) {
+                let of_pair = measured(&SIZES, time, |index| largest * noise[index]);
+                samples.extend(of_pair.into_iter().map(|sample| Sample {
+                    source: sample.source + 2 * pair,
+                    destination: sample.destination + 2 * pair,
+                    ..sample
+                }));
+            }
+            let fits = fits(&samples);
+            prop_assert_eq!(fits.len(), 2 * noise.len());
+            for fit in &fits {
+                for bytes in SIZES {
+                    let found = fit.latency_s + fit.bandwidth_bytes_per_s.map_or(0.0, |speed| bytes as f64 / speed);
+                    // What was measured is up to twice the time on the way, and the largest size pulls at the line.
+                    prop_assert!(near(found, time(bytes), 3.0 * largest + 0.01), "{bytes}: {found} {}", time(bytes));
+                }
+            }
+            sorted(samples, &fits);
+        }
+
+        #[test]
+        fn any_times_give_sound_fits(times in prop::collection::vec(0.0_f64..1e-2, 20)) {
+            let mut samples = measured(&SIZES, |_| 0.0, |_| 0.0);
+            for (sample, time) in samples.iter_mut().zip(times) {
+                let timed = self::sample(sample.source, sample.destination, sample.phase, sample.bytes, time);
+                *sample = timed;
+            }
+            let fits = fits(&samples);
+            prop_assert!(fits.iter().all(|fit| fit.latency_s >= 0.0));
+            sorted(samples, &fits);
+        }
+    }
+}
