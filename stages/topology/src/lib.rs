@@ -1,10 +1,11 @@
-//! What the machine is: synthetic shapes to system graphs.
+//! What the machine is: synthetic shapes and measurements to system graphs.
 //!
-//! Stages: [`Synthetic`], `topology/synthetic`.
+//! Stages: [`Synthetic`], `topology/synthetic`; [`LevelsStage`], `topology/levels`.
 
 pub mod agent;
 mod error;
 mod fit;
+pub mod levels;
 mod params;
 pub mod probe;
 mod shape;
@@ -13,6 +14,7 @@ mod synthetic;
 
 pub use error::SyntheticError;
 pub use fit::fits;
+pub use levels::{LevelsError, LevelsParams, LevelsStage};
 pub use params::SyntheticParams;
 pub use stage::Synthetic;
 pub use synthetic::synthetic;

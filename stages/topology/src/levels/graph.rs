@@ -1,0 +1,188 @@
+//! The machine with its levels: groups, costs, switches and links.
+
+use hopmap_model::{CostModel, Levels, Link, Node, NodeState, Slot, SystemGraph};
+
+use super::cluster::{Join, root};
+use super::machine::{Known, Machine};
+use super::pairs::Pairs;
+
+const SECONDS: f64 = 1e-6;
+
+/// The machine whose joins are on these levels.
+pub(super) fn system(machine: &Machine, joins: &[Join], level_of_join: &[usize]) -> SystemGraph {
+    let groups = groups(machine, joins, level_of_join);
+    let level_count = groups.len();
+    let medians =
+        |number: &dyn Fn(&Known, usize, usize, usize) -> f64| medians(machine, &groups, level_count, number);
+    let is_known =
+        |known: &Known, place: usize, value: f64| if known.is_estimated(place) { f64::NAN } else { value };
+    let costs = medians(&|known, place, a, b| is_known(known, place, known.cost().get(a, b)));
+    let latencies = medians(&|known, place, a, b| is_known(known, place, known.latency.get(a, b)));
+    let bandwidth = |pairs: &Option<Pairs>, a, b| pairs.as_ref().map_or(f64::NAN, |pairs| pairs.get(a, b));
+    let bandwidths = medians(&|known, _, a, b| bandwidth(&known.bandwidth, a, b));
+
+    let mut nodes = Vec::with_capacity(machine.hosts.len());
+    let mut slots = Vec::new();
+    for (index, host) in machine.hosts.iter().enumerate() {
+        let state = if host.cores.is_empty() { NodeState::Down } else { NodeState::Up };
+        nodes.push(Node { state, ..Node::host(host.name.clone()) });
+        slots.extend(host.cores.iter().map(|&core| Slot { host: index as u32, core }));
+    }
+    let costs = rising(costs).into_iter().map(three_digits).collect();
+    let network = Network {
+        latencies: if machine.is_measured { rising(latencies) } else { vec![f64::NAN; level_count] },
+        bandwidths,
+    };
+    let links = network.links(machine, &groups, &mut nodes);
+    SystemGraph { nodes, links, slots, cost: CostModel::Levels(Levels { costs, groups }) }
+}
+
+/// The group of every slot on every level, numbered by first slots. A single slot is a group on a level of its own.
+fn groups(machine: &Machine, joins: &[Join], level_of_join: &[usize]) -> Vec<Vec<u32>> {
+    let slots: usize = machine.slot_counts().iter().sum();
+    let levels = level_of_join.iter().map(|level| level + 1).max().unwrap_or(1);
+    let mut order: Vec<usize> = (0..joins.len()).collect();
+    order.sort_by_key(|&join| level_of_join[join]);
+    let mut joins = order.into_iter().map(|join| (level_of_join[join], joins[join].slots)).peekable();
+    let mut group: Vec<usize> = (0..slots).collect();
+    let mut groups = Vec::with_capacity(levels);
+    for level in 0..levels {
+        while let Some((_, (a, b))) = joins.next_if(|join| join.0 == level) {
+            let (a, b) = (root(&mut group, a as usize), root(&mut group, b as usize));
+            group[a.max(b)] = a.min(b);
+        }
+        let mut number_of_root = vec![u32::MAX; slots];
+        let mut next = 0;
+        let number = |slot| {
+            let root = root(&mut group, slot);
+            if number_of_root[root] == u32::MAX {
+                number_of_root[root] = next;
+                next += 1;
+            }
+            number_of_root[root]
+        };
+        groups.push((0..slots).map(number).collect());
+    }
+    groups
+}
+
+/// The median over the pairs that meet on each level; `NaN` where nothing is known.
+fn medians(
+    machine: &Machine,
+    groups: &[Vec<u32>],
+    level_count: usize,
+    number: &dyn Fn(&Known, usize, usize, usize) -> f64,
+) -> Vec<f64> {
+    let mut values: Vec<Vec<f64>> = vec![Vec::new(); level_count];
+    let mut collect = |known: &Known, slots: &[usize]| {
+        for (place, (a, b, _)) in known.latency.iter().enumerate() {
+            let value = number(known, place, a, b);
+            let meeting = groups.iter().position(|groups| groups[slots[a]] == groups[slots[b]]);
+            if let Some(values) = meeting.filter(|_| !value.is_nan()).map(|level| &mut values[level]) {
+                values.push(value);
+            }
+        }
+    };
+    let mut first_slots = Vec::with_capacity(machine.up.len());
+    let mut first = 0;
+    for (&host, slots) in machine.up.iter().zip(machine.slot_counts()) {
+        collect(&machine.hosts[host].inside, &(first..first + slots).collect::<Vec<_>>());
+        first_slots.push(first);
+        first += slots;
+    }
+    collect(&machine.between, &first_slots);
+    values.into_iter().map(median).collect()
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    if values.is_empty() {
+        return f64::NAN;
+    }
+    let middle = (values.len() - 1) / 2;
+    *values.select_nth_unstable_by(middle, f64::total_cmp).1
+}
+
+/// Numbers of which none is smaller than one before it; what is not known is as large as the one before.
+fn rising(values: Vec<f64>) -> Vec<f64> {
+    let mut largest = 0.0;
+    let next = |value: f64| {
+        largest = value.max(largest);
+        largest
+    };
+    values.into_iter().map(next).collect()
+}
+
+fn three_digits(value: f64) -> f64 {
+    format!("{value:.2e}").parse().unwrap_or(value)
+}
+
+/// Switches and the links to them.
+struct Network {
+    /// Microseconds between hosts that meet on a level; `NaN` where the unit is not known.
+    latencies: Vec<f64>,
+    /// Bytes per second; `NaN` where they are not known.
+    bandwidths: Vec<f64>,
+}
+
+impl Network {
+    /// Adds a switch for every group of two hosts or more that is not a group further in, the outermost one last, and links it to
+    /// what it joins. Hosts that are down hang on the last switch, so that the links are a tree.
+    fn links(&self, machine: &Machine, groups: &[Vec<u32>], nodes: &mut Vec<Node>) -> Vec<Link> {
+        let mut links = Vec::new();
+        let prefix = prefix(nodes);
+        let mut first_slots = Vec::with_capacity(machine.up.len());
+        let mut first = 0;
+        for slots in machine.slot_counts() {
+            first_slots.push(first);
+            first += slots;
+        }
+        // The node that stands for a host so far, and the latency that is reached with it.
+        let mut tops: Vec<(u32, f64)> = machine.up.iter().map(|&host| (host as u32, 0.0)).collect();
+        for (level, groups) in groups.iter().enumerate() {
+            let mut members: Vec<Vec<usize>> = vec![Vec::new(); groups.len()];
+            for (place, &slot) in first_slots.iter().enumerate() {
+                members[groups[slot] as usize].push(place);
+            }
+            for (group, members) in members.iter().enumerate() {
+                let mut children: Vec<(u32, f64)> = members.iter().map(|&place| tops[place]).collect();
+                children.dedup_by_key(|child| child.0);
+                children.sort_by_key(|child| child.0);
+                children.dedup_by_key(|child| child.0);
+                if children.len() < 2 {
+                    continue;
+                }
+                let switch = nodes.len() as u32;
+                nodes.push(Node::switch(format!("{prefix}-{}-{group}", level + 1)));
+                children
+                    .iter()
+                    .for_each(|&(child, inner)| self.join(child, switch, level, inner, &mut links));
+                members.iter().for_each(|&place| tops[place] = (switch, self.latencies[level]));
+            }
+        }
+        let last = nodes.len() as u32 - 1;
+        if !links.is_empty() {
+            let down = (0..machine.hosts.len()).filter(|&host| machine.hosts[host].cores.is_empty());
+            down.for_each(|host| self.join(host as u32, last, groups.len() - 1, 0.0, &mut links));
+        }
+        links
+    }
+
+    /// Links both ways; half of what the level takes more than what is joined.
+    fn join(&self, child: u32, switch: u32, level: usize, inner: f64, links: &mut Vec<Link>) {
+        let known = |value: f64| Some(value).filter(|value| !value.is_nan());
+        let latency_s =
+            known((self.latencies[level] - inner) / 2.0 * SECONDS).map(|latency| latency.max(0.0));
+        let bandwidth_bytes_per_s = known(self.bandwidths[level]);
+        let link = |(source, destination)| Link { source, destination, latency_s, bandwidth_bytes_per_s };
+        links.extend([(child, switch), (switch, child)].map(link));
+    }
+}
+
+/// What the names of switches begin with, such that no host is called so.
+fn prefix(nodes: &[Node]) -> String {
+    let mut prefix = "level".to_owned();
+    while nodes.iter().any(|node| node.name.starts_with(&format!("{prefix}-"))) {
+        prefix.push('_');
+    }
+    prefix
+}

@@ -1,0 +1,306 @@
+//! What is known of a machine: numbers between hosts, and between the slots of every host.
+
+use std::collections::HashMap;
+
+use hopmap_model::{CostModel, Fit, Measurements, NodeKind, NodeState, SystemGraph};
+
+use super::pairs::Pairs;
+use super::{LevelCost, LevelsError, LevelsParams};
+use crate::fit::fits;
+
+const MICROSECONDS: f64 = 1e6;
+
+/// Hosts with their slots, and what was measured between them.
+#[derive(Debug)]
+pub(super) struct Machine {
+    pub(super) hosts: Vec<Host>,
+    /// Indexes of the hosts with slots.
+    pub(super) up: Vec<usize>,
+    /// Between hosts with slots.
+    pub(super) between: Known,
+    /// Whether latencies are microseconds; else their unit is not known.
+    pub(super) is_measured: bool,
+}
+
+/// A host.
+#[derive(Debug)]
+pub(super) struct Host {
+    pub(super) name: String,
+    /// The cores of its slots.
+    pub(super) cores: Vec<u32>,
+    /// Between its slots.
+    pub(super) inside: Known,
+}
+
+/// What is known of pairs.
+#[derive(Debug)]
+pub(super) struct Known {
+    /// What they are grouped by: the shorter direction.
+    pub(super) latency: Pairs,
+    /// The longer direction, where both were measured on their own.
+    pub(super) longer: Option<Pairs>,
+    /// What they cost, if that is not the latency.
+    pub(super) cost: Option<Pairs>,
+    /// Bytes per second, of the slower direction.
+    pub(super) bandwidth: Option<Pairs>,
+    /// Whether a latency was measured, before estimates filled the gaps; empty if all were.
+    estimated: Vec<bool>,
+}
+
+impl Known {
+    fn unknown(count: usize, with_cost: bool) -> Self {
+        let unknown = || Pairs::unknown(count);
+        Self {
+            latency: unknown(),
+            longer: Some(unknown()),
+            cost: with_cost.then(unknown),
+            bandwidth: Some(unknown()),
+            estimated: Vec::new(),
+        }
+    }
+
+    fn matrix(latency: Pairs) -> Self {
+        Self { latency, longer: None, cost: None, bandwidth: None, estimated: Vec::new() }
+    }
+
+    /// What pairs cost.
+    pub(super) fn cost(&self) -> &Pairs {
+        self.cost.as_ref().unwrap_or(&self.latency)
+    }
+
+    /// Whether the latency of the pair at a place of the upper triangle is an estimate.
+    pub(super) fn is_estimated(&self, place: usize) -> bool {
+        self.estimated.get(place).copied().unwrap_or(false)
+    }
+
+    fn complete(&mut self) -> Result<usize, (usize, usize)> {
+        let estimated: Vec<bool> = self.latency.values().iter().map(|value| value.is_nan()).collect();
+        let count = self.latency.complete()?;
+        if count > 0 {
+            self.estimated = estimated;
+        }
+        Ok(count)
+    }
+}
+
+impl Machine {
+    /// The endpoints that answered, grouped by host. Between two hosts the first pair of endpoints counts that was measured.
+    pub(super) fn measured(measured: &Measurements, params: &LevelsParams) -> Result<Self, LevelsError> {
+        let mut slots = Slots::default();
+        let mut hosts = Vec::new();
+        for (name, first, count) in measured.hosts() {
+            let endpoints = first..first + count;
+            let is_up = |endpoint: &u32| measured.endpoints[*endpoint as usize].state == NodeState::Up;
+            let up: Vec<u32> = endpoints.clone().filter(is_up).collect();
+            slots.add(hosts.len(), endpoints.len(), &up, first);
+            let cores = up.iter().map(|&endpoint| measured.endpoints[endpoint as usize].core).collect();
+            let inside = Known::unknown(up.len(), params.cost == LevelCost::Time);
+            hosts.push(Host { name: name.to_owned(), cores, inside });
+        }
+        let up: Vec<usize> = (0..hosts.len()).filter(|&host| !hosts[host].cores.is_empty()).collect();
+        if up.is_empty() {
+            return Err(LevelsError::NobodyUp { hosts: hosts.len() });
+        }
+        let between = Known::unknown(up.len(), params.cost == LevelCost::Time);
+        let mut machine = Self { hosts, up, between, is_measured: true };
+        machine.read_latencies(measured, &slots);
+        machine.read_fits(measured, &slots, params);
+        Ok(machine)
+    }
+
+    fn read_latencies(&mut self, measured: &Measurements, slots: &Slots) {
+        let mut place_of_host = vec![usize::MAX; self.hosts.len()];
+        self.up.iter().enumerate().for_each(|(place, &host)| place_of_host[host] = place);
+        // Samples are sorted by endpoints: the first pair of two hosts comes before all others of them.
+        let directions = smallest(measured);
+        for (&(a, b), &shorter) in &measured.latencies() {
+            let (Some((host_a, slot_a)), Some((host_b, slot_b))) = (slots.of(a), slots.of(b)) else {
+                continue;
+            };
+            let (known, one, other) = if host_a == host_b {
+                (&mut self.hosts[host_a].inside, slot_a, slot_b)
+            } else {
+                (&mut self.between, place_of_host[host_a], place_of_host[host_b])
+            };
+            if !known.latency.get(one, other).is_nan() {
+                continue;
+            }
+            known.latency.set(one, other, shorter * MICROSECONDS);
+            if let (Some(there), Some(back), Some(longer)) =
+                (directions.get(&(a, b)), directions.get(&(b, a)), &mut known.longer)
+            {
+                longer.set(one, other, there.max(*back) * MICROSECONDS);
+            }
+        }
+    }
+
+    fn read_fits(&mut self, measured: &Measurements, slots: &Slots, params: &LevelsParams) {
+        let own = if measured.fits.is_empty() { fits(&measured.samples) } else { Vec::new() };
+        let all = if measured.fits.is_empty() { &own } else { &measured.fits };
+        let mut place_of_host = vec![usize::MAX; self.hosts.len()];
+        self.up.iter().enumerate().for_each(|(place, &host)| place_of_host[host] = place);
+        for of_pair in all.chunk_by(|a, b| (a.source, a.destination) == (b.source, b.destination)) {
+            let (Some((host_a, slot_a)), Some((host_b, slot_b))) =
+                (slots.of(of_pair[0].source), slots.of(of_pair[0].destination))
+            else {
+                continue;
+            };
+            let (known, one, other) = if host_a == host_b {
+                (&mut self.hosts[host_a].inside, slot_a, slot_b)
+            } else {
+                (&mut self.between, place_of_host[host_a], place_of_host[host_b])
+            };
+            let smaller = |pairs: &mut Pairs, value: f64| {
+                // Of two directions the smaller number; `min` prefers any number to NaN.
+                pairs.set(one, other, value.min(pairs.get(one, other)));
+            };
+            if let (Some(cost), Some(bytes)) = (&mut known.cost, params.bytes) {
+                smaller(cost, time(of_pair, bytes) * MICROSECONDS);
+            }
+            let bandwidth = of_pair.iter().rev().find_map(|fit| fit.bandwidth_bytes_per_s);
+            if let (Some(pairs), Some(bandwidth)) = (&mut known.bandwidth, bandwidth) {
+                smaller(pairs, bandwidth);
+            }
+        }
+    }
+
+    /// The hosts and slots of a machine with a matrix; two directions and several slots of two hosts count on average.
+    pub(super) fn of_matrix(system: &SystemGraph) -> Result<Self, LevelsError> {
+        system.check().map_err(|source| LevelsError::Machine { source })?;
+        let CostModel::Matrix(matrix) = &system.cost else { return Err(LevelsError::NoMatrix) };
+        let mut hosts = Vec::new();
+        let mut slots: Vec<usize> = vec![0; system.nodes.len()];
+        let mut host_of_node = vec![usize::MAX; system.nodes.len()];
+        for (node, is_host) in system.nodes.iter().enumerate().filter(|(_, node)| node.kind == NodeKind::Host)
+        {
+            host_of_node[node] = hosts.len();
+            hosts.push(Host {
+                name: is_host.name.clone(),
+                cores: Vec::new(),
+                inside: Known::matrix(Pairs::unknown(0)),
+            });
+        }
+        let mut first = vec![0; hosts.len()];
+        for (slot, place) in system.slots.iter().enumerate() {
+            let host = host_of_node[place.host as usize];
+            if hosts[host].cores.is_empty() {
+                first[host] = slot;
+            }
+            hosts[host].cores.push(place.core);
+            slots[place.host as usize] += 1;
+        }
+        let up: Vec<usize> = (0..hosts.len()).filter(|&host| !hosts[host].cores.is_empty()).collect();
+        if up.is_empty() {
+            return Err(LevelsError::NobodyUp { hosts: hosts.len() });
+        }
+        let side = system.slots.len();
+        let both = |a: usize, b: usize| f64::midpoint(matrix.costs[a * side + b], matrix.costs[b * side + a]);
+        for (host, &first) in hosts.iter_mut().zip(&first) {
+            host.inside = Known::matrix(filled(host.cores.len(), |a, b| both(first + a, first + b)));
+        }
+        let mean = |a: usize, b: usize| {
+            let [(first_a, a), (first_b, b)] =
+                [up[a], up[b]].map(|host| (first[host], hosts[host].cores.len()));
+            let rows = (0..a).flat_map(|x| (0..b).map(move |y| (x, y)));
+            rows.map(|(x, y)| both(first_a + x, first_b + y)).sum::<f64>() / (a * b) as f64
+        };
+        let between = Known::matrix(filled(up.len(), mean));
+        Ok(Self { hosts, up, between, is_measured: false })
+    }
+
+    /// The factor by which nine tenths of all pairs differ less between their directions; one if nobody knows.
+    pub(super) fn noise(&self) -> f64 {
+        let known = self.hosts.iter().map(|host| &host.inside).chain([&self.between]);
+        let mut ratios: Vec<f64> = known
+            .filter_map(|known| Some((&known.latency, known.longer.as_ref()?)))
+            .flat_map(|(shorter, longer)| shorter.values().iter().zip(longer.values()))
+            .filter(|(shorter, longer)| **shorter > 0.0 && !longer.is_nan())
+            .map(|(shorter, longer)| longer / shorter)
+            .collect();
+        if ratios.len() < 10 {
+            return 1.0;
+        }
+        let place = ratios.len() * 9 / 10;
+        *ratios.select_nth_unstable_by(place, f64::total_cmp).1
+    }
+
+    /// Estimates what was not measured; says how many pairs of how many.
+    pub(super) fn complete(&mut self) -> Result<(usize, usize), LevelsError> {
+        let named = |one: String, other: String| LevelsError::Unconnected { one, other };
+        let pairs = |count: usize| count * count.saturating_sub(1) / 2;
+        let mut estimated = self.between.complete().map_err(|(a, b)| {
+            let [one, other] = [a, b].map(|place| format!("host `{}`", self.hosts[self.up[place]].name));
+            named(one, other)
+        })?;
+        let mut all = pairs(self.up.len());
+        for host in &mut self.hosts {
+            all += pairs(host.cores.len());
+            estimated += host.inside.complete().map_err(|(a, b)| {
+                let [one, other] =
+                    [a, b].map(|slot| format!("core {} of host `{}`", host.cores[slot], host.name));
+                named(one, other)
+            })?;
+        }
+        Ok((estimated, all))
+    }
+
+    /// Number of slots of every host with slots.
+    pub(super) fn slot_counts(&self) -> Vec<usize> {
+        self.up.iter().map(|&host| self.hosts[host].cores.len()).collect()
+    }
+
+    /// Number of hosts with slots.
+    pub(super) fn host_count(&self) -> usize {
+        self.up.len()
+    }
+}
+
+fn filled(count: usize, value: impl Fn(usize, usize) -> f64) -> Pairs {
+    let mut pairs = Pairs::unknown(count);
+    for a in 0..count {
+        for b in a + 1..count {
+            pairs.set(a, b, value(a, b));
+        }
+    }
+    pairs
+}
+
+/// The time of a message of a size, by the fits of its pair.
+fn time(fits: &[Fit], bytes: u64) -> f64 {
+    let fit = fits.iter().rev().find(|fit| fit.from_bytes <= bytes).unwrap_or(&fits[0]);
+    fit.latency_s.max(0.0) + fit.bandwidth_bytes_per_s.map_or(0.0, |bandwidth| bytes as f64 / bandwidth)
+}
+
+/// Half of the shortest time of the smallest message of every direction that was measured, if it is the smallest of both.
+fn smallest(measured: &Measurements) -> HashMap<(u32, u32), f64> {
+    let mut found: HashMap<(u32, u32), (u64, f64)> = HashMap::new();
+    for sample in &measured.samples {
+        let value = (sample.bytes, sample.minimum_s / 2.0);
+        let best = found.entry((sample.source, sample.destination)).or_insert(value);
+        if value.0 < best.0 || (value.0 == best.0 && value.1 < best.1) {
+            *best = value;
+        }
+    }
+    let same_size =
+        |pair: &(u32, u32), bytes: u64| found.get(&(pair.1, pair.0)).is_some_and(|other| other.0 == bytes);
+    let both = found.iter().filter(|(pair, (bytes, _))| same_size(pair, *bytes));
+    both.map(|(&pair, &(_, time))| (pair, time)).collect()
+}
+
+/// Host and slot of every endpoint that answered.
+#[derive(Debug, Default)]
+struct Slots(Vec<Option<(usize, usize)>>);
+
+impl Slots {
+    fn add(&mut self, host: usize, endpoints: usize, up: &[u32], first: u32) {
+        let begin = self.0.len();
+        self.0.resize(begin + endpoints, None);
+        up.iter().enumerate().for_each(|(slot, &endpoint)| {
+            self.0[begin + (endpoint - first) as usize] = Some((host, slot));
+        });
+    }
+
+    fn of(&self, endpoint: u32) -> Option<(usize, usize)> {
+        self.0[endpoint as usize]
+    }
+}

@@ -1,0 +1,78 @@
+//! The levels of a machine: a tree over its slots, found in what was measured between them.
+//!
+//! Hosts are clustered by the latencies between them, and the slots of every host by theirs; the heights at which clusters join
+//! are divided into levels together (`divide.rs` has the rules).
+
+mod cluster;
+mod divide;
+mod error;
+mod graph;
+mod machine;
+mod pairs;
+mod params;
+mod repair;
+mod stage;
+#[cfg(test)]
+mod tests;
+
+pub use error::LevelsError;
+pub use params::{LevelCost, LevelsParams};
+pub use stage::LevelsStage;
+
+use hopmap_model::{Measurements, SystemGraph};
+
+use machine::Machine;
+
+/// A machine with its levels, and what is to be said of how they were found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// The machine: its costs are levels.
+    pub system: SystemGraph,
+    /// Lines for the log: what was estimated, what was not believed.
+    pub notes: Vec<String>,
+}
+
+/// The machine that was measured, with the levels of its latencies.
+///
+/// Hosts stand in the order of their endpoints; those that did not answer are nodes that are down, without slots. Slots are the
+/// endpoints that answered. Costs are medians in microseconds, of three significant digits.
+pub fn levels(measured: &Measurements, params: &LevelsParams) -> Result<SystemGraph, LevelsError> {
+    Ok(levels_of_measurements(measured, params)?.system)
+}
+
+/// The same, with what is to be said of it.
+pub fn levels_of_measurements(measured: &Measurements, params: &LevelsParams) -> Result<Found, LevelsError> {
+    params.check()?;
+    measured.check().map_err(|source| LevelsError::Measurements { source })?;
+    find(Machine::measured(measured, params)?, params)
+}
+
+/// A machine with a cost for every pair of slots as one with levels; costs keep their unit.
+pub fn levels_of_matrix(system: &SystemGraph, params: &LevelsParams) -> Result<Found, LevelsError> {
+    params.check()?;
+    if params.cost == LevelCost::Time {
+        return Err(LevelsError::TimeOfMatrix);
+    }
+    find(Machine::of_matrix(system)?, params)
+}
+
+fn find(mut machine: Machine, params: &LevelsParams) -> Result<Found, LevelsError> {
+    let mut notes = Vec::new();
+    let gap = params.gap.max(machine.noise());
+    if gap > params.gap {
+        notes.push(format!(
+            "both directions of a pair differ by up to {:.1} %: levels are at least that far apart, not {}",
+            (gap - 1.0) * 100.0,
+            params.gap
+        ));
+    }
+    let (estimated, all) = machine.complete()?;
+    if estimated > 0 {
+        notes.push(format!("{estimated} of {all} pairs were not measured: estimated from the others"));
+    }
+    let log_gap = libm::log(gap);
+    let clustered = cluster::machine(&machine, log_gap, &mut notes);
+    let level_of_join =
+        divide::levels(&clustered, machine.host_count(), &machine.slot_counts(), log_gap, &mut notes);
+    Ok(Found { system: graph::system(&machine, &clustered, &level_of_join), notes })
+}
