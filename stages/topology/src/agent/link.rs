@@ -8,11 +8,6 @@ use std::time::{Duration, Instant};
 pub trait Link: Read + Write {
     /// From now on a read or write that gets nowhere for so long fails.
     fn limit(&mut self, each: Duration) -> io::Result<()>;
-
-    /// Reads as [`Read::read`] does, for who waits for an answer that is timed.
-    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.read(buffer)
-    }
 }
 
 impl Link for TcpStream {
@@ -22,28 +17,7 @@ impl Link for TcpStream {
         self.set_read_timeout(each)?;
         self.set_write_timeout(each)
     }
-
-    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let spin = *SPIN.get_or_init(|| std::env::var("SPIN").ok().and_then(|s| s.parse().ok()).unwrap_or(0));
-        let yields = *YIELD.get_or_init(|| std::env::var("YIELD").is_ok());
-        if spin > 0 {
-            let begun = Instant::now();
-            while begun.elapsed() < Duration::from_micros(spin) {
-                match rustix::net::recv(&*self, &mut *buffer, rustix::net::RecvFlags::DONTWAIT) {
-                    Ok((_, count)) => return Ok(count),
-                    Err(rustix::io::Errno::AGAIN) => {}
-                    Err(error) => return Err(error.into()),
-                }
-                if yields {
-                    std::thread::yield_now()
-                }
-            }
-        }
-        self.read(buffer)
-    }
 }
-static SPIN: std::sync::OnceLock<u64> = std::sync::OnceLock::new();
-static YIELD: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
 
 /// Fills the buffer before a moment, however slowly its parts trickle in.
 pub(super) fn read_all<L: Link>(link: &mut L, buffer: &mut [u8], until: Instant) -> io::Result<()> {

@@ -14,6 +14,8 @@ mod link;
 mod protocol;
 mod refusals;
 mod server;
+#[cfg(test)]
+mod tests;
 mod token;
 mod wire;
 

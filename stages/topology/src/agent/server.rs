@@ -23,6 +23,8 @@ use crate::probe::{Sampling, Timing, sample};
 
 /// Within which a caller has to prove that it knows the token, however slowly it speaks.
 const HANDSHAKE: Duration = Duration::from_secs(5);
+/// So long a place may be taken by somebody who is just leaving.
+const LEAVING: Duration = Duration::from_millis(500);
 
 /// How an agent is to be.
 #[derive(Debug)]
@@ -235,7 +237,7 @@ impl Shared {
             Role::Coordinator => Standing::Coordinator,
             Role::Peer | Role::Agent => Standing::Peer,
         };
-        if !guest.rise(standing) {
+        if !rises(guest, standing, until.min(Instant::now() + LEAVING)) {
             let _ = caller.send_away(&mut stream, until);
             return Err(format!("is one {standing:?} too many").to_lowercase());
         }
@@ -292,6 +294,17 @@ impl Work for Shared {
         let cores = cores.unwrap_or_else(|| self.cores.clone());
         measure_cores(&cores, together, sampling, until, tell).map_err(|error| error.to_string())
     }
+}
+
+/// Gives a guest its standing as soon as there is room for it.
+fn rises(guest: &Guest, standing: Standing, until: Instant) -> bool {
+    while !guest.rise(standing) {
+        if Instant::now() > until {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    true
 }
 
 fn in_words(error: &HandshakeError) -> String {

@@ -45,7 +45,7 @@ impl Token {
     /// The 64 hexadecimal digits, to hand the token on.
     #[must_use]
     pub fn to_hex(&self) -> String {
-        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+        blake3::Hash::from_bytes(self.0).to_hex().to_string()
     }
 
     /// The key of keyed hashes.
