@@ -20,7 +20,7 @@ use crate::{control, echo, failed, hosts};
 /// The latency at which the constant part of a message's time is measured, in seconds.
 const CALIBRATION: f64 = 300e-6;
 /// More than this is not the switch but a machine that is busy, in seconds.
-const MOST_BASE: f64 = 60e-6;
+const MOST_BASE: f64 = 30e-6;
 
 /// Makes the network and switches until the standard input ends.
 pub(crate) fn first() -> Result<ExitCode, Error> {
@@ -61,7 +61,7 @@ fn bring_up() -> Result<(), Error> {
 
 /// What a message takes beyond its latency, in seconds: the network stacks and the waking of who waits for it.
 fn measure_base() -> Result<f64, Error> {
-    let halves = echo::between_hosts(0, 1, 200)?;
+    let halves = echo::between_hosts(0, 1, 300)?;
     let shortest = halves.first().copied().unwrap_or(CALIBRATION);
     Ok((shortest - CALIBRATION).clamp(0.0, MOST_BASE))
 }

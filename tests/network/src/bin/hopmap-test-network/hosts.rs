@@ -14,6 +14,9 @@ use nix::unistd::sethostname;
 
 use crate::failed;
 
+/// The longest packet in bytes: large, as clusters have it, so that the switch keeps up with a gigabit per second.
+pub(crate) const MTU: usize = 9000;
+
 /// The interface of a host that ends in the switch.
 pub(crate) fn port_name(host: usize) -> String {
     format!("port{host}")
@@ -65,7 +68,7 @@ fn wire(host: usize) -> String {
     let (port, name) = (port_name(host), host_name(host));
     let bytes = hardware_address(host).map(|byte| format!("{byte:02x}")).join(":");
     format!(
-        "link add {port} type veth peer name eth0 netns {name} address {bytes}\n\
+        "link add {port} mtu {MTU} type veth peer name eth0 netns {name} address {bytes} mtu {MTU}\n\
          link set {port} addrgenmode none txqueuelen 10000\n\
          link set {port} up\n"
     )

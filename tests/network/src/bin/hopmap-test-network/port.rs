@@ -12,12 +12,12 @@ use nix::sys::socket::{
 use nix::sys::time::TimeSpec;
 
 use crate::failed;
-use crate::hosts::port_name;
+use crate::hosts::{MTU, port_name};
 
 /// Bytes of frames that may wait for the switch.
 const BUFFER: usize = 4 << 20;
-/// The longest frame.
-pub(crate) const FRAME: usize = 2048;
+/// The longest frame: a packet and its header.
+pub(crate) const FRAME: usize = MTU + 18;
 
 /// The end of a host's cable in the switch.
 #[derive(Debug)]

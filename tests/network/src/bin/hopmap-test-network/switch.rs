@@ -31,8 +31,6 @@ pub(crate) struct Switch {
     waiting: BinaryHeap<Reverse<Frame>>,
     /// Frames taken so far, which orders those that are due at the same time.
     taken: u64,
-    /// Memory of frames that have gone.
-    spare: Vec<Vec<u8>>,
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,15 +38,14 @@ struct Frame {
     due: u64,
     number: u64,
     to: usize,
-    length: usize,
-    bytes: Vec<u8>,
+    bytes: Box<[u8]>,
 }
 
 impl Switch {
     pub(crate) fn new(hosts: usize, links: Arc<Mutex<Links>>) -> Result<Self, Error> {
         let ports = (0..hosts).map(Port::open).collect::<Result<_, _>>()?;
         let counters = Arc::default();
-        Ok(Self { ports, links, counters, waiting: BinaryHeap::new(), taken: 0, spare: Vec::new() })
+        Ok(Self { ports, links, counters, waiting: BinaryHeap::new(), taken: 0 })
     }
 
     /// What it has done so far, for others to look at.
@@ -92,25 +89,20 @@ impl Switch {
     /// Takes what a host has sent.
     fn take(&mut self, port: usize) {
         let mut links = lock(&self.links);
+        let mut bytes = [0; FRAME];
         for _ in 0..BATCH {
-            let mut bytes = self.spare.pop().unwrap_or_else(|| vec![0; FRAME]);
-            let Some((length, came)) = self.ports[port].receive(&mut bytes) else {
-                self.spare.push(bytes);
-                return;
-            };
+            let Some((length, came)) = self.ports[port].receive(&mut bytes) else { return };
             // Other frames than those from a host to a host, such as the system's own, have no business here.
-            let to = match length > HEADER && host_of(&bytes[6..12]) == Some(port) {
-                true => host_of(&bytes[..6]),
-                false => None,
-            };
-            let due = to.and_then(|to| Some((to, links.due(port, to, length, arrival(came))?)));
-            let Some((to, due)) = due else {
-                lock(&self.counters).dropped += u64::from(to.is_some());
-                self.spare.push(bytes);
+            if length <= HEADER || host_of(&bytes[6..12]) != Some(port) {
+                continue;
+            }
+            let Some(to) = host_of(&bytes[..6]) else { continue };
+            let Some(due) = links.due(port, to, length, arrival(came)) else {
+                lock(&self.counters).dropped += 1;
                 continue;
             };
             self.taken += 1;
-            self.waiting.push(Reverse(Frame { due, number: self.taken, to, length, bytes }));
+            self.waiting.push(Reverse(Frame { due, number: self.taken, to, bytes: bytes[..length].into() }));
         }
     }
 
@@ -118,13 +110,12 @@ impl Switch {
     fn deliver(&mut self) {
         while self.waiting.peek().is_some_and(|Reverse(frame)| frame.due <= now()) {
             let Some(Reverse(frame)) = self.waiting.pop() else { return };
-            let delivered = self.ports[frame.to].send(&frame.bytes[..frame.length]);
+            let delivered = self.ports[frame.to].send(&frame.bytes);
             let mut counters = lock(&self.counters);
             match delivered {
                 true => counters.delivered += 1,
                 false => counters.dropped += 1,
             }
-            self.spare.push(frame.bytes);
         }
     }
 }
