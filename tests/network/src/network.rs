@@ -43,7 +43,8 @@ impl Network {
             return Err(Error::Gone(io::ErrorKind::BrokenPipe.into()));
         };
         let text = serde_json::to_string(description).map_err(|error| Error::Gone(error.into()))?;
-        input.write_all(format!("{text}\n").as_bytes()).map_err(Error::Gone)?;
+        // A program that is gone already has said why.
+        let _ = input.write_all(format!("{text}\n").as_bytes());
         network.process = await_ready(output)?;
         Ok(network)
     }
