@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use hopmap_test_network::{Description, Network};
 
@@ -10,7 +10,7 @@ use crate::support::{eventually, has, program, start, wanted};
 
 /// Whether a process runs with these words on its command line.
 fn runs(words: &[&str]) -> bool {
-    let line = words.iter().map(|word| format!("{word}\0")).collect::<String>();
+    let line = words.join("\0") + "\0";
     let processes = fs::read_dir("/proc").unwrap().flatten();
     processes.into_iter().any(|process| {
         fs::read(process.path().join("cmdline")).is_ok_and(|found| found.ends_with(line.as_bytes()))
@@ -22,13 +22,15 @@ fn kill(process: u32) {
 }
 
 /// Starts a program on a host that would run for long, also as an orphan.
-fn start_sleepers(network: &Network, seconds: &str) {
+fn start_sleepers(network: &Network, seconds: &str) -> Child {
     let line = format!("sleep {seconds} & exec setsid sleep {seconds}");
-    network.command(1, "sh").args(["-c", &line]).stdin(Stdio::null()).spawn().unwrap();
+    let child = network.command(1, "sh").args(["-c", &line]).stdin(Stdio::null()).spawn().unwrap();
     eventually("a command starts", || runs(&["sleep", seconds]));
+    child
 }
 
-fn assert_gone(first: u32, seconds: &str) {
+fn assert_gone(first: u32, mut command: Child, seconds: &str) {
+    assert!(!command.wait().unwrap().success());
     eventually("the first process ends", || !Path::new(&format!("/proc/{first}/ns/net")).exists());
     eventually("all programs end", || !runs(&["sleep", seconds]));
 }
@@ -38,18 +40,18 @@ fn a_network_that_is_dropped_leaves_nothing() {
     let Some(_alone) = wanted() else { return };
     let network = start(&Description::uniform(2, 0.0));
     let first = network.process();
-    start_sleepers(&network, "7101");
+    let command = start_sleepers(&network, "7101");
     drop(network);
-    assert_gone(first, "7101");
+    assert_gone(first, command, "7101");
 }
 
 #[test]
 fn a_network_whose_maker_is_killed_leaves_nothing() {
     let Some(_alone) = wanted() else { return };
     let network = start(&Description::uniform(2, 0.0));
-    start_sleepers(&network, "7102");
+    let command = start_sleepers(&network, "7102");
     kill(network.maker());
-    assert_gone(network.process(), "7102");
+    assert_gone(network.process(), command, "7102");
     assert_eq!(network.cut(0).unwrap_err().to_string(), "the network does not answer");
 }
 
@@ -57,9 +59,9 @@ fn a_network_whose_maker_is_killed_leaves_nothing() {
 fn a_network_whose_first_process_is_killed_leaves_nothing() {
     let Some(_alone) = wanted() else { return };
     let network = start(&Description::uniform(2, 0.0));
-    start_sleepers(&network, "7103");
+    let command = start_sleepers(&network, "7103");
     kill(network.process());
-    assert_gone(network.process(), "7103");
+    assert_gone(network.process(), command, "7103");
 }
 
 #[test]

@@ -101,8 +101,11 @@ fn mount_private(hosts: usize) -> Result<(), Error> {
     })?;
     mount(Some("tmpfs"), "/run", Some("tmpfs"), inert, Some("mode=755"))
         .map_err(|error| failed("mount /run", error))?;
-    let names: String = (0..hosts).map(|host| format!("{} {}\n", address(host), host_name(host))).collect();
-    fs::write("/run/hosts", format!("127.0.0.1 localhost\n{names}"))
+    let mut names = "127.0.0.1 localhost\n".to_owned();
+    for host in 0..hosts {
+        names += &format!("{} {}\n", address(host), host_name(host));
+    }
+    fs::write("/run/hosts", names)
         .and_then(|()| fs::create_dir("/run/names"))
         .map_err(|error| failed("/run/hosts", error))?;
     mount(Some("/run/hosts"), "/etc/hosts", nothing, MsFlags::MS_BIND, nothing)

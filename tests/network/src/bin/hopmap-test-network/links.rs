@@ -10,7 +10,8 @@ const QUEUE: u64 = 64 << 20;
 pub(crate) struct Links {
     hosts: usize,
     base_s: f64,
-    links: Vec<Link>,
+    /// By sender, then by receiver.
+    pairs: Vec<Link>,
     cut: Vec<bool>,
 }
 
@@ -30,7 +31,7 @@ impl Links {
     pub(crate) fn new(description: &Description, base_s: f64) -> Self {
         let hosts = description.hosts();
         let mut links =
-            Self { hosts, base_s, links: vec![Link::default(); hosts * hosts], cut: vec![false; hosts] };
+            Self { hosts, base_s, pairs: vec![Link::default(); hosts * hosts], cut: vec![false; hosts] };
         for (from, (latencies, rates)) in description.latencies_s.iter().zip(&description.rates).enumerate() {
             for (to, (&seconds, &bytes_per_s)) in latencies.iter().zip(rates).enumerate() {
                 links.set_latency(from, to, seconds);
@@ -61,11 +62,11 @@ impl Links {
     }
 
     fn set_latency(&mut self, from: usize, to: usize, seconds: f64) {
-        self.links[from * self.hosts + to].delay = ((seconds - self.base_s).max(0.0) * 1e9) as u64;
+        self.pairs[from * self.hosts + to].delay = ((seconds - self.base_s).max(0.0) * 1e9) as u64;
     }
 
     fn set_rate(&mut self, from: usize, to: usize, bytes_per_s: Option<f64>) {
-        self.links[from * self.hosts + to].pace = bytes_per_s.map_or(0.0, |rate| 1e9 / rate);
+        self.pairs[from * self.hosts + to].pace = bytes_per_s.map_or(0.0, |rate| 1e9 / rate);
     }
 
     /// When a frame that came at `now` is due; none if it is lost.
@@ -73,7 +74,7 @@ impl Links {
         if from >= self.hosts || to >= self.hosts || self.cut[from] || self.cut[to] {
             return None;
         }
-        let link = &mut self.links[from * self.hosts + to];
+        let link = &mut self.pairs[from * self.hosts + to];
         let begin = link.free.max(now);
         if (begin - now) as f64 > QUEUE as f64 * link.pace {
             return None;
