@@ -1,0 +1,90 @@
+//! Messages there and back over TCP, timed by the one who sends first.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hopmap_test_network::{Error, address};
+
+use crate::failed;
+use crate::hosts::on_host;
+
+/// Exchanges that are not counted: the first ones set up caches and windows.
+const WARM_UP: usize = 5;
+
+/// Answers at this address, a thread for every connection; says when it listens.
+pub(crate) fn pong(address: SocketAddrV4, listening: &mut dyn FnMut()) -> io::Result<()> {
+    let listener = TcpListener::bind(address)?;
+    listening();
+    for stream in listener.incoming() {
+        let mut stream = stream?;
+        thread::spawn(move || answer(&mut stream));
+    }
+    Ok(())
+}
+
+/// Reads the size of messages, and answers each of them with a byte.
+fn answer(stream: &mut TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut header = [0; 8];
+    stream.read_exact(&mut header)?;
+    let size = u64::from_le_bytes(header);
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        let mut left = size;
+        while left > 0 {
+            let most = left.min(buffer.len() as u64) as usize;
+            match stream.read(&mut buffer[..most])? {
+                0 => return Ok(()),
+                read => left -= read as u64,
+            }
+        }
+        stream.write_all(&[1])?;
+    }
+}
+
+/// Half the times of exchanges in seconds, in ascending order.
+pub(crate) fn ping(
+    address: SocketAddrV4,
+    count: usize,
+    bytes: usize,
+    timeout: Duration,
+) -> io::Result<Vec<f64>> {
+    let mut stream = TcpStream::connect_timeout(&SocketAddr::V4(address), timeout)?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(timeout))?;
+    stream.set_write_timeout(Some(timeout))?;
+    stream.write_all(&(bytes as u64).to_le_bytes())?;
+    let message = vec![1; bytes];
+    let mut halves = Vec::new();
+    for _ in 0..WARM_UP + count {
+        let begin = Instant::now();
+        stream.write_all(&message)?;
+        stream.read_exact(&mut [0])?;
+        halves.push(begin.elapsed().as_secs_f64() / 2.0);
+    }
+    halves.drain(..WARM_UP);
+    halves.sort_by(f64::total_cmp);
+    Ok(halves)
+}
+
+/// The same between two hosts of the network that this process is the first of, with messages of one byte.
+pub(crate) fn between_hosts(from: usize, to: usize, count: usize) -> Result<Vec<f64>, Error> {
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || {
+        on_host(to, move || {
+            let fail = |error| failed("calibration", error);
+            let listener = TcpListener::bind((address(to), 0)).map_err(fail)?;
+            let _ = tell.send(listener.local_addr().map_err(fail)?.port());
+            let (mut stream, _) = listener.accept().map_err(fail)?;
+            answer(&mut stream).map_err(fail)
+        })
+    });
+    let port = told.recv().map_err(|error| failed("calibration", error))?;
+    on_host(from, move || {
+        ping(SocketAddrV4::new(address(to), port), count, 1, Duration::from_secs(5))
+            .map_err(|error| failed("calibration", error))
+    })
+}

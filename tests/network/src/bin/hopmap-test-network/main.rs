@@ -1,0 +1,193 @@
+//! Hosts with known latencies and rates between them, on one machine.
+
+mod control;
+mod echo;
+mod enter;
+mod first;
+mod hosts;
+mod links;
+mod port;
+mod run;
+mod serve;
+mod switch;
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::net::SocketAddrV4;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Parser, Subcommand};
+use hopmap_test_network::{Answer, CONTROL, Error, Request, ask};
+use miette::Diagnostic as _;
+
+/// Hosts with known latencies and rates between them, on one machine.
+///
+/// `run` makes a network and runs a command on its first host. That command can use `on`, the commands that change the network,
+/// `ping` and `pong`; `ip netns exec h3 COMMAND` works as well.
+#[derive(Debug, Parser)]
+#[command(name = "hopmap-test-network", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Make a network, run a command on its first host and end with its status.
+    Run(run::Options),
+    /// Run a command on a host; words are put together as ssh does. Inside a network.
+    On {
+        /// Such as h3.
+        #[arg(value_parser = host)]
+        host: usize,
+        /// The words of the command.
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<OsString>,
+    },
+    /// Change the latency from one host to another. Inside a network.
+    SetLatency {
+        #[arg(value_parser = host)]
+        from: usize,
+        #[arg(value_parser = host)]
+        to: usize,
+        /// One way.
+        seconds: f64,
+    },
+    /// Change the rate from one host to another. Inside a network.
+    SetRate {
+        #[arg(value_parser = host)]
+        from: usize,
+        #[arg(value_parser = host)]
+        to: usize,
+        /// Bytes per second; no limit if left out.
+        bytes_per_s: Option<f64>,
+    },
+    /// Cut a host off. Inside a network.
+    Cut {
+        #[arg(value_parser = host)]
+        host: usize,
+    },
+    /// Let a host that was cut take part again. Inside a network.
+    Join {
+        #[arg(value_parser = host)]
+        host: usize,
+    },
+    /// What the switch has done so far, as JSON. Inside a network.
+    Counters,
+    /// Answer `ping` at this address until killed; says `listening` first.
+    Pong { address: SocketAddrV4 },
+    /// Exchange messages with `pong` over TCP and print half the round trip in seconds: minimum and median.
+    Ping {
+        address: SocketAddrV4,
+        /// Exchanges.
+        count: usize,
+        /// Bytes of a message; its answer has one.
+        #[arg(long, default_value_t = 1)]
+        bytes: usize,
+        /// Seconds to wait for a connection and for every answer.
+        #[arg(long, default_value_t = 5.0)]
+        timeout: f64,
+    },
+    /// Make the network that is described on the standard input, until that ends; for the library.
+    #[command(hide = true)]
+    Serve,
+    /// The first process of a network.
+    #[command(hide = true)]
+    First,
+    /// Run a command on a host of the network with this first process; for the library.
+    #[command(hide = true)]
+    Enter {
+        process: u32,
+        #[arg(value_parser = host)]
+        host: usize,
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<OsString>,
+    },
+    /// Become a command that ends with its parent.
+    #[command(hide = true)]
+    Bound {
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<OsString>,
+    },
+}
+
+fn host(name: &str) -> Result<usize, String> {
+    name.strip_prefix('h')
+        .and_then(|number| number.parse().ok())
+        .ok_or_else(|| "hosts are h0, h1, …".to_owned())
+}
+
+fn main() -> ExitCode {
+    match perform(Arguments::parse().command) {
+        Ok(code) => code,
+        Err(error) => {
+            let mut text = format!("hopmap-test-network: {error}");
+            if let Some(help) = error.help() {
+                text += &format!("\n  help: {help}");
+            }
+            let _ = writeln!(std::io::stderr(), "{text}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn perform(task: Task) -> Result<ExitCode, Error> {
+    match task {
+        Task::Run(options) => run::run(&options),
+        Task::On { host, words } => enter::on(host, &words),
+        Task::SetLatency { from, to, seconds } => tell(&Request::Latency { from, to, seconds }),
+        Task::SetRate { from, to, bytes_per_s } => tell(&Request::Rate { from, to, bytes_per_s }),
+        Task::Cut { host } => tell(&Request::Cut { host }),
+        Task::Join { host } => tell(&Request::Join { host }),
+        Task::Counters => tell(&Request::Counters),
+        Task::Pong { address } => {
+            echo::pong(address, &mut || say("listening")).map_err(|error| at(address, &error))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Task::Ping { address, count, bytes, timeout } => {
+            let timeout = Duration::try_from_secs_f64(timeout).ok().filter(|timeout| !timeout.is_zero());
+            let timeout = timeout.ok_or_else(|| Error::Refused("--timeout is not a time".to_owned()))?;
+            let halves = echo::ping(address, count, bytes, timeout).map_err(|error| at(address, &error))?;
+            if let (Some(minimum), Some(median)) = (halves.first(), halves.get(halves.len() / 2)) {
+                say(&format!("min {minimum:.9} median {median:.9}"));
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        Task::Serve => serve::serve(),
+        Task::First => first::first(),
+        Task::Enter { process, host, words } => enter::enter(process, host, &words),
+        Task::Bound { words } => enter::bound(&words),
+    }
+}
+
+/// Sends a request to the network that this process is in.
+fn tell(request: &Request) -> Result<ExitCode, Error> {
+    let answer = ask(Path::new(CONTROL), request).map_err(|error| match error {
+        Error::Gone(_) => Error::Setup {
+            message: "this is not inside a test network".to_owned(),
+            help: Some("`hopmap-test-network run -- COMMAND` runs a command inside one".to_owned()),
+        },
+        error => error,
+    })?;
+    if let Answer::Counters(counters) = answer {
+        say(&serde_json::to_string(&counters).map_err(|error| Error::Gone(error.into()))?);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn at(address: SocketAddrV4, error: &std::io::Error) -> Error {
+    Error::Setup { message: format!("{address}: {error}"), help: None }
+}
+
+/// Prints a line, at once; a reader that is gone is no concern of ours.
+fn say(line: &str) {
+    let mut output = std::io::stdout().lock();
+    let _ = writeln!(output, "{line}").and_then(|()| output.flush());
+}
+
+/// What failed while a network was made, with the reason the system gives.
+fn failed(what: &str, error: impl std::fmt::Display) -> Error {
+    Error::Setup { message: format!("{what}: {error}"), help: None }
+}

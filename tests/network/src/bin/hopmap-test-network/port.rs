@@ -1,0 +1,76 @@
+//! The end of a host's cable in the switch: a packet socket.
+
+use std::io::IoSliceMut;
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+
+use hopmap_test_network::Error;
+use nix::errno::Errno;
+use nix::sys::socket::{
+    AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockProtocol, SockType, bind, recvmsg, send,
+    setsockopt, socket, sockopt,
+};
+use nix::sys::time::TimeSpec;
+
+use crate::failed;
+use crate::hosts::{MTU, port_name};
+
+/// Bytes of frames that may wait for the switch.
+const BUFFER: usize = 4 << 20;
+/// The longest frame: a packet and its header.
+pub(crate) const FRAME: usize = MTU + 18;
+
+/// The end of a host's cable in the switch.
+#[derive(Debug)]
+pub(crate) struct Port {
+    socket: OwnedFd,
+    /// Room for the time stamp of a frame.
+    space: Vec<u8>,
+}
+
+impl Port {
+    /// The port of a host, whose interface is there and up.
+    pub(crate) fn open(host: usize) -> Result<Self, Error> {
+        let name = port_name(host);
+        let fail = |error: Errno| failed(&name, error);
+        let socket =
+            socket(AddressFamily::Packet, SockType::Raw, SockFlag::SOCK_NONBLOCK, SockProtocol::EthAll)
+                .map_err(fail)?;
+        // How to name an interface by its number, without unsafe code, the list of all interfaces tells.
+        let address = nix::ifaddrs::getifaddrs()
+            .map_err(fail)?
+            .filter(|interface| interface.interface_name == name)
+            .find_map(|interface| interface.address?.as_link_addr().copied())
+            .ok_or_else(|| failed(&name, "no such interface"))?;
+        bind(socket.as_raw_fd(), &address).map_err(fail)?;
+        setsockopt(&socket, sockopt::ReceiveTimestampns, &true).map_err(fail)?;
+        // The system may grant less.
+        setsockopt(&socket, sockopt::RcvBuf, &BUFFER).map_err(fail)?;
+        setsockopt(&socket, sockopt::SndBuf, &BUFFER).map_err(fail)?;
+        Ok(Self { socket, space: nix::cmsg_space!(TimeSpec) })
+    }
+
+    /// The next frame, its length and when it came by the wall clock; none if no frame waits.
+    pub(crate) fn receive(&mut self, frame: &mut [u8]) -> Option<(usize, Option<TimeSpec>)> {
+        let mut parts = [IoSliceMut::new(frame)];
+        let socket = self.socket.as_raw_fd();
+        let message = recvmsg::<()>(socket, &mut parts, Some(&mut self.space), MsgFlags::empty()).ok()?;
+        let came = message.cmsgs().ok().and_then(|mut controls| {
+            controls.find_map(|control| match control {
+                ControlMessageOwned::ScmTimestampns(time) => Some(time),
+                _ => None,
+            })
+        });
+        Some((message.bytes, came))
+    }
+
+    /// Hands a frame to the host; whether it took it.
+    pub(crate) fn send(&self, frame: &[u8]) -> bool {
+        send(self.socket.as_raw_fd(), frame, MsgFlags::empty()).is_ok()
+    }
+}
+
+impl AsFd for Port {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}

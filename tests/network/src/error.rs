@@ -1,0 +1,36 @@
+use std::io;
+use std::path::PathBuf;
+
+use miette::Diagnostic;
+use thiserror::Error;
+
+/// Why there is no network, or not the one asked for.
+#[derive(Debug, Error, Diagnostic)]
+#[non_exhaustive]
+pub enum Error {
+    /// A description that makes no sense.
+    #[error("{0}")]
+    Description(String),
+    /// The program that makes networks is not there.
+    #[error("no program {PROGRAM} at {}", .0.display(), PROGRAM = crate::PROGRAM)]
+    #[diagnostic(help(
+        "`cargo build -p hopmap-test-network` builds it, and so do `make test` and `cargo test --workspace`; \
+         HOPMAP_TEST_NETWORK may name it"
+    ))]
+    Program(PathBuf),
+    /// The program could not make the network.
+    #[error("{message}")]
+    Setup {
+        /// What failed.
+        message: String,
+        /// What may help.
+        #[help]
+        help: Option<String>,
+    },
+    /// The network refuses a request.
+    #[error("{0}")]
+    Refused(String),
+    /// The network is gone or does not answer.
+    #[error("the network does not answer")]
+    Gone(#[source] io::Error),
+}

@@ -1,0 +1,58 @@
+//! Commands on hosts are commands like others.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use hopmap_test_network::{Description, Network};
+
+use crate::support::{program, start, succeeded, wanted};
+
+#[test]
+fn hosts_know_their_own_name_and_those_of_others() {
+    let Some(_alone) = wanted() else { return };
+    // The library finds the program beside this test.
+    let network = Network::start(&Description::uniform(9, 0.0)).unwrap();
+    for host in 0..network.hosts() {
+        assert_eq!(succeeded(network.command(host, "hostname").output().unwrap()), format!("h{host}\n"));
+    }
+    let found = succeeded(network.command(8, "getent").args(["hosts", "h3"]).output().unwrap());
+    assert_eq!(found.split_whitespace().collect::<Vec<_>>(), ["10.77.0.4", "h3"]);
+}
+
+#[test]
+fn commands_have_folder_environment_streams_and_status() {
+    let Some(_alone) = wanted() else { return };
+    let network = start(&Description::uniform(2, 0.0));
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = network
+        .command(1, "sh")
+        .args(["-c", "cat; echo $WORD; pwd; exit 7"])
+        .current_dir(folder.path())
+        .env("WORD", "a b")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"input\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    let expected = format!("input\na b\n{}\n", folder.path().display());
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), expected);
+    assert_eq!(output.status.code(), Some(7));
+}
+
+#[test]
+fn scripts_make_and_change_networks() {
+    let Some(_alone) = wanted() else { return };
+    let script = "hostname && $PROGRAM on h1 hostname '&&' echo there && ip netns exec h2 true \
+                  && $PROGRAM set-latency h0 h1 0.0001 && $PROGRAM set-rate h0 h1 1e6 && $PROGRAM set-rate h0 h1 \
+                  && $PROGRAM cut h1 && $PROGRAM join h1 && ! $PROGRAM cut h3 && exit 3";
+    let output = Command::new(program())
+        .args(["run", "--tree", "3", "--microseconds", "100", "--rate", "1e9", "--", "sh", "-c", script])
+        .env("PROGRAM", program())
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "h0\nh1\nthere\n");
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(complaint, "hopmap-test-network: no host h3: the network has h0 to h2\n");
+    assert_eq!(output.status.code(), Some(3));
+}

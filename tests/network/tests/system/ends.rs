@@ -1,0 +1,115 @@
+//! However a network ends, nothing is left of it.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use hopmap_test_network::{Description, Network};
+
+use crate::support::{eventually, has, program, start, wanted};
+
+/// Whether a process runs with these words on its command line.
+fn runs(words: &[&str]) -> bool {
+    let line = words.join("\0") + "\0";
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    processes.into_iter().any(|process| {
+        fs::read(process.path().join("cmdline")).is_ok_and(|found| found.ends_with(line.as_bytes()))
+    })
+}
+
+fn kill(process: u32) {
+    assert!(Command::new("kill").args(["-9", &process.to_string()]).status().unwrap().success());
+}
+
+/// Starts a program on a host that would run for long, also as an orphan.
+fn start_sleepers(network: &Network, seconds: &str) -> Child {
+    let line = format!("sleep {seconds} & exec setsid sleep {seconds}");
+    let child = network.command(1, "sh").args(["-c", &line]).stdin(Stdio::null()).spawn().unwrap();
+    eventually("a command starts", || runs(&["sleep", seconds]));
+    child
+}
+
+fn assert_gone(first: u32, mut command: Child, seconds: &str) {
+    assert!(!command.wait().unwrap().success());
+    eventually("the first process ends", || !Path::new(&format!("/proc/{first}/ns/net")).exists());
+    eventually("all programs end", || !runs(&["sleep", seconds]));
+}
+
+#[test]
+fn a_network_that_is_dropped_leaves_nothing() {
+    let Some(_alone) = wanted() else { return };
+    let network = start(&Description::uniform(2, 0.0));
+    let first = network.process();
+    let command = start_sleepers(&network, "7101");
+    drop(network);
+    assert_gone(first, command, "7101");
+}
+
+#[test]
+fn a_network_whose_maker_is_killed_leaves_nothing() {
+    let Some(_alone) = wanted() else { return };
+    let network = start(&Description::uniform(2, 0.0));
+    let command = start_sleepers(&network, "7102");
+    kill(network.maker());
+    assert_gone(network.process(), command, "7102");
+    assert_eq!(network.cut(0).unwrap_err().to_string(), "the network does not answer");
+}
+
+#[test]
+fn a_network_whose_first_process_is_killed_leaves_nothing() {
+    let Some(_alone) = wanted() else { return };
+    let network = start(&Description::uniform(2, 0.0));
+    let command = start_sleepers(&network, "7103");
+    kill(network.process());
+    assert_gone(network.process(), command, "7103");
+}
+
+#[test]
+fn a_network_whose_user_is_killed_leaves_nothing() {
+    let Some(_alone) = wanted() else { return };
+    let mut user = Command::new(program()).args(["run", "--", "sleep", "7104"]).spawn().unwrap();
+    eventually("a command starts", || runs(&["sleep", "7104"]));
+    kill(user.id());
+    user.wait().unwrap();
+    eventually("all programs end", || !runs(&["sleep", "7104"]));
+    eventually("the network ends", || !runs(&[&program().display().to_string(), "serve"]));
+    eventually("the network ends", || !runs(&[&program().display().to_string(), "first"]));
+}
+
+#[test]
+fn a_command_that_is_killed_is_gone_on_its_host() {
+    let Some(_alone) = wanted() else { return };
+    let network = start(&Description::uniform(2, 0.0));
+    let mut child = network.command(0, "sleep").arg("7105").spawn().unwrap();
+    eventually("a command starts", || runs(&["sleep", "7105"]));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    eventually("the program ends", || !runs(&["sleep", "7105"]));
+}
+
+#[test]
+fn systems_that_forbid_networks_are_told_of() {
+    let Some(_alone) = wanted() else { return };
+    if !has("unshare") {
+        return;
+    }
+    let script = "echo 0 >/proc/sys/user/max_user_namespaces && exec \"$0\" run -- true";
+    let output = Command::new("unshare")
+        .args(["--user", "--map-root-user", "sh", "-c", script])
+        .arg(program())
+        .output()
+        .unwrap();
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    assert!(complaint.contains("this system forbids user namespaces"), "{complaint}");
+    assert!(complaint.contains("sysctl user.max_user_namespaces=10000"), "{complaint}");
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn a_program_that_is_not_there_is_named_with_what_builds_it() {
+    let missing = Path::new("/nowhere/hopmap-test-network");
+    let error = Network::start_with(missing, &Description::uniform(2, 0.0)).unwrap_err();
+    assert_eq!(error.to_string(), "no program hopmap-test-network at /nowhere/hopmap-test-network");
+    let help = miette::Diagnostic::help(&error).unwrap().to_string();
+    assert!(help.contains("cargo build -p hopmap-test-network"), "{help}");
+}
