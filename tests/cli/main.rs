@@ -23,6 +23,7 @@ mod launcher;
 mod matrix;
 mod mpi;
 mod plan;
+mod probe;
 mod report;
 mod run;
 mod runs;

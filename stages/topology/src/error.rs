@@ -119,3 +119,88 @@ pub enum SyntheticError {
         name: String,
     },
 }
+
+/// A machine that cannot be measured.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub enum ProbeError {
+    /// A parameter is out of its range.
+    #[error("`{name}` is {value}")]
+    #[diagnostic(help("{help}"))]
+    Parameter {
+        /// The parameter.
+        name: &'static str,
+        /// Its value.
+        value: String,
+        /// What it may be.
+        help: &'static str,
+    },
+    /// The command that starts agents is none.
+    #[error("`start` is `{start}`, which is no command")]
+    #[diagnostic(help(
+        "write a command such as \"ssh {{host}} hopmap agent\"; quotes that are opened have to be closed"
+    ))]
+    Start {
+        /// The command.
+        start: String,
+    },
+    /// The host list cannot be read.
+    #[error("`hosts` is not a host list: {problem}")]
+    #[diagnostic(help("write names with ranges in brackets: node[001-128,200],login1"))]
+    Hosts {
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A host stands in the list twice.
+    #[error("host `{name}` is named twice")]
+    #[diagnostic(help("name every host once; processes on one host are told apart by themselves"))]
+    Twice {
+        /// The host.
+        name: String,
+    },
+    /// Nobody said which hosts to measure.
+    #[error("no hosts are given, and SLURM_JOB_NODELIST is not set")]
+    #[diagnostic(help(
+        "give `hosts`, run inside a Slurm job, or give the stage a `launcher` such as \"mpirun -n 8\""
+    ))]
+    NoHosts,
+    /// There is nobody to measure with.
+    #[error("`{name}` is alone: there are no two hosts or cores to measure")]
+    #[diagnostic(help("name at least two hosts, or start at least two processes"))]
+    Alone {
+        /// The only host.
+        name: String,
+    },
+    /// No agent answered.
+    #[error("none of the {hosts} hosts answered; {name}: {problem}")]
+    #[diagnostic(help(
+        "`start` has to run `hopmap agent` on a host and pass its standard input on: try it by hand, for example \
+         `ssh {name} hopmap agent --version`"
+    ))]
+    NobodyAnswered {
+        /// Number of hosts.
+        hosts: usize,
+        /// One of them.
+        name: String,
+        /// Why it did not answer.
+        problem: String,
+    },
+    /// The operating system gives no random bytes.
+    #[error("there is no secret for the agents: {problem}")]
+    NoToken {
+        /// Why.
+        problem: String,
+    },
+    /// Fewer than two endpoints could be measured.
+    #[error("nothing could be measured between the hosts that answered")]
+    #[diagnostic(help(
+        "agents listen on one address each: see to it that hosts reach each other there, and `hopmap agent --bind`"
+    ))]
+    NothingMeasured,
+    /// A process sent what it should not.
+    #[error("process {process} sent something else than what it measured")]
+    #[diagnostic(help("build or install hopmap-ranks from the same sources on every host"))]
+    Nonsense {
+        /// The process.
+        process: u32,
+    },
+}

@@ -1,6 +1,6 @@
-//! What the machine is: synthetic shapes and measurements to system graphs.
+//! What the machine is: synthetic shapes and measured machines to system graphs.
 //!
-//! Stages: [`Synthetic`], `topology/synthetic`; [`LevelsStage`], `topology/levels`.
+//! Stages: [`Synthetic`], `topology/synthetic`; [`Probe`], `topology/probe`; [`LevelsStage`], `topology/levels`.
 
 pub mod agent;
 mod error;
@@ -12,9 +12,9 @@ mod shape;
 mod stage;
 mod synthetic;
 
-pub use error::SyntheticError;
+pub use error::{ProbeError, SyntheticError};
 pub use fit::fits;
 pub use levels::{LevelsError, LevelsParams, LevelsStage};
-pub use params::SyntheticParams;
-pub use stage::Synthetic;
+pub use params::{BandwidthPhase, ProbeParams, SyntheticParams};
+pub use stage::{Probe, Synthetic};
 pub use synthetic::synthetic;

@@ -72,3 +72,97 @@ fn one() -> u32 {
 fn host() -> String {
     "host".to_owned()
 }
+
+/// A machine that is measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProbeParams {
+    /// Hosts to measure, as a host list: `node[001-136]`. Without it those of the variable `SLURM_JOB_NODELIST` of the job in
+    /// which the stage runs. With a `launcher` the hosts are those of its processes.
+    #[serde(default)]
+    pub hosts: Option<String>,
+    /// The command that starts `hopmap agent` on a host, `{host}` being its name. One without `{host}` is run once and starts the
+    /// agents of all hosts, such as `srun -N 4 hopmap agent`. The command gets a secret on its standard input and must pass it on
+    /// to the agent.
+    #[serde(default = "ssh")]
+    pub start: String,
+    /// Whether the cores of a host are measured among each other too. Without it a host is one slot.
+    #[serde(default = "yes")]
+    pub inside: bool,
+    /// Bytes of messages. Latencies come from the smallest size. Sizes up to 65536 are measured by all pairs of a round at once, larger
+    /// ones as `bandwidth` says.
+    #[serde(default = "sizes")]
+    pub sizes: Vec<u64>,
+    /// How messages of more than 65536 bytes are measured: `isolated` (default) by `parallel` pairs at once, `loaded` by every host with
+    /// one partner at the same time, `both`, or `none`.
+    #[serde(default)]
+    pub bandwidth: BandwidthPhase,
+    /// Pairs that send large messages at once in `isolated`.
+    #[serde(default = "parallel")]
+    #[schemars(range(min = 1))]
+    pub parallel: u32,
+    /// Most messages of one size between two endpoints in one direction. Fewer are sent where the shortest time does not get
+    /// shorter any more.
+    #[serde(default = "messages")]
+    #[schemars(range(min = 1))]
+    pub messages: u32,
+    /// A batch that shortens the shortest time by less than this part is calm; after three of them a size is done.
+    #[serde(default = "tolerance")]
+    pub tolerance: f64,
+    /// Seconds after which a size is done however it stands.
+    #[serde(default = "seconds")]
+    pub seconds: f64,
+    /// Seconds that all agents have to start.
+    #[serde(default = "timeout")]
+    pub timeout: f64,
+    /// How many times as long as inside a level messages take on the next one, at least.
+    #[serde(default)]
+    pub gap: Option<f64>,
+}
+
+/// How large messages are measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BandwidthPhase {
+    /// By few pairs at once.
+    #[default]
+    Isolated,
+    /// By every host with one partner at the same time.
+    Loaded,
+    /// In both ways, one after the other.
+    Both,
+    /// Not at all.
+    None,
+}
+
+fn ssh() -> String {
+    "ssh {host} hopmap agent".to_owned()
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn sizes() -> Vec<u64> {
+    vec![1, 64, 1 << 10, 1 << 13, 1 << 16, 1 << 18, 1 << 20, 1 << 22]
+}
+
+fn parallel() -> u32 {
+    4
+}
+
+fn messages() -> u32 {
+    1000
+}
+
+fn tolerance() -> f64 {
+    0.02
+}
+
+fn seconds() -> f64 {
+    0.1
+}
+
+fn timeout() -> f64 {
+    60.0
+}

@@ -1,9 +1,9 @@
 //! The stages of this room.
 
-use hopmap_model::{Context, Error, Inputs, Outcome, Outputs, Port, Stage, SystemGraph};
+use hopmap_model::{Context, Error, Inputs, Measurements, Outcome, Outputs, Port, Stage, SystemGraph};
 
-use crate::synthetic::check;
-use crate::{SyntheticParams, synthetic};
+use crate::levels::levels_of_measurements;
+use crate::{ProbeParams, SyntheticParams, probe, synthetic};
 
 /// `topology/synthetic`: a machine whose network is a regular tree.
 #[derive(Debug)]
@@ -20,11 +20,50 @@ impl Stage for Synthetic {
     }
 
     fn check(params: &Self::Params) -> Result<(), Error> {
-        Ok(check(params)?)
+        Ok(crate::synthetic::check(params)?)
     }
 
     fn run(params: Self::Params, _inputs: Inputs, _cx: &Context<'_>) -> Result<Outcome, Error> {
         Ok(Outcome::Done(Outputs::new().with("system-graph", synthetic(&params)?)))
+    }
+}
+
+/// `topology/probe`: a machine as its messages measure it.
+#[derive(Debug)]
+pub struct Probe;
+
+impl Stage for Probe {
+    type Params = ProbeParams;
+    const KIND: &'static str = "topology/probe";
+    const SUMMARY: &'static str = "A machine as its messages measure it, between MPI ranks or agents";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        const { &[Port::output::<Measurements>("measurements"), Port::output::<SystemGraph>("system")] }
+    }
+
+    fn check(params: &Self::Params) -> Result<(), Error> {
+        probe::check(params)
+    }
+
+    fn observes(_: &Self::Params) -> bool {
+        true
+    }
+
+    fn distributed() -> bool {
+        true
+    }
+
+    fn run(params: Self::Params, _inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let (measured, complete) = probe::probe(&params, cx)?;
+        // Only the first of several processes has all that was measured.
+        if cx.communicator().is_some_and(|communicator| communicator.process() > 0) {
+            return Ok(Outcome::Done(Outputs::new()));
+        }
+        let found = levels_of_measurements(&measured, &probe::levels(&params))?;
+        found.notes.iter().for_each(|note| cx.log(note));
+        let outputs = Outputs::new().with("measurements", measured).with("system", found.system);
+        Ok(if complete { Outcome::Done(outputs) } else { Outcome::Partial(outputs) })
     }
 }
 

@@ -1,0 +1,162 @@
+//! The agents of real hosts: started, connected, told what to measure.
+
+use std::net::SocketAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use hopmap_formats::host_list;
+use hopmap_model::{Context, Error, Measurements, Pair, ProbePhase};
+
+use super::hosts::{Agents, Fault, Host, probe_hosts, side_by_side};
+use super::plan::most_seconds;
+use super::sampling::{Sampling, Timing};
+use super::start::{Started, Template, start};
+use super::tournament::rounds;
+use crate::agent::{AgentConnection, CORE_MESSAGE_BYTES, ClientError, CorePair, SECONDS, Token};
+use crate::{ProbeError, ProbeParams};
+
+/// The variable with the hosts of a job.
+const VARIABLE: &str = "SLURM_JOB_NODELIST";
+/// Time in which an agent that is ready has to take a connection.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// Connections to agents by host; none where a host is down.
+struct Connected {
+    agents: Vec<Option<(SocketAddr, Mutex<AgentConnection>)>>,
+    _started: Started,
+}
+
+/// Starts agents on the hosts and lets them measure; `false` if it was stopped early.
+pub(crate) fn probe_by_agents(params: &ProbeParams, cx: &Context<'_>) -> Result<(Measurements, bool), Error> {
+    let names = host_names(params)?;
+    let (hosts, connected) = connect(params, &names, cx)?;
+    let endpoints: usize = hosts.iter().map(|host| if params.inside { host.cores.len() } else { 1 }).sum();
+    if hosts.len() == 1 && endpoints < 2 {
+        return Err(ProbeError::Alone { name: names[0].clone() }.into());
+    }
+    let (record, complete) = probe_hosts(params, &hosts, &connected, cx);
+    connected.end();
+    Ok((record.finish(), complete))
+}
+
+/// The hosts to measure.
+fn host_names(params: &ProbeParams) -> Result<Vec<String>, ProbeError> {
+    let list = match params.hosts.clone().filter(|list| !list.trim().is_empty()) {
+        Some(list) => list,
+        None => std::env::var(VARIABLE).ok().filter(|list| !list.is_empty()).ok_or(ProbeError::NoHosts)?,
+    };
+    let names = host_list::expand(&list).map_err(|error| ProbeError::Hosts { problem: error.to_string() })?;
+    let mut seen = std::collections::HashSet::new();
+    match names.iter().find(|name| !seen.insert(*name)) {
+        Some(name) => Err(ProbeError::Twice { name: name.clone() }),
+        None if names.is_empty() => Err(ProbeError::NoHosts),
+        None => Ok(names),
+    }
+}
+
+/// Starts the agents and connects to all that answer; hosts that do not are down.
+fn connect(
+    params: &ProbeParams,
+    names: &[String],
+    cx: &Context<'_>,
+) -> Result<(Vec<Host>, Connected), ProbeError> {
+    let token = Token::random().map_err(|error| ProbeError::NoToken { problem: error.to_string() })?;
+    let template = Template::parse(&params.start)?;
+    let timeout = Duration::from_secs_f64(params.timeout);
+    let (started, answers) = start(&template, names, &token.to_hex(), timeout, cx);
+    let indexes: Vec<usize> = (0..names.len()).collect();
+    let open = |&host: &usize| {
+        let address = answers[host].clone()?;
+        let mut connection = AgentConnection::connect(address, &token, CONNECT).map_err(in_words)?;
+        let description = connection.describe().map_err(in_words)?;
+        Ok::<_, String>((address, connection, description.cores))
+    };
+    let (mut hosts, mut agents, mut first_problem) = (Vec::new(), Vec::new(), None);
+    for (name, opened) in names.iter().zip(side_by_side(&indexes, open)) {
+        let cores = match opened {
+            Ok((address, connection, cores)) => {
+                agents.push(Some((address, Mutex::new(connection))));
+                if cores.is_empty() { vec![0] } else { cores }
+            }
+            Err(problem) => {
+                cx.log(format!("{name} is down: {problem}"));
+                first_problem.get_or_insert_with(|| (name.clone(), problem));
+                agents.push(None);
+                Vec::new()
+            }
+        };
+        hosts.push(Host { name: name.clone(), cores });
+    }
+    match first_problem {
+        Some((name, problem)) if agents.iter().all(Option::is_none) => {
+            Err(ProbeError::NobodyAnswered { hosts: names.len(), name, problem })
+        }
+        _ => Ok((hosts, Connected { agents, _started: started })),
+    }
+}
+
+fn in_words(error: ClientError) -> String {
+    miette::Report::new(error).chain().map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+impl Connected {
+    fn end(self) {
+        for (_, connection) in self.agents.into_iter().flatten() {
+            // An agent that is gone has ended already.
+            let _ = connection.into_inner().unwrap_or_else(PoisonError::into_inner).end();
+        }
+    }
+
+    fn ask<A>(
+        &self,
+        host: usize,
+        ask: impl FnOnce(&mut AgentConnection) -> Result<A, ClientError>,
+    ) -> Result<A, Fault> {
+        let gone = || Fault::Host("it is down".to_owned());
+        let (_, connection) = self.agents[host].as_ref().ok_or_else(gone)?;
+        let mut connection = connection.lock().unwrap_or_else(PoisonError::into_inner);
+        ask(&mut connection).map_err(|error| match error {
+            // It answers, but could not do it: the other one, or the way, is to blame.
+            ClientError::Failed { message, .. } => Fault::Way(message),
+            error => Fault::Host(in_words(error)),
+        })
+    }
+}
+
+impl Agents for Connected {
+    fn measure(&self, source: usize, destination: usize, sampling: &Sampling) -> Result<Vec<Timing>, Fault> {
+        let (address, _) = self.agents[destination]
+            .as_ref()
+            .ok_or_else(|| Fault::Way("the other one is down".to_owned()))?;
+        self.ask(source, |agent| agent.measure(*address, sampling, most_seconds(sampling)))
+    }
+
+    fn inside(
+        &self,
+        host: usize,
+        cores: &[u32],
+        phase: ProbePhase,
+        sampling: &Sampling,
+    ) -> Result<Vec<(Pair, Vec<Timing>)>, Fault> {
+        let sizes: Vec<u64> =
+            sampling.sizes.iter().copied().filter(|&bytes| bytes <= CORE_MESSAGE_BYTES).collect();
+        if sizes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let sampling = Sampling { sizes, ..sampling.clone() };
+        let together = phase != ProbePhase::Isolated;
+        let turns = rounds(cores.len() as u32) * if together { 1 } else { cores.len() as u32 / 2 };
+        let seconds = (most_seconds(&sampling) * f64::from(turns)).min(SECONDS);
+        let found = self.ask(host, |agent| agent.cores(Some(cores), together, &sampling, seconds))?;
+        found.into_iter().map(|pair| by_number(cores, pair)).collect()
+    }
+}
+
+/// What two cores measured, by their numbers in the list.
+fn by_number(cores: &[u32], pair: CorePair) -> Result<(Pair, Vec<Timing>), Fault> {
+    let number = |core: u32| {
+        let number = cores.iter().position(|&other| other == core);
+        number.map(|number| number as u32).ok_or_else(|| Fault::Host(format!("it has no core {core}")))
+    };
+    Ok(((number(pair.source)?, number(pair.destination)?), pair.timings))
+}

@@ -1,0 +1,305 @@
+//! Starting agents: a command for every host, or one for all, and what they say when they are ready.
+
+use std::collections::{HashMap, VecDeque};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use hopmap_model::Context;
+
+use crate::ProbeError;
+
+/// What stands for the name of a host in a command.
+const HOST: &str = "{host}";
+/// What the line of an agent that is ready begins with; launchers may put something before it.
+const READY: &str = "hopmap agent 1 ";
+/// Lines of standard error that are kept of a command.
+const TAIL: usize = 3;
+/// Longest line that is read from a command.
+const LONGEST_LINE: u64 = 1 << 14;
+/// Time between two looks at whether to stop.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// A command that starts agents, as words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Template {
+    words: Vec<String>,
+}
+
+/// Commands that run agents; they are ended when this is dropped.
+#[derive(Debug, Default)]
+pub(crate) struct Started {
+    running: Vec<Running>,
+}
+
+#[derive(Debug)]
+struct Running {
+    child: Child,
+    tail: Arc<Mutex<VecDeque<String>>>,
+}
+
+/// Where the agent of a host can be reached, or why it cannot; one for every host asked for.
+pub(crate) type Answers = Vec<Result<SocketAddr, String>>;
+
+/// What the reader of a command hears.
+enum News {
+    /// An agent is ready: the name of its host and its address.
+    Ready(String, SocketAddr),
+    /// The command says nothing more.
+    Silent,
+}
+
+impl Template {
+    /// Splits a command into words as a shell does, without doing anything else that shells do.
+    pub(crate) fn parse(text: &str) -> Result<Self, ProbeError> {
+        match shlex::split(text).filter(|words| !words.is_empty()) {
+            Some(words) => Ok(Self { words }),
+            None => Err(ProbeError::Start { start: text.to_owned() }),
+        }
+    }
+
+    /// Whether it is run once for every host.
+    fn is_per_host(&self) -> bool {
+        self.words.iter().any(|word| word.contains(HOST))
+    }
+
+    /// Runs it with the token on its standard input, which stays open: agents end with it.
+    fn run(
+        &self,
+        host: &str,
+        token: &str,
+        report: impl Fn(News) + Send + 'static,
+    ) -> Result<Running, String> {
+        let words: Vec<String> = self.words.iter().map(|word| word.replace(HOST, host)).collect();
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| format!("cannot run `{}`: {error}", words[0]))?;
+        if let Some(input) = &mut child.stdin {
+            // A command that has ended already says why on its standard error.
+            let _ = input.write_all(format!("{token}\n").as_bytes()).and_then(|()| input.flush());
+        }
+        let tail: Arc<Mutex<VecDeque<String>>> = Arc::default();
+        if let Some(errors) = child.stderr.take() {
+            let tail = Arc::clone(&tail);
+            std::thread::spawn(move || keep_tail(errors, &tail));
+        }
+        if let Some(output) = child.stdout.take() {
+            std::thread::spawn(move || listen(output, report));
+        }
+        Ok(Running { child, tail })
+    }
+}
+
+/// Keeps the last lines that a command prints.
+fn keep_tail(errors: impl Read, tail: &Mutex<VecDeque<String>>) {
+    for_each_line(errors, |line| {
+        let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+        if !line.trim().is_empty() {
+            tail.push_back(line.trim().to_owned());
+        }
+        if tail.len() > TAIL {
+            tail.pop_front();
+        }
+    });
+}
+
+/// Reports agents that are ready until the command says nothing more.
+fn listen(output: impl Read, report: impl Fn(News)) {
+    for_each_line(output, |line| {
+        if let Some((host, address)) = parse_ready(line) {
+            report(News::Ready(host, address));
+        }
+    });
+    report(News::Silent);
+}
+
+fn for_each_line(input: impl Read, mut each: impl FnMut(&str)) {
+    let mut input = BufReader::new(input);
+    let mut line = Vec::new();
+    while matches!(input.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line), Ok(read) if read > 0) {
+        each(&String::from_utf8_lossy(&line));
+        line.clear();
+    }
+}
+
+/// The name and the address that an agent says when it is ready.
+fn parse_ready(line: &str) -> Option<(String, SocketAddr)> {
+    let (_, said) = line.split_once(READY)?;
+    let mut words = said.split_whitespace();
+    Some((words.next()?.to_owned(), words.next()?.parse().ok()?))
+}
+
+/// Starts the agents of some hosts and waits until all are ready, have failed, or the time is over.
+pub(crate) fn start(
+    template: &Template,
+    hosts: &[String],
+    token: &str,
+    timeout: Duration,
+    cx: &Context<'_>,
+) -> (Started, Answers) {
+    let (sender, news) = channel();
+    let mut started = Started::default();
+    // Which hosts a command is for, and by which of the running ones it is run.
+    let commands: Vec<(&str, Vec<usize>)> = match template.is_per_host() {
+        true => hosts.iter().enumerate().map(|(index, host)| (host.as_str(), vec![index])).collect(),
+        false => vec![("", (0..hosts.len()).collect())],
+    };
+    let mut answers: Vec<Option<Result<SocketAddr, String>>> = vec![None; hosts.len()];
+    let mut runs = HashMap::new();
+    for (command, (host, concerned)) in commands.iter().enumerate() {
+        let sender: Sender<(usize, News)> = sender.clone();
+        match template.run(host, token, move |said| drop(sender.send((command, said)))) {
+            Ok(running) => {
+                runs.insert(command, started.running.len());
+                started.running.push(running);
+            }
+            Err(problem) => concerned.iter().for_each(|&index| answers[index] = Some(Err(problem.clone()))),
+        }
+    }
+    drop(sender);
+    let wait = Wait { hosts, commands: &commands, deadline: Instant::now() + timeout, cx };
+    wait.hear(&news, &mut answers, &mut |command| {
+        runs.get(&command).map_or_else(String::new, |&run| started.running[run].last_words())
+    });
+    let late = || format!("its agent was not ready within {:.0} s", timeout.as_secs_f64());
+    let answers = answers.into_iter().map(|answer| answer.unwrap_or_else(|| Err(late()))).collect();
+    (started, answers)
+}
+
+/// Waiting for agents.
+struct Wait<'a> {
+    hosts: &'a [String],
+    commands: &'a [(&'a str, Vec<usize>)],
+    deadline: Instant,
+    cx: &'a Context<'a>,
+}
+
+impl Wait<'_> {
+    fn hear(
+        &self,
+        news: &Receiver<(usize, News)>,
+        answers: &mut [Option<Result<SocketAddr, String>>],
+        last_words: &mut dyn FnMut(usize) -> String,
+    ) {
+        while answers.iter().any(Option::is_none) && Instant::now() < self.deadline && !self.cx.should_stop()
+        {
+            match news.recv_timeout(INTERVAL) {
+                Ok((command, News::Ready(name, address))) => match self.host(command, &name, answers) {
+                    Some(host) => answers[host] = Some(Ok(address)),
+                    None => self.cx.log(format!("an agent on `{name}`, which nobody asked for")),
+                },
+                Ok((command, News::Silent)) => {
+                    let words = last_words(command);
+                    for &host in &self.commands[command].1 {
+                        answers[host].get_or_insert_with(|| Err(words.clone()));
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    /// The host that an agent speaks for: the only one of its command, or the one of its name, with or without domain.
+    fn host(
+        &self,
+        command: usize,
+        name: &str,
+        answers: &[Option<Result<SocketAddr, String>>],
+    ) -> Option<usize> {
+        let concerned = &self.commands[command].1;
+        let short = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
+        let by_name =
+            |same: &dyn Fn(&str) -> bool| concerned.iter().copied().find(|&host| same(&self.hosts[host]));
+        let found = match concerned[..] {
+            [only] if !self.commands[command].0.is_empty() => Some(only),
+            _ => by_name(&|host| host == name).or_else(|| by_name(&|host| short(host) == short(name))),
+        };
+        found.filter(|&host| answers[host].is_none())
+    }
+}
+
+impl Running {
+    /// What the command said last, once it has ended.
+    fn last_words(&mut self) -> String {
+        // It said that it says nothing more, but it may live on, and the thread that keeps its tail may still be reading.
+        std::thread::sleep(Duration::from_millis(20));
+        let ended = match self.child.try_wait() {
+            Ok(Some(status)) => status.to_string(),
+            Ok(None) => "its standard output at least".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        match tail.is_empty() {
+            true => format!("the command ended ({ended}) before its agent was ready"),
+            false => tail.iter().cloned().collect::<Vec<_>>().join(" / "),
+        }
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        for running in &mut self.running {
+            // The end of its standard input ends an agent, also behind ssh; the command itself may hang.
+            drop(running.child.stdin.take());
+        }
+        let deadline = Instant::now() + Duration::from_secs(2);
+        for running in &mut self.running {
+            while matches!(running.child.try_wait(), Ok(None)) && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            let _ = running.child.kill();
+            let _ = running.child.wait();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn started(command: &str, hosts: &[&str]) -> Answers {
+        let hosts: Vec<String> = hosts.iter().map(|&host| host.to_owned()).collect();
+        let template = Template::parse(command).unwrap();
+        start(&template, &hosts, "secret", Duration::from_secs(1), &Context::detached()).1
+    }
+
+    #[test]
+    fn a_command_for_every_host_speaks_for_it_whatever_it_calls_itself() {
+        let command = "sh -c 'read token; echo \"0: hopmap agent 1 {host}.domain 10.0.0.1:7$token 4\"'";
+        let answers = started(&command.replace("7$token", "700"), &["a", "b"]);
+        assert_eq!(answers, vec![Ok("10.0.0.1:700".parse().unwrap()); 2]);
+    }
+
+    #[test]
+    fn one_command_for_all_is_told_apart_by_names() {
+        let said = "hopmap agent 1 b.domain 10.0.0.2:7 4\\nhopmap agent 1 x 10.0.0.9:7 4\\nhopmap agent 1 a 10.0.0.1:7 4\\n";
+        let answers = started(&format!("printf '{said}'"), &["a", "b", "c"]);
+        assert_eq!(answers[..2], ["10.0.0.1:7", "10.0.0.2:7"].map(|address| Ok(address.parse().unwrap())));
+        assert!(answers[2].as_ref().unwrap_err().starts_with("the command ended"), "{answers:?}");
+    }
+
+    #[test]
+    fn the_token_is_on_the_standard_input_and_nowhere_else() {
+        let command = "sh -c 'read token; test $token = secret && echo hopmap agent 1 {host} 1.2.3.4:5 1'";
+        assert_eq!(started(command, &["a"]), [Ok("1.2.3.4:5".parse().unwrap())]);
+    }
+
+    #[test]
+    fn failures_are_told_in_the_words_of_the_command() {
+        let answers = started("sh -c 'echo no route to {host} >&2; exit 3'", &["a"]);
+        assert_eq!(answers, [Err("no route to a".to_owned())]);
+        let answers = started("/no/such/program", &["a", "b"]);
+        assert!(
+            answers
+                .iter()
+                .all(|answer| answer.as_ref().unwrap_err().starts_with("cannot run `/no/such/program`"))
+        );
+        let answers = started("sleep 60", &["a"]);
+        assert_eq!(answers, [Err("its agent was not ready within 1 s".to_owned())]);
+        assert!(Template::parse("ssh 'a").is_err() && Template::parse(" ").is_err());
+    }
+}

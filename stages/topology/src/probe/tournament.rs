@@ -1,0 +1,129 @@
+//! Who is measured with whom when: a round-robin tournament, in which every two meet once and everybody has at most one partner
+//! in a round.
+//!
+//! The circle method: one player stays, the others move on by one place every round. An even number N of players takes N − 1
+//! rounds of N / 2 pairs, an odd one N rounds, in each of which somebody rests.
+
+use hopmap_model::Pair;
+
+/// Number of rounds in which all of so many players meet.
+#[must_use]
+pub fn rounds(players: u32) -> u32 {
+    if players < 2 { 0 } else { circle(players) }
+}
+
+/// The partner of a player in a round; `None` if the player rests.
+#[must_use]
+pub fn partner(players: u32, round: u32, player: u32) -> Option<u32> {
+    let circle = circle(players);
+    let partner = if player == circle {
+        round
+    } else if player == round {
+        circle
+    } else {
+        // Places add up to twice the round on the circle.
+        (2 * round + circle - player) % circle
+    };
+    (partner < players).then_some(partner)
+}
+
+/// The pairs of a round, sorted.
+pub fn pairs(players: u32, round: u32) -> impl Iterator<Item = Pair> {
+    (0..players).filter_map(move |player| {
+        partner(players, round, player).filter(|&partner| player < partner).map(|partner| (player, partner))
+    })
+}
+
+/// Places on the circle; the player of that number stays in the middle.
+fn circle(players: u32) -> u32 {
+    if players.is_multiple_of(2) { players - 1 } else { players }
+}
+
+/// The tournaments of several groups, side by side: one step after the other, each with the pairs that meet in it.
+///
+/// With `at_once` a group has no more than so many pairs in a step.
+pub fn steps<'a>(groups: &'a [Vec<u32>], at_once: Option<usize>) -> impl Iterator<Item = Vec<Pair>> + 'a {
+    let players = |group: &Vec<u32>| group.len() as u32;
+    let all_rounds = groups.iter().map(|group| rounds(players(group))).max().unwrap_or(0);
+    (0..all_rounds).flat_map(move |round| {
+        let of_group = |group: &'a Vec<u32>| -> Vec<Pair> {
+            if round >= rounds(players(group)) {
+                return Vec::new();
+            }
+            let named = |(a, b): Pair| (group[a as usize], group[b as usize]);
+            pairs(players(group), round).map(named).collect()
+        };
+        let all: Vec<Vec<Pair>> = groups.iter().map(of_group).collect();
+        let most = all.iter().map(Vec::len).max().unwrap_or(0);
+        let width = at_once.unwrap_or(most).max(1);
+        (0..most.div_ceil(width)).map(move |step| {
+            let part = |pairs: &Vec<Pair>| pairs.iter().skip(step * width).take(width).copied().collect();
+            all.iter().flat_map(|pairs| -> Vec<Pair> { part(pairs) }).collect()
+        })
+    })
+}
+
+/// How many steps the tournaments of several groups take.
+#[must_use]
+pub fn count_steps(groups: &[Vec<u32>], at_once: Option<usize>) -> u64 {
+    let Some(largest) = groups.iter().map(Vec::len).max() else { return 0 };
+    let most = largest / 2;
+    let width = at_once.unwrap_or(most).max(1);
+    u64::from(rounds(largest as u32)) * most.div_ceil(width) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    /// Every two meet exactly once, and nobody has two partners in a round.
+    #[test]
+    fn every_two_meet_once_for_2_to_1000_players() {
+        for players in 2..=1000_u32 {
+            let mut met = vec![false; (players * players) as usize];
+            let mut seen = vec![u32::MAX; players as usize];
+            for round in 0..rounds(players) {
+                let mut busy = 0;
+                for (a, b) in pairs(players, round) {
+                    assert!(a < b && b < players);
+                    for player in [a, b] {
+                        assert_ne!(seen[player as usize], round, "{player} of {players} has two partners");
+                        seen[player as usize] = round;
+                    }
+                    assert!(!std::mem::replace(&mut met[(a * players + b) as usize], true));
+                    busy += 2;
+                }
+                assert!(busy + 1 >= players, "more than one of {players} rests");
+            }
+            assert_eq!(met.iter().filter(|met| **met).count() as u32, players * (players - 1) / 2);
+            assert_eq!(rounds(players), if players % 2 == 0 { players - 1 } else { players });
+        }
+    }
+
+    #[test]
+    fn nobody_meets_nobody() {
+        assert_eq!((rounds(0), rounds(1)), (0, 0));
+        assert_eq!(steps(&[vec![], vec![7]], None).count(), 0);
+        assert_eq!(count_steps(&[], None), 0);
+        assert_eq!(count_steps(&[vec![], vec![7]], Some(3)), 0);
+    }
+
+    #[test]
+    fn groups_play_side_by_side_and_within_limits() {
+        let groups = [vec![0, 1, 2, 3, 4, 5, 6, 7], vec![10, 11, 12], vec![20]];
+        for at_once in [None, Some(1), Some(2), Some(3), Some(100)] {
+            let all: Vec<Vec<Pair>> = steps(&groups, at_once).collect();
+            assert_eq!(all.len() as u64, count_steps(&groups, at_once), "{at_once:?}");
+            let distinct: HashSet<Pair> = all.iter().flatten().copied().collect();
+            assert_eq!((all.iter().flatten().count(), distinct.len()), (31, 31));
+            for step in &all {
+                for group in &groups {
+                    let here = step.iter().filter(|pair| group.contains(&pair.0)).count();
+                    assert!(here <= at_once.unwrap_or(4));
+                    assert!(step.iter().all(|pair| group.contains(&pair.0) == group.contains(&pair.1)));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! `topology/probe` between real MPI ranks and real agents.
+
+use std::path::Path;
+use std::process::Command;
+
+use hopmap_artifact::Folder;
+use hopmap_model::{Measurements, NodeState, SystemGraph};
+
+use crate::cluster::Cluster;
+use crate::sandbox::Sandbox;
+
+/// Few messages, small and large.
+const QUICK: [&str; 6] =
+    ["--with", "sizes=[1, 1024, 131072]", "--with", "messages=40", "--with", "seconds=0.05"];
+
+/// Whether tests that need an MPI can run.
+fn mpi_is_wanted() -> bool {
+    if std::env::var_os("HOPMAP_SYSTEM_TESTS").is_none_or(|value| value != "1") {
+        eprintln!("skipped: HOPMAP_SYSTEM_TESTS is not 1");
+        return false;
+    }
+    if !cfg!(feature = "mpi") {
+        eprintln!("skipped: built without the feature mpi");
+        return false;
+    }
+    true
+}
+
+/// A probe by ranks of Open MPI, which share the cores.
+fn by_ranks(sandbox: &Sandbox, launcher: &str, more: &[&str]) -> Command {
+    std::fs::create_dir_all(sandbox.path().join("tmp")).unwrap();
+    let probe = ["exec", "topology/probe", "--launcher", launcher, "--out", "probe"];
+    let mut command = sandbox.command(&[&probe, more].concat());
+    command
+        .env_remove("HOPMAP_RANKS")
+        .env("TMPDIR", sandbox.path().join("tmp"))
+        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+        .env("OMPI_MCA_rmaps_base_oversubscribe", "1")
+        .env("OMPI_MCA_mpi_yield_when_idle", "1")
+        .env("OMPI_MCA_hwloc_base_binding_policy", "none");
+    command
+}
+
+fn done(command: &mut Command) {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn measured(folder: &Path) -> (Measurements, SystemGraph) {
+    (Folder::read(&folder.join("measurements")).unwrap(), Folder::read(&folder.join("system")).unwrap())
+}
+
+#[test]
+fn mpi_ranks_of_one_host_are_its_cores() {
+    if !mpi_is_wanted() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    done(&mut by_ranks(&sandbox, "mpirun --oversubscribe -n 4", &QUICK));
+    let (measured, system) = measured(&sandbox.path().join("probe"));
+    assert_eq!((measured.hosts().count(), measured.endpoints.len()), (1, 4));
+    assert_eq!(measured.samples.len(), 4 * 3 * 3);
+    assert!(measured.latencies().values().all(|&latency| latency > 1e-8 && latency < 1.0));
+    assert!(measured.bandwidths().values().any(|&bandwidth| bandwidth > 1e7));
+    assert_eq!(system.slots.len(), 4);
+}
+
+#[test]
+fn mpi_ranks_on_the_nodes_of_a_slurm_cluster_are_told_apart() {
+    if !mpi_is_wanted() {
+        return;
+    }
+    let cluster = Cluster::start();
+    let sandbox = Sandbox::new();
+    let launcher = "timeout 120 salloc -Q -N 3 -n 6 mpirun -n 6 --map-by node";
+    done(by_ranks(&sandbox, launcher, &QUICK).env("SLURM_CONF", cluster.configuration()));
+    let (measured, system) = measured(&sandbox.path().join("probe"));
+    let hosts: Vec<(&str, u32, u32)> = measured.hosts().collect();
+    assert_eq!(hosts, [("n1", 0, 2), ("n2", 2, 2), ("n3", 4, 2)]);
+    assert_eq!(measured.latencies().len(), 3 + 3);
+    assert_eq!(system.hosts().count(), 3);
+}
+
+/// A probe by agents of this machine.
+fn by_agents(sandbox: &Sandbox, hosts: &str, start: &str, more: &[&str]) -> Command {
+    let (hosts, start) = (format!("hosts={hosts}"), format!("start={start}"));
+    let probe = ["exec", "topology/probe", "--with", &hosts, "--with", &start, "--out", "probe"];
+    sandbox.command(&[&probe, more].concat())
+}
+
+/// The command that starts an agent here in the name of a host.
+fn agent() -> String {
+    let hopmap = assert_cmd::cargo::cargo_bin!("hopmap");
+    format!("'{}' agent --bind 127.0.0.1 --name {{host}}", hopmap.display())
+}
+
+#[test]
+fn agents_measure_each_other_and_their_cores() {
+    let sandbox = Sandbox::new();
+    done(&mut by_agents(&sandbox, "n[1-5]", &agent(), &QUICK));
+    let (measured, system) = measured(&sandbox.path().join("probe"));
+    let names: Vec<&str> = measured.hosts().map(|(name, ..)| name).collect();
+    assert_eq!(names, ["n1", "n2", "n3", "n4", "n5"]);
+    let cores = measured.endpoints.len() / 5;
+    assert_eq!(measured.latencies().len(), 10 + 5 * cores * (cores - 1) / 2);
+    assert_eq!((measured.coverage() * 100.0) as u32, 100);
+    assert_eq!(system.slots.len(), measured.endpoints.len());
+}
+
+#[test]
+fn hosts_that_do_not_answer_are_down() {
+    let sandbox = Sandbox::new();
+    let start =
+        format!("sh -c 'case {{host}} in n2) echo no route to host >&2; exit 255;; esac; exec {}'", {
+            agent().replace('\'', "")
+        });
+    let output = by_agents(&sandbox, "n[1-3]", &start, &[&QUICK[..], &["--with", "inside=false"]].concat())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("n2 is down: no route to host"), "{said}");
+    let (measured, system) = measured(&sandbox.path().join("probe"));
+    let states: Vec<NodeState> = measured.endpoints.iter().map(|endpoint| endpoint.state).collect();
+    assert_eq!(states, [NodeState::Up, NodeState::Down, NodeState::Up]);
+    assert_eq!(system.hosts().count(), 2);
+    assert!(system.nodes.iter().any(|node| node.name == "n2" && node.state == NodeState::Down));
+}
+
+#[test]
+fn bad_commands_and_lists_end_in_one_message() {
+    let sandbox = Sandbox::new();
+    let said = |hosts: &str, start: &str, more: &[&str]| {
+        let output =
+            by_agents(&sandbox, hosts, start, more).env_remove("SLURM_JOB_NODELIST").output().unwrap();
+        let code = output.status.code();
+        format!("{code:?}\n{}", String::from_utf8_lossy(&output.stderr))
+    };
+    let inside = ["--with", "inside=false"];
+    insta::assert_snapshot!(said("", &agent(), &[]), @"");
+    insta::assert_snapshot!(said("n[1-", &agent(), &[]), @"");
+    insta::assert_snapshot!(said("a,b,a", &agent(), &[]), @"");
+    insta::assert_snapshot!(said("a,b", "/no/such/agent {host}", &[]), @"");
+    insta::assert_snapshot!(said("a,b", "echo {host}", &[]), @"");
+    insta::assert_snapshot!(said("a", &agent(), &inside), @"");
+    insta::assert_snapshot!(said("a,b", &agent(), &["--with", "sizes=[0]"]), @"");
+}
