@@ -71,11 +71,14 @@ enum Floor {
     Ground,
     Stage,
     Roof,
+    /// What only tests use.
+    Tests,
 }
 
 fn floor(folder: &Path) -> Floor {
     match folder.components().count() {
         0 => Floor::Roof,
+        _ if folder.starts_with("tests") => Floor::Tests,
         2 => Floor::Stage,
         _ => Floor::Ground,
     }
@@ -87,7 +90,8 @@ fn no_stage_is_built_from_another_and_the_ground_knows_none() {
     for (name, folder) in &house.folders {
         for needed in house.built_from[name].iter().filter_map(|needed| house.folders.get(needed)) {
             match floor(folder) {
-                Floor::Roof => {}
+                Floor::Roof => assert_ne!(floor(needed), Floor::Tests, "{name} is built from {needed:?}"),
+                Floor::Tests => {}
                 Floor::Stage | Floor::Ground => {
                     assert_eq!(floor(needed), Floor::Ground, "{name} is built from {needed:?}");
                 }
@@ -148,6 +152,10 @@ fn hopmap_itself_never_links_mpi() {
 
 /// Every Rust file of the project that is part of the product.
 fn sources() -> Vec<(PathBuf, String)> {
+    sources_below(&["src", "stages"])
+}
+
+fn sources_below(folders: &[&str]) -> Vec<(PathBuf, String)> {
     fn collect(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -160,8 +168,7 @@ fn sources() -> Vec<(PathBuf, String)> {
         }
     }
     let mut found = Vec::new();
-    collect(&project().join("src"), &mut found);
-    collect(&project().join("stages"), &mut found);
+    folders.iter().for_each(|folder| collect(&project().join(folder), &mut found));
     found
 }
 
@@ -169,7 +176,7 @@ fn sources() -> Vec<(PathBuf, String)> {
 fn unsafe_code_is_only_where_it_may_be() {
     let rooms =
         ["stages/ground/otf2-sys", "stages/trace/src/otf2", "stages/ground/objective/src/dense/avx2.rs"];
-    for (path, text) in sources() {
+    for (path, text) in sources_below(&["src", "stages", "tests/network"]) {
         let allowed =
             rooms.iter().any(|room| path.starts_with(room)) || path == Path::new("stages/trace/src/otf2.rs");
         assert!(allowed || !text.contains("allow(unsafe_code)"), "{} allows unsafe code", path.display());

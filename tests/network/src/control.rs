@@ -91,7 +91,7 @@ pub struct Counters {
     pub delivered: u64,
     /// Frames that met a host that was cut, a queue that was full, or an interface that would not take them.
     pub dropped: u64,
-    /// Seconds of processor time of the switch.
+    /// Seconds of processor time of the switch, up to when it last had nothing to do.
     pub cpu_s: f64,
     /// What a message takes beyond the latency, in seconds, measured at the start; the switch takes it off every latency.
     pub base_s: f64,

@@ -155,13 +155,17 @@ impl Drop for Network {
 
 /// The number of the network's first process, once the network is there.
 fn await_ready(output: ChildStdout) -> Result<u32, Error> {
-    let mut process = None;
+    // Two processes tell, in any order.
+    let (mut process, mut ready) = (None, false);
     for line in BufReader::new(output).lines() {
         let line = line.map_err(Error::Gone)?;
         match serde_json::from_str(&line).map_err(|error| Error::Gone(error.into()))? {
             Report::Process(number) => process = Some(number),
             Report::Failed { message, help } => return Err(Error::Setup { message, help }),
-            Report::Ready => return process.ok_or_else(|| Error::Gone(io::ErrorKind::InvalidData.into())),
+            Report::Ready => ready = true,
+        }
+        if let (Some(process), true) = (process, ready) {
+            return Ok(process);
         }
     }
     Err(Error::Gone(io::ErrorKind::UnexpectedEof.into()))

@@ -12,7 +12,7 @@ use crate::failed;
 use crate::hosts::on_host;
 
 /// Exchanges that are not counted: the first ones set up caches and windows.
-const WARM_UP: usize = 5;
+const WARM_UP: u32 = 5;
 
 /// Answers at this address, a thread for every connection; says when it listens.
 pub(crate) fn pong(address: SocketAddrV4, listening: &mut dyn FnMut()) -> io::Result<()> {
@@ -31,6 +31,9 @@ fn answer(stream: &mut TcpStream) -> io::Result<()> {
     let mut header = [0; 8];
     stream.read_exact(&mut header)?;
     let size = u64::from_le_bytes(header);
+    if size == 0 {
+        return Ok(());
+    }
     let mut buffer = vec![0; 1 << 16];
     loop {
         let mut left = size;
@@ -46,18 +49,13 @@ fn answer(stream: &mut TcpStream) -> io::Result<()> {
 }
 
 /// Half the times of exchanges in seconds, in ascending order.
-pub(crate) fn ping(
-    address: SocketAddrV4,
-    count: usize,
-    bytes: usize,
-    timeout: Duration,
-) -> io::Result<Vec<f64>> {
+pub(crate) fn ping(address: SocketAddrV4, count: u32, bytes: u32, timeout: Duration) -> io::Result<Vec<f64>> {
     let mut stream = TcpStream::connect_timeout(&SocketAddr::V4(address), timeout)?;
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(timeout))?;
     stream.set_write_timeout(Some(timeout))?;
-    stream.write_all(&(bytes as u64).to_le_bytes())?;
-    let message = vec![1; bytes];
+    stream.write_all(&u64::from(bytes).to_le_bytes())?;
+    let message = vec![1; bytes as usize];
     let mut halves = Vec::new();
     for _ in 0..WARM_UP + count {
         let begin = Instant::now();
@@ -65,13 +63,13 @@ pub(crate) fn ping(
         stream.read_exact(&mut [0])?;
         halves.push(begin.elapsed().as_secs_f64() / 2.0);
     }
-    halves.drain(..WARM_UP);
+    halves.drain(..WARM_UP as usize);
     halves.sort_by(f64::total_cmp);
     Ok(halves)
 }
 
 /// The same between two hosts of the network that this process is the first of, with messages of one byte.
-pub(crate) fn between_hosts(from: usize, to: usize, count: usize) -> Result<Vec<f64>, Error> {
+pub(crate) fn between_hosts(from: usize, to: usize, count: u32) -> Result<Vec<f64>, Error> {
     let (tell, told) = mpsc::channel();
     thread::spawn(move || {
         on_host(to, move || {

@@ -60,9 +60,14 @@ fn bring_up() -> Result<(), Error> {
 }
 
 /// What a message takes beyond its latency, in seconds: the network stacks and the waking of who waits for it.
+///
+/// Of several tries the shortest, as it depends on which processors the threads of a try happen to share.
 fn measure_base() -> Result<f64, Error> {
-    let halves = echo::between_hosts(0, 1, 300)?;
-    let shortest = halves.first().copied().unwrap_or(CALIBRATION);
+    let mut shortest = CALIBRATION + MOST_BASE;
+    for _ in 0..4 {
+        let halves = echo::between_hosts(0, 1, 75)?;
+        shortest = halves.first().copied().unwrap_or(shortest).min(shortest);
+    }
     Ok((shortest - CALIBRATION).clamp(0.0, MOST_BASE))
 }
 

@@ -13,6 +13,7 @@ use nix::sched::{CloneFlags, setns, unshare};
 use nix::unistd::sethostname;
 
 use crate::failed;
+use crate::serve::forbidden;
 
 /// The longest packet in bytes: large, as clusters have it, so that the switch keeps up with a gigabit per second.
 pub(crate) const MTU: usize = 9000;
@@ -93,12 +94,10 @@ fn configure(host: usize, hosts: usize) -> String {
 fn mount_private(hosts: usize) -> Result<(), Error> {
     let nothing = None::<&str>;
     mount(nothing, "/", nothing, MsFlags::MS_REC | MsFlags::MS_PRIVATE, nothing)
-        .map_err(|error| failed("private mounts", error))?;
+        .map_err(|error| forbidden(&format!("private mounts: {error}")))?;
     let inert = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
-    mount(Some("proc"), "/proc", Some("proc"), inert, nothing).map_err(|error| Error::Setup {
-        message: format!("mount /proc: {error}"),
-        help: Some("containers forbid it unless they are privileged".to_owned()),
-    })?;
+    mount(Some("proc"), "/proc", Some("proc"), inert, nothing)
+        .map_err(|error| forbidden(&format!("mount /proc: {error}")))?;
     mount(Some("tmpfs"), "/run", Some("tmpfs"), inert, Some("mode=755"))
         .map_err(|error| failed("mount /run", error))?;
     let mut names = "127.0.0.1 localhost\n".to_owned();
@@ -140,7 +139,10 @@ pub(crate) fn on_host<T: Send + 'static>(
 /// Moves this thread to the network of a host.
 pub(crate) fn enter_network(host: usize) -> Result<(), Error> {
     let name = host_name(host);
-    let file = File::open(network_file(host)).map_err(|error| failed(&name, error))?;
+    let file = File::open(network_file(host)).map_err(|error| Error::Setup {
+        message: format!("no host {name} here: {error}"),
+        help: Some("`hopmap-test-network run -- COMMAND` runs a command inside a test network".to_owned()),
+    })?;
     setns(file, CloneFlags::CLONE_NEWNET).map_err(|error| failed(&name, error))
 }
 

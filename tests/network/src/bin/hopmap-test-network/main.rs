@@ -82,10 +82,11 @@ enum Task {
     Ping {
         address: SocketAddrV4,
         /// Exchanges.
-        count: usize,
+        #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+        count: u32,
         /// Bytes of a message; its answer has one.
-        #[arg(long, default_value_t = 1)]
-        bytes: usize,
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1 << 30))]
+        bytes: u32,
         /// Seconds to wait for a connection and for every answer.
         #[arg(long, default_value_t = 5.0)]
         timeout: f64,

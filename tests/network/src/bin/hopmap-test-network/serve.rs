@@ -4,7 +4,6 @@ use std::fs;
 use std::process::{Command, ExitCode, Stdio};
 
 use hopmap_test_network::{Error, Report};
-use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{Gid, Uid};
 
@@ -39,14 +38,17 @@ fn leave() -> Result<(), Error> {
         | CloneFlags::CLONE_NEWUTS
         | CloneFlags::CLONE_NEWIPC
         | CloneFlags::CLONE_NEWPID;
-    unshare(namespaces).map_err(forbidden)?;
-    let write = |file: &str, text: &str| fs::write(file, text).map_err(|error| failed(file, error));
+    unshare(namespaces).map_err(|error| forbidden(&error.to_string()))?;
+    let write = |file: &str, text: &str| {
+        fs::write(file, text).map_err(|error| forbidden(&format!("{file}: {error}")))
+    };
     write("/proc/self/setgroups", "deny")?;
     write("/proc/self/uid_map", &format!("0 {user} 1"))?;
     write("/proc/self/gid_map", &format!("0 {group} 1"))
 }
 
-fn forbidden(error: Errno) -> Error {
+/// That this system forbids what networks are made of, and what would allow it.
+pub(crate) fn forbidden(error: &str) -> Error {
     let setting = |file: &str, value: &str| fs::read_to_string(file).is_ok_and(|text| text.trim() == value);
     let help = if setting("/proc/sys/kernel/unprivileged_userns_clone", "0") {
         "`sysctl kernel.unprivileged_userns_clone=1` allows it"
