@@ -25,6 +25,7 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
         StageEntry::of::<hopmap_trace::Summary>(),
         StageEntry::of::<hopmap_trace::Generate>(),
         StageEntry::of::<hopmap_topology::Synthetic>(),
+        StageEntry::of::<hopmap_topology::LevelsStage>(),
         StageEntry::of::<hopmap_select::Nodes>(),
         StageEntry::of::<hopmap_stored::Stored<TaskGraph>>(),
         StageEntry::of::<hopmap_stored::Stored<SystemGraph>>(),
