@@ -26,6 +26,7 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
         StageEntry::of::<hopmap_trace::Generate>(),
         StageEntry::of::<hopmap_topology::Synthetic>(),
         StageEntry::of::<hopmap_topology::Probe>(),
+        StageEntry::of::<hopmap_topology::LevelsStage>(),
         StageEntry::of::<hopmap_select::Nodes>(),
         StageEntry::of::<hopmap_stored::Stored<TaskGraph>>(),
         StageEntry::of::<hopmap_stored::Stored<SystemGraph>>(),

@@ -17,10 +17,12 @@ fn all_stages_and_one() {
     trace/summary         A program in a few numbers: totals, imbalance, heaviest pairs, phases
     trace/generate        An OTF2 trace of a program whose messages are known
     topology/synthetic    A machine whose network is a regular tree
+    topology/levels       The levels of a machine, from what was measured between its slots
     select/nodes          The free hosts that are nearest to each other, for a job
     stored/task-graph     The task graph in a folder, as it was made before
     stored/system-graph   The system graph in a folder, as it was made before
     stored/mapping        The mapping in a folder, as it was made before
+    stored/measurements   The measurements in a folder, as they were made before
     instance/qaplib       A quadratic assignment problem of QAPLIB as a program and a machine
     instance/taillard-e   A quadratic assignment problem that looks like Taillard's taiXXeYY
     instance/stencil      A program in which every rank of a grid sends to its neighbours

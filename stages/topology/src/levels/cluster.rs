@@ -92,14 +92,13 @@ fn clustered(
     let logarithms = logarithms(&known.latency, floor);
     let longer = known.longer.as_ref().map(|longer| self::logarithms(longer, floor));
     let found = joins(&logarithms, longer.as_ref(), gap);
-    let repairs = repair::repairs(&logarithms, &found, gap);
+    let repairs = repair::repairs(&logarithms, longer.as_ref(), &found, gap);
     if repairs.is_empty() {
         return found;
     }
     for repair in repairs.iter().take(MOST_NAMED) {
         notes.push(format!(
-            "not believed: {} takes {:.3} between {} and {}, where all others speak for {:.3}",
-            "a message",
+            "not believed: {:.3} between {} and {}, where all others speak for {:.3}",
             libm::exp(logarithms.get(repair.a, repair.b)),
             name(repair.a),
             name(repair.b),

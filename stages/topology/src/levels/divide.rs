@@ -3,7 +3,8 @@
 //! 1. Heights that are near to each other become one level, nearest first, until every level is a gap above the one before.
 //! 2. A level of pairs that stand alone is none, unless there are several of them, or a tenth of all, or both directions agree on a
 //!    pair and no level of its kind is below it: they go to the nearest level.
-//! 3. Levels overlap less than by a tenth: nine tenths of the pairs of a level are faster than nine tenths of those of the next.
+//! 3. Levels that overlap become one: nine tenths of the pairs of a level are faster than nine tenths of those of the next, and of
+//!    the next a tenth as many at most are faster than these.
 
 use super::cluster::Join;
 
@@ -154,11 +155,19 @@ fn supports(
 
 /// The lower one of two neighbours that overlap.
 fn overlapping(joins: &[Join], levels: &[Vec<usize>]) -> Option<usize> {
-    let decile = |level: &[usize], tenths: usize| {
-        let mut values: Vec<f64> =
-            level.iter().flat_map(|&join| joins[join].values.iter().copied()).collect();
-        let place = (values.len() - 1) * tenths / 10;
-        *values.select_nth_unstable_by(place, f64::total_cmp).1
+    let values = |level: &[usize]| -> Vec<f64> {
+        level.iter().flat_map(|&join| joins[join].values.iter().copied()).collect()
     };
-    levels.windows(2).position(|pair| decile(&pair[0], 9) >= decile(&pair[1], 1))
+    let overlap = |pair: &[Vec<usize>]| {
+        let (mut inner, mut outer) = (values(&pair[0]), values(&pair[1]));
+        let (slow, fast) = (decile(&mut inner, 9), decile(&mut outer, 1));
+        let faster = outer.iter().filter(|&&value| value < slow).count();
+        slow >= fast || faster > 1.max(inner.len() / 10)
+    };
+    levels.windows(2).position(overlap)
+}
+
+fn decile(values: &mut [f64], tenths: usize) -> f64 {
+    let place = (values.len() - 1) * tenths / 10;
+    *values.select_nth_unstable_by(place, f64::total_cmp).1
 }

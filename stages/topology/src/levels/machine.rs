@@ -1,8 +1,6 @@
 //! What is known of a machine: numbers between hosts, and between the slots of every host.
 
-use std::collections::HashMap;
-
-use hopmap_model::{CostModel, Fit, Measurements, NodeKind, NodeState, SystemGraph};
+use hopmap_model::{CostModel, Fit, Measurements, NodeKind, NodeState, Sample, SystemGraph};
 
 use super::pairs::Pairs;
 use super::{LevelCost, LevelsError, LevelsParams};
@@ -111,10 +109,18 @@ impl Machine {
     fn read_latencies(&mut self, measured: &Measurements, slots: &Slots) {
         let mut place_of_host = vec![usize::MAX; self.hosts.len()];
         self.up.iter().enumerate().for_each(|(place, &host)| place_of_host[host] = place);
-        // Samples are sorted by endpoints: the first pair of two hosts comes before all others of them.
-        let directions = smallest(measured);
-        for (&(a, b), &shorter) in &measured.latencies() {
-            let (Some((host_a, slot_a)), Some((host_b, slot_b))) = (slots.of(a), slots.of(b)) else {
+        // Sorted by endpoints: the first pair of two hosts comes before all others of them.
+        let directions = directions(measured);
+        for direction in &directions {
+            let back = directions
+                .binary_search_by_key(&(direction.destination, direction.source), Direction::pair)
+                .map(|index| &directions[index]);
+            if back.is_ok() && direction.source > direction.destination {
+                continue;
+            }
+            let (Some((host_a, slot_a)), Some((host_b, slot_b))) =
+                (slots.of(direction.source), slots.of(direction.destination))
+            else {
                 continue;
             };
             let (known, one, other) = if host_a == host_b {
@@ -125,11 +131,10 @@ impl Machine {
             if !known.latency.get(one, other).is_nan() {
                 continue;
             }
+            let (shorter, longer) = direction.with(back.ok());
             known.latency.set(one, other, shorter * MICROSECONDS);
-            if let (Some(there), Some(back), Some(longer)) =
-                (directions.get(&(a, b)), directions.get(&(b, a)), &mut known.longer)
-            {
-                longer.set(one, other, there.max(*back) * MICROSECONDS);
+            if let (Some(longer), Some(pairs)) = (longer, &mut known.longer) {
+                pairs.set(one, other, longer * MICROSECONDS);
             }
         }
     }
@@ -271,20 +276,45 @@ fn time(fits: &[Fit], bytes: u64) -> f64 {
     fit.latency_s.max(0.0) + fit.bandwidth_bytes_per_s.map_or(0.0, |bandwidth| bytes as f64 / bandwidth)
 }
 
-/// Half of the shortest time of the smallest message of every direction that was measured, if it is the smallest of both.
-fn smallest(measured: &Measurements) -> HashMap<(u32, u32), f64> {
-    let mut found: HashMap<(u32, u32), (u64, f64)> = HashMap::new();
-    for sample in &measured.samples {
-        let value = (sample.bytes, sample.minimum_s / 2.0);
-        let best = found.entry((sample.source, sample.destination)).or_insert(value);
-        if value.0 < best.0 || (value.0 == best.0 && value.1 < best.1) {
-            *best = value;
+/// The smallest message from one endpoint to another.
+#[derive(Debug, Clone, Copy)]
+struct Direction {
+    source: u32,
+    destination: u32,
+    bytes: u64,
+    /// Half of the shortest time there and back.
+    latency_s: f64,
+}
+
+impl Direction {
+    fn pair(&self) -> (u32, u32) {
+        (self.source, self.destination)
+    }
+
+    /// The shorter time of both directions, and the longer one if both sent messages of one size: that of the smaller message is
+    /// the latency of the pair, as in [`Measurements::latencies`].
+    fn with(&self, back: Option<&Self>) -> (f64, Option<f64>) {
+        match back {
+            Some(back) if back.bytes == self.bytes => {
+                (self.latency_s.min(back.latency_s), Some(self.latency_s.max(back.latency_s)))
+            }
+            Some(back) if back.bytes < self.bytes => (back.latency_s, None),
+            _ => (self.latency_s, None),
         }
     }
-    let same_size =
-        |pair: &(u32, u32), bytes: u64| found.get(&(pair.1, pair.0)).is_some_and(|other| other.0 == bytes);
-    let both = found.iter().filter(|(pair, (bytes, _))| same_size(pair, *bytes));
-    both.map(|(&pair, &(_, time))| (pair, time)).collect()
+}
+
+/// All directions that were measured, sorted.
+fn directions(measured: &Measurements) -> Vec<Direction> {
+    let pairs = measured.samples.chunk_by(|a, b| (a.source, a.destination) == (b.source, b.destination));
+    let direction = |samples: &[Sample]| {
+        let bytes = samples.iter().map(|sample| sample.bytes).min().unwrap_or(0);
+        let smallest = samples.iter().filter(|sample| sample.bytes == bytes);
+        let shortest = smallest.map(|sample| sample.minimum_s).fold(f64::INFINITY, f64::min);
+        let Sample { source, destination, .. } = samples[0];
+        Direction { source, destination, bytes, latency_s: shortest / 2.0 }
+    };
+    pairs.map(direction).collect()
 }
 
 /// Host and slot of every endpoint that answered.

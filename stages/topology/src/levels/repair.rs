@@ -16,9 +16,9 @@ pub(super) struct Repair {
 
 /// The few pairs that contradict all others. Where many do, the numbers are those of no tree, and all are left alone.
 ///
-/// A pair is too slow if two others join its ends faster, each of them near to both. It is too fast if most of those that are near to
-/// one end are farther from the other one than the pair says.
-pub(super) fn repairs(logarithms: &Pairs, joins: &[Join], gap: f64) -> Vec<Repair> {
+/// A pair is too slow if two others join its ends faster, by two gaps. It is too fast if its directions differ by a gap, and most of
+/// those that are near to one end are farther from the other one than the pair says.
+pub(super) fn repairs(logarithms: &Pairs, longer: Option<&Pairs>, joins: &[Join], gap: f64) -> Vec<Repair> {
     let count = logarithms.count();
     if count < 4 {
         return Vec::new();
@@ -28,14 +28,18 @@ pub(super) fn repairs(logarithms: &Pairs, joins: &[Join], gap: f64) -> Vec<Repai
         .filter(|join| join.agrees.is_some())
         .map(|join| (join.slots.0 as usize, join.slots.1 as usize))
         .collect();
-    let fast: Vec<Repair> = lone.iter().filter_map(|&(a, b)| too_fast(logarithms, a, b, gap)).collect();
+    let differs = |&&(a, b): &&(usize, usize)| {
+        longer.is_some_and(|longer| longer.get(a, b) >= logarithms.get(a, b) + gap)
+    };
+    let fast = lone.iter().filter(differs).filter_map(|&(a, b)| too_fast(logarithms, a, b, gap));
+    let fast: Vec<Repair> = fast.collect();
     let outstanding = outstanding(logarithms, joins, gap);
     if fast.len() > 1.max(lone.len() / 4) || outstanding.len() > MOST_PER_THING * count {
         return Vec::new();
     }
     let slow: Vec<Repair> =
         outstanding.into_iter().filter_map(|(a, b)| too_slow(logarithms, a, b, gap)).collect();
-    if slow.len() > 1.max(count * (count - 1) / 40) {
+    if slow.len() > 1.max(count * (count - 1) / 200) {
         return Vec::new();
     }
     let mut repairs = fast;
@@ -77,7 +81,7 @@ fn too_slow(logarithms: &Pairs, a: usize, b: usize, gap: f64) -> Option<Repair> 
             fastest[1] = over;
         }
     }
-    (logarithms.get(a, b) > fastest[1] + gap).then_some(Repair { a, b, value: fastest[1] })
+    (logarithms.get(a, b) > fastest[1] + 2.0 * gap).then_some(Repair { a, b, value: fastest[1] })
 }
 
 fn too_fast(logarithms: &Pairs, a: usize, b: usize, gap: f64) -> Option<Repair> {
