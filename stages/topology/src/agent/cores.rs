@@ -14,7 +14,7 @@ use std::time::Instant;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::protocol::CorePair;
-use crate::probe::{Sampling, Timing, Wire, sample};
+use crate::probe::{Sampling, Timing, Wire, sample, tournament};
 
 /// Most bytes of a message between cores.
 pub const CORE_MESSAGE_BYTES: u64 = 16 << 20;
@@ -120,16 +120,11 @@ fn check(cores: &[u32]) -> Result<(), CoresError> {
     }
 }
 
-/// All pairs, in rounds in which everybody has one partner at most: the circle method, with a seat that stays empty where the number
-/// is odd.
+/// All pairs, in rounds in which everybody has one partner at most.
 fn rounds(cores: &[u32]) -> impl Iterator<Item = Vec<(u32, u32)>> + '_ {
-    let seats = cores.len().next_multiple_of(2);
-    let turns = seats.saturating_sub(1);
-    (0..turns).map(move |turn| {
-        let others = (1..seats / 2).map(|step| ((turn + step) % turns, (turn + turns - step) % turns));
-        let pairs = std::iter::once((turn, turns)).chain(others);
-        pairs.filter_map(|(a, b)| Some((*cores.get(a.min(b))?, *cores.get(a.max(b))?))).collect()
-    })
+    let count = cores.len() as u32;
+    let named = |(one, other): (u32, u32)| (cores[one as usize], cores[other as usize]);
+    (0..tournament::rounds(count)).map(move |round| tournament::pairs(count, round).map(named).collect())
 }
 
 /// Measures disjoint pairs side by side; nothing if time was over before all were done.
@@ -347,7 +342,6 @@ fn wait<T, E>(mut look: impl FnMut() -> Option<Result<T, E>>) -> Result<T, E> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeSet;
     use std::time::Duration;
 
     fn sampling(sizes: &[u64]) -> Sampling {
@@ -365,23 +359,6 @@ mod tests {
 
     fn soon() -> Instant {
         Instant::now() + Duration::from_secs(20)
-    }
-
-    #[test]
-    fn rounds_have_every_pair_once_and_everybody_at_most_once_in_a_round() {
-        for count in 0..=65_u32 {
-            let cores: Vec<u32> = (0..count).map(|core| core * 3).collect();
-            let mut pairs = BTreeSet::new();
-            let mut number = 0;
-            for round in rounds(&cores) {
-                number += 1;
-                let busy: BTreeSet<u32> = round.iter().flat_map(|&(a, b)| [a, b]).collect();
-                assert_eq!(busy.len(), round.len() * 2, "{count}");
-                pairs.extend(round.into_iter().inspect(|(a, b)| assert!(a < b)));
-            }
-            assert_eq!(pairs.len() as u32, count * count.saturating_sub(1) / 2, "{count}");
-            assert_eq!(number, (count.next_multiple_of(2)).saturating_sub(1));
-        }
     }
 
     #[test]
