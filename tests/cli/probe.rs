@@ -4,7 +4,8 @@ use std::path::Path;
 use std::process::Command;
 
 use hopmap_artifact::Folder;
-use hopmap_model::{Measurements, NodeState, SystemGraph};
+use hopmap_model::{CostModel, Measurements, NodeState, SystemGraph};
+use hopmap_test_network::{Description, Network};
 
 use crate::cluster::Cluster;
 use crate::sandbox::Sandbox;
@@ -13,10 +14,18 @@ use crate::sandbox::Sandbox;
 const QUICK: [&str; 6] =
     ["--with", "sizes=[1, 1024, 131072]", "--with", "messages=40", "--with", "seconds=0.05"];
 
+/// Whether tests that need a network of their own can run.
+fn network_is_wanted() -> bool {
+    let wanted = std::env::var_os("HOPMAP_SYSTEM_TESTS").is_some_and(|value| value == "1");
+    if !wanted {
+        eprintln!("skipped: HOPMAP_SYSTEM_TESTS is not 1");
+    }
+    wanted
+}
+
 /// Whether tests that need an MPI can run.
 fn mpi_is_wanted() -> bool {
-    if std::env::var_os("HOPMAP_SYSTEM_TESTS").is_none_or(|value| value != "1") {
-        eprintln!("skipped: HOPMAP_SYSTEM_TESTS is not 1");
+    if !network_is_wanted() {
         return false;
     }
     if !cfg!(feature = "mpi") {
@@ -145,4 +154,109 @@ fn bad_commands_and_lists_end_in_one_message() {
     insta::assert_snapshot!(said("a,b", "echo {host}", &[]), @"");
     insta::assert_snapshot!(said("a", &agent(), &inside), @"");
     insta::assert_snapshot!(said("a,b", &agent(), &["--with", "sizes=[0]"]), @"");
+}
+
+/// Seconds one way inside a switch, inside a rack, and between the two racks of the network.
+const LEVELS: [f64; 3] = [200e-6, 500e-6, 1000e-6];
+
+/// Eight hosts: two racks of two switches of two.
+fn racks() -> Network {
+    Network::start(&Description::tree(&[2, 2, 2], &LEVELS))
+        .unwrap_or_else(|error| panic!("{error}: {error:?}"))
+}
+
+/// A host's level in common with another one.
+fn meeting(a: u32, b: u32) -> usize {
+    (0..3).find(|level| a >> (level + 1) == b >> (level + 1)).unwrap()
+}
+
+/// The measured latencies are those of the network, within 15 %.
+fn assert_latencies(measured: &Measurements) -> Result<(), String> {
+    for ((a, b), found) in measured.latencies() {
+        let injected = LEVELS[meeting(a, b)];
+        if (found / injected - 1.0).abs() > 0.15 {
+            return Err(format!("h{a} and h{b}: {:.0} µs, not {:.0}", found * 1e6, injected * 1e6));
+        }
+    }
+    assert_eq!(measured.latencies().len(), 28);
+    Ok(())
+}
+
+/// The machine found is the tree of the network.
+fn assert_tree(system: &SystemGraph) {
+    let CostModel::Levels(levels) = &system.cost else { panic!("no levels") };
+    assert_eq!(levels.costs.len(), 3);
+    for a in 0..8 {
+        for b in (0..8).filter(|&b| b != a) {
+            assert_eq!(levels.meeting_level(a, b), meeting(a, b), "h{a} and h{b}");
+        }
+    }
+}
+
+/// Probes until all latencies are right, a few times at most: what else runs here can only make messages slower.
+fn assert_network_is_found(folder: &Path, mut probe: impl FnMut() -> Command) {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        done(&mut probe());
+        let (measured, system) = measured(folder);
+        match assert_latencies(&measured) {
+            Ok(()) => return assert_tree(&system),
+            Err(problem) if tries == 5 => panic!("{problem}"),
+            Err(problem) => eprintln!("try {tries}: {problem}"),
+        }
+    }
+}
+
+/// Many small messages and no large ones, as switches in user space have few of these.
+const PATIENT: [&str; 10] = [
+    "--with",
+    "sizes=[1, 1024]",
+    "--with",
+    "messages=300",
+    "--with",
+    "tolerance=0.0",
+    "--with",
+    "seconds=1.0",
+    "--with",
+    "inside=false",
+];
+
+#[test]
+fn agents_find_the_latencies_and_the_levels_of_a_network() {
+    if !network_is_wanted() {
+        return;
+    }
+    let (sandbox, network) = (Sandbox::new(), racks());
+    let hopmap = assert_cmd::cargo::cargo_bin!("hopmap");
+    let network_program = hopmap.with_file_name("hopmap-test-network");
+    let start = format!(
+        "start='{}' on {{host}} '{}' agent --bind 10.77.0.0/24",
+        network_program.display(),
+        hopmap.display()
+    );
+    assert_network_is_found(&sandbox.path().join("probe"), || {
+        let mut command = network.command(0, hopmap);
+        command.current_dir(sandbox.path()).args(["exec", "topology/probe", "--out", "probe"]);
+        command.args(["--with", "hosts=h[0-7]", "--with", &start]).args(PATIENT);
+        command
+    });
+}
+
+#[test]
+fn mpi_ranks_find_the_latencies_and_the_levels_of_a_network() {
+    if !mpi_is_wanted() {
+        return;
+    }
+    let (sandbox, network) = (Sandbox::new(), racks());
+    std::fs::create_dir_all(sandbox.path().join("tmp")).unwrap();
+    let mpirun = network.mpirun(&[0, 1, 2, 3, 4, 5, 6, 7]);
+    let words = std::iter::once(mpirun.get_program()).chain(mpirun.get_args());
+    let words: Vec<&str> = words.map(|word| word.to_str().unwrap()).collect();
+    let launcher = shlex::try_join(words).unwrap();
+    assert_network_is_found(&sandbox.path().join("probe"), || {
+        let mut command = by_ranks(&sandbox, &launcher, &PATIENT);
+        command.envs(mpirun.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command
+    });
 }
