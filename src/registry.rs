@@ -9,6 +9,7 @@ use hopmap_model::{
     Metrics, Outcome, Port, Stage, SystemGraph, TaskDag, TaskGraph, TextFile, TraceArchive, TraceSummary,
     Value,
 };
+pub(crate) use hopmap_topology::agent;
 use serde_json::Value as Json;
 
 /// All stages, in the order in which people meet them.

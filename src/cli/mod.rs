@@ -1,5 +1,6 @@
 //! The command line: one file per command. The only part of hopmap that prints.
 
+mod agent;
 mod check;
 mod exec;
 mod exit;
@@ -77,6 +78,8 @@ enum Command {
     Runs(runs::Arguments),
     /// Clear a store of what no pipeline uses any more.
     Gc(gc::Arguments),
+    /// Measure messages on this host for a coordinator that knows the token.
+    Agent(agent::Arguments),
     /// List the stages, or describe one.
     Stages(stages::Arguments),
     /// Print the JSON Schema of pipeline files, or of the parameters of a stage.
@@ -105,6 +108,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Report(arguments) => report::main(&arguments, output),
         Command::Runs(arguments) => runs::main(&arguments, output),
         Command::Gc(arguments) => gc::main(&arguments, output),
+        Command::Agent(arguments) => agent::main(&arguments, output),
         Command::Stages(arguments) => stages::main(&arguments, output),
         Command::Schema(arguments) => schema::main(&arguments, output),
     };

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 #![expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 
+mod agent;
 mod archives;
 mod broken;
 mod check;

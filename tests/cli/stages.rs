@@ -79,9 +79,10 @@ fn all_stages_and_one() {
 #[test]
 fn help_has_an_example_for_every_command() {
     let sandbox = Sandbox::new();
-    for command in
-        ["run", "plan", "why", "check", "graph", "exec", "show", "report", "runs", "gc", "stages", "schema"]
-    {
+    for command in [
+        "run", "plan", "why", "check", "graph", "exec", "show", "report", "runs", "gc", "agent", "stages",
+        "schema",
+    ] {
         let help = sandbox.stdout(&[command, "--help"]);
         assert!(help.contains("Example"), "{command} --help has no example");
         assert!(help.contains(&format!("  hopmap {command}")), "the example of {command} does not show it");

@@ -13,7 +13,7 @@ fn main() {
         let settings = AgentSettings {
             address: "127.0.0.1:0".parse().unwrap(),
             host: host.into(),
-            lifetime: Duration::from_secs(60),
+            lifetime: Duration::from_mins(1),
             token: token.clone(),
         };
         let agent = Agent::bind(settings, |refused| println!("{refused}")).unwrap();

@@ -1,0 +1,122 @@
+//! `hopmap agent`: measures messages on its host for a coordinator that knows the token.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use miette::Report;
+
+use super::exit::Exit;
+use super::failure::{Failure, Mistake};
+use super::output::Output;
+use super::summary::shown;
+use crate::registry::agent::{Agent, AgentSettings, Bind, Ending, Token, default_address, system_name};
+
+/// Where the token may be.
+const TOKEN: &str = "HOPMAP_AGENT_TOKEN";
+/// A first line that is longer holds no token.
+const LINE_BYTES: u64 = 1024;
+
+/// Arguments of `agent`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+`topology/probe` starts agents by itself and gives them a token. By hand, the token is 64 hexadecimal digits in the
+environment variable HOPMAP_AGENT_TOKEN, in the first line of --token-file, or in the first line of standard input; it
+is never an argument, which everybody on the host could read. Who does not know the token is turned away.
+
+When the agent is ready it prints one line: hopmap agent 1 HOST ADDRESS:PORT CORES. It ends when its coordinator says
+so, when its standard input is closed, or after --seconds.
+
+Examples:
+  openssl rand -hex 32 > token
+  hopmap agent --bind 10.1.2.3 --token-file token
+  sleep 300 | srun --ntasks-per-node=1 hopmap agent --bind 10.1.0.0/16 --token-file token --seconds 300")]
+pub(crate) struct Arguments {
+    /// Address of this host to listen on, with a port if it is to be a certain one; or a network that this host is in,
+    /// such as 10.1.0.0/16 [default: the address that the name of this host stands for].
+    #[arg(long, value_name = "ADDRESS")]
+    bind: Option<String>,
+    /// How long to live at most.
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    seconds: u64,
+    /// Name of this host [default: $SLURMD_NODENAME, else the host name].
+    #[arg(long, value_name = "HOST")]
+    name: Option<String>,
+    /// File whose first line is the token.
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+}
+
+pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
+    let address = match &arguments.bind {
+        Some(text) => text.parse::<Bind>().and_then(|bind| bind.address()).map_err(Failure::usage)?,
+        None => default_address(),
+    };
+    let host = arguments.name.clone().or_else(|| std::env::var("SLURMD_NODENAME").ok());
+    let settings = AgentSettings {
+        address,
+        host: host.unwrap_or_else(system_name),
+        lifetime: Duration::from_secs(arguments.seconds),
+        token: token(arguments.token_file.as_deref())?,
+    };
+    let agent = Agent::bind(settings, move |refusal| output.note(refusal)).map_err(Failure::usage)?;
+    let stopper = agent.stopper();
+    let watch = std::thread::Builder::new().name("standard input".to_owned());
+    let watched = watch.spawn(move || {
+        wait_for_end(io::stdin().lock());
+        stopper.stop();
+    });
+    watched.map_err(|error| miette::miette!("cannot start a thread: {error}"))?;
+    // Whoever started the agent waits for this line, whatever else is to be quiet.
+    output.raw(format!("{}\n", agent.line()).as_bytes());
+    output.note(match agent.serve().map_err(Report::new)? {
+        Ending::End => "ended by its coordinator".to_owned(),
+        Ending::Stopped => "ended, as standard input is closed".to_owned(),
+        Ending::TimeLimit => format!("ended after {} s", arguments.seconds),
+    });
+    Ok(Exit::Done)
+}
+
+/// Returns when nothing can come any more.
+fn wait_for_end(mut input: impl Read) {
+    let mut ignored = [0; 256];
+    loop {
+        match input.read(&mut ignored) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Ok(0) | Err(_) => return,
+            Ok(_) => {}
+        }
+    }
+}
+
+/// The token, from wherever it is.
+fn token(file: Option<&Path>) -> Result<Token, Failure> {
+    let (text, place) = match (file, std::env::var_os(TOKEN)) {
+        (Some(file), _) => {
+            let line = File::open(file).and_then(first_line);
+            let unread = |error| Mistake::new(format!("cannot read {}: {error}", shown(file)), MAKE_TOKEN);
+            (line.map_err(unread)?, shown(file))
+        }
+        (None, Some(text)) => (OsString::into_string(text).unwrap_or_default(), TOKEN.to_owned()),
+        (None, None) => {
+            let unread = |error| Mistake::new(format!("cannot read standard input: {error}"), MAKE_TOKEN);
+            let line = first_line(io::stdin().lock()).map_err(unread)?;
+            (line, "the first line of standard input".to_owned())
+        }
+    };
+    Token::parse(&text)
+        .map_err(|error| Mistake::new(format!("no token in {place}: {error}"), MAKE_TOKEN).into())
+}
+
+const MAKE_TOKEN: &str =
+    "make a token with `openssl rand -hex 32`; give it in HOPMAP_AGENT_TOKEN, --token-file or standard input";
+
+/// The first line, as long as a token could be in it.
+fn first_line(input: impl Read) -> io::Result<String> {
+    let mut line = Vec::new();
+    BufReader::new(input.take(LINE_BYTES)).read_until(b'\n', &mut line)?;
+    Ok(String::from_utf8_lossy(&line).into_owned())
+}

@@ -1,0 +1,178 @@
+//! `hopmap agent`: who is served, who is not, and when it ends.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, ChildStdin, Stdio};
+use std::time::Duration;
+
+use hopmap_topology::agent::{AgentConnection, ClientError, MESSAGE_BYTES, Token};
+use hopmap_topology::probe::Sampling;
+
+use crate::sandbox::Sandbox;
+
+const DIGITS: &str = "0123456789abcdef0123456789ABCDEF0123456789abcdef0123456789ABCDEF";
+
+/// An agent on loopback, which goes with this.
+struct Started {
+    child: Child,
+    /// The agent ends when this is closed.
+    input: Option<ChildStdin>,
+    line: String,
+}
+
+impl Started {
+    /// Starts an agent that is given the token on standard input.
+    fn new(arguments: &[&str]) -> Self {
+        let sandbox = Sandbox::new();
+        let arguments = [&["agent", "--bind", "127.0.0.1", "--name", "node-7"], arguments].concat();
+        let mut command = sandbox.command(&arguments);
+        command.env_remove("HOPMAP_AGENT_TOKEN");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut input = child.stdin.take();
+        writeln!(input.as_mut().unwrap(), "{DIGITS}").unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        Self { child, input, line }
+    }
+
+    fn address(&self) -> SocketAddr {
+        let words: Vec<&str> = self.line.split_whitespace().collect();
+        assert_eq!(words[..4], ["hopmap", "agent", "1", "node-7"]);
+        assert!(words[5].parse::<u32>().unwrap() > 0 && words.len() == 6, "{}", self.line);
+        words[4].parse().unwrap()
+    }
+
+    fn connect(&self) -> AgentConnection {
+        let token = Token::parse(DIGITS).unwrap();
+        AgentConnection::connect(self.address(), &token, Duration::from_secs(20)).unwrap()
+    }
+
+    /// Waits until it has ended, which it does with success; what it said on standard error.
+    fn said(&mut self) -> String {
+        assert!(self.child.wait().unwrap().success());
+        let mut said = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        said
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn sampling(sizes: &[u64], most: u32) -> Sampling {
+    Sampling {
+        sizes: sizes.to_vec(),
+        warm_up: 2,
+        warm_up_bytes: 0,
+        batch: 5,
+        most,
+        calm_batches: most,
+        tolerance: 0.0,
+        seconds: 20.0,
+    }
+}
+
+#[test]
+fn two_agents_measure_each_other_and_end() {
+    let mut agents = [Started::new(&[]), Started::new(&["--seconds", "60"])];
+    let addresses = [agents[0].address(), agents[1].address()];
+    let mut connections = [agents[0].connect(), agents[1].connect()];
+    for (connection, other) in connections.iter_mut().zip([addresses[1], addresses[0]]) {
+        assert_eq!(connection.describe().unwrap().host, "node-7");
+        let timings = connection.measure(other, &sampling(&[1, 100_000], 10), 30.0).unwrap();
+        assert!(timings.iter().all(|timing| timing.messages == 10 && timing.times[0] > 0.0));
+    }
+    connections.into_iter().for_each(|connection| connection.end().unwrap());
+    for agent in &mut agents {
+        assert_eq!(agent.said(), "ended by its coordinator\n");
+    }
+}
+
+#[test]
+fn an_agent_ends_when_its_standard_input_is_closed() {
+    let mut agent = Started::new(&[]);
+    let mut connection = agent.connect();
+    agent.input = None;
+    assert_eq!(agent.said(), "ended, as standard input is closed\n");
+    assert!(matches!(connection.describe(), Err(ClientError::Gone { .. })));
+}
+
+#[test]
+fn an_agent_ends_when_its_time_is_over() {
+    let mut agent = Started::new(&["--seconds", "1"]);
+    let _held = agent.connect();
+    assert_eq!(agent.said(), "ended after 1 s\n");
+}
+
+#[test]
+fn strangers_are_turned_away_and_others_served_meanwhile() {
+    let mut agent = Started::new(&[]);
+    let mut half = TcpStream::connect(agent.address()).unwrap();
+    half.write_all(b"hopmap-a\x00").unwrap();
+    let mut garbage = TcpStream::connect(agent.address()).unwrap();
+    garbage.write_all(&[b'x'; 43]).unwrap();
+    assert_eq!(garbage.read_to_end(&mut Vec::new()).unwrap_or(0), 0);
+    let other = Token::random().unwrap();
+    let refused = AgentConnection::connect(agent.address(), &other, Duration::from_secs(20)).err().unwrap();
+    assert!(matches!(refused, ClientError::Refused { .. }), "{refused}");
+    agent.connect().end().unwrap();
+    let said = agent.said();
+    assert!(said.contains("who does not speak hopmap's protocol"), "{said}");
+    assert!(said.contains("who does not know the token"), "{said}");
+    assert!(!said.to_lowercase().contains(&DIGITS[..16].to_lowercase()), "{said}");
+}
+
+#[test]
+fn measurements_that_nobody_should_do_are_refused() {
+    let agent = Started::new(&[]);
+    let mut connection = agent.connect();
+    let error = connection.measure(agent.address(), &sampling(&[MESSAGE_BYTES + 1], 1), 5.0).unwrap_err();
+    assert!(error.to_string().ends_with("messages have 1 to 67108864 bytes"), "{error}");
+    connection.describe().unwrap();
+}
+
+#[test]
+fn a_peer_that_dies_in_the_middle_is_named_and_the_agent_serves_on() {
+    let agent = Started::new(&[]);
+    let mut peer = Started::new(&[]);
+    let address = peer.address();
+    let mut connection = agent.connect();
+    let measuring = std::thread::spawn(move || {
+        let error = connection.measure(address, &sampling(&[1], 1_000_000), 60.0).unwrap_err();
+        connection.describe().unwrap();
+        error.to_string()
+    });
+    // Whether it dies before, while or after the connection is opened: the error names it.
+    std::thread::sleep(Duration::from_millis(200));
+    peer.child.kill().unwrap();
+    let error = measuring.join().unwrap();
+    assert!(error.contains(&format!(": {address} ")), "{error}");
+}
+
+#[test]
+fn what_is_wrong_with_the_start_is_said() {
+    let sandbox = Sandbox::new();
+    sandbox.write("token", "not a token\n");
+    let seen = |arguments: &[&str]| sandbox.seen(&[&["agent"], arguments].concat());
+    insta::assert_snapshot!(seen(&["--bind", "127.0.0.1", "--token-file", "token"]), @"");
+    insta::assert_snapshot!(seen(&["--bind", "127.0.0.1", "--token-file", "absent"]), @"");
+    insta::assert_snapshot!(seen(&["--bind", "127.0.0.1"]), @"");
+    insta::assert_snapshot!(seen(&["--bind", "0.0.0.0"]), @"");
+    insta::assert_snapshot!(seen(&["--bind", "node-7"]), @"");
+    sandbox.write("token", DIGITS);
+    insta::assert_snapshot!(seen(&["--name", "a b", "--token-file", "token"]), @"");
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let bind = taken.local_addr().unwrap().to_string();
+    let seen = seen(&["--bind", &bind, "--token-file", "token"]);
+    assert!(seen.contains(&format!("cannot listen on {bind}: Address already in use")), "{seen}");
+}
+
+#[test]
+fn help_says_what_an_agent_is() {
+    insta::assert_snapshot!(Sandbox::new().seen(&["agent", "--help"]), @"");
+}
