@@ -26,6 +26,7 @@ pub use health::{Finding, health};
 pub use snapshot::{Machine, Snapshot};
 pub use threshold::Thresholds;
 pub use units::{number, seconds};
+pub use words::host_list;
 
 use pair::Both;
 

@@ -7,7 +7,7 @@ use hopmap_model::NodeKind;
 use crate::Snapshot;
 use crate::matching::matched;
 use crate::view::{Host, below, hosts, made_up, neighbours, tiers};
-use crate::words::list;
+use crate::words::host_list;
 
 /// What a node is known by in both snapshots.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -130,7 +130,7 @@ impl<'a> Side<'a> {
             let hosts = below(system, &self.neighbours, &height, id);
             self.labels[id as usize] = match hosts.is_empty() {
                 true => "a switch without hosts".to_owned(),
-                false => format!("the switch of {}", list(&hosts)),
+                false => format!("the switch of {}", host_list(&hosts)),
             };
             let hosts: BTreeSet<&str> = hosts.intersection(comparable).copied().collect();
             found.push((height[id as usize], hosts, id));

@@ -27,8 +27,9 @@ pub(crate) fn natural(name: &str) -> String {
     key
 }
 
-/// Names as a host list, in the order in which people count.
-pub(crate) fn list<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
+/// Names as a host list, in the order in which people count: `h[1-3,10]`.
+#[must_use]
+pub fn host_list<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
     let mut names: Vec<S> = names.into_iter().collect();
     names.sort_by_cached_key(|name| natural(name.as_ref()));
     compress(names.iter().map(AsRef::as_ref))
@@ -99,9 +100,9 @@ impl Display for Change {
             Self::Moved { nodes, before, after } => {
                 let place = |names: &[String]| match names.is_empty() {
                     true => "a group of its own".to_owned(),
-                    false => list(names),
+                    false => host_list(names),
                 };
-                write!(f, "{} moved from {} to {}", list(nodes), place(before), place(after))
+                write!(f, "{} moved from {} to {}", host_list(nodes), place(before), place(after))
             }
             Self::Links { from, to, both, before, after } => {
                 let place = between(from, to, *both);
