@@ -3,9 +3,11 @@
 //! The library behind the `hopmap` binary: the roof of the house. It knows pipelines and nothing of graphs; everything
 //! that knows graphs is a stage below `stages/`, and [`registry`] is the only place where the two meet.
 
+pub mod accepted;
 pub mod cli;
 pub mod engine;
 pub mod pipeline;
 pub mod ranks;
+pub mod refresh;
 pub mod registry;
 pub mod report;

@@ -11,6 +11,8 @@ pub enum Exit {
     Failed,
     /// The command or the pipeline file is wrong.
     Usage,
+    /// A gate did not hold or, where that is asked for, something has changed.
+    Different,
     /// The store is locked by another run.
     Locked,
     /// Interrupted by the user.
@@ -25,13 +27,14 @@ impl Exit {
             Self::Done => 0,
             Self::Failed => 1,
             Self::Usage => 2,
+            Self::Different => 3,
             Self::Locked => 75,
             Self::Interrupted => 130,
         }
     }
 
     pub(crate) fn of_code(code: u8) -> Self {
-        let all = [Self::Done, Self::Failed, Self::Usage, Self::Locked, Self::Interrupted];
+        let all = [Self::Done, Self::Failed, Self::Usage, Self::Different, Self::Locked, Self::Interrupted];
         all.into_iter().find(|exit| exit.code() == code).unwrap_or(Self::Failed)
     }
 }

@@ -19,6 +19,8 @@ pub(crate) enum Failure {
     Failed(Report),
     /// Another run has the store.
     Locked(Report),
+    /// The user interrupted it.
+    Interrupted(Report),
 }
 
 impl Failure {
@@ -33,6 +35,7 @@ impl Failure {
             Self::Problems(problems) => (Exit::Usage, problems.0.into_iter().map(Report::new).collect()),
             Self::Failed(report) => (Exit::Failed, vec![report]),
             Self::Locked(report) => (Exit::Locked, vec![report]),
+            Self::Interrupted(report) => (Exit::Interrupted, vec![report]),
         };
         if output.is_json() {
             let errors: Vec<_> = reports

@@ -1,5 +1,6 @@
 //! The command line: one file per command. The only part of hopmap that prints.
 
+mod accept;
 mod agent;
 mod check;
 mod exec;
@@ -18,6 +19,7 @@ mod schema;
 mod show;
 mod stages;
 mod summary;
+mod topology;
 mod why;
 
 use std::ffi::OsString;
@@ -52,9 +54,10 @@ Examples:
   hopmap plan pipelines/place.toml
   hopmap exec trace/otf2 --with archive=lu/traces.otf2 --out lu.graph
   hopmap show lu.graph --table edges --format csv
+  hopmap topology refresh -p machine=machine --publish /var/lib/hopmap
 
 Exit codes: 0 done, 1 a stage failed or has no solution, 2 the command or the pipeline file is wrong,
-75 the store is locked by another run, 130 interrupted";
+3 a gate did not hold or, with --exit-code, something changed, 75 locked by another run, 130 interrupted";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -80,6 +83,10 @@ enum Command {
     Gc(gc::Arguments),
     /// Measure messages on this host for a coordinator that knows the token.
     Agent(agent::Arguments),
+    /// Say which artifact is the right one, or whether one is.
+    Accept(accept::Arguments),
+    /// Keep the topology of a machine true: refresh it, compare two, say what is published.
+    Topology(topology::Arguments),
     /// List the stages, or describe one.
     Stages(stages::Arguments),
     /// Print the JSON Schema of pipeline files, or of the parameters of a stage.
@@ -109,6 +116,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Runs(arguments) => runs::main(&arguments, output),
         Command::Gc(arguments) => gc::main(&arguments, output),
         Command::Agent(arguments) => agent::main(&arguments, output),
+        Command::Accept(arguments) => accept::main(&arguments, output),
+        Command::Topology(arguments) => topology::main(&arguments, output),
         Command::Stages(arguments) => stages::main(&arguments, output),
         Command::Schema(arguments) => schema::main(&arguments, output),
     };

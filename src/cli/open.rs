@@ -28,6 +28,10 @@ pub(crate) struct StoreArguments {
 }
 
 impl PipelineArguments {
+    pub(crate) fn new(pipeline: String, parameters: Vec<String>) -> Self {
+        Self { pipeline, parameters }
+    }
+
     /// Reads the pipeline.
     pub(crate) fn open(&self) -> Result<Pipeline, Failure> {
         let working = working_directory()?;
@@ -77,6 +81,11 @@ impl StoreArguments {
             Some(store) => Ok(working_directory()?.join(store)),
             None => Ok(Store::find(&normal(&pipeline.folder()?))),
         }
+    }
+
+    /// Folder of the store, if one is named.
+    pub(crate) fn named(&self) -> Result<Option<PathBuf>, Failure> {
+        self.store.as_ref().map(|store| Ok(working_directory()?.join(store))).transpose()
     }
 
     /// Folder of the store that is used from here.

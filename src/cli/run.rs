@@ -51,7 +51,7 @@ pub(crate) struct Arguments {
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
     let pipeline = arguments.pipeline.open()?;
     let root = arguments.store.root(&arguments.pipeline)?;
-    let mut writer = Writer::open(&root, &holder(&pipeline.name))?;
+    let mut writer = Writer::open(&root, &holder(&format!("run {}", pipeline.name)))?;
     let mut store = Store::load(&root)?;
     summary::damaged_lines(&store, output);
     let limits = Limits {
@@ -116,10 +116,10 @@ pub(super) fn on_interrupt() -> Result<Arc<AtomicBool>, Failure> {
     Ok(cancelled)
 }
 
-/// What others are told who find the store locked.
-fn holder(pipeline: &str) -> String {
+/// What others are told who find something locked.
+pub(super) fn holder(command: &str) -> String {
     let host = std::fs::read_to_string(Path::new("/proc/sys/kernel/hostname")).unwrap_or_default();
-    format!("process {} on {}: hopmap run {pipeline}", std::process::id(), host.trim())
+    format!("process {} on {}: hopmap {command}", std::process::id(), host.trim())
 }
 
 pub(crate) fn all_cores() -> usize {

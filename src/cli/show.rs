@@ -53,7 +53,7 @@ enum Format {
 }
 
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
-    let folder = Folder::open(&find(arguments)?).map_err(Failure::usage)?;
+    let folder = Folder::open(&locate(&arguments.artifact, &arguments.store)?).map_err(Failure::usage)?;
     match &arguments.table {
         None => describe(&folder, output)?,
         Some(table) => {
@@ -64,13 +64,13 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     Ok(Exit::Done)
 }
 
-fn find(arguments: &Arguments) -> Result<PathBuf, Failure> {
-    let name = &arguments.artifact;
+/// The folder of an artifact that is named by its folder, its digest or its stage.
+pub(crate) fn locate(name: &str, store: &StoreArguments) -> Result<PathBuf, Failure> {
     let path = working_directory()?.join(name);
     if path.exists() {
         return Ok(path);
     }
-    let store = Store::load(&arguments.store.root_here()?)?;
+    let store = Store::load(&store.root_here()?)?;
     let mut found: Vec<String> = stored(&store, name);
     found.sort();
     found.dedup();

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 use hopmap_formats::{host_list, sinfo};
-use hopmap_model::{Context, NodeKind, SystemGraph};
+use hopmap_model::{Context, Node, NodeKind, NodeState, SystemGraph};
 
 use crate::{NodesParams, SelectError, Source};
 
@@ -38,6 +38,7 @@ pub(crate) fn free_hosts(
     for name in &excluded {
         is_free[known.index(name, "`exclude`")? as usize] = false;
     }
+    known.leave_out_down(&mut is_free, cx);
     let free: Vec<u32> = (0..).zip(&is_free).filter(|(_, free)| **free).map(|(host, _)| host).collect();
     match free.is_empty() {
         true => Err(SelectError::TooFew { wanted: 1, what: "hosts", hosts: 0, free: 0 }),
@@ -118,6 +119,19 @@ impl<'s> Known<'s> {
         let hosts: Vec<&str> = system.hosts().map(name).collect();
         let index = hosts.iter().copied().zip(0..).collect();
         Self { system, hosts, index }
+    }
+
+    /// No rank can be on a host that does not answer, whoever says that it is free.
+    fn leave_out_down(&self, is_free: &mut [bool], cx: &Context<'_>) {
+        let is_down = |node: &&Node| node.kind == NodeKind::Host && node.state == NodeState::Down;
+        let down = self.system.nodes.iter().filter(is_down);
+        let hosts = down.filter_map(|node| self.index.get(node.name.as_str()));
+        let hosts: Vec<usize> = hosts.map(|&host| host as usize).filter(|&host| is_free[host]).collect();
+        if !hosts.is_empty() {
+            let names = host_list::compress(hosts.iter().map(|&host| self.hosts[host]));
+            cx.log(format_args!("left out, as they are down: {names}"));
+        }
+        hosts.into_iter().for_each(|host| is_free[host] = false);
     }
 
     /// Which hosts are named.

@@ -14,7 +14,7 @@ impl Stage for Nodes {
     type Params = NodesParams;
     const KIND: &'static str = "select/nodes";
     const SUMMARY: &'static str = "The free hosts that are nearest to each other, for a job";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
         const { &[Port::input::<SystemGraph>("system"), Port::output::<SystemGraph>("system")] }

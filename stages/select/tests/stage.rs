@@ -8,7 +8,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use hopmap_model::{Context, CostModel, Error, Inputs, Observer, Outcome, Paths, Stage, SystemGraph};
+use hopmap_model::{
+    Context, CostModel, Error, Inputs, NodeState, Observer, Outcome, Paths, Stage, SystemGraph,
+};
 use hopmap_select::{Nodes, NodesParams};
 use serde_json::{Value, json};
 
@@ -235,6 +237,18 @@ fn one_free_host_is_chosen_by_every_criterion_and_method() {
             assert_eq!(chosen(with), "n5");
         }
     }
+}
+
+#[test]
+fn hosts_that_are_down_are_never_chosen() {
+    let mut system = machine();
+    system.nodes.iter_mut().find(|node| node.name == "n4").unwrap().state = NodeState::Down;
+    let (chosen, log) = run_on(&system, json!({ "free": "n[3-5]" })).unwrap();
+    assert_eq!(names(&chosen), "n3 n5");
+    assert_eq!(log[0], "left out, as they are down: n4");
+    assert_eq!(names(&run_on(&system, json!({})).unwrap().0).split(' ').count(), 11);
+    let (message, _) = refusal_on(&system, json!({ "free": "n4" }));
+    assert_eq!(message, "1 hosts are asked for, but the 0 free hosts have 0");
 }
 
 #[test]

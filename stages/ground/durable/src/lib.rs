@@ -9,4 +9,6 @@ mod replace;
 pub use error::DurableError;
 pub use lock::Lock;
 pub use log::AppendLog;
-pub use replace::{Staging, adopt_folder, copy_file, replace_file, replace_folder, sync_folder};
+pub use replace::{
+    Staging, adopt_folder, copy_file, is_leftover, replace_file, replace_folder, replace_symlink, sync_folder,
+};

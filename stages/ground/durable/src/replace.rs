@@ -73,6 +73,24 @@ pub fn replace_file(place: &Path, contents: &[u8]) -> Result<(), DurableError> {
     replace_with(place, write)
 }
 
+/// Makes a symbolic link beside its place and renames it, so that the place always leads somewhere.
+pub fn replace_symlink(place: &Path, target: &Path) -> Result<(), DurableError> {
+    let parent = parent_of(place);
+    let beside = parent.join(unique_name(place.file_name().unwrap_or_default()));
+    let made = std::os::unix::fs::symlink(target, &beside).and_then(|()| fs::rename(&beside, place));
+    if let Err(error) = made {
+        let _ = fs::remove_file(&beside);
+        return Err(DurableError::io("write", place)(error));
+    }
+    sync_folder(parent)
+}
+
+/// Whether a name is one that only work in progress has: what is left of a process that was killed.
+#[must_use]
+pub fn is_leftover(name: &str) -> bool {
+    name.starts_with('.') && name.ends_with(".tmp")
+}
+
 /// Copies a file to a place as [`replace_file`] does.
 pub fn copy_file(from: &Path, place: &Path) -> Result<(), DurableError> {
     let mut source = File::open(from).map_err(DurableError::io("read", from))?;
@@ -144,6 +162,23 @@ mod tests {
         replace_file(&place, b"two").unwrap();
         assert_eq!(fs::read(&place).unwrap(), b"two");
         assert_eq!(fs::read_dir(place.parent().unwrap()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_link_leads_somewhere_else_and_nothing_stays_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("current");
+        replace_symlink(&place, Path::new("one")).unwrap();
+        replace_symlink(&place, Path::new("two")).unwrap();
+        assert_eq!(fs::read_link(&place).unwrap(), Path::new("two"));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn leftovers_are_known_by_their_names() {
+        let name = unique_name("current".as_ref());
+        assert!(is_leftover(name.to_str().unwrap()));
+        assert!(!is_leftover("current") && !is_leftover(".hopmap") && !is_leftover("a.tmp"));
     }
 
     #[test]

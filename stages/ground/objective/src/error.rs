@@ -23,6 +23,15 @@ pub enum ObjectiveError {
         /// Number of slots.
         slots: usize,
     },
+    /// Hosts that are down have slots.
+    #[error("host `{host}` {}", if *more == 0 { "is down and has slots".to_owned() } else { format!("and {more} more are down and have slots") })]
+    #[diagnostic(help("leave out what is down: put `select/nodes` between the machine and the mapper"))]
+    Down {
+        /// The first of them.
+        host: String,
+        /// How many more there are.
+        more: usize,
+    },
     /// A placement is of another program.
     #[error("the placement has {placed} ranks, but the task graph has {ranks}")]
     #[diagnostic(help("measure a placement with the task graph it was made for"))]

@@ -1,6 +1,6 @@
 //! A mapping problem with integer weights and costs.
 
-use hopmap_model::{CostModel, Paths, SystemGraph, TaskGraph, Weight};
+use hopmap_model::{CostModel, NodeState, Paths, SystemGraph, TaskGraph, Weight};
 
 use crate::adjacency::{Adjacency, Neighbour};
 use crate::compact::Compact;
@@ -114,6 +114,7 @@ impl Problem {
         graph.check()?;
         system.check()?;
         check_weight(weight)?;
+        check_hosts(system)?;
         let (ranks, slots) = (graph.ranks(), system.slots.len());
         if ranks == 0 {
             return Err(ObjectiveError::NoRanks);
@@ -348,6 +349,16 @@ impl Problem {
     }
 }
 
+/// Ranks cannot start on hosts that do not answer, so that none of these may have slots here.
+fn check_hosts(system: &SystemGraph) -> Result<(), ObjectiveError> {
+    let nodes = system.hosts().map(|(node, ..)| &system.nodes[node as usize]);
+    let mut down = nodes.filter(|node| node.state == NodeState::Down);
+    match down.next() {
+        Some(first) => Err(ObjectiveError::Down { host: first.name.clone(), more: down.count() }),
+        None => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -406,5 +417,10 @@ mod tests {
         assert_eq!(message(&graph(3, &[]), &machine), "3 ranks do not fit on 2 slots");
         assert!(message(&graph(2, &[(0, 1, u64::MAX)]), &machine).contains("does not fit"));
         assert!(message(&graph(2, &[(0, 5, 1)]), &machine).contains("names rank 5"));
+        let mut down = pairs_of_cores(3, [1.0, 10.0]);
+        down.nodes[1].state = NodeState::Down;
+        assert_eq!(message(&graph(2, &[]), &down), "host `h1` is down and has slots");
+        down.nodes[2].state = NodeState::Down;
+        assert_eq!(message(&graph(2, &[]), &down), "host `h1` and 1 more are down and have slots");
     }
 }

@@ -1,0 +1,251 @@
+//! The accepted state of an artifact: a small file that says which artifact is the right one, for gates to compare with.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+
+use hopmap_artifact::{ArtifactError, Folder};
+use hopmap_durable::{DurableError, replace_file};
+use jiff::Timestamp;
+use miette::Diagnostic;
+use serde::{Deserialize, Serialize};
+
+/// The version of the file that is written and read.
+const FORMAT: u32 = 1;
+/// No such file is larger.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// The contents of the file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Accepted {
+    /// Version of the file.
+    pub format: u32,
+    /// Kind of the artifact.
+    pub kind: String,
+    /// Its digest.
+    pub digest: String,
+    /// Its folder, from that of the file.
+    pub artifact: PathBuf,
+    /// Rows of each of its tables.
+    #[serde(default)]
+    pub tables: BTreeMap<String, u64>,
+    /// Its metrics.
+    #[serde(default)]
+    pub metrics: BTreeMap<String, f64>,
+    /// What was said when it was accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// Version of hopmap that wrote the file.
+    pub hopmap: String,
+    /// When it was accepted, in UTC.
+    pub time: String,
+}
+
+/// An accepted state that cannot be read or written.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub enum AcceptedError {
+    /// The system is in the way.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Durable(#[from] DurableError),
+    /// The artifact is damaged.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Artifact(#[from] ArtifactError),
+    /// Nothing has been accepted yet.
+    #[error("nothing is accepted yet: there is no {}", path.display())]
+    #[diagnostic(help("accept an artifact with `hopmap accept ARTIFACT --to {}`", path.display()))]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is no accepted state.
+    #[error("{} is no accepted state: {reason}", path.display())]
+    #[diagnostic(help(
+        "take it from a backup or from version control, or accept the right artifact once more"
+    ))]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
+    /// The file is of another version.
+    #[error("{} has format {found}, this hopmap knows format {FORMAT}", path.display())]
+    #[diagnostic(help("use the hopmap that wrote it, or accept the artifact once more"))]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u64,
+    },
+    /// A path cannot be written as text.
+    #[error("the path {} is not UTF-8", path.display())]
+    Path {
+        /// The path.
+        path: PathBuf,
+    },
+}
+
+impl Accepted {
+    /// The state of an artifact whose bytes have been checked, for a file at `place`.
+    pub fn of(artifact: &Folder, place: &Path, note: Option<&str>) -> Result<Self, AcceptedError> {
+        artifact.verify()?;
+        let description = artifact.description();
+        let path = relative(&absolute(artifact.path())?, &absolute(parent(place))?);
+        if path.to_str().is_none() {
+            return Err(AcceptedError::Path { path });
+        }
+        Ok(Self {
+            format: FORMAT,
+            kind: description.kind.clone(),
+            digest: artifact.digest().to_owned(),
+            artifact: path,
+            tables: description.tables.iter().map(|(name, table)| (name.clone(), table.rows)).collect(),
+            metrics: description.metrics.clone(),
+            note: note.map(str::to_owned),
+            hopmap: env!("CARGO_PKG_VERSION").to_owned(),
+            time: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        })
+    }
+
+    /// Reads a file.
+    pub fn read(path: &Path) -> Result<Self, AcceptedError> {
+        let malformed = |reason: String| AcceptedError::Malformed { path: path.into(), reason };
+        match std::fs::metadata(path) {
+            Ok(metadata) if metadata.len() > MOST_BYTES => return Err(malformed("it is too large".into())),
+            Ok(metadata) if metadata.is_dir() => return Err(malformed("it is a folder".into())),
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Err(AcceptedError::Missing { path: path.into() });
+            }
+            Err(error) => return Err(DurableError::io("read", path)(error).into()),
+        }
+        let bytes = std::fs::read(path).map_err(DurableError::io("read", path))?;
+        let value: serde_json::Value =
+            serde_json::from_slice(&bytes).map_err(|error| malformed(error.to_string()))?;
+        match value.get("format").and_then(serde_json::Value::as_u64) {
+            Some(format) if format == u64::from(FORMAT) => {}
+            Some(found) => return Err(AcceptedError::Format { path: path.into(), found }),
+            None => return Err(malformed("it has no `format`".into())),
+        }
+        let accepted: Self = serde_json::from_value(value).map_err(|error| malformed(error.to_string()))?;
+        let is_digest = accepted.digest.len() == 64 && accepted.digest.bytes().all(|b| b.is_ascii_hexdigit());
+        match is_digest {
+            true => Ok(accepted),
+            false => Err(malformed("`digest` is not 64 hexadecimal digits".into())),
+        }
+    }
+
+    /// Writes a file, whole or not at all. One that says the same already stays untouched; whether it was written.
+    pub fn write(&self, path: &Path) -> Result<bool, AcceptedError> {
+        if Self::read(path).is_ok_and(|found| found.says_the_same(self)) {
+            return Ok(false);
+        }
+        let mut text = serde_json::to_string_pretty(self)
+            .map_err(|error| AcceptedError::Malformed { path: path.into(), reason: error.to_string() })?;
+        text.push('\n');
+        replace_file(path, text.as_bytes())?;
+        Ok(true)
+    }
+
+    fn says_the_same(&self, other: &Self) -> bool {
+        let timeless = |state: &Self| Self { hopmap: String::new(), time: String::new(), ..state.clone() };
+        timeless(self) == timeless(other)
+    }
+
+    /// The folder of the artifact, for a file at `place`.
+    #[must_use]
+    pub fn folder(&self, place: &Path) -> PathBuf {
+        parent(place).join(&self.artifact)
+    }
+
+    /// What is different about an artifact, for people; nothing if it is the accepted one.
+    #[must_use]
+    pub fn differences(&self, artifact: &Folder) -> Vec<String> {
+        let found = artifact.description();
+        let mut lines = Vec::new();
+        if found.kind != self.kind {
+            lines.push(format!("kind {}, accepted {}", found.kind, self.kind));
+        }
+        if artifact.digest() != self.digest {
+            let short = |digest: &str| digest.get(..12).unwrap_or(digest).to_owned();
+            lines.push(format!("digest {}, accepted {}", short(artifact.digest()), short(&self.digest)));
+        }
+        let rows = found.tables.iter().map(|(name, table)| (name.clone(), table.rows)).collect();
+        lines.extend(unequal("rows of ", &rows, &self.tables));
+        lines.extend(unequal("", &found.metrics, &self.metrics));
+        lines
+    }
+}
+
+/// Numbers that are not the same, by name.
+fn unequal<T: PartialEq + std::fmt::Display>(
+    what: &str,
+    found: &BTreeMap<String, T>,
+    accepted: &BTreeMap<String, T>,
+) -> Vec<String> {
+    let mut names: Vec<&String> = found.keys().chain(accepted.keys()).collect();
+    names.sort();
+    names.dedup();
+    let said = |value: Option<&T>| value.map_or_else(|| "none".to_owned(), ToString::to_string);
+    let differs = names.into_iter().filter(|name| found.get(*name) != accepted.get(*name));
+    differs
+        .map(|name| format!("{what}{name} {}, accepted {}", said(found.get(name)), said(accepted.get(name))))
+        .collect()
+}
+
+fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// A path without links where it exists, and from the root in any case.
+fn absolute(path: &Path) -> Result<PathBuf, DurableError> {
+    std::fs::canonicalize(path).or_else(|_| std::path::absolute(path)).map_err(DurableError::io("find", path))
+}
+
+/// A path as seen from a folder; both from the root.
+fn relative(path: &Path, folder: &Path) -> PathBuf {
+    let (mut path_parts, mut folder_parts) = (path.components().peekable(), folder.components().peekable());
+    while path_parts.peek().is_some() && path_parts.peek() == folder_parts.peek() {
+        path_parts.next();
+        folder_parts.next();
+    }
+    let up = folder_parts.map(|_| Component::ParentDir);
+    let relative: PathBuf = up.chain(path_parts).collect();
+    if relative.as_os_str().is_empty() { PathBuf::from(".") } else { relative }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_seen_from_the_folder_of_the_file() {
+        let seen = |path: &str, folder: &str| relative(Path::new(path), Path::new(folder));
+        assert_eq!(seen("/a/b/c", "/a"), Path::new("b/c"));
+        assert_eq!(seen("/a/b", "/a/c/d"), Path::new("../../b"));
+        assert_eq!(seen("/a", "/a"), Path::new("."));
+    }
+
+    #[test]
+    fn damaged_files_are_named_with_the_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("accepted.json");
+        let error = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            Accepted::read(&path).unwrap_err().to_string().replace(path.to_str().unwrap(), "FILE")
+        };
+        assert!(error("").starts_with("FILE is no accepted state: EOF while parsing"));
+        assert_eq!(error("{}"), "FILE is no accepted state: it has no `format`");
+        assert_eq!(error(r#"{"format": 7}"#), "FILE has format 7, this hopmap knows format 1");
+        assert!(error(r#"{"format": 1}"#).contains("missing field `kind`"));
+        let whole = r#"{"format":1,"kind":"k","digest":"xx","artifact":"a","hopmap":"0","time":"t"}"#;
+        assert!(error(whole).ends_with("`digest` is not 64 hexadecimal digits"));
+        std::fs::remove_file(&path).unwrap();
+        assert!(matches!(Accepted::read(&path), Err(AcceptedError::Missing { .. })));
+        assert!(matches!(Accepted::read(folder.path()), Err(AcceptedError::Malformed { .. })));
+    }
+}

@@ -1,0 +1,285 @@
+//! `hopmap topology refresh`: look, compare, publish, accept.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use hopmap_changes::{Missing, Thresholds};
+use hopmap_durable::replace_file;
+use jiff::Timestamp;
+use miette::Report;
+use serde_json::json;
+
+use super::measure::Source;
+use super::{drift, failure, part};
+use crate::cli::exit::Exit;
+use crate::cli::failure::Failure;
+use crate::cli::open::{PipelineArguments, StoreArguments, working_directory};
+use crate::cli::output::Output;
+use crate::cli::run::{all_cores, duration, holder, on_interrupt};
+use crate::cli::summary::shown;
+use crate::engine::Limits;
+use crate::refresh::{
+    Consumer, Outcome, Publication, Record, Retention, Settings, Updated, change_as_json, check, exposition,
+    last_success, refresh,
+};
+
+/// Arguments of `topology refresh`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+DIR/current is what is published, a link that is swapped when the new snapshot is complete and on disk. An unchanged machine changes
+nothing there, and no consumer runs. A host that does not answer keeps its data and is marked as down.
+
+Examples:
+  hopmap topology refresh -p machine=machine --publish /var/lib/hopmap --quiet   # from cron
+  hopmap topology refresh probe.toml --publish topology --consumer 'sh /etc/slurm/new-topology'
+  hopmap topology refresh -p machine=machine --publish topology --check --exit-code
+  hopmap topology refresh -p machine=machine --health")]
+pub(crate) struct Arguments {
+    /// Pipeline file, or the name of a pipeline that comes with hopmap.
+    #[arg(default_value = "topology-refresh")]
+    pipeline: String,
+    /// Value of a parameter of the pipeline; paths are relative to the working directory.
+    #[arg(short = 'p', long = "param", value_name = "NAME=VALUE")]
+    parameters: Vec<String>,
+    /// Folder in which the topology is published.
+    #[arg(long, value_name = "DIR", required_unless_present = "health")]
+    publish: Option<PathBuf>,
+    /// Folder of the store of results [default: state/store in the publish folder].
+    #[command(flatten)]
+    store: StoreArguments,
+    /// Stage whose system graph is the machine [default: the last one that gives a system graph].
+    #[arg(long, value_name = "NAME")]
+    stage: Option<String>,
+    /// Accept the machine as it is, without a comparison.
+    #[arg(long, conflicts_with_all = ["check", "health"])]
+    baseline: bool,
+    /// Only say what is different; write nothing.
+    #[arg(long, conflicts_with = "health")]
+    check: bool,
+    /// Only say what is wrong with the machine itself, whatever it was before; write nothing.
+    #[arg(long)]
+    health: bool,
+    /// End with 3 if something has changed, or is not healthy.
+    #[arg(long)]
+    exit_code: bool,
+    /// By which part a latency, a bandwidth or a cost may change without being another one.
+    #[arg(long, value_name = "PART", default_value = "0.3", value_parser = drift)]
+    drift: f64,
+    /// How often a machine that was measured is measured again at once to confirm what has changed.
+    #[arg(long, value_name = "TIMES", default_value_t = 2, value_parser = clap::value_parser!(u32).range(..=100))]
+    confirm: u32,
+    /// What a host is that the source does not name any more; measurements name all that were asked, others are gone.
+    #[arg(long, value_enum, default_value_t = MissingHosts::Down)]
+    missing: MissingHosts,
+    /// Publish nothing when all that changed is that hosts went down or came back.
+    #[arg(long)]
+    ignore_down: bool,
+    /// Which part of the known hosts has to be up for anything to be published.
+    #[arg(long, value_name = "PART", default_value = "0.95", value_parser = part)]
+    min_coverage: f64,
+    /// Command that takes a new topology, run by `sh -c` with HOPMAP_TOPOLOGY and HOPMAP_CHANGES.
+    #[arg(long, value_name = "COMMAND")]
+    consumer: Option<String>,
+    /// Time for the consumer.
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = duration)]
+    consumer_timeout: Duration,
+    /// Entries of the history that are kept.
+    #[arg(long, value_name = "COUNT", default_value_t = 100)]
+    keep: usize,
+    /// Days for which entries of the history are kept [default: for ever].
+    #[arg(long, value_name = "DAYS")]
+    keep_days: Option<u32>,
+    /// Do nothing if the last success is younger than this.
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    max_age: Option<Duration>,
+    /// File to write metrics to, for the textfile collector of Prometheus' node exporter.
+    #[arg(long, value_name = "FILE.prom")]
+    metrics: Option<PathBuf>,
+    /// Cores to use in all [default: all of this machine].
+    #[arg(short, long, value_name = "CORES", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// Time for the pipeline.
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    deadline: Option<Duration>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum MissingHosts {
+    /// It is down and keeps its data.
+    Down,
+    /// It is gone.
+    Gone,
+}
+
+impl Arguments {
+    fn settings(&self) -> Settings {
+        let consumer = |command: &String| Consumer { command: command.clone(), limit: self.consumer_timeout };
+        Settings {
+            thresholds: Thresholds { drift: self.drift, ..Thresholds::default() },
+            missing: match self.missing {
+                MissingHosts::Down => Missing::Down,
+                MissingHosts::Gone => Missing::Gone,
+            },
+            ignore_down: self.ignore_down,
+            confirm: self.confirm,
+            min_coverage: self.min_coverage,
+            consumer: self.consumer.as_ref().map(consumer),
+            retention: Retention { entries: self.keep, days: self.keep_days },
+            baseline: self.baseline,
+        }
+    }
+}
+
+pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
+    let working = working_directory()?;
+    let publication = arguments.publish.as_ref().map(|folder| Publication::at(working.join(folder)));
+    let given = PipelineArguments::new(arguments.pipeline.clone(), arguments.parameters.clone());
+    let pipeline = given.open()?;
+    let limits = Limits {
+        jobs: arguments.jobs.map_or_else(all_cores, usize::from),
+        deadline: arguments.deadline,
+        fail_fast: true,
+    };
+    let cancelled = on_interrupt()?;
+    // A refresh is quiet: what its stages do is in the log of the store.
+    let source =
+        Source::new(&pipeline, arguments.stage.as_deref(), limits, &cancelled, Output::new(false, true))?;
+    let named = arguments.store.named()?;
+    let (store, is_ours) = match (&named, &publication) {
+        (Some(store), _) => (store.clone(), false),
+        (None, Some(publication)) if !arguments.check && !arguments.health => {
+            (publication.state().join("store"), true)
+        }
+        (None, _) => (arguments.store.root(&given)?, false),
+    };
+    let mut look = || source.look(&store, is_ours);
+    match &publication {
+        Some(publication) if !arguments.check && !arguments.health => {
+            if let Some(record) = still_fresh(publication, arguments.max_age)? {
+                return Ok(say_fresh(&record, output));
+            }
+            let holder = holder(&format!("topology refresh {}", pipeline.name));
+            let updated = refresh(publication, &arguments.settings(), &holder, &cancelled, &mut look)?;
+            finish(arguments, publication, updated, output)
+        }
+        _ => say_checked(arguments, publication.as_ref(), &mut look, output),
+    }
+}
+
+/// The last success, if it is younger than asked for. One from the future is no reason to do nothing.
+fn still_fresh(publication: &Publication, max_age: Option<Duration>) -> Result<Option<Record>, Failure> {
+    let Some(max_age) = max_age else { return Ok(None) };
+    let record = last_success(publication)?;
+    let age = |record: &Record| record.ended_s().map(|ended| Timestamp::now().as_second() - ended);
+    let is_young = |age: i64| u64::try_from(age).is_ok_and(|age| age < max_age.as_secs());
+    Ok(record.filter(|record| age(record).is_some_and(is_young)))
+}
+
+fn say_fresh(record: &Record, output: Output) -> Exit {
+    if output.is_json() {
+        output.json(&json!({ "outcome": "fresh", "last_success": record.time }));
+    }
+    output.line(format!("nothing to do: the last success is of {}", record.time));
+    Exit::Done
+}
+
+fn say_checked(
+    arguments: &Arguments,
+    publication: Option<&Publication>,
+    look: &mut crate::refresh::Look<'_>,
+    output: Output,
+) -> Result<Exit, Failure> {
+    if let Some(publication) = publication.filter(|_| arguments.check) {
+        if publication.current()?.is_none() {
+            return Err(crate::refresh::RefreshError::Nothing { path: publication.root().to_owned() }.into());
+        }
+    }
+    let checked = check(publication, &arguments.settings(), look).map_err(failure)?;
+    let covers = checked.coverage >= arguments.min_coverage;
+    let (lines, values): (Vec<String>, Vec<_>) = match arguments.health {
+        true => {
+            let text = |finding: &hopmap_changes::Finding| (finding.to_string(), json!(finding));
+            checked.findings.iter().map(text).unzip()
+        }
+        false => checked.changes.iter().map(|change| (change.to_string(), change_as_json(change))).unzip(),
+    };
+    let is_good = lines.is_empty() && (covers || !arguments.health);
+    if output.is_json() {
+        let what = if arguments.health { "findings" } else { "changes" };
+        output.json(&json!({ what: values, "coverage": checked.coverage }));
+    }
+    lines.iter().for_each(|line| output.line(line));
+    let (up, down) = {
+        let snapshot = checked.machine.snapshot();
+        let (up, down) = snapshot.hosts();
+        (up.len(), down.len())
+    };
+    output.line(match (is_good, arguments.health) {
+        (true, false) => "no changes".to_owned(),
+        (true, true) => format!("healthy: {up} hosts are up"),
+        (false, false) => format!("{} changes", lines.len()),
+        (false, true) => format!("{} findings, {up} hosts are up, {down} are down", lines.len()),
+    });
+    Ok(if is_good || !arguments.exit_code { Exit::Done } else { Exit::Different })
+}
+
+/// Says what was done, and writes the metrics whether it succeeded or not.
+fn finish(
+    arguments: &Arguments,
+    publication: &Publication,
+    updated: Updated,
+    output: Output,
+) -> Result<Exit, Failure> {
+    let Updated { record, changes, error } = updated;
+    let written = match &arguments.metrics {
+        Some(file) => write_metrics(&working_directory()?.join(file), publication, &record),
+        None => Ok(()),
+    };
+    if let Some(error) = error {
+        return Err(failure(error));
+    }
+    written?;
+    if output.is_json() {
+        output.json(&json!({
+            "outcome": record.outcome,
+            "entry": record.entry,
+            "changes": changes.iter().map(change_as_json).collect::<Vec<_>>(),
+            "hosts": record.hosts,
+            "down": record.down,
+            "coverage": record.coverage,
+            "confirmations": record.confirmations,
+            "seconds": record.seconds,
+        }));
+    }
+    output.line(headline(&record, publication));
+    let has_changed = !matches!(record.outcome, Outcome::Unchanged | Outcome::Consumed | Outcome::Baseline);
+    Ok(if has_changed && arguments.exit_code { Exit::Different } else { Exit::Done })
+}
+
+fn headline(record: &Record, publication: &Publication) -> String {
+    let place = shown(&publication.current_link());
+    let hosts = match record.down.len() {
+        0 => format!("{} hosts", record.hosts),
+        down => format!("{} hosts, {down} down", record.hosts),
+    };
+    let what = match record.changes.as_slice() {
+        [] => String::new(),
+        [one] => format!(": {one}"),
+        [first, more @ ..] => format!(": {first}, and {} more changes", more.len()),
+    };
+    match record.outcome {
+        Outcome::First => format!("published {place}: {hosts}"),
+        Outcome::Published => format!("published {place}{what} ({hosts})"),
+        Outcome::Reverted => format!("published {place} as it was accepted before{what} ({hosts})"),
+        Outcome::Consumed => format!("unchanged, and the consumer has taken it now: {hosts}"),
+        Outcome::Baseline => format!("accepted {place} as it is: {hosts}"),
+        _ => format!("unchanged: {hosts}"),
+    }
+}
+
+fn write_metrics(file: &std::path::Path, publication: &Publication, record: &Record) -> Result<(), Failure> {
+    let last = last_success(publication)?.and_then(|record| record.ended_s());
+    replace_file(file, exposition(record, last).as_bytes()).map_err(Report::new)?;
+    Ok(())
+}

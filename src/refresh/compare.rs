@@ -1,0 +1,176 @@
+//! Looking at the machine until it is certain what has changed.
+
+use hopmap_changes::{Change, Machine, Missing, Thresholds, confirmed, keep_down};
+use miette::Report;
+
+use super::RefreshError;
+use super::entry::differences;
+
+/// Looks at the machine once.
+pub type Look<'a> = dyn FnMut() -> Result<Machine, Report> + 'a;
+
+/// How to look.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Eye {
+    pub(super) thresholds: Thresholds,
+    pub(super) missing: Missing,
+    pub(super) ignore_down: bool,
+    pub(super) confirm: u32,
+    pub(super) min_coverage: f64,
+}
+
+/// What was seen.
+#[derive(Debug)]
+pub(super) struct Seen {
+    /// The machine, where hosts that are down have the data that they had.
+    pub(super) machine: Machine,
+    /// What is different from what is published.
+    pub(super) changes: Vec<Change>,
+    /// How often it was looked at once more.
+    pub(super) confirmations: u32,
+}
+
+impl Eye {
+    /// The machine as it is, compared with what is published. What was measured is looked at again while anything has changed, and
+    /// only changes count that are seen every time.
+    pub(super) fn look(
+        &self,
+        published: Option<&Machine>,
+        baseline: Option<&Machine>,
+        look: &mut Look<'_>,
+    ) -> Result<Seen, Report> {
+        let mut seen = self.once(published, baseline, look)?;
+        while seen.machine.measurements.is_some()
+            && published.is_some()
+            && !seen.changes.is_empty()
+            && seen.confirmations < self.confirm
+        {
+            let again = self.once(published, baseline, look)?;
+            seen = Seen {
+                changes: confirmed(&seen.changes, again.changes),
+                machine: again.machine,
+                confirmations: seen.confirmations + 1,
+            };
+        }
+        Ok(seen)
+    }
+
+    fn once(
+        &self,
+        published: Option<&Machine>,
+        baseline: Option<&Machine>,
+        look: &mut Look<'_>,
+    ) -> Result<Seen, Report> {
+        let found = look()?;
+        if found.snapshot().hosts().0.is_empty() && baseline.is_none() {
+            return Err(RefreshError::NoHosts.into());
+        }
+        if let Some(baseline) = baseline {
+            self.check_coverage(baseline, &found)?;
+        }
+        let (machine, changes) = match published {
+            Some(published) => {
+                let kept = keep_down(&published.snapshot(), &found.snapshot(), self.missing);
+                let changes = self.changes(published, &kept);
+                (kept, changes)
+            }
+            None => (found, Vec::new()),
+        };
+        Ok(Seen { machine, changes, confirmations: 0 })
+    }
+
+    /// What is different; nothing where that is only who is down and nobody wants to know.
+    pub(super) fn changes(&self, before: &Machine, after: &Machine) -> Vec<Change> {
+        let changes = differences(before, after, &self.thresholds);
+        match self.ignore_down && changes.iter().all(Change::is_about_state) {
+            true => Vec::new(),
+            false => changes,
+        }
+    }
+
+    fn check_coverage(&self, baseline: &Machine, found: &Machine) -> Result<(), RefreshError> {
+        let known = baseline.snapshot();
+        let (mut hosts, down) = known.hosts();
+        hosts.extend(down);
+        let seen = found.snapshot();
+        if seen.coverage_of(&hosts) >= self.min_coverage {
+            return Ok(());
+        }
+        let up: std::collections::HashSet<&str> = seen.hosts().0.into_iter().collect();
+        let missing: Vec<&str> = hosts.iter().filter(|host| !up.contains(**host)).copied().collect();
+        Err(RefreshError::Coverage {
+            up: hosts.len() - missing.len(),
+            hosts: hosts.len(),
+            missing: hopmap_changes::host_list(missing),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hopmap_model::{
+        CostModel, Endpoint, Levels, Measurements, Node, NodeState, ProbePhase, Sample, Slot, SystemGraph,
+    };
+
+    /// Three hosts; messages between the first two take this many µs, all others 100 µs.
+    fn machine(micros: f64) -> Machine {
+        let hosts = 0..3_u32;
+        let system = SystemGraph {
+            nodes: hosts.clone().map(|host| Node::host(format!("h{host}"))).collect(),
+            links: Vec::new(),
+            slots: hosts.clone().map(|host| Slot { host, core: 0 }).collect(),
+            cost: CostModel::Levels(Levels { costs: vec![1.0], groups: vec![vec![0; 3]] }),
+        };
+        let endpoint = |host| Endpoint { host: format!("h{host}"), core: 0, state: NodeState::Up };
+        let sample = |(source, destination)| {
+            let time = if (source, destination) == (0, 1) { micros * 2e-6 } else { 200e-6 };
+            Sample {
+                source,
+                destination,
+                phase: ProbePhase::Latency,
+                bytes: 1,
+                messages: 100,
+                minimum_s: time,
+                first_decile_s: time,
+                median_s: time,
+                ninth_decile_s: time,
+                maximum_s: time,
+            }
+        };
+        let measurements = Measurements {
+            endpoints: hosts.map(endpoint).collect(),
+            samples: [(0, 1), (0, 2), (1, 2)].map(sample).to_vec(),
+            fits: Vec::new(),
+        };
+        Machine { system, measurements: Some(measurements) }
+    }
+
+    fn seen(looks: &[f64], confirm: u32) -> (Vec<String>, u32, usize) {
+        let eye = Eye {
+            thresholds: Thresholds::default(),
+            missing: Missing::Down,
+            ignore_down: false,
+            confirm,
+            min_coverage: 0.5,
+        };
+        let before = machine(100.0);
+        let mut looked = 0;
+        let mut look = || {
+            looked += 1;
+            Ok(machine(looks[looked - 1]))
+        };
+        let seen = eye.look(Some(&before), Some(&before), &mut look).unwrap();
+        (seen.changes.iter().map(ToString::to_string).collect(), seen.confirmations, looked)
+    }
+
+    #[test]
+    fn drift_counts_when_it_is_seen_every_time_in_the_same_direction() {
+        assert_eq!(seen(&[100.0], 2), (vec![], 0, 1));
+        let drifted = vec!["h0 – h1: 210 µs, was 100 µs (+110 %)".to_owned()];
+        assert_eq!(seen(&[200.0, 190.0, 210.0], 2), (drifted, 2, 3));
+        assert_eq!(seen(&[200.0, 110.0], 2), (vec![], 1, 2));
+        assert_eq!(seen(&[200.0, 200.0, 50.0], 2), (vec![], 2, 3));
+        assert_eq!(seen(&[50.0], 0).0, ["h0 – h1: 50 µs, was 100 µs (-50 %)"]);
+    }
+}

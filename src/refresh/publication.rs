@@ -1,0 +1,254 @@
+//! The publish folder.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use hopmap_artifact::Folder;
+use hopmap_changes::{Change, Machine};
+use hopmap_durable::{DurableError, Lock, Staging, is_leftover, replace_file, replace_symlink, sync_folder};
+use jiff::Timestamp;
+
+use super::RefreshError;
+use super::entry::{Entry, SYSTEM, read_machine, write_changes, write_machine};
+use crate::accepted::{Accepted, AcceptedError};
+
+/// The publish folder.
+#[derive(Debug)]
+pub struct Publication {
+    root: PathBuf,
+}
+
+/// A snapshot that was published.
+#[derive(Debug)]
+pub(super) struct Published {
+    pub(super) entry: Entry,
+    pub(super) machine: Machine,
+}
+
+impl Publication {
+    /// A publish folder, from the root; it need not exist.
+    #[must_use]
+    pub fn at(root: PathBuf) -> Self {
+        Self { root }
+    }
+
+    /// Creates what is missing and takes the lock.
+    pub(super) fn lock(&self, holder: &str) -> Result<Lock, RefreshError> {
+        self.refuse_foreign()?;
+        for folder in [self.history(), self.state()] {
+            fs::create_dir_all(&folder).map_err(DurableError::io("create", &folder))?;
+        }
+        Lock::try_exclusive(&self.state().join("lock"), holder).map_err(|error| match error {
+            DurableError::Busy { holder, .. } => RefreshError::Busy { path: self.root.clone(), holder },
+            error => error.into(),
+        })
+    }
+
+    /// A folder with other things in it is not ours.
+    fn refuse_foreign(&self) -> Result<(), RefreshError> {
+        let entries = match fs::read_dir(&self.root) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(DurableError::io("read", &self.root)(error).into()),
+        };
+        let is_empty = entries.count() == 0;
+        match is_empty || self.history().is_dir() || self.state().is_dir() {
+            true => Ok(()),
+            false => Err(RefreshError::Foreign { path: self.root.clone() }),
+        }
+    }
+
+    /// Removes what killed refreshes left. The caller holds the lock.
+    pub(super) fn tidy(&self) -> Result<(), RefreshError> {
+        for folder in [&self.root, &self.history(), &self.state()] {
+            let entries = fs::read_dir(folder).map_err(DurableError::io("read", folder))?;
+            for entry in entries {
+                let path = entry.map_err(DurableError::io("read", folder))?.path();
+                if path.file_name().is_some_and(|name| is_leftover(&name.to_string_lossy())) {
+                    let is_folder = fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir());
+                    let removed = if is_folder { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+                    removed.map_err(DurableError::io("remove", &path))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The link to what is published.
+    #[must_use]
+    pub fn current_link(&self) -> PathBuf {
+        self.root.join("current")
+    }
+
+    /// The file that says what is accepted.
+    #[must_use]
+    pub fn accepted_file(&self) -> PathBuf {
+        self.root.join("accepted.json")
+    }
+
+    /// The folder of all entries.
+    #[must_use]
+    pub fn history(&self) -> PathBuf {
+        self.root.join("history")
+    }
+
+    /// The folder of everything that only refreshing needs.
+    #[must_use]
+    pub fn state(&self) -> PathBuf {
+        self.root.join("state")
+    }
+
+    /// The folder of an entry.
+    #[must_use]
+    pub fn folder(&self, entry: &Entry) -> PathBuf {
+        self.history().join(&entry.0)
+    }
+
+    fn pending_file(&self) -> PathBuf {
+        self.state().join("pending")
+    }
+
+    /// All entries, in the order of their names.
+    pub fn entries(&self) -> Result<Vec<Entry>, RefreshError> {
+        let folder = self.history();
+        let found = match fs::read_dir(&folder) {
+            Ok(found) => found,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(DurableError::io("read", &folder)(error).into()),
+        };
+        let mut entries = Vec::new();
+        for entry in found {
+            let name = entry.map_err(DurableError::io("read", &folder))?.file_name();
+            let name = name.to_string_lossy();
+            if !name.starts_with('.') {
+                entries.push(Entry(name.into_owned()));
+            }
+        }
+        entries.sort();
+        Ok(entries)
+    }
+
+    /// The entry that is published.
+    pub fn current(&self) -> Result<Option<Entry>, RefreshError> {
+        let link = self.current_link();
+        match fs::read_link(&link) {
+            Ok(target) => self.entry_of(&target).map(Some),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(DurableError::io("read", &link)(error).into()),
+        }
+    }
+
+    /// The entry that is accepted.
+    pub fn accepted(&self) -> Result<Option<Entry>, RefreshError> {
+        match Accepted::read(&self.accepted_file()) {
+            Ok(accepted) => {
+                let folder = accepted.artifact.parent().unwrap_or(Path::new(""));
+                self.entry_of(folder).map(Some)
+            }
+            Err(AcceptedError::Missing { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The entry that a path from the publish folder leads to.
+    fn entry_of(&self, path: &Path) -> Result<Entry, RefreshError> {
+        let name =
+            path.strip_prefix("history").ok().and_then(Path::to_str).filter(|name| !name.contains('/'));
+        match name {
+            Some(name) if self.history().join(name).is_dir() => Ok(Entry(name.to_owned())),
+            _ => Err(RefreshError::NoEntry { path: self.root.join(path) }),
+        }
+    }
+
+    /// What is published, checked byte by byte.
+    pub(super) fn read_current(&self) -> Result<Option<Published>, RefreshError> {
+        let damaged = |source| RefreshError::Damaged { path: self.current_link(), source: Box::new(source) };
+        let Some(entry) = self.current().map_err(damaged)? else { return Ok(None) };
+        let machine = read_machine(&self.folder(&entry)).map_err(damaged)?;
+        Ok(Some(Published { entry, machine }))
+    }
+
+    /// What is accepted, checked byte by byte.
+    pub(super) fn read_accepted(&self) -> Result<Option<Published>, RefreshError> {
+        let damaged = |source| RefreshError::Damaged { path: self.accepted_file(), source: Box::new(source) };
+        let Some(entry) = self.accepted().map_err(damaged)? else { return Ok(None) };
+        let accepted = Accepted::read(&self.accepted_file())?;
+        let folder = self.folder(&entry);
+        let machine = read_machine(&folder).map_err(damaged)?;
+        let system = Folder::open(&folder.join(SYSTEM)).map_err(|error| damaged(error.into()))?;
+        match accepted.digest == system.digest() {
+            true => Ok(Some(Published { entry, machine })),
+            false => Err(damaged(RefreshError::NoEntry { path: folder.join(&accepted.digest[..12]) })),
+        }
+    }
+
+    /// Adds an entry to the history: complete and on disk when this returns.
+    pub(super) fn add(
+        &self,
+        machine: &Machine,
+        before: Option<&Entry>,
+        changes: &[Change],
+    ) -> Result<Entry, RefreshError> {
+        let staging = Staging::new(&self.history())?;
+        let digest = write_machine(&staging, machine)?;
+        write_changes(staging.path(), before, changes)?;
+        let entry = self.free_name(&digest);
+        staging.commit(&self.folder(&entry))?;
+        Ok(entry)
+    }
+
+    /// A name that no entry has, whatever the clock says.
+    fn free_name(&self, digest: &str) -> Entry {
+        let stamp = Timestamp::now().strftime("%Y-%m-%dT%H-%M-%SZ").to_string();
+        let name = format!("{stamp}-{}", &digest[..12]);
+        let names = std::iter::once(name.clone()).chain((2_u32..).map(|number| format!("{name}.{number}")));
+        let mut free = names.map(Entry).filter(|entry| !self.folder(entry).exists());
+        free.next().unwrap_or(Entry(name))
+    }
+
+    /// Publishes an entry.
+    pub(super) fn point_to(&self, entry: &Entry) -> Result<(), RefreshError> {
+        Ok(replace_symlink(&self.current_link(), &Path::new("history").join(&entry.0))?)
+    }
+
+    /// Accepts an entry. One that is accepted already changes nothing.
+    pub(super) fn accept(&self, entry: &Entry) -> Result<(), RefreshError> {
+        let system = Folder::open(&self.folder(entry).join(SYSTEM))?;
+        let place = self.accepted_file();
+        Accepted::of(&system, &place, None)?.write(&place)?;
+        self.clear_pending()
+    }
+
+    /// Remembers that the consumer has to run, and the changes it has to be told.
+    pub(super) fn set_pending(&self, changes: &Path) -> Result<(), RefreshError> {
+        let text = changes.strip_prefix(&self.root).unwrap_or(changes).to_string_lossy().into_owned();
+        Ok(replace_file(&self.pending_file(), text.as_bytes())?)
+    }
+
+    /// The changes that the consumer has still to be told.
+    pub(super) fn pending(&self) -> Option<PathBuf> {
+        let text = fs::read_to_string(self.pending_file()).ok()?;
+        Some(self.root.join(text.trim_end()))
+    }
+
+    fn clear_pending(&self) -> Result<(), RefreshError> {
+        let file = self.pending_file();
+        match fs::remove_file(&file) {
+            Ok(()) => Ok(sync_folder(&self.state())?),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(DurableError::io("remove", &file)(error).into()),
+        }
+    }
+
+    /// Whether the consumer has still to run for what is published.
+    pub fn is_pending(&self) -> bool {
+        self.pending().is_some() || self.current().ok().flatten() != self.accepted().ok().flatten()
+    }
+}

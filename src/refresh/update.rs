@@ -1,0 +1,277 @@
+//! One refresh from look to acceptance.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use hopmap_changes::{Change, Finding, Machine, Missing, Thresholds, health};
+use miette::Report;
+
+pub use super::compare::Look;
+use super::compare::{Eye, Seen};
+use super::entry::CHANGES;
+use super::log::{append, now};
+use super::publication::Published;
+use super::{Consumer, Entry, Outcome, Publication, Record, RefreshError, Retention};
+
+/// How to refresh.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// From where on a number counts as another one.
+    pub thresholds: Thresholds,
+    /// What a host is that the source does not name any more.
+    pub missing: Missing,
+    /// Whether hosts that go down or come back alone change nothing.
+    pub ignore_down: bool,
+    /// How often a machine that was measured is looked at again when something has changed.
+    pub confirm: u32,
+    /// The part of the hosts of the baseline that have to be up.
+    pub min_coverage: f64,
+    /// What takes a new topology.
+    pub consumer: Option<Consumer>,
+    /// How much of the history is kept.
+    pub retention: Retention,
+    /// Whether the machine as it is becomes the accepted one without a comparison.
+    pub baseline: bool,
+}
+
+impl Settings {
+    fn eye(&self) -> Eye {
+        Eye {
+            thresholds: self.thresholds,
+            missing: self.missing,
+            ignore_down: self.ignore_down,
+            confirm: self.confirm,
+            min_coverage: self.min_coverage,
+        }
+    }
+}
+
+/// What a refresh did.
+#[derive(Debug)]
+pub struct Updated {
+    /// What the log says.
+    pub record: Record,
+    /// What was different.
+    pub changes: Vec<Change>,
+    /// Why it failed, if it did.
+    pub error: Option<Report>,
+}
+
+/// What a look without a refresh saw.
+#[derive(Debug)]
+pub struct Checked {
+    /// The machine.
+    pub machine: Machine,
+    /// What is different from what is published.
+    pub changes: Vec<Change>,
+    /// What is wrong with the machine itself.
+    pub findings: Vec<Finding>,
+    /// The part of the hosts of the baseline that are up.
+    pub coverage: f64,
+}
+
+/// Refreshes what is published. An error is one that kept it from beginning; everything later is in the log and in the result.
+pub fn refresh(
+    publication: &Publication,
+    settings: &Settings,
+    holder: &str,
+    cancelled: &AtomicBool,
+    look: &mut Look<'_>,
+) -> Result<Updated, RefreshError> {
+    let _lock = publication.lock(holder)?;
+    publication.tidy()?;
+    let begin = Instant::now();
+    let mut attempt = Attempt {
+        publication,
+        settings,
+        cancelled,
+        changes: Vec::new(),
+        record: Record {
+            time: String::new(),
+            outcome: Outcome::Failed,
+            entry: None,
+            changes: Vec::new(),
+            medians_s: std::collections::BTreeMap::new(),
+            hosts: 0,
+            down: Vec::new(),
+            coverage: 0.0,
+            confirmations: 0,
+            seconds: 0.0,
+            error: None,
+        },
+    };
+    let ended = attempt.run(look);
+    let Attempt { mut record, changes, .. } = attempt;
+    record.entry = publication.current().ok().flatten().map(|entry| entry.0);
+    record.changes = changes.iter().map(ToString::to_string).collect();
+    record.seconds = begin.elapsed().as_secs_f64();
+    record.time = now();
+    let error = match ended {
+        Ok(outcome) => {
+            record.outcome = outcome;
+            append(publication, &record).err().map(Report::new)
+        }
+        Err(error) => {
+            record.outcome = match error.downcast_ref::<RefreshError>() {
+                Some(RefreshError::Consumer { .. }) => Outcome::ConsumerFailed,
+                Some(RefreshError::Coverage { up, hosts, .. }) => {
+                    record.hosts = *hosts;
+                    record.coverage = *up as f64 / *hosts as f64;
+                    Outcome::Coverage
+                }
+                _ => Outcome::Failed,
+            };
+            record.error = Some(error.to_string());
+            // The first error is the one to report.
+            let _ = append(publication, &record);
+            Some(error)
+        }
+    };
+    Ok(Updated { record, changes, error })
+}
+
+/// Looks at the machine and writes nothing. Without a publication there is nothing to compare with.
+pub fn check(
+    publication: Option<&Publication>,
+    settings: &Settings,
+    look: &mut Look<'_>,
+) -> Result<Checked, Report> {
+    let current = publication.map_or(Ok(None), Publication::read_current)?;
+    let published = current.map(|published| published.machine);
+    let seen = match &published {
+        Some(machine) => Eye { min_coverage: 0.0, ..settings.eye() }.look(Some(machine), None, look)?,
+        None => Seen { machine: look()?, changes: Vec::new(), confirmations: 0 },
+    };
+    let coverage = coverage(published.as_ref().unwrap_or(&seen.machine), &seen.machine);
+    let findings = health(&seen.machine.snapshot(), &settings.thresholds);
+    Ok(Checked { changes: seen.changes, findings, coverage, machine: seen.machine })
+}
+
+/// The part of the hosts of a machine that are up in another one.
+fn coverage(baseline: &Machine, machine: &Machine) -> f64 {
+    let known = baseline.snapshot();
+    let (mut hosts, down) = known.hosts();
+    hosts.extend(down);
+    machine.snapshot().coverage_of(&hosts)
+}
+
+struct Attempt<'a> {
+    publication: &'a Publication,
+    settings: &'a Settings,
+    cancelled: &'a AtomicBool,
+    changes: Vec<Change>,
+    record: Record,
+}
+
+impl Attempt<'_> {
+    fn run(&mut self, look: &mut Look<'_>) -> Result<Outcome, Report> {
+        let outcome = match self.settings.baseline {
+            true => self.baseline(look)?,
+            false => self.update(look)?,
+        };
+        self.settings.retention.apply(self.publication)?;
+        Ok(outcome)
+    }
+
+    /// The machine as it is becomes the accepted one.
+    fn baseline(&mut self, look: &mut Look<'_>) -> Result<Outcome, Report> {
+        let machine = look()?;
+        self.remember(&machine, &machine);
+        if machine.snapshot().hosts().0.is_empty() {
+            return Err(RefreshError::NoHosts.into());
+        }
+        // Whatever is wrong with what is published, it is replaced.
+        let current = self.publication.read_current().ok().flatten();
+        let entry = match current {
+            Some(published) if published.machine == machine => published.entry,
+            _ => {
+                let entry = self.publication.add(&machine, None, &[])?;
+                self.publication.point_to(&entry)?;
+                entry
+            }
+        };
+        self.publication.accept(&entry)?;
+        Ok(Outcome::Baseline)
+    }
+
+    fn update(&mut self, look: &mut Look<'_>) -> Result<Outcome, Report> {
+        let current = self.publication.read_current()?;
+        let accepted = self.publication.read_accepted()?;
+        // Where the link was lost, what was accepted is what was published.
+        let published = current.as_ref().or(accepted.as_ref()).map(|found| &found.machine);
+        let baseline = accepted.as_ref().or(current.as_ref()).map(|found| &found.machine);
+        let eye = self.settings.eye();
+        let seen = eye.look(published, baseline, look)?;
+        self.record.confirmations = seen.confirmations;
+        self.remember(baseline.unwrap_or(&seen.machine), &seen.machine);
+        if let Some(current) = current.as_ref().filter(|_| seen.changes.is_empty()) {
+            return self.unchanged(&current.entry);
+        }
+        if let Some(accepted) = &accepted {
+            self.changes = eye.changes(&accepted.machine, &seen.machine);
+            if self.changes.is_empty() {
+                return self.go_back(accepted, current.as_ref());
+            }
+        } else {
+            self.changes = seen.changes;
+        }
+        let before = accepted.as_ref().or(current.as_ref()).map(|found| &found.entry);
+        let entry = self.publication.add(&seen.machine, before, &self.changes)?;
+        let changes = self.publication.folder(&entry).join(CHANGES);
+        self.publish(&entry, &changes)?;
+        Ok(if published.is_some() { Outcome::Published } else { Outcome::First })
+    }
+
+    /// The machine is as it is published: the consumer may still have to run.
+    fn unchanged(&self, current: &Entry) -> Result<Outcome, Report> {
+        if !self.publication.is_pending() {
+            return Ok(Outcome::Unchanged);
+        }
+        let changes = self.publication.pending().filter(|changes| changes.is_file());
+        let changes = changes.unwrap_or_else(|| self.publication.folder(current).join(CHANGES));
+        self.hand_over(current, &changes)?;
+        Ok(Outcome::Consumed)
+    }
+
+    /// The machine is as it was when it was last accepted, and something else is published.
+    fn go_back(&mut self, accepted: &Published, current: Option<&Published>) -> Result<Outcome, Report> {
+        if let Some(current) = current {
+            self.changes = self.settings.eye().changes(&current.machine, &accepted.machine);
+        }
+        // The entry itself stays as it is: what has changed since is told beside it.
+        let place = self.publication.state();
+        super::entry::write_changes(&place, current.map(|found| &found.entry), &self.changes)?;
+        self.publish(&accepted.entry, &place.join(CHANGES))?;
+        Ok(Outcome::Reverted)
+    }
+
+    /// Publishes an entry and hands it over.
+    fn publish(&self, entry: &Entry, changes: &Path) -> Result<(), RefreshError> {
+        self.publication.set_pending(changes)?;
+        self.publication.point_to(entry)?;
+        self.hand_over(entry, changes)
+    }
+
+    /// Runs the consumer and accepts the entry.
+    fn hand_over(&self, entry: &Entry, changes: &Path) -> Result<(), RefreshError> {
+        if let Some(consumer) = &self.settings.consumer {
+            let log: PathBuf = self.publication.state().join("consumer.log");
+            let topology = self.publication.current_link();
+            if let Err(failed) = consumer.run(&topology, changes, &log, self.cancelled)? {
+                let entry = entry.0.clone();
+                return Err(RefreshError::Consumer { how: failed.how, said: failed.said, entry });
+            }
+        }
+        self.publication.accept(entry)
+    }
+
+    fn remember(&mut self, baseline: &Machine, machine: &Machine) {
+        let snapshot = machine.snapshot();
+        let (up, down) = snapshot.hosts();
+        self.record.hosts = up.len() + down.len();
+        self.record.down = down.into_iter().map(str::to_owned).collect();
+        self.record.medians_s = snapshot.medians();
+        self.record.coverage = coverage(baseline, machine);
+    }
+}

@@ -1,0 +1,130 @@
+//! Pairs of hosts whose messages have become slower or faster.
+
+use std::collections::BTreeMap;
+
+use hopmap_model::{CostModel, Measurements, SystemGraph};
+
+use crate::pair::{Both, Side};
+use crate::{Change, Quantity, Thresholds};
+
+/// By latencies where both sides were measured, else by the matrices of costs.
+pub(crate) fn changes(both: &Both<'_>, thresholds: &Thresholds) -> Vec<Change> {
+    match (both.before.snapshot.measurements, both.after.snapshot.measurements) {
+        (Some(before), Some(after)) => latencies(both, before, after, thresholds),
+        _ => costs(both, thresholds),
+    }
+}
+
+/// The shortest time of the smallest message between two hosts, one way, and by how much the first tenth of the times varies.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Latency {
+    bytes: u64,
+    pub(crate) seconds: f64,
+    pub(crate) spread_s: f64,
+}
+
+/// Latencies of pairs of different hosts, the first one in alphabetical order first.
+pub(crate) fn of_hosts(measured: &Measurements) -> BTreeMap<(&str, &str), Latency> {
+    let mut found: BTreeMap<(&str, &str), Latency> = BTreeMap::new();
+    for sample in &measured.samples {
+        let host = |endpoint: u32| measured.endpoints[endpoint as usize].host.as_str();
+        let (a, b) = (host(sample.source), host(sample.destination));
+        if a == b {
+            continue;
+        }
+        let latency = Latency {
+            bytes: sample.bytes,
+            seconds: sample.minimum_s / 2.0,
+            spread_s: (sample.first_decile_s - sample.minimum_s) / 2.0,
+        };
+        let best = found.entry((a.min(b), a.max(b))).or_insert(latency);
+        let key = |latency: &Latency| (latency.bytes, latency.seconds.to_bits(), latency.spread_s.to_bits());
+        if key(&latency) < key(best) {
+            *best = latency;
+        }
+    }
+    found
+}
+
+fn latencies(
+    both: &Both<'_>,
+    before: &Measurements,
+    after: &Measurements,
+    thresholds: &Thresholds,
+) -> Vec<Change> {
+    let old = of_hosts(before);
+    let mut changes = Vec::new();
+    for ((a, b), new) in of_hosts(after) {
+        let Some(old) = old.get(&(a, b)) else { continue };
+        let spread = old.spread_s.max(new.spread_s);
+        let known = both.comparable.contains(a) && both.comparable.contains(b);
+        if known && thresholds.latencies_differ(old.seconds, new.seconds, spread) {
+            changes.push(Change::Pair {
+                from: a.to_owned(),
+                to: b.to_owned(),
+                both: true,
+                quantity: Quantity::Latency,
+                before: old.seconds,
+                after: new.seconds,
+            });
+        }
+    }
+    changes
+}
+
+fn costs(both: &Both<'_>, thresholds: &Thresholds) -> Vec<Change> {
+    let is_matrix = |side: &Side<'_>| matches!(side.snapshot.system.cost, CostModel::Matrix(_));
+    if !is_matrix(&both.before) || !is_matrix(&both.after) {
+        return Vec::new();
+    }
+    let mut found: BTreeMap<(&str, &str), (f64, f64)> = BTreeMap::new();
+    let slots: BTreeMap<&str, Vec<(u32, u32)>> =
+        both.comparable.iter().map(|&host| (host, common_slots(both, host))).collect();
+    for (&a, from) in &slots {
+        for (&b, to) in &slots {
+            found.extend(worst(both, from, to, thresholds).map(|costs| ((a, b), costs)));
+        }
+    }
+    let mut changes = Vec::new();
+    for (&(a, b), &(before, after)) in &found {
+        let same_back = a != b && found.get(&(b, a)) == Some(&(before, after));
+        if !same_back || a < b {
+            changes.push(Change::Pair {
+                from: a.to_owned(),
+                to: b.to_owned(),
+                both: same_back,
+                quantity: Quantity::Cost,
+                before,
+                after,
+            });
+        }
+    }
+    changes
+}
+
+/// Slots of a host before and after, by cores that it has on both sides.
+fn common_slots(both: &Both<'_>, host: &str) -> Vec<(u32, u32)> {
+    let cores = |system: &SystemGraph, side: &Side<'_>| -> BTreeMap<u32, u32> {
+        let slots = side.hosts.get(host).map(|host| host.slots.clone()).unwrap_or_default();
+        slots.map(|slot| (system.slots[slot as usize].core, slot)).collect()
+    };
+    let after = cores(both.after.snapshot.system, &both.after);
+    let before = cores(both.before.snapshot.system, &both.before);
+    before.iter().filter_map(|(core, &slot)| Some((slot, *after.get(core)?))).collect()
+}
+
+/// The costs of the two slots that have drifted most, if any have.
+fn worst(
+    both: &Both<'_>,
+    from: &[(u32, u32)],
+    to: &[(u32, u32)],
+    thresholds: &Thresholds,
+) -> Option<(f64, f64)> {
+    let (before, after) = (both.before.snapshot.system, both.after.snapshot.system);
+    let pairs = from.iter().flat_map(|a| to.iter().map(move |b| (a, b)));
+    let costs = pairs.map(|(a, b)| (before.cost(a.0, b.0), after.cost(a.1, b.1)));
+    let drift = |&(old, new): &(f64, f64)| old.max(new) / old.min(new);
+    costs
+        .filter(|&(old, new)| thresholds.differ(old, new))
+        .max_by(|x, y| drift(x).total_cmp(&drift(y)).then(x.0.total_cmp(&y.0)).then(x.1.total_cmp(&y.1)))
+}

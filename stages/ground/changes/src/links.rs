@@ -1,0 +1,115 @@
+//! Links that are new, gone, or slower.
+
+use std::collections::BTreeMap;
+
+use hopmap_model::Link;
+
+use crate::moves::Moves;
+use crate::pair::{Both, Key, Side};
+use crate::{Change, Quantity, Thresholds};
+
+type Ends<'k> = (&'k Key, &'k Key);
+
+/// Links between nodes that are there on both sides; those that a move explains are left out.
+pub(crate) fn changes(both: &Both<'_>, moves: &Moves, thresholds: &Thresholds) -> Vec<Change> {
+    let (before, after) = (links(both, &both.before, &both.after), links(both, &both.after, &both.before));
+    let mut found: BTreeMap<Ends<'_>, Vec<Difference>> = BTreeMap::new();
+    let none = Vec::new();
+    for &ends in before.keys().chain(after.keys().filter(|ends| !before.contains_key(*ends))) {
+        if moves.explains(ends.0, ends.1) {
+            continue;
+        }
+        let (old, new) = (before.get(&ends).unwrap_or(&none), after.get(&ends).unwrap_or(&none));
+        let differences = differences(old, new, both.is_measured(), thresholds);
+        if !differences.is_empty() {
+            found.insert(ends, differences);
+        }
+    }
+    let labels = Labels::new(both);
+    let mut changes = Vec::new();
+    for (&(from, to), differences) in &found {
+        for difference in differences {
+            let same_back = found.get(&(to, from)).is_some_and(|back| back.contains(difference));
+            if !same_back || labels.of(from) < labels.of(to) {
+                changes.push(difference.change(labels.of(from), labels.of(to), same_back));
+            }
+        }
+    }
+    changes
+}
+
+/// What nodes are called, by what they are known by.
+struct Labels<'b>(BTreeMap<&'b Key, &'b String>);
+
+impl<'b> Labels<'b> {
+    fn new(both: &'b Both<'_>) -> Self {
+        let of = |side: &'b Side<'_>| side.keys.iter().zip(&side.labels);
+        Self(of(&both.after).chain(of(&both.before)).collect())
+    }
+
+    fn of(&self, key: &Key) -> String {
+        self.0.get(key).map_or(String::new(), |label| (*label).clone())
+    }
+}
+
+/// Links from node to node, in an order of their own.
+fn links<'s>(both: &Both<'_>, side: &'s Side<'_>, other: &Side<'_>) -> BTreeMap<Ends<'s>, Vec<Link>> {
+    let known = other.by_key();
+    let mut links: BTreeMap<Ends<'_>, Vec<Link>> = BTreeMap::new();
+    for link in &side.snapshot.system.links {
+        let ends = (&side.keys[link.source as usize], &side.keys[link.destination as usize]);
+        if both.is_comparable(ends.0, &known) && both.is_comparable(ends.1, &known) {
+            links.entry(ends).or_default().push(*link);
+        }
+    }
+    let order = |number: Option<f64>| number.map(f64::to_bits);
+    for links in links.values_mut() {
+        links.sort_by_key(|link| (order(link.bandwidth_bytes_per_s), order(link.latency_s)));
+    }
+    links
+}
+
+#[derive(Debug, PartialEq)]
+enum Difference {
+    Count { before: usize, after: usize },
+    Value { quantity: Quantity, before: Option<f64>, after: Option<f64> },
+}
+
+impl Difference {
+    fn change(&self, from: String, to: String, both: bool) -> Change {
+        match *self {
+            Self::Count { before, after } => Change::Links { from, to, both, before, after },
+            Self::Value { quantity, before, after } => {
+                Change::Link { from, to, both, quantity, before, after }
+            }
+        }
+    }
+}
+
+fn differences(old: &[Link], new: &[Link], measured: bool, thresholds: &Thresholds) -> Vec<Difference> {
+    if old.len() != new.len() {
+        return vec![Difference::Count { before: old.len(), after: new.len() }];
+    }
+    let of = |link: &Link, quantity| match quantity {
+        Quantity::Bandwidth => link.bandwidth_bytes_per_s,
+        _ => link.latency_s,
+    };
+    let slower = |a: f64, b: f64| match measured {
+        true => thresholds.latencies_differ(a, b, 0.0),
+        false => thresholds.differ(a, b),
+    };
+    let mut found = Vec::new();
+    for quantity in [Quantity::Bandwidth, Quantity::Latency] {
+        let differ = |(a, b): &(Option<f64>, Option<f64>)| match (a, b) {
+            (Some(a), Some(b)) if quantity == Quantity::Latency => slower(*a, *b),
+            (Some(a), Some(b)) => thresholds.differ(*a, *b),
+            (a, b) => a.is_some() != b.is_some(),
+        };
+        // Parallel links are compared in the order of their values; one that differs speaks for all.
+        let mut values = old.iter().zip(new).map(|(old, new)| (of(old, quantity), of(new, quantity)));
+        if let Some((before, after)) = values.find(differ) {
+            found.push(Difference::Value { quantity, before, after });
+        }
+    }
+    found
+}

@@ -1,0 +1,147 @@
+//! Two snapshots beside each other.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hopmap_model::NodeKind;
+
+use crate::Snapshot;
+use crate::matching::matched;
+use crate::view::{Host, below, hosts, made_up, neighbours, tiers};
+use crate::words::host_list;
+
+/// What a node is known by in both snapshots.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Key {
+    /// A host, by name.
+    Host(String),
+    /// A switch, by name.
+    Switch(String),
+    /// A switch with a made-up name that is there before, or before and after, by its place among these.
+    Made(usize),
+    /// A switch with a made-up name that is there only after.
+    MadeNew(usize),
+}
+
+/// One of two snapshots.
+#[derive(Debug)]
+pub(crate) struct Side<'a> {
+    pub(crate) snapshot: Snapshot<'a>,
+    pub(crate) hosts: BTreeMap<&'a str, Host>,
+    /// What each node is known by.
+    pub(crate) keys: Vec<Key>,
+    /// What each node is called for people.
+    pub(crate) labels: Vec<String>,
+    pub(crate) neighbours: Vec<BTreeSet<u32>>,
+    /// Links to the nearest host.
+    pub(crate) tiers: Vec<u32>,
+    /// Comparable hosts below each switch with a made-up name.
+    pub(crate) made_hosts: BTreeMap<u32, BTreeSet<&'a str>>,
+}
+
+/// Two snapshots beside each other.
+#[derive(Debug)]
+pub(crate) struct Both<'a> {
+    pub(crate) before: Side<'a>,
+    pub(crate) after: Side<'a>,
+    /// Hosts of which more than the state is known on both sides.
+    pub(crate) comparable: BTreeSet<&'a str>,
+}
+
+impl<'a> Both<'a> {
+    pub(crate) fn new(before: &Snapshot<'a>, after: &Snapshot<'a>) -> Self {
+        let (mut before, mut after) = (Side::new(before), Side::new(after));
+        let known = |(name, host): (&&'a str, &Host)| {
+            let other = after.hosts.get(name)?;
+            (!host.is_bare() && !other.is_bare()).then_some(*name)
+        };
+        let comparable: BTreeSet<&str> = before.hosts.iter().filter_map(known).collect();
+        let (old, new) = (before.made_up(&comparable), after.made_up(&comparable));
+        let sets =
+            |made: &[(u32, BTreeSet<&'a str>)]| made.iter().map(|(_, s)| s.clone()).collect::<Vec<_>>();
+        for (index, (node, _)) in old.iter().enumerate() {
+            before.keys[*node as usize] = Key::Made(index);
+        }
+        for (index, stands_for) in matched(&sets(&old), &sets(&new)).into_iter().enumerate() {
+            let stands_for = stands_for.or_else(|| without_hosts(&before, &old, &after, &new[index]));
+            after.keys[new[index].0 as usize] = stands_for.map_or(Key::MadeNew(index), Key::Made);
+        }
+        Self { before, after, comparable }
+    }
+
+    /// Whether a node can be compared: a switch that is there on both sides, or a host of which enough is known.
+    pub(crate) fn is_comparable(&self, key: &Key, other: &BTreeMap<&Key, u32>) -> bool {
+        match key {
+            Key::Host(name) => self.comparable.contains(name.as_str()),
+            _ => other.contains_key(key),
+        }
+    }
+}
+
+/// The switch before that has the same made-up name as one after, where neither has hosts that can be compared.
+fn without_hosts(
+    before: &Side<'_>,
+    old: &[(u32, BTreeSet<&str>)],
+    after: &Side<'_>,
+    (node, hosts): &(u32, BTreeSet<&str>),
+) -> Option<usize> {
+    let name = |side: &Side<'_>, node: u32| side.snapshot.system.nodes[node as usize].name.clone();
+    let is_same = |(other, others): &(u32, BTreeSet<&str>)| {
+        others.is_empty() && name(before, *other) == name(after, *node)
+    };
+    old.iter().position(is_same).filter(|_| hosts.is_empty())
+}
+
+impl<'a> Side<'a> {
+    fn new(snapshot: &Snapshot<'a>) -> Self {
+        let system = snapshot.system;
+        let key = |node: &hopmap_model::Node| match node.kind {
+            NodeKind::Host => Key::Host(node.name.clone()),
+            NodeKind::Switch => Key::Switch(node.name.clone()),
+        };
+        let neighbours = neighbours(system);
+        Self {
+            snapshot: *snapshot,
+            hosts: hosts(snapshot),
+            keys: system.nodes.iter().map(key).collect(),
+            labels: system.nodes.iter().map(|node| node.name.clone()).collect(),
+            tiers: tiers(system, &neighbours),
+            neighbours,
+            made_hosts: BTreeMap::new(),
+        }
+    }
+
+    /// Switches with made-up names and the hosts below them that can be compared, in canonical order. Their labels say the
+    /// hosts.
+    fn made_up(&mut self, comparable: &BTreeSet<&'a str>) -> Vec<(u32, BTreeSet<&'a str>)> {
+        let system = self.snapshot.system;
+        let height: Vec<u32> = system
+            .nodes
+            .iter()
+            .map(|node| match node.kind {
+                NodeKind::Host => 0,
+                NodeKind::Switch => made_up(&node.name).map_or(u32::MAX, |level| level.saturating_add(1)),
+            })
+            .collect();
+        let mut found = Vec::new();
+        for (id, node) in (0..).zip(&system.nodes) {
+            if node.kind == NodeKind::Host || made_up(&node.name).is_none() {
+                continue;
+            }
+            let hosts = below(system, &self.neighbours, &height, id);
+            self.labels[id as usize] = match hosts.is_empty() {
+                true => "a switch without hosts".to_owned(),
+                false => format!("the switch of {}", host_list(&hosts)),
+            };
+            let hosts: BTreeSet<&str> = hosts.intersection(comparable).copied().collect();
+            found.push((height[id as usize], hosts, id));
+        }
+        found.sort();
+        self.made_hosts = found.iter().map(|(_, hosts, id)| (*id, hosts.clone())).collect();
+        found.into_iter().map(|(_, hosts, id)| (id, hosts)).collect()
+    }
+
+    /// Nodes by what they are known by.
+    pub(crate) fn by_key(&self) -> BTreeMap<&Key, u32> {
+        self.keys.iter().zip(0..).collect()
+    }
+}

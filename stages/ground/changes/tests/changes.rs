@@ -1,0 +1,182 @@
+//! What is said of a small machine when one thing changes.
+
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use hopmap_changes::{Machine, Thresholds, changes, health};
+use hopmap_model::{
+    CostModel, Endpoint, Levels, Link, Matrix, Measurements, Node, NodeState, ProbePhase, Sample, Slot,
+    SystemGraph,
+};
+
+/// Two leaves under two spines, two hosts each, two cores a host.
+fn machine() -> SystemGraph {
+    let mut nodes: Vec<Node> = (0..4).map(|host| Node::host(format!("h{host}"))).collect();
+    nodes.extend(["leaf0", "leaf1", "spine0", "spine1"].map(Node::switch));
+    let ends = [(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (5, 6)];
+    SystemGraph {
+        nodes,
+        links: ends.into_iter().flat_map(|(a, b)| [link(a, b), link(b, a)]).collect(),
+        slots: (0..8).map(|slot| Slot { host: slot / 2, core: slot % 2 }).collect(),
+        cost: CostModel::Levels(Levels {
+            costs: vec![1.0, 10.0, 100.0],
+            groups: vec![
+                (0..8).map(|slot| slot / 2).collect(),
+                (0..8).map(|slot| slot / 4).collect(),
+                vec![0; 8],
+            ],
+        }),
+    }
+}
+
+fn link(source: u32, destination: u32) -> Link {
+    Link { source, destination, latency_s: Some(1e-6), bandwidth_bytes_per_s: Some(12.5e9) }
+}
+
+fn said(change: impl FnOnce(&mut SystemGraph)) -> Vec<String> {
+    let before = machine();
+    let mut after = machine();
+    change(&mut after);
+    after.check().unwrap();
+    let machine = |system| Machine { system, measurements: None };
+    let (before, after) = (machine(before), machine(after));
+    let found = changes(&before.snapshot(), &after.snapshot(), &Thresholds::default());
+    found.iter().map(ToString::to_string).collect()
+}
+
+fn levels(system: &mut SystemGraph) -> &mut Levels {
+    match &mut system.cost {
+        CostModel::Levels(levels) => levels,
+        CostModel::Matrix(_) => panic!("a matrix"),
+    }
+}
+
+#[test]
+fn every_kind_of_change_is_one_line() {
+    assert_eq!(said(|_| {}), [""; 0]);
+    assert_eq!(said(|s| s.nodes[1].state = NodeState::Down), ["h1 is down"]);
+    assert_eq!(said(|s| s.nodes[5].state = NodeState::Down), ["leaf1 is down"]);
+    assert_eq!(said(|s| s.slots[7].core = 9), ["h3 has cores 0,9, had 0-1"]);
+    assert_eq!(said(|s| drop(s.links.drain(8..10))), ["leaf0 – spine0: link is gone"]);
+    assert_eq!(said(|s| s.links.truncate(11)), ["spine0 → leaf1: link is gone"]);
+    assert_eq!(said(|s| s.links.push(link(4, 6))), ["leaf0 → spine0: 2 links, were 1"]);
+    assert_eq!(
+        said(|s| s.links.iter_mut().take(2).for_each(|link| link.bandwidth_bytes_per_s = Some(1e9))),
+        ["h0 – leaf0: link of 1 GB/s, was 12.5 GB/s (-92 %)"]
+    );
+    assert_eq!(said(|s| s.links[0].latency_s = Some(1.2e-6)), [""; 0]);
+    assert_eq!(said(|s| s.links[0].latency_s = None), ["h0 → leaf0: link of unknown, was 1 µs"]);
+    assert_eq!(said(|s| levels(s).costs[2] = 101.0), ["levels cost 1, 10, 101, were 1, 10, 100"]);
+    assert_eq!(said(|s| levels(s).groups[1] = vec![0, 0, 1, 1, 1, 1, 1, 1]), ["h1 moved from h0 to h[2-3]"]);
+    assert_eq!(said(|s| levels(s).groups[0][1] = 9), ["h0 groups its cores in another way"]);
+}
+
+#[test]
+fn what_moved_is_said_once() {
+    // A host with its cable and its group.
+    let moved = said(|s| {
+        (s.links[2], s.links[3]) = (link(1, 5), link(5, 1));
+        levels(s).groups[1] = vec![0, 0, 1, 1, 1, 1, 1, 1];
+    });
+    assert_eq!(moved, ["h1 moved from leaf0 to leaf1"]);
+    // A leaf with all its hosts.
+    assert_eq!(
+        said(|s| (s.links[8], s.links[9]) = (link(4, 7), link(7, 4))),
+        ["leaf0 moved from spine0 to spine1"]
+    );
+}
+
+#[test]
+fn a_host_that_comes_brings_its_links_unsaid() {
+    let came = said(|s| {
+        s.nodes.push(Node::host("h4"));
+        s.links.extend([link(8, 5), link(5, 8)]);
+        s.slots.push(Slot { host: 8, core: 0 });
+        let levels = levels(s);
+        levels.groups[0].push(7);
+        levels.groups[1].push(1);
+        levels.groups[2].push(0);
+    });
+    assert_eq!(came, ["h4 is new, 1 slot"]);
+}
+
+#[test]
+fn matrices_are_compared_pair_by_pair() {
+    let matrix = |change: fn(&mut Vec<f64>)| {
+        let tree = machine();
+        let mut costs = tree.block(&(0..8).collect::<Vec<u32>>());
+        change(&mut costs);
+        Machine {
+            system: SystemGraph { cost: CostModel::Matrix(Matrix { costs }), ..tree },
+            measurements: None,
+        }
+    };
+    let before = matrix(|_| {});
+    let said = |after: &Machine| {
+        let found = changes(&before.snapshot(), &after.snapshot(), &Thresholds::default());
+        found.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(said(&matrix(|costs| costs[1] = 2.0)), ["inside h0: cost 2, was cost 1 (+100 %)"]);
+    assert_eq!(said(&matrix(|costs| costs[7] = 150.0)), ["h0 → h3: cost 150, was cost 100 (+50 %)"]);
+    let both_ways = matrix(|costs| (costs[7], costs[7 * 8]) = (150.0, 150.0));
+    assert_eq!(said(&both_ways), ["h0 – h3: cost 150, was cost 100 (+50 %)"]);
+    let tree = Machine { system: machine(), measurements: None };
+    assert_eq!(said(&tree), ["costs are levels, were matrix"]);
+}
+
+/// All pairs within a leaf take 100 µs, others 400 µs, but for one.
+fn measured(slow: (u32, u32), factor: f64) -> Machine {
+    let endpoint = |host: u32| Endpoint { host: format!("h{host}"), core: 0, state: NodeState::Up };
+    let mut measured = Measurements { endpoints: (0..4).map(endpoint).collect(), ..Measurements::default() };
+    for source in 0..4 {
+        for destination in (0..4).filter(|&other| other != source) {
+            let near = if source / 2 == destination / 2 { 200e-6 } else { 800e-6 };
+            let is_slow = (source.min(destination), source.max(destination)) == slow;
+            let time = if is_slow { near * factor } else { near };
+            measured.samples.push(Sample {
+                source,
+                destination,
+                phase: ProbePhase::Latency,
+                bytes: 1,
+                messages: 100,
+                minimum_s: time,
+                first_decile_s: time + 4e-6,
+                median_s: time * 1.2,
+                ninth_decile_s: time * 1.5,
+                maximum_s: time * 5.0,
+            });
+        }
+    }
+    Machine { system: machine(), measurements: Some(measured) }
+}
+
+#[test]
+fn a_pair_that_drifted_is_named_and_no_other() {
+    let before = measured((0, 0), 1.0);
+    let said = |after: &Machine| {
+        let found = changes(&before.snapshot(), &after.snapshot(), &Thresholds::default());
+        found.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(said(&measured((1, 3), 1.5)), ["h1 – h3: 600 µs, was 400 µs (+50 %)"]);
+    assert_eq!(said(&measured((0, 1), 0.5)), ["h0 – h1: 50 µs, was 100 µs (-50 %)"]);
+    assert_eq!(said(&measured((1, 3), 1.2)), [""; 0]);
+}
+
+#[test]
+fn health_looks_at_one_machine_alone() {
+    let said = |machine: &Machine| {
+        let found = health(&machine.snapshot(), &Thresholds::default());
+        found.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(said(&measured((0, 0), 1.0)), [""; 0]);
+    assert_eq!(said(&measured((1, 3), 2.0)), ["h1 – h3: 800 µs, its level has 400 µs (+100 %)"]);
+    let mut ill = measured((0, 0), 1.0);
+    ill.system.nodes[2].state = NodeState::Down;
+    ill.system.nodes[6].state = NodeState::Down;
+    ill.system.links.remove(11);
+    assert_eq!(said(&ill), ["h2 is down", "spine0 is down", "leaf1 → spine0: the link has no way back"]);
+    assert_eq!(
+        ill.snapshot().medians().into_values().map(|s| (s * 1e6) as u32).collect::<Vec<_>>(),
+        [100, 400]
+    );
+    assert!((ill.snapshot().coverage_of(&["h0", "h1", "h2", "h3"]) - 0.75).abs() < 1e-9);
+}
