@@ -56,7 +56,7 @@ fn done(command: &mut Command) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-fn measured(folder: &Path) -> (Measurements, SystemGraph) {
+fn measured_in(folder: &Path) -> (Measurements, SystemGraph) {
     (Folder::read(&folder.join("measurements")).unwrap(), Folder::read(&folder.join("system")).unwrap())
 }
 
@@ -67,7 +67,7 @@ fn mpi_ranks_of_one_host_are_its_cores() {
     }
     let sandbox = Sandbox::new();
     done(&mut by_ranks(&sandbox, "mpirun --oversubscribe -n 4", &QUICK));
-    let (measured, system) = measured(&sandbox.path().join("probe"));
+    let (measured, system) = measured_in(&sandbox.path().join("probe"));
     assert_eq!((measured.hosts().count(), measured.endpoints.len()), (1, 4));
     assert_eq!(measured.samples.len(), 4 * 3 * 3);
     assert!(measured.latencies().values().all(|&latency| latency > 1e-8 && latency < 1.0));
@@ -84,7 +84,7 @@ fn mpi_ranks_on_the_nodes_of_a_slurm_cluster_are_told_apart() {
     let sandbox = Sandbox::new();
     let launcher = "timeout 120 salloc -Q -N 3 -n 6 mpirun -n 6 --map-by node";
     done(by_ranks(&sandbox, launcher, &QUICK).env("SLURM_CONF", cluster.configuration()));
-    let (measured, system) = measured(&sandbox.path().join("probe"));
+    let (measured, system) = measured_in(&sandbox.path().join("probe"));
     let hosts: Vec<(&str, u32, u32)> = measured.hosts().collect();
     assert_eq!(hosts, [("n1", 0, 2), ("n2", 2, 2), ("n3", 4, 2)]);
     assert_eq!(measured.latencies().len(), 3 + 3);
@@ -108,7 +108,7 @@ fn agent() -> String {
 fn agents_measure_each_other_and_their_cores() {
     let sandbox = Sandbox::new();
     done(&mut by_agents(&sandbox, "n[1-5]", &agent(), &QUICK));
-    let (measured, system) = measured(&sandbox.path().join("probe"));
+    let (measured, system) = measured_in(&sandbox.path().join("probe"));
     let names: Vec<&str> = measured.hosts().map(|(name, ..)| name).collect();
     assert_eq!(names, ["n1", "n2", "n3", "n4", "n5"]);
     let cores = measured.endpoints.len() / 5;
@@ -130,7 +130,7 @@ fn hosts_that_do_not_answer_are_down() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{said}");
     assert!(said.contains("n2 is down: no route to host"), "{said}");
-    let (measured, system) = measured(&sandbox.path().join("probe"));
+    let (measured, system) = measured_in(&sandbox.path().join("probe"));
     let states: Vec<NodeState> = measured.endpoints.iter().map(|endpoint| endpoint.state).collect();
     assert_eq!(states, [NodeState::Up, NodeState::Down, NodeState::Up]);
     assert_eq!(system.hosts().count(), 2);
@@ -199,7 +199,7 @@ fn assert_network_is_found(folder: &Path, mut probe: impl FnMut() -> Command) {
     loop {
         tries += 1;
         done(&mut probe());
-        let (measured, system) = measured(folder);
+        let (measured, system) = measured_in(folder);
         match assert_latencies(&measured) {
             Ok(()) => return assert_tree(&system),
             Err(problem) if tries == 5 => panic!("{problem}"),
@@ -211,9 +211,9 @@ fn assert_network_is_found(folder: &Path, mut probe: impl FnMut() -> Command) {
 /// Many small messages and no large ones, as switches in user space have few of these.
 const PATIENT: [&str; 10] = [
     "--with",
-    "sizes=[1, 1024]",
+    "sizes=[1]",
     "--with",
-    "messages=300",
+    "messages=200",
     "--with",
     "tolerance=0.0",
     "--with",
@@ -259,4 +259,59 @@ fn mpi_ranks_find_the_latencies_and_the_levels_of_a_network() {
         command.envs(mpirun.get_envs().filter_map(|(name, value)| Some((name, value?))));
         command
     });
+}
+
+/// A refresh from inside the network, as cron would do it; what it says as JSON.
+fn refresh(network: &Network, sandbox: &Sandbox) -> serde_json::Value {
+    let hopmap = assert_cmd::cargo::cargo_bin!("hopmap");
+    let output = network
+        .command(0, hopmap)
+        .current_dir(sandbox.path())
+        .args(["topology", "refresh", "probe.toml", "--publish", "published", "--json"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let last = String::from_utf8(output.stdout).unwrap().lines().last().unwrap().to_owned();
+    serde_json::from_str(&last).unwrap()
+}
+
+#[test]
+fn drift_of_one_pair_is_reported_on_that_pair_and_on_no_other() {
+    if !network_is_wanted() {
+        return;
+    }
+    let (sandbox, network) = (Sandbox::new(), racks());
+    let hopmap = assert_cmd::cargo::cargo_bin!("hopmap");
+    let pipeline = format!(
+        "[stages.machine]\nuses = \"topology/probe\"\n[stages.machine.with]\nhosts = \"h[0-7]\"\n\
+         start = \"'{}' on {{host}} '{}' agent --bind 10.77.0.0/24\"\n\
+         sizes = [1]\nmessages = 150\ntolerance = 0.0\nseconds = 1.0\ninside = false\n",
+        hopmap.with_file_name("hopmap-test-network").display(),
+        hopmap.display()
+    );
+    sandbox.write("probe.toml", pipeline);
+    let first = refresh(&network, &sandbox);
+    assert_eq!(first["outcome"], "published", "{first}");
+    let same = refresh(&network, &sandbox);
+    assert_eq!(same["outcome"], "unchanged", "{same}");
+    for (from, to) in [(4, 5), (5, 4)] {
+        network.set_latency(from, to, LEVELS[0] + 100e-6).unwrap();
+    }
+    let drifted = refresh(&network, &sandbox);
+    assert_eq!(drifted["outcome"], "published", "{drifted}");
+    let changes: Vec<&str> =
+        drifted["changes"].as_array().unwrap().iter().filter_map(|change| change["text"].as_str()).collect();
+    let latencies: Vec<&&str> = changes.iter().filter(|text| text.contains('–')).collect();
+    assert_eq!(latencies.len(), 1, "{changes:?}");
+    assert!(latencies[0].contains("h4 – h5"), "{changes:?}");
+    // A host that is cut off is down, and keeps what is known of it.
+    network.cut(6).unwrap();
+    let down = refresh(&network, &sandbox);
+    let said = down.to_string();
+    assert!(said.contains("h6"), "{said}");
+    let (measured, system) = measured_in(&sandbox.path().join("published/current"));
+    let is_down = |name: &str| system.nodes.iter().any(|node| node.name == name && node.state == NodeState::Down);
+    assert!(is_down("h6") && !is_down("h5"));
+    assert_eq!(system.slots.len(), 8);
+    assert_eq!(measured.latencies().len(), 28);
 }
