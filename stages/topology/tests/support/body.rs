@@ -24,10 +24,10 @@ pub(crate) fn protocol(way: usize, bytes: &[u8]) {
     match way % WAYS {
         0 => stranger(bytes),
         1 => peer(bytes),
-        2 => drop(coordinator(bytes.to_vec())),
+        2 => _ = coordinator(bytes),
         3 => {
             let frames = sealed(Role::Coordinator, bytes, REQUEST_BYTES);
-            let (requests, answers) = (frames.1, coordinator(frames.0));
+            let (requests, answers) = (frames.1, coordinator(&frames.0));
             assert!(answers >= requests, "{answers} answers to {requests} requests");
         }
         4 => agent(bytes),
@@ -51,8 +51,8 @@ fn peer(bytes: &[u8]) {
 }
 
 /// Gives an agent the bytes after a handshake; how many frames it answers, the last of them perhaps refusing what came.
-fn coordinator(bytes: impl AsRef<[u8]>) -> usize {
-    let mut tape = Tape::new(bytes.as_ref());
+fn coordinator(bytes: &[u8]) -> usize {
+    let mut tape = Tape::new(bytes);
     let mut frames = Frames::new(Role::Agent, &KEYS);
     let _ = converse(&mut tape, &mut frames, &Idle, &AtomicU64::new(0), soon());
     let (mut answers, mut frames) = (Tape::new(&tape.written), Frames::new(Role::Coordinator, &KEYS));
