@@ -23,17 +23,18 @@ const LINE_BYTES: u64 = 1024;
 /// Arguments of `agent`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-`topology/probe` starts agents by itself and gives them a token. By hand, the token is 64 hexadecimal digits in the
-environment variable HOPMAP_AGENT_TOKEN, in the first line of --token-file, or in the first line of standard input; it
-is never an argument, which everybody on the host could read. Who does not know the token is turned away.
+`topology/probe` starts agents by itself and gives them a token. By hand, the token is 64
+hexadecimal digits in the environment variable HOPMAP_AGENT_TOKEN, in the first line of
+--token-file, or in the first line of standard input; it is never an argument, which everybody on
+the host could read. Who does not know the token is turned away.
 
-When the agent is ready it prints one line: hopmap agent 1 HOST ADDRESS:PORT CORES. It ends when its coordinator says
-so, when its standard input is closed, or after --seconds.
+When the agent is ready it prints one line: hopmap agent 1 HOST ADDRESS:PORT CORES. It ends when
+its coordinator says so, when its standard input is closed, or after --seconds.
 
 Examples:
   openssl rand -hex 32 > token
   hopmap agent --bind 10.1.2.3 --token-file token
-  sleep 300 | srun --ntasks-per-node=1 hopmap agent --bind 10.1.0.0/16 --token-file token --seconds 300")]
+  sleep 300 | srun --ntasks-per-node=1 hopmap agent --bind 10.1.0.0/16 --token-file token")]
 pub(crate) struct Arguments {
     /// Address of this host to listen on, with a port if it is to be a certain one; or a network that this host is in,
     /// such as 10.1.0.0/16 [default: the address that the name of this host stands for].

@@ -159,13 +159,43 @@ fn what_is_wrong_with_the_start_is_said() {
     let sandbox = Sandbox::new();
     sandbox.write("token", "not a token\n");
     let seen = |arguments: &[&str]| sandbox.seen(&[&["agent"], arguments].concat());
-    insta::assert_snapshot!(seen(&["--bind", "127.0.0.1", "--token-file", "token"]), @"");
-    insta::assert_snapshot!(seen(&["--bind", "127.0.0.1", "--token-file", "absent"]), @"");
-    insta::assert_snapshot!(seen(&["--bind", "127.0.0.1"]), @"");
-    insta::assert_snapshot!(seen(&["--bind", "0.0.0.0"]), @"");
-    insta::assert_snapshot!(seen(&["--bind", "node-7"]), @"");
+    insta::assert_snapshot!(seen(&["--bind", "127.0.0.1", "--token-file", "token"]), @r#"
+    ------- stderr -------
+    error: no token in token: a token has 64 hexadecimal digits, and this text has 11 letters
+      help: make a token with `openssl rand -hex 32`; give it in HOPMAP_AGENT_TOKEN, --token-file or standard input
+    [exit code 2]
+    "#);
+    insta::assert_snapshot!(seen(&["--bind", "127.0.0.1", "--token-file", "absent"]), @r#"
+    ------- stderr -------
+    error: cannot read absent: No such file or directory (os error 2)
+      help: make a token with `openssl rand -hex 32`; give it in HOPMAP_AGENT_TOKEN, --token-file or standard input
+    [exit code 2]
+    "#);
+    insta::assert_snapshot!(seen(&["--bind", "127.0.0.1"]), @r#"
+    ------- stderr -------
+    error: no token in the first line of standard input: a token has 64 hexadecimal digits, and this text has 0 letters
+      help: make a token with `openssl rand -hex 32`; give it in HOPMAP_AGENT_TOKEN, --token-file or standard input
+    [exit code 2]
+    "#);
+    insta::assert_snapshot!(seen(&["--bind", "0.0.0.0"]), @r#"
+    ------- stderr -------
+    error: an agent listens on one address, and 0.0.0.0 is all of them
+      help: name one address of this host, or a network that it is in, such as 10.1.0.0/16
+    [exit code 2]
+    "#);
+    insta::assert_snapshot!(seen(&["--bind", "node-7"]), @r#"
+    ------- stderr -------
+    error: `node-7` is neither an address nor a network
+      help: write 10.1.2.3, 10.1.2.3:4000, [fd00::1]:4000 or a network such as 10.1.0.0/16
+    [exit code 2]
+    "#);
     sandbox.write("token", DIGITS);
-    insta::assert_snapshot!(seen(&["--name", "a b", "--token-file", "token"]), @"");
+    insta::assert_snapshot!(seen(&["--name", "a b", "--token-file", "token"]), @r#"
+    ------- stderr -------
+    error: a host cannot be called "a b"
+      help: give its name with --name: no spaces, no control characters, at most 255 bytes
+    [exit code 2]
+    "#);
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let bind = taken.local_addr().unwrap().to_string();
     let seen = seen(&["--bind", &bind, "--token-file", "token"]);
@@ -174,5 +204,34 @@ fn what_is_wrong_with_the_start_is_said() {
 
 #[test]
 fn help_says_what_an_agent_is() {
-    insta::assert_snapshot!(Sandbox::new().seen(&["agent", "--help"]), @"");
+    insta::assert_snapshot!(Sandbox::new().seen(&["agent", "--help"]), @r#"
+    Measure messages on this host for a coordinator that knows the token
+
+    Usage: hopmap agent [OPTIONS]
+
+    Options:
+          --bind <ADDRESS>     Address of this host to listen on, with a port if it is to be a certain
+                               one; or a network that this host is in, such as 10.1.0.0/16 [default: the
+                               address that the name of this host stands for]
+          --json               Print results as JSON
+      -q, --quiet              Print nothing but errors
+          --seconds <SECONDS>  How long to live at most [default: 600]
+          --name <HOST>        Name of this host [default: $SLURMD_NODENAME, else the host name]
+          --token-file <FILE>  File whose first line is the token
+      -h, --help               Print help
+      -V, --version            Print version
+
+    `topology/probe` starts agents by itself and gives them a token. By hand, the token is 64
+    hexadecimal digits in the environment variable HOPMAP_AGENT_TOKEN, in the first line of
+    --token-file, or in the first line of standard input; it is never an argument, which everybody on
+    the host could read. Who does not know the token is turned away.
+
+    When the agent is ready it prints one line: hopmap agent 1 HOST ADDRESS:PORT CORES. It ends when
+    its coordinator says so, when its standard input is closed, or after --seconds.
+
+    Examples:
+      openssl rand -hex 32 > token
+      hopmap agent --bind 10.1.2.3 --token-file token
+      sleep 300 | srun --ntasks-per-node=1 hopmap agent --bind 10.1.0.0/16 --token-file token
+    "#);
 }
