@@ -4,10 +4,14 @@
 use std::collections::BTreeMap;
 
 use hopmap_model::{
-    ConvergencePoint, CostModel, Edge, Levels, Link, Mapping, Metrics, Node, NodeKind, PlacementMetrics,
-    PlacementOrigin, Process, Slot, SystemGraph, TaskGraph, Weight,
+    ConvergencePoint, CostModel, Edge, Endpoint, Levels, Link, Mapping, Measurements, Metrics, Node,
+    NodeKind, NodeState as State, PlacementMetrics, PlacementOrigin, ProbePhase, Process, Sample, Slot,
+    SystemGraph, TaskGraph, Weight,
 };
-use hopmap_views::{DagNode, NodeState, RankOrder, comparison, convergence, dag, levels, matrix, topology};
+use hopmap_views::{
+    DagNode, DriftPoint, NodeState, RankOrder, comparison, convergence, dag, drift, found_levels, latencies,
+    levels, matrix, topology,
+};
 
 fn main() {
     let small = rows_and_columns(2, 8);
@@ -51,6 +55,13 @@ fn main() {
         topology(&large_machine, Some(&large_loads), Some(&scattered)),
         topology(&without_links(tree(2, 4, 4)), None, None),
         topology(&fat_tree(4, 8, 4), None, None),
+        latencies(&measured(&tree(2, 2, 1), None), Some(&tree(2, 2, 1))),
+        latencies(&measured(&tree(4, 8, 1), Some(5)), Some(&tree(4, 8, 1))),
+        latencies(&measured(&tree(10, 30, 1), Some(77)), Some(&tree(10, 30, 1))),
+        latencies(&measured(&tree(25, 40, 1), None), Some(&tree(25, 40, 1))),
+        found_levels(&tree(4, 8, 4), "µs").unwrap_or_default(),
+        found_levels(&tree(16, 16, 16), "").unwrap_or_default(),
+        drift(&probes()),
         convergence(&search(4), linear),
         convergence(&search(64), linear),
         comparison(&metrics()),
@@ -172,6 +183,60 @@ fn mapping_of(slots: &[u32], system: &SystemGraph) -> Mapping {
 fn pairs_together(system: &SystemGraph) -> Mapping {
     let slots: Vec<u32> = (0..16).map(|rank| rank % 8 * 2 + rank / 8).collect();
     mapping_of(&slots, system)
+}
+
+/// What a probe of a tree would find; one host did not answer.
+fn measured(system: &SystemGraph, down: Option<u32>) -> Measurements {
+    let hosts: Vec<_> = system.hosts().collect();
+    let endpoint = |&(host, ..): &(u32, u32, u32)| Endpoint {
+        host: system.nodes[host as usize].name.clone(),
+        core: 0,
+        state: if down == Some(host) { State::Down } else { State::Up },
+    };
+    let sample = |source: u32, destination: u32| {
+        let noise = f64::from((source * 7919 + destination * 104_729) % 97) / 970.0;
+        let cost = system.cost(hosts[source as usize].1, hosts[destination as usize].1);
+        let time = 4e-7 * cost * (1.0 + noise);
+        Sample {
+            source,
+            destination,
+            phase: ProbePhase::Latency,
+            bytes: 1,
+            messages: 100,
+            minimum_s: time,
+            first_decile_s: time,
+            median_s: time,
+            ninth_decile_s: time,
+            maximum_s: time,
+        }
+    };
+    let count = hosts.len() as u32;
+    let pairs = (0..count).flat_map(|a| (0..count).map(move |b| (a, b)));
+    let samples =
+        pairs.filter(|&(a, b)| a != b && down != Some(a) && down != Some(b)).map(|(a, b)| sample(a, b));
+    Measurements {
+        endpoints: hosts.iter().map(endpoint).collect(),
+        samples: samples.collect(),
+        fits: Vec::new(),
+    }
+}
+
+/// A month of probes, every two hours.
+fn probes() -> Vec<DriftPoint> {
+    let probe = |index: u32| {
+        let moved = if index > 240 { 1.4 } else { 1.0 };
+        let wobble = 1.0 + f64::from(index * 37 % 23) / 400.0;
+        DriftPoint {
+            time: 1.790e9 + f64::from(index) * 7200.0,
+            medians: vec![2.1e-7, 1.6e-6 * wobble, 2.6e-6 * wobble * moved],
+            largest_ratio: 1.02
+                + f64::from(index * 13 % 31) / 200.0
+                + if (240..252).contains(&index) { 0.4 } else { 0.0 },
+            hosts_down: if (100..118).contains(&index) { 1 } else { u32::from(index > 300) * 3 },
+            published: [0, 101, 118, 252].contains(&index),
+        }
+    };
+    (0..360).map(probe).collect()
 }
 
 fn search(islands: u32) -> Vec<ConvergencePoint> {

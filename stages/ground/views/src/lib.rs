@@ -12,18 +12,25 @@
 mod comparison;
 mod convergence;
 mod dag;
+mod drift;
+mod found_levels;
 mod human;
+mod latencies;
 mod levels;
 mod matrix;
 mod order;
 mod scale;
 mod svg;
 mod theme;
+mod time;
 mod topology;
 
 pub use comparison::comparison;
 pub use convergence::{convergence, searches};
 pub use dag::{DagNode, NodeState, dag};
+pub use drift::{DriftPoint, drift};
+pub use found_levels::found_levels;
+pub use latencies::latencies;
 pub use levels::levels;
 pub use matrix::matrix;
 pub use order::RankOrder;

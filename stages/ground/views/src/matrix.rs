@@ -1,6 +1,7 @@
 //! The communication matrix as a heat map.
 
 use std::fmt::Write;
+use std::ops::Range;
 
 use hopmap_model::{TaskGraph, Weight};
 
@@ -11,7 +12,7 @@ use crate::svg::{Svg, text_width};
 use crate::theme::{RAMP, ramp_index};
 
 /// Rows and columns that are drawn at most; more ranks share cells.
-const MOST_CELLS: usize = 200;
+pub(crate) const MOST_CELLS: usize = 200;
 /// Cells have tooltips up to this number of ranks.
 const MOST_TOOLTIPS: usize = 64;
 const PLOT: usize = 460;
@@ -36,24 +37,24 @@ pub fn matrix(graph: &TaskGraph, weight: Weight, title: &str, order: Option<&Ran
         Some((low, high)) => {
             let axis = Axis::logarithmic(low, high);
             draw_cells(&mut svg, &cells, &axis, graph, weight, order);
-            draw_legend(&mut svg, LEFT + plot + 26.0, &axis, (low, high), weight);
+            draw_legend(&mut svg, (LEFT + plot + 26.0, TOP), &axis, (low, high), unit_of(weight));
         }
     }
     if let Some(order) = order {
-        draw_blocks(&mut svg, &cells, order);
+        draw_blocks(&mut svg, (LEFT, TOP), &cells, &order.levels);
     }
     let legend = if cells.range().is_some() { 175.0 } else { 0.0 };
     svg.finish((LEFT + plot + 120.0).max(420.0), TOP + plot.max(legend) + 24.0)
 }
 
-/// Sums of weights, row by row.
-struct Cells {
-    values: Vec<f64>,
+/// Amounts, row by row; nothing is drawn where there is none.
+pub(crate) struct Cells {
+    pub(crate) values: Vec<f64>,
     /// Rows, and columns.
-    side: usize,
-    /// Ranks that share a row.
-    ranks_per_cell: usize,
-    positions: usize,
+    pub(crate) side: usize,
+    /// Ranks, or whatever else there is a row for, that share a row.
+    pub(crate) ranks_per_cell: usize,
+    pub(crate) positions: usize,
 }
 
 impl Cells {
@@ -73,23 +74,23 @@ impl Cells {
     }
 
     /// Smallest and largest value above zero.
-    fn range(&self) -> Option<(f64, f64)> {
+    pub(crate) fn range(&self) -> Option<(f64, f64)> {
         let positive = || self.values.iter().copied().filter(|value| *value > 0.0 && value.is_finite());
         let low = positive().fold(f64::INFINITY, f64::min);
         low.is_finite().then(|| (low, positive().fold(low, f64::max)))
     }
 
     /// Width of a cell on the screen; whole, so that all cells look alike.
-    fn cell_pixels(&self) -> f64 {
+    pub(crate) fn cell_pixels(&self) -> f64 {
         (PLOT / self.side.max(1)).clamp(1, 48) as f64
     }
 
-    fn pixels(&self) -> f64 {
+    pub(crate) fn pixels(&self) -> f64 {
         self.cell_pixels() * self.side.max(1) as f64
     }
 
     /// Where a position begins on the screen, from the edge of the plot.
-    fn offset(&self, position: f64) -> f64 {
+    pub(crate) fn offset(&self, position: f64) -> f64 {
         position / self.ranks_per_cell as f64 * self.cell_pixels()
     }
 }
@@ -212,7 +213,7 @@ fn draw_single_cells(
 }
 
 /// For every colour the cells that have it, neighbours in a row as one stroke.
-fn paths_by_colour(cells: &Cells, axis: &Axis) -> Vec<String> {
+pub(crate) fn paths_by_colour(cells: &Cells, axis: &Axis) -> Vec<String> {
     let mut paths = vec![String::new(); RAMP];
     let colour = |value: f64| (value > 0.0).then(|| ramp_index(axis.at(value)));
     for (row, values) in cells.values.chunks(cells.side.max(1)).enumerate() {
@@ -236,28 +237,39 @@ fn paths_by_colour(cells: &Cells, axis: &Axis) -> Vec<String> {
 
 /// The groups of the machine as squares on the diagonal, outer ones on top and thicker; inside them is the traffic that stays.
 /// Levels whose squares would be too small to see are left out.
-fn draw_blocks(svg: &mut Svg, cells: &Cells, order: &RankOrder) {
-    let (plot, levels) = (cells.pixels(), &order.levels);
+pub(crate) fn draw_blocks(
+    svg: &mut Svg,
+    (left, top): (f64, f64),
+    cells: &Cells,
+    levels: &[Vec<Range<usize>>],
+) {
+    let plot = cells.pixels();
     for (level, blocks) in levels.iter().enumerate().filter(|(_, b)| b.len() as f64 <= plot / SMALLEST_BLOCK)
     {
         let width = 1.0 + level as f64 / 2.0;
         svg.add(format_args!("<g stroke-width=\"{width}\" opacity=\"0.6\">"));
         for block in blocks.iter().filter(|block| block.len() < cells.positions) {
             let [begin, end] = [block.start, block.end].map(|at| cells.offset(at as f64).min(plot));
-            svg.outline(LEFT + begin, TOP + begin, (end - begin, end - begin), "a");
+            svg.outline(left + begin, top + begin, (end - begin, end - begin), "a");
         }
         svg.close_group();
     }
 }
 
-fn draw_legend(svg: &mut Svg, x: f64, axis: &Axis, range: (f64, f64), weight: Weight) {
+/// The colours from top to bottom, and what they stand for.
+pub(crate) fn draw_legend(
+    svg: &mut Svg,
+    (x, top): (f64, f64),
+    axis: &Axis,
+    range: (f64, f64),
+    (unit, name): (Unit, &str),
+) {
     const STEP: f64 = 14.0;
     const WIDTH: f64 = 14.0;
-    let (unit, name) = unit_of(weight);
     let height = STEP * RAMP as f64;
-    svg.text(x, TOP - 9.0, "q n", name);
+    svg.text(x, top - 9.0, "q n", name);
     for index in 0..RAMP {
-        let y = TOP + height - STEP * (index + 1) as f64;
+        let y = top + height - STEP * (index + 1) as f64;
         svg.rectangle(x, y, (WIDTH, STEP), 0.0, &format!("f{index}"));
     }
     let mut ticks = vec![range.0];
@@ -267,7 +279,7 @@ fn draw_legend(svg: &mut Svg, x: f64, axis: &Axis, range: (f64, f64), weight: We
         ticks.push(range.1);
     }
     for tick in ticks {
-        let y = TOP + height * (1.0 - axis.at(tick));
+        let y = top + height * (1.0 - axis.at(tick));
         let label = quantity(tick, unit);
         svg.line(x + WIDTH, y, x + WIDTH + 4.0, y, "a");
         svg.text(x + WIDTH + 8.0, y + 4.0, "n", &label);

@@ -130,6 +130,17 @@ impl Path {
         self.add(format_args!("V{}", Number(y)));
     }
 
+    /// A straight line to here.
+    pub(crate) fn line_to(&mut self, x: f64, y: f64) {
+        self.add(format_args!("L{} {}", Number(x), Number(y)));
+    }
+
+    /// A straight line between two points.
+    pub(crate) fn line(&mut self, x1: f64, y1: f64, x2: f64, y2: f64) {
+        self.add(format_args!("M{} {}", Number(x1), Number(y1)));
+        self.line_to(x2, y2);
+    }
+
     /// A curve to here, led by two points.
     pub(crate) fn curve_to(&mut self, first: (f64, f64), second: (f64, f64), end: (f64, f64)) {
         for (letter, point) in [("C", first), (" ", second), (" ", end)] {

@@ -4,10 +4,14 @@
 use std::collections::BTreeMap;
 
 use hopmap_model::{
-    ConvergencePoint, CostModel, Edge, HostSlots, Levels, Link, Mapping, Metrics, Node, NodeKind, Placement,
-    PlacementMetrics, PlacementOrigin, Process, Slot, SystemGraph, TaskGraph, Weight,
+    ConvergencePoint, CostModel, Edge, Endpoint, HostSlots, Levels, Link, Mapping, Measurements, Metrics,
+    Node, NodeKind, NodeState as State, Placement, PlacementMetrics, PlacementOrigin, ProbePhase, Process,
+    Sample, Slot, SystemGraph, TaskGraph, Weight,
 };
-use hopmap_views::{DagNode, NodeState, RankOrder, comparison, convergence, dag, matrix, topology};
+use hopmap_views::{
+    DagNode, DriftPoint, NodeState, RankOrder, comparison, convergence, dag, drift, found_levels, latencies,
+    matrix, topology,
+};
 use proptest::prelude::*;
 
 const NASTY: &str = "<b>&\"'\u{0}\u{7}]]>é漢";
@@ -76,6 +80,73 @@ fn scattered(system: &SystemGraph) -> Mapping {
     let slots: Vec<u32> =
         (0..count).map(|rank| (u64::from(rank) * 48_271 % u64::from(count)) as u32).collect();
     Mapping::new(&slots, system, Weight::Bytes).unwrap()
+}
+
+/// The hosts of a machine, every pair with a latency of its own; some hosts did not answer.
+fn measured(system: &SystemGraph, down: u32) -> Measurements {
+    let hosts: Vec<&str> = system.hosts().map(|host| system.nodes[host.0 as usize].name.as_str()).collect();
+    let is_up = |host: u32| down == 0 || host % down != 1;
+    let endpoint = |(host, name): (usize, &&str)| Endpoint {
+        host: (*name).to_owned(),
+        core: 0,
+        state: if is_up(host as u32) { State::Up } else { State::Down },
+    };
+    let count = hosts.len() as u32;
+    let pairs = (0..count).flat_map(|a| (a + 1..count).map(move |b| (a, b)));
+    let sample = |(source, destination): (u32, u32)| {
+        let noise = f64::from((source * 7919 + destination * 104_729) % 97) * 1e-9;
+        let time = 1e-6 * f64::from(1 + (source ^ destination)) + noise;
+        Sample {
+            source,
+            destination,
+            phase: ProbePhase::Latency,
+            bytes: 1,
+            messages: 10,
+            minimum_s: time,
+            first_decile_s: time,
+            median_s: time,
+            ninth_decile_s: time,
+            maximum_s: time,
+        }
+    };
+    let samples = pairs.filter(|&(a, b)| is_up(a) && is_up(b)).map(sample).collect();
+    Measurements { endpoints: hosts.iter().enumerate().map(endpoint).collect(), samples, fits: Vec::new() }
+}
+
+#[test]
+fn measured_machines_of_every_size_are_small() {
+    for (leaves, hosts) in [(1, 1), (2, 2), (5, 8), (6, 50), (40, 25)] {
+        for name in ["", NASTY] {
+            let system = machine(leaves, hosts, 2, true, name);
+            for down in [0, 7] {
+                let measured = measured(&system, down);
+                let text = check(&latencies(&measured, Some(&system)), 300_000);
+                assert_eq!(text.contains(" down"), down > 0 && leaves * hosts > 1);
+                check(&latencies(&measured, None), 300_000);
+            }
+            check(&found_levels(&system, NASTY).unwrap(), 100_000);
+        }
+    }
+    let text = check(&latencies(&measured(&machine(40, 25, 1, true, ""), 0), None), 300_000);
+    assert!(text.contains("1,000 hosts · 5 × 5 hosts in a cell"), "{text}");
+    check(&latencies(&Measurements::default(), None), 10_000);
+}
+
+#[test]
+fn a_year_of_probes_is_small() {
+    let point = |probe: u32| DriftPoint {
+        time: 1.7e9 + f64::from(probe) * 900.0,
+        medians: (1..5)
+            .map(|level| f64::from(level) * 1e-6 * (1.0 + f64::from(probe % 17) / 100.0))
+            .collect(),
+        largest_ratio: 1.0 + f64::from(probe % 29) / 20.0,
+        hosts_down: u32::from(probe.is_multiple_of(50)),
+        published: probe.is_multiple_of(300),
+    };
+    let points: Vec<DriftPoint> = (0..35_000).map(point).collect();
+    assert!(check(&drift(&points), 300_000).contains("35,000 probes"));
+    check(&drift(&points[..1]), 10_000);
+    check(&drift(&[]), 10_000);
 }
 
 #[test]
