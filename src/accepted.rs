@@ -169,7 +169,7 @@ impl Accepted {
         }
         if artifact.digest() != self.digest {
             let short = |digest: &str| digest.get(..12).unwrap_or(digest).to_owned();
-            lines.push(format!("digest {}, accepted {}", short(artifact.digest()), short(&self.digest)));
+            lines.push(format!("digest {} instead of {}", short(artifact.digest()), short(&self.digest)));
         }
         let rows = found.tables.iter().map(|(name, table)| (name.clone(), table.rows)).collect();
         lines.extend(unequal("rows of ", &rows, &self.tables));

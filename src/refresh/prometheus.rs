@@ -2,6 +2,9 @@
 
 use super::Record;
 
+/// What names of metrics begin with.
+const PRODUCT: &str = "hopmap";
+
 /// Metrics of the last refresh. `last_success_s` is when one last succeeded, in seconds since 1970.
 #[must_use]
 pub fn exposition(record: &Record, last_success_s: Option<i64>) -> String {
@@ -22,7 +25,7 @@ pub fn exposition(record: &Record, last_success_s: Option<i64>) -> String {
         ("duration_seconds", "How long the last refresh took.", record.seconds),
     ];
     let metric = |(name, help, value): &(&str, &str, f64)| {
-        let name = format!("hopmap_topology_{name}");
+        let name = format!("{PRODUCT}_topology_{name}");
         format!("# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}\n")
     };
     rows.iter().map(metric).collect()

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 #![expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 
+mod accept;
 mod agent;
 mod archives;
 mod broken;
@@ -32,6 +33,10 @@ mod sandbox;
 mod schema;
 mod show;
 mod stages;
+mod topology;
+mod topology_durability;
+mod topology_operation;
+mod topology_site;
 mod why;
 
 /// A file that nobody lists would hold tests that never run.

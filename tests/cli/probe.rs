@@ -310,7 +310,8 @@ fn drift_of_one_pair_is_reported_on_that_pair_and_on_no_other() {
     let said = down.to_string();
     assert!(said.contains("h6"), "{said}");
     let (measured, system) = measured_in(&sandbox.path().join("published/current"));
-    let is_down = |name: &str| system.nodes.iter().any(|node| node.name == name && node.state == NodeState::Down);
+    let is_down =
+        |name: &str| system.nodes.iter().any(|node| node.name == name && node.state == NodeState::Down);
     assert!(is_down("h6") && !is_down("h5"));
     assert_eq!(system.slots.len(), 8);
     assert_eq!(measured.latencies().len(), 28);

@@ -93,6 +93,7 @@ impl Sandbox {
                 [12, 64].contains(&core.len()) && core.chars().all(|letter| letter.is_ascii_hexdigit());
             let is_run = core.len() == 19 && core.as_bytes()[10] == b'T' && core.starts_with("20");
             let is_time = core.ends_with('Z') && core.len() == 20;
+            let is_entry = core.get(10..11) == Some("T") && core.get(19..21) == Some("Z-");
             let is_seconds = end == " "
                 && core.split_once('.').is_some_and(|(whole, rest)| {
                     rest.len() == 2 && (whole.to_owned() + rest).chars().all(|letter| letter.is_ascii_digit())
@@ -101,12 +102,20 @@ impl Sandbox {
                 () if is_digest => format!("DIGEST{end}"),
                 () if is_run => format!("RUN{end}"),
                 () if is_time => format!("TIME{end}"),
+                () if is_entry => format!("ENTRY{}{end}", after_entry(core)),
                 () if is_seconds => format!("N.NN{end}"),
                 () => word.to_owned(),
             });
         }
         settled.concat()
     }
+}
+
+/// What stands behind the name of an entry of a history: punctuation, but not the number of another one of the same second.
+fn after_entry(word: &str) -> &str {
+    let rest = word.get(33..).unwrap_or_default();
+    rest.strip_prefix('.')
+        .map_or(rest, |rest| rest.trim_start_matches(|letter: char| letter.is_ascii_digit()))
 }
 
 /// A ring of ranks that all send the same, as CSV.

@@ -1,0 +1,148 @@
+//! Refreshes that are killed, crowded, refused by their consumer or out of disk: what is published is always whole.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::topology_site::{Plan, Site};
+
+/// Numbers that look random and are the same every time.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, sides: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % sides
+    }
+}
+
+/// Another machine: a host more or less that answers, other cables, another cost.
+fn changed(plan: &Plan, dice: &mut Dice) -> Plan {
+    let mut plan = plan.clone();
+    match dice.below(4) {
+        0 => plan.rails = 3 - plan.rails,
+        1 => plan.far += 10.0,
+        _ => {
+            let host = dice.below(plan.hosts.len() as u64) as usize;
+            plan.hosts[host] = !plan.hosts[host];
+        }
+    }
+    plan
+}
+
+/// What is published and accepted is whole, and of a machine that there was.
+fn check(site: &Site, plans: &[Plan]) {
+    let (current, accepted) = site.sound();
+    for (entry, machine) in current.into_iter().chain(accepted) {
+        assert!(plans.iter().any(|plan| Site::is_of(&machine, plan)), "{} is of no machine", entry.0);
+    }
+}
+
+#[test]
+fn killed_crowded_and_refused_refreshes_leave_the_old_or_the_new_state() {
+    let times = if std::env::var_os("HOPMAP_SOAK").is_some() { 60 } else { 8 };
+    let mut dice = Dice(20_261_122);
+    let mut plan = Plan::new(8);
+    let site = Site::new(&plan);
+    site.refresh(&[]);
+    let mut plans = vec![plan.clone()];
+    let (mut killed, mut busy, mut refused) = (0, 0, 0);
+    for turn in 0..times {
+        if dice.below(4) > 0 {
+            plan = changed(&plan, &mut dice);
+            plans.push(plan.clone());
+            site.set(&plan);
+        }
+        let consumer = ["true", "exit 1", "sleep 0.05"][dice.below(3) as usize];
+        let arguments =
+            site.arguments(&["--quiet", "--min-coverage", "0", "--consumer", consumer, "--keep", "5"]);
+        let spawn = || site.sandbox.command(&arguments).stderr(Stdio::piped()).spawn().unwrap();
+        let mut first = spawn();
+        let second = (turn % 3 == 2).then(spawn);
+        if turn % 3 < 2 {
+            // Moments spread over a whole refresh, the same ones every time.
+            std::thread::sleep(Duration::from_micros(2_000 + dice.below(150_000)));
+            first.kill().unwrap();
+        }
+        let children = [Some(first), second];
+        for child in children.into_iter().flatten() {
+            let output = child.wait_with_output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            match output.status.code() {
+                None => killed += 1,
+                Some(75) => busy += 1,
+                Some(1) if said.contains("the consumer ended") => refused += 1,
+                code => assert_eq!(code, Some(0), "{said}"),
+            }
+        }
+        check(&site, &plans);
+        let (current, _) = site.sound();
+        let is_new_or_old =
+            |plan: &Plan| current.as_ref().is_none_or(|(_, machine)| Site::is_of(machine, plan));
+        assert!(plans.iter().any(is_new_or_old));
+    }
+    assert!(killed > 0 && busy + refused > 0, "nothing was disturbed: {killed} {busy} {refused}");
+    let last = site.sandbox.output(&site.arguments(&["--min-coverage", "0", "--consumer", "true"]));
+    assert!(last.status.success(), "{}", String::from_utf8_lossy(&last.stderr));
+    let (current, accepted) = site.sound();
+    let (entry, machine) = current.unwrap();
+    assert_eq!(accepted.unwrap().0, entry);
+    assert!(Site::is_of(&machine, &plan));
+    let leftovers = |folder: &str| {
+        let entries = std::fs::read_dir(site.sandbox.path().join(folder)).unwrap();
+        entries.filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with('.')).count()
+    };
+    assert_eq!(["pub", "pub/history", "pub/state"].map(leftovers), [0; 3]);
+}
+
+/// Inside a mount namespace of its own: the publish folder is a small disk, full but for some pages.
+const FULL_DISK: &str = r#"
+set -e
+mkdir pub
+mount -t tmpfs -o size=2m tmpfs pub
+refresh() { "$HOPMAP" topology refresh -p machine="$1" --publish pub --quiet --store store; }
+same() { "$HOPMAP" topology diff pub "$1" --exit-code --quiet; }
+refresh old
+failed=0
+for free in 0 1 2 3 5 8 12 16 24 32 64; do
+  rm -f pub/state/filler
+  head -c 4M /dev/zero > pub/state/filler 2>/dev/null || true
+  size=$(stat -c %s pub/state/filler)
+  truncate -s $((size - free * 4096)) pub/state/filler
+  if refresh new 2>/dev/null; then
+    same new
+    rm pub/state/filler; refresh old
+  else
+    failed=$((failed + 1))
+    same old || same new
+    rm pub/state/filler
+    refresh new; same new
+    refresh old
+  fi
+  same old
+  for entry in pub/history/*; do "$HOPMAP" topology diff "$entry" "$entry" --quiet; done
+  "$HOPMAP" accept --check pub/current/system --to pub/accepted.json --quiet
+done
+echo "$failed"
+"#;
+
+#[test]
+fn a_full_disk_leaves_what_was_published() {
+    if std::env::var_os("HOPMAP_SYSTEM_TESTS").is_none() {
+        eprintln!("skipped: HOPMAP_SYSTEM_TESTS is not set");
+        return;
+    }
+    let site = Site::new(&Plan::new(8));
+    let folder = site.sandbox.path();
+    std::fs::rename(folder.join("machine"), folder.join("old")).unwrap();
+    site.set(&Plan { rails: 2, ..Plan::new(8) });
+    std::fs::rename(folder.join("machine"), folder.join("new")).unwrap();
+    let output = Command::new("unshare")
+        .args(["--user", "--map-root-user", "--mount", "sh", "-c", FULL_DISK])
+        .env("HOPMAP", assert_cmd::cargo::cargo_bin!("hopmap"))
+        .current_dir(&folder)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let failed: u32 = String::from_utf8(output.stdout).unwrap().trim().parse().unwrap();
+    assert!(failed >= 3, "the disk was full {failed} times only");
+}
