@@ -54,7 +54,7 @@ Examples:
   hopmap plan pipelines/place.toml
   hopmap exec trace/otf2 --with archive=lu/traces.otf2 --out lu.graph
   hopmap show lu.graph --table edges --format csv
-  hopmap topology refresh -p machine=machine --publish /var/lib/hopmap
+  hopmap topology refresh -p hosts='node[01-16]' --publish /var/lib/hopmap
 
 Exit codes: 0 done, 1 a stage failed or has no solution, 2 the command or the pipeline file is wrong,
 3 a gate did not hold or, with --exit-code, something changed, 75 locked by another run, 130 interrupted";

@@ -54,6 +54,9 @@ pub struct Record {
     /// Median latency in seconds of pairs of hosts by the level on which they meet; empty where nothing was measured.
     #[serde(default)]
     pub medians_s: BTreeMap<usize, f64>,
+    /// The largest ratio between the latency of two hosts and that of the baseline; 1 where nothing was measured.
+    #[serde(default = "same")]
+    pub largest_ratio: f64,
     /// Hosts in all.
     pub hosts: usize,
     /// Names of those that are down.
@@ -76,6 +79,10 @@ impl Record {
     pub fn ended_s(&self) -> Option<i64> {
         self.time.parse::<Timestamp>().ok().map(Timestamp::as_second)
     }
+}
+
+fn same() -> f64 {
+    1.0
 }
 
 /// Now, as records say it.
@@ -101,34 +108,4 @@ pub fn last_success(publication: &Publication) -> Result<Option<Record>, Refresh
     let mut records = read_records(publication)?;
     records.retain(|record| record.outcome.is_success());
     Ok(records.pop())
-}
-
-/// The machine at one moment of its history, for a chart.
-#[derive(Debug, Clone, PartialEq)]
-pub struct DriftPoint {
-    /// When, in UTC.
-    pub time: String,
-    /// Median latency in seconds of pairs of hosts by the level on which they meet.
-    pub medians_s: BTreeMap<usize, f64>,
-    /// The part of the hosts of the baseline that were up.
-    pub coverage: f64,
-    /// Number of changes that were found.
-    pub changes: usize,
-    /// Whether a snapshot was published.
-    pub published: bool,
-}
-
-/// How the machine has changed over time, the oldest moment first; refreshes that saw nothing are left out.
-pub fn drift_points(publication: &Publication) -> Result<Vec<DriftPoint>, RefreshError> {
-    let records = read_records(publication)?;
-    let seen = records.into_iter().filter(|record| record.hosts > 0);
-    Ok(seen
-        .map(|record| DriftPoint {
-            published: matches!(record.outcome, Outcome::First | Outcome::Published | Outcome::Baseline),
-            time: record.time,
-            medians_s: record.medians_s,
-            coverage: record.coverage,
-            changes: record.changes.len(),
-        })
-        .collect())
 }

@@ -93,6 +93,7 @@ pub fn refresh(
             entry: None,
             changes: Vec::new(),
             medians_s: std::collections::BTreeMap::new(),
+            largest_ratio: 1.0,
             hosts: 0,
             down: Vec::new(),
             coverage: 0.0,
@@ -272,6 +273,7 @@ impl Attempt<'_> {
         self.record.hosts = up.len() + down.len();
         self.record.down = down.into_iter().map(str::to_owned).collect();
         self.record.medians_s = snapshot.medians();
+        self.record.largest_ratio = snapshot.largest_ratio(&baseline.snapshot());
         self.record.coverage = coverage(baseline, machine);
     }
 }

@@ -99,7 +99,7 @@ const FULL_DISK: &str = r#"
 set -e
 mkdir pub
 mount -t tmpfs -o size=2m tmpfs pub
-refresh() { "$HOPMAP" topology refresh -p machine="$1" --publish pub --quiet --store store; }
+refresh() { "$HOPMAP" topology refresh topology.toml -p machine="$1" --publish pub --quiet --store store; }
 same() { "$HOPMAP" topology diff pub "$1" --exit-code --quiet; }
 refresh old
 failed=0

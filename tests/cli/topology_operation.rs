@@ -22,8 +22,7 @@ fn block(first: &str) -> Vec<String> {
 /// The same for this machine: with our folders and our hopmap.
 fn here(text: &str, sandbox: &Sandbox) -> String {
     let folder = sandbox.path();
-    text.replace("/var/lib/hopmap/machine", folder.join("machine").to_str().unwrap())
-        .replace("/var/lib/hopmap/topology", folder.join("pub").to_str().unwrap())
+    text.replace("/var/lib/hopmap/topology", folder.join("pub").to_str().unwrap())
         .replace("/etc/hopmap", folder.to_str().unwrap())
 }
 

@@ -76,6 +76,17 @@ impl Plan {
     }
 }
 
+/// A source that the tests can change.
+const PIPELINE: &str = r#"name = "topology"
+
+[params]
+machine = "machine"
+
+[stages.machine]
+uses = "stored/system-graph"
+with = { artifact = "${params.machine}" }
+"#;
+
 /// Measurements between some hosts: 100 µs, but for one pair.
 pub(crate) fn measured(hosts: u32, slow: (u32, u32), micros: f64) -> Measurements {
     let endpoint = |host| Endpoint { host: format!("n{host}"), core: 0, state: NodeState::Up };
@@ -106,6 +117,7 @@ pub(crate) fn measured(hosts: u32, slow: (u32, u32), micros: f64) -> Measurement
 impl Site {
     pub(crate) fn new(plan: &Plan) -> Self {
         let site = Self { sandbox: Sandbox::new() };
+        site.sandbox.write("topology.toml", PIPELINE);
         site.set(plan);
         site
     }
@@ -130,7 +142,7 @@ impl Site {
     }
 
     pub(crate) fn arguments<'a>(&self, more: &[&'a str]) -> Vec<&'a str> {
-        [&["topology", "refresh", "-p", "machine=machine", "--publish", "pub"], more].concat()
+        [&["topology", "refresh", "topology.toml", "--publish", "pub"], more].concat()
     }
 
     /// Refreshes, and gives all that a person would see.

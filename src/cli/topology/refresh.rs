@@ -31,10 +31,10 @@ DIR/current is what is published, a link that is swapped when the new snapshot i
 nothing there, and no consumer runs. A host that does not answer keeps its data and is marked as down.
 
 Examples:
-  hopmap topology refresh -p machine=machine --publish /var/lib/hopmap --quiet   # from cron
-  hopmap topology refresh probe.toml --publish topology --consumer 'sh /etc/slurm/new-topology'
-  hopmap topology refresh -p machine=machine --publish topology --check --exit-code
-  hopmap topology refresh -p machine=machine --health")]
+  hopmap topology refresh -p hosts='node[01-16]' --publish /var/lib/hopmap --quiet   # from cron
+  hopmap topology refresh fabric.toml --publish topology --consumer 'sh /etc/slurm/new-topology'
+  hopmap topology refresh -p hosts='node[01-16]' --publish topology --check --exit-code
+  hopmap topology refresh -p hosts='node[01-16]' --health")]
 pub(crate) struct Arguments {
     /// Pipeline file, or the name of a pipeline that comes with hopmap.
     #[arg(default_value = "topology-refresh")]
@@ -142,9 +142,9 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
         fail_fast: true,
     };
     let cancelled = on_interrupt()?;
-    // A refresh is quiet: what its stages do is in the log of the store.
-    let source =
-        Source::new(&pipeline, arguments.stage.as_deref(), limits, &cancelled, Output::new(false, true))?;
+    // Cron mails whatever is printed: what stages do is shown on a terminal, and is in the log of the store.
+    let shown = if output.is_interactive() { output } else { Output::new(false, true) };
+    let source = Source::new(&pipeline, arguments.stage.as_deref(), limits, &cancelled, shown)?;
     let named = arguments.store.named()?;
     let (store, is_ours) = match (&named, &publication) {
         (Some(store), _) => (store.clone(), false),
@@ -218,8 +218,8 @@ fn say_checked(
     output.line(match (is_good, arguments.health) {
         (true, false) => "no changes".to_owned(),
         (true, true) => format!("healthy: {up} hosts are up"),
-        (false, false) => format!("{} changes", lines.len()),
-        (false, true) => format!("{} findings, {up} hosts are up, {down} are down", lines.len()),
+        (false, false) => counted(lines.len(), "change"),
+        (false, true) => format!("{}, {up} hosts are up, {down} are down", counted(lines.len(), "finding")),
     });
     Ok(if is_good || !arguments.exit_code { Exit::Done } else { Exit::Different })
 }
@@ -257,6 +257,10 @@ fn finish(
     Ok(if has_changed && arguments.exit_code { Exit::Different } else { Exit::Done })
 }
 
+fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
 fn headline(record: &Record, publication: &Publication) -> String {
     let place = shown(&publication.current_link());
     let hosts = match record.down.len() {
@@ -266,7 +270,7 @@ fn headline(record: &Record, publication: &Publication) -> String {
     let what = match record.changes.as_slice() {
         [] => String::new(),
         [one] => format!(": {one}"),
-        [first, more @ ..] => format!(": {first}, and {} more changes", more.len()),
+        [first, more @ ..] => format!(": {first}, and {}", counted(more.len(), "more change")),
     };
     match record.outcome {
         Outcome::First => format!("published {place}: {hosts}"),

@@ -13,10 +13,10 @@ pub struct Thresholds {
 }
 
 impl Default for Thresholds {
-    /// 30 %, and between 2 and 20 µs. Shortest times of pairs that do not change vary by up to 5 % from run to run on busy
+    /// 30 %, and between 0.2 and 20 µs. Shortest times of pairs that do not change vary by up to 5 % from run to run on busy
     /// hosts, and by 20 µs at most where a switch is a process.
     fn default() -> Self {
-        Self { drift: 0.3, least_s: 2e-6, noisiest_s: 20e-6 }
+        Self { drift: 0.3, least_s: 2e-7, noisiest_s: 20e-6 }
     }
 }
 
@@ -43,8 +43,9 @@ mod tests {
         for (before, after, spread, differs) in [
             (305e-6, 412e-6, 0.0, true),
             (300e-6, 380e-6, 0.0, false),
-            (1.2e-6, 2.4e-6, 0.0, false),
-            (1.2e-6, 4.4e-6, 0.0, true),
+            (0.3e-6, 0.45e-6, 0.0, false),
+            (1.2e-6, 1.8e-6, 1e-6, false),
+            (1.2e-6, 1.8e-6, 0.0, true),
             (40e-6, 55e-6, 18e-6, false),
             (40e-6, 65e-6, 1.0, true),
             (0.0, 3e-6, 0.0, true),

@@ -28,7 +28,7 @@ struct Connected {
 
 /// Starts agents on the hosts and lets them measure; `false` if it was stopped early.
 pub(crate) fn probe_by_agents(params: &ProbeParams, cx: &Context<'_>) -> Result<(Measurements, bool), Error> {
-    let names = host_names(params)?;
+    let names = hosts_to_measure(params)?;
     let (hosts, connected) = connect(params, &names, cx)?;
     let endpoints: usize = hosts.iter().map(|host| if params.inside { host.cores.len() } else { 1 }).sum();
     if hosts.len() == 1 && endpoints < 2 {
@@ -39,13 +39,20 @@ pub(crate) fn probe_by_agents(params: &ProbeParams, cx: &Context<'_>) -> Result<
     Ok((record.finish(), complete))
 }
 
-/// The hosts to measure.
-fn host_names(params: &ProbeParams) -> Result<Vec<String>, ProbeError> {
-    let list = match params.hosts.clone().filter(|list| !list.trim().is_empty()) {
-        Some(list) => list,
-        None => std::env::var(VARIABLE).ok().filter(|list| !list.is_empty()).ok_or(ProbeError::NoHosts)?,
-    };
-    let names = host_list::expand(&list).map_err(|error| ProbeError::Hosts { problem: error.to_string() })?;
+/// The hosts to measure: those that are given, or those of the job.
+fn hosts_to_measure(params: &ProbeParams) -> Result<Vec<String>, ProbeError> {
+    match params.hosts.as_deref().filter(|list| !list.trim().is_empty()) {
+        Some(list) => host_names(list),
+        None => {
+            let list = std::env::var(VARIABLE).ok().filter(|list| !list.is_empty());
+            host_names(&list.ok_or(ProbeError::NoHosts)?)
+        }
+    }
+}
+
+/// The names of a host list, none of them twice.
+pub(crate) fn host_names(list: &str) -> Result<Vec<String>, ProbeError> {
+    let names = host_list::expand(list).map_err(|error| ProbeError::Hosts { problem: error.to_string() })?;
     let mut seen = std::collections::HashSet::new();
     match names.iter().find(|name| !seen.insert(*name)) {
         Some(name) => Err(ProbeError::Twice { name: name.clone() }),

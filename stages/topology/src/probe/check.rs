@@ -2,6 +2,7 @@
 
 use hopmap_model::Error;
 
+use super::agents::host_names;
 use super::start::Template;
 use crate::{ProbeError, ProbeParams};
 
@@ -22,6 +23,9 @@ fn check_own(params: &ProbeParams) -> Result<(), ProbeError> {
     };
     let is_time = |seconds: f64| seconds > 0.0 && seconds <= 86_400.0;
     Template::parse(&params.start)?;
+    if let Some(list) = params.hosts.as_deref().filter(|list| !list.trim().is_empty()) {
+        host_names(list)?;
+    }
     if params.sizes.is_empty() || params.sizes.len() > MOST_SIZES {
         return wrong("sizes", &params.sizes, "give from 1 to 64 sizes");
     }
@@ -57,6 +61,8 @@ mod tests {
             check(&params).map_or_else(|error| error.to_string(), |()| String::new())
         };
         assert_eq!(message("{}"), "");
+        assert_eq!(message(r#"{"hosts": "n[1-4],n2"}"#), "host `n2` is named twice");
+        assert!(message(r#"{"hosts": "n[1-"}"#).starts_with("`hosts` is not a host list"));
         assert_eq!(message(r#"{"sizes": []}"#), "`sizes` is []");
         assert_eq!(message(r#"{"sizes": [0, 1]}"#), "`sizes` is [0, 1]");
         assert_eq!(message(r#"{"sizes": [1000000000]}"#), "`sizes` is [1000000000]");
