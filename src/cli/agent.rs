@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
     /// How long to live at most.
     #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     seconds: u64,
-    /// Name of this host [default: $SLURMD_NODENAME, else the host name].
+    /// Name of this host [default: `$SLURMD_NODENAME`, else the host name].
     #[arg(long, value_name = "HOST")]
     name: Option<String>,
     /// File whose first line is the token.

@@ -216,7 +216,7 @@ fn help_says_what_an_agent_is() {
           --json               Print results as JSON
       -q, --quiet              Print nothing but errors
           --seconds <SECONDS>  How long to live at most [default: 600]
-          --name <HOST>        Name of this host [default: $SLURMD_NODENAME, else the host name]
+          --name <HOST>        Name of this host [default: `$SLURMD_NODENAME`, else the host name]
           --token-file <FILE>  File whose first line is the token
       -h, --help               Print help
       -V, --version            Print version
