@@ -25,8 +25,8 @@ pub fn found_levels(system: &SystemGraph, unit: &str) -> Option<String> {
     let mut svg = Svg::new("Levels", &subtitle(system, levels));
     let cost = |value: f64| format!("{} {unit}", quantity(value, Unit::Count)).trim_end().to_owned();
     let bottom = TOP + ROW * tree.rows.len() as f64;
-    let axis = axis(&tree);
-    draw_axis(&mut svg, &axis, &tree, bottom, &cost);
+    let axis = axis(&levels.costs);
+    draw_axis(&mut svg, &axis, &levels.costs, bottom, &cost);
     draw_branches(&mut svg, &axis, &tree, &cost);
     for (row, text) in tree.rows.iter().enumerate() {
         let y = TOP + ROW * (row as f64 + 0.5);
@@ -172,8 +172,8 @@ fn leaf_name(system: &SystemGraph, slots: &[usize], is_one: bool) -> String {
     }
 }
 
-fn axis(tree: &Tree) -> Axis {
-    let positive = || tree.branches.iter().map(|branch| branch.cost).filter(|cost| *cost > 0.0);
+fn axis(costs: &[f64]) -> Axis {
+    let positive = || costs.iter().copied().filter(|cost| *cost > 0.0);
     let low = positive().fold(f64::INFINITY, f64::min);
     let high = positive().fold(0.0, f64::max);
     // Leaves stand at the low end, so nothing else does.
@@ -184,8 +184,8 @@ fn across(axis: &Axis, cost: Option<f64>) -> f64 {
     LEFT + WIDTH * (1.0 - cost.map_or(0.0, |cost| axis.at(cost)))
 }
 
-fn draw_axis(svg: &mut Svg, axis: &Axis, tree: &Tree, bottom: f64, cost: &dyn Fn(f64) -> String) {
-    let mut costs: Vec<f64> = tree.branches.iter().map(|branch| branch.cost).collect();
+fn draw_axis(svg: &mut Svg, axis: &Axis, costs: &[f64], bottom: f64, cost: &dyn Fn(f64) -> String) {
+    let mut costs = costs.to_vec();
     costs.sort_by(|a, b| b.total_cmp(a));
     costs.dedup();
     let mut free = f64::NEG_INFINITY;

@@ -10,6 +10,8 @@ use super::cluster::Join;
 
 /// Of the pairs of single hosts or slots that there can be, and of all pairs, so much is enough for a level of them.
 const ENOUGH: f64 = 0.1;
+/// Steps between the lowest height and the highest one that are told apart.
+const MOST_STEPS: f64 = 4096.0;
 
 /// The level of every join, from the innermost one on.
 pub(super) fn levels(
@@ -34,8 +36,15 @@ pub(super) fn levels(
         merge(&mut levels, lone.min(nearest));
     }
     lift_lone_hosts(joins, &mut levels, &possible);
-    while let Some(lower) = overlapping(joins, &levels) {
-        merge(&mut levels, lower);
+    let mut lower = 0;
+    while lower + 1 < levels.len() {
+        match overlap(joins, &levels[lower], &levels[lower + 1]) {
+            false => lower += 1,
+            true => {
+                merge(&mut levels, lower);
+                lower = lower.saturating_sub(1);
+            }
+        }
     }
     let mut level_of_join = vec![0; joins.len()];
     for (level, members) in levels.iter().enumerate() {
@@ -54,12 +63,14 @@ fn merge(levels: &mut Vec<Vec<usize>>, lower: usize) {
 fn by_height(joins: &[Join], gap: f64) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..joins.len()).collect();
     order.sort_by(|&a, &b| joins[a].height.total_cmp(&joins[b].height).then(a.cmp(&b)));
-    // What is nearer than a hundredth of a gap is never apart.
+    // What is nearer than a hundredth of a gap, or than a part of the whole range, is never apart.
+    let ends = order.first().zip(order.last()).map(|(&low, &high)| joins[high].height - joins[low].height);
+    let near = (gap / 100.0).max(ends.unwrap_or(0.0) / MOST_STEPS);
     let mut levels: Vec<(f64, f64, Vec<usize>)> = Vec::new();
     let mut begin = f64::NEG_INFINITY;
     for join in order {
         let (height, pairs) = (joins[join].height, joins[join].values.len() as f64);
-        match levels.last_mut().filter(|_| height - begin <= gap / 100.0) {
+        match levels.last_mut().filter(|_| height - begin <= near) {
             Some((sum, weight, members)) => {
                 *sum += height * pairs;
                 *weight += pairs;
@@ -153,18 +164,15 @@ fn supports(
     (count > 0.0).then(|| is_joined || is_enough || is_certain())
 }
 
-/// The lower one of two neighbours that overlap.
-fn overlapping(joins: &[Join], levels: &[Vec<usize>]) -> Option<usize> {
+/// Whether two neighbours overlap.
+fn overlap(joins: &[Join], inner: &[usize], outer: &[usize]) -> bool {
     let values = |level: &[usize]| -> Vec<f64> {
         level.iter().flat_map(|&join| joins[join].values.iter().copied()).collect()
     };
-    let overlap = |pair: &[Vec<usize>]| {
-        let (mut inner, mut outer) = (values(&pair[0]), values(&pair[1]));
-        let (slow, fast) = (decile(&mut inner, 9), decile(&mut outer, 1));
-        let faster = outer.iter().filter(|&&value| value < slow).count();
-        slow >= fast || faster > 1.max(inner.len() / 10)
-    };
-    levels.windows(2).position(overlap)
+    let (mut inner, mut outer) = (values(inner), values(outer));
+    let (slow, fast) = (decile(&mut inner, 9), decile(&mut outer, 1));
+    let faster = outer.iter().filter(|&&value| value < slow).count();
+    slow >= fast || faster > 1.max(inner.len() / 10)
 }
 
 fn decile(values: &mut [f64], tenths: usize) -> f64 {

@@ -3,6 +3,8 @@
 use hopmap_model::{MeasurementsError, SystemGraphError};
 use miette::Diagnostic;
 
+use super::params::LEAST_GAP;
+
 /// A machine whose levels cannot be found.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum LevelsError {
@@ -16,8 +18,8 @@ pub enum LevelsError {
         both: bool,
     },
     /// The gap is no factor above one.
-    #[error("gap is {gap}")]
-    #[diagnostic(help("give a factor above 1, such as 1.15: levels that are closer become one"))]
+    #[error("gap is {gap}, less than {LEAST_GAP}")]
+    #[diagnostic(help("give a factor such as 1.15: levels that are closer become one"))]
     Gap {
         /// The parameter.
         gap: f64,

@@ -113,7 +113,7 @@ fn rising(values: Vec<f64>) -> Vec<f64> {
 }
 
 fn three_digits(value: f64) -> f64 {
-    format!("{value:.2e}").parse().unwrap_or(value)
+    format!("{value:.2e}").parse().ok().filter(|rounded: &f64| rounded.is_finite()).unwrap_or(value)
 }
 
 /// Switches and the links to them.

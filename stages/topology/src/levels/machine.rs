@@ -132,9 +132,9 @@ impl Machine {
                 continue;
             }
             let (shorter, longer) = direction.with(back.ok());
-            known.latency.set(one, other, shorter * MICROSECONDS);
+            known.latency.set(one, other, microseconds(shorter));
             if let (Some(longer), Some(pairs)) = (longer, &mut known.longer) {
-                pairs.set(one, other, longer * MICROSECONDS);
+                pairs.set(one, other, microseconds(longer));
             }
         }
     }
@@ -160,7 +160,7 @@ impl Machine {
                 pairs.set(one, other, value.min(pairs.get(one, other)));
             };
             if let (Some(cost), Some(bytes)) = (&mut known.cost, params.bytes) {
-                smaller(cost, time(of_pair, bytes) * MICROSECONDS);
+                smaller(cost, microseconds(time(of_pair, bytes)));
             }
             let bandwidth = of_pair.iter().rev().find_map(|fit| fit.bandwidth_bytes_per_s);
             if let (Some(pairs), Some(bandwidth)) = (&mut known.bandwidth, bandwidth) {
@@ -207,7 +207,7 @@ impl Machine {
             let [(first_a, a), (first_b, b)] =
                 [up[a], up[b]].map(|host| (first[host], hosts[host].cores.len()));
             let rows = (0..a).flat_map(|x| (0..b).map(move |y| (x, y)));
-            rows.map(|(x, y)| both(first_a + x, first_b + y)).sum::<f64>() / (a * b) as f64
+            rows.map(|(x, y)| both(first_a + x, first_b + y)).sum::<f64>().min(f64::MAX) / (a * b) as f64
         };
         let between = Known::matrix(filled(up.len(), mean));
         Ok(Self { hosts, up, between, is_measured: false })
@@ -268,6 +268,11 @@ fn filled(count: usize, value: impl Fn(usize, usize) -> f64) -> Pairs {
         }
     }
     pairs
+}
+
+/// Seconds as microseconds, never infinite.
+fn microseconds(seconds: f64) -> f64 {
+    (seconds * MICROSECONDS).min(f64::MAX)
 }
 
 /// The time of a message of a size, by the fits of its pair.

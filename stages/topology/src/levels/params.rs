@@ -7,6 +7,8 @@ use super::LevelsError;
 
 /// How far apart two levels are if nobody says otherwise: above the noise of shortest times, below what a switch adds.
 const GAP: f64 = 1.15;
+/// Levels that are closer than this are never told apart.
+pub(super) const LEAST_GAP: f64 = 1.01;
 
 /// The levels of a machine that was measured or has a cost for every pair of slots.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -45,7 +47,7 @@ impl Default for LevelsParams {
 impl LevelsParams {
     /// Checks what the types cannot say.
     pub(crate) fn check(&self) -> Result<(), LevelsError> {
-        if !(self.gap.is_finite() && self.gap > 1.0) {
+        if !(self.gap.is_finite() && self.gap >= LEAST_GAP) {
             return Err(LevelsError::Gap { gap: self.gap });
         }
         match (self.cost, self.bytes) {
