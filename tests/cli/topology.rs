@@ -115,15 +115,18 @@ fn hosts_that_are_not_named_are_down_or_gone() {
     site.refresh(&[]);
     site.set(&Plan::new(7));
     let lenient = ["--min-coverage", "0.8", "--check"];
+    let before = site.untouchable();
     assert_snapshot!(site.refresh(&lenient), @r"
     n7 is down
-    1 changes
+    1 change
     ");
     assert_snapshot!(site.refresh(&[&lenient[..], &["--missing", "gone", "--exit-code"]].concat()), @r"
     n7 is gone, it had 2 slots
-    1 changes
+    1 change
     [exit code 3]
     ");
+    assert_eq!(site.untouchable(), before);
+    assert!(!site.sandbox.path().join(".hopmap").exists());
 }
 
 #[test]
@@ -237,11 +240,11 @@ fn drift_of_one_pair_is_confirmed_and_published() {
     site.measure(&measured(4, (1, 2), 200.0));
     assert_snapshot!(refresh(&["--health"]), @r"
     n1 – n2: 200 µs, its level has 100 µs (+100 %)
-    1 findings, 4 hosts are up, 0 are down
+    1 finding, 4 hosts are up, 0 are down
     ");
     assert_snapshot!(refresh(&["--check"]), @r"
     n1 – n2: 200 µs, was 100 µs (+100 %)
-    1 changes
+    1 change
     ");
     let updated: Value = serde_json::from_str(&refresh(&["--json"])).unwrap();
     assert_eq!(updated["outcome"], "published");
