@@ -83,11 +83,6 @@ impl StoreArguments {
         }
     }
 
-    /// Folder of the store, if one is named.
-    pub(crate) fn named(&self) -> Result<Option<PathBuf>, Failure> {
-        self.store.as_ref().map(|store| Ok(working_directory()?.join(store))).transpose()
-    }
-
     /// Folder of the store that is used from here.
     pub(crate) fn root_here(&self) -> Result<PathBuf, Failure> {
         let working = working_directory()?;

@@ -69,11 +69,11 @@ pub(super) fn write_changes(
     let value = changes_as_json(before, found);
     let text = serde_json::to_string_pretty(&value).unwrap_or_default() + "\n";
     replace_file(&folder.join(CHANGES), text.as_bytes())?;
-    let mut lines: String = found.iter().map(|change| format!("{change}\n")).collect();
+    let mut lines: Vec<String> = found.iter().map(ToString::to_string).collect();
     if before.is_none() {
-        lines.push_str("first snapshot\n");
+        lines.push("first snapshot".to_owned());
     }
-    replace_file(&folder.join("changes.txt"), lines.as_bytes())?;
+    replace_file(&folder.join("changes.txt"), (lines.join("\n") + "\n").as_bytes())?;
     Ok(())
 }
 

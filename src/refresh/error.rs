@@ -56,7 +56,7 @@ pub enum RefreshError {
         path: PathBuf,
         /// What is wrong.
         #[source]
-        source: Box<RefreshError>,
+        source: Box<Self>,
     },
     /// An entry of the history is missing.
     #[error("there is no {}", path.display())]

@@ -248,6 +248,7 @@ impl Publication {
     }
 
     /// Whether the consumer has still to run for what is published.
+    #[must_use]
     pub fn is_pending(&self) -> bool {
         self.pending().is_some() || self.current().ok().flatten() != self.accepted().ok().flatten()
     }

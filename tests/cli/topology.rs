@@ -115,6 +115,7 @@ fn hosts_that_are_not_named_are_down_or_gone() {
     site.refresh(&[]);
     site.set(&Plan::new(7));
     let lenient = ["--min-coverage", "0.8", "--check"];
+    let before = site.untouchable();
     assert_snapshot!(site.refresh(&lenient), @r"
     n7 is down
     1 change
@@ -124,6 +125,8 @@ fn hosts_that_are_not_named_are_down_or_gone() {
     1 change
     [exit code 3]
     ");
+    assert_eq!(site.untouchable(), before);
+    assert!(!site.sandbox.path().join(".hopmap").exists());
 }
 
 #[test]

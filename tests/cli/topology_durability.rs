@@ -54,7 +54,7 @@ fn killed_crowded_and_refused_refreshes_leave_the_old_or_the_new_state() {
         }
         let consumer = ["true", "exit 1", "sleep 0.05"][dice.below(3) as usize];
         let arguments =
-            site.arguments(&["--quiet", "--min-coverage", "0", "--consumer", consumer, "--keep", "5"]);
+            Site::arguments(&["--quiet", "--min-coverage", "0", "--consumer", consumer, "--keep", "5"]);
         let spawn = || site.sandbox.command(&arguments).stderr(Stdio::piped()).spawn().unwrap();
         let mut first = spawn();
         let second = (turn % 3 == 2).then(spawn);
@@ -81,7 +81,7 @@ fn killed_crowded_and_refused_refreshes_leave_the_old_or_the_new_state() {
         assert!(plans.iter().any(is_new_or_old));
     }
     assert!(killed > 0 && busy + refused > 0, "nothing was disturbed: {killed} {busy} {refused}");
-    let last = site.sandbox.output(&site.arguments(&["--min-coverage", "0", "--consumer", "true"]));
+    let last = site.sandbox.output(&Site::arguments(&["--min-coverage", "0", "--consumer", "true"]));
     assert!(last.status.success(), "{}", String::from_utf8_lossy(&last.stderr));
     let (current, accepted) = site.sound();
     let (entry, machine) = current.unwrap();

@@ -28,6 +28,9 @@ pub(crate) struct Plan {
     pub(crate) far: f64,
 }
 
+/// An entry of the history that was read and found whole.
+pub(crate) type Whole = (Entry, Machine);
+
 impl Plan {
     pub(crate) fn new(hosts: usize) -> Self {
         Self { hosts: vec![true; hosts], rails: 1, far: 100.0 }
@@ -141,13 +144,13 @@ impl Site {
         std::fs::rename(aside, place).unwrap();
     }
 
-    pub(crate) fn arguments<'a>(&self, more: &[&'a str]) -> Vec<&'a str> {
+    pub(crate) fn arguments<'a>(more: &[&'a str]) -> Vec<&'a str> {
         [&["topology", "refresh", "topology.toml", "--publish", "pub"], more].concat()
     }
 
     /// Refreshes, and gives all that a person would see.
     pub(crate) fn refresh(&self, more: &[&str]) -> String {
-        self.sandbox.seen(&self.arguments(more))
+        self.sandbox.seen(&Self::arguments(more))
     }
 
     pub(crate) fn publication(&self) -> Publication {
@@ -155,7 +158,7 @@ impl Site {
     }
 
     /// Checks all that always holds, and gives what is published and what is accepted.
-    pub(crate) fn sound(&self) -> (Option<(Entry, Machine)>, Option<(Entry, Machine)>) {
+    pub(crate) fn sound(&self) -> (Option<Whole>, Option<Whole>) {
         let publication = self.publication();
         for entry in publication.entries().unwrap() {
             let folder = publication.folder(&entry);

@@ -38,8 +38,8 @@ impl<'a> Source<'a> {
     ) -> Result<Self, Failure> {
         let last = |kind: &str, wanted: Option<&str>| {
             let is_wanted = |cell: &Cell| wanted.is_none_or(|name| cell.stage == name || cell.id == name);
-            let cells = pipeline.cells.iter().enumerate().rev().filter(|(_, cell)| is_wanted(cell));
-            cells.filter_map(|(index, cell)| Some((index, port(cell, kind)?))).next()
+            let mut cells = pipeline.cells.iter().enumerate().rev().filter(|(_, cell)| is_wanted(cell));
+            cells.find_map(|(index, cell)| Some((index, port(cell, kind)?)))
         };
         let Some(system) = last(SystemGraph::KIND, stage) else {
             let message = match stage {

@@ -1,11 +1,11 @@
 //! `hopmap topology refresh`: look, compare, publish, accept.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use hopmap_changes::{Missing, Thresholds};
-use hopmap_durable::replace_file;
+use hopmap_durable::{Staging, replace_file};
 use jiff::Timestamp;
 use miette::Report;
 use serde_json::json;
@@ -14,14 +14,14 @@ use super::measure::Source;
 use super::{drift, failure, part};
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
-use crate::cli::open::{PipelineArguments, StoreArguments, working_directory};
+use crate::cli::open::{PipelineArguments, working_directory};
 use crate::cli::output::Output;
 use crate::cli::run::{all_cores, duration, holder, on_interrupt};
 use crate::cli::summary::shown;
 use crate::engine::Limits;
 use crate::refresh::{
-    Consumer, Outcome, Publication, Record, Retention, Settings, Updated, change_as_json, check, exposition,
-    last_success, refresh,
+    Consumer, Look, Outcome, Publication, Record, RefreshError, Retention, Settings, Updated, change_as_json,
+    check, exposition, last_success, refresh,
 };
 
 /// Arguments of `topology refresh`.
@@ -35,6 +35,7 @@ Examples:
   hopmap topology refresh fabric.toml --publish topology --consumer 'sh /etc/slurm/new-topology'
   hopmap topology refresh -p hosts='node[01-16]' --publish topology --check --exit-code
   hopmap topology refresh -p hosts='node[01-16]' --health")]
+#[expect(clippy::struct_excessive_bools, reason = "one for each flag of the command")]
 pub(crate) struct Arguments {
     /// Pipeline file, or the name of a pipeline that comes with hopmap.
     #[arg(default_value = "topology-refresh")]
@@ -45,9 +46,9 @@ pub(crate) struct Arguments {
     /// Folder in which the topology is published.
     #[arg(long, value_name = "DIR", required_unless_present = "health")]
     publish: Option<PathBuf>,
-    /// Folder of the store of results [default: state/store in the publish folder].
-    #[command(flatten)]
-    store: StoreArguments,
+    /// Folder of the store of results [default: state/store in the publish folder; --check and --health keep none].
+    #[arg(long, value_name = "DIR")]
+    store: Option<PathBuf>,
     /// Stage whose system graph is the machine [default: the last one that gives a system graph].
     #[arg(long, value_name = "NAME")]
     stage: Option<String>,
@@ -78,7 +79,7 @@ pub(crate) struct Arguments {
     /// Which part of the known hosts has to be up for anything to be published.
     #[arg(long, value_name = "PART", default_value = "0.95", value_parser = part)]
     min_coverage: f64,
-    /// Command that takes a new topology, run by `sh -c` with HOPMAP_TOPOLOGY and HOPMAP_CHANGES.
+    /// Command that takes a new topology, run by `sh -c` with `HOPMAP_TOPOLOGY` and `HOPMAP_CHANGES`.
     #[arg(long, value_name = "COMMAND")]
     consumer: Option<String>,
     /// Time for the consumer.
@@ -145,15 +146,14 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     // Cron mails whatever is printed: what stages do is shown on a terminal, and is in the log of the store.
     let shown = if output.is_interactive() { output } else { Output::new(false, true) };
     let source = Source::new(&pipeline, arguments.stage.as_deref(), limits, &cancelled, shown)?;
-    let named = arguments.store.named()?;
-    let (store, is_ours) = match (&named, &publication) {
-        (Some(store), _) => (store.clone(), false),
+    let (store, is_ours) = match (&arguments.store, &publication) {
+        (Some(store), _) => (Place::Kept(working.join(store)), false),
         (None, Some(publication)) if !arguments.check && !arguments.health => {
-            (publication.state().join("store"), true)
+            (Place::Kept(publication.state().join("store")), true)
         }
-        (None, _) => (arguments.store.root(&given)?, false),
+        (None, _) => (Place::Passing(Staging::new(&std::env::temp_dir()).map_err(Report::new)?), false),
     };
-    let mut look = || source.look(&store, is_ours);
+    let mut look = || source.look(store.path(), is_ours);
     match &publication {
         Some(publication) if !arguments.check && !arguments.health => {
             if let Some(record) = still_fresh(publication, arguments.max_age)? {
@@ -164,6 +164,22 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
             finish(arguments, publication, updated, output)
         }
         _ => say_checked(arguments, publication.as_ref(), &mut look, output),
+    }
+}
+
+/// Where the results of the pipeline are kept.
+enum Place {
+    Kept(PathBuf),
+    /// Gone with the command: looking leaves nothing behind.
+    Passing(Staging),
+}
+
+impl Place {
+    fn path(&self) -> &Path {
+        match self {
+            Self::Kept(folder) => folder,
+            Self::Passing(folder) => folder.path(),
+        }
     }
 }
 
@@ -187,13 +203,13 @@ fn say_fresh(record: &Record, output: Output) -> Exit {
 fn say_checked(
     arguments: &Arguments,
     publication: Option<&Publication>,
-    look: &mut crate::refresh::Look<'_>,
+    look: &mut Look<'_>,
     output: Output,
 ) -> Result<Exit, Failure> {
-    if let Some(publication) = publication.filter(|_| arguments.check) {
-        if publication.current()?.is_none() {
-            return Err(crate::refresh::RefreshError::Nothing { path: publication.root().to_owned() }.into());
-        }
+    if let Some(publication) = publication.filter(|_| arguments.check)
+        && publication.current()?.is_none()
+    {
+        return Err(RefreshError::Nothing { path: publication.root().to_owned() }.into());
     }
     let checked = check(publication, &arguments.settings(), look).map_err(failure)?;
     let covers = checked.coverage >= arguments.min_coverage;
@@ -219,7 +235,9 @@ fn say_checked(
         (true, false) => "no changes".to_owned(),
         (true, true) => format!("healthy: {up} hosts are up"),
         (false, false) => counted(lines.len(), "change"),
-        (false, true) => format!("{}, {up} hosts are up, {down} are down", counted(lines.len(), "finding")),
+        (false, true) => {
+            format!("{}, {up} hosts are up, {down} are down", counted(lines.len(), "finding"))
+        }
     });
     Ok(if is_good || !arguments.exit_code { Exit::Done } else { Exit::Different })
 }
@@ -258,7 +276,7 @@ fn finish(
 }
 
 fn counted(count: usize, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 fn headline(record: &Record, publication: &Publication) -> String {
@@ -270,7 +288,7 @@ fn headline(record: &Record, publication: &Publication) -> String {
     let what = match record.changes.as_slice() {
         [] => String::new(),
         [one] => format!(": {one}"),
-        [first, more @ ..] => format!(": {first}, and {}", counted(more.len(), "more change")),
+        [first, more @ ..] => format!(": {first}, and {} more", more.len()),
     };
     match record.outcome {
         Outcome::First => format!("published {place}: {hosts}"),
@@ -282,7 +300,7 @@ fn headline(record: &Record, publication: &Publication) -> String {
     }
 }
 
-fn write_metrics(file: &std::path::Path, publication: &Publication, record: &Record) -> Result<(), Failure> {
+fn write_metrics(file: &Path, publication: &Publication, record: &Record) -> Result<(), Failure> {
     let last = last_success(publication)?.and_then(|record| record.ended_s());
     replace_file(file, exposition(record, last).as_bytes()).map_err(Report::new)?;
     Ok(())

@@ -88,7 +88,7 @@ pub fn replace_symlink(place: &Path, target: &Path) -> Result<(), DurableError> 
 /// Whether a name is one that only work in progress has: what is left of a process that was killed.
 #[must_use]
 pub fn is_leftover(name: &str) -> bool {
-    name.starts_with('.') && name.ends_with(".tmp")
+    name.starts_with('.') && name.strip_suffix(".tmp").is_some()
 }
 
 /// Copies a file to a place as [`replace_file`] does.
