@@ -1,9 +1,10 @@
 //! The report: one self-contained HTML file that needs no network and no server.
 //!
 //! It shows what people would rather look at than read: the pipeline with the state and reason of each stage, the
-//! matrix in rank order and in slot order, the machine with its loads, the metrics beside linear and random, and the
-//! commands that launch the program.
+//! machine as it was measured, the matrix in rank order and in slot order, the machine with its loads, the metrics
+//! beside linear and random, and the commands that launch the program.
 
+mod measured;
 mod page;
 mod placement;
 mod searches;
@@ -45,6 +46,7 @@ pub fn write(
     sections::pipeline(&mut page, pipeline, report);
     searches::tables(&mut page, pipeline, store, report);
     searches::searches(&mut page, pipeline, store, report);
+    measured::measured(&mut page, pipeline, store, report);
     placement::placements(&mut page, pipeline, store, report);
     sections::stages(&mut page, pipeline, report);
     replace_file(path, page.finish(&pipeline.name).as_bytes())?;

@@ -58,13 +58,13 @@ fn load<'a>(pipeline: &'a Pipeline, store: &Store, report: &RunReport, index: us
 }
 
 /// The output of a cell that is of a kind.
-fn own<C: Codec>(store: &Store, report: &RunReport, index: usize) -> Option<Arc<C>> {
+pub(super) fn own<C: Codec>(store: &Store, report: &RunReport, index: usize) -> Option<Arc<C>> {
     let record = report.cells[index].outputs.values().find(|record| record.kind == C::KIND)?;
     Folder::read::<C>(&store.artifact(&record.digest)).ok().map(Arc::new)
 }
 
 /// The input of a cell that is of a kind.
-fn needed<C: Codec>(cell: &Cell, store: &Store, report: &RunReport) -> Option<Arc<C>> {
+pub(super) fn needed<C: Codec>(cell: &Cell, store: &Store, report: &RunReport) -> Option<Arc<C>> {
     let need = cell.needs.iter().find(|need| need.port.kind == C::KIND)?;
     match need.origins.first()? {
         Origin::Cell { cell, .. } => own(store, report, *cell),

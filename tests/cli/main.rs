@@ -22,6 +22,7 @@ mod import;
 mod instance;
 mod job;
 mod launcher;
+mod levels;
 mod matrix;
 mod mpi;
 mod plan;

@@ -1,0 +1,227 @@
+//! The machine as it was measured, and the levels that were found in it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use hopmap_model::{Artifact, CostModel, Levels, Measurements, SystemGraph};
+use hopmap_views::{found_levels, latencies};
+
+use super::page::{Page, escape};
+use super::placement::{needed, own};
+use crate::engine::{RunReport, Store};
+use crate::pipeline::{Origin, Pipeline};
+
+/// Machines that are drawn.
+const MOST_DRAWN: usize = 6;
+
+/// Draws what was measured with the levels found in it, then levels that were found in matrices.
+pub(crate) fn measured(page: &mut Page, pipeline: &Pipeline, store: &Store, report: &RunReport) {
+    let mut drawn = 0;
+    for cell in 0..pipeline.cells.len() {
+        if drawn == MOST_DRAWN {
+            page.add(&format!("<p class=\"note\">The first {MOST_DRAWN} are shown.</p>\n"));
+            return;
+        }
+        let measured = own::<Measurements>(store, report, cell);
+        let system = match &measured {
+            Some(_) => levels_of(pipeline, store, report, cell),
+            None => levels_of_matrix(pipeline, store, report, cell),
+        };
+        if measured.is_none() && system.is_none() {
+            continue;
+        }
+        if drawn == 0 {
+            page.heading(if measured.is_some() { "The machine, measured" } else { "Levels of the machine" });
+        }
+        drawn += 1;
+        let id = &pipeline.cells[cell];
+        page.add(&format!("<h3>{} <code>{}</code></h3>\n", escape(&id.id), escape(id.entry.kind)));
+        draw(page, measured.as_deref(), system.as_deref());
+    }
+}
+
+fn draw(page: &mut Page, measured: Option<&Measurements>, system: Option<&SystemGraph>) {
+    if let Some(measured) = measured {
+        let caption = "The shortest time of the smallest message, half of there and back; squares are groups of the levels found.";
+        page.figure(&latencies(measured, system), caption);
+    }
+    let Some(system) = system else { return };
+    if let (Some(measured), CostModel::Levels(levels)) = (measured, &system.cost) {
+        table(page, measured, system, levels);
+    }
+    let unit = if measured.is_some() { "µs" } else { "" };
+    if let Some(picture) = found_levels(system, unit) {
+        page.figure(
+            &picture,
+            "What costs how much, from the whole machine on the left to its hosts on the right.",
+        );
+    }
+}
+
+/// The machine with levels that a cell gives beside its measurements, or that another one found in them.
+fn levels_of(
+    pipeline: &Pipeline,
+    store: &Store,
+    report: &RunReport,
+    cell: usize,
+) -> Option<Arc<SystemGraph>> {
+    let takes = |other: &usize| {
+        let needs = &pipeline.cells[*other].needs;
+        let measurements = needs.iter().filter(|need| need.port.kind == Measurements::KIND);
+        measurements
+            .flat_map(|need| &need.origins)
+            .any(|origin| matches!(origin, Origin::Cell { cell: from, .. } if *from == cell))
+    };
+    let others = (0..pipeline.cells.len()).filter(takes);
+    let mut systems =
+        std::iter::once(cell).chain(others).filter_map(|cell| own::<SystemGraph>(store, report, cell));
+    systems.find(|system| matches!(system.cost, CostModel::Levels(_)))
+}
+
+/// The machine of a cell that has levels where the one it was made of has a matrix.
+fn levels_of_matrix(
+    pipeline: &Pipeline,
+    store: &Store,
+    report: &RunReport,
+    cell: usize,
+) -> Option<Arc<SystemGraph>> {
+    let needs = &pipeline.cells[cell].needs;
+    needs.iter().find(|need| need.port.kind == SystemGraph::KIND)?;
+    let found = own::<SystemGraph>(store, report, cell)?;
+    let given = needed::<SystemGraph>(&pipeline.cells[cell], store, report)?;
+    let is_found = matches!((&given.cost, &found.cost), (CostModel::Matrix(_), CostModel::Levels(_)));
+    is_found.then_some(found)
+}
+
+/// What was measured between the slots that meet on a level.
+#[derive(Default)]
+struct Level {
+    latencies: Vec<f64>,
+    bandwidths: Vec<f64>,
+}
+
+fn table(page: &mut Page, measured: &Measurements, system: &SystemGraph, levels: &Levels) {
+    let row = |(level, found): (usize, &Level)| {
+        let microseconds =
+            |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| digits(value * 1e6));
+        let (shortest, longest) = (found.latencies.first().copied(), found.latencies.last().copied());
+        let bandwidth = median(&found.bandwidths).map_or_else(|| "–".to_owned(), |value| digits(value / 1e9));
+        vec![
+            (level + 1).to_string(),
+            digits(levels.costs[level]),
+            found.latencies.len().to_string(),
+            microseconds(shortest),
+            microseconds(median(&found.latencies)),
+            microseconds(longest),
+            bandwidth,
+        ]
+    };
+    let rows: Vec<Vec<String>> = by_level(measured, system, levels).iter().enumerate().map(row).collect();
+    let head = [
+        "level",
+        "cost, µs",
+        "pairs",
+        "shortest latency, µs",
+        "median, µs",
+        "longest, µs",
+        "bandwidth, GB/s",
+    ];
+    page.table(&head, &rows);
+}
+
+/// Sorted latencies and bandwidths of the pairs of every level.
+fn by_level(measured: &Measurements, system: &SystemGraph, levels: &Levels) -> Vec<Level> {
+    let slot_of: HashMap<(&str, u32), u32> = (0..)
+        .zip(&system.slots)
+        .map(|(index, slot)| ((system.nodes[slot.host as usize].name.as_str(), slot.core), index))
+        .collect();
+    let slot = |endpoint: u32| {
+        let endpoint = &measured.endpoints[endpoint as usize];
+        slot_of.get(&(endpoint.host.as_str(), endpoint.core)).copied()
+    };
+    let level = |a: u32, b: u32| Some(levels.meeting_level(slot(a)?, slot(b)?));
+    let mut found: Vec<Level> = levels.costs.iter().map(|_| Level::default()).collect();
+    for ((a, b), latency) in measured.latencies() {
+        if let Some(level) = level(a, b) {
+            found[level].latencies.push(latency);
+        }
+    }
+    for ((a, b), bandwidth) in measured.bandwidths() {
+        if let Some(level) = level(a, b) {
+            found[level].bandwidths.push(bandwidth);
+        }
+    }
+    for level in &mut found {
+        level.latencies.sort_by(f64::total_cmp);
+        level.bandwidths.sort_by(f64::total_cmp);
+    }
+    found
+}
+
+/// The lower one of the two in the middle of sorted numbers.
+fn median(sorted: &[f64]) -> Option<f64> {
+    sorted.get(sorted.len().saturating_sub(1) / 2).copied()
+}
+
+/// Three significant digits.
+fn digits(value: f64) -> String {
+    let rounded: f64 = format!("{value:.2e}").parse().unwrap_or(value);
+    rounded.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hopmap_model::{Endpoint, Fit, Node, NodeState, ProbePhase, Sample, Slot};
+
+    fn sample(source: u32, destination: u32, time: f64) -> Sample {
+        Sample {
+            source,
+            destination,
+            phase: ProbePhase::Latency,
+            bytes: 1,
+            messages: 1,
+            minimum_s: time,
+            first_decile_s: time,
+            median_s: time,
+            ninth_decile_s: time,
+            maximum_s: time,
+        }
+    }
+
+    /// Two hosts of two cores, the second of which did not answer on its second core.
+    #[test]
+    fn levels_are_told_with_their_pairs_latencies_and_bandwidths() {
+        let endpoint = |host: &str, core| Endpoint { host: host.into(), core, state: NodeState::Up };
+        let fit = Fit {
+            source: 0,
+            destination: 2,
+            from_bytes: 1,
+            latency_s: 3e-6,
+            bandwidth_bytes_per_s: Some(1.25e10),
+        };
+        let measured = Measurements {
+            endpoints: vec![endpoint("a", 0), endpoint("a", 1), endpoint("b", 0), endpoint("b", 1)],
+            samples: vec![sample(0, 1, 4e-7), sample(0, 2, 6e-6), sample(2, 3, 5e-7)],
+            fits: vec![fit],
+        };
+        let groups = vec![vec![0, 0, 1], vec![0; 3]];
+        let system = SystemGraph {
+            nodes: vec![Node::host("a"), Node::host("b")],
+            links: Vec::new(),
+            slots: vec![Slot { host: 0, core: 0 }, Slot { host: 0, core: 1 }, Slot { host: 1, core: 0 }],
+            cost: CostModel::Levels(Levels { costs: vec![0.2, 3.0], groups }),
+        };
+        let mut page = Page::new(1_000_000);
+        draw(&mut page, Some(&measured), Some(&system));
+        let html = page.finish("p");
+        let row =
+            |numbers: [&str; 6]| numbers.map(|number| format!("<td class=\"number\">{number}</td>")).concat();
+        assert!(html.contains(&row(["1", "0.2", "1", "0.2", "0.2", "0.2"])), "{html}");
+        assert!(
+            html.contains(&(row(["2", "3", "1", "3", "3", "3"]) + "<td class=\"number\">12.5</td>")),
+            "{html}"
+        );
+        assert_eq!(html.matches("<svg").count(), 2);
+    }
+}
