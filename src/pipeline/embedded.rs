@@ -12,6 +12,6 @@ pub struct Embedded {
 /// All of them.
 pub static EMBEDDED: &[Embedded] = &[
     Embedded { name: "place", text: include_str!("../../pipelines/place.toml") },
-    Embedded { name: "topology-refresh", text: include_str!("../../pipelines/topology-refresh.toml") },
     Embedded { name: "job", text: include_str!("../../pipelines/job.toml") },
+    Embedded { name: "topology-refresh", text: include_str!("../../pipelines/topology-refresh.toml") },
 ];

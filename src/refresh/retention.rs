@@ -19,17 +19,20 @@ pub struct Retention {
 const DAY_S: i64 = 86_400;
 
 impl Retention {
-    /// The entries that go, of all in the order of their names. Names are not to be trusted where the clock has been put back: what
-    /// is used stays in any case, and an entry from the future is not old.
+    /// The entries that go, of all in the order of their names. Names are not to be trusted within a second or where the clock has
+    /// been put back: what is used counts as the newest, and an entry from the future is not old.
     fn gone<'e>(self, entries: &'e [Entry], used: &[Entry], now_s: i64) -> Vec<&'e Entry> {
-        let surplus = entries.len().saturating_sub(self.entries);
+        let unused: Vec<&Entry> = entries.iter().filter(|entry| !used.contains(entry)).collect();
+        let surplus = unused.len().saturating_sub(self.entries.saturating_sub(entries.len() - unused.len()));
         let is_old = |entry: &Entry| {
             let days = self.days.map(|days| i64::from(days) * DAY_S);
             days.zip(entry.made_s()).is_some_and(|(days, made)| now_s - made > days)
         };
-        let candidates = entries.iter().enumerate();
-        let gone = candidates.filter(|(index, entry)| *index < surplus || is_old(entry));
-        gone.map(|(_, entry)| entry).filter(|entry| !used.contains(entry)).collect()
+        let candidates = unused.into_iter().enumerate();
+        candidates
+            .filter(|(index, entry)| *index < surplus || is_old(entry))
+            .map(|(_, entry)| entry)
+            .collect()
     }
 
     /// Removes what is not kept. An entry disappears at once: a kill leaves no half of it.
@@ -65,7 +68,7 @@ mod tests {
     fn the_newest_stay_and_what_is_used() {
         let all = entries(&[1, 2, 3, 4]);
         assert_eq!(gone(Retention { entries: 2, days: None }, &all, &[], 9), ["01", "02"]);
-        assert_eq!(gone(Retention { entries: 2, days: None }, &all, &all[..1], 9), ["02"]);
+        assert_eq!(gone(Retention { entries: 2, days: None }, &all, &all[..1], 9), ["02", "03"]);
         assert_eq!(gone(Retention { entries: 0, days: None }, &all, &all[3..], 9), ["01", "02", "03"]);
         assert_eq!(gone(Retention { entries: 9, days: Some(6) }, &all, &[], 9), ["01", "02"]);
         // The clock was put back.

@@ -441,13 +441,13 @@ fn a_pipeline_that_does_not_exist() {
     insta::assert_snapshot!(sandbox.seen(&["check", "plce"]), @r#"
     ------- stderr -------
     error: plce does not exist
-      help: name a TOML file, or one of: place, job
+      help: name a TOML file, or one of: place, job, topology-refresh
     [exit code 2]
     "#);
     insta::assert_snapshot!(sandbox.seen(&["check", "."]), @r#"
     ------- stderr -------
     error: . is a folder, not a pipeline file
-      help: name a TOML file, or one of: place, job
+      help: name a TOML file, or one of: place, job, topology-refresh
     [exit code 2]
     "#);
     sandbox.write("binary.toml", [0xff, 0xfe, 0x00]);
