@@ -8,7 +8,7 @@
 //!   current         a symbolic link to the entry of the history that is published
 //!   accepted.json   the entry that the consumer has taken, as `hopmap accept` writes it
 //!   history/TIME-DIGEST/   system/, measurements/ if it was measured, changes.json, changes.txt
-//!   state/          lock, refreshes.jsonl (every refresh), pending (the consumer has to run), consumer.log, store/
+//!   state/          lock, refreshes.jsonl (every refresh), pending (the consumer has to run), consumer.log, report.html, store/
 //! ```
 //!
 //! An entry is complete and on disk before `current` leads to it. `accepted.json` is advanced after the consumer has succeeded, so
@@ -28,7 +28,7 @@ pub use consumer::Consumer;
 pub(crate) use entry::change_as_json;
 pub use entry::{Entry, read_machine};
 pub use error::RefreshError;
-pub use log::{DriftPoint, Outcome, Record, drift_points, last_success, read_records};
+pub use log::{Outcome, Record, last_success, read_records};
 pub use prometheus::exposition;
 pub use publication::Publication;
 pub use retention::Retention;

@@ -40,7 +40,8 @@ pub(crate) fn measured(page: &mut Page, pipeline: &Pipeline, store: &Store, repo
     }
 }
 
-fn draw(page: &mut Page, measured: Option<&Measurements>, system: Option<&SystemGraph>) {
+/// Draws what was measured, and the levels of a machine.
+pub(crate) fn draw(page: &mut Page, measured: Option<&Measurements>, system: Option<&SystemGraph>) {
     if let Some(measured) = measured {
         let caption = "The shortest time of the smallest message, half of there and back; squares are groups of the levels found.";
         page.figure(&latencies(measured, system), caption);

@@ -7,10 +7,13 @@
 mod measured;
 mod page;
 mod placement;
+mod published;
 mod searches;
 mod sections;
 
 use std::path::{Path, PathBuf};
+
+pub use published::write_published;
 
 use hopmap_durable::replace_file;
 use miette::Report;

@@ -250,9 +250,15 @@ fn drift_of_one_pair_is_confirmed_and_published() {
     assert_eq!(updated["outcome"], "published");
     assert_eq!(updated["confirmations"], 2);
     assert_eq!(updated["changes"][0]["change"], "pair");
-    let points = hopmap::refresh::drift_points(&site.publication()).unwrap();
-    assert_eq!(points.iter().map(|point| point.changes).collect::<Vec<_>>(), [0, 0, 1]);
-    assert_eq!(points[2].medians_s.len(), 1);
+    let records = hopmap::refresh::read_records(&site.publication()).unwrap();
+    assert_eq!(records.iter().map(|record| record.changes.len()).collect::<Vec<_>>(), [0, 0, 1]);
+    assert_eq!(records[2].medians_s.len(), 1);
+    assert!((records[1].largest_ratio - 1.15).abs() < 1e-9 && (records[2].largest_ratio - 2.0).abs() < 1e-9);
+    // The report has the heat map, the tree and what has changed over time.
+    let report = site.sandbox.read("pub/state/report.html");
+    for part in ["Latencies over time", "n1 – n2: 200 µs, was 100 µs (+100 %)", "<h2>The machine</h2>"] {
+        assert!(report.contains(part), "{part}");
+    }
     // A host that was not asked is gone, whatever the system graph says of missing ones.
     site.set(&Plan::new(3));
     site.measure(&measured(3, (1, 2), 200.0));

@@ -21,8 +21,9 @@ use crate::cli::summary::shown;
 use crate::engine::Limits;
 use crate::refresh::{
     Consumer, Look, Outcome, Publication, Record, RefreshError, Retention, Settings, Updated, change_as_json,
-    check, exposition, last_success, refresh,
+    check, exposition, last_success, read_machine, read_records, refresh,
 };
+use crate::report;
 
 /// Arguments of `topology refresh`.
 #[derive(Debug, Args)]
@@ -254,6 +255,9 @@ fn finish(
         Some(file) => write_metrics(&working_directory()?.join(file), publication, &record),
         None => Ok(()),
     };
+    if let Err(problem) = write_report(publication) {
+        output.note(&format!("the report is not written: {}", problem));
+    }
     if let Some(error) = error {
         return Err(failure(error));
     }
@@ -298,6 +302,16 @@ fn headline(record: &Record, publication: &Publication) -> String {
         Outcome::Baseline => format!("accepted {place} as it is: {hosts}"),
         _ => format!("unchanged: {hosts}"),
     }
+}
+
+/// The report beside what is published: the machine, and how it has changed.
+fn write_report(publication: &Publication) -> Result<(), Report> {
+    let machine = match publication.current()? {
+        Some(entry) => Some(read_machine(&publication.folder(&entry))?),
+        None => None,
+    };
+    let records = read_records(publication)?;
+    report::write_published(&publication.state().join("report.html"), machine.as_ref(), &records)
 }
 
 fn write_metrics(file: &Path, publication: &Publication, record: &Record) -> Result<(), Failure> {
