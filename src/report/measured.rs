@@ -190,7 +190,7 @@ mod tests {
         }
     }
 
-    /// Two hosts of two cores, the second of which did not answer on its second core.
+    /// Two hosts of two cores; the last core is no slot, and counts nowhere.
     #[test]
     fn levels_are_told_with_their_pairs_latencies_and_bandwidths() {
         let endpoint = |host: &str, core| Endpoint { host: host.into(), core, state: NodeState::Up };
