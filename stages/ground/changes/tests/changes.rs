@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-use hopmap_changes::{Machine, Thresholds, changes, health};
+use hopmap_changes::{Machine, Missing, Thresholds, changes, health, keep_down};
 use hopmap_model::{
     CostModel, Endpoint, Levels, Link, Matrix, Measurements, Node, NodeState, ProbePhase, Sample, Slot,
     SystemGraph,
@@ -159,6 +159,37 @@ fn a_pair_that_drifted_is_named_and_no_other() {
     assert_eq!(said(&measured((1, 3), 1.5)), ["h1 – h3: 600 µs, was 400 µs (+50 %)"]);
     assert_eq!(said(&measured((0, 1), 0.5)), ["h0 – h1: 50 µs, was 100 µs (-50 %)"]);
     assert_eq!(said(&measured((1, 3), 1.2)), [""; 0]);
+}
+
+/// What a probe without `h3` derives: its neighbour has no switch to share any more and hangs on a spine.
+fn without_the_last_host(far: f64) -> Machine {
+    let mut after = measured((0, 0), 1.0);
+    let system = &mut after.system;
+    system.nodes[3].state = NodeState::Down;
+    system.slots.truncate(6);
+    system.links.retain(|link| ![link.source, link.destination].iter().any(|node| [2, 3, 5].contains(node)));
+    system.links.extend([link(2, 6), link(6, 2)]);
+    let levels = levels(system);
+    levels.costs[2] = far;
+    levels.groups.iter_mut().for_each(|groups| groups.truncate(6));
+    system.check().unwrap();
+    let measurements = after.measurements.as_mut().unwrap();
+    measurements.endpoints[3].state = NodeState::Down;
+    measurements.samples.retain(|sample| sample.source != 3 && sample.destination != 3);
+    after
+}
+
+#[test]
+fn a_host_that_goes_down_changes_no_tree_that_was_derived_from_what_was_measured() {
+    let before = measured((0, 0), 1.0);
+    let said = |after: &Machine| {
+        let kept = keep_down(&before.snapshot(), &after.snapshot(), Missing::Down);
+        let found = changes(&before.snapshot(), &kept.snapshot(), &Thresholds::default());
+        found.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(said(&without_the_last_host(100.0)), ["h3 is down"]);
+    // Costs that are others are another machine.
+    assert!(said(&without_the_last_host(200.0)).len() > 1);
 }
 
 #[test]

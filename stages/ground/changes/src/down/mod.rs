@@ -1,6 +1,7 @@
 //! Hosts that do not answer keep what was known of them.
 
 mod costs;
+mod derived;
 mod measured;
 mod system;
 
@@ -36,6 +37,7 @@ pub fn keep_down(before: &Snapshot<'_>, after: &Snapshot<'_>, missing: Missing) 
     let restored: BTreeSet<&str> = old.iter().filter(is_restored).map(|(name, _)| *name).collect();
     let mut system = match restored.is_empty() {
         true => after.system.clone(),
+        false if derived::stands(before, after, &restored) => before.system.clone(),
         false => system::restore(before, after, &restored),
     };
     let measurements = match (before.measurements, after.measurements) {
@@ -45,9 +47,7 @@ pub fn keep_down(before: &Snapshot<'_>, after: &Snapshot<'_>, missing: Missing) 
     for node in system.nodes.iter_mut().filter(|node| node.kind == NodeKind::Host) {
         let is_down =
             new.get(node.name.as_str()).map_or(restored.contains(node.name.as_str()), |host| !host.up);
-        if is_down {
-            node.state = NodeState::Down;
-        }
+        node.state = if is_down { NodeState::Down } else { NodeState::Up };
     }
     Machine { system, measurements }
 }
