@@ -32,7 +32,7 @@ fn several_faults_at_once() {
        :              `-- did you mean `trace/otf`?
      4 | with = { archive = "${params.trce}" }
        `----
-      help: kinds: trace/otf2, trace/events, trace/dag, trace/replay, trace/otf, trace/csv, trace/import, trace/export, trace/summary, trace/generate, topology/synthetic, topology/levels, select/nodes, stored/task-graph, stored/system-graph, stored/mapping, stored/measurements, instance/qaplib, instance/taillard-e, instance/stencil, instance/graph, instance/geometric, instance/random, instance/power-law, map/linear, map/round-robin, map/random, map/annealing, map/genetic, map/composite, map/tabu, map/exact, map/external, map/hierarchical, map/import, map/auto, evaluate/mapping, evaluate/accuracy, evaluate/collectives, launch/machinefile, launch/rankfile, launch/hostfile, launch/slurm, launch/cray
+      help: kinds: trace/otf2, trace/events, trace/dag, trace/replay, trace/otf, trace/csv, trace/import, trace/export, trace/summary, trace/generate, topology/synthetic, topology/probe, topology/levels, select/nodes, stored/task-graph, stored/system-graph, stored/mapping, stored/measurements, instance/qaplib, instance/taillard-e, instance/stencil, instance/graph, instance/geometric, instance/random, instance/power-law, map/linear, map/round-robin, map/random, map/annealing, map/genetic, map/composite, map/tabu, map/exact, map/external, map/hierarchical, map/import, map/auto, evaluate/mapping, evaluate/accuracy, evaluate/collectives, launch/machinefile, launch/rankfile, launch/hostfile, launch/slurm, launch/cray
     error: there is no parameter `trce`
        ,-[p.toml:4:20]
      3 | uses = "trace/otf3"
@@ -350,7 +350,7 @@ fn a_launcher() {
        : ^^^^|^^^
        :     `-- remove `launcher`
        `----
-      help: stages that can: map/annealing, map/genetic, map/composite, map/tabu, map/auto
+      help: stages that can: topology/probe, map/annealing, map/genetic, map/composite, map/tabu, map/auto
     [exit code 2]
     "#);
     let search = |launcher: &str| {

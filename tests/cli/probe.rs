@@ -82,12 +82,12 @@ fn mpi_ranks_on_the_nodes_of_a_slurm_cluster_are_told_apart() {
     }
     let cluster = Cluster::start();
     let sandbox = Sandbox::new();
-    let launcher = "timeout 120 salloc -Q -N 3 --ntasks-per-node=2 mpirun -n 6";
+    let launcher = "timeout 120 salloc -Q -N 3 -n 3 mpirun -n 3";
     done(by_ranks(&sandbox, launcher, &QUICK).env("SLURM_CONF", cluster.configuration()));
     let (measured, system) = measured_in(&sandbox.path().join("probe"));
     let hosts: Vec<(&str, u32, u32)> = measured.hosts().collect();
-    assert_eq!(hosts, [("n1", 0, 2), ("n2", 2, 2), ("n3", 4, 2)]);
-    assert_eq!(measured.latencies().len(), 3 + 3);
+    assert_eq!(hosts, [("n1", 0, 1), ("n2", 1, 1), ("n3", 2, 1)]);
+    assert_eq!(measured.latencies().len(), 3);
     assert_eq!(system.hosts().count(), 3);
 }
 
@@ -152,16 +152,26 @@ fn bad_commands_and_lists_end_in_one_message() {
     error: no hosts are given, and SLURM_JOB_NODELIST is not set
       help: give `hosts`, run inside a Slurm job, or give the stage a `launcher` such as "mpirun -n 8"
     "#);
-    insta::assert_snapshot!(said("n[1-", &agent(), &[]), @r"
-    Some(1)
+    insta::assert_snapshot!(said("n[1-", "ssh {host} hopmap agent", &[]), @r#"
+    Some(2)
     error: `hosts` is not a host list: host list, column 2: the bracket is never closed
+       ,-[--with:1:1]
+     1 | ,-> hosts = "n[1-"
+     2 | |-> start = "ssh {host} hopmap agent"
+       : `---- here
+       `----
       help: write names with ranges in brackets: node[001-128,200],login1
-    ");
-    insta::assert_snapshot!(said("a,b,a", &agent(), &[]), @r"
-    Some(1)
+    "#);
+    insta::assert_snapshot!(said("a,b,a", "ssh {host} hopmap agent", &[]), @r#"
+    Some(2)
     error: host `a` is named twice
+       ,-[--with:1:1]
+     1 | ,-> hosts = "a,b,a"
+     2 | |-> start = "ssh {host} hopmap agent"
+       : `---- here
+       `----
       help: name every host once; processes on one host are told apart by themselves
-    ");
+    "#);
     insta::assert_snapshot!(said("a,b", "/no/such/agent {host}", &[]), @r"
     Some(1)
     a is down: cannot run `/no/such/agent`: No such file or directory (os error 2)
@@ -181,7 +191,17 @@ fn bad_commands_and_lists_end_in_one_message() {
     error: `a` is alone: there are no two hosts or cores to measure
       help: name at least two hosts, or start at least two processes
     ");
-    insta::assert_snapshot!(said("a,b", "ssh {host} hopmap agent", &["--with", "sizes=[0]"]), @"");
+    insta::assert_snapshot!(said("a,b", "ssh {host} hopmap agent", &["--with", "sizes=[0]"]), @r#"
+    Some(2)
+    error: `sizes` is [0]
+       ,-[--with:1:1]
+     1 | ,-> hosts = "a,b"
+     2 | |   start = "ssh {host} hopmap agent"
+     3 | |-> sizes = [0]
+       : `---- here
+       `----
+      help: sizes are from 1 byte to 64 MiB (67108864)
+    "#);
 }
 
 /// Seconds one way inside a switch, inside a rack, and between the two racks of the network.
@@ -308,8 +328,7 @@ fn refresh(network: &Network, sandbox: &Sandbox) -> serde_json::Value {
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let last = String::from_utf8(output.stdout).unwrap().lines().last().unwrap().to_owned();
-    serde_json::from_str(&last).unwrap()
+    serde_json::from_slice(&output.stdout).unwrap()
 }
 
 #[test]

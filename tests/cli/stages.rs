@@ -17,6 +17,7 @@ fn all_stages_and_one() {
     trace/summary         A program in a few numbers: totals, imbalance, heaviest pairs, phases
     trace/generate        An OTF2 trace of a program whose messages are known
     topology/synthetic    A machine whose network is a regular tree
+    topology/probe        A machine as its messages measure it, between MPI ranks or agents
     topology/levels       The levels of a machine, from what was measured between its slots
     select/nodes          The free hosts that are nearest to each other, for a job
     stored/task-graph     The task graph in a folder, as it was made before

@@ -330,7 +330,7 @@ fn what_is_wrong_is_said_and_nothing_is_written() {
     std::fs::remove_dir_all(site.sandbox.path().join("pub")).unwrap();
     assert_snapshot!(site.refresh(&["--stage", "nobody"]), @r"
     ------- stderr -------
-    error: `topology-refresh` has no stage `nobody` that gives a system graph
+    error: `topology` has no stage `nobody` that gives a system graph
       help: its stages are: machine
     [exit code 2]
     ");
