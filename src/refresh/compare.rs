@@ -107,14 +107,14 @@ impl Eye {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use hopmap_model::{
         CostModel, Endpoint, Levels, Measurements, Node, NodeState, ProbePhase, Sample, Slot, SystemGraph,
     };
 
-    /// Three hosts; messages between the first two take this many µs, all others 100 µs.
-    fn machine(micros: f64) -> Machine {
+    /// Three hosts; messages from the first to the second and to the third take these many µs, all others 100 µs.
+    pub(in super::super) fn machine(micros: [f64; 2]) -> Machine {
         let hosts = 0..3_u32;
         let system = SystemGraph {
             nodes: hosts.clone().map(|host| Node::host(format!("h{host}"))).collect(),
@@ -124,7 +124,7 @@ mod tests {
         };
         let endpoint = |host| Endpoint { host: format!("h{host}"), core: 0, state: NodeState::Up };
         let sample = |(source, destination)| {
-            let time = if (source, destination) == (0, 1) { micros * 2e-6 } else { 200e-6 };
+            let time = if source == 0 { micros[destination as usize - 1] * 2e-6 } else { 200e-6 };
             Sample {
                 source,
                 destination,
@@ -154,11 +154,11 @@ mod tests {
             confirm,
             min_coverage: 0.5,
         };
-        let before = machine(100.0);
+        let before = machine([100.0; 2]);
         let mut looked = 0;
         let mut look = || {
             looked += 1;
-            Ok(machine(looks[looked - 1]))
+            Ok(machine([looks[looked - 1], 100.0]))
         };
         let seen = eye.look(Some(&before), Some(&before), &mut look).unwrap();
         (seen.changes.iter().map(ToString::to_string).collect(), seen.confirmations, looked)

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{Publication, RefreshError};
 
 /// How a refresh ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// The machine was published for the first time.
@@ -29,6 +29,7 @@ pub enum Outcome {
     /// Too few hosts are up.
     Coverage,
     /// Something else went wrong.
+    #[default]
     Failed,
 }
 
@@ -41,7 +42,7 @@ impl Outcome {
 }
 
 /// A line of the log.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Record {
     /// When it ended, in UTC.
     pub time: String,
