@@ -1,6 +1,8 @@
 //! Looking at the machine until it is certain what has changed.
 
-use hopmap_changes::{Change, Machine, Missing, Thresholds, confirmed, keep_down};
+use std::collections::HashSet;
+
+use hopmap_changes::{Change, Machine, Missing, Thresholds, confirmed, keep_down, keep_times};
 use miette::Report;
 
 use super::RefreshError;
@@ -45,12 +47,13 @@ impl Eye {
             && !seen.changes.is_empty()
             && seen.confirmations < self.confirm
         {
-            let again = self.once(published, baseline, look)?;
-            seen = Seen {
-                changes: confirmed(&seen.changes, again.changes),
-                machine: again.machine,
-                confirmations: seen.confirmations + 1,
-            };
+            let mut again = self.once(published, baseline, look)?;
+            let changes = confirmed(&seen.changes, again.changes.clone());
+            if let Some(published) = published {
+                forget_passing(published, &mut again, &changes);
+            }
+            let confirmations = seen.confirmations + 1;
+            seen = Seen { changes, machine: again.machine, confirmations };
         }
         Ok(seen)
     }
@@ -96,13 +99,25 @@ impl Eye {
         if seen.coverage_of(&hosts) >= self.min_coverage {
             return Ok(());
         }
-        let up: std::collections::HashSet<&str> = seen.hosts().0.into_iter().collect();
+        let up: HashSet<&str> = seen.hosts().0.into_iter().collect();
         let missing: Vec<&str> = hosts.iter().filter(|host| !up.contains(**host)).copied().collect();
         Err(RefreshError::Coverage {
             up: hosts.len() - missing.len(),
             hosts: hosts.len(),
             missing: hopmap_changes::host_list(missing),
         })
+    }
+}
+
+/// Pairs of hosts whose drift was not confirmed keep their published times: what passes is not to be published, for it would drift
+/// back.
+fn forget_passing(published: &Machine, seen: &mut Seen, changes: &[Change]) {
+    let known: HashSet<_> = changes.iter().filter_map(Change::drifted).collect();
+    let passing: HashSet<(&str, &str)> =
+        seen.changes.iter().filter_map(Change::drifted).filter(|pair| !known.contains(pair)).collect();
+    let is_passing = |a: &str, b: &str| passing.contains(&(a.min(b), a.max(b)));
+    if let (Some(before), Some(after)) = (&published.measurements, &mut seen.machine.measurements) {
+        keep_times(before, after, is_passing);
     }
 }
 

@@ -304,6 +304,8 @@ mod tests {
         assert_eq!(record.outcome, Outcome::Published);
         assert_eq!(record.changes, ["h0 – h1: 200 µs, was 100 µs (+100 %)"]);
         assert_eq!(record.confirmations, 2);
+        // What passed by was not published, so that nothing drifts back.
+        assert_eq!(refreshed(&publication, &[[200.0, 100.0]], None).outcome, Outcome::Unchanged);
     }
 
     #[test]
