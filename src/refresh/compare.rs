@@ -1,6 +1,8 @@
 //! Looking at the machine until it is certain what has changed.
 
-use hopmap_changes::{Change, Machine, Missing, Thresholds, confirmed, keep_down};
+use std::collections::HashSet;
+
+use hopmap_changes::{Change, Machine, Missing, Thresholds, confirmed, keep_down, keep_times};
 use miette::Report;
 
 use super::RefreshError;
@@ -45,12 +47,13 @@ impl Eye {
             && !seen.changes.is_empty()
             && seen.confirmations < self.confirm
         {
-            let again = self.once(published, baseline, look)?;
-            seen = Seen {
-                changes: confirmed(&seen.changes, again.changes),
-                machine: again.machine,
-                confirmations: seen.confirmations + 1,
-            };
+            let mut again = self.once(published, baseline, look)?;
+            let changes = confirmed(&seen.changes, again.changes.clone());
+            if let Some(published) = published {
+                forget_passing(published, &mut again, &changes);
+            }
+            let confirmations = seen.confirmations + 1;
+            seen = Seen { changes, machine: again.machine, confirmations };
         }
         Ok(seen)
     }
@@ -96,7 +99,7 @@ impl Eye {
         if seen.coverage_of(&hosts) >= self.min_coverage {
             return Ok(());
         }
-        let up: std::collections::HashSet<&str> = seen.hosts().0.into_iter().collect();
+        let up: HashSet<&str> = seen.hosts().0.into_iter().collect();
         let missing: Vec<&str> = hosts.iter().filter(|host| !up.contains(**host)).copied().collect();
         Err(RefreshError::Coverage {
             up: hosts.len() - missing.len(),
@@ -106,15 +109,27 @@ impl Eye {
     }
 }
 
+/// Pairs of hosts whose drift was not confirmed keep their published times: what passes is not to be published, for it would drift
+/// back.
+fn forget_passing(published: &Machine, seen: &mut Seen, changes: &[Change]) {
+    let known: HashSet<_> = changes.iter().filter_map(Change::drifted).collect();
+    let passing: HashSet<(&str, &str)> =
+        seen.changes.iter().filter_map(Change::drifted).filter(|pair| !known.contains(pair)).collect();
+    let is_passing = |a: &str, b: &str| passing.contains(&(a.min(b), a.max(b)));
+    if let (Some(before), Some(after)) = (&published.measurements, &mut seen.machine.measurements) {
+        keep_times(before, after, is_passing);
+    }
+}
+
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use hopmap_model::{
         CostModel, Endpoint, Levels, Measurements, Node, NodeState, ProbePhase, Sample, Slot, SystemGraph,
     };
 
-    /// Three hosts; messages between the first two take this many µs, all others 100 µs.
-    fn machine(micros: f64) -> Machine {
+    /// Three hosts; messages from the first to the second and to the third take these many µs, all others 100 µs.
+    pub(in super::super) fn machine(micros: [f64; 2]) -> Machine {
         let hosts = 0..3_u32;
         let system = SystemGraph {
             nodes: hosts.clone().map(|host| Node::host(format!("h{host}"))).collect(),
@@ -124,7 +139,7 @@ mod tests {
         };
         let endpoint = |host| Endpoint { host: format!("h{host}"), core: 0, state: NodeState::Up };
         let sample = |(source, destination)| {
-            let time = if (source, destination) == (0, 1) { micros * 2e-6 } else { 200e-6 };
+            let time = if source == 0 { micros[destination as usize - 1] * 2e-6 } else { 200e-6 };
             Sample {
                 source,
                 destination,
@@ -154,11 +169,11 @@ mod tests {
             confirm,
             min_coverage: 0.5,
         };
-        let before = machine(100.0);
+        let before = machine([100.0; 2]);
         let mut looked = 0;
         let mut look = || {
             looked += 1;
-            Ok(machine(looks[looked - 1]))
+            Ok(machine([looks[looked - 1], 100.0]))
         };
         let seen = eye.look(Some(&before), Some(&before), &mut look).unwrap();
         (seen.changes.iter().map(ToString::to_string).collect(), seen.confirmations, looked)

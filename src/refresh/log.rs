@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{Publication, RefreshError};
 
 /// How a refresh ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// The machine was published for the first time.
@@ -29,6 +29,7 @@ pub enum Outcome {
     /// Too few hosts are up.
     Coverage,
     /// Something else went wrong.
+    #[default]
     Failed,
 }
 
@@ -41,7 +42,7 @@ impl Outcome {
 }
 
 /// A line of the log.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Record {
     /// When it ended, in UTC.
     pub time: String,
@@ -54,8 +55,9 @@ pub struct Record {
     /// Median latency in seconds of pairs of hosts by the level on which they meet; empty where nothing was measured.
     #[serde(default)]
     pub medians_s: BTreeMap<usize, f64>,
-    /// The largest ratio between the latency of two hosts and that of the baseline; 1 where nothing was measured.
-    #[serde(default = "same")]
+    /// The largest ratio between the latency of two hosts and that of the baseline; 1 where nothing was measured, 0 where nothing was
+    /// seen.
+    #[serde(default)]
     pub largest_ratio: f64,
     /// Hosts in all.
     pub hosts: usize,
@@ -79,10 +81,6 @@ impl Record {
     pub fn ended_s(&self) -> Option<i64> {
         self.time.parse::<Timestamp>().ok().map(Timestamp::as_second)
     }
-}
-
-fn same() -> f64 {
-    1.0
 }
 
 /// Now, as records say it.

@@ -82,26 +82,8 @@ pub fn refresh(
     let _lock = publication.lock(holder)?;
     publication.tidy()?;
     let begin = Instant::now();
-    let mut attempt = Attempt {
-        publication,
-        settings,
-        cancelled,
-        changes: Vec::new(),
-        record: Record {
-            time: String::new(),
-            outcome: Outcome::Failed,
-            entry: None,
-            changes: Vec::new(),
-            medians_s: std::collections::BTreeMap::new(),
-            largest_ratio: 1.0,
-            hosts: 0,
-            down: Vec::new(),
-            coverage: 0.0,
-            confirmations: 0,
-            seconds: 0.0,
-            error: None,
-        },
-    };
+    let mut attempt =
+        Attempt { publication, settings, cancelled, changes: Vec::new(), record: Record::default() };
     let ended = attempt.run(look);
     let Attempt { mut record, changes, .. } = attempt;
     record.entry = publication.current().ok().flatten().map(|entry| entry.0);
@@ -114,22 +96,28 @@ pub fn refresh(
             append(publication, &record).err().map(Report::new)
         }
         Err(error) => {
-            record.outcome = match error.downcast_ref::<RefreshError>() {
-                Some(RefreshError::Consumer { .. }) => Outcome::ConsumerFailed,
-                Some(RefreshError::Coverage { up, hosts, .. }) => {
-                    record.hosts = *hosts;
-                    record.coverage = *up as f64 / *hosts as f64;
-                    Outcome::Coverage
-                }
-                _ => Outcome::Failed,
-            };
-            record.error = Some(error.to_string());
+            record.fail(&error);
             // The first error is the one to report.
             let _ = append(publication, &record);
             Some(error)
         }
     };
     Ok(Updated { record, changes, error })
+}
+
+impl Record {
+    fn fail(&mut self, error: &Report) {
+        self.outcome = match error.downcast_ref::<RefreshError>() {
+            Some(RefreshError::Consumer { .. }) => Outcome::ConsumerFailed,
+            Some(RefreshError::Coverage { up, hosts, .. }) => {
+                self.hosts = *hosts;
+                self.coverage = *up as f64 / *hosts as f64;
+                Outcome::Coverage
+            }
+            _ => Outcome::Failed,
+        };
+        self.error = Some(error.to_string());
+    }
 }
 
 /// Looks at the machine and writes nothing. Without a publication there is nothing to compare with.
@@ -209,13 +197,14 @@ impl Attempt<'_> {
         if let Some(current) = current.as_ref().filter(|_| seen.changes.is_empty()) {
             return self.unchanged(&current.entry);
         }
-        if let Some(accepted) = &accepted {
-            self.changes = eye.changes(&accepted.machine, &seen.machine);
-            if self.changes.is_empty() {
-                return self.go_back(accepted, current.as_ref());
-            }
-        } else {
-            self.changes = seen.changes;
+        // Of what is published changes are confirmed; of something older that is still accepted they are told as they are.
+        let entry = current.as_ref().map(|found| &found.entry);
+        self.changes = match &accepted {
+            Some(accepted) if Some(&accepted.entry) != entry => eye.changes(&accepted.machine, &seen.machine),
+            _ => seen.changes,
+        };
+        if let Some(accepted) = accepted.as_ref().filter(|_| self.changes.is_empty()) {
+            return self.go_back(accepted, current.as_ref());
         }
         let before = accepted.as_ref().or(current.as_ref()).map(|found| &found.entry);
         let entry = self.publication.add(&seen.machine, before, &self.changes)?;
@@ -275,5 +264,61 @@ impl Attempt<'_> {
         self.record.medians_s = snapshot.medians();
         self.record.largest_ratio = snapshot.largest_ratio(&baseline.snapshot());
         self.record.coverage = coverage(baseline, machine);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::compare::tests::machine;
+    use super::*;
+
+    fn refreshed(publication: &Publication, looks: &[[f64; 2]], consumer: Option<&str>) -> Record {
+        let consumer = consumer.map(|command| Consumer {
+            command: command.to_owned(),
+            limit: std::time::Duration::from_mins(1),
+        });
+        let settings = Settings {
+            thresholds: Thresholds::default(),
+            missing: Missing::Down,
+            ignore_down: false,
+            confirm: 2,
+            min_coverage: 0.5,
+            consumer,
+            retention: Retention { entries: 9, days: None },
+            baseline: false,
+        };
+        let mut looks = looks.iter();
+        let mut look = || Ok(machine(*looks.next().unwrap()));
+        let cancelled = AtomicBool::new(false);
+        refresh(publication, &settings, "a test", &cancelled, &mut look).unwrap().record
+    }
+
+    #[test]
+    fn only_what_is_confirmed_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let publication = Publication::at(folder.path().join("pub"));
+        assert_eq!(refreshed(&publication, &[[100.0, 100.0]], None).outcome, Outcome::First);
+        let passing = [[100.0, 300.0], [100.0, 100.0]];
+        assert_eq!(refreshed(&publication, &passing, None).outcome, Outcome::Unchanged);
+        let lasting = [[200.0, 300.0], [200.0, 100.0], [200.0, 300.0]];
+        let record = refreshed(&publication, &lasting, None);
+        assert_eq!(record.outcome, Outcome::Published);
+        assert_eq!(record.changes, ["h0 – h1: 200 µs, was 100 µs (+100 %)"]);
+        assert_eq!(record.confirmations, 2);
+        // What passed by was not published, so that nothing drifts back.
+        assert_eq!(refreshed(&publication, &[[200.0, 100.0]], None).outcome, Outcome::Unchanged);
+    }
+
+    #[test]
+    fn what_a_consumer_has_not_taken_is_told_with_what_came_after() {
+        let folder = tempfile::tempdir().unwrap();
+        let publication = Publication::at(folder.path().join("pub"));
+        refreshed(&publication, &[[100.0, 100.0]], None);
+        let record = refreshed(&publication, &[[200.0, 100.0]; 3], Some("false"));
+        assert_eq!(record.outcome, Outcome::ConsumerFailed);
+        let record = refreshed(&publication, &[[200.0, 400.0]; 3], Some("true"));
+        assert_eq!(record.outcome, Outcome::Published);
+        assert_eq!(record.changes.len(), 2, "{:?}", record.changes);
+        assert!(!publication.is_pending());
     }
 }

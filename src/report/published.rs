@@ -71,7 +71,7 @@ fn point(record: &Record) -> Option<DriftPoint> {
     Some(DriftPoint {
         time: record.ended_s().filter(|_| record.hosts > 0)? as f64,
         medians: record.medians_s.values().copied().collect(),
-        largest_ratio: record.largest_ratio,
+        largest_ratio: record.largest_ratio.max(1.0),
         hosts_down: record.down.len() as u32,
         published: is_published(record.outcome),
     })

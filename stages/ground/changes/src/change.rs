@@ -153,10 +153,13 @@ impl Change {
         matches!(self, Self::HostDown { .. } | Self::HostBack { .. })
     }
 
-    /// Whether messages between two hosts have become slower or faster.
+    /// The two hosts between which latency has changed.
     #[must_use]
-    pub fn is_drift(&self) -> bool {
-        matches!(self, Self::Pair { .. })
+    pub fn drifted(&self) -> Option<(&str, &str)> {
+        match self {
+            Self::Pair { from, to, quantity: Quantity::Latency, .. } => Some((from, to)),
+            _ => None,
+        }
     }
 
     /// What it is about, so that the same change seen twice can be recognised: everything but values, and for a number whether

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hopmap_model::{CostModel, Measurements, SystemGraph};
+use hopmap_model::{CostModel, Measurements, Sample, SystemGraph};
 
 use crate::pair::{Both, Side};
 use crate::{Change, Quantity, Thresholds};
@@ -44,6 +44,29 @@ pub(crate) fn of_hosts(measured: &Measurements) -> BTreeMap<(&str, &str), Latenc
         }
     }
     found
+}
+
+/// Gives pairs of hosts the times that they had before, where both have such messages: for drift that was not confirmed.
+pub fn keep_times(before: &Measurements, after: &mut Measurements, is_kept: impl Fn(&str, &str) -> bool) {
+    let ends = |measured: &Measurements, sample: &Sample| {
+        [sample.source, sample.destination].map(|id| {
+            let endpoint = &measured.endpoints[id as usize];
+            (endpoint.host.clone(), endpoint.core)
+        })
+    };
+    let key = |sample: &Sample| (sample.phase, sample.bytes);
+    let old: BTreeMap<_, &Sample> =
+        before.samples.iter().map(|sample| ((ends(before, sample), key(sample)), sample)).collect();
+    let mut samples = std::mem::take(&mut after.samples);
+    for sample in &mut samples {
+        let ends = ends(after, sample);
+        if is_kept(&ends[0].0, &ends[1].0)
+            && let Some(&&was) = old.get(&(ends, key(sample)))
+        {
+            *sample = Sample { source: sample.source, destination: sample.destination, ..was };
+        }
+    }
+    after.samples = samples;
 }
 
 fn latencies(

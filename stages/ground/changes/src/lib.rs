@@ -22,6 +22,7 @@ mod words;
 
 pub use change::{Change, Quantity, confirmed};
 pub use down::{Missing, keep_down};
+pub use drift::keep_times;
 pub use health::{Finding, health};
 pub use snapshot::{Machine, Snapshot};
 pub use threshold::Thresholds;

@@ -78,9 +78,14 @@ pub(crate) fn of_groups(both: &Both<'_>, moves: &Moves) -> Vec<Change> {
         let (old, new) = (both.groups(&both.before, old, level), both.groups(&both.after, new, level));
         let mut strayed: BTreeMap<(Option<usize>, usize), BTreeSet<&str>> = BTreeMap::new();
         let stands_for = matched(&old, &new);
+        let place: BTreeMap<&str, usize> = old
+            .iter()
+            .enumerate()
+            .flat_map(|(index, hosts)| hosts.iter().map(move |&host| (host, index)))
+            .collect();
         for (index, hosts) in new.iter().enumerate() {
             for host in hosts.iter().filter(|host| !settled.contains(**host)) {
-                let was = old.iter().position(|hosts| hosts.contains(host));
+                let was = place.get(host).copied();
                 if was != stands_for[index] {
                     strayed.entry((was, index)).or_default().insert(host);
                 }

@@ -71,7 +71,7 @@ mod tests {
         assert_eq!(message(r#"{"tolerance": 1.5}"#), "`tolerance` is 1.5");
         assert_eq!(message(r#"{"seconds": 0}"#), "`seconds` is 0.0");
         assert_eq!(message(r#"{"timeout": -1}"#), "`timeout` is -1.0");
-        assert_eq!(message(r#"{"gap": 0.5}"#), "gap is 0.5");
+        assert_eq!(message(r#"{"gap": 0.5}"#), "gap is 0.5, less than 1.01");
         assert_eq!(message(r#"{"start": "ssh '"}"#), "`start` is `ssh '`, which is no command");
     }
 }
