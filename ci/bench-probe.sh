@@ -65,3 +65,22 @@ middle() { awk -v who="$1" '$1 == who { print $3 }' "$folder/all" | sort -n | se
 ratio() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.3f, %.3f, ratio %.2f\n", a, b, b / a }'; }
 echo "shortest of all runs, C and probe: $(ratio "$(shortest C)" "$(shortest probe)")"
 echo "middle of the medians, C and probe: $(ratio "$(middle C)" "$(middle probe)")"
+
+# The tournament beside one pair after the other, between agents on a network of namespaces whose hosts are 200 µs to 1 ms apart: the same
+# messages of 70,000 bytes between all pairs, in rounds of disjoint pairs and one pair at a time.
+network=$(dirname "$hopmap")/hopmap-test-network
+[ -x "$network" ] || network=$target/debug/hopmap-test-network
+seconds() { # hosts, children of the tree, then more parameters
+  local hosts=$1 tree=$2
+  shift 2
+  "$network" run --tree "$tree" --microseconds 200,500,1000 -- bash -c 'TIMEFORMAT=%R; time "$@" > /dev/null 2>&1' _ \
+    "$hopmap" exec topology/probe --with "hosts=h[0-$((hosts - 1))]" --with inside=false --with 'sizes=[70000]' --with messages=10 \
+    --with "start=$network on {host} $hopmap agent --bind 10.77.0.0/24" --out "$folder/tournament" "$@" 2>&1 | tail -1
+}
+for sizes in "8 2,2,2" "16 4,2,2" "32 4,4,2"; do
+  # shellcheck disable=SC2086
+  set -- $sizes
+  rounds=$(seconds "$1" "$2" --with bandwidth=loaded)
+  serial=$(seconds "$1" "$2" --with bandwidth=isolated --with parallel=1)
+  echo "$1 hosts: tournament $rounds s, one pair after the other $serial s"
+done

@@ -8,6 +8,6 @@ mod observer;
 mod process;
 mod task;
 
-pub use process::{blame, run, stop_with_the_engine};
+pub use process::{blame, observes, run, stop_with_the_engine};
 pub(crate) use task::{DONE, FAULT, GREETING, Message, OUT, has_begun, read};
 pub use task::{Done, Fault, Task, TaskInput, stop};

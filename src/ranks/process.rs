@@ -65,6 +65,14 @@ pub fn run(
     }
 }
 
+/// Whether the task of a folder is to look at the world, such as to time messages.
+#[must_use]
+pub fn observes(folder: &Path) -> bool {
+    // Whatever is wrong with the task is said when it is run.
+    let configured = Task::read(folder).ok().and_then(|task| configure(&task).ok());
+    configured.is_some_and(|(_, configured)| configured.observes())
+}
+
 fn configure(task: &Task) -> Result<(&'static StageEntry, Box<dyn Configured>), TaskError> {
     if task.hopmap != env!("CARGO_PKG_VERSION") {
         return Err(TaskError::OtherVersion { theirs: task.hopmap.clone() });
