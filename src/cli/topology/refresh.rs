@@ -256,7 +256,7 @@ fn finish(
         None => Ok(()),
     };
     if let Err(problem) = write_report(publication) {
-        output.note(&format!("the report is not written: {}", problem));
+        output.note(format!("the report is not written: {problem}"));
     }
     if let Some(error) = error {
         return Err(failure(error));
