@@ -118,6 +118,26 @@ fn agents_measure_each_other_and_their_cores() {
 }
 
 #[test]
+fn agents_that_one_srun_starts_are_told_apart_by_their_nodes() {
+    if !network_is_wanted() {
+        return;
+    }
+    let cluster = Cluster::start();
+    let sandbox = Sandbox::new();
+    let hopmap = assert_cmd::cargo::cargo_bin!("hopmap");
+    let start =
+        format!("timeout 100 srun -N 4 --ntasks-per-node=1 '{}' agent --bind 127.0.0.1", hopmap.display());
+    let mut probe =
+        by_agents(&sandbox, "n[1-4]", &start, &[&QUICK[..], &["--with", "inside=false"]].concat());
+    done(probe.env("SLURM_CONF", cluster.configuration()));
+    let (measured, _) = measured_in(&sandbox.path().join("probe"));
+    let names: Vec<&str> = measured.hosts().map(|(name, ..)| name).collect();
+    assert_eq!(names, ["n1", "n2", "n3", "n4"]);
+    assert_eq!(measured.latencies().len(), 6);
+    assert_eq!((measured.coverage() * 100.0) as u32, 100);
+}
+
+#[test]
 fn hosts_that_do_not_answer_are_down() {
     let sandbox = Sandbox::new();
     let start =
