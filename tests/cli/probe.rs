@@ -194,15 +194,13 @@ fn bad_commands_and_lists_end_in_one_message() {
     "#);
     insta::assert_snapshot!(said("a,b", "/no/such/agent {host}", &[]), @r"
     Some(1)
-    a is down: cannot run `/no/such/agent`: No such file or directory (os error 2)
-    b is down: cannot run `/no/such/agent`: No such file or directory (os error 2)
+    a,b are down: cannot run `/no/such/agent`: No such file or directory (os error 2)
     error: none of the 2 hosts answered; a: cannot run `/no/such/agent`: No such file or directory (os error 2)
       help: `start` has to run `hopmap agent` on a host and pass its standard input on: try it by hand, for example `ssh a hopmap agent --version`
     ");
     insta::assert_snapshot!(said("a,b", "echo {host}", &[]), @r"
     Some(1)
-    a is down: the command ended (exit status: 0) before its agent was ready
-    b is down: the command ended (exit status: 0) before its agent was ready
+    a,b are down: the command ended (exit status: 0) before its agent was ready
     error: none of the 2 hosts answered; a: the command ended (exit status: 0) before its agent was ready
       help: `start` has to run `hopmap agent` on a host and pass its standard input on: try it by hand, for example `ssh a hopmap agent --version`
     ");

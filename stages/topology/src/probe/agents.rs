@@ -1,5 +1,6 @@
 //! The agents of real hosts: started, connected, told what to measure.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -78,7 +79,8 @@ fn connect(
         let description = connection.describe().map_err(in_words)?;
         Ok::<_, String>((address, connection, description.cores))
     };
-    let (mut hosts, mut agents, mut first_problem) = (Vec::new(), Vec::new(), None);
+    let (mut hosts, mut agents) = (Vec::new(), Vec::new());
+    let mut problems: BTreeMap<String, Vec<&String>> = BTreeMap::new();
     for (name, opened) in names.iter().zip(side_by_side(&indexes, open)) {
         let cores = match opened {
             Ok((address, connection, cores)) => {
@@ -86,17 +88,20 @@ fn connect(
                 if cores.is_empty() { vec![0] } else { cores }
             }
             Err(problem) => {
-                cx.log(format!("{name} is down: {problem}"));
-                first_problem.get_or_insert_with(|| (name.clone(), problem));
+                problems.entry(problem).or_default().push(name);
                 agents.push(None);
                 Vec::new()
             }
         };
         hosts.push(Host { name: name.clone(), cores });
     }
-    match first_problem {
-        Some((name, problem)) if agents.iter().all(Option::is_none) => {
-            Err(ProbeError::NobodyAnswered { hosts: names.len(), name, problem })
+    for (problem, names) in &problems {
+        let are = if names.len() == 1 { "is" } else { "are" };
+        cx.log(format!("{} {are} down: {problem}", host_list::compress(names)));
+    }
+    match problems.into_iter().next() {
+        Some((problem, concerned)) if agents.iter().all(Option::is_none) => {
+            Err(ProbeError::NobodyAnswered { hosts: names.len(), name: concerned[0].clone(), problem })
         }
         _ => Ok((hosts, Connected { agents, _started: started })),
     }

@@ -20,6 +20,8 @@ const READY: &str = "hopmap agent 1 ";
 const TAIL: usize = 3;
 /// Longest line that is read from a command.
 const LONGEST_LINE: u64 = 1 << 14;
+/// Time for complaints after the end of the standard output.
+const PATIENCE: Duration = Duration::from_millis(200);
 /// Time between two looks at whether to stop.
 const INTERVAL: Duration = Duration::from_millis(100);
 
@@ -82,12 +84,17 @@ impl Template {
             let _ = input.write_all(format!("{token}\n").as_bytes()).and_then(|()| input.flush());
         }
         let tail: Arc<Mutex<VecDeque<String>>> = Arc::default();
+        let (complained, complaints) = channel();
         if let Some(errors) = child.stderr.take() {
             let tail = Arc::clone(&tail);
-            std::thread::spawn(move || keep_tail(errors, &tail));
+            std::thread::spawn(move || {
+                keep_tail(errors, &tail);
+                // Nobody may wait for it any more.
+                let _ = complained.send(());
+            });
         }
         if let Some(output) = child.stdout.take() {
-            std::thread::spawn(move || listen(output, report));
+            std::thread::spawn(move || listen(output, &complaints, report));
         }
         Ok(Running { child, tail })
     }
@@ -106,13 +113,15 @@ fn keep_tail(errors: impl Read, tail: &Mutex<VecDeque<String>>) {
     });
 }
 
-/// Reports agents that are ready until the command says nothing more.
-fn listen(output: impl Read, report: impl Fn(News)) {
+/// Reports agents that are ready until the command says nothing more; then its complaints are known as well.
+fn listen(output: impl Read, complaints: &Receiver<()>, report: impl Fn(News)) {
     for_each_line(output, |line| {
         if let Some((host, address)) = parse_ready(line) {
             report(News::Ready(host, address));
         }
     });
+    // A command may go on without its standard output.
+    let _ = complaints.recv_timeout(PATIENCE);
     report(News::Silent);
 }
 
@@ -225,11 +234,16 @@ impl Wait<'_> {
 impl Running {
     /// What the command said last, once it has ended.
     fn last_words(&mut self) -> String {
-        // It said that it says nothing more, but it may live on, and the thread that keeps its tail may still be reading.
-        std::thread::sleep(Duration::from_millis(20));
-        let ended = match self.child.try_wait() {
+        let deadline = Instant::now() + PATIENCE;
+        let mut ended = self.child.try_wait();
+        // Its pipes are closed a moment before it is over.
+        while matches!(ended, Ok(None)) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+            ended = self.child.try_wait();
+        }
+        let ended = match ended {
             Ok(Some(status)) => status.to_string(),
-            Ok(None) => "its standard output at least".to_owned(),
+            Ok(None) => "it closed its standard output".to_owned(),
             Err(error) => error.to_string(),
         };
         let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
