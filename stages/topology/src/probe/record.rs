@@ -1,7 +1,5 @@
 //! What was measured, put together.
 
-use std::collections::BTreeMap;
-
 use hopmap_model::{Endpoint, Measurements, NodeState, ProbePhase, Sample};
 
 use super::sampling::Timing;
@@ -11,12 +9,12 @@ use crate::fit::fits;
 #[derive(Debug)]
 pub(crate) struct Record {
     endpoints: Vec<Endpoint>,
-    samples: BTreeMap<(u32, u32, ProbePhase, u64), Sample>,
+    samples: Vec<Sample>,
 }
 
 impl Record {
     pub(crate) fn new(endpoints: Vec<Endpoint>) -> Self {
-        Self { endpoints, samples: BTreeMap::new() }
+        Self { endpoints, samples: Vec::new() }
     }
 
     pub(crate) fn endpoints(&self) -> &[Endpoint] {
@@ -48,7 +46,7 @@ impl Record {
                 ninth_decile_s,
                 maximum_s,
             };
-            self.samples.insert((source, destination, phase, bytes), sample);
+            self.samples.push(sample);
         }
         Ok(())
     }
@@ -59,7 +57,7 @@ impl Record {
             endpoint.state = NodeState::Down;
         }
         let is_up = |endpoint: u32| self.endpoints[endpoint as usize].state == NodeState::Up;
-        self.samples.retain(|&(source, destination, ..), _| is_up(source) && is_up(destination));
+        self.samples.retain(|sample| is_up(sample.source) && is_up(sample.destination));
     }
 
     pub(crate) fn is_up(&self, endpoint: u32) -> bool {
@@ -68,8 +66,12 @@ impl Record {
 
     /// The measurements with what time depends on.
     pub(crate) fn finish(self) -> Measurements {
-        let samples: Vec<Sample> = self.samples.into_values().collect();
-        Measurements { fits: fits(&samples), endpoints: self.endpoints, samples }
+        let Self { endpoints, mut samples } = self;
+        let key = |sample: &Sample| (sample.source, sample.destination, sample.phase, sample.bytes);
+        samples.sort_unstable_by_key(key);
+        // Whoever sends the same twice is believed once.
+        samples.dedup_by_key(|sample| key(sample));
+        Measurements { fits: fits(&samples), endpoints, samples }
     }
 }
 
