@@ -13,7 +13,7 @@ use super::exit::Exit;
 use super::failure::{Failure, Mistake};
 use super::output::Output;
 use super::summary::shown;
-use crate::registry::agent::{Agent, AgentSettings, Bind, Ending, Token, default_address, system_name};
+use crate::registry::agent::{Agent, AgentSettings, Bind, Ending, Token, default_address, host_name};
 
 /// Where the token may be.
 const TOKEN: &str = "HOPMAP_AGENT_TOKEN";
@@ -56,10 +56,9 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
         Some(text) => text.parse::<Bind>().and_then(|bind| bind.address()).map_err(Failure::usage)?,
         None => default_address(),
     };
-    let host = arguments.name.clone().or_else(|| std::env::var("SLURMD_NODENAME").ok());
     let settings = AgentSettings {
         address,
-        host: host.unwrap_or_else(system_name),
+        host: arguments.name.clone().unwrap_or_else(host_name),
         lifetime: Duration::from_secs(arguments.seconds),
         token: token(arguments.token_file.as_deref())?,
     };

@@ -103,9 +103,15 @@ pub fn default_address() -> SocketAddr {
     SocketAddr::new(address.unwrap_or(Ipv4Addr::LOCALHOST.into()), 0)
 }
 
-/// The name that the operating system has for this host.
+/// The name of this host: that of its Slurm node, which may be one of several on a machine, else what the operating system says.
 #[must_use]
-pub fn system_name() -> String {
+pub fn host_name() -> String {
+    let node = std::env::var("SLURMD_NODENAME").ok().filter(|name| !name.is_empty());
+    node.unwrap_or_else(system_name)
+}
+
+/// The name that the operating system has for this host.
+fn system_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 

@@ -15,7 +15,7 @@ pub use sampling::{Sampling, Timing, Wire, sample};
 
 use hopmap_model::{Context, Error, Measurements};
 
-use crate::agent::system_name;
+use crate::agent::host_name;
 use crate::{LevelsParams, ProbeError, ProbeParams};
 
 pub(crate) use check::check;
@@ -24,7 +24,7 @@ pub(crate) use check::check;
 /// it was stopped early.
 pub(crate) fn probe(params: &ProbeParams, cx: &Context<'_>) -> Result<(Measurements, bool), Error> {
     if let Some(communicator) = cx.communicator() {
-        return ranks::probe_ranks(params, &own_name(), communicator, cx);
+        return ranks::probe_ranks(params, &host_name(), communicator, cx);
     }
     let (measured, complete) = agents::probe_by_agents(params, cx)?;
     if measured.samples.is_empty() && complete {
@@ -37,9 +37,4 @@ pub(crate) fn probe(params: &ProbeParams, cx: &Context<'_>) -> Result<(Measureme
 pub(crate) fn levels(params: &ProbeParams) -> LevelsParams {
     let defaults = LevelsParams::default();
     LevelsParams { gap: params.gap.unwrap_or(defaults.gap), ..defaults }
-}
-
-/// The name of this host: that of the Slurm node, which may be emulated, or its own.
-pub(crate) fn own_name() -> String {
-    std::env::var("SLURMD_NODENAME").ok().filter(|name| !name.is_empty()).unwrap_or_else(system_name)
 }
