@@ -4,7 +4,9 @@
 
 pub mod agent;
 mod error;
+pub mod export;
 mod fit;
+pub mod import;
 pub mod levels;
 mod params;
 pub mod probe;

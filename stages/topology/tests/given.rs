@@ -24,6 +24,7 @@ fn machine(count: usize, one_host: bool, costs: Vec<f64>) -> SystemGraph {
         links: Vec::new(),
         slots: (0..count as u32).map(slot).collect(),
         cost: CostModel::Matrix(Matrix { costs }),
+        routing: hopmap_model::Routing::default(),
     }
 }
 
@@ -32,7 +33,7 @@ fn levels(system: &SystemGraph) -> Levels {
     found.system.check().unwrap();
     match found.system.cost {
         CostModel::Levels(levels) => levels,
-        CostModel::Matrix(_) => panic!("no levels"),
+        _ => panic!("no levels"),
     }
 }
 

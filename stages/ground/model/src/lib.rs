@@ -8,6 +8,7 @@
 mod collectives;
 mod communicator;
 mod context;
+mod costs;
 mod events;
 mod input_path;
 mod launch_file;
@@ -15,6 +16,7 @@ mod mapping;
 mod measurements;
 mod metrics;
 mod paths;
+mod routing;
 mod seed;
 mod stage;
 mod system_graph;
@@ -28,19 +30,22 @@ mod weight;
 pub use collectives::{CollectiveCalls, CollectiveOperation, CollectiveTable, CollectiveTableError};
 pub use communicator::Communicator;
 pub use context::{Context, Observer};
+pub use costs::{Costs, CostsError};
 pub use events::Events;
 pub use input_path::{INPUT_PATH_FORMAT, InputPath};
 pub use launch_file::LaunchFile;
 pub use mapping::{ConvergencePoint, HostSlots, Mapping, MappingError, Placement};
 pub use measurements::{Endpoint, Fit, Measurements, MeasurementsError, Pair, ProbePhase, Sample};
 pub use metrics::{Metrics, PlacementMetrics, PlacementOrigin};
-pub use paths::{Paths, PathsError};
+pub use paths::{Paths, Tree};
+pub use routing::{Forward, Routing, Ties};
 pub use seed::seed_stream;
 pub use stage::{
     Arity, Artifact, Direction, Error, Input, Inputs, Outcome, Outputs, Port, PortError, Stage, Value,
 };
 pub use system_graph::{
-    CostModel, Levels, Link, Matrix, Node, NodeKind, NodeState, Slot, SystemGraph, SystemGraphError,
+    CostModel, Levels, Link, LinkState, Matrix, Node, NodeKind, NodeState, RouteCosts, RouteMetric, Slot,
+    SystemGraph, SystemGraphError,
 };
 pub use task_dag::{Dependency, Task, TaskDag, TaskDagError};
 pub use task_graph::{Edge, Phase, Process, SizeBin, TaskGraph, TaskGraphError};

@@ -2,7 +2,7 @@
 
 use miette::Diagnostic;
 
-use crate::Artifact;
+use crate::{Artifact, Costs, Routing};
 
 /// A machine: nodes joined by directed links, slots on its hosts, and the cost between slots.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,6 +15,8 @@ pub struct SystemGraph {
     pub slots: Vec<Slot>,
     /// What it costs to send between two slots.
     pub cost: CostModel,
+    /// Which links messages take where there are several ways.
+    pub routing: Routing,
 }
 
 /// A host or a switch.
@@ -26,13 +28,15 @@ pub struct Node {
     pub kind: NodeKind,
     /// Whether it answered when the machine was last looked at.
     pub state: NodeState,
+    /// What the fabric knows it by, if anything: the GUID of a switch or of the first adapter of a host, sixteen hexadecimal digits.
+    pub address: Option<String>,
 }
 
 impl Node {
     /// A node that is up.
     #[must_use]
     pub fn new(name: impl Into<String>, kind: NodeKind) -> Self {
-        Self { name: name.into(), kind, state: NodeState::Up }
+        Self { name: name.into(), kind, state: NodeState::Up, address: None }
     }
 
     /// A host that is up.
@@ -78,6 +82,50 @@ pub struct Link {
     pub latency_s: Option<f64>,
     /// Bandwidth in bytes per second.
     pub bandwidth_bytes_per_s: Option<f64>,
+    /// Number of the port that it leaves by.
+    pub source_port: Option<u32>,
+    /// Number of the port that it arrives at.
+    pub destination_port: Option<u32>,
+    /// Whether it carries messages.
+    pub state: LinkState,
+}
+
+impl Link {
+    /// A link that is up and of which nothing else is known.
+    #[must_use]
+    pub fn new(source: u32, destination: u32) -> Self {
+        Self {
+            source,
+            destination,
+            latency_s: None,
+            bandwidth_bytes_per_s: None,
+            source_port: None,
+            destination_port: None,
+            state: LinkState::Up,
+        }
+    }
+
+    /// The same link the other way.
+    #[must_use]
+    pub fn reversed(self) -> Self {
+        Self {
+            source: self.destination,
+            destination: self.source,
+            source_port: self.destination_port,
+            destination_port: self.source_port,
+            ..self
+        }
+    }
+}
+
+/// Whether a link carries messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LinkState {
+    /// It does.
+    #[default]
+    Up,
+    /// It does not: disabled, in error, or without a peer that answers.
+    Down,
 }
 
 /// A place for one rank.
@@ -96,6 +144,31 @@ pub enum CostModel {
     Levels(Levels),
     /// Every ordered pair of slots has a cost of its own.
     Matrix(Matrix),
+    /// Between hosts cost follows from the links that messages take.
+    Routes(RouteCosts),
+}
+
+/// Costs that follow from the links between hosts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RouteCosts {
+    /// What counts of the links.
+    pub metric: RouteMetric,
+    /// Costs between slots of one host, in the unit of `metric`. The groups of the last level are the hosts.
+    pub inside: Levels,
+}
+
+/// What a message between two hosts costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RouteMetric {
+    /// The number of links.
+    Hops,
+    /// The latencies of the links, in microseconds.
+    Latency,
+    /// The latencies of the links and the time of so many bytes over the narrowest, in microseconds.
+    Time {
+        /// Bytes of the message.
+        bytes: u64,
+    },
 }
 
 /// A tree over the slots, innermost level first.
@@ -124,20 +197,10 @@ impl Levels {
 }
 
 impl SystemGraph {
-    /// Cost from a slot to another. From a slot to itself it is zero, unless a matrix says otherwise.
+    /// The costs between its slots.
     #[must_use]
-    pub fn cost(&self, a: u32, b: u32) -> f64 {
-        match &self.cost {
-            CostModel::Levels(_) if a == b => 0.0,
-            CostModel::Levels(levels) => levels.costs[levels.meeting_level(a, b)],
-            CostModel::Matrix(matrix) => matrix.costs[a as usize * self.slots.len() + b as usize],
-        }
-    }
-
-    /// Dense row-major matrix of the costs among some slots.
-    #[must_use]
-    pub fn block(&self, slots: &[u32]) -> Vec<f64> {
-        slots.iter().flat_map(|&a| slots.iter().map(move |&b| self.cost(a, b))).collect()
+    pub fn costs(&self) -> Costs<'_> {
+        Costs::new(self)
     }
 
     /// Hosts that have slots, in slot order: node id, first slot, number of slots.
@@ -157,7 +220,9 @@ impl SystemGraph {
         match &self.cost {
             CostModel::Levels(levels) => levels.check(self.slots.len()),
             CostModel::Matrix(matrix) => matrix.check(self.slots.len()),
-        }
+            CostModel::Routes(routes) => routes.check(self),
+        }?;
+        self.routing.check(self)
     }
 
     fn check_nodes(&self) -> Result<(), SystemGraphError> {
@@ -202,6 +267,14 @@ impl Levels {
             && (slots == 0 || !self.costs.is_empty())
             && self.groups.iter().all(|groups| groups.len() == slots)
             && self.groups.last().is_none_or(|groups| groups.windows(2).all(|pair| pair[0] == pair[1]));
+        match complete && self.is_nested() {
+            true => Ok(()),
+            false => Err(SystemGraphError::Levels),
+        }
+    }
+
+    /// Whether costs rise and groups lie in groups.
+    fn is_nested(&self) -> bool {
         let rising = self.costs.iter().all(|cost| cost.is_finite() && *cost >= 0.0)
             && self.costs.windows(2).all(|pair| pair[0] <= pair[1]);
         let nested = || {
@@ -213,9 +286,53 @@ impl Levels {
                     .all(|(inner, group)| *outer.entry(inner).or_insert(group) == group)
             })
         };
-        match (complete && rising) && nested() {
-            true => Ok(()),
-            false => Err(SystemGraphError::Levels),
+        rising && nested()
+    }
+}
+
+impl RouteCosts {
+    fn check(&self, system: &SystemGraph) -> Result<(), SystemGraphError> {
+        let Levels { costs, groups } = &self.inside;
+        let slots = system.slots.len();
+        let is_host = |groups: &Vec<u32>| {
+            let pairs = || system.slots.windows(2).zip(groups.windows(2));
+            let distinct: std::collections::HashSet<_> = groups.iter().collect();
+            pairs().all(|(slots, groups)| (slots[0].host == slots[1].host) == (groups[0] == groups[1]))
+                && distinct.len() == system.hosts().count()
+        };
+        let complete = groups.len() == costs.len()
+            && (slots == 0 || !costs.is_empty())
+            && groups.iter().all(|groups| groups.len() == slots)
+            && groups.last().is_none_or(is_host);
+        if !(complete && self.inside.is_nested()) {
+            return Err(SystemGraphError::Inside);
+        }
+        let is_known = |link: &Link| {
+            let known =
+                |number: Option<f64>| number.is_some_and(|number| number.is_finite() && number >= 0.0);
+            match self.metric {
+                RouteMetric::Hops => true,
+                RouteMetric::Latency => known(link.latency_s),
+                RouteMetric::Time { .. } => {
+                    known(link.latency_s) && link.bandwidth_bytes_per_s.is_some_and(|number| number > 0.0)
+                }
+            }
+        };
+        match system.links.iter().position(|link| !is_known(link)) {
+            Some(index) => Err(SystemGraphError::UnknownLink { index, metric: self.metric.name() }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl RouteMetric {
+    /// `hops`, `latency` or `time`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Hops => "hops",
+            Self::Latency => "latency",
+            Self::Time { .. } => "time",
         }
     }
 }
@@ -272,6 +389,25 @@ pub enum SystemGraphError {
     /// The cost levels are not a tree over the slots.
     #[error("the cost levels are not a tree over all slots with costs that rise outwards")]
     Levels,
+    /// The costs inside hosts are not a tree over the slots of every host.
+    #[error("the costs inside hosts are not trees over the slots of the hosts with costs that rise outwards")]
+    Inside,
+    /// A link lacks what counts.
+    #[error("the cost model counts {metric}, but link {index} does not say what it takes for that")]
+    UnknownLink {
+        /// The link.
+        index: usize,
+        /// What counts.
+        metric: &'static str,
+    },
+    /// An entry of a forwarding table cannot be followed.
+    #[error("entry {index} of the forwarding tables {problem}")]
+    Forwarding {
+        /// Its index.
+        index: usize,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
     /// The cost matrix does not fit the slots.
     #[error("the cost matrix does not have a finite cost of zero or more for every pair of slots")]
     Matrix,
@@ -288,12 +424,7 @@ pub(crate) mod tests {
         nodes.extend(["s0", "s1", "root"].map(|name| node(name, NodeKind::Switch)));
         let both = |a, b| [(a, b), (b, a)];
         let links = [both(0, 4), both(1, 4), both(2, 5), both(3, 5), both(4, 6), both(5, 6)];
-        let link = |(source, destination)| Link {
-            source,
-            destination,
-            latency_s: None,
-            bandwidth_bytes_per_s: None,
-        };
+        let link = |(source, destination)| Link::new(source, destination);
         SystemGraph {
             nodes,
             links: links.into_iter().flatten().map(link).collect(),
@@ -306,6 +437,7 @@ pub(crate) mod tests {
                     vec![0; 8],
                 ],
             }),
+            routing: Routing::default(),
         }
     }
 
@@ -313,8 +445,8 @@ pub(crate) mod tests {
     fn cost_is_that_of_the_level_where_two_slots_meet() {
         let system = small_tree();
         system.check().unwrap();
-        assert_eq!([0, 1, 2, 4].map(|b| system.cost(0, b) as u32), [0, 1, 10, 100]);
-        assert_eq!(system.block(&[0, 7]), [0.0, 100.0, 100.0, 0.0]);
+        assert_eq!([0, 1, 2, 4].map(|b| system.costs().between(0, b) as u32), [0, 1, 10, 100]);
+        assert_eq!(system.costs().block(&[0, 7]), [0.0, 100.0, 100.0, 0.0]);
         assert_eq!(system.hosts().collect::<Vec<_>>(), [(0, 0, 2), (1, 2, 2), (2, 4, 2), (3, 6, 2)]);
     }
 
@@ -324,8 +456,8 @@ pub(crate) mod tests {
         system.slots.truncate(2);
         system.cost = CostModel::Matrix(Matrix { costs: vec![0.5, 1.0, 2.0, 0.0] });
         system.check().unwrap();
-        assert_eq!(system.block(&[0, 1]), [0.5, 1.0, 2.0, 0.0]);
-        assert_eq!(system.block(&[1, 0]), [0.0, 2.0, 1.0, 0.5]);
+        assert_eq!(system.costs().block(&[0, 1]), [0.5, 1.0, 2.0, 0.0]);
+        assert_eq!(system.costs().block(&[1, 0]), [0.0, 2.0, 1.0, 0.5]);
         for costs in [vec![0.0; 3], vec![0.0, 1.0, -1.0, 0.0], vec![0.0, f64::NAN, 1.0, 0.0]] {
             system.cost = CostModel::Matrix(Matrix { costs });
             assert!(system.check().unwrap_err().to_string().contains("cost matrix"));
@@ -346,7 +478,7 @@ pub(crate) mod tests {
         assert!(
             broken(|s| match &mut s.cost {
                 CostModel::Levels(levels) => levels.costs[2] = 5.0,
-                CostModel::Matrix(_) => {}
+                _ => {}
             })
             .contains("cost levels")
         );

@@ -1,6 +1,6 @@
 //! The machine with its levels: groups, costs, switches and links.
 
-use hopmap_model::{CostModel, Levels, Link, Node, NodeState, Slot, SystemGraph};
+use hopmap_model::{CostModel, Levels, Link, Node, NodeState, Routing, Slot, SystemGraph};
 
 use super::cluster::{Join, root};
 use super::machine::{Known, Machine};
@@ -34,7 +34,13 @@ pub(super) fn system(machine: &Machine, joins: &[Join], level_of_join: &[usize])
         bandwidths,
     };
     let links = network.links(machine, &groups, &mut nodes);
-    SystemGraph { nodes, links, slots, cost: CostModel::Levels(Levels { costs, groups }) }
+    SystemGraph {
+        nodes,
+        links,
+        slots,
+        cost: CostModel::Levels(Levels { costs, groups }),
+        routing: Routing::default(),
+    }
 }
 
 /// The group of every slot on every level, numbered by first slots. A single slot is a group on a level of its own.
@@ -173,7 +179,11 @@ impl Network {
         let latency_s =
             known((self.latencies[level] - inner) / 2.0 * SECONDS).map(|latency| latency.max(0.0));
         let bandwidth_bytes_per_s = known(self.bandwidths[level]);
-        let link = |(source, destination)| Link { source, destination, latency_s, bandwidth_bytes_per_s };
+        let link = |(source, destination)| Link {
+            latency_s,
+            bandwidth_bytes_per_s,
+            ..Link::new(source, destination)
+        };
         links.extend([(child, switch), (switch, child)].map(link));
     }
 }

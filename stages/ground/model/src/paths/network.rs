@@ -1,0 +1,262 @@
+//! Paths in any network: by forwarding tables, or over the fewest links.
+
+use std::sync::OnceLock;
+
+use super::neighbours::Neighbours;
+use crate::{Forward, Link, LinkState, NodeKind, NodeState, SystemGraph, Ties};
+
+/// Farther than this nothing is reached.
+const UNREACHED: u16 = u16::MAX;
+
+/// Paths in a network that is no tree.
+///
+/// Only switches pass messages on; in a machine without switches hosts do. Of hosts with several ports the two that take part are those
+/// with the shortest way between them; among equal ones the numbers of both hosts decide, so that partners are spread over ports.
+#[derive(Debug, Clone)]
+pub(super) struct Network {
+    /// Source and destination of every link.
+    ends: Vec<(u32, u32)>,
+    out: Neighbours,
+    into: Neighbours,
+    /// Whether a node passes messages on.
+    forwards: Vec<bool>,
+    /// By host, its number among them; zero of switches.
+    ordinal: Vec<u32>,
+    /// By what the number of a destination is divided before it chooses a way, so that switches farther from hosts choose
+    /// by other digits of it than those next to them.
+    divider: Vec<u64>,
+    ties: Ties,
+    tables: Option<Vec<Forward>>,
+    /// By destination, the number of links from every node to it, found when first asked for.
+    distances: Vec<OnceLock<Box<[u16]>>>,
+}
+
+impl Network {
+    pub(super) fn new(system: &SystemGraph) -> Self {
+        let nodes = system.nodes.len();
+        let is_up = |node: u32| system.nodes[node as usize].state == NodeState::Up;
+        let counts = |link: &Link| {
+            link.state == LinkState::Up
+                && is_up(link.source)
+                && is_up(link.destination)
+                && link.source != link.destination
+        };
+        let out = Neighbours::new(nodes, &system.links, counts);
+        let into = Neighbours::incoming(nodes, &system.links, counts);
+        let is_host: Vec<bool> = system.nodes.iter().map(|node| node.kind == NodeKind::Host).collect();
+        let without_switches = is_host.iter().all(|&is_host| is_host);
+        let forwards = is_host.iter().map(|&is_host| !is_host || without_switches).collect();
+        let mut hosts = 0;
+        let ordinal = is_host.iter().map(|&is_host| {
+            hosts += u32::from(is_host);
+            if is_host { hosts - 1 } else { 0 }
+        });
+        Self {
+            ends: system.links.iter().map(|link| (link.source, link.destination)).collect(),
+            forwards,
+            ordinal: ordinal.collect(),
+            divider: dividers(&is_host, &out),
+            ties: system.routing.ties,
+            tables: (!system.routing.forwarding.is_empty()).then(|| system.routing.forwarding.clone()),
+            distances: vec![OnceLock::new(); nodes],
+            out,
+            into,
+        }
+    }
+
+    /// The links from `a` to `b`, two different nodes, in order; `false`, and nothing in `links`, if there is no way.
+    pub(super) fn path(&self, a: u32, b: u32, links: &mut Vec<u32>) -> bool {
+        links.clear();
+        let found = match self.forwards[b as usize] {
+            true => self.between(a, b, b, links),
+            false => self.to_host(a, b, links),
+        };
+        if !found {
+            links.clear();
+        }
+        found
+    }
+
+    /// To a host that passes nothing on: over one of its ports.
+    fn to_host(&self, a: u32, b: u32, links: &mut Vec<u32>) -> bool {
+        if let Some(&(_, link)) = self.out.of(a).iter().find(|(node, _)| *node == b) {
+            links.push(link);
+            return true;
+        }
+        let (ports, firsts) = (self.into.of(b), self.firsts(a));
+        if let ([port], [first]) = (ports, firsts.as_slice()) {
+            return self.to_port(a, *port, b, *first, links);
+        }
+        // By every pair of ports, the lengths of the ways.
+        let (mut shortest, mut equal) = (usize::MAX, Vec::new());
+        for &port in ports {
+            for &first in &firsts {
+                links.clear();
+                if !self.to_port(a, port, b, first, links) || links.len() > shortest {
+                    continue;
+                }
+                if links.len() < shortest {
+                    shortest = links.len();
+                    equal.clear();
+                }
+                equal.push((first, port));
+            }
+        }
+        links.clear();
+        let both = u64::from(self.ordinal[a as usize]) + u64::from(self.ordinal[b as usize]);
+        let Some(&(first, port)) = equal.get((both % equal.len().max(1) as u64) as usize) else {
+            return false;
+        };
+        self.to_port(a, port, b, first, links)
+    }
+
+    /// The ports that a node may send by, or none to choose from.
+    fn firsts(&self, a: u32) -> Vec<Option<u32>> {
+        match self.forwards[a as usize] {
+            true => vec![None],
+            false => self.out.of(a).iter().map(|&(_, link)| Some(link)).collect(),
+        }
+    }
+
+    /// To one port of a host, the link `last` from `switch`; where `a` is a host, by its port `first`.
+    fn to_port(
+        &self,
+        a: u32,
+        (switch, last): (u32, u32),
+        b: u32,
+        first: Option<u32>,
+        links: &mut Vec<u32>,
+    ) -> bool {
+        if !self.forwards[switch as usize] {
+            return false;
+        }
+        let start = match first {
+            Some(link) => {
+                links.push(link);
+                self.ends[link as usize].1
+            }
+            None => a,
+        };
+        match &self.tables {
+            // A host whose table names a port sends by no other.
+            Some(tables) => {
+                (first.is_none() || entry(tables, a, last).is_none_or(|own| Some(own) == first))
+                    && self.by_tables(tables, start, last, links)
+            }
+            None => {
+                let found = self.between(start, switch, b, links);
+                links.push(last);
+                found
+            }
+        }
+    }
+
+    /// Follows the tables from a switch until the last link.
+    fn by_tables(&self, tables: &[Forward], start: u32, last: u32, links: &mut Vec<u32>) -> bool {
+        let mut node = start;
+        for _ in 0..self.forwards.len() {
+            let Some(link) = entry(tables, node, last) else { return false };
+            if !self.out.of(node).iter().any(|(_, other)| *other == link) {
+                return false;
+            }
+            links.push(link);
+            if link == last {
+                return true;
+            }
+            node = self.ends[link as usize].1;
+            if !self.forwards[node as usize] {
+                return false;
+            }
+        }
+        false
+    }
+
+    /// Over the fewest links to a node that passes messages on, `b` being where they go in the end.
+    fn between(&self, start: u32, end: u32, b: u32, links: &mut Vec<u32>) -> bool {
+        let distances = self.distances(end);
+        let mut node = start;
+        if distances[node as usize] == UNREACHED {
+            return false;
+        }
+        while node != end {
+            let nearer = distances[node as usize] - 1;
+            let is_nearer = |(other, _): &&(u32, u32)| distances[*other as usize] == nearer;
+            let mut ways = self.out.of(node).iter().filter(is_nearer);
+            let chosen = match self.ties {
+                Ties::First => ways.next(),
+                Ties::Spread => {
+                    let count = ways.clone().count().max(1) as u64;
+                    let digit = u64::from(self.ordinal[b as usize]) / self.divider[node as usize];
+                    ways.nth((digit % count) as usize)
+                }
+            };
+            let Some(&(next, link)) = chosen else { return false };
+            links.push(link);
+            node = next;
+        }
+        true
+    }
+
+    /// The number of links to `end` from every node that passes messages on, and from every host that sends.
+    fn distances(&self, end: u32) -> &[u16] {
+        self.distances[end as usize].get_or_init(|| {
+            let mut distances = vec![UNREACHED; self.forwards.len()].into_boxed_slice();
+            distances[end as usize] = 0;
+            let mut queue = vec![end];
+            let mut next = 0;
+            while let Some(&node) = queue.get(next) {
+                next += 1;
+                let distance = distances[node as usize] + 1;
+                // What passes nothing on is a start, and never on the way.
+                if distance == UNREACHED || !self.forwards[node as usize] {
+                    continue;
+                }
+                for &(other, _) in self.into.of(node) {
+                    if distances[other as usize] == UNREACHED {
+                        distances[other as usize] = distance;
+                        queue.push(other);
+                    }
+                }
+            }
+            distances
+        })
+    }
+}
+
+fn entry(tables: &[Forward], node: u32, last: u32) -> Option<u32> {
+    let place = tables.binary_search_by_key(&(node, last), |entry| (entry.node, entry.last));
+    place.ok().map(|place| tables[place].link)
+}
+
+/// By node, the number of ways up that the switches below it have between them: the product over the tiers below of the most links
+/// up that one of their nodes has. The tier of a node is the number of links to the nearest host.
+fn dividers(is_host: &[bool], out: &Neighbours) -> Vec<u64> {
+    let nodes = is_host.len();
+    let mut tier: Vec<usize> = is_host.iter().map(|&is_host| if is_host { 0 } else { usize::MAX }).collect();
+    let mut queue: Vec<u32> = (0..nodes as u32).filter(|&node| is_host[node as usize]).collect();
+    let mut next = 0;
+    while let Some(&node) = queue.get(next) {
+        next += 1;
+        for &(other, _) in out.of(node) {
+            if tier[other as usize] == usize::MAX {
+                tier[other as usize] = tier[node as usize] + 1;
+                queue.push(other);
+            }
+        }
+    }
+    let tiers = tier.iter().filter(|&&tier| tier != usize::MAX).max().map_or(1, |most| most + 1);
+    let mut ways = vec![1u64; tiers];
+    for node in 0..nodes as u32 {
+        let own = tier[node as usize];
+        if own > 0 && own != usize::MAX {
+            let up = out.of(node).iter().filter(|(other, _)| tier[*other as usize] == own + 1).count();
+            ways[own] = ways[own].max(up as u64);
+        }
+    }
+    // Of tier 1 nothing is below but hosts.
+    let mut below = vec![1u64; tiers + 1];
+    for tier in 1..tiers {
+        below[tier + 1] = below[tier].saturating_mul(ways[tier]);
+    }
+    tier.iter().map(|&tier| if tier == usize::MAX { 1 } else { below[tier] }).collect()
+}

@@ -1,0 +1,105 @@
+//! Paths in a tree.
+
+use super::neighbours::Neighbours;
+use crate::{LinkState, NodeState, SystemGraph};
+
+const NONE: u32 = u32::MAX;
+
+/// Paths between the nodes of a machine whose links form a tree with one link each way: there is exactly one between two nodes.
+#[derive(Debug, Clone)]
+pub struct Tree {
+    parent: Vec<u32>,
+    depth: Vec<u32>,
+    /// Link from a node to its parent, and from the parent to it.
+    up: Vec<u32>,
+    down: Vec<u32>,
+}
+
+impl Tree {
+    /// Roots the tree at its last node; `None` if the links form no tree, or if one of them or a node is down.
+    pub(super) fn new(system: &SystemGraph) -> Option<Self> {
+        let nodes = system.nodes.len();
+        let is_down = system.links.iter().any(|link| link.state == LinkState::Down)
+            || system.nodes.iter().any(|node| node.state == NodeState::Down);
+        if nodes == 0 || system.links.len() != 2 * (nodes - 1) || is_down {
+            return None;
+        }
+        let neighbours = Neighbours::new(nodes, &system.links, |_| true);
+        let mut tree = Self {
+            parent: vec![NONE; nodes],
+            depth: vec![0; nodes],
+            up: vec![NONE; nodes],
+            down: vec![NONE; nodes],
+        };
+        let root = nodes as u32 - 1;
+        let mut queue = vec![root];
+        let mut seen = vec![false; nodes];
+        seen[root as usize] = true;
+        let mut next = 0;
+        while let Some(&node) = queue.get(next) {
+            next += 1;
+            for &(neighbour, link) in neighbours.of(node) {
+                if seen[neighbour as usize] {
+                    continue;
+                }
+                seen[neighbour as usize] = true;
+                tree.parent[neighbour as usize] = node;
+                tree.depth[neighbour as usize] = tree.depth[node as usize] + 1;
+                tree.down[neighbour as usize] = link;
+                queue.push(neighbour);
+            }
+        }
+        if queue.len() != nodes {
+            return None;
+        }
+        for (link, ends) in system.links.iter().enumerate() {
+            if tree.parent[ends.source as usize] == ends.destination {
+                tree.up[ends.source as usize] = link as u32;
+            }
+        }
+        (0..nodes as u32).all(|node| node == root || tree.up[node as usize] != NONE).then_some(tree)
+    }
+
+    /// The next node towards the root; `None` of the root.
+    #[must_use]
+    pub fn parent(&self, node: u32) -> Option<u32> {
+        Some(self.parent[node as usize]).filter(|&parent| parent != NONE)
+    }
+
+    /// Number of links between two nodes; zero from a node to itself.
+    #[must_use]
+    pub fn hops(&self, a: u32, b: u32) -> u32 {
+        let mut hops = 0;
+        self.walk(a, b, |_| hops += 1);
+        hops
+    }
+
+    /// Visits the links from `a` to `b`: those that climb in order, then those that descend from the last to the first.
+    pub(super) fn walk(&self, mut a: u32, mut b: u32, mut visit: impl FnMut(u32)) {
+        while a != b {
+            if self.depth[a as usize] >= self.depth[b as usize] {
+                visit(self.up[a as usize]);
+                a = self.parent[a as usize];
+            } else {
+                visit(self.down[b as usize]);
+                b = self.parent[b as usize];
+            }
+        }
+    }
+
+    /// The links from `a` to `b` in order.
+    pub(super) fn path(&self, mut a: u32, mut b: u32) -> Vec<u32> {
+        let (mut links, mut descending) = (Vec::new(), Vec::new());
+        while a != b {
+            if self.depth[a as usize] >= self.depth[b as usize] {
+                links.push(self.up[a as usize]);
+                a = self.parent[a as usize];
+            } else {
+                descending.push(self.down[b as usize]);
+                b = self.parent[b as usize];
+            }
+        }
+        links.extend(descending.into_iter().rev());
+        links
+    }
+}

@@ -1,0 +1,347 @@
+//! A fabric as its own tools list it, adapter by adapter and cable by cable, made into the parts of a machine.
+//!
+//! Whatever the source, the same fabric gives the same parts: hosts in the natural order of their names, then switches by address, links by
+//! their ends and ports, and of the forwarding tables what messages between hosts use.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use hopmap_model::{Forward, Link, LinkState, Node, NodeKind, NodeState, Routing};
+
+use super::finish::Parts;
+use super::natural::natural;
+
+/// Adapters and switches, cables, and forwarding tables. Indexes are those of the lists here.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Fabric {
+    pub(super) nodes: Vec<FabricNode>,
+    /// Directed; a cable is two of them.
+    pub(super) links: Vec<FabricLink>,
+    pub(super) forwarding: Vec<FabricForward>,
+}
+
+/// An adapter of a host, or a switch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct FabricNode {
+    pub(super) kind: NodeKind,
+    /// Its GUID, sixteen hexadecimal digits in lower case; different for every node.
+    pub(super) address: String,
+    /// What it calls itself: of an adapter the host, then the device (`node1 mlx5_0`).
+    pub(super) description: String,
+    /// The host of an adapter, where the source says it apart.
+    pub(super) host: Option<String>,
+    pub(super) state: NodeState,
+}
+
+/// One direction of a cable.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct FabricLink {
+    pub(super) source: usize,
+    pub(super) source_port: Option<u32>,
+    pub(super) destination: usize,
+    pub(super) destination_port: Option<u32>,
+    pub(super) bandwidth_bytes_per_s: Option<f64>,
+    pub(super) state: LinkState,
+}
+
+/// On `node`, what leaves the fabric over the link `last` goes on over `link`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FabricForward {
+    pub(super) node: usize,
+    pub(super) last: usize,
+    pub(super) link: usize,
+}
+
+impl Fabric {
+    /// The link that leaves a node by a port.
+    pub(super) fn by_port(&self) -> HashMap<(usize, u32), usize> {
+        let port = |(index, link): (usize, &FabricLink)| Some(((link.source, link.source_port?), index));
+        self.links.iter().enumerate().filter_map(port).collect()
+    }
+
+    /// The parts of the machine, and what people should know of them.
+    pub(super) fn parts(self) -> (Parts, Vec<String>) {
+        let mut notes = Vec::new();
+        let names = Names::new(&self.nodes, &mut notes);
+        let (nodes, place) = names.nodes(&self.nodes);
+        let mut links: Vec<(Link, usize)> =
+            self.links.iter().enumerate().map(|(index, link)| (link.of(&place), index)).collect();
+        links.sort_by_key(|(link, index)| {
+            (link.source, link.source_port, link.destination, link.destination_port, *index)
+        });
+        let mut link_place = vec![0; links.len()];
+        (0..).zip(&links).for_each(|(new, (_, old)): (u32, _)| link_place[*old] = new);
+        let links: Vec<Link> = links.into_iter().map(|(link, _)| link).collect();
+        let entry = |entry: &FabricForward| Forward {
+            node: place[entry.node],
+            last: link_place[entry.last],
+            link: link_place[entry.link],
+        };
+        let forwarding = used(self.forwarding.iter().map(entry).collect(), &nodes, &links);
+        let routing = Routing { forwarding, ..Routing::default() };
+        (Parts { nodes, links, routing, shapes: BTreeMap::new() }, notes)
+    }
+}
+
+impl FabricLink {
+    fn of(&self, place: &[u32]) -> Link {
+        Link {
+            bandwidth_bytes_per_s: self.bandwidth_bytes_per_s,
+            source_port: self.source_port,
+            destination_port: self.destination_port,
+            state: self.state,
+            ..Link::new(place[self.source], place[self.destination])
+        }
+    }
+}
+
+/// Which adapters are of one host, and what hosts and switches are called.
+struct Names {
+    /// Hosts by name, each with its adapters.
+    hosts: Vec<(String, Vec<usize>)>,
+    /// Switches by address.
+    switches: Vec<(String, usize)>,
+}
+
+impl Names {
+    fn new(nodes: &[FabricNode], notes: &mut Vec<String>) -> Self {
+        let hosts = hosts(nodes, notes);
+        let mut switches: Vec<usize> =
+            (0..nodes.len()).filter(|&node| nodes[node].kind == NodeKind::Switch).collect();
+        switches.sort_by(|&a, &b| nodes[a].address.cmp(&nodes[b].address));
+        let mut count: HashMap<&str, usize> = HashMap::new();
+        switches.iter().for_each(|&node| *count.entry(nodes[node].description.trim()).or_default() += 1);
+        let mut taken: BTreeSet<String> = hosts.iter().map(|(name, _)| name.clone()).collect();
+        let name = |&node: &usize| {
+            let FabricNode { address, description, .. } = &nodes[node];
+            let description = description.trim();
+            let is_its_own =
+                !description.is_empty() && count[description] == 1 && !taken.contains(description);
+            let name = match (is_its_own, description.is_empty()) {
+                (true, _) => description.to_owned(),
+                (false, true) => unused(format!("switch-{address}"), &taken),
+                (false, false) => unused(format!("{description} {address}"), &taken),
+            };
+            taken.insert(name.clone());
+            (name, node)
+        };
+        Self { switches: switches.iter().map(name).collect(), hosts }
+    }
+
+    /// The nodes of the machine, and for every node of the fabric which of them it is.
+    fn nodes(&self, fabric: &[FabricNode]) -> (Vec<Node>, Vec<u32>) {
+        let mut place = vec![0; fabric.len()];
+        let mut nodes = Vec::with_capacity(self.hosts.len() + self.switches.len());
+        for (name, adapters) in &self.hosts {
+            adapters.iter().for_each(|&adapter| place[adapter] = nodes.len() as u32);
+            let is_up = adapters.iter().any(|&adapter| fabric[adapter].state == NodeState::Up);
+            nodes.push(Node {
+                state: if is_up { NodeState::Up } else { NodeState::Down },
+                address: adapters.iter().map(|&adapter| fabric[adapter].address.clone()).min(),
+                ..Node::host(name.clone())
+            });
+        }
+        for (name, switch) in &self.switches {
+            place[*switch] = nodes.len() as u32;
+            let FabricNode { state, address, .. } = &fabric[*switch];
+            nodes.push(Node { state: *state, address: Some(address.clone()), ..Node::switch(name.clone()) });
+        }
+        (nodes, place)
+    }
+}
+
+fn unused(mut name: String, taken: &BTreeSet<String>) -> String {
+    while taken.contains(&name) {
+        name.push('_');
+    }
+    name
+}
+
+/// Adapters by host. Adapters whose descriptions begin with the same word and go on differently are those of one host; of two
+/// that say exactly the same one belongs to another host, which is called after its address. So is one that still has
+/// the description of its maker.
+fn hosts(nodes: &[FabricNode], notes: &mut Vec<String>) -> Vec<(String, Vec<usize>)> {
+    let mut adapters: Vec<usize> =
+        (0..nodes.len()).filter(|&node| nodes[node].kind == NodeKind::Host).collect();
+    adapters.sort_by(|&a, &b| nodes[a].address.cmp(&nodes[b].address));
+    let mut hosts: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    let (mut nameless, mut repeated) = (0, BTreeSet::new());
+    for adapter in adapters {
+        let FabricNode { address, description, host, .. } = &nodes[adapter];
+        let name = host.clone().filter(|host| !host.trim().is_empty()).or_else(|| host_of(description));
+        let Some(name) = name else {
+            nameless += 1;
+            hosts.entry(format!("host-{address}")).or_default().push(adapter);
+            continue;
+        };
+        let is_known =
+            |others: &Vec<usize>| others.iter().any(|&other| nodes[other].description == *description);
+        if hosts.get(&name).is_some_and(is_known) {
+            repeated.insert(name.clone());
+            hosts.entry(format!("{name}-{address}")).or_default().push(adapter);
+        } else {
+            hosts.entry(name).or_default().push(adapter);
+        }
+    }
+    if nameless > 0 {
+        notes.push(format!(
+            "adapters that do not say the name of their host, called after their addresses: {nameless}"
+        ));
+    }
+    if let Some(first) = repeated.first() {
+        notes.push(format!(
+            "adapters that call themselves exactly as another one, taken for other hosts: those of {first} and {} more",
+            repeated.len() - 1
+        ));
+    }
+    let mut hosts: Vec<_> = hosts.into_iter().collect();
+    hosts.sort_by(|a, b| natural(&a.0, &b.0));
+    hosts
+}
+
+/// The first word of what an adapter calls itself, unless that is what its maker wrote.
+fn host_of(description: &str) -> Option<String> {
+    let is_of_maker = ["Mellanox Technologies", "InfiniHost", "Infiniband HCA", "Omni-Path HFI"]
+        .iter()
+        .any(|words| description.contains(words));
+    let word = description.split_whitespace().next().filter(|_| !is_of_maker)?;
+    Some(word.to_owned())
+}
+
+/// The entries that messages between hosts use, sorted; entries that lead nowhere are left out.
+fn used(mut entries: Vec<Forward>, nodes: &[Node], links: &[Link]) -> Vec<Forward> {
+    entries.sort_unstable();
+    entries.dedup_by_key(|entry| (entry.node, entry.last));
+    let is_host = |node: u32| nodes[node as usize].kind == NodeKind::Host;
+    let starts: BTreeSet<u32> = links
+        .iter()
+        .filter(|link| is_host(link.source) && !is_host(link.destination))
+        .map(|link| link.destination)
+        .collect();
+    let lasts: BTreeSet<u32> = entries
+        .iter()
+        .map(|entry| entry.last)
+        .filter(|&last| is_host(links[last as usize].destination))
+        .collect();
+    let find = |node: u32, last: u32| {
+        entries.binary_search_by_key(&(node, last), |entry| (entry.node, entry.last)).ok()
+    };
+    let mut state = vec![State::New; entries.len()];
+    let mut way = Vec::new();
+    for &last in &lasts {
+        for &start in &starts {
+            way.clear();
+            let mut node = start;
+            let arrives = loop {
+                let Some(place) = find(node, last) else { break false };
+                match state[place] {
+                    State::Used => break true,
+                    State::New => {}
+                    State::OnWay | State::Lost => break false,
+                }
+                state[place] = State::OnWay;
+                way.push(place);
+                let link = entries[place].link;
+                if link == last {
+                    break true;
+                }
+                node = links[link as usize].destination;
+                if is_host(node) {
+                    break false;
+                }
+            };
+            let end = if arrives { State::Used } else { State::Lost };
+            way.iter().for_each(|&place| state[place] = end);
+        }
+    }
+    let own = |entry: &Forward| is_host(entry.node) && lasts.contains(&entry.last);
+    entries
+        .iter()
+        .zip(&state)
+        .filter(|(entry, state)| **state == State::Used || own(entry))
+        .map(|(entry, _)| *entry)
+        .collect()
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum State {
+    New,
+    OnWay,
+    Used,
+    Lost,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(kind: NodeKind, address: &str, description: &str) -> FabricNode {
+        FabricNode {
+            kind,
+            address: address.into(),
+            description: description.into(),
+            host: None,
+            state: NodeState::Up,
+        }
+    }
+
+    fn cable(fabric: &mut Fabric, a: (usize, u32), b: (usize, u32)) {
+        for ((source, source_port), (destination, destination_port)) in [(a, b), (b, a)] {
+            fabric.links.push(FabricLink {
+                source,
+                source_port: Some(source_port),
+                destination,
+                destination_port: Some(destination_port),
+                bandwidth_bytes_per_s: Some(4e9),
+                state: LinkState::Up,
+            });
+        }
+    }
+
+    /// Two switches of one description, a host with two adapters, and adapters that are hard to tell apart.
+    fn fabric() -> Fabric {
+        let nodes = vec![
+            node(NodeKind::Switch, "05", "Infiniscale"),
+            node(NodeKind::Switch, "04", "Infiniscale"),
+            node(NodeKind::Host, "01", "n10 mlx5_0"),
+            node(NodeKind::Host, "02", "n10 mlx5_1"),
+            node(NodeKind::Host, "03", "n2 mlx5_0"),
+            node(NodeKind::Host, "06", "n2 mlx5_0"),
+            node(NodeKind::Host, "07", "MT25408 ConnectX Mellanox Technologies"),
+        ];
+        let mut fabric = Fabric { nodes, ..Fabric::default() };
+        cable(&mut fabric, (0, 1), (1, 1));
+        cable(&mut fabric, (0, 2), (2, 1));
+        cable(&mut fabric, (1, 2), (3, 1));
+        cable(&mut fabric, (1, 3), (4, 1));
+        fabric
+    }
+
+    #[test]
+    fn adapters_become_hosts_in_natural_order() {
+        let (parts, notes) = fabric().parts();
+        let names: Vec<_> = parts.nodes.iter().map(|node| node.name.as_str()).collect();
+        let expected = ["host-07", "n2", "n2-06", "n10", "Infiniscale 04", "Infiniscale 05"];
+        assert_eq!(names, expected);
+        assert_eq!(parts.nodes[3].address.as_deref(), Some("01"));
+        assert_eq!(notes.len(), 2);
+        let ends: Vec<_> = parts.links.iter().map(|link| (link.source, link.destination)).collect();
+        assert_eq!(ends, [(1, 4), (3, 4), (3, 5), (4, 5), (4, 3), (4, 1), (5, 4), (5, 3)]);
+    }
+
+    #[test]
+    fn only_entries_that_lead_to_hosts_stay() {
+        let mut fabric = fabric();
+        let by_port = fabric.by_port();
+        let entry = |node: usize, port: u32, last: (usize, u32)| FabricForward {
+            node,
+            last: by_port[&last],
+            link: by_port[&(node, port)],
+        };
+        // To n2 over both switches; to the second adapter of n10 the switches send each other round and round.
+        fabric.forwarding =
+            vec![entry(0, 1, (1, 3)), entry(1, 3, (1, 3)), entry(0, 1, (1, 2)), entry(1, 1, (1, 2))];
+        let (parts, _) = fabric.parts();
+        let kept: Vec<_> = parts.routing.forwarding.iter().map(|entry| (entry.node, entry.link)).collect();
+        assert_eq!(kept, [(4, 5), (5, 6)]);
+    }
+}
