@@ -132,6 +132,7 @@ pub(super) mod tests {
     pub(in super::super) fn machine(micros: [f64; 2]) -> Machine {
         let hosts = 0..3_u32;
         let system = SystemGraph {
+            routing: hopmap_model::Routing::default(),
             nodes: hosts.clone().map(|host| Node::host(format!("h{host}"))).collect(),
             links: Vec::new(),
             slots: hosts.clone().map(|host| Slot { host, core: 0 }).collect(),

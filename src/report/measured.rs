@@ -208,6 +208,7 @@ mod tests {
         };
         let groups = vec![vec![0, 0, 1], vec![0; 3]];
         let system = SystemGraph {
+            routing: hopmap_model::Routing::default(),
             nodes: vec![Node::host("a"), Node::host("b")],
             links: Vec::new(),
             slots: vec![Slot { host: 0, core: 0 }, Slot { host: 0, core: 1 }, Slot { host: 1, core: 0 }],

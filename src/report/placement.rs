@@ -84,7 +84,7 @@ fn draw(page: &mut Page, placed: &Placed<'_>) {
     let caption = "As they are placed: what is inside a square stays in that group.";
     page.figure(&matrix(graph, mapping.weight, "This placement", Some(&after)), caption);
     page.add("</div>\n");
-    let loads = Paths::new(system).ok().flatten().map(|paths| link_loads(graph, system, &paths, &placed_on));
+    let loads = Paths::new(system).map(|paths| link_loads(graph, system, &paths, &placed_on));
     if let Some(picture) = levels(graph, system, &placed_on, &linear_slots, mapping.weight) {
         page.figure(&picture, "How far messages travel.");
     }

@@ -51,10 +51,9 @@ impl Plan {
         nodes.push(Node::switch("spine"));
         let (mut links, mut slots) = (Vec::new(), Vec::new());
         let link = |(source, destination): (usize, usize)| Link {
-            source: source as u32,
-            destination: destination as u32,
             latency_s: None,
             bandwidth_bytes_per_s: Some(12.5e9),
+            ..Link::new(source as u32, destination as u32)
         };
         for (host, &up) in self.hosts.iter().enumerate() {
             let leaf = count + host / 4;
@@ -73,7 +72,7 @@ impl Plan {
         let group = |of: &dyn Fn(u32) -> u32| slots.iter().map(|slot| of(slot.host)).collect();
         let groups = vec![group(&|host| host), group(&|host| host / 4), group(&|_| 0)];
         let cost = CostModel::Levels(Levels { costs: vec![1.0, 10.0, self.far], groups });
-        let machine = SystemGraph { nodes, links, slots, cost };
+        let machine = SystemGraph { routing: hopmap_model::Routing::default(), nodes, links, slots, cost };
         machine.check().unwrap();
         machine
     }

@@ -111,6 +111,7 @@ fn hosts_of(measured: &Measurements) -> SystemGraph {
         ..Node::host(name)
     };
     SystemGraph {
+        routing: hopmap_model::Routing::default(),
         nodes: measured.hosts().map(node).collect(),
         links: Vec::new(),
         slots: Vec::new(),

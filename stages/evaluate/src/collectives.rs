@@ -64,7 +64,8 @@ pub fn compare_collectives(
     check_weight(weight)?;
     let kinds = kinds(graph, cx);
     let (mapped, in_order) = (mapping.slots(), linear(graph.ranks()));
-    let place = |members, slots| Place { system, members, slots, weight };
+    let costs = system.costs();
+    let place = |members, slots| Place { costs: &costs, members, slots, weight };
     let done = AtomicU64::new(0);
     let group = |(&(communicator, operation, bytes), roots): (&Kind, &Roots)| {
         if cx.should_stop() {

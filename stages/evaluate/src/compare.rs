@@ -36,7 +36,7 @@ pub fn compare(
     if params.samples > MAX_SAMPLES {
         return Err(EvaluateError::Samples { samples: params.samples }.into());
     }
-    let paths = Paths::new(system)?;
+    let paths = Paths::new(system);
     let measure = |slots: &[u32]| -> Result<BTreeMap<String, f64>, ObjectiveError> {
         Ok(Quality::new(graph, system, paths.as_ref(), slots, mapping.weight)?.metrics())
     };

@@ -14,6 +14,7 @@ use hopmap_model::{
 fn machine(cores: u32) -> SystemGraph {
     let slots = 2 * cores;
     SystemGraph {
+        routing: hopmap_model::Routing::default(),
         nodes: ["a", "b"].map(Node::host).to_vec(),
         links: Vec::new(),
         slots: (0..slots).map(|slot| Slot { host: slot / cores, core: slot % cores }).collect(),

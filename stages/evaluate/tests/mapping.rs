@@ -14,10 +14,10 @@ fn machine(hosts: u32) -> SystemGraph {
     let node = |name, kind| Node::new(name, kind);
     let mut nodes: Vec<_> = (0..hosts).map(|host| node(format!("host{host}"), NodeKind::Host)).collect();
     nodes.push(node("switch".into(), NodeKind::Switch));
-    let link =
-        |(source, destination)| Link { source, destination, latency_s: None, bandwidth_bytes_per_s: None };
+    let link = |(source, destination)| Link::new(source, destination);
     let slots = 2 * hosts;
     SystemGraph {
+        routing: hopmap_model::Routing::default(),
         nodes,
         links: (0..hosts).flat_map(|host| [(host, hosts), (hosts, host)]).map(link).collect(),
         slots: (0..slots).map(|slot| Slot { host: slot / 2, core: slot % 2 }).collect(),

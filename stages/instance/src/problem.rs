@@ -92,6 +92,7 @@ impl AssignmentProblem {
         let width = self.size.saturating_sub(1).to_string().len();
         let node = |slot| Node::host(format!("node{slot:0width$}"));
         SystemGraph {
+            routing: hopmap_model::Routing::default(),
             nodes: (0..self.size).map(node).collect(),
             links: Vec::new(),
             slots: (0..self.size as u32).map(|host| Slot { host, core: 0 }).collect(),
@@ -127,8 +128,9 @@ mod tests {
         assert_eq!((graph.ranks(), system.slots.len(), graph.edges.len()), (3, 3, 8));
         for placement in [[0, 1, 2], [2, 0, 1], [1, 0, 2]] {
             let slot = |rank: u32| placement[rank as usize] as u32;
-            let cost =
-                |edge: &Edge| edge.bytes as f64 * system.cost(slot(edge.source), slot(edge.destination));
+            let cost = |edge: &Edge| {
+                edge.bytes as f64 * system.costs().between(slot(edge.source), slot(edge.destination))
+            };
             let sum: f64 = graph.edges.iter().map(cost).sum();
             assert!((sum - problem.cost(&placement)).abs() < 1e-9);
         }

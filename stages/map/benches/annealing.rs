@@ -17,6 +17,7 @@ fn main() {
 fn machine(slots: u32) -> SystemGraph {
     let groups = |size: u32| (0..slots).map(|slot| slot / size).collect();
     SystemGraph {
+        routing: hopmap_model::Routing::default(),
         nodes: vec![Node::host("host")],
         links: Vec::new(),
         slots: (0..slots).map(|core| Slot { host: 0, core }).collect(),

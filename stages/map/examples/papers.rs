@@ -313,6 +313,7 @@ fn grid(width: u32) -> Result<Problem, Error> {
     let graph =
         TaskGraph { processes: vec![Process::default(); ranks as usize], edges, ..TaskGraph::default() };
     let system = SystemGraph {
+        routing: hopmap_model::Routing::default(),
         nodes: (0..ranks / 16).map(|host| Node::host(format!("host{host}"))).collect(),
         links: Vec::new(),
         slots: (0..ranks).map(|slot| Slot { host: slot / 16, core: slot % 16 }).collect(),
@@ -342,6 +343,7 @@ fn instance(text: &str) -> Result<Problem, Error> {
         ..TaskGraph::default()
     };
     let system = SystemGraph {
+        routing: hopmap_model::Routing::default(),
         nodes: (0..size).map(|host| Node::host(format!("host{host}"))).collect(),
         links: Vec::new(),
         slots: (0..size as u32).map(|host| Slot { host, core: 0 }).collect(),

@@ -185,6 +185,7 @@ fn machine(slots: u32) -> SystemGraph {
     let nodes = (0..slots.div_ceil(4)).map(|host| Node::host(format!("host{host}")));
     let group = |size: u32| (0..slots).map(|slot| slot / size).collect();
     SystemGraph {
+        routing: hopmap_model::Routing::default(),
         nodes: nodes.collect(),
         links: Vec::new(),
         slots: (0..slots).map(|slot| Slot { host: slot / 4, core: slot % 4 }).collect(),

@@ -179,6 +179,7 @@ mod tests {
         let place = |at: usize| (at / slots, at % slots);
         let cost = |(a, b): (usize, usize)| if a == b { 0 } else { costs[a.min(b) * slots + a.max(b)] };
         let system = SystemGraph {
+            routing: hopmap_model::Routing::default(),
             nodes: vec![Node::host("host")],
             links: Vec::new(),
             slots: (0..slots as u32).map(|core| Slot { host: 0, core }).collect(),

@@ -173,7 +173,7 @@ fn place(
     let graph = inputs.one::<TaskGraph>("task-graph")?.value;
     let system = inputs.one::<SystemGraph>("system")?.value;
     let problem = wishes.problem(&graph, &system)?;
-    let paths = Paths::new(&system)?;
+    let paths = Paths::new(&system);
     let found = mapper.map(&problem, cx)?;
     measured(found, &graph, &system, paths.as_ref(), wishes.weight)
 }

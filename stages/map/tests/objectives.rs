@@ -23,7 +23,7 @@ fn value(objective: &Objective, metrics: &std::collections::BTreeMap<String, f64
 /// The least value of all placements, by trying each.
 fn best(objective: &Objective, graph: &TaskGraph, system: &SystemGraph, slots: &mut Vec<u32>) -> f64 {
     if slots.len() == graph.ranks() {
-        let paths = Paths::new(system).unwrap();
+        let paths = Paths::new(system);
         let quality = Quality::new(graph, system, paths.as_ref(), slots, Weight::Bytes).unwrap();
         return value(objective, &quality.metrics());
     }

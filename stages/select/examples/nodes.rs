@@ -31,6 +31,7 @@ impl Random {
 
 fn machine(hosts: u32, cost: CostModel) -> SystemGraph {
     SystemGraph {
+        routing: hopmap_model::Routing::default(),
         nodes: (0..hosts).map(|i| Node::host(format!("n{i:05}"))).collect(),
         links: Vec::new(),
         slots: (0..hosts).map(|host| Slot { host, core: 0 }).collect(),

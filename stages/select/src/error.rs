@@ -125,12 +125,15 @@ pub enum SelectError {
         criterion: &'static str,
     },
     /// The links form no tree.
-    #[error("criterion `switches` needs links that form a tree: {source}")]
+    #[error(
+        "criterion `switches` needs links that form a tree: the {links} links of {nodes} nodes do not form a tree with one link each way"
+    )]
     #[diagnostic(help("choose by `total-distance` or `cut`, which need costs only"))]
     NotATree {
-        /// Why not.
-        #[source]
-        source: hopmap_model::PathsError,
+        /// Number of nodes.
+        nodes: usize,
+        /// Number of directed links.
+        links: usize,
     },
     /// A link has no bandwidth.
     #[error(

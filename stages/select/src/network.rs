@@ -111,9 +111,10 @@ pub(crate) struct Switches {
 
 impl Switches {
     pub(crate) fn new(system: &SystemGraph, hosts: &[Host], free: &[u32]) -> Result<Self, SelectError> {
-        let paths = Paths::new(system).map_err(|source| SelectError::NotATree { source })?;
-        let paths = paths.ok_or(SelectError::NoLinks { criterion: "switches" })?;
-        let order = leaves_first(&paths, system.nodes.len());
+        let paths = Paths::new(system).ok_or(SelectError::NoLinks { criterion: "switches" })?;
+        let (nodes, links) = (system.nodes.len(), system.links.len());
+        let paths = paths.tree().ok_or(SelectError::NotATree { nodes, links })?;
+        let order = leaves_first(paths, system.nodes.len());
         let mut place = vec![0; order.len()];
         (0..).zip(&order).for_each(|(index, &node): (u32, _)| place[node as usize] = index);
         let parent: Vec<u32> = order
@@ -181,7 +182,7 @@ impl Switches {
 }
 
 /// The nodes with every parent behind its children.
-fn leaves_first(paths: &Paths, nodes: usize) -> Vec<u32> {
+fn leaves_first(paths: &hopmap_model::Tree, nodes: usize) -> Vec<u32> {
     let mut children = vec![Vec::new(); nodes];
     let mut order = Vec::with_capacity(nodes);
     for node in 0..nodes as u32 {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use hopmap_model::{CostModel, Levels, SystemGraph};
+use hopmap_model::{CostModel, Costs, Levels, SystemGraph};
 use rayon::prelude::*;
 
 use crate::SelectError;
@@ -60,7 +60,11 @@ impl Space {
         free: &[u32],
         roomy: bool,
     ) -> Result<Self, SelectError> {
-        if let CostModel::Levels(levels) = &system.cost
+        let explicit = match &system.cost {
+            CostModel::Routes(_) => system.explicit(0).ok(),
+            _ => None,
+        };
+        if let CostModel::Levels(levels) = &explicit.as_deref().unwrap_or(system).cost
             && is_aligned(levels, hosts)
         {
             return Self::tree(levels, hosts, free, roomy);
@@ -101,11 +105,13 @@ impl Space {
             return Err(SelectError::TooMany { free: count, most: MAX_DENSE });
         }
         let host = |index: usize| hosts[free[index] as usize];
+        let costs = system.costs();
         let mut distances = vec![0.0; count * count];
         distances.par_chunks_mut(count.max(1)).enumerate().for_each(|(a, row)| {
             let others = row.iter_mut().enumerate().filter(|(b, _)| *b != a);
-            others.for_each(|(b, distance)| *distance = cost(system, host(a), host(b)));
+            others.for_each(|(b, distance)| *distance = cost(&costs, host(a), host(b)));
         });
+        keep_finite(&mut distances);
         average(&mut distances, count);
         let scale = scale(&distances, count)?;
         let distances = distances.into_par_iter().map(|distance| (distance * scale).round() as i64).collect();
@@ -220,13 +226,21 @@ impl LevelTree {
 }
 
 /// The mean cost from a slot of one host to a slot of another.
-fn cost(system: &SystemGraph, a: Host, b: Host) -> f64 {
+fn cost(costs: &Costs<'_>, a: Host, b: Host) -> f64 {
     if a.slots == 1 && b.slots == 1 {
-        return system.cost(a.first, b.first);
+        return costs.between(a.first, b.first);
     }
     let slots = |host: Host| host.first..host.first + host.slots;
-    let sum: f64 = slots(a).flat_map(|x| slots(b).map(move |y| system.cost(x, y))).sum();
+    let sum: f64 = slots(a).flat_map(|x| slots(b).map(move |y| costs.between(x, y))).sum();
     sum / (f64::from(a.slots) * f64::from(b.slots))
+}
+
+/// Where no message gets, hosts are farther apart than all others together.
+fn keep_finite(distances: &mut [f64]) {
+    let finite = distances.iter().copied().filter(|distance| distance.is_finite());
+    let farther = finite.fold(1.0, f64::max) * (distances.len() as f64).sqrt();
+    let lost = distances.iter_mut().filter(|distance| distance.is_infinite());
+    lost.for_each(|distance| *distance = farther);
 }
 
 /// Puts the mean of both directions in the place of each, square by square, for columns lie far apart in memory.

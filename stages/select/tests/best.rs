@@ -13,7 +13,8 @@ fn distance(system: &SystemGraph, a: u32, b: u32) -> f64 {
     let slots = |host: u32| {
         (0..system.slots.len()).filter(move |&slot| system.slots[slot].host == host).map(|slot| slot as u32)
     };
-    let costs = slots(a).flat_map(|x| slots(b).map(move |y| system.cost(x, y) + system.cost(y, x)));
+    let costs = slots(a)
+        .flat_map(|x| slots(b).map(move |y| system.costs().between(x, y) + system.costs().between(y, x)));
     let costs: Vec<f64> = costs.collect();
     costs.iter().sum::<f64>() / (2.0 * costs.len() as f64)
 }

@@ -1,12 +1,12 @@
 //! What an algorithm costs under a placement.
 
 use hopmap_collectives::{Algorithm, Call, Operation};
-use hopmap_model::{Edge, SystemGraph, Weight};
+use hopmap_model::{Costs, Edge, Weight};
 
 /// Where the members of a communicator are, and what their messages weigh.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place<'a> {
-    pub(super) system: &'a SystemGraph,
+    pub(super) costs: &'a Costs<'a>,
     /// Ranks of the program by rank of the communicator.
     pub(super) members: &'a [u32],
     /// Slots by rank of the program.
@@ -18,7 +18,7 @@ impl Place<'_> {
     /// Weight × cost of messages between two members.
     fn cost(&self, edge: &Edge) -> f64 {
         let slot = |member: u32| self.slots[self.members[member as usize] as usize];
-        self.weight.of(edge) * self.system.cost(slot(edge.source), slot(edge.destination))
+        self.weight.of(edge) * self.costs.between(slot(edge.source), slot(edge.destination))
     }
 }
 

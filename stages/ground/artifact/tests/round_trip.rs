@@ -8,22 +8,19 @@ use std::fs;
 use hopmap_artifact::{ArtifactError, Codec, Folder};
 use hopmap_model::{
     CollectiveCalls, CollectiveOperation, CollectiveTable, ConvergencePoint, CostModel, Dependency, Edge,
-    Endpoint, Fit, LaunchFile, Levels, Link, Mapping, Matrix, Measurements, Metrics, Node, NodeState,
-    PhaseSummary, PlacementMetrics, PlacementOrigin, ProbePhase, Process, RankSummary, Sample, Slot,
-    SystemGraph, Task, TaskDag, TaskGraph, TextFile, TraceSummary, Weight,
+    Endpoint, Fit, Forward, LaunchFile, Levels, Link, LinkState, Mapping, Matrix, Measurements, Metrics,
+    Node, NodeState, PhaseSummary, PlacementMetrics, PlacementOrigin, ProbePhase, Process, RankSummary,
+    RouteCosts, RouteMetric, Routing, Sample, Slot, SystemGraph, Task, TaskDag, TaskGraph, TextFile, Ties,
+    TraceSummary, Weight,
 };
 use proptest::prelude::*;
 
 fn system(hosts: u32, cores: u32) -> SystemGraph {
     let mut nodes: Vec<Node> = (0..hosts).map(|host| Node::host(format!("h{host}"))).collect();
     nodes.push(Node::switch("switch"));
-    let link = |source, destination| Link {
-        source,
-        destination,
-        latency_s: Some(1e-6),
-        bandwidth_bytes_per_s: None,
-    };
+    let link = |source, destination| Link { latency_s: Some(1e-6), ..Link::new(source, destination) };
     SystemGraph {
+        routing: hopmap_model::Routing::default(),
         nodes,
         links: (0..hosts).flat_map(|host| [link(host, hosts), link(hosts, host)]).collect(),
         slots: (0..hosts * cores).map(|slot| Slot { host: slot / cores, core: slot % cores }).collect(),
@@ -108,6 +105,19 @@ fn every_kind_comes_back() {
     round_trip(&SystemGraph { cost: CostModel::Matrix(Matrix { costs }), ..system(3, 2) });
     let mut part = system(3, 2);
     part.nodes[1].state = NodeState::Down;
+    round_trip(&part);
+    part.nodes[3].address = Some("0002c903000abcde".into());
+    part.links[1].state = LinkState::Down;
+    (part.links[0].source_port, part.links[2].destination_port) = (Some(1), Some(17));
+    part.routing = Routing { forwarding: vec![Forward { node: 3, last: 1, link: 1 }], ties: Ties::First };
+    let inside = Levels { costs: vec![0.0, 0.5], groups: vec![(0..6).collect(), vec![0, 0, 1, 1, 2, 2]] };
+    for metric in [RouteMetric::Hops, RouteMetric::Latency] {
+        part.links.iter_mut().for_each(|link| link.latency_s = Some(1e-6));
+        part.cost = CostModel::Routes(RouteCosts { metric, inside: inside.clone() });
+        round_trip(&part);
+    }
+    part.links.iter_mut().for_each(|link| link.bandwidth_bytes_per_s = Some(4e9));
+    part.cost = CostModel::Routes(RouteCosts { metric: RouteMetric::Time { bytes: 65_536 }, inside });
     round_trip(&part);
     round_trip(&Measurements::default());
     round_trip(&measurements());

@@ -105,9 +105,9 @@ pub enum Change {
     },
     /// Costs have another form.
     CostForm {
-        /// `levels` or `matrix`.
+        /// `levels`, `matrix`, or what counts of routes: `hops`, `latency` or `time`.
         before: &'static str,
-        /// `levels` or `matrix`.
+        /// The same.
         after: &'static str,
     },
     /// The costs of the levels, innermost first.
@@ -116,6 +116,11 @@ pub enum Change {
         before: Vec<f64>,
         /// What they are.
         after: Vec<f64>,
+    },
+    /// Static routes that are others.
+    Routes {
+        /// The hosts to which they lead.
+        to: Vec<String>,
     },
     /// Messages between two hosts, or between the cores of one, take another time or have another cost.
     Pair {
@@ -185,8 +190,9 @@ impl Change {
             }
             Self::CostForm { .. } => (15, Vec::new(), false),
             Self::Levels { .. } => (16, Vec::new(), false),
+            Self::Routes { .. } => (17, Vec::new(), false),
             Self::Pair { from, to, quantity, before, after, .. } => {
-                (17 + *quantity as u8, two(from, to), after > before)
+                (18 + *quantity as u8, two(from, to), after > before)
             }
         }
     }

@@ -145,7 +145,8 @@ fn worst(
 ) -> Option<(f64, f64)> {
     let (before, after) = (both.before.snapshot.system, both.after.snapshot.system);
     let pairs = from.iter().flat_map(|a| to.iter().map(move |b| (a, b)));
-    let costs = pairs.map(|(a, b)| (before.cost(a.0, b.0), after.cost(a.1, b.1)));
+    let (before, after) = (before.costs(), after.costs());
+    let costs = pairs.map(|(a, b)| (before.between(a.0, b.0), after.between(a.1, b.1)));
     let drift = |&(old, new): &(f64, f64)| old.max(new) / old.min(new);
     costs
         .filter(|&(old, new)| thresholds.differ(old, new))

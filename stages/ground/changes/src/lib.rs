@@ -14,6 +14,7 @@ mod links;
 mod matching;
 mod moves;
 mod pair;
+mod routes;
 mod snapshot;
 mod threshold;
 mod units;
@@ -43,6 +44,7 @@ pub fn changes(before: &Snapshot<'_>, after: &Snapshot<'_>, thresholds: &Thresho
     found.extend(moves::of_groups(&both, &moves));
     found.extend(moves.changes);
     found.extend(costs::changes(&both, thresholds));
+    found.extend(routes::changes(&both));
     found.extend(drift::changes(&both, thresholds));
     found.sort_by_cached_key(Change::order);
     found

@@ -1,8 +1,8 @@
-//! Links that are new, gone, or slower.
+//! Links that are new, gone, or slower. A link that is down is as good as gone.
 
 use std::collections::BTreeMap;
 
-use hopmap_model::Link;
+use hopmap_model::{Link, LinkState};
 
 use crate::moves::Moves;
 use crate::pair::{Both, Key, Side};
@@ -56,7 +56,7 @@ impl<'b> Labels<'b> {
 fn links<'s>(both: &Both<'_>, side: &'s Side<'_>, other: &Side<'_>) -> BTreeMap<Ends<'s>, Vec<Link>> {
     let known = other.by_key();
     let mut links: BTreeMap<Ends<'_>, Vec<Link>> = BTreeMap::new();
-    for link in &side.snapshot.system.links {
+    for link in side.snapshot.system.links.iter().filter(|link| link.state == LinkState::Up) {
         let ends = (&side.keys[link.source as usize], &side.keys[link.destination as usize]);
         if both.is_comparable(ends.0, &known) && both.is_comparable(ends.1, &known) {
             links.entry(ends).or_default().push(*link);

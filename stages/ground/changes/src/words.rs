@@ -123,6 +123,7 @@ impl Display for Change {
             Self::Levels { before, after } => {
                 write!(f, "levels cost {}, were {}", costs(after), costs(before))
             }
+            Self::Routes { to } => write!(f, "routes to {} are others", host_list(to)),
             Self::Pair { from, to, both, quantity, before, after } => {
                 let (now, was) = (value(*quantity, *after), value(*quantity, *before));
                 let place = between(from, to, *both);

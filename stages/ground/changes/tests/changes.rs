@@ -4,8 +4,8 @@
 
 use hopmap_changes::{Machine, Missing, Thresholds, changes, health, keep_down};
 use hopmap_model::{
-    CostModel, Endpoint, Levels, Link, Matrix, Measurements, Node, NodeState, ProbePhase, Sample, Slot,
-    SystemGraph,
+    CostModel, Endpoint, Forward, Levels, Link, LinkState, Matrix, Measurements, Node, NodeState, ProbePhase,
+    Sample, Slot, SystemGraph,
 };
 
 /// Two leaves under two spines, two hosts each, two cores a host.
@@ -14,6 +14,7 @@ fn machine() -> SystemGraph {
     nodes.extend(["leaf0", "leaf1", "spine0", "spine1"].map(Node::switch));
     let ends = [(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (5, 6)];
     SystemGraph {
+        routing: hopmap_model::Routing::default(),
         nodes,
         links: ends.into_iter().flat_map(|(a, b)| [link(a, b), link(b, a)]).collect(),
         slots: (0..8).map(|slot| Slot { host: slot / 2, core: slot % 2 }).collect(),
@@ -29,7 +30,7 @@ fn machine() -> SystemGraph {
 }
 
 fn link(source: u32, destination: u32) -> Link {
-    Link { source, destination, latency_s: Some(1e-6), bandwidth_bytes_per_s: Some(12.5e9) }
+    Link { latency_s: Some(1e-6), bandwidth_bytes_per_s: Some(12.5e9), ..Link::new(source, destination) }
 }
 
 fn said(change: impl FnOnce(&mut SystemGraph)) -> Vec<String> {
@@ -46,7 +47,7 @@ fn said(change: impl FnOnce(&mut SystemGraph)) -> Vec<String> {
 fn levels(system: &mut SystemGraph) -> &mut Levels {
     match &mut system.cost {
         CostModel::Levels(levels) => levels,
-        CostModel::Matrix(_) => panic!("a matrix"),
+        _ => panic!("no levels"),
     }
 }
 
@@ -68,6 +69,79 @@ fn every_kind_of_change_is_one_line() {
     assert_eq!(said(|s| levels(s).costs[2] = 101.0), ["levels cost 1, 10, 101, were 1, 10, 100"]);
     assert_eq!(said(|s| levels(s).groups[1] = vec![0, 0, 1, 1, 1, 1, 1, 1]), ["h1 moved from h0 to h[2-3]"]);
     assert_eq!(said(|s| levels(s).groups[0][1] = 9), ["h0 groups its cores in another way"]);
+}
+
+/// The machine with both spines joined to both leaves, and tables that send everything over the first spine.
+fn with_tables() -> SystemGraph {
+    let mut system = machine();
+    system.links.extend([(4, 7), (5, 7)].into_iter().flat_map(|(a, b)| [link(a, b), link(b, a)]));
+    let hops = (0..4).flat_map(|host| {
+        let (own, other) = if host < 2 { (4, 5) } else { (5, 4) };
+        [(own, host, host), (other, host, 6), (6, host, own)]
+    });
+    let mut forwarding: Vec<Forward> =
+        hops.map(|(node, host, next)| entry(&system, node, host, next)).collect();
+    forwarding.sort_unstable();
+    system.routing.forwarding = forwarding;
+    system.check().unwrap();
+    system
+}
+
+fn entry(system: &SystemGraph, node: u32, host: u32, next: u32) -> Forward {
+    let place = |ends: (u32, u32)| {
+        system.links.iter().position(|link| (link.source, link.destination) == ends).unwrap() as u32
+    };
+    Forward { node, last: place((if host < 2 { 4 } else { 5 }, host)), link: place((node, next)) }
+}
+
+#[test]
+fn static_routes_are_compared_by_where_they_lead() {
+    let before = with_tables();
+    let mut after = before.clone();
+    for other in [entry(&before, 4, 3, 7), entry(&before, 7, 3, 5)] {
+        after.routing.forwarding.retain(|entry| (entry.node, entry.last) != (other.node, other.last));
+        after.routing.forwarding.push(other);
+    }
+    after.routing.forwarding.sort_unstable();
+    let machine = |system: &SystemGraph| Machine { system: system.clone(), measurements: None };
+    let said = |before: &SystemGraph, after: &SystemGraph| {
+        let (before, after) = (machine(before), machine(after));
+        let found = changes(&before.snapshot(), &after.snapshot(), &Thresholds::default());
+        found.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(said(&before, &before), [""; 0]);
+    assert_eq!(said(&before, &after), ["routes to h3 are others"]);
+    let mut cut = after.clone();
+    cut.links[8].state = LinkState::Down;
+    assert_eq!(said(&after, &cut), ["leaf0 → spine0: link is gone"]);
+}
+
+#[test]
+fn routes_between_the_others_stay_when_a_host_is_down() {
+    let before = with_tables();
+    let mut seen = before.clone();
+    seen.nodes[1].state = NodeState::Down;
+    seen.links.retain(|link| link.source != 1 && link.destination != 1);
+    seen.slots.retain(|slot| slot.host != 1);
+    levels(&mut seen).groups.iter_mut().for_each(|groups| drop(groups.drain(2..4)));
+    let kept_links: Vec<u32> = (0..before.links.len() as u32)
+        .filter(|&link| {
+            ![before.links[link as usize].source, before.links[link as usize].destination].contains(&1)
+        })
+        .collect();
+    let place = |link: u32| kept_links.iter().position(|&kept| kept == link).map(|place| place as u32);
+    let moved =
+        |entry: &Forward| Some(Forward { last: place(entry.last)?, link: place(entry.link)?, ..*entry });
+    seen.routing.forwarding = before.routing.forwarding.iter().filter_map(moved).collect();
+    seen.check().unwrap();
+    let machine = |system: &SystemGraph| Machine { system: system.clone(), measurements: None };
+    let (old, new) = (machine(&before), machine(&seen));
+    let kept = keep_down(&old.snapshot(), &new.snapshot(), Missing::Down).system;
+    kept.check().unwrap();
+    assert_eq!(kept.links, before.links);
+    let to_h1 = |entry: &&Forward| before.links[entry.last as usize].destination != 1;
+    let others: Vec<Forward> = before.routing.forwarding.iter().filter(to_h1).copied().collect();
+    assert_eq!(kept.routing.forwarding, others);
 }
 
 #[test]
@@ -103,7 +177,7 @@ fn a_host_that_comes_brings_its_links_unsaid() {
 fn matrices_are_compared_pair_by_pair() {
     let matrix = |change: fn(&mut Vec<f64>)| {
         let tree = machine();
-        let mut costs = tree.block(&(0..8).collect::<Vec<u32>>());
+        let mut costs = tree.costs().block(&(0..8).collect::<Vec<u32>>());
         change(&mut costs);
         Machine {
             system: SystemGraph { cost: CostModel::Matrix(Matrix { costs }), ..tree },

@@ -6,24 +6,30 @@ use std::collections::BTreeMap;
 
 use hopmap_changes::{Change, Machine, Missing, Thresholds, changes, keep_down};
 use hopmap_model::{
-    CostModel, Endpoint, Fit, Levels, Link, Matrix, Measurements, Node, NodeState, ProbePhase, Sample, Slot,
-    SystemGraph,
+    CostModel, Endpoint, Fit, Levels, Link, Matrix, Measurements, Node, NodeState, ProbePhase, RouteCosts,
+    RouteMetric, Sample, Slot, SystemGraph,
 };
 use proptest::prelude::*;
 
 /// Machines of up to four switches with up to four hosts of up to three cores.
 fn machines() -> impl Strategy<Value = Machine> {
     let switches = prop::collection::vec(prop::collection::vec(1_u32..4, 1..5), 1..5);
-    (switches, any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
-        |(switches, made_up, matrix, measured)| {
-            let system = system(&switches, made_up, matrix);
-            let measurements = measured.then(|| measured_of(&system));
-            Machine { system, measurements }
-        },
-    )
+    let form = prop::sample::select(vec![Form::Levels, Form::Matrix, Form::Routes]);
+    (switches, any::<bool>(), form, any::<bool>()).prop_map(|(switches, made_up, form, measured)| {
+        let system = system(&switches, made_up, form);
+        let measurements = measured.then(|| measured_of(&system));
+        Machine { system, measurements }
+    })
 }
 
-fn system(switches: &[Vec<u32>], made_up: bool, matrix: bool) -> SystemGraph {
+#[derive(Debug, Clone, Copy)]
+enum Form {
+    Levels,
+    Matrix,
+    Routes,
+}
+
+fn system(switches: &[Vec<u32>], made_up: bool, form: Form) -> SystemGraph {
     let hosts: usize = switches.iter().map(Vec::len).sum();
     let mut nodes: Vec<Node> = (0..hosts).map(|host| Node::host(format!("h{host}"))).collect();
     let (mut links, mut slots) = (Vec::new(), Vec::new());
@@ -48,26 +54,37 @@ fn system(switches: &[Vec<u32>], made_up: bool, matrix: bool) -> SystemGraph {
     }
     nodes.push(Node::switch(if made_up { "level-2-0" } else { "spine" }));
     let levels = SystemGraph {
+        routing: hopmap_model::Routing::default(),
         nodes,
         links,
         slots,
         cost: CostModel::Levels(Levels { costs: vec![1.0, 10.0, 100.0], groups }),
     };
-    match matrix {
-        true => {
+    match form {
+        Form::Matrix => {
             let slots: Vec<u32> = (0..levels.slots.len() as u32).collect();
-            SystemGraph { cost: CostModel::Matrix(Matrix { costs: levels.block(&slots) }), ..levels }
+            SystemGraph { cost: CostModel::Matrix(Matrix { costs: levels.costs().block(&slots) }), ..levels }
         }
-        false => levels,
+        Form::Levels => levels,
+        Form::Routes => {
+            let CostModel::Levels(Levels { groups, .. }) = &levels.cost else { unreachable!() };
+            let inside = Levels { costs: vec![0.0], groups: vec![groups[0].clone()] };
+            let cost = CostModel::Routes(RouteCosts { metric: RouteMetric::Hops, inside });
+            SystemGraph { cost, ..levels }
+        }
     }
+}
+
+fn of_slots(levels: &Levels, slots: &[u32], number: impl Fn(u32) -> u32) -> Levels {
+    let groups = |groups: &Vec<u32>| slots.iter().map(|&slot| number(groups[slot as usize])).collect();
+    Levels { costs: levels.costs.clone(), groups: levels.groups.iter().map(groups).collect() }
 }
 
 fn both(a: u32, b: u32, bandwidth: f64) -> [Link; 2] {
     [(a, b), (b, a)].map(|(source, destination)| Link {
-        source,
-        destination,
         latency_s: Some(1e-6),
         bandwidth_bytes_per_s: Some(bandwidth),
+        ..Link::new(source, destination)
     })
 }
 
@@ -80,9 +97,10 @@ fn measured_of(system: &SystemGraph) -> Measurements {
     };
     let mut measured =
         Measurements { endpoints: hosts.iter().map(endpoint).collect(), ..Measurements::default() };
+    let costs = system.costs();
     for (source, a) in (0..).zip(&hosts) {
         for (destination, b) in (0..).zip(&hosts).filter(|(b, _)| *b != source) {
-            let time = 40e-6 * system.cost(a.1, b.1).max(1.0) * f64::from(1 + source.min(destination));
+            let time = 40e-6 * costs.between(a.1, b.1).max(1.0) * f64::from(1 + source.min(destination));
             measured.samples.push(Sample {
                 source,
                 destination,
@@ -134,17 +152,15 @@ fn shuffled(machine: &Machine, seed: u64) -> Machine {
         })
         .collect();
     let cost = match &old.cost {
-        CostModel::Matrix(_) => CostModel::Matrix(Matrix { costs: old.block(&slots) }),
-        CostModel::Levels(levels) => CostModel::Levels(Levels {
-            costs: levels.costs.clone(),
-            groups: levels
-                .groups
-                .iter()
-                .map(|groups| slots.iter().map(|&slot| 1000 - groups[slot as usize]).collect())
-                .collect(),
+        CostModel::Matrix(_) => CostModel::Matrix(Matrix { costs: old.costs().block(&slots) }),
+        CostModel::Levels(levels) => CostModel::Levels(of_slots(levels, &slots, |group| 1000 - group)),
+        CostModel::Routes(routes) => CostModel::Routes(RouteCosts {
+            metric: routes.metric,
+            inside: of_slots(&routes.inside, &slots, |group| 1000 - group),
         }),
     };
     let system = SystemGraph {
+        routing: hopmap_model::Routing::default(),
         nodes: nodes.iter().map(renamed).collect(),
         links: links.collect(),
         slots: slots
@@ -205,18 +221,21 @@ fn silent(machine: &Machine, host: &str, named: bool, wired: bool) -> Machine {
         ..*link
     });
     let cost = match &old.cost {
-        CostModel::Matrix(_) => CostModel::Matrix(Matrix { costs: old.block(&kept) }),
-        CostModel::Levels(levels) => CostModel::Levels(Levels {
-            costs: levels.costs.clone(),
-            groups: levels
-                .groups
-                .iter()
-                .map(|groups| kept.iter().map(|&slot| groups[slot as usize]).collect())
-                .collect(),
+        CostModel::Matrix(_) => CostModel::Matrix(Matrix { costs: old.costs().block(&kept) }),
+        CostModel::Levels(levels) => CostModel::Levels(of_slots(levels, &kept, |group| group)),
+        CostModel::Routes(routes) => CostModel::Routes(RouteCosts {
+            metric: routes.metric,
+            inside: of_slots(&routes.inside, &kept, |group| group),
         }),
     };
     let slot = |&slot: &u32| Slot { host: ids[&old.slots[slot as usize].host], ..old.slots[slot as usize] };
-    let system = SystemGraph { nodes, links: links.collect(), slots: kept.iter().map(slot).collect(), cost };
+    let system = SystemGraph {
+        routing: hopmap_model::Routing::default(),
+        nodes,
+        links: links.collect(),
+        slots: kept.iter().map(slot).collect(),
+        cost,
+    };
     system.check().unwrap();
     let measurements = machine.measurements.clone().map(|mut measured| {
         let is_of =

@@ -2,6 +2,8 @@
 
 mod explicit;
 
+use std::borrow::Cow;
+
 use miette::Diagnostic;
 
 use crate::{CostModel, Link, Paths, RouteMetric, SystemGraph};
@@ -13,13 +15,22 @@ const MICROSECONDS: f64 = 1e6;
 pub struct Costs<'a> {
     system: &'a SystemGraph,
     /// Where costs follow from routes, the paths of the machine, if it has links.
-    paths: Option<Paths>,
+    paths: Option<Cow<'a, Paths>>,
 }
 
 impl<'a> Costs<'a> {
     pub(crate) fn new(system: &'a SystemGraph) -> Self {
         let is_routed = matches!(system.cost, CostModel::Routes(_));
-        Self { system, paths: if is_routed { Paths::new(system) } else { None } }
+        Self { system, paths: if is_routed { Paths::new(system).map(Cow::Owned) } else { None } }
+    }
+
+    /// The same with the paths of the machine, where they are known already.
+    #[must_use]
+    pub fn with_paths(system: &'a SystemGraph, paths: Option<&'a Paths>) -> Self {
+        match paths {
+            Some(paths) => Self { system, paths: Some(Cow::Borrowed(paths)) },
+            None => Self::new(system),
+        }
     }
 
     /// Cost from a slot to another; infinite if no message gets there. From a slot to itself it is zero, unless a matrix says

@@ -476,9 +476,10 @@ pub(crate) mod tests {
         assert!(broken(|s| s.slots[0].host = 4).contains("switch"));
         assert!(broken(|s| s.slots[7].host = 0).contains("one behind the other"));
         assert!(
-            broken(|s| match &mut s.cost {
-                CostModel::Levels(levels) => levels.costs[2] = 5.0,
-                _ => {}
+            broken(|s| {
+                if let CostModel::Levels(levels) = &mut s.cost {
+                    levels.costs[2] = 5.0;
+                }
             })
             .contains("cost levels")
         );

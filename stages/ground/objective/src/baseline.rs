@@ -81,6 +81,7 @@ mod tests {
             links: Vec::new(),
             slots: slots.collect(),
             cost: hopmap_model::CostModel::Levels(hopmap_model::Levels::default()),
+            routing: hopmap_model::Routing::default(),
         };
         assert_eq!(round_robin(&system), [0, 1, 4, 2, 5, 3]);
         assert!(round_robin(&SystemGraph { slots: Vec::new(), ..system }).is_empty());

@@ -1,6 +1,6 @@
 //! What can be wrong with a mapping problem or a placement.
 
-use hopmap_model::{PathsError, SystemGraphError, TaskGraphError};
+use hopmap_model::{CostsError, SystemGraphError, TaskGraphError};
 use miette::Diagnostic;
 
 use crate::ConstraintError;
@@ -163,19 +163,30 @@ pub enum ObjectiveError {
     NoLinks,
     /// All hops are too many to keep.
     #[error(
-        "hosts at different depths: the hops between all pairs of {slots} slots are stored for up to {most} slots"
+        "hosts whose hops are no tree: those between all pairs of {slots} slots are stored for up to {most} slots"
     )]
-    #[diagnostic(help("use the objective F or T"))]
+    #[diagnostic(help("use the objective F or T, or choose the hosts of the job with select/hosts first"))]
     TooManyHops {
         /// Number of slots.
         slots: usize,
         /// How many there may be.
         most: usize,
     },
-    /// The links of the machine give no paths.
+    /// The ways between hosts are too many to keep.
+    #[error(
+        "the links are no tree: the ways between all pairs of {hosts} hosts are stored for up to {most} hosts"
+    )]
+    #[diagnostic(help("use another objective, or choose the hosts of the job with select/hosts first"))]
+    TooManyWays {
+        /// Number of hosts.
+        hosts: usize,
+        /// How many there may be.
+        most: usize,
+    },
+    /// The costs of the machine follow from routes and cannot be written down.
     #[error(transparent)]
     #[diagnostic(transparent)]
-    Paths(#[from] PathsError),
+    Costs(#[from] CostsError),
     /// A placement breaks a constraint.
     #[error("rank {rank} is on slot {slot}, where its constraints do not let it be")]
     NotAdmitted {

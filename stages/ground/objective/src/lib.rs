@@ -26,6 +26,7 @@ mod terms;
 mod tournament;
 mod tracked;
 mod traffic;
+mod ways;
 
 pub use adjacency::Neighbour;
 pub use assignment::Assignment;

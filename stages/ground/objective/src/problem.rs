@@ -6,7 +6,7 @@ use crate::adjacency::{Adjacency, Neighbour};
 use crate::compact::Compact;
 use crate::constraints::Admission;
 use crate::directed::Directed;
-use crate::hops::with_hops;
+use crate::hops::{MOST_SLOTS, with_hops};
 use crate::scale::{Room, Scales, check_weight};
 use crate::sides::{Sides, both_ways, neighbours, sides, without_diagonal};
 use crate::terms::Terms;
@@ -88,7 +88,7 @@ impl Problem {
     /// The problem of which the cost is hop-bytes.
     pub(crate) fn of_hops(graph: &TaskGraph, system: &SystemGraph) -> Result<Self, ObjectiveError> {
         system.check()?;
-        let paths = Paths::new(system)?.ok_or(ObjectiveError::NoLinks)?;
+        let paths = Paths::new(system).ok_or(ObjectiveError::NoLinks)?;
         Self::quadratic(graph, &with_hops(system, &paths)?, Weight::Bytes, Room::Shared)
     }
 
@@ -123,14 +123,15 @@ impl Problem {
             return Err(ObjectiveError::TooManyRanks { ranks, slots });
         }
         let weights: Vec<f64> = graph.edges.iter().map(|edge| weight.of(edge)).collect();
-        let sides = match &system.cost {
-            CostModel::Levels(_) => Sides::CostsAlike,
-            CostModel::Matrix(matrix) => sides(graph, &weights, matrix, slots),
-        };
-        let costs = match (&system.cost, sides) {
-            (CostModel::Levels(levels), _) => levels.costs.clone(),
-            (CostModel::Matrix(matrix), Sides::WeightsAlike) => both_ways(&matrix.costs, slots),
-            (CostModel::Matrix(matrix), _) => matrix.costs.clone(),
+        let explicit = system.explicit(MOST_SLOTS)?;
+        let (sides, costs) = match &explicit.cost {
+            CostModel::Levels(levels) => (Sides::CostsAlike, levels.costs.clone()),
+            CostModel::Matrix(matrix) => {
+                let sides = sides(graph, &weights, matrix, slots);
+                let is_summed = sides == Sides::WeightsAlike;
+                (sides, if is_summed { both_ways(&matrix.costs, slots) } else { matrix.costs.clone() })
+            }
+            CostModel::Routes(_) => return Err(ObjectiveError::NoLinks),
         };
         let scales = Scales::new(&weights, &costs, room)?;
         let largest = costs.iter().copied().fold(0.0, f64::max) * scales.cost;
@@ -151,9 +152,9 @@ impl Problem {
             _ => (None, costs),
         };
         let neighbours = neighbours(ranks, &edges, sides);
-        let distance = match &system.cost {
+        let distance = match &explicit.cost {
             CostModel::Levels(levels) => Distance::new(levels, &costs, slots)?,
-            CostModel::Matrix(_) => Distance::of_pairs(without_diagonal(costs, slots), slots),
+            _ => Distance::of_pairs(without_diagonal(costs, slots), slots),
         };
         let compact = match &directed {
             Some(directed) => Compact::directed(directed),
@@ -378,6 +379,7 @@ mod tests {
         let host = |host| Node::host(format!("h{host}"));
         SystemGraph {
             nodes: (0..hosts).map(host).collect(),
+            routing: hopmap_model::Routing::default(),
             links: Vec::new(),
             slots: (0..slots).map(|slot| Slot { host: slot / 2, core: slot % 2 }).collect(),
             cost: CostModel::Levels(Levels {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hopmap_model::{Edge, Paths, SystemGraph, TaskGraph, Weight};
+use hopmap_model::{Costs, CostsError, Edge, Paths, SystemGraph, TaskGraph, Weight};
 
 use crate::ObjectiveError;
 use crate::scale::check_weight;
@@ -98,8 +98,9 @@ impl Quality {
         if let Some((rank, &slot)) = slots.iter().enumerate().find(|&(_, &slot)| slot as usize >= count) {
             return Err(ObjectiveError::NoSuchSlot { rank, slot, slots: count });
         }
-        let (f, t) = costs(graph, system, slots, weight);
-        Ok(Self { f, t, network: paths.map(|paths| NetworkQuality::new(graph, system, paths, slots)) })
+        let (f, t) = costs(graph, system, paths, slots, weight)?;
+        let network = paths.map(|paths| NetworkQuality::new(graph, system, paths, slots)).transpose()?;
+        Ok(Self { f, t, network })
     }
 
     /// The values by the names in [`METRICS`].
@@ -118,41 +119,63 @@ impl Quality {
 }
 
 /// F and T.
-fn costs(graph: &TaskGraph, system: &SystemGraph, slots: &[u32], weight: Weight) -> (f64, f64) {
+fn costs(
+    graph: &TaskGraph,
+    system: &SystemGraph,
+    paths: Option<&Paths>,
+    slots: &[u32],
+    weight: Weight,
+) -> Result<(f64, f64), ObjectiveError> {
+    let costs = Costs::with_paths(system, paths);
     let mut total = 0.0;
     let mut shares = vec![0.0; slots.len()];
     for edge in &graph.edges {
         let (source, destination) = (edge.source as usize, edge.destination as usize);
-        let cost = weight.of(edge) * system.cost(slots[source], slots[destination]);
+        let between = costs.between(slots[source], slots[destination]);
+        if between.is_infinite() {
+            return Err(no_route(system, hosts(system, slots, edge)));
+        }
+        let cost = weight.of(edge) * between;
         total += cost;
         shares[source] += 0.5 * cost;
         shares[destination] += 0.5 * cost;
     }
-    (total, shares.into_iter().fold(0.0, f64::max))
+    Ok((total, shares.into_iter().fold(0.0, f64::max)))
+}
+
+fn no_route(system: &SystemGraph, [from, to]: [u32; 2]) -> ObjectiveError {
+    let name = |node: u32| system.nodes[node as usize].name.clone();
+    CostsError::NoRoute { from: name(from), to: name(to) }.into()
 }
 
 impl NetworkQuality {
-    fn new(graph: &TaskGraph, system: &SystemGraph, paths: &Paths, slots: &[u32]) -> Self {
+    fn new(
+        graph: &TaskGraph,
+        system: &SystemGraph,
+        paths: &Paths,
+        slots: &[u32],
+    ) -> Result<Self, ObjectiveError> {
         let mut hop_bytes = 0.0;
         let (mut edges, mut hops_in_all, mut most_hops) = (0u64, 0u64, 0u32);
         for edge in between_ranks(graph) {
             let [source, destination] = hosts(system, slots, edge);
             let hops = paths.hops(source, destination);
+            let hops = hops.ok_or_else(|| no_route(system, [source, destination]))?;
             hop_bytes += edge.bytes as f64 * f64::from(hops);
             edges += 1;
             hops_in_all += u64::from(hops);
             most_hops = most_hops.max(hops);
         }
         let loads = link_loads(graph, system, paths, slots);
-        Self {
+        Ok(Self {
             hop_bytes,
             max_link_load_bytes: loads.into_iter().max().unwrap_or(0) as f64,
             dilation: (edges > 0).then(|| (hops_in_all as f64 / edges as f64, f64::from(most_hops))),
-        }
+        })
     }
 }
 
-/// Bytes over every directed link of the machine, by the index of the link.
+/// Bytes over every directed link of the machine, by the index of the link. What has no way passes none.
 #[must_use]
 pub fn link_loads(graph: &TaskGraph, system: &SystemGraph, paths: &Paths, slots: &[u32]) -> Vec<u64> {
     let mut loads = vec![0; system.links.len()];
@@ -182,15 +205,11 @@ mod tests {
         let node = |(index, name): (usize, &str)| Node::new(name, kind(index));
         let ends = [(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (5, 6)];
         let both = ends.into_iter().flat_map(|(a, b)| [(a, b), (b, a)]);
-        let link = |(source, destination)| Link {
-            source,
-            destination,
-            latency_s: None,
-            bandwidth_bytes_per_s: None,
-        };
+        let link = |(source, destination)| Link::new(source, destination);
         let groups = |size: u32| (0..8).map(|slot| slot / size).collect();
         SystemGraph {
             nodes: ["h0", "h1", "h2", "h3", "s0", "s1", "root"].into_iter().enumerate().map(node).collect(),
+            routing: hopmap_model::Routing::default(),
             links: both.map(link).collect(),
             slots: (0..8).map(|slot| Slot { host: slot / 2, core: slot % 2 }).collect(),
             cost: CostModel::Levels(Levels {
@@ -210,7 +229,7 @@ mod tests {
     }
 
     fn metrics(system: &SystemGraph, graph: &TaskGraph, slots: &[u32]) -> BTreeMap<String, f64> {
-        let paths = Paths::new(system).unwrap();
+        let paths = Paths::new(system);
         Quality::new(graph, system, paths.as_ref(), slots, Weight::Bytes).unwrap().metrics()
     }
 

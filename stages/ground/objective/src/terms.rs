@@ -60,8 +60,8 @@ impl Terms {
         };
         let traffic = match objective.max_link_load > 0.0 {
             true => {
-                let paths = Paths::new(system)?.ok_or(ObjectiveError::NoLinks)?;
-                Some(Traffic::new(graph, system, paths).ok_or(ObjectiveError::TooLarge)?)
+                let paths = Paths::new(system).ok_or(ObjectiveError::NoLinks)?;
+                Some(Traffic::new(graph, system, paths)?)
             }
             false => None,
         };

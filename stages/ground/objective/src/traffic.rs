@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use hopmap_model::{Paths, SystemGraph, TaskGraph};
 
+use crate::ObjectiveError;
+use crate::ways::Ways;
+
 /// Who sends how many bytes to whom, and over which links.
 #[derive(Debug, Clone)]
 pub(crate) struct Traffic {
     /// Whom every rank exchanges bytes with, itself never among them.
     partners: Vec<Vec<Partner>>,
-    paths: Paths,
-    /// Host of every slot.
-    host_of: Vec<u32>,
+    ways: Ways,
     links: usize,
     /// Bytes of all edges.
     total: i64,
@@ -26,13 +27,13 @@ struct Partner {
 }
 
 impl Traffic {
-    /// `None` if the bytes of all edges do not fit.
-    pub(crate) fn new(graph: &TaskGraph, system: &SystemGraph, paths: Paths) -> Option<Self> {
+    /// Fails if the bytes of all edges do not fit, or if there is no way between some hosts.
+    pub(crate) fn new(graph: &TaskGraph, system: &SystemGraph, paths: Paths) -> Result<Self, ObjectiveError> {
         let mut pairs: BTreeMap<(u32, u32), [i64; 2]> = BTreeMap::new();
         let mut total = 0i64;
         for edge in graph.edges.iter().filter(|edge| edge.source != edge.destination && edge.bytes > 0) {
-            let bytes = i64::try_from(edge.bytes).ok()?;
-            total = total.checked_add(bytes)?;
+            let bytes = i64::try_from(edge.bytes).map_err(|_| ObjectiveError::TooLarge)?;
+            total = total.checked_add(bytes).ok_or(ObjectiveError::TooLarge)?;
             pairs.entry((edge.source, edge.destination)).or_default()[0] += bytes;
             pairs.entry((edge.destination, edge.source)).or_default()[1] += bytes;
         }
@@ -40,8 +41,7 @@ impl Traffic {
         for ((rank, other), [sent, received]) in pairs {
             partners[rank as usize].push(Partner { rank: other, sent, received });
         }
-        let host_of = system.slots.iter().map(|slot| slot.host).collect();
-        Some(Self { partners, paths, host_of, links: system.links.len(), total })
+        Ok(Self { partners, ways: Ways::new(system, paths)?, links: system.links.len(), total })
     }
 
     /// Bytes of all edges between different ranks: no link carries more.
@@ -60,7 +60,7 @@ impl Traffic {
         for (rank, partners) in self.partners.iter().enumerate() {
             for partner in partners {
                 let [from, to] = [slots[rank], slots[partner.rank as usize]].map(|slot| self.host(slot));
-                self.paths.walk(from, to, |link| loads[link as usize] += partner.sent);
+                self.ways.walk(from, to, |link| loads[link as usize] += partner.sent);
             }
         }
         loads
@@ -86,12 +86,12 @@ impl Traffic {
             }
             let at = self.host(slots[other as usize]);
             if sent > 0 {
-                self.paths.walk(here, at, |link| changed(link, -sent));
-                self.paths.walk(there, at, |link| changed(link, sent));
+                self.ways.walk(here, at, |link| changed(link, -sent));
+                self.ways.walk(there, at, |link| changed(link, sent));
             }
             if received > 0 {
-                self.paths.walk(at, here, |link| changed(link, -received));
-                self.paths.walk(at, there, |link| changed(link, received));
+                self.ways.walk(at, here, |link| changed(link, -received));
+                self.ways.walk(at, there, |link| changed(link, received));
             }
         }
     }
@@ -107,11 +107,11 @@ impl Traffic {
         let Ok(at) = partners.binary_search_by_key(&other, |partner| partner.rank) else { return };
         let [here, there] = [rank, other].map(|rank| self.host(slots[rank as usize]));
         let more = partners[at].received - partners[at].sent;
-        self.paths.walk(here, there, |link| changed(link, more));
-        self.paths.walk(there, here, |link| changed(link, -more));
+        self.ways.walk(here, there, |link| changed(link, more));
+        self.ways.walk(there, here, |link| changed(link, -more));
     }
 
     fn host(&self, slot: u32) -> u32 {
-        self.host_of[slot as usize]
+        self.ways.host(slot)
     }
 }

@@ -12,6 +12,7 @@ const RANKS: u32 = 7;
 /// Four hosts `h0` to `h3` of three slots each.
 fn machine() -> SystemGraph {
     SystemGraph {
+        routing: hopmap_model::Routing::default(),
         nodes: (0..4).map(|host| Node::host(format!("h{host}"))).collect(),
         links: Vec::new(),
         slots: (0..12).map(|slot| Slot { host: slot / 3, core: slot % 3 }).collect(),

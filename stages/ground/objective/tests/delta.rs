@@ -25,6 +25,7 @@ fn machine(slots: usize, branches: &[Vec<u32>], steps: &[f64]) -> SystemGraph {
         Some(*sum)
     });
     SystemGraph {
+        routing: hopmap_model::Routing::default(),
         nodes: vec![Node::host("host")],
         links: Vec::new(),
         slots: (0..slots as u32).map(|core| Slot { host: 0, core }).collect(),
@@ -72,7 +73,7 @@ fn double_sum(graph: &TaskGraph, machine: &SystemGraph, weight: Weight, slots: &
     for i in 0..graph.ranks() as u32 {
         for j in 0..graph.ranks() as u32 {
             let between: f64 = graph.edges.iter().filter(|e| e.pair() == (i, j)).map(|e| weight.of(e)).sum();
-            sum += between * machine.cost(slots[i as usize], slots[j as usize]);
+            sum += between * machine.costs().between(slots[i as usize], slots[j as usize]);
         }
     }
     sum

@@ -28,6 +28,7 @@ impl Instance {
         };
         let groups = |size: &u32| (0..self.slots).map(|slot| slot / size).collect();
         let system = SystemGraph {
+            routing: hopmap_model::Routing::default(),
             nodes: vec![Node::host("host")],
             links: Vec::new(),
             slots: (0..self.slots).map(|core| Slot { host: 0, core }).collect(),

@@ -31,6 +31,7 @@ impl Instance {
 
     fn machine(&self) -> SystemGraph {
         SystemGraph {
+            routing: hopmap_model::Routing::default(),
             nodes: vec![Node::host("host")],
             links: Vec::new(),
             slots: (0..self.slots as u32).map(|core| Slot { host: 0, core }).collect(),

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use hopmap_model::{
-    CostModel, Edge, Levels, Link, Matrix, Node, NodeKind, Paths, Process, Slot, SystemGraph, TaskGraph,
-    Weight,
+    CostModel, Edge, Levels, Link, Matrix, Node, NodeKind, Paths, Process, RouteCosts, RouteMetric, Slot,
+    SystemGraph, TaskGraph, Weight,
 };
 use hopmap_objective::{Assignment, Constraints, Deltas, Objective, Pin, Place, Problem, Quality, random};
 use proptest::prelude::*;
@@ -17,6 +17,10 @@ enum Network {
     Even,
     Uneven,
     Chain,
+    /// Two cables to one switch.
+    Parallel,
+    /// Three switches, each joined to both others.
+    Triangle,
 }
 
 /// Costs of a tree whose innermost groups are hosts, or pairs of hosts; or those of a matrix.
@@ -25,6 +29,8 @@ enum Costs {
     Hosts,
     PairsOfHosts,
     Matrix(Vec<u8>),
+    /// Links between hosts, and nothing inside them.
+    Hops,
 }
 
 fn machine(network: Network, costs: &Costs) -> SystemGraph {
@@ -32,12 +38,14 @@ fn machine(network: Network, costs: &Costs) -> SystemGraph {
         Network::Even => &[(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (5, 6)],
         Network::Uneven => &[(0, 4), (1, 4), (2, 5), (3, 6), (4, 6), (5, 6)],
         Network::Chain => &[(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 6)],
+        Network::Parallel => &[(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (4, 6), (5, 6)],
+        Network::Triangle => &[(0, 4), (1, 5), (2, 6), (3, 6), (4, 5), (5, 6), (6, 4)],
     };
-    let link =
-        |(source, destination)| Link { source, destination, latency_s: None, bandwidth_bytes_per_s: None };
+    let link = |(source, destination)| Link::new(source, destination);
     let groups = |size: u32| (0..SLOTS).map(|slot| slot / size).collect();
     let kind = |node: u32| if node < 4 { NodeKind::Host } else { NodeKind::Switch };
     SystemGraph {
+        routing: hopmap_model::Routing::default(),
         nodes: (0..7).map(|node| Node::new(format!("n{node}"), kind(node))).collect(),
         links: ends.iter().flat_map(|&(a, b)| [(a, b), (b, a)]).map(link).collect(),
         slots: (0..SLOTS).map(|slot| Slot { host: slot / 2, core: slot % 2 }).collect(),
@@ -49,6 +57,10 @@ fn machine(network: Network, costs: &Costs) -> SystemGraph {
             Costs::PairsOfHosts => {
                 CostModel::Levels(Levels { costs: vec![2.0, 7.0], groups: [4, 8].map(groups).to_vec() })
             }
+            Costs::Hops => CostModel::Routes(RouteCosts {
+                metric: RouteMetric::Hops,
+                inside: Levels { costs: vec![0.0], groups: vec![groups(2)] },
+            }),
             Costs::Matrix(costs) => {
                 CostModel::Matrix(Matrix { costs: costs.iter().map(|&cost| f64::from(cost)).collect() })
             }
@@ -67,9 +79,10 @@ fn program(edges: &[(u32, u32, u64)]) -> TaskGraph {
 }
 
 fn machines() -> impl Strategy<Value = SystemGraph> {
-    let network = prop_oneof![Just(Network::Even), Just(Network::Uneven), Just(Network::Chain)];
+    use Network::{Chain, Even, Parallel, Triangle, Uneven};
+    let network = prop::sample::select(vec![Even, Uneven, Chain, Parallel, Triangle]);
     let matrix = prop::collection::vec(0u8..50, 64).prop_map(Costs::Matrix);
-    let costs = prop_oneof![Just(Costs::Hosts), Just(Costs::PairsOfHosts), matrix];
+    let costs = prop_oneof![Just(Costs::Hosts), Just(Costs::PairsOfHosts), matrix, Just(Costs::Hops)];
     (network, costs).prop_map(|(network, costs)| machine(network, &costs))
 }
 
@@ -96,7 +109,7 @@ fn measured(
     slots: &[u32],
     weight: Weight,
 ) -> f64 {
-    let paths = Paths::new(system).unwrap();
+    let paths = Paths::new(system);
     let quality = Quality::new(graph, system, paths.as_ref(), slots, weight).unwrap();
     let network = quality.network.unwrap();
     objective.f * quality.f

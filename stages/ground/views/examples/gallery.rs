@@ -172,7 +172,7 @@ fn without_links(mut system: SystemGraph) -> SystemGraph {
 }
 
 fn link(source: u32, destination: u32) -> Link {
-    Link { source, destination, latency_s: None, bandwidth_bytes_per_s: None }
+    Link::new(source, destination)
 }
 
 fn mapping_of(slots: &[u32], system: &SystemGraph) -> Mapping {
@@ -195,7 +195,7 @@ fn measured(system: &SystemGraph, down: Option<u32>) -> Measurements {
     };
     let sample = |source: u32, destination: u32| {
         let noise = f64::from((source * 7919 + destination * 104_729) % 97) / 970.0;
-        let cost = system.cost(hosts[source as usize].1, hosts[destination as usize].1);
+        let cost = system.costs().between(hosts[source as usize].1, hosts[destination as usize].1);
         let time = 4e-7 * cost * (1.0 + noise);
         Sample {
             source,

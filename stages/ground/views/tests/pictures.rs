@@ -64,8 +64,7 @@ fn machine(leaves: u32, hosts: u32, cores: u32, linked: bool, name: &str) -> Sys
         let up = (0..all)
             .map(|host| (host, all + host / hosts))
             .chain((0..leaves).map(|leaf| (all + leaf, all + leaves)));
-        let link =
-            |source, destination| Link { source, destination, latency_s: None, bandwidth_bytes_per_s: None };
+        let link = |source, destination| Link::new(source, destination);
         links = up.flat_map(|(a, b)| [link(a, b), link(b, a)]).collect();
     }
     let slots = all * cores;
@@ -223,8 +222,7 @@ fn ten_thousand_hosts_are_small() {
 #[test]
 fn machines_that_are_no_trees_are_small() {
     let node = |index: u32, kind| Node::new(index.to_string(), kind);
-    let link =
-        |source, destination| Link { source, destination, latency_s: None, bandwidth_bytes_per_s: None };
+    let link = |source, destination| Link::new(source, destination);
     let flat = || CostModel::Levels(Levels { costs: vec![1.0], groups: vec![vec![0; 2]] });
     let slots = || (0..2).map(|core| Slot { host: 0, core }).collect();
     let host_and_switches = |links: Vec<Link>| SystemGraph {

@@ -129,6 +129,7 @@ fn edges(weights: &[i64], groups: usize) -> Vec<Edge> {
 
 fn machine(costs: &[i64], groups: usize) -> SystemGraph {
     SystemGraph {
+        routing: hopmap_model::Routing::default(),
         nodes: vec![Node::host("groups")],
         links: Vec::new(),
         slots: (0..groups as u32).map(|core| Slot { host: 0, core }).collect(),

@@ -171,6 +171,7 @@ mod tests {
         };
         let cost = |at: u32| f64::from((at / 6).abs_diff(at % 6));
         let system = SystemGraph {
+            routing: hopmap_model::Routing::default(),
             nodes: (0..6).map(|host| Node::host(format!("h{host}"))).collect(),
             links: Vec::new(),
             slots: (0..6).map(|host| Slot { host, core: 0 }).collect(),

@@ -38,7 +38,7 @@ impl Stage for ImportStage {
         system.check()?;
         let placed = import(params.file.path(), params.format, graph.ranks(), &system)?;
         cx.log(format_args!("`{}` is a {}", params.file.name(), placed.format.name()));
-        let paths = Paths::new(&system)?;
+        let paths = Paths::new(&system);
         let found = Found::at_once(placed.slots);
         Ok(finish(measured(found, &graph, &system, paths.as_ref(), params.weight)?, false))
     }

@@ -18,9 +18,9 @@ pub(crate) fn tree(shape: &[u32]) -> SystemGraph {
     let node = |name, kind| Node::new(name, kind);
     let mut nodes: Vec<_> = (0..hosts).map(|host| node(format!("host{host}"), NodeKind::Host)).collect();
     nodes.push(node("switch".into(), NodeKind::Switch));
-    let link =
-        |(source, destination)| Link { source, destination, latency_s: None, bandwidth_bytes_per_s: None };
+    let link = |(source, destination)| Link::new(source, destination);
     SystemGraph {
+        routing: hopmap_model::Routing::default(),
         nodes,
         links: (0..hosts).flat_map(|host| [(host, hosts), (hosts, host)]).map(link).collect(),
         slots: (0..slots).map(|slot| Slot { host: slot / shape[0], core: slot % shape[0] }).collect(),

@@ -13,6 +13,7 @@ pub(crate) fn machine() -> SystemGraph {
     let node = |name: &str| Node::host(name);
     let slots = (0..3).flat_map(|host| (0..hosts[host]).map(move |core| Slot { host: host as u32, core }));
     SystemGraph {
+        routing: hopmap_model::Routing::default(),
         nodes: ["a.x", "b", "10.0.0.3"].map(node).into(),
         links: Vec::new(),
         slots: slots.collect(),

@@ -17,10 +17,8 @@ pub(crate) fn tree(leaf_of: &[usize], pod_of: &[usize], slots: &[u32], widths: &
         up.chain(pod_of.iter().enumerate().map(|(leaf, pod)| (hosts + leaf, hosts + pod_of.len() + pod)));
     let up = up.chain((0..pods).map(|pod| (hosts + pod_of.len() + pod, hosts + pod_of.len() + pods)));
     let link = |a: usize, b: usize, width| Link {
-        source: a as u32,
-        destination: b as u32,
-        latency_s: None,
         bandwidth_bytes_per_s: Some(width),
+        ..Link::new(a as u32, b as u32)
     };
     let links =
         up.zip(widths.iter().cycle()).flat_map(|((a, b), &w)| [link(a, b, w), link(b, a, w)]).collect();
@@ -39,13 +37,14 @@ pub(crate) fn tree(leaf_of: &[usize], pod_of: &[usize], slots: &[u32], widths: &
         group(&|_| 0),
     ];
     let cost = CostModel::Levels(Levels { costs: vec![0.5, 1.0, 10.0, 25.0], groups });
-    SystemGraph { nodes, links, slots: list, cost }
+    SystemGraph { routing: hopmap_model::Routing::default(), nodes, links, slots: list, cost }
 }
 
 /// A machine of hosts with one slot each and any costs, without links.
 pub(crate) fn matrix(costs: Vec<f64>) -> SystemGraph {
     let hosts = costs.len().isqrt();
     SystemGraph {
+        routing: hopmap_model::Routing::default(),
         nodes: (0..hosts).map(|i| Node::host(format!("n{i}"))).collect(),
         links: Vec::new(),
         slots: (0..hosts as u32).map(|host| Slot { host, core: 0 }).collect(),

@@ -1,7 +1,10 @@
-//! `system-graph`: tables `nodes`, `links`, `slots`, and `levels` with `groups` for a cost model of levels or `costs` for a
-//! matrix.
+//! `system-graph`: tables `nodes`, `links`, `slots`, and `levels` with `groups` for a cost model of levels and for what
+//! routes cost inside hosts, or `costs` for a matrix; `forwarding` where there are static tables.
 
-use hopmap_model::{CostModel, Levels, Link, Matrix, Node, NodeKind, NodeState, Slot, SystemGraph};
+use hopmap_model::{
+    CostModel, Forward, Levels, Link, LinkState, Matrix, Node, NodeKind, NodeState, RouteCosts, RouteMetric,
+    Routing, Slot, SystemGraph, Ties,
+};
 
 use crate::{ArtifactError, Codec, Columns, Contents, Folder, Table};
 
@@ -18,11 +21,16 @@ impl Codec for SystemGraph {
             .text("name", self.nodes.iter().map(|node| &node.name))
             .text("kind", self.nodes.iter().map(kind));
         let nodes = encode_states(nodes, &self.nodes);
+        let nodes = match self.nodes.iter().any(|node| node.address.is_some()) {
+            true => nodes.optional_text("address", self.nodes.iter().map(|node| node.address.as_deref())),
+            false => nodes,
+        };
         let links = Table::new("links")
             .u32("source", self.links.iter().map(|link| link.source))
             .u32("destination", self.links.iter().map(|link| link.destination))
             .optional_f64("latency_s", self.links.iter().map(|link| link.latency_s))
             .optional_f64("bandwidth_bytes_per_s", self.links.iter().map(|link| link.bandwidth_bytes_per_s));
+        let links = encode_ports(links, &self.links);
         let slots = Table::new("slots")
             .u32("slot", 0..self.slots.len() as u32)
             .u32("host", self.slots.iter().map(|slot| slot.host))
@@ -34,9 +42,13 @@ impl Codec for SystemGraph {
             .metric("hosts", self.hosts().count() as f64)
             .metric("links", self.links.len() as f64)
             .metric("slots", self.slots.len() as f64);
+        let contents = encode_routing(contents, &self.routing);
         match &self.cost {
-            CostModel::Levels(levels) => encode_levels(contents, levels),
+            CostModel::Levels(levels) => encode_levels(contents, levels).attribute("cost", "levels".into()),
             CostModel::Matrix(matrix) => encode_matrix(contents, matrix, self.slots.len()),
+            CostModel::Routes(routes) => encode_levels(contents, &routes.inside)
+                .attribute("cost", "routes".into())
+                .attribute("metric", encode_metric(routes.metric)),
         }
     }
 
@@ -52,6 +64,10 @@ impl Codec for SystemGraph {
         let cost = match folder.attribute::<String>("cost")?.as_str() {
             "levels" => CostModel::Levels(decode_levels(folder, slots.len())?),
             "matrix" => CostModel::Matrix(decode_matrix(folder, slots.len())?),
+            "routes" => CostModel::Routes(RouteCosts {
+                metric: decode_metric(folder)?,
+                inside: decode_levels(folder, slots.len())?,
+            }),
             other => return Err(folder.invalid(UnknownCostModel(other.to_owned()))),
         };
         let system = Self {
@@ -59,6 +75,7 @@ impl Codec for SystemGraph {
             links: decode_links(&folder.table("links")?)?,
             slots,
             cost,
+            routing: decode_routing(folder)?,
         };
         system.check().map_err(|error| folder.invalid(error))?;
         Ok(system)
@@ -84,7 +101,6 @@ fn encode_levels(contents: Contents, levels: &Levels) -> Contents {
         })
     };
     contents
-        .attribute("cost", "levels".into())
         .table(
             Table::new("levels")
                 .u32("level", 0..levels.costs.len() as u32)
@@ -141,7 +157,7 @@ fn decode_matrix(folder: &Folder, slots: usize) -> Result<Matrix, ArtifactError>
 
 /// The machine has a cost model that this version does not know.
 #[derive(Debug, thiserror::Error)]
-#[error("its cost model is `{0}`, which is neither levels nor matrix")]
+#[error("its cost model is `{0}`, which is none of levels, matrix and routes")]
 struct UnknownCostModel(String);
 
 fn decode_nodes(table: &Columns) -> Result<Vec<Node>, ArtifactError> {
@@ -166,6 +182,11 @@ fn decode_nodes(table: &Columns) -> Result<Vec<Node>, ArtifactError> {
             };
         }
     }
+    if table.has("address") {
+        for (node, address) in nodes.iter_mut().zip(table.optional_text("address")?) {
+            node.address = address;
+        }
+    }
     Ok(nodes)
 }
 
@@ -173,11 +194,107 @@ fn decode_links(table: &Columns) -> Result<Vec<Link>, ArtifactError> {
     let (source, destination) = (table.u32("source")?, table.u32("destination")?);
     let (latency, bandwidth) =
         (table.optional_f64("latency_s")?, table.optional_f64("bandwidth_bytes_per_s")?);
+    let ports = |column: &str| match table.has(column) {
+        true => table.optional_u32(column),
+        false => Ok(vec![None; table.rows()]),
+    };
+    let (source_port, destination_port) = (ports("source_port")?, ports("destination_port")?);
+    let states = decode_link_states(table)?;
     let link = |row: usize| Link {
-        source: source[row],
-        destination: destination[row],
         latency_s: latency[row],
         bandwidth_bytes_per_s: bandwidth[row],
+        source_port: source_port[row],
+        destination_port: destination_port[row],
+        state: states[row],
+        ..Link::new(source[row], destination[row])
     };
     Ok((0..table.rows()).map(link).collect())
 }
+
+fn decode_link_states(table: &Columns) -> Result<Vec<LinkState>, ArtifactError> {
+    if !table.has("state") {
+        return Ok(vec![LinkState::Up; table.rows()]);
+    }
+    let state = |state: String| match state.as_str() {
+        "up" => Ok(LinkState::Up),
+        "down" => Ok(LinkState::Down),
+        _ => Err(table.error("state", format!("holds `{state}`, which is neither up nor down"))),
+    };
+    table.text("state")?.into_iter().map(state).collect()
+}
+
+/// Adds the columns of ports and states, where there is something in them.
+fn encode_ports(mut table: Table, links: &[Link]) -> Table {
+    if links.iter().any(|link| link.source_port.is_some()) {
+        table = table.optional_u32("source_port", links.iter().map(|link| link.source_port));
+    }
+    if links.iter().any(|link| link.destination_port.is_some()) {
+        table = table.optional_u32("destination_port", links.iter().map(|link| link.destination_port));
+    }
+    if links.iter().any(|link| link.state == LinkState::Down) {
+        let state = |link: &Link| if link.state == LinkState::Down { "down" } else { "up" };
+        table = table.text("state", links.iter().map(state));
+    }
+    table
+}
+
+fn encode_metric(metric: RouteMetric) -> serde_json::Value {
+    match metric {
+        RouteMetric::Time { bytes } => serde_json::json!({ "time": bytes }),
+        _ => metric.name().into(),
+    }
+}
+
+fn decode_metric(folder: &Folder) -> Result<RouteMetric, ArtifactError> {
+    let value = folder.attribute::<serde_json::Value>("metric")?;
+    match (value.as_str(), value.get("time").and_then(serde_json::Value::as_u64)) {
+        (Some("hops"), _) => Ok(RouteMetric::Hops),
+        (Some("latency"), _) => Ok(RouteMetric::Latency),
+        (_, Some(bytes)) => Ok(RouteMetric::Time { bytes }),
+        _ => Err(folder.invalid(UnknownMetric(value.to_string()))),
+    }
+}
+
+/// The machine counts of its routes what this version does not know.
+#[derive(Debug, thiserror::Error)]
+#[error("what counts of its routes is {0}, which is none of hops, latency and time")]
+struct UnknownMetric(String);
+
+/// Adds what is not as it is in a machine without tables.
+fn encode_routing(contents: Contents, routing: &Routing) -> Contents {
+    let contents = match routing.ties {
+        Ties::Spread => contents,
+        Ties::First => contents.attribute("ties", "first".into()),
+    };
+    let entries = &routing.forwarding;
+    if entries.is_empty() {
+        return contents;
+    }
+    contents.table(
+        Table::new("forwarding")
+            .u32("node", entries.iter().map(|entry| entry.node))
+            .u32("last_link", entries.iter().map(|entry| entry.last))
+            .u32("link", entries.iter().map(|entry| entry.link)),
+    )
+}
+
+fn decode_routing(folder: &Folder) -> Result<Routing, ArtifactError> {
+    let ties = match folder.description().attributes.contains_key("ties") {
+        true if folder.attribute::<String>("ties")? == "first" => Ties::First,
+        true => return Err(folder.invalid(UnknownTies)),
+        false => Ties::Spread,
+    };
+    let mut forwarding = Vec::new();
+    if folder.description().tables.contains_key("forwarding") {
+        let table = folder.table("forwarding")?;
+        let (node, last, link) = (table.u32("node")?, table.u32("last_link")?, table.u32("link")?);
+        let entry = |row: usize| Forward { node: node[row], last: last[row], link: link[row] };
+        forwarding = (0..table.rows()).map(entry).collect();
+    }
+    Ok(Routing { forwarding, ties })
+}
+
+/// The machine decides between ways in a manner that this version does not know.
+#[derive(Debug, thiserror::Error)]
+#[error("it decides between equal ways in another manner than `first` or by the destination")]
+struct UnknownTies;

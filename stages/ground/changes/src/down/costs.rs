@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hopmap_model::{CostModel, Levels, Matrix, SystemGraph};
+use hopmap_model::{CostModel, Costs, Levels, Matrix, RouteCosts, SystemGraph};
 
 use super::system::From;
 use crate::words::name;
@@ -14,6 +14,10 @@ pub(super) fn restore(old: &SystemGraph, new: &SystemGraph, slots: &[From]) -> C
         CostModel::Levels(levels) if !new.slots.is_empty() => {
             CostModel::Levels(with_levels(old, levels, slots, &twins))
         }
+        CostModel::Routes(routes) if !new.slots.is_empty() => CostModel::Routes(RouteCosts {
+            metric: routes.metric,
+            inside: with_inside(old, &routes.inside, slots),
+        }),
         CostModel::Matrix(_) if !new.slots.is_empty() => {
             CostModel::Matrix(with_matrix(old, new, slots, &twins))
         }
@@ -25,15 +29,41 @@ pub(super) fn restore(old: &SystemGraph, new: &SystemGraph, slots: &[From]) -> C
 fn of_before(old: &SystemGraph, slots: &[From]) -> CostModel {
     let slots: Vec<u32> = slots.iter().map(|&(From::Before(slot) | From::After(slot))| slot).collect();
     match &old.cost {
-        CostModel::Matrix(_) => CostModel::Matrix(Matrix { costs: old.block(&slots) }),
-        CostModel::Levels(levels) => {
-            let groups = |groups: &Vec<u32>| slots.iter().map(|&slot| groups[slot as usize]).collect();
-            CostModel::Levels(Levels {
-                costs: levels.costs.clone(),
-                groups: levels.groups.iter().map(groups).collect(),
-            })
+        CostModel::Matrix(_) => CostModel::Matrix(Matrix { costs: old.costs().block(&slots) }),
+        CostModel::Levels(levels) => CostModel::Levels(levels_of(levels, &slots)),
+        CostModel::Routes(routes) => {
+            CostModel::Routes(RouteCosts { metric: routes.metric, inside: levels_of(&routes.inside, &slots) })
         }
     }
+}
+
+fn levels_of(levels: &Levels, slots: &[u32]) -> Levels {
+    let groups = |groups: &Vec<u32>| slots.iter().map(|&slot| groups[slot as usize]).collect();
+    Levels { costs: levels.costs.clone(), groups: levels.groups.iter().map(groups).collect() }
+}
+
+/// What slots cost inside hosts: a restored host is inside as it was, or if that had other levels all its slots are equally near.
+fn with_inside(old: &SystemGraph, inside: &Levels, slots: &[From]) -> Levels {
+    let before = match &old.cost {
+        CostModel::Routes(routes) if routes.inside.costs.len() == inside.costs.len() => Some(&routes.inside),
+        _ => None,
+    };
+    let last = inside.costs.len().saturating_sub(1);
+    let group = |level: usize, from: &From| match (from, before) {
+        (From::After(slot), _) => Group::Known(inside.groups[level][*slot as usize]),
+        (From::Before(slot), Some(before)) => Group::Lost(level, before.groups[level][*slot as usize]),
+        (From::Before(slot), None) if level < last => Group::Slot(*slot),
+        (From::Before(slot), None) => Group::Lost(level, old.slots[*slot as usize].host),
+    };
+    let numbered = |level: usize| {
+        let mut numbers: BTreeMap<Group, u32> = BTreeMap::new();
+        let number = |from: &From| {
+            let next = numbers.len() as u32;
+            *numbers.entry(group(level, from)).or_insert(next)
+        };
+        slots.iter().map(number).collect()
+    };
+    Levels { costs: inside.costs.clone(), groups: (0..inside.costs.len()).map(numbered).collect() }
 }
 
 /// Slots that are there before and after: the same core of the same host.
@@ -63,8 +93,11 @@ fn with_matrix(old: &SystemGraph, new: &SystemGraph, slots: &[From], twins: &Twi
         From::After(slot) => twins.before.get(slot).copied(),
     };
     let count = old.slots.len() as u32;
+    let (old_costs, new_costs) = (old.costs(), new.costs());
     let most = |slot: u32| {
-        (0..count).fold(0.0, |most: f64, other| most.max(old.cost(slot, other)).max(old.cost(other, slot)))
+        (0..count).fold(0.0, |most: f64, other| {
+            most.max(old_costs.between(slot, other)).max(old_costs.between(other, slot))
+        })
     };
     let largest: BTreeMap<From, f64> = slots
         .iter()
@@ -74,8 +107,8 @@ fn with_matrix(old: &SystemGraph, new: &SystemGraph, slots: &[From], twins: &Twi
         })
         .collect();
     let cost = |a: &From, b: &From| match (a, b, was(a), was(b)) {
-        (From::After(a), From::After(b), ..) => new.cost(*a, *b),
-        (_, _, Some(a), Some(b)) => old.cost(a, b),
+        (From::After(a), From::After(b), ..) => new_costs.between(*a, *b),
+        (_, _, Some(a), Some(b)) => old_costs.between(a, b),
         _ => largest.get(a).or(largest.get(b)).copied().unwrap_or_default(),
     };
     Matrix {
@@ -137,6 +170,7 @@ fn with_levels(old: &SystemGraph, levels: &Levels, slots: &[From], twins: &Twins
 /// Which level after has the cost of which level before.
 struct Heights<'a> {
     old: &'a SystemGraph,
+    old_costs: Costs<'a>,
     costs: &'a [f64],
     /// By level before; empty where costs were a matrix.
     levels: Vec<usize>,
@@ -144,7 +178,7 @@ struct Heights<'a> {
 
 impl<'a> Heights<'a> {
     fn new(old: &'a SystemGraph, new: &'a Levels) -> Self {
-        let mut heights = Self { old, costs: &new.costs, levels: Vec::new() };
+        let mut heights = Self { old, old_costs: old.costs(), costs: &new.costs, levels: Vec::new() };
         if let CostModel::Levels(before) = &old.cost {
             heights.levels = match before.costs.len() == new.costs.len() {
                 true => (0..new.costs.len()).collect(),
@@ -165,10 +199,10 @@ impl<'a> Heights<'a> {
         // The slots of a host go together where their own nearness is not a tree.
         let slot = match &self.old.cost {
             CostModel::Levels(_) => slot,
-            CostModel::Matrix(_) => self.first_of_host(slot),
+            _ => self.first_of_host(slot),
         };
         let nearest = twins.after.iter().min_by(|a, b| {
-            let cost = |other: u32| self.old.cost(slot, other);
+            let cost = |other: u32| self.old_costs.between(slot, other);
             cost(*a.0).total_cmp(&cost(*b.0)).then(a.0.cmp(b.0))
         });
         let Some((&was, &beside)) = nearest else {
@@ -176,7 +210,7 @@ impl<'a> Heights<'a> {
         };
         let level = match &self.old.cost {
             CostModel::Levels(levels) => self.levels[levels.meeting_level(slot, was)],
-            CostModel::Matrix(_) => self.of(self.old.cost(slot, was)),
+            _ => self.of(self.old_costs.between(slot, was)),
         };
         Join { beside, level }
     }

@@ -39,8 +39,9 @@ fn cost_the_same(
     new: &HashMap<&str, Vec<(u32, u32)>>,
 ) -> bool {
     let thresholds = Thresholds::default();
+    let (old_costs, new_costs) = (before.system.costs(), after.system.costs());
     let same = |was: (u32, u32), is: (u32, u32)| {
-        let (was, is) = (before.system.cost(was.0, was.1), after.system.cost(is.0, is.1));
+        let (was, is) = (old_costs.between(was.0, was.1), new_costs.between(is.0, is.1));
         !thresholds.differ(was, is)
     };
     let names: Vec<&str> = new.keys().copied().collect();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use hopmap_model::{Link, Node, NodeKind, Slot, SystemGraph};
+use hopmap_model::{Forward, Link, Node, NodeKind, Routing, Slot, SystemGraph};
 
 use super::costs;
 use crate::Snapshot;
@@ -29,15 +29,11 @@ pub(super) fn restore(before: &Snapshot<'_>, after: &Snapshot<'_>, hosts: &BTree
         Some(node) => id.get(&From::After(node)).copied(),
         None => id.get(&From::Before(node)).copied(),
     };
-    let mut links: Vec<Link> = new
-        .links
-        .iter()
-        .map(|link| Link {
-            source: id[&From::After(link.source)],
-            destination: id[&From::After(link.destination)],
-            ..*link
-        })
-        .collect();
+    let moved = |(index, link): (u32, &Link)| {
+        let (source, destination) = (id[&From::After(link.source)], id[&From::After(link.destination)]);
+        (Some(index), Link { source, destination, ..*link })
+    };
+    let mut links: Vec<(Option<u32>, Link)> = (0..).zip(&new.links).map(moved).collect();
     let is_lost = |node: u32| {
         let is_host = hosts.contains(name(old, node)) && old.nodes[node as usize].kind == NodeKind::Host;
         let has_links =
@@ -46,7 +42,7 @@ pub(super) fn restore(before: &Snapshot<'_>, after: &Snapshot<'_>, hosts: &BTree
     };
     for link in old.links.iter().filter(|link| is_lost(link.source) || is_lost(link.destination)) {
         if let (Some(source), Some(destination)) = (of_old(link.source), of_old(link.destination)) {
-            links.push(Link { source, destination, ..*link });
+            links.push((None, Link { source, destination, ..*link }));
         }
     }
     let slots = slots(old, new, hosts);
@@ -60,9 +56,15 @@ pub(super) fn restore(before: &Snapshot<'_>, after: &Snapshot<'_>, hosts: &BTree
             Slot { host: id[&From::After(host)], core }
         }
     };
+    let links = in_order(old, &of_old, links);
+    let mut place = vec![0; new.links.len()];
+    for (index, (was, _)) in (0..).zip(&links) {
+        was.iter().for_each(|&was| place[was as usize] = index);
+    }
     SystemGraph {
         nodes: named(old, new, &order),
-        links: in_order(old, &of_old, links),
+        routing: routing(new, |node| id[&From::After(node)], &place),
+        links: links.into_iter().map(|(_, link)| link).collect(),
         slots: slots.iter().map(slot).collect(),
         cost: costs::restore(old, new, &slots),
     }
@@ -137,8 +139,24 @@ fn named(old: &SystemGraph, new: &SystemGraph, order: &[From]) -> Vec<Node> {
     order.iter().map(&mut node).collect()
 }
 
-/// Links in the order that they had before, and what is new behind them.
-fn in_order(old: &SystemGraph, of_old: &dyn Fn(u32) -> Option<u32>, links: Vec<Link>) -> Vec<Link> {
+/// The forwarding tables after. What leads to restored hosts is not in them: nobody is there.
+fn routing(new: &SystemGraph, node: impl Fn(u32) -> u32, link: &[u32]) -> Routing {
+    let entry = |entry: &Forward| Forward {
+        node: node(entry.node),
+        last: link[entry.last as usize],
+        link: link[entry.link as usize],
+    };
+    let mut forwarding: Vec<Forward> = new.routing.forwarding.iter().map(entry).collect();
+    forwarding.sort_unstable();
+    Routing { forwarding, ties: new.routing.ties }
+}
+
+/// Links in the order that they had before, and what is new behind them, each with its index after.
+fn in_order(
+    old: &SystemGraph,
+    of_old: &dyn Fn(u32) -> Option<u32>,
+    links: Vec<(Option<u32>, Link)>,
+) -> Vec<(Option<u32>, Link)> {
     let mut places: BTreeMap<(u32, u32), VecDeque<usize>> = BTreeMap::new();
     for (index, link) in old.links.iter().enumerate() {
         if let (Some(source), Some(destination)) = (of_old(link.source), of_old(link.destination)) {
@@ -149,7 +167,8 @@ fn in_order(old: &SystemGraph, of_old: &dyn Fn(u32) -> Option<u32>, links: Vec<L
         let places = places.get_mut(&(link.source, link.destination));
         places.and_then(VecDeque::pop_front).unwrap_or(usize::MAX)
     };
-    let mut links: Vec<(usize, Link)> = links.into_iter().map(|link| (place(&link), link)).collect();
+    let mut links: Vec<(usize, (Option<u32>, Link))> =
+        links.into_iter().map(|link| (place(&link.1), link)).collect();
     links.sort_by_key(|(place, _)| *place);
     links.into_iter().map(|(_, link)| link).collect()
 }
