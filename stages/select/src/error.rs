@@ -25,6 +25,53 @@ pub enum SelectError {
         /// Another one.
         second: &'static str,
     },
+    /// The time of a message of no size is asked for, or the size of one whose time does not count.
+    #[error("`bytes` {problem}")]
+    #[diagnostic(help("`cost = \"time\"` is that of a message of `bytes` bytes"))]
+    Bytes {
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// A parameter is out of its range.
+    #[error("`{parameter}` is {value}")]
+    #[diagnostic(help("{help}"))]
+    Range {
+        /// The parameter.
+        parameter: &'static str,
+        /// Its value.
+        value: f64,
+        /// What it may be.
+        help: &'static str,
+    },
+    /// Costs of routes are asked for where there are none.
+    #[error("the machine has no links, and so no routes that could cost something")]
+    #[diagnostic(help("leave `cost` out: the costs stay as they are"))]
+    NoRoutes,
+    /// A link does not say what counts.
+    #[error("the link from `{from}` to `{to}` does not say its {what}")]
+    #[diagnostic(help("{help}"))]
+    SilentLink {
+        /// Where the link begins.
+        from: String,
+        /// Where it ends.
+        to: String,
+        /// Latency or bandwidth.
+        what: &'static str,
+        /// What to do.
+        help: &'static str,
+    },
+    /// The costs are those of no tree.
+    #[error("the costs between these hosts are those of no tree")]
+    #[diagnostic(help("`form = \"matrix\"` writes down any costs"))]
+    NoTree,
+    /// The costs cannot be written down.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Costs(#[from] hopmap_model::CostsError),
+    /// The machine contradicts itself.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    System(#[from] hopmap_model::SystemGraphError),
     /// A method does not know a criterion.
     #[error("method `{method}` cannot count switches")]
     #[diagnostic(help("leave `method` out: the fewest switches are found exactly on machines of any size"))]

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 use hopmap_formats::{host_list, sinfo};
-use hopmap_model::{Context, Node, NodeKind, NodeState, SystemGraph};
+use hopmap_model::{Context, InputPath, Node, NodeKind, NodeState, SystemGraph};
 
 use crate::{NodesParams, SelectError, Source};
 
@@ -23,15 +23,39 @@ struct Stated {
     of_cluster: bool,
 }
 
-/// The free hosts by their index among those with slots, ascending.
-pub(crate) fn free_hosts(
+/// Where hosts are named.
+pub(crate) struct Listing<'p> {
+    /// The parameter that holds a host list.
+    pub(crate) parameter: &'static str,
+    pub(crate) list: Option<&'p str>,
+    pub(crate) file: Option<&'p Path>,
+    pub(crate) from: Source,
+    pub(crate) mixed: bool,
+    pub(crate) exclude: &'p str,
+}
+
+impl<'p> From<&'p NodesParams> for Listing<'p> {
+    fn from(params: &'p NodesParams) -> Self {
+        Self {
+            parameter: "free",
+            list: params.free.as_deref(),
+            file: params.free_file.as_ref().map(InputPath::path),
+            from: params.from,
+            mixed: params.mixed,
+            exclude: &params.exclude,
+        }
+    }
+}
+
+/// The named hosts that are up, by their index among those with slots, ascending.
+pub(crate) fn listed_hosts(
     system: &SystemGraph,
-    params: &NodesParams,
+    listing: &Listing<'_>,
     cx: &Context<'_>,
 ) -> Result<Vec<u32>, SelectError> {
     let known = Known::new(system);
-    let excluded = expand(&params.exclude, "exclude")?;
-    let mut is_free = match names(params)? {
+    let excluded = expand(listing.exclude, "exclude")?;
+    let mut is_free = match names(listing)? {
         None => vec![true; known.hosts.len()],
         Some(names) => known.marks(names, cx)?,
     };
@@ -47,19 +71,20 @@ pub(crate) fn free_hosts(
 }
 
 /// What the parameters name; `None` is every host of the machine.
-fn names(params: &NodesParams) -> Result<Option<Stated>, SelectError> {
-    if params.from == Source::SlurmNodelist {
+fn names(listing: &Listing<'_>) -> Result<Option<Stated>, SelectError> {
+    if listing.from == Source::SlurmNodelist {
         let list = std::env::var(VARIABLE).map_err(|_| SelectError::NoJob)?;
         return list_of_job(&list).map(Some);
     }
-    if let Some(file) = &params.free_file {
-        return from_file(file.path(), params.mixed).map(Some);
+    if let Some(file) = listing.file {
+        return from_file(file, listing.mixed).map(Some);
     }
-    match params.free.as_deref() {
+    match listing.list {
         None => Ok(None),
         Some(text) if text.trim() == "all" => Ok(None),
         Some(text) => {
-            Ok(Some(Stated { place: "`free`".to_owned(), names: expand(text, "free")?, of_cluster: false }))
+            let place = format!("`{}`", listing.parameter);
+            Ok(Some(Stated { place, names: expand(text, listing.parameter)?, of_cluster: false }))
         }
     }
 }

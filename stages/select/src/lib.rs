@@ -1,6 +1,7 @@
 //! Which of the free hosts a job should get: the first stage of the two-stage method RGO of GraphHunter, and better ones.
 //!
-//! Stage: [`Nodes`], `select/nodes`. [`select()`] is the algorithm behind it.
+//! Stages: [`Nodes`], `select/nodes`, of which [`select()`] is the algorithm; [`Hosts`], `select/hosts`: the machine of hosts that are
+//! named, and what messages between them cost.
 
 #![expect(clippy::cast_possible_wrap, reason = "numbers of hosts are far below 2^63")]
 
@@ -10,6 +11,7 @@ mod error;
 mod free;
 mod goal;
 mod greedy;
+mod hosts;
 mod min_cut;
 mod network;
 mod params;
@@ -22,6 +24,7 @@ mod state;
 mod tree;
 
 pub use error::SelectError;
+pub use hosts::{CostForm, HostCost, Hosts, HostsParams};
 pub use params::{Criterion, Method, NodesParams, Source};
 pub use restrict::restrict;
 pub use select::{Request, Selection, select};

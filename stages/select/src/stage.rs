@@ -1,9 +1,9 @@
-//! The stage of this room.
+//! The stage that chooses hosts.
 
 use hopmap_formats::host_list::compress;
 use hopmap_model::{Context, Error, InputPath, Inputs, Outcome, Outputs, Port, Stage, SystemGraph};
 
-use crate::free::free_hosts;
+use crate::free::{Listing, listed_hosts};
 use crate::{Criterion, Method, NodesParams, Request, SelectError, Selection, Source, restrict, select};
 
 /// `select/nodes`: which of the free hosts a job should get.
@@ -35,7 +35,7 @@ impl Stage for Nodes {
 
     fn run(params: NodesParams, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let system = inputs.one::<SystemGraph>("system")?.value;
-        let free = free_hosts(&system, &params, cx)?;
+        let free = listed_hosts(&system, &Listing::from(&params), cx)?;
         let selection = choose(&system, free, &params, cx)?;
         let outputs = Outputs::new().with("system", restrict(&system, &selection.hosts));
         Ok(if selection.complete { Outcome::Done(outputs) } else { Outcome::Partial(outputs) })

@@ -16,6 +16,7 @@ mod mapping;
 mod measurements;
 mod metrics;
 mod paths;
+mod route_costs;
 mod routing;
 mod seed;
 mod stage;
@@ -38,14 +39,15 @@ pub use mapping::{ConvergencePoint, HostSlots, Mapping, MappingError, Placement}
 pub use measurements::{Endpoint, Fit, Measurements, MeasurementsError, Pair, ProbePhase, Sample};
 pub use metrics::{Metrics, PlacementMetrics, PlacementOrigin};
 pub use paths::{Paths, Tree};
+pub use route_costs::{RouteCosts, RouteMetric};
 pub use routing::{Forward, Routing, Ties};
 pub use seed::seed_stream;
 pub use stage::{
     Arity, Artifact, Direction, Error, Input, Inputs, Outcome, Outputs, Port, PortError, Stage, Value,
 };
 pub use system_graph::{
-    CostModel, Levels, Link, LinkState, Matrix, Node, NodeKind, NodeState, RouteCosts, RouteMetric, Slot,
-    SystemGraph, SystemGraphError,
+    CostModel, Levels, Link, LinkState, Matrix, Node, NodeKind, NodeState, Slot, SystemGraph,
+    SystemGraphError,
 };
 pub use task_dag::{Dependency, Task, TaskDag, TaskDagError};
 pub use task_graph::{Edge, Phase, Process, SizeBin, TaskGraph, TaskGraphError};

@@ -2,7 +2,7 @@
 
 use miette::Diagnostic;
 
-use crate::{Artifact, Costs, Routing};
+use crate::{Artifact, Costs, RouteCosts, Routing};
 
 /// A machine: nodes joined by directed links, slots on its hosts, and the cost between slots.
 #[derive(Debug, Clone, PartialEq)]
@@ -148,29 +148,6 @@ pub enum CostModel {
     Routes(RouteCosts),
 }
 
-/// Costs that follow from the links between hosts.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RouteCosts {
-    /// What counts of the links.
-    pub metric: RouteMetric,
-    /// Costs between slots of one host, in the unit of `metric`. The groups of the last level are the hosts.
-    pub inside: Levels,
-}
-
-/// What a message between two hosts costs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RouteMetric {
-    /// The number of links.
-    Hops,
-    /// The latencies of the links, in microseconds.
-    Latency,
-    /// The latencies of the links and the time of so many bytes over the narrowest, in microseconds.
-    Time {
-        /// Bytes of the message.
-        bytes: u64,
-    },
-}
-
 /// A tree over the slots, innermost level first.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Levels {
@@ -274,7 +251,7 @@ impl Levels {
     }
 
     /// Whether costs rise and groups lie in groups.
-    fn is_nested(&self) -> bool {
+    pub(crate) fn is_nested(&self) -> bool {
         let rising = self.costs.iter().all(|cost| cost.is_finite() && *cost >= 0.0)
             && self.costs.windows(2).all(|pair| pair[0] <= pair[1]);
         let nested = || {
@@ -287,53 +264,6 @@ impl Levels {
             })
         };
         rising && nested()
-    }
-}
-
-impl RouteCosts {
-    fn check(&self, system: &SystemGraph) -> Result<(), SystemGraphError> {
-        let Levels { costs, groups } = &self.inside;
-        let slots = system.slots.len();
-        let is_host = |groups: &Vec<u32>| {
-            let pairs = || system.slots.windows(2).zip(groups.windows(2));
-            let distinct: std::collections::HashSet<_> = groups.iter().collect();
-            pairs().all(|(slots, groups)| (slots[0].host == slots[1].host) == (groups[0] == groups[1]))
-                && distinct.len() == system.hosts().count()
-        };
-        let complete = groups.len() == costs.len()
-            && (slots == 0 || !costs.is_empty())
-            && groups.iter().all(|groups| groups.len() == slots)
-            && groups.last().is_none_or(is_host);
-        if !(complete && self.inside.is_nested()) {
-            return Err(SystemGraphError::Inside);
-        }
-        let is_known = |link: &Link| {
-            let known =
-                |number: Option<f64>| number.is_some_and(|number| number.is_finite() && number >= 0.0);
-            match self.metric {
-                RouteMetric::Hops => true,
-                RouteMetric::Latency => known(link.latency_s),
-                RouteMetric::Time { .. } => {
-                    known(link.latency_s) && link.bandwidth_bytes_per_s.is_some_and(|number| number > 0.0)
-                }
-            }
-        };
-        match system.links.iter().position(|link| !is_known(link)) {
-            Some(index) => Err(SystemGraphError::UnknownLink { index, metric: self.metric.name() }),
-            None => Ok(()),
-        }
-    }
-}
-
-impl RouteMetric {
-    /// `hops`, `latency` or `time`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Hops => "hops",
-            Self::Latency => "latency",
-            Self::Time { .. } => "time",
-        }
     }
 }
 

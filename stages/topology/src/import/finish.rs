@@ -87,7 +87,7 @@ pub(super) fn machine(
         });
     }
     check_links(&links, metric)?;
-    inside.costs = costs_inside(inside.groups.len(), params, cheapest(&links, metric))?;
+    inside.costs = costs_inside(inside.groups.len(), params, &links, metric)?;
     let hosts = slots.chunk_by(|a: &Slot, b| a.host == b.host).count();
     let cost = match links.is_empty() {
         false => CostModel::Routes(RouteCosts { metric, inside }),
@@ -172,23 +172,15 @@ fn check_links(links: &[Link], metric: RouteMetric) -> Result<(), ImportError> {
     Ok(())
 }
 
-/// The least that any link costs; 1 without links.
-fn cheapest(links: &[Link], metric: RouteMetric) -> f64 {
-    let cost = |link: &Link| match metric {
-        RouteMetric::Hops => 1.0,
-        RouteMetric::Latency => link.latency_s.unwrap_or(0.0) * 1e6,
-        RouteMetric::Time { bytes } => {
-            let time = bytes as f64 / link.bandwidth_bytes_per_s.unwrap_or(f64::INFINITY);
-            (link.latency_s.unwrap_or(0.0) + time) * 1e6
-        }
-    };
-    links.iter().map(cost).reduce(f64::min).unwrap_or(1.0)
-}
-
 /// As given, or in equal steps from zero to below the cheapest link.
-fn costs_inside(depth: usize, params: &ImportParams, cheapest: f64) -> Result<Vec<f64>, ImportError> {
+fn costs_inside(
+    depth: usize,
+    params: &ImportParams,
+    links: &[Link],
+    metric: RouteMetric,
+) -> Result<Vec<f64>, ImportError> {
     if params.inside.is_empty() {
-        return Ok((0..depth).map(|level| cheapest * level as f64 / depth as f64).collect());
+        return Ok(metric.steps(depth, links));
     }
     match params.inside.len() == depth {
         true => Ok(params.inside.clone()),

@@ -1,0 +1,196 @@
+//! The machine of hosts that are named.
+
+mod trim;
+
+use hopmap_model::{
+    Context, CostModel, Error, InputPath, Inputs, Link, Outcome, Outputs, Port, RouteMetric, Stage,
+    SystemGraph,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::free::{Listing, listed_hosts};
+use crate::{SelectError, Source, restrict};
+
+/// Most slots of which the costs of all pairs are written down.
+const MOST_SLOTS: usize = 8192;
+
+/// Parameters of `select/hosts`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HostsParams {
+    /// The hosts, as a host list: `node[001-128,200-210]`. `all`, or nothing at all, is every host of the machine.
+    #[serde(default)]
+    pub hosts: Option<String>,
+    /// A file with names or host lists.
+    #[serde(default)]
+    pub hosts_file: Option<InputPath>,
+    /// Where the hosts are said: `list` is `hosts` or `hosts_file`; `slurm-nodelist` is the variable `SLURM_JOB_NODELIST` of the
+    /// job in which the stage runs, which is looked at each time.
+    #[serde(default)]
+    pub from: Source,
+    /// Hosts that are left out, as a host list.
+    #[serde(default)]
+    pub exclude: String,
+    /// What messages between hosts cost: `keep` (default) what they do in the machine, the number of `hops`, the `latency` of the links
+    /// in microseconds, or the `time` of a message of `bytes` bytes.
+    #[serde(default)]
+    pub cost: HostCost,
+    /// Bytes of the message whose `time` is the cost.
+    #[serde(default)]
+    pub bytes: Option<u64>,
+    /// Seconds that a link takes of which the machine does not say it.
+    #[serde(default)]
+    pub link_latency: Option<f64>,
+    /// How costs are written: `keep` (default), as `levels` of a tree if they are those of one, or as a `matrix` with a cost for
+    /// every pair of slots.
+    #[serde(default)]
+    pub form: CostForm,
+    /// Whether other hosts, and switches that lead nowhere else, are left out as well. Where several ways are equally short the routes
+    /// may be others then, unless the machine has forwarding tables.
+    #[serde(default)]
+    pub trim: bool,
+}
+
+/// What messages between hosts cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HostCost {
+    /// What they do in the machine.
+    #[default]
+    Keep,
+    /// The number of links.
+    Hops,
+    /// The latencies of the links, in microseconds.
+    Latency,
+    /// The latencies of the links and the time of the bytes over the narrowest, in microseconds.
+    Time,
+}
+
+/// How costs are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CostForm {
+    /// As they are.
+    #[default]
+    Keep,
+    /// As levels of a tree.
+    Levels,
+    /// As a cost for every ordered pair of slots.
+    Matrix,
+}
+
+/// `select/hosts`: the machine of hosts that are named, and what messages between them cost.
+#[derive(Debug)]
+pub struct Hosts;
+
+impl Stage for Hosts {
+    type Params = HostsParams;
+    const KIND: &'static str = "select/hosts";
+    const SUMMARY: &'static str = "The machine of hosts that are named, and what messages between them cost";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        const { &[Port::input::<SystemGraph>("system"), Port::output::<SystemGraph>("system")] }
+    }
+
+    fn check(params: &HostsParams) -> Result<(), Error> {
+        Ok(check(params)?)
+    }
+
+    fn reads(params: &HostsParams) -> Result<Vec<InputPath>, Error> {
+        // Always under one name, so that renaming the file changes no key.
+        Ok(params.hosts_file.iter().map(|file| InputPath::named(file.path(), "hosts")).collect())
+    }
+
+    fn observes(params: &HostsParams) -> bool {
+        params.from == Source::SlurmNodelist
+    }
+
+    fn run(params: HostsParams, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let system = inputs.one::<SystemGraph>("system")?.value;
+        let chosen = listed_hosts(&system, &listing(&params), cx)?;
+        let system = restrict(&system, &chosen);
+        let system = if params.trim { trim::trim(&system) } else { system };
+        Ok(Outcome::Done(Outputs::new().with("system", with_costs(system, &params)?)))
+    }
+}
+
+fn listing(params: &HostsParams) -> Listing<'_> {
+    Listing {
+        parameter: "hosts",
+        list: params.hosts.as_deref(),
+        file: params.hosts_file.as_ref().map(InputPath::path),
+        from: params.from,
+        mixed: false,
+        exclude: &params.exclude,
+    }
+}
+
+fn check(params: &HostsParams) -> Result<(), SelectError> {
+    let both = |first, second| Err(SelectError::Both { first, second });
+    match params {
+        HostsParams { hosts: Some(_), hosts_file: Some(_), .. } => both("hosts", "hosts_file"),
+        HostsParams { from: Source::SlurmNodelist, hosts: Some(_), .. } => both("hosts", "from"),
+        HostsParams { from: Source::SlurmNodelist, hosts_file: Some(_), .. } => both("hosts_file", "from"),
+        HostsParams { cost: HostCost::Time, bytes: None, .. } => {
+            Err(SelectError::Bytes { problem: "is missing" })
+        }
+        HostsParams { cost: HostCost::Time, .. } => Ok(()),
+        HostsParams { bytes: Some(_), .. } => Err(SelectError::Bytes { problem: "means nothing here" }),
+        _ => Ok(()),
+    }?;
+    match params.link_latency.filter(|latency| !(latency.is_finite() && *latency >= 0.0)) {
+        Some(value) => {
+            Err(SelectError::Range { parameter: "link_latency", value, help: "give seconds, such as 1.5e-7" })
+        }
+        None => Ok(()),
+    }
+}
+
+/// The machine with the costs and the form that are asked for.
+fn with_costs(mut system: SystemGraph, params: &HostsParams) -> Result<SystemGraph, SelectError> {
+    let latency = |link: &mut Link| link.latency_s = link.latency_s.or(params.link_latency);
+    system.links.iter_mut().for_each(latency);
+    let metric = match params.cost {
+        HostCost::Keep => None,
+        HostCost::Hops => Some(RouteMetric::Hops),
+        HostCost::Latency => Some(RouteMetric::Latency),
+        HostCost::Time => Some(RouteMetric::Time { bytes: params.bytes.unwrap_or_default() }),
+    };
+    if let Some(metric) = metric {
+        check_links(&system, metric)?;
+        system = system.with_metric(metric)?;
+    }
+    match params.form {
+        CostForm::Keep => Ok(system),
+        CostForm::Matrix if system.slots.len() > MOST_SLOTS => {
+            Err(hopmap_model::CostsError::TooMany { slots: system.slots.len(), most: MOST_SLOTS }.into())
+        }
+        CostForm::Matrix => Ok(SystemGraph { cost: CostModel::Matrix(system.matrix()?), ..system }),
+        CostForm::Levels => {
+            let explicit = system.explicit(0).map_err(|error| match error {
+                hopmap_model::CostsError::TooMany { .. } => SelectError::NoTree,
+                other => other.into(),
+            })?;
+            match explicit.cost {
+                CostModel::Levels(_) => Ok(explicit.into_owned()),
+                _ => Err(SelectError::NoTree),
+            }
+        }
+    }
+}
+
+/// Checks that every link says what counts.
+fn check_links(system: &SystemGraph, metric: RouteMetric) -> Result<(), SelectError> {
+    if system.links.is_empty() {
+        return Err(SelectError::NoRoutes);
+    }
+    let Some(link) = system.links.iter().find(|link| metric.of(link).is_none()) else { return Ok(()) };
+    let name = |node: u32| system.nodes[node as usize].name.clone();
+    let (what, help) = match link.latency_s {
+        None => ("latency", "give `link_latency`, the seconds that such a link takes, such as 1.5e-7"),
+        Some(_) => ("bandwidth", "count `hops` or `latency`"),
+    };
+    Err(SelectError::SilentLink { from: name(link.source), to: name(link.destination), what, help })
+}
