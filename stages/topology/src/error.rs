@@ -2,17 +2,53 @@
 
 use miette::Diagnostic;
 
-use crate::shape::{MAX_LEVELS, MAX_SLOTS};
+use crate::synthetic::{MAX_LEVELS, MAX_SLOTS};
 
 /// Parameters of `topology/synthetic` that describe no machine.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum SyntheticError {
-    /// The shape is not a tree.
-    #[error("shape `{shape}` begins neither with `tree:` nor with `kahip:`")]
-    #[diagnostic(help("write the branches of every level, innermost first: `tree:2x4x2`, or `kahip:2:4:2`"))]
-    NotATree {
+    /// The shape is of no known kind.
+    #[error("shape `{shape}` is of no known kind")]
+    #[diagnostic(help(
+        "write `tree:2x4x2` (or `kahip:2:4:2`), `fat-tree:4x4/1x2`, `torus:4x4x4`, `mesh:8x8`, `ring:12` or `dragonfly:4x8x4`"
+    ))]
+    Unknown {
         /// The shape.
         shape: String,
+    },
+    /// A size of the shape is no number.
+    #[error("number {level} of shape `{shape}` is `{size}`, which is not a whole number above zero")]
+    #[diagnostic(help(
+        "write whole numbers with `x` between them: `torus:4x4x4`; the lists of a fat tree are parted by `/`: `fat-tree:4x4/1x2/1x1`"
+    ))]
+    Size {
+        /// The shape.
+        shape: String,
+        /// Which number, from zero.
+        level: usize,
+        /// What stands there.
+        size: String,
+    },
+    /// The numbers of the shape do not go together.
+    #[error("the numbers of shape `{shape}` do not go together")]
+    #[diagnostic(help(
+        "a fat tree has children, parents and cables of as many levels, `fat-tree:4x4/1x2/1x1`; a dragonfly hosts of a router, routers \
+         of a group, global cables of a router and at most as many groups as these join, `dragonfly:4x8x4x33`"
+    ))]
+    Lists {
+        /// The shape.
+        shape: String,
+    },
+    /// A parameter does not go with the shape.
+    #[error("`{parameter}` of shape `{shape}` {problem}")]
+    #[diagnostic(help("`hopmap stages topology/synthetic` says what each parameter is"))]
+    Parameter {
+        /// The parameter.
+        parameter: &'static str,
+        /// The shape.
+        shape: String,
+        /// What is wrong with it.
+        problem: String,
     },
     /// A level of the shape is not a number of branches.
     #[error("level {level} of shape `{shape}` is `{branches}`, which is not a whole number above zero")]
@@ -88,17 +124,13 @@ pub enum SyntheticError {
         levels: usize,
     },
     /// There is not one name for every host.
-    #[error(
-        "{names} names of hosts are given, but shape `{shape}` with host_level {host_level} has {hosts} hosts"
-    )]
+    #[error("{names} names of hosts are given, but shape `{shape}` has {hosts} hosts")]
     #[diagnostic(help("name every host once in slot order, or leave `hosts` out"))]
     HostCount {
         /// Number of names.
         names: usize,
         /// The shape.
         shape: String,
-        /// Levels inside a host.
-        host_level: u32,
         /// Number of hosts.
         hosts: usize,
     },

@@ -10,7 +10,6 @@ pub mod import;
 pub mod levels;
 mod params;
 pub mod probe;
-mod shape;
 mod stage;
 mod synthetic;
 

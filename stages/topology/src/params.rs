@@ -7,26 +7,55 @@ use serde::de::value::SeqAccessDeserializer;
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// A machine whose network is a regular tree.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+use crate::import::CostMetric;
+
+/// A machine whose network has a regular shape.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SyntheticParams {
-    /// Branches of every level of the tree, innermost first: `tree:2x4x2` is two cores a host, four hosts a switch, two
-    /// switches under a root. `tree:2:4:2` means the same (the hierarchy of `KaHIP`).
+    /// The shape of the network, innermost first.
     ///
-    /// `kahip:4:16:64` is what `KaHIP`, `VieM` and `SharedMap` take as `--hierarchy_parameter_string=4:16:64`, innermost first as
-    /// well. Scotch and `TreeMatch` write such a tree outermost first: `tleaf 3 64 100 16 10 4 1`.
+    /// `tree:2x4x2` is two cores a host, four hosts a switch, two switches under a root. `tree:2:4:2` means the same, and so does
+    /// `kahip:2:4:2`, what `KaHIP`, `VieM` and `SharedMap` take as `--hierarchy_parameter_string=2:4:2`. Scotch and `TreeMatch` write such
+    /// a tree outermost first: `tleaf 3 64 100 16 10 4 1`.
+    ///
+    /// `fat-tree:20x20x25/1x20x20/1x1x1` is one of switches with 20, 20 and 25 children, where hosts have 1 parent, leaves 20, and so on,
+    /// with single cables (the numbers of `SimGrid`'s fat trees). `torus:4x4x4`, `mesh:8x8` and `ring:12` join hosts to their neighbours.
+    /// `dragonfly:4x8x4` has four hosts a router, eight routers a group, four global cables a router, and as many groups as that joins
+    /// unless a fourth number says how many.
     pub shape: String,
-    /// Cost between two slots that first meet on a level, innermost first, one for every level, never falling (the distances
-    /// of `KaHIP`).
+    /// Of a tree, the cost between two slots that first meet on a level, innermost first, one for every level, never falling (the
+    /// distances of `KaHIP`).
     ///
     /// A list, or a text with colons as `KaHIP` takes it as `--distance_parameter_string=1:10:100`.
-    #[serde(deserialize_with = "costs")]
+    #[serde(default, deserialize_with = "costs")]
     #[schemars(schema_with = "costs_schema")]
     pub costs: Vec<f64>,
-    /// How many of the innermost levels lie inside a host. With 0 every slot is a host of its own.
-    #[serde(default = "one")]
-    pub host_level: u32,
+    /// Of a tree, how many of the innermost levels lie inside a host; 1 if not given. With 0 every slot is a host of its own.
+    #[serde(default)]
+    pub host_level: Option<u32>,
+    /// Of the other shapes, the cores of a host: `[16]`, or level by level inside it, innermost first: `[8, 2]` are eight cores on each
+    /// of two sockets. One core if not given.
+    #[serde(default)]
+    pub cores: Vec<u32>,
+    /// Costs between two slots of one host that first meet on a level of `cores`. Without it they rise in equal steps to below
+    /// what the cheapest link costs.
+    #[serde(default)]
+    pub inside: Vec<f64>,
+    /// Of the other shapes, what a message between two hosts costs: `hops` (default), the `latency` of the links in microseconds, or the
+    /// `time` of a message of `bytes` bytes.
+    #[serde(default)]
+    pub cost: Option<CostMetric>,
+    /// Bytes of the message whose `time` is the cost.
+    #[serde(default)]
+    pub bytes: Option<u64>,
+    /// Seconds that links take: one number for all, or one for every kind. The kinds of a fat tree are its levels, those of a torus or mesh
+    /// its dimensions, those of a dragonfly the links to hosts, inside groups and between groups.
+    #[serde(default)]
+    pub link_latency: Vec<f64>,
+    /// Bytes per second of links, in the same way.
+    #[serde(default)]
+    pub bandwidth: Vec<f64>,
     /// Names of the hosts in slot order. Without them hosts are called `host_prefix` and a number.
     #[serde(default)]
     pub hosts: Vec<String>,
@@ -63,10 +92,6 @@ fn costs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D::Erro
 
 fn costs_schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": ["array", "string"], "items": { "type": "number", "format": "double" } })
-}
-
-fn one() -> u32 {
-    1
 }
 
 fn host() -> String {

@@ -22,8 +22,8 @@ pub(super) struct Network {
     forwards: Vec<bool>,
     /// By host, its number among them; zero of switches.
     ordinal: Vec<u32>,
-    /// By what the number of a destination is divided before it chooses a way, so that switches farther from hosts choose
-    /// by other digits of it than those next to them.
+    /// By what the number of a destination is divided before it chooses a way up, so that switches farther from hosts choose by other
+    /// digits of it than those next to them. Down again parallel cables are chosen as on the way up.
     divider: Vec<u64>,
     ties: Ties,
     tables: Option<Vec<Forward>>,
@@ -186,7 +186,9 @@ impl Network {
                 Ties::First => ways.next(),
                 Ties::Spread => {
                     let count = ways.clone().count().max(1) as u64;
-                    let digit = u64::from(self.ordinal[b as usize]) / self.divider[node as usize];
+                    let below = ways.clone().map(|(other, _)| self.divider[*other as usize]).min();
+                    let divider = self.divider[node as usize].min(below.unwrap_or(1));
+                    let digit = u64::from(self.ordinal[b as usize]) / divider;
                     ways.nth((digit % count) as usize)
                 }
             };

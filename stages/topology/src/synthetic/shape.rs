@@ -25,11 +25,15 @@ impl Shape {
     pub(crate) fn new(params: &SyntheticParams) -> Result<Self, SyntheticError> {
         let shape = params.shape.clone();
         let sizes = sizes(&shape)?;
+        if let Some(parameter) = of_networks(params) {
+            let problem = "is for networks with routes; a tree has `costs`".to_owned();
+            return Err(SyntheticError::Parameter { parameter, shape, problem });
+        }
         check_costs(&params.costs, sizes.len(), &shape)?;
-        let host_level = params.host_level as usize;
+        let host_level = params.host_level.unwrap_or(1) as usize;
         if host_level > sizes.len() {
             return Err(SyntheticError::HostLevel {
-                host_level: params.host_level,
+                host_level: host_level as u32,
                 shape,
                 levels: sizes.len(),
             });
@@ -47,6 +51,19 @@ impl Shape {
     }
 }
 
+/// A parameter that means nothing to a tree.
+fn of_networks(params: &SyntheticParams) -> Option<&'static str> {
+    let given = [
+        ("cores", !params.cores.is_empty()),
+        ("inside", !params.inside.is_empty()),
+        ("cost", params.cost.is_some()),
+        ("bytes", params.bytes.is_some()),
+        ("link_latency", !params.link_latency.is_empty()),
+        ("bandwidth", !params.bandwidth.is_empty()),
+    ];
+    given.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
+}
+
 /// Slots of one group of every level: the products of the branches. The trees of `KaHIP` are innermost first as well.
 fn sizes(shape: &str) -> Result<Vec<u32>, SyntheticError> {
     let branches: Vec<&str> = if let Some(tree) = shape.strip_prefix("tree:") {
@@ -54,7 +71,7 @@ fn sizes(shape: &str) -> Result<Vec<u32>, SyntheticError> {
     } else if let Some(hierarchy) = shape.strip_prefix("kahip:") {
         hierarchy.split(':').collect()
     } else {
-        return Err(SyntheticError::NotATree { shape: shape.to_owned() });
+        return Err(SyntheticError::Unknown { shape: shape.to_owned() });
     };
     if branches.len() > MAX_LEVELS {
         return Err(SyntheticError::TooManyLevels { shape: shape.to_owned(), levels: branches.len() });

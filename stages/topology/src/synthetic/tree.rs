@@ -1,19 +1,15 @@
 //! Machines whose network is a regular tree.
 
-use std::collections::HashSet;
-
 use hopmap_model::{CostModel, Levels, Link, Node, Routing, Slot, SystemGraph};
 
-use crate::shape::Shape;
+use super::shape::Shape;
+use super::{check_names, host_nodes};
 use crate::{SyntheticError, SyntheticParams};
 
-/// The machine that the parameters describe.
-///
-/// Slots lie host by host. Every group of a level above the hosts has a switch, `switch-LEVEL-INDEX` with level 1 next to the
-/// hosts, and one link each way to every child; the root is the last node. A single host has no switch and no link.
-pub fn synthetic(params: &SyntheticParams) -> Result<SystemGraph, SyntheticError> {
+/// The tree that the parameters describe.
+pub(super) fn synthetic(params: &SyntheticParams) -> Result<SystemGraph, SyntheticError> {
     let shape = Shape::new(params)?;
-    let mut nodes = host_nodes(params, &shape)?;
+    let mut nodes = host_nodes(params, shape.hosts() as usize)?;
     let mut links = Vec::new();
     if shape.hosts() > 1 {
         add_switches(&shape, &mut nodes, &mut links);
@@ -35,32 +31,9 @@ pub fn synthetic(params: &SyntheticParams) -> Result<SystemGraph, SyntheticError
 }
 
 /// Checks the parameters without building the machine.
-pub(crate) fn check(params: &SyntheticParams) -> Result<(), SyntheticError> {
+pub(super) fn check(params: &SyntheticParams) -> Result<(), SyntheticError> {
     let shape = Shape::new(params)?;
-    if params.hosts.is_empty() { Ok(()) } else { host_nodes(params, &shape).map(drop) }
-}
-
-fn host_nodes(params: &SyntheticParams, shape: &Shape) -> Result<Vec<Node>, SyntheticError> {
-    let hosts = shape.hosts() as usize;
-    let names = if params.hosts.is_empty() {
-        let width = (hosts - 1).to_string().len();
-        (0..hosts).map(|host| format!("{}{host:0width$}", params.host_prefix)).collect()
-    } else if params.hosts.len() == hosts {
-        params.hosts.clone()
-    } else {
-        return Err(SyntheticError::HostCount {
-            names: params.hosts.len(),
-            shape: params.shape.clone(),
-            host_level: params.host_level,
-            hosts,
-        });
-    };
-    let senseless =
-        |name: &String| name.is_empty() || name.chars().any(|c| c.is_whitespace() || c.is_control());
-    match names.iter().position(senseless) {
-        Some(index) => Err(SyntheticError::HostName { index, name: names[index].clone() }),
-        None => Ok(names.into_iter().map(Node::host).collect()),
-    }
+    if params.hosts.is_empty() { Ok(()) } else { host_nodes(params, shape.hosts() as usize).map(drop) }
 }
 
 /// Adds the switches level by level, each with the links to its children.
@@ -85,17 +58,10 @@ fn link((source, destination): (u32, u32)) -> Link {
     Link::new(source, destination)
 }
 
-fn check_names(nodes: &[Node]) -> Result<(), SyntheticError> {
-    let mut names = HashSet::with_capacity(nodes.len());
-    match nodes.iter().find(|node| !names.insert(&node.name)) {
-        Some(node) => Err(SyntheticError::RepeatedName { name: node.name.clone() }),
-        None => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::synthetic;
     use hopmap_model::NodeKind;
     use hopmap_model::Paths;
     use proptest::prelude::*;
@@ -173,13 +139,13 @@ mod tests {
     #[test]
     fn hosts_can_be_slots_or_the_whole_machine() {
         let mut params = params("tree:2x3", &[1.0, 10.0]);
-        params.host_level = 0;
+        params.host_level = Some(0);
         let system = synthetic(&params).unwrap();
         assert_eq!(
             names(&system, NodeKind::Switch),
             ["switch-1-0", "switch-1-1", "switch-1-2", "switch-2-0"]
         );
-        params.host_level = 2;
+        params.host_level = Some(2);
         let system = synthetic(&params).unwrap();
         assert_eq!((names(&system, NodeKind::Host), system.links.len()), (vec!["host0"], 0));
         assert_eq!(system.slots[5], Slot { host: 0, core: 5 });
@@ -197,10 +163,7 @@ mod tests {
 
     #[test]
     fn malformed_shapes_are_named() {
-        assert_eq!(
-            message(|p| p.shape = "torus:4x4".into()),
-            "shape `torus:4x4` begins neither with `tree:` nor with `kahip:`"
-        );
+        assert_eq!(message(|p| p.shape = "cube:4x4".into()), "shape `cube:4x4` is of no known kind");
         for (shape, level, branches) in
             [("tree:", 0, ""), ("tree:2x0x2", 1, "0"), ("tree:2x4xtwo", 2, "two"), ("tree:2x-1", 1, "-1")]
         {
@@ -230,7 +193,10 @@ mod tests {
 
     #[test]
     fn malformed_hosts_are_named() {
-        assert_eq!(message(|p| p.host_level = 4), "host_level is 4, but shape `tree:2x4x2` has 3 levels");
+        assert_eq!(
+            message(|p| p.host_level = Some(4)),
+            "host_level is 4, but shape `tree:2x4x2` has 3 levels"
+        );
         let named = |names: [&str; 8]| message(|p| p.hosts = names.map(str::to_owned).to_vec());
         assert!(message(|p| p.hosts = vec!["a".into()]).starts_with("1 names of hosts are given"));
         assert_eq!(named(["a", "b", "c", "a", "e", "f", "g", "h"]), "two nodes are called `a`");
@@ -250,7 +216,7 @@ mod tests {
         ) {
             let text = shape.iter().map(u32::to_string).collect::<Vec<_>>().join("x");
             let mut params = params(&format!("tree:{text}"), &[1.0, 2.0, 4.0, 8.0][..shape.len()]);
-            params.host_level = host_level.min(shape.len()) as u32;
+            params.host_level = Some(host_level.min(shape.len()) as u32);
             let system = synthetic(&params).unwrap();
             prop_assert!(system.check().is_ok());
             prop_assert_eq!(Paths::new(&system).is_some(), system.hosts().count() > 1);
