@@ -71,7 +71,7 @@ fn machine(leaves: u32, hosts: u32, cores: u32, linked: bool, name: &str) -> Sys
     let groups = [cores, cores * hosts, slots].map(|size| (0..slots).map(|slot| slot / size).collect());
     let cost = CostModel::Levels(Levels { costs: vec![1.0, 10.0, 100.0], groups: groups.into() });
     let slots = (0..slots).map(|slot| Slot { host: slot / cores, core: slot % cores }).collect();
-    SystemGraph { nodes, links, slots, cost }
+    SystemGraph { routing: hopmap_model::Routing::default(), nodes, links, slots, cost }
 }
 
 fn scattered(system: &SystemGraph) -> Mapping {
@@ -188,6 +188,7 @@ fn nothing_and_one_rank_have_a_picture() {
     let graph = TaskGraph { processes: vec![Process::default()], edges: vec![own], ..TaskGraph::default() };
     assert!(check(&matrix(&graph, Weight::Bytes, "self", None), 10_000).contains("0 → 0: 40 B in 1 message"));
     let nothing = SystemGraph {
+        routing: hopmap_model::Routing::default(),
         nodes: Vec::new(),
         links: Vec::new(),
         slots: Vec::new(),
@@ -226,6 +227,7 @@ fn machines_that_are_no_trees_are_small() {
     let flat = || CostModel::Levels(Levels { costs: vec![1.0], groups: vec![vec![0; 2]] });
     let slots = || (0..2).map(|core| Slot { host: 0, core }).collect();
     let host_and_switches = |links: Vec<Link>| SystemGraph {
+        routing: hopmap_model::Routing::default(),
         nodes: (0..9000)
             .map(|index| node(index, if index == 0 { NodeKind::Host } else { NodeKind::Switch }))
             .collect(),
