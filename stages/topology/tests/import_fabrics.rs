@@ -1,9 +1,13 @@
 //! Fabrics that were listed on real machines, from the folder named by `HOPMAP_DATA`.
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
+#[path = "support/fat_tree.rs"]
+mod fat_tree;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use fat_tree::FatTree;
 use hopmap_model::{NodeKind, Paths, SystemGraph};
 use hopmap_topology::import::{Format, ImportParams, Imported, read, recognise};
 
@@ -176,4 +180,59 @@ fn a_listing_without_cables_is_refused() {
     assert_eq!(recognise(&path).unwrap(), Format::Ibnetdiscover);
     let error = read(&path, &ImportParams::of(&path)).unwrap_err().to_string();
     assert!(error.ends_with("no cable is listed, nothing but the adapter that was asked"), "{error}");
+}
+
+/// A folder that goes with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("hopmap-import-fabrics-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn write(&self, name: &str, write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> PathBuf {
+        let mut text = Vec::new();
+        write(&mut text).unwrap();
+        let path = self.0.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn generated_fat_trees_are_what_they_are() {
+    let folder = Folder::new("fat-tree");
+    let tree = FatTree::new(8, 100);
+    let blocks = folder.write("blocks", |out| tree.blocks(out));
+    let columns = folder.write("columns/fabric", |out| tree.columns(out));
+    let plain = import(&blocks).system;
+    // 100 hosts in seven pods of four leaves and four spines, and sixteen cores above.
+    assert_eq!((of_kind(&plain, NodeKind::Host), of_kind(&plain, NodeKind::Switch)), (100, 7 * 8 + 16));
+    assert_eq!(plain.links.len(), 2 * (100 + 7 * 16 + 7 * 16));
+    let alone = import(&columns);
+    assert_eq!((alone.notes.len(), alone.system.links == plain.links), (0, true));
+    folder.write("columns/tables", |out| tree.tables(out));
+    let Imported { system, notes } = import(columns.parent().unwrap());
+    assert_eq!(notes, [""; 0]);
+    let (paths, shortest) = (Paths::new(&system).unwrap(), Paths::new(&plain).unwrap());
+    for (a, b) in pairs(100) {
+        let levels = if a / 4 == b / 4 {
+            1
+        } else if a / 16 == b / 16 {
+            2
+        } else {
+            3
+        };
+        assert_eq!(paths.hops(a, b), Some(2 * levels), "{a} {b}");
+        assert_eq!(shortest.hops(a, b), Some(2 * levels), "{a} {b}");
+    }
 }
