@@ -46,9 +46,9 @@ pub(super) struct FabricLink {
 /// On `node`, what leaves the fabric over the link `last` goes on over `link`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FabricForward {
-    pub(super) node: usize,
-    pub(super) last: usize,
-    pub(super) link: usize,
+    pub(super) node: u32,
+    pub(super) last: u32,
+    pub(super) link: u32,
 }
 
 impl Fabric {
@@ -60,8 +60,8 @@ impl Fabric {
 
     /// The parts of the machine, and what people should know of them.
     pub(super) fn parts(self) -> (Parts, Vec<String>) {
-        let mut notes = Vec::new();
-        let names = Names::new(&self.nodes, &mut notes);
+        let mut remarks = Vec::new();
+        let names = Names::new(&self.nodes, &mut remarks);
         let (nodes, place) = names.nodes(&self.nodes);
         let mut links: Vec<(Link, usize)> =
             self.links.iter().enumerate().map(|(index, link)| (link.of(&place), index)).collect();
@@ -71,14 +71,18 @@ impl Fabric {
         let mut link_place = vec![0; links.len()];
         (0..).zip(&links).for_each(|(new, (_, old)): (u32, _)| link_place[*old] = new);
         let links: Vec<Link> = links.into_iter().map(|(link, _)| link).collect();
-        let entry = |entry: &FabricForward| Forward {
-            node: place[entry.node],
-            last: link_place[entry.last],
-            link: link_place[entry.link],
+        let entry = |entry: FabricForward| Forward {
+            node: place[entry.node as usize],
+            last: link_place[entry.last as usize],
+            link: link_place[entry.link as usize],
         };
-        let forwarding = used(self.forwarding.iter().map(entry).collect(), &nodes, &links);
+        let entries = self.forwarding.into_iter().map(entry).collect();
+        let (forwarding, lost) = used(entries, &nodes, &links);
+        if lost > 0 {
+            remarks.push(format!("ordered pairs of adapters that the tables do not join: {lost}"));
+        }
         let routing = Routing { forwarding, ..Routing::default() };
-        (Parts { nodes, links, routing, shapes: BTreeMap::new() }, notes)
+        (Parts { nodes, links, routing, shapes: BTreeMap::new() }, remarks)
     }
 }
 
@@ -103,8 +107,8 @@ struct Names {
 }
 
 impl Names {
-    fn new(nodes: &[FabricNode], notes: &mut Vec<String>) -> Self {
-        let hosts = hosts(nodes, notes);
+    fn new(nodes: &[FabricNode], remarks: &mut Vec<String>) -> Self {
+        let hosts = hosts(nodes, remarks);
         let mut switches: Vec<usize> =
             (0..nodes.len()).filter(|&node| nodes[node].kind == NodeKind::Switch).collect();
         switches.sort_by(|&a, &b| nodes[a].address.cmp(&nodes[b].address));
@@ -159,7 +163,7 @@ fn unused(mut name: String, taken: &BTreeSet<String>) -> String {
 /// Adapters by host. Adapters whose descriptions begin with the same word and go on differently are those of one host; of two
 /// that say exactly the same one belongs to another host, which is called after its address. So is one that still has
 /// the description of its maker.
-fn hosts(nodes: &[FabricNode], notes: &mut Vec<String>) -> Vec<(String, Vec<usize>)> {
+fn hosts(nodes: &[FabricNode], remarks: &mut Vec<String>) -> Vec<(String, Vec<usize>)> {
     let mut adapters: Vec<usize> =
         (0..nodes.len()).filter(|&node| nodes[node].kind == NodeKind::Host).collect();
     adapters.sort_by(|&a, &b| nodes[a].address.cmp(&nodes[b].address));
@@ -183,12 +187,12 @@ fn hosts(nodes: &[FabricNode], notes: &mut Vec<String>) -> Vec<(String, Vec<usiz
         }
     }
     if nameless > 0 {
-        notes.push(format!(
+        remarks.push(format!(
             "adapters that do not say the name of their host, called after their addresses: {nameless}"
         ));
     }
     if let Some(first) = repeated.first() {
-        notes.push(format!(
+        remarks.push(format!(
             "adapters that call themselves exactly as another one, taken for other hosts: those of {first} and {} more",
             repeated.len() - 1
         ));
@@ -204,62 +208,120 @@ fn host_of(description: &str) -> Option<String> {
         .iter()
         .any(|words| description.contains(words));
     let word = description.split_whitespace().next().filter(|_| !is_of_maker)?;
-    Some(word.to_owned())
+    let word = word.trim_end_matches([',', ';', ':']);
+    (!word.is_empty()).then(|| word.to_owned())
 }
 
-/// The entries that messages between hosts use, sorted; entries that lead nowhere are left out.
-fn used(mut entries: Vec<Forward>, nodes: &[Node], links: &[Link]) -> Vec<Forward> {
+/// The entries that messages between hosts use, sorted; entries that lead nowhere are left out. With them the number of ordered pairs
+/// of adapters, each on a switch, that they do not join.
+fn used(mut entries: Vec<Forward>, nodes: &[Node], links: &[Link]) -> (Vec<Forward>, u64) {
+    if entries.is_empty() {
+        return (entries, 0);
+    }
     entries.sort_unstable();
     entries.dedup_by_key(|entry| (entry.node, entry.last));
     let is_host = |node: u32| nodes[node as usize].kind == NodeKind::Host;
-    let starts: BTreeSet<u32> = links
-        .iter()
-        .filter(|link| is_host(link.source) && !is_host(link.destination))
-        .map(|link| link.destination)
-        .collect();
-    let lasts: BTreeSet<u32> = entries
-        .iter()
-        .map(|entry| entry.last)
-        .filter(|&last| is_host(links[last as usize].destination))
-        .collect();
-    let find = |node: u32, last: u32| {
-        entries.binary_search_by_key(&(node, last), |entry| (entry.node, entry.last)).ok()
-    };
-    let mut state = vec![State::New; entries.len()];
-    let mut way = Vec::new();
-    for &last in &lasts {
-        for &start in &starts {
-            way.clear();
-            let mut node = start;
-            let arrives = loop {
-                let Some(place) = find(node, last) else { break false };
-                match state[place] {
-                    State::Used => break true,
-                    State::New => {}
-                    State::OnWay | State::Lost => break false,
-                }
-                state[place] = State::OnWay;
-                way.push(place);
-                let link = entries[place].link;
-                if link == last {
-                    break true;
-                }
-                node = links[link as usize].destination;
-                if is_host(node) {
-                    break false;
-                }
-            };
-            let end = if arrives { State::Used } else { State::Lost };
-            way.iter().for_each(|&place| state[place] = end);
-        }
+    let mut starts: BTreeMap<u32, u64> = BTreeMap::new();
+    for link in links.iter().filter(|link| is_host(link.source) && !is_host(link.destination)) {
+        *starts.entry(link.destination).or_default() += 1;
     }
-    let own = |entry: &Forward| is_host(entry.node) && lasts.contains(&entry.last);
-    entries
-        .iter()
-        .zip(&state)
-        .filter(|(entry, state)| **state == State::Used || own(entry))
-        .map(|(entry, _)| *entry)
-        .collect()
+    let by_last = ByLast::new(&entries, links.len());
+    let mut ways = Ways {
+        entries: &entries,
+        links,
+        at: vec![NOWHERE; nodes.len()],
+        state: vec![State::New; entries.len()],
+    };
+    let (mut way, mut lost) = (Vec::new(), 0);
+    let ends = |link: &Link| is_host(link.destination) && !is_host(link.source);
+    for (last, link) in (0..).zip(links).filter(|(_, link)| ends(link)) {
+        let own = by_last.of(last);
+        own.iter().for_each(|&place| ways.at[entries[place as usize].node as usize] = place);
+        for (&start, &adapters) in &starts {
+            if !ways.follow(start, last, is_host, &mut way) {
+                lost += adapters - u64::from(start == link.source);
+            }
+        }
+        own.iter().for_each(|&place| ways.at[entries[place as usize].node as usize] = NOWHERE);
+    }
+    let state = ways.state;
+    let own = |entry: &Forward| is_host(entry.node) && is_host(links[entry.last as usize].destination);
+    let mut states = state.iter();
+    entries.retain(|entry| states.next() == Some(&State::Used) || own(entry));
+    (entries, lost)
+}
+
+/// No entry.
+const NOWHERE: u32 = u32::MAX;
+
+/// Entries in the order of their last links.
+struct ByLast {
+    first: Vec<u32>,
+    places: Vec<u32>,
+}
+
+impl ByLast {
+    fn new(entries: &[Forward], links: usize) -> Self {
+        let mut first = vec![0; links + 1];
+        entries.iter().for_each(|entry| first[entry.last as usize + 1] += 1);
+        for link in 0..links {
+            first[link + 1] += first[link];
+        }
+        let mut next = first.clone();
+        let mut places = vec![0; entries.len()];
+        for (place, entry) in (0..).zip(entries) {
+            let slot = &mut next[entry.last as usize];
+            places[*slot as usize] = place;
+            *slot += 1;
+        }
+        Self { first, places }
+    }
+
+    fn of(&self, last: u32) -> &[u32] {
+        &self.places[self.first[last as usize] as usize..self.first[last as usize + 1] as usize]
+    }
+}
+
+/// What is known of entries while ways are followed over them.
+struct Ways<'a> {
+    entries: &'a [Forward],
+    links: &'a [Link],
+    /// By node, its entry for the last link that is looked at.
+    at: Vec<u32>,
+    state: Vec<State>,
+}
+
+impl Ways<'_> {
+    /// Whether messages from a switch arrive over a last link. What lies on the way knows it afterwards.
+    fn follow(&mut self, start: u32, last: u32, is_host: impl Fn(u32) -> bool, way: &mut Vec<usize>) -> bool {
+        way.clear();
+        let mut node = start;
+        let arrives = loop {
+            let place = self.at[node as usize];
+            if place == NOWHERE {
+                break false;
+            }
+            let place = place as usize;
+            match self.state[place] {
+                State::Used => break true,
+                State::New => {}
+                State::OnWay | State::Lost => break false,
+            }
+            self.state[place] = State::OnWay;
+            way.push(place);
+            let link = self.entries[place].link;
+            if link == last {
+                break true;
+            }
+            node = self.links[link as usize].destination;
+            if is_host(node) {
+                break false;
+            }
+        };
+        let end = if arrives { State::Used } else { State::Lost };
+        way.iter().for_each(|&place| self.state[place] = end);
+        arrives
+    }
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -318,12 +380,12 @@ mod tests {
 
     #[test]
     fn adapters_become_hosts_in_natural_order() {
-        let (parts, notes) = fabric().parts();
+        let (parts, remarks) = fabric().parts();
         let names: Vec<_> = parts.nodes.iter().map(|node| node.name.as_str()).collect();
         let expected = ["host-07", "n2", "n2-06", "n10", "Infiniscale 04", "Infiniscale 05"];
         assert_eq!(names, expected);
         assert_eq!(parts.nodes[3].address.as_deref(), Some("01"));
-        assert_eq!(notes.len(), 2);
+        assert_eq!(remarks.len(), 2);
         let ends: Vec<_> = parts.links.iter().map(|link| (link.source, link.destination)).collect();
         assert_eq!(ends, [(1, 4), (3, 4), (3, 5), (4, 5), (4, 3), (4, 1), (5, 4), (5, 3)]);
     }
@@ -333,14 +395,19 @@ mod tests {
         let mut fabric = fabric();
         let by_port = fabric.by_port();
         let entry = |node: usize, port: u32, last: (usize, u32)| FabricForward {
-            node,
-            last: by_port[&last],
-            link: by_port[&(node, port)],
+            node: node as u32,
+            last: by_port[&last] as u32,
+            link: by_port[&(node, port)] as u32,
         };
         // To n2 over both switches; to the second adapter of n10 the switches send each other round and round.
         fabric.forwarding =
             vec![entry(0, 1, (1, 3)), entry(1, 3, (1, 3)), entry(0, 1, (1, 2)), entry(1, 1, (1, 2))];
-        let (parts, _) = fabric.parts();
+        let (parts, remarks) = fabric.parts();
+        // None of two other adapters reaches either adapter of n10.
+        assert_eq!(
+            remarks.last().map(String::as_str),
+            Some("ordered pairs of adapters that the tables do not join: 4")
+        );
         let kept: Vec<_> = parts.routing.forwarding.iter().map(|entry| (entry.node, entry.link)).collect();
         assert_eq!(kept, [(4, 5), (5, 6)]);
     }

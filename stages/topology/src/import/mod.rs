@@ -1,14 +1,17 @@
 //! Machines as other tools describe them, recognised by what is in their files.
 
+mod cables;
 mod core_to_core;
 mod error;
 mod fabric;
 mod finish;
 mod graph_csv;
 mod graph_json;
+mod guid;
 mod hwloc;
 mod ibnetdiscover;
 mod kahip;
+mod lines;
 mod matrix_csv;
 mod mpigraph;
 mod natural;

@@ -1,0 +1,298 @@
+//! The form that `ibnetdiscover` prints without options: a block for every node, a line for every port with a cable.
+//!
+//! As `dump_topology` of infiniband-diags prints it, with and without `-g`:
+//!
+//! ```text
+//! switchguid=0x200000(200000)
+//! Switch  8 "S-0000000000200000"   # "S0" base port 0 lid 4 lmc 0
+//! [1]     "H-0000000000100000"[1](100001)    # "H1" lid 2 4xSDR
+//!
+//! caguid=0x100000
+//! Ca      2 "H-0000000000100000"   # "H1"
+//! [1](100001)    "S-0000000000200000"[1]    # lid 2 lmc 1 "S0" lid 4 4xSDR
+//! ```
+
+use std::path::Path;
+
+use super::super::lines::Lines;
+use super::super::reader::malformed;
+use super::super::{ImportError, guid};
+use super::listing::{Address, Listing};
+
+const NODE: &str = "such as `Switch 36 \"S-0002c90300000001\" # \"name\" base port 0 lid 4 lmc 0`";
+const PORT: &str = "such as `[1] \"H-0002c90300000002\"[1](2c90300000003) # \"host mlx5_0\" lid 5 4xEDR`";
+
+/// Whether a line begins a block.
+pub(super) fn is_header(line: &str) -> bool {
+    Header::parse(line).is_some()
+}
+
+/// Reads a whole listing.
+pub(super) fn read(path: &Path) -> Result<Listing, ImportError> {
+    let mut lines = Lines::open(path)?;
+    let mut listing = Listing::default();
+    let mut current: Option<Block> = None;
+    while let Some((number, line)) = lines.next()? {
+        let line = line.trim();
+        if line.starts_with('[') {
+            let Some(block) = current else {
+                let problem = "this port belongs to no node";
+                return Err(malformed(
+                    path,
+                    number,
+                    problem,
+                    "a line such as `Switch 36 \"S-…\"` goes before",
+                ));
+            };
+            block.port(&mut listing, (path, number), line)?;
+        } else if let Some(header) = Header::parse(line) {
+            current = Some(header.block(&mut listing, (path, number))?);
+        } else if !is_other(line) {
+            let problem = format!("`{}` is no line of ibnetdiscover", shortened(line));
+            return Err(malformed(path, number, problem, format!("nodes are {NODE}, ports {PORT}")));
+        }
+    }
+    Ok(listing)
+}
+
+/// What says nothing of cables: identifiers of makers, comments, and what `-g` and `-s` print.
+fn is_other(line: &str) -> bool {
+    const BEGINNINGS: [&str; 10] = [
+        "#",
+        "vendid=",
+        "devid=",
+        "sysimgguid=",
+        "switchguid=",
+        "caguid=",
+        "rtguid=",
+        "???guid=",
+        "DR path ",
+        "Hostname: ",
+    ];
+    let is_chassis = || line.starts_with("Chassis ") || line == "Non-Chassis Nodes";
+    line.is_empty() || BEGINNINGS.iter().any(|beginning| line.starts_with(beginning)) || is_chassis()
+}
+
+pub(super) fn shortened(line: &str) -> String {
+    let mut text: String = line.chars().take(60).collect();
+    if text.len() < line.len() {
+        text.push('…');
+    }
+    text
+}
+
+/// The first line of a block.
+struct Header<'a> {
+    letter: char,
+    guid: u64,
+    description: &'a str,
+    /// What stands behind the description.
+    tail: &'a str,
+}
+
+impl<'a> Header<'a> {
+    fn parse(line: &'a str) -> Option<Self> {
+        let (word, rest) = line.split_once([' ', '\t'])?;
+        if !["Switch", "Ca", "CA", "Rt", "???"].contains(&word) {
+            return None;
+        }
+        let (ports, rest) = rest.trim_start().split_once([' ', '\t'])?;
+        ports.parse::<u32>().ok()?;
+        let (letter, guid, rest) = name(rest.trim_start())?;
+        let is_its = match word {
+            "Switch" => letter == 'S',
+            "Ca" | "CA" => letter == 'H',
+            "Rt" => letter == 'R',
+            _ => letter == '?',
+        };
+        let (description, tail) = comment(rest)?;
+        is_its.then_some(Self { letter, guid, description, tail })
+    }
+
+    fn block(self, listing: &mut Listing, place: (&Path, usize)) -> Result<Block, ImportError> {
+        let node = listing.node(place, self.letter, self.guid, self.description)?;
+        if let Some(lid) = lid_of(self.tail).filter(|&lid| lid != 0 && self.letter == 'S') {
+            listing.switch_lids.insert(lid, node);
+        }
+        Ok(Block { node })
+    }
+}
+
+/// The node whose ports are listed.
+#[derive(Debug, Clone, Copy)]
+struct Block {
+    node: usize,
+}
+
+impl Block {
+    fn port(self, listing: &mut Listing, place: (&Path, usize), line: &str) -> Result<(), ImportError> {
+        let Some(port) = Port::parse(line) else {
+            let problem = format!("`{}` is no port with its peer", shortened(line));
+            return Err(malformed(place.0, place.1, problem, PORT));
+        };
+        let peer = listing.node(place, port.peer_letter, port.peer_guid, port.description)?;
+        let (own, other) = ((self.node, port.number), (peer, port.leads_to));
+        let address = |(node, port), guid, lid, lmc| Address { node, port, guid, lid, lmc, line: place.1 };
+        if let Some((lid, lmc)) = port.own_lid {
+            listing.address(address(own, port.guid, lid, lmc));
+        }
+        if let Some(lid) = port.peer_lid {
+            listing.address(address(other, port.peer_port_guid, lid, 0));
+        }
+        listing.end(place.1, own, other, port.width, port.speed);
+        Ok(())
+    }
+}
+
+/// A port and where its cable leads.
+#[derive(Debug, PartialEq)]
+struct Port<'a> {
+    number: u32,
+    guid: Option<u64>,
+    /// LID and LMC, which only adapters say of themselves.
+    own_lid: Option<(u16, u8)>,
+    peer_letter: char,
+    peer_guid: u64,
+    leads_to: u32,
+    peer_port_guid: Option<u64>,
+    peer_lid: Option<u16>,
+    description: &'a str,
+    width: &'a str,
+    speed: &'a str,
+}
+
+impl<'a> Port<'a> {
+    fn parse(line: &'a str) -> Option<Self> {
+        let (number, rest) = bracketed(line)?;
+        let (guid, rest) = in_parentheses(rest);
+        let (peer_letter, peer_guid, rest) = name(rest.trim_start())?;
+        let (leads_to, rest) = bracketed(rest)?;
+        let (peer_port_guid, rest) = in_parentheses(rest);
+        let (before, description, tail) = match rest.trim_start().strip_prefix('#') {
+            Some(rest) => quoted(rest)?,
+            None => ("", "", ""),
+        };
+        let mut words = tail.split_whitespace().skip_while(|word| *word != "lid").skip(1);
+        let peer_lid = words.next().and_then(|word| word.parse().ok());
+        let rate = words.next().unwrap_or("");
+        let (width, speed) = rate.find('x').map_or(("", rate), |place| rate.split_at(place + 1));
+        let own_lid = lid_of(before).map(|lid| (lid, value_of(before, "lmc").unwrap_or(0)));
+        Some(Self {
+            number,
+            guid,
+            own_lid,
+            peer_letter,
+            peer_guid,
+            leads_to,
+            peer_port_guid,
+            peer_lid,
+            description,
+            width,
+            speed,
+        })
+    }
+}
+
+/// `"S-0002c90300000001"` and what is behind it.
+fn name(text: &str) -> Option<(char, u64, &str)> {
+    let (name, rest) = text.strip_prefix('"')?.split_once('"')?;
+    let (letter, guid) = name.split_once('-')?;
+    let letter = ['S', 'H', 'R', '?'].into_iter().find(|known| letter.chars().eq([*known]))?;
+    let guid = guid::hexadecimal(guid).filter(|_| guid.len() == 16)?;
+    Some((letter, guid, rest))
+}
+
+/// `[7]` or `[7][ext 3]`, and what is behind it.
+fn bracketed(text: &str) -> Option<(u32, &str)> {
+    let (number, rest) = text.strip_prefix('[')?.split_once(']')?;
+    let rest = match rest.strip_prefix("[ext ") {
+        Some(outside) => outside.split_once(']')?.1,
+        None => rest,
+    };
+    Some((number.parse().ok()?, rest))
+}
+
+/// `(2c90300000003)`, if it is there, and what is behind it.
+fn in_parentheses(text: &str) -> (Option<u64>, &str) {
+    let found = text.trim_start().strip_prefix('(').and_then(|rest| rest.split_once(')'));
+    match found.and_then(|(digits, rest)| Some((guid::hexadecimal(digits)?, rest))) {
+        Some((guid, rest)) => (Some(guid), rest),
+        None => (None, text),
+    }
+}
+
+/// `# "description" tail`. Descriptions may hold quotation marks themselves.
+fn comment(text: &str) -> Option<(&str, &str)> {
+    match text.trim_start().strip_prefix('#') {
+        Some(rest) => quoted(rest).map(|(_, description, tail)| (description, tail)),
+        None => text.trim().is_empty().then_some(("", "")),
+    }
+}
+
+/// What stands before the first, between the first and the last, and behind the last quotation mark.
+fn quoted(text: &str) -> Option<(&str, &str, &str)> {
+    let (before, rest) = text.split_once('"')?;
+    let (description, tail) = rest.rsplit_once('"')?;
+    Some((before, description, tail))
+}
+
+fn lid_of(text: &str) -> Option<u16> {
+    value_of(text, "lid")
+}
+
+/// The number behind a word.
+fn value_of<T: std::str::FromStr>(text: &str, name: &str) -> Option<T> {
+    let mut words = text.split_whitespace().skip_while(|word| *word != name);
+    words.next()?;
+    words.next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_of_switches_and_of_adapters_are_read() {
+        let port = Port::parse(
+            "[7][ext 2]\t\"S-00000000000000a1\"[8][ext 4]\t\t# \"a \"b\", c\" lid 5 4xFDR10 s=4 w=2",
+        )
+        .unwrap();
+        assert_eq!((port.number, port.peer_letter, port.peer_guid, port.leads_to), (7, 'S', 0xa1, 8));
+        assert_eq!(
+            (port.description, port.peer_lid, port.width, port.speed),
+            ("a \"b\", c", Some(5), "4x", "FDR10")
+        );
+        assert_eq!((port.own_lid, port.guid, port.peer_port_guid), (None, None, None));
+        let port =
+            Port::parse("[2](a2) \t\"S-00000000000000a1\"[1]\t\t# lid 12 lmc 3 \"S1\" lid 5 4x???").unwrap();
+        assert_eq!((port.guid, port.own_lid, port.peer_lid), (Some(0xa2), Some((12, 3)), Some(5)));
+        assert_eq!((port.width, port.speed), ("4x", "???"));
+        let port = Port::parse("[2] \"H-00000000000000a1\"[1](a2) # \"n1 mlx5_0\" lid 9 2xHDR").unwrap();
+        assert_eq!((port.peer_port_guid, port.description, port.width), (Some(0xa2), "n1 mlx5_0", "2x"));
+        for wrong in [
+            "[x] \"S-00000000000000a1\"[1]",
+            "[1] \"S-a1\"[1]",
+            "[1] \"T-00000000000000a1\"[1]",
+            "[1]",
+            "[1] \"S-00000000000000a1\"",
+        ] {
+            assert_eq!(Port::parse(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn headers_are_told_from_other_lines() {
+        assert!(is_header("Switch\t8 \"S-0000000000200001\"\t\t# \"S1\" base port 0 lid 5 lmc 0"));
+        assert!(is_header("Ca\t2 \"H-0000000000200001\"\t\t# \"host 'x', \"y\" HCA-1\" (scp)"));
+        assert!(is_header("Rt\t2 \"R-0000000000200001\""));
+        for wrong in [
+            "Switch 8 \"Switch1\"",
+            "Hca\t2 \"H-0000000000200001\"",
+            "Ca 2 \"S-0000000000200001\"",
+            "Switch",
+            "",
+        ] {
+            assert!(!is_header(wrong), "{wrong}");
+        }
+    }
+}

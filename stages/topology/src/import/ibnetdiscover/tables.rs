@@ -1,0 +1,457 @@
+//! Linear forwarding tables, as `ibroute`, `dump_fts`, `dump_lfts.sh` and `opensm` (`opensm-lfts.dump`) print them.
+//!
+//! ```text
+//! Unicast lids [0x0-0x91] of switch Lid 142 guid 0x0008f10500108c9e (leaf 1):
+//!   Lid  Out   Destination
+//!        Port     Info
+//! 0x0001 015 : (Channel Adapter portguid 0x0002c9030002da23: 'host mlx5_0')
+//! 0x0002 015 : (path #2 out of 2: portguid 0x0002c9030002da23)
+//! 1 valid lids dumped
+//! ```
+
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use hopmap_model::NodeKind;
+
+use super::super::fabric::{Fabric, FabricForward};
+use super::super::lines::Lines;
+use super::super::reader::malformed;
+use super::super::{ImportError, guid};
+use super::blocks::shortened;
+use super::listing::{Address, Listing};
+
+/// How a table begins.
+pub(super) const BEGINNING: &str = "Unicast lids [";
+/// Ports of the largest switch.
+const PORTS: usize = 256;
+const LIDS: usize = 1 << 16;
+const NONE: u32 = u32::MAX;
+/// A LID of a port beside its first one.
+const FURTHER: u32 = u32::MAX - 1;
+/// A LID of a switch.
+const SWITCH: u32 = u32::MAX - 2;
+
+/// Reads tables into a fabric. `listing` is what the fabric was made of.
+pub(super) fn read(
+    files: &[PathBuf],
+    (listed, listing): (&Path, &Listing),
+    fabric: &mut Fabric,
+    notes: &mut Vec<String>,
+) -> Result<(), ImportError> {
+    let targets = Targets::new(listed, listing, fabric)?;
+    let mut tables = Tables {
+        listing,
+        targets,
+        ports: Ports::new(fabric),
+        known: vec![Known { table: 0, link: NONE, line: 0 }; fabric.links.len()],
+        blocks: HashMap::new(),
+        count: 0,
+        entries: Vec::new(),
+        lost: Lost::default(),
+    };
+    for file in files {
+        tables.file(file, fabric)?;
+    }
+    tables.lost.notes(notes);
+    let is_switch = |node: &usize| fabric.nodes[*node].kind == NodeKind::Switch;
+    let switches = (0..fabric.nodes.len()).filter(is_switch).count();
+    if tables.blocks.len() < switches {
+        notes.push(format!("switches without a table: {} of {switches}", switches - tables.blocks.len()));
+    }
+    fabric.forwarding = tables.entries;
+    Ok(())
+}
+
+/// By which last link a LID or a port is reached.
+struct Targets {
+    by_lid: Vec<u32>,
+    guids: Vec<u64>,
+    by_guid: HashMap<u64, u32>,
+}
+
+impl Targets {
+    fn new(path: &Path, listing: &Listing, fabric: &Fabric) -> Result<Self, ImportError> {
+        let is_switch = |node: usize| fabric.nodes[node].kind == NodeKind::Switch;
+        let mut lasts = HashMap::new();
+        for (index, link) in (0..).zip(&fabric.links).filter(|(_, link)| is_switch(link.source)) {
+            lasts.insert((link.destination, link.destination_port), index);
+        }
+        let mut targets = Self { by_lid: vec![NONE; LIDS], guids: vec![0; LIDS], by_guid: HashMap::new() };
+        listing.switch_lids.keys().for_each(|&lid| targets.by_lid[usize::from(lid)] = SWITCH);
+        let mut lines: HashMap<u16, &Address> = HashMap::new();
+        for address in &listing.addresses {
+            let Some(&last) = lasts.get(&(address.node, Some(address.port))) else { continue };
+            if let Some(guid) = address.guid {
+                targets.by_guid.insert(guid, last);
+                targets.guids[usize::from(address.lid)] = guid;
+            }
+            let place = &mut targets.by_lid[usize::from(address.lid)];
+            if *place != NONE && *place != last {
+                return Err(taken(path, address, lines.get(&address.lid).copied(), fabric));
+            }
+            *place = last;
+            lines.entry(address.lid).or_insert(address);
+        }
+        for address in &listing.addresses {
+            let further = (1..1usize << address.lmc.min(7)).map(|more| usize::from(address.lid) + more);
+            for lid in further.take_while(|&lid| lid < LIDS) {
+                if targets.by_lid[lid] == NONE {
+                    targets.by_lid[lid] = FURTHER;
+                }
+            }
+        }
+        Ok(targets)
+    }
+
+    /// The last link of an entry: its LID says it, unless the table was made when another port had that LID.
+    fn of(&self, lid: u16, portguid: Option<u64>, counts: &mut Lost) -> u32 {
+        let last = self.by_lid[usize::from(lid)];
+        match portguid {
+            Some(guid) if guid != self.guids[usize::from(lid)] => match self.by_guid.get(&guid) {
+                Some(&other) => {
+                    counts.moved += u64::from(other != last);
+                    other
+                }
+                // What has this GUID is not listed; ports whose GUIDs are not known are found by their LIDs.
+                None if self.guids[usize::from(lid)] == 0 => last,
+                None => NONE,
+            },
+            _ => last,
+        }
+    }
+}
+
+fn taken(path: &Path, address: &Address, other: Option<&Address>, fabric: &Fabric) -> ImportError {
+    let named = |address: &Address| {
+        let node = &fabric.nodes[address.node];
+        format!("port {} of `{}` ({})", address.port, node.description.trim(), node.address)
+    };
+    let other = other
+        .map_or_else(|| "a switch".to_owned(), |other| format!("{} by line {}", named(other), other.line));
+    malformed(
+        path,
+        address.line,
+        format!("LID {} is that of {}, but also of {other}", address.lid, named(address)),
+        "LIDs changed while the fabric was listed: list it again",
+    )
+}
+
+/// The links out of the ports of all switches.
+struct Ports {
+    links: HashMap<usize, Box<[u32; PORTS]>>,
+}
+
+impl Ports {
+    fn new(fabric: &Fabric) -> Self {
+        let mut links: HashMap<usize, Box<[u32; PORTS]>> = HashMap::new();
+        for (index, link) in (0..).zip(&fabric.links) {
+            if fabric.nodes[link.source].kind == NodeKind::Switch
+                && let Some(port) = link.source_port.filter(|&port| (port as usize) < PORTS)
+            {
+                links.entry(link.source).or_insert_with(|| Box::new([NONE; PORTS]))[port as usize] = index;
+            }
+        }
+        Self { links }
+    }
+}
+
+/// What the table at hand says of a last link.
+#[derive(Clone, Copy)]
+struct Known {
+    table: u32,
+    link: u32,
+    line: u32,
+}
+
+/// Where the first table of a switch stands, and its entries.
+struct Block {
+    file: PathBuf,
+    line: usize,
+    entries: Range<usize>,
+}
+
+struct Tables<'a> {
+    listing: &'a Listing,
+    targets: Targets,
+    ports: Ports,
+    /// By last link.
+    known: Vec<Known>,
+    blocks: HashMap<usize, Block>,
+    count: u32,
+    entries: Vec<FabricForward>,
+    lost: Lost,
+}
+
+/// The table whose lines are read.
+#[derive(Clone, Copy)]
+struct Current {
+    switch: usize,
+    /// Whether the switch had a table before.
+    again: bool,
+}
+
+impl Tables<'_> {
+    fn file(&mut self, path: &Path, fabric: &Fabric) -> Result<(), ImportError> {
+        let mut lines = Lines::open(path)?;
+        let mut current: Option<Current> = None;
+        while let Some((number, line)) = lines.next()? {
+            if let Some((lid, port, info)) = entry(line) {
+                if let Some(current) = current {
+                    self.entry((path, number), current, (lid, port, info))?;
+                }
+            } else if line.starts_with(BEGINNING) {
+                self.close(current);
+                current = self.header((path, number), line, fabric)?;
+            } else if line.starts_with("Multicast mlids [") {
+                self.close(current.take());
+            } else if line.contains("failed") || line.contains("iberror") || line.contains("ibwarn") {
+                self.lost.failed.insert(path.to_owned());
+            } else if !is_other(line) {
+                let problem = format!("`{}` is no line of a forwarding table", shortened(line));
+                let help = "entries look like `0x0001 015 : (Channel Adapter portguid 0x…: 'host mlx5_0')`";
+                return Err(malformed(path, number, problem, help));
+            }
+        }
+        self.close(current);
+        Ok(())
+    }
+
+    fn header(
+        &mut self,
+        (path, line): (&Path, usize),
+        text: &str,
+        fabric: &Fabric,
+    ) -> Result<Option<Current>, ImportError> {
+        let Some((lid, guid)) = switch_of(text) else {
+            let help =
+                "such as `Unicast lids [0x0-0x91] of switch Lid 142 guid 0x0008f10500108c9e (leaf 1):`";
+            return Err(malformed(path, line, "this does not say whose table follows", help));
+        };
+        let by_lid = || self.listing.switch_lids.get(&lid?).copied();
+        let switch = self.listing.find(guid).or_else(by_lid);
+        let Some(switch) = switch.filter(|&switch| fabric.nodes[switch].kind == NodeKind::Switch) else {
+            self.lost.strangers += 1;
+            return Ok(None);
+        };
+        self.count += 1;
+        let again = match self.blocks.get(&switch) {
+            Some(block) => {
+                for entry in &self.entries[block.entries.clone()] {
+                    self.known[entry.last as usize] = Known { table: self.count, link: entry.link, line: 0 };
+                }
+                true
+            }
+            None => {
+                let entries = self.entries.len()..self.entries.len();
+                self.blocks.insert(switch, Block { file: path.to_owned(), line, entries });
+                false
+            }
+        };
+        Ok(Some(Current { switch, again }))
+    }
+
+    /// Ends a table.
+    fn close(&mut self, current: Option<Current>) {
+        if let Some(block) =
+            current.filter(|current| !current.again).and_then(|own| self.blocks.get_mut(&own.switch))
+        {
+            block.entries.end = self.entries.len();
+        }
+    }
+
+    fn entry(
+        &mut self,
+        (path, line): (&Path, usize),
+        current: Current,
+        (lid, port, info): (u16, usize, &str),
+    ) -> Result<(), ImportError> {
+        let info = Info::of(info);
+        match info.kind {
+            Kind::Switch | Kind::Illegal => return Ok(()),
+            Kind::Further => {
+                self.lost.further += 1;
+                return Ok(());
+            }
+            Kind::Adapter | Kind::Unknown => {}
+        }
+        let last = self.targets.of(lid, info.portguid, &mut self.lost);
+        match last {
+            SWITCH => return Ok(()),
+            FURTHER => self.lost.further += 1,
+            NONE => self.lost.unknown += 1,
+            _ => return self.forward((path, line), current, lid, port, last),
+        }
+        Ok(())
+    }
+
+    fn forward(
+        &mut self,
+        (path, number): (&Path, usize),
+        current: Current,
+        lid: u16,
+        port: usize,
+        last: u32,
+    ) -> Result<(), ImportError> {
+        let links = self.ports.links.get(&current.switch);
+        let link = links.and_then(|links| links.get(port)).copied().unwrap_or(NONE);
+        if link == NONE {
+            self.lost.nowhere += 1;
+            return Ok(());
+        }
+        let known = &mut self.known[last as usize];
+        if known.table == self.count {
+            if known.link == link {
+                return Ok(());
+            }
+            let before = match (self.blocks.get(&current.switch), known.line) {
+                (Some(block), 0) => format!("the table at {}:{}", block.file.display(), block.line),
+                (_, before) => format!("line {before}"),
+            };
+            let problem = format!("LID {lid} goes to port {port} here, but elsewhere by {before}");
+            return Err(malformed(
+                path,
+                number,
+                problem,
+                "a switch has one table: remove the one of another day",
+            ));
+        }
+        if current.again {
+            // The first table of this switch did not know it.
+            self.lost.later += 1;
+            return Ok(());
+        }
+        *known = Known { table: self.count, link, line: number as u32 };
+        self.entries.push(FabricForward { node: current.switch as u32, last, link });
+        Ok(())
+    }
+}
+
+/// The switch of a header: its LID, where that is said, and its GUID.
+fn switch_of(line: &str) -> Option<(Option<u16>, u64)> {
+    let (before, rest) = line.split_once(" guid 0x")?;
+    let guid = guid::hexadecimal(rest.get(..16)?)?;
+    let lid = before.split_once(" switch Lid ").and_then(|(_, lid)| lid.trim().parse().ok());
+    Some((lid, guid))
+}
+
+/// LID, port and what is behind them, of `0x0001 015 : (…)`.
+fn entry(line: &str) -> Option<(u16, usize, &str)> {
+    let rest = line.trim_start().strip_prefix("0x")?;
+    let (lid, rest) = rest.split_once([' ', '\t'])?;
+    let rest = rest.trim_start();
+    let end = rest.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(rest.len());
+    let (port, info) = rest.split_at(end);
+    Some((u16::from_str_radix(lid, 16).ok()?, port.parse().ok()?, info))
+}
+
+#[derive(Debug, PartialEq)]
+enum Kind {
+    Adapter,
+    Switch,
+    /// One of the LIDs that a port has beside its first one.
+    Further,
+    /// What the table drops.
+    Illegal,
+    /// The table does not say.
+    Unknown,
+}
+
+/// What an entry says of its destination.
+#[derive(Debug, PartialEq)]
+struct Info {
+    kind: Kind,
+    portguid: Option<u64>,
+}
+
+impl Info {
+    fn of(text: &str) -> Self {
+        let inside = text.split_once('(').map_or("", |(_, inside)| inside);
+        let kind = match inside {
+            _ if inside.starts_with("Channel Adapter ") => Kind::Adapter,
+            _ if inside.starts_with("Switch ") || inside.starts_with("Router ") => Kind::Switch,
+            _ if inside.starts_with("path #") => Kind::Further,
+            _ if inside.starts_with("illegal port") => Kind::Illegal,
+            _ => Kind::Unknown,
+        };
+        let digits = inside.strip_prefix("Channel Adapter portguid 0x").and_then(|rest| rest.get(..16));
+        Self { kind, portguid: digits.and_then(guid::hexadecimal) }
+    }
+}
+
+/// Column heads, sums and the like.
+fn is_other(line: &str) -> bool {
+    let line = line.trim();
+    line.is_empty()
+        || line.starts_with(['#', '*'])
+        || line.starts_with("Lid ")
+        || line.starts_with("Port ")
+        || line.starts_with("Switch top is ")
+        || line.ends_with("lids dumped")
+}
+
+/// What tables say and the machine does not have.
+#[derive(Default)]
+struct Lost {
+    failed: BTreeSet<PathBuf>,
+    strangers: u64,
+    further: u64,
+    unknown: u64,
+    nowhere: u64,
+    moved: u64,
+    later: u64,
+}
+
+impl Lost {
+    fn notes(&self, notes: &mut Vec<String>) {
+        for (count, what) in [
+            (self.failed.len() as u64, "files of tables with errors of the program that made them"),
+            (self.strangers, "tables of switches that are not listed, left out"),
+            (
+                self.further,
+                "entries for further LIDs of a port (LMC), left out: messages go to the first one",
+            ),
+            (self.unknown, "entries for LIDs that no listed adapter has, left out"),
+            (self.nowhere, "entries that send to a port without a cable, left out"),
+            (self.moved, "entries whose LID belongs to another adapter now, sorted by GUID"),
+            (self.later, "entries that only a second table of a switch has, left out"),
+        ] {
+            if count > 0 {
+                notes.push(format!("{what}: {count}"));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_and_headers_are_read() {
+        assert_eq!(entry("0x0001 015 : (x)"), Some((1, 15, " : (x)")));
+        assert_eq!(entry("0xbfff 255 "), Some((0xbfff, 255, " ")));
+        for wrong in
+            ["", "0x", "0x1", "0x10000 1", "0xg 1", "  Lid  Out   Destination", "12 valid lids dumped "]
+        {
+            assert_eq!(entry(wrong), None, "{wrong}");
+        }
+        let header =
+            "Unicast lids [0x0-0xd] of switch DR path slid 0; dlid 0; 0,1,7 guid 0x0000000000200001 (S (1)):";
+        assert_eq!(switch_of(header), Some((None, 0x20_0001)));
+        let header = "Unicast lids [0-34] of switch Lid 5 guid 0x0000000000200001 ('S'):";
+        assert_eq!(switch_of(header), Some((Some(5), 0x20_0001)));
+    }
+
+    #[test]
+    fn what_an_entry_leads_to_is_read() {
+        let adapter = Info::of(" : (Channel Adapter portguid 0x0000000000100008: 'H3')");
+        assert_eq!(adapter, Info { kind: Kind::Adapter, portguid: Some(0x10_0008) });
+        assert_eq!(Info::of(" : (path #2 out of 2: portguid 0x0000000000100008)").kind, Kind::Further);
+        assert_eq!(Info::of(" : (Switch portguid 0x0000000000100008: 'H3')").kind, Kind::Switch);
+        assert_eq!(Info::of(" : (illegal port)").kind, Kind::Illegal);
+        assert_eq!(Info::of("").kind, Kind::Unknown);
+        assert_eq!(Info::of(" : (unknown node and type)").kind, Kind::Unknown);
+    }
+}

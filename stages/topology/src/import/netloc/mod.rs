@@ -1,0 +1,53 @@
+//! `IB-SUBNET-nodes.txt` of netloc 2.0 to 2.9, as `netloc_ib_extract_dats` writes it: nodes, edges and the path of every ordered pair of hosts.
+//!
+//! Line by line: version, subnet, folder of hwloc, number of nodes; a line for every node, a line for every node with its edges, a line with
+//! partitions, and paths until the end. Fields are separated by commas, and descriptions may hold some themselves.
+
+mod paths;
+mod records;
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use super::lines::Lines;
+use super::reader::{Reader, Sample, malformed, one_file};
+use super::{Format, ImportError, ImportParams, Imported, finish, guid};
+use paths::Paths;
+use records::Records;
+
+pub(super) static READER: Reader =
+    Reader { format: Format::Netloc, recognises, files: one_file, read: |path, params| read(path, params) };
+
+/// A version, a subnet, anything, a number of nodes, and a node.
+fn recognises(sample: &Sample) -> bool {
+    let Some(text) = sample.text() else { return false };
+    let mut lines = text.lines().map(str::trim_end);
+    let mut next = || lines.next().unwrap_or("");
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let (version, subnet, _, count, node) = (next(), next(), next(), next(), next());
+    let is_node = || {
+        let mut fields = node.split(',');
+        fields.next().and_then(guid::grouped).is_some() && fields.next().is_some_and(is_number)
+    };
+    is_number(version) && guid::grouped(subnet).is_some() && is_number(count) && is_node()
+}
+
+fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
+    let mut lines = Lines::open(path)?;
+    let mut notes = Vec::new();
+    let mut records = Records::read(path, &mut lines, &mut notes)?;
+    let adapters = records.adapters();
+    let place = records.cables.join_ports(&mut notes);
+    let cables = std::mem::take(&mut records.cables);
+    if cables.ends.is_empty() {
+        let help = "netloc_ib_extract_dats writes a line of edges for every node behind the lines of nodes";
+        return Err(malformed(path, None, "no link is listed", help));
+    }
+    let (mut fabric, link_of) = cables.fabric(path, &mut notes)?;
+    fabric.forwarding =
+        Paths::new(path, &records, &place, &link_of, &fabric).read(&mut lines, adapters, &mut notes)?;
+    let (parts, more) = fabric.parts();
+    notes.extend(more);
+    Ok(Imported { system: finish::machine(parts, params, path)?, notes })
+}

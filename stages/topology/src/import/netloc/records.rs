@@ -1,0 +1,296 @@
+//! The nodes and edges of a node file.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use hopmap_model::{NodeKind, NodeState};
+
+use super::super::cables::{Cables, End};
+use super::super::fabric::FabricNode;
+use super::super::lines::Lines;
+use super::super::reader::malformed;
+use super::super::{ImportError, guid, speed};
+
+/// The version of the format that all releases with this file write.
+const VERSION: &str = "1";
+const NODE: &str = "such as `0002:c903:0002:da23,142,0,0,'host HCA-1',host`";
+const EDGES: &str = "a GUID, then for every neighbour `GUID,gbits,partitions,number of links` and nine fields for each of its links";
+
+/// Nodes and the links between them.
+pub(super) struct Records {
+    pub(super) cables: Cables,
+    /// Nodes by GUID, as they are listed.
+    pub(super) nodes: HashMap<u64, usize>,
+    /// Ends of cables by the number of their link.
+    pub(super) ends: HashMap<u32, usize>,
+}
+
+/// What is counted for people.
+#[derive(Default)]
+struct Counts {
+    /// Links whose bandwidth is another one than the file says.
+    wrong: usize,
+    /// Hosts whose name netloc cut off.
+    cut: usize,
+    unknown: usize,
+}
+
+impl Records {
+    pub(super) fn read(path: &Path, lines: &mut Lines, notes: &mut Vec<String>) -> Result<Self, ImportError> {
+        let count = heading(path, lines, notes)?;
+        let mut records = Self { cables: Cables::default(), nodes: HashMap::new(), ends: HashMap::new() };
+        let mut counts = Counts::default();
+        let mut texts = Vec::new();
+        for _ in 0..count {
+            let (number, line) = expect(path, lines, "a node", NODE)?;
+            texts.push(records.node(path, (number, line), &mut counts)?);
+        }
+        for _ in 0..count {
+            let (number, line) = expect(path, lines, "the edges of a node", EDGES)?;
+            records.edges(path, (number, &line), &texts, &mut counts)?;
+        }
+        expect(path, lines, "the partitions", "their names, separated by commas, or an empty line")?;
+        counts.notes(records.ends.len(), notes);
+        Ok(records)
+    }
+
+    pub(super) fn adapters(&self) -> u64 {
+        self.cables.nodes.iter().filter(|node| node.kind == NodeKind::Host).count() as u64
+    }
+
+    /// Adds the node of a line, and gives its description as it stands there.
+    fn node(
+        &mut self,
+        path: &Path,
+        (number, line): (usize, String),
+        counts: &mut Counts,
+    ) -> Result<String, ImportError> {
+        let wrong = |problem: String| malformed(path, number, problem, NODE);
+        let mut fields = line.splitn(5, ',');
+        let mut next = || fields.next().unwrap_or("");
+        let (id, lid, kind, _, rest) = (next(), next(), next(), next(), next());
+        let guid = guid::grouped(id).ok_or_else(|| wrong(format!("`{id}` is no GUID")))?;
+        lid.parse::<u32>().map_err(|_| wrong(format!("`{lid}` is no LID")))?;
+        // Commas in the description are not told from those between fields, but names of hosts have none.
+        let (text, host) = rest.rsplit_once(',').ok_or_else(|| wrong("the host is missing".into()))?;
+        let kind = match kind {
+            "0" => NodeKind::Host,
+            "1" => NodeKind::Switch,
+            "2" => {
+                counts.unknown += 1;
+                NodeKind::Switch
+            }
+            _ => return Err(wrong(format!("`{kind}` is no type: hosts have 0, switches 1"))),
+        };
+        let description = description(text);
+        let is_cut = kind == NodeKind::Host && is_cut(description, host);
+        counts.cut += usize::from(is_cut);
+        let node = FabricNode {
+            kind,
+            address: guid::address(guid),
+            description: description.to_owned(),
+            host: (!is_cut && !host.is_empty()).then(|| host.to_owned()),
+            state: NodeState::Up,
+        };
+        if self.nodes.insert(guid, self.cables.nodes.len()).is_some() {
+            return Err(malformed(
+                path,
+                number,
+                format!("node {id} is listed twice"),
+                "every GUID has one line",
+            ));
+        }
+        self.cables.nodes.push(node);
+        Ok(text.to_owned())
+    }
+
+    fn edges(
+        &mut self,
+        path: &Path,
+        (number, line): (usize, &str),
+        texts: &[String],
+        counts: &mut Counts,
+    ) -> Result<(), ImportError> {
+        let mut fields = Fields { path, number, rest: Some(line) };
+        let node = fields.node(&self.nodes)?;
+        while fields.rest.is_some() {
+            let peer = fields.node(&self.nodes)?;
+            fields.next("the sum of bandwidths")?;
+            fields.next("partitions")?;
+            let links: u32 = fields.number("a number of links")?;
+            for _ in 0..links {
+                let id = fields.number("the number of a link")?;
+                let (port, peer_port) = (fields.number("a port")?, fields.number("a port")?);
+                let (width, rate) = (fields.next("a width such as 4x")?, fields.next("a speed such as QDR")?);
+                let gbits: f64 = fields.number("a bandwidth")?;
+                fields.description(&texts[node], &texts[peer])?;
+                fields.next("the number of the link back")?;
+                fields.next("partitions")?;
+                let bandwidth_bytes_per_s = speed::bandwidth(width, rate);
+                let is_right = |bytes: f64| (bytes * 8e-9 - gbits).abs() < 0.01;
+                counts.wrong += usize::from(bandwidth_bytes_per_s.is_some_and(|bytes| !is_right(bytes)));
+                if self.ends.insert(id, self.cables.ends.len()).is_some() {
+                    let problem = format!("two links have number {id}");
+                    return Err(malformed(
+                        path,
+                        number,
+                        problem,
+                        "every direction of every cable has a number of its own",
+                    ));
+                }
+                self.cables.ends.push(End {
+                    node,
+                    port,
+                    peer,
+                    peer_port,
+                    bandwidth_bytes_per_s,
+                    line: number,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The lines before the nodes, of which there are so many.
+fn heading(path: &Path, lines: &mut Lines, notes: &mut Vec<String>) -> Result<usize, ImportError> {
+    let (number, version) = expect(path, lines, "a version", VERSION)?;
+    if version.trim() != VERSION {
+        let problem = format!("version {} of the format is not known", version.trim());
+        return Err(malformed(path, number, problem, "netloc 2.0 to 2.9 write version 1"));
+    }
+    expect(path, lines, "a subnet", "such as `fe80:0000:0000:0000`")?;
+    let (_, folder) = expect(path, lines, "the folder of hwloc", "it may be empty")?;
+    if !folder.trim().is_empty() {
+        notes.push(format!(
+            "the file names `{}` as folder of hwloc; only the parameter `hwloc` is looked at",
+            folder.trim()
+        ));
+    }
+    let (number, count) = expect(path, lines, "the number of nodes", "such as `306`")?;
+    let wrong =
+        || malformed(path, number, format!("`{}` is no number of nodes", count.trim()), "such as `306`");
+    count.trim().parse().map_err(|_| wrong())
+}
+
+fn expect(path: &Path, lines: &mut Lines, what: &str, help: &str) -> Result<(usize, String), ImportError> {
+    match lines.next()? {
+        Some((number, line)) => Ok((number, line.to_owned())),
+        None => {
+            let line = lines.number() + 1;
+            Err(malformed(path, line, format!("the file ends where {what} should be"), help))
+        }
+    }
+}
+
+/// What a node calls itself. netloc separates both descriptions of a cable at the last ` - `, which may be one inside the second.
+fn description(text: &str) -> &str {
+    let text = text.trim();
+    let inside = text.strip_prefix('\'').unwrap_or(text);
+    let inside = inside.split_once("' - '").map_or(inside, |(own, _)| own);
+    inside.strip_suffix('\'').unwrap_or(inside)
+}
+
+/// Whether netloc ended the name of a host early: at the first character that is no lower-case letter, digit or hyphen.
+fn is_cut(description: &str, host: &str) -> bool {
+    let word = description.split_whitespace().next().unwrap_or("");
+    let goes_on = |rest: &str| rest.starts_with(|c: char| c.is_alphanumeric() || "_.".contains(c));
+    word.strip_prefix(host).is_some_and(goes_on)
+}
+
+/// Fields of a line, taken from its beginning.
+struct Fields<'a> {
+    path: &'a Path,
+    number: usize,
+    /// `None` behind the last one.
+    rest: Option<&'a str>,
+}
+
+impl<'a> Fields<'a> {
+    fn wrong(&self, problem: impl Into<String>) -> ImportError {
+        malformed(self.path, self.number, problem, EDGES)
+    }
+
+    fn next(&mut self, what: &str) -> Result<&'a str, ImportError> {
+        let rest = self.rest.ok_or_else(|| self.wrong(format!("the line ends where {what} should be")))?;
+        let (field, rest) = match rest.split_once(',') {
+            Some((field, rest)) => (field, Some(rest)),
+            None => (rest, None),
+        };
+        self.rest = rest;
+        Ok(field)
+    }
+
+    fn number<T: std::str::FromStr>(&mut self, what: &str) -> Result<T, ImportError> {
+        let field = self.next(what)?;
+        field.trim().parse().map_err(|_| self.wrong(format!("`{field}` is not {what}")))
+    }
+
+    fn node(&mut self, nodes: &HashMap<u64, usize>) -> Result<usize, ImportError> {
+        let field = self.next("a GUID")?;
+        let guid = guid::grouped(field).ok_or_else(|| self.wrong(format!("`{field}` is no GUID")))?;
+        nodes.get(&guid).copied().ok_or_else(|| self.wrong(format!("node {field} is not listed")))
+    }
+
+    /// Goes past the description of a link, which is made of those of its ends and may hold commas.
+    fn description(&mut self, own: &str, peer: &str) -> Result<(), ImportError> {
+        let rest = self.rest.unwrap_or("");
+        let known = || {
+            let rest = rest.strip_prefix(own.trim())?.strip_prefix(" - ")?.strip_prefix(peer.trim())?;
+            rest.trim_start().strip_prefix(',')
+        };
+        let behind = known().or_else(|| {
+            let ends = rest.match_indices("' ,").chain(rest.match_indices("',"));
+            let behind = ends.map(|(place, end)| &rest[place + end.len()..]);
+            behind.filter(|behind| is_link_back(behind)).max_by_key(|behind| behind.len())
+        });
+        match behind {
+            Some(behind) => self.rest = Some(behind),
+            None => drop(self.next("a description")?),
+        }
+        Ok(())
+    }
+}
+
+/// Whether a number is first, as behind the description of a link.
+fn is_link_back(text: &str) -> bool {
+    let field = text.split(',').next().unwrap_or("");
+    field.parse::<i64>().is_ok() && field.len() < text.len()
+}
+
+impl Counts {
+    fn notes(&self, links: usize, notes: &mut Vec<String>) {
+        let Self { wrong, cut, unknown } = *self;
+        if wrong > 0 {
+            notes.push(format!(
+                "bandwidths that netloc computed wrong, here from width and speed: {wrong} of {links} links"
+            ));
+        }
+        for (count, what) in [
+            (cut, "names of hosts that netloc cut off, here from their descriptions"),
+            (unknown, "nodes of an unknown type, taken for switches"),
+        ] {
+            if count > 0 {
+                notes.push(format!("{what}: {count}"));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptions_are_found_in_what_netloc_left_of_them() {
+        assert_eq!(description("'host HCA-1'"), "host HCA-1");
+        assert_eq!(description("'a, b' "), "a, b");
+        // Of `'host HCA-1' - 'SwitchX -  Mellanox'`.
+        assert_eq!(description("'host HCA-1' - 'SwitchX"), "host HCA-1");
+        assert_eq!(description(" Mellanox Technologies' "), "Mellanox Technologies");
+        assert!(is_cut("Node_1 HCA-1", "") && is_cut("node_1 HCA-1", "node"));
+        assert!(
+            !is_cut("node1 HCA-1", "node1") && !is_cut("node1, HCA-1", "node1") && !is_cut("node1", "m1")
+        );
+    }
+}

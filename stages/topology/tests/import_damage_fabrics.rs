@@ -1,0 +1,157 @@
+//! Damages what describes fabrics: it ends in an error or in a machine that holds together.
+//!
+//! `HOPMAP_SOAK=1` does many thousands of cases; `HOPMAP_SEED=N` repeats one.
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+#[path = "../../trace/tests/support/mutation.rs"]
+mod mutation;
+
+use std::path::{Path, PathBuf};
+
+use hopmap_model::Paths;
+use hopmap_topology::import::{Format, ImportParams, files, read, recognise};
+use mutation::{Random, damage};
+
+const TELLING: &[u8] = b"0123456789abcdefSHRCA\"'[](),:-#=; \t\n{}<>/\x00\xff";
+
+/// A folder of files, of which one is damaged at a time.
+struct Sample {
+    format: Format,
+    files: &'static [(&'static str, &'static str)],
+    /// What is read: the folder, or one of the files.
+    read: &'static str,
+}
+
+const NETLOC: &str = "\
+1
+fe80:0000:0000:0000
+../hwloc
+3
+0000:0000:0000:0011,1,0,0,'n1, HCA-1',n1
+0000:0000:0000:0012,2,0,0,'n2 HCA-1',n2
+0000:0000:0000:0001,4,1,0:1,'leaf' ,
+0000:0000:0000:0011,0000:0000:0000:0001,8.000000,0,1,0,1,1,4x,QDR,8.000000,'n1, HCA-1' - 'leaf' ,2,0
+0000:0000:0000:0012,0000:0000:0000:0001,8.000000,0,1,1,1,2,4x,QDR,8.000000,'n2 HCA-1' - 'leaf' ,3,
+0000:0000:0000:0001,0000:0000:0000:0011,8.000000,0,1,2,1,1,4x,QDR,8.000000,'leaf' - 'n1, HCA-1' ,0,0,0000:0000:0000:0012,8.000000,0,1,3,2,1,4x,QDR,8.000000,'leaf' - 'n2 HCA-1' ,1,0
+n
+0000:0000:0000:0011,0000:0000:0000:0012,0,3
+0000:0000:0000:0012,0000:0000:0000:0011,1,2
+";
+
+const BLOCKS: &str = "\
+# Topology file
+vendid=0x2c9
+switchguid=0x1(1)
+Switch\t8 \"S-0000000000000001\"\t\t# \"leaf\" enhanced port 0 lid 4 lmc 0
+[1]\t\"H-0000000000000010\"[1](11) \t\t# \"n1 mlx5_0\" lid 8 4xNDR
+[2][ext 1]\t\"H-0000000000000020\"[1](21) \t\t# \"n2 mlx5_0\" lid 12 4xHDR
+
+caguid=0x10
+Ca\t1 \"H-0000000000000010\"\t\t# \"n1 mlx5_0\"
+[1](11) \t\"S-0000000000000001\"[1]\t\t# lid 8 lmc 2 \"leaf\" lid 4 4xNDR
+
+Ca\t1 \"H-0000000000000020\"\t\t# \"n2 mlx5_0\"
+[1](21) \t\"S-0000000000000001\"[2]\t\t# lid 12 lmc 2 \"leaf\" lid 4 4xHDR
+";
+
+const COLUMNS: &str = "\
+DR path slid 0; dlid 0; 0 -> new Channel Adapter {0000000000000010} portnum 1 lid 0-0 \"\"
+CA     8  1 0x0000000000000011 4x NDR - SW     4  1 0x0000000000000001 ( 'n1 mlx5_0' - 'leaf' )
+SW     4  3 0x0000000000000001 4x SDR                                    'leaf'
+SW     4  2 0x0000000000000001 4x ??? - CA    12  1 0x0000000000000021 ( 'leaf' - 'n2 mlx5_0' )
+SW     4  1 0x0000000000000001 4x NDR - CA     8  1 0x0000000000000011 ( 'leaf' - 'n1 mlx5_0' )
+CA    12  1 0x0000000000000021 4x HDR - SW     4  2 0x0000000000000001 ( 'n2 mlx5_0' - 'leaf' )
+";
+
+const TABLES: &str = "\
+Unicast lids [0x0-0x17] of switch Lid 4 guid 0x0000000000000001 (leaf):
+  Lid  Out   Destination
+       Port     Info
+0x0004 000 : (Switch portguid 0x0000000000000001: 'leaf')
+0x0008 001 : (Channel Adapter portguid 0x0000000000000011: 'n1 mlx5_0')
+0x0009 001 : (path #2 out of 4: portguid 0x0000000000000011)
+0x000c 002
+3 valid lids dumped
+";
+
+const SAMPLES: &[Sample] = &[
+    Sample { format: Format::Netloc, files: &[("nodes.txt", NETLOC)], read: "nodes.txt" },
+    Sample { format: Format::Ibnetdiscover, files: &[("fabric", BLOCKS), ("tables", TABLES)], read: "" },
+    Sample { format: Format::Ibnetdiscover, files: &[("fabric", COLUMNS)], read: "fabric" },
+    Sample {
+        format: Format::NetlocRaw,
+        files: &[("ib-raw/ib-subnet-1.txt", COLUMNS), ("ib-raw/ibroutes-1/ibroute-1-4.txt", TABLES)],
+        read: "",
+    },
+];
+
+/// A folder that goes with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        Self(std::env::temp_dir().join(format!("hopmap-damage-fabrics-{name}-{}", std::process::id())))
+    }
+
+    /// Writes a sample, with one of its files damaged if asked for.
+    fn write(&self, sample: &Sample, damaged: Option<&mut Random>) -> PathBuf {
+        let mut files: Vec<(PathBuf, Vec<u8>)> =
+            sample.files.iter().map(|(name, text)| (self.0.join(name), text.as_bytes().to_vec())).collect();
+        if let Some(random) = damaged {
+            let place = random.below(files.len());
+            damage(&mut files[place].1, random, TELLING);
+        }
+        for (path, bytes) in files {
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, bytes).unwrap();
+        }
+        if sample.read.is_empty() { self.0.clone() } else { self.0.join(sample.read) }
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Reads it as what it was and as what it looks like; a machine has to hold together, and paths over it to end.
+fn try_all(path: &Path, format: Format) {
+    for format in [Some(format), recognise(path).ok()].into_iter().flatten() {
+        let _ = files(path, Some(format));
+        let params = ImportParams { format: Some(format), ..ImportParams::of(path) };
+        let Ok(imported) = read(path, &params) else { continue };
+        imported.system.check().unwrap();
+        let nodes = imported.system.nodes.len() as u32;
+        let Some(paths) = Paths::new(&imported.system) else { continue };
+        for a in 0..nodes.min(8) {
+            (0..nodes.min(8)).for_each(|b| drop(paths.path(a, b)));
+        }
+    }
+}
+
+#[test]
+fn damaged_fabrics_end_in_an_error_or_a_machine() {
+    let soak = std::env::var_os("HOPMAP_SOAK").is_some();
+    let only = std::env::var("HOPMAP_SEED").ok().map(|seed| seed.parse::<u64>().unwrap());
+    for (number, sample) in SAMPLES.iter().enumerate() {
+        let folder = Folder::new(&number.to_string());
+        let count = if soak { 200_000 } else { 150 };
+        for seed in (0..count).filter(|seed| only.is_none_or(|only| only == *seed)) {
+            let path = folder.write(sample, Some(&mut Random(seed * 64 + number as u64)));
+            try_all(&path, sample.format);
+        }
+    }
+}
+
+#[test]
+fn whole_samples_are_machines() {
+    for (number, sample) in SAMPLES.iter().enumerate() {
+        let folder = Folder::new(&format!("whole-{number}"));
+        let path = folder.write(sample, None);
+        assert_eq!(recognise(&path).unwrap(), sample.format);
+        let imported = read(&path, &ImportParams::of(&path)).unwrap();
+        assert_eq!(imported.system.nodes.len(), 3, "{number}");
+        assert_eq!(Paths::new(&imported.system).unwrap().hops(0, 1), Some(2), "{number}");
+    }
+}

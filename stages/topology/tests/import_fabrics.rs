@@ -1,0 +1,238 @@
+//! Fabrics that were listed on real machines, from the folder named by `HOPMAP_DATA`.
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
+
+#[path = "support/fat_tree.rs"]
+mod fat_tree;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use fat_tree::FatTree;
+use hopmap_model::{NodeKind, Paths, SystemGraph};
+use hopmap_topology::import::{Format, ImportParams, Imported, read, recognise};
+
+fn data() -> Option<PathBuf> {
+    let folder = std::env::var_os("HOPMAP_DATA").map(PathBuf::from);
+    if folder.is_none() {
+        eprintln!("skipped: HOPMAP_DATA is not set");
+    }
+    folder.map(|folder| folder.join("topology"))
+}
+
+fn import(path: &Path) -> Imported {
+    let imported = read(path, &ImportParams::of(path)).unwrap();
+    imported.system.check().unwrap();
+    imported
+}
+
+/// What is known of a fabric.
+struct Expected {
+    name: &'static str,
+    hosts: usize,
+    switches: usize,
+    links: usize,
+    paths: usize,
+    /// By number of links, how many paths have so many.
+    hops: &'static [(u32, usize)],
+}
+
+const FABRICS: [Expected; 2] = [
+    Expected {
+        name: "avakas",
+        hosts: 281,
+        switches: 25,
+        links: 1138,
+        paths: 78_680,
+        hops: &[(2, 4660), (4, 74_020)],
+    },
+    Expected {
+        name: "plafrim",
+        hosts: 125,
+        switches: 9,
+        links: 402,
+        paths: 15_500,
+        hops: &[(2, 2410), (3, 1518), (4, 4978), (5, 3150), (6, 2040), (7, 1404)],
+    },
+];
+
+fn node_file(data: &Path, name: &str) -> PathBuf {
+    data.join(format!("netloc/{name}/netloc/IB-fe80:0000:0000:0000-nodes.txt"))
+}
+
+fn of_kind(system: &SystemGraph, kind: NodeKind) -> usize {
+    system.nodes.iter().filter(|node| node.kind == kind).count()
+}
+
+#[test]
+fn node_files_of_netloc_are_read_as_they_are() {
+    let Some(data) = data() else { return };
+    for expected in &FABRICS {
+        let path = node_file(&data, expected.name);
+        assert_eq!(recognise(&path).unwrap(), Format::Netloc);
+        let Imported { system, notes } = import(&path);
+        assert_eq!(of_kind(&system, NodeKind::Host), expected.hosts);
+        assert_eq!(of_kind(&system, NodeKind::Switch), expected.switches);
+        assert_eq!(system.links.len(), expected.links);
+        let paths = Paths::new(&system).unwrap();
+        let mut hops: BTreeMap<u32, usize> = BTreeMap::new();
+        for (a, b) in pairs(expected.hosts as u32) {
+            *hops.entry(paths.hops(a, b).unwrap()).or_default() += 1;
+        }
+        assert_eq!(hops.into_iter().collect::<Vec<_>>(), expected.hops, "{}", expected.name);
+        let wrong = format!(
+            "bandwidths that netloc computed wrong, here from width and speed: {0} of {0} links",
+            system.links.len()
+        );
+        assert!(notes.contains(&wrong), "{notes:?}");
+        assert!(!notes.iter().any(|note| note.contains("pairs of adapters")), "{notes:?}");
+        // Four lanes of QDR carry 32 Gbit/s.
+        let widest = system.links.iter().filter_map(|link| link.bandwidth_bytes_per_s).fold(0.0, f64::max);
+        assert!((widest - 4e9).abs() < 1.0);
+    }
+}
+
+fn pairs(hosts: u32) -> impl Iterator<Item = (u32, u32)> {
+    (0..hosts).flat_map(move |a| (0..hosts).map(move |b| (a, b))).filter(|(a, b)| a != b)
+}
+
+/// By number, source port and destination port of every link of a node file, by GUID; and the lines of the paths.
+struct NodeFile {
+    links: BTreeMap<u32, (String, u32, String, u32)>,
+    paths: Vec<(String, String, Vec<u32>)>,
+}
+
+/// Reads a node file in its own way: there are no commas in the descriptions of these.
+fn node_file_apart(path: &Path) -> NodeFile {
+    let text = std::fs::read_to_string(path).unwrap();
+    let all: Vec<&str> = text.lines().collect();
+    let nodes: usize = all[3].parse().unwrap();
+    let guid = |text: &str| text.replace(':', "");
+    let mut links = BTreeMap::new();
+    for line in &all[4 + nodes..4 + 2 * nodes] {
+        let fields: Vec<&str> = line.split(',').collect();
+        let mut at = 1;
+        while at < fields.len() {
+            let (peer, count) = (fields[at], fields[at + 3].parse::<usize>().unwrap());
+            at += 4;
+            for _ in 0..count {
+                let number = |place: usize| fields[at + place].parse::<u32>().unwrap();
+                links.insert(number(0), (guid(fields[0]), number(1), guid(peer), number(2)));
+                at += 9;
+            }
+        }
+    }
+    let way = |line: &&str| {
+        let fields: Vec<&str> = line.split(',').collect();
+        (guid(fields[0]), guid(fields[1]), fields[2..].iter().map(|link| link.parse().unwrap()).collect())
+    };
+    NodeFile { links, paths: all[5 + 2 * nodes..].iter().map(way).collect() }
+}
+
+#[test]
+fn every_path_of_a_node_file_is_the_one_of_the_machine() {
+    let Some(data) = data() else { return };
+    for expected in &FABRICS {
+        let path = node_file(&data, expected.name);
+        let system = import(&path).system;
+        let paths = Paths::new(&system).unwrap();
+        let file = node_file_apart(&path);
+        assert_eq!(file.paths.len(), expected.paths);
+        let address = |node: u32| system.nodes[node as usize].address.as_deref().unwrap();
+        let nodes: BTreeMap<&str, u32> =
+            (0..system.nodes.len() as u32).map(|node| (address(node), node)).collect();
+        for (source, destination, links) in &file.paths {
+            let found = paths.path(nodes[source.as_str()], nodes[destination.as_str()]).unwrap();
+            assert_eq!(found.len(), links.len());
+            for (link, id) in found.iter().zip(links) {
+                let link = system.links[*link as usize];
+                let (from, port, to, peer_port) = &file.links[id];
+                assert_eq!((address(link.source), address(link.destination)), (from.as_str(), to.as_str()));
+                assert_eq!((link.source_port, link.destination_port), (Some(*port), Some(*peer_port)));
+            }
+        }
+    }
+}
+
+#[test]
+fn raw_and_extracted_files_of_netloc_give_the_same_machine() {
+    let Some(data) = data() else { return };
+    for expected in &FABRICS {
+        let folder = data.join(format!("netloc/{}", expected.name));
+        let extracted = import(&node_file(&data, expected.name)).system;
+        for raw in [folder.clone(), folder.join("ib-raw")] {
+            assert_eq!(recognise(&raw).unwrap(), Format::NetlocRaw);
+            let imported = import(&raw);
+            assert!(imported.system == extracted, "{}: {:?}", expected.name, imported.notes);
+        }
+        // Without tables the same machine, but for the ways.
+        let listing = folder.join("ib-raw/ib-subnet-fe80:0000:0000:0000.txt");
+        assert_eq!(recognise(&listing).unwrap(), Format::Ibnetdiscover);
+        let alone = import(&listing).system;
+        assert!(alone.nodes == extracted.nodes && alone.links == extracted.links);
+        assert!(alone.routing.forwarding.is_empty());
+    }
+}
+
+#[test]
+fn a_listing_without_cables_is_refused() {
+    let Some(data) = data() else { return };
+    let path = data.join("ibnetdiscover/example-bad.out");
+    assert_eq!(recognise(&path).unwrap(), Format::Ibnetdiscover);
+    let error = read(&path, &ImportParams::of(&path)).unwrap_err().to_string();
+    assert!(error.ends_with("no cable is listed, nothing but the adapter that was asked"), "{error}");
+}
+
+/// A folder that goes with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("hopmap-import-fabrics-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn write(&self, name: &str, write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> PathBuf {
+        let mut text = Vec::new();
+        write(&mut text).unwrap();
+        let path = self.0.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn generated_fat_trees_are_what_they_are() {
+    let folder = Folder::new("fat-tree");
+    let tree = FatTree::new(8, 100);
+    let blocks = folder.write("blocks", |out| tree.blocks(out));
+    let columns = folder.write("columns/fabric", |out| tree.columns(out));
+    let plain = import(&blocks).system;
+    // 100 hosts in seven pods of four leaves and four spines, and sixteen cores above.
+    assert_eq!((of_kind(&plain, NodeKind::Host), of_kind(&plain, NodeKind::Switch)), (100, 7 * 8 + 16));
+    assert_eq!(plain.links.len(), 2 * (100 + 7 * 16 + 7 * 16));
+    let alone = import(&columns);
+    assert_eq!((alone.notes.len(), alone.system.links == plain.links), (0, true));
+    folder.write("columns/tables", |out| tree.tables(out));
+    let Imported { system, notes } = import(columns.parent().unwrap());
+    assert_eq!(notes, [""; 0]);
+    let (paths, shortest) = (Paths::new(&system).unwrap(), Paths::new(&plain).unwrap());
+    for (a, b) in pairs(100) {
+        let levels = if a / 4 == b / 4 {
+            1
+        } else if a / 16 == b / 16 {
+            2
+        } else {
+            3
+        };
+        assert_eq!(paths.hops(a, b), Some(2 * levels), "{a} {b}");
+        assert_eq!(shortest.hops(a, b), Some(2 * levels), "{a} {b}");
+    }
+}
