@@ -255,3 +255,60 @@ fn some(names: &[&str]) -> String {
     let more = if names.len() > 3 { ", …" } else { "" };
     format!("{} ({}{more})", names.len(), names[..names.len().min(3)].join(", "))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hopmap_model::InputPath;
+
+    const HOST: &str = "<topology><object type=\"Machine\"><object type=\"Core\"><object type=\"PU\" os_index=\"0\"/></object>\
+                        <object type=\"Core\"><object type=\"PU\" os_index=\"1\"/></object></object></topology>";
+
+    /// Three hosts, of which hwloc says what two are like inside, on a switch or alone.
+    fn system(joined: bool, inside: &[f64]) -> Result<(SystemGraph, Vec<String>), ImportError> {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["n1.xml", "n2.cluster.xml", "n9.xml"] {
+            std::fs::write(folder.path().join(name), HOST).unwrap();
+        }
+        let mut nodes: Vec<Node> = ["n1.cluster", "n2", "n3"].into_iter().map(Node::host).collect();
+        let mut links = Vec::new();
+        if joined {
+            nodes.push(Node::switch("s"));
+            links = (0..3).flat_map(|host| [Link::new(host, 3), Link::new(3, host)]).collect();
+        }
+        let params = ImportParams {
+            hwloc: Some(InputPath::new(folder.path())),
+            slots: Some(4),
+            inside: inside.to_vec(),
+            ..ImportParams::default()
+        };
+        let parts = Parts { nodes, links, ..Parts::default() };
+        let system = machine(parts, &params, Path::new("fabric"))?;
+        let notes = notes_of_hosts(&system, &params)?;
+        Ok((system, notes))
+    }
+
+    #[test]
+    fn hosts_take_the_cores_that_hwloc_says_and_others_the_slots_given() {
+        let (system, notes) = system(true, &[]).unwrap();
+        assert_eq!(system.hosts().map(|(_, _, slots)| slots).collect::<Vec<_>>(), [2, 2, 4]);
+        let CostModel::Routes(routes) = &system.cost else { panic!("no routes") };
+        assert_eq!(routes.inside.groups, [vec![0, 0, 1, 1, 2, 2, 2, 2]]);
+        assert_eq!(notes.len(), 2);
+        assert!(notes[0].contains("with 4 slots each: 1 (n3)"), "{notes:?}");
+        assert!(notes[1].contains("not there: 1 (n9)"), "{notes:?}");
+    }
+
+    #[test]
+    fn hosts_without_a_network_cost_more_than_cores() {
+        let costs = |inside: &[f64]| {
+            let (system, _) = system(false, inside).unwrap();
+            let CostModel::Levels(levels) = system.cost else { panic!("no levels") };
+            levels.costs
+        };
+        assert_eq!(costs(&[]), [0.0, 1.0]);
+        assert_eq!(costs(&[3.0]), [3.0, 6.0]);
+        assert_eq!(costs(&[3.0, 4.0]), [3.0, 4.0]);
+        assert!(system(true, &[3.0, 4.0]).unwrap_err().to_string().contains("2 costs"));
+    }
+}

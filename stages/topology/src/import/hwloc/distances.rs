@@ -119,7 +119,7 @@ impl Distances {
     ///
     /// # Errors
     /// Says why distances and levels do not go together.
-    pub(super) fn costs(&self, groups: &[Vec<u32>]) -> Result<Option<Vec<f64>>, String> {
+    pub(super) fn costs(&self, groups: &[Vec<u32>]) -> Result<Option<LevelCosts>, String> {
         let count = self.ranges.len();
         let mut met = vec![Met::default(); groups.len()];
         let mut own = Met::default();
@@ -148,8 +148,18 @@ impl Distances {
         }
         let unit = if unit > 0.0 { unit } else { 1.0 };
         let inner = (1..=outer).map(|level| level as f64 / outer as f64);
-        Ok(Some(inner.chain(met[outer..].iter().map(|met| met.mean() / unit)).collect()))
+        let costs = inner.chain(met[outer..].iter().map(|met| met.mean() / unit)).collect();
+        let uneven = met[outer..].iter().find(|met| met.least < met.most);
+        Ok(Some(LevelCosts { costs, uneven: uneven.map(|met| (met.least, met.most)) }))
     }
+}
+
+/// What levels cost by distances.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct LevelCosts {
+    pub(super) costs: Vec<f64>,
+    /// The least and the largest distance that meet on one level, if there is a level where they differ.
+    pub(super) uneven: Option<(f64, f64)>,
 }
 
 /// The distances of those that first meet on a level.

@@ -142,9 +142,14 @@ fn costs_inside(
     for distances in &loaded.host.distances {
         match distances.costs(groups) {
             Ok(None) => {}
-            Ok(Some(costs)) => {
+            Ok(Some(found)) => {
                 notes.push(format!("costs follow from the distances between {}", distances.between));
-                return costs;
+                if let Some((least, most)) = found.uneven {
+                    notes.push(format!(
+                        "on one level distances are from {least} to {most}: their mean counts"
+                    ));
+                }
+                return found.costs;
             }
             Err(problem) => {
                 notes.push(format!("the distances between {} are left out: {problem}", distances.between))
