@@ -10,6 +10,7 @@ mod hwloc;
 mod ibnetdiscover;
 mod kahip;
 mod matrix_csv;
+mod measured;
 mod mpigraph;
 mod natural;
 mod netloc;

@@ -76,6 +76,11 @@ impl Sample {
         Ok(Self { path: path.to_owned(), entries: None, head })
     }
 
+    /// Whether the first bytes are all.
+    pub(super) fn is_whole(&self) -> bool {
+        (self.head.len() as u64) < HEAD
+    }
+
     /// The first bytes as text, if this is a file of text: up to the last whole line if there are more.
     pub(super) fn text(&self) -> Option<&str> {
         if self.entries.is_some() {
