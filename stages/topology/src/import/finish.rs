@@ -1,6 +1,6 @@
 //! The last step of every import: slots on the hosts, and what they cost.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use hopmap_model::{
@@ -73,7 +73,7 @@ pub(super) fn machine(
     path: &Path,
 ) -> Result<SystemGraph, ImportError> {
     if let Some(folder) = &params.hwloc {
-        parts.shapes.extend(hwloc::hosts(folder.path())?);
+        join(&mut parts, hwloc::hosts(folder.path(), params.threads)?);
     }
     let (slots, mut inside) = slots(&parts, params)?;
     let latency = |link: Link| Link { latency_s: link.latency_s.or(params.link_latency), ..link };
@@ -87,14 +87,19 @@ pub(super) fn machine(
         });
     }
     check_links(&links, metric)?;
+<<<<<<< HEAD
     inside.costs = costs_inside(inside.groups.len(), params, &links, metric)?;
+=======
+>>>>>>> hosts
     let hosts = slots.chunk_by(|a: &Slot, b| a.host == b.host).count();
+    let is_apart = links.is_empty() && hosts > 1;
+    let between;
+    (inside.costs, between) = costs_inside(inside.groups.len(), params, cheapest(&links, metric), is_apart)?;
     let cost = match links.is_empty() {
         false => CostModel::Routes(RouteCosts { metric, inside }),
         true => {
-            if hosts > 1 {
-                let outermost = inside.costs.last().copied().unwrap_or(0.0).max(1.0);
-                inside.costs.push(outermost);
+            if is_apart {
+                inside.costs.push(between);
                 inside.groups.push(vec![0; slots.len()]);
             }
             CostModel::Levels(inside)
@@ -133,16 +138,19 @@ fn slots(parts: &Parts, params: &ImportParams) -> Result<(Vec<Slot>, Levels), Im
     let depth = hosts.iter().map(|(_, node)| shape(node).groups.len()).max().unwrap_or(1).max(1);
     let mut slots = Vec::with_capacity(count);
     let mut groups: Vec<Vec<u32>> = vec![Vec::with_capacity(count); depth];
+    let mut firsts = vec![0; depth];
     for &(host, node) in &hosts {
         let shape = shape(node);
         // A host with fewer levels has none of the innermost ones: every core is a group there.
         let missing = depth - shape.groups.len();
-        for (level, groups) in groups.iter_mut().enumerate() {
-            let first = groups.iter().max().map_or(0, |most| most + 1);
+        for (level, (groups, next)) in groups.iter_mut().zip(&mut firsts).enumerate() {
+            let first = *next;
             match level.checked_sub(missing) {
                 Some(own) => groups.extend(shape.groups[own].iter().map(|group| first + group)),
                 None => groups.extend((0..shape.cores.len() as u32).map(|core| first + core)),
             }
+            let own = &groups[groups.len() - shape.cores.len()..];
+            *next = own.iter().max().map_or(first, |most| most + 1);
         }
         slots.extend(shape.cores.iter().map(|&core| Slot { host, core }));
     }
@@ -172,6 +180,7 @@ fn check_links(links: &[Link], metric: RouteMetric) -> Result<(), ImportError> {
     Ok(())
 }
 
+<<<<<<< HEAD
 /// As given, or in equal steps from zero to below the cheapest link.
 fn costs_inside(
     depth: usize,
@@ -181,13 +190,141 @@ fn costs_inside(
 ) -> Result<Vec<f64>, ImportError> {
     if params.inside.is_empty() {
         return Ok(metric.steps(depth, links));
+=======
+/// The least that any link costs; 1 without links.
+fn cheapest(links: &[Link], metric: RouteMetric) -> f64 {
+    let cost = |link: &Link| match metric {
+        RouteMetric::Hops => 1.0,
+        RouteMetric::Latency => link.latency_s.unwrap_or(0.0) * 1e6,
+        RouteMetric::Time { bytes } => {
+            let time = bytes as f64 / link.bandwidth_bytes_per_s.unwrap_or(f64::INFINITY);
+            (link.latency_s.unwrap_or(0.0) + time) * 1e6
+        }
+    };
+    links.iter().map(cost).reduce(f64::min).unwrap_or(1.0)
+}
+
+/// As given, or in equal steps from zero to below the cheapest link; and what it costs between hosts that have no network.
+fn costs_inside(
+    depth: usize,
+    params: &ImportParams,
+    cheapest: f64,
+    is_apart: bool,
+) -> Result<(Vec<f64>, f64), ImportError> {
+    let given = &params.inside;
+    if given.is_empty() {
+        return Ok(((0..depth).map(|level| cheapest * level as f64 / depth as f64).collect(), 1.0));
+>>>>>>> hosts
     }
-    match params.inside.len() == depth {
-        true => Ok(params.inside.clone()),
-        false => Err(ImportError::Parameter {
-            name: "inside",
-            problem: format!("has {} costs, but hosts have {depth} levels inside", params.inside.len()),
-            help: "give one cost for every level, innermost first".into(),
-        }),
+    if given.len() == depth || (is_apart && given.len() == depth + 1) {
+        let inside = given[..depth].to_vec();
+        let between = given.get(depth).or(inside.last()).copied().unwrap_or(0.0);
+        return Ok((inside, if given.len() > depth { between } else { (2.0 * between).max(1.0) }));
+    }
+    Err(ImportError::Parameter {
+        name: "inside",
+        problem: format!("has {} costs, but hosts have {depth} levels inside", given.len()),
+        help: "give one cost for every level, innermost first".into(),
+    })
+}
+
+/// Says what hosts are like inside, by the names of files.
+fn join(parts: &mut Parts, shapes: BTreeMap<String, HostShape>) {
+    let names = hwloc::Names::new(shapes.keys().map(String::as_str));
+    for host in parts.nodes.iter().filter(|node| node.kind == NodeKind::Host) {
+        if let Some(shape) = names.find(&host.name).and_then(|name| shapes.get(name)) {
+            parts.shapes.insert(host.name.clone(), shape.clone());
+        }
+    }
+}
+
+/// How the hosts of a machine and the files that say what they are like inside went together.
+pub(super) fn notes_of_hosts(
+    system: &SystemGraph,
+    params: &ImportParams,
+) -> Result<Vec<String>, ImportError> {
+    let Some(folder) = &params.hwloc else { return Ok(Vec::new()) };
+    let files = hwloc::names_of_hosts(folder.path())?;
+    let names = hwloc::Names::new(files.iter().map(String::as_str));
+    let is_host = |node: &&Node| node.kind == NodeKind::Host;
+    let (mut used, mut without) = (BTreeSet::new(), Vec::new());
+    for host in system.nodes.iter().filter(is_host) {
+        match names.find(&host.name) {
+            Some(name) => drop(used.insert(name)),
+            None => without.push(host.name.as_str()),
+        }
+    }
+    let unused: Vec<&str> = files.iter().map(String::as_str).filter(|name| !used.contains(name)).collect();
+    let mut notes = Vec::new();
+    if !without.is_empty() {
+        let slots = params.slots.unwrap_or(1);
+        notes.push(format!("hosts of which hwloc says nothing, with {slots} slots each: {}", some(&without)));
+    }
+    if !unused.is_empty() {
+        notes.push(format!("files of hwloc of hosts that are not there: {}", some(&unused)));
+    }
+    Ok(notes)
+}
+
+/// How many names, and the first of them.
+fn some(names: &[&str]) -> String {
+    let more = if names.len() > 3 { ", …" } else { "" };
+    format!("{} ({}{more})", names.len(), names[..names.len().min(3)].join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hopmap_model::InputPath;
+
+    const HOST: &str = "<topology><object type=\"Machine\"><object type=\"Core\"><object type=\"PU\" os_index=\"0\"/></object>\
+                        <object type=\"Core\"><object type=\"PU\" os_index=\"1\"/></object></object></topology>";
+
+    /// Three hosts, of which hwloc says what two are like inside, on a switch or alone.
+    fn system(joined: bool, inside: &[f64]) -> Result<(SystemGraph, Vec<String>), ImportError> {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["n1.xml", "n2.cluster.xml", "n9.xml"] {
+            std::fs::write(folder.path().join(name), HOST).unwrap();
+        }
+        let mut nodes: Vec<Node> = ["n1.cluster", "n2", "n3"].into_iter().map(Node::host).collect();
+        let mut links = Vec::new();
+        if joined {
+            nodes.push(Node::switch("s"));
+            links = (0..3).flat_map(|host| [Link::new(host, 3), Link::new(3, host)]).collect();
+        }
+        let params = ImportParams {
+            hwloc: Some(InputPath::new(folder.path())),
+            slots: Some(4),
+            inside: inside.to_vec(),
+            ..ImportParams::default()
+        };
+        let parts = Parts { nodes, links, ..Parts::default() };
+        let system = machine(parts, &params, Path::new("fabric"))?;
+        let notes = notes_of_hosts(&system, &params)?;
+        Ok((system, notes))
+    }
+
+    #[test]
+    fn hosts_take_the_cores_that_hwloc_says_and_others_the_slots_given() {
+        let (system, notes) = system(true, &[]).unwrap();
+        assert_eq!(system.hosts().map(|(_, _, slots)| slots).collect::<Vec<_>>(), [2, 2, 4]);
+        let CostModel::Routes(routes) = &system.cost else { panic!("no routes") };
+        assert_eq!(routes.inside.groups, [vec![0, 0, 1, 1, 2, 2, 2, 2]]);
+        assert_eq!(notes.len(), 2);
+        assert!(notes[0].contains("with 4 slots each: 1 (n3)"), "{notes:?}");
+        assert!(notes[1].contains("not there: 1 (n9)"), "{notes:?}");
+    }
+
+    #[test]
+    fn hosts_without_a_network_cost_more_than_cores() {
+        let costs = |inside: &[f64]| {
+            let (system, _) = system(false, inside).unwrap();
+            let CostModel::Levels(levels) = system.cost else { panic!("no levels") };
+            levels.costs
+        };
+        assert_eq!(costs(&[]), [0.0, 1.0]);
+        assert_eq!(costs(&[3.0]), [3.0, 6.0]);
+        assert_eq!(costs(&[3.0, 4.0]), [3.0, 4.0]);
+        assert!(system(true, &[3.0, 4.0]).unwrap_err().to_string().contains("2 costs"));
     }
 }

@@ -13,6 +13,7 @@ mod ibnetdiscover;
 mod kahip;
 mod lines;
 mod matrix_csv;
+mod measured;
 mod mpigraph;
 mod natural;
 mod netloc;

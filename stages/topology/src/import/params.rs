@@ -31,8 +31,12 @@ pub struct ImportParams {
     /// A folder with what `lstopo` says of hosts, `HOST.xml` or `HOST.diff.xml`: their cores become slots.
     #[serde(default)]
     pub hwloc: Option<InputPath>,
+    /// Whether the slots of hosts that hwloc describes are hardware threads instead of cores.
+    #[serde(default)]
+    pub threads: bool,
     /// Costs between two slots of one host that first meet on a level inside it, innermost first. Without it they rise
-    /// in equal steps to below what hosts cost at least.
+    /// in equal steps to below what hosts cost at least. Of several hosts without a network between them one more may be
+    /// given: what it costs from host to host.
     #[serde(default)]
     pub inside: Vec<f64>,
     /// The costs of a hierarchy whose file has none, innermost first: KaHIP's `D`.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use hopmap_model::InputPath;
 
-use super::{Format, ImportError, ImportParams, Imported};
+use super::{Format, ImportError, ImportParams, Imported, finish};
 use super::{
     core_to_core, graph_csv, graph_json, hwloc, ibnetdiscover, kahip, matrix_csv, mpigraph, netloc,
     netloc_dat, netloc_raw, omnipath, parus, parus_netcdf, scotch, simgrid, slurm_conf, slurm_yaml,
@@ -61,7 +61,7 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    fn new(path: &Path) -> Result<Self, ImportError> {
+    pub(super) fn new(path: &Path) -> Result<Self, ImportError> {
         let failed = |source| read_error(path, source);
         if path.is_dir() {
             let mut entries = Vec::new();
@@ -74,6 +74,11 @@ impl Sample {
         let mut head = Vec::new();
         File::open(path).map_err(failed)?.take(HEAD).read_to_end(&mut head).map_err(failed)?;
         Ok(Self { path: path.to_owned(), entries: None, head })
+    }
+
+    /// Whether the first bytes are all.
+    pub(super) fn is_whole(&self) -> bool {
+        (self.head.len() as u64) < HEAD
     }
 
     /// The first bytes as text, if this is a file of text: up to the last whole line if there are more.
@@ -103,7 +108,9 @@ pub fn files(path: &Path, format: Option<Format>) -> Result<Vec<InputPath>, Impo
 
 /// Reads a machine. The path is that of the parameters.
 pub fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
-    (reader(path, params.format)?.read)(path, params)
+    let mut imported = (reader(path, params.format)?.read)(path, params)?;
+    imported.notes.extend(finish::notes_of_hosts(&imported.system, params)?);
+    Ok(imported)
 }
 
 fn reader(path: &Path, format: Option<Format>) -> Result<&'static Reader, ImportError> {

@@ -1,0 +1,209 @@
+//! The inside of hosts as hwloc describes it: one host, this machine, or a folder with a file for every host.
+//!
+//! Slots are cores in the order of hwloc's logical numbers, which rank files of Open MPI and `hwloc-bind core:N` count as well.
+
+mod cpuset;
+mod distances;
+mod folder;
+mod host;
+mod kind;
+mod levels;
+mod local;
+mod names;
+mod walk;
+mod xml;
+
+#[cfg(test)]
+mod tests;
+
+pub(super) use names::Names;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use hopmap_model::{InputPath, Node};
+
+use super::finish::{self, HostShape, Parts};
+use super::natural::natural;
+use super::reader::{Reader, Sample};
+use super::{Format, ImportError, ImportParams, Imported};
+use folder::{Loaded, Loader};
+use levels::Inside;
+
+pub(super) static READER: Reader = Reader { format: Format::Hwloc, recognises, files, read };
+
+fn recognises(sample: &Sample) -> bool {
+    let is_topology =
+        |text: &str| xml::root(text).is_some_and(|root| root == "topology" || root == "topologydiff");
+    match &sample.entries {
+        None => sample.text().is_some_and(is_topology),
+        Some(entries) => {
+            let first = entries.iter().find(|entry| folder::host_of(entry).is_some());
+            let head = first.map(|entry| Sample::new(&sample.path.join(entry)));
+            head.and_then(Result::ok).is_some_and(|head| head.text().is_some_and(is_topology))
+        }
+    }
+}
+
+fn files(path: &Path) -> Result<Vec<InputPath>, ImportError> {
+    if path.is_dir() {
+        return files_of_hosts(path);
+    }
+    let named = |file: std::path::PathBuf| {
+        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        InputPath::named(file, name)
+    };
+    let machine = InputPath::named(path, "machine");
+    Ok(std::iter::once(machine).chain(folder::references(path)?.into_iter().map(named)).collect())
+}
+
+/// Every file of a folder that says what the hosts of a fabric are like inside.
+pub(super) fn files_of_hosts(folder: &Path) -> Result<Vec<InputPath>, ImportError> {
+    let named = |file: std::path::PathBuf| {
+        let name = format!("hwloc/{}", file.file_name().unwrap_or_default().to_string_lossy());
+        InputPath::named(file, name)
+    };
+    Ok(folder::hosts_of(folder)?.into_values().map(named).collect())
+}
+
+/// The names that the files of a folder are called after.
+pub(super) fn names_of_hosts(folder: &Path) -> Result<Vec<String>, ImportError> {
+    Ok(folder::hosts_of(folder)?.into_keys().collect())
+}
+
+/// What the hosts of a fabric are like inside, by their names; slots are cores, or hardware threads.
+pub(super) fn hosts(folder: &Path, threads: bool) -> Result<BTreeMap<String, HostShape>, ImportError> {
+    let mut loader = Loader::new(threads);
+    let shape =
+        |(name, file): (String, std::path::PathBuf)| Ok((name, loader.load(&file)?.host.inside().shape));
+    folder::hosts_of(folder)?.into_iter().map(shape).collect()
+}
+
+/// This machine.
+pub(super) fn this_machine(params: &ImportParams) -> Result<Imported, ImportError> {
+    check(params)?;
+    let (command, text) = local::describe()?;
+    let path = Path::new(&command);
+    let host = host::Host::new(path, &folder::document(path, text)?, params.threads)?;
+    one_host(path, &Loaded { name: host.name.clone(), host: host.into() }, params)
+}
+
+fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
+    check(params)?;
+    let mut loader = Loader::new(params.threads);
+    match path.is_dir() {
+        true => several_hosts(path, &mut loader, params),
+        false => one_host(path, &loader.load(path)?, params),
+    }
+}
+
+/// Refuses parameters that mean nothing where hwloc says everything.
+fn check(params: &ImportParams) -> Result<(), ImportError> {
+    let given = [
+        ("slots", params.slots.is_some()),
+        ("hwloc", params.hwloc.is_some()),
+        ("costs", !params.costs.is_empty()),
+    ];
+    match given.into_iter().find(|(_, is_given)| *is_given) {
+        None => Ok(()),
+        Some((name, _)) => Err(ImportError::Parameter {
+            name,
+            problem: "means nothing here: hwloc says what hosts are like".into(),
+            help: "leave it out; `inside` says what levels inside hosts cost".into(),
+        }),
+    }
+}
+
+fn one_host(path: &Path, loaded: &Loaded, params: &ImportParams) -> Result<Imported, ImportError> {
+    let Inside { shape, names } = loaded.host.inside();
+    let mut notes = loaded.host.notes.clone();
+    notes.push(format!("levels inside, innermost first: {}", names.join("; ")));
+    let costs = costs_inside(loaded, &shape.groups, params, &mut notes);
+    let name = loaded.name.clone().filter(|name| is_name(name)).unwrap_or_else(|| stem(path));
+    let parts = Parts {
+        nodes: vec![Node::host(name.clone())],
+        shapes: BTreeMap::from([(name, shape)]),
+        ..Parts::default()
+    };
+    let system = finish::machine(parts, &ImportParams { inside: costs, ..params.clone() }, path)?;
+    Ok(Imported { system, notes })
+}
+
+/// As given, as the file says, or a step for every level.
+fn costs_inside(
+    loaded: &Loaded,
+    groups: &[Vec<u32>],
+    params: &ImportParams,
+    notes: &mut Vec<String>,
+) -> Vec<f64> {
+    if !params.inside.is_empty() {
+        return params.inside.clone();
+    }
+    for distances in &loaded.host.distances {
+        match distances.costs(groups) {
+            Ok(None) => {}
+            Ok(Some(found)) => {
+                notes.push(format!("costs follow from the distances between {}", distances.between));
+                if let Some((least, most)) = found.uneven {
+                    notes.push(format!(
+                        "on one level distances are from {least} to {most}: their mean counts"
+                    ));
+                }
+                return found.costs;
+            }
+            Err(problem) => {
+                notes.push(format!("the distances between {} are left out: {problem}", distances.between))
+            }
+        }
+    }
+    notes.push("every level costs 1 more than the one inside; `inside` says what it really costs".into());
+    (1..=groups.len()).map(|level| level as f64).collect()
+}
+
+fn several_hosts(path: &Path, loader: &mut Loader, params: &ImportParams) -> Result<Imported, ImportError> {
+    let mut notes = vec![];
+    let mut parts = Parts::default();
+    let mut renamed = 0;
+    for (name, file) in folder::hosts_of(path)? {
+        let loaded = loader.load(&file)?;
+        renamed += usize::from(loaded.name.as_ref().is_some_and(|own| !is_same_host(own, &name)));
+        notes.extend(loaded.host.notes.iter().map(|note| format!("{name}: {note}")));
+        parts.shapes.insert(name.clone(), loaded.host.inside().shape);
+        parts.nodes.push(Node::host(name));
+    }
+    parts.nodes.sort_by(|a, b| natural(&a.name, &b.name));
+    if renamed > 0 {
+        notes.push(format!(
+            "hosts that call themselves otherwise than their files, called after their files: {renamed}"
+        ));
+    }
+    let depth = parts.shapes.values().map(|shape| shape.groups.len()).max().unwrap_or(1);
+    let mut params = params.clone();
+    if params.inside.is_empty() {
+        params.inside = (1..=depth).map(|level| level as f64).collect();
+        if parts.nodes.len() > 1 {
+            params.inside.push((depth + 1) as f64);
+        }
+        notes.push("every level costs 1 more than the one inside, the network 1 more than hosts; `inside` says what they really cost".into());
+    }
+    Ok(Imported { system: finish::machine(parts, &params, path)?, notes })
+}
+
+fn is_same_host(one: &str, other: &str) -> bool {
+    Names::new([one].into_iter()).find(other).is_some()
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || c.is_control())
+}
+
+/// The host that a file is called after.
+fn stem(path: &Path) -> String {
+    let file = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = folder::host_of(&file).unwrap_or(&file);
+    let is_odd = |c: char| c.is_whitespace() || c.is_control();
+    match name.is_empty() {
+        true => "host".into(),
+        false => name.replace(is_odd, "-"),
+    }
+}

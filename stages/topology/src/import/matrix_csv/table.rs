@@ -1,0 +1,170 @@
+//! Rows and columns of a matrix in text.
+
+use std::path::Path;
+
+use super::super::ImportError;
+use super::super::measured::MOST_ROWS;
+use super::super::reader::malformed;
+use super::HELP;
+use super::names::{self, Name};
+
+/// What stands in the file: the first row, of which only the number of the others tells what it is, and the others.
+#[derive(Debug, Default)]
+pub(super) struct Table<'a> {
+    /// Line of the first row.
+    line: usize,
+    first: Vec<&'a str>,
+    /// Whether the other rows begin with a name.
+    is_named: bool,
+    names: Vec<Name<'a>>,
+    costs: Vec<f64>,
+    /// How many others there are.
+    rows: usize,
+    /// Costs in every one of them.
+    columns: usize,
+}
+
+/// A matrix, and the names of its rows.
+#[derive(Debug)]
+pub(super) struct Square<'a> {
+    pub(super) names: Option<Vec<Name<'a>>>,
+    pub(super) costs: Vec<f64>,
+}
+
+impl<'a> Table<'a> {
+    pub(super) fn read(path: &Path, text: &'a str) -> Result<Self, ImportError> {
+        let is_row = |(_, line): &(usize, &str)| !line.is_empty() && !line.trim_start().starts_with('#');
+        let lines = text.lines().map(|line| line.trim_end_matches([' ', '\r']));
+        let mut rows = (1..).zip(lines).filter(is_row);
+        let Some((line, first)) = rows.next() else {
+            return Err(malformed(path, None, "there is no matrix in it", HELP));
+        };
+        let separator = [';', '\t', ','].into_iter().find(|&separator| first.contains(separator));
+        let first = cells(first, separator).take(MOST_ROWS + 2).collect();
+        let mut table = Self { line, first, ..Self::default() };
+        for (line, row) in rows {
+            let mut cells = cells(row, separator);
+            if table.rows == 0 {
+                // Below an empty corner there are names, even if they are numbers.
+                let is_corner = table.first.first().is_some_and(|cell| cell.is_empty());
+                let is_name = |cell: &str| cell.parse::<f64>().is_err();
+                table.is_named = is_corner || cells.clone().next().is_some_and(is_name);
+            }
+            if table.is_named {
+                table.names.push((line, names::plain(cells.next().unwrap_or_default())));
+            }
+            table.row(path, line, cells)?;
+        }
+        Ok(table)
+    }
+
+    fn row(
+        &mut self,
+        path: &Path,
+        line: usize,
+        cells: impl Iterator<Item = &'a str>,
+    ) -> Result<(), ImportError> {
+        let count = costs(path, line, cells, &mut self.costs)?;
+        if self.rows > 0 && count != self.columns {
+            let problem = format!("the row has {count} costs, the ones before have {}", self.columns);
+            return Err(malformed(path, line, problem, HELP));
+        }
+        (self.columns, self.rows) = (count, self.rows + 1);
+        match self.rows > self.columns {
+            false => Ok(()),
+            true => {
+                let problem = format!("there are more rows than the {count} columns");
+                Err(malformed(path, line, problem, HELP))
+            }
+        }
+    }
+
+    /// Whether this may be the beginning of a matrix.
+    pub(super) fn is_beginning(&self) -> bool {
+        let inner = self.first.get(1..self.first.len().saturating_sub(1)).unwrap_or_default();
+        match self.rows {
+            0 => inner.len() > 99 && inner.iter().all(|cell| cost(cell).is_some()),
+            rows => self.columns > 99 && rows < self.columns,
+        }
+    }
+
+    /// The matrix. As many other rows as columns: the first row is that of names. One less: it is the first of the matrix.
+    pub(super) fn square(self, path: &Path) -> Result<Square<'a>, ImportError> {
+        let wrong = |problem: String| Err(malformed(path, self.line, problem, HELP));
+        let columns = if self.rows == 0 { 1 } else { self.columns };
+        if self.rows == columns {
+            if !self.is_named && self.first.iter().all(|cell| cell.parse::<f64>().is_ok()) {
+                return wrong(format!("there are {} rows of {columns} columns", self.rows + 1));
+            }
+            let corner = self.first.len().wrapping_sub(columns);
+            if corner > usize::from(self.is_named) {
+                return wrong(format!("there are {} names for {columns} columns", self.first.len()));
+            }
+            let header: Vec<_> =
+                self.first[corner..].iter().map(|cell| (self.line, names::plain(cell))).collect();
+            let names = names::agreed(path, header, self.names)?;
+            return Ok(Square { names: Some(names), costs: self.costs });
+        }
+        if self.rows + 1 != columns {
+            return wrong(format!("there are {} rows of {columns} columns", self.rows + 1));
+        }
+        let is_named = if self.rows == 0 { self.first.len() > 1 } else { self.is_named };
+        let mut first = self.first.iter().copied();
+        let name = if is_named { first.next() } else { None };
+        let mut costs_of_all = Vec::with_capacity(self.costs.len() + columns);
+        let count = costs(path, self.line, first, &mut costs_of_all)?;
+        if count != columns {
+            return wrong(format!("the first row has {count} costs, the others have {columns}"));
+        }
+        costs_of_all.extend(self.costs);
+        let names = name.map(|name| {
+            std::iter::once((self.line, names::plain(name))).chain(self.names.iter().copied()).collect()
+        });
+        Ok(Square { names, costs: costs_of_all })
+    }
+}
+
+fn cells(row: &str, separator: Option<char>) -> impl Iterator<Item = &str> + Clone {
+    // Of blanks several are one; one after the last cell ends the row.
+    let row = match separator {
+        Some(separator) if separator != '\t' => row,
+        Some(_) => row.trim_end_matches('\t'),
+        None => row.trim(),
+    };
+    row.split(move |c: char| separator.map_or(c == ' ', |separator| c == separator))
+        .filter(move |cell| separator.is_some() || !cell.is_empty())
+        .map(str::trim)
+}
+
+/// Appends the costs of a row and says how many they are.
+fn costs<'a>(
+    path: &Path,
+    line: usize,
+    cells: impl Iterator<Item = &'a str>,
+    costs: &mut Vec<f64>,
+) -> Result<usize, ImportError> {
+    let before = costs.len();
+    for cell in cells {
+        let Some(cost) = cost(cell) else {
+            let problem = format!("`{}` is no cost", cell.chars().take(40).collect::<String>());
+            return Err(malformed(path, line, problem, HELP));
+        };
+        costs.push(cost);
+        if costs.len() - before > MOST_ROWS {
+            let problem = format!("the row has more than {MOST_ROWS} costs");
+            return Err(malformed(path, line, problem, "measure or choose fewer hosts"));
+        }
+    }
+    Ok(costs.len() - before)
+}
+
+/// A finite number of zero or more.
+fn cost(cell: &str) -> Option<f64> {
+    let is_plain = (1..=15).contains(&cell.len()) && cell.bytes().all(|byte| byte.is_ascii_digit());
+    if is_plain {
+        // Below 2^53, and so exact.
+        let number = cell.bytes().fold(0_u64, |number, digit| number * 10 + u64::from(digit - b'0'));
+        return Some(number as f64);
+    }
+    cell.parse().ok().filter(|cost: &f64| cost.is_finite() && *cost >= 0.0).map(|cost| cost + 0.0)
+}

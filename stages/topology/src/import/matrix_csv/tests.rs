@@ -1,0 +1,115 @@
+use super::super::recognise;
+use super::*;
+
+fn with(text: &str, params: &ImportParams) -> Result<Imported, String> {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), text).unwrap();
+    let is_known = recognise(file.path()).is_ok_and(|format| format == Format::Matrix);
+    let imported = read(file.path(), params).map_err(|error| error.to_string());
+    assert!(is_known || imported.is_err(), "{text:?}");
+    imported
+}
+
+fn import(text: &str) -> Result<Imported, String> {
+    with(text, &ImportParams::default())
+}
+
+fn hosts(text: &str) -> Vec<(String, u32, u32)> {
+    let system = import(text).unwrap().system;
+    assert_eq!(system.costs().block(&[0, 1]), [0.0, 2.5, 3.0, 1.0], "{text:?}");
+    let slot =
+        |slot: &hopmap_model::Slot| (system.nodes[slot.host as usize].name.clone(), slot.host, slot.core);
+    system.slots.iter().map(slot).collect()
+}
+
+#[test]
+fn all_ways_of_writing_it_say_the_same() {
+    let plain = [("host-0".to_owned(), 0, 0), ("host-1".to_owned(), 1, 0)];
+    for text in [
+        "0,2.5\n3,1\n",
+        "# costs\n0; 2.5\r\n\r\n3; 1",
+        "0\t2.5\t\n3\t1\t\n",
+        "  0   2.5  \n 3 1e0\n",
+        "00,2.50\n+3,1.\n",
+    ] {
+        assert_eq!(hosts(text), plain, "{text:?}");
+    }
+    let named = [("n1".to_owned(), 0, 0), ("n2".to_owned(), 1, 0)];
+    for text in [
+        "n1,n2\n0,2.5\n3,1\n",
+        ",n1,n2\nn1,0,2.5\nn2,3,1\n",
+        "name,\"n1\",\"n2\"\nn1,0,2.5\nn2,3,1\n",
+        "n1 n2\nn1 0 2.5\nn2 3 1\n",
+        "n1,0,2.5\nn2,3,1\n",
+    ] {
+        assert_eq!(hosts(text), named, "{text:?}");
+    }
+    assert_eq!(hosts(",0,1\n0,0,2.5\n1,3,1\n"), [("0".to_owned(), 0, 0), ("1".to_owned(), 1, 0)]);
+    assert_eq!(hosts("n:3,n:5\n0,2.5\n3,1\n"), [("n".to_owned(), 0, 3), ("n".to_owned(), 0, 5)]);
+    assert_eq!(hosts("n,n\n0,2.5\n3,1\n"), [("n".to_owned(), 0, 0), ("n".to_owned(), 0, 1)]);
+    assert_eq!(hosts("n:3,n\n0,2.5\n3,1\n"), [("n:3".to_owned(), 0, 0), ("n".to_owned(), 1, 0)]);
+}
+
+#[test]
+fn rows_without_names_are_slots_if_said() {
+    let params = |slots| ImportParams { slots: Some(slots), ..ImportParams::default() };
+    let system = with("0,1\n1,0\n", &params(2)).unwrap().system;
+    assert_eq!((system.nodes.len(), system.slots[1].core), (1, 1));
+    assert!(with("0,1\n1,0\n", &params(3)).unwrap_err().contains("does not divide the 2 rows"));
+    assert!(with("a,b\n0,1\n1,0\n", &params(2)).unwrap_err().contains("means nothing here"));
+}
+
+#[test]
+fn what_is_no_matrix_is_named_with_its_line() {
+    let cases = [
+        ("", "no matrix"),
+        ("0,1\n1,-2\n", ":2: `-2` is no cost"),
+        ("0,1\n1,NaN\n", ":2: `NaN` is no cost"),
+        ("0,1\n1,inf\n", ":2: `inf` is no cost"),
+        ("0,1\n1,\n", ":2: `` is no cost"),
+        ("0,1,2\n1,2\n3,4\n", "3 rows of 2 columns"),
+        ("0,1\n1,2,3\n", ":1: there are 2 rows of 3"),
+        ("0,1,2\n1,2,3\n1,2\n", ":3: the row has 2 costs, the ones before have 3"),
+        ("0,1\n1,0\n1,0\n1,0\n", ":4: there are more rows than the 2 columns"),
+        ("a,b\n0,1\n", ":1: `a` is no cost"),
+        (",a,b\na,0,1\nc,1,0\n", ":3: the row is called `c`, the column in its place `b`"),
+        ("a,b,a\n0,1,1\n1,0,1\n1,1,0\n", ":1: the slots of host `a` are not together"),
+        ("a:1,a:1\n0,1\n1,0\n", ":1: `a:1` is there twice"),
+        ("a b,c\n0,1\n1,0\n", ":1: `a b` is no name"),
+        ("a,b,c\n0,1\n1,0\n", ":1: there are 3 names for 2 columns"),
+    ];
+    for (text, problem) in cases {
+        let found = import(text).unwrap_err();
+        assert!(found.contains(problem), "{text:?}: {found}");
+    }
+}
+
+#[test]
+fn other_tables_are_not_taken_for_it() {
+    for text in [
+        "source,destination\n0,1\n1,0\n",
+        "rank,bytes\n0,5\n1,5\n",
+        "4:16:64\n1:10:100\n",
+        "tleaf 2 4 10 2 1\n",
+        ",,\n1,,\n2,3,\n",
+        "1\n",
+        "processors 2\n",
+        "{}",
+        "5 4\n2 3\n1 3\n",
+    ] {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        assert!(!recognises(&Sample::new(file.path()).unwrap()), "{text:?}");
+    }
+    // Longer than what is looked at.
+    let row = |length: usize| vec!["12345.678"; length].join(",");
+    for (text, is_matrix) in [
+        (row(9000), true),
+        (vec![row(200); 200].join("\n"), true),
+        (row(50) + "\n" + &"#".repeat(99999), false),
+    ] {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        assert_eq!(recognises(&Sample::new(file.path()).unwrap()), is_matrix);
+    }
+}
