@@ -105,7 +105,7 @@ pub(super) fn whole(costs: &[f64]) -> Whole {
 impl Whole {
     /// What is lost of costs, in words.
     pub(super) fn lost(&self) -> Option<String> {
-        match (self.is_exact, self.scale == 1.0) {
+        match (self.is_exact, (self.scale - 1.0).abs() < 1e-9) {
             (true, true) => None,
             (true, false) => Some(format!("the unit of costs: they are multiplied by {}", self.scale)),
             (false, _) => Some(format!(

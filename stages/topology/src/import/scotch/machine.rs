@@ -28,6 +28,14 @@ pub(super) fn machine(
         Shape::Complete { weights } => complete(weights, params, path, &mut notes)?,
         Shape::Listed { terminals, distances } => listed(terminals, distances, params, path, &mut notes)?,
     };
+    if target.is_measured_as_torus
+        && let Shape::Grid { sizes, .. } = &target.shape
+        && sizes.iter().any(|&size| size > 2)
+    {
+        notes.push(
+            "it is a mesh without links around; Scotch 7 itself measures meshXD as if it were a torus".into(),
+        );
+    }
     for restriction in target.restrictions.iter().rev() {
         let count = terminals.len();
         let chosen = |&terminal: &u32| {

@@ -24,6 +24,8 @@ const MOST_RESTRICTIONS: usize = 16;
 pub(super) struct Target {
     pub(super) restrictions: Vec<Vec<u32>>,
     pub(super) shape: Shape,
+    /// Whether it is of the class whose distances Scotch does not compute as its user guide says.
+    pub(super) is_measured_as_torus: bool,
 }
 
 /// How the terminals of a target lie.
@@ -101,7 +103,8 @@ pub(super) fn target(words: &mut Words<'_>) -> Result<Target, ImportError> {
                 ));
             }
         };
-        return Ok(Target { restrictions, shape });
+        let is_measured_as_torus = class.eq_ignore_ascii_case("meshXD");
+        return Ok(Target { restrictions, shape, is_measured_as_torus });
     }
 }
 
