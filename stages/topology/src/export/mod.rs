@@ -6,7 +6,10 @@ mod error;
 mod graph_csv;
 mod graph_json;
 mod kahip;
+#[cfg(test)]
+mod mappers_tests;
 mod params;
+mod regular;
 mod scotch;
 mod simgrid;
 mod slurm;

@@ -1,11 +1,57 @@
-//! To be written.
+//! Target architectures of Scotch, as its user guide 7.0 and its own reader define them (`.tgt`).
+//!
+//! | target | becomes | distance of two terminals |
+//! |---|---|---|
+//! | `tleaf L n c …`, `ltleaf` | levels and a tree of switches | the sum of the costs of the level on which they part and of all levels further in |
+//! | `mesh2D`, `mesh3D`, `meshXD`, `torus2D`, `torus3D`, `torusXD`, `hcub` | hosts linked to hosts, routed dimension by dimension | the number of links |
+//! | `cmplt`, `cmpltw` | one level | 1 |
+//! | `deco 0`, `deco 1` | a matrix | as written |
+//! | `sub n t … TARGET` | the target with slots on these terminals only | as in the target |
+//!
+//! A terminal is a host with one slot, unless `slots` says that so many leaves of a tree are a host, or that every host of a mesh has so
+//! many. A weight is a number of slots.
 
-use super::reader::{Reader, one_file};
-use super::{Format, ImportError};
+mod machine;
+mod parse;
+mod words;
 
-pub(super) static READER: Reader = Reader {
-    format: Format::Scotch,
-    recognises: |_| false,
-    files: one_file,
-    read: |path, _| Err(ImportError::Unknown { path: path.to_owned() }),
-};
+use std::path::Path;
+
+use super::finish;
+use super::reader::{Reader, Sample, one_file, read_text};
+use super::{Format, ImportError, ImportParams, Imported};
+pub(super) use machine::tree;
+use words::Words;
+
+pub(super) static READER: Reader = Reader { format: Format::Scotch, recognises, files: one_file, read };
+
+/// A file that begins with the name of a class and, where that has parameters, with a number behind it.
+fn recognises(sample: &Sample) -> bool {
+    let Some(text) = sample.text() else { return false };
+    let mut words = text.split_whitespace();
+    let Some(class) = words.next() else { return false };
+    let Some(is_alone) = parse::is_alone(class) else { return false };
+    let number = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+    match words.next() {
+        None => is_alone,
+        Some(word) => number(word),
+    }
+}
+
+fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
+    finish::check(params)?;
+    let text = read_text(path)?;
+    let mut words = Words::new(path, &text);
+    let target = parse::target(&mut words)?;
+    let rest = words.line_of_rest();
+    let (system, mut notes) = machine::machine(&target, params, path)?;
+    if let Some(line) = rest {
+        notes.push(format!(
+            "what stands behind the target, from line {line} on, is not read; Scotch does the same"
+        ));
+    }
+    Ok(Imported { system, notes })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,56 @@
+//! Damages targets of mappers: it ends in an error or in a machine that does not contradict itself.
+//!
+//! `HOPMAP_SOAK=1` does many thousands of cases; `HOPMAP_SEED=N` repeats one.
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+#[path = "../../trace/tests/support/mutation.rs"]
+mod mutation;
+
+use hopmap_topology::import::{Format, ImportParams, read};
+use mutation::{Random, damage};
+
+const TELLING: &[u8] = b" \n\t:0123.-+ehtwDX#";
+
+const SAMPLES: &[(Format, &str)] = &[
+    (Format::Scotch, "tleaf 3 4 500 4 100 2 10\n"),
+    (Format::Scotch, "ltleaf\n2 2 10 3 1\n6 5 4 3 2 1 0\n"),
+    (Format::Scotch, "mesh3D 3 4 2\n"),
+    (Format::Scotch, "torusXD 4 2 3 4 2\n"),
+    (Format::Scotch, "hcub 4\n"),
+    (Format::Scotch, "cmpltw 4 1 2 3 4\n"),
+    (Format::Scotch, "sub 3 1 5 0\nsub 8 7 6 5 4 3 2 1 0\nmesh2D 3 4\n"),
+    (Format::Scotch, "deco 0\n3 5\n0 1 4\n1 1 5\n2 1 3\n1\n2 3\n"),
+    (Format::Scotch, "deco\n1\n3\t5\n0 3 3\n0 2 2\n2 1 1\n0 1 1\n1 1 1\n1 2 2 0 1 2 1 1 3 1\n"),
+    (Format::Kahip, "4:16:8\n1:10:100\n"),
+    (Format::Kahip, "--hierarchy_parameter_string=4:2\n--distance_parameter_string=0.5:1e2\n"),
+    (Format::Topomatch, "tleaf 3 4 500 4 100 2 10\n"),
+];
+
+#[test]
+fn damaged_targets_end_in_an_error_or_a_machine() {
+    let soak = std::env::var_os("HOPMAP_SOAK").is_some();
+    let only = std::env::var("HOPMAP_SEED").ok().map(|seed| seed.parse::<u64>().unwrap());
+    let file = std::env::temp_dir().join(format!("hopmap-damage-mappers-{}", std::process::id()));
+    let (mut read_well, mut refused) = (0, 0);
+    for seed in (0..if soak { 50_000 } else { 2000 }).filter(|seed| only.is_none_or(|only| only == *seed)) {
+        let mut random = Random(seed);
+        let (format, sample) = SAMPLES[random.below(SAMPLES.len())];
+        let mut bytes = sample.as_bytes().to_vec();
+        damage(&mut bytes, &mut random, TELLING);
+        std::fs::write(&file, &bytes).unwrap();
+        // Recognised by content half of the time.
+        let format = (random.below(2) == 0).then_some(format);
+        match read(&file, &ImportParams { format, ..ImportParams::of(&file) }) {
+            Ok(imported) => {
+                imported.system.check().unwrap_or_else(|error| panic!("HOPMAP_SEED={seed}: {error}"));
+                read_well += 1;
+            }
+            Err(error) => {
+                assert!(!error.to_string().is_empty());
+                refused += 1;
+            }
+        }
+    }
+    std::fs::remove_file(&file).unwrap();
+    assert!(only.is_some() || (read_well > 100 && refused > 100), "{read_well} read, {refused} refused");
+}
