@@ -22,11 +22,14 @@ mod parus_netcdf;
 mod reader;
 mod scotch;
 mod simgrid;
+mod slurm_block;
 mod slurm_conf;
+mod slurm_tree;
 mod slurm_yaml;
 mod speed;
 mod stage;
 mod topomatch;
+mod yaml;
 
 pub use error::ImportError;
 pub use params::{Format, ImportParams};
