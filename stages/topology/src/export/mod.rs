@@ -6,6 +6,7 @@ mod error;
 mod graph_csv;
 mod graph_json;
 mod kahip;
+mod logical_tree;
 mod params;
 mod scotch;
 mod simgrid;
