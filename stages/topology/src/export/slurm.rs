@@ -13,11 +13,11 @@ const MOST_NAME: usize = 64;
 
 pub(super) fn conf(system: &SystemGraph, _: &ExportParams) -> Result<(String, Vec<String>), ExportError> {
     let mut text = "# Switches of the network, for TopologyPlugin=topology/tree\n".to_owned();
-    let (switches, lost) = switches(system, "topology.conf")?;
-    for Switch { name, below } in switches {
+    let (all, lost) = switches(system, "topology.conf")?;
+    for Switch { name, below } in all {
         text.push_str(&match below {
-            Below::Hosts(list) => format!("SwitchName={name} Nodes={list}\n"),
-            Below::Switches(list) => format!("SwitchName={name} Switches={list}\n"),
+            Below::Hosts(hosts) => format!("SwitchName={name} Nodes={hosts}\n"),
+            Below::Switches(others) => format!("SwitchName={name} Switches={others}\n"),
         });
     }
     Ok((text, lost))
@@ -25,13 +25,13 @@ pub(super) fn conf(system: &SystemGraph, _: &ExportParams) -> Result<(String, Ve
 
 pub(super) fn yaml(system: &SystemGraph, _: &ExportParams) -> Result<(String, Vec<String>), ExportError> {
     let mut text = "# Switches of the network\n---\n- topology: default\n  cluster_default: true\n  tree:\n    switches:\n".to_owned();
-    let (switches, lost) = switches(system, "topology.yaml")?;
-    for Switch { name, below } in switches {
-        let (key, list) = match &below {
-            Below::Hosts(list) => ("nodes", list),
-            Below::Switches(list) => ("children", list),
+    let (all, lost) = switches(system, "topology.yaml")?;
+    for Switch { name, below } in all {
+        let (key, names) = match &below {
+            Below::Hosts(hosts) => ("nodes", hosts),
+            Below::Switches(others) => ("children", others),
         };
-        text.push_str(&format!("    - switch: \"{name}\"\n      {key}: \"{list}\"\n"));
+        text.push_str(&format!("    - switch: \"{name}\"\n      {key}: \"{names}\"\n"));
     }
     Ok((text, lost))
 }

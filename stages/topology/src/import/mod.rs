@@ -4,6 +4,7 @@ mod core_to_core;
 mod error;
 mod fabric;
 mod finish;
+mod graph;
 mod graph_csv;
 mod graph_json;
 mod hwloc;
@@ -29,6 +30,7 @@ mod slurm_yaml;
 mod speed;
 mod stage;
 mod topomatch;
+mod units;
 mod yaml;
 
 pub use error::ImportError;
