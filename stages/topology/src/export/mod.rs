@@ -6,6 +6,7 @@ mod error;
 mod graph_csv;
 mod graph_json;
 mod kahip;
+mod logical_tree;
 #[cfg(test)]
 mod mappers_tests;
 mod params;

@@ -1,13 +1,128 @@
-//! To be written.
+//! `topology.conf` and `topology.yaml` of Slurm, for its plugin topology/tree.
 
-use hopmap_model::SystemGraph;
+use std::collections::{BTreeSet, HashMap};
 
+use hopmap_formats::host_list::compress;
+use hopmap_model::{NodeKind, SystemGraph};
+
+use super::logical_tree::{Group, groups};
 use super::{ExportError, ExportParams};
 
-pub(super) fn conf(_: &SystemGraph, _: &ExportParams) -> Result<(String, Vec<String>), ExportError> {
-    Err(ExportError::Impossible { format: "it", problem: "to be written".into(), help: "wait".into() })
+/// Most bytes of the name of a switch.
+const MOST_NAME: usize = 64;
+
+pub(super) fn conf(system: &SystemGraph, _: &ExportParams) -> Result<(String, Vec<String>), ExportError> {
+    let mut text = "# Switches of the network, for TopologyPlugin=topology/tree\n".to_owned();
+    let (all, lost) = switches(system, "topology.conf")?;
+    for Switch { name, below } in all {
+        text.push_str(&match below {
+            Below::Hosts(hosts) => format!("SwitchName={name} Nodes={hosts}\n"),
+            Below::Switches(others) => format!("SwitchName={name} Switches={others}\n"),
+        });
+    }
+    Ok((text, lost))
 }
 
-pub(super) fn yaml(_: &SystemGraph, _: &ExportParams) -> Result<(String, Vec<String>), ExportError> {
-    Err(ExportError::Impossible { format: "it", problem: "to be written".into(), help: "wait".into() })
+pub(super) fn yaml(system: &SystemGraph, _: &ExportParams) -> Result<(String, Vec<String>), ExportError> {
+    let mut text = "# Switches of the network\n---\n- topology: default\n  cluster_default: true\n  tree:\n    switches:\n".to_owned();
+    let (all, lost) = switches(system, "topology.yaml")?;
+    for Switch { name, below } in all {
+        let (key, names) = match &below {
+            Below::Hosts(hosts) => ("nodes", hosts),
+            Below::Switches(others) => ("children", others),
+        };
+        text.push_str(&format!("    - switch: \"{name}\"\n      {key}: \"{names}\"\n"));
+    }
+    Ok((text, lost))
+}
+
+/// A switch with the host list of what is below it.
+struct Switch {
+    name: String,
+    below: Below,
+}
+
+enum Below {
+    Hosts(String),
+    Switches(String),
+}
+
+/// All switches, those above hosts first.
+fn switches(system: &SystemGraph, format: &'static str) -> Result<(Vec<Switch>, Vec<String>), ExportError> {
+    if !system.nodes.iter().any(|node| node.kind == NodeKind::Host) {
+        return Err(ExportError::Impossible {
+            format,
+            problem: "it has no hosts".into(),
+            help: "switches stand above hosts".into(),
+        });
+    }
+    check_hosts(system, format)?;
+    let (groups, mut lost) = groups(system, format)?;
+    let names = names(system, &groups, &mut lost);
+    let host = |&host: &u32| system.nodes[host as usize].name.as_str();
+    let switch = |(group, name): (&Group, &String)| Switch {
+        name: name.clone(),
+        below: match group.children.is_empty() {
+            true => Below::Hosts(compress(group.hosts.iter().map(host))),
+            false => Below::Switches(compress(group.children.iter().map(|&child| &names[child]))),
+        },
+    };
+    let switches = groups.iter().zip(&names).map(switch).collect();
+    let rates = system.links.iter().any(|link| link.bandwidth_bytes_per_s.or(link.latency_s).is_some());
+    if rates {
+        lost.push("bandwidths and latencies of links".into());
+    }
+    if system.slots.len() > system.hosts().count() {
+        lost.push("how many slots hosts have".into());
+    }
+    Ok((switches, lost))
+}
+
+/// A host is what the cluster calls it; another name would mean another host.
+fn check_hosts(system: &SystemGraph, format: &'static str) -> Result<(), ExportError> {
+    let is_wrong = |c: char| c.is_whitespace() || c.is_control() || "[],=#\"'\\".contains(c);
+    let hosts = || system.nodes.iter().filter(|node| node.kind == NodeKind::Host);
+    match hosts().find(|node| node.name.is_empty() || node.name.contains(is_wrong)) {
+        None => Ok(()),
+        Some(node) => Err(ExportError::Impossible {
+            format,
+            problem: format!("Slurm takes no host called `{}`", node.name),
+            help: "names of hosts are letters, digits, `-`, `_` and `.`".into(),
+        }),
+    }
+}
+
+/// Names that Slurm takes, different for every switch.
+fn names(system: &SystemGraph, groups: &[Group], lost: &mut Vec<String>) -> Vec<String> {
+    // A switch may be called as a host is, but people would wonder.
+    let hosts = system.nodes.iter().filter(|node| node.kind == NodeKind::Host);
+    let mut taken: BTreeSet<String> = hosts.map(|node| node.name.clone()).collect();
+    let mut repeated: HashMap<String, usize> = HashMap::new();
+    let mut renamed = 0;
+    let mut name = |group: &Group| {
+        let clean: String =
+            group.name.chars().map(|c| if is_plain(c) { c } else { '_' }).take(MOST_NAME).collect();
+        let clean = if clean.is_empty() { "switch".to_owned() } else { clean };
+        let mut name = clean.clone();
+        let next = repeated.entry(clean.clone()).or_insert(1);
+        while !taken.insert(name.clone()) {
+            *next += 1;
+            let ending = format!("-{next}");
+            name =
+                format!("{}{ending}", clean.get(..clean.len().min(MOST_NAME - ending.len())).unwrap_or(""));
+        }
+        renamed += usize::from(name != group.name && !group.is_made_up);
+        name
+    };
+    let names: Vec<String> = groups.iter().map(&mut name).collect();
+    if renamed > 0 {
+        lost.push(format!(
+            "the names of {renamed} switches as they are: Slurm takes 64 letters, digits, `-`, `_` and `.`"
+        ));
+    }
+    names
+}
+
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
 }

@@ -87,14 +87,10 @@ pub(super) fn machine(
         });
     }
     check_links(&links, metric)?;
-<<<<<<< HEAD
-    inside.costs = costs_inside(inside.groups.len(), params, &links, metric)?;
-=======
->>>>>>> hosts
     let hosts = slots.chunk_by(|a: &Slot, b| a.host == b.host).count();
     let is_apart = links.is_empty() && hosts > 1;
     let between;
-    (inside.costs, between) = costs_inside(inside.groups.len(), params, cheapest(&links, metric), is_apart)?;
+    (inside.costs, between) = costs_inside(inside.groups.len(), params, (&links, metric), is_apart)?;
     let cost = match links.is_empty() {
         false => CostModel::Routes(RouteCosts { metric, inside }),
         true => {
@@ -180,41 +176,16 @@ fn check_links(links: &[Link], metric: RouteMetric) -> Result<(), ImportError> {
     Ok(())
 }
 
-<<<<<<< HEAD
-/// As given, or in equal steps from zero to below the cheapest link.
-fn costs_inside(
-    depth: usize,
-    params: &ImportParams,
-    links: &[Link],
-    metric: RouteMetric,
-) -> Result<Vec<f64>, ImportError> {
-    if params.inside.is_empty() {
-        return Ok(metric.steps(depth, links));
-=======
-/// The least that any link costs; 1 without links.
-fn cheapest(links: &[Link], metric: RouteMetric) -> f64 {
-    let cost = |link: &Link| match metric {
-        RouteMetric::Hops => 1.0,
-        RouteMetric::Latency => link.latency_s.unwrap_or(0.0) * 1e6,
-        RouteMetric::Time { bytes } => {
-            let time = bytes as f64 / link.bandwidth_bytes_per_s.unwrap_or(f64::INFINITY);
-            (link.latency_s.unwrap_or(0.0) + time) * 1e6
-        }
-    };
-    links.iter().map(cost).reduce(f64::min).unwrap_or(1.0)
-}
-
 /// As given, or in equal steps from zero to below the cheapest link; and what it costs between hosts that have no network.
 fn costs_inside(
     depth: usize,
     params: &ImportParams,
-    cheapest: f64,
+    (links, metric): (&[Link], RouteMetric),
     is_apart: bool,
 ) -> Result<(Vec<f64>, f64), ImportError> {
     let given = &params.inside;
     if given.is_empty() {
-        return Ok(((0..depth).map(|level| cheapest * level as f64 / depth as f64).collect(), 1.0));
->>>>>>> hosts
+        return Ok((metric.steps(depth, links), 1.0));
     }
     if given.len() == depth || (is_apart && given.len() == depth + 1) {
         let inside = given[..depth].to_vec();

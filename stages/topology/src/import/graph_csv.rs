@@ -1,11 +1,383 @@
-//! To be written.
+//! Cables as CSV, a row each, as NetBox, LLDP collectors and spreadsheets have them.
 
-use super::reader::{Reader, one_file};
-use super::{Format, ImportError};
+use std::collections::HashMap;
+use std::path::Path;
 
-pub(super) static READER: Reader = Reader {
-    format: Format::GraphCsv,
-    recognises: |_| false,
-    files: one_file,
-    read: |path, _| Err(ImportError::Unknown { path: path.to_owned() }),
-};
+use csv::{ReaderBuilder, StringRecord, Trim};
+use hopmap_model::Link;
+
+use super::finish::machine;
+use super::graph::{Cores, Graph, GraphLink, GraphNode, Unused, link_state, node_state};
+use super::reader::{Reader, Sample, malformed, one_file, read_text};
+use super::units::unit_of_name;
+use super::{Format, ImportError, ImportParams, Imported};
+
+pub(super) static READER: Reader = Reader { format: Format::GraphCsv, recognises, files: one_file, read };
+
+const HELP: &str = "the first line names the columns: `source,destination` or `device_a,interface_a,device_b,interface_b`, and \
+                    `bandwidth`, `latency`, `state` if known";
+
+/// The first line names both ends of links.
+fn recognises(sample: &Sample) -> bool {
+    let is_row = |line: &&str| !(line.trim().is_empty() || line.starts_with('#'));
+    sample.text().and_then(|text| text.lines().find(is_row)).is_some_and(|line| {
+        let names: Vec<String> = line.split(separator(line)).map(normal).collect();
+        let has = |known: &[&str]| names.iter().any(|name| known.contains(&name.as_str()));
+        has(SOURCE) && has(DESTINATION)
+    })
+}
+
+const SOURCE: &[&str] = &[
+    "source",
+    "src",
+    "from",
+    "device_a",
+    "a_device",
+    "side_a_device",
+    "local_host",
+    "local_device",
+    "node_a",
+    "host_a",
+    "source_host",
+    "source_device",
+];
+const DESTINATION: &[&str] = &[
+    "destination",
+    "dst",
+    "to",
+    "target",
+    "device_b",
+    "b_device",
+    "side_b_device",
+    "remote_host",
+    "remote_device",
+    "node_b",
+    "host_b",
+    "destination_host",
+    "destination_device",
+    "peer_host",
+    "neighbor",
+    "neighbour",
+];
+const SOURCE_PORT: &[&str] = &[
+    "source_port",
+    "src_port",
+    "interface_a",
+    "a_interface",
+    "side_a_name",
+    "local_port",
+    "local_interface",
+    "port_a",
+    "a_port",
+    "source_interface",
+];
+const DESTINATION_PORT: &[&str] = &[
+    "destination_port",
+    "dst_port",
+    "target_port",
+    "interface_b",
+    "b_interface",
+    "side_b_name",
+    "remote_port",
+    "remote_interface",
+    "port_b",
+    "b_port",
+    "destination_interface",
+    "peer_port",
+];
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Column {
+    Name(usize),
+    Port(usize),
+    Kind(usize),
+    NodeState(usize),
+    Address(usize),
+    Slots(usize),
+    Bandwidth(Option<f64>),
+    Latency(Option<f64>),
+    State,
+    Both,
+    Other,
+}
+
+impl Column {
+    fn of(name: &str) -> Self {
+        for (end, prefixes) in
+            [["source_", "a_", "local_"], ["destination_", "b_", "remote_"]].iter().enumerate()
+        {
+            for rest in prefixes.iter().filter_map(|prefix| name.strip_prefix(prefix)) {
+                match rest {
+                    "kind" | "type" | "role" => return Self::Kind(end),
+                    "state" => return Self::NodeState(end),
+                    "address" | "guid" => return Self::Address(end),
+                    "slots" | "cores" => return Self::Slots(end),
+                    _ => {}
+                }
+            }
+        }
+        let sets = [
+            (SOURCE, Self::Name(0)),
+            (DESTINATION, Self::Name(1)),
+            (SOURCE_PORT, Self::Port(0)),
+            (DESTINATION_PORT, Self::Port(1)),
+        ];
+        if let Some((_, column)) = sets.iter().find(|(names, _)| names.contains(&name)) {
+            return *column;
+        }
+        let (base, scale) = unit_of_name(name);
+        match base {
+            "bandwidth" | "speed" | "rate" | "link_speed" | "link_rate" => Self::Bandwidth(scale),
+            "latency" => Self::Latency(scale),
+            _ => match name {
+                "state" | "status" => Self::State,
+                "both" | "both_ways" => Self::Both,
+                _ => Self::Other,
+            },
+        }
+    }
+}
+
+/// The name of a column in lower case, words joined by `_`.
+fn normal(name: &str) -> String {
+    name.trim()
+        .trim_matches('"')
+        .trim_start_matches('\u{feff}')
+        .to_ascii_lowercase()
+        .replace([' ', '-', '.', '/'], "_")
+}
+
+/// What parts the cells of a line.
+fn separator(line: &str) -> char {
+    [';', '\t'].into_iter().find(|&separator| line.contains(separator)).unwrap_or(',')
+}
+
+fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
+    let text = read_text(path)?;
+    let first = text.lines().find(|line| !(line.trim().is_empty() || line.starts_with('#'))).unwrap_or("");
+    let mut reader = ReaderBuilder::new()
+        .delimiter(separator(first) as u8)
+        .comment(Some(b'#'))
+        .flexible(true)
+        .trim(Trim::All)
+        .from_reader(text.as_bytes());
+    let wrong = |error: csv::Error| {
+        let line = error.position().map(|position| position.line() as usize);
+        malformed(path, line, error.to_string(), HELP)
+    };
+    let header = reader.headers().map_err(wrong)?.clone();
+    let columns: Vec<Column> = header.iter().map(|name| Column::of(&normal(name))).collect();
+    check_columns(path, &header, &columns)?;
+    let mut table = Table {
+        path,
+        columns: &columns,
+        graph: Graph::default(),
+        place: HashMap::new(),
+        unused: Unused::default(),
+    };
+    for record in reader.records() {
+        let record = record.map_err(wrong)?;
+        let line = record.position().map_or(0, |position| position.line() as usize);
+        table.row(line, &record)?;
+    }
+    let Table { graph, unused, .. } = table;
+    let mut notes = unused.notes();
+    let others = header
+        .iter()
+        .zip(&columns)
+        .filter(|(_, column)| **column == Column::Other)
+        .map(|(name, _)| format!("`{name}`"));
+    let others: Vec<String> = others.collect();
+    if !others.is_empty() {
+        notes.push(format!("columns that mean nothing here: {}", others.join(", ")));
+    }
+    let parts = graph.parts(path, &mut notes)?;
+    Ok(Imported { system: machine(parts, params, path)?, notes })
+}
+
+fn check_columns(path: &Path, header: &StringRecord, columns: &[Column]) -> Result<(), ImportError> {
+    for wanted in [Column::Name(0), Column::Name(1)] {
+        if !columns.contains(&wanted) {
+            let which = if wanted == Column::Name(0) { "source" } else { "destination" };
+            return Err(malformed(path, 1, format!("no column is the {which} of links"), HELP));
+        }
+    }
+    let is_repeated =
+        |index: &usize| columns[*index] != Column::Other && columns[..*index].contains(&columns[*index]);
+    match (0..columns.len()).find(is_repeated) {
+        Some(index) => {
+            let name = header.get(index).unwrap_or("");
+            Err(malformed(
+                path,
+                1,
+                format!("the column `{name}` says what another one says already"),
+                "remove one of both",
+            ))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The graph as it grows row by row.
+struct Table<'a> {
+    path: &'a Path,
+    columns: &'a [Column],
+    graph: Graph,
+    place: HashMap<String, usize>,
+    unused: Unused,
+}
+
+impl Table<'_> {
+    fn row(&mut self, line: usize, record: &StringRecord) -> Result<(), ImportError> {
+        if record.len() > self.columns.len() {
+            let problem = format!("{} cells, but there are {} columns", record.len(), self.columns.len());
+            return Err(malformed(self.path, line, problem, "quote cells that hold a comma"));
+        }
+        let cell = |column| {
+            let index = self.columns.iter().position(|other| *other == column);
+            index.and_then(|index| record.get(index)).unwrap_or("")
+        };
+        let names = [cell(Column::Name(0)), cell(Column::Name(1))];
+        let ends = [0, 1].map(|end| {
+            [
+                cell(Column::Kind(end)),
+                cell(Column::NodeState(end)),
+                cell(Column::Address(end)),
+                cell(Column::Slots(end)),
+            ]
+            .map(str::to_owned)
+        });
+        if names[0].is_empty() {
+            return Err(malformed(
+                self.path,
+                line,
+                "a row without a source",
+                "say what the link joins, or remove the row",
+            ));
+        }
+        let source = self.node(line, names[0], &ends[0])?;
+        // A row with a source only is a node without links.
+        if names[1].is_empty() {
+            return Ok(());
+        }
+        let destination = self.node(line, names[1], &ends[1])?;
+        let mut link = Link::new(source as u32, destination as u32);
+        let mut both = None;
+        for (column, text) in self.columns.iter().zip(record) {
+            match column {
+                Column::Port(0) => link.source_port = self.unused.port(text),
+                Column::Port(_) => link.destination_port = self.unused.port(text),
+                Column::Bandwidth(scale) => {
+                    link.bandwidth_bytes_per_s =
+                        self.unused.bandwidth(text, *scale).or(link.bandwidth_bytes_per_s);
+                }
+                Column::Latency(scale) => {
+                    link.latency_s = self.unused.latency(text, *scale).or(link.latency_s)
+                }
+                Column::State => link.state = link_state(self.unused.is_up(text)),
+                Column::Both if !text.is_empty() => both = Some(self.unused.is_up(text)),
+                _ => {}
+            }
+        }
+        self.graph.links.push(GraphLink { link, both });
+        Ok(())
+    }
+
+    /// The node of a name; what rows say of it has to be the same.
+    fn node(
+        &mut self,
+        line: usize,
+        name: &str,
+        [kind, state, address, slots]: &[String; 4],
+    ) -> Result<usize, ImportError> {
+        let nodes = &mut self.graph.nodes;
+        let index = *self.place.entry(name.to_owned()).or_insert_with(|| {
+            nodes.push(GraphNode { name: name.to_owned(), ..GraphNode::default() });
+            nodes.len() - 1
+        });
+        let kind = self.unused.kind(kind);
+        let node = &mut nodes[index];
+        if node.kind.is_some() && kind.is_some() && node.kind != kind {
+            let problem = format!("`{name}` is a host on one line and a switch on another");
+            return Err(malformed(self.path, line, problem, "say the same on all lines"));
+        }
+        node.kind = node.kind.or(kind);
+        if !self.unused.is_up(state) {
+            node.state = node_state(false);
+        }
+        if !address.is_empty() {
+            node.address = Some(address.clone());
+        }
+        if !slots.is_empty() {
+            let Some(count) = slots.parse().ok().filter(|&count: &u32| (1..=1 << 24).contains(&count)) else {
+                return Err(malformed(
+                    self.path,
+                    line,
+                    format!("`{slots}` is no number of slots"),
+                    "such as 64",
+                ));
+            };
+            node.cores = Some(Cores::Count(count));
+        }
+        Ok(index)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hopmap_model::{LinkState, NodeKind};
+
+    fn import(text: &str) -> Result<Imported, ImportError> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        super::super::read(file.path(), &ImportParams::default())
+    }
+
+    /// What is wrong, without the path.
+    fn fault(text: &str) -> String {
+        let ImportError::Malformed { line, problem, .. } = import(text).unwrap_err() else { unreachable!() };
+        format!("{}: {problem}", line.unwrap_or(0))
+    }
+
+    #[test]
+    fn cables_of_an_inventory_are_read() {
+        let text = "# cables\nDevice A;Interface A;Device B;Interface B;Rate;Status;Colour\n\
+                    n1;1;leaf;7;25G;connected;red\nn2;eth0;leaf;8;25G;offline;red\nleaf;9;spine;1;4xHDR;;\n";
+        let Imported { system, notes } = import(text).unwrap();
+        let names: Vec<_> = system.nodes.iter().map(|node| (node.name.as_str(), node.kind)).collect();
+        let (host, switch) = (NodeKind::Host, NodeKind::Switch);
+        assert_eq!(names, [("n1", host), ("leaf", switch), ("n2", host), ("spine", host)]);
+        assert_eq!(
+            (system.links.len(), system.links[0].source_port, system.links[1].source_port),
+            (6, Some(1), Some(7))
+        );
+        assert_eq!(system.links[2].state, LinkState::Down);
+        assert_eq!(
+            [0, 4].map(|link: usize| system.links[link].bandwidth_bytes_per_s),
+            [Some(25e9 / 8.0), Some(25e9)]
+        );
+        assert_eq!(notes.len(), 3, "{notes:?}");
+    }
+
+    #[test]
+    fn directions_that_are_both_listed_are_not_doubled() {
+        let text =
+            "source,source_port,destination,destination_port,latency_us\na,1,s,1,2\ns,1,a,1,3\na,2,s,2,1\n";
+        let Imported { system, .. } = import(text).unwrap();
+        let latencies: Vec<_> = system.links.iter().map(|link| link.latency_s.unwrap()).collect();
+        assert_eq!(latencies, [2.0 * 1e-6, 3.0 * 1e-6, 1e-6, 1e-6]);
+    }
+
+    #[test]
+    fn faults_have_lines() {
+        assert_eq!(fault("source,destination\na,b\n,b\n"), "3: a row without a source");
+        assert_eq!(fault("source,destination\na,b,c\n"), "2: 3 cells, but there are 2 columns");
+        assert!(fault("source,from,destination\na,b,c\n").starts_with("1: the column `from`"));
+        assert!(
+            fault("source,source_kind,destination\na,host,b\na,switch,b\n").starts_with("3: `a` is a host")
+        );
+        assert!(fault("source,source_slots,destination\na,x,b\n").starts_with("2: `x` is no number"));
+    }
+}

@@ -1,11 +1,293 @@
-//! To be written.
+//! Nodes and links as JSON: the lossless form of `topology/export`, the node-link form of NetworkX, what D3 and Cytoscape draw, and the
+//! graphs of NVIDIA NetQ.
 
-use super::reader::{Reader, one_file};
-use super::{Format, ImportError};
+mod lossless;
 
-pub(super) static READER: Reader = Reader {
-    format: Format::GraphJson,
-    recognises: |_| false,
-    files: one_file,
-    read: |path, _| Err(ImportError::Unknown { path: path.to_owned() }),
-};
+use std::collections::HashMap;
+use std::path::Path;
+
+use hopmap_model::Link;
+use serde_json::{Map, Value};
+
+use super::finish::machine;
+use super::graph::{Cores, Graph, GraphLink, GraphNode, Unused, link_state, node_state};
+use super::reader::{Reader, Sample, malformed, one_file, read_text};
+use super::units::unit_of_name;
+use super::{Format, ImportError, ImportParams, Imported};
+
+pub(super) static READER: Reader = Reader { format: Format::GraphJson, recognises, files: one_file, read };
+
+const HELP: &str = "an object with `nodes` and `links`: {\"nodes\": [{\"name\": \"n1\"}, …], \"links\": [{\"source\": \"n1\", …}]}";
+
+/// A JSON object, or a list of objects, whose outermost keys name nodes or links.
+fn recognises(sample: &Sample) -> bool {
+    let Some(text) = sample.text() else { return false };
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    let depth = match text.strip_prefix('[').map(str::trim_start) {
+        Some(inner) if inner.starts_with('{') => 2,
+        Some(_) => return false,
+        None if text.starts_with('{') => 1,
+        None => return false,
+    };
+    keys(text, depth).iter().any(|key| ["nodes", "vertices", "links", "edges", "elements"].contains(key))
+}
+
+/// The keys of the first object at a depth.
+fn keys(text: &str, wanted: usize) -> Vec<&str> {
+    let (mut depth, mut keys, mut start) = (0_usize, Vec::new(), None);
+    let mut last = "";
+    let mut is_escaped = false;
+    for (place, c) in text.char_indices() {
+        match (start, c) {
+            (Some(_), _) if is_escaped => is_escaped = false,
+            (Some(_), '\\') => is_escaped = true,
+            (Some(begin), '"') => {
+                last = text.get(begin..place).unwrap_or("");
+                start = None;
+            }
+            (Some(_), _) => {}
+            (None, '"') => start = Some(place + 1),
+            (None, ':') if depth == wanted => keys.push(last),
+            (None, '{' | '[') => depth += 1,
+            (None, '}' | ']') => {
+                depth = depth.saturating_sub(1);
+                if depth < wanted {
+                    break;
+                }
+            }
+            _ => {}
+        }
+    }
+    keys
+}
+
+fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
+    let text = read_text(path)?;
+    let value: Value = serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|error| {
+        let line = Some(error.line()).filter(|&line| line > 0);
+        malformed(path, line, error.to_string(), "is this JSON, and is it whole?")
+    })?;
+    let root = match &value {
+        Value::Object(root) => root,
+        Value::Array(roots) => match roots.as_slice() {
+            [Value::Object(root)] => root,
+            _ => {
+                return Err(malformed(
+                    path,
+                    None,
+                    format!("a list of {} graphs", roots.len()),
+                    "one file holds one graph",
+                ));
+            }
+        },
+        _ => return Err(malformed(path, None, "neither an object nor a list", HELP)),
+    };
+    let root = root.get("elements").and_then(Value::as_object).unwrap_or(root);
+    if root.contains_key("cost") && root.contains_key("slots") {
+        return lossless::read(path, root, params);
+    }
+    let mut reading = Reading {
+        path,
+        graph: Graph::default(),
+        place: HashMap::new(),
+        by_index: true,
+        unused: Unused::default(),
+    };
+    let node_count = reading.nodes(root)?;
+    reading.links(root, node_count)?;
+    let Reading { graph, unused, .. } = reading;
+    let mut notes = unused.notes();
+    let parts = graph.parts(path, &mut notes)?;
+    Ok(Imported { system: machine(parts, params, path)?, notes })
+}
+
+/// The graph as it grows.
+struct Reading<'a> {
+    path: &'a Path,
+    graph: Graph,
+    place: HashMap<String, usize>,
+    /// Whether numbers in links are places in the list of nodes; else they are the `id` of nodes.
+    by_index: bool,
+    unused: Unused,
+}
+
+/// The first of some keys that an object has.
+fn any<'a>(object: &'a Map<String, Value>, keys: &[&str]) -> Option<&'a Value> {
+    keys.iter().find_map(|key| object.get(*key)).filter(|value| !value.is_null())
+}
+
+/// A text, number or truth value as text.
+fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(is_true) => Some(is_true.to_string()),
+        _ => None,
+    }
+}
+
+/// The values of a list of nodes or links: what Cytoscape wraps in `data` and what `NetQ` compounds unpacked.
+fn items<'a>(list: &'a [Value], compound: &str) -> Vec<&'a Value> {
+    let unpacked = |value: &'a Value| match value.get(compound).and_then(Value::as_array) {
+        Some(inner) => inner.iter().collect(),
+        None => vec![value.get("data").filter(|data| data.is_object()).unwrap_or(value)],
+    };
+    list.iter().flat_map(unpacked).collect()
+}
+
+impl Reading<'_> {
+    fn wrong(&self, what: &str, index: usize, problem: &str) -> ImportError {
+        malformed(self.path, None, format!("{what}[{index}] {problem}"), HELP)
+    }
+
+    /// Reads the nodes; how many there are.
+    fn nodes(&mut self, root: &Map<String, Value>) -> Result<usize, ImportError> {
+        let Some(list) = any(root, &["nodes", "vertices"]) else { return Ok(0) };
+        let Some(list) = list.as_array() else {
+            return Err(malformed(self.path, None, "`nodes` is no list", HELP));
+        };
+        for (index, value) in items(list, "compounded_nodes").into_iter().enumerate() {
+            let (node, id) = match value {
+                Value::Object(object) => self.node(index, object)?,
+                _ => {
+                    let name = scalar(value)
+                        .ok_or_else(|| self.wrong("nodes", index, "is no object and no name"))?;
+                    (GraphNode { name, ..GraphNode::default() }, None)
+                }
+            };
+            self.by_index &= id.is_none();
+            let place = self.graph.nodes.len();
+            if let Some(id) = id.filter(|id| *id != node.name)
+                && self.place.insert(id.clone(), place).is_some()
+            {
+                return Err(self.wrong("nodes", index, &format!("is another one called `{id}`")));
+            }
+            if self.place.insert(node.name.clone(), place).is_some() {
+                return Err(self.wrong("nodes", index, &format!("is another one called `{}`", node.name)));
+            }
+            self.graph.nodes.push(node);
+        }
+        Ok(self.graph.nodes.len())
+    }
+
+    fn node(
+        &mut self,
+        index: usize,
+        object: &Map<String, Value>,
+    ) -> Result<(GraphNode, Option<String>), ImportError> {
+        let id = object.get("id").and_then(scalar);
+        let name = any(object, &["name", "label", "hostname"]).and_then(scalar).or_else(|| id.clone());
+        let text = |keys: &[&str]| any(object, keys).and_then(scalar);
+        let kind = text(&["kind", "device_type", "role", "type"]).and_then(|kind| match kind.as_str() {
+            // What NetQ says of whatever it sees at the end of a cable.
+            "discovered_via_lldp" => None,
+            kind => self.unused.kind(kind),
+        });
+        let is_up = text(&["state", "status"]).is_none_or(|state| self.unused.is_up(&state));
+        let cores = match any(object, &["slots", "cores"]) {
+            None => None,
+            Some(Value::Array(cores)) => Some(Cores::List(
+                cores
+                    .iter()
+                    .map(|core| core.as_u64().and_then(|core| u32::try_from(core).ok()))
+                    .collect::<Option<_>>()
+                    .ok_or_else(|| self.wrong("nodes", index, "has cores that are no numbers"))?,
+            )),
+            Some(count) => {
+                let count =
+                    count.as_u64().and_then(|count| u32::try_from(count).ok()).filter(|&count| count > 0);
+                Some(Cores::Count(count.ok_or_else(|| self.wrong("nodes", index, "has no number of slots"))?))
+            }
+        };
+        let node = GraphNode {
+            name: name.unwrap_or_else(|| format!("node-{index}")),
+            kind,
+            state: node_state(is_up),
+            address: text(&["address", "guid"]),
+            cores,
+        };
+        Ok((node, id))
+    }
+
+    fn links(&mut self, root: &Map<String, Value>, nodes: usize) -> Result<(), ImportError> {
+        let directed = root.get("directed").and_then(Value::as_bool);
+        let list = any(root, &["links", "edges"]).map(Value::as_array);
+        let Some(list) = list.unwrap_or(Some(const { &Vec::new() })) else {
+            return Err(malformed(self.path, None, "`links` is no list", HELP));
+        };
+        for (index, value) in items(list, "compounded_links").into_iter().enumerate() {
+            let Some(object) = value.as_object() else {
+                return Err(self.wrong("links", index, "is no object"));
+            };
+            let (source, destination) = self.ends(index, object, nodes)?;
+            let mut link = Link::new(source as u32, destination as u32);
+            link.source_port = self.port(object, &["source_port", "src_port", "sourcePort"]);
+            link.destination_port =
+                self.port(object, &["destination_port", "target_port", "dst_port", "targetPort"]);
+            for (key, value) in object.iter().filter(|(_, value)| !value.is_null()) {
+                let (base, scale) = unit_of_name(key);
+                let text = || scalar(value).unwrap_or_default();
+                match base {
+                    "bandwidth" | "speed" | "rate" => {
+                        link.bandwidth_bytes_per_s =
+                            self.unused.bandwidth(&text(), scale).or(link.bandwidth_bytes_per_s);
+                    }
+                    "latency" => link.latency_s = self.unused.latency(&text(), scale).or(link.latency_s),
+                    "state" | "status" => link.state = link_state(self.unused.is_up(&text())),
+                    _ => {}
+                }
+            }
+            let both = object.get("both").and_then(Value::as_bool).or(directed.map(|directed| !directed));
+            self.graph.links.push(GraphLink { link, both });
+        }
+        Ok(())
+    }
+
+    fn port(&mut self, object: &Map<String, Value>, keys: &[&str]) -> Option<u32> {
+        any(object, keys).and_then(scalar).and_then(|port| self.unused.port(&port))
+    }
+
+    fn ends(
+        &mut self,
+        index: usize,
+        object: &Map<String, Value>,
+        nodes: usize,
+    ) -> Result<(usize, usize), ImportError> {
+        let interfaces = object.get("interfaces").and_then(Value::as_array).map(Vec::as_slice);
+        let (source, destination) = match interfaces {
+            Some([a, b]) => (a.get("node"), b.get("node")),
+            _ => (
+                any(object, &["source", "src", "from"]),
+                any(object, &["destination", "target", "dst", "to"]),
+            ),
+        };
+        let missing = |what: &str| self.wrong("links", index, &format!("has no {what}"));
+        let source = source.ok_or_else(|| missing("source"))?;
+        let destination = destination.ok_or_else(|| missing("destination"))?;
+        Ok((self.end(index, source, nodes)?, self.end(index, destination, nodes)?))
+    }
+
+    /// The node that a link names; a new one if the file has no list of nodes.
+    fn end(&mut self, index: usize, value: &Value, nodes: usize) -> Result<usize, ImportError> {
+        if let Some(number) = value.as_u64().filter(|_| self.by_index && nodes > 0) {
+            return usize::try_from(number)
+                .ok()
+                .filter(|&number| number < nodes)
+                .ok_or_else(|| self.wrong("links", index, &format!("names node {number} of {nodes}")));
+        }
+        let name =
+            scalar(value).ok_or_else(|| self.wrong("links", index, "joins what is no name and no number"))?;
+        if let Some(&place) = self.place.get(&name) {
+            return Ok(place);
+        }
+        if nodes > 0 {
+            return Err(self.wrong("links", index, &format!("names `{name}`, which is no node")));
+        }
+        self.place.insert(name.clone(), self.graph.nodes.len());
+        self.graph.nodes.push(GraphNode { name, ..GraphNode::default() });
+        Ok(self.graph.nodes.len() - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,11 +1,306 @@
-//! To be written.
+//! `topology.conf` of Slurm: a tree of switches, or blocks (topology.conf(5)).
 
-use super::reader::{Reader, one_file};
-use super::{Format, ImportError};
+use std::path::Path;
 
-pub(super) static READER: Reader = Reader {
-    format: Format::SlurmConf,
-    recognises: |_| false,
-    files: one_file,
-    read: |path, _| Err(ImportError::Unknown { path: path.to_owned() }),
-};
+use super::finish::machine;
+use super::reader::{Reader, Sample, malformed, one_file, read_text};
+use super::slurm_block::Blocks;
+use super::slurm_tree::{Lists, Switch, parts};
+use super::{Format, ImportError, ImportParams, Imported};
+
+pub(super) static READER: Reader = Reader { format: Format::SlurmConf, recognises, files: one_file, read };
+
+/// Every line begins as one of a topology.conf does, and one names a switch or a block.
+fn recognises(sample: &Sample) -> bool {
+    let Some(text) = sample.text() else { return false };
+    let mut names = false;
+    for (_, line) in lines(text) {
+        let Ok(entries) = entries(&line) else { return false };
+        let Some((key, _)) = entries.first() else { continue };
+        match key.as_str() {
+            "switchname" | "blockname" => names = true,
+            "blocksizes" | "include" => {}
+            _ => return false,
+        }
+    }
+    names
+}
+
+fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
+    let text = read_text(path)?;
+    let (mut switches, mut blocks, mut notes) = (Vec::new(), Blocks::default(), Vec::new());
+    let lists = Lists::new(path);
+    let mut speeds = 0;
+    for (line, content) in lines(&text) {
+        let entries = entries(&content).map_err(|word| {
+            malformed(
+                path,
+                line,
+                format!("`{word}` is no `Name=value`"),
+                "such as `SwitchName=s0 Nodes=n[0-3]`",
+            )
+        })?;
+        let Some((key, value)) = entries.first() else { continue };
+        match key.as_str() {
+            "switchname" => switches.push(switch(&lists, line, value, &entries[1..], &mut speeds)?),
+            "blockname" => blocks.blocks.push(block(&lists, line, value, &entries[1..])?),
+            "blocksizes" => blocks.set_sizes(path, line, value)?,
+            "include" => notes.push(format!(
+                "line {line}: the file `{value}` is not followed; name it as the path to read it"
+            )),
+            _ => {
+                let problem = format!("a line that begins with `{key}`");
+                return Err(malformed(
+                    path,
+                    line,
+                    problem,
+                    "lines begin with SwitchName, BlockName or BlockSizes",
+                ));
+            }
+        }
+    }
+    if speeds > 0 {
+        notes.push(format!("LinkSpeed of {speeds} switches has no unit and is left out"));
+    }
+    match (switches.is_empty(), blocks.blocks.is_empty()) {
+        (true, true) => {
+            return Err(malformed(
+                path,
+                None,
+                "no switch and no block",
+                "such as `SwitchName=s0 Nodes=n[0-3]`",
+            ));
+        }
+        (false, false) => {
+            let line = blocks.blocks.first().map(|block| block.line);
+            return Err(malformed(
+                path,
+                line,
+                "a block in a file with switches",
+                "Slurm reads either switches or blocks",
+            ));
+        }
+        (false, true) => {}
+        (true, false) => {
+            let made = blocks.switches(path)?;
+            switches = made.0;
+            notes.extend(made.1);
+        }
+    }
+    let (parts, more) = parts(path, &switches)?;
+    notes.extend(more);
+    Ok(Imported { system: machine(parts, params, path)?, notes })
+}
+
+fn switch(
+    lists: &Lists<'_>,
+    line: usize,
+    name: &str,
+    entries: &[(String, String)],
+    speeds: &mut usize,
+) -> Result<Switch, ImportError> {
+    let mut switch = Switch { name: lists.own_name(line, name)?, line, ..Switch::default() };
+    let mut said = false;
+    for (key, value) in entries {
+        match key.as_str() {
+            "switches" => switch.switches.extend(lists.names(line, value)?),
+            "nodes" => switch.hosts.extend(lists.hosts(line, value)?),
+            "linkspeed" => {
+                *speeds += 1;
+                continue;
+            }
+            _ => return Err(unknown(lists.path, line, key, "SwitchName, Switches, Nodes and LinkSpeed")),
+        }
+        said = true;
+    }
+    if !said {
+        let problem = format!("nothing is said to be below `{name}`");
+        return Err(malformed(lists.path, line, problem, "add `Nodes=` or `Switches=`"));
+    }
+    if !(switch.hosts.is_empty() || switch.switches.is_empty()) {
+        let problem = format!("both hosts and switches are below `{name}`");
+        return Err(malformed(lists.path, line, problem, "Slurm takes one of `Nodes=` and `Switches=`"));
+    }
+    Ok(switch)
+}
+
+fn block(
+    lists: &Lists<'_>,
+    line: usize,
+    name: &str,
+    entries: &[(String, String)],
+) -> Result<Switch, ImportError> {
+    let mut block = Switch { name: lists.own_name(line, name)?, line, ..Switch::default() };
+    for (key, value) in entries {
+        match key.as_str() {
+            "nodes" => block.hosts.extend(lists.hosts(line, value)?),
+            _ => return Err(unknown(lists.path, line, key, "BlockName and Nodes")),
+        }
+    }
+    Ok(block)
+}
+
+fn unknown(path: &Path, line: usize, key: &str, known: &str) -> ImportError {
+    malformed(path, line, format!("`{key}` means nothing here"), format!("a line says {known}"))
+}
+
+/// Lines with their numbers: without comments, those that end with a backslash with the next one.
+fn lines(text: &str) -> impl Iterator<Item = (usize, String)> + '_ {
+    let mut numbered = (1..).zip(text.lines());
+    std::iter::from_fn(move || {
+        let (number, first) = numbered.next()?;
+        let mut whole = String::new();
+        let mut next = Some(first);
+        while let Some(line) = next {
+            let line = line.split('#').next().unwrap_or("").trim_end();
+            match line.strip_suffix('\\') {
+                Some(begun) => {
+                    whole.push_str(begun);
+                    next = numbered.next().map(|(_, line)| line);
+                }
+                None => {
+                    whole.push_str(line);
+                    next = None;
+                }
+            }
+        }
+        Some((number, whole))
+    })
+}
+
+/// The `Key=value` of a line, keys in lower case; values may be quoted, and blanks may stand around `=`.
+fn entries(line: &str) -> Result<Vec<(String, String)>, String> {
+    let mut entries = Vec::new();
+    let mut rest = line.trim_start();
+    if let Some((word, file)) = rest.split_once(char::is_whitespace)
+        && word.eq_ignore_ascii_case("include")
+        && !file.trim_start().starts_with('=')
+    {
+        return Ok(vec![("include".to_owned(), file.trim().to_owned())]);
+    }
+    while !rest.is_empty() {
+        let word = || rest.split_whitespace().next().unwrap_or("").to_owned();
+        let (key, after) = rest.split_once('=').ok_or_else(word)?;
+        let key = key.trim_end();
+        if key.is_empty() || !key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.') {
+            return Err(word());
+        }
+        let after = after.trim_start();
+        let (value, more) = match after.strip_prefix('"') {
+            Some(quoted) => quoted.split_once('"').ok_or_else(word)?,
+            None => after.split_at(after.find(char::is_whitespace).unwrap_or(after.len())),
+        };
+        entries.push((key.to_ascii_lowercase(), value.to_owned()));
+        rest = more.trim_start();
+    }
+    Ok(entries)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hopmap_model::{NodeKind, Paths, SystemGraph};
+
+    fn import(text: &str) -> Result<Imported, ImportError> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        super::super::read(file.path(), &ImportParams::default())
+    }
+
+    /// What is wrong, without the path.
+    fn fault(text: &str) -> String {
+        let ImportError::Malformed { line, problem, .. } = import(text).unwrap_err() else { unreachable!() };
+        format!("{}: {problem}", line.unwrap_or(0))
+    }
+
+    fn hops(system: &SystemGraph, a: &str, b: &str) -> Option<u32> {
+        let node = |name| system.nodes.iter().position(|node| node.name == name).unwrap() as u32;
+        Paths::new(system).unwrap().hops(node(a), node(b))
+    }
+
+    #[test]
+    fn switches_are_joined_to_what_is_below_them() {
+        let text = "# two levels\nswitchname = s0 NODES=\"n[0-1]\" # leaf\nSwitchName=s1 Nodes=n2,n10 LinkSpeed=40\n\
+                    SwitchName=top \\\n  Switches=s[0-1]\n";
+        let Imported { system, notes } = import(text).unwrap();
+        let names: Vec<_> = system.nodes.iter().map(|node| node.name.as_str()).collect();
+        assert_eq!(names, ["n0", "n1", "n2", "n10", "s0", "s1", "top"]);
+        assert_eq!((system.links.len(), system.slots.len()), (12, 4));
+        assert_eq!([hops(&system, "n0", "n1"), hops(&system, "n0", "n10")], [Some(2), Some(4)]);
+        assert!(Paths::new(&system).unwrap().tree().is_some());
+        assert_eq!(notes, ["LinkSpeed of 1 switches has no unit and is left out"]);
+    }
+
+    #[test]
+    fn parts_that_nothing_joins_stay_apart() {
+        let Imported { system, notes } = import("SwitchName=a Nodes=n1\nSwitchName=b Nodes=n2\n").unwrap();
+        assert_eq!(hops(&system, "n1", "n2"), None);
+        assert!(notes[0].contains("below `a`, `b`"), "{notes:?}");
+    }
+
+    #[test]
+    fn spines_above_the_same_switches_are_kept() {
+        let text = "SwitchName=a Nodes=n1\nSwitchName=b Nodes=n2\nSwitchName=x Switches=a,b\nSwitchName=y Switches=a,b\n";
+        let Imported { system, notes } = import(text).unwrap();
+        assert_eq!((system.links.len(), hops(&system, "n1", "n2")), (12, Some(4)));
+        assert!(notes[0].contains("several others"), "{notes:?}");
+    }
+
+    #[test]
+    fn blocks_of_blocks_are_switches() {
+        let text = "BlockName=b1 Nodes=n[1-4]\nBlockName=b2 Nodes=n[5-8]\nBlockName=b3 Nodes=n[9-12]\nBlockSizes=4,8\n";
+        let Imported { system, notes } = import(text).unwrap();
+        let hops: Vec<_> = ["n2", "n5", "n9"].map(|to| hops(&system, "n1", to).unwrap()).to_vec();
+        assert_eq!(hops, [2, 4, 6]);
+        assert_eq!(system.nodes.iter().filter(|node| node.kind == NodeKind::Switch).count(), 6);
+        assert_eq!(notes, ["2 blocks that no size joins meet in a switch over all"]);
+        assert!(fault("BlockName=b1 Nodes=n1\nBlockSizes=4,6\n").starts_with("2: a block of 6"));
+        assert!(fault("BlockName=b1 Nodes=n1\nBlockSizes=4,x\n").starts_with("2: `x` is no size"));
+    }
+
+    #[test]
+    fn contradictions_are_told_with_their_lines() {
+        let s = "SwitchName=s Nodes=n1\n";
+        assert!(
+            fault(&format!("{s}SwitchName=t Nodes=n[0-1]\n"))
+                .starts_with("2: the host `n1` is below `t` and, on line 1")
+        );
+        assert!(
+            fault(&format!("{s}SwitchName=t Switches=u\n"))
+                .starts_with("2: `t` stands above the switch `u`, which")
+        );
+        assert!(
+            fault(&format!("{s}SwitchName=s Nodes=n2\n")).starts_with("2: the switch `s` is described twice")
+        );
+        let circle =
+            format!("{s}SwitchName=t Switches=u\nSwitchName=u Switches=t\nSwitchName=v Switches=t\n");
+        assert!(fault(&circle).contains("is below itself"), "{}", fault(&circle));
+        assert!(fault("SwitchName=s Nodes=n1 Switches=t\n").starts_with("1: both hosts and switches"));
+        assert!(fault("SwitchName=s LinkSpeed=3\n").starts_with("1: nothing is said"));
+        assert!(fault(&format!("{s}SwitchName=t Nodes=n[2-\n")).starts_with("2: host list, column"));
+        assert!(
+            fault(&format!("{s}SwitchName=t Nodes=n2,n2\n")).starts_with("2: `t` names the host `n2` twice")
+        );
+        assert!(fault(&format!("{s}SwitchName=t Nodes=s\n")).contains("a switch elsewhere"));
+        assert!(fault(&format!("{s}SwitchName=t Nodes=ALL\n")).starts_with("2: `ALL`"));
+    }
+
+    #[test]
+    fn only_such_files_are_recognised() {
+        let recognised = |text: &str| {
+            let file = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(file.path(), text).unwrap();
+            super::super::recognise(file.path()).ok() == Some(Format::SlurmConf)
+        };
+        assert!(recognised("\n# x\nBlockSizes=2\nBlockName=b Nodes=n1\n"));
+        for text in [
+            "",
+            "SwitchName s",
+            "NodeName=n1\nSwitchName=s Nodes=n1\n",
+            "BlockSizes=2\n",
+            "source,destination\n",
+        ] {
+            assert!(!recognised(text), "{text}");
+        }
+    }
+}

@@ -1,11 +1,352 @@
-//! To be written.
+//! `topology.yaml` of Slurm 25.05 (topology.yaml(5)), and the models of topograph, which name switches and blocks in a like way.
 
-use super::reader::{Reader, one_file};
-use super::{Format, ImportError};
+use std::path::Path;
 
-pub(super) static READER: Reader = Reader {
-    format: Format::SlurmYaml,
-    recognises: |_| false,
-    files: one_file,
-    read: |path, _| Err(ImportError::Unknown { path: path.to_owned() }),
-};
+use super::finish::machine;
+use super::reader::{Reader, Sample, malformed, one_file, read_text};
+use super::slurm_block::Blocks;
+use super::slurm_tree::{Lists, Switch, parts};
+use super::yaml::{Content, Yaml, parse};
+use super::{Format, ImportError, ImportParams, Imported};
+
+pub(super) static READER: Reader = Reader { format: Format::SlurmYaml, recognises, files: one_file, read };
+
+/// The first line with content is the first of a topology, or the list of switches or blocks of a model.
+fn recognises(sample: &Sample) -> bool {
+    let Some(text) = sample.text() else { return false };
+    let has_content = |line: &&str| {
+        let line = line.trim();
+        !(line.is_empty() || line.starts_with('#') || line == "---")
+    };
+    let Some(line) = text.lines().find(has_content) else { return false };
+    let key = |line: &str| line.split_once(':').map(|(key, _)| key.trim().trim_matches('"').to_owned());
+    match line.trim_start().strip_prefix("- ") {
+        Some(item) => key(item).is_some_and(|key| {
+            ["topology", "cluster_default", "tree", "block", "flat"].contains(&key.as_str())
+        }),
+        None => ["switches:", "blocks:"].contains(&line.trim_end()),
+    }
+}
+
+fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
+    let text = read_text(path)?;
+    let Some(yaml) = parse(path, &text)? else {
+        return Err(malformed(
+            path,
+            None,
+            "no topology",
+            "a list of topologies is expected: `- topology: name`",
+        ));
+    };
+    let (mut notes, lists) = (Vec::new(), Lists::new(path));
+    let switches = match &yaml.content {
+        Content::List(topologies) => {
+            let chosen = chosen(path, topologies, &mut notes)?;
+            topology(&lists, chosen, &mut notes)?
+        }
+        Content::Map(_) => model(&lists, &yaml, &mut notes)?,
+        Content::Scalar(_) => {
+            return Err(malformed(path, yaml.line, "no list of topologies", "begin with `- topology: name`"));
+        }
+    };
+    let (parts, more) = parts(path, &switches)?;
+    notes.extend(more);
+    Ok(Imported { system: machine(parts, params, path)?, notes })
+}
+
+/// The topology that the cluster uses unless told otherwise.
+fn chosen<'a>(path: &Path, topologies: &'a [Yaml], notes: &mut Vec<String>) -> Result<&'a Yaml, ImportError> {
+    let name = |topology: &Yaml| {
+        topology.get("topology").and_then(Yaml::scalar).unwrap_or("without a name").to_owned()
+    };
+    let is_default = |topology: &&Yaml| {
+        let said = topology.get("cluster_default").and_then(Yaml::scalar).map(str::to_ascii_lowercase);
+        matches!(said.as_deref(), Some("true" | "yes" | "on"))
+    };
+    let defaults: Vec<&Yaml> = topologies.iter().filter(is_default).collect();
+    let several = |topologies: &[&Yaml], line, what: &str| {
+        let names = topologies.iter().take(10).map(|topology| format!("`{}`", name(topology)));
+        let problem =
+            format!("{} topologies{what}: {}", topologies.len(), names.collect::<Vec<_>>().join(", "));
+        malformed(path, line, problem, "mark the one to read with `cluster_default: true`")
+    };
+    let found = match (defaults.as_slice(), topologies) {
+        ([only], _) => *only,
+        ([], [only]) => only,
+        ([], []) => return Err(malformed(path, None, "no topology", "begin with `- topology: name`")),
+        ([], all) => {
+            return Err(several(&all.iter().collect::<Vec<_>>(), None, ", none of which is the default"));
+        }
+        ([_, second, ..], _) => {
+            return Err(several(&defaults, Some(second.line), " that are all the default"));
+        }
+    };
+    if topologies.len() > 1 {
+        notes.push(format!("of {} topologies the default is read: `{}`", topologies.len(), name(found)));
+    }
+    Ok(found)
+}
+
+fn topology(all: &Lists<'_>, topology: &Yaml, notes: &mut Vec<String>) -> Result<Vec<Switch>, ImportError> {
+    for (key, value) in topology.map().unwrap_or_default() {
+        match key.as_str() {
+            "topology" | "cluster_default" => {}
+            "tree" => return tree(all, value),
+            "block" => {
+                let (switches, more) = blocks(all, value)?.switches(all.path)?;
+                notes.extend(more);
+                return Ok(switches);
+            }
+            "flat" => {
+                let help = "it names no hosts; list them in a tree or in blocks";
+                return Err(malformed(all.path, value.line, "this topology is flat", help));
+            }
+            _ => {
+                return Err(unknown(
+                    all.path,
+                    value.line,
+                    key,
+                    "topology, cluster_default, tree, block and flat",
+                ));
+            }
+        }
+    }
+    Err(malformed(all.path, topology.line, "a topology without `tree` or `block`", "say one of both"))
+}
+
+fn tree(all: &Lists<'_>, tree: &Yaml) -> Result<Vec<Switch>, ImportError> {
+    let list = items(all.path, tree, "switches")?;
+    list.iter()
+        .map(|item| {
+            let mut switch = Switch { line: item.line, ..Switch::default() };
+            for (key, value) in item.map().unwrap_or_default() {
+                match key.as_str() {
+                    "switch" => switch.name = all.own_name(value.line, text(all.path, value)?)?,
+                    "children" => switch.switches = lists(all, value, Lists::names)?,
+                    "nodes" => switch.hosts = lists(all, value, Lists::hosts)?,
+                    _ => return Err(unknown(all.path, value.line, key, "switch, children and nodes")),
+                }
+            }
+            named(all.path, switch, "switch")
+        })
+        .collect()
+}
+
+fn blocks(all: &Lists<'_>, block: &Yaml) -> Result<Blocks, ImportError> {
+    let mut blocks = Blocks::default();
+    for (key, value) in block.map().unwrap_or_default() {
+        match (key.as_str(), value.list()) {
+            ("blocks", _) => {}
+            ("block_sizes", Some(sizes)) => {
+                for size in sizes {
+                    blocks.set_sizes(all.path, size.line, text(all.path, size)?)?;
+                }
+            }
+            ("block_sizes", None) => blocks.set_sizes(all.path, value.line, text(all.path, value)?)?,
+            _ => return Err(unknown(all.path, value.line, key, "block_sizes and blocks")),
+        }
+    }
+    for item in items(all.path, block, "blocks")? {
+        let mut block = Switch { line: item.line, ..Switch::default() };
+        for (key, value) in item.map().unwrap_or_default() {
+            match key.as_str() {
+                "block" => block.name = all.own_name(value.line, text(all.path, value)?)?,
+                "nodes" => block.hosts = lists(all, value, Lists::hosts)?,
+                _ => return Err(unknown(all.path, value.line, key, "block and nodes")),
+            }
+        }
+        blocks.blocks.push(named(all.path, block, "block")?);
+    }
+    Ok(blocks)
+}
+
+/// A model of topograph: switches by name with those below them, and blocks of hosts below the lowest ones.
+fn model(all: &Lists<'_>, model: &Yaml, notes: &mut Vec<String>) -> Result<Vec<Switch>, ImportError> {
+    let mut switches: Vec<Switch> = Vec::new();
+    for (key, value) in model.map().unwrap_or_default() {
+        match key.as_str() {
+            "switches" => {
+                for (name, item) in value.map().unwrap_or_default() {
+                    let below =
+                        item.get("switches").map(|list| lists(all, list, Lists::names)).transpose()?;
+                    let name = all.own_name(item.line, name)?;
+                    let switches_below = below.unwrap_or_default();
+                    switches.push(Switch {
+                        name,
+                        line: item.line,
+                        switches: switches_below,
+                        hosts: Vec::new(),
+                    });
+                }
+            }
+            "blocks" => {}
+            _ => notes.push(format!("`{key}` is left out")),
+        }
+    }
+    let mut place: std::collections::HashMap<String, usize> =
+        switches.iter().enumerate().map(|(index, switch)| (switch.name.clone(), index)).collect();
+    for item in model.get("blocks").and_then(Yaml::list).unwrap_or_default() {
+        let Some(name) = item.get("switch") else {
+            return Err(malformed(
+                all.path,
+                item.line,
+                "a block without `switch`",
+                "say the switch above its nodes",
+            ));
+        };
+        let name = all.own_name(name.line, text(all.path, name)?)?;
+        let hosts =
+            item.get("nodes").map(|list| lists(all, list, Lists::hosts)).transpose()?.unwrap_or_default();
+        let index = *place.entry(name.clone()).or_insert_with(|| {
+            switches.push(Switch { name, line: item.line, ..Switch::default() });
+            switches.len() - 1
+        });
+        if let Some(switch) = switches.get_mut(index) {
+            switch.hosts.extend(hosts);
+        }
+    }
+    let undescribed: Vec<String> = switches
+        .iter()
+        .flat_map(|switch| &switch.switches)
+        .filter(|name| !place.contains_key(*name))
+        .cloned()
+        .collect();
+    if !undescribed.is_empty() {
+        notes.push(format!(
+            "switches with nothing below them that only another one names: {}",
+            undescribed.len()
+        ));
+    }
+    for name in undescribed {
+        if place.insert(name.clone(), usize::MAX).is_none() {
+            switches.push(Switch { name, ..Switch::default() });
+        }
+    }
+    Ok(switches)
+}
+
+fn items<'a>(path: &Path, value: &'a Yaml, key: &str) -> Result<&'a [Yaml], ImportError> {
+    let list = value.get(key).and_then(Yaml::list);
+    list.ok_or_else(|| {
+        malformed(path, value.line, format!("no list `{key}`"), format!("write `{key}:` and a list of them"))
+    })
+}
+
+fn named(path: &Path, switch: Switch, what: &str) -> Result<Switch, ImportError> {
+    match switch.name.is_empty() {
+        true => Err(malformed(
+            path,
+            switch.line,
+            format!("a {what} without a name"),
+            format!("write `{what}: name`"),
+        )),
+        false => Ok(switch),
+    }
+}
+
+fn text<'a>(path: &Path, value: &'a Yaml) -> Result<&'a str, ImportError> {
+    value
+        .scalar()
+        .ok_or_else(|| malformed(path, value.line, "a list or a map instead of a text", "write one value"))
+}
+
+type Names<'a> = fn(&Lists<'a>, usize, &str) -> Result<Vec<String>, ImportError>;
+
+/// The names of a host list, or of a list of such.
+fn lists<'a>(all: &Lists<'a>, value: &Yaml, names: Names<'a>) -> Result<Vec<String>, ImportError> {
+    let Some(list) = value.list() else { return names(all, value.line, text(all.path, value)?) };
+    let mut found = Vec::new();
+    for item in list {
+        found.extend(names(all, item.line, text(all.path, item)?)?);
+    }
+    Ok(found)
+}
+
+fn unknown(path: &Path, line: usize, key: &str, known: &str) -> ImportError {
+    malformed(path, line, format!("`{key}` means nothing here"), format!("known are {known}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn import(text: &str) -> Result<Imported, ImportError> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        super::super::read(file.path(), &ImportParams::default())
+    }
+
+    /// What is wrong, without the path.
+    fn fault(text: &str) -> String {
+        let ImportError::Malformed { line, problem, .. } = import(text).unwrap_err() else { unreachable!() };
+        format!("{}: {problem}", line.unwrap_or(0))
+    }
+
+    const TREE: &str = "---
+- topology: wide
+  cluster_default: true
+  tree:
+    switches:
+    - switch: top
+      children: s[0-1]
+    - switch: s0
+      nodes: n[0-1]
+    - switch: s1
+      nodes: n[2-3]
+";
+    const BLOCK: &str = "- topology: narrow
+  cluster_default: false
+  block:
+    block_sizes: [2, 4]
+    blocks:
+    - {block: b1, nodes: \"n[0-1]\"}
+    - {block: b2, nodes: \"n[2-3]\"}
+- topology: none
+  flat: true
+";
+
+    #[test]
+    fn both_files_of_slurm_mean_the_same() {
+        let conf = "SwitchName=s1 Nodes=n[2-3]\nSwitchName=s0 Nodes=n[0-1]\nSwitchName=top Switches=s0,s1\n";
+        assert_eq!(import(TREE).unwrap().system, import(conf).unwrap().system);
+        let conf = "BlockName=b1 Nodes=n[0-1]\nBlockName=b2 Nodes=n[2-3]\nBlockSizes=2,4\n";
+        let only = BLOCK.split("- topology: none").next().unwrap();
+        assert_eq!(import(only).unwrap().system, import(conf).unwrap().system);
+    }
+
+    #[test]
+    fn of_several_topologies_the_default_is_read() {
+        let Imported { system, notes } = import(&format!("{TREE}{BLOCK}")).unwrap();
+        assert_eq!(system.nodes.len(), 7);
+        assert_eq!(notes, ["of 3 topologies the default is read: `wide`"]);
+        assert_eq!(fault(BLOCK), "0: 2 topologies, none of which is the default: `narrow`, `none`");
+        assert_eq!(fault("- topology: a\n  flat: true\n"), "2: this topology is flat");
+        let again = TREE.trim_start_matches("---\n");
+        assert!(fault(&format!("{again}{again}")).contains("that are all the default"));
+    }
+
+    #[test]
+    fn models_of_topograph_are_read() {
+        let text = "switches:\n  core:\n    labels: {a: b}\n    switches:\n    - leaf1\n    - leaf2\n    - leaf3\n\
+                    blocks:\n- switch: leaf1\n  nodes: [\"n[1-2]\", n7]\n  annotations: {x: y}\n- switch: leaf2\n  nodes: [n3]\n";
+        let Imported { system, notes } = import(text).unwrap();
+        let names: Vec<_> = system.nodes.iter().map(|node| node.name.as_str()).collect();
+        assert_eq!(names, ["n1", "n2", "n3", "n7", "leaf1", "leaf2", "leaf3", "core"]);
+        assert_eq!(notes.len(), 2, "{notes:?}");
+    }
+
+    #[test]
+    fn faults_have_lines() {
+        assert_eq!(fault("- topology: a\n  tre:\n    x: y\n"), "3: `tre` means nothing here");
+        assert_eq!(
+            fault("- topology: a\n  tree:\n    switches:\n    - nodes: n1\n"),
+            "4: a switch without a name"
+        );
+        assert!(
+            fault("- topology: a\n  tree:\n    switches:\n    - switch: s\n      nodes: n[\n")
+                .starts_with("5: host list")
+        );
+        assert_eq!(fault("- topology: a\n"), "1: a topology without `tree` or `block`");
+        assert_eq!(fault("- topology: a\n  tree: 3\n"), "2: no list `switches`");
+    }
+}

@@ -1,0 +1,239 @@
+//! Nodes and links of a file of a general kind, made into the parts of a machine.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
+
+use hopmap_model::{Link, LinkState, Node, NodeKind, NodeState};
+
+use super::finish::{HostShape, MOST_SLOTS, Parts};
+use super::reader::malformed;
+use super::{ImportError, units};
+
+/// Nodes and links in the order of a file.
+#[derive(Debug, Default)]
+pub(super) struct Graph {
+    pub(super) nodes: Vec<GraphNode>,
+    pub(super) links: Vec<GraphLink>,
+}
+
+/// A node, and what is said of it.
+#[derive(Debug, Default)]
+pub(super) struct GraphNode {
+    pub(super) name: String,
+    pub(super) kind: Option<NodeKind>,
+    pub(super) state: NodeState,
+    pub(super) address: Option<String>,
+    pub(super) cores: Option<Cores>,
+}
+
+/// The cores of a host.
+#[derive(Debug)]
+pub(super) enum Cores {
+    /// So many, from zero on.
+    Count(u32),
+    List(Vec<u32>),
+}
+
+/// A cable or one direction of it.
+#[derive(Debug)]
+pub(super) struct GraphLink {
+    pub(super) link: Link,
+    /// Whether it goes both ways; if nothing is said, unless the other direction is listed as well.
+    pub(super) both: Option<bool>,
+}
+
+/// Counts of what cannot be used, for notes.
+#[derive(Debug, Default)]
+pub(super) struct Unused {
+    pub(super) ports: usize,
+    pub(super) bandwidths: usize,
+    pub(super) latencies: usize,
+    pub(super) states: usize,
+    pub(super) kinds: usize,
+}
+
+impl Unused {
+    pub(super) fn notes(&self) -> Vec<String> {
+        let notes = [
+            (self.ports, "names of ports that are no numbers are left out"),
+            (
+                self.bandwidths,
+                "bandwidths without a unit that is known (`25G`, `4xHDR`, `12.5GB/s`) are left out",
+            ),
+            (self.latencies, "latencies without a unit that is known (`1.5us`) are left out"),
+            (self.states, "states that say neither up nor down count as up"),
+            (self.kinds, "kinds of nodes that say neither host nor switch are guessed"),
+        ];
+        notes.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect()
+    }
+
+    pub(super) fn port(&mut self, text: &str) -> Option<u32> {
+        let text = text.trim();
+        let port = text.parse().ok();
+        self.ports += usize::from(port.is_none() && !text.is_empty());
+        port
+    }
+
+    /// Bytes per second, of a number whose unit is in the name, or of a text with a unit.
+    pub(super) fn bandwidth(&mut self, text: &str, scale: Option<f64>) -> Option<f64> {
+        let text = text.trim();
+        let scaled = |scale: f64| text.parse().ok().map(|number: f64| number * scale);
+        let found = scale
+            .and_then(scaled)
+            .filter(|value| value.is_finite() && *value > 0.0)
+            .or_else(|| units::bandwidth(text));
+        self.bandwidths += usize::from(found.is_none() && !text.is_empty());
+        found
+    }
+
+    /// Seconds.
+    pub(super) fn latency(&mut self, text: &str, scale: Option<f64>) -> Option<f64> {
+        let text = text.trim();
+        let scaled = |scale: f64| text.parse().ok().map(|number: f64| number * scale);
+        let found = scale
+            .and_then(scaled)
+            .filter(|value| value.is_finite() && *value >= 0.0)
+            .or_else(|| units::latency(text));
+        self.latencies += usize::from(found.is_none() && !text.is_empty());
+        found
+    }
+
+    /// Whether something is up.
+    pub(super) fn is_up(&mut self, text: &str) -> bool {
+        match text.trim().to_ascii_lowercase().as_str() {
+            "down" | "offline" | "disabled" | "failed" | "inactive" | "error" | "false" | "0" | "no" => false,
+            "" | "up" | "online" | "enabled" | "active" | "connected" | "ok" | "true" | "1" | "yes" => true,
+            _ => {
+                self.states += 1;
+                true
+            }
+        }
+    }
+
+    /// What a node is, as tools say it.
+    pub(super) fn kind(&mut self, text: &str) -> Option<NodeKind> {
+        match text.trim().to_ascii_lowercase().as_str() {
+            "host" | "server" | "compute" | "node" | "hca" | "ca" | "hfi" | "fi" => Some(NodeKind::Host),
+            "switch" | "router" | "leaf" | "spine" | "core" | "tor" | "bridge" | "sw" => {
+                Some(NodeKind::Switch)
+            }
+            "" => None,
+            _ => {
+                self.kinds += 1;
+                None
+            }
+        }
+    }
+}
+
+pub(super) fn link_state(is_up: bool) -> LinkState {
+    if is_up { LinkState::Up } else { LinkState::Down }
+}
+
+pub(super) fn node_state(is_up: bool) -> NodeState {
+    if is_up { NodeState::Up } else { NodeState::Down }
+}
+
+impl Graph {
+    /// The parts of a machine: kinds that are not said guessed, cables both ways.
+    pub(super) fn parts(self, path: &Path, notes: &mut Vec<String>) -> Result<Parts, ImportError> {
+        let slots = |node: &GraphNode| match &node.cores {
+            Some(Cores::Count(count)) => *count as usize,
+            Some(Cores::List(cores)) => cores.len(),
+            None => 0,
+        };
+        let count = self.nodes.iter().map(slots).fold(0, usize::saturating_add);
+        if count > MOST_SLOTS {
+            let problem = format!("the hosts have {count} slots together");
+            return Err(malformed(path, None, problem, format!("a machine has at most {MOST_SLOTS} slots")));
+        }
+        let links = both_ways(self.links, notes);
+        let kinds = kinds(&self.nodes, &links, notes);
+        let mut shapes = BTreeMap::new();
+        let mut nodes = Vec::with_capacity(self.nodes.len());
+        for (GraphNode { name, state, address, cores, .. }, kind) in self.nodes.into_iter().zip(kinds) {
+            if let Some(cores) = cores.filter(|_| kind == NodeKind::Host) {
+                let cores: Vec<u32> = match cores {
+                    Cores::Count(count) => (0..count).collect(),
+                    Cores::List(cores) => cores,
+                };
+                let groups = vec![vec![0; cores.len()]];
+                shapes.insert(name.clone(), HostShape { cores, groups });
+            }
+            nodes.push(Node { state, address, ..Node::new(name, kind) });
+        }
+        Ok(Parts { nodes, links, shapes, ..Parts::default() })
+    }
+}
+
+/// The kind of every node. One of which nothing is said is a host if it has slots or at most one neighbour; if there were no hosts
+/// then, all such nodes are.
+fn kinds(nodes: &[GraphNode], links: &[Link], notes: &mut Vec<String>) -> Vec<NodeKind> {
+    let mut neighbours: Vec<BTreeSet<u32>> = vec![BTreeSet::new(); nodes.len()];
+    for link in links.iter().filter(|link| link.source != link.destination) {
+        for (node, other) in [(link.source, link.destination), (link.destination, link.source)] {
+            if let Some(others) = neighbours.get_mut(node as usize).filter(|others| others.len() < 2) {
+                others.insert(other);
+            }
+        }
+    }
+    let guess = |(node, others): (&GraphNode, &BTreeSet<u32>)| match node.kind {
+        Some(kind) => kind,
+        None if node.cores.is_some() || others.len() < 2 => NodeKind::Host,
+        None => NodeKind::Switch,
+    };
+    let mut kinds: Vec<NodeKind> = nodes.iter().zip(&neighbours).map(guess).collect();
+    let unsaid = nodes.iter().filter(|node| node.kind.is_none() && node.cores.is_none()).count();
+    if unsaid > 0 && kinds.iter().all(|kind| *kind == NodeKind::Switch) {
+        kinds
+            .iter_mut()
+            .zip(nodes)
+            .filter(|(_, node)| node.kind.is_none())
+            .for_each(|(kind, _)| *kind = NodeKind::Host);
+        notes.push(format!(
+            "{unsaid} nodes do not say what they are and all have several neighbours: they are hosts"
+        ));
+    } else if unsaid > 0 {
+        notes.push(format!(
+            "{unsaid} nodes do not say what they are: those with several neighbours are switches"
+        ));
+    }
+    kinds
+}
+
+/// Every link as two if it is a cable. Of links that do not say it, two that are each other's reverse, ports included, are the directions
+/// of one cable; one without such a partner is a cable.
+fn both_ways(links: Vec<GraphLink>, notes: &mut Vec<String>) -> Vec<Link> {
+    let key = |link: &Link| (link.source, link.source_port, link.destination, link.destination_port);
+    let mut listed: HashMap<_, usize> = HashMap::new();
+    let unsaid = || links.iter().filter(|link| link.both.is_none());
+    unsaid().for_each(|link| *listed.entry(key(&link.link)).or_default() += 1);
+    let mut left = HashMap::new();
+    let (mut single, mut pairs) = (0, 0);
+    let mut all = Vec::with_capacity(links.len());
+    for GraphLink { link, both } in links {
+        let mut has_partner = || {
+            let partners = left
+                .entry(key(&link))
+                .or_insert_with(|| listed.get(&key(&link.reversed())).copied().unwrap_or(0));
+            let found = *partners > 0 && link.source != link.destination;
+            *partners = partners.saturating_sub(1);
+            found
+        };
+        let is_both = both.unwrap_or_else(|| {
+            let is_direction = has_partner();
+            *if is_direction { &mut pairs } else { &mut single } += 1;
+            !is_direction
+        });
+        all.push(link);
+        if is_both && link.source != link.destination {
+            all.push(link.reversed());
+        }
+    }
+    if single > 0 && pairs > 0 {
+        notes.push(format!(
+            "{pairs} links whose reverse is listed are one direction each; {single} without it go both ways"
+        ));
+    }
+    all
+}

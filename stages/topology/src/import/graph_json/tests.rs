@@ -1,0 +1,82 @@
+//! Tests of the lenient forms.
+
+use super::*;
+use hopmap_model::{LinkState, NodeKind};
+
+fn import(text: &str) -> Result<Imported, ImportError> {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), text).unwrap();
+    super::super::read(file.path(), &ImportParams::default())
+}
+
+fn fault(text: &str) -> String {
+    let ImportError::Malformed { problem, .. } = import(text).unwrap_err() else { unreachable!() };
+    problem
+}
+
+fn ends(imported: &Imported) -> Vec<(u32, u32)> {
+    imported.system.links.iter().map(|link| (link.source, link.destination)).collect()
+}
+
+#[test]
+fn names_and_numbers_name_nodes() {
+    let by_number = r#"{"nodes":[{"name":"a","kind":"host","slots":2},{"name":"s","kind":"switch"},{"name":"b","cores":[0,2],"state":"down"}],
+        "links":[{"source":0,"destination":1,"bandwidth_gbps":100,"latency_s":1e-6,"source_port":3},{"source":2,"destination":1,"state":"down"}]}"#;
+    let one = import(by_number).unwrap();
+    assert_eq!(ends(&one), [(0, 1), (1, 0), (2, 1), (1, 2)]);
+    assert_eq!(one.system.links[1].destination_port, Some(3));
+    assert_eq!(one.system.links[0].bandwidth_bytes_per_s, Some(12.5e9));
+    assert_eq!(one.system.links[2].state, LinkState::Down);
+    assert_eq!(
+        one.system.slots.iter().map(|slot| (slot.host, slot.core)).collect::<Vec<_>>(),
+        [(0, 0), (0, 1), (2, 0), (2, 2)]
+    );
+    assert_eq!(one.notes, Vec::<String>::new());
+    let by_name = by_number.replace(r#""source":0,"destination":1"#, r#""source":"a","destination":"s""#);
+    assert_eq!(import(&by_name).unwrap().system, one.system);
+}
+
+#[test]
+fn the_forms_of_other_programs_are_read() {
+    // NetworkX: numbers are the ids of nodes, in any order.
+    let networkx = r#"{"directed": false, "multigraph": false, "graph": {}, "nodes": [{"id": 2}, {"id": 1}, {"id": 0}],
+        "links": [{"source": 0, "target": 1}, {"source": 1, "target": 2}]}"#;
+    let imported = import(networkx).unwrap();
+    assert_eq!(ends(&imported), [(2, 1), (1, 2), (1, 0), (0, 1)]);
+    assert_eq!(imported.system.nodes[1].kind, NodeKind::Switch);
+    assert!(imported.notes[0].contains("3 nodes do not say"), "{:?}", imported.notes);
+    let cytoscape = r#"{"elements":{"nodes":[{"data":{"id":"x"}},{"data":{"id":"y"}}],"edges":[{"data":{"source":"x","target":"y"}}]}}"#;
+    assert_eq!(ends(&import(cytoscape).unwrap()), [(0, 1), (1, 0)]);
+    let netq = r#"[{"links":[{"compounded_links":[{"interfaces":[{"node":"n1","interface":"swp1"},{"node":"n2","interface":"e"}]},
+        {"interfaces":[{"node":"n1","interface":"swp2"},{"node":"n3","interface":"e"}]}],"src":"n1","target":"n2"}],
+        "nodes":[{"compounded_nodes":[{"id":"n1","name":"leaf","device_type":"switch"},{"id":"n2","name":"dgx-1","device_type":"discovered_via_lldp"}]},
+        {"compounded_nodes":[{"id":"n3","name":"dgx-2"}]}]}]"#;
+    let imported = import(netq).unwrap();
+    assert_eq!(ends(&imported), [(0, 1), (1, 0), (0, 2), (2, 0)]);
+    assert_eq!(imported.system.nodes[2].name, "dgx-2");
+    // Edges only; both directions of one of them are listed.
+    let edges = r#"{"edges":[{"from":"a","to":"b"},{"from":"b","to":"a"},{"from":"a","to":"c"}]}"#;
+    let imported = import(edges).unwrap();
+    assert_eq!(ends(&imported), [(0, 1), (1, 0), (0, 2), (2, 0)]);
+    assert!(
+        imported.notes.iter().any(|note| note.starts_with("2 links whose reverse")),
+        "{:?}",
+        imported.notes
+    );
+}
+
+#[test]
+fn faults_say_which_node_or_link() {
+    assert_eq!(fault(r#"{"nodes":["a","a"],"links":[]}"#), "nodes[1] is another one called `a`");
+    assert_eq!(
+        fault(r#"{"nodes":["a"],"links":[{"source":"a","target":"b"}]}"#),
+        "links[0] names `b`, which is no node"
+    );
+    assert_eq!(fault(r#"{"nodes":["a"],"links":[{"source":0,"target":7}]}"#), "links[0] names node 7 of 1");
+    assert_eq!(fault(r#"{"nodes":["a"],"links":[{"source":0}]}"#), "links[0] has no destination");
+    assert!(fault("{\"nodes\":[\n}").contains("line 2"));
+    assert!(
+        fault(r#"{"nodes":[{"name":"a","slots":4294967295}],"links":[]}"#)
+            .contains("4294967295 slots together")
+    );
+}

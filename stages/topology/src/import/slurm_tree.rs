@@ -1,0 +1,246 @@
+//! Switches and what is below them, as Slurm names them, made into the parts of a machine.
+
+use std::cell::Cell;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::path::Path;
+
+use hopmap_formats::host_list::{MAX_NAMES, expand};
+use hopmap_model::{Link, Node};
+
+use super::ImportError;
+use super::finish::Parts;
+use super::natural::natural;
+use super::reader::malformed;
+
+/// A switch as a file describes it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Switch {
+    pub(super) name: String,
+    pub(super) line: usize,
+    /// The switches below it.
+    pub(super) switches: Vec<String>,
+    /// The hosts below it.
+    pub(super) hosts: Vec<String>,
+}
+
+/// Reads host lists of one file, which have a limit together.
+pub(super) struct Lists<'a> {
+    pub(super) path: &'a Path,
+    left: Cell<usize>,
+}
+
+impl<'a> Lists<'a> {
+    pub(super) fn new(path: &'a Path) -> Self {
+        Self { path, left: Cell::new(MAX_NAMES) }
+    }
+
+    /// The names of a list that stands on a line.
+    pub(super) fn names(&self, line: usize, list: &str) -> Result<Vec<String>, ImportError> {
+        let names =
+            expand(list).map_err(|error| malformed(self.path, line, error.to_string(), error.hint))?;
+        let Some(left) = self.left.get().checked_sub(names.len()) else {
+            let problem = format!("more than {MAX_NAMES} names in all");
+            return Err(malformed(self.path, line, problem, "is a range longer than meant?"));
+        };
+        self.left.set(left);
+        Ok(names)
+    }
+
+    /// The hosts of a list. `ALL` is known to Slurm only.
+    pub(super) fn hosts(&self, line: usize, list: &str) -> Result<Vec<String>, ImportError> {
+        match list.eq_ignore_ascii_case("all") {
+            true => {
+                let problem = "`ALL` does not say which hosts";
+                Err(malformed(self.path, line, problem, "write their names: `Nodes=n[001-128]`"))
+            }
+            false => self.names(line, list),
+        }
+    }
+
+    /// The name of one switch or block: no list.
+    pub(super) fn own_name(&self, line: usize, name: &str) -> Result<String, ImportError> {
+        match name.is_empty() || name.contains(['[', ']', ',']) {
+            false => Ok(name.to_owned()),
+            true => {
+                let problem = format!("`{name}` is no name of one switch or block");
+                Err(malformed(self.path, line, problem, "describe every one on its own"))
+            }
+        }
+    }
+}
+
+/// Hosts, switches and the links between them, both ways; and what people should know.
+pub(super) fn parts(path: &Path, switches: &[Switch]) -> Result<(Parts, Vec<String>), ImportError> {
+    let by_name = by_name(path, switches)?;
+    let below = below(path, switches, &by_name)?;
+    let height = heights(path, switches, &below)?;
+    let above = above(path, switches)?;
+    let mut hosts: Vec<&str> = above.keys().copied().collect();
+    hosts.sort_by(|a, b| natural(a, b));
+    if let Some(host) = hosts.iter().find(|host| by_name.contains_key(**host)) {
+        let line = above.get(host).map(|&switch| switches[switch].line);
+        return Err(malformed(
+            path,
+            line,
+            format!("`{host}` is a host here and a switch elsewhere"),
+            "rename the switch",
+        ));
+    }
+    let mut order: Vec<usize> = (0..switches.len()).collect();
+    order.sort_by(|&a, &b| {
+        height[a].cmp(&height[b]).then_with(|| natural(&switches[a].name, &switches[b].name))
+    });
+    let mut place = vec![0; switches.len()];
+    (hosts.len() as u32..).zip(&order).for_each(|(number, &switch)| place[switch] = number);
+    let uplinks = (0..).zip(&hosts).map(|(number, host)| (number, place[above[host]]));
+    let mut ends: Vec<(u32, u32)> = uplinks.collect();
+    for (switch, children) in below.iter().enumerate() {
+        ends.extend(children.iter().map(|&child| (place[child], place[switch])));
+    }
+    let mut links: Vec<Link> = ends.iter().flat_map(|&(a, b)| [Link::new(a, b), Link::new(b, a)]).collect();
+    links.sort_by_key(|link| (link.source, link.destination));
+    let notes = notes(switches, &below);
+    let mut nodes: Vec<Node> = hosts.into_iter().map(Node::host).collect();
+    nodes.extend(order.iter().map(|&switch| Node::switch(switches[switch].name.clone())));
+    Ok((Parts { nodes, links, ..Parts::default() }, notes))
+}
+
+fn by_name<'a>(path: &Path, switches: &'a [Switch]) -> Result<HashMap<&'a str, usize>, ImportError> {
+    let mut by_name: HashMap<&str, usize> = HashMap::new();
+    for (index, Switch { name, line, .. }) in switches.iter().enumerate() {
+        if let Some(other) = by_name.insert(name, index) {
+            let first = switches[other].line;
+            let problem = format!("the switch `{name}` is described twice, first on line {first}");
+            return Err(malformed(path, *line, problem, "give every switch a name of its own"));
+        }
+    }
+    Ok(by_name)
+}
+
+/// By switch the indexes of those below it.
+fn below(
+    path: &Path,
+    switches: &[Switch],
+    by_name: &HashMap<&str, usize>,
+) -> Result<Vec<Vec<usize>>, ImportError> {
+    let mut below = Vec::with_capacity(switches.len());
+    for Switch { name, line, switches: children, .. } in switches {
+        let mut own = Vec::with_capacity(children.len());
+        let mut seen = HashSet::new();
+        for child in children {
+            let Some(&index) = by_name.get(child.as_str()) else {
+                let problem = format!("`{name}` stands above the switch `{child}`, which is not described");
+                return Err(malformed(path, *line, problem, "is its name spelt as where it is described?"));
+            };
+            if !seen.insert(index) {
+                let problem = format!("`{name}` names the switch `{child}` twice");
+                return Err(malformed(path, *line, problem, "name it once"));
+            }
+            own.push(index);
+        }
+        below.push(own);
+    }
+    Ok(below)
+}
+
+/// How many links it is down from a switch to the lowest one at most; an error if a switch is below itself.
+fn heights(path: &Path, switches: &[Switch], below: &[Vec<usize>]) -> Result<Vec<usize>, ImportError> {
+    let mut waiting: Vec<usize> = below.iter().map(Vec::len).collect();
+    let mut above = vec![Vec::new(); switches.len()];
+    for (switch, children) in below.iter().enumerate() {
+        children.iter().for_each(|&child| above[child].push(switch));
+    }
+    let mut height = vec![0; switches.len()];
+    let mut queue: Vec<usize> = (0..switches.len()).filter(|&switch| waiting[switch] == 0).collect();
+    let mut next = 0;
+    while let Some(&child) = queue.get(next) {
+        next += 1;
+        for &parent in &above[child] {
+            height[parent] = height[parent].max(height[child] + 1);
+            waiting[parent] -= 1;
+            if waiting[parent] == 0 {
+                queue.push(parent);
+            }
+        }
+    }
+    let Some(mut inside) = waiting.iter().position(|&count| count > 0) else { return Ok(height) };
+    // Whoever waits has one below that waits: going down so often ends on the cycle.
+    for _ in 0..switches.len() {
+        inside = below[inside].iter().copied().find(|&child| waiting[child] > 0).unwrap_or(inside);
+    }
+    let Switch { name, line, .. } = &switches[inside];
+    let problem = format!("the switch `{name}` is below itself");
+    Err(malformed(path, *line, problem, "a switch stands above others, never in a circle"))
+}
+
+/// By host the switch above it.
+fn above<'a>(path: &Path, switches: &'a [Switch]) -> Result<HashMap<&'a str, usize>, ImportError> {
+    let mut above: HashMap<&str, usize> = HashMap::new();
+    for (index, Switch { name, line, hosts, .. }) in switches.iter().enumerate() {
+        for host in hosts {
+            let Some(other) = above.insert(host, index) else { continue };
+            let Switch { name: first, line: where_first, .. } = &switches[other];
+            let problem = match other == index {
+                true => format!("`{name}` names the host `{host}` twice"),
+                false => {
+                    format!("the host `{host}` is below `{name}` and, on line {where_first}, below `{first}`")
+                }
+            };
+            return Err(malformed(path, *line, problem, "a host stands below one switch"));
+        }
+    }
+    Ok(above)
+}
+
+fn notes(switches: &[Switch], below: &[Vec<usize>]) -> Vec<String> {
+    let mut parents = vec![0; switches.len()];
+    below.iter().flatten().for_each(|&child| parents[child] += 1);
+    let mut notes = Vec::new();
+    let several = parents.iter().filter(|&&count| count > 1).count();
+    if several > 0 {
+        notes.push(format!("switches that are below several others, all links of which are kept: {several}"));
+    }
+    let empty =
+        (0..switches.len()).filter(|&switch| below[switch].is_empty() && switches[switch].hosts.is_empty());
+    let empty = empty.count();
+    if empty > 0 {
+        notes.push(format!("switches with nothing below them: {empty}"));
+    }
+    let apart = pieces(below).into_iter().map(|switch| switches[switch].name.as_str()).collect::<Vec<_>>();
+    if apart.len() > 1 {
+        let shown = apart.iter().take(5).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let more = if apart.len() > 5 { ", …" } else { "" };
+        let count = apart.len();
+        notes.push(format!("{count} parts that no switch joins, so that no message gets from one to another: below {shown}{more}"));
+    }
+    notes
+}
+
+/// One of the highest switches of every part that is joined, the first of the file.
+fn pieces(below: &[Vec<usize>]) -> Vec<usize> {
+    let mut is_below = vec![false; below.len()];
+    below.iter().flatten().for_each(|&child| is_below[child] = true);
+    let mut neighbours = below.to_vec();
+    for (switch, children) in below.iter().enumerate() {
+        children.iter().for_each(|&child| neighbours[child].push(switch));
+    }
+    let mut seen = vec![false; below.len()];
+    let mut heads = BTreeSet::new();
+    for head in (0..below.len()).filter(|&switch| !is_below[switch]) {
+        if seen[head] {
+            continue;
+        }
+        heads.insert(head);
+        let mut stack = vec![head];
+        seen[head] = true;
+        while let Some(switch) = stack.pop() {
+            for &other in &neighbours[switch] {
+                if !seen[other] {
+                    seen[other] = true;
+                    stack.push(other);
+                }
+            }
+        }
+    }
+    heads.into_iter().collect()
+}

@@ -1,0 +1,120 @@
+//! Numbers with units as tools write them.
+
+use super::speed;
+
+/// Bytes per second: `25G`, `100 Gb/s`, `12.5GB/s`, `4xHDR`. What has a prefix only, or no `B`, is bits.
+pub(super) fn bandwidth(text: &str) -> Option<f64> {
+    let text = text.trim();
+    if let Some((width, lanes)) = text.split_once(['x', 'X'])
+        && let Some(found) = speed::bandwidth(width, lanes)
+    {
+        return Some(found);
+    }
+    let (number, unit) = split(text)?;
+    let (scale, rest) = match unit.chars().next() {
+        Some('k' | 'K') => (1e3, unit.get(1..)?),
+        Some('M' | 'm') => (1e6, unit.get(1..)?),
+        Some('G' | 'g') => (1e9, unit.get(1..)?),
+        Some('T' | 't') => (1e12, unit.get(1..)?),
+        Some(_) => (1.0, unit),
+        None => return None,
+    };
+    let bytes = match rest {
+        "B/s" | "Bps" | "B" => 1.0,
+        _ => match rest.to_ascii_lowercase().as_str() {
+            "" | "b" | "bps" | "b/s" | "bit" | "bits" | "bit/s" | "bits/s" | "bitps" | "be" => 0.125,
+            "byte/s" | "bytes/s" | "bytes" => 1.0,
+            _ => return None,
+        },
+    };
+    Some(number * scale * bytes).filter(|value| value.is_finite() && *value > 0.0)
+}
+
+/// Seconds: `500ns`, `1.5 us`, `2ms`, `1s`.
+pub(super) fn latency(text: &str) -> Option<f64> {
+    let (number, unit) = split(text.trim())?;
+    let scale = match unit {
+        "s" => 1.0,
+        "ms" => 1e-3,
+        "us" | "µs" | "μs" => 1e-6,
+        "ns" => 1e-9,
+        "ps" => 1e-12,
+        _ => return None,
+    };
+    Some(number * scale).filter(|value| value.is_finite() && *value >= 0.0)
+}
+
+/// What the end of the name of a column or a key says about its unit: the name without it, and by what its numbers are multiplied
+/// to be seconds or bytes per second.
+pub(super) fn unit_of_name(name: &str) -> (&str, Option<f64>) {
+    let units = [
+        ("_bytes_per_s", 1.0),
+        ("_gbytes_per_s", 1e9),
+        ("_mbps", 1e6 / 8.0),
+        ("_gbps", 1e9 / 8.0),
+        ("_kbps", 1e3 / 8.0),
+        ("_gbit", 1e9 / 8.0),
+        ("_mbit", 1e6 / 8.0),
+        ("_bps", 1.0 / 8.0),
+        ("_ns", 1e-9),
+        ("_us", 1e-6),
+        ("_ms", 1e-3),
+        ("_s", 1.0),
+    ];
+    let found = units.iter().find_map(|(ending, scale)| Some((name.strip_suffix(ending)?, *scale)));
+    found.map_or((name, None), |(name, scale)| (name, Some(scale)))
+}
+
+/// A number and what stands behind it.
+fn split(text: &str) -> Option<(f64, &str)> {
+    let is_number = |c: char| c.is_ascii_digit() || c == '.';
+    let mut end = text.find(|c: char| !is_number(c)).unwrap_or(text.len());
+    // An exponent, unless the letter begins a unit.
+    let rest = text.get(end..)?;
+    if rest.starts_with(['e', 'E']) {
+        let sign = usize::from(rest.get(1..)?.starts_with(['+', '-']));
+        let digits = rest.get(1 + sign..)?;
+        let count = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+        if count > 0 {
+            end += 1 + sign + count;
+        }
+    }
+    Some((text.get(..end)?.parse().ok()?, text.get(end..)?.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_bytes_per_second() {
+        for (text, gigabits) in [
+            ("25G", 25.0),
+            ("100g", 100.0),
+            ("100 Gb/s", 100.0),
+            ("10Gbps", 10.0),
+            ("1.25GB/s", 10.0),
+            ("1000 Mbit/s", 1.0),
+            ("1e9 bps", 1.0),
+            ("4xHDR", 200.0),
+            ("4X EDR", 100.0),
+        ] {
+            let found = bandwidth(text).unwrap_or_default() * 8.0 / 1e9;
+            assert!((found - gigabits).abs() < 1e-9, "{text}: {found}");
+        }
+        for text in ["", "25", "fast", "-1G", "0G", "1e999G", "G", "10Gfoo"] {
+            assert_eq!(bandwidth(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn times_are_seconds() {
+        assert_eq!(
+            [latency("500 ns"), latency("1.5us"), latency("2e-3s")],
+            [Some(500.0 * 1e-9), Some(1.5 * 1e-6), Some(2e-3)]
+        );
+        assert_eq!([latency("5"), latency("us"), latency("-1us")], [None, None, None]);
+        assert_eq!(unit_of_name("latency_us"), ("latency", Some(1e-6)));
+        assert_eq!(unit_of_name("bandwidth"), ("bandwidth", None));
+    }
+}

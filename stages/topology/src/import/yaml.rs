@@ -1,0 +1,175 @@
+//! YAML as a tree of values that know their lines.
+
+use std::path::Path;
+
+use saphyr_parser::{Event, Parser, ScanError};
+
+use super::ImportError;
+use super::reader::malformed;
+
+/// Deepest nesting.
+const MOST_DEEP: usize = 64;
+
+/// A value, and the line where it begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Yaml {
+    pub(super) line: usize,
+    pub(super) content: Content,
+}
+
+/// What a value holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Content {
+    Scalar(String),
+    List(Vec<Yaml>),
+    /// Keys in the order of the file, none twice.
+    Map(Vec<(String, Yaml)>),
+}
+
+impl Yaml {
+    /// The value of a key.
+    pub(super) fn get(&self, key: &str) -> Option<&Self> {
+        let Content::Map(entries) = &self.content else { return None };
+        entries.iter().find(|(name, _)| name == key).map(|(_, value)| value)
+    }
+
+    /// A text, number or truth value as it is written.
+    pub(super) fn scalar(&self) -> Option<&str> {
+        match &self.content {
+            Content::Scalar(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The values of a list.
+    pub(super) fn list(&self) -> Option<&[Self]> {
+        match &self.content {
+            Content::List(values) => Some(values),
+            _ => None,
+        }
+    }
+
+    /// The keys and values of a map.
+    pub(super) fn map(&self) -> Option<&[(String, Self)]> {
+        match &self.content {
+            Content::Map(entries) => Some(entries),
+            _ => None,
+        }
+    }
+}
+
+/// A list or a map that is not at its end.
+enum Open {
+    List(Vec<Yaml>),
+    Map { entries: Vec<(String, Yaml)>, names: std::collections::HashSet<String>, key: Option<String> },
+}
+
+/// Reads a text of one document. Aliases are refused: a few of them stand for more than fits any memory.
+pub(super) fn parse(path: &Path, text: &str) -> Result<Option<Yaml>, ImportError> {
+    let mut open: Vec<(usize, Open)> = Vec::new();
+    let mut root = None;
+    let mut parser = Parser::new_from_str(text);
+    let wrong = |error: &ScanError| {
+        malformed(
+            path,
+            error.marker().line(),
+            error.info().to_owned(),
+            "is this YAML, and are its lines indented alike?",
+        )
+    };
+    while let Some(event) = parser.next_event() {
+        let (event, span) = event.map_err(|error| wrong(&error))?;
+        let line = span.start.line();
+        let done = match event {
+            Event::Scalar(text, ..) => Yaml { line, content: Content::Scalar(text.into_owned()) },
+            Event::SequenceStart(..) => {
+                open.push((line, Open::List(Vec::new())));
+                check_depth(path, line, open.len())?;
+                continue;
+            }
+            Event::MappingStart(..) => {
+                let map =
+                    Open::Map { entries: Vec::new(), names: std::collections::HashSet::new(), key: None };
+                open.push((line, map));
+                check_depth(path, line, open.len())?;
+                continue;
+            }
+            Event::SequenceEnd | Event::MappingEnd => match open.pop() {
+                Some((line, Open::List(values))) => Yaml { line, content: Content::List(values) },
+                Some((line, Open::Map { entries, .. })) => Yaml { line, content: Content::Map(entries) },
+                None => continue,
+            },
+            Event::Alias(_) => {
+                return Err(malformed(path, line, "an alias (`*…`)", "write out what it stands for"));
+            }
+            Event::DocumentStart(_) if root.is_some() => {
+                return Err(malformed(path, line, "a second document", "one file holds one document"));
+            }
+            _ => continue,
+        };
+        match open.last_mut() {
+            None => root = Some(done),
+            Some((_, Open::List(values))) => values.push(done),
+            Some((_, Open::Map { entries, names, key })) => match key.take() {
+                Some(key) => entries.push((key, done)),
+                None => {
+                    let Content::Scalar(name) = done.content else {
+                        return Err(malformed(path, line, "a key that is no text", "write `name: value`"));
+                    };
+                    if !names.insert(name.clone()) {
+                        return Err(malformed(
+                            path,
+                            line,
+                            format!("`{name}` is given twice"),
+                            "give it once",
+                        ));
+                    }
+                    *key = Some(name);
+                }
+            },
+        }
+    }
+    Ok(root)
+}
+
+fn check_depth(path: &Path, line: usize, depth: usize) -> Result<(), ImportError> {
+    match depth > MOST_DEEP {
+        true => Err(malformed(
+            path,
+            line,
+            format!("values in more than {MOST_DEEP} others"),
+            "is the file damaged?",
+        )),
+        false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(text: &str) -> String {
+        parse(Path::new("f"), text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn values_know_their_lines() {
+        let yaml = parse(Path::new("f"), "---\n- a: 1\n  b: [x, \"y z\"]\n- a: ~\n").unwrap().unwrap();
+        let [first, second] = yaml.list().unwrap() else { unreachable!() };
+        assert_eq!((first.line, second.line), (2, 4));
+        let b = first.get("b").unwrap();
+        assert_eq!((b.line, b.list().unwrap()[1].scalar()), (3, Some("y z")));
+        assert_eq!(parse(Path::new("f"), "# nothing\n").unwrap(), None);
+    }
+
+    #[test]
+    fn bombs_and_repeated_keys_are_refused() {
+        assert_eq!(fault("a: &x [1]\nb: [*x, *x]\n"), "f:2: an alias (`*…`)");
+        assert_eq!(fault("a: 1\na: 2\n"), "f:2: `a` is given twice");
+        assert!(fault(&"[".repeat(100)).contains("more than 64"));
+        assert!(fault(&"[".repeat(100_000)).starts_with("f:1: "));
+        assert!(fault(&"- ".repeat(100_000)).starts_with("f:1: "));
+        assert_eq!(fault("a: 1\n---\nb: 2\n"), "f:2: a second document");
+        assert!(fault("a: [1\nb: 2").contains("f:2"));
+    }
+}

@@ -1,0 +1,155 @@
+//! Machines as JSON and CSV: what is exported is imported as it was.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+
+use hopmap_model::{
+    CostModel, Forward, Levels, Link, LinkState, Matrix, Node, NodeKind, NodeState, RouteCosts, RouteMetric,
+    Routing, Slot, SystemGraph, Ties,
+};
+use hopmap_topology::export::{ExportFormat, ExportParams, write};
+use hopmap_topology::import::{ImportParams, read, recognise};
+use proptest::prelude::*;
+
+fn again(system: &SystemGraph, to: ExportFormat) -> (SystemGraph, Vec<String>) {
+    let (file, lost) = write(system, &ExportParams { to }).unwrap();
+    let path = tempfile::NamedTempFile::new().unwrap();
+    fs::write(path.path(), &file.text).unwrap();
+    let name = recognise(path.path()).unwrap().name();
+    assert!(["graph-json", "graph-csv"].contains(&name));
+    (read(path.path(), &ImportParams::default()).unwrap().system, lost)
+}
+
+fn any_rate() -> impl Strategy<Value = Option<f64>> {
+    proptest::option::of(prop_oneof![0.0..1e-3, 1e9..1e12, Just(1.5e-7), Just(0.1 + 0.2)])
+}
+
+fn any_link(nodes: u32) -> impl Strategy<Value = Link> {
+    let port = || proptest::option::of(any::<u32>());
+    (0..nodes, 0..nodes, any_rate(), any_rate(), port(), port(), any::<bool>()).prop_map(
+        |(source, destination, latency_s, bandwidth, source_port, destination_port, is_up)| Link {
+            latency_s,
+            bandwidth_bytes_per_s: bandwidth.filter(|bandwidth| *bandwidth > 0.0),
+            source_port,
+            destination_port,
+            state: if is_up { LinkState::Up } else { LinkState::Down },
+            ..Link::new(source, destination)
+        },
+    )
+}
+
+fn any_node() -> impl Strategy<Value = (NodeKind, NodeState, Option<String>, String)> {
+    let kind = prop_oneof![Just(NodeKind::Host), Just(NodeKind::Switch)];
+    let state = prop_oneof![Just(NodeState::Up), Just(NodeState::Down)];
+    (kind, state, proptest::option::of("[0-9a-f]{16}"), "[a-z\",;µ \\\\]{0,5}x")
+}
+
+/// Slots on hosts, whose order is not that of the nodes.
+fn slots(nodes: &[Node], seed: u32) -> Vec<Slot> {
+    let hosts =
+        (0..).zip(nodes).filter(|(_, node)| node.kind == NodeKind::Host).map(|(host, _): (u32, _)| host);
+    let mut hosts: Vec<u32> = hosts.collect();
+    if seed % 2 == 1 {
+        hosts.reverse();
+    }
+    let core = |host: u32| move |core| Slot { host, core: core * (1 + seed % 3) };
+    hosts.into_iter().flat_map(|host| (0..(seed + host) % 3).map(core(host))).collect()
+}
+
+fn cost(slots: &[Slot], links: &[Link], seed: u32) -> CostModel {
+    let count = slots.len() as u32;
+    let by_host = |slot: &Slot| slot.host;
+    let known = links.iter().all(|link| link.latency_s.is_some());
+    let wide = links.iter().all(|link| link.bandwidth_bytes_per_s.is_some());
+    let metric = match seed % 5 {
+        0 => {
+            let groups = vec![slots.iter().map(by_host).collect(), vec![0; slots.len()]];
+            return CostModel::Levels(Levels { costs: vec![0.1, 1.0 / 3.0], groups });
+        }
+        1 => {
+            let costs = (0..count * count).map(|cell| f64::from(cell) / 7.0).collect();
+            return CostModel::Matrix(Matrix { costs });
+        }
+        2 if known => RouteMetric::Latency,
+        3 if known && wide => RouteMetric::Time { bytes: u64::MAX },
+        _ => RouteMetric::Hops,
+    };
+    let groups = vec![(0..count).collect(), slots.iter().map(by_host).collect()];
+    CostModel::Routes(RouteCosts { metric, inside: Levels { costs: vec![0.0, 0.7], groups } })
+}
+
+fn forwarding(nodes: &[Node], links: &[Link]) -> Vec<Forward> {
+    let into_host = |link: &Link| nodes[link.destination as usize].kind == NodeKind::Host;
+    let lasts: Vec<u32> =
+        (0..).zip(links).filter(|(_, link)| into_host(link)).map(|(index, _)| index).collect();
+    let mut all: Vec<Forward> = Vec::new();
+    for (index, link) in (0..).zip(links) {
+        all.extend(lasts.iter().map(|&last| Forward { node: link.source, last, link: index }));
+    }
+    all.sort_unstable();
+    all.dedup_by_key(|entry| (entry.node, entry.last));
+    all
+}
+
+fn any_machine() -> impl Strategy<Value = SystemGraph> {
+    (proptest::collection::vec(any_node(), 1..7), any::<u32>())
+        .prop_flat_map(|(nodes, seed)| {
+            let links = proptest::collection::vec(any_link(nodes.len() as u32), 0..12);
+            (Just(nodes), links, Just(seed))
+        })
+        .prop_map(|(nodes, links, seed)| {
+            let node = |(index, (kind, state, address, name)): (usize, (_, _, _, String))| Node {
+                state,
+                address,
+                ..Node::new(format!("{}{index}", name.trim()), kind)
+            };
+            let nodes: Vec<Node> = nodes.into_iter().enumerate().map(node).collect();
+            let slots = slots(&nodes, seed);
+            let cost = cost(&slots, &links, seed);
+            let forwarding = if seed % 4 == 0 { forwarding(&nodes, &links) } else { Vec::new() };
+            let ties = if seed % 8 < 4 { Ties::Spread } else { Ties::First };
+            let system = SystemGraph { nodes, links, slots, cost, routing: Routing { forwarding, ties } };
+            system.check().unwrap();
+            system
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(256) })]
+
+    #[test]
+    fn nothing_is_lost_in_json(system in any_machine()) {
+        let (found, lost) = again(&system, ExportFormat::GraphJson);
+        prop_assert_eq!(found, system);
+        prop_assert!(lost.is_empty());
+    }
+
+    #[test]
+    fn nodes_and_links_stay_in_csv(mut system in any_machine()) {
+        // Costs and forwarding tables are not in the file, nor are the ways that decide ties.
+        system.routing = Routing::default();
+        let (found, _) = again(&system, ExportFormat::GraphCsv);
+        prop_assert_eq!(found.nodes, system.nodes);
+        prop_assert_eq!(found.links, system.links);
+    }
+}
+
+#[test]
+fn cost_parameters_are_refused_for_machines_that_say_what_they_cost() {
+    let mut system = SystemGraph {
+        nodes: vec![Node::host("a")],
+        links: Vec::new(),
+        slots: vec![Slot { host: 0, core: 0 }],
+        cost: CostModel::Matrix(Matrix { costs: vec![0.0] }),
+        routing: Routing::default(),
+    };
+    let (file, _) = write(&system, &ExportParams { to: ExportFormat::GraphJson }).unwrap();
+    let path = tempfile::NamedTempFile::new().unwrap();
+    fs::write(path.path(), &file.text).unwrap();
+    let params = ImportParams { slots: Some(4), ..ImportParams::default() };
+    assert!(read(path.path(), &params).unwrap_err().to_string().contains("`slots` means nothing here"));
+    fs::write(path.path(), file.text.replace("\"host\"", "\"hist\"")).unwrap();
+    assert!(read(path.path(), &ImportParams::default()).unwrap_err().to_string().contains("nodes[0]"));
+    system.links.push(Link { latency_s: Some(f64::INFINITY), ..Link::new(0, 0) });
+    assert!(write(&system, &ExportParams { to: ExportFormat::GraphJson }).is_err());
+}
