@@ -117,9 +117,9 @@ pub(in crate::import) fn tree(
     let made = synthetic(&SyntheticParams {
         shape: format!("tree:{}", if shape.is_empty() { "1" } else { &shape }),
         costs: if costs.is_empty() { vec![0.0] } else { costs.to_vec() },
-        host_level: if slots == 1 { 0 } else { host_level as u32 },
-        hosts: Vec::new(),
+        host_level: Some(if slots == 1 { 0 } else { host_level as u32 }),
         host_prefix: "host".into(),
+        ..SyntheticParams::default()
     });
     made.map_err(|error| {
         let help = miette::Diagnostic::help(&error).map(|help| help.to_string()).unwrap_or_default();
