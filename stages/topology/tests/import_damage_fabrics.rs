@@ -74,10 +74,26 @@ Unicast lids [0x0-0x17] of switch Lid 4 guid 0x0000000000000001 (leaf):
 3 valid lids dumped
 ";
 
+const ETHERNET: &str = r#"{"network_info":{"network_type":1},"node_info":{
+"a:1":{"phy_id":"a:1","node_type":2,"log_id":"10.0.0.1","desc":" "},
+"a:2":{"phy_id":"a:2","node_type":2,"log_id":"10.0.0.2","desc":" "},
+"b:1":{"phy_id":"b:1","node_type":1,"log_id":"x","desc":"top"}},"edge_info":{
+"1":{"euid":1,"src_node_id":"a:1","src_port_id":"-1","dest_node_id":"b:1","dest_port_id":"1","speed":"1","width":"1"},
+"2":{"euid":2,"src_node_id":"a:2","src_port_id":"-1","dest_node_id":"b:1","dest_port_id":"2","speed":"1","width":"1"},
+"3":{"euid":3,"src_node_id":"b:1","src_port_id":"1","dest_node_id":"a:1","dest_port_id":"-1","speed":"1000000","width":"1"},
+"4":{"euid":4,"src_node_id":"b:1","src_port_id":"2","dest_node_id":"a:2","dest_port_id":"-1","speed":"1","width":"1"}}}"#;
+
+const ETHERNET_PATHS: &str = r#"{"path_info":{"a:1":{"a:2":[1,4]},"a:2":{"a:1":[2,3]},"b:1":{}}}"#;
+
 const SAMPLES: &[Sample] = &[
     Sample { format: Format::Netloc, files: &[("nodes.txt", NETLOC)], read: "nodes.txt" },
     Sample { format: Format::Ibnetdiscover, files: &[("fabric", BLOCKS), ("tables", TABLES)], read: "" },
     Sample { format: Format::Ibnetdiscover, files: &[("fabric", COLUMNS)], read: "fabric" },
+    Sample {
+        format: Format::NetlocDat,
+        files: &[("E-nodes.ndat", ETHERNET), ("E-phy-paths.ndat", ETHERNET_PATHS)],
+        read: "",
+    },
     Sample {
         format: Format::NetlocRaw,
         files: &[("ib-raw/ib-subnet-1.txt", COLUMNS), ("ib-raw/ibroutes-1/ibroute-1-4.txt", TABLES)],

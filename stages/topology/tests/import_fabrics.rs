@@ -174,6 +174,51 @@ fn raw_and_extracted_files_of_netloc_give_the_same_machine() {
 }
 
 #[test]
+fn files_of_netloc_0_5_give_the_links_that_netloc_2_gives() {
+    let Some(data) = data() else { return };
+    let folder = data.join("netloc-0.5");
+    let infiniband = folder.join("IB-fe80:0000:0000:0000-nodes.ndat");
+    assert_eq!(recognise(&infiniband).unwrap(), Format::NetlocDat);
+    // Both are of the same fabric.
+    let (old, new) = (import(&infiniband).system, import(&node_file(&data, "plafrim")).system);
+    assert!(old.nodes == new.nodes && old.links == new.links);
+    // Only the ways are those of another day: they are as they are stored.
+    let paths = Paths::new(&old).unwrap();
+    let json = |name: &str| -> serde_json::Value {
+        serde_json::from_str(&std::fs::read_to_string(folder.join(name)).unwrap()).unwrap()
+    };
+    let edges = &json("IB-fe80:0000:0000:0000-nodes.ndat")["edge_info"];
+    let stored = json("IB-fe80:0000:0000:0000-phy-paths.ndat");
+    let node = |guid: &str| {
+        let address = guid.replace(':', "");
+        old.nodes.iter().position(|node| node.address.as_deref() == Some(&address)).unwrap() as u32
+    };
+    let mut count = 0;
+    for (source, ways) in stored["path_info"].as_object().unwrap() {
+        for (destination, way) in ways.as_object().unwrap() {
+            let found = paths.path(node(source), node(destination)).unwrap();
+            let ports = found.iter().map(|&link| old.links[link as usize].source_port.unwrap().to_string());
+            let expected = way.as_array().unwrap().iter().map(|edge| &edges[edge.to_string()]["src_port_id"]);
+            assert!(
+                ports.eq(expected.map(|port| port.as_str().unwrap().to_owned())),
+                "{source} {destination}"
+            );
+            count += 1;
+        }
+    }
+    assert_eq!(count, 15_500);
+    let Imported { system, notes } = import(&folder.join("ETH-unknown-nodes.ndat"));
+    assert_eq!((of_kind(&system, NodeKind::Host), of_kind(&system, NodeKind::Switch)), (8, 7));
+    assert_eq!(notes, ["links whose speed is not known, kept without a bandwidth: 16"]);
+    let paths = Paths::new(&system).unwrap();
+    let mut hops: BTreeMap<u32, usize> = BTreeMap::new();
+    pairs(8).for_each(|(a, b)| *hops.entry(paths.hops(a, b).unwrap()).or_default() += 1);
+    assert_eq!(hops.into_iter().collect::<Vec<_>>(), [(2, 8), (4, 16), (6, 32)]);
+    let error = read(&folder, &ImportParams::of(&folder)).unwrap_err().to_string();
+    assert!(error.ends_with("there are several networks: ETH-unknown, IB-fe80:0000:0000:0000"), "{error}");
+}
+
+#[test]
 fn a_listing_without_cables_is_refused() {
     let Some(data) = data() else { return };
     let path = data.join("ibnetdiscover/example-bad.out");

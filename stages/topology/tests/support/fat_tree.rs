@@ -103,7 +103,7 @@ impl FatTree {
             let (guid, description, lid) = (self.guid(node), Self::description(node), self.lid(node));
             match node {
                 Node::Host(_) => {
-                    writeln!(out, "\ncaguid={guid:#x}\nCa\t1 \"H-{guid:016x}\"\t\t# \"{description}\"")?
+                    writeln!(out, "\ncaguid={guid:#x}\nCa\t1 \"H-{guid:016x}\"\t\t# \"{description}\"")?;
                 }
                 _ => writeln!(
                     out,
@@ -127,7 +127,10 @@ impl FatTree {
                         )?;
                     }
                     _ => {
-                        writeln!(out, "[{port}]\t\"S-{to:016x}\"[{at}]\t\t# \"{name}\" lid {peer_lid} 4xNDR")?
+                        writeln!(
+                            out,
+                            "[{port}]\t\"S-{to:016x}\"[{at}]\t\t# \"{name}\" lid {peer_lid} 4xNDR"
+                        )?;
                     }
                 }
             }
