@@ -1,5 +1,5 @@
-//! Classic netCDF files: versions 1 (`CDF\x01`) and 2 (64-bit offsets, `CDF\x02`), as the "NetCDF Classic Format Specification"
-//! of Unidata defines them.
+//! Classic netCDF files: versions 1 (`CDF\x01`) and 2 (64-bit offsets, `CDF\x02`), as Unidata's specification of the
+//! classic format defines them.
 
 mod header;
 

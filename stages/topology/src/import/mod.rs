@@ -30,7 +30,7 @@ mod stage;
 mod topomatch;
 
 pub use error::ImportError;
-pub use params::{Format, ImportParams};
+pub use params::{CostMetric, Format, ImportParams};
 pub use reader::{files, read, recognise};
 pub use stage::{
     Fabric, Hwloc, Ibnetdiscover, Import, Matrices, Netloc, Omnipath, Parus, Scotch, Simgrid, Slurm,

@@ -18,6 +18,7 @@ fn recognises(sample: &Sample) -> bool {
     sample.head.starts_with(b"CDF") && has("proc_num") && has("begin_mes_length")
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "of other formats it can fail")]
 fn files(path: &Path) -> Result<Vec<InputPath>, ImportError> {
     let hosts = hosts(path).map(|hosts| InputPath::named(hosts, "hosts"));
     Ok(std::iter::once(InputPath::named(path, "machine")).chain(hosts).collect())

@@ -67,10 +67,10 @@ impl Type {
     pub(super) fn number(self, bytes: &[u8]) -> f64 {
         let whole = bytes.iter().fold(0_u64, |whole, &byte| whole << 8 | u64::from(byte));
         match self {
-            Self::Byte => f64::from(whole as u8 as i8),
+            Self::Byte => f64::from((whole as u8).cast_signed()),
             Self::Char => f64::from(whole as u8),
-            Self::Short => f64::from(whole as u16 as i16),
-            Self::Int => f64::from(whole as u32 as i32),
+            Self::Short => f64::from((whole as u16).cast_signed()),
+            Self::Int => f64::from((whole as u32).cast_signed()),
             Self::Float => f64::from(f32::from_bits(whole as u32)),
             Self::Double => f64::from_bits(whole),
         }

@@ -6,11 +6,11 @@ use super::network::{Kind, NetworkError, NetworkFile};
 const MOST_PROCESSES: usize = 1 << 14;
 
 pub(super) fn read(bytes: &[u8]) -> Result<NetworkFile, NetworkError> {
-    let text = std::str::from_utf8(bytes).map_err(|error| {
-        let line = bytes[..error.valid_up_to()].iter().filter(|&&byte| byte == b'\n').count() + 1;
+    let whole = std::str::from_utf8(bytes).map_err(|error| {
+        let line = bytes[..error.valid_up_to()].split(|&byte| byte == b'\n').count();
         wrong(line, "this is no text in UTF-8", "is the file damaged?")
     })?;
-    let mut words = Words { rest: text, line: 1 };
+    let mut words = Words { rest: whole, line: 1 };
     words.expect("processors")?;
     let processes = words.number::<usize>()?;
     if processes > MOST_PROCESSES {

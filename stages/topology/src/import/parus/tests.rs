@@ -1,4 +1,4 @@
-use super::super::{ImportParams, recognise};
+use super::super::recognise;
 use super::*;
 
 /// Two processes on `a` and one on `b`; what process 1 sends to process 0 takes longer.
@@ -22,25 +22,25 @@ fn import(text: &str, params: &ImportParams) -> Result<Imported, String> {
     super::super::read(file.path(), params).map_err(|error| error.to_string())
 }
 
-/// From process 1, on `b`, to process 0, on `a`, and back.
-fn there_and_back(test: &str, bytes: Option<u64>) -> [f64; 2] {
+/// Nanoseconds from process 1, on `b`, to process 0, on `a`, and back.
+fn there_and_back(test: &str, bytes: Option<u64>) -> [i64; 2] {
     let matrices = [matrix(0, 2e-6, 1e-6), matrix(100, 4e-6, 1e-6), matrix(200, 5e-6, 0.5e-6)].concat();
     let params = ImportParams { cost: bytes.map(|_| CostMetric::Time), bytes, ..ImportParams::default() };
     let system = import(&text(test, "median", &matrices), &params).unwrap().system;
     // Slots of `a` come first.
     assert_eq!(system.hosts().map(|host| host.2).collect::<Vec<_>>(), [2, 1]);
-    [(2, 0), (0, 2)].map(|(from, to)| (system.costs().between(from, to) * 1000.0).round() / 1000.0)
+    [(2, 0), (0, 2)].map(|(from, to)| (system.costs().between(from, to) * 1000.0).round() as i64)
 }
 
 #[test]
 fn times_are_one_way_by_test_and_length() {
-    assert_eq!(there_and_back("one_to_one", None), [1.0, 0.5]);
-    assert_eq!(there_and_back("all_to_all", None), [2.0, 1.0]);
-    assert_eq!(there_and_back("send_recv_and_recv_send", Some(100)), [2.0, 0.5]);
+    assert_eq!(there_and_back("one_to_one", None), [1000, 500]);
+    assert_eq!(there_and_back("all_to_all", None), [2000, 1000]);
+    assert_eq!(there_and_back("send_recv_and_recv_send", Some(100)), [2000, 500]);
     // The answer is always short: 4 µs there and 1 µs back make 3 µs.
-    assert_eq!(there_and_back("one_to_one", Some(100)), [3.0, 0.5]);
-    assert_eq!(there_and_back("one_to_one", Some(150)), [3.5, 0.375]);
-    assert_eq!(there_and_back("one_to_one", Some(400)), [6.0, 0.25]);
+    assert_eq!(there_and_back("one_to_one", Some(100)), [3000, 500]);
+    assert_eq!(there_and_back("one_to_one", Some(150)), [3500, 375]);
+    assert_eq!(there_and_back("one_to_one", Some(400)), [6000, 250]);
 }
 
 #[test]
