@@ -43,10 +43,13 @@ fn costs(system: &SystemGraph) -> Vec<f64> {
     levels.costs.iter().map(|cost| (cost * 1000.0).round() / 1000.0).collect()
 }
 
+/// A file, the name of its host, slots of the groups of every level with cores and with threads as slots, and costs.
+type Expected = (&'static str, &'static str, &'static [usize], &'static [usize], &'static [f64]);
+
 #[test]
 fn given_machines_have_the_cores_and_levels_that_their_names_tell() {
     let Some(data) = data() else { return };
-    let expected: [(&str, &str, &[usize], &[usize], &[f64]); 8] = [
+    let expected: [Expected; 8] = [
         ("16amd64-4distances", "16amd64-4distances", &[2, 8, 16], &[2, 8, 16], &[1.0, 2.0, 2.0]),
         ("16em64t-4s2c2t-offlines", "16em64t-4s2c2t-offlines", &[2, 6], &[2, 3, 7], &[1.0, 2.0]),
         ("192em64t-24n8c2t", "uv2000", &[8, 192], &[2, 16, 384], &[1.0, 7.084]),

@@ -1,7 +1,10 @@
 //! File formats that several rooms read.
 //!
 //! [`host_list`]: names of hosts as Slurm writes them, `node[001-128,200-210]`. [`sinfo`]: which nodes of a cluster are free.
+//! [`parus`]: what PARUS measured between the processes of a job. [`netcdf`]: classic netCDF files.
 
 mod excerpt;
 pub mod host_list;
+pub mod netcdf;
+pub mod parus;
 pub mod sinfo;

@@ -73,7 +73,7 @@ pub(super) fn machine(
     path: &Path,
 ) -> Result<SystemGraph, ImportError> {
     if let Some(folder) = &params.hwloc {
-        join(&mut parts, hwloc::hosts(folder.path(), params.threads)?);
+        join(&mut parts, &hwloc::hosts(folder.path(), params.threads)?);
     }
     let (slots, mut inside) = slots(&parts, params)?;
     let latency = |link: Link| Link { latency_s: link.latency_s.or(params.link_latency), ..link };
@@ -200,7 +200,7 @@ fn costs_inside(
 }
 
 /// Says what hosts are like inside, by the names of files.
-fn join(parts: &mut Parts, shapes: BTreeMap<String, HostShape>) {
+fn join(parts: &mut Parts, shapes: &BTreeMap<String, HostShape>) {
     let names = hwloc::Names::new(shapes.keys().map(String::as_str));
     for host in parts.nodes.iter().filter(|node| node.kind == NodeKind::Host) {
         if let Some(shape) = names.find(&host.name).and_then(|name| shapes.get(name)) {
@@ -271,8 +271,8 @@ mod tests {
         };
         let parts = Parts { nodes, links, ..Parts::default() };
         let system = machine(parts, &params, Path::new("fabric"))?;
-        let notes = notes_of_hosts(&system, &params)?;
-        Ok((system, notes))
+        let told = notes_of_hosts(&system, &params)?;
+        Ok((system, told))
     }
 
     #[test]

@@ -30,14 +30,14 @@ impl Measured {
     pub(super) fn machine(self, path: &Path, notes: &mut Vec<String>) -> Result<SystemGraph, ImportError> {
         let count = self.endpoints.len();
         let mut hosts: HashMap<&str, u32> = HashMap::new();
-        let mut nodes: Vec<Node> = Vec::new();
+        let mut known: Vec<Node> = Vec::new();
         let host_of: Vec<u32> = self
             .endpoints
             .iter()
             .map(|(host, _)| {
                 *hosts.entry(host).or_insert_with(|| {
-                    nodes.push(Node::host(host.clone()));
-                    nodes.len() as u32 - 1
+                    known.push(Node::host(host.clone()));
+                    known.len() as u32 - 1
                 })
             })
             .collect();
@@ -48,7 +48,7 @@ impl Measured {
             notes
                 .push("endpoints of one host did not stand together: slots are in the order of hosts".into());
         }
-        let mut next = vec![0; nodes.len()];
+        let mut next = vec![0; known.len()];
         let slots = order
             .iter()
             .map(|&endpoint| {
@@ -66,7 +66,8 @@ impl Measured {
             }
         };
         let cost = CostModel::Matrix(Matrix { costs });
-        let system = SystemGraph { nodes, links: Vec::new(), slots, cost, routing: Routing::default() };
+        let system =
+            SystemGraph { nodes: known, links: Vec::new(), slots, cost, routing: Routing::default() };
         system.check().map_err(|source| ImportError::Machine { path: path.to_owned(), source })?;
         Ok(system)
     }

@@ -31,7 +31,7 @@ fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
     if !text.lines().any(|line| line.starts_with("END mpiGraph")) {
         notes.push("the end of the output is missing".into());
     }
-    let (Some(send), count) = (found.send, found.endpoints.len()) else {
+    let (Some(table), count) = (found.send, found.endpoints.len()) else {
         let line = text.lines().count();
         return Err(malformed(path, line, "there is no table of what was sent", HELP));
     };
@@ -42,7 +42,7 @@ fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
     let mut costs = vec![0.0; count * count];
     for from in 0..count {
         for to in (0..count).filter(|&to| to != from) {
-            let sent = send[from * count + to];
+            let sent = table[from * count + to];
             let slower = receive.get(to * count + from).map_or(sent, |received| received.min(sent));
             if slower <= 0.0 {
                 let [from, to] = [from, to].map(|end| &found.endpoints[end]);

@@ -90,10 +90,9 @@ pub(super) fn this_machine(params: &ImportParams) -> Result<Imported, ImportErro
 
 fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
     check(params)?;
-    let mut loader = Loader::new(params.threads);
     match path.is_dir() {
-        true => several_hosts(path, &mut loader, params),
-        false => one_host(path, &loader.load(path)?, params),
+        true => several_hosts(path, params),
+        false => one_host(path, &Loader::new(params.threads).load(path)?, params),
     }
 }
 
@@ -152,7 +151,7 @@ fn costs_inside(
                 return found.costs;
             }
             Err(problem) => {
-                notes.push(format!("the distances between {} are left out: {problem}", distances.between))
+                notes.push(format!("the distances between {} are left out: {problem}", distances.between));
             }
         }
     }
@@ -160,12 +159,13 @@ fn costs_inside(
     (1..=groups.len()).map(|level| level as f64).collect()
 }
 
-fn several_hosts(path: &Path, loader: &mut Loader, params: &ImportParams) -> Result<Imported, ImportError> {
-    let mut notes = vec![];
+fn several_hosts(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
+    let mut files = Loader::new(params.threads);
+    let mut notes = Vec::new();
     let mut parts = Parts::default();
     let mut renamed = 0;
     for (name, file) in folder::hosts_of(path)? {
-        let loaded = loader.load(&file)?;
+        let loaded = files.load(&file)?;
         renamed += usize::from(loaded.name.as_ref().is_some_and(|own| !is_same_host(own, &name)));
         notes.extend(loaded.host.notes.iter().map(|note| format!("{name}: {note}")));
         parts.shapes.insert(name.clone(), loaded.host.inside().shape);

@@ -4,7 +4,7 @@ use std::fs;
 
 use hopmap_model::{CostModel, SystemGraph};
 
-use super::super::{ImportParams, Imported, files, read, recognise};
+use super::super::{files, read, recognise};
 use super::*;
 
 /// Two packages of two cores of two threads; a cache for both cores of a package.

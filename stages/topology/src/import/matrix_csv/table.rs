@@ -84,7 +84,11 @@ impl<'a> Table<'a> {
         let inner = self.first.get(1..self.first.len().saturating_sub(1)).unwrap_or_default();
         match self.rows {
             0 => inner.len() > 99 && inner.iter().all(|cell| cost(cell).is_some()),
-            rows => self.columns > 99 && rows < self.columns,
+            rows => {
+                let with_names = self.columns + usize::from(self.is_named);
+                let is_row = [self.columns, with_names].contains(&self.first.len());
+                is_row && self.columns > 99 && rows < self.columns
+            }
         }
     }
 

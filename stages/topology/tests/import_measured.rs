@@ -1,0 +1,152 @@
+//! Measured machines from the folder named by `HOPMAP_DATA`.
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
+
+use std::path::{Path, PathBuf};
+
+use hopmap_model::SystemGraph;
+use hopmap_topology::import::{Format, ImportParams, Imported, files, read, recognise};
+
+fn data() -> Option<PathBuf> {
+    let folder = std::env::var_os("HOPMAP_DATA").map(PathBuf::from);
+    if folder.is_none() {
+        eprintln!("skipped: HOPMAP_DATA is not set");
+    }
+    folder
+}
+
+fn import(path: &Path, format: Format) -> Imported {
+    assert_eq!(recognise(path).unwrap(), format, "{}", path.display());
+    let imported = read(path, &ImportParams::default()).unwrap();
+    imported.system.check().unwrap();
+    imported
+}
+
+fn costs(system: &SystemGraph) -> Vec<f64> {
+    system.costs().block(&(0..system.slots.len() as u32).collect::<Vec<_>>())
+}
+
+#[test]
+fn cores_of_real_processors_are_slots() {
+    let Some(data) = data() else { return };
+    let expected = [
+        ("AMD Ryzen 9 5950X @ 3.40 GHz", 32),
+        ("AWS Graviton3", 64),
+        ("Dual AMD EPYC 7742 64-Core Processor", 256),
+        ("Dual Intel(R) Xeon Gold 6242 @ 2.8GHz", 64),
+    ];
+    for (name, cores) in expected {
+        let path = data.join("topology/core-to-core").join(format!("{name}.csv"));
+        let system = import(&path, Format::CoreToCore).system;
+        assert_eq!((system.nodes.len(), system.slots.len()), (1, cores), "{name}");
+        let (costs, text) = (costs(&system), std::fs::read_to_string(&path).unwrap());
+        for (row, line) in text.lines().enumerate() {
+            for (column, cell) in line.split(',').enumerate().filter(|(_, cell)| !cell.is_empty()) {
+                let cost: f64 = cell.parse().unwrap();
+                let places = [row * cores + column, column * cores + row];
+                assert!(places.iter().all(|&place| costs[place].to_bits() == cost.to_bits()));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_output_of_mpigraph_is_a_matrix_of_times() {
+    let Some(data) = data() else { return };
+    let imported = import(&data.join("topology/probe-samples/mpiGraph-n4.out"), Format::Mpigraph);
+    assert_eq!((imported.system.nodes.len(), imported.system.slots.len()), (1, 4));
+    let costs = costs(&imported.system);
+    // 0 sends to 1 with 1886.661, and 1 receives it with 2427.712; 3 sends to 0 with 1967.190, and 0 receives with 1887.972.
+    assert!((costs[1] - 1e6 / 1886.661).abs() < 1e-9 && (costs[12] - 1e6 / 1887.972).abs() < 1e-9);
+}
+
+/// Median times between eight emulated hosts whose latencies were injected: 50, 200 and 800 µs. The measuring machine was busy:
+/// nothing is faster than was injected, but of every latency only the quicker quarter of the pairs is nearly as fast.
+#[test]
+fn injected_latencies_are_in_what_parus_measured() {
+    let Some(data) = data() else { return };
+    let samples = data.join("topology/probe-samples");
+    let path = samples.join("netns8_median.nc");
+    let Imported { system, notes } = import(&path, Format::ParusNetcdf);
+    let names: Vec<_> = system.nodes.iter().map(|node| node.name.clone()).collect();
+    assert_eq!(names, (0..8).map(|host| format!("tp{host}")).collect::<Vec<_>>());
+    assert_eq!(files(&path, None).unwrap().len(), 2);
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    let truth = std::fs::read_to_string(samples.join("injected-8.txt")).unwrap();
+    let truth: Vec<f64> = truth.split_whitespace().take(64).map(|cell| cell.parse().unwrap()).collect();
+    let costs = costs(&system);
+    for injected in [50.0, 200.0, 800.0] {
+        let pairs = costs.iter().zip(&truth).filter(|(_, truth)| truth.to_bits() == injected.to_bits());
+        let mut found: Vec<f64> = pairs.map(|(cost, _)| *cost).collect();
+        found.sort_by(f64::total_cmp);
+        let quarter = found[found.len() / 4];
+        eprintln!(
+            "injected {injected} µs: half the median of PARUS from {:.0}, first quarter to {quarter:.0} µs",
+            found[0]
+        );
+        assert!(found[0] >= injected && quarter < injected + 100.0, "{injected}: {found:?}");
+    }
+
+    let minima = import(&samples.join("netns8_min.nc"), Format::ParusNetcdf);
+    assert!(minima.notes.iter().any(|note| note.contains("minima")));
+    import(&samples.join("netns8_average.nc"), Format::ParusNetcdf);
+    let deviations = read(&samples.join("netns8_deviation.nc"), &ImportParams::default());
+    assert!(deviations.unwrap_err().to_string().contains("standard deviations"));
+}
+
+#[test]
+fn the_newer_schema_of_netcdf_is_read() {
+    let Some(data) = data() else { return };
+    let folder = data.join("topology/network-tests2");
+    let of_kind = |kind: &str| folder.join(format!("delays-MSK-2024-05-16_{kind}.nc"));
+    for kind in ["median", "average", "min"] {
+        let system = import(&of_kind(kind), Format::ParusNetcdf).system;
+        assert_eq!((system.nodes.len(), system.slots.len()), (1, 4), "{kind}");
+        assert_eq!(system.nodes[0].name, "aleks-Redmi-G-2022");
+    }
+    for kind in ["deviation", "measurements_amount", "all"] {
+        assert_eq!(recognise(&of_kind(kind)).unwrap(), Format::ParusNetcdf);
+        read(&of_kind(kind), &ImportParams::default()).unwrap_err();
+    }
+}
+
+#[test]
+fn text_of_parus_is_read() {
+    let Some(data) = data() else { return };
+    for (name, processes, hosts) in [("r10c01p2", 3, 3), ("r16c10p6", 7, 7), ("stg50_rand0000_p4", 5, 5)] {
+        let path = data.join("schedule/parus").join(name).join("network.average");
+        let Imported { system, .. } = import(&path, Format::Parus);
+        assert_eq!((system.slots.len(), system.nodes.len()), (processes, hosts), "{name}");
+    }
+}
+
+/// Which of all given files are taken for a matrix or a measured machine.
+#[test]
+fn nothing_else_is_taken_for_a_matrix() {
+    let Some(data) = data() else { return };
+    let mut folders = vec![data];
+    let mut wrong = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let name = path.to_string_lossy().into_owned();
+            let is_right = |format| match format {
+                Format::CoreToCore => name.contains("/core-to-core/"),
+                Format::Mpigraph => name.ends_with("mpiGraph-n4.out"),
+                Format::ParusNetcdf => path.extension().is_some_and(|end| end == "nc"),
+                Format::Parus => name.contains("/network."),
+                Format::Hwloc => path.extension().is_some_and(|end| end == "xml"),
+                // What a program sends, row by row, and latencies that were injected.
+                Format::Matrix => name.ends_with("/injected-8.txt") || name.ends_with("/app.mat"),
+                _ => true,
+            };
+            if recognise(&path).is_ok_and(|format| !is_right(format)) {
+                wrong.push((name, recognise(&path).unwrap()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:?}");
+}
