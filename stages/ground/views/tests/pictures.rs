@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use hopmap_model::{
     ConvergencePoint, CostModel, Edge, Endpoint, HostSlots, Levels, Link, Mapping, Measurements, Metrics,
     Node, NodeKind, NodeState as State, Placement, PlacementMetrics, PlacementOrigin, ProbePhase, Process,
-    Sample, Slot, SystemGraph, TaskGraph, Weight,
+    Routing, Sample, Slot, SystemGraph, TaskGraph, Weight,
 };
 use hopmap_views::{
     DagNode, DriftPoint, NodeState, RankOrder, comparison, convergence, dag, drift, found_levels, latencies,
@@ -64,15 +64,14 @@ fn machine(leaves: u32, hosts: u32, cores: u32, linked: bool, name: &str) -> Sys
         let up = (0..all)
             .map(|host| (host, all + host / hosts))
             .chain((0..leaves).map(|leaf| (all + leaf, all + leaves)));
-        let link =
-            |source, destination| Link { source, destination, latency_s: None, bandwidth_bytes_per_s: None };
+        let link = |source, destination| Link::new(source, destination);
         links = up.flat_map(|(a, b)| [link(a, b), link(b, a)]).collect();
     }
     let slots = all * cores;
     let groups = [cores, cores * hosts, slots].map(|size| (0..slots).map(|slot| slot / size).collect());
     let cost = CostModel::Levels(Levels { costs: vec![1.0, 10.0, 100.0], groups: groups.into() });
     let slots = (0..slots).map(|slot| Slot { host: slot / cores, core: slot % cores }).collect();
-    SystemGraph { nodes, links, slots, cost }
+    SystemGraph { nodes, links, slots, cost, routing: Routing::default() }
 }
 
 fn scattered(system: &SystemGraph) -> Mapping {
@@ -193,6 +192,7 @@ fn nothing_and_one_rank_have_a_picture() {
         links: Vec::new(),
         slots: Vec::new(),
         cost: CostModel::Levels(Levels::default()),
+        routing: Routing::default(),
     };
     check(&topology(&nothing, None, None), 10_000);
     check(&topology(&machine(1, 1, 1, false, ""), None, None), 10_000);
@@ -223,8 +223,7 @@ fn ten_thousand_hosts_are_small() {
 #[test]
 fn machines_that_are_no_trees_are_small() {
     let node = |index: u32, kind| Node::new(index.to_string(), kind);
-    let link =
-        |source, destination| Link { source, destination, latency_s: None, bandwidth_bytes_per_s: None };
+    let link = |source, destination| Link::new(source, destination);
     let flat = || CostModel::Levels(Levels { costs: vec![1.0], groups: vec![vec![0; 2]] });
     let slots = || (0..2).map(|core| Slot { host: 0, core }).collect();
     let host_and_switches = |links: Vec<Link>| SystemGraph {
@@ -234,6 +233,7 @@ fn machines_that_are_no_trees_are_small() {
         links,
         slots: slots(),
         cost: flat(),
+        routing: Routing::default(),
     };
     let chain = host_and_switches(
         (1..9000).flat_map(|index| [link(index - 1, index), link(index, index - 1)]).collect(),
