@@ -8,7 +8,7 @@ mod network;
 use hopmap_model::{Mapping, NodeKind, SystemGraph};
 
 use crate::human::{Unit, count_of, quantity, ranges, whole};
-use crate::svg::{Number, Path, Svg, shortened, text_width};
+use crate::svg::{Number, Path, Svg, shortened, shortened_inside, text_width};
 use layout::{BOX_HEIGHT, Layout, READABLE, bow, rank_lines};
 use lines::{Line, Styles};
 use network::{Drawing, NodeBox};
@@ -40,7 +40,7 @@ pub fn topology(system: &SystemGraph, loads: Option<&[u64]>, placement: Option<&
     let layout = Layout::new(&drawing);
     let own = drawing.boxes.iter().filter_map(|node| node.own.as_ref());
     let hidden = drawing.boxes.iter().filter_map(|node| node.hidden_load).max();
-    let styles = Styles::new(drawing.lines.values().chain(own), hidden);
+    let styles = Styles::new(drawing.lines.values().chain(own), hidden, drawing.lines.len());
     draw_lines(&mut svg, &drawing, &layout, &styles);
     for (depth, layer) in drawing.layers.iter().rev().enumerate() {
         for &node in layer {
@@ -150,7 +150,12 @@ fn draw_box(svg: &mut Svg, node: &NodeBox, layout: &Layout, index: usize, depth:
     let name = lines.first().map_or("", String::as_str);
     if layout.upright[depth] {
         // Type of 11 px is narrower than what is measured.
-        svg.upright_text(middle + 4.0, top + height - 7.0, "n", &shortened(name, (height - 12.0) / 0.92));
+        svg.upright_text(
+            middle + 4.0,
+            top + height - 7.0,
+            "n",
+            &shortened_inside(name, (height - 12.0) / 0.92),
+        );
     } else if width < READABLE {
         let name = shortened(name, 120.0);
         svg.upright_text(middle + 4.0, top + BOX_HEIGHT + 8.0 + text_width(&name), "n", &name);

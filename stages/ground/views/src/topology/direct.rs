@@ -31,7 +31,7 @@ pub(super) fn draw(
         return None;
     }
     let drawing = Drawing::whole(system, loads, placement);
-    let styles = Styles::new(drawing.lines.values(), None);
+    let styles = Styles::new(drawing.lines.values(), None, 0);
     let (width, height) = match Grid::of(&drawing) {
         Some(grid) => grid.draw(svg, &drawing, &styles),
         None => circle(svg, &drawing, &styles),
@@ -187,7 +187,7 @@ fn draw_host(svg: &mut Svg, node: &NodeBox, (x, y): (f64, f64), (wide, high): (f
         svg.rectangle(x, y + high - 3.0, (wide, 3.0), 1.5, "fk0");
     }
     let room = (wide - 6.0) / 0.92;
-    if room >= 24.0 {
+    if room >= text_width(&node.name).min(24.0) {
         let class = if node.is_down { "n m q" } else { "n m" };
         svg.text(x + wide / 2.0, y + 14.0, class, &shortened(&node.name, room));
         if has_ranks && high > 30.0 {

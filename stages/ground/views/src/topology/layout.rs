@@ -8,6 +8,8 @@ pub(super) const TOP: f64 = 62.0;
 pub(super) const BOX_HEIGHT: f64 = 42.0;
 /// Between the layers.
 const BETWEEN: f64 = 66.0;
+/// Lines from which on there is more room between the layers.
+const MANY_LINES: usize = 40;
 const GAP: f64 = 8.0;
 /// Between blocks of hosts.
 const BLOCK_GAP: f64 = 8.0;
@@ -128,6 +130,14 @@ impl Layout {
                     }
                 })
                 .collect();
+            // Boxes that are all linked to the same ones are spread out, so that their lines can be told apart.
+            let ends = wanted
+                .iter()
+                .fold((f64::INFINITY, 0.0_f64), |(low, high), &place| (low.min(place), high.max(place)));
+            let wanted = match layer.len() > 1 && ends.1 - ends.0 < column {
+                true => (0..layer.len()).map(|place| column * (place as f64 + 0.5)).collect(),
+                false => wanted,
+            };
             for (&node, middle) in layer.iter().zip(spread(&wanted, box_width + gap, width)) {
                 columns[node] = (middle, box_width);
             }
@@ -148,6 +158,8 @@ impl Layout {
     /// Sets how high layers are and where they begin.
     fn stack(&mut self, drawing: &Drawing, wide: &[f64]) {
         let mut top = TOP + self.room_for_bows(drawing);
+        let is_dense = self.cells.is_some() && drawing.lines.len() > MANY_LINES;
+        let between = if is_dense { 2.0 * BETWEEN } else { BETWEEN };
         for (index, layer) in drawing.layers.iter().enumerate().rev() {
             let longest =
                 layer.iter().map(|&node| text_width(&drawing.boxes[node].name)).fold(0.0, f64::max) * SMALL;
@@ -159,7 +171,7 @@ impl Layout {
             self.tops.push(top);
             self.heights.push(height);
             self.upright.push(upright);
-            top += height + BETWEEN;
+            top += height + between;
         }
     }
 

@@ -10,6 +10,8 @@ use crate::theme::{RAMP, ramp_index};
 
 /// Colours of kinds for links from narrow to wide; grey, sky blue, blue, green and orange.
 const SPEEDS: [usize; 5] = [6, 5, 0, 2, 4];
+/// Lines that may be wide without hiding each other.
+const MOST_WIDE: usize = 40;
 /// Width of a line between a sample in the legend and its text.
 const SAMPLE: f64 = 26.0;
 
@@ -110,11 +112,19 @@ pub(crate) struct Styles {
     speeds: Vec<u64>,
     has_down: bool,
     has_parallel: bool,
+    /// Width of the line with the largest load.
+    widest: f64,
 }
 
 impl Styles {
-    pub(crate) fn new<'a>(lines: impl Iterator<Item = &'a Line>, hidden: Option<u64>) -> Self {
-        let mut styles = Self { busiest: hidden, ..Self::default() };
+    /// The looks of these lines, of which so many lie over each other.
+    pub(crate) fn new<'a>(
+        lines: impl Iterator<Item = &'a Line>,
+        hidden: Option<u64>,
+        crossing: usize,
+    ) -> Self {
+        let widest = if crossing > MOST_WIDE { 3.5 } else { 7.5 };
+        let mut styles = Self { busiest: hidden, widest, ..Self::default() };
         for line in lines {
             styles.busiest = styles.busiest.max(line.load);
             let up = line.up();
@@ -133,7 +143,7 @@ impl Styles {
             return "class=\"sk1\" fill=\"none\" stroke-width=\"1.5\" stroke-dasharray=\"3 3\"".into();
         }
         let (class, width) = match (line.load, self.busiest) {
-            (Some(load), Some(busiest)) => by_load(load, busiest),
+            (Some(load), Some(busiest)) => self.by_load(load, busiest),
             _ => self.by_speed(line),
         };
         format!("class=\"{class}\" fill=\"none\" stroke-width=\"{}\"", Number(width))
@@ -156,7 +166,12 @@ impl Styles {
 
     /// Class of a box for the link of a host.
     pub(crate) fn fill(&self, line: &Line) -> Option<String> {
-        let (load, busiest) = (line.load?, self.busiest?);
+        let Some((load, busiest)) = line.load.zip(self.busiest) else {
+            return line
+                .speed()
+                .filter(|_| self.speeds.len() > 1)
+                .map(|speed| format!("fk{}", self.kind(speed)));
+        };
         (load > 0 && busiest > 0).then(|| format!("f{}", ramp_index(load as f64 / busiest as f64)))
     }
 
@@ -216,7 +231,7 @@ impl Styles {
         let left = 112.0;
         for step in 0..STEPS {
             let load = busiest as f64 * (step + 1) as f64 / STEPS as f64;
-            let (colour, width) = by_load(load as u64, busiest);
+            let (colour, width) = self.by_load(load as u64, busiest);
             let x = left + STEP * step as f64;
             svg.add(format_args!(
                 "<path d=\"M{} {1}H{2}\" class=\"{colour}\" stroke-width=\"{3}\"/>",
@@ -232,14 +247,15 @@ impl Styles {
         let parallel = if self.has_parallel { ", of parallel cables the busiest" } else { "" };
         svg.text(right + 14.0, y + 12.0, "q n", &format!("the busier direction{parallel}"));
     }
-}
 
-/// Class and width of a line with this load.
-fn by_load(load: u64, busiest: u64) -> (String, f64) {
-    if load == 0 || busiest == 0 {
-        return ("l".into(), 1.0);
+    /// Class and width of a line with this load.
+    fn by_load(&self, load: u64, busiest: u64) -> (String, f64) {
+        if load == 0 || busiest == 0 {
+            return ("l".into(), 1.0);
+        }
+        let share = load as f64 / busiest as f64;
+        // The two palest colours are hard to see as lines.
+        let colour = 2 + ramp_index(share) * (RAMP - 3) / (RAMP - 1);
+        (format!("s{colour}"), 1.5 + (self.widest - 1.5) * share)
     }
-    let share = load as f64 / busiest as f64;
-    // The two palest colours are hard to see as lines.
-    (format!("s{}", 2 + ramp_index(share) * (RAMP - 3) / (RAMP - 1)), 1.5 + 6.0 * share)
 }

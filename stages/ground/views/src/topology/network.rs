@@ -1,6 +1,6 @@
 //! What a drawing of a machine shows: boxes in layers, hosts at the bottom, and lines between them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use hopmap_model::{CostModel, Levels, Mapping, NodeKind, NodeState, SystemGraph};
 
@@ -231,10 +231,26 @@ impl Drawing {
         if layer.iter().all(|&node| self.boxes[node].cells.is_empty()) || self.lines.is_empty() {
             return;
         }
-        let is_linked = |a: usize, b: usize| self.lines.contains_key(&(a.min(b), a.max(b)));
+        let mut neighbours: HashMap<usize, HashSet<usize>> = HashMap::new();
+        for &(a, b) in self.lines.keys() {
+            neighbours.entry(a).or_default().insert(b);
+            neighbours.entry(b).or_default().insert(a);
+        }
+        let none = HashSet::new();
+        let of = |node: usize| neighbours.get(&node).unwrap_or(&none);
+        let common = |a: usize, b: usize| of(a).intersection(of(b)).count();
+        // Neighbours in a group have the rest of it in common; those in others little.
+        let most: HashMap<usize, usize> = layer
+            .iter()
+            .map(|&node| (node, of(node).iter().map(|&other| common(node, other)).max().unwrap_or(0)))
+            .collect();
+        let is_near = |a: usize, b: usize| {
+            let shared = common(a, b);
+            of(a).contains(&b) && shared > 0 && 2 * shared >= most[&a].max(most[&b])
+        };
         let mut groups: Vec<Vec<usize>> = Vec::new();
         for &node in layer.iter() {
-            let fitting = groups.iter().position(|group| group.iter().all(|&other| is_linked(node, other)));
+            let fitting = groups.iter().position(|group| group.iter().all(|&other| is_near(node, other)));
             match fitting {
                 Some(place) => groups[place].push(node),
                 None => groups.push(vec![node]),
