@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use hopmap_model::{
-    ConvergencePoint, CostModel, Edge, Endpoint, Levels, Link, Mapping, Measurements, Metrics, Node,
-    NodeKind, NodeState as State, PlacementMetrics, PlacementOrigin, ProbePhase, Process, Sample, Slot,
-    SystemGraph, TaskGraph, Weight,
+    ConvergencePoint, CostModel, Edge, Endpoint, Levels, Link, LinkState, Mapping, Measurements, Metrics,
+    Node, NodeKind, NodeState as State, PlacementMetrics, PlacementOrigin, ProbePhase, Process, Routing,
+    Sample, Slot, SystemGraph, TaskGraph, Weight,
 };
 use hopmap_views::{
     DagNode, DriftPoint, NodeState, RankOrder, comparison, convergence, dag, drift, found_levels, latencies,
@@ -55,6 +55,16 @@ fn main() {
         topology(&large_machine, Some(&large_loads), Some(&scattered)),
         topology(&without_links(tree(2, 4, 4)), None, None),
         topology(&fat_tree(4, 8, 4), None, None),
+        topology(&fabric(), None, None),
+        topology(&fabric(), Some(&made_up_loads(&fabric())), Some(&every_third(&fabric()))),
+        topology(&torus(8, 8, 1), None, None),
+        topology(&torus(4, 4, 1), Some(&made_up_loads(&torus(4, 4, 1))), Some(&every_third(&torus(4, 4, 1)))),
+        topology(&torus(16, 16, 1), Some(&made_up_loads(&torus(16, 16, 1))), None),
+        topology(&torus(4, 4, 4), None, None),
+        topology(&torus(12, 1, 1), None, None),
+        topology(&torus(40, 1, 1), Some(&made_up_loads(&torus(40, 1, 1))), None),
+        topology(&dragonfly(9, 4, 4), None, None),
+        topology(&dragonfly(9, 4, 8), Some(&made_up_loads(&dragonfly(9, 4, 8))), None),
         latencies(&measured(&tree(2, 2, 1), None), Some(&tree(2, 2, 1))),
         latencies(&measured(&tree(4, 8, 1), Some(5)), Some(&tree(4, 8, 1))),
         latencies(&measured(&tree(10, 30, 1), Some(77)), Some(&tree(10, 30, 1))),
@@ -147,6 +157,7 @@ fn tree(leaves: u32, hosts: u32, cores: u32) -> SystemGraph {
                 vec![0; slots as usize],
             ],
         }),
+        routing: Routing::default(),
     }
 }
 
@@ -164,6 +175,113 @@ fn fat_tree(leaves: u32, hosts: u32, spines: u32) -> SystemGraph {
         }
     }
     system
+}
+
+/// 281 hosts below 21 switches, with four above: not as regular as it was planned, and not all of it is up.
+fn fabric() -> SystemGraph {
+    const LEAVES: u32 = 21;
+    let (mut nodes, mut links) = (Vec::new(), Vec::new());
+    let cable = |links: &mut Vec<Link>, a: u32, b: u32, bandwidth: f64, count: u32| {
+        for _ in 0..count {
+            let link = Link { bandwidth_bytes_per_s: Some(bandwidth), ..Link::new(a, b) };
+            links.extend([link, link.reversed()]);
+        }
+    };
+    for host in 0..281 {
+        nodes.push(Node::host(format!("node{:03}", host + 1)));
+    }
+    for leaf in 0..LEAVES {
+        nodes.push(Node::switch(format!("Voltaire 4036 # 4036-{:04X}", 0x8C9E + leaf * 77)));
+    }
+    nodes.extend((0..4).map(|spine| Node::switch(format!("spine-{spine}"))));
+    for host in 0..281 {
+        let leaf = if host < 250 { host / 14 } else { 17 + host % 4 };
+        cable(&mut links, host, 281 + leaf.min(LEAVES - 1), if host % 50 == 3 { 2e9 } else { 4e9 }, 1);
+    }
+    for leaf in 0..LEAVES {
+        for spine in 0..4 {
+            let count = if (leaf + spine) % 5 == 0 { 4 } else { 2 };
+            cable(&mut links, 281 + leaf, 281 + LEAVES + spine, if leaf < 4 { 8e9 } else { 4e9 }, count);
+        }
+    }
+    for host in [17, 18, 200] {
+        nodes[host].state = State::Down;
+    }
+    for link in links.iter_mut().filter(|link| link.source.max(link.destination) == 281 + LEAVES + 3) {
+        if link.source.min(link.destination) == 285 {
+            link.state = LinkState::Down;
+        }
+    }
+    of_hosts(nodes, links)
+}
+
+/// A torus of so many hosts along three dimensions.
+fn torus(across: u32, down: u32, planes: u32) -> SystemGraph {
+    let sizes = [across, down, planes];
+    let count = across * down * planes;
+    let mut links = Vec::new();
+    for host in 0..count {
+        let mut step = 1;
+        for size in sizes {
+            let place = host / step % size;
+            if size > 1 {
+                let next = host - place * step + (place + 1) % size * step;
+                let link = Link { bandwidth_bytes_per_s: Some(12.5e9), ..Link::new(host, next) };
+                links.extend([link, link.reversed()]);
+            }
+            step *= size;
+        }
+    }
+    of_hosts((0..count).map(|host| Node::host(format!("n{host:02}"))).collect(), links)
+}
+
+/// Groups of switches that are all linked to each other, with one cable between every two groups.
+fn dragonfly(groups: u32, switches: u32, hosts: u32) -> SystemGraph {
+    let count = groups * switches * hosts;
+    let mut nodes: Vec<Node> = (0..count).map(|host| Node::host(format!("c{host}"))).collect();
+    nodes.extend(
+        (0..groups * switches)
+            .map(|index| Node::switch(format!("r{}-{}", index / switches, index % switches))),
+    );
+    let mut links = Vec::new();
+    let mut cable = |a: u32, b: u32, bandwidth: f64| {
+        let link = Link { bandwidth_bytes_per_s: Some(bandwidth), ..Link::new(a, b) };
+        links.extend([link, link.reversed()]);
+    };
+    (0..count).for_each(|host| cable(host, count + host / hosts, 25e9));
+    for a in 0..groups * switches {
+        for b in a + 1..groups * switches {
+            let (from, to) = (a / switches, b / switches);
+            let is_between = from < to
+                && (to - from - 1) % switches == a % switches
+                && (groups - to + from - 1) % switches == b % switches;
+            if from == to || is_between {
+                cable(count + a, count + b, if from == to { 50e9 } else { 25e9 });
+            }
+        }
+    }
+    of_hosts(nodes, links)
+}
+
+/// A slot on every host; costs are levels that say nothing.
+fn of_hosts(nodes: Vec<Node>, links: Vec<Link>) -> SystemGraph {
+    let hosts = nodes.iter().filter(|node| node.kind == NodeKind::Host).count() as u32;
+    SystemGraph {
+        nodes,
+        links,
+        slots: (0..hosts).map(|host| Slot { host, core: 0 }).collect(),
+        cost: CostModel::Levels(Levels { costs: vec![1.0], groups: vec![vec![0; hosts as usize]] }),
+        routing: Routing::default(),
+    }
+}
+
+fn made_up_loads(system: &SystemGraph) -> Vec<u64> {
+    (0..system.links.len() as u64).map(|link| (link * 7919 % 1000).pow(2) * 1000).collect()
+}
+
+fn every_third(system: &SystemGraph) -> Mapping {
+    let slots: Vec<u32> = (0..system.slots.len() as u32).filter(|slot| slot % 3 != 1).collect();
+    mapping_of(&slots, system)
 }
 
 fn without_links(mut system: SystemGraph) -> SystemGraph {

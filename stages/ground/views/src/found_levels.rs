@@ -20,7 +20,8 @@ const MOST_NAMES: usize = 2;
 /// axis. Above 64 hosts groups are leaves, with the number of their hosts. `unit` is that of the costs; `None` if the machine has no levels.
 #[must_use]
 pub fn found_levels(system: &SystemGraph, unit: &str) -> Option<String> {
-    let CostModel::Levels(levels) = &system.cost else { return None };
+    let explicit = system.explicit(0).ok()?;
+    let CostModel::Levels(levels) = &explicit.cost else { return None };
     let tree = Tree::new(system, levels);
     let mut svg = Svg::new("Levels", &subtitle(system, levels));
     let cost = |value: f64| format!("{} {unit}", quantity(value, Unit::Count)).trim_end().to_owned();
@@ -242,6 +243,7 @@ mod tests {
             links: Vec::new(),
             slots: (0..hosts * cores).map(|slot| Slot { host: slot / cores, core: slot % cores }).collect(),
             cost: CostModel::Levels(Levels { costs: costs.to_vec(), groups }),
+            routing: hopmap_model::Routing::default(),
         }
     }
 

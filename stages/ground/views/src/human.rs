@@ -76,7 +76,7 @@ fn scale(thousands: i32) -> f64 {
     libm::exp10(f64::from(3 * thousands))
 }
 
-fn three_digits(value: f64) -> String {
+pub(crate) fn three_digits(value: f64) -> String {
     let decimals = match value.abs() {
         size if size >= 99.95 => 0,
         size if size >= 9.995 => 1,

@@ -242,6 +242,7 @@ mod tests {
                 costs: vec![1.0, 2.0],
                 groups: vec![groups.to_vec(), vec![0; groups.len()]],
             }),
+            routing: hopmap_model::Routing::default(),
         }
     }
 

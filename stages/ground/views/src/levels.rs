@@ -23,7 +23,8 @@ pub fn levels(
     linear: &[u32],
     weight: Weight,
 ) -> Option<String> {
-    let CostModel::Levels(tree) = &system.cost else { return None };
+    let explicit = system.explicit(0).ok()?;
+    let CostModel::Levels(tree) = &explicit.cost else { return None };
     let rows: Vec<Row> = (0..tree.groups.len())
         .map(|level| Row {
             name: name_of(system, &tree.groups, level),
@@ -125,6 +126,7 @@ mod tests {
             links: Vec::new(),
             slots: (0..8).map(|slot| Slot { host: slot / 2, core: slot % 2 }).collect(),
             cost: CostModel::Levels(Levels { costs: vec![0.0, 1.0, 10.0, 100.0], groups: groups.into() }),
+            routing: hopmap_model::Routing::default(),
         }
     }
 

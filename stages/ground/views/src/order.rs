@@ -29,7 +29,9 @@ impl RankOrder {
     pub fn in_machine(slots: &[u32], system: &SystemGraph) -> Self {
         let slot = |rank: u32| slots[rank as usize];
         let mut ranks: Vec<u32> = (0..slots.len() as u32).collect();
-        let CostModel::Levels(levels) = &system.cost else {
+        // Of costs that follow from routes the tree that they are, if they are one.
+        let explicit = system.explicit(0);
+        let Some(CostModel::Levels(levels)) = explicit.as_ref().ok().map(|system| &system.cost) else {
             ranks.sort_by_key(|&rank| slot(rank));
             let hosts = runs(&ranks, |rank| system.slots[slot(rank) as usize].host);
             return Self { ranks, levels: vec![hosts] };
@@ -85,6 +87,7 @@ mod tests {
                 costs: vec![1.0, 10.0, 100.0],
                 groups: vec![vec![3, 3, 1, 1, 0, 0, 2, 2], vec![1, 1, 0, 0, 1, 1, 0, 0], vec![0; 8]],
             }),
+            routing: hopmap_model::Routing::default(),
         }
     }
 

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use hopmap_model::{
-    ConvergencePoint, CostModel, Edge, Endpoint, HostSlots, Levels, Link, Mapping, Measurements, Metrics,
-    Node, NodeKind, NodeState as State, Placement, PlacementMetrics, PlacementOrigin, ProbePhase, Process,
-    Sample, Slot, SystemGraph, TaskGraph, Weight,
+    ConvergencePoint, CostModel, Edge, Endpoint, HostSlots, Levels, Link, LinkState, Mapping, Measurements,
+    Metrics, Node, NodeKind, NodeState as State, Placement, PlacementMetrics, PlacementOrigin, ProbePhase,
+    Process, Routing, Sample, Slot, SystemGraph, TaskGraph, Weight,
 };
 use hopmap_views::{
     DagNode, DriftPoint, NodeState, RankOrder, comparison, convergence, dag, drift, found_levels, latencies,
@@ -71,7 +71,7 @@ fn machine(leaves: u32, hosts: u32, cores: u32, linked: bool, name: &str) -> Sys
     let groups = [cores, cores * hosts, slots].map(|size| (0..slots).map(|slot| slot / size).collect());
     let cost = CostModel::Levels(Levels { costs: vec![1.0, 10.0, 100.0], groups: groups.into() });
     let slots = (0..slots).map(|slot| Slot { host: slot / cores, core: slot % cores }).collect();
-    SystemGraph { routing: hopmap_model::Routing::default(), nodes, links, slots, cost }
+    SystemGraph { nodes, links, slots, cost, routing: Routing::default() }
 }
 
 fn scattered(system: &SystemGraph) -> Mapping {
@@ -188,11 +188,11 @@ fn nothing_and_one_rank_have_a_picture() {
     let graph = TaskGraph { processes: vec![Process::default()], edges: vec![own], ..TaskGraph::default() };
     assert!(check(&matrix(&graph, Weight::Bytes, "self", None), 10_000).contains("0 → 0: 40 B in 1 message"));
     let nothing = SystemGraph {
-        routing: hopmap_model::Routing::default(),
         nodes: Vec::new(),
         links: Vec::new(),
         slots: Vec::new(),
         cost: CostModel::Levels(Levels::default()),
+        routing: Routing::default(),
     };
     check(&topology(&nothing, None, None), 10_000);
     check(&topology(&machine(1, 1, 1, false, ""), None, None), 10_000);
@@ -220,6 +220,130 @@ fn ten_thousand_hosts_are_small() {
     }
 }
 
+/// Cables of a bandwidth, a link each way.
+fn cables(links: &mut Vec<Link>, a: u32, b: u32, bandwidth: f64, count: u32) {
+    for _ in 0..count {
+        let link = Link { bandwidth_bytes_per_s: Some(bandwidth), ..Link::new(a, b) };
+        links.extend([link, link.reversed()]);
+    }
+}
+
+/// Hosts below leaves that are linked to two spines by several cables.
+fn fabric(leaves: u32, hosts: u32) -> SystemGraph {
+    let mut system = machine(leaves, hosts, 2, true, "");
+    let all = leaves * hosts;
+    system.nodes.push(Node::switch("second"));
+    system.links.clear();
+    for host in 0..all {
+        cables(&mut system.links, host, all + host / hosts, 4e9, 1);
+    }
+    for leaf in 0..leaves {
+        cables(&mut system.links, all + leaf, all + leaves, 4e9, 4);
+        cables(&mut system.links, all + leaf, all + leaves + 1, 12.5e9, 1);
+    }
+    system
+}
+
+#[test]
+fn three_hundred_hosts_are_all_there() {
+    for (leaves, hosts) in [(1, 300), (25, 12), (75, 4), (3, 100)] {
+        let mut system = fabric(leaves, hosts);
+        let text = check(&topology(&system, None, Some(&scattered(&system))), 300_000);
+        let lines: std::collections::HashSet<&str> = text.lines().collect();
+        // Where there is no room for names they are in the tooltips.
+        let is_named = |host: u32| {
+            let name = format!("n{host}");
+            lines.contains(name.as_str()) || text.contains(&format!("{name} · "))
+        };
+        assert!((0..300).all(is_named));
+        assert!(text.contains("s0 – root0: 4 × 32 Gb/s\n"), "{leaves}");
+        assert!(text.contains("s0 – second: 100 Gb/s\n") && !text.contains("down"));
+        assert!(text.contains("link: 32 Gb/s"));
+        system.nodes[7].state = State::Down;
+        let down = system.links.len() - 3;
+        system.links[down].state = LinkState::Down;
+        let loads: Vec<u64> = (0..system.links.len() as u64).map(|link| link << 20).collect();
+        let text = check(&topology(&system, Some(&loads), None), 300_000);
+        assert!(text.contains("300 hosts · 1 of them down"));
+        assert!(text.contains("n7 · down") && text.contains(", 1 down · "), "{text}");
+        assert!(text.contains("of parallel cables the busiest"));
+    }
+}
+
+#[test]
+fn hosts_without_a_link_are_shown_as_well() {
+    let mut system = fabric(10, 10);
+    system.links.retain(|link| link.source != 3 && link.destination != 3);
+    let text = check(&topology(&system, None, None), 100_000);
+    assert!(text.contains("not linked") && text.lines().any(|line| line == "n3"));
+}
+
+/// Hosts that are linked to each other: `sizes` along the dimensions, around or not.
+fn grid(sizes: &[u32], is_torus: bool) -> SystemGraph {
+    let count = sizes.iter().product();
+    let mut system = machine(1, count, 1, false, "");
+    for host in 0..count {
+        let mut step = 1;
+        for &size in sizes {
+            let place = host / step % size;
+            if place + 1 < size || (is_torus && size > 2) {
+                let next = host - place * step + (place + 1) % size * step;
+                cables(&mut system.links, host, next, 25e9, 1);
+            }
+            step *= size;
+        }
+    }
+    system
+}
+
+#[test]
+fn networks_without_switches_are_grids_or_circles() {
+    let around = "short lines at the edges lead around";
+    for (sizes, is_torus, said) in [
+        (&[4, 4][..], true, around),
+        (&[16, 16], true, around),
+        (&[5, 3], false, "links of 200 Gb/s"),
+        (&[4, 3, 5], true, "slanting ones to the next plane"),
+        (&[12], true, "links of 200 Gb/s"),
+        (&[7], false, "links of 200 Gb/s"),
+        (&[2, 2, 2, 2, 2], false, "links of 200 Gb/s"),
+    ] {
+        let mut system = grid(sizes, is_torus);
+        let count = system.nodes.len();
+        let text = check(&topology(&system, None, Some(&scattered(&system))), 250_000);
+        assert!(text.contains(said), "{sizes:?}: {text}");
+        assert!((0..count).all(|host| text.lines().any(|line| line == format!("n{host}"))), "{sizes:?}");
+        // The text of a title stands there twice, as its own and as that of its element.
+        assert_eq!(text.matches(" Gb/s").count(), system.links.len() + 2, "{sizes:?}");
+        system.nodes[1].state = State::Down;
+        let loads: Vec<u64> = (0..system.links.len() as u64).collect();
+        let text = check(&topology(&system, Some(&loads), None), 250_000);
+        assert!(text.contains("1 of them down"));
+    }
+    // Too many to be drawn one by one, and all to all.
+    check(&topology(&grid(&[64, 64], true), None, None), 400_000);
+    let mut all = machine(1, 40, 1, false, NASTY);
+    (0..40).for_each(|a| (a + 1..40).for_each(|b| cables(&mut all.links, a, b, 1e9, 1)));
+    check(&topology(&all, None, None), 250_000);
+}
+
+#[test]
+fn switches_that_are_all_linked_to_each_other_are_groups() {
+    let mut system = machine(12, 8, 1, true, "");
+    system.nodes.pop();
+    system.links.retain(|link| link.source.max(link.destination) < 108);
+    // Three groups of four, the switches of which are not next to each other.
+    for a in 0..12 {
+        for b in a + 1..12 {
+            if a % 3 == b % 3 || (a, b) == (0, 1) {
+                cables(&mut system.links, 96 + a, 96 + b, 1e9, 1);
+            }
+        }
+    }
+    let text = check(&topology(&system, None, None), 100_000);
+    assert!(text.contains("group 1") && text.contains("group 3") && !text.contains("group 4"), "{text}");
+}
+
 #[test]
 fn machines_that_are_no_trees_are_small() {
     let node = |index: u32, kind| Node::new(index.to_string(), kind);
@@ -227,13 +351,13 @@ fn machines_that_are_no_trees_are_small() {
     let flat = || CostModel::Levels(Levels { costs: vec![1.0], groups: vec![vec![0; 2]] });
     let slots = || (0..2).map(|core| Slot { host: 0, core }).collect();
     let host_and_switches = |links: Vec<Link>| SystemGraph {
-        routing: hopmap_model::Routing::default(),
         nodes: (0..9000)
             .map(|index| node(index, if index == 0 { NodeKind::Host } else { NodeKind::Switch }))
             .collect(),
         links,
         slots: slots(),
         cost: flat(),
+        routing: Routing::default(),
     };
     let chain = host_and_switches(
         (1..9000).flat_map(|index| [link(index - 1, index), link(index, index - 1)]).collect(),

@@ -1,11 +1,19 @@
 //! What a drawing of a machine shows: boxes in layers, hosts at the bottom, and lines between them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use hopmap_model::{CostModel, Levels, Mapping, NodeKind, SystemGraph};
+use hopmap_model::{CostModel, Levels, Mapping, NodeKind, NodeState, SystemGraph};
+
+use super::lines::Line;
 
 /// Boxes in a layer; larger layers are drawn as a number in the boxes above.
 pub(crate) const MOST_BOXES: usize = 64;
+
+/// Boxes in a layer of switches whose hosts are drawn as cells below them.
+const MOST_BLOCKS: usize = 96;
+
+/// Hosts that are drawn as cells.
+const MOST_CELLS: usize = 1500;
 
 /// Layers; what is higher up is drawn in the topmost one.
 const MOST_LAYERS: usize = 12;
@@ -15,9 +23,11 @@ const MOST_LAYERS: usize = 12;
 pub(crate) struct Drawing {
     pub(crate) boxes: Vec<NodeBox>,
     /// Lines between boxes, lower one first, each pair once.
-    pub(crate) lines: BTreeMap<(usize, usize), Option<u64>>,
+    pub(crate) lines: BTreeMap<(usize, usize), Line>,
     /// The boxes of every layer from the bottom, in drawing order.
     pub(crate) layers: Vec<Vec<usize>>,
+    /// Where switches with hosts are the only layer, the group of every box of it: those that are all linked to each other.
+    pub(crate) groups: Vec<usize>,
 }
 
 /// A host, a switch, or several of them.
@@ -25,7 +35,14 @@ pub(crate) struct Drawing {
 pub(crate) struct NodeBox {
     pub(crate) name: String,
     /// What it is; none for a group of nodes.
-    kind: Option<NodeKind>,
+    pub(crate) kind: Option<NodeKind>,
+    pub(crate) is_down: bool,
+    /// Hosts below that are drawn as cells, in order.
+    pub(crate) cells: Vec<usize>,
+    /// Of a host in a cell, its links to the box above.
+    pub(crate) own: Option<Line>,
+    /// Of a host in a cell, the other boxes that it is linked to.
+    pub(crate) elsewhere: Vec<usize>,
     /// Ranks on the host, in order.
     pub(crate) ranks: Vec<u32>,
     pub(crate) slots: u32,
@@ -42,7 +59,7 @@ pub(crate) struct NodeBox {
 /// Nodes with their height above the hosts, and links without direction.
 struct Network {
     nodes: Vec<NodeBox>,
-    links: BTreeMap<(usize, usize), Option<u64>>,
+    links: BTreeMap<(usize, usize), Line>,
 }
 
 impl Drawing {
@@ -56,11 +73,18 @@ impl Drawing {
         network.place(system, placement);
         network.into_drawing()
     }
+
+    /// All nodes and the lines between them, without layers.
+    pub(crate) fn whole(system: &SystemGraph, loads: Option<&[u64]>, placement: Option<&Mapping>) -> Self {
+        let mut network = Network::from_links(system, loads);
+        network.place(system, placement);
+        Self { boxes: network.nodes, lines: network.links, ..Self::default() }
+    }
 }
 
 impl Network {
     fn from_links(system: &SystemGraph, loads: Option<&[u64]>) -> Self {
-        let mut links: BTreeMap<(usize, usize), Option<u64>> = BTreeMap::new();
+        let mut links: BTreeMap<(usize, usize), Line> = BTreeMap::new();
         let exists = |node: u32| (node as usize) < system.nodes.len();
         for (index, link) in system.links.iter().enumerate() {
             if link.source == link.destination || !exists(link.source) || !exists(link.destination) {
@@ -69,16 +93,15 @@ impl Network {
             let pair =
                 (link.source.min(link.destination) as usize, link.source.max(link.destination) as usize);
             let load = loads.map(|loads| loads.get(index).copied().unwrap_or(0));
-            let busiest = links.entry(pair).or_default();
-            *busiest = (*busiest).max(load);
+            links.entry(pair).or_default().add(link, link.source < link.destination, load);
         }
         let mut nodes = nodes(system);
         for (node, height) in heights(&nodes, &links).into_iter().enumerate() {
             nodes[node].layer = height;
         }
-        let upwards = |((a, b), load): ((usize, usize), Option<u64>)| {
+        let upwards = |((a, b), line): ((usize, usize), Line)| {
             let turned = nodes[a].layer > nodes[b].layer;
-            (if turned { (b, a) } else { (a, b) }, load)
+            (if turned { (b, a) } else { (a, b) }, line)
         };
         let links = links.into_iter().map(upwards).collect();
         Self { nodes, links }
@@ -140,24 +163,41 @@ impl Network {
         }
         let mut boxes = self.nodes;
         let mut owner: Vec<usize> = (0..boxes.len()).collect();
+        if let [hosts, switches, ..] = &by_layer[..]
+            && (MOST_BOXES + 1..=MOST_CELLS).contains(&hosts.len())
+            && switches.len() <= MOST_BLOCKS
+            && !self.links.is_empty()
+            && boxes[switches[0]].kind == Some(NodeKind::Switch)
+        {
+            let without = enclose(hosts, &mut boxes, &mut owner, &self.links);
+            by_layer[0].clear();
+            by_layer[1].extend(without);
+        }
         for layer in &mut by_layer {
-            if layer.len() > MOST_BOXES {
+            let most = match layer.iter().any(|&node| !boxes[node].cells.is_empty()) {
+                true => MOST_BLOCKS + 1,
+                false => MOST_BOXES,
+            };
+            if layer.len() > most {
                 *layer = absorb(layer, &mut boxes, &mut owner, &self.links);
             }
         }
-        let mut lines: BTreeMap<(usize, usize), Option<u64>> = BTreeMap::new();
-        for (&(lower, upper), &load) in &self.links {
+        let mut lines: BTreeMap<(usize, usize), Line> = BTreeMap::new();
+        for (&(lower, upper), line) in &self.links {
+            if boxes[lower].own.is_some() || boxes[upper].own.is_some() {
+                continue;
+            }
             let ends = (find(&owner, lower), find(&owner, upper));
             if ends.0 == ends.1 {
-                boxes[ends.0].hidden_load = boxes[ends.0].hidden_load.max(load);
+                boxes[ends.0].hidden_load = boxes[ends.0].hidden_load.max(line.load);
             } else {
-                let busiest = lines.entry(ends).or_default();
-                *busiest = (*busiest).max(load);
+                lines.entry(ends).or_default().merge(line);
             }
         }
         by_layer.retain(|layer| !layer.is_empty());
-        let mut drawing = Drawing { boxes, lines, layers: by_layer };
+        let mut drawing = Drawing { boxes, lines, layers: by_layer, groups: Vec::new() };
         drawing.sort_layers();
+        drawing.group_blocks();
         drawing
     }
 }
@@ -183,12 +223,90 @@ impl Drawing {
     }
 }
 
+impl Drawing {
+    /// Puts switches that are all linked to each other next to each other, where there is one layer of switches: the groups of a
+    /// dragonfly.
+    fn group_blocks(&mut self) {
+        let [layer] = &mut self.layers[..] else { return };
+        if layer.iter().all(|&node| self.boxes[node].cells.is_empty()) || self.lines.is_empty() {
+            return;
+        }
+        let mut neighbours: HashMap<usize, HashSet<usize>> = HashMap::new();
+        for &(a, b) in self.lines.keys() {
+            neighbours.entry(a).or_default().insert(b);
+            neighbours.entry(b).or_default().insert(a);
+        }
+        let none = HashSet::new();
+        let of = |node: usize| neighbours.get(&node).unwrap_or(&none);
+        let common = |a: usize, b: usize| of(a).intersection(of(b)).count();
+        // Neighbours in a group have the rest of it in common; those in others little.
+        let most: HashMap<usize, usize> = layer
+            .iter()
+            .map(|&node| (node, of(node).iter().map(|&other| common(node, other)).max().unwrap_or(0)))
+            .collect();
+        let is_near = |a: usize, b: usize| {
+            let shared = common(a, b);
+            of(a).contains(&b) && shared > 0 && 2 * shared >= most[&a].max(most[&b])
+        };
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        for &node in layer.iter() {
+            let fitting = groups.iter().position(|group| group.iter().all(|&other| is_near(node, other)));
+            match fitting {
+                Some(place) => groups[place].push(node),
+                None => groups.push(vec![node]),
+            }
+        }
+        if groups.len() < 2 || groups.iter().any(|group| group.len() < 2) {
+            return;
+        }
+        self.groups = (0..groups.len()).flat_map(|index| vec![index; groups[index].len()]).collect();
+        *layer = groups.concat();
+    }
+}
+
+/// Puts hosts as cells into the switches that they are linked to; those that are linked to none into a box of their own, if there are
+/// any.
+fn enclose(
+    hosts: &[usize],
+    boxes: &mut Vec<NodeBox>,
+    owner: &mut Vec<usize>,
+    links: &BTreeMap<(usize, usize), Line>,
+) -> Option<usize> {
+    let mut above: HashMap<usize, Vec<(usize, &Line)>> = HashMap::new();
+    for (&(lower, upper), line) in links {
+        let is_up = boxes[lower].kind == Some(NodeKind::Host) && boxes[upper].kind == Some(NodeKind::Switch);
+        if is_up {
+            above.entry(lower).or_default().push((upper, line));
+        }
+    }
+    let mut lonely = None;
+    for &host in hosts {
+        let Some([(switch, line), rest @ ..]) = above.get(&host).map(Vec::as_slice) else {
+            let block = *lonely.get_or_insert_with(|| {
+                let name = "not linked".to_owned();
+                boxes.push(NodeBox { name, layer: 1, ..NodeBox::default() });
+                owner.push(boxes.len() - 1);
+                boxes.len() - 1
+            });
+            boxes[host].own = Some(Line::default());
+            boxes[block].cells.push(host);
+            owner[host] = block;
+            continue;
+        };
+        boxes[host].own = Some((*line).clone());
+        boxes[host].elsewhere = rest.iter().map(|(switch, _)| *switch).collect();
+        boxes[*switch].cells.push(host);
+        owner[host] = *switch;
+    }
+    lonely
+}
+
 /// Puts the boxes of a layer into the ones above; those that have none above are put together in equal shares.
 fn absorb(
     layer: &[usize],
     boxes: &mut [NodeBox],
     owner: &mut [usize],
-    links: &BTreeMap<(usize, usize), Option<u64>>,
+    links: &BTreeMap<(usize, usize), Line>,
 ) -> Vec<usize> {
     let mut parent: HashMap<usize, usize> = HashMap::new();
     for &(lower, upper) in links.keys().filter(|(lower, upper)| boxes[*lower].layer < boxes[*upper].layer) {
@@ -220,7 +338,7 @@ fn move_into(target: usize, node: usize, boxes: &mut [NodeBox], owner: &mut [usi
 /// A box with itself among what is not drawn.
 fn summary(node: &NodeBox) -> NodeBox {
     NodeBox {
-        hidden_hosts: node.hidden_hosts + usize::from(node.kind == Some(NodeKind::Host)),
+        hidden_hosts: node.hidden_hosts + node.cells.len() + usize::from(node.kind == Some(NodeKind::Host)),
         hidden_switches: node.hidden_switches + usize::from(node.kind == Some(NodeKind::Switch)),
         hidden_ranks: node.hidden_ranks + node.ranks.len(),
         hidden_load: node.hidden_load,
@@ -240,6 +358,7 @@ fn nodes(system: &SystemGraph) -> Vec<NodeBox> {
     let node = |node: &hopmap_model::Node| NodeBox {
         name: node.name.clone(),
         kind: Some(node.kind),
+        is_down: node.state == NodeState::Down,
         layer: usize::from(node.kind != NodeKind::Host),
         ..NodeBox::default()
     };
@@ -247,7 +366,7 @@ fn nodes(system: &SystemGraph) -> Vec<NodeBox> {
 }
 
 /// Number of links from every node to the nearest host, at most the topmost layer.
-fn heights(nodes: &[NodeBox], links: &BTreeMap<(usize, usize), Option<u64>>) -> Vec<usize> {
+fn heights(nodes: &[NodeBox], links: &BTreeMap<(usize, usize), Line>) -> Vec<usize> {
     let mut neighbours: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
     for &(a, b) in links.keys() {
         neighbours[a].push(b);
