@@ -1,0 +1,600 @@
+//! A platform as its file describes it: zones, the points in them, links and routes.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use hopmap_formats::host_list::MAX_NAMES;
+
+use super::super::ImportError;
+use super::super::reader::malformed;
+use super::net::Net;
+use super::shapes::{Wire, dragonfly, fat_tree, torus};
+use super::units;
+use super::xml::Element;
+
+/// A platform.
+#[derive(Debug, Default)]
+pub(super) struct Platform {
+    pub(super) zones: Vec<Zone>,
+    pub(super) points: Vec<Point>,
+    pub(super) by_name: HashMap<String, usize>,
+    /// Latency and bandwidth of every link.
+    pub(super) wires: Vec<Wire>,
+    links: HashMap<String, u32>,
+    pub(super) net: Net,
+    /// What is left out, with how often.
+    pub(super) ignored: HashMap<String, usize>,
+    pub(super) notes: Vec<String>,
+    /// Whether ties go to the link that stands first.
+    pub(super) first: bool,
+    pub(super) has_torus: bool,
+}
+
+/// How a zone finds routes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Routing {
+    Full,
+    Floyd,
+    Dijkstra,
+    /// Every point has links to and from the middle.
+    Star,
+    /// A regular cluster, whose links are known as they are.
+    Shape,
+    None,
+}
+
+/// A zone.
+#[derive(Debug)]
+pub(super) struct Zone {
+    pub(super) parent: Option<usize>,
+    pub(super) routing: Routing,
+    /// The point that it is in its parent.
+    pub(super) point: usize,
+    pub(super) points: Vec<usize>,
+    pub(super) routes: HashMap<(usize, usize), Route>,
+    /// The pairs of routes in their order.
+    pub(super) order: Vec<(usize, usize)>,
+    pub(super) bypasses: HashMap<(usize, usize), Vec<u32>>,
+    /// Of a star, the nodes where what goes up arrives and what goes down leaves, if they are made.
+    middle: Option<(u32, u32)>,
+    backbone: Option<u32>,
+}
+
+/// A host, a router or a zone.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Point {
+    pub(super) name: String,
+    pub(super) zone: usize,
+    pub(super) is_host: bool,
+    pub(super) inner: Option<usize>,
+    /// The nodes that links leave and reach it by; they differ for the router of a cluster with a backbone.
+    pub(super) leave: u32,
+    pub(super) arrive: u32,
+    /// In a star, the links to the middle and from it.
+    pub(super) up: Vec<u32>,
+    pub(super) down: Vec<u32>,
+}
+
+/// The links of a route and, between zones, where it leaves the first and reaches the second.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Route {
+    pub(super) gateways: Option<(usize, usize)>,
+    pub(super) links: Vec<u32>,
+}
+
+/// Reads a platform, element by element.
+pub(super) struct Builder<'a> {
+    pub(super) path: &'a Path,
+    pub(super) platform: Platform,
+}
+
+impl Builder<'_> {
+    fn wrong(&self, line: usize, problem: impl Into<String>, help: impl Into<String>) -> ImportError {
+        malformed(self.path, line, problem, help)
+    }
+
+    fn ignore(&mut self, what: &str) {
+        *self.platform.ignored.entry(what.to_owned()).or_default() += 1;
+    }
+
+    /// Everything below `<platform>`.
+    pub(super) fn platform(&mut self, root: &Element) -> Result<(), ImportError> {
+        let zone = self.zone(root.line, "", Routing::None, None)?;
+        for element in &root.children {
+            match element.name.as_str() {
+                "zone" | "AS" | "cluster" | "peer" => self.part(element, zone)?,
+                "config" | "prop" | "random" => {}
+                other => self.ignore(&format!("`<{other}>`")),
+            }
+        }
+        Ok(())
+    }
+
+    fn zone(
+        &mut self,
+        line: usize,
+        name: &str,
+        routing: Routing,
+        parent: Option<usize>,
+    ) -> Result<usize, ImportError> {
+        let zone = self.platform.zones.len();
+        let point = self.point(
+            line,
+            Point { name: name.to_owned(), zone: parent.unwrap_or(0), inner: Some(zone), ..Point::default() },
+        )?;
+        self.platform.zones.push(Zone {
+            parent,
+            routing,
+            point,
+            points: Vec::new(),
+            routes: HashMap::new(),
+            order: Vec::new(),
+            bypasses: HashMap::new(),
+            middle: None,
+            backbone: None,
+        });
+        if let Some(parent) = parent {
+            self.platform.zones[parent].points.push(point);
+        }
+        Ok(zone)
+    }
+
+    fn point(&mut self, line: usize, point: Point) -> Result<usize, ImportError> {
+        let index = self.platform.points.len();
+        if index > 2 * MAX_NAMES {
+            return Err(self.wrong(
+                line,
+                "more hosts than any machine has",
+                "is a `radical` longer than meant?",
+            ));
+        }
+        if self.platform.by_name.insert(point.name.clone(), index).is_some() {
+            let problem = format!("`{}` is described twice", point.name);
+            return Err(self.wrong(line, problem, "hosts, routers and zones have names of their own"));
+        }
+        self.platform.points.push(point);
+        Ok(index)
+    }
+
+    fn part(&mut self, element: &Element, zone: usize) -> Result<(), ImportError> {
+        match element.name.as_str() {
+            "zone" | "AS" => self.inner_zone(element, zone),
+            "cluster" => self.cluster(element, zone),
+            "host" => {
+                let cores = self.cores(element)?;
+                self.host(element.line, element.need(self.path, "id")?, cores, zone).map(|_| ())
+            }
+            "router" => {
+                let name = element.need(self.path, "id")?;
+                self.router(element.line, name, zone)
+            }
+            "link" | "backbone" => self.declared_link(element, zone),
+            "cabinet" => self.cabinet(element, zone),
+            "host_link" => self.host_link(element, zone),
+            "route" => self.route(element, zone, false),
+            "zoneRoute" | "ASroute" => self.route(element, zone, true),
+            "bypassRoute" => self.bypass(element, zone),
+            "bypassZoneRoute" | "bypassASroute" => Err(self.wrong(
+                element.line,
+                format!("`<{}>` is not read", element.name),
+                "remove it, and give the way as a zoneRoute",
+            )),
+            "include" => {
+                Err(self.wrong(element.line, "`<include>` is not read", "put the included file in its place"))
+            }
+            "prop" => Ok(()),
+            other => {
+                self.ignore(&format!("`<{other}>`"));
+                Ok(())
+            }
+        }
+    }
+
+    fn inner_zone(&mut self, element: &Element, parent: usize) -> Result<(), ImportError> {
+        let routing = match element.need(self.path, "routing")?.to_ascii_lowercase().as_str() {
+            "full" => Routing::Full,
+            "floyd" => Routing::Floyd,
+            "dijkstra" | "dijkstracache" => Routing::Dijkstra,
+            "cluster" => Routing::Star,
+            "none" => Routing::None,
+            other => {
+                let problem = format!("the routing `{other}` of a zone is not read");
+                return Err(self.wrong(element.line, problem, "Full, Floyd, Dijkstra, Cluster and None are"));
+            }
+        };
+        let zone = self.zone(element.line, element.need(self.path, "id")?, routing, Some(parent))?;
+        // Whatever the order in the file, links are known before what names them, and hosts before routes.
+        let rank = |element: &&Element| match element.name.as_str() {
+            "link" | "backbone" => 0,
+            "host" | "router" | "cabinet" | "cluster" | "zone" | "AS" => 1,
+            "host_link" => 2,
+            _ => 3,
+        };
+        for wanted in 0..4 {
+            for child in element.children.iter().filter(|child| rank(child) == wanted) {
+                self.part(child, zone)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn host(&mut self, line: usize, name: &str, cores: u32, zone: usize) -> Result<usize, ImportError> {
+        let node = self.platform.net.host(name, cores).ok_or_else(|| {
+            self.wrong(
+                line,
+                format!("`{name}` is described twice"),
+                "hosts and routers have names of their own",
+            )
+        })?;
+        let point = Point {
+            name: name.to_owned(),
+            zone,
+            is_host: true,
+            leave: node,
+            arrive: node,
+            ..Point::default()
+        };
+        let index = self.point(line, point)?;
+        self.platform.zones[zone].points.push(index);
+        Ok(index)
+    }
+
+    fn router(&mut self, line: usize, name: &str, zone: usize) -> Result<(), ImportError> {
+        let (arrive, leave) = match self.platform.zones[zone].routing {
+            Routing::Star => self.middle(zone),
+            _ => {
+                let node = self.platform.net.switch(name);
+                (node, node)
+            }
+        };
+        let index =
+            self.point(line, Point { name: name.to_owned(), zone, leave, arrive, ..Point::default() })?;
+        self.platform.zones[zone].points.push(index);
+        Ok(())
+    }
+
+    /// The nodes in the middle of a star: with a backbone two, and the backbone between them.
+    fn middle(&mut self, zone: usize) -> (u32, u32) {
+        if let Some(middle) = self.platform.zones[zone].middle {
+            return middle;
+        }
+        let name = self.platform.points[self.platform.zones[zone].point].name.clone();
+        let middle = match self.platform.zones[zone].backbone {
+            None => {
+                let node = self.platform.net.switch(&name);
+                (node, node)
+            }
+            Some(backbone) => {
+                let arrive = self.platform.net.switch(&format!("{name}_up"));
+                let leave = self.platform.net.switch(&format!("{name}_down"));
+                self.platform.net.link(arrive, leave, self.platform.wires[backbone as usize], backbone);
+                (arrive, leave)
+            }
+        };
+        self.platform.zones[zone].middle = Some(middle);
+        middle
+    }
+
+    /// Joins a point to the middle of its star.
+    fn spoke(&mut self, zone: usize, point: usize, up: u32, down: u32) {
+        let (arrive, leave) = self.middle(zone);
+        let node = self.platform.points[point].leave;
+        self.platform.net.link(node, arrive, self.platform.wires[up as usize], up);
+        self.platform.net.link(leave, node, self.platform.wires[down as usize], down);
+        let backbone = self.platform.zones[zone].backbone;
+        let point = &mut self.platform.points[point];
+        point.up = [up].into_iter().chain(backbone).collect();
+        point.down = backbone.into_iter().chain([down]).collect();
+    }
+
+    fn wire(&mut self, name: String, wire: Wire) -> u32 {
+        let index = self.platform.wires.len() as u32;
+        self.platform.wires.push(wire);
+        self.platform.links.insert(name, index);
+        index
+    }
+
+    fn bandwidth(&self, element: &Element, name: &str) -> Result<f64, ImportError> {
+        let text = element.need(self.path, name)?;
+        // The first of several is the one of a link that is not wireless.
+        let first = text.split([';', ',']).next().unwrap_or(text);
+        units::bandwidth(first.trim()).ok_or_else(|| {
+            self.wrong(element.line, format!("`{text}` is no bandwidth"), "such as `125MBps` or `1Gbps`")
+        })
+    }
+
+    fn latency(&self, element: &Element, name: &str) -> Result<f64, ImportError> {
+        let text = element.get(name).unwrap_or("0");
+        units::time(text)
+            .ok_or_else(|| self.wrong(element.line, format!("`{text}` is no latency"), "such as `50us`"))
+    }
+
+    fn cores(&self, element: &Element) -> Result<u32, ImportError> {
+        let text = element.get("core").unwrap_or("1");
+        let cores = text.parse().ok().filter(|&cores: &u32| (1..=1 << 24).contains(&cores));
+        cores.ok_or_else(|| {
+            self.wrong(element.line, format!("`{text}` is no number of cores"), "such as `core=\"4\"`")
+        })
+    }
+
+    fn declared_link(&mut self, element: &Element, zone: usize) -> Result<(), ImportError> {
+        let name = element.need(self.path, "id")?.to_owned();
+        let wire = (self.latency(element, "latency")?, self.bandwidth(element, "bandwidth")?);
+        let policy = element.get("sharing_policy").unwrap_or("SHARED").to_ascii_uppercase();
+        if self.platform.links.contains_key(&name) {
+            return Err(self.wrong(
+                element.line,
+                format!("the link `{name}` is described twice"),
+                "links have names of their own",
+            ));
+        }
+        if policy == "WIFI" {
+            return Err(self.wrong(element.line, "wireless links are not read", "only links of cable are"));
+        }
+        if element
+            .get("latency_file")
+            .or(element.get("bandwidth_file"))
+            .or(element.get("state_file"))
+            .is_some()
+        {
+            self.ignore("profiles of links, which change over time,");
+        }
+        let index = self.wire(name.clone(), wire);
+        if policy.ends_with("DUPLEX") {
+            for ending in ["_UP", "_DOWN"] {
+                self.platform.links.insert(format!("{name}{ending}"), index);
+            }
+        }
+        if element.name == "backbone" {
+            self.platform.zones[zone].backbone = Some(index);
+        }
+        Ok(())
+    }
+
+    /// The numbers of a `radical`.
+    fn radical(&self, element: &Element) -> Result<Vec<u32>, ImportError> {
+        let text = element.need(self.path, "radical")?;
+        let wrong = |part: &str| {
+            self.wrong(
+                element.line,
+                format!("`{part}` is no range of hosts"),
+                "such as `radical=\"0-15,20\"`",
+            )
+        };
+        let mut numbers = Vec::new();
+        for part in text.split(',') {
+            let (low, high) = part.split_once('-').unwrap_or((part, part));
+            let ends = (low.trim().parse::<u32>(), high.trim().parse::<u32>());
+            let (Ok(low), Ok(high)) = ends else { return Err(wrong(part)) };
+            let count = (u64::from(high) + 1).saturating_sub(u64::from(low))
+                + numbers.len() as u64
+                + self.platform.points.len() as u64;
+            if count > MAX_NAMES as u64 {
+                return Err(self.wrong(
+                    element.line,
+                    format!("more than {MAX_NAMES} hosts"),
+                    "is the range longer than meant?",
+                ));
+            }
+            numbers.extend(low..=high);
+        }
+        Ok(numbers)
+    }
+
+    fn cabinet(&mut self, element: &Element, zone: usize) -> Result<(), ImportError> {
+        let wire = (self.latency(element, "lat")?, self.bandwidth(element, "bw")?);
+        let (prefix, suffix) = (element.get("prefix").unwrap_or(""), element.get("suffix").unwrap_or(""));
+        for number in self.radical(element)? {
+            let name = format!("{prefix}{number}{suffix}");
+            let host = self.host(element.line, &name, 1, zone)?;
+            let up = self.wire(format!("link_{name}_UP"), wire);
+            let down = self.wire(format!("link_{name}_DOWN"), wire);
+            self.spoke(zone, host, up, down);
+        }
+        Ok(())
+    }
+
+    fn host_link(&mut self, element: &Element, zone: usize) -> Result<(), ImportError> {
+        let host = self.named(element, "id", zone)?;
+        let [up, down] = ["up", "down"].map(|name| -> Result<u32, ImportError> {
+            let link = element.need(self.path, name)?;
+            self.link_named(element.line, link)
+        });
+        self.spoke(zone, host, up?, down?);
+        Ok(())
+    }
+
+    fn link_named(&self, line: usize, name: &str) -> Result<u32, ImportError> {
+        let found = self.platform.links.get(name).copied();
+        found.ok_or_else(|| {
+            self.wrong(
+                line,
+                format!("no link is called `{name}`"),
+                "links are described before what uses them",
+            )
+        })
+    }
+
+    fn cluster(&mut self, element: &Element, parent: usize) -> Result<(), ImportError> {
+        let (id, cores, numbers) =
+            (element.need(self.path, "id")?, self.cores(element)?, self.radical(element)?);
+        let wire = (self.latency(element, "lat")?, self.bandwidth(element, "bw")?);
+        let (prefix, suffix) = (element.get("prefix").unwrap_or(""), element.get("suffix").unwrap_or(""));
+        let topology = element.get("topology").unwrap_or("FLAT").to_ascii_uppercase();
+        let routing = if topology == "FLAT" { Routing::Star } else { Routing::Shape };
+        let zone = self.zone(element.line, id, routing, Some(parent))?;
+        let (bb_latency, has_bb) = (self.latency(element, "bb_lat")?, element.get("bb_bw").is_some());
+        if routing == Routing::Star && (has_bb || bb_latency > 0.0) {
+            let bandwidth = if has_bb { self.bandwidth(element, "bb_bw")? } else { 0.0 };
+            let backbone = self.wire(format!("{id}_backbone"), (bb_latency, bandwidth));
+            self.platform.zones[zone].backbone = Some(backbone);
+        }
+        for (name, what) in
+            [("limiter_link", "limiters of clusters"), ("loopback_bw", "loopbacks of clusters")]
+        {
+            if element.get(name).is_some() {
+                self.ignore(what);
+            }
+        }
+        let mut nodes = Vec::with_capacity(numbers.len());
+        for number in numbers {
+            let host = self.host(element.line, &format!("{prefix}{number}{suffix}"), cores, zone)?;
+            nodes.push(self.platform.points[host].leave);
+            if routing == Routing::Star {
+                let link = self.wire(format!("{id}_link_{number}"), wire);
+                self.spoke(zone, host, link, link);
+            }
+        }
+        if routing == Routing::Star {
+            let router = element
+                .get("router_id")
+                .map_or_else(|| format!("{prefix}{id}_router{suffix}"), str::to_owned);
+            return self.router(element.line, &router, zone);
+        }
+        self.shape(element, id, &topology, &nodes, wire)
+    }
+
+    fn shape(
+        &mut self,
+        element: &Element,
+        id: &str,
+        topology: &str,
+        nodes: &[u32],
+        wire: Wire,
+    ) -> Result<(), ImportError> {
+        let parameters = element.get("topo_parameters").unwrap_or("");
+        let net = &mut self.platform.net;
+        let made = match topology {
+            "FAT_TREE" => fat_tree(net, id, nodes, parameters, wire).map(|is_same| {
+                if !is_same {
+                    let note = format!("`{id}`: which of parallel cables and ports messages take may differ from SimGrid, not how many links");
+                    self.platform.notes.push(note);
+                }
+            }),
+            "TORUS" => {
+                (self.platform.first, self.platform.has_torus) = (true, true);
+                torus(net, nodes, parameters, wire)
+            }
+            "DRAGONFLY" => {
+                self.platform.first = true;
+                dragonfly(net, id, nodes, parameters, wire)
+            }
+            other => Err(format!("the topology `{other}`")),
+        };
+        made.map_err(|problem| {
+            self.wrong(element.line, problem, "FLAT, FAT_TREE, TORUS and DRAGONFLY are read")
+        })
+    }
+
+    /// The point of a zone that an attribute names.
+    fn named(&self, element: &Element, attribute: &str, zone: usize) -> Result<usize, ImportError> {
+        let name = element.need(self.path, attribute)?;
+        let found = self
+            .platform
+            .by_name
+            .get(name)
+            .copied()
+            .filter(|&point| point > 0 && self.platform.points[point].zone == zone);
+        found.ok_or_else(|| {
+            self.wrong(element.line, format!("`{name}` is nothing in this zone"), "is its name spelt right?")
+        })
+    }
+
+    /// A host or router in a zone that is a point of another.
+    fn gateway(&self, element: &Element, attribute: &str, point: usize) -> Result<usize, ImportError> {
+        let name = element.need(self.path, attribute)?;
+        let zone = self.platform.points[point].inner;
+        let is_inside = |&gateway: &usize| {
+            let mut around = self
+                .platform
+                .points
+                .get(gateway)
+                .filter(|point| point.inner.is_none())
+                .map(|point| point.zone);
+            while around.is_some() && around != zone {
+                around = around.and_then(|zone| self.platform.zones[zone].parent);
+            }
+            around.is_some() && zone.is_some()
+        };
+        let found = self.platform.by_name.get(name).copied().filter(is_inside).ok_or_else(|| {
+            let problem = format!("`{name}` is no host or router of `{}`", self.platform.points[point].name);
+            self.wrong(element.line, problem, "a gateway lies in its zone")
+        })?;
+        match self.platform.zones[self.platform.points[found].zone].routing {
+            Routing::Shape => Err(self.wrong(
+                element.line,
+                "a way into a FAT_TREE, TORUS or DRAGONFLY is not read",
+                "they have no routers in SimGrid",
+            )),
+            _ => Ok(found),
+        }
+    }
+
+    fn route_links(&self, element: &Element) -> Result<Vec<u32>, ImportError> {
+        let names = element.children.iter().filter(|child| child.name == "link_ctn");
+        names.map(|child| self.link_named(child.line, child.need(self.path, "id")?)).collect()
+    }
+
+    fn route(&mut self, element: &Element, zone: usize, between_zones: bool) -> Result<(), ImportError> {
+        if !matches!(self.platform.zones[zone].routing, Routing::Full | Routing::Floyd | Routing::Dijkstra) {
+            return Err(self.wrong(
+                element.line,
+                "a route in a zone whose routing has none",
+                "say `routing=\"Full\"`",
+            ));
+        }
+        let (source, destination) = (self.named(element, "src", zone)?, self.named(element, "dst", zone)?);
+        let links = self.route_links(element)?;
+        let gateways = match between_zones {
+            true => Some((
+                self.gateway(element, "gw_src", source)?,
+                self.gateway(element, "gw_dst", destination)?,
+            )),
+            false => None,
+        };
+        if !between_zones
+            && [source, destination].iter().any(|&point| self.platform.points[point].inner.is_some())
+        {
+            return Err(self.wrong(
+                element.line,
+                "a `<route>` between zones",
+                "use `<zoneRoute>` with gateways",
+            ));
+        }
+        if links.is_empty() {
+            return Err(self.wrong(element.line, "a route without links", "add `<link_ctn id=\"…\"/>`"));
+        }
+        let is_both = !element.get("symmetrical").is_some_and(|text| text.eq_ignore_ascii_case("no"));
+        let back: Vec<u32> = links.iter().rev().copied().collect();
+        let route = Route { gateways, links };
+        self.add_route(element.line, zone, (source, destination), route)?;
+        if is_both && source != destination {
+            let route = Route { gateways: gateways.map(|(a, b)| (b, a)), links: back };
+            self.add_route(element.line, zone, (destination, source), route)?;
+        }
+        Ok(())
+    }
+
+    fn add_route(
+        &mut self,
+        line: usize,
+        zone: usize,
+        pair: (usize, usize),
+        route: Route,
+    ) -> Result<(), ImportError> {
+        if self.platform.zones[zone].routes.insert(pair, route).is_some() {
+            let name = |point: usize| &self.platform.points[point].name;
+            let problem = format!("there are two routes from `{}` to `{}`", name(pair.0), name(pair.1));
+            return Err(self.wrong(line, problem, "routes go both ways unless `symmetrical=\"NO\"`"));
+        }
+        self.platform.zones[zone].order.push(pair);
+        Ok(())
+    }
+
+    fn bypass(&mut self, element: &Element, zone: usize) -> Result<(), ImportError> {
+        let pair = (self.named(element, "src", zone)?, self.named(element, "dst", zone)?);
+        let links = self.route_links(element)?;
+        self.platform.zones[zone].bypasses.insert(pair, links);
+        Ok(())
+    }
+}

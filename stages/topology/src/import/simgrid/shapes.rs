@@ -1,0 +1,196 @@
+//! The regular clusters of SimGrid: fat trees, tori and dragonflies, with the routes that it gives them.
+
+use super::net::Net;
+
+/// Most links of a cluster.
+const MOST_LINKS: u64 = 1 << 24;
+
+/// Latency and bandwidth of a link.
+pub(super) type Wire = (f64, f64);
+
+/// The numbers of a list.
+pub(super) fn numbers(text: &str) -> Option<Vec<u32>> {
+    let number = |text: &str| text.trim().parse().ok().filter(|&number: &u32| number > 0);
+    text.split(',').map(number).collect()
+}
+
+fn product(numbers: &[u32]) -> Option<u64> {
+    numbers.iter().try_fold(1_u64, |product, &number| {
+        product.checked_mul(u64::from(number)).filter(|&product| product <= MOST_LINKS)
+    })
+}
+
+/// The links that a shape has, if they are not too many.
+fn check(hosts: &[u32], wanted: Option<u64>, what: &str) -> Result<(), String> {
+    match wanted {
+        Some(count) if count == hosts.len() as u64 => Ok(()),
+        Some(count) => Err(format!("{what} of {count} hosts, but `radical` names {}", hosts.len())),
+        None => Err(format!("{what} of more than {MOST_LINKS} hosts")),
+    }
+}
+
+/// A fat tree: levels, then by level children, parents and parallel links.
+///
+/// Links leave a node in the order of its ports, so that the number of the destination chooses among them as in SimGrid (D-mod-K).
+/// Says whether that holds for the whole tree.
+pub(super) fn fat_tree(
+    net: &mut Net,
+    id: &str,
+    hosts: &[u32],
+    parameters: &str,
+    wire: Wire,
+) -> Result<bool, String> {
+    let help = || {
+        format!(
+            "`{parameters}` is no fat tree: levels, children, parents and parallel links, such as `2;4,4;1,2;1,2`"
+        )
+    };
+    let parts: Vec<&str> = parameters.split(';').collect();
+    let [levels, down, up, ports] = parts.as_slice() else { return Err(help()) };
+    let levels: usize = levels.trim().parse().map_err(|_| help())?;
+    let lists = [down, up, ports].map(|list| numbers(list).filter(|list| list.len() == levels));
+    let [Some(down), Some(up), Some(ports)] = lists else { return Err(help()) };
+    if levels == 0 || levels > 16 {
+        return Err(help());
+    }
+    check(hosts, product(&down), "a fat tree")?;
+    // By level, how many nodes there are by digit of their label.
+    let digits = |level: usize| -> Vec<u32> {
+        (0..levels).map(|digit| if digit + 1 > level { down[digit] } else { up[digit] }).collect()
+    };
+    let mut links = 0_u64;
+    for level in 0..levels {
+        let nodes = product(&digits(level)).ok_or("a fat tree of too many switches")?;
+        let own = nodes
+            .checked_mul(u64::from(up[level]))
+            .and_then(|links| links.checked_mul(u64::from(ports[level])));
+        links = own
+            .and_then(|own| links.checked_add(own))
+            .filter(|&links| links <= MOST_LINKS)
+            .ok_or("a fat tree of too many links")?;
+    }
+    let mut below = hosts.to_vec();
+    for level in 0..levels {
+        let upper = digits(level + 1);
+        let count = product(&upper).unwrap_or(0) as usize;
+        let above: Vec<u32> =
+            (0..count).map(|position| net.switch(&format!("{id}_level{}_{position}", level + 1))).collect();
+        let lower = digits(level);
+        let stride = |digits: &[u32]| digits[..level].iter().map(|&digit| digit as usize).product::<usize>();
+        let (stride_below, stride_above) = (stride(&lower), stride(&upper));
+        for (position, &child) in below.iter().enumerate() {
+            // The label of a parent differs in the digit of this level only.
+            let low = position % stride_below;
+            let high = position / stride_below / lower[level] as usize;
+            for _ in 0..ports[level] {
+                for digit in 0..up[level] as usize {
+                    let parent = above[low + stride_above * (digit + up[level] as usize * high)];
+                    net.link(child, parent, wire, u32::MAX);
+                }
+            }
+        }
+        let ups = net.links.len();
+        let first = ups - below.len() * (ports[level] * up[level]) as usize;
+        for index in first..ups {
+            let link = net.links[index];
+            net.link(link.destination, link.source, wire, u32::MAX);
+        }
+        below = above;
+    }
+    Ok(up[0] == 1 && ports.iter().all(|&count| count == 1))
+}
+
+/// A torus of hosts. Links leave a host dimension by dimension, upwards first, unless it is half-way around: from there SimGrid goes down.
+pub(super) fn torus(net: &mut Net, hosts: &[u32], parameters: &str, wire: Wire) -> Result<(), String> {
+    let dimensions = numbers(parameters)
+        .ok_or_else(|| format!("`{parameters}` are no dimensions of a torus, such as `4,4,2`"))?;
+    check(hosts, product(&dimensions), "a torus")?;
+    if (dimensions.len() as u64).saturating_mul(2 * hosts.len() as u64) > MOST_LINKS {
+        return Err("a torus of too many links".into());
+    }
+    for (position, &host) in hosts.iter().enumerate() {
+        let mut stride = 1;
+        for &size in &dimensions {
+            let size = size as usize;
+            let coordinate = position / stride % size;
+            let neighbour = |to: usize| hosts[position + to * stride - coordinate * stride];
+            let ends = [neighbour((coordinate + 1) % size), neighbour((coordinate + size - 1) % size)];
+            stride *= size;
+            if size == 1 {
+                continue;
+            }
+            let down_first = size % 2 == 0 && coordinate == size / 2;
+            let order = if down_first { [1, 0] } else { [0, 1] };
+            order.into_iter().for_each(|end| net.link(host, ends[end], wire, u32::MAX));
+        }
+    }
+    Ok(())
+}
+
+/// A dragonfly: groups, chassis of a group and blades of a chassis, each with the number of cables that make one link, and nodes of a blade.
+/// Links leave a router to its hosts, in its chassis, to the same blade of other chassis, to another group; SimGrid goes in this order.
+pub(super) fn dragonfly(
+    net: &mut Net,
+    id: &str,
+    hosts: &[u32],
+    parameters: &str,
+    wire: Wire,
+) -> Result<(), String> {
+    let help = || {
+        format!(
+            "`{parameters}` is no dragonfly: groups, chassis and blades with their links, and nodes, such as `3,4;4,3;5,1;2`"
+        )
+    };
+    let parts: Vec<Vec<u32>> =
+        parameters.split(';').map(|part| numbers(part).ok_or_else(help)).collect::<Result<_, _>>()?;
+    let [groups, chassis, blades, nodes] = parts.as_slice() else { return Err(help()) };
+    let (&[groups, blue], &[chassis, black], &[blades, green], &[nodes]) =
+        (groups.as_slice(), chassis.as_slice(), blades.as_slice(), nodes.as_slice())
+    else {
+        return Err(help());
+    };
+    check(hosts, product(&[groups, chassis, blades, nodes]), "a dragonfly")?;
+    if groups > blades {
+        return Err(format!(
+            "{groups} groups, but {blades} blades of a chassis: the blade of a number leads to the group of that number"
+        ));
+    }
+    let routers = u64::from(groups) * u64::from(chassis) * u64::from(blades);
+    if routers.saturating_mul(u64::from(chassis) + u64::from(blades)) + hosts.len() as u64 > MOST_LINKS {
+        return Err("a dragonfly of too many links".into());
+    }
+    let wide = |cables: u32| (wire.0, wire.1 * f64::from(cables));
+    let [groups, chassis, blades, nodes] = [groups, chassis, blades, nodes].map(|number| number as usize);
+    let mut router = Vec::with_capacity(routers as usize);
+    for number in 0..routers as usize {
+        let (group, rest) = (number / (chassis * blades), number % (chassis * blades));
+        router.push(net.switch(&format!(
+            "{id}_group{group}_chassis{}_blade{}",
+            rest / blades,
+            rest % blades
+        )));
+    }
+    let at = |group: usize, case: usize, blade: usize| router[(group * chassis + case) * blades + blade];
+    for group in 0..groups {
+        for case in 0..chassis {
+            for blade in 0..blades {
+                let own = at(group, case, blade);
+                let first = ((group * chassis + case) * blades + blade) * nodes;
+                for &host in &hosts[first..first + nodes] {
+                    net.link(host, own, wire, u32::MAX);
+                    net.link(own, host, wire, u32::MAX);
+                }
+                (0..blades)
+                    .filter(|&other| other != blade)
+                    .for_each(|other| net.link(own, at(group, case, other), wide(green), u32::MAX));
+                (0..chassis)
+                    .filter(|&other| other != case)
+                    .for_each(|other| net.link(own, at(group, other, blade), wide(black), u32::MAX));
+                if case == 0 && blade < groups && blade != group {
+                    net.link(own, at(blade, 0, group), wide(blue), u32::MAX);
+                }
+            }
+        }
+    }
+    Ok(())
+}
