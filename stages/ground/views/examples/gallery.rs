@@ -145,7 +145,6 @@ fn tree(leaves: u32, hosts: u32, cores: u32) -> SystemGraph {
         .chain((0..leaves).map(|leaf| (all + leaf, all + leaves)));
     let slots = all * cores;
     SystemGraph {
-        routing: hopmap_model::Routing::default(),
         nodes,
         links: up.flat_map(|(a, b)| [link(a, b), link(b, a)]).collect(),
         slots: (0..slots).map(|slot| Slot { host: slot / cores, core: slot % cores }).collect(),
