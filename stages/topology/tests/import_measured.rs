@@ -74,7 +74,7 @@ fn injected_latencies_are_in_what_parus_measured() {
     let truth = std::fs::read_to_string(samples.join("injected-8.txt")).unwrap();
     let truth: Vec<f64> = truth.split_whitespace().take(64).map(|cell| cell.parse().unwrap()).collect();
     let costs = costs(&system);
-    for injected in [50.0, 200.0, 800.0] {
+    for injected in [50.0_f64, 200.0, 800.0] {
         let pairs = costs.iter().zip(&truth).filter(|(_, truth)| truth.to_bits() == injected.to_bits());
         let mut found: Vec<f64> = pairs.map(|(cost, _)| *cost).collect();
         found.sort_by(f64::total_cmp);

@@ -238,7 +238,6 @@ mod tests {
 
     fn system(hosts: u32, cores: u32, groups: Vec<Vec<u32>>, costs: &[f64]) -> SystemGraph {
         SystemGraph {
-            routing: hopmap_model::Routing::default(),
             nodes: (0..hosts).map(|host| Node::host(format!("n{host}"))).collect(),
             links: Vec::new(),
             slots: (0..hosts * cores).map(|slot| Slot { host: slot / cores, core: slot % cores }).collect(),

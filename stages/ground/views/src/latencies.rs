@@ -234,7 +234,6 @@ mod tests {
     fn system(groups: &[u32]) -> SystemGraph {
         let count = groups.len() as u32;
         SystemGraph {
-            routing: hopmap_model::Routing::default(),
             nodes: (0..count).map(|host| Node::host(format!("n{host}"))).collect(),
             links: Vec::new(),
             slots: (0..count).map(|host| Slot { host, core: 0 }).collect(),

@@ -121,7 +121,6 @@ mod tests {
     fn machine() -> SystemGraph {
         let groups = [1, 2, 4, 8].map(|size| (0..8).map(|slot| slot / size).collect());
         SystemGraph {
-            routing: hopmap_model::Routing::default(),
             nodes: Vec::new(),
             links: Vec::new(),
             slots: (0..8).map(|slot| Slot { host: slot / 2, core: slot % 2 }).collect(),

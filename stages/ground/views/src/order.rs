@@ -79,7 +79,6 @@ mod tests {
     /// Four hosts of two cores; hosts 0 and 2 share a switch, and so do 1 and 3.
     fn machine() -> SystemGraph {
         SystemGraph {
-            routing: hopmap_model::Routing::default(),
             nodes: Vec::new(),
             links: Vec::new(),
             slots: (0..8).map(|slot| Slot { host: slot / 2, core: slot % 2 }).collect(),
