@@ -12,6 +12,7 @@ pub struct Embedded {
 /// All of them.
 pub static EMBEDDED: &[Embedded] = &[
     Embedded { name: "place", text: include_str!("../../pipelines/place.toml") },
+    Embedded { name: "place-netloc", text: include_str!("../../pipelines/place-netloc.toml") },
     Embedded { name: "job", text: include_str!("../../pipelines/job.toml") },
     Embedded { name: "topology-refresh", text: include_str!("../../pipelines/topology-refresh.toml") },
 ];

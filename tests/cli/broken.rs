@@ -165,7 +165,7 @@ fn a_value_of_the_wrong_type() {
 
 #[test]
 fn a_shape_that_is_none() {
-    insta::assert_snapshot!(check("[stages.machine]\nuses = \"topology/synthetic\"\nwith = { shape = \"torus:2x2\", costs = [1, 10] }\n"), @r#"
+    insta::assert_snapshot!(check("[stages.machine]\nuses = \"topology/synthetic\"\nwith = { shape = \"cube:2x2\", costs = [1, 10] }\n"), @r#"
     ------- stderr -------
     error: shape `torus:2x2` begins neither with `tree:` nor with `kahip:`
        ,-[p.toml:3:1]

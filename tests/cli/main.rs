@@ -14,6 +14,7 @@ mod collectives;
 mod crash;
 mod determinism;
 mod exec;
+mod fabric;
 mod gc;
 mod given_data;
 mod graph;
