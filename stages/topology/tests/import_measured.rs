@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use hopmap_model::SystemGraph;
 use hopmap_topology::import::{Format, ImportParams, Imported, files, read, recognise};
+use proptest::prelude::*;
 
 fn data() -> Option<PathBuf> {
     let folder = std::env::var_os("HOPMAP_DATA").map(PathBuf::from);
@@ -149,4 +150,43 @@ fn nothing_else_is_taken_for_a_matrix() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn matrices_are_read_as_they_were_written(
+        hosts in proptest::collection::vec(1..4_usize, 1..6),
+        numbers in proptest::collection::vec(0_u64..0x7ff0_0000_0000_0000, 400),
+        (separator, header, column) in (0..4_usize, any::<bool>(), any::<bool>()),
+    ) {
+        let slots = || hosts.iter().enumerate().flat_map(|(host, slots)| (0..*slots).map(move |core| (host, core)));
+        let count = slots().count();
+        prop_assume!(count >= 2);
+        // Every finite number of zero or more.
+        let cost = |a: usize, b: usize| f64::from_bits(numbers[(a * count + b) % numbers.len()]);
+        let separator = [",", ";", "\t", " "][separator];
+        let mut lines = Vec::new();
+        let name = |(host, core): (usize, usize)| format!("n{host}:{core}");
+        if header {
+            // Among blanks nobody sees an empty cell.
+            let corner = if column && separator != " " { format!("name{separator}") } else { String::new() };
+            lines.push(corner + &slots().map(name).collect::<Vec<_>>().join(separator));
+        }
+        for (row, slot) in slots().enumerate() {
+            let cells = (0..count).map(|column| format!("{:e}", cost(row, column)));
+            let own = column.then(|| name(slot));
+            lines.push(own.into_iter().chain(cells).collect::<Vec<_>>().join(separator));
+        }
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), lines.join("\n")).unwrap();
+        let system = import(file.path(), Format::Matrix).system;
+        prop_assert_eq!(costs(&system), (0..count * count).map(|pair| cost(pair / count, pair % count)).collect::<Vec<_>>());
+        let found = system.slots.iter().map(|slot| (slot.host as usize, slot.core as usize));
+        match header || column {
+            true => prop_assert!(found.eq(slots())),
+            false => prop_assert!(found.eq((0..count).map(|row| (row, 0)))),
+        }
+    }
 }

@@ -9,21 +9,29 @@ use super::super::ImportError;
 
 /// How hwloc's program is called.
 const PROGRAMS: [&str; 3] = ["lstopo", "lstopo-no-graphics", "hwloc-ls"];
-/// How long it may take.
-const LIMIT: Duration = Duration::from_secs(30);
-/// Bytes that it may write.
-const MOST_BYTES: u64 = 64 << 20;
+/// How long it may take, and how many bytes it may write.
+const LIMITS: Limits = Limits { time: Duration::from_secs(30), bytes: 64 << 20 };
 /// Bytes of its errors that are told.
 const TOLD: u64 = 2000;
 
+struct Limits {
+    time: Duration,
+    bytes: u64,
+}
+
 /// The XML of this machine, and the command that wrote it.
 pub(super) fn describe() -> Result<(String, Vec<u8>), ImportError> {
-    for program in PROGRAMS {
+    first_of(&PROGRAMS, &LIMITS)
+}
+
+/// What the first program writes that is there.
+fn first_of(programs: &[&str], limits: &Limits) -> Result<(String, Vec<u8>), ImportError> {
+    for program in programs {
         let mut command = Command::new(program);
         command.args(["--of", "xml"]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let line = format!("{program} --of xml");
         match command.spawn() {
-            Ok(child) => return Ok((line.clone(), output(child, &line)?)),
+            Ok(child) => return output(child, &line, limits).map(|output| (line, output)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return Err(failed(&line, format!("cannot be started: {error}"), INSTALLED)),
         }
@@ -39,45 +47,43 @@ fn failed(command: &str, problem: String, help: &str) -> ImportError {
 }
 
 /// What a program writes, if it ends in time and well.
-fn output(mut child: Child, command: &str) -> Result<Vec<u8>, ImportError> {
-    let (sender, receiver) = mpsc::channel();
-    let errors = read_aside(child.stderr.take(), TOLD, None);
-    read_aside(child.stdout.take(), MOST_BYTES + 1, Some(sender));
-    let end = Instant::now() + LIMIT;
-    let text = receiver.recv_timeout(LIMIT);
+fn output(mut child: Child, command: &str, limits: &Limits) -> Result<Vec<u8>, ImportError> {
+    const BY_HAND: &str = "try it by hand; `path` takes a file that it has written";
+    let errors = read_aside(child.stderr.take(), TOLD);
+    let texts = read_aside(child.stdout.take(), limits.bytes + 1);
+    let end = Instant::now() + limits.time;
+    let text = texts.recv_timeout(limits.time).ok();
+    let is_too_long = text.as_ref().is_some_and(|text| text.len() as u64 > limits.bytes);
     let status = loop {
         match child.try_wait() {
             Ok(Some(status)) => break Some(status),
-            Ok(None) if Instant::now() < end && text.is_ok() => std::thread::sleep(Duration::from_millis(5)),
+            Ok(None) if Instant::now() < end && text.is_some() && !is_too_long => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
             _ => break None,
         }
     };
-    let Some((status, text)) = status.zip(text.ok()) else {
-        // It is of no use any more, and nothing is lost if it has just ended.
+    let Some((status, text)) = status.zip(text).filter(|_| !is_too_long) else {
+        // It is of no use any more; nothing is lost if it has just ended.
         let _ = child.kill();
         let _ = child.wait();
-        let problem = format!("does not end within {} seconds", LIMIT.as_secs());
-        return Err(failed(command, problem, "try it by hand; `path` takes what it writes into a file"));
+        let problem = match is_too_long {
+            true => format!("writes more than {} bytes", limits.bytes),
+            false => format!("does not end within {} seconds", limits.time.as_secs_f64()),
+        };
+        return Err(failed(command, problem, BY_HAND));
     };
-    if text.len() as u64 > MOST_BYTES {
-        return Err(failed(command, "writes without end".into(), "try it by hand"));
-    }
     if status.success() {
         return Ok(text);
     }
     let said = errors.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
     let said = String::from_utf8_lossy(&said);
-    Err(failed(command, format!("failed ({status}): {}", said.trim()), "try it by hand"))
+    Err(failed(command, format!("failed ({status}): {}", said.trim()), BY_HAND))
 }
 
 /// Reads a stream to its end, keeping the first bytes.
-fn read_aside(
-    stream: Option<impl Read + Send + 'static>,
-    most: u64,
-    sender: Option<mpsc::Sender<Vec<u8>>>,
-) -> mpsc::Receiver<Vec<u8>> {
-    let (own, receiver) = mpsc::channel();
-    let sender = sender.unwrap_or(own);
+fn read_aside(stream: Option<impl Read + Send + 'static>, most: u64) -> mpsc::Receiver<Vec<u8>> {
+    let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut stream) = stream {
@@ -88,4 +94,39 @@ fn read_aside(
         }
     });
     receiver
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHORT: Limits = Limits { time: Duration::from_secs(10), bytes: 1000 };
+
+    /// What becomes of a program that is a script of a shell.
+    fn script(text: &str, limits: &Limits) -> Result<Vec<u8>, String> {
+        let shell = Command::new("sh")
+            .args(["-c", text])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        output(shell.unwrap(), "lstopo", limits).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn programs_end_in_time_and_well_or_are_ended() {
+        assert_eq!(script("echo text; cat", &SHORT).unwrap(), b"text\n");
+        assert!(script("echo text; echo no hwloc >&2; exit 3", &SHORT).unwrap_err().contains("3): no hwloc"));
+        assert!(script("while :; do echo text; done", &SHORT).unwrap_err().contains("more than 1000 bytes"));
+        let short = Limits { time: Duration::from_millis(100), ..SHORT };
+        assert!(script("exec sleep 60", &short).unwrap_err().contains("within 0.1 seconds"));
+        assert!(script("exec >&-; exec sleep 60", &short).unwrap_err().contains("within 0.1 seconds"));
+    }
+
+    #[test]
+    fn what_to_install_is_said() {
+        let error = first_of(&["hopmap-no-such-program"], &SHORT).unwrap_err();
+        assert_eq!(error.to_string(), "`lstopo` is not there");
+        assert!(miette::Diagnostic::help(&error).unwrap().to_string().contains("apt install hwloc-nox"));
+    }
 }
