@@ -177,3 +177,32 @@ fn scotch_maps_onto_what_is_written_for_it() {
         agrees(folder, &target);
     }
 }
+
+/// Graphviz draws every node and every edge. Needs Debian's package `graphviz`.
+#[test]
+fn graphviz_draws_what_is_written_for_it() {
+    let Some(Folder(folder)) = &folder("graphviz") else { return };
+    let json = serde_json::json!({ "shape": "tree:2x4x3", "costs": [1, 10, 100] });
+    let mut tree = synthetic(&serde_json::from_value(json).unwrap()).unwrap();
+    tree.nodes[0].name = "a \"quoted\" \\N <name> & é; {more}".into();
+    let target = folder.join("source.tgt");
+    std::fs::write(&target, "torus2D 3 3\n").unwrap();
+    let torus = read(&target, &ImportParams::of(&target)).unwrap().system;
+    for system in [tree, torus] {
+        let (file, _) = write(&system, &ExportParams { to: ExportFormat::Dot }).unwrap();
+        let path = folder.join(&file.name);
+        std::fs::write(&path, file.text).unwrap();
+        let output = Command::new("dot").args(["-Tsvg"]).arg(&path).output().unwrap();
+        assert!(
+            output.status.success() && output.stderr.is_empty(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        let picture = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(picture.matches("class=\"node\"").count(), system.nodes.len());
+        assert_eq!(picture.matches("class=\"edge\"").count(), system.links.len() / 2);
+        if system.nodes[0].name.contains('N') {
+            assert!(picture.contains("a &quot;quoted&quot; \\N &lt;name&gt; &amp; é; {more}"));
+        }
+    }
+}

@@ -31,8 +31,8 @@ pub fn write(system: &SystemGraph, params: &ExportParams) -> Result<(TextFile, V
         ExportFormat::Scotch => ("machine.tgt", scotch::write(system, params)?),
         ExportFormat::Kahip => ("hierarchy.txt", kahip::write(system, params)?),
         ExportFormat::Distances => ("distances.csv", distances::write(system, params)?),
-        ExportFormat::Dot => ("machine.dot", dot::write(system, params)?),
-        ExportFormat::Svg => ("machine.svg", dot::svg(system, params)?),
+        ExportFormat::Dot => ("machine.dot", dot::write(system)),
+        ExportFormat::Svg => ("machine.svg", dot::svg(system)),
         ExportFormat::GraphCsv => ("machine.csv", graph_csv::write(system, params)?),
         ExportFormat::GraphJson => ("machine.json", graph_json::write(system, params)?),
     };
