@@ -477,6 +477,9 @@ impl Builder<'_> {
             }
             "DRAGONFLY" => {
                 self.platform.first = true;
+                let note = "inside a group, from blades of all chassis but the first to other blades, SimGrid jumps between chassis and counts one \
+                            link more or less";
+                self.platform.notes.push(format!("`{id}`: {note}; here messages take links that are there"));
                 dragonfly(net, id, nodes, parameters, wire)
             }
             other => Err(format!("the topology `{other}`")),

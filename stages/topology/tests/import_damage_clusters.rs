@@ -1,0 +1,100 @@
+//! Damages descriptions of clusters and graphs: whatever the bytes are, importing ends in an error or in a machine that holds.
+//!
+//! `HOPMAP_SOAK=1` does many thousands of cases; `HOPMAP_SEED=N` repeats one.
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+#[path = "../../trace/tests/support/mutation.rs"]
+mod mutation;
+
+use std::fs;
+
+use hopmap_topology::import::{Format, ImportParams, read};
+use mutation::{Random, damage};
+
+const CONF: &str = "# tree\nSwitchName=s0 Nodes=n[0-3] LinkSpeed=4\nswitchname=s1 Nodes=\"n[4-5],m1\" \\\n \nSwitchName=t Switches=s[0-1]\n";
+const BLOCKS: &str =
+    "BlockName=b0 Nodes=n[0-3]\nBlockName=b1 Nodes=n[4-7]\nBlockName=b2 Nodes=n[8-9]\nBlockSizes=4,8\n";
+const YAML: &str = "---\n- topology: a\n  cluster_default: true\n  tree:\n    switches:\n    - switch: t\n      children: s[0-1]\n    - {switch: s0, nodes: n1}\n    \
+                    - switch: s1\n      nodes: [n2, \"m[1-3]\"]\n- topology: b\n  block:\n    block_sizes: [2, 4]\n    blocks:\n    - block: x\n      nodes: n3\n";
+const MODEL: &str = "switches:\n  c:\n    labels: {a: b}\n    switches: [l1, l2]\nblocks:\n- switch: l1\n  nodes: [\"n[1-2]\"]\n- switch: l2\n  nodes: [n3]\n";
+const CSV: &str = "source,source_port,source_slots,destination,destination_port,speed,latency_us,state,both\nn1,1,4,s,7,25G,1.5,up,\n\
+                   n2,1,2,s,8,4xHDR,2,down,yes\n\"n,3\",,,s,9,,,,no\n";
+const JSON: &str = r#"{"directed":true,"nodes":[{"name":"a","kind":"host"},{"name":"s","kind":"switch","state":"down"}],
+"links":[{"source":0,"source_port":1,"destination":1,"latency_s":1e-6},{"source":1,"destination":0,"state":"down"}],
+"slots":[[0,0],[0,1]],"routing":{"ties":"first","forwarding":[[0,1,0],[1,1,1]]},"cost":{"metric":"hops","inside":{"costs":[0.5],"groups":[[0,0]]}}}"#;
+const LENIENT: &str = r#"{"nodes":[{"id":1,"slots":2},{"id":2,"cores":[1,3]},"x"],"edges":[{"from":1,"to":"x","rate":"25G","latency":"1us"},{"source":2,"target":"x","both":false}]}"#;
+const NETQ: &str = r#"[{"links":[{"compounded_links":[{"interfaces":[{"node":"n1"},{"node":"n2"}]}]}],"nodes":[{"compounded_nodes":[{"id":"n1","name":"l"},{"id":"n2"}]}]}]"#;
+const PLATFORM: &str = "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"simgrid.dtd\">\n<platform version=\"4.1\"><zone id=\"z\" routing=\"Full\">\n\
+<host id=\"a\" speed=\"1Gf\" core=\"2\"/><host id=\"b\" speed=\"1Gf\"/><router id=\"r\"/>\n<link id=\"l\" bandwidth=\"1GBps\" latency=\"1us\" sharing_policy=\"SPLITDUPLEX\"/>\
+<link id=\"m\" bandwidth=\"1GBps\"/>\n<route src=\"a\" dst=\"b\"><link_ctn id=\"l_UP\"/><link_ctn id=\"m\"/></route>\n<route src=\"a\" dst=\"r\" symmetrical=\"NO\"><link_ctn id=\"m\"/></route>\n</zone></platform>\n";
+const ZONES: &str = "<platform version=\"4.1\"><AS id=\"w\" routing=\"Floyd\">\n<cluster id=\"x\" prefix=\"n\" suffix=\"\" radical=\"0-2,5\" speed=\"1f\" bw=\"1Gbps\" lat=\"1us\" bb_bw=\"1GBps\"/>\n\
+<cluster id=\"y\" prefix=\"m\" suffix=\"\" radical=\"0-2\" speed=\"1f\" bw=\"1Gbps\" lat=\"1us\"/>\n<zone id=\"k\" routing=\"Cluster\"><cabinet id=\"q\" prefix=\"p\" suffix=\"\" radical=\"1-2\" speed=\"1f\" bw=\"1Bps\" lat=\"1s\"/></zone>\n\
+<link id=\"l\" bandwidth=\"1GBps\" latency=\"1us\"/>\n<ASroute src=\"x\" dst=\"y\" gw_src=\"nx_router\" gw_dst=\"my_router\"><link_ctn id=\"l\"/></ASroute>\n</AS></platform>\n";
+const SHAPES: [&str; 3] = [
+    "FAT_TREE\" topo_parameters=\"2;2,2;1,2;1,1",
+    "TORUS\" topo_parameters=\"2,2",
+    "DRAGONFLY\" topo_parameters=\"2,1;1,1;2,1;1",
+];
+
+/// A sample with its format; damage that makes it look like something else is read as this format all the same.
+fn sample(random: &mut Random) -> (Format, String) {
+    let shape = || {
+        let kind = SHAPES[0];
+        format!(
+            "<platform version=\"4\"><cluster id=\"c\" prefix=\"n\" suffix=\"\" radical=\"0-3\" speed=\"1f\" bw=\"1Bps\" lat=\"1s\" topology=\"{kind}\"/></platform>"
+        )
+    };
+    match random.below(13) {
+        0 | 1 => (Format::SlurmConf, CONF.into()),
+        2 => (Format::SlurmConf, BLOCKS.into()),
+        3 => (Format::SlurmYaml, YAML.into()),
+        4 => (Format::SlurmYaml, MODEL.into()),
+        5 => (Format::GraphCsv, CSV.into()),
+        6 => (Format::GraphJson, JSON.into()),
+        7 => (Format::GraphJson, LENIENT.into()),
+        8 => (Format::GraphJson, NETQ.into()),
+        9 => (Format::Simgrid, PLATFORM.into()),
+        10 => (Format::Simgrid, ZONES.into()),
+        _ => (Format::Simgrid, shape().replace(SHAPES[0], SHAPES[random.below(3)])),
+    }
+}
+
+fn telling(format: Format) -> &'static [u8] {
+    match format {
+        Format::SlurmConf => b"=[]-,#\\\n \"0129snNS",
+        Format::SlurmYaml => b":-[]{},\n \"'&*!|>?%0129sn",
+        Format::GraphCsv => b",;\"\n\t #.0129eG",
+        Format::GraphJson => b"{}[]:,\"\\0129-.e\n",
+        _ => b"<>/=\"'&;!?[]-,0129 \n",
+    }
+}
+
+#[test]
+fn whole_descriptions_are_machines() {
+    for seed in 0..200 {
+        let (format, text) = sample(&mut Random(seed));
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), text).unwrap();
+        assert_eq!(hopmap_topology::import::recognise(file.path()).unwrap(), format);
+        read(file.path(), &ImportParams::default()).unwrap().system.check().unwrap();
+    }
+}
+
+#[test]
+fn damaged_descriptions_end_in_an_error_or_a_machine() {
+    let soak = std::env::var_os("HOPMAP_SOAK").is_some();
+    let only = std::env::var("HOPMAP_SEED").ok().map(|seed| seed.parse::<u64>().unwrap());
+    let file = tempfile::NamedTempFile::new().unwrap();
+    for seed in (0..if soak { 300_000 } else { 3000 }).filter(|seed| only.is_none_or(|only| only == *seed)) {
+        let mut random = Random(seed);
+        let (format, text) = sample(&mut random);
+        let mut bytes = text.into_bytes();
+        damage(&mut bytes, &mut random, telling(format));
+        fs::write(file.path(), &bytes).unwrap();
+        let params = ImportParams { format: Some(format), ..ImportParams::default() };
+        match read(file.path(), &params) {
+            Ok(imported) => imported.system.check().unwrap(),
+            Err(error) => assert!((1..5000).contains(&error.to_string().len()), "{seed}"),
+        }
+    }
+}
