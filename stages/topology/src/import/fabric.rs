@@ -52,12 +52,6 @@ pub(super) struct FabricForward {
 }
 
 impl Fabric {
-    /// The link that leaves a node by a port.
-    pub(super) fn by_port(&self) -> HashMap<(usize, u32), usize> {
-        let port = |(index, link): (usize, &FabricLink)| Some(((link.source, link.source_port?), index));
-        self.links.iter().enumerate().filter_map(port).collect()
-    }
-
     /// The parts of the machine, and what people should know of them.
     pub(super) fn parts(self) -> (Parts, Vec<String>) {
         let mut remarks = Vec::new();
@@ -335,6 +329,15 @@ enum State {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::HashMap;
+
+    impl Fabric {
+        /// The link that leaves a node by a port.
+        fn by_port(&self) -> HashMap<(usize, u32), usize> {
+            let port = |(index, link): (usize, &FabricLink)| Some(((link.source, link.source_port?), index));
+            self.links.iter().enumerate().filter_map(port).collect()
+        }
+    }
 
     fn node(kind: NodeKind, address: &str, description: &str) -> FabricNode {
         FabricNode {

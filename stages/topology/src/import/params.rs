@@ -102,6 +102,29 @@ pub enum Format {
 }
 
 impl Format {
+    /// All formats.
+    pub const ALL: &[Self] = &[
+        Self::Netloc,
+        Self::NetlocDat,
+        Self::NetlocRaw,
+        Self::Ibnetdiscover,
+        Self::Omnipath,
+        Self::Hwloc,
+        Self::SlurmConf,
+        Self::SlurmYaml,
+        Self::Simgrid,
+        Self::Scotch,
+        Self::Kahip,
+        Self::Topomatch,
+        Self::Parus,
+        Self::ParusNetcdf,
+        Self::Mpigraph,
+        Self::CoreToCore,
+        Self::Matrix,
+        Self::GraphCsv,
+        Self::GraphJson,
+    ];
+
     /// Its name in a pipeline file.
     #[must_use]
     pub fn name(self) -> &'static str {

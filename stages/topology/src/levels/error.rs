@@ -45,6 +45,13 @@ pub enum LevelsError {
         "use the machine as it is; levels are found in a machine with a cost for every pair of slots"
     ))]
     NoMatrix,
+    /// The costs of its routes cannot be written down.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Costs {
+        /// Why not.
+        source: hopmap_model::CostsError,
+    },
     /// There is nobody to group.
     #[error("no endpoint of {hosts} hosts answered")]
     #[diagnostic(help("look at the log of the probe; a machine without slots cannot run anything"))]

@@ -1,12 +1,16 @@
 //! What is known of a machine: numbers between hosts, and between the slots of every host.
 
-use hopmap_model::{CostModel, Fit, Measurements, NodeKind, NodeState, Sample, SystemGraph};
+use std::borrow::Cow;
+
+use hopmap_model::{CostModel, CostsError, Fit, Measurements, NodeKind, NodeState, Sample, SystemGraph};
 
 use super::pairs::Pairs;
 use super::{LevelCost, LevelsError, LevelsParams};
 use crate::fit::fits;
 
 const MICROSECONDS: f64 = 1e6;
+/// Most slots of a machine whose routes are looked at pair by pair.
+const MOST_ROUTED: usize = 8192;
 
 /// Hosts with their slots, and what was measured between them.
 #[derive(Debug)]
@@ -169,10 +173,20 @@ impl Machine {
         }
     }
 
-    /// The hosts and slots of a machine with a matrix; two directions and several slots of two hosts count on average.
+    /// The hosts and slots of a machine with a matrix, or with costs that follow from routes; two directions and several slots of two hosts count on average.
     pub(super) fn of_matrix(system: &SystemGraph) -> Result<Self, LevelsError> {
         system.check().map_err(|source| LevelsError::Machine { source })?;
-        let CostModel::Matrix(matrix) = &system.cost else { return Err(LevelsError::NoMatrix) };
+        let matrix = match &system.cost {
+            CostModel::Levels(_) => return Err(LevelsError::NoMatrix),
+            CostModel::Matrix(matrix) => Cow::Borrowed(matrix),
+            CostModel::Routes(_) if system.slots.len() > MOST_ROUTED => {
+                let (slots, most) = (system.slots.len(), MOST_ROUTED);
+                return Err(LevelsError::Costs { source: CostsError::TooMany { slots, most } });
+            }
+            CostModel::Routes(_) => {
+                Cow::Owned(system.matrix().map_err(|source| LevelsError::Costs { source })?)
+            }
+        };
         let mut hosts = Vec::new();
         let mut slots: Vec<usize> = vec![0; system.nodes.len()];
         let mut host_of_node = vec![usize::MAX; system.nodes.len()];

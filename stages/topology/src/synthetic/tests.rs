@@ -1,6 +1,6 @@
 //! Tests of networks other than trees.
 
-use hopmap_model::{CostModel, NodeKind, Paths, SystemGraph};
+use hopmap_model::{CostModel, NodeKind, Paths};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

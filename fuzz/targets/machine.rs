@@ -1,0 +1,23 @@
+//! Descriptions of machines that hold anything.
+#![no_main]
+
+#[path = "../../stages/topology/tests/support/description.rs"]
+mod description;
+
+use std::fs;
+use std::sync::LazyLock;
+
+use hopmap_topology::import::Format;
+use libfuzzer_sys::fuzz_target;
+use tempfile::TempDir;
+
+static FOLDER: LazyLock<TempDir> = LazyLock::new(|| tempfile::tempdir().unwrap());
+
+// The first byte says as which format it is read.
+fuzz_target!(|data: &[u8]| {
+    let Some((format, bytes)) = data.split_first() else { return };
+    let format = Format::ALL[usize::from(*format) % Format::ALL.len()];
+    let file = FOLDER.path().join("machine");
+    fs::write(&file, bytes).unwrap();
+    description::description(&file, format);
+});
