@@ -63,12 +63,6 @@ pub(super) struct FabricForward {
 }
 
 impl Fabric {
-    /// The link that leaves a node by a port.
-    pub(super) fn by_port(&self) -> HashMap<(usize, u32), usize> {
-        let port = |(index, link): (usize, &FabricLink)| Some(((link.source, link.source_port?), index));
-        self.links.iter().enumerate().filter_map(port).collect()
-    }
-
     /// The parts of the machine, and what people should know of them.
     pub(super) fn parts(self) -> (Parts, Vec<String>) {
         let mut remarks = Vec::new();
@@ -404,7 +398,8 @@ mod tests {
     #[test]
     fn only_entries_that_lead_to_hosts_stay() {
         let mut fabric = fabric();
-        let by_port = fabric.by_port();
+        let port = |(index, link): (usize, &FabricLink)| ((link.source, link.source_port.unwrap()), index);
+        let by_port: HashMap<(usize, u32), usize> = fabric.links.iter().enumerate().map(port).collect();
         let entry = |node: usize, port: u32, last: (usize, u32)| FabricForward {
             node: node as u32,
             last: by_port[&last] as u32,
