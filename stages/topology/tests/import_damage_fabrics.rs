@@ -85,10 +85,48 @@ const ETHERNET: &str = r#"{"network_info":{"network_type":1},"node_info":{
 
 const ETHERNET_PATHS: &str = r#"{"path_info":{"a:1":{"a:2":[1,4]},"a:2":{"a:1":[2,3]},"b:1":{}}}"#;
 
+const OPA_TEXT: &str = "\
+Link Summary
+2 Links in Fabric:
+Rate NodeGUID          Port Type Name
+100g 0x0011750101670001   1 FI   node1 hfi1_0
+<->  0x0011750102000001   7 SW   leaf 1
+ 25g 0x0011750101670002   1 FI   node2 hfi1_0
+     Cable: S4567                11m
+<->  0x0011750102000001   8 SW   leaf 1
+";
+
+const OPA_XML: &str = r#"<?xml version="1.0" encoding="utf-8" ?>
+<Report date="d" options="-x -o links" ><LinkSummary><LinkCount>2</LinkCount>
+<Link id="1"><Rate>100g</Rate><Port id="a"><NodeGUID>0x0011750101670001</NodeGUID><PortNum>1</PortNum>
+<NodeType>FI</NodeType><NodeDesc>node1 &amp; hfi1_0</NodeDesc></Port><Port id="b"><NodeGUID>0x0011750102000001</NodeGUID>
+<PortNum>7</PortNum><NodeType>SW</NodeType><NodeDesc>leaf</NodeDesc></Port></Link>
+<Link id="1"><Rate>100g</Rate><Port id="a"><NodeGUID>0x0011750101670002</NodeGUID><PortNum>1</PortNum>
+<NodeType>FI</NodeType><NodeDesc>node2 &#x41; hfi1_0</NodeDesc></Port><Port id="b"><NodeGUID>0x0011750102000001</NodeGUID>
+<PortNum>8</PortNum><NodeType>SW</NodeType><NodeDesc>leaf</NodeDesc></Port></Link>
+</LinkSummary></Report>
+"#;
+
+const OPA_TABLE: &str = "\
+Rate;LinkDetails;Port.NodeDesc;Port.PortNum;Port.NodeDesc;Port.PortNum
+
+100g;;node1 hfi1_0;1;leaf 1;7
+25g;;node2 hfi1_0;1;leaf 1;8
+";
+
+const OPA_PLAIN: &str = "\
+0x0011750101670001;1;FI;node1 hfi1_0;0x0011750102000001;7;SW;leaf 1
+0x0011750101670002;1;FI;node2 hfi1_0;0x0011750102000001;8;SW;leaf 1
+";
+
 const SAMPLES: &[Sample] = &[
     Sample { format: Format::Netloc, files: &[("nodes.txt", NETLOC)], read: "nodes.txt" },
     Sample { format: Format::Ibnetdiscover, files: &[("fabric", BLOCKS), ("tables", TABLES)], read: "" },
     Sample { format: Format::Ibnetdiscover, files: &[("fabric", COLUMNS)], read: "fabric" },
+    Sample { format: Format::Omnipath, files: &[("links", OPA_TEXT)], read: "links" },
+    Sample { format: Format::Omnipath, files: &[("links", OPA_XML)], read: "links" },
+    Sample { format: Format::Omnipath, files: &[("links", OPA_TABLE)], read: "links" },
+    Sample { format: Format::Omnipath, files: &[("links", OPA_PLAIN)], read: "links" },
     Sample {
         format: Format::NetlocDat,
         files: &[("E-nodes.ndat", ETHERNET), ("E-phy-paths.ndat", ETHERNET_PATHS)],
@@ -152,7 +190,7 @@ fn damaged_fabrics_end_in_an_error_or_a_machine() {
     let only = std::env::var("HOPMAP_SEED").ok().map(|seed| seed.parse::<u64>().unwrap());
     for (number, sample) in SAMPLES.iter().enumerate() {
         let folder = Folder::new(&number.to_string());
-        let count = if soak { 200_000 } else { 150 };
+        let count = if soak { 100_000 } else { 100 };
         for seed in (0..count).filter(|seed| only.is_none_or(|only| only == *seed)) {
             let path = folder.write(sample, Some(&mut Random(seed * 64 + number as u64)));
             try_all(&path, sample.format);

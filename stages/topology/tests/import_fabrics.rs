@@ -5,6 +5,7 @@
 mod fat_tree;
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use fat_tree::FatTree;
@@ -280,4 +281,77 @@ fn generated_fat_trees_are_what_they_are() {
         assert_eq!(paths.hops(a, b), Some(2 * levels), "{a} {b}");
         assert_eq!(shortest.hops(a, b), Some(2 * levels), "{a} {b}");
     }
+}
+
+/// Prints what a program sees of a fabric that ibsim simulates.
+const SIMULATED: &str = r#"
+set -e
+cd "$1"
+export IBSIM_SERVER_PORT=$((20000 + $$ % 20000)) SIM_HOST=H1
+so=$(ls /usr/lib/*/umad2sim/libumad2sim.so)
+mkfifo console
+ibsim -s -N 100 net < console > ibsim.log 2>&1 &
+server=$!
+exec 3> console
+trap 'kill $server' EXIT
+for attempt in 1 2 3 4 5 6 7 8 9 10; do
+  sleep 0.3
+  LD_PRELOAD=$so ibnetdiscover > /dev/null 2>&1 && break
+done
+OSM_TMP_DIR=$PWD LD_PRELOAD=$so opensm -o -l 1 -f osm.log > opensm.log 2>&1
+LD_PRELOAD=$so ibnetdiscover > blocks
+LD_PRELOAD=$so ibnetdiscover -g > group
+mkdir columns
+LD_PRELOAD=$so ibnetdiscover -s -p > columns/fabric
+LD_PRELOAD=$so dump_fts > columns/tables
+"#;
+
+/// A ring of three switches; H3 has a port on each of two.
+const RING: &str = "Switch 8 \"S0\"\n[1] \"H1\"[1]\n[2] \"H2\"[1]\n[3] \"H3\"[1]\n[6] \"S2\"[6]\n[7] \"S1\"[7]\n[8] \"S1\"[8]\n\n\
+Switch 8 \"S1\"\n[1] \"H3\"[2]\n[2] \"H4\"[1]\n[5] \"S2\"[5]\n[7] \"S0\"[7]\n[8] \"S0\"[8]\n\n\
+Switch 8 \"S2\"\n[1] \"H5\"[1]\n[5] \"S1\"[5]\n[6] \"S0\"[6]\n\n\
+Hca 2 \"H1\"\n[1] \"S0\"[1]\n\nHca 2 \"H2\"\n[1] \"S0\"[2]\n\nHca 2 \"H3\"\n[1] \"S0\"[3]\n[2] \"S1\"[1]\n\n\
+Hca 2 \"H4\"\n[1] \"S1\"[2]\n\nHca 2 \"H5\"\n[1] \"S2\"[1]\n";
+
+/// What the programs print themselves, of a fabric without hardware. Needs ibsim-utils, infiniband-diags and opensm.
+#[test]
+fn what_the_programs_print_of_a_simulated_fabric_is_read() {
+    if std::env::var_os("HOPMAP_SYSTEM_TESTS").is_none() {
+        eprintln!("skipped: HOPMAP_SYSTEM_TESTS is not set");
+        return;
+    }
+    let has = |program: &str| {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let sbin = [PathBuf::from("/usr/sbin"), PathBuf::from("/sbin")];
+        std::env::split_paths(&path).chain(sbin).any(|folder| folder.join(program).is_file())
+    };
+    if let Some(missing) =
+        ["ibsim", "opensm", "ibnetdiscover", "dump_fts"].into_iter().find(|name| !has(name))
+    {
+        eprintln!("skipped: there is no {missing}");
+        return;
+    }
+    let folder = Folder::new("ibsim");
+    folder.write("net", |out| out.write_all(RING.as_bytes()));
+    let path = format!("{}:/usr/sbin", std::env::var("PATH").unwrap());
+    let shell = std::process::Command::new("sh")
+        .args(["-c", SIMULATED, "sh"])
+        .arg(&folder.0)
+        .env("PATH", path)
+        .output();
+    let shell = shell.unwrap();
+    assert!(shell.status.success(), "{}", String::from_utf8_lossy(&shell.stderr));
+    let (blocks, group) = (import(&folder.0.join("blocks")), import(&folder.0.join("group")));
+    assert_eq!(blocks.system, group.system);
+    let names: Vec<_> = blocks.system.nodes.iter().map(|node| node.name.as_str()).collect();
+    assert_eq!(names, ["H1", "H2", "H3", "H4", "H5", "S0", "S1", "S2"]);
+    assert_eq!(blocks.system.links.len(), 2 * (6 + 4));
+    let Imported { system, notes } = import(&folder.0.join("columns"));
+    assert_eq!(system.links, blocks.system.links);
+    assert!(
+        !notes.iter().any(|note| note.contains("pairs of adapters") || note.contains("without a table")),
+        "{notes:?}"
+    );
+    let paths = Paths::new(&system).unwrap();
+    assert!(pairs(5).all(|(a, b)| (2..=3).contains(&paths.hops(a, b).unwrap())));
 }

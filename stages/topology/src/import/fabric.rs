@@ -23,13 +23,24 @@ pub(super) struct Fabric {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FabricNode {
     pub(super) kind: NodeKind,
-    /// Its GUID, sixteen hexadecimal digits in lower case; different for every node.
+    /// Its GUID, sixteen hexadecimal digits in lower case, different for every node; empty where only descriptions tell nodes apart.
     pub(super) address: String,
     /// What it calls itself: of an adapter the host, then the device (`node1 mlx5_0`).
     pub(super) description: String,
     /// The host of an adapter, where the source says it apart.
     pub(super) host: Option<String>,
     pub(super) state: NodeState,
+}
+
+impl FabricNode {
+    fn address(&self) -> Option<String> {
+        (!self.address.is_empty()).then(|| self.address.clone())
+    }
+
+    /// What nodes are sorted by.
+    fn key(&self) -> (&str, &str) {
+        (&self.address, &self.description)
+    }
 }
 
 /// One direction of a cable.
@@ -105,7 +116,7 @@ impl Names {
         let hosts = hosts(nodes, remarks);
         let mut switches: Vec<usize> =
             (0..nodes.len()).filter(|&node| nodes[node].kind == NodeKind::Switch).collect();
-        switches.sort_by(|&a, &b| nodes[a].address.cmp(&nodes[b].address));
+        switches.sort_by_key(|&node| nodes[node].key());
         let mut count: HashMap<&str, usize> = HashMap::new();
         switches.iter().for_each(|&node| *count.entry(nodes[node].description.trim()).or_default() += 1);
         let mut taken: BTreeSet<String> = hosts.iter().map(|(name, _)| name.clone()).collect();
@@ -134,14 +145,14 @@ impl Names {
             let is_up = adapters.iter().any(|&adapter| fabric[adapter].state == NodeState::Up);
             nodes.push(Node {
                 state: if is_up { NodeState::Up } else { NodeState::Down },
-                address: adapters.iter().map(|&adapter| fabric[adapter].address.clone()).min(),
+                address: adapters.iter().filter_map(|&adapter| fabric[adapter].address()).min(),
                 ..Node::host(name.clone())
             });
         }
         for (name, switch) in &self.switches {
             place[*switch] = nodes.len() as u32;
-            let FabricNode { state, address, .. } = &fabric[*switch];
-            nodes.push(Node { state: *state, address: Some(address.clone()), ..Node::switch(name.clone()) });
+            let state = fabric[*switch].state;
+            nodes.push(Node { state, address: fabric[*switch].address(), ..Node::switch(name.clone()) });
         }
         (nodes, place)
     }
@@ -160,7 +171,7 @@ fn unused(mut name: String, taken: &BTreeSet<String>) -> String {
 fn hosts(nodes: &[FabricNode], remarks: &mut Vec<String>) -> Vec<(String, Vec<usize>)> {
     let mut adapters: Vec<usize> =
         (0..nodes.len()).filter(|&node| nodes[node].kind == NodeKind::Host).collect();
-    adapters.sort_by(|&a, &b| nodes[a].address.cmp(&nodes[b].address));
+    adapters.sort_by_key(|&node| nodes[node].key());
     let mut hosts: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     let (mut nameless, mut repeated) = (0, BTreeSet::new());
     for adapter in adapters {
@@ -396,7 +407,8 @@ mod tests {
     #[test]
     fn only_entries_that_lead_to_hosts_stay() {
         let mut fabric = fabric();
-        let by_port = fabric.by_port();
+        let port = |(index, link): (usize, &FabricLink)| ((link.source, link.source_port.unwrap()), index);
+        let by_port: HashMap<(usize, u32), usize> = fabric.links.iter().enumerate().map(port).collect();
         let entry = |node: usize, port: u32, last: (usize, u32)| FabricForward {
             node: node as u32,
             last: by_port[&last] as u32,

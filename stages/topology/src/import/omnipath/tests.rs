@@ -1,0 +1,183 @@
+use std::path::PathBuf;
+
+use hopmap_model::{Paths, SystemGraph};
+
+use super::super::{Format, ImportParams, Imported, read, recognise};
+
+const TEXT: &str = "\
+Link Summary
+4 Links in Fabric:
+Rate NodeGUID          Port Type Name
+100g 0x0011750101670001   1 FI   node1 hfi1_0
+     Cable: S4567                11m
+     some model
+<->  0x0011750102000001   7 SW   leaf; 1 & <x>
+ 25g 0x0011750101670002   1 FI   node2 hfi1_0
+<->  0x0011750102000001   8 SW   leaf; 1 & <x>
+100g 0x0011750101670003   1 FI   node2 hfi1_1
+<->  0x0011750102000002   9 SW   spine
+100g 0x0011750102000001  48 SW   leaf; 1 & <x>
+<->  0x0011750102000002  48 SW   spine
+-------------------------------------------------------------------------------
+";
+
+const SELECTED: &str = "\
+0x0011750101670001;1;FI;node1 hfi1_0;0x0011750102000001;7;SW;leaf; 1 & <x>
+0x0011750101670002;1;FI;node2 hfi1_0;0x0011750102000001;8;SW;leaf; 1 & <x>
+0x0011750101670003;1;FI;node2 hfi1_1;0x0011750102000002;9;SW;spine
+0x0011750102000001;48;SW;leaf; 1 & <x>;0x0011750102000002;48;SW;spine
+";
+
+const HEADED: &str = "\
+Rate;LinkDetails;CableLength;CableLabel;CableDetails;DeviceTechShort;CableInfo.Length;CableInfo.VendorName;CableInfo.VendorPN;CableInfo.VendorRev;Port.NodeDesc;Port.PortNum;Port.NodeDesc;Port.PortNum
+
+100g;;11m;S4567;some model;;;;;;node1 hfi1_0;1;leaf 1;7
+25g;;;;;;;;;;node2 hfi1_0;1;leaf 1;8
+100g;;;;;;;;;;node2 hfi1_1;1;spine;9
+100g;;;;;;;;;;leaf 1;48;spine;48
+";
+
+fn xml() -> String {
+    let port = |guid: &str, number: u32, kind: &str, name: &str| {
+        format!(
+            "<Port id=\"x\">\n<NodeGUID>{guid}</NodeGUID>\n<PortNum>{number}</PortNum>\n<NodeType>{kind}</NodeType>\n<NodeType_Int>1</NodeType_Int>\n<NodeDesc>{name}</NodeDesc>\n</Port>\n"
+        )
+    };
+    let leaf = |number| port("0x0011750102000001", number, "SW", "leaf; 1 &amp; &lt;x&#62;");
+    let spine = |number| port("0x0011750102000002", number, "SW", "spine");
+    let host = |guid, name| port(guid, 1, "FI", name);
+    let link = |rate: &str, a: String, b: String| {
+        format!(
+            "<Link id=\"y\">\n<Rate>{rate}</Rate>\n<Internal>0</Internal>\n{a}{b}<CableInfo><Length>3</Length></CableInfo>\n</Link>\n"
+        )
+    };
+    [
+        "<?xml version=\"1.0\" encoding=\"utf-8\" ?>\n<Report date=\"d\" options=\"-x -o links\" >\n<LinkSummary>\n<LinkCount>4</LinkCount>\n".to_owned(),
+        link("100g", host("0x0011750101670001", "node1 hfi1_0"), leaf(7)),
+        link("25g", host("0x0011750101670002", "node2 hfi1_0"), leaf(8)),
+        link("100g", host("0x0011750101670003", "node2 hfi1_1"), spine(9)),
+        link("100g", leaf(48), spine(48)),
+        "</LinkSummary>\n<Nodes><FIs></FIs></Nodes>\n</Report>\n".to_owned(),
+    ]
+    .concat()
+}
+
+fn import(name: &str, text: &str) -> Result<Imported, String> {
+    let path: PathBuf = std::env::temp_dir().join(format!("hopmap-omnipath-{}-{name}", std::process::id()));
+    std::fs::write(&path, text).unwrap();
+    let format = recognise(&path).ok();
+    let imported = read(&path, &ImportParams { format: Some(Format::Omnipath), ..ImportParams::of(&path) });
+    std::fs::remove_file(&path).unwrap();
+    if imported.is_ok() {
+        assert_eq!(format, Some(Format::Omnipath), "{name}");
+    }
+    imported.map_err(|error| error.to_string().replace(&path.display().to_string(), "F"))
+}
+
+fn names(system: &SystemGraph) -> Vec<&str> {
+    system.nodes.iter().map(|node| node.name.as_str()).collect()
+}
+
+#[test]
+fn text_and_xml_give_the_same_machine() {
+    let text = import("text", TEXT).unwrap();
+    assert_eq!(import("xml", &xml()).unwrap(), text);
+    let Imported { system, notes } = text;
+    assert_eq!(notes, [""; 0]);
+    assert_eq!(names(&system), ["node1", "node2", "leaf; 1 & <x>", "spine"]);
+    assert_eq!(system.nodes[1].address.as_deref(), Some("0011750101670002"));
+    assert_eq!(system.links.len(), 8);
+    assert_eq!(system.links[0].bandwidth_bytes_per_s, Some(12.5e9));
+    assert_eq!(system.links[1].bandwidth_bytes_per_s, Some(3.125e9));
+    assert_eq!(system.links[1].destination_port, Some(8));
+    // node1 reaches node2 over the one switch that both are on.
+    assert_eq!(Paths::new(&system).unwrap().hops(0, 1), Some(2));
+}
+
+#[test]
+fn tables_without_rates_or_guids_say_what_they_say() {
+    let text = import("text-again", TEXT).unwrap().system;
+    let Imported { system, notes } = import("selected", SELECTED).unwrap();
+    assert_eq!(system.nodes, text.nodes);
+    assert!(
+        system
+            .links
+            .iter()
+            .zip(&text.links)
+            .all(|(a, b)| a.source_port == b.source_port && a.source == b.source)
+    );
+    assert_eq!(notes, ["links whose speed or width is not known, kept without a bandwidth: 8"]);
+    let Imported { system, notes } = import("headed", HEADED).unwrap();
+    assert_eq!(names(&system), ["node1", "node2", "leaf 1", "spine"]);
+    assert!(system.nodes.iter().all(|node| node.address.is_none()));
+    assert_eq!(system.links[0].bandwidth_bytes_per_s, Some(12.5e9));
+    assert_eq!(
+        notes,
+        ["nodes of which it is not said what they are, hosts if port 1 has a cable and no other: 5"]
+    );
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    let text = |from: &str, to: &str| {
+        assert!(TEXT.contains(from), "{from}");
+        import("wrong", &TEXT.replacen(from, to, 1)).unwrap_err()
+    };
+    assert!(
+        text("0001   8 SW", "0001   7 SW")
+            .starts_with("F:8: port 7 of `leaf; 1 & <x>` (0011750102000001) is connected to")
+    );
+    assert!(text("<->  0x0011750102000001   7 SW   leaf; 1 & <x>\n", "").starts_with("F:4: the second port"));
+    assert!(text("100g 0x0011750101670001   1 FI   node1 hfi1_0\n", "").starts_with("F:6: the first port"));
+    assert!(
+        text("0001  48 SW", "0001  48 FI").starts_with("F:12: `leaf; 1 & <x>` is both a host and a switch")
+    );
+    assert!(text("Link Summary", "FI Link Summary").starts_with("F:1: `FI Link Summary` lists only some"));
+    assert!(
+        import("fields", &HEADED.replace("leaf 1;7", "leaf; 1;7"))
+            .unwrap_err()
+            .starts_with("F:3: there are 15 fields")
+    );
+    assert!(
+        import("number", &HEADED.replace("leaf 1;7", "leaf 1;x"))
+            .unwrap_err()
+            .starts_with("F:3: `x` is no number")
+    );
+    assert!(
+        import("row", &SELECTED.replace(";9;SW;", ";9;")).unwrap_err().starts_with("F:3: this is no link")
+    );
+    let xml = |from: &str, to: &str| {
+        let changed = xml().replacen(from, to, 1);
+        assert!(changed != self::xml(), "{from}");
+        import("xml-wrong", &changed).unwrap_err()
+    };
+    let doctype = "<!DOCTYPE Report [<!ENTITY a \"b\">]>\n<Report date";
+    assert!(
+        xml("<Report date", doctype).starts_with("F:2: the file defines a document type"),
+        "{}",
+        xml("<Report date", doctype)
+    );
+    assert!(xml("&amp;", "&other;").contains("`&other;` is no character"));
+    assert!(xml("<PortNum>7</PortNum>", "").contains("a port of this link has no number"));
+    assert!(
+        xml("<PortNum>7</PortNum>", "<PortNum>7</PortNum></Port><Port>")
+            .contains("this link has a third port")
+    );
+    assert!(xml("<NodeType>FI</NodeType>", "<NodeType>XX</NodeType>").contains("`XX` is no type of a node"));
+    assert!(xml("<LinkSummary>", "<ISLinkSummary>").contains("`ISLinkSummary` lists only some"));
+    let deep = "<a>".repeat(100);
+    assert!(xml("<LinkSummary>", &format!("{deep}<LinkSummary>")).contains("more than 64 elements"));
+}
+
+#[test]
+fn other_files_are_not_recognised() {
+    for text in [
+        "a;b;c\n1;2;3\n",
+        "<?xml version=\"1.0\"?>\n<topology version=\"2.0\">\n</topology>",
+        "Link Summary\n",
+        "0x1;1;FI;x\n",
+    ] {
+        let error = import("other", text).unwrap_err();
+        assert_eq!(error, "F: this lists no links of Omni-Path");
+    }
+}
