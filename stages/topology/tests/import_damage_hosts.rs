@@ -33,6 +33,8 @@ fn damaged(format: Format, name: &str, sample: &[u8], telling: &[u8], params: &I
 
 /// Whether damaged bytes are still a machine.
 fn is_whole(path: &Path, bytes: &[u8], format: Format, params: &ImportParams) -> bool {
+    // Some file systems write a file out that is overwritten, but not a new one.
+    let _ = std::fs::remove_file(path);
     std::fs::write(path, bytes).unwrap();
     let _ = recognise(path);
     let _ = files(path, Some(format));

@@ -75,6 +75,13 @@ pub(super) fn machine(
     if let Some(folder) = &params.hwloc {
         join(&mut parts, &hwloc::hosts(folder.path(), params.threads)?);
     }
+    if params.threads && params.hwloc.is_none() {
+        return Err(ImportError::Parameter {
+            name: "threads",
+            problem: "means nothing here: nothing says what is inside hosts".into(),
+            help: "name the folder of hwloc's files with `hwloc`".into(),
+        });
+    }
     let (slots, mut inside) = slots(&parts, params)?;
     let latency = |link: Link| Link { latency_s: link.latency_s.or(params.link_latency), ..link };
     let links: Vec<Link> = parts.links.into_iter().map(latency).collect();
@@ -297,5 +304,8 @@ mod tests {
         assert_eq!(costs(&[3.0]), [3.0, 6.0]);
         assert_eq!(costs(&[3.0, 4.0]), [3.0, 4.0]);
         assert!(system(true, &[3.0, 4.0]).unwrap_err().to_string().contains("2 costs"));
+        let threads = ImportParams { threads: true, ..ImportParams::default() };
+        let refused = machine(Parts::default(), &threads, Path::new("fabric")).unwrap_err();
+        assert!(refused.to_string().contains("`threads` means nothing"));
     }
 }

@@ -101,6 +101,7 @@ fn check(params: &ImportParams) -> Result<(), ImportError> {
     let given = [
         ("slots", params.slots.is_some()),
         ("hwloc", params.hwloc.is_some()),
+        ("link_latency", params.link_latency.is_some()),
         ("costs", !params.costs.is_empty()),
     ];
     match given.into_iter().find(|(_, is_given)| *is_given) {
@@ -124,7 +125,8 @@ fn one_host(path: &Path, loaded: &Loaded, params: &ImportParams) -> Result<Impor
         shapes: BTreeMap::from([(name, shape)]),
         ..Parts::default()
     };
-    let system = finish::machine(parts, &ImportParams { inside: costs, ..params.clone() }, path)?;
+    let system =
+        finish::machine(parts, &ImportParams { inside: costs, threads: false, ..params.clone() }, path)?;
     Ok(Imported { system, notes })
 }
 
@@ -178,7 +180,7 @@ fn several_hosts(path: &Path, params: &ImportParams) -> Result<Imported, ImportE
         ));
     }
     let depth = parts.shapes.values().map(|shape| shape.groups.len()).max().unwrap_or(1);
-    let mut params = params.clone();
+    let mut params = ImportParams { threads: false, ..params.clone() };
     if params.inside.is_empty() {
         params.inside = (1..=depth).map(|level| level as f64).collect();
         if parts.nodes.len() > 1 {
