@@ -163,7 +163,8 @@ fn draw_box(svg: &mut Svg, node: &NodeBox, layout: &Layout, index: usize, depth:
         let first = top + height / 2.0 + 3.0 - 7.0 * (lines.len().min(2) as f64 - 1.0);
         for (line, text) in lines.iter().take(2).enumerate() {
             let class = if line == 0 { "n m w" } else { "n m q" };
-            svg.text(middle, first + 14.0 * line as f64, class, &shortened(text, width - 6.0));
+            // Names of switches often differ at their ends; bold type is wider than what is measured.
+            svg.text(middle, first + 14.0 * line as f64, class, &shortened_inside(text, width - 14.0));
         }
         for (line, text) in rank_lines(node, width).iter().enumerate() {
             svg.text(middle, top + height + 16.0 * (line + 1) as f64, "n m q", text);
@@ -230,7 +231,7 @@ fn draw_cell(
     }
     if cells.is_named {
         let class = if is_down { "n q" } else { "n" };
-        svg.text(x + 7.0, y + 10.5, class, &shortened(&content.name, (size.0 - 8.0) / 0.92));
+        svg.text(x + 7.0, y + 10.5, class, &shortened_inside(&content.name, (size.0 - 8.0) / 0.92));
     }
     if is_down {
         draw_down(svg, (x, y), size);

@@ -62,7 +62,10 @@ impl Cells {
     fn new(drawing: &Drawing, blocks: &[usize]) -> Self {
         let counts: Vec<usize> = blocks.iter().map(|&node| drawing.boxes[node].cells.len()).collect();
         let all = || blocks.iter().flat_map(|&node| &drawing.boxes[node].cells);
-        let name = all().map(|&host| text_width(&drawing.boxes[host].name)).fold(0.0, f64::max);
+        // Few names that are longer than the others are shortened.
+        let mut names: Vec<f64> = all().map(|&host| text_width(&drawing.boxes[host].name)).collect();
+        names.sort_by(f64::total_cmp);
+        let name = names.get(names.len() * 9 / 10).copied().unwrap_or(0.0);
         let named = (name * SMALL + 12.0).clamp(24.0, 96.0);
         let rows = |width: f64, most: f64| {
             let needs = |rows: usize| {
