@@ -113,6 +113,7 @@ const PROGRAM: &str = r#"
 int main(int argc, char** argv) {
   simgrid::s4u::Engine engine(&argc, argv);
   engine.load_platform(argv[1]);
+  engine.seal_platform();
   auto hosts = engine.get_all_hosts();
   for (auto* a : hosts)
     for (auto* b : hosts) {

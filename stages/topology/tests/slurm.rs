@@ -24,7 +24,7 @@ fn export(system: &SystemGraph, to: ExportFormat) -> (String, Vec<String>) {
 }
 
 fn conf(system: &SystemGraph) -> String {
-    export(system, ExportFormat::SlurmConf).0.lines().skip(1).map(|line| format!("{line}\n")).collect()
+    export(system, ExportFormat::SlurmConf).0.split_inclusive('\n').skip(1).collect()
 }
 
 /// Hosts and switches with links both ways.

@@ -192,11 +192,11 @@ fn tree(
             let [source, destination] = [a, b].map(|node| escaped(&system.nodes[node as usize].name));
             text.push_str(&format!("    <route src=\"{source}\" dst=\"{destination}\"><link_ctn id=\"host{a}\" direction=\"UP\"/>"));
             up.iter().take_while(|group| *group != common).for_each(|group| {
-                text.push_str(&format!("<link_ctn id=\"group{group}\" direction=\"UP\"/>"))
+                text.push_str(&format!("<link_ctn id=\"group{group}\" direction=\"UP\"/>"));
             });
             let below: Vec<&usize> = down.iter().take_while(|group| *group != common).collect();
             below.into_iter().rev().for_each(|group| {
-                text.push_str(&format!("<link_ctn id=\"group{group}\" direction=\"DOWN\"/>"))
+                text.push_str(&format!("<link_ctn id=\"group{group}\" direction=\"DOWN\"/>"));
             });
             text.push_str(&format!("<link_ctn id=\"host{b}\" direction=\"DOWN\"/></route>\n"));
         }

@@ -150,7 +150,7 @@ impl Graph {
         let links = both_ways(self.links, notes);
         let kinds = kinds(&self.nodes, &links, notes);
         let mut shapes = BTreeMap::new();
-        let mut nodes = Vec::with_capacity(self.nodes.len());
+        let mut found = Vec::with_capacity(self.nodes.len());
         for (GraphNode { name, state, address, cores, .. }, kind) in self.nodes.into_iter().zip(kinds) {
             if let Some(cores) = cores.filter(|_| kind == NodeKind::Host) {
                 let cores: Vec<u32> = match cores {
@@ -160,16 +160,16 @@ impl Graph {
                 let groups = vec![vec![0; cores.len()]];
                 shapes.insert(name.clone(), HostShape { cores, groups });
             }
-            nodes.push(Node { state, address, ..Node::new(name, kind) });
+            found.push(Node { state, address, ..Node::new(name, kind) });
         }
-        Ok(Parts { nodes, links, shapes, ..Parts::default() })
+        Ok(Parts { nodes: found, links, shapes, ..Parts::default() })
     }
 }
 
 /// The kind of every node. One of which nothing is said is a host if it has slots or at most one neighbour; if there were no hosts
 /// then, all such nodes are.
-fn kinds(nodes: &[GraphNode], links: &[Link], notes: &mut Vec<String>) -> Vec<NodeKind> {
-    let mut neighbours: Vec<BTreeSet<u32>> = vec![BTreeSet::new(); nodes.len()];
+fn kinds(listed: &[GraphNode], links: &[Link], notes: &mut Vec<String>) -> Vec<NodeKind> {
+    let mut neighbours: Vec<BTreeSet<u32>> = vec![BTreeSet::new(); listed.len()];
     for link in links.iter().filter(|link| link.source != link.destination) {
         for (node, other) in [(link.source, link.destination), (link.destination, link.source)] {
             if let Some(others) = neighbours.get_mut(node as usize).filter(|others| others.len() < 2) {
@@ -182,12 +182,12 @@ fn kinds(nodes: &[GraphNode], links: &[Link], notes: &mut Vec<String>) -> Vec<No
         None if node.cores.is_some() || others.len() < 2 => NodeKind::Host,
         None => NodeKind::Switch,
     };
-    let mut kinds: Vec<NodeKind> = nodes.iter().zip(&neighbours).map(guess).collect();
-    let unsaid = nodes.iter().filter(|node| node.kind.is_none() && node.cores.is_none()).count();
+    let mut kinds: Vec<NodeKind> = listed.iter().zip(&neighbours).map(guess).collect();
+    let unsaid = listed.iter().filter(|node| node.kind.is_none() && node.cores.is_none()).count();
     if unsaid > 0 && kinds.iter().all(|kind| *kind == NodeKind::Switch) {
         kinds
             .iter_mut()
-            .zip(nodes)
+            .zip(listed)
             .filter(|(_, node)| node.kind.is_none())
             .for_each(|(kind, _)| *kind = NodeKind::Host);
         notes.push(format!(

@@ -1,4 +1,4 @@
-//! Cables as CSV, a row each, as NetBox, LLDP collectors and spreadsheets have them.
+//! Cables as CSV, a row each, as `NetBox`, LLDP collectors and spreadsheets have them.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -229,10 +229,10 @@ struct Table<'a> {
 }
 
 impl Table<'_> {
-    fn row(&mut self, line: usize, record: &StringRecord) -> Result<(), ImportError> {
+    fn row(&mut self, number: usize, record: &StringRecord) -> Result<(), ImportError> {
         if record.len() > self.columns.len() {
             let problem = format!("{} cells, but there are {} columns", record.len(), self.columns.len());
-            return Err(malformed(self.path, line, problem, "quote cells that hold a comma"));
+            return Err(malformed(self.path, number, problem, "quote cells that hold a comma"));
         }
         let cell = |column| {
             let index = self.columns.iter().position(|other| *other == column);
@@ -251,17 +251,17 @@ impl Table<'_> {
         if names[0].is_empty() {
             return Err(malformed(
                 self.path,
-                line,
+                number,
                 "a row without a source",
                 "say what the link joins, or remove the row",
             ));
         }
-        let source = self.node(line, names[0], &ends[0])?;
+        let source = self.node(number, names[0], &ends[0])?;
         // A row with a source only is a node without links.
         if names[1].is_empty() {
             return Ok(());
         }
-        let destination = self.node(line, names[1], &ends[1])?;
+        let destination = self.node(number, names[1], &ends[1])?;
         let mut link = Link::new(source as u32, destination as u32);
         let mut both = None;
         for (column, text) in self.columns.iter().zip(record) {
@@ -273,7 +273,7 @@ impl Table<'_> {
                         self.unused.bandwidth(text, *scale).or(link.bandwidth_bytes_per_s);
                 }
                 Column::Latency(scale) => {
-                    link.latency_s = self.unused.latency(text, *scale).or(link.latency_s)
+                    link.latency_s = self.unused.latency(text, *scale).or(link.latency_s);
                 }
                 Column::State => link.state = link_state(self.unused.is_up(text)),
                 Column::Both if !text.is_empty() => both = Some(self.unused.is_up(text)),

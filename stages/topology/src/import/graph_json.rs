@@ -1,5 +1,5 @@
-//! Nodes and links as JSON: the lossless form of `topology/export`, the node-link form of NetworkX, what D3 and Cytoscape draw, and the
-//! graphs of NVIDIA NetQ.
+//! Nodes and links as JSON: the lossless form of `topology/export`, the node-link form of `NetworkX`, what D3 and Cytoscape draw, and the
+//! graphs of NVIDIA `NetQ`.
 
 mod lossless;
 
@@ -25,9 +25,8 @@ fn recognises(sample: &Sample) -> bool {
     let text = text.trim_start_matches('\u{feff}').trim_start();
     let depth = match text.strip_prefix('[').map(str::trim_start) {
         Some(inner) if inner.starts_with('{') => 2,
-        Some(_) => return false,
         None if text.starts_with('{') => 1,
-        None => return false,
+        _ => return false,
     };
     keys(text, depth).iter().any(|key| ["nodes", "vertices", "links", "edges", "elements"].contains(key))
 }
@@ -45,7 +44,6 @@ fn keys(text: &str, wanted: usize) -> Vec<&str> {
                 last = text.get(begin..place).unwrap_or("");
                 start = None;
             }
-            (Some(_), _) => {}
             (None, '"') => start = Some(place + 1),
             (None, ':') if depth == wanted => keys.push(last),
             (None, '{' | '[') => depth += 1,

@@ -11,7 +11,7 @@ use super::slurm_tree::Switch;
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
     /// Every block as a switch above its hosts.
-    pub(super) blocks: Vec<Switch>,
+    pub(super) bases: Vec<Switch>,
     /// Hosts of a block, of several blocks that belong together, of several of these and so on.
     pub(super) sizes: Vec<u64>,
     /// Line of the sizes.
@@ -34,7 +34,7 @@ impl Blocks {
 
     /// A switch for every block, for every group of blocks that is as large as one of the sizes, and for all.
     pub(super) fn switches(self, path: &Path) -> Result<(Vec<Switch>, Vec<String>), ImportError> {
-        let Self { blocks, mut sizes, line } = self;
+        let Self { bases: blocks, mut sizes, line } = self;
         sizes.sort_unstable();
         sizes.dedup();
         let mut notes = Vec::new();

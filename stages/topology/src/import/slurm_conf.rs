@@ -43,7 +43,7 @@ fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
         let Some((key, value)) = entries.first() else { continue };
         match key.as_str() {
             "switchname" => switches.push(switch(&lists, line, value, &entries[1..], &mut speeds)?),
-            "blockname" => blocks.blocks.push(block(&lists, line, value, &entries[1..])?),
+            "blockname" => blocks.bases.push(block(&lists, line, value, &entries[1..])?),
             "blocksizes" => blocks.set_sizes(path, line, value)?,
             "include" => notes.push(format!(
                 "line {line}: the file `{value}` is not followed; name it as the path to read it"
@@ -62,7 +62,7 @@ fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
     if speeds > 0 {
         notes.push(format!("LinkSpeed of {speeds} switches has no unit and is left out"));
     }
-    match (switches.is_empty(), blocks.blocks.is_empty()) {
+    match (switches.is_empty(), blocks.bases.is_empty()) {
         (true, true) => {
             return Err(malformed(
                 path,
@@ -72,7 +72,7 @@ fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
             ));
         }
         (false, false) => {
-            let line = blocks.blocks.first().map(|block| block.line);
+            let line = blocks.bases.first().map(|block| block.line);
             return Err(malformed(
                 path,
                 line,

@@ -99,10 +99,10 @@ pub(super) fn parts(path: &Path, switches: &[Switch]) -> Result<(Parts, Vec<Stri
     }
     let mut links: Vec<Link> = ends.iter().flat_map(|&(a, b)| [Link::new(a, b), Link::new(b, a)]).collect();
     links.sort_by_key(|link| (link.source, link.destination));
-    let notes = notes(switches, &below);
+    let remarks = notes(switches, &below);
     let mut nodes: Vec<Node> = hosts.into_iter().map(Node::host).collect();
     nodes.extend(order.iter().map(|&switch| Node::switch(switches[switch].name.clone())));
-    Ok((Parts { nodes, links, ..Parts::default() }, notes))
+    Ok((Parts { nodes, links, ..Parts::default() }, remarks))
 }
 
 fn by_name<'a>(path: &Path, switches: &'a [Switch]) -> Result<HashMap<&'a str, usize>, ImportError> {

@@ -155,7 +155,7 @@ fn blocks(all: &Lists<'_>, block: &Yaml) -> Result<Blocks, ImportError> {
                 _ => return Err(unknown(all.path, value.line, key, "block and nodes")),
             }
         }
-        blocks.blocks.push(named(all.path, block, "block")?);
+        blocks.bases.push(named(all.path, block, "block")?);
     }
     Ok(blocks)
 }

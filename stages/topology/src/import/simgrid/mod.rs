@@ -59,7 +59,7 @@ fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
         ));
     }
     let version = root.get("version").unwrap_or("0");
-    if !version.split('.').next().and_then(|major| major.parse().ok()).is_some_and(|major: u32| major >= 4) {
+    if version.split('.').next().and_then(|major| major.parse().ok()).is_none_or(|major: u32| major < 4) {
         let problem = format!("version `{version}` of the format is too old");
         return Err(malformed(
             path,

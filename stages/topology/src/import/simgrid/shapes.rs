@@ -45,8 +45,8 @@ pub(super) fn fat_tree(
             "`{parameters}` is no fat tree: levels, children, parents and parallel links, such as `2;4,4;1,2;1,2`"
         )
     };
-    let parts: Vec<&str> = parameters.split(';').collect();
-    let [levels, down, up, ports] = parts.as_slice() else { return Err(help()) };
+    let fields: Vec<&str> = parameters.split(';').collect();
+    let [levels, down, up, ports] = fields.as_slice() else { return Err(help()) };
     let levels: usize = levels.trim().parse().map_err(|_| help())?;
     let lists = [down, up, ports].map(|list| numbers(list).filter(|list| list.len() == levels));
     let [Some(down), Some(up), Some(ports)] = lists else { return Err(help()) };
@@ -119,7 +119,7 @@ pub(super) fn torus(net: &mut Net, hosts: &[u32], parameters: &str, wire: Wire) 
             if size == 1 {
                 continue;
             }
-            let down_first = size % 2 == 0 && coordinate == size / 2;
+            let down_first = size.is_multiple_of(2) && coordinate == size / 2;
             let order = if down_first { [1, 0] } else { [0, 1] };
             order.into_iter().for_each(|end| net.link(host, ends[end], wire, u32::MAX));
         }
@@ -155,22 +155,22 @@ pub(super) fn dragonfly(
             "{groups} groups, but {blades} blades of a chassis: the blade of a number leads to the group of that number"
         ));
     }
-    let routers = u64::from(groups) * u64::from(chassis) * u64::from(blades);
-    if routers.saturating_mul(u64::from(chassis) + u64::from(blades)) + hosts.len() as u64 > MOST_LINKS {
+    let count = u64::from(groups) * u64::from(chassis) * u64::from(blades);
+    if count.saturating_mul(u64::from(chassis) + u64::from(blades)) + hosts.len() as u64 > MOST_LINKS {
         return Err("a dragonfly of too many links".into());
     }
     let wide = |cables: u32| (wire.0, wire.1 * f64::from(cables));
     let [groups, chassis, blades, nodes] = [groups, chassis, blades, nodes].map(|number| number as usize);
-    let mut router = Vec::with_capacity(routers as usize);
-    for number in 0..routers as usize {
+    let mut switch = Vec::with_capacity(count as usize);
+    for number in 0..count as usize {
         let (group, rest) = (number / (chassis * blades), number % (chassis * blades));
-        router.push(net.switch(&format!(
+        switch.push(net.switch(&format!(
             "{id}_group{group}_chassis{}_blade{}",
             rest / blades,
             rest % blades
         )));
     }
-    let at = |group: usize, case: usize, blade: usize| router[(group * chassis + case) * blades + blade];
+    let at = |group: usize, case: usize, blade: usize| switch[(group * chassis + case) * blades + blade];
     for group in 0..groups {
         for case in 0..chassis {
             for blade in 0..blades {

@@ -19,7 +19,7 @@ pub(super) struct Element {
     pub(super) name: String,
     pub(super) line: usize,
     attributes: Vec<(String, String)>,
-    pub(super) children: Vec<Element>,
+    pub(super) children: Vec<Self>,
 }
 
 impl Element {
@@ -48,13 +48,7 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Element, ImportError> {
         let event = reader.read_event();
         let place = usize::try_from(reader.buffer_position()).unwrap_or(usize::MAX).min(text.len());
         let at = line;
-        line += text
-            .as_bytes()
-            .get(counted..place)
-            .unwrap_or_default()
-            .iter()
-            .filter(|&&byte| byte == b'\n')
-            .count();
+        line += text.get(counted..place).map_or(0, |passed| passed.matches('\n').count());
         counted = place.max(counted);
         let event = event
             .map_err(|error| malformed(path, line, error.to_string(), "is this XML, and is it whole?"))?;
@@ -65,7 +59,7 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Element, ImportError> {
                 close(&mut open, &mut root);
                 continue;
             }
-            Event::DocType(text) if text.iter().any(|&byte| byte == b'[') => {
+            Event::DocType(text) if text.contains(&b'[') => {
                 let help = "remove everything between `[` and `]`; `<!DOCTYPE platform SYSTEM \"…simgrid.dtd\">` is fine";
                 return Err(malformed(path, at, "declarations inside the document type", help));
             }
@@ -98,7 +92,7 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Element, ImportError> {
 
 /// The line where an element begins: that of its end, less the lines inside its tag.
 fn at_element(before: usize, after: usize, start: &BytesStart<'_>) -> usize {
-    let inside = start.iter().filter(|&&byte| byte == b'\n').count();
+    let inside = String::from_utf8_lossy(start).matches('\n').count();
     after.saturating_sub(inside).max(before)
 }
 
