@@ -133,16 +133,20 @@ fn slots(parts: &Parts, params: &ImportParams) -> Result<(Vec<Slot>, Levels), Im
     let depth = hosts.iter().map(|(_, node)| shape(node).groups.len()).max().unwrap_or(1).max(1);
     let mut slots = Vec::with_capacity(count);
     let mut groups: Vec<Vec<u32>> = vec![Vec::with_capacity(count); depth];
+    // By level, the number of the next group.
+    let mut next = vec![0; depth];
     for &(host, node) in &hosts {
         let shape = shape(node);
         // A host with fewer levels has none of the innermost ones: every core is a group there.
         let missing = depth - shape.groups.len();
-        for (level, groups) in groups.iter_mut().enumerate() {
-            let first = groups.iter().max().map_or(0, |most| most + 1);
+        for ((level, groups), next) in groups.iter_mut().enumerate().zip(&mut next) {
+            let (first, place) = (*next, groups.len());
             match level.checked_sub(missing) {
                 Some(own) => groups.extend(shape.groups[own].iter().map(|group| first + group)),
                 None => groups.extend((0..shape.cores.len() as u32).map(|core| first + core)),
             }
+            let most = groups.iter().skip(place).max();
+            *next = most.map_or(first, |most| most + 1);
         }
         slots.extend(shape.cores.iter().map(|&core| Slot { host, core }));
     }
