@@ -14,6 +14,9 @@ use crate::{SyntheticParams, synthetic};
 /// Most slots of a machine whose costs are a matrix.
 const MOST_PAIRED: usize = 4096;
 
+/// Most hosts of a tree.
+const MOST_HOSTS: u64 = 1 << 20;
+
 /// A machine, and what people should know of it.
 pub(super) fn machine(
     target: &Target,
@@ -113,6 +116,15 @@ pub(in crate::import) fn tree(
             format!("it may be {}", sizes.join(", ")),
         ));
     };
+    let hosts = size / u64::from(slots.max(1));
+    if size <= MOST_SLOTS as u64 && hosts > MOST_HOSTS {
+        return Err(malformed(
+            path,
+            None,
+            format!("every leaf is a host, and there are {hosts}, more than {MOST_HOSTS}"),
+            "say with `slots` how many leaves are a host",
+        ));
+    }
     let shape = branches.iter().map(u32::to_string).collect::<Vec<_>>().join("x");
     let made = synthetic(&SyntheticParams {
         shape: format!("tree:{}", if shape.is_empty() { "1" } else { &shape }),

@@ -140,6 +140,7 @@ fn what_is_wrong_is_said_with_its_line() {
     assert!(message("sub 2 1 4 cmplt 4").contains("keeps terminal 4, but there are 4"));
     assert!(message("mesh2D 4096 4096").contains("more than 1048576 terminals"));
     assert!(message("tleaf 2 65536 1 65536 1").contains("more than 16777216 slots"));
+    assert!(message("tleaf 2 4096 1 1024 1").contains("every leaf is a host, and there are 4194304"));
     assert!(message("torusXD 6 2 2 2 2 2 2").contains("from 1 to 5"));
     assert!(message("").contains("there is no target"));
     let rest = import("cmplt 4\n\nand more\n", &ImportParams::default()).unwrap();
