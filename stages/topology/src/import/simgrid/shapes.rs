@@ -159,7 +159,7 @@ pub(super) fn dragonfly(
     if count.saturating_mul(u64::from(chassis) + u64::from(blades)) + hosts.len() as u64 > MOST_LINKS {
         return Err("a dragonfly of too many links".into());
     }
-    let wide = |cables: u32| (wire.0, wire.1 * f64::from(cables));
+    let bundle = |cables: u32| (wire.0, wire.1 * f64::from(cables));
     let [groups, chassis, blades, nodes] = [groups, chassis, blades, nodes].map(|number| number as usize);
     let mut switch = Vec::with_capacity(count as usize);
     for number in 0..count as usize {
@@ -182,12 +182,12 @@ pub(super) fn dragonfly(
                 }
                 (0..blades)
                     .filter(|&other| other != blade)
-                    .for_each(|other| net.link(own, at(group, case, other), wide(green), u32::MAX));
+                    .for_each(|other| net.link(own, at(group, case, other), bundle(green), u32::MAX));
                 (0..chassis)
                     .filter(|&other| other != case)
-                    .for_each(|other| net.link(own, at(group, other, blade), wide(black), u32::MAX));
+                    .for_each(|other| net.link(own, at(group, other, blade), bundle(black), u32::MAX));
                 if case == 0 && blade < groups && blade != group {
-                    net.link(own, at(blade, 0, group), wide(blue), u32::MAX);
+                    net.link(own, at(blade, 0, group), bundle(blue), u32::MAX);
                 }
             }
         }
