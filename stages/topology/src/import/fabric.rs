@@ -340,15 +340,6 @@ enum State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::HashMap;
-
-    impl Fabric {
-        /// The link that leaves a node by a port.
-        fn by_port(&self) -> HashMap<(usize, u32), usize> {
-            let port = |(index, link): (usize, &FabricLink)| Some(((link.source, link.source_port?), index));
-            self.links.iter().enumerate().filter_map(port).collect()
-        }
-    }
 
     fn node(kind: NodeKind, address: &str, description: &str) -> FabricNode {
         FabricNode {

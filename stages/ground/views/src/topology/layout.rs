@@ -66,7 +66,7 @@ impl Cells {
         let mut names: Vec<f64> = all().map(|&host| text_width(&drawing.boxes[host].name)).collect();
         names.sort_by(f64::total_cmp);
         let name = names.get(names.len() * 9 / 10).copied().unwrap_or(0.0);
-        let named = (name * SMALL + 12.0).clamp(24.0, 96.0);
+        let width_of_name = (name * SMALL + 12.0).clamp(24.0, 96.0);
         let rows = |width: f64, most: f64| {
             let needs = |rows: usize| {
                 let columns = |count: &usize| count.div_ceil(rows).max(1) as f64;
@@ -75,9 +75,9 @@ impl Cells {
             let largest = counts.iter().copied().max().unwrap_or(1).max(1);
             (1..=largest).find(|&rows| needs(rows) <= most)
         };
-        match rows(named, WIDEST) {
+        match rows(width_of_name, WIDEST) {
             Some(rows) if rows <= MOST_NAMED_ROWS => {
-                Self { width: named, height: 15.0, rows, is_named: true }
+                Self { width: width_of_name, height: 15.0, rows, is_named: true }
             }
             _ => Self {
                 width: 13.0,
