@@ -190,7 +190,7 @@ fn damaged_fabrics_end_in_an_error_or_a_machine() {
     let only = std::env::var("HOPMAP_SEED").ok().map(|seed| seed.parse::<u64>().unwrap());
     for (number, sample) in SAMPLES.iter().enumerate() {
         let folder = Folder::new(&number.to_string());
-        let count = if soak { 100_000 } else { 100 };
+        let count = if soak { 20_000 } else { 100 };
         for seed in (0..count).filter(|seed| only.is_none_or(|only| only == *seed)) {
             let path = folder.write(sample, Some(&mut Random(seed * 64 + number as u64)));
             try_all(&path, sample.format);
