@@ -171,7 +171,7 @@ fn with_costs(mut system: SystemGraph, params: &HostsParams) -> Result<SystemGra
         CostForm::Levels => {
             let explicit = system.explicit(0).map_err(|error| match error {
                 hopmap_model::CostsError::TooMany { .. } => SelectError::NoTree,
-                other => other.into(),
+                error @ hopmap_model::CostsError::NoRoute { .. } => error.into(),
             })?;
             match explicit.cost {
                 CostModel::Levels(_) => Ok(explicit.into_owned()),

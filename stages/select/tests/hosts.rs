@@ -35,6 +35,10 @@ fn fat_tree(leaves: u32, hosts_of_leaf: u32, spines: u32) -> SystemGraph {
     }
 }
 
+fn thousandths(cost: f64) -> u64 {
+    (cost * 1000.0).round() as u64
+}
+
 fn run(system: &SystemGraph, params: serde_json::Value) -> Result<SystemGraph, String> {
     let params: HostsParams = serde_json::from_value(params).unwrap();
     Hosts::check(&params).map_err(|error| error.to_string())?;
@@ -58,7 +62,7 @@ fn named_hosts_keep_their_slots_and_routes() {
     assert_eq!(chosen.links, machine.links);
     assert_eq!(chosen.slots.iter().map(|slot| slot.host).collect::<Vec<_>>(), [1, 1, 4, 4, 5, 5]);
     let costs = chosen.costs();
-    assert_eq!([1, 2, 3].map(|slot| costs.between(0, slot)), [0.5, 4.0, 4.0]);
+    assert_eq!([1, 2, 3].map(|slot| thousandths(costs.between(0, slot))), [500, 4000, 4000]);
     assert_eq!(run(&machine, json!({})).unwrap(), machine);
     assert_eq!(run(&machine, json!({ "exclude": "n[0-9]" })).unwrap().slots.len(), 4);
 }
@@ -89,12 +93,12 @@ fn costs_are_hops_latency_or_time() {
     let cost = |params| {
         let chosen = run(&machine, params).unwrap();
         let costs = chosen.costs();
-        [1, 2, 4].map(|slot| (costs.between(0, slot) * 1000.0).round() / 1000.0)
+        [1, 2, 4].map(|slot| thousandths(costs.between(0, slot)))
     };
-    assert_eq!(cost(json!({ "cost": "hops" })), [0.5, 2.0, 4.0]);
-    assert_eq!(cost(json!({ "cost": "latency", "link_latency": 1e-7 })), [0.05, 0.2, 0.4]);
+    assert_eq!(cost(json!({ "cost": "hops" })), [500, 2000, 4000]);
+    assert_eq!(cost(json!({ "cost": "latency", "link_latency": 1e-7 })), [50, 200, 400]);
     let time = json!({ "cost": "time", "bytes": 4000, "link_latency": 1e-7 });
-    assert_eq!(cost(time), [0.55, 1.2, 1.4]);
+    assert_eq!(cost(time), [550, 1200, 1400]);
     let matrix = run(&machine, json!({ "cost": "latency", "link_latency": 1e-7, "form": "matrix" })).unwrap();
     let CostModel::Matrix(costs) = &matrix.cost else { panic!("{:?}", matrix.cost) };
     assert_eq!(costs.costs.len(), 64);

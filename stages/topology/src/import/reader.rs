@@ -120,6 +120,7 @@ fn reader(path: &Path, format: Option<Format>) -> Result<&'static Reader, Import
 }
 
 /// The only file behind a path, always under one name, so that renaming it changes no key.
+#[expect(clippy::unnecessary_wraps, reason = "a reader gives files or an error")]
 pub(super) fn one_file(path: &Path) -> Result<Vec<InputPath>, ImportError> {
     Ok(vec![InputPath::named(path, "machine")])
 }
@@ -129,7 +130,7 @@ pub(super) fn read_text(path: &Path) -> Result<String, ImportError> {
     let bytes = std::fs::read(path).map_err(|source| read_error(path, source))?;
     String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();
-        let line = error.as_bytes()[..valid].iter().filter(|&&byte| byte == b'\n').count() + 1;
+        let line = error.as_bytes()[..valid].split(|&byte| byte == b'\n').count();
         ImportError::Malformed {
             path: path.to_owned(),
             line: Some(line),

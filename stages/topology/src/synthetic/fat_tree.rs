@@ -7,7 +7,7 @@ use super::network::{Fabric, MAX_LINKS, numbers, product};
 use crate::SyntheticError;
 
 /// PGFT(h; m; w; p) of Zahavi (2012, Fat-tree routing and node ordering providing contention free traffic for MPI global collectives): a
-/// switch of level i has m_i children, a node of level i − 1 has w_i parents, with p_i parallel cables to each.
+/// switch of level i has `m_i` children, a node of level i − 1 has `w_i` parents, with `p_i` parallel cables to each.
 pub(super) struct FatTree {
     children: Vec<u64>,
     parents: Vec<u64>,

@@ -124,10 +124,10 @@ impl Network {
         {
             return wrong("shape", format!("has more than {MAX_ENTRIES} entries in its forwarding tables"));
         }
-        self.check_costs(params)
+        Self::check_costs(params)
     }
 
-    fn check_costs(&self, params: &SyntheticParams) -> Result<(), SyntheticError> {
+    fn check_costs(params: &SyntheticParams) -> Result<(), SyntheticError> {
         let wrong = |parameter, problem: &str| {
             let (shape, problem) = (params.shape.clone(), problem.to_owned());
             Err(SyntheticError::Parameter { parameter, shape, problem })
