@@ -32,7 +32,7 @@ fn several_faults_at_once() {
        :              `-- did you mean `trace/otf`?
      4 | with = { archive = "${params.trce}" }
        `----
-      help: kinds: trace/otf2, trace/events, trace/dag, trace/replay, trace/otf, trace/csv, trace/import, trace/export, trace/summary, trace/generate, topology/synthetic, topology/probe, topology/levels, select/nodes, stored/task-graph, stored/system-graph, stored/mapping, stored/measurements, instance/qaplib, instance/taillard-e, instance/stencil, instance/graph, instance/geometric, instance/random, instance/power-law, map/linear, map/round-robin, map/random, map/annealing, map/genetic, map/composite, map/tabu, map/exact, map/external, map/hierarchical, map/import, map/auto, evaluate/mapping, evaluate/accuracy, evaluate/collectives, launch/machinefile, launch/rankfile, launch/hostfile, launch/slurm, launch/cray
+      help: kinds: trace/otf2, trace/events, trace/dag, trace/replay, trace/otf, trace/csv, trace/import, trace/export, trace/summary, trace/generate, topology/synthetic, topology/probe, topology/levels, topology/import, topology/netloc, topology/ibnetdiscover, topology/omnipath, topology/hwloc, topology/slurm, topology/simgrid, topology/scotch, topology/parus, topology/matrix, topology/export, select/nodes, select/hosts, stored/task-graph, stored/system-graph, stored/mapping, stored/measurements, instance/qaplib, instance/taillard-e, instance/stencil, instance/graph, instance/geometric, instance/random, instance/power-law, map/linear, map/round-robin, map/random, map/annealing, map/genetic, map/composite, map/tabu, map/exact, map/external, map/hierarchical, map/import, map/auto, evaluate/mapping, evaluate/accuracy, evaluate/collectives, launch/machinefile, launch/rankfile, launch/hostfile, launch/slurm, launch/cray
     error: there is no parameter `trce`
        ,-[p.toml:4:20]
      3 | uses = "trace/otf3"
@@ -48,15 +48,7 @@ fn several_faults_at_once() {
        : ^^|^
        :   `-- add `shape`
        `----
-      help: shape: Branches of every level of the tree, innermost first: `tree:2x4x2` is two cores a host, four hosts a switch, two switches under a root. `tree:2:4:2` means the same (the hierarchy of `KaHIP`)
-    error: `costs` is missing for topology/synthetic
-       ,-[p.toml:7:1]
-     6 | uses = "topology/synthetic"
-     7 | with = { shap = "tree:2" }
-       : ^^|^
-       :   `-- add `costs`
-       `----
-      help: costs: Cost between two slots that first meet on a level, innermost first, one for every level, never falling (the distances of `KaHIP`)
+      help: shape: The shape of the network, innermost first
     error: topology/synthetic has no parameter `shap`
        ,-[p.toml:7:10]
      6 | uses = "topology/synthetic"
@@ -64,8 +56,8 @@ fn several_faults_at_once() {
        :          ^^|^
        :            `-- did you mean `shape`?
        `----
-      help: parameters: costs, host_level, host_prefix, hosts, shape
-    6 errors
+      help: parameters: bandwidth, bytes, cores, cost, costs, host_level, host_prefix, hosts, inside, link_latency, shape
+    5 errors
     [exit code 2]
     "#);
 }
@@ -149,7 +141,7 @@ fn a_value_of_the_wrong_type() {
        :                  |
        :                  `-- here
        `----
-      help: shape: Branches of every level of the tree, innermost first: `tree:2x4x2` is two cores a host, four hosts a switch, two switches under a root. `tree:2:4:2` means the same (the hierarchy of `KaHIP`)
+      help: shape: The shape of the network, innermost first
     error: `costs[1]`: invalid type: string "ten", expected f64
        ,-[p.toml:3:33]
      2 | uses = "topology/synthetic"
@@ -157,7 +149,7 @@ fn a_value_of_the_wrong_type() {
        :                                 ^^|^^
        :                                   `-- here
        `----
-      help: costs: Cost between two slots that first meet on a level, innermost first, one for every level, never falling (the distances of `KaHIP`)
+      help: costs: Of a tree, the cost between two slots that first meet on a level, innermost first, one for every level, never falling (the distances of `KaHIP`)
     2 errors
     [exit code 2]
     "#);
@@ -167,14 +159,14 @@ fn a_value_of_the_wrong_type() {
 fn a_shape_that_is_none() {
     insta::assert_snapshot!(check("[stages.machine]\nuses = \"topology/synthetic\"\nwith = { shape = \"cube:2x2\", costs = [1, 10] }\n"), @r#"
     ------- stderr -------
-    error: shape `torus:2x2` begins neither with `tree:` nor with `kahip:`
+    error: shape `cube:2x2` is of no known kind
        ,-[p.toml:3:1]
      2 | uses = "topology/synthetic"
-     3 | with = { shape = "torus:2x2", costs = [1, 10] }
+     3 | with = { shape = "cube:2x2", costs = [1, 10] }
        : ^^|^
        :   `-- here
        `----
-      help: write the branches of every level, innermost first: `tree:2x4x2`, or `kahip:2:4:2`
+      help: write `tree:2x4x2` (or `kahip:2:4:2`), `fat-tree:4x4/1x2`, `torus:4x4x4`, `mesh:8x8`, `ring:12` or `dragonfly:4x8x4`
     [exit code 2]
     "#);
 }
@@ -254,7 +246,7 @@ fn a_matrix_key_that_changes_nothing() {
        :            ^^|^
        :              `-- did you mean `shape`?
        `----
-      help: parameters: costs, host_level, host_prefix, hosts, shape
+      help: parameters: bandwidth, bytes, cores, cost, costs, host_level, host_prefix, hosts, inside, link_latency, shape
     [exit code 2]
     "#);
 }
@@ -441,13 +433,13 @@ fn a_pipeline_that_does_not_exist() {
     insta::assert_snapshot!(sandbox.seen(&["check", "plce"]), @r#"
     ------- stderr -------
     error: plce does not exist
-      help: name a TOML file, or one of: place, job, topology-refresh
+      help: name a TOML file, or one of: place, place-netloc, job, topology-refresh
     [exit code 2]
     "#);
     insta::assert_snapshot!(sandbox.seen(&["check", "."]), @r#"
     ------- stderr -------
     error: . is a folder, not a pipeline file
-      help: name a TOML file, or one of: place, job, topology-refresh
+      help: name a TOML file, or one of: place, place-netloc, job, topology-refresh
     [exit code 2]
     "#);
     sandbox.write("binary.toml", [0xff, 0xfe, 0x00]);

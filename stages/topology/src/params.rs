@@ -13,10 +13,10 @@ use crate::import::CostMetric;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SyntheticParams {
-    /// The shape of the network, innermost first.
+    /// The shape of the network, innermost first: `tree:2x4x2` is two cores a host, four hosts a switch, two switches under a root.
+    /// `fat-tree:`, `torus:`, `mesh:`, `ring:` and `dragonfly:` are networks with routes.
     ///
-    /// `tree:2x4x2` is two cores a host, four hosts a switch, two switches under a root. `tree:2:4:2` means the same, and so does
-    /// `kahip:2:4:2`, what `KaHIP`, `VieM` and `SharedMap` take as `--hierarchy_parameter_string=2:4:2`. Scotch and `TreeMatch` write such
+    /// `tree:2:4:2` means the same, and so does `kahip:2:4:2`, what `KaHIP`, `VieM` and `SharedMap` take as `--hierarchy_parameter_string=2:4:2`. Scotch and `TreeMatch` write such
     /// a tree outermost first: `tleaf 3 64 100 16 10 4 1`.
     ///
     /// `fat-tree:20x20x25/1x20x20/1x1x1` is one of switches with 20, 20 and 25 children, where hosts have 1 parent, leaves 20, and so on,

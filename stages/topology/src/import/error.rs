@@ -9,7 +9,7 @@ use miette::Diagnostic;
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum ImportError {
     /// A file or folder cannot be read.
-    #[error("{}: {source}", path.display())]
+    #[error("cannot read {}", path.display())]
     #[diagnostic(help("{help}"))]
     Read {
         /// The file or folder.
@@ -49,7 +49,7 @@ pub enum ImportError {
         help: String,
     },
     /// The machine contradicts itself.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: the machine contradicts itself", path.display())]
     Machine {
         /// The file.
         path: PathBuf,
