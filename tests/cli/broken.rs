@@ -48,7 +48,7 @@ fn several_faults_at_once() {
        : ^^|^
        :   `-- add `shape`
        `----
-      help: shape: The shape of the network, innermost first
+      help: shape: The shape of the network, innermost first: `tree:2x4x2` is two cores a host, four hosts a switch, two switches under a root. `fat-tree:`, `torus:`, `mesh:`, `ring:` and `dragonfly:` are networks with routes
     error: topology/synthetic has no parameter `shap`
        ,-[p.toml:7:10]
      6 | uses = "topology/synthetic"
@@ -141,7 +141,7 @@ fn a_value_of_the_wrong_type() {
        :                  |
        :                  `-- here
        `----
-      help: shape: The shape of the network, innermost first
+      help: shape: The shape of the network, innermost first: `tree:2x4x2` is two cores a host, four hosts a switch, two switches under a root. `fat-tree:`, `torus:`, `mesh:`, `ring:` and `dragonfly:` are networks with routes
     error: `costs[1]`: invalid type: string "ten", expected f64
        ,-[p.toml:3:33]
      2 | uses = "topology/synthetic"

@@ -8,7 +8,10 @@ use std::process::Command;
 
 use hopmap_model::{CostModel, Paths, SystemGraph};
 use hopmap_topology::export::{ExportFormat, ExportParams, write};
-use hopmap_topology::import::{ImportParams, Imported, read};
+use hopmap_topology::import::{CostMetric, ImportParams, Imported, read};
+use hopmap_topology::synthetic;
+use proptest::prelude::*;
+use serde_json::json;
 
 fn import(text: &str) -> Imported {
     let file = tempfile::NamedTempFile::new().unwrap();
@@ -262,6 +265,44 @@ fn exported_platforms_cost_the_same() {
                 let one = first.costs().between(slot(&first, a), slot(&first, b));
                 let other = second.costs().between(slot(&second, a), slot(&second, b));
                 assert!(same(one, other), "{name}: {a} {b} {one} {other}");
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Any shape costs as much after it was written and read.
+    #[test]
+    fn shapes_are_read_as_they_were_written(
+        kind in prop::sample::select(vec!["fat-tree", "torus", "mesh", "ring", "dragonfly"]),
+        (a, b, c) in (1_u32..4, 2_u32..5, 1_u32..3), nanoseconds in 1_u32..100_000,
+    ) {
+        let shape = match kind {
+            "fat-tree" => format!("fat-tree:{b}x{a}/1x{c}"),
+            "ring" => format!("ring:{}", a + b),
+            "dragonfly" => format!("dragonfly:{a}x{b}x{c}"),
+            _ => format!("{kind}:{a}x{b}"),
+        };
+        let params = json!({
+            "shape": shape, "cost": "latency", "link_latency": [f64::from(nanoseconds) * 1e-9], "bandwidth": [1e9],
+        });
+        let first = synthetic(&serde_json::from_value(params).unwrap()).unwrap();
+        let (exported, _) = write(&first, &ExportParams { to: ExportFormat::Simgrid }).unwrap();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), &exported.text).unwrap();
+        let params = ImportParams { cost: Some(CostMetric::Latency), ..ImportParams::default() };
+        let second = read(file.path(), &params).unwrap().system;
+        prop_assert_eq!(first.hosts().count(), second.hosts().count());
+        let names = |system: &SystemGraph| -> HashMap<String, u32> {
+            system.hosts().map(|(node, slot, _)| (system.nodes[node as usize].name.clone(), slot)).collect()
+        };
+        let (old, new) = (names(&first), names(&second));
+        let (before, after) = (first.costs(), second.costs());
+        for (a, from) in &old {
+            for (b, to) in &old {
+                prop_assert!(same(before.between(*from, *to), after.between(new[a], new[b])), "{}: {} {}", shape, a, b);
             }
         }
     }
