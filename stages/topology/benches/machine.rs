@@ -1,5 +1,6 @@
 //! Fabrics out of dumps, shapes, and what costs between hosts are: 10,000 hosts below three levels of switches; and the real fabrics in the
 //! folder that `HOPMAP_DATA` names.
+#![expect(clippy::print_stderr, reason = "a bench that is skipped says so")]
 
 #[path = "../tests/support/fat_tree.rs"]
 #[expect(dead_code, reason = "the other forms are for tests")]
@@ -37,7 +38,7 @@ fn import_ibnetdiscover_10_000(bencher: Bencher<'_, '_>) {
 #[divan::bench(args = ["avakas", "plafrim"])]
 fn import_netloc(bencher: Bencher<'_, '_>, fabric: &str) {
     let Some(data) = std::env::var_os("HOPMAP_DATA") else {
-        println!("skipped: HOPMAP_DATA does not name the folder with the given data");
+        eprintln!("skipped: HOPMAP_DATA does not name the folder with the given data");
         return;
     };
     let folder = PathBuf::from(data).join("topology/netloc").join(fabric).join("netloc");
