@@ -167,6 +167,14 @@ fn shapes_other_than_trees_are_searched() {
     let seen = sandbox.seen(&["run", "ring.toml"]);
     // The ring of ranks goes round in steps of three: each beside its partners is a third of the way.
     assert!(seen.contains("F 0.333 × linear"), "{seen}");
+    // More slots than have room in a matrix of slots.
+    sandbox.edit(
+        "ring.toml",
+        "shape = \"ring:8\"",
+        "shape = \"torus:20x20\", cores = [8, 2], inside = [0.1, 0.2]",
+    );
+    let seen = sandbox.seen(&["run", "ring.toml"]);
+    assert!(seen.contains("F ") && !seen.contains("error"), "{seen}");
 }
 
 #[test]

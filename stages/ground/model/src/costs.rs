@@ -60,41 +60,41 @@ impl<'a> Costs<'a> {
 
     /// Cost between two different nodes.
     fn between_hosts(&self, from: u32, to: u32, metric: RouteMetric) -> f64 {
+        let Some(paths) = &self.paths else { return f64::INFINITY };
+        if metric == RouteMetric::Hops {
+            return paths.hops(from, to).map_or(f64::INFINITY, f64::from);
+        }
         let mut sum = LinkSum::default();
         let links = &self.system.links;
-        let is_reached = self
-            .paths
-            .as_ref()
-            .is_some_and(|paths| paths.walk(from, to, |link| sum.add(&links[link as usize])));
-        if is_reached { sum.cost(metric) } else { f64::INFINITY }
+        match paths.walk(from, to, |link| sum.add(&links[link as usize])) {
+            true => sum.cost(metric),
+            false => f64::INFINITY,
+        }
     }
 }
 
 /// What the links of a way have together.
 #[derive(Debug, Clone, Copy)]
 struct LinkSum {
-    hops: u32,
     latency_s: f64,
     narrowest: f64,
 }
 
 impl Default for LinkSum {
     fn default() -> Self {
-        Self { hops: 0, latency_s: 0.0, narrowest: f64::INFINITY }
+        Self { latency_s: 0.0, narrowest: f64::INFINITY }
     }
 }
 
 impl LinkSum {
     fn add(&mut self, link: &Link) {
-        self.hops += 1;
         self.latency_s += link.latency_s.unwrap_or(f64::INFINITY);
         self.narrowest = self.narrowest.min(link.bandwidth_bytes_per_s.unwrap_or(0.0));
     }
 
     fn cost(&self, metric: RouteMetric) -> f64 {
         match metric {
-            RouteMetric::Hops => f64::from(self.hops),
-            RouteMetric::Latency => self.latency_s * MICROSECONDS,
+            RouteMetric::Hops | RouteMetric::Latency => self.latency_s * MICROSECONDS,
             RouteMetric::Time { bytes } => (self.latency_s + bytes as f64 / self.narrowest) * MICROSECONDS,
         }
     }

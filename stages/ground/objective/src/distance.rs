@@ -27,18 +27,21 @@ pub struct Distance {
     order: Vec<u32>,
     /// Innermost first.
     levels: Vec<Groups>,
-    /// The costs of all ordered pairs of slots, row by row, if they are the leaves of no tree. Every slot is then a group of
-    /// its own, and all slots are one.
+    /// The costs of all ordered pairs of slots, or of hosts inside which slots are the leaves of trees, if they are not the leaves of one
+    /// tree. Every slot is then a group of its own, and all slots are one.
     pairs: Option<Pairs>,
     /// Whether the groups are those of a tree.
     is_grouped: bool,
 }
 
-/// The costs of all ordered pairs of slots, the same in both directions.
+/// The costs of all ordered pairs of slots or hosts, the same in both directions.
 #[derive(Debug, Clone)]
 struct Pairs {
     costs: Vec<i64>,
-    slots: usize,
+    /// How many slots or hosts there are.
+    count: usize,
+    /// The bits of a code below the number of its host; one if every slot is a host.
+    inside: u32,
 }
 
 /// The groups of the slots on one level.
@@ -91,20 +94,47 @@ impl Distance {
 
     /// Takes the costs of all ordered pairs of slots, row by row; the same in both directions, zero on the diagonal.
     pub(crate) fn of_pairs(costs: Vec<i64>, slots: usize) -> Self {
+        let codes = (0..slots as u64).map(|slot| slot << 1).collect();
+        Self::with_pairs(codes, &[0; CODE_BITS as usize], Pairs { costs, count: slots, inside: 1 })
+    }
+
+    /// Takes the costs of all ordered pairs of hosts, row by row and the same in both directions, and the trees over the slots of every
+    /// host: levels whose outermost groups are the hosts, in the order of the slots.
+    pub(crate) fn of_hosts(
+        inside: &Levels,
+        inside_costs: &[i64],
+        costs: Vec<i64>,
+    ) -> Result<Self, ObjectiveError> {
+        let slots = inside.groups.last().map_or(0, Vec::len);
+        let tree = Self::new(inside, inside_costs, slots)?;
+        let hosts = inside.groups.last().map_or_else(Vec::new, |groups| first_seen(groups, 0).of);
+        let count = hosts.iter().max().map_or(0, |most| *most as usize + 1);
+        let used = u64::BITS - tree.codes.iter().max().map_or(0, |code| code.leading_zeros().min(u64::BITS));
+        let inside = if tree.codes.is_empty() { 1 } else { used.max(1) };
+        if inside + (usize::BITS - count.leading_zeros()) > CODE_BITS {
+            return Err(ObjectiveError::TooDeep { bits: inside });
+        }
+        let codes =
+            tree.codes.iter().zip(&hosts).map(|(code, &host)| u64::from(host) << inside | code).collect();
+        Ok(Self::with_pairs(codes, &tree.costs, Pairs { costs, count, inside }))
+    }
+
+    fn with_pairs(codes: Vec<u64>, costs: &[i64; CODE_BITS as usize], pairs: Pairs) -> Self {
+        let slots = codes.len();
+        let sum = pairs.costs.iter().map(|&cost| i128::from(cost)).sum::<i128>();
+        let mean = i64::try_from(sum / pairs.costs.len().max(1) as i128).unwrap_or(i64::MAX);
         let all: Vec<u32> = (0..slots as u32).collect();
-        let mean = costs.iter().map(|&cost| i128::from(cost)).sum::<i128>() / costs.len().max(1) as i128;
-        let mean = i64::try_from(mean).unwrap_or(i64::MAX);
         let single = Groups { cost: 0, of: all.clone(), first: (0..=slots as u32).collect() };
         let together = Groups { cost: mean, of: vec![0; slots], first: vec![0, slots as u32] };
         let mut level_of = [1; CODE_BITS as usize];
         level_of[0] = 0;
         Self {
-            codes: all.iter().map(|&slot| u64::from(slot) << 1).collect(),
-            costs: [0; CODE_BITS as usize],
+            codes,
+            costs: *costs,
             level_of,
             order: all,
             levels: vec![single, together],
-            pairs: Some(Pairs { costs, slots }),
+            pairs: Some(pairs),
             is_grouped: false,
         }
     }
@@ -134,7 +164,7 @@ impl Distance {
     /// The largest number that divides all costs; zero if all are zero.
     pub(crate) fn unit(&self) -> i64 {
         match &self.pairs {
-            Some(pairs) => pairs.costs.iter().fold(0, |unit, &cost| divisor(unit, cost)),
+            Some(pairs) => pairs.costs.iter().chain(&self.costs).fold(0, |unit, &cost| divisor(unit, cost)),
             None => self.levels.iter().fold(0, |unit, level| divisor(unit, level.cost)),
         }
     }
@@ -184,7 +214,14 @@ impl Distance {
     pub(crate) fn between(&self, a: u64, b: u64) -> i64 {
         match &self.pairs {
             None => self.costs[highest_difference(a, b)],
-            Some(pairs) => pairs.costs[(a >> 1) as usize * pairs.slots + (b >> 1) as usize],
+            Some(pairs) => {
+                let [x, y] = [a, b].map(|code| (code >> pairs.inside) as usize);
+                // Where every slot is a host nothing is inside.
+                match pairs.inside > 1 && x == y {
+                    true => self.costs[highest_difference(a, b)],
+                    false => pairs.costs[x * pairs.count + y],
+                }
+            }
         }
     }
 }
@@ -314,6 +351,21 @@ mod tests {
     fn one_slot_has_no_levels() {
         let (tree, slots) = levels(&[1, 1]);
         assert_eq!(Distance::new(&tree, &[1, 2], slots).unwrap().levels(), 0);
+    }
+
+    #[test]
+    fn hosts_have_pairs_and_their_slots_a_tree() {
+        // Two hosts with two pairs of slots each, and one with a single slot.
+        let groups = vec![vec![0, 0, 1, 1, 2, 2, 3, 3, 4], vec![7, 7, 7, 7, 5, 5, 5, 5, 9]];
+        let inside = Levels { costs: Vec::new(), groups };
+        let costs = vec![0, 20, 30, 20, 0, 50, 30, 50, 0];
+        let distance = Distance::of_hosts(&inside, &[1, 4], costs).unwrap();
+        assert_eq!([0, 1, 2, 4, 7, 8].map(|b| distance.cost(0, b)), [0, 1, 4, 20, 20, 30]);
+        assert_eq!([5, 4, 6, 8].map(|b| distance.cost(5, b)), [0, 1, 4, 50]);
+        assert_eq!((distance.unit(), distance.is_tree(), distance.levels()), (1, false, 2));
+        let single = Levels { costs: Vec::new(), groups: vec![vec![0, 1]] };
+        let distance = Distance::of_hosts(&single, &[3], vec![0, 6, 6, 0]).unwrap();
+        assert_eq!([0, 1].map(|b| distance.cost(1, b)), [6, 0]);
     }
 
     #[test]

@@ -161,14 +161,14 @@ pub enum ObjectiveError {
     #[error("the machine has no links, so there are neither hops nor link loads")]
     #[diagnostic(help("use a machine with links, or the objective F or T"))]
     NoLinks,
-    /// All hops are too many to keep.
+    /// The costs between hosts are too many to keep.
     #[error(
-        "hosts whose hops are no tree: those between all pairs of {slots} slots are stored for up to {most} slots"
+        "the costs between {hosts} hosts follow from routes and are no tree, and those of all pairs are stored for up to {most}"
     )]
-    #[diagnostic(help("use the objective F or T, or choose the hosts of the job with select/hosts first"))]
-    TooManyHops {
-        /// Number of slots.
-        slots: usize,
+    #[diagnostic(help("choose the hosts of the job with select/hosts or select/nodes first"))]
+    TooManyHosts {
+        /// Number of hosts.
+        hosts: usize,
         /// How many there may be.
         most: usize,
     },

@@ -14,6 +14,7 @@ mod dense;
 mod directed;
 mod distance;
 mod error;
+mod forms;
 mod hops;
 mod matrix;
 mod objective;

@@ -1,14 +1,15 @@
 //! A mapping problem with integer weights and costs.
 
-use hopmap_model::{CostModel, NodeState, Paths, SystemGraph, TaskGraph, Weight};
+use hopmap_model::{NodeState, Paths, SystemGraph, TaskGraph, Weight};
 
 use crate::adjacency::{Adjacency, Neighbour};
 use crate::compact::Compact;
 use crate::constraints::Admission;
 use crate::directed::Directed;
-use crate::hops::{MOST_SLOTS, with_hops};
+use crate::forms::Form;
+use crate::hops::with_hops;
 use crate::scale::{Room, Scales, check_weight};
-use crate::sides::{Sides, both_ways, neighbours, sides, without_diagonal};
+use crate::sides::{Sides, both_ways, neighbours};
 use crate::terms::Terms;
 use crate::{Distance, Objective, ObjectiveError};
 
@@ -89,7 +90,7 @@ impl Problem {
     pub(crate) fn of_hops(graph: &TaskGraph, system: &SystemGraph) -> Result<Self, ObjectiveError> {
         system.check()?;
         let paths = Paths::new(system).ok_or(ObjectiveError::NoLinks)?;
-        Self::quadratic(graph, &with_hops(system, &paths)?, Weight::Bytes, Room::Shared)
+        Self::quadratic(graph, &with_hops(system, &paths), Weight::Bytes, Room::Shared)
     }
 
     /// Whether all slots of an innermost group are on one host.
@@ -123,16 +124,8 @@ impl Problem {
             return Err(ObjectiveError::TooManyRanks { ranks, slots });
         }
         let weights: Vec<f64> = graph.edges.iter().map(|edge| weight.of(edge)).collect();
-        let explicit = system.explicit(MOST_SLOTS)?;
-        let (sides, costs) = match &explicit.cost {
-            CostModel::Levels(levels) => (Sides::CostsAlike, levels.costs.clone()),
-            CostModel::Matrix(matrix) => {
-                let sides = sides(graph, &weights, matrix, slots);
-                let is_summed = sides == Sides::WeightsAlike;
-                (sides, if is_summed { both_ways(&matrix.costs, slots) } else { matrix.costs.clone() })
-            }
-            CostModel::Routes(_) => return Err(ObjectiveError::NoLinks),
-        };
+        let form = Form::new(system)?;
+        let (sides, costs) = form.costs(graph, &weights, slots);
         let scales = Scales::new(&weights, &costs, room)?;
         let largest = costs.iter().copied().fold(0.0, f64::max) * scales.cost;
         let costs: Vec<i64> = costs.iter().map(|cost| (cost * scales.cost).round() as i64).collect();
@@ -152,10 +145,7 @@ impl Problem {
             _ => (None, costs),
         };
         let neighbours = neighbours(ranks, &edges, sides);
-        let distance = match &explicit.cost {
-            CostModel::Levels(levels) => Distance::new(levels, &costs, slots)?,
-            _ => Distance::of_pairs(without_diagonal(costs, slots), slots),
-        };
+        let distance = form.distance(costs, slots)?;
         let compact = match &directed {
             Some(directed) => Compact::directed(directed),
             None => Compact::new(&neighbours, &distance),
@@ -363,7 +353,7 @@ fn check_hosts(system: &SystemGraph) -> Result<(), ObjectiveError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hopmap_model::{Edge, Levels, Node, Process, Slot};
+    use hopmap_model::{CostModel, Edge, Levels, Node, Process, Slot};
 
     fn graph(ranks: usize, edges: &[(u32, u32, u64)]) -> TaskGraph {
         let edge = |&(source, destination, bytes)| Edge { source, destination, messages: 1, bytes };

@@ -59,7 +59,7 @@ fn machine(network: Network, costs: &Costs) -> SystemGraph {
             }
             Costs::Hops => CostModel::Routes(RouteCosts {
                 metric: RouteMetric::Hops,
-                inside: Levels { costs: vec![0.0], groups: vec![groups(2)] },
+                inside: Levels { costs: vec![0.5], groups: vec![groups(2)] },
             }),
             Costs::Matrix(costs) => {
                 CostModel::Matrix(Matrix { costs: costs.iter().map(|&cost| f64::from(cost)).collect() })

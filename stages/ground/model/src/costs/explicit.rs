@@ -39,10 +39,11 @@ impl SystemGraph {
             return Ok(Matrix { costs: costs.block(&(0..count as u32).collect::<Vec<_>>()) });
         }
         let hosts: Vec<Host> = self.hosts().collect();
+        let between_hosts = self.costs_of_hosts()?;
         let mut matrix = vec![0.0; count * count];
-        for &to in &hosts {
-            for &from in &hosts {
-                let between = self.way(&costs, from, to)?;
+        for (row, &from) in hosts.iter().enumerate() {
+            for (column, &to) in hosts.iter().enumerate() {
+                let between = between_hosts[row * hosts.len() + column];
                 for a in from.1..from.1 + from.2 {
                     for b in to.1..to.1 + to.2 {
                         let cost = if from == to { costs.between(a, b) } else { between };
@@ -52,6 +53,21 @@ impl SystemGraph {
             }
         }
         Ok(Matrix { costs: matrix })
+    }
+
+    /// The costs between the first slots of all ordered pairs of hosts that have slots, row by row.
+    pub fn costs_of_hosts(&self) -> Result<Vec<f64>, CostsError> {
+        let costs = self.costs();
+        let hosts: Vec<Host> = self.hosts().collect();
+        let count = hosts.len();
+        let mut between = vec![0.0; count * count];
+        // By destination: what is known of the ways there serves all sources.
+        for (column, &to) in hosts.iter().enumerate() {
+            for (row, &from) in hosts.iter().enumerate() {
+                between[row * count + column] = self.way(&costs, from, to)?;
+            }
+        }
+        Ok(between)
     }
 
     /// The cost between the first slots of two hosts.

@@ -45,8 +45,11 @@ impl Paths {
     /// Number of links from one node to another, zero to itself; `None` if there is no way.
     #[must_use]
     pub fn hops(&self, a: u32, b: u32) -> Option<u32> {
-        let mut hops = 0;
-        self.walk(a, b, |_| hops += 1).then_some(hops)
+        match &self.0 {
+            Kind::Tree(tree) => Some(tree.hops(a, b)),
+            Kind::Network(_) if a == b => Some(0),
+            Kind::Network(network) => network.hops(a, b),
+        }
     }
 
     /// Visits the links from `a` to `b`, in the order of the way unless the links form a tree; `false`, and nothing is visited, if there

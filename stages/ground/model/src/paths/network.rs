@@ -77,6 +77,24 @@ impl Network {
         found
     }
 
+    /// The number of links from `a` to `b`, two different nodes.
+    pub(super) fn hops(&self, a: u32, b: u32) -> Option<u32> {
+        let reached = |hops: u16| (hops != UNREACHED).then_some(u32::from(hops));
+        match (self.out.of(a), self.into.of(b)) {
+            _ if self.tables.is_none() && self.forwards[b as usize] => reached(self.distances(b)[a as usize]),
+            // Of hosts with one port each only the ways between their switches differ.
+            (&[(first, _)], &[(last, _)])
+                if self.tables.is_none() && !self.forwards[a as usize] && self.forwards[last as usize] =>
+            {
+                reached(self.distances(last)[first as usize]).map(|hops| hops + 2)
+            }
+            _ => {
+                let mut links = Vec::new();
+                self.path(a, b, &mut links).then_some(links.len() as u32)
+            }
+        }
+    }
+
     /// To a host that passes nothing on: over one of its ports.
     fn to_host(&self, a: u32, b: u32, links: &mut Vec<u32>) -> bool {
         if let Some(&(_, link)) = self.out.of(a).iter().find(|(node, _)| *node == b) {
