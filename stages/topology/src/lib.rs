@@ -3,6 +3,7 @@
 //! Stages: [`Synthetic`], `topology/synthetic`; [`Probe`], `topology/probe`; [`LevelsStage`], `topology/levels`.
 
 pub mod agent;
+mod cost_metric;
 mod error;
 pub mod export;
 mod fit;
@@ -13,6 +14,7 @@ pub mod probe;
 mod stage;
 mod synthetic;
 
+pub use cost_metric::CostMetric;
 pub use error::{ProbeError, SyntheticError};
 pub use fit::fits;
 pub use levels::{LevelsError, LevelsParams, LevelsStage};

@@ -8,7 +8,8 @@ mod mutation;
 
 use std::path::Path;
 
-use hopmap_topology::import::{CostMetric, Format, ImportParams, files, read, recognise};
+use hopmap_topology::CostMetric;
+use hopmap_topology::import::{Format, ImportParams, files, read, recognise};
 use mutation::{Random, damage};
 
 /// Reads damaged samples of one format.

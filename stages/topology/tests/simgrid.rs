@@ -7,8 +7,9 @@ use std::path::Path;
 use std::process::Command;
 
 use hopmap_model::{CostModel, Paths, SystemGraph};
+use hopmap_topology::CostMetric;
 use hopmap_topology::export::{ExportFormat, ExportParams, write};
-use hopmap_topology::import::{CostMetric, ImportParams, Imported, read};
+use hopmap_topology::import::{ImportParams, Imported, read};
 use hopmap_topology::synthetic;
 use proptest::prelude::*;
 use serde_json::json;

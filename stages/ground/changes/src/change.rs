@@ -1,8 +1,7 @@
 //! A difference between two topologies.
 
+use hopmap_formats::natural_key;
 use serde::Serialize;
-
-use crate::words::natural;
 
 /// A difference between two topologies. Written as text it is a line for people.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -170,8 +169,8 @@ impl Change {
     /// What it is about, so that the same change seen twice can be recognised: everything but values, and for a number whether
     /// it has grown.
     fn subject(&self) -> (u8, Vec<String>, bool) {
-        let one = |name: &String| vec![natural(name)];
-        let two = |from, to| vec![natural(from), natural(to)];
+        let one = |name: &String| vec![natural_key(name)];
+        let two = |from, to| vec![natural_key(from), natural_key(to)];
         match self {
             Self::HostNew { host, .. } => (0, one(host), false),
             Self::HostGone { host, .. } => (1, one(host), false),
@@ -183,7 +182,7 @@ impl Change {
             Self::SwitchGone { switch } => (7, one(switch), false),
             Self::SwitchDown { switch } => (8, one(switch), false),
             Self::SwitchBack { switch } => (9, one(switch), false),
-            Self::Moved { nodes, .. } => (10, nodes.iter().map(|node| natural(node)).collect(), false),
+            Self::Moved { nodes, .. } => (10, nodes.iter().map(|node| natural_key(node)).collect(), false),
             Self::Links { from, to, before, after, .. } => (11, two(from, to), after > before),
             Self::Link { from, to, quantity, before, after, .. } => {
                 (12 + *quantity as u8, two(from, to), after > before)

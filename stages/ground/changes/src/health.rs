@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display, Formatter};
 
+use hopmap_formats::natural_key;
 use hopmap_model::{CostModel, NodeKind, NodeState};
 use serde::Serialize;
 
 use crate::drift::of_hosts;
 use crate::units::{percent, seconds};
-use crate::words::{name, natural};
+use crate::words::name;
 use crate::{Snapshot, Thresholds};
 
 /// Something that is not as it should be. Written as text it is a line for people.
@@ -45,9 +46,9 @@ pub enum Finding {
 impl Finding {
     fn order(&self) -> (u8, String, String) {
         match self {
-            Self::Down { node } => (0, natural(node), String::new()),
-            Self::OneWay { from, to, .. } => (1, natural(from), natural(to)),
-            Self::Slow { from, to, .. } => (2, natural(from), natural(to)),
+            Self::Down { node } => (0, natural_key(node), String::new()),
+            Self::OneWay { from, to, .. } => (1, natural_key(from), natural_key(to)),
+            Self::Slow { from, to, .. } => (2, natural_key(from), natural_key(to)),
         }
     }
 }

@@ -3,35 +3,17 @@
 use std::fmt::{self, Display, Formatter};
 
 use hopmap_formats::host_list::compress;
+use hopmap_formats::natural_key;
 use hopmap_model::SystemGraph;
 
 use crate::units::{bandwidth, number, percent, seconds};
 use crate::{Change, Quantity};
 
-/// A name by which `h2` comes before `h10`.
-pub(crate) fn natural(name: &str) -> String {
-    let mut key = String::with_capacity(name.len() + 8);
-    let mut digits = String::new();
-    for letter in name.chars().map(Some).chain([None]) {
-        match letter {
-            Some(digit) if digit.is_ascii_digit() => digits.push(digit),
-            other => {
-                if !digits.is_empty() {
-                    key.push_str(&format!("{digits:0>20}"));
-                    digits.clear();
-                }
-                key.extend(other);
-            }
-        }
-    }
-    key
-}
-
 /// Names as a host list, in the order in which people count: `h[1-3,10]`.
 #[must_use]
 pub fn host_list<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
     let mut names: Vec<S> = names.into_iter().collect();
-    names.sort_by_cached_key(|name| natural(name.as_ref()));
+    names.sort_by_cached_key(|name| natural_key(name.as_ref()));
     compress(names.iter().map(AsRef::as_ref))
 }
 

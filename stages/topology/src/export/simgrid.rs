@@ -14,6 +14,12 @@ pub(super) fn write(system: &SystemGraph, _: &ExportParams) -> Result<(String, V
     if hosts.is_empty() {
         return Err(impossible("it has no slots", "a platform needs hosts"));
     }
+    if hosts.len() > MOST_HOSTS {
+        return Err(impossible(
+            &format!("the routes between {} hosts are too many to write down", hosts.len()),
+            "choose the hosts of the job with select/hosts or select/nodes first",
+        ));
+    }
     let mut lost = Vec::new();
     let idle = system.nodes.iter().filter(|node| node.kind == NodeKind::Host).count() - hosts.len();
     if idle > 0 {
@@ -60,16 +66,6 @@ fn routed(
     text: &mut String,
     lost: &mut Vec<String>,
 ) -> Result<(), ExportError> {
-    if hosts.len() > MOST_HOSTS {
-        let problem = format!(
-            "routes between {} hosts are too many to write down, and its links form no tree that could be said otherwise",
-            hosts.len()
-        );
-        return Err(impossible(
-            &problem,
-            "choose the hosts of the job with select/hosts or select/nodes first",
-        ));
-    }
     let Some(paths) = Paths::new(system) else {
         return Err(impossible("it has no links", "name a machine with links"));
     };
@@ -141,12 +137,6 @@ fn tree(
     text: &mut String,
     lost: &mut Vec<String>,
 ) -> Result<(), ExportError> {
-    if hosts.len() > MOST_HOSTS {
-        return Err(impossible(
-            &format!("{} hosts are too many to write down all routes", hosts.len()),
-            "choose hosts first",
-        ));
-    }
     let (groups, _) = groups(system, FORMAT)?;
     let costs = system.costs();
     let mut first_slot = vec![None; system.nodes.len()];

@@ -5,10 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use hopmap_formats::natural_key;
 use hopmap_model::{Forward, Link, LinkState, Node, NodeKind, NodeState, Routing};
 
 use super::finish::Parts;
-use super::natural::natural;
 
 /// Adapters and switches, cables, and forwarding tables. Indexes are those of the lists here.
 #[derive(Debug, Clone, Default)]
@@ -203,7 +203,7 @@ fn hosts(nodes: &[FabricNode], remarks: &mut Vec<String>) -> Vec<(String, Vec<us
         ));
     }
     let mut hosts: Vec<_> = hosts.into_iter().collect();
-    hosts.sort_by(|a, b| natural(&a.0, &b.0));
+    hosts.sort_by_cached_key(|(name, _)| (natural_key(name), name.clone()));
     hosts
 }
 

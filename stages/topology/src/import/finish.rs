@@ -7,8 +7,8 @@ use hopmap_model::{
     CostModel, Levels, Link, Node, NodeKind, RouteCosts, RouteMetric, Routing, Slot, SystemGraph,
 };
 
-use super::params::CostMetric;
 use super::{ImportError, ImportParams, hwloc};
+use crate::CostMetric;
 
 /// Most slots of a machine.
 pub(super) const MOST_SLOTS: usize = 1 << 24;
@@ -85,7 +85,7 @@ pub(super) fn machine(
     let (slots, mut inside) = slots(&parts, params)?;
     let latency = |link: Link| Link { latency_s: link.latency_s.or(params.link_latency), ..link };
     let links: Vec<Link> = parts.links.into_iter().map(latency).collect();
-    let metric = metric(params);
+    let metric = params.cost.unwrap_or_default().of_routes(params.bytes);
     if links.is_empty() && params.cost.is_some() {
         return Err(ImportError::Parameter {
             name: "cost",
@@ -111,14 +111,6 @@ pub(super) fn machine(
     let system = SystemGraph { nodes: parts.nodes, links, slots, cost, routing: parts.routing };
     system.check().map_err(|source| ImportError::Machine { path: path.to_owned(), source })?;
     Ok(system)
-}
-
-fn metric(params: &ImportParams) -> RouteMetric {
-    match params.cost.unwrap_or_default() {
-        CostMetric::Hops => RouteMetric::Hops,
-        CostMetric::Latency => RouteMetric::Latency,
-        CostMetric::Time => RouteMetric::Time { bytes: params.bytes.unwrap_or_default() },
-    }
 }
 
 /// The slots of all hosts, and the groups inside hosts, of which the last are the hosts.

@@ -16,7 +16,6 @@ mod lines;
 mod matrix_csv;
 mod measured;
 mod mpigraph;
-mod natural;
 mod netloc;
 mod netloc_dat;
 mod netloc_raw;
@@ -38,7 +37,7 @@ mod units;
 mod yaml;
 
 pub use error::ImportError;
-pub use params::{CostMetric, Format, ImportParams};
+pub use params::{Format, ImportParams};
 pub use reader::{files, read, recognise};
 pub use stage::{
     Fabric, Hwloc, Ibnetdiscover, Import, Matrices, Netloc, Omnipath, Parus, Scotch, Simgrid, Slurm,

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::str::Lines;
 
 use super::measured::{MOST_ROWS, Measured, is_host_name, refuse};
-use super::params::CostMetric;
 use super::reader::{Reader, Sample, malformed, one_file, read_text};
 use super::{Format, ImportError, ImportParams, Imported};
+use crate::CostMetric;
 
 pub(super) static READER: Reader = Reader { format: Format::Mpigraph, recognises, files: one_file, read };
 

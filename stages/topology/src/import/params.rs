@@ -4,6 +4,8 @@ use hopmap_model::InputPath;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::CostMetric;
+
 /// A machine out of a file or a folder.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -42,19 +44,6 @@ pub struct ImportParams {
     /// The costs of a hierarchy whose file has none, innermost first: KaHIP's `D`.
     #[serde(default)]
     pub costs: Vec<f64>,
-}
-
-/// What a message between two hosts costs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum CostMetric {
-    /// The number of links.
-    #[default]
-    Hops,
-    /// The latencies of the links, in microseconds.
-    Latency,
-    /// The latencies of the links and the time of the bytes over the narrowest, in microseconds.
-    Time,
 }
 
 /// What is in a file or a folder.

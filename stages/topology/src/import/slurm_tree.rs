@@ -5,11 +5,11 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
 use hopmap_formats::host_list::{MAX_NAMES, expand};
+use hopmap_formats::natural_key;
 use hopmap_model::{Link, Node};
 
 use super::ImportError;
 use super::finish::Parts;
-use super::natural::natural;
 use super::reader::malformed;
 
 /// A switch as a file describes it.
@@ -76,7 +76,7 @@ pub(super) fn parts(path: &Path, switches: &[Switch]) -> Result<(Parts, Vec<Stri
     let height = heights(path, switches, &below)?;
     let above = above(path, switches)?;
     let mut hosts: Vec<&str> = above.keys().copied().collect();
-    hosts.sort_by(|a, b| natural(a, b));
+    hosts.sort_by_cached_key(|host| (natural_key(host), *host));
     if let Some(host) = hosts.iter().find(|host| by_name.contains_key(**host)) {
         let line = above.get(host).map(|&switch| switches[switch].line);
         return Err(malformed(
@@ -87,8 +87,9 @@ pub(super) fn parts(path: &Path, switches: &[Switch]) -> Result<(Parts, Vec<Stri
         ));
     }
     let mut order: Vec<usize> = (0..switches.len()).collect();
-    order.sort_by(|&a, &b| {
-        height[a].cmp(&height[b]).then_with(|| natural(&switches[a].name, &switches[b].name))
+    order.sort_by_cached_key(|&switch| {
+        let name = &switches[switch].name;
+        (height[switch], natural_key(name), name)
     });
     let mut place = vec![0; switches.len()];
     (hosts.len() as u32..).zip(&order).for_each(|(number, &switch)| place[switch] = number);

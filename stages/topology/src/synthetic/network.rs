@@ -1,15 +1,12 @@
 //! Networks other than trees: their shapes as text, and the machine around them.
 
-use hopmap_model::{
-    CostModel, Forward, Levels, Link, Node, RouteCosts, RouteMetric, Routing, Slot, SystemGraph, Ties,
-};
+use hopmap_model::{CostModel, Forward, Levels, Link, Node, RouteCosts, Routing, Slot, SystemGraph, Ties};
 
 use super::dragonfly::Dragonfly;
 use super::fat_tree::FatTree;
 use super::grid::Grid;
 use super::{MAX_LEVELS, MAX_SLOTS, check_names, host_nodes};
-use crate::import::CostMetric;
-use crate::{SyntheticError, SyntheticParams};
+use crate::{CostMetric, SyntheticError, SyntheticParams};
 
 /// Most links of a network, each direction counted.
 pub(super) const MAX_LINKS: u64 = 1 << 26;
@@ -176,7 +173,7 @@ impl Network {
         let links: Vec<Link> = fabric.cables.into_iter().flat_map(both).collect();
         let cores: u32 = params.cores.iter().product();
         let count = hosts as u32 * cores;
-        let metric = metric(params);
+        let metric = params.cost.unwrap_or_default().of_routes(params.bytes);
         let mut size = 1;
         let mut groups: Vec<Vec<u32>> = Vec::new();
         for &branches in if params.cores.is_empty() { &[1][..] } else { &params.cores } {
@@ -194,14 +191,6 @@ impl Network {
             cost: CostModel::Routes(RouteCosts { metric, inside: Levels { costs, groups } }),
             routing: Routing { ties: fabric.ties, forwarding: fabric.forwarding },
         })
-    }
-}
-
-fn metric(params: &SyntheticParams) -> RouteMetric {
-    match params.cost.unwrap_or_default() {
-        CostMetric::Hops => RouteMetric::Hops,
-        CostMetric::Latency => RouteMetric::Latency,
-        CostMetric::Time => RouteMetric::Time { bytes: params.bytes.unwrap_or_default() },
     }
 }
 

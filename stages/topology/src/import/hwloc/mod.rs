@@ -21,10 +21,10 @@ pub(super) use names::Names;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use hopmap_formats::natural_key;
 use hopmap_model::{InputPath, Node};
 
 use super::finish::{self, HostShape, Parts};
-use super::natural::natural;
 use super::reader::{Reader, Sample};
 use super::{Format, ImportError, ImportParams, Imported};
 use folder::{Loaded, Loader};
@@ -173,7 +173,7 @@ fn several_hosts(path: &Path, params: &ImportParams) -> Result<Imported, ImportE
         parts.shapes.insert(name.clone(), loaded.host.inside().shape);
         parts.nodes.push(Node::host(name));
     }
-    parts.nodes.sort_by(|a, b| natural(&a.name, &b.name));
+    parts.nodes.sort_by_cached_key(|node| (natural_key(&node.name), node.name.clone()));
     if renamed > 0 {
         notes.push(format!(
             "hosts that call themselves otherwise than their files, called after their files: {renamed}"

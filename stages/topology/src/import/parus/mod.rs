@@ -10,9 +10,9 @@ use std::path::Path;
 use hopmap_formats::parus::{NetworkError, NetworkFile};
 
 use super::measured::{MOST_ROWS, Measured, is_host_name, refuse};
-use super::params::CostMetric;
 use super::reader::{Reader, Sample, malformed, one_file, read_error};
 use super::{Format, ImportError, ImportParams, Imported};
+use crate::CostMetric;
 use times::Times;
 
 pub(super) static READER: Reader = Reader { format: Format::Parus, recognises, files: one_file, read };

@@ -1,5 +1,7 @@
 //! Platform files of SimGrid, version 4 (its DTD and the routes of its sources, release 3.32).
 
+mod clusters;
+mod declared;
 mod junctions;
 mod net;
 mod platform;
@@ -14,9 +16,9 @@ use std::path::Path;
 use hopmap_model::{CostModel, Forward, Matrix, NodeKind, Paths, Routing as Routes, SystemGraph, Ties};
 
 use super::finish::{HostShape, Parts, machine};
-use super::params::CostMetric;
 use super::reader::{Reader, Sample, malformed, one_file, read_text};
 use super::{Format, ImportError, ImportParams, Imported};
+use crate::CostMetric;
 use platform::{Builder, Platform, Routing};
 use routes::Router;
 

@@ -8,7 +8,7 @@ use hopmap_formats::host_list::MAX_NAMES;
 use super::super::ImportError;
 use super::super::reader::malformed;
 use super::net::Net;
-use super::shapes::{Wire, dragonfly, fat_tree, torus};
+use super::shapes::Wire;
 use super::units;
 use super::xml::Element;
 
@@ -20,7 +20,7 @@ pub(super) struct Platform {
     pub(super) by_name: HashMap<String, usize>,
     /// Latency and bandwidth of every link.
     pub(super) wires: Vec<Wire>,
-    links: HashMap<String, u32>,
+    pub(super) links: HashMap<String, u32>,
     pub(super) net: Net,
     /// What is left out, with how often.
     pub(super) ignored: HashMap<String, usize>,
@@ -57,7 +57,7 @@ pub(super) struct Zone {
     pub(super) bypasses: HashMap<(usize, usize), Vec<u32>>,
     /// Of a star, the nodes where what goes up arrives and what goes down leaves, if they are made.
     middle: Option<(u32, u32)>,
-    backbone: Option<u32>,
+    pub(super) backbone: Option<u32>,
 }
 
 /// A host, a router or a zone.
@@ -89,11 +89,16 @@ pub(super) struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    fn wrong(&self, line: usize, problem: impl Into<String>, help: impl Into<String>) -> ImportError {
+    pub(super) fn wrong(
+        &self,
+        line: usize,
+        problem: impl Into<String>,
+        help: impl Into<String>,
+    ) -> ImportError {
         malformed(self.path, line, problem, help)
     }
 
-    fn ignore(&mut self, what: &str) {
+    pub(super) fn ignore(&mut self, what: &str) {
         *self.platform.ignored.entry(what.to_owned()).or_default() += 1;
     }
 
@@ -110,7 +115,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    fn zone(
+    pub(super) fn zone(
         &mut self,
         line: usize,
         name: &str,
@@ -218,7 +223,13 @@ impl Builder<'_> {
         Ok(())
     }
 
-    fn host(&mut self, line: usize, name: &str, cores: u32, zone: usize) -> Result<usize, ImportError> {
+    pub(super) fn host(
+        &mut self,
+        line: usize,
+        name: &str,
+        cores: u32,
+        zone: usize,
+    ) -> Result<usize, ImportError> {
         let node = self.platform.net.host(name, cores).ok_or_else(|| {
             self.wrong(
                 line,
@@ -239,7 +250,7 @@ impl Builder<'_> {
         Ok(index)
     }
 
-    fn router(&mut self, line: usize, name: &str, zone: usize) -> Result<(), ImportError> {
+    pub(super) fn router(&mut self, line: usize, name: &str, zone: usize) -> Result<(), ImportError> {
         let (arrive, leave) = match self.platform.zones[zone].routing {
             Routing::Star => self.middle(zone),
             _ => {
@@ -276,7 +287,7 @@ impl Builder<'_> {
     }
 
     /// Joins a point to the middle of its star.
-    fn spoke(&mut self, zone: usize, point: usize, up: u32, down: u32) {
+    pub(super) fn spoke(&mut self, zone: usize, point: usize, up: u32, down: u32) {
         let (arrive, leave) = self.middle(zone);
         let node = self.platform.points[point].leave;
         self.platform.net.link(node, arrive, self.platform.wires[up as usize], up);
@@ -287,14 +298,14 @@ impl Builder<'_> {
         point.down = backbone.into_iter().chain([down]).collect();
     }
 
-    fn wire(&mut self, name: String, wire: Wire) -> u32 {
+    pub(super) fn wire(&mut self, name: String, wire: Wire) -> u32 {
         let index = self.platform.wires.len() as u32;
         self.platform.wires.push(wire);
         self.platform.links.insert(name, index);
         index
     }
 
-    fn bandwidth(&self, element: &Element, name: &str) -> Result<f64, ImportError> {
+    pub(super) fn bandwidth(&self, element: &Element, name: &str) -> Result<f64, ImportError> {
         let text = element.need(self.path, name)?;
         // The first of several is the one of a link that is not wireless.
         let first = text.split([';', ',']).next().unwrap_or(text);
@@ -303,13 +314,13 @@ impl Builder<'_> {
         })
     }
 
-    fn latency(&self, element: &Element, name: &str) -> Result<f64, ImportError> {
+    pub(super) fn latency(&self, element: &Element, name: &str) -> Result<f64, ImportError> {
         let text = element.get(name).unwrap_or("0");
         units::time(text)
             .ok_or_else(|| self.wrong(element.line, format!("`{text}` is no latency"), "such as `50us`"))
     }
 
-    fn cores(&self, element: &Element) -> Result<u32, ImportError> {
+    pub(super) fn cores(&self, element: &Element) -> Result<u32, ImportError> {
         let text = element.get("core").unwrap_or("1");
         let cores = text.parse().ok().filter(|&cores: &u32| (1..=1 << 24).contains(&cores));
         cores.ok_or_else(|| {
@@ -348,256 +359,6 @@ impl Builder<'_> {
         if element.name == "backbone" {
             self.platform.zones[zone].backbone = Some(index);
         }
-        Ok(())
-    }
-
-    /// The numbers of a `radical`.
-    fn radical(&self, element: &Element) -> Result<Vec<u32>, ImportError> {
-        let text = element.need(self.path, "radical")?;
-        let wrong = |part: &str| {
-            self.wrong(
-                element.line,
-                format!("`{part}` is no range of hosts"),
-                "such as `radical=\"0-15,20\"`",
-            )
-        };
-        let mut numbers = Vec::new();
-        for part in text.split(',') {
-            let (low, high) = part.split_once('-').unwrap_or((part, part));
-            let ends = (low.trim().parse::<u32>(), high.trim().parse::<u32>());
-            let (Ok(low), Ok(high)) = ends else { return Err(wrong(part)) };
-            let count = (u64::from(high) + 1).saturating_sub(u64::from(low))
-                + numbers.len() as u64
-                + self.platform.points.len() as u64;
-            if count > MAX_NAMES as u64 {
-                return Err(self.wrong(
-                    element.line,
-                    format!("more than {MAX_NAMES} hosts"),
-                    "is the range longer than meant?",
-                ));
-            }
-            numbers.extend(low..=high);
-        }
-        Ok(numbers)
-    }
-
-    fn cabinet(&mut self, element: &Element, zone: usize) -> Result<(), ImportError> {
-        let wire = (self.latency(element, "lat")?, self.bandwidth(element, "bw")?);
-        let (prefix, suffix) = (element.get("prefix").unwrap_or(""), element.get("suffix").unwrap_or(""));
-        for number in self.radical(element)? {
-            let name = format!("{prefix}{number}{suffix}");
-            let host = self.host(element.line, &name, 1, zone)?;
-            let up = self.wire(format!("link_{name}_UP"), wire);
-            let down = self.wire(format!("link_{name}_DOWN"), wire);
-            self.spoke(zone, host, up, down);
-        }
-        Ok(())
-    }
-
-    fn host_link(&mut self, element: &Element, zone: usize) -> Result<(), ImportError> {
-        let host = self.named(element, "id", zone)?;
-        let [up, down] = ["up", "down"].map(|name| -> Result<u32, ImportError> {
-            let link = element.need(self.path, name)?;
-            self.link_named(element.line, link)
-        });
-        self.spoke(zone, host, up?, down?);
-        Ok(())
-    }
-
-    fn link_named(&self, line: usize, name: &str) -> Result<u32, ImportError> {
-        let found = self.platform.links.get(name).copied();
-        found.ok_or_else(|| {
-            self.wrong(
-                line,
-                format!("no link is called `{name}`"),
-                "links are described before what uses them",
-            )
-        })
-    }
-
-    fn cluster(&mut self, element: &Element, parent: usize) -> Result<(), ImportError> {
-        let (id, cores, numbers) =
-            (element.need(self.path, "id")?, self.cores(element)?, self.radical(element)?);
-        let wire = (self.latency(element, "lat")?, self.bandwidth(element, "bw")?);
-        let (prefix, suffix) = (element.get("prefix").unwrap_or(""), element.get("suffix").unwrap_or(""));
-        let topology = element.get("topology").unwrap_or("FLAT").to_ascii_uppercase();
-        let routing = if topology == "FLAT" { Routing::Star } else { Routing::Shape };
-        let zone = self.zone(element.line, id, routing, Some(parent))?;
-        let (bb_latency, has_bb) = (self.latency(element, "bb_lat")?, element.get("bb_bw").is_some());
-        if routing == Routing::Star && (has_bb || bb_latency > 0.0) {
-            let bandwidth = if has_bb { self.bandwidth(element, "bb_bw")? } else { 0.0 };
-            let backbone = self.wire(format!("{id}_backbone"), (bb_latency, bandwidth));
-            self.platform.zones[zone].backbone = Some(backbone);
-        }
-        for (name, what) in
-            [("limiter_link", "limiters of clusters"), ("loopback_bw", "loopbacks of clusters")]
-        {
-            if element.get(name).is_some() {
-                self.ignore(what);
-            }
-        }
-        let mut nodes = Vec::with_capacity(numbers.len());
-        for number in numbers {
-            let host = self.host(element.line, &format!("{prefix}{number}{suffix}"), cores, zone)?;
-            nodes.push(self.platform.points[host].leave);
-            if routing == Routing::Star {
-                let link = self.wire(format!("{id}_link_{number}"), wire);
-                self.spoke(zone, host, link, link);
-            }
-        }
-        if routing == Routing::Star {
-            let router = element
-                .get("router_id")
-                .map_or_else(|| format!("{prefix}{id}_router{suffix}"), str::to_owned);
-            return self.router(element.line, &router, zone);
-        }
-        self.shape(element, id, &topology, &nodes, wire)
-    }
-
-    fn shape(
-        &mut self,
-        element: &Element,
-        id: &str,
-        topology: &str,
-        nodes: &[u32],
-        wire: Wire,
-    ) -> Result<(), ImportError> {
-        let parameters = element.get("topo_parameters").unwrap_or("");
-        let net = &mut self.platform.net;
-        let made = match topology {
-            "FAT_TREE" => fat_tree(net, id, nodes, parameters, wire).map(|is_same| {
-                if !is_same {
-                    let note = format!("`{id}`: which of parallel cables and ports messages take may differ from SimGrid, not how many links");
-                    self.platform.notes.push(note);
-                }
-            }),
-            "TORUS" => {
-                (self.platform.first, self.platform.has_torus) = (true, true);
-                torus(net, nodes, parameters, wire)
-            }
-            "DRAGONFLY" => {
-                self.platform.first = true;
-                let note = "inside a group, from blades of all chassis but the first to other blades, SimGrid jumps between chassis and counts one \
-                            link more or less";
-                self.platform.notes.push(format!("`{id}`: {note}; here messages take links that are there"));
-                dragonfly(net, id, nodes, parameters, wire)
-            }
-            other => Err(format!("the topology `{other}`")),
-        };
-        made.map_err(|problem| {
-            self.wrong(element.line, problem, "FLAT, FAT_TREE, TORUS and DRAGONFLY are read")
-        })
-    }
-
-    /// The point of a zone that an attribute names.
-    fn named(&self, element: &Element, attribute: &str, zone: usize) -> Result<usize, ImportError> {
-        let name = element.need(self.path, attribute)?;
-        let found = self
-            .platform
-            .by_name
-            .get(name)
-            .copied()
-            .filter(|&point| point > 0 && self.platform.points[point].zone == zone);
-        found.ok_or_else(|| {
-            self.wrong(element.line, format!("`{name}` is nothing in this zone"), "is its name spelt right?")
-        })
-    }
-
-    /// A host or router in a zone that is a point of another.
-    fn gateway(&self, element: &Element, attribute: &str, point: usize) -> Result<usize, ImportError> {
-        let name = element.need(self.path, attribute)?;
-        let zone = self.platform.points[point].inner;
-        let is_inside = |&gateway: &usize| {
-            let mut around = self
-                .platform
-                .points
-                .get(gateway)
-                .filter(|point| point.inner.is_none())
-                .map(|point| point.zone);
-            while around.is_some() && around != zone {
-                around = around.and_then(|zone| self.platform.zones[zone].parent);
-            }
-            around.is_some() && zone.is_some()
-        };
-        let found = self.platform.by_name.get(name).copied().filter(is_inside).ok_or_else(|| {
-            let problem = format!("`{name}` is no host or router of `{}`", self.platform.points[point].name);
-            self.wrong(element.line, problem, "a gateway lies in its zone")
-        })?;
-        match self.platform.zones[self.platform.points[found].zone].routing {
-            Routing::Shape => Err(self.wrong(
-                element.line,
-                "a way into a FAT_TREE, TORUS or DRAGONFLY is not read",
-                "they have no routers in SimGrid",
-            )),
-            _ => Ok(found),
-        }
-    }
-
-    fn route_links(&self, element: &Element) -> Result<Vec<u32>, ImportError> {
-        let names = element.children.iter().filter(|child| child.name == "link_ctn");
-        names.map(|child| self.link_named(child.line, child.need(self.path, "id")?)).collect()
-    }
-
-    fn route(&mut self, element: &Element, zone: usize, between_zones: bool) -> Result<(), ImportError> {
-        if !matches!(self.platform.zones[zone].routing, Routing::Full | Routing::Floyd | Routing::Dijkstra) {
-            return Err(self.wrong(
-                element.line,
-                "a route in a zone whose routing has none",
-                "say `routing=\"Full\"`",
-            ));
-        }
-        let (source, destination) = (self.named(element, "src", zone)?, self.named(element, "dst", zone)?);
-        let links = self.route_links(element)?;
-        let gateways = match between_zones {
-            true => Some((
-                self.gateway(element, "gw_src", source)?,
-                self.gateway(element, "gw_dst", destination)?,
-            )),
-            false => None,
-        };
-        if !between_zones
-            && [source, destination].iter().any(|&point| self.platform.points[point].inner.is_some())
-        {
-            return Err(self.wrong(
-                element.line,
-                "a `<route>` between zones",
-                "use `<zoneRoute>` with gateways",
-            ));
-        }
-        if links.is_empty() {
-            return Err(self.wrong(element.line, "a route without links", "add `<link_ctn id=\"…\"/>`"));
-        }
-        let is_both = !element.get("symmetrical").is_some_and(|text| text.eq_ignore_ascii_case("no"));
-        let back: Vec<u32> = links.iter().rev().copied().collect();
-        let route = Route { gateways, links };
-        self.add_route(element.line, zone, (source, destination), route)?;
-        if is_both && source != destination {
-            let route = Route { gateways: gateways.map(|(a, b)| (b, a)), links: back };
-            self.add_route(element.line, zone, (destination, source), route)?;
-        }
-        Ok(())
-    }
-
-    fn add_route(
-        &mut self,
-        line: usize,
-        zone: usize,
-        pair: (usize, usize),
-        route: Route,
-    ) -> Result<(), ImportError> {
-        if self.platform.zones[zone].routes.insert(pair, route).is_some() {
-            let name = |point: usize| &self.platform.points[point].name;
-            let problem = format!("there are two routes from `{}` to `{}`", name(pair.0), name(pair.1));
-            return Err(self.wrong(line, problem, "routes go both ways unless `symmetrical=\"NO\"`"));
-        }
-        self.platform.zones[zone].order.push(pair);
-        Ok(())
-    }
-
-    fn bypass(&mut self, element: &Element, zone: usize) -> Result<(), ImportError> {
-        let pair = (self.named(element, "src", zone)?, self.named(element, "dst", zone)?);
-        let links = self.route_links(element)?;
-        self.platform.zones[zone].bypasses.insert(pair, links);
         Ok(())
     }
 }
