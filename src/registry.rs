@@ -6,8 +6,8 @@ use std::sync::{Arc, LazyLock};
 use hopmap_artifact::{ArtifactError, Codec, Folder};
 use hopmap_model::{
     Artifact, Context, Direction, Error, Events, InputPath, Inputs, LaunchFile, Mapping, Measurements,
-    Metrics, Outcome, Port, Stage, SystemGraph, TaskDag, TaskGraph, TextFile, TraceArchive, TraceSummary,
-    Value,
+    Metrics, Outcome, Port, Schedule, Stage, SystemGraph, TaskDag, TaskGraph, TextFile, TraceArchive,
+    TraceSummary, Value,
 };
 pub(crate) use hopmap_topology::agent;
 use serde_json::Value as Json;
@@ -64,6 +64,14 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
         StageEntry::of::<hopmap_map::HierarchicalStage>(),
         StageEntry::of::<hopmap_map::ImportStage>(),
         StageEntry::of::<hopmap_map::AutoStage>(),
+        StageEntry::of::<hopmap_schedule::ImportStage>(),
+        StageEntry::of::<hopmap_schedule::ListStage>(),
+        StageEntry::of::<hopmap_schedule::GeneticStage>(),
+        StageEntry::of::<hopmap_schedule::ExactStage>(),
+        StageEntry::of::<hopmap_schedule::AutoStage>(),
+        StageEntry::of::<hopmap_schedule::CheckStage>(),
+        StageEntry::of::<hopmap_schedule::ExportStage>(),
+        StageEntry::of::<hopmap_schedule::MappingStage>(),
         StageEntry::of::<hopmap_evaluate::MappingStage>(),
         StageEntry::of::<hopmap_evaluate::AccuracyStage>(),
         StageEntry::of::<hopmap_evaluate::CollectivesStage>(),
@@ -83,6 +91,7 @@ pub static KINDS: &[KindEntry] = &[
     KindEntry::of::<TaskDag>(),
     KindEntry::of::<SystemGraph>(),
     KindEntry::of::<Mapping>(),
+    KindEntry::of::<Schedule>(),
     KindEntry::of::<Measurements>(),
     KindEntry::of::<Metrics>(),
     KindEntry::of::<LaunchFile>(),

@@ -140,7 +140,7 @@ pub(crate) fn build(
 }
 
 fn assemble(segments: segments::Segments, links: &[Link], joins: Vec<Join>) -> TaskDag {
-    let mut dag = TaskDag { tasks: Vec::new(), dependencies: Vec::new() };
+    let mut dag = TaskDag::default();
     let edge = |source, destination, bytes| Dependency { source, destination, bytes };
     let links =
         links.iter().map(|link| edge(segments.before(link.before), segments.after(link.after), link.bytes));

@@ -25,6 +25,7 @@ fn program() -> TaskDag {
             edge(3, 1, 50),
             edge(5, 4, 8),
         ],
+        ..TaskDag::default()
     }
 }
 

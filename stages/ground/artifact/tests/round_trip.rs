@@ -7,11 +7,11 @@ use std::fs;
 
 use hopmap_artifact::{ArtifactError, Codec, Folder};
 use hopmap_model::{
-    CollectiveCalls, CollectiveOperation, CollectiveTable, ConvergencePoint, CostModel, Dependency, Edge,
-    Endpoint, Fit, Forward, LaunchFile, Levels, Link, LinkState, Mapping, Matrix, Measurements, Metrics,
-    Node, NodeState, PhaseSummary, PlacementMetrics, PlacementOrigin, ProbePhase, Process, RankSummary,
-    RouteCosts, RouteMetric, Routing, Sample, Slot, SystemGraph, Task, TaskDag, TaskGraph, TextFile, Ties,
-    TraceSummary, Weight,
+    CollectiveCalls, CollectiveOperation, CollectiveTable, ConvergencePoint, CostModel, DelayModel,
+    Dependency, Edge, Endpoint, Fit, Forward, LaunchFile, Levels, Link, LinkState, Mapping, Matrix,
+    Measurements, Metrics, Node, NodeState, PhaseSummary, PlacementMetrics, PlacementOrigin, ProbePhase,
+    Process, Processor, RankSummary, RouteCosts, RouteMetric, Routing, Sample, Schedule, ScheduledTask, Slot,
+    SystemGraph, Task, TaskDag, TaskGraph, TextFile, Ties, TraceSummary, Weight, WorkUnit,
 };
 use proptest::prelude::*;
 
@@ -96,10 +96,16 @@ fn every_kind_comes_back() {
     let phases = vec![PhaseSummary { name: Some("solve".into()), messages: 3, ..PhaseSummary::default() }];
     let totals = BTreeMap::from([("bytes".to_owned(), 7.0)]);
     round_trip(&TraceSummary { totals, ranks, heaviest: vec![], phases });
-    round_trip(&TaskDag {
+    let mut dag = TaskDag {
         tasks,
         dependencies: vec![Dependency { source: 0, destination: 1, bytes: 1 << 40 }],
-    });
+        ..TaskDag::default()
+    };
+    round_trip(&dag);
+    (dag.names, dag.unit) = (vec!["first".into(), "second".into()], WorkUnit::Time);
+    round_trip(&dag);
+    round_trip(&Schedule::default());
+    round_trip(&schedule());
     round_trip(&system(3, 2));
     let costs = (0..36).map(f64::from).collect();
     round_trip(&SystemGraph { cost: CostModel::Matrix(Matrix { costs }), ..system(3, 2) });
@@ -240,5 +246,26 @@ proptest! {
             .collect();
         let processes = compute.into_iter().map(|compute_s| Process { compute_s, collective_s: compute_s, ..Process::default() }).collect();
         round_trip(&TaskGraph { processes, edges, duration_s: Some(0.25), ..TaskGraph::default() });
+    }
+}
+
+fn schedule() -> Schedule {
+    let task = |processor, start, waits_for| ScheduledTask {
+        processor,
+        turn: 0,
+        start,
+        finish: start + 1.5,
+        waits_for,
+        process: Some(processor),
+    };
+    let processor = |name: &str, slot| Processor { name: name.into(), available: 0.25, slot };
+    Schedule {
+        tasks: vec![task(1, 0.25, None), task(0, 2.0, Some(0))],
+        processors: vec![processor("h0", Some(4)), processor("h1", None)],
+        names: vec!["first".into(), "second".into()],
+        model: DelayModel::Receive,
+        metrics: BTreeMap::from([("makespan".to_owned(), 3.5)]),
+        convergence: vec![ConvergencePoint { island: 1, evaluations: 10, cost: 3.5 }],
+        complete: false,
     }
 }

@@ -18,6 +18,7 @@ mod metrics;
 mod paths;
 mod route_costs;
 mod routing;
+mod schedule;
 mod seed;
 mod stage;
 mod system_graph;
@@ -41,6 +42,7 @@ pub use metrics::{Metrics, PlacementMetrics, PlacementOrigin};
 pub use paths::{Paths, Tree};
 pub use route_costs::{RouteCosts, RouteMetric};
 pub use routing::{Forward, Routing, Ties};
+pub use schedule::{DelayModel, Processor, Schedule, ScheduleError, ScheduledTask};
 pub use seed::seed_stream;
 pub use stage::{
     Arity, Artifact, Direction, Error, Input, Inputs, Outcome, Outputs, Port, PortError, Stage, Value,
@@ -49,7 +51,7 @@ pub use system_graph::{
     CostModel, Levels, Link, LinkState, Matrix, Node, NodeKind, NodeState, Slot, SystemGraph,
     SystemGraphError,
 };
-pub use task_dag::{Dependency, Task, TaskDag, TaskDagError};
+pub use task_dag::{Dependency, Task, TaskDag, TaskDagError, WorkUnit};
 pub use task_graph::{Edge, Phase, Process, SizeBin, TaskGraph, TaskGraphError};
 pub use text_file::TextFile;
 pub use trace_archive::{Keeper, TraceArchive};

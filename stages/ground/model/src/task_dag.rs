@@ -1,5 +1,7 @@
 //! The tasks of a program and what each of them waits for.
 
+use std::borrow::Cow;
+
 use miette::Diagnostic;
 
 use crate::Artifact;
@@ -14,6 +16,21 @@ pub struct TaskDag {
     /// What waits for what, sorted by source, destination and bytes. There may be several between two tasks: each is
     /// a message of its own.
     pub dependencies: Vec<Dependency>,
+    /// What the file that it comes from calls every task, or nothing where tasks have numbers only.
+    pub names: Vec<String>,
+    /// What work and bytes are.
+    pub unit: WorkUnit,
+}
+
+/// What the numbers of a [`TaskDag`] are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WorkUnit {
+    /// Work is seconds, and what goes from task to task is bytes.
+    #[default]
+    Seconds,
+    /// Numbers of a benchmark or a model: a message weighs the time that it takes between two processors that nothing else is known
+    /// of.
+    Time,
 }
 
 /// A piece of work.
@@ -39,6 +56,9 @@ pub struct Dependency {
 impl TaskDag {
     /// Checks that dependencies join existing tasks, are sorted and have no cycle, and that work is not negative.
     pub fn check(&self) -> Result<(), TaskDagError> {
+        if !self.names.is_empty() && self.names.len() != self.tasks.len() {
+            return Err(TaskDagError::Names { names: self.names.len(), tasks: self.tasks.len() });
+        }
         if let Some(task) = self.tasks.iter().position(|task| !(task.work.is_finite() && task.work >= 0.0)) {
             return Err(TaskDagError::Work { task, work: self.tasks[task].work });
         }
@@ -51,6 +71,15 @@ impl TaskDag {
             return Err(TaskDagError::Unsorted { index: index + 1 });
         }
         self.order().map(drop).map_err(|task| TaskDagError::Cycle { task })
+    }
+
+    /// What people call a task: its name, else its number.
+    #[must_use]
+    pub fn name(&self, task: u32) -> Cow<'_, str> {
+        match self.names.get(task as usize) {
+            Some(name) => Cow::Borrowed(name),
+            None => Cow::Owned(task.to_string()),
+        }
     }
 
     /// Number of processes that tasks belong to: one more than the highest rank.
@@ -155,6 +184,14 @@ pub enum TaskDagError {
         /// Its work.
         work: f64,
     },
+    /// Some tasks have names and others have none.
+    #[error("there are {names} names for {tasks} tasks")]
+    Names {
+        /// Number of names.
+        names: usize,
+        /// Number of tasks.
+        tasks: usize,
+    },
     /// A dependency names a task that does not exist.
     #[error("dependency {index} names a task that does not exist: there are {tasks}")]
     NoSuchTask {
@@ -190,7 +227,7 @@ mod tests {
         let mut dependencies: Vec<_> =
             pairs.iter().map(|&(source, destination)| Dependency { source, destination, bytes: 0 }).collect();
         dependencies.sort_unstable();
-        TaskDag { tasks, dependencies }
+        TaskDag { tasks, dependencies, ..TaskDag::default() }
     }
 
     #[test]
@@ -206,6 +243,8 @@ mod tests {
     fn contradictions_are_refused() {
         assert_eq!(dag(&[1.0], &[(0, 1)]).check(), Err(TaskDagError::NoSuchTask { index: 0, tasks: 1 }));
         assert_eq!(dag(&[-1.0], &[]).check(), Err(TaskDagError::Work { task: 0, work: -1.0 }));
+        let nameless = TaskDag { names: vec!["first".into()], ..dag(&[1.0; 2], &[]) };
+        assert_eq!(nameless.check(), Err(TaskDagError::Names { names: 1, tasks: 2 }));
         let mut unsorted = dag(&[0.0; 3], &[(0, 1), (0, 2)]);
         unsorted.dependencies.reverse();
         assert_eq!(unsorted.check(), Err(TaskDagError::Unsorted { index: 1 }));

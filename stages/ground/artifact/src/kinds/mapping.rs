@@ -19,14 +19,10 @@ impl Codec for Mapping {
             .text("host", self.hosts.iter().map(|host| &host.host))
             .u32("first_slot", self.hosts.iter().map(|host| host.first_slot))
             .u32("slots", self.hosts.iter().map(|host| host.slots));
-        let convergence = Table::new("convergence")
-            .u32("island", self.convergence.iter().map(|point| point.island))
-            .u64("evaluations", self.convergence.iter().map(|point| point.evaluations))
-            .f64("cost", self.convergence.iter().map(|point| point.cost));
         Contents::new()
             .table(ranks)
             .table(hosts)
-            .table(convergence)
+            .table(encode_convergence(&self.convergence))
             .metrics(&self.metrics)
             .attribute("weight", serde_json::to_value(self.weight).unwrap_or_default())
             .attribute("complete", self.complete.into())
@@ -63,7 +59,14 @@ impl Codec for Mapping {
     }
 }
 
-fn decode_convergence(folder: &Folder) -> Result<Vec<ConvergencePoint>, ArtifactError> {
+pub(super) fn encode_convergence(points: &[ConvergencePoint]) -> Table {
+    Table::new("convergence")
+        .u32("island", points.iter().map(|point| point.island))
+        .u64("evaluations", points.iter().map(|point| point.evaluations))
+        .f64("cost", points.iter().map(|point| point.cost))
+}
+
+pub(super) fn decode_convergence(folder: &Folder) -> Result<Vec<ConvergencePoint>, ArtifactError> {
     let table = folder.table("convergence")?;
     let (island, evaluations, cost) = (table.u32("island")?, table.u64("evaluations")?, table.f64("cost")?);
     let point =

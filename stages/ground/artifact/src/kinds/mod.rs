@@ -5,6 +5,7 @@ mod launch_file;
 mod mapping;
 mod measurements;
 mod metrics;
+mod schedule;
 mod system_graph;
 mod task_dag;
 mod task_graph;

@@ -1,6 +1,6 @@
-//! `task-dag`: tables `tasks` and `edges`.
+//! `task-dag`: tables `tasks` and `edges`, and `names` where tasks have names.
 
-use hopmap_model::{Dependency, Task, TaskDag};
+use hopmap_model::{Dependency, Task, TaskDag, WorkUnit};
 
 use crate::{ArtifactError, Codec, Contents, Folder, Table};
 
@@ -17,9 +17,16 @@ impl Codec for TaskDag {
             .u32("destination", self.dependencies.iter().map(|edge| edge.destination))
             .u64("bytes", self.dependencies.iter().map(|edge| edge.bytes));
         let bytes: u128 = self.dependencies.iter().map(|edge| u128::from(edge.bytes)).sum();
-        Contents::new()
-            .table(tasks)
-            .table(edges)
+        let contents = Contents::new().table(tasks).table(edges);
+        let contents = match self.names.is_empty() {
+            true => contents,
+            false => contents.table(Table::new("names").text("name", &self.names)),
+        };
+        let contents = match self.unit {
+            WorkUnit::Seconds => contents,
+            WorkUnit::Time => contents.attribute("unit", "time".into()),
+        };
+        contents
             .metric("tasks", self.tasks.len() as f64)
             .metric("edges", self.dependencies.len() as f64)
             .metric("ranks", f64::from(self.ranks()))
@@ -37,7 +44,15 @@ impl Codec for TaskDag {
         let (sources, destinations, bytes) =
             (edges.u32("source")?, edges.u32("destination")?, edges.u64("bytes")?);
         let dependency = |((source, destination), bytes)| Dependency { source, destination, bytes };
+        let has_names = folder.description().tables.contains_key("names");
+        let unit = match folder.description().attributes.get("unit").and_then(|unit| unit.as_str()) {
+            None => WorkUnit::Seconds,
+            Some("time") => WorkUnit::Time,
+            Some(other) => return Err(folder.invalid(UnknownUnit(other.to_owned()))),
+        };
         let dag = Self {
+            names: if has_names { folder.table("names")?.text("name")? } else { Vec::new() },
+            unit,
             tasks: ranks.into_iter().zip(tasks.f64("work")?).map(task).collect(),
             dependencies: sources.into_iter().zip(destinations).zip(bytes).map(dependency).collect(),
         };
@@ -45,3 +60,7 @@ impl Codec for TaskDag {
         Ok(dag)
     }
 }
+
+#[derive(Debug, thiserror::Error)]
+#[error("the unit of its work is `{0}`, which this version does not know")]
+struct UnknownUnit(String);

@@ -1,0 +1,325 @@
+//! The schedule: when every task runs, and on which processor.
+
+use std::collections::BTreeMap;
+
+use miette::Diagnostic;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Artifact, ConvergencePoint};
+
+/// When every task of a program runs, and on which processor.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Schedule {
+    /// When and where every task runs; the index is the number of the task.
+    pub tasks: Vec<ScheduledTask>,
+    /// The processors.
+    pub processors: Vec<Processor>,
+    /// What the tasks are called, or nothing where they have numbers only.
+    pub names: Vec<String>,
+    /// What a message costs.
+    pub model: DelayModel,
+    /// Quality by the name of the metric, such as `makespan`.
+    pub metrics: BTreeMap<String, f64>,
+    /// The best makespan over the search.
+    pub convergence: Vec<ConvergencePoint>,
+    /// Whether the search ran to its end.
+    pub complete: bool,
+}
+
+/// When and where a task runs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ScheduledTask {
+    /// Index into [`Schedule::processors`].
+    pub processor: u32,
+    /// Its turn on the processor, from 0: what PARUS calls its rank.
+    pub turn: u32,
+    /// When it begins.
+    pub start: f64,
+    /// When it is done.
+    pub finish: f64,
+    /// The task without which it would have begun earlier: the one before it on the processor, or one that sends to it.
+    pub waits_for: Option<u32>,
+    /// The process of the program that it belongs to, if that is settled.
+    pub process: Option<u32>,
+}
+
+/// Something that runs one task at a time.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Processor {
+    /// Its name.
+    pub name: String,
+    /// When it can begin.
+    pub available: f64,
+    /// The slot of the machine that it is, if there is a machine.
+    pub slot: Option<u32>,
+}
+
+/// What a message from one task to another costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DelayModel {
+    /// A task begins when all messages to it have arrived; between two processors a message takes its time while both compute, on
+    /// one processor it takes none. The classic delay model.
+    #[default]
+    Overlap,
+    /// A task begins when all tasks before it are done; its processor first receives, for as long as the longest message to it
+    /// takes, and then computes. The model of PARUS.
+    Receive,
+}
+
+impl DelayModel {
+    /// Name in pipelines and tables.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Overlap => "overlap",
+            Self::Receive => "receive",
+        }
+    }
+}
+
+impl Schedule {
+    /// When the last task is done.
+    #[must_use]
+    pub fn makespan(&self) -> f64 {
+        self.tasks.iter().map(|task| task.finish).fold(0.0, f64::max)
+    }
+
+    /// The tasks of every processor by their turns.
+    #[must_use]
+    pub fn turns(&self) -> Vec<Vec<u32>> {
+        let mut turns = vec![Vec::new(); self.processors.len()];
+        for (number, task) in (0..).zip(&self.tasks) {
+            turns[task.processor as usize].push(number);
+        }
+        for tasks in &mut turns {
+            tasks.sort_by_key(|&task| self.tasks[task as usize].turn);
+        }
+        turns
+    }
+
+    /// For every task its turn among the tasks of its process, from 0: the segment of a trace; nothing without a process.
+    #[must_use]
+    pub fn segments(&self) -> Vec<Option<u32>> {
+        let mut segments = vec![None; self.tasks.len()];
+        let mut next: BTreeMap<u32, u32> = BTreeMap::new();
+        for task in self.turns().into_iter().flatten() {
+            if let Some(process) = self.tasks[task as usize].process {
+                let segment = next.entry(process).or_default();
+                segments[task as usize] = Some(*segment);
+                *segment += 1;
+            }
+        }
+        segments
+    }
+
+    /// The tasks that the makespan follows from, first to last: none could begin or end later without delaying the last.
+    #[must_use]
+    pub fn critical_path(&self) -> Vec<u32> {
+        let last = (0..self.tasks.len() as u32)
+            .rev()
+            .max_by(|&a, &b| self.tasks[a as usize].finish.total_cmp(&self.tasks[b as usize].finish));
+        let mut path: Vec<u32> = last.into_iter().collect();
+        while let Some(before) = path.last().and_then(|&task| self.tasks[task as usize].waits_for) {
+            path.push(before);
+        }
+        path.reverse();
+        path
+    }
+
+    /// What a task is called: its name, else its number.
+    #[must_use]
+    pub fn name(&self, task: u32) -> String {
+        self.names.get(task as usize).cloned().unwrap_or_else(|| task.to_string())
+    }
+
+    /// Checks that tasks run on processors that exist, one after the other in their turns and not before the processor can
+    /// begin, and that none waits for one that is done later.
+    pub fn check(&self) -> Result<(), ScheduleError> {
+        if !self.names.is_empty() && self.names.len() != self.tasks.len() {
+            return Err(ScheduleError::Names { names: self.names.len(), tasks: self.tasks.len() });
+        }
+        let processors = self.processors.len();
+        for (task, scheduled) in (0..).zip(&self.tasks) {
+            let ScheduledTask { processor, start, finish, waits_for, .. } = *scheduled;
+            if processor as usize >= processors {
+                return Err(ScheduleError::NoSuchProcessor { task, processor, processors });
+            }
+            let begins = self.processors[processor as usize].available;
+            if !(start.is_finite() && finish.is_finite() && begins <= start && start <= finish) {
+                return Err(ScheduleError::Times { task, start, finish });
+            }
+            if let Some(before) = waits_for
+                && self.tasks.get(before as usize).is_none_or(|before| before.finish > start)
+            {
+                return Err(ScheduleError::WaitsForLater { task, before });
+            }
+        }
+        self.check_turns()?;
+        // Tasks without work may begin and end at one moment: only then could they wait for each other.
+        let mut steps = vec![0u8; self.tasks.len()];
+        for first in 0..self.tasks.len() {
+            let mut at = Some(first);
+            while let Some(task) = at.filter(|&task| steps[task] == 0) {
+                steps[task] = 1;
+                at = self.tasks[task].waits_for.map(|before| before as usize);
+            }
+            if let Some(task) = at.filter(|&task| steps[task] == 1) {
+                return Err(ScheduleError::WaitsForLater { task: task as u32, before: task as u32 });
+            }
+            let mut at = Some(first);
+            while let Some(task) = at.filter(|&task| steps[task] == 1) {
+                steps[task] = 2;
+                at = self.tasks[task].waits_for.map(|before| before as usize);
+            }
+        }
+        Ok(())
+    }
+
+    fn check_turns(&self) -> Result<(), ScheduleError> {
+        for tasks in self.turns() {
+            for (turn, &task) in (0..).zip(&tasks) {
+                if self.tasks[task as usize].turn != turn {
+                    return Err(ScheduleError::Turns {
+                        task,
+                        turn: self.tasks[task as usize].turn,
+                        expected: turn,
+                    });
+                }
+            }
+            for pair in tasks.windows(2) {
+                let [first, second] = [pair[0], pair[1]];
+                if self.tasks[first as usize].finish > self.tasks[second as usize].start {
+                    return Err(ScheduleError::Overlap { first, second });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Artifact for Schedule {
+    const KIND: &'static str = "schedule";
+}
+
+/// A schedule that contradicts itself.
+#[derive(Debug, Clone, PartialEq, thiserror::Error, Diagnostic)]
+pub enum ScheduleError {
+    /// Some tasks have names and others have none.
+    #[error("there are {names} names for {tasks} tasks")]
+    Names {
+        /// Number of names.
+        names: usize,
+        /// Number of tasks.
+        tasks: usize,
+    },
+    /// A task runs nowhere.
+    #[error("task {task} runs on processor {processor}, but there are {processors}")]
+    NoSuchProcessor {
+        /// The task.
+        task: u32,
+        /// Its processor.
+        processor: u32,
+        /// Number of processors.
+        processors: usize,
+    },
+    /// A task ends before it begins, or begins before its processor can.
+    #[error("task {task} runs from {start} to {finish}, which cannot be")]
+    Times {
+        /// The task.
+        task: u32,
+        /// When it begins.
+        start: f64,
+        /// When it is done.
+        finish: f64,
+    },
+    /// A task waits for one that is done later.
+    #[error("task {task} waits for task {before}, which is not done when it begins")]
+    WaitsForLater {
+        /// The task.
+        task: u32,
+        /// What it waits for.
+        before: u32,
+    },
+    /// Turns on a processor do not count from zero.
+    #[error("task {task} has turn {turn} on its processor where turn {expected} should be")]
+    Turns {
+        /// The task.
+        task: u32,
+        /// Its turn.
+        turn: u32,
+        /// The turn that nobody has.
+        expected: u32,
+    },
+    /// Two tasks run at once on one processor, or not in their turns.
+    #[error("task {second} begins before task {first} is done, whose turn on the processor comes first")]
+    Overlap {
+        /// The task whose turn is first.
+        first: u32,
+        /// The task whose turn is next.
+        second: u32,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Task 0 and 1 on the first processor, 2 on the second, which waits for a message from 0.
+    fn small() -> Schedule {
+        let task = |processor, turn, start, finish, waits_for| ScheduledTask {
+            processor,
+            turn,
+            start,
+            finish,
+            waits_for,
+            process: Some(processor),
+        };
+        let processor = |name: &str| Processor { name: name.into(), ..Processor::default() };
+        Schedule {
+            tasks: vec![
+                task(0, 0, 0.0, 2.0, None),
+                task(0, 1, 2.0, 3.0, Some(0)),
+                task(1, 0, 3.0, 5.0, Some(0)),
+            ],
+            processors: vec![processor("p0"), processor("p1")],
+            complete: true,
+            ..Schedule::default()
+        }
+    }
+
+    #[test]
+    fn the_makespan_has_a_critical_path() {
+        let schedule = small();
+        assert_eq!(schedule.check(), Ok(()));
+        assert_eq!((schedule.makespan(), schedule.critical_path()), (5.0, vec![0, 2]));
+        assert_eq!(schedule.turns(), [vec![0, 1], vec![2]]);
+        assert_eq!(schedule.segments(), [Some(0), Some(1), Some(0)]);
+        assert_eq!((Schedule::default().makespan(), Schedule::default().critical_path()), (0.0, vec![]));
+    }
+
+    #[test]
+    fn contradictions_are_named() {
+        let broken = |change: fn(&mut Schedule)| {
+            let mut schedule = small();
+            change(&mut schedule);
+            schedule.check().unwrap_err().to_string()
+        };
+        assert!(broken(|s| s.names = vec!["a".into()]).contains("1 names for 3 tasks"));
+        assert!(broken(|s| s.tasks[2].processor = 7).contains("processor 7, but there are 2"));
+        assert!(broken(|s| s.tasks[2].finish = 1.0).contains("runs from 3 to 1"));
+        assert!(broken(|s| s.processors[0].available = 1.0).contains("task 0 runs from 0"));
+        assert!(broken(|s| s.tasks[1].turn = 2).contains("turn 2 on its processor where turn 1"));
+        assert!(broken(|s| s.tasks[1].start = 1.0).contains("waits for task 0"));
+        let overlapping = broken(|s| (s.tasks[1].start, s.tasks[1].waits_for) = (1.0, None));
+        assert!(overlapping.contains("begins before task 0"));
+        let circle = broken(|s| {
+            s.tasks[0].finish = 0.0;
+            s.tasks[1].start = 0.0;
+            s.tasks[1].finish = 0.0;
+            (s.tasks[0].waits_for, s.tasks[1].waits_for) = (Some(1), Some(0));
+        });
+        assert!(circle.contains("waits for task"), "{circle}");
+    }
+}

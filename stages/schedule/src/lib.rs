@@ -1,0 +1,42 @@
+//! When every task runs, and on which processor.
+//!
+//! A program is a [`TaskDag`](hopmap_model::TaskDag), a [`Machine`] is processors and what messages between them take, and a
+//! [`Problem`] is both in whole ticks. Where tasks may run anywhere a [`Scheduler`] looks for a [`Plan`]: for every task its processor and
+//! its turn there. Where tasks belong to the ranks of a program, as those of a trace do, all tasks of a rank stay together and in
+//! order, and what is looked for is the slot of every rank: see [`ranks`].
+//!
+//! [`check`] shares no code with the schedulers: it recomputes all times from the program and the machine.
+
+mod auto;
+pub mod bounds;
+pub mod check;
+mod error;
+mod evaluate;
+mod exact;
+pub mod export;
+pub mod formats;
+mod genetic;
+mod list;
+mod machine;
+mod params;
+mod problem;
+pub mod ranks;
+mod scheduler;
+mod stage;
+
+pub use auto::Auto;
+pub use error::{MachineError, ParameterError, ProblemError};
+pub use evaluate::{Evaluator, Times};
+pub use exact::Exact;
+pub use genetic::Genetic;
+pub use list::List;
+pub use machine::{Distances, Linear, Machine, Measured, Network};
+pub use params::{
+    AutoParams, CheckParams, Distance, ExactParams, ExportFormat, ExportParams, GeneticParams, GraphFormat,
+    Heuristic, ImportParams, ListParams, Lookup, MachineParams, MappingParams, Ranks,
+};
+pub use problem::{Delays, Message, Plan, Problem};
+pub use scheduler::{Found, Scheduler};
+pub use stage::{
+    AutoStage, CheckStage, ExactStage, ExportStage, GeneticStage, ImportStage, ListStage, MappingStage,
+};

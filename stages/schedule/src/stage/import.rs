@@ -1,0 +1,30 @@
+//! `schedule/import`.
+
+use hopmap_model::{Context, Error, InputPath, Inputs, Outcome, Outputs, Port, Stage, TaskDag};
+
+use crate::{ImportParams, formats};
+
+/// `schedule/import`: a task graph from a file.
+#[derive(Debug)]
+pub struct ImportStage;
+
+impl Stage for ImportStage {
+    type Params = ImportParams;
+    const KIND: &'static str = "schedule/import";
+    const SUMMARY: &'static str = "A task graph from a file of PARUS, Graphviz, the STG set or WfCommons";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        const { &[Port::output::<TaskDag>("task-dag")] }
+    }
+
+    fn reads(params: &Self::Params) -> Result<Vec<InputPath>, Error> {
+        // Always under the same name, so that renaming a file changes no key.
+        Ok(vec![InputPath::named(params.file.path(), "graph")])
+    }
+
+    fn run(params: Self::Params, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let dag = formats::read_graph(&params, cx)?;
+        Ok(Outcome::Done(Outputs::new().with("task-dag", dag)))
+    }
+}
