@@ -3,6 +3,7 @@
 pub mod ini;
 pub mod procs;
 pub mod sch;
+mod words;
 
 use hopmap_model::{Context, Error, TaskDag};
 
