@@ -1,5 +1,7 @@
 //! Formats of task graphs, schedules, and what PARUS measured.
 
+mod graph;
+pub mod grf;
 pub mod ini;
 pub mod procs;
 pub mod sch;
