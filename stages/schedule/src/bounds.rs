@@ -9,7 +9,7 @@ mod tests;
 use crate::Problem;
 
 pub(crate) use intervals::fits;
-pub(crate) use relaxed::Relaxed;
+pub(crate) use relaxed::{Link, Relaxed};
 
 /// The highest lower bound that is quick to compute, in ticks.
 ///
