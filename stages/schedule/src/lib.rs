@@ -12,15 +12,17 @@ pub mod bounds;
 pub mod check;
 mod error;
 mod evaluate;
-mod exact;
+pub mod exact;
 pub mod export;
 pub mod formats;
 mod genetic;
-mod list;
+pub mod list;
 mod machine;
 mod params;
 mod problem;
 pub mod ranks;
+#[cfg(test)]
+mod samples;
 mod scheduler;
 mod stage;
 
