@@ -22,6 +22,7 @@ mod params;
 mod problem;
 pub mod ranks;
 mod scheduler;
+mod search;
 mod stage;
 
 pub use auto::Auto;

@@ -1,0 +1,9 @@
+//! What the searches for plans share: fast costs, a timeline that changes in small steps, and random numbers.
+
+mod costs;
+mod random;
+mod timeline;
+
+pub(crate) use costs::{Costs, General, Uniform, WithCosts, with_costs};
+pub(crate) use random::{Acceptance, below, chance};
+pub(crate) use timeline::Timeline;
