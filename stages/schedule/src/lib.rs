@@ -16,11 +16,13 @@ mod exact;
 pub mod export;
 pub mod formats;
 mod genetic;
-mod list;
+pub mod list;
 mod machine;
 mod params;
 mod problem;
 pub mod ranks;
+#[cfg(test)]
+mod samples;
 mod scheduler;
 mod search;
 mod stage;

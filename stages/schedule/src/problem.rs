@@ -9,6 +9,7 @@ use hopmap_model::{DelayModel, Dependency, TaskDag};
 use crate::ProblemError;
 use crate::machine::{Distances, Machine, Network};
 
+pub(crate) use delays::DelaySummary;
 pub use delays::Delays;
 pub use plan::Plan;
 pub(crate) use scale::{Scale, is_whole};
@@ -128,6 +129,12 @@ impl Problem {
     #[must_use]
     pub fn delays(&self) -> &Delays {
         &self.delays
+    }
+
+    /// What messages of every size take between processors that are not known yet.
+    pub(crate) fn delay_summary(&self) -> DelaySummary {
+        let sizes = self.parents.iter().map(|message| message.size as usize + 1).max().unwrap_or(0);
+        DelaySummary::new(&self.delays, sizes, self.processors)
     }
 
     /// When every processor can begin.

@@ -1,9 +1,13 @@
 //! What messages take, in ticks.
 
+mod summary;
+
 use hopmap_model::DelayModel;
 
 use super::Scale;
 use crate::machine::{Distances, Machine, Network};
+
+pub(crate) use summary::DelaySummary;
 
 /// Entries of a table that is worth its memory.
 const MOST_ENTRIES: usize = 1 << 25;
