@@ -35,9 +35,12 @@ impl Auto {
 impl Scheduler for Auto {
     fn schedule(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found<Plan>, Error> {
         let bound = lower_bound(problem);
-        let plan = Plan::serial(problem, 0);
-        let cost = Evaluator::new(problem).makespan(&plan);
-        let starts = vec![Candidate { cost, solution: plan }];
+        let mut evaluator = Evaluator::new(problem);
+        let listed = crate::list::all(problem).into_iter();
+        let mut starts: Vec<_> = listed
+            .map(|(_, plan)| Candidate { cost: evaluator.makespan(&plan), solution: plan })
+            .collect();
+        starts.sort_by_key(|start| start.cost);
         with_costs(problem, Search { auto: self, starts, bound, cx })
     }
 }
