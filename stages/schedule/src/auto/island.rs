@@ -15,7 +15,7 @@ use crate::{AutoStage, Plan};
 /// Plans that an island keeps.
 const ELITES: usize = 8;
 /// Temperatures in parts of the mean time of a task: where a cycle begins, and where it ends.
-const HOT: f64 = 0.6;
+const HOT: f64 = 0.3;
 const COLD: f64 = 0.02;
 
 /// An island of the search.
