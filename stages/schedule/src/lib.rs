@@ -12,7 +12,7 @@ pub mod bounds;
 pub mod check;
 mod error;
 mod evaluate;
-mod exact;
+pub mod exact;
 pub mod export;
 pub mod formats;
 mod genetic;

@@ -44,7 +44,10 @@ impl Scheduler for List {
                 Heuristic::ALL.iter().filter(|one| tried.iter().all(|(tried, _)| tried != *one)).collect();
             if !out.is_empty() {
                 let names: Vec<_> = out.iter().map(|one| one.name()).collect();
-                cx.log(format!("too many tasks for {}, which compare all that are ready", names.join(", ")));
+                cx.log(format!(
+                    "too many tasks for {}, whose time grows with their square",
+                    names.join(", ")
+                ));
             }
             cx.log(format!("the best of {} heuristics is {}", tried.len(), heuristic.name()));
         }

@@ -44,15 +44,24 @@ pub(super) fn dominant(view: &View<'_>) -> Plan {
     let mut ends: Vec<i64> = Vec::new();
     super::urgent::as_they_get_ready(view, &urgency, |task| {
         let parents = view.parents(task);
-        let arrives = |message: &crate::Message, at: u32| {
-            let is_there = cluster[message.task as usize] == at;
-            finish[message.task as usize] + if is_there { 0 } else { view.mean_delay(*message) }
-        };
-        let start = |at: u32| parents.iter().map(|message| arrives(message, at)).max().unwrap_or(0);
-        let alone = (start(u32::MAX), ends.len() as u32);
-        let joined = parents.iter().map(|message| cluster[message.task as usize]);
-        let joined = joined.map(|at| (start(at).max(ends[at as usize]), at)).min();
-        let (begins, at) = joined.filter(|joined| joined.0 < alone.0).unwrap_or(alone);
+        // The last message, and the last of those from other clusters than its own.
+        let (mut last, mut other) = ((0, u32::MAX), 0);
+        for message in parents {
+            let from = cluster[message.task as usize];
+            let arrives = finish[message.task as usize] + view.mean_delay(*message);
+            if from == last.1 {
+                last.0 = last.0.max(arrives);
+            } else if arrives > last.0 {
+                (other, last) = (last.0, (arrives, from));
+            } else {
+                other = other.max(arrives);
+            }
+        }
+        let alone = (last.0, ends.len() as u32);
+        let clusters = parents.iter().map(|message| cluster[message.task as usize]);
+        let joined =
+            clusters.map(|at| (if at == last.1 { other } else { last.0 }.max(ends[at as usize]), at));
+        let (begins, at) = joined.min().filter(|joined| joined.0 < alone.0).unwrap_or(alone);
         if at == alone.1 {
             ends.push(0);
         }

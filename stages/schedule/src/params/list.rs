@@ -103,12 +103,18 @@ impl Heuristic {
         }
     }
 
-    /// Whether it takes time that grows with the square of the number of tasks.
+    /// Whether its time may grow with the square of the number of tasks.
     #[must_use]
     pub fn is_quadratic(self) -> bool {
         matches!(
             self,
-            Self::Etf | Self::Dls | Self::MinMin | Self::MaxMin | Self::Sufferage | Self::LinearClusters
+            Self::Lookahead
+                | Self::Etf
+                | Self::Dls
+                | Self::MinMin
+                | Self::MaxMin
+                | Self::Sufferage
+                | Self::LinearClusters
         )
     }
 }

@@ -1,0 +1,290 @@
+//! A partial schedule that grows in the order in which tasks begin.
+
+use hopmap_model::DelayModel;
+
+use crate::bounds::Relaxed;
+use crate::{Plan, Problem};
+
+/// Most tasks that are searched: one bit each.
+pub(super) const MOST_TASKS: usize = 128;
+
+/// What never changes in a search.
+#[derive(Debug)]
+pub(super) struct Fixed<'p> {
+    pub(super) problem: &'p Problem,
+    pub(super) receives: bool,
+    /// Whether processors can change their names. Then only one of those that run nothing yet is looked at.
+    pub(super) alike: bool,
+    /// Whether no message takes time and processors are alike.
+    pub(super) silent: bool,
+    pub(super) tasks: usize,
+    /// Number of processors that may run something.
+    pub(super) processors: usize,
+    /// What task `t` takes on processor `p`, at `t * processors + p`.
+    pub(super) work: Vec<i64>,
+    /// The place of every task in the order of the problem.
+    pub(super) place: Vec<usize>,
+    pub(super) relaxed: Relaxed,
+    /// For every task the one before it that is the same in everything.
+    pub(super) twin: Vec<Option<u32>>,
+    /// At `i * tasks + j` whether `i` may end later for `j` to end earlier: all that wait for `i` wait for `j` as long.
+    pub(super) yields: Vec<bool>,
+}
+
+impl<'p> Fixed<'p> {
+    pub(super) fn new(problem: &'p Problem) -> Self {
+        let tasks = problem.tasks();
+        let alike = problem.is_alike();
+        let processors = if alike { problem.processors().min(tasks) } else { problem.processors() };
+        let work = (0..tasks as u32)
+            .flat_map(|task| (0..processors as u32).map(move |processor| problem.work(task, processor)));
+        let relaxed = Relaxed::new(problem);
+        let mut place = vec![0; tasks];
+        problem.order().iter().enumerate().for_each(|(at, &task)| place[task as usize] = at);
+        let silent = alike && relaxed.parents.iter().flatten().all(|link| link.far == 0);
+        let mut yields = vec![false; tasks * tasks];
+        for first in 0..tasks {
+            for second in (0..tasks).filter(|&second| second != first) {
+                let waits = |task: u32, far: i64| {
+                    let mut others = relaxed.children[second].iter();
+                    others.any(|other| other.task == task && other.far >= far)
+                };
+                let mut children = relaxed.children[first].iter();
+                let as_long = children.all(|child| waits(child.task, child.far));
+                yields[first * tasks + second] =
+                    as_long && (problem.delays().uniform().is_some() || relaxed.children[first].is_empty());
+            }
+        }
+        Self {
+            problem,
+            receives: problem.model() == DelayModel::Receive,
+            alike,
+            silent,
+            tasks,
+            processors,
+            work: work.collect(),
+            place,
+            twin: twins(problem),
+            relaxed,
+            yields,
+        }
+    }
+
+    pub(super) fn work(&self, task: usize, processor: usize) -> i64 {
+        self.work[task * self.processors + processor]
+    }
+}
+
+/// For every task the one before it, in the order of numbers, that takes as long everywhere and has the same messages.
+fn twins(problem: &Problem) -> Vec<Option<u32>> {
+    let same = |a: u32, b: u32| {
+        problem.works(a) == problem.works(b)
+            && problem.parents(a) == problem.parents(b)
+            && problem.children(a) == problem.children(b)
+    };
+    (0..problem.tasks() as u32).map(|task| (0..task).rev().find(|&other| same(other, task))).collect()
+}
+
+/// The last task of a processor, and what it found there.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Last {
+    pub(super) task: u32,
+    /// When the processor was free before it.
+    pub(super) free: i64,
+    /// When it could have begun there.
+    pub(super) ready: i64,
+    /// How long it keeps the processor.
+    pub(super) takes: i64,
+}
+
+/// A task on a processor.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Step {
+    pub(super) task: u32,
+    pub(super) processor: usize,
+    /// When it could begin if nothing else ran there.
+    pub(super) ready: i64,
+    pub(super) start: i64,
+    pub(super) takes: i64,
+}
+
+/// A partial schedule.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) done: u128,
+    pub(super) waits: Vec<u32>,
+    pub(super) finish: Vec<i64>,
+    pub(super) on: Vec<u32>,
+    pub(super) free: Vec<i64>,
+    pub(super) last: Vec<Option<Last>>,
+    /// Number of processors that run something; of those that are alike the first.
+    pub(super) used: usize,
+    /// Beginning and place of the task that began last: all that follow begin later, or at the same time in a later place.
+    pub(super) began: (i64, usize),
+    pub(super) steps: Vec<(Step, (i64, usize), Option<Last>)>,
+}
+
+impl State {
+    pub(super) fn new(fixed: &Fixed<'_>) -> Self {
+        let waits = (0..fixed.tasks as u32).map(|task| fixed.problem.parents(task).len() as u32);
+        Self {
+            done: 0,
+            waits: waits.collect(),
+            finish: vec![0; fixed.tasks],
+            on: vec![0; fixed.tasks],
+            free: fixed.problem.available()[..fixed.processors].to_vec(),
+            last: vec![None; fixed.processors],
+            used: if fixed.alike { 0 } else { fixed.processors },
+            began: (i64::MIN, 0),
+            steps: Vec::with_capacity(fixed.tasks),
+        }
+    }
+
+    pub(super) fn is_done(&self, task: usize) -> bool {
+        self.done >> task & 1 == 1
+    }
+
+    /// Number of processors that are looked at: those that run something, and one of those that do not.
+    pub(super) fn columns(&self, fixed: &Fixed<'_>) -> usize {
+        fixed.processors.min(self.used + usize::from(fixed.alike))
+    }
+
+    /// What a task would find on a processor.
+    pub(super) fn step(&self, fixed: &Fixed<'_>, task: u32, processor: usize) -> Step {
+        let (mut ready, mut receives) = (0, 0);
+        for message in fixed.problem.parents(task) {
+            let from = message.task as usize;
+            let delay = fixed.problem.delay(message.size, self.on[from], processor as u32);
+            if fixed.receives {
+                (ready, receives) = (self.finish[from].max(ready), delay.max(receives));
+            } else {
+                ready = ready.max(self.finish[from] + delay);
+            }
+        }
+        let start = ready.max(self.free[processor]);
+        Step { task, processor, ready, start, takes: receives + fixed.work(task as usize, processor) }
+    }
+
+    pub(super) fn put(&mut self, fixed: &Fixed<'_>, step: Step) {
+        let Step { task, processor, ready, start, takes } = step;
+        self.steps.push((step, self.began, self.last[processor]));
+        self.done |= 1 << task;
+        self.finish[task as usize] = start + takes;
+        self.on[task as usize] = processor as u32;
+        self.last[processor] = Some(Last { task, free: self.free[processor], ready, takes });
+        self.free[processor] = start + takes;
+        self.began = (start, fixed.place[task as usize]);
+        if fixed.alike && processor == self.used {
+            self.used += 1;
+        }
+        for message in fixed.problem.children(task) {
+            self.waits[message.task as usize] -= 1;
+        }
+    }
+
+    pub(super) fn take_back(&mut self, fixed: &Fixed<'_>) {
+        let Some((step, began, last)) = self.steps.pop() else { return };
+        let Step { task, processor, .. } = step;
+        self.done &= !(1 << task);
+        self.free[processor] = self.last[processor].map_or(0, |last| last.free);
+        self.last[processor] = last;
+        self.began = began;
+        if fixed.alike && last.is_none() {
+            self.used -= 1;
+        }
+        for message in fixed.problem.children(task) {
+            self.waits[message.task as usize] += 1;
+        }
+    }
+
+    /// The plan that all steps are.
+    pub(super) fn plan(&self) -> Plan {
+        Plan { order: self.steps.iter().map(|(step, ..)| step.task).collect(), processor: self.on.clone() }
+    }
+
+    /// A number that two states share, but for an accident of one in 2¹²⁸, only if they can go on in the same ways: the same tasks
+    /// are done, and what is left of them on the processors is the same, whatever these are called if they are alike.
+    pub(super) fn key(&self, fixed: &Fixed<'_>) -> u128 {
+        let began = self.began.0;
+        let soonest = self.free.iter().copied().min().unwrap_or(0);
+        let columns = self.columns(fixed);
+        let mut own = [Mixer::default(); MOST_TASKS];
+        let name = |processor: usize| if fixed.alike { 0 } else { processor as u64 + 1 };
+        let mut more: Vec<Mixer> = Vec::new();
+        let mixers = if columns <= MOST_TASKS {
+            &mut own[..columns]
+        } else {
+            more.resize(columns, Mixer::default());
+            &mut more[..]
+        };
+        for (processor, mixer) in mixers.iter_mut().enumerate().take(self.used) {
+            mixer.take(name(processor));
+            // What lies before the last beginning is gone.
+            mixer.take_time(if self.free[processor] < began { i64::MIN } else { self.free[processor] });
+            if let Some(last) = &self.last[processor]
+                && self.may_yield(fixed, last.task)
+            {
+                mixer.take(u64::from(last.task));
+                mixer.take_time(last.free);
+                mixer.take_time(last.ready);
+            }
+        }
+        let mut bits = self.done;
+        while bits != 0 {
+            let task = bits.trailing_zeros() as usize;
+            bits &= bits - 1;
+            let finish = self.finish[task];
+            let matters = |child: &crate::bounds::Link| {
+                // A message that is there before anything can begin is as good as none.
+                let arrives = finish + child.far;
+                let late = fixed.receives || !fixed.alike || (arrives > soonest && arrives >= began);
+                late && !self.is_done(child.task as usize)
+            };
+            if fixed.relaxed.children[task].iter().any(matters) {
+                let mixer = &mut mixers[self.on[task] as usize];
+                mixer.take(!(task as u64));
+                mixer.take_time(finish);
+            }
+        }
+        let mut all = Mixer::default();
+        all.take(self.done as u64);
+        all.take((self.done >> 64) as u64);
+        all.take_time(began);
+        all.take(self.began.1 as u64);
+        mixers.iter().fold(all.end(), |sum, mixer| sum.wrapping_add(mixer.end()))
+    }
+
+    /// Whether a task that is left could change places with the last one of a processor.
+    fn may_yield(&self, fixed: &Fixed<'_>, task: u32) -> bool {
+        let row = &fixed.yields[task as usize * fixed.tasks..][..fixed.tasks];
+        row.iter().enumerate().any(|(other, yields)| *yields && !self.is_done(other))
+    }
+}
+
+/// Mixes numbers into 128 bits.
+#[derive(Debug, Clone, Copy, Default)]
+struct Mixer(u64, u64);
+
+impl Mixer {
+    #[inline]
+    fn take_time(&mut self, value: i64) {
+        self.take(value as u64);
+    }
+
+    #[inline]
+    fn take(&mut self, value: u64) {
+        self.0 =
+            (self.0 ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29).wrapping_add(0x1656_67B1);
+        self.1 =
+            (self.1.rotate_left(31) ^ value).wrapping_mul(0xD6E8_FEB8_6659_FD93).wrapping_add(0x2545_F491);
+    }
+
+    fn end(self) -> u128 {
+        let spread = |mut value: u64| {
+            value = (value ^ value >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+            value = (value ^ value >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+            value ^ value >> 31
+        };
+        u128::from(spread(self.0)) << 64 | u128::from(spread(self.1 ^ self.0.rotate_left(17)))
+    }
+}

@@ -1,0 +1,220 @@
+//! When every task that is left can begin on every processor, if all is to be done by a limit.
+
+use super::state::{Fixed, State};
+
+/// What cannot be.
+pub(super) const NEVER: i64 = i64::MAX / 4;
+
+/// When tasks can be done, and what follows them at least, processor by processor.
+#[derive(Debug, Clone)]
+pub(super) struct Windows {
+    /// When task `t` can be done on processor `p` at the earliest, at `t * processors + p`, or never.
+    pub(super) finish: Vec<i64>,
+    /// The earliest over all processors.
+    soonest: Vec<i64>,
+    /// What follows task `t` at least if it runs on processor `p`, at `t * processors + p`.
+    pub(super) tail: Vec<i64>,
+    /// The least of what a task and all that follows it take.
+    least: Vec<i64>,
+    receives: Vec<i64>,
+    group: Vec<Member>,
+}
+
+/// A task beside the one that is looked at: one before it, or one after it.
+#[derive(Debug, Clone, Copy)]
+struct Member {
+    task: usize,
+    /// How late it makes the one that is looked at if it runs elsewhere.
+    apart: i64,
+}
+
+impl Windows {
+    pub(super) fn new(fixed: &Fixed<'_>) -> Self {
+        let tail = fixed.relaxed.tail.iter();
+        Self {
+            finish: vec![0; fixed.tasks * fixed.processors],
+            soonest: vec![0; fixed.tasks],
+            tail: tail.flat_map(|&tail| std::iter::repeat_n(tail, fixed.processors)).collect(),
+            least: vec![0; fixed.tasks],
+            receives: vec![0; fixed.processors],
+            group: Vec::with_capacity(fixed.tasks),
+        }
+    }
+
+    /// Lets a processor that runs nothing know what the one before it knew when it ran nothing.
+    pub(super) fn split(&mut self, fixed: &Fixed<'_>, opened: usize) {
+        for row in self.tail.chunks_mut(fixed.processors) {
+            row[opened] = row[opened - 1];
+        }
+    }
+
+    /// Finds what every task that is left can still do. Whether each of them can run anywhere.
+    pub(super) fn narrow(&mut self, fixed: &Fixed<'_>, state: &State, limit: i64) -> bool {
+        self.forward(fixed, state, limit) && self.backward(fixed, state, limit)
+    }
+
+    fn forward(&mut self, fixed: &Fixed<'_>, state: &State, limit: i64) -> bool {
+        let columns = state.columns(fixed);
+        let stride = fixed.processors;
+        for &task in fixed.problem.order() {
+            let task = task as usize;
+            if state.is_done(task) {
+                continue;
+            }
+            self.receives[..columns].fill(0);
+            let row = task * stride;
+            let began = state.began.0;
+            for processor in 0..columns {
+                self.finish[row + processor] = state.free[processor].max(began);
+            }
+            self.senders(fixed, state, task, columns);
+            self.stay(fixed, row, columns);
+            let mut soonest = NEVER;
+            for processor in 0..columns {
+                let begins = self.finish[row + processor];
+                let done = begins + self.receives[processor] + fixed.work(task, processor);
+                let fits = begins < NEVER && done + self.tail[row + processor] <= limit;
+                self.finish[row + processor] = if fits { done } else { NEVER };
+                soonest = soonest.min(self.finish[row + processor]);
+            }
+            self.soonest[task] = soonest;
+            if soonest == NEVER {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Lets a task wait for those before it, one by one, and collects those that could also be on its processor.
+    fn senders(&mut self, fixed: &Fixed<'_>, state: &State, task: usize, columns: usize) {
+        let row = task * fixed.processors;
+        self.group.clear();
+        let links = &fixed.relaxed.parents[task];
+        for (link, message) in links.iter().zip(fixed.problem.parents(task as u32)) {
+            let from = link.task as usize;
+            if state.is_done(from) {
+                let (sent, on) = (state.finish[from], state.on[from]);
+                for processor in 0..columns {
+                    let delay = fixed.problem.delay(message.size, on, processor as u32);
+                    let at = &mut self.finish[row + processor];
+                    if fixed.receives {
+                        *at = sent.max(*at);
+                        self.receives[processor] = delay.max(self.receives[processor]);
+                    } else {
+                        *at = (sent + delay).max(*at);
+                    }
+                }
+                continue;
+            }
+            let (sent, other) = (self.soonest[from], from * fixed.processors);
+            if fixed.receives {
+                for processor in 0..columns {
+                    let at = &mut self.finish[row + processor];
+                    *at = sent.max(*at);
+                    if self.finish[other + processor] == NEVER {
+                        self.receives[processor] = link.far.max(self.receives[processor]);
+                    }
+                }
+            } else {
+                for processor in 0..columns {
+                    let arrives = self.finish[other + processor].min(sent + link.far);
+                    let at = &mut self.finish[row + processor];
+                    *at = arrives.max(*at);
+                }
+                self.group.push(Member { task: from, apart: sent + link.far });
+            }
+        }
+    }
+
+    /// Of those before a task which are left, the ones whose messages would come last run on its processor, one after the other.
+    fn stay(&mut self, fixed: &Fixed<'_>, row: usize, columns: usize) {
+        if self.group.len() < 2 {
+            return;
+        }
+        let mut group = std::mem::take(&mut self.group);
+        group.sort_unstable_by_key(|member| std::cmp::Reverse(member.apart));
+        for processor in 0..columns {
+            let (mut first, mut sum, mut last, mut best) = (NEVER, 0, 0, NEVER);
+            for count in 0..=group.len() {
+                let own = if count == 0 { 0 } else { last.max(first + sum) };
+                let others = group.get(count).map_or(0, |member| member.apart);
+                best = best.min(own.max(others));
+                if own >= best || own >= NEVER {
+                    break;
+                }
+                let Some(next) = group.get(count) else { break };
+                let done = self.finish[next.task * fixed.processors + processor];
+                let work = fixed.work(next.task, processor);
+                first = first.min(done - work);
+                sum += work;
+                last = last.max(done);
+            }
+            let at = &mut self.finish[row + processor];
+            *at = best.max(*at);
+        }
+        self.group = group;
+    }
+
+    fn backward(&mut self, fixed: &Fixed<'_>, state: &State, limit: i64) -> bool {
+        let columns = state.columns(fixed);
+        let stride = fixed.processors;
+        for &task in fixed.problem.order().iter().rev() {
+            let task = task as usize;
+            if state.is_done(task) {
+                continue;
+            }
+            let row = task * stride;
+            let mut group = std::mem::take(&mut self.group);
+            group.clear();
+            for link in &fixed.relaxed.children[task] {
+                let to = link.task as usize;
+                group.push(Member { task: to, apart: self.least[to] + link.far });
+            }
+            group.sort_unstable_by_key(|member| std::cmp::Reverse(member.apart));
+            let mut least = NEVER;
+            for processor in 0..columns {
+                if self.finish[row + processor] == NEVER {
+                    continue;
+                }
+                let follows = self.follow(fixed, &group, processor);
+                let tail = self.tail[row + processor].max(follows);
+                self.tail[row + processor] = tail.min(NEVER);
+                if self.finish[row + processor] + tail > limit {
+                    self.finish[row + processor] = NEVER;
+                } else {
+                    least = least.min(fixed.work(task, processor) + tail);
+                }
+            }
+            self.group = group;
+            self.least[task] = least;
+            if least == NEVER {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// What those that wait for a task on a processor take at least: the ones that would be done last elsewhere run on the same
+    /// processor, one after the other.
+    fn follow(&self, fixed: &Fixed<'_>, group: &[Member], processor: usize) -> i64 {
+        let (mut tail, mut sum, mut last, mut best) = (NEVER, 0, 0, NEVER);
+        for count in 0..=group.len() {
+            let own = if count == 0 { 0 } else { last.max(tail + sum) };
+            let others = group.get(count).map_or(0, |member| member.apart);
+            best = best.min(own.max(others));
+            if own >= best || own >= NEVER {
+                break;
+            }
+            let Some(next) = group.get(count) else { break };
+            let at = next.task * fixed.processors + processor;
+            if self.finish[at] == NEVER {
+                break;
+            }
+            let work = fixed.work(next.task, processor);
+            tail = tail.min(self.tail[at]);
+            sum += work;
+            last = last.max(work + self.tail[at]);
+        }
+        best
+    }
+}
