@@ -1,11 +1,18 @@
 //! Formats of task graphs, schedules, and what PARUS measured.
 
+pub mod dot;
+mod graph;
+pub mod grf;
+mod import;
+pub mod ini;
 pub mod procs;
 pub mod sch;
+pub mod stg;
+pub mod wfformat;
+mod words;
 
-use hopmap_model::{Context, Error, TaskDag};
-
-use crate::ImportParams;
+pub(crate) use import::check;
+pub use import::{GraphFile, read_graph};
 
 /// What is wrong with a file, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -31,7 +38,26 @@ impl ReadError {
     }
 }
 
-/// The task graph in a file, in the format that is named or that its contents look like.
-pub fn read_graph(_params: &ImportParams, _cx: &Context<'_>) -> Result<TaskDag, Error> {
-    Ok(TaskDag::default())
+/// The known name most like a wrong one, if any is like it at all.
+fn closest<'a>(wrong: &str, known: &[&'a str]) -> Option<&'a str> {
+    let likeness = |name: &str| strsim::jaro_winkler(wrong, name);
+    let alike = known.iter().copied().filter(|name| likeness(name) > 0.75);
+    alike.max_by(|a, b| likeness(a).total_cmp(&likeness(b)))
+}
+
+/// The beginning of a text, as a message shows it.
+fn shown(text: &str) -> String {
+    let mut shown: String = text.chars().take(40).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// The text that bytes are.
+fn text(bytes: &[u8]) -> Result<&str, ReadError> {
+    std::str::from_utf8(bytes).map(|text| text.trim_start_matches('\u{feff}')).map_err(|error| {
+        let line = bytes[..error.valid_up_to()].split(|&byte| byte == b'\n').count();
+        ReadError::at(line, "this is no text in UTF-8", "is the file damaged, or in another encoding?")
+    })
 }
