@@ -7,7 +7,8 @@
 //! `… --example auckland -- FOLDER SECONDS OPTIMA` reads graphs of the Standard Task Graph Set instead, for every line
 //! `name processors lower upper` of the file OPTIMA the graph `FOLDER/name.stg`; the gap is that to `lower`.
 //!
-//! With `HOPMAP_EVALUATIONS` the budget is so many evaluations of every island and not SECONDS. Prints the mean gap, the part that is
+//! With `HOPMAP_EVALUATIONS` the budget is so many evaluations of every island and not SECONDS. With `HOPMAP_GENETIC`, parameters as JSON
+//! such as `{"admissible": "reject"}`, `schedule/genetic` is measured with them. Prints the mean gap, the part that is
 //! optimal and the worst gap of every class and of all, and how many schedules were evaluated in a second.
 #![allow(clippy::print_stdout, reason = "it is a program")]
 
@@ -17,8 +18,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use hopmap_model::{Context, DelayModel, Dependency, Task, TaskDag, WorkUnit};
-use hopmap_schedule::{Auto, AutoParams, Found, Machine, MachineParams, Plan, Problem, Scheduler};
+use hopmap_model::{Context, Observer, DelayModel, Dependency, Task, TaskDag, WorkUnit};
+use hopmap_schedule::{Auto, AutoParams, Found, Genetic, Machine, MachineParams, Plan, Problem, Scheduler};
 
 /// A graph and what is known of it.
 struct Instance {
@@ -45,11 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let [folder, seconds, optima @ ..] = arguments.as_slice() else {
         return Err("usage: auckland FOLDER SECONDS [OPTIMA]".into());
     };
-    let evaluations = std::env::var("HOPMAP_EVALUATIONS").ok().map(|text| text.parse::<u64>()).transpose()?;
-    let seconds: Option<f64> = if evaluations.is_some() { None } else { Some(seconds.parse()?) };
-    let params: AutoParams = serde_json::from_value(serde_json::json!({
-        "evaluations": evaluations, "seconds": seconds, "islands": 1, "processors": 1
-    }))?;
+    let scheduler = scheduler(seconds.parse()?)?;
     let instances = match optima.first() {
         None => auckland(Path::new(folder))?,
         Some(file) => standard(Path::new(folder), file)?,
@@ -57,7 +54,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut classes: BTreeMap<String, Tally> = BTreeMap::new();
     let (mut evaluated, begin) = (0, Instant::now());
     for instance in &instances {
-        let found = solve(instance, &params)?;
+        let found = solve(instance, scheduler.as_ref())?;
         evaluated += found.evaluations;
         for class in [instance.class.as_str(), "all"] {
             classes.entry(class.to_owned()).or_default().note(instance, &found);
@@ -73,11 +70,42 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn solve(instance: &Instance, params: &AutoParams) -> Result<Found<Plan>, Box<dyn Error>> {
+fn scheduler(seconds: f64) -> Result<Box<dyn Scheduler>, Box<dyn Error>> {
+    let mut params = match std::env::var("HOPMAP_GENETIC") {
+        Ok(text) => serde_json::from_str(&text)?,
+        Err(_) => serde_json::json!({}),
+    };
+    params["islands"] = 1.into();
+    match std::env::var("HOPMAP_EVALUATIONS") {
+        Ok(text) => params["evaluations"] = text.parse::<u64>()?.into(),
+        Err(_) => params["seconds"] = seconds.into(),
+    }
+    Ok(match std::env::var_os("HOPMAP_GENETIC") {
+        Some(_) => Box::new(Genetic::new(&serde_json::from_value(params)?)?),
+        None => Box::new(Auto::new(&serde_json::from_value::<AutoParams>(params)?)?),
+    })
+}
+
+/// Prints what the scheduler says.
+struct Loud;
+
+impl Observer for Loud {
+    fn progress(&self, _: u64, _: u64) {}
+
+    fn log(&self, text: &str) {
+        println!("{text}");
+    }
+
+    fn cancelled(&self) -> bool {
+        false
+    }
+}
+
+fn solve(instance: &Instance, scheduler: &dyn Scheduler) -> Result<Found<Plan>, Box<dyn Error>> {
     let machine = MachineParams { processors: Some(instance.processors), ..MachineParams::default() };
     let machine = Machine::new(&machine, None, instance.dag.unit)?;
     let problem = Problem::new(&instance.dag, &machine, DelayModel::Overlap)?;
-    let found = Auto::new(params)?.schedule(&problem, &Context::detached());
+    let found = scheduler.schedule(&problem, &Context::new(1, None, &Loud));
     let found = found.map_err(|error| error.to_string())?;
     assert!(found.best.is_admissible(&problem) && found.lower_bound <= found.makespan, "{}", instance.name);
     Ok(found)

@@ -2,8 +2,10 @@
 
 mod costs;
 mod random;
+#[cfg(test)]
+pub(crate) mod samples;
 mod timeline;
 
-pub(crate) use costs::{Costs, General, Uniform, WithCosts, with_costs};
+pub(crate) use costs::{Costs, WithCosts, with_costs};
 pub(crate) use random::{Acceptance, below, chance};
 pub(crate) use timeline::Timeline;
