@@ -282,4 +282,21 @@ pub enum ParameterError {
         /// What it should be.
         help: String,
     },
+    /// A file of parameters that cannot be read.
+    #[error("cannot read `{file}`")]
+    Unreadable {
+        /// The file.
+        file: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file of parameters with something wrong in it.
+    #[error("`{file}`: {error}")]
+    #[diagnostic(help("{}", error.help))]
+    Ini {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        error: ReadError,
+    },
 }

@@ -24,6 +24,7 @@ pub mod ranks;
 #[cfg(test)]
 mod samples;
 mod scheduler;
+mod search;
 mod stage;
 
 pub use auto::Auto;
@@ -34,7 +35,7 @@ pub use genetic::Genetic;
 pub use list::List;
 pub use machine::{Distances, Linear, Machine, Measured, Network};
 pub use params::{
-    AutoParams, CheckParams, Distance, ExactParams, ExportFormat, ExportParams, GeneticParams, GraphFormat,
+    Admissible, AutoParams, CheckParams, Distance, ExactParams, ExportFormat, ExportParams, GeneticParams, GraphFormat,
     Heuristic, ImportParams, ListParams, Lookup, MachineParams, MappingParams, Ranks,
 };
 pub use problem::{Delays, Message, Plan, Problem};

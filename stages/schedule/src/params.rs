@@ -14,7 +14,7 @@ pub use auto::AutoParams;
 pub use check::CheckParams;
 pub use exact::ExactParams;
 pub use export::{ExportFormat, ExportParams};
-pub use genetic::GeneticParams;
+pub use genetic::{Admissible, GeneticParams};
 pub use import::{GraphFormat, ImportParams};
 pub use list::{Heuristic, ListParams};
 pub use machine::{Distance, Lookup, MachineParams, Ranks};

@@ -25,7 +25,9 @@ impl Stage for GeneticStage {
     }
 
     fn reads(params: &Self::Params) -> Result<Vec<InputPath>, Error> {
-        Ok(files(&MachineParams::from(params)))
+        let mut files = files(&MachineParams::from(params));
+        files.extend(params.ini.as_ref().map(|file| InputPath::named(file.path(), "ini")));
+        Ok(files)
     }
 
     fn distributed() -> bool {

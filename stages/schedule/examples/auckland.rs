@@ -1,0 +1,210 @@
+//! Measures `schedule/auto` on graphs whose optimum is known.
+//!
+//! `cargo run --release -p hopmap-schedule --example auckland -- FOLDER SECONDS` reads every `.dot` of a folder, as the University of
+//! Auckland publishes them: the weights of tasks and messages, the number of processors in `TargetSystem` and the proven optimum in
+//! `Total schedule length`.
+//!
+//! `… --example auckland -- FOLDER SECONDS OPTIMA` reads graphs of the Standard Task Graph Set instead, for every line
+//! `name processors lower upper` of the file OPTIMA the graph `FOLDER/name.stg`; the gap is that to `lower`.
+//!
+//! With `HOPMAP_EVALUATIONS` the budget is so many evaluations of every island and not SECONDS. With `HOPMAP_GENETIC`, parameters as JSON
+//! such as `{"admissible": "reject"}`, `schedule/genetic` is measured with them. Prints the mean gap, the part that is
+//! optimal and the worst gap of every class and of all, and how many schedules were evaluated in a second.
+#![allow(clippy::print_stdout, reason = "it is a program")]
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use hopmap_model::{Context, Observer, DelayModel, Dependency, Task, TaskDag, WorkUnit};
+use hopmap_schedule::{Auto, AutoParams, Found, Genetic, Machine, MachineParams, Plan, Problem, Scheduler};
+
+/// A graph and what is known of it.
+struct Instance {
+    name: String,
+    class: String,
+    dag: TaskDag,
+    processors: u32,
+    optimum: i64,
+}
+
+/// What became of the instances of a class.
+#[derive(Default)]
+struct Tally {
+    instances: u32,
+    optimal: u32,
+    proven: u32,
+    sum: f64,
+    worst: f64,
+    worst_name: String,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [folder, seconds, optima @ ..] = arguments.as_slice() else {
+        return Err("usage: auckland FOLDER SECONDS [OPTIMA]".into());
+    };
+    let scheduler = scheduler(seconds.parse()?)?;
+    let instances = match optima.first() {
+        None => auckland(Path::new(folder))?,
+        Some(file) => standard(Path::new(folder), file)?,
+    };
+    let mut classes: BTreeMap<String, Tally> = BTreeMap::new();
+    let (mut evaluated, begin) = (0, Instant::now());
+    for instance in &instances {
+        let found = solve(instance, scheduler.as_ref())?;
+        evaluated += found.evaluations;
+        for class in [instance.class.as_str(), "all"] {
+            classes.entry(class.to_owned()).or_default().note(instance, &found);
+        }
+        if found.makespan != instance.optimum {
+            println!("{} {} for {}", instance.name, found.makespan, instance.optimum);
+        }
+    }
+    for (class, tally) in &classes {
+        tally.print(class);
+    }
+    println!("{:.3} M schedules/s", evaluated as f64 / begin.elapsed().as_secs_f64() / 1e6);
+    Ok(())
+}
+
+fn scheduler(seconds: f64) -> Result<Box<dyn Scheduler>, Box<dyn Error>> {
+    let mut params = match std::env::var("HOPMAP_GENETIC") {
+        Ok(text) => serde_json::from_str(&text)?,
+        Err(_) => serde_json::json!({}),
+    };
+    params["islands"] = 1.into();
+    match std::env::var("HOPMAP_EVALUATIONS") {
+        Ok(text) => params["evaluations"] = text.parse::<u64>()?.into(),
+        Err(_) => params["seconds"] = seconds.into(),
+    }
+    Ok(match std::env::var_os("HOPMAP_GENETIC") {
+        Some(_) => Box::new(Genetic::new(&serde_json::from_value(params)?)?),
+        None => Box::new(Auto::new(&serde_json::from_value::<AutoParams>(params)?)?),
+    })
+}
+
+/// Prints what the scheduler says.
+struct Loud;
+
+impl Observer for Loud {
+    fn progress(&self, _: u64, _: u64) {}
+
+    fn log(&self, text: &str) {
+        println!("{text}");
+    }
+
+    fn cancelled(&self) -> bool {
+        false
+    }
+}
+
+fn solve(instance: &Instance, scheduler: &dyn Scheduler) -> Result<Found<Plan>, Box<dyn Error>> {
+    let machine = MachineParams { processors: Some(instance.processors), ..MachineParams::default() };
+    let machine = Machine::new(&machine, None, instance.dag.unit)?;
+    let problem = Problem::new(&instance.dag, &machine, DelayModel::Overlap)?;
+    let found = scheduler.schedule(&problem, &Context::new(1, None, &Loud));
+    let found = found.map_err(|error| error.to_string())?;
+    assert!(found.best.is_admissible(&problem) && found.lower_bound <= found.makespan, "{}", instance.name);
+    Ok(found)
+}
+
+impl Tally {
+    fn note(&mut self, instance: &Instance, found: &Found<Plan>) {
+        let gap = found.makespan as f64 / instance.optimum as f64 - 1.0;
+        self.instances += 1;
+        self.optimal += u32::from(found.makespan <= instance.optimum);
+        self.proven += u32::from(found.is_proven());
+        self.sum += gap;
+        if gap > self.worst {
+            (self.worst, self.worst_name) = (gap, instance.name.clone());
+        }
+    }
+
+    fn print(&self, class: &str) {
+        let instances = f64::from(self.instances);
+        println!(
+            "{class:24} {:5} instances, mean gap {:.4} %, {:6.2} % optimal, {:6.2} % proven, worst {:.2} % {}",
+            self.instances,
+            100.0 * self.sum / instances,
+            100.0 * f64::from(self.optimal) / instances,
+            100.0 * f64::from(self.proven) / instances,
+            100.0 * self.worst,
+            self.worst_name
+        );
+    }
+}
+
+/// All `.dot` of a folder.
+fn auckland(folder: &Path) -> Result<Vec<Instance>, Box<dyn Error>> {
+    let mut files: Vec<_> = fs::read_dir(folder)?.collect::<Result<Vec<_>, _>>()?;
+    files.sort_by_key(fs::DirEntry::path);
+    let dots = files.iter().map(fs::DirEntry::path).filter(|path| path.extension().is_some_and(|e| e == "dot"));
+    dots.map(|path| dot(&path)).collect()
+}
+
+/// One statement of every line that ends in `;`.
+fn dot(file: &Path) -> Result<Instance, Box<dyn Error>> {
+    let text = fs::read_to_string(file)?.replace("\\\n", "");
+    let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let value = |statement: &str, key: &str| {
+        let (_, rest) = statement.split_once(key)?;
+        rest.trim_start_matches('"').split(['"', ',', ']']).next().map(str::to_owned)
+    };
+    let number = |statement: &str, key: &str| -> Result<i64, Box<dyn Error>> {
+        Ok(value(statement, key).ok_or_else(|| format!("no {key} in {name}"))?.trim().parse()?)
+    };
+    let (head, body) = text.split_once("];").ok_or("no attributes")?;
+    let system = value(head, "TargetSystem=").ok_or("no TargetSystem")?;
+    let processors = system.rsplit('-').next().unwrap_or_default().parse()?;
+    let optimum = number(head, "\"Total schedule length\"=")?;
+    let (mut numbers, mut dag) = (BTreeMap::new(), TaskDag { unit: WorkUnit::Time, ..TaskDag::default() });
+    let statements = || body.split("];").filter(|statement| statement.contains('['));
+    for statement in statements().filter(|statement| !statement.contains("->")) {
+        let id = statement.split('[').next().unwrap_or_default().trim().to_owned();
+        numbers.insert(id, dag.tasks.len() as u32);
+        dag.tasks.push(Task { rank: None, work: number(statement, "Weight=")? as f64 });
+    }
+    for statement in statements().filter(|statement| statement.contains("->")) {
+        let ends = statement.split('[').next().unwrap_or_default();
+        let (source, destination) = ends.split_once("->").ok_or("no edge")?;
+        let bytes = number(statement, "Weight=")? as u64;
+        let [source, destination] = [source, destination].map(|id| numbers.get(id.trim()).copied());
+        let (Some(source), Some(destination)) = (source, destination) else { return Err("no task".into()) };
+        dag.dependencies.push(Dependency { source, destination, bytes });
+    }
+    dag.dependencies.sort_unstable();
+    dag.check()?;
+    let class = name.split("_Nodes").next().unwrap_or_default().to_owned();
+    Ok(Instance { name, class, dag, processors, optimum })
+}
+
+/// The graphs that a file of optima names.
+fn standard(folder: &Path, optima: &str) -> Result<Vec<Instance>, Box<dyn Error>> {
+    let mut instances = Vec::new();
+    for line in fs::read_to_string(optima)?.lines() {
+        let [name, processors, lower, ..] = line.split_whitespace().collect::<Vec<_>>()[..] else { continue };
+        let dag = stg(&folder.join(name).with_extension("stg"))?;
+        let class = format!("P={processors}");
+        let (processors, optimum) = (processors.parse()?, lower.parse()?);
+        instances.push(Instance { name: format!("{name} {class}"), class, dag, processors, optimum });
+    }
+    Ok(instances)
+}
+
+fn stg(file: &Path) -> Result<TaskDag, Box<dyn Error>> {
+    let text = fs::read_to_string(file)?;
+    let mut dag = TaskDag { unit: WorkUnit::Time, ..TaskDag::default() };
+    for line in text.lines().skip(1).take_while(|line| !line.starts_with('#')) {
+        let numbers = line.split_whitespace().map(str::parse).collect::<Result<Vec<u32>, _>>()?;
+        let [id, work, _, parents @ ..] = numbers.as_slice() else { continue };
+        dag.tasks.push(Task { rank: None, work: f64::from(*work) });
+        let edge = |&source: &u32| Dependency { source, destination: *id, bytes: 0 };
+        dag.dependencies.extend(parents.iter().map(edge));
+    }
+    dag.dependencies.sort_unstable();
+    dag.check()?;
+    Ok(dag)
+}

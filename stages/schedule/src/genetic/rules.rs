@@ -1,0 +1,178 @@
+//! The parameters of the genetic algorithm, with those of a file of PARUS, applied to a problem.
+
+use crate::formats::ini::{RandomSelecting, SchIni};
+use crate::{Admissible, GeneticParams, ParameterError, Problem};
+
+/// Schedules of a population by default, and the fewest.
+const POPULATION: u64 = 100;
+const FEWEST: u64 = 8;
+/// Genes of a population by default where there are very many tasks.
+const GENES: u64 = 1 << 23;
+/// Most schedules of a population.
+const MOST: u32 = 1 << 20;
+/// Generations where nothing else ends the search.
+const CYCLES: u64 = 2000;
+
+/// How populations of a problem evolve.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Rules {
+    /// Most schedules, and those of the first population.
+    pub(super) population: usize,
+    pub(super) first: usize,
+    pub(super) penalty: f64,
+    pub(super) elites: usize,
+    pub(super) cycles: u64,
+    /// In units of time.
+    pub(super) min_difference: f64,
+    pub(super) idle_iterations: Option<u32>,
+    pub(super) mutation: f64,
+    pub(super) mutation_processor: f64,
+    pub(super) mutation_priority: f64,
+    pub(super) mutation_genes: f64,
+    pub(super) recombination: f64,
+    pub(super) crossover_points: u32,
+    pub(super) admissible: Admissible,
+    pub(super) tries: u32,
+    pub(super) exchange: u32,
+}
+
+/// Checks what can be checked without a file and a problem.
+pub(super) fn check(params: &GeneticParams) -> Result<(), ParameterError> {
+    let count = |name, value: Option<u32>, least: u32, most: u32| match value {
+        Some(value) if !(least..=most).contains(&value) => {
+            Err(wrong(name, &value, format!("give a number from {least} to {most}, or leave it out")))
+        }
+        _ => Ok(()),
+    };
+    count("population", params.population, 1, MOST)?;
+    count("crossover_points", params.crossover_points, 1, u32::MAX)?;
+    count("idle_iterations", params.idle_iterations, 1, u32::MAX)?;
+    count("tries", Some(params.tries), 1, u32::MAX)?;
+    for (name, value) in [
+        ("mutation", params.mutation),
+        ("mutation_processor", params.mutation_processor),
+        ("mutation_priority", params.mutation_priority),
+        ("mutation_genes", params.mutation_genes),
+        ("recombination", params.recombination),
+    ] {
+        if let Some(value) = value.filter(|value| !(0.0..=1.0).contains(value)) {
+            return Err(wrong(name, &value, "give a number from 0 to 1, or leave it out".into()));
+        }
+    }
+    if let Some(part) = params.start_part.filter(|&part| !(part > 0.0 && part <= 1.0)) {
+        return Err(wrong("start_part", &part, "give a part above 0 and up to 1, or leave it out".into()));
+    }
+    for (name, value) in [("penalty", params.penalty), ("min_difference", params.min_difference)] {
+        if let Some(value) = value.filter(|&value| !(value.is_finite() && value >= 0.0)) {
+            return Err(wrong(name, &value, "give a number of 0 or more, or leave it out".into()));
+        }
+    }
+    Ok(())
+}
+
+fn wrong(name: &'static str, value: &impl ToString, help: String) -> ParameterError {
+    ParameterError::Value { name, value: value.to_string(), help }
+}
+
+/// What the file says that the parameters name.
+pub(super) fn read_ini(params: &GeneticParams) -> Result<SchIni, ParameterError> {
+    let Some(path) = &params.ini else { return Ok(SchIni::default()) };
+    let file = || path.path().display().to_string();
+    let bytes = std::fs::read(path.path())
+        .map_err(|source| ParameterError::Unreadable { file: file(), source })?;
+    SchIni::read(&bytes).map_err(|error| ParameterError::Ini { file: file(), error })
+}
+
+impl Rules {
+    /// What parameters say, else the file, else the defaults.
+    pub(super) fn new(params: &GeneticParams, ini: &SchIni, problem: &Problem) -> Self {
+        let default = POPULATION.min((GENES / problem.tasks() as u64).max(FEWEST));
+        let population =
+            params.population.or(ini.population).map_or(default, u64::from).min(u64::from(MOST)) as usize;
+        let start_part = params.start_part.or(ini.start_part).unwrap_or(1.0);
+        let (penalty, elites) = match ini.random_selecting {
+            Some(RandomSelecting::Penalty(penalty)) => (Some(penalty), None),
+            Some(RandomSelecting::Elites(elites)) => (None, Some(elites)),
+            None => (None, None),
+        };
+        let cycles = params.max_cycles.or(ini.max_cycles).map(u64::from);
+        let has_budget = params.evaluations.is_some() || params.seconds.is_some();
+        Self {
+            population,
+            first: ((start_part * population as f64).round() as usize).clamp(1, population),
+            penalty: params.penalty.or(penalty).unwrap_or(0.1),
+            elites: params.elites.or(elites).unwrap_or(1) as usize,
+            cycles: cycles.unwrap_or(if has_budget { u64::MAX } else { CYCLES }),
+            min_difference: params.min_difference.or(ini.min_difference).unwrap_or(0.0001),
+            idle_iterations: params.idle_iterations.or(ini.idle_iterations),
+            mutation: params.mutation.or(ini.mutation).unwrap_or(0.5),
+            mutation_processor: params.mutation_processor.or(ini.mutation_processor).unwrap_or(0.6),
+            mutation_priority: params.mutation_priority.or(ini.mutation_priority).unwrap_or(0.2),
+            mutation_genes: params.mutation_genes.or(ini.mutation_genes).unwrap_or(0.2),
+            recombination: params.recombination.or(ini.recombination).unwrap_or(0.6),
+            crossover_points: params.crossover_points.or(ini.crossover_points).unwrap_or(2),
+            admissible: params.admissible,
+            tries: params.tries,
+            exchange: params.exchange,
+        }
+    }
+
+    /// More evaluations than the generations can take.
+    pub(super) fn most_evaluations(&self) -> u64 {
+        let children = (1.5 * (self.mutation + self.recombination) * self.population as f64) as u64 + 2;
+        self.cycles.saturating_mul(children).saturating_add(self.population as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::samples;
+
+    fn params(value: serde_json::Value) -> GeneticParams {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn parameters_out_of_range_are_refused() {
+        let message = |value| check(&params(value)).unwrap_err().to_string();
+        assert_eq!(message(serde_json::json!({ "population": 0 })), "population is 0");
+        assert_eq!(message(serde_json::json!({ "mutation": 1.5 })), "mutation is 1.5");
+        assert_eq!(message(serde_json::json!({ "start_part": 0.0 })), "start_part is 0");
+        assert_eq!(message(serde_json::json!({ "penalty": -1.0 })), "penalty is -1");
+        assert_eq!(message(serde_json::json!({ "tries": 0 })), "tries is 0");
+        assert_eq!(message(serde_json::json!({ "crossover_points": 0 })), "crossover_points is 0");
+        check(&params(serde_json::json!({}))).unwrap();
+    }
+
+    #[test]
+    fn what_is_said_counts_more_than_the_file() {
+        let problem = samples::diamond();
+        let ini = SchIni {
+            population: Some(30),
+            start_part: Some(0.5),
+            random_selecting: Some(RandomSelecting::Elites(7)),
+            mutation: Some(0.9),
+            ..SchIni::default()
+        };
+        let rules = Rules::new(&params(serde_json::json!({ "mutation": 0.3 })), &ini, &problem);
+        assert_eq!((rules.population, rules.first, rules.elites), (30, 15, 7));
+        assert!((rules.mutation - 0.3).abs() < 1e-12 && (rules.penalty - 0.1).abs() < 1e-12);
+        assert_eq!((rules.cycles, rules.idle_iterations), (CYCLES, None));
+        let timed = Rules::new(&params(serde_json::json!({ "seconds": 1.0 })), &ini, &problem);
+        assert_eq!(timed.cycles, u64::MAX);
+    }
+
+    #[test]
+    fn a_file_that_is_missing_or_wrong_is_named() {
+        let read = |file: &std::path::Path| read_ini(&params(serde_json::json!({ "ini": file })));
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("sch.ini");
+        assert!(read(&file).unwrap_err().to_string().contains("cannot read"));
+        std::fs::write(&file, "creatures:max = many ;").unwrap();
+        assert!(read(&file).unwrap_err().to_string().contains("sch.ini`: line 1"));
+        std::fs::write(&file, "creatures:max = 12 ;\nmutate_possibilities:gens = 0.25 ;").unwrap();
+        let ini = read(&file).unwrap();
+        assert_eq!((ini.population, ini.mutation_genes), (Some(12), Some(0.25)));
+    }
+}
