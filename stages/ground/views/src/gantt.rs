@@ -160,7 +160,7 @@ impl<'a> Chart<'a> {
         svg.add(format_args!(
             "<path d=\"M{0} {1}V{2}\" stroke=\"var(--i)\" stroke-width=\"1.4\" fill=\"none\"/>",
             Number(end),
-            Number(TOP - 10.0),
+            Number(TOP - 24.0),
             Number(bottom + 5.0)
         ));
         let makespan = format!("makespan {}", six_digits(self.makespan));
@@ -171,15 +171,15 @@ impl<'a> Chart<'a> {
                 svg.add(format_args!(
                     "<path d=\"M{0} {1}V{2}\" class=\"g sk2\" stroke-dasharray=\"5 4\"/>",
                     Number(x),
-                    Number(TOP - 24.0),
+                    Number(TOP - 10.0),
                     Number(bottom + 5.0)
                 ));
                 let class = if x > LEFT + WIDTH / 4.0 { "q n e" } else { "q n" };
-                svg.text(x, TOP - 29.0, class, &format!("lower bound {}", six_digits(bound)));
-                svg.text(end, TOP - 15.0, "n e w", &makespan);
+                svg.text(x, TOP - 15.0, class, &format!("lower bound {}", six_digits(bound)));
+                svg.text(end, TOP - 29.0, "n e w", &makespan);
             }
-            Some(_) => svg.text(end, TOP - 15.0, "n e w", &format!("{makespan} = lower bound")),
-            None => svg.text(end, TOP - 15.0, "n e w", &makespan),
+            Some(_) => svg.text(end, TOP - 29.0, "n e w", &format!("{makespan} = lower bound")),
+            None => svg.text(end, TOP - 29.0, "n e w", &makespan),
         }
     }
 
