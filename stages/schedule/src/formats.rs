@@ -1,7 +1,9 @@
 //! Formats of task graphs, schedules, and what PARUS measured.
 
+pub mod ini;
 pub mod procs;
 pub mod sch;
+mod words;
 
 use hopmap_model::{Context, Error, TaskDag};
 
@@ -34,4 +36,20 @@ impl ReadError {
 /// The task graph in a file, in the format that is named or that its contents look like.
 pub fn read_graph(_params: &ImportParams, _cx: &Context<'_>) -> Result<TaskDag, Error> {
     Ok(TaskDag::default())
+}
+
+/// The known name most like a wrong one, if any is like it at all.
+fn closest<'a>(wrong: &str, known: &[&'a str]) -> Option<&'a str> {
+    let likeness = |name: &str| strsim::jaro_winkler(wrong, name);
+    let alike = known.iter().copied().filter(|name| likeness(name) > 0.75);
+    alike.max_by(|a, b| likeness(a).total_cmp(&likeness(b)))
+}
+
+/// The beginning of a text, as a message shows it.
+fn shown(text: &str) -> String {
+    let mut shown: String = text.chars().take(40).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    shown
 }

@@ -1,21 +1,131 @@
 //! `procs.vct` of PARUS: how long a test took on every process.
+//!
+//! ```text
+//! processors 2
+//! test type "matrix multiplication"
+//! test data size 1000
+//! hosts:
+//! node1
+//! node2
+//! durations:
+//! 1.25
+//! 1.5
+//! ```
 
-use super::ReadError;
+use super::words::Words;
+use super::{ReadError, shown};
 
 /// How long a test took on every process.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Procs {
     /// The host of every process.
     pub hosts: Vec<String>,
-    /// The size of the test.
+    /// The size of the test, above 0.
     pub size: f64,
-    /// Seconds that it took on every process.
+    /// Seconds that it took on every process, above 0.
     pub durations: Vec<f64>,
 }
 
+/// Most processes.
+const MOST_PROCESSES: usize = 1 << 14;
+
 impl Procs {
     /// Reads `procs.vct`.
-    pub fn read(_bytes: &[u8]) -> Result<Self, ReadError> {
-        Err(ReadError::whole("not read yet", "not yet"))
+    pub fn read(bytes: &[u8]) -> Result<Self, ReadError> {
+        let text = String::from_utf8_lossy(bytes);
+        let mut words = Words::new(&text, 299, "`proc_test` of PARUS writes such a file");
+        if words.is_at_end()? {
+            return Err(words.wrong("the file is empty"));
+        }
+        let processes: usize = words.value("processors")?;
+        if !(1..=MOST_PROCESSES).contains(&processes) {
+            let problem = format!("there are {processes} processors, and there can be 1 to {MOST_PROCESSES}");
+            return Err(words.wrong(problem));
+        }
+        words.expect("test")?;
+        words.text("type")?;
+        ["test", "data"].into_iter().try_for_each(|key| words.expect(key))?;
+        let size: f64 = words.value("size")?;
+        if !(size.is_finite() && size > 0.0) {
+            return Err(words.wrong(format!("the size of the test is {size}, which should be above 0")));
+        }
+        words.expect("hosts:")?;
+        let mut hosts = Vec::new();
+        for _ in 0..processes {
+            let host = words.word()?;
+            if host.eq_ignore_ascii_case("durations:") {
+                let problem = format!("there are {} hosts for {processes} processors", hosts.len());
+                return Err(words.wrong(problem));
+            }
+            hosts.push(host.to_owned());
+        }
+        words.expect("durations:")?;
+        let mut durations = Vec::new();
+        for process in 0..processes {
+            if words.is_at_end()? {
+                let problem = format!("there are {process} durations for {processes} processors");
+                return Err(words.wrong(problem));
+            }
+            durations.push(duration(&mut words, process)?);
+        }
+        match words.is_at_end()? {
+            true => Ok(Self { hosts, size, durations }),
+            false => {
+                let word = words.word()?;
+                let problem = format!("`{}` stands behind {processes} durations", shown(word));
+                Err(words.wrong(problem))
+            }
+        }
+    }
+}
+
+fn duration(words: &mut Words<'_>, process: usize) -> Result<f64, ReadError> {
+    let duration: f64 = words.number(format_args!("the duration of process {process}"))?;
+    match duration.is_finite() && duration > 0.0 {
+        true => Ok(duration),
+        false => {
+            Err(words.wrong(format!("the test took {duration} s on process {process}, which cannot be")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "processors 2 // of a job\n\ntest type \"matrix multiplication\"\ntest data size 1000\n\nhosts:\na\nb/* the second */\n\n\
+                        durations:\n1.25\n1.5e0\n";
+
+    #[test]
+    fn durations_are_read() {
+        let procs = Procs { hosts: vec!["a".into(), "b".into()], size: 1000.0, durations: vec![1.25, 1.5] };
+        assert_eq!(Procs::read(TEXT.as_bytes()), Ok(procs));
+    }
+
+    #[test]
+    fn mistakes_have_lines() {
+        let problem = |from: &str, to: &str| {
+            assert!(TEXT.contains(from));
+            Procs::read(TEXT.replacen(from, to, 1).as_bytes()).unwrap_err().to_string()
+        };
+        assert_eq!(problem("1.25", "0"), "line 11: the test took 0 s on process 0, which cannot be");
+        assert!(problem("1.25", "-1").contains("-1 s") && problem("1.25", "nan").contains("NaN s"));
+        assert_eq!(problem("\nb/", "\n/"), "line 10: there are 1 hosts for 2 processors");
+        assert_eq!(problem("1.5e0\n", ""), "line 12: there are 1 durations for 2 processors");
+        assert_eq!(problem("1.5e0", "1.5e0 9"), "line 12: `9` stands behind 2 durations");
+        assert_eq!(
+            problem("1.5e0", "x"),
+            "line 12: the duration of process 1 is `x`, which is no number that fits here"
+        );
+        assert_eq!(problem("1000", "0"), "line 4: the size of the test is 0, which should be above 0");
+        assert!(problem("processors 2", "processors 0").contains("1 to 16384"));
+        assert_eq!(
+            problem("processors 2", "processors -2"),
+            "line 1: `processors` is `-2`, which is negative"
+        );
+        assert!(
+            problem("test type", "Test type").starts_with("line 3: `Test` stands where `test` should be")
+        );
+        assert_eq!(Procs::read(b"").unwrap_err().problem, "the file is empty");
     }
 }
