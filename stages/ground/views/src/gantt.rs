@@ -125,14 +125,14 @@ impl<'a> Chart<'a> {
     fn draw_lanes(&self, svg: &mut Svg) {
         let (lanes, every) = (&self.lanes, self.lanes.named());
         let mut hatching = Path::default();
-        let lines = lanes.count as f64 * WIDTH / MOST_LINES;
+        let step = (lanes.count as f64 * WIDTH / MOST_LINES).max(6.0);
         for lane in 0..lanes.count {
             let processors = lanes.processors(lane);
             let (y, height) = (lanes.top(lane), lanes.height);
             svg.rectangle(LEFT, y, (WIDTH, height), 0.0, "b");
             let available = self.schedule.processors[processors.clone()].iter().map(|one| one.available);
             let until = self.across(available.fold(f64::INFINITY, f64::min).min(self.makespan));
-            hatch(&mut hatching, (LEFT, until), (y, height), lines.max(6.0));
+            hatch(&mut hatching, (LEFT, until), (y, height), step);
             if lane % every == 0 {
                 let middle = y + height / 2.0 + 4.0;
                 let name = self.lane_name(lane);
@@ -201,7 +201,11 @@ impl<'a> Chart<'a> {
         if self.schedule.processors.iter().any(|processor| processor.available > 0.0) {
             let mut sign = Path::default();
             hatch(&mut sign, (0.0, 16.0), (0.0, 10.0), 5.0);
-            entry(svg, &format!("<path d=\"{sign}\" class=\"a\" stroke-width=\"0.8\"/>"), "not available yet");
+            entry(
+                svg,
+                &format!("<path d=\"{sign}\" class=\"a\" stroke-width=\"0.8\"/>"),
+                "not available yet",
+            );
         }
     }
 }

@@ -37,7 +37,10 @@ fn every_task_of_a_small_schedule_has_a_box_with_its_name() {
     ] {
         assert_eq!(picture.matches(text).count(), count, "{text}: {picture}");
     }
-    assert!(picture.contains("5 tasks on 2 processors · makespan 3 · 16.7 % idle · model overlap"), "{picture}");
+    assert!(
+        picture.contains("5 tasks on 2 processors · makespan 3 · 16.7 % idle · model overlap"),
+        "{picture}"
+    );
     // The path of a, c and e.
     let (_, critical) = picture.split_once("<g class=\"fk1\"").unwrap();
     let critical = critical.split_once("</g>").unwrap().0;
