@@ -1,5 +1,8 @@
 //! Formats of task graphs, schedules, and what PARUS measured.
 
+pub mod dot;
+mod graph;
+pub mod grf;
 pub mod ini;
 pub mod procs;
 pub mod sch;
@@ -52,4 +55,12 @@ fn shown(text: &str) -> String {
         shown.push('…');
     }
     shown
+}
+
+/// The text that bytes are.
+fn text(bytes: &[u8]) -> Result<&str, ReadError> {
+    std::str::from_utf8(bytes).map(|text| text.trim_start_matches('\u{feff}')).map_err(|error| {
+        let line = bytes[..error.valid_up_to()].split(|&byte| byte == b'\n').count();
+        ReadError::at(line, "this is no text in UTF-8", "is the file damaged, or in another encoding?")
+    })
 }

@@ -1,0 +1,311 @@
+//! Tokens of DOT.
+
+use std::borrow::Cow;
+
+use crate::formats::{ReadError, shown};
+
+/// A token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Token<'a> {
+    /// A name or a value.
+    Id(Cow<'a, str>),
+    /// A word of the language, in small letters.
+    Keyword(Keyword),
+    /// One of `{}[]=;,:`.
+    Mark(char),
+    /// `->`.
+    Arrow,
+    /// `--`.
+    Line,
+    /// Nothing more.
+    End,
+}
+
+/// A word of the language.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keyword {
+    Node,
+    Edge,
+    Graph,
+    Digraph,
+    Subgraph,
+    Strict,
+}
+
+const KEYWORDS: [(&str, Keyword); 6] = [
+    ("node", Keyword::Node),
+    ("edge", Keyword::Edge),
+    ("graph", Keyword::Graph),
+    ("digraph", Keyword::Digraph),
+    ("subgraph", Keyword::Subgraph),
+    ("strict", Keyword::Strict),
+];
+
+impl Token<'_> {
+    /// How a message shows it.
+    pub(super) fn shown(&self) -> String {
+        match self {
+            Self::Id(id) => format!("`{}`", shown(id)),
+            Self::Keyword(word) => {
+                let name = KEYWORDS.iter().find(|(_, keyword)| keyword == word).map_or("", |(name, _)| name);
+                format!("`{name}`")
+            }
+            Self::Mark(mark) => format!("`{mark}`"),
+            Self::Arrow => "`->`".to_owned(),
+            Self::Line => "`--`".to_owned(),
+            Self::End => "the end of the file".to_owned(),
+        }
+    }
+}
+
+const HELP: &str = "https://graphviz.org/doc/info/lang.html describes DOT";
+
+/// Cuts a text into tokens.
+#[derive(Debug)]
+pub(super) struct Lexer<'a> {
+    text: &'a str,
+    at: usize,
+    pub(super) line: usize,
+}
+
+impl<'a> Lexer<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Self { text, at: 0, line: 1 }
+    }
+
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    fn wrong(&self, problem: impl Into<String>) -> ReadError {
+        ReadError::at(self.line, problem, HELP)
+    }
+
+    fn skip(&mut self, bytes: usize) {
+        let skipped = &self.text[self.at..self.at + bytes];
+        self.line += skipped.bytes().filter(|&byte| byte == b'\n').count();
+        self.at += bytes;
+    }
+
+    /// Blanks, comments as in C++, and lines that a preprocessor left.
+    fn skip_blanks(&mut self) -> Result<(), ReadError> {
+        loop {
+            let rest = self.rest();
+            let blanks = rest.len() - rest.trim_start().len();
+            self.skip(blanks);
+            let rest = self.rest();
+            let is_first = self.at == 0 || self.text.as_bytes()[self.at - 1] == b'\n';
+            if rest.starts_with("//") || (rest.starts_with('#') && is_first) {
+                self.skip(rest.find('\n').unwrap_or(rest.len()));
+            } else if rest.starts_with("/*") {
+                let end = rest[2..].find("*/").ok_or_else(|| self.wrong("the comment does not end"))?;
+                self.skip(end + 4);
+            } else {
+                return Ok(());
+            }
+        }
+    }
+
+    pub(super) fn next(&mut self) -> Result<Token<'a>, ReadError> {
+        self.skip_blanks()?;
+        let rest = self.rest();
+        let Some(first) = rest.chars().next() else { return Ok(Token::End) };
+        match first {
+            '"' => self.quoted_parts().map(Token::Id),
+            '<' => self.html().map(Token::Id),
+            '{' | '}' | '[' | ']' | '=' | ';' | ',' | ':' => {
+                self.skip(1);
+                Ok(Token::Mark(first))
+            }
+            '-' if rest.starts_with("->") => {
+                self.skip(2);
+                Ok(Token::Arrow)
+            }
+            '-' if rest.starts_with("--") => {
+                self.skip(2);
+                Ok(Token::Line)
+            }
+            '-' | '.' | '0'..='9' => self.numeral(),
+            _ if is_letter(first) => {
+                let end = rest.find(|char| !(is_letter(char) || char.is_ascii_digit())).unwrap_or(rest.len());
+                self.skip(end);
+                let word = &rest[..end];
+                let keyword = KEYWORDS.iter().find(|(name, _)| word.eq_ignore_ascii_case(name));
+                Ok(keyword.map_or(Token::Id(Cow::Borrowed(word)), |(_, keyword)| Token::Keyword(*keyword)))
+            }
+            _ => Err(self.wrong(format!("`{first}` stands for nothing in DOT"))),
+        }
+    }
+
+    /// `-1.5`: no exponent, and no letters behind it.
+    fn numeral(&mut self) -> Result<Token<'a>, ReadError> {
+        let rest = self.rest();
+        let end = rest
+            .find(|char: char| !(is_letter(char) || matches!(char, '0'..='9' | '.')))
+            .unwrap_or(rest.len());
+        let end = if rest.starts_with('-') {
+            let behind = &rest[1..];
+            1 + behind
+                .find(|char: char| !(is_letter(char) || matches!(char, '0'..='9' | '.')))
+                .unwrap_or(behind.len())
+        } else {
+            end
+        };
+        let word = &rest[..end];
+        let digits = word.trim_start_matches('-');
+        let is_number = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+            && digits.bytes().any(|byte| byte.is_ascii_digit())
+            && digits.bytes().filter(|&byte| byte == b'.').count() <= 1;
+        if !is_number {
+            let problem = format!("`{}` is neither a number nor a name", shown(word));
+            return Err(ReadError::at(self.line, problem, "put it in quotation marks"));
+        }
+        self.skip(end);
+        Ok(Token::Id(Cow::Borrowed(word)))
+    }
+
+    /// Texts in quotation marks, joined by `+`.
+    fn quoted_parts(&mut self) -> Result<Cow<'a, str>, ReadError> {
+        let mut text = self.quoted()?;
+        loop {
+            let (at, line) = (self.at, self.line);
+            self.skip_blanks()?;
+            if !self.rest().starts_with('+') {
+                (self.at, self.line) = (at, line);
+                return Ok(text);
+            }
+            self.skip(1);
+            self.skip_blanks()?;
+            if !self.rest().starts_with('"') {
+                return Err(self.wrong("behind `+` a text in quotation marks should be"));
+            }
+            text += self.quoted()?;
+        }
+    }
+
+    /// A text in quotation marks: `\"` is a quotation mark, a backslash at the end of a line continues the line, and every other
+    /// backslash stays.
+    fn quoted(&mut self) -> Result<Cow<'a, str>, ReadError> {
+        let inner = &self.rest()[1..];
+        let bytes = inner.as_bytes();
+        let (mut at, mut escapes) = (0, false);
+        loop {
+            match bytes.get(at) {
+                Some(b'"') => break,
+                Some(b'\\') => (at, escapes) = (at + 2, true),
+                Some(_) => at += 1,
+                None => return Err(self.wrong("the text in quotation marks does not end")),
+            }
+        }
+        let text = &inner[..at];
+        self.skip(at + 2);
+        match escapes {
+            false => Ok(Cow::Borrowed(text)),
+            true => Ok(Cow::Owned(unescaped(text))),
+        }
+    }
+
+    /// A text between angle brackets that are paired; they stay, so that it is no other name.
+    fn html(&mut self) -> Result<Cow<'a, str>, ReadError> {
+        let rest = self.rest();
+        let mut depth = 0usize;
+        for (at, byte) in rest.bytes().enumerate() {
+            match byte {
+                b'<' => depth += 1,
+                b'>' => depth -= 1,
+                _ => {}
+            }
+            if depth == 0 {
+                self.skip(at + 1);
+                return Ok(Cow::Borrowed(&rest[..=at]));
+            }
+        }
+        Err(self.wrong("the text in angle brackets does not end"))
+    }
+}
+
+fn is_letter(char: char) -> bool {
+    char.is_ascii_alphabetic() || char == '_' || !char.is_ascii()
+}
+
+fn unescaped(text: &str) -> String {
+    let mut unescaped = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(char) = chars.next() {
+        if char != '\\' {
+            unescaped.push(char);
+            continue;
+        }
+        match chars.next() {
+            Some('"') => unescaped.push('"'),
+            Some('\n') => {}
+            Some('\r') if chars.peek() == Some(&'\n') => drop(chars.next()),
+            Some(other) => unescaped.extend(['\\', other]),
+            None => unescaped.push('\\'),
+        }
+    }
+    unescaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tokens(text: &str) -> Result<Vec<Token<'_>>, ReadError> {
+        let mut lexer = Lexer::new(text);
+        let mut tokens = Vec::new();
+        loop {
+            match lexer.next()? {
+                Token::End => return Ok(tokens),
+                token => tokens.push(token),
+            }
+        }
+    }
+
+    fn ids(text: &str) -> Vec<String> {
+        let id = |token| if let Token::Id(id) = token { id.into_owned() } else { panic!("{token:?}") };
+        tokens(text).unwrap().into_iter().map(id).collect()
+    }
+
+    #[test]
+    fn names_are_words_numbers_texts_and_html() {
+        assert_eq!(ids("a _b1 é 1 -.5 1. \"\""), ["a", "_b1", "é", "1", "-.5", "1.", ""]);
+        assert_eq!(ids(r#""a\"b" "c\nd" "e\\" "f\é""#), ["a\"b", r"c\nd", r"e\\", r"f\é"]);
+        assert_eq!(ids("\"a\\\nb\\\r\nc\nd\" \"x\" /**/ + // y\n \"z\""), ["abc\nd", "xz"]);
+        assert_eq!(ids("<a<b>c> <>"), ["<a<b>c>", "<>"]);
+    }
+
+    #[test]
+    fn words_and_marks_are_known() {
+        let expected = [
+            Token::Keyword(Keyword::Digraph),
+            Token::Mark('{'),
+            Token::Id("a".into()),
+            Token::Arrow,
+            Token::Keyword(Keyword::Node),
+            Token::Line,
+            Token::Id("-1".into()),
+            Token::Id("node".into()),
+        ];
+        assert_eq!(tokens("# 1 \"x\"\nDiGraph{a->NODE/* # */-- -1\n# x\n\"node\"").unwrap(), expected);
+        let shown: String = expected.iter().map(Token::shown).collect();
+        assert_eq!(shown, "`digraph``{``a``->``node``--``-1``node`");
+    }
+
+    #[test]
+    fn what_is_not_dot_has_a_line() {
+        let problem = |text: &str| {
+            let error = tokens(text).unwrap_err();
+            (error.line.unwrap(), error.problem)
+        };
+        assert_eq!(problem("a\n\"b\n"), (2, "the text in quotation marks does not end".into()));
+        assert_eq!(problem("\n\n<a<b>"), (3, "the text in angle brackets does not end".into()));
+        assert_eq!(problem("a /* b"), (1, "the comment does not end".into()));
+        assert_eq!(problem("\"a\n\"\n1a"), (3, "`1a` is neither a number nor a name".into()));
+        assert!(
+            [" # x", "a $", "1.2.3", "-", "- 1", "\"a\" + b", "\"\\", "é\"\\"]
+                .iter()
+                .all(|text| tokens(text).is_err())
+        );
+    }
+}
