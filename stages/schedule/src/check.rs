@@ -49,4 +49,6 @@ pub fn check(
 }
 
 #[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
 mod tests;

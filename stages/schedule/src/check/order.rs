@@ -110,7 +110,7 @@ fn circle(program: &Program<'_>, waiting: &[usize], before: &[Option<u32>]) -> C
     let more = if path.len() > MOST_NAMED { ", and so on" } else { "" };
     CheckError::new(
         format!(
-            "the order cannot be kept: tasks {}{more} wait for each other, each for the one before it",
+            "the order cannot be kept: tasks {}{more} wait for each other, each for the one before it and the first for the last",
             names.join(", ")
         ),
         "on its processor a task stands before one that it waits for, by way of others: the schedule is for another graph, or was changed",

@@ -14,7 +14,7 @@ impl Exact {
     pub(super) fn of(time: f64) -> Self {
         let text = format!("{time:e}");
         let (number, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-        let places = number.split_once('.').map_or(0, |(_, places)| places.len().min(20) as i32);
+        let places = number.split_once('.').map_or(0, |(_, places)| places.chars().map(|_| 1).sum());
         let digits: i128 = number.replace('.', "").parse().unwrap_or(0);
         let shift = exponent.parse().unwrap_or(0) - places + DIGITS;
         match 10i128.checked_pow(shift.unsigned_abs()) {
@@ -74,9 +74,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn ticks_come_back(ticks in 0u64..1 << 52, digits in 0u32..=12) {
-            let time = ticks as f64 / f64::from(10u32).powi(digits as i32);
-            prop_assert_eq!(Exact::of(time), Exact(i128::from(ticks) * 10i128.pow(12 - digits)));
+        fn ticks_come_back(ticks in 0u64..1 << 52, digits in 0i32..=12) {
+            let time = ticks as f64 / f64::from(10u32).powi(digits);
+            prop_assert_eq!(Exact::of(time), Exact(i128::from(ticks) * 10i128.pow(12 - digits.unsigned_abs())));
         }
     }
 }

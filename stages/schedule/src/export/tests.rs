@@ -5,12 +5,16 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
-use crate::testing::{any_schedule, dag};
+use crate::check::testing::{Case, any_case};
 
 /// Three tasks of ranks: `a` and `c` on the first processor, `b` on the second, which sends to `c`.
 fn small() -> (Schedule, TaskDag) {
     let program = TaskDag {
-        tasks: [2.0, 0.1, 1.0].into_iter().zip([0, 1, 0]).map(|(work, rank)| Task { rank: Some(rank), work }).collect(),
+        tasks: [2.0, 0.1, 1.0]
+            .into_iter()
+            .zip([0, 1, 0])
+            .map(|(work, rank)| Task { rank: Some(rank), work })
+            .collect(),
         dependencies: [(0, 1, 0), (0, 2, 4), (1, 2, 7)]
             .map(|(source, destination, bytes)| Dependency { source, destination, bytes })
             .into(),
@@ -26,12 +30,10 @@ fn small() -> (Schedule, TaskDag) {
         process: Some(processor),
     };
     let schedule = Schedule {
-        tasks: vec![
-            task(0, 0, 0.0, 2.0, None),
-            task(1, 0, 2.0, 2.1, Some(0)),
-            task(0, 1, 2.8, 3.8, Some(1)),
-        ],
-        processors: ["host:0", "host:1"].map(|name| Processor { name: name.into(), ..Processor::default() }).into(),
+        tasks: vec![task(0, 0, 0.0, 2.0, None), task(1, 0, 2.0, 2.1, Some(0)), task(0, 1, 2.8, 3.8, Some(1))],
+        processors: ["host:0", "host:1"]
+            .map(|name| Processor { name: name.into(), ..Processor::default() })
+            .into(),
         names: program.names.clone(),
         model: DelayModel::Overlap,
         metrics: BTreeMap::new(),
@@ -49,16 +51,22 @@ fn text(format: ExportFormat) -> String {
 #[test]
 fn a_sch_leads_back_to_ranks_and_segments() {
     let lines = text(ExportFormat::Sch);
-    for line in ["// node 2: rank 0, segment 1", " nodes ( 0 2 )", "// node 1: rank 1, segment 0", " nodes ( 1 )"] {
+    for line in
+        ["// node 2: rank 0, segment 1", " nodes ( 0 2 )", "// node 1: rank 1, segment 0", " nodes ( 1 )"]
+    {
         assert!(lines.lines().any(|other| other == line), "{line}: {lines}");
     }
     let read = crate::formats::sch::Sch::read(lines.as_bytes()).unwrap();
-    assert_eq!(read.processors.iter().map(|one| one.nodes.clone()).collect::<Vec<_>>(), [vec![0, 2], vec![1]]);
+    assert_eq!(
+        read.processors.iter().map(|one| one.nodes.clone()).collect::<Vec<_>>(),
+        [vec![0, 2], vec![1]]
+    );
 }
 
 #[test]
 fn names_are_node_numbers_only_if_they_are_numbers() {
-    let numbers = |names: &[&str]| sch::node_numbers(&names.iter().map(|&name| name.into()).collect::<Vec<_>>(), 2);
+    let numbers =
+        |names: &[&str]| sch::node_numbers(&names.iter().map(|&name| name.into()).collect::<Vec<_>>(), 2);
     assert_eq!(numbers(&["7", "3"]), [7, 3]);
     for names in [&["7", "x"][..], &["7", "7"], &["7", "07"], &["7", "-1"], &[]] {
         assert_eq!(numbers(names), [0, 1], "{names:?}");
@@ -81,14 +89,20 @@ fn perfetto_has_a_track_for_every_processor_and_a_flow_for_every_message_between
     // The task of 0.1 s ends where it is said to: no noise of doubles in the difference.
     assert_eq!(of("X")[1]["dur"], 100_000);
     let (out, into) = (of("s")[1], of("f")[1]);
-    assert_eq!((&out["ts"], &into["ts"], &out["id"]), (&2_099_999.999.into(), &2_800_000.into(), &into["id"]));
+    assert_eq!(
+        (&out["ts"], &into["ts"], &out["id"]),
+        (&2_099_999.999.into(), &2_800_000.into(), &into["id"])
+    );
     assert_eq!((&out["args"]["bytes"], &out["cat"]), (&7.into(), &"message,critical".into()));
 }
 
 #[test]
 fn paje_events_are_in_the_order_of_time() {
     let trace = text(ExportFormat::Paje);
-    assert!(trace.contains("\n4 0 p1 P m0 \"host:1\"\n") && trace.contains("\n6 2.8 S p0 c \"c\"\n"), "{trace}");
+    assert!(
+        trace.contains("\n4 0 p1 P m0 \"host:1\"\n") && trace.contains("\n6 2.8 S p0 c \"c\"\n"),
+        "{trace}"
+    );
     assert!(trace.contains("6 0 S p0 c \"a'<\""), "{trace}");
     assert!(trace.contains("\n8 2.1 L m0 p1 d k2\n") && trace.contains("\n9 2.8 L m0 p0 d k2\n"), "{trace}");
     let times = trace.lines().filter(|line| line.starts_with(['6', '7', '8', '9']));
@@ -105,7 +119,10 @@ fn wfformat_has_the_program_and_its_execution() {
     assert_eq!((&task["id"], &task["name"]), (&"task_0002".into(), &"c".into()));
     assert_eq!(task["parents"], serde_json::json!(["task_0000", "task_0001"]));
     assert_eq!(task["inputFiles"], serde_json::json!(["message_1", "message_2"]));
-    assert_eq!(workflow["specification"]["files"][1], serde_json::json!({"id": "message_2", "sizeInBytes": 7}));
+    assert_eq!(
+        workflow["specification"]["files"][1],
+        serde_json::json!({"id": "message_2", "sizeInBytes": 7})
+    );
     let executed = &workflow["execution"]["tasks"][1];
     assert_eq!(executed["runtimeInSeconds"], 0.1);
     assert_eq!(executed["executedAt"], "1970-01-01T00:00:02.000000000Z");
@@ -172,15 +189,15 @@ fn pajeng_takes_the_trace() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let count = |kind: &str| dump.lines().filter(|line| line.starts_with(kind)).count();
     assert_eq!((count("Container"), count("State"), count("Link")), (4, 3, 2), "{dump}");
-    assert!(dump.contains("2.8, 3.8"), "{dump}");
+    assert!(dump.contains("2.800000, 3.800000"), "{dump}");
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn every_text_of_every_schedule_is_well_formed(((schedule, _), program) in any_schedule(), named in any::<bool>()) {
-        let mut schedule = schedule;
+    fn every_text_of_every_schedule_is_well_formed(case in any_case(), named in any::<bool>()) {
+        let Case { mut schedule, dag: program, .. } = case;
         if named {
             schedule.names = (0..schedule.tasks.len()).map(|task| format!("\u{1}\"\\<&>'é{task}")).collect();
         }
@@ -200,6 +217,5 @@ proptest! {
         prop_assert_eq!(sch.processors.iter().map(|one| one.nodes.len()).sum::<usize>(), schedule.tasks.len());
         let paje = text(ExportFormat::Paje);
         prop_assert_eq!(paje.lines().filter(|line| line.starts_with("6 ")).count(), schedule.tasks.len());
-        prop_assert!(dag(&program).check().is_ok());
     }
 }

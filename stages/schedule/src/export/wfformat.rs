@@ -190,7 +190,7 @@ fn machine_names(schedule: &Schedule) -> Vec<String> {
 fn moment(time: Exact) -> String {
     const DAY: i128 = 86_400_000_000_000;
     // A schedule that is longer than ten thousand years has no date.
-    let time = time.nanoseconds().clamp(0, DAY * 2_932_896 - 1);
+    let time = time.nanoseconds().clamp(0, DAY * 2_932_897 - 1);
     let (days, rest) = (time / DAY + 719_468, time % DAY);
     let (era, day_of_era) = (days / 146_097, days % 146_097);
     let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
