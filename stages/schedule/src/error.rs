@@ -1,5 +1,7 @@
 //! What can be wrong with a machine, a program or the parameters of a scheduler.
 
+use std::path::PathBuf;
+
 use hopmap_formats::parus::NetworkError;
 use hopmap_islands::SearchError;
 use miette::Diagnostic;
@@ -147,6 +149,71 @@ pub enum MachineError {
         procs: usize,
         /// Processes of the other.
         network: usize,
+    },
+}
+
+/// A file that holds no task graph.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub enum ImportError {
+    /// The file cannot be read.
+    #[error("cannot read `{}`", path.display())]
+    #[diagnostic(help("{help}"))]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+        /// What to do about it.
+        help: &'static str,
+    },
+    /// A file that is too large to be a task graph.
+    #[error("`{}` is larger than {} MiB", path.display(), most >> 20)]
+    #[diagnostic(help("is it a task graph? `schedule/import` reads it into memory as a whole"))]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// Bytes that are read.
+        most: u64,
+    },
+    /// A file of another format.
+    #[error("`{}` is no task graph of a format that is known here{}", path.display(), found.map(|found| format!(": {found}")).unwrap_or_default())]
+    #[diagnostic(help(
+        "a graph of PARUS begins with `<GRAPH_BEGIN>`, DOT with `digraph`, a file of the STG set with a number, and WfFormat is JSON"
+    ))]
+    Unknown {
+        /// The file.
+        path: PathBuf,
+        /// What it looks like.
+        found: Option<&'static str>,
+    },
+    /// Something is wrong with the file.
+    #[error("{}{}: {problem}", path.display(), line.map(|line| format!(":{line}")).unwrap_or_default())]
+    #[diagnostic(help("{help}"))]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// Line, counted from one, where that means something.
+        line: Option<usize>,
+        /// What is wrong.
+        problem: String,
+        /// What it should be, or what to do.
+        help: String,
+    },
+    /// A factor that makes no weights.
+    #[error("`scale` is {scale}")]
+    #[diagnostic(help("it is a number above 0, such as 1000"))]
+    Scale {
+        /// The parameter.
+        scale: f64,
+    },
+    /// Attributes are named of a file that has none.
+    #[error("`{parameter}` names an attribute, but {format} has none")]
+    #[diagnostic(help("leave it out: only DOT has attributes"))]
+    NoAttributes {
+        /// The parameter.
+        parameter: &'static str,
+        /// The format.
+        format: &'static str,
     },
 }
 

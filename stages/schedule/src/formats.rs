@@ -3,14 +3,16 @@
 pub mod dot;
 mod graph;
 pub mod grf;
+mod import;
 pub mod ini;
 pub mod procs;
 pub mod sch;
+pub mod stg;
+pub mod wfformat;
 mod words;
 
-use hopmap_model::{Context, Error, TaskDag};
-
-use crate::ImportParams;
+pub(crate) use import::check;
+pub use import::{GraphFile, read_graph};
 
 /// What is wrong with a file, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -34,11 +36,6 @@ impl ReadError {
     pub fn whole(problem: impl Into<String>, help: impl Into<String>) -> Self {
         Self { line: None, problem: problem.into(), help: help.into() }
     }
-}
-
-/// The task graph in a file, in the format that is named or that its contents look like.
-pub fn read_graph(_params: &ImportParams, _cx: &Context<'_>) -> Result<TaskDag, Error> {
-    Ok(TaskDag::default())
 }
 
 /// The known name most like a wrong one, if any is like it at all.

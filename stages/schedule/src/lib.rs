@@ -25,7 +25,7 @@ mod scheduler;
 mod stage;
 
 pub use auto::Auto;
-pub use error::{MachineError, ParameterError, ProblemError};
+pub use error::{ImportError, MachineError, ParameterError, ProblemError};
 pub use evaluate::{Evaluator, Times};
 pub use exact::Exact;
 pub use genetic::Genetic;

@@ -11,7 +11,7 @@ mod tests;
 
 use hopmap_model::{Dependency, TaskDag, WorkUnit};
 
-use self::graph::{Given, Graph, Table};
+use self::graph::{Given, Graph, Table, Weights};
 use super::{ReadError, text};
 
 /// Attributes that are weights where nobody says it: of the graphs of Auckland, of others, and of those for `SimGrid`.
@@ -63,7 +63,7 @@ fn works(graph: &Graph) -> Result<(String, Vec<f64>), ReadError> {
         ));
     }
     let what = |node: usize| format!("node `{}`", super::shown(&graph.names[node]));
-    let Some((name, weights)) = graph.of_nodes.weights(graph.names.len(), what)? else {
+    let Some(Weights { name, of: weights }) = graph.of_nodes.weights(graph.names.len(), what)? else {
         let problem = format!("no node has an attribute `{}`", graph.of_nodes.names.join("`, `"));
         return Err(ReadError::whole(
             problem,
@@ -102,7 +102,7 @@ fn dependencies(graph: &Graph, options: &DotOptions) -> Result<(Option<String>, 
         let (source, destination, _) = graph.edges[edge];
         format!("edge `{}` -> `{}`", name_of(source), name_of(destination))
     };
-    let Some((name, weights)) = graph.of_edges.weights(graph.edges.len(), what)? else {
+    let Some(Weights { name, of: weights }) = graph.of_edges.weights(graph.edges.len(), what)? else {
         if let (Some(name), false) = (&options.edge_weight, graph.edges.is_empty()) {
             let help = "leave `edge_weight` out if messages are empty";
             return Err(ReadError::whole(format!("no edge has an attribute `{name}`"), help));

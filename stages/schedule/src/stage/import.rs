@@ -23,6 +23,10 @@ impl Stage for ImportStage {
         Ok(vec![InputPath::named(params.file.path(), "graph")])
     }
 
+    fn check(params: &Self::Params) -> Result<(), Error> {
+        Ok(formats::check(params)?)
+    }
+
     fn run(params: Self::Params, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let dag = formats::read_graph(&params, cx)?;
         Ok(Outcome::Done(Outputs::new().with("task-dag", dag)))

@@ -34,6 +34,13 @@ pub(super) struct Table {
     said: Vec<Vec<(u32, Given, bool)>>,
 }
 
+/// What every element has of the attribute that counts.
+#[derive(Debug)]
+pub(super) struct Weights<'a> {
+    pub(super) name: &'a str,
+    pub(super) of: Vec<Option<Given>>,
+}
+
 impl Table {
     pub(super) fn new(names: impl Into<Rc<[String]>>) -> Self {
         let names = names.into();
@@ -52,7 +59,7 @@ impl Table {
         &self,
         elements: usize,
         what: impl Fn(usize) -> String,
-    ) -> Result<Option<(&str, Vec<Option<Given>>)>, ReadError> {
+    ) -> Result<Option<Weights<'_>>, ReadError> {
         let Some((name, said)) = self.names.iter().zip(&self.said).find(|(_, said)| !said.is_empty()) else {
             return Ok(None);
         };
@@ -71,7 +78,7 @@ impl Table {
             }
             is_settled[element] |= !is_default;
         }
-        Ok(Some((name, weights)))
+        Ok(Some(Weights { name, of: weights }))
     }
 }
 

@@ -97,8 +97,8 @@ impl<'a> Lexer<'a> {
             let is_first = self.at == 0 || self.text.as_bytes()[self.at - 1] == b'\n';
             if rest.starts_with("//") || (rest.starts_with('#') && is_first) {
                 self.skip(rest.find('\n').unwrap_or(rest.len()));
-            } else if rest.starts_with("/*") {
-                let end = rest[2..].find("*/").ok_or_else(|| self.wrong("the comment does not end"))?;
+            } else if let Some(inner) = rest.strip_prefix("/*") {
+                let end = inner.find("*/").ok_or_else(|| self.wrong("the comment does not end"))?;
                 self.skip(end + 4);
             } else {
                 return Ok(());
@@ -140,19 +140,11 @@ impl<'a> Lexer<'a> {
     /// `-1.5`: no exponent, and no letters behind it.
     fn numeral(&mut self) -> Result<Token<'a>, ReadError> {
         let rest = self.rest();
-        let end = rest
-            .find(|char: char| !(is_letter(char) || matches!(char, '0'..='9' | '.')))
-            .unwrap_or(rest.len());
-        let end = if rest.starts_with('-') {
-            let behind = &rest[1..];
-            1 + behind
-                .find(|char: char| !(is_letter(char) || matches!(char, '0'..='9' | '.')))
-                .unwrap_or(behind.len())
-        } else {
-            end
-        };
+        let sign = usize::from(rest.starts_with('-'));
+        let is_part = |char: char| is_letter(char) || matches!(char, '0'..='9' | '.');
+        let end = rest[sign..].find(|char| !is_part(char)).map_or(rest.len(), |end| sign + end);
         let word = &rest[..end];
-        let digits = word.trim_start_matches('-');
+        let digits = &word[sign..];
         let is_number = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
             && digits.bytes().any(|byte| byte.is_ascii_digit())
             && digits.bytes().filter(|&byte| byte == b'.').count() <= 1;

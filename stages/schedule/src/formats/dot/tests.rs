@@ -137,7 +137,7 @@ fn what_is_wrong_is_said() {
 fn a_short_file_does_not_fill_the_memory() {
     let deep = format!("digraph {}", "{".repeat(100_000));
     assert!(problem(&deep).contains("more than 100 subgraphs"));
-    let many: String = (0..10_000).map(|node| format!("n{node} ")).collect();
+    let many = (0..10_000).map(|node| format!("n{node}")).collect::<Vec<_>>().join(" ");
     let square = format!("digraph {{ subgraph x {{ {many} }} -> subgraph x }}");
     assert!(problem(&square).contains("more than 67108864 edges"));
 }

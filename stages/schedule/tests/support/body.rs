@@ -1,0 +1,54 @@
+//! What is done with files that may hold anything, by tests and by the fuzz target.
+
+use hopmap_model::TaskDag;
+use hopmap_schedule::formats::dot::{Dot, DotOptions};
+use hopmap_schedule::formats::grf::Grf;
+use hopmap_schedule::formats::ini::SchIni;
+use hopmap_schedule::formats::procs::Procs;
+use hopmap_schedule::formats::sch::Sch;
+use hopmap_schedule::formats::{GraphFile, ReadError, stg, wfformat};
+
+/// Kinds of files.
+pub(crate) const KINDS: usize = 7;
+
+/// Reads a file as one kind: an error with words in it, or something that holds together. Says which.
+pub(crate) fn file(kind: usize, bytes: &[u8]) -> bool {
+    let _ = GraphFile::recognise(bytes);
+    match kind % KINDS {
+        0 => told(Grf::read(bytes)).is_some_and(|graph| {
+            assert_eq!(Grf::read(graph.write().as_bytes()).as_ref(), Ok(&graph));
+            dag(graph.task_dag(1.0))
+        }),
+        1 => told(Sch::read(bytes)).is_some_and(|sch| {
+            assert_eq!(Sch::read(sch.write(|_| Some("a\nb".into())).as_bytes()).as_ref(), Ok(&sch));
+            true
+        }),
+        2 => told(Procs::read(bytes)).is_some_and(|procs| {
+            assert_eq!(procs.hosts.len(), procs.durations.len());
+            procs.durations.iter().chain([&procs.size]).all(|number| number.is_finite() && *number > 0.0)
+        }),
+        3 => told(SchIni::read(bytes)).is_some(),
+        4 => {
+            let options = DotOptions { node_weight: None, edge_weight: None, scale: 1.0 };
+            dag(Dot::read(bytes, &options).map(|dot| dot.dag))
+        }
+        5 => dag(stg::read(bytes)),
+        _ => dag(wfformat::read(bytes, 1.0)),
+    }
+}
+
+/// What was read, or nothing after an error that says something.
+fn told<T>(read: Result<T, ReadError>) -> Option<T> {
+    if let Err(error) = &read {
+        assert!(!error.problem.is_empty() && !error.help.is_empty() && error.line != Some(0), "{error:?}");
+    }
+    read.ok()
+}
+
+fn dag(read: Result<TaskDag, ReadError>) -> bool {
+    told(read).is_some_and(|dag| {
+        dag.check().unwrap();
+        assert!(!dag.tasks.is_empty() && dag.tasks.iter().all(|task| task.rank.is_none()));
+        true
+    })
+}
