@@ -42,7 +42,7 @@ pub fn check(
     }
     let measures = Measures::new(&program, &schedule)?;
     claims::check_metrics(&program, &schedule, &measures)?;
-    for line in measures.lines(&program) {
+    for line in measures.lines() {
         cx.log(line);
     }
     Ok(measures.written_into(schedule))

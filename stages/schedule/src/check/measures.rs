@@ -30,9 +30,13 @@ impl Measures {
         let path = schedule.critical_path();
         let on = |task: &u32| schedule.tasks[*task as usize].processor;
         let idle = schedule.idle();
+        let makespan = schedule.makespan();
+        let earliest_makespan = earliest.iter().map(|task| task.finish).fold(0.0, f64::max);
+        // Here times are added up in doubles along whole paths, and not in ticks.
+        let is_same = (earliest_makespan - makespan).abs() <= 1e-9 * makespan;
         Ok(Self {
-            makespan: schedule.makespan(),
-            earliest_makespan: earliest.iter().map(|task| task.finish).fold(0.0, f64::max),
+            makespan,
+            earliest_makespan: if is_same { makespan } else { earliest_makespan },
             idle: idle.iter().sum::<f64>() / idle.len().max(1) as f64,
             parus_time: parus_time(program, schedule),
             critical_tasks: path.len() as f64,
@@ -52,7 +56,7 @@ impl Measures {
     }
 
     /// What people want to know of it.
-    pub(super) fn lines(&self, program: &Program<'_>) -> Vec<String> {
+    pub(super) fn lines(&self) -> Vec<String> {
         let mut lines = vec![format!(
             "makespan {}, {:.2} % idle, {} tasks on the critical path; PARUS would say {}",
             self.makespan,
@@ -60,7 +64,7 @@ impl Measures {
             self.critical_tasks,
             self.parus_time
         )];
-        if self.earliest_makespan < self.makespan - program.tolerance() {
+        if self.earliest_makespan < self.makespan {
             lines.push(format!(
                 "tasks begin later than they have to: in the same order the makespan could be {}",
                 self.earliest_makespan

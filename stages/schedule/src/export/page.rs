@@ -21,6 +21,7 @@ h2 { font-size: 1.1rem; margin: 2.2rem 0 .6rem; }
 svg { max-width: 100%; height: auto; }
 table { border-collapse: collapse; font-size: .9rem; }
 th { text-align: left; font-weight: 600; color: var(--soft); }
+th.number { text-align: right; }
 th, td { padding: .25rem 1.2rem .25rem 0; border-bottom: 1px solid var(--rule); }
 td.number { text-align: right; font-variant-numeric: tabular-nums; }
 p { color: var(--soft); }
@@ -55,7 +56,9 @@ fn processors(schedule: &Schedule) -> String {
             format!("{:.1} %", 100.0 * idle),
         ]
     });
-    table("Processors", &["processor", "tasks", "available from", "busy", "idle"], &rows.collect::<Vec<_>>())
+    let head =
+        [("processor", false), ("tasks", true), ("available from", true), ("busy", true), ("idle", true)];
+    table("Processors", &head, &rows.collect::<Vec<_>>())
 }
 
 fn critical_path(schedule: &Schedule) -> String {
@@ -74,21 +77,29 @@ fn critical_path(schedule: &Schedule) -> String {
             Exact::of(task.finish).to_string(),
         ]
     });
-    let head = ["task", "processor", "waits for its message", "begins", "is done"];
+    let head = [
+        ("task", false),
+        ("processor", false),
+        ("waits for its message", true),
+        ("begins", true),
+        ("is done", true),
+    ];
     table("Critical path", &head, &rows.collect::<Vec<_>>())
 }
 
-/// A table under a heading; rows are escaped already.
-fn table(heading: &str, head: &[&str], rows: &[Vec<String>]) -> String {
-    let head = head.join("</th><th>");
-    let mut html = format!("<h2>{heading}</h2>\n<table><thead><tr><th>{head}</th></tr></thead><tbody>\n");
+/// A table under a heading, of which some columns are numbers; rows are escaped already.
+fn table(heading: &str, head: &[(&str, bool)], rows: &[Vec<String>]) -> String {
+    // Writing to a string does not fail.
+    let mut html = format!("<h2>{heading}</h2>\n<table><thead><tr>");
+    let class = |is_number: bool| if is_number { " class=\"number\"" } else { "" };
+    for (name, is_number) in head {
+        let _ = write!(html, "<th{}>{name}</th>", class(*is_number));
+    }
+    html.push_str("</tr></thead><tbody>\n");
     for row in rows.iter().take(MOST_ROWS) {
         html.push_str("<tr>");
-        for (column, cell) in row.iter().enumerate() {
-            let class =
-                if column > 0 && !cell.starts_with(char::is_alphabetic) { " class=\"number\"" } else { "" };
-            // Writing to a string does not fail.
-            let _ = write!(html, "<td{class}>{cell}</td>");
+        for (cell, (_, is_number)) in row.iter().zip(head) {
+            let _ = write!(html, "<td{}>{cell}</td>", class(*is_number));
         }
         html.push_str("</tr>\n");
     }

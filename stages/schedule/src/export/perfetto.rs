@@ -13,16 +13,26 @@ use super::exact::Exact;
 
 /// The text; events come task by task, so nothing of it is built before.
 pub(super) fn write(schedule: &Schedule, dag: &TaskDag) -> String {
+    let mut incoming = vec![Vec::new(); schedule.tasks.len()];
+    for (id, message) in dag.dependencies.iter().enumerate() {
+        incoming[message.destination as usize].push(id as u32);
+    }
+    let outgoing = dag.starts();
     let mut trace = Trace { schedule, text: String::from("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n") };
     trace.metadata();
     let mut critical = vec![false; schedule.tasks.len()];
     schedule.critical_path().into_iter().for_each(|task| critical[task as usize] = true);
     let segments = schedule.segments();
-    for task in 0..schedule.tasks.len() as u32 {
-        trace.task(task, segments[task as usize], critical[task as usize]);
-    }
-    for (id, message) in dag.dependencies.iter().enumerate() {
-        trace.message(id, message, critical[message.destination as usize]);
+    // Where several tasks begin at one moment a flow hangs on the one that was written last.
+    for number in schedule.turns().into_iter().flatten() {
+        let task = number as usize;
+        trace.task(number, segments[task], critical[task]);
+        let sent = (outgoing[task]..outgoing[task + 1]).map(|id| (id, true));
+        let received = incoming[task].iter().map(|&id| (id as usize, false));
+        for (id, is_sent) in received.chain(sent) {
+            let message = &dag.dependencies[id];
+            trace.message((id, message), is_sent, critical[message.destination as usize]);
+        }
     }
     // The last comma is one too many.
     trace.text.truncate(trace.text.trim_end_matches(['\n', ',']).len());
@@ -99,26 +109,30 @@ impl Trace<'_> {
         ));
     }
 
-    fn message(&mut self, id: usize, message: &Dependency, critical: bool) {
+    /// One end of the flow of a message between processors.
+    fn message(&mut self, (id, message): (usize, &Dependency), is_sent: bool, critical: bool) {
         let [source, destination] =
             [message.source, message.destination].map(|task| &self.schedule.tasks[task as usize]);
         if source.processor == destination.processor {
             return;
         }
-        let (start, finish) = nanoseconds(source);
         let critical = critical && destination.waits_for == Some(message.source);
         let kind = if critical { "message,critical" } else { "message" };
         let both = format!("\"id\":{id},\"pid\":1,\"cat\":\"{kind}\",\"name\":\"message\"");
-        self.event(format_args!(
-            "{{\"ph\":\"s\",{both},\"tid\":{},\"ts\":{},\"args\":{{\"bytes\":{}}}}}",
-            source.processor + 1,
-            microseconds(start.max(finish - 1)),
-            message.bytes
-        ));
-        self.event(format_args!(
-            "{{\"ph\":\"f\",\"bp\":\"e\",{both},\"tid\":{},\"ts\":{}}}",
-            destination.processor + 1,
-            microseconds(nanoseconds(destination).0)
-        ));
+        if is_sent {
+            let (start, finish) = nanoseconds(source);
+            self.event(format_args!(
+                "{{\"ph\":\"s\",{both},\"tid\":{},\"ts\":{},\"args\":{{\"bytes\":{}}}}}",
+                source.processor + 1,
+                microseconds(start.max(finish - 1)),
+                message.bytes
+            ));
+        } else {
+            self.event(format_args!(
+                "{{\"ph\":\"f\",\"bp\":\"e\",{both},\"tid\":{},\"ts\":{}}}",
+                destination.processor + 1,
+                microseconds(nanoseconds(destination).0)
+            ));
+        }
     }
 }

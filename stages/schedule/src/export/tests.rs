@@ -79,7 +79,7 @@ fn perfetto_has_a_track_for_every_processor_and_a_flow_for_every_message_between
     let events = document["traceEvents"].as_array().unwrap();
     let of = |phase: &str| events.iter().filter(|event| event["ph"] == phase).collect::<Vec<_>>();
     assert_eq!((of("M").len(), of("X").len(), of("s").len(), of("f").len()), (5, 3, 2, 2));
-    let last = of("X")[2];
+    let last = of("X")[1];
     assert_eq!((&last["ts"], &last["dur"], &last["tid"]), (&2_800_000.into(), &1_000_000.into(), &1.into()));
     let arguments = serde_json::json!({
         "task": 2, "name": "c", "process": 0, "segment": 1, "waits_for": "b", "start": 2.8, "finish": 3.8
@@ -87,8 +87,8 @@ fn perfetto_has_a_track_for_every_processor_and_a_flow_for_every_message_between
     assert_eq!(last["args"], arguments);
     assert_eq!(last["cat"], "task,critical");
     // The task of 0.1 s ends where it is said to: no noise of doubles in the difference.
-    assert_eq!(of("X")[1]["dur"], 100_000);
-    let (out, into) = (of("s")[1], of("f")[1]);
+    assert_eq!(of("X")[2]["dur"], 100_000);
+    let (out, into) = (of("s")[1], of("f")[0]);
     assert_eq!(
         (&out["ts"], &into["ts"], &out["id"]),
         (&2_099_999.999.into(), &2_800_000.into(), &into["id"])

@@ -102,7 +102,7 @@ pub(super) fn write(schedule: &Schedule, dag: &TaskDag) -> Result<String, Error>
             execution: execution(schedule, &ids, &machines),
         },
     };
-    let mut text = serde_json::to_string_pretty(&document).into_diagnostic()?;
+    let mut text = serde_json::to_string(&document).into_diagnostic()?;
     text.push('\n');
     Ok(text)
 }
