@@ -6,11 +6,11 @@ mod words;
 
 use hopmap_model::Schedule;
 
-use crate::human::{count_of, three_digits};
+use crate::human::{count_of, six_digits, three_digits};
 use crate::scale::Axis;
 use crate::svg::{Number, Path, Svg, shortened_inside, text_width};
 use lanes::Lanes;
-use words::{TimeUnit, six_digits};
+use words::TimeUnit;
 
 const LEFT: f64 = 120.0;
 const TOP: f64 = 86.0;

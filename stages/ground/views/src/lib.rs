@@ -27,7 +27,7 @@ mod time;
 mod topology;
 
 pub use comparison::comparison;
-pub use convergence::{convergence, searches};
+pub use convergence::{convergence, makespan_convergence, makespan_searches, searches};
 pub use dag::{DagNode, NodeState, dag};
 pub use drift::{DriftPoint, drift};
 pub use found_levels::found_levels;

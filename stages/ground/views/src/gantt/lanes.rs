@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use hopmap_model::ScheduledTask;
 
-use super::words::six_digits;
 use super::{Chart, LEFT, TOP, WIDTH, critical};
+use crate::human::six_digits;
 use crate::svg::{Escaped, Number, Svg, text_width};
 
 /// Processors with a lane of their own.
