@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use hopmap_artifact::Folder;
-use hopmap_model::{Artifact, ConvergencePoint, Mapping, TextFile};
-use hopmap_views::searches as picture;
+use hopmap_model::{Artifact, ConvergencePoint, Mapping, Schedule, TextFile};
+use hopmap_views::{makespan_searches, searches as cost_searches};
 
 use super::page::{Page, escape};
 use crate::engine::{RunReport, Store};
@@ -19,41 +19,77 @@ const MOST_SEARCHES: usize = 7;
 const MOST_ROWS: usize = 300;
 const MOST_COLUMNS: usize = 30;
 
-/// The best run of every way to search a problem: cell, digest and F.
+/// The best run of every way to search a problem: what it found, cell and digest.
 type Runs<'a> = BTreeMap<String, (f64, &'a Cell, &'a str)>;
+
+/// Lines of a picture: the name of a search, and its best after so many evaluations.
+type Curves = [(String, Vec<(u64, f64)>)];
+
+/// What searches look for.
+struct Sought {
+    kind: &'static str,
+    heading: &'static str,
+    /// The metric that they make small.
+    metric: &'static str,
+    convergence: fn(&Path) -> Option<Vec<ConvergencePoint>>,
+    picture: fn(&Curves) -> String,
+}
+
+const SOUGHT: [Sought; 2] = [
+    Sought {
+        kind: Mapping::KIND,
+        heading: "Searches",
+        metric: "F",
+        convergence: |folder| Some(Folder::read::<Mapping>(folder).ok()?.convergence),
+        picture: |curves| cost_searches(curves, None),
+    },
+    Sought {
+        kind: Schedule::KIND,
+        heading: "Searches for schedules",
+        metric: "makespan",
+        convergence: |folder| Some(Folder::read::<Schedule>(folder).ok()?.convergence),
+        picture: |curves| makespan_searches(curves, None),
+    },
+];
 
 /// Draws how the searches of each problem went, where there are several of them.
 pub(crate) fn searches(page: &mut Page, pipeline: &Pipeline, store: &Store, report: &RunReport) {
+    for sought in &SOUGHT {
+        of_kind(page, pipeline, store, report, sought);
+    }
+}
+
+fn of_kind(page: &mut Page, pipeline: &Pipeline, store: &Store, report: &RunReport, sought: &Sought) {
     let mut problems: Vec<(Vec<usize>, Runs<'_>)> = Vec::new();
     for (cell, settled) in pipeline.cells.iter().zip(&report.cells) {
-        let Some(record) = settled.outputs.values().find(|record| record.kind == Mapping::KIND) else {
+        let Some(record) = settled.outputs.values().find(|record| record.kind == sought.kind) else {
             continue;
         };
-        let Some(&f) = record.metrics.get("F") else { continue };
+        let Some(&found) = record.metrics.get(sought.metric) else { continue };
         let problem = problem(cell);
         let way = way(pipeline, &problem, cell);
         let index = problems.iter().position(|(other, _)| *other == problem).unwrap_or_else(|| {
             problems.push((problem, Runs::new()));
             problems.len() - 1
         });
-        let run = problems[index].1.entry(way).or_insert((f, cell, &record.digest));
-        if f < run.0 {
-            *run = (f, cell, &record.digest);
+        let run = problems[index].1.entry(way).or_insert((found, cell, &record.digest));
+        if found < run.0 {
+            *run = (found, cell, &record.digest);
         }
     }
     problems.retain(|(_, runs)| runs.len() > 1);
     if problems.is_empty() {
         return;
     }
-    page.heading("Searches");
+    page.heading(sought.heading);
     for (problem, runs) in problems.iter().take(MOST_PROBLEMS) {
         let names: Vec<&str> = problem.iter().map(|&cell| pipeline.cells[cell].id.as_str()).collect();
         page.add(&format!("<h3>{}</h3>\n", escape(&names.join(", "))));
         let curves: Vec<_> =
-            runs.iter().filter_map(|(way, run)| Some((way.clone(), curve(store, run.2)?))).collect();
+            runs.iter().filter_map(|(way, run)| Some((way.clone(), curve(store, run.2, sought)?))).collect();
         let curves: Vec<_> =
             curves.into_iter().filter(|(_, points)| points.len() > 1).take(MOST_SEARCHES).collect();
-        page.figure(&picture(&curves, None), "The best run of each way to search.");
+        page.figure(&(sought.picture)(&curves), "The best run of each way to search.");
     }
     if problems.len() > MOST_PROBLEMS {
         page.add(&format!(
@@ -93,10 +129,9 @@ fn way(pipeline: &Pipeline, problem: &[usize], cell: &Cell) -> String {
 }
 
 /// The best cost over the evaluations of all islands.
-fn curve(store: &Store, digest: &str) -> Option<Vec<(u64, f64)>> {
-    let mapping = Folder::read::<Mapping>(&store.artifact(digest)).ok()?;
-    let islands = u64::from(mapping.convergence.iter().map(|point| point.island).max()? + 1);
-    let mut points: Vec<ConvergencePoint> = mapping.convergence;
+fn curve(store: &Store, digest: &str, sought: &Sought) -> Option<Vec<(u64, f64)>> {
+    let mut points = (sought.convergence)(&store.artifact(digest))?;
+    let islands = u64::from(points.iter().map(|point| point.island).max()? + 1);
     points.sort_by_key(|point| point.evaluations);
     Some(points.into_iter().map(|point| (point.evaluations * islands, point.cost)).collect())
 }

@@ -1,16 +1,54 @@
 //! Schedules computed again: shares no code with the schedulers.
+//!
+//! Times are doubles in the units of the program, while schedulers count in ticks, a power of ten in each unit. Where every time of the
+//! problem is whole, so is every tick, and nothing may differ at all. Elsewhere every number of a schedule may be off by one tick:
+//! see [`Program::tolerance`](program::Program::tolerance).
+
+mod claims;
+mod error;
+mod measures;
+mod order;
+mod program;
+mod sch;
 
 use hopmap_model::{Context, Error, Schedule, TaskDag};
 
-use crate::{CheckParams, Machine};
+use crate::{CheckParams, Machine, Ranks};
+
+pub use error::CheckError;
+use measures::Measures;
+use program::Program;
 
 /// The schedule of the parameters' file or the one given with all times computed again, or what is wrong with it.
 pub fn check(
-    _dag: &TaskDag,
-    _machine: &Machine,
-    _params: &CheckParams,
+    dag: &TaskDag,
+    machine: &Machine,
+    params: &CheckParams,
     given: Option<&Schedule>,
-    _cx: &Context<'_>,
+    cx: &Context<'_>,
 ) -> Result<Schedule, Error> {
-    Ok(given.cloned().unwrap_or_default())
+    let program = Program::new(dag, machine, params.model);
+    let schedule = match (given, &params.file) {
+        (Some(_), Some(_)) => return Err(CheckError::two_schedules().into()),
+        (None, None) => return Err(CheckError::no_schedule().into()),
+        (None, Some(file)) => sch::schedule(&program, file.path())?,
+        (Some(given), None) => {
+            claims::check(&program, given)?;
+            given.clone()
+        }
+    };
+    if params.ranks == Ranks::Together {
+        claims::check_ranks(&program, &schedule)?;
+    }
+    let measures = Measures::new(&program, &schedule)?;
+    claims::check_metrics(&program, &schedule, &measures)?;
+    for line in measures.lines() {
+        cx.log(line);
+    }
+    Ok(measures.written_into(schedule))
 }
+
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;

@@ -83,6 +83,10 @@ fn measured<S>(mut schedule: Schedule, found: &Found<S>, real: impl Fn(i64) -> f
         ("proven", f64::from(u8::from(found.is_proven()))),
         ("evaluations", found.evaluations as f64),
     ];
+    let idle = schedule.idle();
+    if !idle.is_empty() {
+        metrics.push(("idle", idle.iter().sum::<f64>() / idle.len() as f64));
+    }
     if bound > 0.0 {
         metrics.push(("gap", (makespan - bound) / bound));
     }

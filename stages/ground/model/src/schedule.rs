@@ -128,6 +128,22 @@ impl Schedule {
         path
     }
 
+    /// The share of time that every processor idles between when it can begin and the makespan; nothing where that is no time.
+    #[must_use]
+    pub fn idle(&self) -> Vec<f64> {
+        let makespan = self.makespan();
+        let mut idle: Vec<f64> =
+            self.processors.iter().map(|processor| (makespan - processor.available).max(0.0)).collect();
+        for task in &self.tasks {
+            idle[task.processor as usize] -= task.finish - task.start;
+        }
+        for (idle, processor) in idle.iter_mut().zip(&self.processors) {
+            let there = makespan - processor.available;
+            *idle = if there > 0.0 { (*idle / there).clamp(0.0, 1.0) } else { 0.0 };
+        }
+        idle
+    }
+
     /// What a task is called: its name, else its number.
     #[must_use]
     pub fn name(&self, task: u32) -> String {
@@ -296,6 +312,7 @@ mod tests {
         assert_eq!((schedule.makespan(), schedule.critical_path()), (5.0, vec![0, 2]));
         assert_eq!(schedule.turns(), [vec![0, 1], vec![2]]);
         assert_eq!(schedule.segments(), [Some(0), Some(1), Some(0)]);
+        assert_eq!(schedule.idle(), [0.4, 0.6]);
         assert_eq!((Schedule::default().makespan(), Schedule::default().critical_path()), (0.0, vec![]));
     }
 

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use hopmap_model::{
     ConvergencePoint, CostModel, Edge, Endpoint, Levels, Link, LinkState, Mapping, Measurements, Metrics,
-    Node, NodeKind, NodeState as State, PlacementMetrics, PlacementOrigin, ProbePhase, Process, Routing,
-    Sample, Slot, SystemGraph, TaskGraph, Weight,
+    Node, NodeKind, NodeState as State, PlacementMetrics, PlacementOrigin, ProbePhase, Process, Processor,
+    Routing, Sample, Schedule, ScheduledTask, Slot, SystemGraph, TaskGraph, Weight,
 };
 use hopmap_views::{
-    DagNode, DriftPoint, NodeState, RankOrder, comparison, convergence, dag, drift, found_levels, latencies,
-    levels, matrix, topology,
+    DagNode, DriftPoint, NodeState, RankOrder, comparison, convergence, dag, drift, found_levels, gantt,
+    latencies, levels, matrix, topology,
 };
 
 fn main() {
@@ -75,6 +75,10 @@ fn main() {
         convergence(&search(4), linear),
         convergence(&search(64), linear),
         comparison(&metrics()),
+        gantt(&schedule(12, 3, 0.3)),
+        gantt(&schedule(400, 24, 0.5)),
+        gantt(&schedule(20_000, 64, 0.3)),
+        gantt(&schedule(300_000, 2000, 0.9)),
         dag(&pipeline().0, &pipeline().1),
         dag(&sweep().0, &sweep().1),
     ];
@@ -461,4 +465,40 @@ fn sweep() -> (Vec<DagNode>, Vec<(u32, u32)>) {
         edges.extend([(0, placement), (1, placement), (placement, placement + 1), (1, placement + 1)]);
     }
     (nodes, edges)
+}
+
+/// Tasks in waves, each of which waits for one of the last some, from another processor for a while.
+fn schedule(tasks: u32, processors: u32, remote: f64) -> Schedule {
+    let noise = |index: u32| f64::from(index.wrapping_mul(2_654_435_761) >> 16) / 65_536.0;
+    let mut free: Vec<(f64, u32, Option<u32>)> =
+        (0..processors).map(|one| (f64::from(one % 3) * 0.7, 0, None)).collect();
+    let mut schedule = Schedule {
+        processors: (0..processors)
+            .map(|one| Processor {
+                name: format!("node{:02}:{}", one / 4, one % 4),
+                available: free[one as usize].0,
+                slot: None,
+            })
+            .collect(),
+        complete: true,
+        ..Schedule::default()
+    };
+    for task in 0..tasks {
+        let processor = (task + (noise(task + 3) * 9.0) as u32) % processors;
+        let (time, turn, before) = free[processor as usize];
+        let parent = (task >= 3 * processors).then(|| task - 1 - task.wrapping_mul(7919) % (2 * processors));
+        let arrival = parent.map(|parent| schedule.tasks[parent as usize].finish + remote * noise(task + 7));
+        let (start, waits_for) = match arrival {
+            Some(arrival) if arrival > time => (arrival, parent),
+            _ => (time, before),
+        };
+        let finish = start + 0.2 + 2.0 * noise(task);
+        free[processor as usize] = (finish, turn + 1, Some(task));
+        schedule.tasks.push(ScheduledTask { processor, turn, start, finish, waits_for, process: None });
+    }
+    let makespan = schedule.makespan();
+    let bound = if tasks > 12 { makespan * 0.9 } else { makespan };
+    schedule.metrics =
+        BTreeMap::from([("lower_bound".into(), bound), ("proven".into(), f64::from(u8::from(tasks <= 12)))]);
+    schedule
 }

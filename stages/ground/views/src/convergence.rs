@@ -2,7 +2,7 @@
 
 use hopmap_model::ConvergencePoint;
 
-use crate::human::{Unit, count_of, quantity};
+use crate::human::{Unit, count_of, quantity, six_digits};
 use crate::scale::Axis;
 use crate::svg::{Path, Svg, text_width};
 use crate::theme::KINDS;
@@ -16,11 +16,33 @@ const TOP: f64 = 82.0;
 const WIDTH: f64 = 560.0;
 const HEIGHT: f64 = 260.0;
 
+/// What a search makes small.
+#[derive(Debug, Clone, Copy)]
+struct Measure {
+    name: &'static str,
+    text: fn(f64) -> String,
+}
+
+const COST: Measure = Measure { name: "F", text: |cost| quantity(cost, Unit::Count) };
+const MAKESPAN: Measure = Measure { name: "makespan", text: six_digits };
+
 /// The best F over evaluations, a line per island, evaluations on a logarithmic axis.
 ///
 /// `reference` is a cost to compare with and its name, such as that of the linear placement.
 #[must_use]
 pub fn convergence(points: &[ConvergencePoint], reference: Option<(f64, &str)>) -> String {
+    of_islands(COST, points, reference)
+}
+
+/// The least makespan over evaluations, a line per island, evaluations on a logarithmic axis.
+///
+/// `reference` is a makespan to compare with and its name, such as a lower bound.
+#[must_use]
+pub fn makespan_convergence(points: &[ConvergencePoint], reference: Option<(f64, &str)>) -> String {
+    of_islands(MAKESPAN, points, reference)
+}
+
+fn of_islands(measure: Measure, points: &[ConvergencePoint], reference: Option<(f64, &str)>) -> String {
     let islands = islands(points);
     let best = islands.iter().filter_map(Curve::best).fold(f64::INFINITY, f64::min);
     let subtitle = match islands.len() {
@@ -31,32 +53,47 @@ pub fn convergence(points: &[ConvergencePoint], reference: Option<(f64, &str)>) 
             format!(
                 "{} · best {} after {} evaluations in all",
                 count_of(count, "island"),
-                quantity(best, Unit::Count),
+                (measure.text)(best),
                 quantity(evaluations as f64, Unit::Count)
             )
         }
     };
-    picture(&subtitle, &islands, ("islands", "evaluations of one island →"), reference)
+    picture(measure, &subtitle, &islands, ("islands", "evaluations of one island →"), reference)
 }
 
 /// The best F over evaluations, a line per search, each with its name and its points in the order of evaluations.
 #[must_use]
 pub fn searches(curves: &[(String, Vec<(u64, f64)>)], reference: Option<(f64, &str)>) -> String {
+    of_searches(COST, curves, reference)
+}
+
+/// The least makespan over evaluations, a line per search, each with its name and its points in the order of evaluations.
+#[must_use]
+pub fn makespan_searches(curves: &[(String, Vec<(u64, f64)>)], reference: Option<(f64, &str)>) -> String {
+    of_searches(MAKESPAN, curves, reference)
+}
+
+fn of_searches(
+    measure: Measure,
+    curves: &[(String, Vec<(u64, f64)>)],
+    reference: Option<(f64, &str)>,
+) -> String {
     let curve = |(name, points): &(String, Vec<(u64, f64)>)| falling(name.clone(), points.iter().copied());
     let curves: Vec<Curve> = curves.iter().map(curve).filter(|curve| !curve.points.is_empty()).collect();
     let subtitle = count_of(curves.len(), "search");
-    picture(&subtitle, &curves, ("searches", "evaluations of all islands →"), reference)
+    picture(measure, &subtitle, &curves, ("searches", "evaluations of all islands →"), reference)
 }
 
 fn picture(
+    measure: Measure,
     subtitle: &str,
     curves: &[Curve],
     (plural, axis): (&'static str, &str),
     reference: Option<(f64, &str)>,
 ) -> String {
-    let mut svg = Svg::new("Best F over evaluations", subtitle);
+    let mut svg = Svg::new(&format!("Best {} over evaluations", measure.name), subtitle);
     if !curves.is_empty() {
-        let plot = Plot::new(curves, reference.map(|reference| reference.0));
+        let plot = Plot::new(measure, curves, reference.map(|reference| reference.0));
         plot.draw_axes(&mut svg, axis);
         if let Some((cost, name)) = reference {
             plot.draw_reference(&mut svg, cost, name);
@@ -100,12 +137,13 @@ fn islands(points: &[ConvergencePoint]) -> Vec<Curve> {
 }
 
 struct Plot {
+    measure: Measure,
     x: Axis,
     y: Axis,
 }
 
 impl Plot {
-    fn new(curves: &[Curve], reference: Option<f64>) -> Self {
+    fn new(measure: Measure, curves: &[Curve], reference: Option<f64>) -> Self {
         let points = || curves.iter().flat_map(|curve| &curve.points);
         let last = points().map(|point| point.0).max().unwrap_or(1).max(2);
         let first = points().map(|point| point.0.max(1)).min().unwrap_or(1).min(last / 2);
@@ -118,7 +156,7 @@ impl Plot {
             let margin = (high - low) * 0.06;
             Axis::linear(low - margin, high + margin)
         };
-        Self { x: Axis::logarithmic(first.max(1) as f64, last as f64), y }
+        Self { measure, x: Axis::logarithmic(first.max(1) as f64, last as f64), y }
     }
 
     fn across(&self, evaluations: u64) -> f64 {
@@ -133,7 +171,7 @@ impl Plot {
         for tick in self.y.ticks(5) {
             let y = self.down(tick);
             svg.line(LEFT, y, LEFT + WIDTH, y, "l");
-            svg.text(LEFT - 8.0, y + 4.0, "q n e", &quantity(tick, Unit::Count));
+            svg.text(LEFT - 8.0, y + 4.0, "q n e", &(self.measure.text)(tick));
         }
         for tick in self.x.ticks(7) {
             let x = LEFT + WIDTH * self.x.at(tick);
@@ -142,7 +180,7 @@ impl Plot {
         }
         svg.line(LEFT, TOP + HEIGHT, LEFT + WIDTH, TOP + HEIGHT, "a");
         svg.text(LEFT + WIDTH, TOP + HEIGHT + 36.0, "q n e", axis);
-        svg.text(LEFT - 8.0, TOP - 10.0, "q n e", "F");
+        svg.text(LEFT - 8.0, TOP - 10.0, "q n e", self.measure.name);
     }
 
     fn draw_reference(&self, svg: &mut Svg, cost: f64, name: &str) {
@@ -154,7 +192,7 @@ impl Plot {
         path.across_to(LEFT + WIDTH);
         svg.add(format_args!("<path d=\"{path}\" class=\"a\" stroke-dasharray=\"5 4\"/>"));
         svg.text(LEFT + WIDTH + 8.0, y - 3.0, "q n", name);
-        svg.text(LEFT + WIDTH + 8.0, y + 10.0, "q n", &quantity(cost, Unit::Count));
+        svg.text(LEFT + WIDTH + 8.0, y + 10.0, "q n", &(self.measure.text)(cost));
     }
 
     fn draw_curves(&self, svg: &mut Svg, curves: &[Curve], plural: &str) {
@@ -185,7 +223,7 @@ impl Plot {
         };
         svg.open_group(
             "",
-            &format!("{}: {}", curve.name, quantity(curve.best().unwrap_or(f64::NAN), Unit::Count)),
+            &format!("{}: {}", curve.name, (self.measure.text)(curve.best().unwrap_or(f64::NAN))),
         );
         svg.add(format_args!("<path class=\"g sk{colour}\"{faint} d=\"{path}\"/>"));
         svg.close_group();
@@ -257,6 +295,16 @@ mod tests {
     fn the_reference_is_named() {
         let picture = convergence(&[point(0, 1, 9.0), point(0, 100, 4.0)], Some((12.0, "linear")));
         assert!(picture.contains(">linear</text>") && picture.contains(">12</text>"));
+    }
+
+    #[test]
+    fn makespans_are_named_and_may_be_small() {
+        let points = [point(0, 1, 0.0025), point(0, 100, 0.002)];
+        let picture = makespan_convergence(&points, Some((0.0019, "lower bound")));
+        for part in ["Best makespan over evaluations", ">lower bound<", ">0.0019<", "best 0.002 after"] {
+            assert!(picture.contains(part), "{part}: {picture}");
+        }
+        assert!(makespan_searches(&[("list".into(), vec![(1, 57.0)])], None).contains("list: 57"));
     }
 
     #[test]

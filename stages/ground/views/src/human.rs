@@ -72,6 +72,15 @@ pub(crate) fn ranges(numbers: &[u32]) -> Vec<String> {
         .collect()
 }
 
+/// A number with up to six digits that count.
+pub(crate) fn six_digits(value: f64) -> String {
+    let rounded: f64 = format!("{value:.5e}").parse().unwrap_or(value);
+    match rounded.abs() {
+        size if size != 0.0 && !(1e-6..1e15).contains(&size) => format!("{rounded:e}"),
+        _ => rounded.to_string(),
+    }
+}
+
 fn scale(thousands: i32) -> f64 {
     libm::exp10(f64::from(3 * thousands))
 }
@@ -115,6 +124,12 @@ mod tests {
             ["5", "9999", "12.3 k", "1.5"]
         );
         assert_eq!(quantity(-1500.0, Unit::Count), "-1500");
+    }
+
+    #[test]
+    fn numbers_of_any_size_are_short() {
+        let texts = [0.0, 57.0, 0.1 + 0.2, 1234.5678, 2.5e-6, 1e-9, 3e20].map(six_digits);
+        assert_eq!(texts, ["0", "57", "0.3", "1234.57", "0.0000025", "1e-9", "3e20"]);
     }
 
     #[test]

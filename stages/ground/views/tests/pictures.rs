@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use hopmap_model::{
     ConvergencePoint, CostModel, Edge, Endpoint, HostSlots, Levels, Link, LinkState, Mapping, Measurements,
     Metrics, Node, NodeKind, NodeState as State, Placement, PlacementMetrics, PlacementOrigin, ProbePhase,
-    Process, Routing, Sample, Slot, SystemGraph, TaskGraph, Weight,
+    Process, Processor, Routing, Sample, Schedule, ScheduledTask, Slot, SystemGraph, TaskGraph, Weight,
 };
 use hopmap_views::{
-    DagNode, DriftPoint, NodeState, RankOrder, comparison, convergence, dag, drift, found_levels, latencies,
-    matrix, topology,
+    DagNode, DriftPoint, NodeState, RankOrder, comparison, convergence, dag, drift, found_levels, gantt,
+    latencies, matrix, topology,
 };
 use proptest::prelude::*;
 
@@ -129,6 +129,57 @@ fn measured_machines_of_every_size_are_small() {
     let text = check(&latencies(&measured(&machine(40, 25, 1, true, ""), 0), None), 300_000);
     assert!(text.contains("1,000 hosts · 5 × 5 hosts in a cell"), "{text}");
     check(&latencies(&Measurements::default(), None), 10_000);
+}
+
+/// Tasks of all lengths with pauses between them, each waiting for the one before it on its processor or for another.
+fn schedule(tasks: u32, processors: u32, name: &str) -> Schedule {
+    let noise = |index: u32| f64::from(index.wrapping_mul(2_654_435_761) >> 16) / 65_536.0;
+    let begin = |processor: u32| (f64::from(processor % 3), 0, None);
+    let mut free: Vec<(f64, u32, Option<u32>)> = (0..processors).map(begin).collect();
+    let mut schedule = Schedule {
+        processors: (0..processors)
+            .map(|one| Processor { name: format!("{name}{one}"), available: f64::from(one % 3), slot: None })
+            .collect(),
+        names: (0..tasks).map(|task| format!("{name}{task}")).collect(),
+        complete: true,
+        ..Schedule::default()
+    };
+    for task in 0..tasks {
+        let processor = (noise(task + 5) * f64::from(processors)) as u32 % processors;
+        let (time, turn, before) = free[processor as usize];
+        let parent = task.checked_sub(1 + task % (2 * processors));
+        let arrival = parent.map_or(0.0, |one| schedule.tasks[one as usize].finish + noise(task + 7));
+        let (start, waits_for) = if arrival > time { (arrival, parent) } else { (time, before) };
+        let finish = start + (2.0 * noise(task) - 0.1).max(0.0);
+        free[processor as usize] = (finish, turn + 1, Some(task));
+        let process = Some(processor);
+        schedule.tasks.push(ScheduledTask { processor, turn, start, finish, waits_for, process });
+    }
+    schedule.check().unwrap();
+    schedule.metrics.insert("lower_bound".into(), schedule.makespan() * 0.7);
+    schedule
+}
+
+#[test]
+fn schedules_of_every_size_are_small() {
+    for (tasks, processors) in [
+        (0, 1),
+        (1, 1),
+        (30, 3),
+        (2000, 20),
+        (2001, 20),
+        (30_000, 128),
+        (30_000, 129),
+        (200_000, 7),
+        (20_000, 10_000),
+    ] {
+        let text = check(&gantt(&schedule(tasks, processors, "")), 700_000);
+        assert!(tasks < 2 || text.contains("above the optimum"), "{text}");
+    }
+    let small = schedule(300, 20, NASTY);
+    let text = check(&gantt(&small), 200_000);
+    // Every task has a box that says when it runs; the text of a title stands there twice.
+    assert_eq!(text.matches(&format!(" on {}", &NASTY[..5])).count(), 2 * 300, "{text}");
 }
 
 #[test]

@@ -23,6 +23,12 @@ impl Measured {
         Self { processors, lengths, times, lookup }
     }
 
+    /// The lengths that were measured, rising, for each of them the times in the order of [`Measured::new`], and what is done between.
+    #[must_use]
+    pub fn parts(&self) -> (&[u64], &[Vec<f64>], Lookup) {
+        (&self.lengths, &self.times, self.lookup)
+    }
+
     /// What a message takes.
     #[must_use]
     pub fn time(&self, from: u32, to: u32, bytes: u64) -> f64 {

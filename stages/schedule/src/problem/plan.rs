@@ -74,9 +74,14 @@ impl Plan {
             waits_for: waits_for[task],
             process: dag.tasks[task].rank,
         };
+        // In ticks as all times are, so that no task begins before its processor can.
+        let processor = |(one, &available): (&Processor, &i64)| Processor {
+            available: problem.real(available),
+            ..one.clone()
+        };
         Schedule {
             tasks: (0..problem.tasks()).map(task).collect(),
-            processors: processors.to_vec(),
+            processors: processors.iter().zip(problem.available()).map(processor).collect(),
             names: dag.names.clone(),
             model: problem.model(),
             metrics: BTreeMap::new(),

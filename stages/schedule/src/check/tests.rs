@@ -1,0 +1,314 @@
+use hopmap_model::{Dependency, Processor, Task, WorkUnit};
+use proptest::prelude::*;
+
+use super::testing::{Case, any_case};
+use super::*;
+use crate::formats::sch::{Sch, SchProcessor};
+use crate::{Distances, Linear, Network, Plan};
+
+fn params(text: serde_json::Value) -> CheckParams {
+    serde_json::from_value(text).unwrap()
+}
+
+/// Two processors between which a byte takes a unit of time.
+fn machine(processors: usize) -> Machine {
+    let linear = |per_byte| Linear { latency: 0.0, per_byte };
+    Machine {
+        processors: (0..processors)
+            .map(|index| Processor { name: format!("p{index}"), ..Processor::default() })
+            .collect(),
+        pace: vec![1.0; processors],
+        network: Network::Linear { distances: Distances::Alike, classes: vec![linear(0.0), linear(1.0)] },
+    }
+}
+
+/// `7` sends to `3` and `9`, and both send to `5`.
+fn diamond() -> TaskDag {
+    let edge = |source, destination, bytes| Dependency { source, destination, bytes };
+    TaskDag {
+        tasks: [2.0, 3.0, 4.0, 1.0].map(|work| Task { rank: None, work }).into(),
+        dependencies: vec![edge(0, 1, 1), edge(0, 2, 5), edge(1, 3, 2), edge(2, 3, 6)],
+        names: ["7", "3", "9", "5"].map(String::from).into(),
+        unit: WorkUnit::Time,
+    }
+}
+
+fn sch(lists: &[&[u64]]) -> Sch {
+    let processors = (1..).zip(lists).map(|(name, nodes)| SchProcessor { name, nodes: nodes.to_vec() });
+    Sch { processors: processors.collect() }
+}
+
+fn of_sch(lists: &[&[u64]], model: &str) -> Result<Schedule, String> {
+    let (dag, machine) = (diamond(), machine(2));
+    let model = params(serde_json::json!({ "model": model })).model;
+    let program = Program::new(&dag, &machine, model);
+    let schedule = sch::of_sch(&program, &sch(lists)).map_err(|error| error.problem)?;
+    let measures = Measures::new(&program, &schedule).unwrap();
+    Ok(measures.written_into(schedule))
+}
+
+fn times(schedule: &Schedule) -> Vec<(f64, f64)> {
+    schedule.tasks.iter().map(|task| (task.start, task.finish)).collect()
+}
+
+#[test]
+fn a_sch_gets_the_earliest_times_of_both_models() {
+    let lists: [&[u64]; 2] = [&[7, 9, 5], &[3]];
+    let overlap = of_sch(&lists, "overlap").unwrap();
+    assert_eq!(times(&overlap), [(0.0, 2.0), (3.0, 6.0), (2.0, 6.0), (8.0, 9.0)]);
+    assert_eq!(
+        overlap.tasks.iter().map(|task| task.waits_for).collect::<Vec<_>>(),
+        [None, Some(0), Some(0), Some(1)]
+    );
+    let receive = of_sch(&lists, "receive").unwrap();
+    // Processor 1 receives for 1 and computes for 3; the last task receives for 2.
+    assert_eq!(times(&receive), [(0.0, 2.0), (2.0, 6.0), (2.0, 6.0), (6.0, 9.0)]);
+    for schedule in [overlap, receive] {
+        assert_eq!(schedule.check(), Ok(()));
+        let metric = |name: &str| schedule.metrics[name];
+        assert_eq!((metric("makespan"), metric("earliest_makespan")), (9.0, 9.0));
+        // The first processor computes 2, 4 and 1, and receives 2.
+        assert_eq!((metric("parus_time"), metric("critical_tasks")), (9.0, 3.0));
+    }
+}
+
+#[test]
+fn a_sch_that_does_not_fit_is_refused() {
+    let refused = |lists: &[&[u64]]| of_sch(lists, "overlap").unwrap_err();
+    assert_eq!(refused(&[&[7, 3, 9, 5, 4], &[]]), "node 4 of the schedule is no task of the program");
+    assert_eq!(refused(&[&[7, 3], &[3, 9, 5]]), "node 3 stands twice in the schedule");
+    assert_eq!(refused(&[&[7], &[5]]), "task `3` is not in the schedule, nor are 1 others");
+    assert_eq!(
+        refused(&[&[7, 3, 9], &[], &[5]]),
+        "there is no processor 3: the machine has 2, counted from 1"
+    );
+    let cycle = refused(&[&[5, 7], &[3, 9]]);
+    assert!(
+        cycle.starts_with("the order cannot be kept: tasks") && cycle.contains("tasks `7`, `3`, `5` wait"),
+        "{cycle}"
+    );
+}
+
+/// The diamond on two processors with its times, as a scheduler would give it.
+fn diamond_case() -> (TaskDag, Machine, Schedule) {
+    let schedule = of_sch(&[&[7, 9, 5], &[3]], "overlap").unwrap();
+    (diamond(), machine(2), schedule)
+}
+
+fn checked(
+    change: impl FnOnce(&mut TaskDag, &mut Machine, &mut Schedule),
+    params: &CheckParams,
+) -> Result<Schedule, String> {
+    let (mut dag, mut machine, mut schedule) = diamond_case();
+    change(&mut dag, &mut machine, &mut schedule);
+    check(&dag, &machine, params, Some(&schedule), &Context::detached()).map_err(|error| error.to_string())
+}
+
+fn wrong(change: impl FnOnce(&mut TaskDag, &mut Machine, &mut Schedule)) -> String {
+    checked(change, &params(serde_json::json!({}))).unwrap_err()
+}
+
+#[test]
+fn every_false_claim_is_named() {
+    assert!(checked(|_, _, _| {}, &params(serde_json::json!({}))).is_ok());
+    let metric = |schedule: &mut Schedule, name: &str, value| {
+        schedule.metrics.insert(name.to_owned(), value);
+    };
+    for (message, said) in [
+        (
+            "has 4 tasks and the program 1",
+            wrong(|dag, _, _| *dag = TaskDag { tasks: vec![dag.tasks[0]], ..TaskDag::default() }),
+        ),
+        ("task `x` of the program is task `9`", wrong(|dag, _, _| dag.names[2] = "x".into())),
+        ("task `9` belongs to another rank", wrong(|dag, _, _| dag.tasks[2].rank = Some(1))),
+        ("2 processors and the machine 3", wrong(|_, machine, _| *machine = self::machine(3))),
+        (
+            "processor `x` of the machine is `p1`",
+            wrong(|_, machine, _| machine.processors[1].name = "x".into()),
+        ),
+        ("from 0 in the schedule, and from 1", wrong(|_, machine, _| machine.processors[1].available = 1.0)),
+        ("task `9` runs on processor 7", wrong(|_, _, one| one.tasks[2].processor = 7)),
+        ("task `9` runs from 2 to NaN", wrong(|_, _, one| one.tasks[2].finish = f64::NAN)),
+        ("task `7` begins at -1, before", wrong(|_, _, one| one.tasks[0].start = -1.0)),
+        ("turn 1 is nobody's", wrong(|_, _, one| one.tasks[2].turn = 5)),
+        ("task `9` begins at 1 while task `7`", wrong(|_, _, one| one.tasks[2].start = 1.0)),
+        (
+            "task `3` begins at 2, and may not before 3 because of task `7`",
+            wrong(|_, _, one| one.tasks[1].start = 2.0),
+        ),
+        ("task `3` takes 3, and runs from 4 to 6", wrong(|_, _, one| one.tasks[1].start = 4.0)),
+        ("for task `9` is not true", wrong(|_, _, one| one.tasks[3].waits_for = Some(2))),
+        ("which there is none of", wrong(|_, _, one| one.tasks[3].waits_for = Some(9))),
+        ("waits for nothing", wrong(|_, _, one| one.tasks[3].waits_for = None)),
+        ("makespan is said to be 8", wrong(|_, _, one| metric(one, "makespan", 8.0))),
+        ("makespan is said to be NaN", wrong(|_, _, one| metric(one, "makespan", f64::NAN))),
+        ("idle is said to be 0", wrong(|_, _, one| metric(one, "idle", 0.0))),
+        ("lower bound is said to be 10", wrong(|_, _, one| metric(one, "lower_bound", 10.0))),
+        ("optimal without a lower bound", wrong(|_, _, one| metric(one, "proven", 1.0))),
+        (
+            "lower bound 6 is below the makespan 9",
+            wrong(|_, _, one| {
+                metric(one, "lower_bound", 6.0);
+                metric(one, "proven", 1.0);
+            }),
+        ),
+        (
+            "the gap is said to be 0.1 and is 0.5",
+            wrong(|_, _, one| {
+                metric(one, "lower_bound", 6.0);
+                metric(one, "gap", 0.1);
+            }),
+        ),
+    ] {
+        assert!(said.contains(message), "{message}: {said}");
+    }
+    let model = checked(|_, _, _| {}, &params(serde_json::json!({ "model": "receive" })));
+    assert!(model.unwrap_err().contains("of the model `overlap`, and is checked by `receive`"));
+}
+
+#[test]
+fn ranks_stay_together_where_they_have_to() {
+    let ranks = |ranks: [u32; 4]| {
+        move |dag: &mut TaskDag, _: &mut Machine, schedule: &mut Schedule| {
+            for (task, rank) in ranks.into_iter().enumerate() {
+                (dag.tasks[task].rank, schedule.tasks[task].process) = (Some(rank), Some(rank));
+            }
+        }
+    };
+    let together = || params(serde_json::json!({}));
+    assert!(checked(ranks([0, 1, 0, 0]), &together()).is_ok());
+    let scattered = checked(ranks([0, 0, 0, 0]), &together()).unwrap_err();
+    assert!(
+        scattered.contains("task `3` of rank 0 runs on `p1`, and others of the rank on `p0`"),
+        "{scattered}"
+    );
+    let crowded = checked(ranks([0, 1, 2, 0]), &together()).unwrap_err();
+    assert!(crowded.contains("task `9` of rank 2 runs on `p0`, as rank 0 does"), "{crowded}");
+    assert!(checked(ranks([0, 1, 2, 0]), &params(serde_json::json!({ "ranks": "free" }))).is_ok());
+}
+
+#[test]
+fn there_is_one_schedule_to_check() {
+    let (dag, machine, schedule) = diamond_case();
+    let with = |params: serde_json::Value, given: Option<&Schedule>| {
+        check(&dag, &machine, &self::params(params), given, &Context::detached()).unwrap_err().to_string()
+    };
+    assert!(with(serde_json::json!({}), None).contains("no schedule to check"));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("one.sch");
+    let params = serde_json::json!({ "file": file });
+    assert!(with(params.clone(), Some(&schedule)).contains("a `file` beside it"));
+    assert!(with(params.clone(), None).contains("cannot read"));
+    std::fs::write(&file, "<SCHEDULE_BEGIN>").unwrap();
+    assert!(with(params, None).contains("one.sch`: "));
+}
+
+/// What else lies between the earliest times and those of a schedule is told, and allowed.
+#[test]
+fn later_than_needed_is_allowed() {
+    let later = checked(
+        |_, _, one| {
+            let last = &mut one.tasks[3];
+            (last.start, last.finish, last.waits_for) = (10.0, 11.0, None);
+            one.metrics.clear();
+        },
+        &params(serde_json::json!({})),
+    );
+    let metrics = later.unwrap().metrics;
+    assert_eq!((metrics["makespan"], metrics["earliest_makespan"]), (11.0, 9.0));
+}
+
+/// Whether a schedule is accepted.
+fn accepts(case: &Case, schedule: &Schedule) -> bool {
+    check(&case.dag, &case.machine, &case.params(), Some(schedule), &Context::detached()).is_ok()
+}
+
+/// The processors of a schedule and its tasks in the order of their times.
+fn plan(schedule: &Schedule, case: &Case) -> Option<Plan> {
+    let mut order = case.plan.order.clone();
+    let task = |task: u32| &schedule.tasks[task as usize];
+    order.sort_by(|&a, &b| {
+        task(a).start.total_cmp(&task(b).start).then(task(a).finish.total_cmp(&task(b).finish))
+    });
+    let problem = crate::Problem::new(&case.dag, &case.machine, case.model).unwrap();
+    let plan = Plan { order, processor: schedule.tasks.iter().map(|task| task.processor).collect() };
+    plan.is_admissible(&problem).then_some(plan)
+}
+
+proptest! {
+    #[test]
+    fn what_schedulers_make_is_accepted_and_simulated_alike(case in any_case()) {
+        let checked = check(&case.dag, &case.machine, &case.params(), Some(&case.schedule), &Context::detached());
+        let checked = checked.map_err(|error| TestCaseError::fail(error.to_string()))?;
+        let program = Program::new(&case.dag, &case.machine, case.model);
+        let (makespan, earliest) = (checked.metrics["makespan"], checked.metrics["earliest_makespan"]);
+        prop_assert!((makespan - earliest).abs() <= 2.0 * 13.0 * program.tolerance(), "{} {}", makespan, earliest);
+        let numbers = crate::export::sch::node_numbers(&case.dag.names, case.dag.tasks.len());
+        let nodes = |tasks: &Vec<u32>| tasks.iter().map(|&task| numbers[task as usize]).collect::<Vec<_>>();
+        let lists: Vec<Vec<u64>> = case.schedule.turns().iter().map(nodes).collect();
+        let lists: Vec<&[u64]> = lists.iter().map(Vec::as_slice).collect();
+        let again = sch::of_sch(&program, &sch(&lists)).unwrap();
+        prop_assert_eq!(again.check(), Ok(()));
+        prop_assert!((again.makespan() - makespan).abs() <= 26.0 * program.tolerance());
+    }
+
+    #[test]
+    fn times_that_are_moved_are_found(case in any_case(), chosen in any::<prop::sample::Index>(), by in 1u32..20, ends in 0..4usize) {
+        let mut schedule = case.schedule.clone();
+        let task = &mut schedule.tasks[chosen.index(case.dag.tasks.len())];
+        let by = f64::from(by) / 4.0;
+        match ends {
+            0 => task.start -= by,
+            1 => task.start += by,
+            2 => task.finish += by,
+            // The task begins when it can: to do so earlier is never right, nor what it is said to wait for if it begins later.
+            _ => (task.start, task.finish) = (task.start - by, task.finish - by),
+        }
+        prop_assert!(!accepts(&case, &schedule));
+    }
+
+    #[test]
+    fn turns_that_are_swapped_are_found(case in any_case(), first in any::<prop::sample::Index>(), second in any::<prop::sample::Index>()) {
+        let [first, second] = [first, second].map(|task| task.index(case.dag.tasks.len()));
+        let mut schedule = case.schedule.clone();
+        let takes = |task: usize| case.schedule.tasks[task].finish - case.schedule.tasks[task].start;
+        if takes(first).min(takes(second)) <= 0.0 {
+            return Ok(());
+        }
+        let turn = schedule.tasks[first].turn;
+        schedule.tasks[first].turn = schedule.tasks[second].turn;
+        schedule.tasks[second].turn = turn;
+        prop_assert!(!accepts(&case, &schedule) || schedule == case.schedule);
+    }
+
+    #[test]
+    fn tasks_that_are_moved_are_found_unless_they_fit(case in any_case(), chosen in any::<prop::sample::Index>(), to in any::<u32>(), claim in any::<bool>()) {
+        let mut schedule = case.schedule.clone();
+        let task = chosen.index(case.dag.tasks.len());
+        schedule.tasks[task].processor = to % case.machine.processors.len() as u32;
+        let plan = plan(&schedule, &case);
+        let Some(plan) = plan else { return Ok(()) };
+        let mut turns = vec![0; case.machine.processors.len()];
+        for &task in &plan.order {
+            let processor = plan.processor[task as usize] as usize;
+            schedule.tasks[task as usize].turn = turns[processor];
+            turns[processor] += 1;
+        }
+        schedule.metrics.clear();
+        let tolerance = Program::new(&case.dag, &case.machine, case.model).tolerance();
+        let earliest = case.earliest(&plan);
+        let is_too_early = earliest.iter().zip(&schedule.tasks).any(|(earliest, task)| {
+            earliest.0 > task.start + 26.0 * tolerance || (earliest.1 - earliest.0 - (task.finish - task.start)).abs() > 26.0 * tolerance
+        });
+        if is_too_early {
+            prop_assert!(!accepts(&case, &schedule));
+        } else if claim {
+            // Whatever is later than it has to be waits for nothing.
+            let problem = crate::Problem::new(&case.dag, &case.machine, case.model).unwrap();
+            let exact = plan.schedule(&problem, &case.dag, &case.machine.processors);
+            if exact.tasks.iter().zip(&schedule.tasks).all(|(a, b)| (a.start, a.finish) == (b.start, b.finish)) {
+                prop_assert!(accepts(&case, &exact));
+            }
+        }
+    }
+}

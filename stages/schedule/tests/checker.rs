@@ -1,0 +1,74 @@
+//! What real PARUS schedules take in truth, from the folder named by `HOPMAP_DATA`.
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
+
+use std::path::{Path, PathBuf};
+
+use hopmap_model::{Context, Schedule};
+use hopmap_schedule::formats::grf::Grf;
+use hopmap_schedule::{CheckParams, Machine, MachineParams, check};
+
+fn data() -> Option<PathBuf> {
+    let folder = std::env::var_os("HOPMAP_DATA").map(PathBuf::from);
+    if folder.is_none() {
+        eprintln!("skipped: HOPMAP_DATA is not set");
+    }
+    folder.map(|folder| folder.join("schedule").join("parus"))
+}
+
+/// A schedule of a folder, checked by the files of PARUS beside it: its first process is the coordinator.
+fn checked(folder: &Path, schedule: &str, model: &str) -> Result<Schedule, String> {
+    let params: CheckParams = serde_json::from_value(serde_json::json!({
+        "file": folder.join(schedule),
+        "procs": folder.join("procs.vct"),
+        "network": folder.join("network.average"),
+        "coordinator": true,
+        "lookup": "parus",
+        "model": model,
+    }))
+    .unwrap();
+    let graph = Grf::read(&std::fs::read(folder.join("graph.grf")).unwrap()).unwrap();
+    let dag = graph.task_dag(1.0).unwrap();
+    dag.check().unwrap();
+    let machine = Machine::new(&MachineParams::from(&params), None, dag.unit).unwrap();
+    check::check(&dag, &machine, &params, None, &Context::detached()).map_err(|error| error.to_string())
+}
+
+/// Makespan, and what PARUS takes for it: of its corrected program both are known from what it printed.
+#[test]
+fn schedules_of_parus_have_their_true_makespans() {
+    let Some(data) = data() else { return };
+    for (folder, schedule, model, makespan, parus_time) in [
+        ("r10c01p2", "parus.sch", "overlap", 2852.0, None),
+        ("r10c01p2", "parus_fix.sch", "overlap", 2852.0, Some(2474.0)),
+        ("r10c01p2", "old.sch", "overlap", 2819.0, None),
+        ("r16c10p6", "parus.sch", "overlap", 173.0, None),
+        ("r16c10p6", "parus_fix.sch", "overlap", 79.0, Some(79.0)),
+        ("r16c10p6", "old.sch", "overlap", 65.0, None),
+        ("r16c10p6", "old.sch", "receive", 138.0, None),
+        ("stg50_rand0000_p4", "parus.sch", "overlap", 262.0, Some(262.0)),
+        ("stg50_rand0000_p4", "parus_fix.sch", "overlap", 262.0, Some(262.0)),
+        ("stg50_rand0000_p4", "old.sch", "overlap", 68.0, None),
+    ] {
+        let found = checked(&data.join(folder), schedule, model).unwrap();
+        let metric = |name: &str| found.metrics[name];
+        let expected = (makespan, makespan, parus_time.unwrap_or(metric("parus_time")));
+        let metrics = (metric("makespan"), metric("earliest_makespan"), metric("parus_time"));
+        assert_eq!(metrics, expected, "{folder}/{schedule}, {model}");
+        assert_eq!(found.check(), Ok(()));
+    }
+}
+
+#[test]
+fn a_sch_of_another_graph_is_refused() {
+    let Some(data) = data() else { return };
+    let folder = data.join("r10c01p2");
+    for (other, said) in [
+        ("../r16c10p6/old.sch", "of the schedule is no task of the program"),
+        ("../stg50_rand0000_p4/parus.sch", "of the schedule is no task of the program"),
+    ] {
+        let error = checked(&folder, other, "overlap").unwrap_err();
+        assert!(error.contains(said), "{error}");
+    }
+    let error = checked(&data.join("stg50_rand0000_p4"), "../r10c01p2/old.sch", "overlap").unwrap_err();
+    assert!(error.contains("is not in the schedule, nor are"), "{error}");
+}
