@@ -23,7 +23,7 @@ pub enum MachineError {
     TwoMachines,
     /// A number of processors that makes no sense.
     #[error("processors is {processors}")]
-    #[diagnostic(help("it is at least 1 and at most 8192"))]
+    #[diagnostic(help("it is at least 1 and at most 65536"))]
     Processors {
         /// The number.
         processors: u32,
@@ -49,6 +49,28 @@ pub enum MachineError {
         slots: usize,
         /// Most of them.
         most: u32,
+    },
+    /// A machine whose hosts have too many pairs.
+    #[error("the machine has {hosts} hosts, and distances between at most {most} can be kept")]
+    #[diagnostic(help(
+        "choose some with `select/nodes` or `select/hosts`, or use a machine that is a tree, with `distance = \"costs\"`"
+    ))]
+    TooManyHosts {
+        /// Number of hosts.
+        hosts: usize,
+        /// Most of them.
+        most: usize,
+    },
+    /// A machine that is no tree whose slots have too many pairs.
+    #[error("the machine is no tree and has {slots} slots, and distances between at most {most} can be kept")]
+    #[diagnostic(help(
+        "choose some with `select/nodes` or `select/hosts`, or only the first so many with `processors`"
+    ))]
+    TooManyPairs {
+        /// Number of slots.
+        slots: usize,
+        /// Most of them.
+        most: usize,
     },
     /// A list that is not as long as there are processors.
     #[error("{name} has {values} values for {processors} processors")]
@@ -259,6 +281,35 @@ pub enum ProblemError {
     TooFewSlots {
         /// Number of ranks.
         ranks: u32,
+        /// Number of processors.
+        slots: usize,
+    },
+    /// Too many nodes on slots of too many speeds.
+    #[error("{tasks} tasks on processors of {speeds} different speeds are too many times to keep")]
+    #[diagnostic(help("give fewer different `speeds`"))]
+    TooManySpeeds {
+        /// Number of tasks.
+        tasks: usize,
+        /// Number of speeds.
+        speeds: usize,
+    },
+    /// The mapping to begin with is of another program.
+    #[error("the mapping places {found} ranks, and the program has {ranks}")]
+    #[diagnostic(help("connect a mapping of this program, or none"))]
+    OtherProgram {
+        /// Ranks of the mapping.
+        found: usize,
+        /// Ranks of the program.
+        ranks: usize,
+    },
+    /// The mapping to begin with is on another machine.
+    #[error("the mapping puts rank {rank} on slot {slot}, which is none of the {slots} processors")]
+    #[diagnostic(help("connect a mapping onto this machine, or none"))]
+    OtherMachine {
+        /// The rank.
+        rank: usize,
+        /// Its slot.
+        slot: u32,
         /// Number of processors.
         slots: usize,
     },

@@ -33,7 +33,7 @@ pub use evaluate::{Evaluator, Times};
 pub use exact::Exact;
 pub use genetic::Genetic;
 pub use list::List;
-pub use machine::{Distances, Linear, Machine, Measured, Network};
+pub use machine::{Distances, Hosts, Level, Linear, Machine, Measured, Network, Tree};
 pub use params::{
     Admissible, AutoParams, CheckParams, Distance, ExactParams, ExportFormat, ExportParams, GeneticParams, GraphFormat,
     Heuristic, ImportParams, ListParams, Lookup, MachineParams, MappingParams, Ranks,

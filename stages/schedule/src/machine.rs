@@ -1,5 +1,6 @@
 //! Processors and what messages between them take.
 
+mod distances;
 mod files;
 mod measured;
 mod system;
@@ -9,10 +10,13 @@ use hopmap_model::{Processor, SystemGraph, WorkUnit};
 use crate::problem::is_whole;
 use crate::{MachineError, MachineParams};
 
+pub use distances::{Distances, Hosts, Level, Tree};
 pub use measured::Measured;
 
-/// Most processors: pairs of them have to fit into memory.
-pub(crate) const MOST_PROCESSORS: u32 = 1 << 13;
+/// Most processors.
+pub(crate) const MOST_PROCESSORS: u32 = 1 << 16;
+/// Most processors or hosts where all pairs of them are kept.
+pub(crate) const MOST_OF_PAIRS: usize = 1 << 13;
 /// Bytes per second where nobody says it: 10 Gbit/s.
 const DEFAULT_BANDWIDTH: f64 = 1.25e9;
 
@@ -41,20 +45,6 @@ pub enum Network {
     Measured(Measured),
 }
 
-/// Which class every ordered pair of processors is in.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Distances {
-    /// Class 0 from a processor to itself, class 1 between any two others.
-    Alike,
-    /// The class from `a` to `b` of `processors` is at `a * processors + b`.
-    Pairs {
-        /// Number of processors.
-        processors: usize,
-        /// The classes.
-        classes: Vec<u32>,
-    },
-}
-
 /// What messages of a class take.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Linear {
@@ -62,18 +52,6 @@ pub struct Linear {
     pub latency: f64,
     /// Every byte.
     pub per_byte: f64,
-}
-
-impl Distances {
-    /// The class from one processor to another.
-    #[inline]
-    #[must_use]
-    pub fn class(&self, from: u32, to: u32) -> usize {
-        match self {
-            Self::Alike => usize::from(from != to),
-            Self::Pairs { processors, classes } => classes[from as usize * processors + to as usize] as usize,
-        }
-    }
 }
 
 impl Network {
@@ -144,12 +122,7 @@ impl Machine {
         self.processors.truncate(wanted);
         self.pace.truncate(wanted);
         match &mut self.network {
-            Network::Linear { distances: Distances::Pairs { processors, classes }, .. } => {
-                let rows = classes.chunks(*processors).take(wanted);
-                *classes = rows.flat_map(|row| row[..wanted].iter().copied()).collect();
-                *processors = wanted;
-            }
-            Network::Linear { .. } => {}
+            Network::Linear { distances, .. } => distances.truncate(wanted),
             Network::Measured(measured) => measured.keep(0..wanted),
         }
         Ok(self)

@@ -181,7 +181,7 @@ impl Problem {
 }
 
 /// The dependencies that matter: of several messages between two tasks the largest, where larger ones never take less.
-fn needed(dag: &TaskDag, machine: &Machine) -> Vec<Dependency> {
+pub(crate) fn needed(dag: &TaskDag, machine: &Machine) -> Vec<Dependency> {
     let mut dependencies = dag.dependencies.clone();
     dependencies.dedup();
     if matches!(machine.network, Network::Linear { .. }) {
@@ -193,7 +193,7 @@ fn needed(dag: &TaskDag, machine: &Machine) -> Vec<Dependency> {
 }
 
 /// The different numbers of bytes, rising, and which of them every dependency has.
-fn sizes(dependencies: &[Dependency]) -> (Vec<u64>, Vec<u32>) {
+pub(crate) fn sizes(dependencies: &[Dependency]) -> (Vec<u64>, Vec<u32>) {
     let mut sizes: Vec<u64> = dependencies.iter().map(|edge| edge.bytes).collect();
     sizes.sort_unstable();
     sizes.dedup();

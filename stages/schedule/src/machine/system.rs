@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 
-use hopmap_model::{LinkState, Paths, Processor, SystemGraph, WorkUnit};
+use hopmap_model::{CostModel, Levels, LinkState, Paths, Processor, SystemGraph, WorkUnit};
 
-use super::{Distances, Linear, MOST_PROCESSORS, Machine, Network};
+use super::{Distances, Hosts, Level, Linear, MOST_OF_PAIRS, MOST_PROCESSORS, Machine, Network, Tree};
 use crate::{Distance, MachineError, MachineParams};
 
+/// Slots whose pairs are all looked up in a table, which is faster than a tree and no larger than 16 MiB.
+const FEW: usize = 1 << 11;
 /// Bytes per second between two slots of one host whose links are known.
 const INSIDE_BANDWIDTH: f64 = 1e10;
 
@@ -61,12 +63,32 @@ fn by_costs(
     slots: usize,
     base: Linear,
 ) -> Result<(Distances, Vec<Linear>), MachineError> {
+    let of_cost = |cost: f64| Linear { latency: cost * base.latency, per_byte: cost * base.per_byte };
     let costs = system.costs();
-    pairs(system, slots, |a, b| {
-        let cost = costs.between(a, b);
-        let linear = Linear { latency: cost * base.latency, per_byte: cost * base.per_byte };
-        (cost.is_finite()).then_some(linear)
-    })
+    let between = |a, b| Some(costs.between(a, b)).filter(|cost| cost.is_finite()).map(of_cost);
+    match &system.cost {
+        CostModel::Levels(levels) if slots > FEW => {
+            let mut found = Classes::default();
+            let tree = tree(levels, slots, &mut found, of_cost);
+            Ok((Distances::Tree(tree), found.classes))
+        }
+        CostModel::Routes(routes) if slots > FEW => {
+            let mut found = Classes::default();
+            let inside = tree(&routes.inside, slots, &mut found, of_cost);
+            hosts(system, slots, (inside, found), between)
+        }
+        _ => pairs(system, slots, between),
+    }
+}
+
+/// The first so many slots of a tree whose costs are known.
+fn tree(levels: &Levels, slots: usize, found: &mut Classes, of_cost: impl Fn(f64) -> Linear) -> Tree {
+    let level = |(cost, groups): (&f64, &Vec<u32>)| Level {
+        class: found.of(of_cost(*cost)),
+        groups: groups[..slots].to_vec(),
+    };
+    let levels = levels.costs.iter().zip(&levels.groups).map(level).collect();
+    Tree { own: found.of(of_cost(0.0)), levels }
 }
 
 fn by_routes(
@@ -75,28 +97,67 @@ fn by_routes(
     base: Linear,
 ) -> Result<(Distances, Vec<Linear>), MachineError> {
     let paths = Paths::new(system).ok_or(MachineError::NoLinks)?;
-    let mut between: HashMap<(u32, u32), Option<Linear>> = HashMap::new();
+    let nothing = Linear { latency: 0.0, per_byte: 0.0 };
+    let on_host = Linear { latency: 0.0, per_byte: 1.0 / INSIDE_BANDWIDTH };
+    let between = |a: u32, b: u32| {
+        let [from, to] = [a, b].map(|slot| system.slots[slot as usize].host);
+        let mut linear = Linear { latency: base.latency, per_byte: 0.0 };
+        let mut passes = true;
+        let reached = paths.walk(from, to, |link| {
+            let link = &system.links[link as usize];
+            passes &= link.state == LinkState::Up;
+            linear.latency += link.latency_s.unwrap_or(0.0);
+            let per_byte = link.bandwidth_bytes_per_s.map_or(base.per_byte, |bandwidth| 1.0 / bandwidth);
+            linear.per_byte = linear.per_byte.max(per_byte);
+        });
+        (reached && passes && linear.per_byte.is_finite()).then_some(linear)
+    };
+    if slots > FEW {
+        let mut found = Classes::default();
+        let groups = system.slots[..slots].iter().map(|slot| slot.host).collect();
+        let level = Level { class: found.of(on_host), groups };
+        let inside = Tree { own: found.of(nothing), levels: vec![level] };
+        return hosts(system, slots, (inside, found), between);
+    }
+    let mut known: HashMap<(u32, u32), Option<Linear>> = HashMap::new();
     pairs(system, slots, |a, b| {
         if a == b {
-            return Some(Linear { latency: 0.0, per_byte: 0.0 });
+            return Some(nothing);
         }
         let [from, to] = [a, b].map(|slot| system.slots[slot as usize].host);
         if from == to {
-            return Some(Linear { latency: 0.0, per_byte: 1.0 / INSIDE_BANDWIDTH });
+            return Some(on_host);
         }
-        *between.entry((from, to)).or_insert_with(|| {
-            let mut linear = Linear { latency: base.latency, per_byte: 0.0 };
-            let mut passes = true;
-            let reached = paths.walk(from, to, |link| {
-                let link = &system.links[link as usize];
-                passes &= link.state == LinkState::Up;
-                linear.latency += link.latency_s.unwrap_or(0.0);
-                let per_byte = link.bandwidth_bytes_per_s.map_or(base.per_byte, |bandwidth| 1.0 / bandwidth);
-                linear.per_byte = linear.per_byte.max(per_byte);
-            });
-            (reached && passes && linear.per_byte.is_finite()).then_some(linear)
-        })
+        *known.entry((from, to)).or_insert_with(|| between(a, b))
     })
+}
+
+/// A class for every pair of hosts of the first so many slots.
+fn hosts(
+    system: &SystemGraph,
+    slots: usize,
+    (inside, mut found): (Tree, Classes),
+    linear: impl Fn(u32, u32) -> Option<Linear>,
+) -> Result<(Distances, Vec<Linear>), MachineError> {
+    let all: Vec<_> = system.hosts().take_while(|&(_, first, _)| (first as usize) < slots).collect();
+    if all.len() > MOST_OF_PAIRS {
+        return Err(MachineError::TooManyHosts { hosts: all.len(), most: MOST_OF_PAIRS });
+    }
+    let host = (0..).zip(&all).flat_map(|(host, one)| std::iter::repeat_n(host, one.2 as usize));
+    let host = host.take(slots).collect();
+    let name = |node: u32| system.nodes[node as usize].name.clone();
+    let mut between = Vec::with_capacity(all.len() * all.len());
+    for &(from, first, _) in &all {
+        for &(to, other, _) in &all {
+            let class = match from == to {
+                true => Some(inside.own),
+                false => linear(first, other).map(|linear| found.of(linear)),
+            };
+            between.push(class.ok_or_else(|| MachineError::NoRoute { from: name(from), to: name(to) })?);
+        }
+    }
+    let hosts = Hosts { host, hosts: all.len(), between: between.into(), inside };
+    Ok((Distances::Hosts(hosts), found.classes))
 }
 
 fn pairs(
@@ -104,6 +165,9 @@ fn pairs(
     slots: usize,
     mut linear: impl FnMut(u32, u32) -> Option<Linear>,
 ) -> Result<(Distances, Vec<Linear>), MachineError> {
+    if slots > MOST_OF_PAIRS {
+        return Err(MachineError::TooManyPairs { slots, most: MOST_OF_PAIRS });
+    }
     let mut found = Classes::default();
     let mut classes = Vec::with_capacity(slots * slots);
     for a in 0..slots as u32 {

@@ -32,18 +32,18 @@ struct Computed {
 }
 
 impl Delays {
-    pub(super) fn new(machine: &Machine, sizes: &[u64], model: DelayModel, scale: Scale) -> Self {
+    pub(crate) fn new(machine: &Machine, sizes: &[u64], model: DelayModel, scale: Scale) -> Self {
         let processors = machine.processors.len();
         // In the delay model what stays on a processor takes no time; the other one leaves it to the machine.
         let local = model == DelayModel::Receive;
         let (distances, classes) = match &machine.network {
-            Network::Linear { distances: Distances::Alike, .. } => (Distances::Alike, 2),
-            Network::Linear { distances: Distances::Pairs { processors, classes }, classes: linear } => {
-                let mut classes = classes.clone();
+            Network::Linear { distances, classes: linear } => {
+                let mut distances = distances.clone();
                 if !local {
-                    (0..*processors).for_each(|one| classes[one * (processors + 1)] = linear.len() as u32);
+                    distances.set_own(linear.len() as u32);
                 }
-                (Distances::Pairs { processors: *processors, classes }, linear.len() + 1)
+                let more = usize::from(distances != Distances::Alike);
+                (distances, linear.len() + more)
             }
             Network::Measured(_) => {
                 let classes = (0..(processors * processors) as u32).collect();
@@ -84,6 +84,11 @@ impl Delays {
             None => self.ticks[size as usize * self.classes + self.distances.class(from, to)],
             Some(computed) => computed.ticks(size, from, to),
         }
+    }
+
+    /// Which processors are equally far from each other.
+    pub(crate) fn distances(&self) -> &Distances {
+        &self.distances
     }
 
     /// What a message of every size takes between any two different processors, if that is the same for all of them, and nothing

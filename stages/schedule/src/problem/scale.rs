@@ -1,5 +1,7 @@
 //! From times to whole ticks and back.
 
+use std::collections::HashMap;
+
 use hopmap_model::{Dependency, TaskDag};
 
 use crate::{Machine, ProblemError};
@@ -22,15 +24,21 @@ impl Scale {
         dependencies: &[Dependency],
         machine: &Machine,
     ) -> Result<Self, ProblemError> {
-        let slowest = machine.pace.iter().copied().fold(0.0, f64::max);
+        let mut paces = machine.pace.clone();
+        paces.sort_unstable_by(f64::total_cmp);
+        paces.dedup();
+        let slowest = paces.last().copied().unwrap_or_default();
         let available = machine.processors.iter().map(|one| one.available).fold(0.0, f64::max);
         let mut total = available + dag.work() * slowest;
         let mut whole = machine.processors.iter().all(|one| is_whole(one.available));
         for task in &dag.tasks {
-            whole = whole && machine.pace.iter().all(|pace| is_whole(task.work * pace));
+            whole = whole && paces.iter().all(|pace| is_whole(task.work * pace));
         }
+        // Many messages have one length, and a large machine has many distances.
+        let mut known = HashMap::new();
         for edge in dependencies {
-            let (longest, is_whole) = machine.network.longest(edge.bytes);
+            let of_length = || machine.network.longest(edge.bytes);
+            let (longest, is_whole) = *known.entry(edge.bytes).or_insert_with(of_length);
             total += longest;
             whole &= is_whole;
         }

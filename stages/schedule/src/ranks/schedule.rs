@@ -1,0 +1,95 @@
+//! A placement written down as a schedule of all tasks.
+
+use std::collections::BTreeMap;
+
+use hopmap_model::{DelayModel, Processor, Schedule, ScheduledTask, TaskDag};
+
+use super::RankEvaluator;
+use super::problem::RankProblem;
+use super::program::NOBODY;
+
+/// A placement of ranks to be written down as a schedule.
+#[derive(Debug)]
+pub(crate) struct Placed<'a> {
+    pub(crate) problem: &'a RankProblem,
+    pub(crate) dag: &'a TaskDag,
+    pub(crate) processors: &'a [Processor],
+}
+
+/// When a node begins, and the node that it waits for.
+struct Begin {
+    start: i64,
+    waits_for: Option<u32>,
+}
+
+impl Placed<'_> {
+    /// When and where every task of the program runs, those in the middle of a node included, without metrics.
+    pub(crate) fn schedule(&self, slots: &[u32]) -> Schedule {
+        let problem = self.problem;
+        let program = &problem.program;
+        let mut evaluator = RankEvaluator::new(problem);
+        let _ = evaluator.makespan(slots);
+        let idle = ScheduledTask { processor: 0, turn: 0, start: 0.0, finish: 0.0, waits_for: None, process: None };
+        let mut tasks = vec![idle; self.dag.tasks.len()];
+        let mut turns = vec![0; problem.ranks];
+        for node in 0..program.len() as u32 {
+            let rank = program.rank[node as usize];
+            let slot = slots[rank as usize];
+            let Begin { start, waits_for } = begin(&evaluator, problem, node, slot);
+            let finish = evaluator.finish()[node as usize];
+            let mut waits_for = waits_for.and_then(|other| program.tasks(other).last().copied());
+            // Of the first task the time also counts in which messages come in: whatever is not the work of the others.
+            let own = program.tasks(node);
+            let rest: i64 = own[1..].iter().map(|&task| problem.work_of(self.dag.tasks[task as usize].work, slot)).sum();
+            let (mut begins, mut done) = (start, finish - rest);
+            for (place, &task) in own.iter().enumerate() {
+                if place > 0 {
+                    begins = done;
+                    done += problem.work_of(self.dag.tasks[task as usize].work, slot);
+                }
+                let turn = &mut turns[rank as usize];
+                tasks[task as usize] = ScheduledTask {
+                    processor: slot,
+                    turn: *turn,
+                    start: problem.real(begins),
+                    finish: problem.real(done),
+                    waits_for,
+                    process: self.dag.tasks[task as usize].rank,
+                };
+                *turn += 1;
+                waits_for = Some(task);
+            }
+        }
+        Schedule {
+            tasks,
+            processors: self.processors.to_vec(),
+            names: self.dag.names.clone(),
+            model: problem.model,
+            metrics: BTreeMap::new(),
+            convergence: Vec::new(),
+            complete: true,
+        }
+    }
+}
+
+/// When a node begins, and why not earlier: because of a message rather than of its turn, where both are as late.
+fn begin(evaluator: &RankEvaluator<'_>, problem: &RankProblem, node: u32, slot: u32) -> Begin {
+    let mut begin = Begin { start: problem.available[slot as usize], waits_for: None };
+    let mut wait = |time: i64, node: u32| {
+        if time > begin.start || (time == begin.start && begin.waits_for.is_none()) {
+            begin = Begin { start: time, waits_for: Some(node) };
+        }
+    };
+    for message in problem.program.incoming(node) {
+        let delay = match problem.model {
+            DelayModel::Overlap => evaluator.delays()[message.link as usize],
+            DelayModel::Receive => 0,
+        };
+        wait(evaluator.finish()[message.source as usize] + delay, message.source);
+    }
+    let previous = problem.program.previous[node as usize];
+    if previous != NOBODY {
+        wait(evaluator.finish()[previous as usize], previous);
+    }
+    begin
+}

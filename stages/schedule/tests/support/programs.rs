@@ -1,0 +1,148 @@
+//! Programs of many ranks, as a trace tells of them, and machines that are trees.
+#![allow(dead_code, reason = "whoever includes this uses some of it")]
+
+use hopmap_model::{CostModel, Dependency, Levels, Node, Routing, Slot, SystemGraph, Task, TaskDag};
+
+/// A program in the making: what every rank did last.
+pub(crate) struct Program {
+    dag: TaskDag,
+    last: Vec<Option<u32>>,
+    numbers: Vec<u32>,
+}
+
+impl Program {
+    /// Of so many ranks; `scramble` gives them other numbers, so that neighbours are not numbered one behind the other.
+    pub(crate) fn new(ranks: u32, scramble: bool) -> Self {
+        let mut numbers: Vec<u32> = (0..ranks).collect();
+        let mut state = 1u64;
+        for end in (1..ranks as usize).rev().filter(|_| scramble) {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            numbers.swap(end, (state >> 33) as usize % (end + 1));
+        }
+        Self { dag: TaskDag::default(), last: vec![None; ranks as usize], numbers }
+    }
+
+    /// A task of a rank after its last one; `inputs` are tasks that send it so many bytes.
+    pub(crate) fn task(&mut self, rank: u32, work: f64, inputs: &[(u32, u64)]) -> u32 {
+        let task = self.dag.tasks.len() as u32;
+        self.dag.tasks.push(Task { rank: Some(self.numbers[rank as usize]), work });
+        let before = self.last[rank as usize].replace(task).map(|last| (last, 0));
+        let edge = |&(source, bytes): &(u32, u64)| Dependency { source, destination: task, bytes };
+        self.dag.dependencies.extend(before.iter().chain(inputs).map(edge));
+        task
+    }
+
+    /// The last tasks of some ranks.
+    pub(crate) fn last(&self, ranks: impl IntoIterator<Item = u32>, bytes: u64) -> Vec<(u32, u64)> {
+        ranks.into_iter().filter_map(|rank| Some((self.last[rank as usize]?, bytes))).collect()
+    }
+
+    /// Everybody waits for everybody: a task without work, and one of every rank after it.
+    pub(crate) fn join(&mut self, bytes: u64) {
+        let ranks = 0..self.last.len() as u32;
+        let before = self.last(ranks.clone().skip(1), bytes);
+        let join = self.task(0, 0.0, &before);
+        for rank in ranks.skip(1) {
+            self.task(rank, 0.0, &[(join, bytes)]);
+        }
+    }
+
+    /// The finished program.
+    pub(crate) fn finish(mut self) -> TaskDag {
+        self.dag.dependencies.sort_unstable();
+        self.dag
+    }
+}
+
+/// A grid in which every rank sends to those beside it and above and below it, and waits for them, again and again.
+pub(crate) struct Stencil {
+    pub(crate) width: u32,
+    pub(crate) height: u32,
+    pub(crate) iterations: u32,
+    /// Bytes to those beside, and to those above and below.
+    pub(crate) bytes: [u64; 2],
+    /// Iterations between two sums over all ranks, if there are any.
+    pub(crate) sums: Option<u32>,
+    /// How much more the last rank has to do than the first, as a part.
+    pub(crate) imbalance: f64,
+    pub(crate) scramble: bool,
+}
+
+impl Stencil {
+    pub(crate) fn dag(&self) -> TaskDag {
+        let (width, height) = (self.width, self.height);
+        let ranks = width * height;
+        let mut program = Program::new(ranks, self.scramble);
+        for iteration in 0..self.iterations {
+            let inputs = |rank: u32| {
+                let (x, y) = (rank % width, rank / width);
+                let beside = [x.checked_sub(1).map(|_| rank - 1), (x + 1 < width).then_some(rank + 1)];
+                let above = [y.checked_sub(1).map(|_| rank - width), (y + 1 < height).then_some(rank + width)];
+                let mut inputs = program.last(beside.into_iter().flatten(), self.bytes[0]);
+                inputs.extend(program.last(above.into_iter().flatten(), self.bytes[1]));
+                inputs
+            };
+            let all: Vec<_> = (0..ranks).map(inputs).collect();
+            for (rank, inputs) in (0..).zip(&all) {
+                let work = 100e-6 * (1.0 + self.imbalance * f64::from(rank) / f64::from(ranks));
+                program.task(rank, work, inputs);
+            }
+            if self.sums.is_some_and(|every| (iteration + 1) % every == 0) {
+                program.join(8);
+            }
+        }
+        program.finish()
+    }
+}
+
+/// Waves over a grid, each from another corner: a rank waits for the one beside and the one above it.
+pub(crate) fn sweep(width: u32, height: u32, waves: u32, bytes: u64, scramble: bool) -> TaskDag {
+    let mut program = Program::new(width * height, scramble);
+    for wave in 0..waves {
+        let turned = |at: u32, size: u32, flip: bool| if flip { size - 1 - at } else { at };
+        let rank = |x: u32, y: u32| {
+            turned(y, height, wave / 4 % 2 == 1) * width + turned(x, width, wave / 2 % 2 == 1)
+        };
+        for y in 0..height {
+            for x in 0..width {
+                let before = [x.checked_sub(1).map(|x| rank(x, y)), y.checked_sub(1).map(|y| rank(x, y))];
+                let inputs = program.last(before.into_iter().flatten(), bytes);
+                program.task(rank(x, y), 20e-6, &inputs);
+            }
+        }
+    }
+    program.finish()
+}
+
+/// Pairs of a rank that computes and one that writes what the other sends it: much, but nobody waits for it. Those that compute form a ring, in which
+/// everybody waits for a few bytes of the one before. The quadratic assignment problem sees the bytes, the makespan the waiting.
+pub(crate) fn writers(pairs: u32, iterations: u32, scramble: bool) -> TaskDag {
+    let mut program = Program::new(2 * pairs, scramble);
+    for _ in 0..iterations {
+        let inputs: Vec<_> = (0..pairs).map(|pair| program.last([(pair + pairs - 1) % pairs], 64)).collect();
+        for (pair, inputs) in (0..pairs).zip(&inputs) {
+            let task = program.task(pair, 5e-6, inputs);
+            program.task(pairs + pair, 1e-6, &[(task, 10_000)]);
+        }
+    }
+    program.finish()
+}
+
+/// A tree: groups of so many slots on every level, innermost first, and as many of the largest groups as the last number says. A slot is named
+/// after its host, a group of the first level.
+pub(crate) fn tree(sizes: &[u32], costs: &[f64]) -> SystemGraph {
+    let slots: u32 = sizes.iter().product();
+    let mut size = 1;
+    let groups = sizes.iter().map(|one| {
+        size *= one;
+        (0..slots).map(|slot| slot / size).collect()
+    });
+    let cores = sizes.first().copied().unwrap_or(1);
+    SystemGraph {
+        nodes: (0..slots / cores).map(|host| Node::host(format!("n{host}"))).collect(),
+        links: Vec::new(),
+        slots: (0..slots).map(|slot| Slot { host: slot / cores, core: slot % cores }).collect(),
+        cost: CostModel::Levels(Levels { costs: costs.to_vec(), groups: groups.collect() }),
+        routing: Routing::default(),
+    }
+}
