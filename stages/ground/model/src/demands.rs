@@ -24,6 +24,8 @@ pub struct ProcessDemand {
     pub capabilities: Vec<String>,
     /// Devices of its host that it takes for itself.
     pub devices: BTreeMap<String, u32>,
+    /// Name of the host that it has to be on, if that is settled.
+    pub host: Option<String>,
 }
 
 /// A stream of data from one process to another.

@@ -71,7 +71,8 @@ pub(super) fn encode_demands(contents: Contents, demands: &Demands) -> Contents 
             Table::new("demands")
                 .u32("rank", 0..processes.len() as u32)
                 .text("name", processes.iter().map(|demand| &demand.name))
-                .f64("performance", processes.iter().map(|demand| demand.performance)),
+                .f64("performance", processes.iter().map(|demand| demand.performance))
+                .optional_text("host", processes.iter().map(|demand| demand.host.as_deref())),
         ),
     };
     let numbered = || (0..).zip(processes);
@@ -99,9 +100,14 @@ pub(super) fn decode_demands(folder: &Folder) -> Result<Demands, ArtifactError> 
     if folder.description().tables.contains_key("demands") {
         let table = folder.table("demands")?;
         table.index("rank")?;
-        let demand = |(name, performance)| ProcessDemand { name, performance, ..ProcessDemand::default() };
-        demands.processes =
-            table.text("name")?.into_iter().zip(table.f64("performance")?).map(demand).collect();
+        let demand = |((name, performance), host)| ProcessDemand {
+            name,
+            performance,
+            host,
+            ..ProcessDemand::default()
+        };
+        let rows = table.text("name")?.into_iter().zip(table.f64("performance")?);
+        demands.processes = rows.zip(table.optional_text("host")?).map(demand).collect();
     }
     let processes = &mut demands.processes;
     read_named(folder, ("demanded_capabilities", "rank", "capability"), |rank, name| {

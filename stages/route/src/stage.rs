@@ -1,0 +1,113 @@
+//! The stages of this room.
+
+use hopmap_model::{
+    Context, Error, InputPath, Inputs, Mapping, Outcome, Outputs, Port, Routes, Stage, SystemGraph, Tables,
+    TaskGraph, TextFile,
+};
+
+use crate::{CheckParams, ExportParams, ImportParams, Instance, check, export};
+
+/// `route/import`: a program and a network from a file.
+#[derive(Debug)]
+pub struct ImportStage;
+
+/// `route/check`: tables followed entry by entry.
+#[derive(Debug)]
+pub struct CheckStage;
+
+/// `route/export`: tables as text that networks load.
+#[derive(Debug)]
+pub struct ExportStage;
+
+impl Stage for ImportStage {
+    type Params = ImportParams;
+    const KIND: &'static str = "route/import";
+    const SUMMARY: &'static str = "Processes, streams and a network of hosts and switches from JSON or TOML";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        const {
+            &[
+                Port::output::<TaskGraph>("task-graph"),
+                Port::output::<SystemGraph>("system"),
+                Port::possible::<Mapping>("mapping"),
+                Port::possible::<Tables>("tables"),
+            ]
+        }
+    }
+
+    fn reads(params: &Self::Params) -> Result<Vec<InputPath>, Error> {
+        // Always under the same name, so that renaming a file changes no key.
+        Ok(vec![InputPath::named(params.file.path(), "instance")])
+    }
+
+    fn run(params: Self::Params, _: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
+        let Instance { graph, system, mapping, tables } = Instance::read(params.file.path())?;
+        let mut outputs = Outputs::new().with("task-graph", graph).with("system", system);
+        if let Some(mapping) = mapping {
+            outputs = outputs.with("mapping", mapping);
+        }
+        if let Some(tables) = tables {
+            outputs = outputs.with("tables", tables);
+        }
+        Ok(Outcome::Done(outputs))
+    }
+}
+
+impl Stage for CheckStage {
+    type Params = CheckParams;
+    const KIND: &'static str = "route/check";
+    const SUMMARY: &'static str = "The tables of switches followed entry by entry: routes, loads, deadlocks";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        const {
+            &[
+                Port::input::<TaskGraph>("task-graph"),
+                Port::input::<SystemGraph>("system"),
+                Port::input::<Mapping>("mapping"),
+                Port::input::<Tables>("tables"),
+                Port::optional::<Routes>("routes"),
+                Port::output::<Routes>("routes"),
+            ]
+        }
+    }
+
+    fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let graph = inputs.one::<TaskGraph>("task-graph")?.value;
+        let system = inputs.one::<SystemGraph>("system")?.value;
+        let mapping = inputs.one::<Mapping>("mapping")?.value;
+        let tables = inputs.one::<Tables>("tables")?.value;
+        let routes = inputs.optional::<Routes>("routes")?.map(|routes| routes.value);
+        let checked = check::check(&graph, &system, &mapping, &tables, routes.as_deref(), &params)?;
+        checked.notes.iter().for_each(|note| cx.log(note));
+        Ok(Outcome::Done(Outputs::new().with("routes", checked.routes)))
+    }
+}
+
+impl Stage for ExportStage {
+    type Params = ExportParams;
+    const KIND: &'static str = "route/export";
+    const SUMMARY: &'static str = "The tables of switches for RapidIO, Linux or InfiniBand";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        const {
+            &[
+                Port::input::<SystemGraph>("system"),
+                Port::input::<Tables>("tables"),
+                Port::output::<TextFile>("file"),
+            ]
+        }
+    }
+
+    fn reads(params: &Self::Params) -> Result<Vec<InputPath>, Error> {
+        Ok(params.lids.iter().map(|file| InputPath::named(file.path(), "lids")).collect())
+    }
+
+    fn run(params: Self::Params, inputs: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
+        let system = inputs.one::<SystemGraph>("system")?.value;
+        let tables = inputs.one::<Tables>("tables")?.value;
+        Ok(Outcome::Done(Outputs::new().with("file", export::write(&system, &tables, &params)?)))
+    }
+}
