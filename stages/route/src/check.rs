@@ -12,6 +12,7 @@ use hopmap_model::{Counting, Mapping, Route, Routes, SystemGraph, Tables, TaskGr
 use crate::deadlock::cycle;
 use crate::{CheckError, CheckParams, Network};
 
+pub(crate) use hosts::check as hosts_of;
 use replay::Replay;
 
 /// Part of a bandwidth or performance by which sums may exceed it: rounding.

@@ -74,3 +74,9 @@ impl ExportError {
         Self { problem: problem.into(), help: help.into() }
     }
 }
+
+/// Weights that make no objective.
+#[derive(Debug, Clone, PartialEq, thiserror::Error, Diagnostic)]
+#[error("a weight of the objective is below zero, or no number")]
+#[diagnostic(help("`longest`, `hops` and `entries` are 0 or more"))]
+pub(crate) struct WeightsError;

@@ -10,12 +10,16 @@ pub mod deadlock;
 mod error;
 pub mod export;
 pub mod instance;
+pub mod linear;
 mod network;
+pub mod paper;
 mod params;
 mod stage;
 
 pub use error::{CheckError, ExportError, InstanceError};
 pub use instance::Instance;
 pub use network::Network;
-pub use params::{CheckParams, ExportFormat, ExportParams, Family, ImportParams};
-pub use stage::{CheckStage, ExportStage, ImportStage};
+pub use params::{
+    CheckParams, ExportFormat, ExportParams, Family, ImportParams, ModelFormat, ModelParams, Weights,
+};
+pub use stage::{CheckStage, ExportStage, ImportStage, ModelStage};

@@ -34,6 +34,65 @@ pub struct CheckParams {
     pub deadlock_free: bool,
 }
 
+/// What the parts of the objective weigh (11).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Weights {
+    /// A hop of the longest route.
+    pub longest: f64,
+    /// Every hop.
+    pub hops: f64,
+    /// Every entry of a table.
+    pub entries: f64,
+}
+
+/// The integer program of the paper as a file for solvers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModelParams {
+    /// Which file.
+    #[serde(default)]
+    pub format: ModelFormat,
+    /// What a hop of the longest route weighs in the objective; 1000 in the paper.
+    #[serde(default = "thousand")]
+    pub longest: f64,
+    /// What every hop weighs; 10 in the paper.
+    #[serde(default = "ten")]
+    pub hops: f64,
+    /// What every entry of a table weighs; 1 in the paper.
+    #[serde(default = "one")]
+    pub entries: f64,
+}
+
+/// A file of a linear program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ModelFormat {
+    /// The LP format of CPLEX.
+    #[default]
+    Lp,
+    /// Free MPS.
+    Mps,
+}
+
+impl Weights {
+    /// Whether all are 0 or more.
+    pub(crate) fn are_valid(self) -> bool {
+        [self.longest, self.hops, self.entries].iter().all(|weight| weight.is_finite() && *weight >= 0.0)
+    }
+}
+
+impl From<&CheckParams> for Weights {
+    fn from(&CheckParams { longest, hops, entries, .. }: &CheckParams) -> Self {
+        Self { longest, hops, entries }
+    }
+}
+
+impl From<&ModelParams> for Weights {
+    fn from(&ModelParams { longest, hops, entries, .. }: &ModelParams) -> Self {
+        Self { longest, hops, entries }
+    }
+}
+
 /// Tables of switches as text that networks load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -5,7 +5,11 @@ use hopmap_model::{
     TaskGraph, TextFile,
 };
 
-use crate::{CheckParams, ExportParams, ImportParams, Instance, check, export};
+use crate::error::WeightsError;
+use crate::paper::Formulation;
+use crate::{
+    CheckParams, ExportParams, ImportParams, Instance, ModelFormat, ModelParams, Weights, check, export,
+};
 
 /// `route/import`: a program and a network from a file.
 #[derive(Debug)]
@@ -18,6 +22,10 @@ pub struct CheckStage;
 /// `route/export`: tables as text that networks load.
 #[derive(Debug)]
 pub struct ExportStage;
+
+/// `route/model`: the integer program of the paper as a file.
+#[derive(Debug)]
+pub struct ModelStage;
 
 impl Stage for ImportStage {
     type Params = ImportParams;
@@ -73,6 +81,10 @@ impl Stage for CheckStage {
         }
     }
 
+    fn check(params: &Self::Params) -> Result<(), Error> {
+        if Weights::from(params).are_valid() { Ok(()) } else { Err(WeightsError.into()) }
+    }
+
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let graph = inputs.one::<TaskGraph>("task-graph")?.value;
         let system = inputs.one::<SystemGraph>("system")?.value;
@@ -109,5 +121,45 @@ impl Stage for ExportStage {
         let system = inputs.one::<SystemGraph>("system")?.value;
         let tables = inputs.one::<Tables>("tables")?.value;
         Ok(Outcome::Done(Outputs::new().with("file", export::write(&system, &tables, &params)?)))
+    }
+}
+
+impl Stage for ModelStage {
+    type Params = ModelParams;
+    const KIND: &'static str = "route/model";
+    const SUMMARY: &'static str =
+        "The integer program of routes, or of mapping and routes, for glpsol, cbc, scip or HiGHS";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        const {
+            &[
+                Port::input::<TaskGraph>("task-graph"),
+                Port::input::<SystemGraph>("system"),
+                Port::optional::<Mapping>("mapping"),
+                Port::output::<TextFile>("file"),
+            ]
+        }
+    }
+
+    fn check(params: &Self::Params) -> Result<(), Error> {
+        if Weights::from(params).are_valid() { Ok(()) } else { Err(WeightsError.into()) }
+    }
+
+    fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let graph = inputs.one::<TaskGraph>("task-graph")?.value;
+        let system = inputs.one::<SystemGraph>("system")?.value;
+        let mapping = inputs.optional::<Mapping>("mapping")?.map(|mapping| mapping.value);
+        let program = Formulation::program(&graph, &system, mapping.as_deref(), Weights::from(&params))?;
+        cx.log(format_args!(
+            "{} variables, {} constraints",
+            program.variables.len(),
+            program.constraints.len()
+        ));
+        let (name, text) = match params.format {
+            ModelFormat::Lp => ("route.lp", program.lp()),
+            ModelFormat::Mps => ("route.mps", program.mps()),
+        };
+        Ok(Outcome::Done(Outputs::new().with("file", TextFile { name: name.to_owned(), text })))
     }
 }

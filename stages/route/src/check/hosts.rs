@@ -8,7 +8,7 @@ use super::TOLERANCE;
 use crate::CheckError;
 
 /// The host of every process, as a node of the machine.
-pub(super) fn check(
+pub(crate) fn check(
     graph: &TaskGraph,
     system: &SystemGraph,
     mapping: &Mapping,
