@@ -78,7 +78,7 @@ fn too_few(given: &Routes) -> CheckError {
 }
 
 /// A route for every stream, or for every pair of different hosts that streams join; without links yet.
-fn wanted(graph: &TaskGraph, host_of: &[u32], merged: bool) -> Vec<Route> {
+pub(crate) fn wanted(graph: &TaskGraph, host_of: &[u32], merged: bool) -> Vec<Route> {
     let mut routes: Vec<Route> = Vec::new();
     let mut pairs: BTreeMap<(u32, u32), usize> = BTreeMap::new();
     for (index, stream) in (0..).zip(&graph.demands.streams) {

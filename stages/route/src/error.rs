@@ -80,3 +80,23 @@ impl ExportError {
 #[error("a weight of the objective is below zero, or no number")]
 #[diagnostic(help("`longest`, `hops` and `entries` are 0 or more"))]
 pub(crate) struct WeightsError;
+
+/// A solver that does not solve.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
+pub enum SolverError {
+    /// There is none.
+    #[error("this hopmap was built without a solver of linear programs")]
+    #[diagnostic(help(
+        "build it with the feature `highs`, which needs cmake and a C++ compiler; route/model writes the program for another solver"
+    ))]
+    Missing,
+    /// It failed.
+    #[error("{problem}")]
+    #[diagnostic(help(
+        "this is a fault of the solver or of hopmap; route/model writes the program, to look at it with another one"
+    ))]
+    Failed {
+        /// What it says.
+        problem: String,
+    },
+}

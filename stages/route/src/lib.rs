@@ -5,6 +5,7 @@
 //! switches entry by entry, as the switches would, and says what the streams take of every link; [`deadlock`] finds links that
 //! can wait for each other in a circle; [`export`] writes tables in formats that networks load.
 
+pub mod answer;
 pub mod check;
 pub mod deadlock;
 mod error;
@@ -14,12 +15,14 @@ pub mod linear;
 mod network;
 pub mod paper;
 mod params;
+pub mod solver;
 mod stage;
 
-pub use error::{CheckError, ExportError, InstanceError};
+pub use error::{CheckError, ExportError, InstanceError, SolverError};
 pub use instance::Instance;
 pub use network::Network;
 pub use params::{
-    CheckParams, ExportFormat, ExportParams, Family, ImportParams, ModelFormat, ModelParams, Weights,
+    CheckParams, ExportFormat, ExportParams, Family, ImportParams, ModelFormat, ModelParams, SolveParams,
+    Weights,
 };
-pub use stage::{CheckStage, ExportStage, ImportStage, ModelStage};
+pub use stage::{CheckStage, ExportStage, ImportStage, MapStage, ModelStage, TablesStage};

@@ -24,6 +24,9 @@ pub struct Formulation<'a> {
     on_link: Vec<Option<usize>>,
     /// The variable M[h, p] by host and process; empty in the first problem.
     on_host: BTreeMap<(u32, u32), usize>,
+    /// Variables of pairs of links that are forbidden to stand in all pairs of a circle.
+    goes_on: BTreeMap<(u32, u32), usize>,
+    circles: usize,
 }
 
 /// A stream as the program sees it.
@@ -37,13 +40,13 @@ struct Flow {
 }
 
 impl<'a> Formulation<'a> {
-    /// The linear program of a problem; with a mapping the first one, if it is one of this program on this machine.
-    pub fn program(
+    /// The formulation of a problem; with a mapping the first one, if it is one of this program on this machine.
+    pub fn new(
         graph: &'a TaskGraph,
         system: &'a SystemGraph,
         mapping: Option<&Mapping>,
         weights: Weights,
-    ) -> Result<LinearProgram, CheckError> {
+    ) -> Result<Self, CheckError> {
         let streams = match mapping {
             Some(mapping) => between_hosts(graph, &hosts_of(graph, system, mapping)?),
             None => between_processes(graph),
@@ -56,6 +59,8 @@ impl<'a> Formulation<'a> {
             streams,
             program: LinearProgram::default(),
             on_host: BTreeMap::new(),
+            goes_on: BTreeMap::new(),
+            circles: 0,
         };
         own.routes();
         match mapping {
@@ -66,7 +71,85 @@ impl<'a> Formulation<'a> {
         own.hosts_pass_nothing_on();
         own.switches_once();
         own.tables(mapping.is_some());
-        Ok(own.program)
+        Ok(own)
+    }
+
+    /// The linear program.
+    #[must_use]
+    pub fn program(&self) -> &LinearProgram {
+        &self.program
+    }
+
+    /// The links of every route in a solution, first to last. What goes round apart from a route is left out: (1) to (9) allow it.
+    #[must_use]
+    pub fn links(&self, values: &[f64]) -> Vec<Vec<u32>> {
+        let taken = |link: usize, stream: usize| {
+            self.r(link, stream)
+                .is_some_and(|variable| values.get(variable).is_some_and(|&value| value > 0.5))
+        };
+        let hosts = self.hosts(values);
+        let end = |end: u32| if self.on_host.is_empty() { end } else { hosts[end as usize] };
+        let mut routes = Vec::with_capacity(self.streams.len());
+        for (stream, flow) in self.streams.iter().enumerate() {
+            let (mut node, destination) = (end(flow.source), end(flow.destination));
+            let mut links: Vec<u32> = Vec::new();
+            while node != destination && links.len() <= self.system.links.len() {
+                let own = self.system.links.iter().enumerate();
+                let Some((link, to)) =
+                    own.filter(|(_, link)| link.source == node).find(|&(link, _)| taken(link, stream))
+                else {
+                    break;
+                };
+                links.push(link as u32);
+                node = to.destination;
+            }
+            routes.push(links);
+        }
+        routes
+    }
+
+    /// The host of every process in a solution of the second problem.
+    #[must_use]
+    pub fn hosts(&self, values: &[f64]) -> Vec<u32> {
+        let mut hosts = vec![0; self.graph.ranks()];
+        for (&(host, process), &variable) in &self.on_host {
+            if values.get(variable).is_some_and(|&value| value > 0.5) {
+                hosts[process as usize] = host;
+            }
+        }
+        hosts
+    }
+
+    /// Forbids that routes go on from each of these links to the next, and from the last to the first.
+    pub fn forbid(&mut self, circle: &[u32]) {
+        let number = self.circles;
+        self.circles += 1;
+        let mut sum = Vec::new();
+        for (at, &link) in circle.iter().enumerate() {
+            let next = circle[(at + 1) % circle.len()];
+            let variable = match self.goes_on.get(&(link, next)) {
+                Some(&variable) => variable,
+                None => self.going_on(link, next),
+            };
+            sum.push((variable, 1.0));
+        }
+        let most = sum.len() as f64 - 1.0;
+        self.program.constrain(format!("circle_{number}"), sum, Sense::AtMost, most);
+    }
+
+    /// A variable that is at least 1 if some route goes on from a link to another.
+    fn going_on(&mut self, link: u32, next: u32) -> usize {
+        let variable = self.program.variable(format!("D_{link}_{next}"), Domain::NotNegative, 0.0);
+        self.goes_on.insert((link, next), variable);
+        for stream in 0..self.streams.len() {
+            if let (Some(first), Some(second)) =
+                (self.r(link as usize, stream), self.r(next as usize, stream))
+            {
+                let terms = vec![(first, 1.0), (second, 1.0), (variable, -1.0)];
+                self.program.constrain(format!("goes_{link}_{next}_{stream}"), terms, Sense::AtMost, 1.0);
+            }
+        }
+        variable
     }
 
     /// R[l, s], and the length of the longest route (10).

@@ -63,6 +63,30 @@ pub struct ModelParams {
     pub entries: f64,
 }
 
+/// Routes and tables, and where it is looked for the mapping.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SolveParams {
+    /// What a hop of the longest route weighs in the objective; 1000 in the paper.
+    #[serde(default = "thousand")]
+    pub longest: f64,
+    /// What every hop weighs; 10 in the paper.
+    #[serde(default = "ten")]
+    pub hops: f64,
+    /// What every entry of a table weighs; 1 in the paper.
+    #[serde(default = "one")]
+    pub entries: f64,
+    /// Whether no links may be able to wait for each other in a circle.
+    #[serde(default)]
+    pub deadlock_free: bool,
+    /// How many nodes the search may look at.
+    #[serde(default)]
+    pub nodes: Option<u64>,
+    /// How long the search may take, in seconds. The result cannot be made again bit for bit.
+    #[serde(default)]
+    pub seconds: Option<f64>,
+}
+
 /// A file of a linear program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -83,6 +107,12 @@ impl Weights {
 
 impl From<&CheckParams> for Weights {
     fn from(&CheckParams { longest, hops, entries, .. }: &CheckParams) -> Self {
+        Self { longest, hops, entries }
+    }
+}
+
+impl From<&SolveParams> for Weights {
+    fn from(&SolveParams { longest, hops, entries, .. }: &SolveParams) -> Self {
         Self { longest, hops, entries }
     }
 }

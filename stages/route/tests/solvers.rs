@@ -53,11 +53,10 @@ fn another_solver_finds_the_known_optima() {
         let instance = Instance::read(&file).unwrap();
         let given: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
         let expected = given["expected"]["objective"].as_f64();
-        let program =
-            Formulation::program(&instance.graph, &instance.system, instance.mapping.as_ref(), WEIGHTS)
-                .unwrap();
-        assert_eq!(solved(folder.path(), &program.lp(), "--lp"), expected, "{name}");
-        assert_eq!(solved(folder.path(), &program.mps(), "--freemps"), expected, "{name}");
+        let formulation =
+            Formulation::new(&instance.graph, &instance.system, instance.mapping.as_ref(), WEIGHTS).unwrap();
+        assert_eq!(solved(folder.path(), &formulation.program().lp(), "--lp"), expected, "{name}");
+        assert_eq!(solved(folder.path(), &formulation.program().mps(), "--freemps"), expected, "{name}");
         solved_instances += 1;
     }
     assert_eq!(solved_instances, 7);
