@@ -6,8 +6,8 @@ use std::sync::{Arc, LazyLock};
 use hopmap_artifact::{ArtifactError, Codec, Folder};
 use hopmap_model::{
     Artifact, Context, Direction, Error, Events, InputPath, Inputs, LaunchFile, Mapping, Measurements,
-    Metrics, Outcome, Port, Schedule, Stage, SystemGraph, TaskDag, TaskGraph, TextFile, TraceArchive,
-    TraceSummary, Value,
+    Metrics, Outcome, Port, Routes, Schedule, Stage, SystemGraph, Tables, TaskDag, TaskGraph, TextFile,
+    TraceArchive, TraceSummary, Value,
 };
 pub(crate) use hopmap_topology::agent;
 use serde_json::Value as Json;
@@ -64,6 +64,12 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
         StageEntry::of::<hopmap_map::HierarchicalStage>(),
         StageEntry::of::<hopmap_map::ImportStage>(),
         StageEntry::of::<hopmap_map::AutoStage>(),
+        StageEntry::of::<hopmap_route::ImportStage>(),
+        StageEntry::of::<hopmap_route::TablesStage>(),
+        StageEntry::of::<hopmap_route::MapStage>(),
+        StageEntry::of::<hopmap_route::CheckStage>(),
+        StageEntry::of::<hopmap_route::ModelStage>(),
+        StageEntry::of::<hopmap_route::ExportStage>(),
         StageEntry::of::<hopmap_schedule::ImportStage>(),
         StageEntry::of::<hopmap_schedule::ListStage>(),
         StageEntry::of::<hopmap_schedule::GeneticStage>(),
@@ -92,6 +98,8 @@ pub static KINDS: &[KindEntry] = &[
     KindEntry::of::<SystemGraph>(),
     KindEntry::of::<Mapping>(),
     KindEntry::of::<Schedule>(),
+    KindEntry::of::<Routes>(),
+    KindEntry::of::<Tables>(),
     KindEntry::of::<Measurements>(),
     KindEntry::of::<Metrics>(),
     KindEntry::of::<LaunchFile>(),

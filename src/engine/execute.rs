@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use hopmap_artifact::{ArtifactError, Folder, PROVENANCE};
 use hopmap_durable::{DurableError, Staging};
-use hopmap_model::{Context, Direction, Inputs, Observer, Outcome, Outputs, Value};
+use hopmap_model::{Arity, Context, Direction, Inputs, Observer, Outcome, Outputs, Value};
 use miette::{Diagnostic, Report};
 use serde_json::{Value as Json, json};
 
@@ -203,8 +203,11 @@ pub fn write_outputs(
 ) -> Result<Vec<(&'static str, Value, Staging, Folder)>, WriteError> {
     let mut written = Vec::new();
     for port in entry.ports(Direction::Out) {
-        let value =
-            outputs.get(port.name).ok_or(WriteError::NothingGiven { kind: entry.kind, port: port.name })?;
+        let value = match outputs.get(port.name) {
+            Some(value) => value,
+            None if port.arity == Arity::Optional => continue,
+            None => return Err(WriteError::NothingGiven { kind: entry.kind, port: port.name }),
+        };
         let staging = Staging::new(parent)?;
         let kind =
             registry::kind(port.kind).ok_or(WriteError::WrongKind { kind: entry.kind, port: port.name })?;

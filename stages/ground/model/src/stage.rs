@@ -54,7 +54,7 @@ pub struct Port {
     pub kind: &'static str,
     /// In or out.
     pub direction: Direction,
-    /// How many values it takes; an output gives exactly one.
+    /// How many values it takes; an output gives exactly one, or perhaps none if it is optional.
     pub arity: Arity,
 }
 
@@ -81,6 +81,12 @@ impl Port {
     #[must_use]
     pub const fn output<A: Artifact>(name: &'static str) -> Self {
         Self { name, kind: A::KIND, direction: Direction::Out, arity: Arity::One }
+    }
+
+    /// An output at which there may be nothing.
+    #[must_use]
+    pub const fn possible<A: Artifact>(name: &'static str) -> Self {
+        Self { name, kind: A::KIND, direction: Direction::Out, arity: Arity::Optional }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use miette::Diagnostic;
 
-use crate::{Artifact, Costs, RouteCosts, Routing};
+use crate::{Artifact, Costs, NodeTraits, RouteCosts, Routing};
 
 /// A machine: nodes joined by directed links, slots on its hosts, and the cost between slots.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,7 +20,7 @@ pub struct SystemGraph {
 }
 
 /// A host or a switch.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Node {
     /// Name, unique in the machine; of a host, the one that launchers know.
     pub name: String,
@@ -30,13 +30,15 @@ pub struct Node {
     pub state: NodeState,
     /// What the fabric knows it by, if anything: the GUID of a switch or of the first adapter of a host, sixteen hexadecimal digits.
     pub address: Option<String>,
+    /// What it has that some programs ask for.
+    pub traits: NodeTraits,
 }
 
 impl Node {
     /// A node that is up.
     #[must_use]
     pub fn new(name: impl Into<String>, kind: NodeKind) -> Self {
-        Self { name: name.into(), kind, state: NodeState::Up, address: None }
+        Self { name: name.into(), kind, state: NodeState::Up, address: None, traits: NodeTraits::default() }
     }
 
     /// A host that is up.

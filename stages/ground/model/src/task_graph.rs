@@ -2,7 +2,7 @@
 
 use miette::Diagnostic;
 
-use crate::{Artifact, CollectiveTable, CollectiveTableError};
+use crate::{Artifact, CollectiveTable, CollectiveTableError, Demands, DemandsError};
 
 /// What the processes of a parallel program did and sent to each other.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -20,6 +20,8 @@ pub struct TaskGraph {
     pub phases: Vec<Phase>,
     /// The collective operations of the program; empty if they were not kept.
     pub collectives: CollectiveTable,
+    /// What processes and streams ask of a machine; empty if nobody said it.
+    pub demands: Demands,
 }
 
 /// Messages from one process to another whose lengths are alike.
@@ -85,6 +87,7 @@ impl TaskGraph {
         let processes = self.processes.len();
         check_edges(&self.edges, processes)?;
         self.collectives.check(processes)?;
+        self.demands.check(processes)?;
         for (index, phase) in self.phases.iter().enumerate() {
             check_edges(&phase.edges, processes)?;
             if phase.compute_s.len() != processes {
@@ -155,6 +158,10 @@ pub enum TaskGraphError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Collectives(#[from] CollectiveTableError),
+    /// The demands contradict themselves or the processes.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Demands(#[from] DemandsError),
     /// An edge names a rank that does not exist.
     #[error("edge {index} names rank {rank}, but the graph has {processes} processes")]
     NoSuchRank {

@@ -1,11 +1,13 @@
 //! `system-graph`: tables `nodes`, `links`, `slots`, and `levels` with `groups` for a cost model of levels and for what
-//! routes cost inside hosts, or `costs` for a matrix; `forwarding` where there are static tables.
+//! routes cost inside hosts, or `costs` for a matrix; `forwarding` where there are static tables; `traits`,
+//! `capabilities` and `devices` where nodes have any.
 
 use hopmap_model::{
     CostModel, Forward, Levels, Link, LinkState, Matrix, Node, NodeKind, NodeState, RouteCosts, RouteMetric,
     Routing, Slot, SystemGraph, Ties,
 };
 
+use crate::kinds::traits::{decode_traits, encode_traits};
 use crate::{ArtifactError, Codec, Columns, Contents, Folder, Table};
 
 impl Codec for SystemGraph {
@@ -42,7 +44,7 @@ impl Codec for SystemGraph {
             .metric("hosts", self.hosts().count() as f64)
             .metric("links", self.links.len() as f64)
             .metric("slots", self.slots.len() as f64);
-        let contents = encode_routing(contents, &self.routing);
+        let contents = encode_routing(encode_traits(contents, &self.nodes), &self.routing);
         match &self.cost {
             CostModel::Levels(levels) => encode_levels(contents, levels).attribute("cost", "levels".into()),
             CostModel::Matrix(matrix) => encode_matrix(contents, matrix, self.slots.len()),
@@ -70,8 +72,10 @@ impl Codec for SystemGraph {
             }),
             other => return Err(folder.invalid(UnknownCostModel(other.to_owned()))),
         };
+        let mut nodes = decode_nodes(&folder.table("nodes")?)?;
+        decode_traits(folder, &mut nodes)?;
         let system = Self {
-            nodes: decode_nodes(&folder.table("nodes")?)?,
+            nodes,
             links: decode_links(&folder.table("links")?)?,
             slots,
             cost,

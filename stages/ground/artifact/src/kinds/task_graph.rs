@@ -1,11 +1,12 @@
 //! `task-graph`: tables `processes` and `edges`; `sizes` if lengths of messages were told apart; `phases`,
 //! `phase_processes` and `phase_edges` if phases were; `communicators` and `collectives` if collective operations were
-//! kept.
+//! kept; `demands`, `demanded_capabilities`, `demanded_devices` and `streams` if something is asked for.
 
 use hopmap_model::{
     CollectiveCalls, CollectiveOperation, CollectiveTable, Edge, Phase, Process, SizeBin, TaskGraph,
 };
 
+use crate::kinds::traits::{decode_demands, encode_demands};
 use crate::{ArtifactError, Codec, Columns, Contents, Folder, Table};
 
 impl Codec for TaskGraph {
@@ -34,6 +35,7 @@ impl Codec for TaskGraph {
         if !self.collectives.is_empty() {
             contents = encode_collectives(contents, &self.collectives);
         }
+        let contents = encode_demands(contents, &self.demands);
         match self.duration_s {
             Some(duration_s) => contents.metric("duration_s", duration_s),
             None => contents,
@@ -63,6 +65,7 @@ impl Codec for TaskGraph {
             sizes: decode_sizes(folder)?,
             phases: decode_phases(folder)?,
             collectives: decode_collectives(folder)?,
+            demands: decode_demands(folder)?,
         };
         graph.check().map_err(|error| folder.invalid(error))?;
         Ok(graph)

@@ -1,0 +1,102 @@
+//! What can be wrong with instances, tables and what they are written as.
+
+use std::path::PathBuf;
+
+use miette::Diagnostic;
+
+/// A file that is no instance.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub enum InstanceError {
+    /// It cannot be read.
+    #[error("cannot read `{}`", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// It is neither JSON nor TOML with the keys of an instance.
+    #[error("`{}`, line {line}: {problem}", path.display())]
+    #[diagnostic(help("{help}"))]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// Line, counted from one.
+        line: usize,
+        /// What is wrong.
+        problem: String,
+        /// What it should be.
+        help: String,
+    },
+    /// It contradicts itself.
+    #[error("`{}`: {problem}", path.display())]
+    #[diagnostic(help("{help}"))]
+    Contradiction {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+        /// What it should be.
+        help: String,
+    },
+}
+
+/// Tables that do not bring every stream where it belongs, or take more than there is.
+#[derive(Debug, Clone, PartialEq, thiserror::Error, Diagnostic)]
+#[error("{problem}")]
+#[diagnostic(help("{help}"))]
+pub struct CheckError {
+    /// What is wrong.
+    pub problem: String,
+    /// What to do.
+    pub help: String,
+}
+
+impl CheckError {
+    pub(crate) fn new(problem: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { problem: problem.into(), help: help.into() }
+    }
+}
+
+/// Tables that a format cannot hold.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
+#[error("{problem}")]
+#[diagnostic(help("{help}"))]
+pub struct ExportError {
+    /// What it cannot hold.
+    pub problem: String,
+    /// What to do.
+    pub help: String,
+}
+
+impl ExportError {
+    pub(crate) fn new(problem: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { problem: problem.into(), help: help.into() }
+    }
+}
+
+/// Weights that make no objective.
+#[derive(Debug, Clone, PartialEq, thiserror::Error, Diagnostic)]
+#[error("a weight of the objective is below zero, or no number")]
+#[diagnostic(help("`longest`, `hops` and `entries` are 0 or more"))]
+pub(crate) struct WeightsError;
+
+/// A solver that does not solve.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
+pub enum SolverError {
+    /// There is none.
+    #[error("this hopmap was built without a solver of linear programs")]
+    #[diagnostic(help(
+        "build it with the feature `highs`, which needs cmake and a C++ compiler; route/model writes the program for another solver"
+    ))]
+    Missing,
+    /// It failed.
+    #[error("{problem}")]
+    #[diagnostic(help(
+        "this is a fault of the solver or of hopmap; route/model writes the program, to look at it with another one"
+    ))]
+    Failed {
+        /// What it says.
+        problem: String,
+    },
+}

@@ -1,0 +1,71 @@
+//! A program and a network from one readable file, JSON or TOML.
+//!
+//! ```toml
+//! hosts     = [{ name = "h1", performance = 2, capabilities = ["fpga"], devices = { camera = 1 } }, { name = "h2", performance = 1 }]
+//! switches  = [{ name = "A", type = 1 }]
+//! links     = [{ a = "h1", b = "A", bandwidth = 100 }, { a = "A", b = "h2", bandwidth = 50, a_port = 3 }]
+//! processes = [{ name = "P1", requires = 1, capabilities = ["fpga"] }, { name = "P2", requires = 1, devices = { camera = 1 } }]
+//! streams   = [{ from = "P1", to = "P2", bandwidth = 40 }]
+//! mapping   = { P1 = "h1" }          # all processes, or some that have to be where they are; may be left out
+//! tables    = [{ switch = "A", destination = "h2", output = 3 }]                         # input = 0: the table of a port
+//! ```
+//!
+//! A link carries its bandwidth in each direction, unless it is `directed` from `a` to `b`. Ports are numbered from 0 in the order of
+//! the links where the file does not say them.
+
+mod build;
+mod file;
+
+use std::path::Path;
+
+use hopmap_model::{Mapping, SystemGraph, Tables, TaskGraph};
+
+use crate::InstanceError;
+
+/// A program, a network, and what the file settles of the answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Instance {
+    /// The processes and streams.
+    pub graph: TaskGraph,
+    /// The hosts, switches and links.
+    pub system: SystemGraph,
+    /// The host of every process, if the file says it of all of them.
+    pub mapping: Option<Mapping>,
+    /// The tables of the switches, if the file has any.
+    pub tables: Option<Tables>,
+}
+
+/// Largest file in bytes.
+const MOST_BYTES: u64 = 1 << 28;
+
+impl Instance {
+    /// Reads an instance.
+    pub fn read(path: &Path) -> Result<Self, InstanceError> {
+        let unreadable = |source| InstanceError::Unreadable { path: path.to_owned(), source };
+        let bytes = std::fs::metadata(path).map_err(unreadable)?.len();
+        if bytes > MOST_BYTES {
+            return Err(InstanceError::Contradiction {
+                path: path.to_owned(),
+                problem: format!("{bytes} bytes are no instance"),
+                help: format!("files up to {MOST_BYTES} bytes are read; is it the right one?"),
+            });
+        }
+        Self::parse(&std::fs::read(path).map_err(unreadable)?, path)
+    }
+
+    /// The same from the contents of a file.
+    pub fn parse(bytes: &[u8], path: &Path) -> Result<Self, InstanceError> {
+        let file = file::parse(bytes).map_err(|(line, problem)| InstanceError::Malformed {
+            path: path.to_owned(),
+            line,
+            problem,
+            help: "an instance has `hosts`, `switches`, `links`, `processes` and `streams`, as JSON or TOML"
+                .into(),
+        })?;
+        build::build(&file).map_err(|(problem, help)| InstanceError::Contradiction {
+            path: path.to_owned(),
+            problem,
+            help,
+        })
+    }
+}

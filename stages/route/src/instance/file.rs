@@ -1,0 +1,115 @@
+//! The keys of an instance.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+/// An instance as it is written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct File {
+    pub(super) hosts: Vec<Host>,
+    #[serde(default)]
+    pub(super) switches: Vec<Switch>,
+    #[serde(default)]
+    pub(super) links: Vec<Cable>,
+    pub(super) processes: Vec<Process>,
+    #[serde(default)]
+    pub(super) streams: Vec<Stream>,
+    #[serde(default)]
+    pub(super) mapping: Option<BTreeMap<String, String>>,
+    #[serde(default)]
+    pub(super) tables: Vec<Entry>,
+    /// For people.
+    #[serde(default, rename = "note")]
+    _note: Option<IgnoredAny>,
+    /// What is known of the answer, for tests.
+    #[serde(default, rename = "expected")]
+    _expected: Option<IgnoredAny>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Host {
+    pub(super) name: String,
+    pub(super) performance: f64,
+    #[serde(default)]
+    pub(super) capabilities: Vec<String>,
+    #[serde(default)]
+    pub(super) devices: BTreeMap<String, u32>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Switch {
+    pub(super) name: String,
+    #[serde(rename = "type")]
+    pub(super) switch_type: u32,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Cable {
+    pub(super) a: String,
+    pub(super) b: String,
+    pub(super) bandwidth: f64,
+    #[serde(default)]
+    pub(super) a_port: Option<u32>,
+    #[serde(default)]
+    pub(super) b_port: Option<u32>,
+    #[serde(default)]
+    pub(super) directed: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Process {
+    pub(super) name: String,
+    pub(super) requires: f64,
+    #[serde(default)]
+    pub(super) capabilities: Vec<String>,
+    #[serde(default)]
+    pub(super) devices: BTreeMap<String, u32>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Stream {
+    pub(super) from: String,
+    pub(super) to: String,
+    pub(super) bandwidth: f64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Entry {
+    pub(super) switch: String,
+    #[serde(default)]
+    pub(super) input: Option<u32>,
+    pub(super) destination: String,
+    pub(super) output: u32,
+}
+
+/// Reads JSON or TOML; what is wrong and on which line.
+pub(super) fn parse(bytes: &[u8]) -> Result<File, (usize, String)> {
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let line = bytes[..error.valid_up_to()].split(|&byte| byte == b'\n').count();
+        (line, "this is no text in UTF-8".to_owned())
+    })?;
+    if text.trim().is_empty() {
+        return Err((1, "the file is empty".to_owned()));
+    }
+    if text.trim_start().starts_with('{') {
+        return serde_json::from_str(text).map_err(|error| (error.line().max(1), plain(&error.to_string())));
+    }
+    toml::from_str(text).map_err(|error| {
+        let at = error.span().map_or(0, |span| span.start.min(text.len()));
+        (text.as_bytes()[..at].split(|&byte| byte == b'\n').count(), error.message().to_owned())
+    })
+}
+
+/// The message without the place, which stands elsewhere.
+fn plain(message: &str) -> String {
+    message.rsplit_once(" at line ").map_or(message, |(message, _)| message).to_owned()
+}

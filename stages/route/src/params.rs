@@ -1,0 +1,177 @@
+//! Parameters of the stages.
+
+use hopmap_model::InputPath;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A program and a network from a file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ImportParams {
+    /// A file of JSON or TOML with hosts, switches, links, processes and streams, and perhaps a mapping and tables.
+    pub file: InputPath,
+}
+
+/// Tables of switches, followed entry by entry.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CheckParams {
+    /// What a hop of the longest route weighs in the objective; 1000 in the paper.
+    #[serde(default = "thousand")]
+    pub longest: f64,
+    /// What every hop weighs; 10 in the paper.
+    #[serde(default = "ten")]
+    pub hops: f64,
+    /// What every entry of a table weighs; 1 in the paper.
+    #[serde(default = "one")]
+    pub entries: f64,
+    /// Whether all streams from one host to another count as one of their bandwidth together, as the paper does where the mapping is
+    /// given. Otherwise every stream between two processes has a route of its own.
+    #[serde(default)]
+    pub merged: bool,
+    /// Whether links that can wait for each other in a circle are an error. They are always reported.
+    #[serde(default)]
+    pub deadlock_free: bool,
+}
+
+/// What the parts of the objective weigh (11).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Weights {
+    /// A hop of the longest route.
+    pub longest: f64,
+    /// Every hop.
+    pub hops: f64,
+    /// Every entry of a table.
+    pub entries: f64,
+}
+
+/// The integer program of the paper as a file for solvers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModelParams {
+    /// Which file.
+    #[serde(default)]
+    pub format: ModelFormat,
+    /// What a hop of the longest route weighs in the objective; 1000 in the paper.
+    #[serde(default = "thousand")]
+    pub longest: f64,
+    /// What every hop weighs; 10 in the paper.
+    #[serde(default = "ten")]
+    pub hops: f64,
+    /// What every entry of a table weighs; 1 in the paper.
+    #[serde(default = "one")]
+    pub entries: f64,
+}
+
+/// Routes and tables, and where it is looked for the mapping.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SolveParams {
+    /// What a hop of the longest route weighs in the objective; 1000 in the paper.
+    #[serde(default = "thousand")]
+    pub longest: f64,
+    /// What every hop weighs; 10 in the paper.
+    #[serde(default = "ten")]
+    pub hops: f64,
+    /// What every entry of a table weighs; 1 in the paper.
+    #[serde(default = "one")]
+    pub entries: f64,
+    /// Whether no links may be able to wait for each other in a circle.
+    #[serde(default)]
+    pub deadlock_free: bool,
+    /// How many nodes the search may look at.
+    #[serde(default)]
+    pub nodes: Option<u64>,
+    /// How long the search may take, in seconds. The result cannot be made again bit for bit.
+    #[serde(default)]
+    pub seconds: Option<f64>,
+}
+
+/// A file of a linear program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ModelFormat {
+    /// The LP format of CPLEX.
+    #[default]
+    Lp,
+    /// Free MPS.
+    Mps,
+}
+
+impl Weights {
+    /// Whether all are 0 or more.
+    pub(crate) fn are_valid(self) -> bool {
+        [self.longest, self.hops, self.entries].iter().all(|weight| weight.is_finite() && *weight >= 0.0)
+    }
+}
+
+impl From<&CheckParams> for Weights {
+    fn from(&CheckParams { longest, hops, entries, .. }: &CheckParams) -> Self {
+        Self { longest, hops, entries }
+    }
+}
+
+impl From<&SolveParams> for Weights {
+    fn from(&SolveParams { longest, hops, entries, .. }: &SolveParams) -> Self {
+        Self { longest, hops, entries }
+    }
+}
+
+impl From<&ModelParams> for Weights {
+    fn from(&ModelParams { longest, hops, entries, .. }: &ModelParams) -> Self {
+        Self { longest, hops, entries }
+    }
+}
+
+/// Tables of switches as text that networks load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExportParams {
+    /// Which text.
+    pub format: ExportFormat,
+    /// The family of switches whose registers `registers` writes.
+    #[serde(default)]
+    pub family: Family,
+    /// What `dump_lfts` or opensm's `opensm-lfts.dump` says of the running network, for `lft`: which LIDs the nodes have.
+    #[serde(default)]
+    pub lids: Option<InputPath>,
+}
+
+/// A text that tables are written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ExportFormat {
+    /// The configuration of the fabric management daemon of `RapidIO`, which knows both types of switches.
+    Fmd,
+    /// Linear forwarding tables as `dump_lfts` of InfiniBand prints them and `opensm -R file -U` loads them; for type 1.
+    Lft,
+    /// Lines of the `routes` files of Linux's `RapidIO` devices; for type 1.
+    Rio,
+    /// What to write into which register of every switch.
+    Registers,
+}
+
+/// A family of `RapidIO` switches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Family {
+    /// IDT CPS of the second generation, and the registers of the standard.
+    #[default]
+    Cps,
+    /// Tundra Tsi57x.
+    Tsi57x,
+    /// IDT RXS of the third generation.
+    Rxs,
+}
+
+fn thousand() -> f64 {
+    1000.0
+}
+
+fn ten() -> f64 {
+    10.0
+}
+
+fn one() -> f64 {
+    1.0
+}

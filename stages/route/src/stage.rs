@@ -1,0 +1,272 @@
+//! The stages of this room.
+
+use hopmap_model::{
+    Context, Error, InputPath, Inputs, Mapping, Outcome, Outputs, Port, Routes, Stage, SystemGraph, Tables,
+    TaskGraph, TextFile,
+};
+
+use crate::answer::{Answer, Question, answer, check_ports};
+use crate::error::WeightsError;
+use crate::paper::Formulation;
+use crate::solver::{self, Limits};
+use crate::{
+    CheckParams, ExportParams, ImportParams, Instance, ModelFormat, ModelParams, SolveParams, Weights, check,
+    export,
+};
+
+/// `route/import`: a program and a network from a file.
+#[derive(Debug)]
+pub struct ImportStage;
+
+/// `route/check`: tables followed entry by entry.
+#[derive(Debug)]
+pub struct CheckStage;
+
+/// `route/export`: tables as text that networks load.
+#[derive(Debug)]
+pub struct ExportStage;
+
+/// `route/model`: the integer program of the paper as a file.
+#[derive(Debug)]
+pub struct ModelStage;
+
+impl Stage for ImportStage {
+    type Params = ImportParams;
+    const KIND: &'static str = "route/import";
+    const SUMMARY: &'static str = "Processes, streams and a network of hosts and switches from JSON or TOML";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        const {
+            &[
+                Port::output::<TaskGraph>("task-graph"),
+                Port::output::<SystemGraph>("system"),
+                Port::possible::<Mapping>("mapping"),
+                Port::possible::<Tables>("tables"),
+            ]
+        }
+    }
+
+    fn reads(params: &Self::Params) -> Result<Vec<InputPath>, Error> {
+        // Always under the same name, so that renaming a file changes no key.
+        Ok(vec![InputPath::named(params.file.path(), "instance")])
+    }
+
+    fn run(params: Self::Params, _: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
+        let Instance { graph, system, mapping, tables } = Instance::read(params.file.path())?;
+        let mut outputs = Outputs::new().with("task-graph", graph).with("system", system);
+        if let Some(mapping) = mapping {
+            outputs = outputs.with("mapping", mapping);
+        }
+        if let Some(tables) = tables {
+            outputs = outputs.with("tables", tables);
+        }
+        Ok(Outcome::Done(outputs))
+    }
+}
+
+impl Stage for CheckStage {
+    type Params = CheckParams;
+    const KIND: &'static str = "route/check";
+    const SUMMARY: &'static str = "The tables of switches followed entry by entry: routes, loads, deadlocks";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        const {
+            &[
+                Port::input::<TaskGraph>("task-graph"),
+                Port::input::<SystemGraph>("system"),
+                Port::input::<Mapping>("mapping"),
+                Port::input::<Tables>("tables"),
+                Port::optional::<Routes>("routes"),
+                Port::output::<Routes>("routes"),
+            ]
+        }
+    }
+
+    fn check(params: &Self::Params) -> Result<(), Error> {
+        if Weights::from(params).are_valid() { Ok(()) } else { Err(WeightsError.into()) }
+    }
+
+    fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let graph = inputs.one::<TaskGraph>("task-graph")?.value;
+        let system = inputs.one::<SystemGraph>("system")?.value;
+        let mapping = inputs.one::<Mapping>("mapping")?.value;
+        let tables = inputs.one::<Tables>("tables")?.value;
+        let routes = inputs.optional::<Routes>("routes")?.map(|routes| routes.value);
+        let checked = check::check(&graph, &system, &mapping, &tables, routes.as_deref(), &params)?;
+        checked.notes.iter().for_each(|note| cx.log(note));
+        Ok(Outcome::Done(Outputs::new().with("routes", checked.routes)))
+    }
+}
+
+impl Stage for ExportStage {
+    type Params = ExportParams;
+    const KIND: &'static str = "route/export";
+    const SUMMARY: &'static str = "The tables of switches for RapidIO, Linux or InfiniBand";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        const {
+            &[
+                Port::input::<SystemGraph>("system"),
+                Port::input::<Tables>("tables"),
+                Port::output::<TextFile>("file"),
+            ]
+        }
+    }
+
+    fn reads(params: &Self::Params) -> Result<Vec<InputPath>, Error> {
+        Ok(params.lids.iter().map(|file| InputPath::named(file.path(), "lids")).collect())
+    }
+
+    fn run(params: Self::Params, inputs: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
+        let system = inputs.one::<SystemGraph>("system")?.value;
+        let tables = inputs.one::<Tables>("tables")?.value;
+        Ok(Outcome::Done(Outputs::new().with("file", export::write(&system, &tables, &params)?)))
+    }
+}
+
+impl Stage for ModelStage {
+    type Params = ModelParams;
+    const KIND: &'static str = "route/model";
+    const SUMMARY: &'static str =
+        "The integer program of routes, or of mapping and routes, for glpsol, cbc, scip or HiGHS";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        const {
+            &[
+                Port::input::<TaskGraph>("task-graph"),
+                Port::input::<SystemGraph>("system"),
+                Port::optional::<Mapping>("mapping"),
+                Port::output::<TextFile>("file"),
+            ]
+        }
+    }
+
+    fn check(params: &Self::Params) -> Result<(), Error> {
+        if Weights::from(params).are_valid() { Ok(()) } else { Err(WeightsError.into()) }
+    }
+
+    fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let graph = inputs.one::<TaskGraph>("task-graph")?.value;
+        let system = inputs.one::<SystemGraph>("system")?.value;
+        let mapping = inputs.optional::<Mapping>("mapping")?.map(|mapping| mapping.value);
+        let formulation = Formulation::new(&graph, &system, mapping.as_deref(), Weights::from(&params))?;
+        let program = formulation.program();
+        cx.log(format_args!(
+            "{} variables, {} constraints",
+            program.variables.len(),
+            program.constraints.len()
+        ));
+        let (name, text) = match params.format {
+            ModelFormat::Lp => ("route.lp", program.lp()),
+            ModelFormat::Mps => ("route.mps", program.mps()),
+        };
+        Ok(Outcome::Done(Outputs::new().with("file", TextFile { name: name.to_owned(), text })))
+    }
+}
+
+/// `route/tables`: routes and tables for processes that are where they are.
+#[derive(Debug)]
+pub struct TablesStage;
+
+/// `route/map`: mapping, routes and tables.
+#[derive(Debug)]
+pub struct MapStage;
+
+impl Stage for TablesStage {
+    type Params = SolveParams;
+    const KIND: &'static str = "route/tables";
+    const SUMMARY: &'static str = "Routes of streams and tables of switches for a given mapping, proven best";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        const {
+            &[
+                Port::input::<TaskGraph>("task-graph"),
+                Port::input::<SystemGraph>("system"),
+                Port::input::<Mapping>("mapping"),
+                Port::possible::<Mapping>("mapping"),
+                Port::possible::<Routes>("routes"),
+                Port::possible::<Tables>("tables"),
+            ]
+        }
+    }
+
+    fn check(params: &Self::Params) -> Result<(), Error> {
+        check_solve(params)
+    }
+
+    fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let mapping = inputs.one::<Mapping>("mapping")?.value;
+        solve(&params, Some(&mapping), &inputs, cx)
+    }
+}
+
+impl Stage for MapStage {
+    type Params = SolveParams;
+    const KIND: &'static str = "route/map";
+    const SUMMARY: &'static str =
+        "Hosts of processes, routes of streams and tables of switches together, proven best";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        const {
+            &[
+                Port::input::<TaskGraph>("task-graph"),
+                Port::input::<SystemGraph>("system"),
+                Port::possible::<Mapping>("mapping"),
+                Port::possible::<Routes>("routes"),
+                Port::possible::<Tables>("tables"),
+            ]
+        }
+    }
+
+    fn check(params: &Self::Params) -> Result<(), Error> {
+        check_solve(params)
+    }
+
+    fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        solve(&params, None, &inputs, cx)
+    }
+}
+
+fn check_solve(params: &SolveParams) -> Result<(), Error> {
+    if !Weights::from(params).are_valid() {
+        return Err(WeightsError.into());
+    }
+    solver::default()?;
+    Ok(())
+}
+
+fn solve(
+    params: &SolveParams,
+    mapping: Option<&Mapping>,
+    inputs: &Inputs,
+    cx: &Context<'_>,
+) -> Result<Outcome, Error> {
+    let graph = inputs.one::<TaskGraph>("task-graph")?.value;
+    let system = inputs.one::<SystemGraph>("system")?.value;
+    check_ports(&system)?;
+    let question = Question {
+        graph: &graph,
+        system: &system,
+        mapping,
+        weights: Weights::from(params),
+        deadlock_free: params.deadlock_free,
+        limits: Limits { nodes: params.nodes, seconds: params.seconds },
+    };
+    let Some(Answer { mapping, routes, tables }) = answer(&question, solver::default()?.as_ref())? else {
+        cx.log("no mapping, routes and tables keep all constraints");
+        return Ok(Outcome::Infeasible(Outputs::new()));
+    };
+    let metric = |name: &str| routes.metrics.get(name).copied().unwrap_or_default();
+    cx.log(match metric("proven") > 0.0 {
+        true => format!("objective {}, proven optimal", metric("objective")),
+        false => format!("objective {}, not below {}", metric("objective"), metric("bound")),
+    });
+    let outputs = Outputs::new().with("mapping", mapping).with("routes", routes).with("tables", tables);
+    Ok(Outcome::Done(outputs.timed(params.seconds.is_some())))
+}

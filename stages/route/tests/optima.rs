@@ -1,0 +1,112 @@
+//! Known optima are found and proven, and every answer passes the check (with the feature `highs`).
+#![cfg(feature = "highs")]
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
+
+use std::path::{Path, PathBuf};
+
+use hopmap_model::{Mapping, Weight};
+use hopmap_route::answer::{Answer, Question, answer};
+use hopmap_route::solver::{Highs, Limits};
+use hopmap_route::{Instance, Weights};
+
+/// The paper's.
+const WEIGHTS: Weights = Weights { longest: 1000.0, hops: 10.0, entries: 1.0 };
+
+fn solved(instance: &Instance, mapping: Option<&Mapping>, deadlock_free: bool) -> Option<Answer> {
+    let question = Question {
+        graph: &instance.graph,
+        system: &instance.system,
+        mapping,
+        weights: WEIGHTS,
+        deadlock_free,
+        limits: Limits::default(),
+    };
+    answer(&question, &Highs).unwrap()
+}
+
+/// Objective, whether it is proven, and whether no links wait for each other.
+fn found(answer: &Answer) -> (i64, bool, bool) {
+    let metric = |name: &str| answer.routes.metrics[name];
+    (metric("objective").round() as i64, metric("proven") > 0.0, metric("deadlock_free") > 0.0)
+}
+
+/// A ring of switches of type 1 with a host at each, and streams from every host to the next but one.
+fn ring(size: usize) -> Instance {
+    let all = |what: &dyn Fn(usize) -> String| (0..size).map(what).collect::<Vec<_>>().join(",");
+    let text = format!(
+        "hosts=[{}]\nswitches=[{}]\nlinks=[{},{}]\nprocesses=[{}]\nstreams=[{}]\nmapping={{{}}}\n",
+        all(&|i| format!("{{ name = \"h{i}\", performance = 1 }}")),
+        all(&|i| format!("{{ name = \"s{i}\", type = 1 }}")),
+        all(&|i| format!("{{ a = \"s{i}\", b = \"s{}\", bandwidth = 100 }}", (i + 1) % size)),
+        all(&|i| format!("{{ a = \"s{i}\", b = \"h{i}\", bandwidth = 100 }}")),
+        all(&|i| format!("{{ name = \"p{i}\", requires = 1 }}")),
+        all(&|i| format!("{{ from = \"p{i}\", to = \"p{}\", bandwidth = 1 }}", (i + 2) % size)),
+        all(&|i| format!("p{i} = \"h{i}\"")),
+    );
+    Instance::parse(text.as_bytes(), Path::new("ring")).unwrap()
+}
+
+#[test]
+fn deadlock_freedom_has_its_price() {
+    for (size, free, price) in [(5, 4215, 5226), (6, 4258, 6280)] {
+        let instance = ring(size);
+        let (objective, proven, _) = found(&solved(&instance, instance.mapping.as_ref(), false).unwrap());
+        assert_eq!((objective, proven), (free, true), "{size}");
+        let bound = found(&solved(&instance, instance.mapping.as_ref(), true).unwrap());
+        assert_eq!(bound, (price, true, true), "{size}");
+    }
+}
+
+#[test]
+fn given_instances_have_their_known_optima() {
+    let Some(data) = std::env::var_os("HOPMAP_DATA").map(PathBuf::from) else {
+        eprintln!("skipped: HOPMAP_DATA is not set");
+        return;
+    };
+    let mut answered = 0;
+    for file in std::fs::read_dir(data.join("route")).unwrap().map(|entry| entry.unwrap().path()) {
+        let name = file.file_stem().unwrap().to_string_lossy().into_owned();
+        // The others take a minute and more.
+        let is_quick = name.starts_with("example1-") || name.contains("problem1") || name.contains("perf60");
+        if !is_quick || file.extension().is_none_or(|extension| extension != "json") {
+            continue;
+        }
+        let instance = Instance::read(&file).unwrap();
+        let given: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        let expected = given["expected"]["objective"].as_i64();
+        let answer = solved(&instance, instance.mapping.as_ref(), false);
+        assert_eq!(answer.as_ref().map(|answer| found(answer).0), expected, "{name}");
+        assert!(answer.is_none_or(|answer| found(&answer).1), "{name}");
+        answered += 1;
+    }
+    assert_eq!(answered, 8);
+}
+
+#[test]
+fn answers_keep_capabilities_devices_and_fixed_hosts() {
+    let text = r#"
+hosts     = [
+    { name = "h1", performance = 2, devices = { camera = 1 } }, { name = "h2", performance = 2, capabilities = ["fpga"] },
+    { name = "h3", performance = 2 },
+]
+switches  = [{ name = "A", type = 1 }]
+links     = [{ a = "A", b = "h1", bandwidth = 9 }, { a = "A", b = "h2", bandwidth = 9 }, { a = "A", b = "h3", bandwidth = 9 }]
+processes = [
+    { name = "P1", requires = 1, devices = { camera = 1 } }, { name = "P2", requires = 1, capabilities = ["fpga"] },
+    { name = "P3", requires = 1 }, { name = "P4", requires = 1 },
+]
+streams   = [{ from = "P1", to = "P3", bandwidth = 1 }, { from = "P3", to = "P2", bandwidth = 2 }, { from = "P4", to = "P3", bandwidth = 1 }]
+mapping   = { P4 = "h3" }
+"#;
+    let instance = Instance::parse(text.as_bytes(), Path::new("instance")).unwrap();
+    let answer = solved(&instance, None, false).unwrap();
+    let hosts: Vec<&str> = (0..4).map(|rank| answer.mapping.host_of(rank)).collect();
+    assert_eq!((hosts[0], hosts[1], hosts[3]), ("h1", "h2", "h3"));
+    assert!(found(&answer).1);
+    // Without the camera nobody can be anywhere.
+    let without = text.replace(", devices = { camera = 1 } }, { name = \"h2\"", " }, { name = \"h2\"");
+    let instance = Instance::parse(without.as_bytes(), Path::new("instance")).unwrap();
+    assert!(solved(&instance, None, false).is_none());
+    let mapping = Mapping::new(&[0, 2, 4, 5], &instance.system, Weight::Bytes).unwrap();
+    assert!(answer.routes.metrics["objective"] < 4000.0 && mapping.ranks.len() == 4);
+}
