@@ -32,6 +32,7 @@ mod report;
 mod run;
 mod runs;
 mod sandbox;
+mod schedule;
 mod schema;
 mod show;
 mod stages;

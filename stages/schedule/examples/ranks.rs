@@ -33,7 +33,10 @@ fn main() -> Result<(), Error> {
         ("writers, 64 pairs", writers(64, 100, true)),
         ("stencil 32 x 32", stencil(32, 32).dag()),
     ];
-    println!("{:<30} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7}", "program", "nodes", "linear", "partition", "critical", "auto", "bound", "passes/s");
+    println!(
+        "{:<30} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7}",
+        "program", "nodes", "linear", "partition", "critical", "auto", "bound", "passes/s"
+    );
     for (name, dag) in &programs {
         line(name, dag, evaluations)?;
     }
@@ -51,15 +54,21 @@ fn line(name: &str, dag: &TaskDag, evaluations: u64) -> Result<(), Error> {
     let linear = RankEvaluator::new(&problem).makespan(&linear);
     let starts = starts(&problem)?;
     let of = |name| starts.iter().find(|start| start.name == name).map_or(0, |start| start.makespan);
-    let params: AutoParams = serde_json::from_value(serde_json::json!({ "evaluations": evaluations, "islands": 1 }))
-        .map_err(|error| Error::msg(error.to_string()))?;
+    let params: AutoParams =
+        serde_json::from_value(serde_json::json!({ "evaluations": evaluations, "islands": 1 }))
+            .map_err(|error| Error::msg(error.to_string()))?;
     let begin = std::time::Instant::now();
     let found = auto(&params, &problem, &Context::detached())?;
     let seconds = begin.elapsed().as_secs_f64();
     let time = |ticks| format!("{:.3}", 1e3 * problem.real(ticks));
     println!(
         "{name:<30} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7.0}",
-        problem.nodes(), time(linear), time(of("partition")), time(of("critical partition")), time(found.makespan), time(found.lower_bound),
+        problem.nodes(),
+        time(linear),
+        time(of("partition")),
+        time(of("critical partition")),
+        time(found.makespan),
+        time(found.lower_bound),
         found.evaluations as f64 / seconds,
     );
     Ok(())

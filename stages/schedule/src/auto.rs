@@ -37,9 +37,8 @@ impl Scheduler for Auto {
         let bound = lower_bound(problem);
         let mut evaluator = Evaluator::new(problem);
         let listed = crate::list::all(problem).into_iter();
-        let mut starts: Vec<_> = listed
-            .map(|(_, plan)| Candidate { cost: evaluator.makespan(&plan), solution: plan })
-            .collect();
+        let mut starts: Vec<_> =
+            listed.map(|(_, plan)| Candidate { cost: evaluator.makespan(&plan), solution: plan }).collect();
         starts.sort_by_key(|start| start.cost);
         with_costs(problem, Search { auto: self, starts, bound, cx })
     }

@@ -4,8 +4,8 @@
 use std::fs;
 
 use hopmap_model::{
-    CostModel, Forward, Levels, Link, LinkState, Matrix, Node, NodeKind, NodeState, RouteCosts, RouteMetric,
-    Routing, Slot, SystemGraph, Ties,
+    CostModel, Forward, Levels, Link, LinkState, Matrix, Node, NodeKind, NodeState, NodeTraits, RouteCosts,
+    RouteMetric, Routing, Slot, SwitchType, SystemGraph, Ties,
 };
 use hopmap_topology::export::{ExportFormat, ExportParams, write};
 use hopmap_topology::import::{ImportParams, read, recognise};
@@ -100,6 +100,7 @@ fn any_machine() -> impl Strategy<Value = SystemGraph> {
         .prop_map(|(nodes, links, seed)| {
             let node = |(index, (kind, state, address, name)): (usize, (_, _, _, String))| Node {
                 state,
+                traits: traits(index, address.is_some()),
                 address,
                 ..Node::new(format!("{}{index}", name.trim()), kind)
             };
@@ -152,4 +153,16 @@ fn cost_parameters_are_refused_for_machines_that_say_what_they_cost() {
     assert!(read(path.path(), &ImportParams::default()).unwrap_err().to_string().contains("nodes[0]"));
     system.links.push(Link { latency_s: Some(f64::INFINITY), ..Link::new(0, 0) });
     assert!(write(&system, &ExportParams { to: ExportFormat::GraphJson }).is_err());
+}
+
+/// What every second node has, some of this and some of that.
+fn traits(index: usize, more: bool) -> NodeTraits {
+    let mut traits = NodeTraits::default();
+    if index % 2 == 1 {
+        traits.performance = more.then_some(2.5);
+        traits.switch_type = SwitchType::of_number(index as u32 % 3);
+        traits.capabilities = if more { vec!["fpga".into(), "gpu".into()] } else { Vec::new() };
+        traits.devices = (0..index as u32 % 3).map(|count| (format!("device {count}"), count + 1)).collect();
+    }
+    traits
 }

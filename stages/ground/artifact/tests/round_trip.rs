@@ -7,11 +7,12 @@ use std::fs;
 
 use hopmap_artifact::{ArtifactError, Codec, Folder};
 use hopmap_model::{
-    CollectiveCalls, CollectiveOperation, CollectiveTable, ConvergencePoint, CostModel, DelayModel,
-    Dependency, Edge, Endpoint, Fit, Forward, LaunchFile, Levels, Link, LinkState, Mapping, Matrix,
-    Measurements, Metrics, Node, NodeState, PhaseSummary, PlacementMetrics, PlacementOrigin, ProbePhase,
-    Process, Processor, RankSummary, RouteCosts, RouteMetric, Routing, Sample, Schedule, ScheduledTask, Slot,
-    SystemGraph, Task, TaskDag, TaskGraph, TextFile, Ties, TraceSummary, Weight, WorkUnit,
+    CollectiveCalls, CollectiveOperation, CollectiveTable, ConvergencePoint, CostModel, Counting, DelayModel,
+    Demands, Dependency, Edge, Endpoint, Fit, Forward, LaunchFile, Levels, Link, LinkState, Mapping, Matrix,
+    Measurements, Metrics, Node, NodeState, NodeTraits, PhaseSummary, PlacementMetrics, PlacementOrigin,
+    ProbePhase, Process, ProcessDemand, Processor, RankSummary, Route, RouteCosts, RouteMetric, Routes,
+    Routing, Sample, Schedule, ScheduledTask, Slot, Stream, SwitchType, SystemGraph, TableEntry, Tables,
+    Task, TaskDag, TaskGraph, TextFile, Ties, TraceSummary, Weight, WorkUnit,
 };
 use proptest::prelude::*;
 
@@ -104,6 +105,16 @@ fn every_kind_comes_back() {
     round_trip(&dag);
     (dag.names, dag.unit) = (vec!["first".into(), "second".into()], WorkUnit::Time);
     round_trip(&dag);
+    round_trip(&TaskGraph {
+        processes: vec![Process::default(); 2],
+        demands: demands(),
+        ..TaskGraph::default()
+    });
+    round_trip(&Routes::default());
+    round_trip(&routes());
+    let entry = TableEntry { switch: 3, input_port: Some(1), destination: 0, output_port: 2 };
+    let entries = vec![TableEntry { input_port: None, ..entry }, entry];
+    round_trip(&Tables { entries, metrics: BTreeMap::from([("entries".to_owned(), 2.0)]) });
     round_trip(&Schedule::default());
     round_trip(&schedule());
     round_trip(&system(3, 2));
@@ -113,6 +124,13 @@ fn every_kind_comes_back() {
     part.nodes[1].state = NodeState::Down;
     round_trip(&part);
     part.nodes[3].address = Some("0002c903000abcde".into());
+    part.nodes[0].traits = NodeTraits {
+        performance: Some(2.0),
+        capabilities: vec!["fpga".into()],
+        devices: BTreeMap::from([("camera".into(), 2)]),
+        ..NodeTraits::default()
+    };
+    part.nodes[3].traits.switch_type = Some(SwitchType::Two);
     part.links[1].state = LinkState::Down;
     (part.links[0].source_port, part.links[2].destination_port) = (Some(1), Some(17));
     part.routing = Routing { forwarding: vec![Forward { node: 3, last: 1, link: 1 }], ties: Ties::First };
@@ -267,5 +285,33 @@ fn schedule() -> Schedule {
         metrics: BTreeMap::from([("makespan".to_owned(), 3.5)]),
         convergence: vec![ConvergencePoint { island: 1, evaluations: 10, cost: 3.5 }],
         complete: false,
+    }
+}
+
+fn demands() -> Demands {
+    let demand = |name: &str, host: Option<&str>| ProcessDemand {
+        name: name.into(),
+        performance: 1.5,
+        capabilities: vec!["fpga".into()],
+        devices: BTreeMap::from([("camera".into(), 1)]),
+        host: host.map(str::to_owned),
+    };
+    let streams = vec![Stream { source: 1, destination: 0, bandwidth_bytes_per_s: 40.0 }; 2];
+    Demands { processes: vec![demand("P0", None), demand("P1", Some("h1"))], streams }
+}
+
+fn routes() -> Routes {
+    let route = |links: &[u32]| Route {
+        source: 0,
+        destination: 1,
+        bandwidth_bytes_per_s: 40.0,
+        streams: vec![0, 1],
+        links: links.to_vec(),
+    };
+    Routes {
+        routes: vec![route(&[0, 3, 2]), route(&[])],
+        counting: Counting::HostPairs,
+        cycle: vec![2, 3],
+        metrics: BTreeMap::from([("longest".to_owned(), 3.0)]),
     }
 }

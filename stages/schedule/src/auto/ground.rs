@@ -2,8 +2,8 @@
 
 use hopmap_islands::Candidate;
 
-use crate::search::{Acceptance, Costs};
 use crate::Plan;
+use crate::search::{Acceptance, Costs};
 
 /// What all islands set out from.
 pub(super) struct Ground<'g, C> {

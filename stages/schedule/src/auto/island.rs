@@ -54,14 +54,8 @@ impl Island {
         let mut moves = Moves::new();
         while meter.spent() < end && self.best.cost > ground.bound {
             let Self { cycle, random, .. } = self;
-            let goes_on = cycle.run(
-                &mut timeline,
-                &mut moves,
-                &ground.acceptance,
-                random,
-                (end, ground.bound),
-                meter,
-            );
+            let goes_on =
+                cycle.run(&mut timeline, &mut moves, &ground.acceptance, random, (end, ground.bound), meter);
             if self.cycle.best.cost < self.best.cost {
                 self.best = self.cycle.best.clone();
             }

@@ -54,7 +54,8 @@ struct Island {
 /// `schedule/auto`: begins with all starts, the best of which are the islands' first placements, and anneals by the makespan. Never worse
 /// than any start.
 pub fn auto(params: &AutoParams, problem: &RankProblem, cx: &Context<'_>) -> Result<Found<Vec<u32>>, Error> {
-    let budget = Budget::new(params.evaluations, params.seconds, params.islands).map_err(ParameterError::from)?;
+    let budget =
+        Budget::new(params.evaluations, params.seconds, params.islands).map_err(ParameterError::from)?;
     let starts = starts(problem)?;
     let lower_bound = bound::lower_bound(problem);
     for start in &starts {
@@ -102,7 +103,10 @@ impl Evolution for Annealing<'_> {
             }
             let (rank, slot) = self.propose(&walk, &mut island.random);
             let limit = walk.makespan + (cooling.temperature(turn) * exponential(&mut island.random)) as i64;
-            if slot != walk.slots[rank as usize] && walk.exchange(rank, slot, limit) && walk.makespan < island.best.cost {
+            if slot != walk.slots[rank as usize]
+                && walk.exchange(rank, slot, limit)
+                && walk.makespan < island.best.cost
+            {
                 island.best.cost = walk.makespan;
                 island.best.solution.clone_from(&walk.slots);
             }
@@ -122,7 +126,11 @@ impl Evolution for Annealing<'_> {
     }
 
     fn exchange(&self, epoch: u64) -> Exchange {
-        if CYCLES.contains(&(epoch + 1)) || epoch % EPOCHS == EPOCHS - 1 { Exchange::Ring } else { Exchange::Nobody }
+        if CYCLES.contains(&(epoch + 1)) || epoch % EPOCHS == EPOCHS - 1 {
+            Exchange::Ring
+        } else {
+            Exchange::Nobody
+        }
     }
 
     fn receive(&self, island: &mut Island, _: u64, heard: Vec<Candidate<Vec<u32>>>) {
@@ -160,7 +168,11 @@ impl Annealing<'_> {
         let fall = libm::log(COLD / HOT);
         let evaluations = total * (end - begin) / EPOCHS as f64;
         let part = ((place - begin) / (end - begin)).clamp(0.0, 1.0);
-        Cooling { cycle: cycle as u32, begin: gain * HOT * libm::exp(fall * part), factor: fall / evaluations }
+        Cooling {
+            cycle: cycle as u32,
+            begin: gain * HOT * libm::exp(fall * part),
+            factor: fall / evaluations,
+        }
     }
 
     /// A rank and a slot for it: mostly one end of a message on the critical path, which goes nearer to the other.

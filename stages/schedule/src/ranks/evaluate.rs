@@ -73,7 +73,11 @@ pub(super) struct Late {
 
 impl Pass {
     pub(super) fn new(problem: &RankProblem) -> Self {
-        Self { finish: vec![0; problem.program.len()], free: vec![0; problem.ranks], begins: vec![0; problem.ranks] }
+        Self {
+            finish: vec![0; problem.program.len()],
+            free: vec![0; problem.ranks],
+            begins: vec![0; problem.ranks],
+        }
     }
 
     /// The makespan, if it is not above a limit.
@@ -189,7 +193,8 @@ impl Tails {
         for node in (0..nodes).rev() {
             if (node + 1) % block == 0 || node + 1 == nodes {
                 for (rank, left) in left[node / block * ranks..][..ranks].iter_mut().enumerate() {
-                    let last = before[rank].checked_sub(1).map(|last| program.nodes_of(rank as u32)[last as usize]);
+                    let last =
+                        before[rank].checked_sub(1).map(|last| program.nodes_of(rank as u32)[last as usize]);
                     *left = last.map_or(next[rank], |last| after[last as usize]);
                 }
             }

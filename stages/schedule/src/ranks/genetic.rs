@@ -3,7 +3,7 @@
 use hopmap_model::{Context, Error};
 
 use super::RankProblem;
-use crate::{GeneticParams, Found};
+use crate::{Found, GeneticParams};
 
 /// `schedule/genetic`.
 pub fn genetic(_: &GeneticParams, problem: &RankProblem, cx: &Context<'_>) -> Result<Found<Vec<u32>>, Error> {

@@ -45,7 +45,12 @@ fn place_part(problem: &RankProblem, part: Part) -> Result<Vec<(u32, u32)>, Part
     let sizes: Vec<u32> = children.iter().map(|(begin, end)| end - begin).collect();
     let room = sizes.iter().sum::<u32>() as usize;
     let effort = Effort { cycles: if problem.ranks > MANY { 2 } else { 20 }, ..Effort::default() };
-    let mut parts = partition(&part.graph.padded(room), &sizes, effort, SEED ^ u64::from(part.begin) << 8 ^ level as u64)?;
+    let mut parts = partition(
+        &part.graph.padded(room),
+        &sizes,
+        effort,
+        SEED ^ u64::from(part.begin) << 8 ^ level as u64,
+    )?;
     parts.truncate(part.ranks.len());
     let split = part.graph.split(&parts, sizes.len());
     let below = children.into_iter().zip(split).map(|((begin, end), (graph, vertices))| {

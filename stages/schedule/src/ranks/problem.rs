@@ -105,7 +105,11 @@ impl RankProblem {
             speeds: speeds.len(),
             paces: speeds.clone(),
             speed_of,
-            ticks: nodes.clone().flat_map(|node| speeds.iter().map(move |&pace| (node, pace))).map(|(node, pace)| of_node(node, pace)).collect(),
+            ticks: nodes
+                .clone()
+                .flat_map(|node| speeds.iter().map(move |&pace| (node, pace)))
+                .map(|(node, pace)| of_node(node, pace))
+                .collect(),
             least: nodes.map(|node| of_node(node, fastest)).collect(),
         };
         let available: Vec<i64> = machine.processors.iter().map(|one| scale.ticks(one.available)).collect();

@@ -32,7 +32,11 @@ pub fn starts(problem: &RankProblem) -> Result<Vec<Start>, Error> {
     problem.begin.iter().for_each(|given| add("mapping", given.clone()));
     add("linear", (0..problem.ranks as u32).collect());
     add("round-robin", round_robin(problem));
-    let names = if problem.places.is_tree() { ["partition", "critical partition"] } else { ["greedy", "critical greedy"] };
+    let names = if problem.places.is_tree() {
+        ["partition", "critical partition"]
+    } else {
+        ["greedy", "critical greedy"]
+    };
     for (name, weights) in names.into_iter().zip([sensitivity(problem), criticality(problem)]) {
         let slots = match problem.places.is_tree() {
             true => Some(partition::place(problem, &weights)?),

@@ -138,7 +138,8 @@ impl<'p> Walk<'p> {
         self.critical.clear();
         let mut total = 0;
         for &link in &self.path.links {
-            let gain = self.delays[link as usize] - self.problem.near.least(self.problem.program.links.links[link as usize]);
+            let gain = self.delays[link as usize]
+                - self.problem.near.least(self.problem.program.links.links[link as usize]);
             if gain > 0 {
                 total += gain;
                 self.critical.push((link, total));

@@ -77,7 +77,8 @@ impl Stencil {
             let inputs = |rank: u32| {
                 let (x, y) = (rank % width, rank / width);
                 let beside = [x.checked_sub(1).map(|_| rank - 1), (x + 1 < width).then_some(rank + 1)];
-                let above = [y.checked_sub(1).map(|_| rank - width), (y + 1 < height).then_some(rank + width)];
+                let above =
+                    [y.checked_sub(1).map(|_| rank - width), (y + 1 < height).then_some(rank + width)];
                 let mut inputs = program.last(beside.into_iter().flatten(), self.bytes[0]);
                 inputs.extend(program.last(above.into_iter().flatten(), self.bytes[1]));
                 inputs

@@ -1,7 +1,7 @@
 //! A machine as JSON, one node or link a line; nothing is lost.
 
 use hopmap_model::{
-    CostModel, Levels, Link, LinkState, Node, NodeKind, NodeState, RouteMetric, SystemGraph, Ties,
+    CostModel, Levels, Link, LinkState, Node, NodeKind, NodeState, NodeTraits, RouteMetric, SystemGraph, Ties,
 };
 use serde_json::{Map, Value, json};
 
@@ -53,6 +53,14 @@ fn node(node: &Node) -> Value {
     if let Some(address) = &node.address {
         object.insert("address".into(), json!(address));
     }
+    let NodeTraits { performance, switch_type, capabilities, devices } = &node.traits;
+    let known = [
+        ("performance", performance.map(|performance| json!(performance))),
+        ("switch_type", switch_type.map(|switch_type| json!(switch_type.number()))),
+        ("capabilities", (!capabilities.is_empty()).then(|| json!(capabilities))),
+        ("devices", (!devices.is_empty()).then(|| json!(devices))),
+    ];
+    object.extend(known.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
     Value::Object(object)
 }
 

@@ -167,6 +167,7 @@ pub(super) fn assemble(
         sizes,
         phases,
         collectives,
+        ..TaskGraph::default()
     })
 }
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use hopmap_model::{
-    CostModel, Forward, Levels, Link, LinkState, Matrix, Node, NodeKind, NodeState, RouteCosts, RouteMetric,
-    Routing, Slot, SystemGraph, Ties,
+    CostModel, Forward, Levels, Link, LinkState, Matrix, Node, NodeKind, NodeState, NodeTraits, RouteCosts,
+    RouteMetric, Routing, Slot, SwitchType, SystemGraph, Ties,
 };
 use serde_json::{Map, Value};
 
@@ -141,7 +141,25 @@ fn node(node: &Value) -> Option<Node> {
         None => None,
         Some(address) => Some(address.as_str()?.to_owned()),
     };
-    Some(Node { state, address, ..Node::new(node.get("name")?.as_str()?, kind) })
+    Some(Node { state, address, traits: traits(node)?, ..Node::new(node.get("name")?.as_str()?, kind) })
+}
+
+fn traits(node: &Value) -> Option<NodeTraits> {
+    let mut traits = NodeTraits::default();
+    if let Some(performance) = node.get("performance") {
+        traits.performance = Some(performance.as_f64()?);
+    }
+    if let Some(number) = node.get("switch_type") {
+        traits.switch_type = Some(SwitchType::of_number(u32::try_from(number.as_u64()?).ok()?)?);
+    }
+    if let Some(names) = node.get("capabilities") {
+        traits.capabilities =
+            names.as_array()?.iter().map(|name| name.as_str().map(str::to_owned)).collect::<Option<_>>()?;
+    }
+    for (name, count) in node.get("devices").map(Value::as_object).unwrap_or_default().into_iter().flatten() {
+        traits.devices.insert(name.clone(), u32::try_from(count.as_u64()?).ok()?);
+    }
+    Some(traits)
 }
 
 fn link(link: &Value) -> Option<Link> {
