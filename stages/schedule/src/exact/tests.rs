@@ -20,4 +20,14 @@ proptest! {
         prop_assert_eq!(found.makespan, Evaluator::new(&problem).makespan(&found.best));
         prop_assert_eq!(found.makespan, optimum(&problem));
     }
+
+    #[test]
+    fn what_is_proven_of_larger_ones_is_the_optimum(
+        program in programs(6..8, 40), processors in 2usize..4, model in models(),
+    ) {
+        let problem = program.problem(&crate::samples::alike(processors), model);
+        let found = best(&problem);
+        prop_assert!(found.is_proven());
+        prop_assert_eq!(found.makespan, optimum(&problem));
+    }
 }
