@@ -13,7 +13,7 @@ use hopmap_islands::Point;
 use hopmap_model::{Context, Error};
 
 use self::branch::{End, Tree};
-use self::state::{Fixed, MOST_TASKS};
+use self::state::{Fixed, is_small};
 use crate::bounds::lower_bound;
 use crate::{Evaluator, ExactParams, Found, ParameterError, Plan, Problem, Scheduler, list};
 
@@ -57,8 +57,8 @@ impl Scheduler for Exact {
         let mut evaluator = Evaluator::new(problem);
         let best = tried.into_iter().map(|(_, plan)| plan).min_by_key(|plan| evaluator.makespan(plan));
         let best = best.unwrap_or_else(|| Plan::serial(problem, 0));
-        if problem.tasks() > MOST_TASKS {
-            cx.log(format!("more than {MOST_TASKS} tasks are not searched: there is a bound only"));
+        if !is_small(problem) {
+            cx.log("the problem is too large to be searched: there is a bound only");
         }
         let time = self.params.seconds.map(Duration::from_secs_f64);
         let default = if time.is_some() { u64::MAX } else { DEFAULT_NODES };
@@ -74,7 +74,8 @@ impl Scheduler for Exact {
 /// until it is told to stop. [`Found::complete`] says whether it was not told to.
 ///
 /// It begins with a short search for every makespan that it tries: half-way between the best and the bound, and just below the best.
-/// Every round may look at more than the one before. Of problems with more than 128 tasks there is only a bound.
+/// Every round may look at more than the one before. Of problems with more than 128 tasks, or that many on more than 500
+/// different processors, there is only a bound.
 ///
 /// The tree is that of all orders in which tasks begin one after the other, on any processor (exhaustive list scheduling of Sinnen
 /// 2014, *Reducing the solution space of optimal task scheduling*), without states that were seen before, processors that are alike,
@@ -90,7 +91,7 @@ pub fn search(problem: &Problem, incumbent: &Plan, nodes: u64, stop: impl Fn() -
         convergence: vec![Point { island: 0, evaluations: 0, cost: makespan }],
         complete: true,
     };
-    if problem.tasks() > MOST_TASKS || found.is_proven() {
+    if !is_small(problem) || found.is_proven() {
         return found;
     }
     let backward = problem.reversed();

@@ -8,6 +8,16 @@ use crate::{Plan, Problem};
 /// Most tasks that are searched: one bit each.
 pub(super) const MOST_TASKS: usize = 128;
 
+/// Most numbers that are kept for all states on the way to a leaf.
+const MOST_WINDOWS: usize = 1 << 23;
+
+/// Whether a problem is small enough to be searched.
+pub(super) fn is_small(problem: &Problem) -> bool {
+    let (tasks, processors) = (problem.tasks(), problem.processors());
+    let columns = if problem.is_alike() { processors.min(tasks) } else { processors };
+    tasks <= MOST_TASKS && (tasks + 1) * tasks * columns <= MOST_WINDOWS
+}
+
 /// What never changes in a search.
 #[derive(Debug)]
 pub(super) struct Fixed<'p> {
