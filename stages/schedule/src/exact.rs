@@ -13,7 +13,7 @@ use hopmap_islands::Point;
 use hopmap_model::{Context, Error};
 
 use self::branch::{End, Tree};
-use self::state::{Fixed, MOST_TASKS};
+use self::state::{Fixed, is_small};
 use crate::bounds::lower_bound;
 use crate::{Evaluator, ExactParams, Found, ParameterError, Plan, Problem, Scheduler, list};
 
@@ -57,8 +57,8 @@ impl Scheduler for Exact {
         let mut evaluator = Evaluator::new(problem);
         let best = tried.into_iter().map(|(_, plan)| plan).min_by_key(|plan| evaluator.makespan(plan));
         let best = best.unwrap_or_else(|| Plan::serial(problem, 0));
-        if problem.tasks() > MOST_TASKS {
-            cx.log(format!("more than {MOST_TASKS} tasks are not searched: there is a bound only"));
+        if !is_small(problem) {
+            cx.log("the problem is too large to be searched: there is a bound only");
         }
         let time = self.params.seconds.map(Duration::from_secs_f64);
         let default = if time.is_some() { u64::MAX } else { DEFAULT_NODES };
@@ -74,7 +74,8 @@ impl Scheduler for Exact {
 /// until it is told to stop. [`Found::complete`] says whether it was not told to.
 ///
 /// It begins with a short search for every makespan that it tries: half-way between the best and the bound, and just below the best.
-/// Every round may look at more than the one before. Of problems with more than 128 tasks there is only a bound.
+/// Every round may look at more than the one before. Of problems with more than 128 tasks, or that many on more than 500
+/// different processors, there is only a bound.
 ///
 /// The tree is that of all orders in which tasks begin one after the other, on any processor (exhaustive list scheduling of Sinnen
 /// 2014, *Reducing the solution space of optimal task scheduling*), without states that were seen before, processors that are alike,
@@ -90,13 +91,22 @@ pub fn search(problem: &Problem, incumbent: &Plan, nodes: u64, stop: impl Fn() -
         convergence: vec![Point { island: 0, evaluations: 0, cost: makespan }],
         complete: true,
     };
-    if problem.tasks() > MOST_TASKS || found.is_proven() {
+    if !is_small(problem) || found.is_proven() {
         return found;
     }
-    let fixed = Fixed::new(problem);
-    let mut rounds = Rounds { tree: Tree::new(&fixed, &stop), found: &mut found, nodes };
+    let backward = problem.reversed();
+    let (fixed, mirrored) = (Fixed::new(problem), backward.as_ref().map(Fixed::new));
+    let mut trees = vec![Tree::new(&fixed, &stop)];
+    trees.extend(mirrored.as_ref().map(|mirrored| Tree::new(mirrored, &stop)));
+    // What waits for little is quick to begin with: where more tasks end a program than begin one, from the beginning.
+    let count = |ends: &dyn Fn(u32) -> bool| (0..problem.tasks() as u32).filter(|&task| ends(task)).count();
+    let begin = count(&|task| problem.parents(task).is_empty());
+    if begin > count(&|task| problem.children(task).is_empty()) {
+        trees.reverse();
+    }
+    let mut rounds = Rounds { problem, found: &mut found, nodes, stop: &stop };
     let mut size = FIRST_ROUND;
-    while rounds.round(size) {
+    while trees.iter_mut().all(|tree| rounds.round(tree, size)) {
         size = size.saturating_mul(GROWTH);
     }
     found.complete = found.is_proven() || !stop();
@@ -104,51 +114,44 @@ pub fn search(problem: &Problem, incumbent: &Plan, nodes: u64, stop: impl Fn() -
 }
 
 /// Ever longer searches.
-struct Rounds<'r, 'f, 'p, S> {
-    tree: Tree<'f, 'p, S>,
+struct Rounds<'r, 'p, S> {
+    problem: &'p Problem,
     found: &'r mut Found<Plan>,
     nodes: u64,
+    stop: &'r S,
 }
 
-impl<S: Fn() -> bool> Rounds<'_, '_, '_, S> {
+impl<S: Fn() -> bool> Rounds<'_, '_, S> {
     /// One round. Whether another makes sense.
-    fn round(&mut self, size: u64) -> bool {
+    fn round(&mut self, tree: &mut Tree<'_, '_, &S>, size: u64) -> bool {
         // Half-way between bound and best as long as short searches settle it.
         let mut low = self.found.lower_bound;
-        while low < self.found.makespan - 1 {
+        while low < self.found.makespan - 1 && !self.is_over() {
             let middle = low + (self.found.makespan - 1 - low) / 2;
-            match self.try_limit(middle, size) {
-                Some(true) => low = low.max(self.found.lower_bound),
-                Some(false) => low = self.found.lower_bound,
-                None => low = middle + 1,
-            }
-            if self.is_over() {
-                return false;
-            }
+            low =
+                if self.try_limit(tree, middle, size) { self.found.lower_bound.max(low) } else { middle + 1 };
         }
-        while !self.found.is_proven() {
-            match self.try_limit(self.found.makespan - 1, size) {
-                Some(_) => {}
-                None => break,
-            }
-        }
+        while !self.is_over() && self.try_limit(tree, self.found.makespan - 1, size) {}
         !self.is_over()
     }
 
     fn is_over(&self) -> bool {
-        self.found.is_proven() || self.tree.nodes >= self.nodes || self.tree.is_stopped()
+        self.found.is_proven() || self.found.evaluations >= self.nodes || (self.stop)()
     }
 
-    /// Whether there is a schedule that is done by a limit, if a search of a size says it.
-    fn try_limit(&mut self, limit: i64, size: u64) -> Option<bool> {
-        let left = self.nodes.saturating_sub(self.tree.nodes);
-        let end = self.tree.search(limit, size.min(left));
-        self.found.evaluations = self.tree.nodes;
-        let better = self.tree.best.take();
+    /// Looks for a schedule that is done by a limit, and says whether there was one or is none.
+    fn try_limit(&mut self, tree: &mut Tree<'_, '_, &S>, limit: i64, size: u64) -> bool {
+        let left = self.nodes.saturating_sub(self.found.evaluations);
+        let before = tree.nodes;
+        let end = tree.search(limit, size.min(left));
+        self.found.evaluations += tree.nodes - before;
+        let better = tree.best.take();
         let is_better = better.is_some();
         if let Some((makespan, plan)) = better {
+            let plan = if tree.is_of(self.problem) { plan } else { plan.reversed(tree.problem()) };
+            let makespan = Evaluator::new(self.problem).makespan(&plan).min(makespan);
             (self.found.makespan, self.found.best) = (makespan, plan);
-            let point = Point { island: 0, evaluations: self.tree.nodes, cost: makespan };
+            let point = Point { island: 0, evaluations: self.found.evaluations, cost: makespan };
             self.found.convergence.push(point);
         }
         if end == End::Complete {
@@ -156,6 +159,6 @@ impl<S: Fn() -> bool> Rounds<'_, '_, '_, S> {
             let proven = if is_better { self.found.makespan } else { limit + 1 };
             self.found.lower_bound = self.found.lower_bound.max(proven);
         }
-        (is_better || end == End::Complete).then_some(is_better)
+        is_better || end == End::Complete
     }
 }

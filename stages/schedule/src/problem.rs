@@ -2,6 +2,7 @@
 
 mod delays;
 mod plan;
+mod reversed;
 mod scale;
 
 use hopmap_model::{DelayModel, Dependency, TaskDag};

@@ -118,6 +118,9 @@ impl Every<'_> {
             for processor in 0..self.problem.processors() as u32 {
                 let free = self.free[processor as usize];
                 let finish = self.finish_of(task, processor, free);
+                if finish >= self.best {
+                    continue;
+                }
                 self.finish[task as usize] = Some(finish);
                 self.on[task as usize] = processor;
                 self.free[processor as usize] = finish;

@@ -3,7 +3,7 @@
 use super::room::has_room;
 use super::state::{Fixed, State, Step};
 use super::windows::{NEVER, Windows};
-use crate::Plan;
+use crate::{Plan, Problem};
 
 /// States that are remembered: a power of two.
 const REMEMBERED: usize = 1 << 20;
@@ -68,9 +68,14 @@ impl<'f, 'p, S: Fn() -> bool> Tree<'f, 'p, S> {
         end
     }
 
-    /// Whether the search was told to stop.
-    pub(super) fn is_stopped(&self) -> bool {
-        (self.stop)()
+    /// Its problem.
+    pub(super) fn problem(&self) -> &'p Problem {
+        self.fixed.problem
+    }
+
+    /// Whether it is the tree of a problem, and not of the reversed one.
+    pub(super) fn is_of(&self, problem: &Problem) -> bool {
+        std::ptr::eq(self.fixed.problem, problem)
     }
 
     fn go(&mut self, depth: usize) -> End {
@@ -139,6 +144,12 @@ impl<'f, 'p, S: Fn() -> bool> Tree<'f, 'p, S> {
         let (fixed, state, windows) = (self.fixed, &self.state, &self.windows[depth]);
         let first = self.children.len();
         let columns = state.columns(fixed);
+        if let Some(next) = state.next_in_row(fixed) {
+            let steps = (0..columns).map(|processor| state.step(fixed, next, processor));
+            self.children.extend(steps);
+            self.children[first..].sort_unstable_by_key(|step| (step.start + step.takes, step.processor));
+            return;
+        }
         let ready = (0..fixed.tasks).filter(|&task| !state.is_done(task) && state.waits[task] == 0);
         for task in ready {
             if fixed.twin[task].is_some_and(|twin| !state.is_done(twin as usize)) {
@@ -151,7 +162,7 @@ impl<'f, 'p, S: Fn() -> bool> Tree<'f, 'p, S> {
                     continue;
                 }
                 let step = state.step(fixed, task as u32, processor);
-                if (step.start, fixed.place[task]) > state.began && !self.yields(&step) {
+                if step.turn(fixed) > state.began && !self.yields(&step) {
                     self.children.push(step);
                 }
             }
@@ -167,8 +178,14 @@ impl<'f, 'p, S: Fn() -> bool> Tree<'f, 'p, S> {
     /// schedules that go on from here are no better than others then.
     fn yields(&self, step: &Step) -> bool {
         let fixed = self.fixed;
-        let Some(last) = &self.state.last[step.processor] else { return false };
+        let Some(last) = self.state.last[step.processor].as_ref().filter(|_| fixed.row.is_none()) else {
+            return false;
+        };
         let (one, other) = (last.task as usize, step.task as usize);
+        // What takes no time may have others at the same moment on its other side.
+        if last.takes == 0 || step.takes == 0 {
+            return false;
+        }
         if !fixed.yields[one * fixed.tasks + other] || fixed.place[other] > fixed.place[one] {
             return false;
         }

@@ -8,6 +8,16 @@ use crate::{Plan, Problem};
 /// Most tasks that are searched: one bit each.
 pub(super) const MOST_TASKS: usize = 128;
 
+/// Most numbers that are kept for all states on the way to a leaf.
+const MOST_WINDOWS: usize = 1 << 23;
+
+/// Whether a problem is small enough to be searched.
+pub(super) fn is_small(problem: &Problem) -> bool {
+    let (tasks, processors) = (problem.tasks(), problem.processors());
+    let columns = if problem.is_alike() { processors.min(tasks) } else { processors };
+    tasks <= MOST_TASKS && (tasks + 1) * tasks * columns <= MOST_WINDOWS
+}
+
 /// What never changes in a search.
 #[derive(Debug)]
 pub(super) struct Fixed<'p> {
@@ -27,6 +37,9 @@ pub(super) struct Fixed<'p> {
     pub(super) relaxed: Relaxed,
     /// For every task the one before it that is the same in everything.
     pub(super) twin: Vec<Option<u32>>,
+    /// Where one task or none sends to all others, one or none waits for all, and nothing else does: the others in the order that
+    /// is as good as any on every processor.
+    pub(super) row: Option<Vec<u32>>,
     /// At `i * tasks + j` whether `i` may end later for `j` to end earlier: all that wait for `i` wait for `j` as long.
     pub(super) yields: Vec<bool>,
 }
@@ -64,9 +77,10 @@ impl<'p> Fixed<'p> {
             processors,
             work: work.collect(),
             place,
+            row: if alike && problem.model() == DelayModel::Overlap { row(&relaxed) } else { None },
             twin: twins(problem),
-            relaxed,
             yields,
+            relaxed,
         }
     }
 
@@ -75,14 +89,51 @@ impl<'p> Fixed<'p> {
     }
 }
 
-/// For every task the one before it, in the order of numbers, that takes as long everywhere and has the same messages.
+/// The order of the tasks of a fork, a join or both: what arrives first elsewhere first, if those whose messages take longer come
+/// before others (the fixed task order of Sinnen 2014).
+fn row(relaxed: &Relaxed) -> Option<Vec<u32>> {
+    let tasks = relaxed.work.len();
+    let alone = |task: usize| relaxed.parents[task].len() <= 1 && relaxed.children[task].len() <= 1;
+    let mut ends =
+        (0..tasks).filter(|&task| relaxed.parents[task].len().max(relaxed.children[task].len()) > 1);
+    let ends: Vec<usize> = ends.by_ref().take(3).collect();
+    let is_source = |end: usize| relaxed.parents[end].is_empty();
+    let is_sink = |end: usize| relaxed.children[end].is_empty();
+    let (source, sink) = match ends[..] {
+        [] => (None, None),
+        [one] if is_source(one) => (Some(one), None),
+        [one] if is_sink(one) => (None, Some(one)),
+        [one, other] if is_source(one) && is_sink(other) => (Some(one), Some(other)),
+        [one, other] if is_source(other) && is_sink(one) => (Some(other), Some(one)),
+        _ => return None,
+    };
+    let mut middle: Vec<usize> =
+        (0..tasks).filter(|&task| Some(task) != source && Some(task) != sink).collect();
+    let sent = |task: usize| relaxed.parents[task].first().map(|link| (link.task as usize, link.far));
+    let sends = |task: usize| relaxed.children[task].first().map(|link| (link.task as usize, link.far));
+    let joins =
+        |task: usize| sent(task).map(|sent| sent.0) == source && sends(task).map(|sends| sends.0) == sink;
+    if !middle.iter().all(|&task| alone(task) && joins(task)) {
+        return None;
+    }
+    let times = |task: usize| (sent(task).map_or(0, |sent| sent.1), -sends(task).map_or(0, |sends| sends.1));
+    middle.sort_by_key(|&task| times(task));
+    let falls = middle.windows(2).all(|pair| times(pair[0]).1 <= times(pair[1]).1);
+    falls.then(|| middle.into_iter().map(|task| task as u32).collect())
+}
+
+/// For every task the one before it, in the order of the problem, that takes as long everywhere and has the same messages.
 fn twins(problem: &Problem) -> Vec<Option<u32>> {
     let same = |a: u32, b: u32| {
         problem.works(a) == problem.works(b)
             && problem.parents(a) == problem.parents(b)
             && problem.children(a) == problem.children(b)
     };
-    (0..problem.tasks() as u32).map(|task| (0..task).rev().find(|&other| same(other, task))).collect()
+    let mut twins = vec![None; problem.tasks()];
+    for (at, &task) in problem.order().iter().enumerate() {
+        twins[task as usize] = problem.order()[..at].iter().rev().copied().find(|&other| same(other, task));
+    }
+    twins
 }
 
 /// The last task of a processor, and what it found there.
@@ -108,6 +159,14 @@ pub(super) struct Step {
     pub(super) takes: i64,
 }
 
+impl Step {
+    /// When it begins; of tasks that begin together those that take no time come first, and then the order of the problem counts.
+    pub(super) fn turn(&self, fixed: &Fixed<'_>) -> (i64, usize) {
+        let later = if self.takes > 0 { fixed.tasks } else { 0 };
+        (self.start, fixed.place[self.task as usize] + later)
+    }
+}
+
 /// A partial schedule.
 #[derive(Debug)]
 pub(super) struct State {
@@ -119,7 +178,8 @@ pub(super) struct State {
     pub(super) last: Vec<Option<Last>>,
     /// Number of processors that run something; of those that are alike the first.
     pub(super) used: usize,
-    /// Beginning and place of the task that began last: all that follow begin later, or at the same time in a later place.
+    /// Beginning and place of the task that began last: all that follow begin later, or at the same time in a later place. Nothing
+    /// where tasks come in a row.
     pub(super) began: (i64, usize),
     pub(super) steps: Vec<(Step, (i64, usize), Option<Last>)>,
 }
@@ -165,6 +225,12 @@ impl State {
         Step { task, processor, ready, start, takes: receives + fixed.work(task as usize, processor) }
     }
 
+    /// The task that comes next where the order of tasks does not matter.
+    pub(super) fn next_in_row(&self, fixed: &Fixed<'_>) -> Option<u32> {
+        let next = fixed.row.as_ref()?.iter().copied().find(|&task| !self.is_done(task as usize))?;
+        (self.waits[next as usize] == 0).then_some(next)
+    }
+
     pub(super) fn put(&mut self, fixed: &Fixed<'_>, step: Step) {
         let Step { task, processor, ready, start, takes } = step;
         self.steps.push((step, self.began, self.last[processor]));
@@ -173,7 +239,9 @@ impl State {
         self.on[task as usize] = processor as u32;
         self.last[processor] = Some(Last { task, free: self.free[processor], ready, takes });
         self.free[processor] = start + takes;
-        self.began = (start, fixed.place[task as usize]);
+        if fixed.row.is_none() {
+            self.began = step.turn(fixed);
+        }
         if fixed.alike && processor == self.used {
             self.used += 1;
         }
@@ -222,6 +290,7 @@ impl State {
             // What lies before the last beginning is gone.
             mixer.take_time(if self.free[processor] < began { i64::MIN } else { self.free[processor] });
             if let Some(last) = &self.last[processor]
+                && fixed.row.is_none()
                 && self.may_yield(fixed, last.task)
             {
                 mixer.take(u64::from(last.task));
@@ -229,22 +298,10 @@ impl State {
                 mixer.take_time(last.ready);
             }
         }
-        let mut bits = self.done;
-        while bits != 0 {
-            let task = bits.trailing_zeros() as usize;
-            bits &= bits - 1;
-            let finish = self.finish[task];
-            let matters = |child: &crate::bounds::Link| {
-                // A message that is there before anything can begin is as good as none.
-                let arrives = finish + child.far;
-                let late = fixed.receives || !fixed.alike || (arrives > soonest && arrives >= began);
-                late && !self.is_done(child.task as usize)
-            };
-            if fixed.relaxed.children[task].iter().any(matters) {
-                let mixer = &mut mixers[self.on[task] as usize];
-                mixer.take(!(task as u64));
-                mixer.take_time(finish);
-            }
+        if fixed.alike && !fixed.receives {
+            self.arrivals(fixed, soonest, mixers);
+        } else {
+            self.messages(fixed, mixers);
         }
         let mut all = Mixer::default();
         all.take(self.done as u64);
@@ -252,6 +309,46 @@ impl State {
         all.take_time(began);
         all.take(self.began.1 as u64);
         mixers.iter().fold(all.end(), |sum, mixer| sum.wrapping_add(mixer.end()))
+    }
+
+    /// What tasks that are left wait for: the last message to each, and the last from any other processor than that one's.
+    fn arrivals(&self, fixed: &Fixed<'_>, soonest: i64, mixers: &mut [Mixer]) {
+        for task in (0..fixed.tasks).filter(|&task| !self.is_done(task)) {
+            let (mut last, mut other) = ((i64::MIN, u32::MAX), i64::MIN);
+            for link in &fixed.relaxed.parents[task] {
+                if !self.is_done(link.task as usize) {
+                    continue;
+                }
+                let (arrives, on) = (self.finish[link.task as usize] + link.far, self.on[link.task as usize]);
+                if on == last.1 {
+                    last.0 = last.0.max(arrives);
+                } else if arrives > last.0 {
+                    (other, last) = (last.0, (arrives, on));
+                } else {
+                    other = other.max(arrives);
+                }
+            }
+            // A message that is there before anything can begin is as good as none.
+            if last.0 > soonest && last.0 >= self.began.0 {
+                let mixer = &mut mixers[last.1 as usize];
+                mixer.take(!(task as u64));
+                mixer.take_time(last.0);
+                let matters = other > self.free[last.1 as usize] && other >= self.began.0;
+                mixer.take_time(if matters { other } else { i64::MIN });
+            }
+        }
+    }
+
+    /// Which tasks that others wait for were done where and when.
+    fn messages(&self, fixed: &Fixed<'_>, mixers: &mut [Mixer]) {
+        for task in (0..fixed.tasks).filter(|&task| self.is_done(task)) {
+            let mut children = fixed.relaxed.children[task].iter();
+            if children.any(|child| !self.is_done(child.task as usize)) {
+                let mixer = &mut mixers[self.on[task] as usize];
+                mixer.take(!(task as u64));
+                mixer.take_time(self.finish[task]);
+            }
+        }
     }
 
     /// Whether a task that is left could change places with the last one of a processor.

@@ -3,13 +3,15 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::samples::{machines, models, optimum, programs};
+use crate::samples::{Program, alike, machines, models, optimum, programs};
 
 fn best(problem: &Problem) -> Found<Plan> {
     search(problem, &Plan::serial(problem, 0), u64::MAX, || false)
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if std::env::var_os("HOPMAP_SOAK").is_some() { 4000 } else { 64 }))]
+
     #[test]
     fn what_is_proven_is_the_optimum(
         program in programs(1..6, 20), machine in machines(3), model in models(),
@@ -18,6 +20,41 @@ proptest! {
         let found = best(&problem);
         prop_assert!(found.is_proven() && found.best.is_admissible(&problem));
         prop_assert_eq!(found.makespan, Evaluator::new(&problem).makespan(&found.best));
+        prop_assert_eq!(found.makespan, optimum(&problem));
+    }
+
+    #[test]
+    fn what_is_proven_of_larger_ones_is_the_optimum(
+        program in programs(6..8, 40), processors in 2usize..4, model in models(),
+    ) {
+        let problem = program.problem(&alike(processors), model);
+        let found = best(&problem);
+        prop_assert!(found.is_proven());
+        prop_assert_eq!(found.makespan, optimum(&problem));
+    }
+
+    /// Trees, forks and joins have many tasks that are as good as others.
+    #[test]
+    fn what_is_proven_of_trees_is_the_optimum(
+        work in prop::collection::vec(0u32..4, 6..8),
+        parents in prop::collection::vec((any::<u32>(), 0u64..3), 8),
+        wide in any::<bool>(),
+        joins in 0u8..3,
+        processors in 2usize..4,
+        model in models(),
+    ) {
+        let tasks = work.len() as u32;
+        let parent = |task: u32, drawn: u32| if wide { 0 } else { drawn % task };
+        let edges = (1..tasks).zip(parents).map(|(task, (drawn, bytes))| (parent(task, drawn), task, 4 * bytes));
+        let mut edges: Vec<_> = edges.collect();
+        match joins {
+            1 => edges.iter_mut().for_each(|edge| *edge = (tasks - 1 - edge.1, tasks - 1 - edge.0, edge.2)),
+            2 if wide => edges.extend((1..tasks - 1).map(|task| (task, tasks - 1, u64::from(7 - task.min(7))))),
+            _ => {}
+        }
+        let problem = Program { work, edges }.problem(&alike(processors), model);
+        let found = best(&problem);
+        prop_assert!(found.is_proven());
         prop_assert_eq!(found.makespan, optimum(&problem));
     }
 }
