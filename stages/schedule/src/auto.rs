@@ -4,20 +4,37 @@ mod annealing;
 mod ground;
 mod island;
 mod moves;
+#[cfg(test)]
+mod tests;
+
+use std::time::Instant;
 
 use hopmap_islands::{Budget, Candidate, Evolution, Exchange, Meter};
 use hopmap_model::{Context, Error};
+use serde::{Deserialize, Serialize};
 
 use crate::bounds::lower_bound;
-use crate::search::{Acceptance, Costs, WithCosts, with_costs};
-use crate::{AutoParams, Evaluator, Found, ParameterError, Plan, Problem, Scheduler};
+use crate::search::{Costs, WithCosts, with_costs};
+use crate::{AutoParams, Evaluator, Found, ParameterError, Plan, Problem, Scheduler, list};
 use ground::Ground;
 use island::Island;
 
-/// Evaluations of an epoch of 64 tasks.
-const EPOCH: u64 = 1 << 16;
+/// Evaluations of an island by default: so many for all tasks together, but no more and no fewer.
+const EVALUATIONS: u64 = 1 << 27;
+const MOST_EVALUATIONS: u64 = 1 << 21;
+const FEWEST_EVALUATIONS: u64 = 1 << 12;
+/// Epochs of a search by default.
+const EPOCHS: u64 = 32;
 
-/// To be written.
+/// Chooses by itself how to look for the best plan.
+///
+/// It begins with the plans of all list heuristics and is never worse than any of them. Every island then anneals one plan after the other:
+/// one of the lists, one of the best that it has found, or the best of all. Proposals change the processor or the turn of a task; move it
+/// with its parents, its children, the chain of parents that it waits for or its neighbours on the processor; exchange two tasks; or change
+/// what two processors do from some moment on. Every other one concerns a task of the critical path. Of every proposal only those times
+/// are computed that it changes, and only until it is clear that it will not be accepted: how much worse it may be is drawn before.
+///
+/// The search ends early where a plan is as good as the lower bound.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Auto {
     seed: u64,
@@ -34,19 +51,44 @@ impl Auto {
 
 impl Scheduler for Auto {
     fn schedule(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found<Plan>, Error> {
-        let bound = lower_bound(problem);
+        let begin = Instant::now();
         let mut evaluator = Evaluator::new(problem);
+<<<<<<< HEAD
         let listed = crate::list::all(problem).into_iter();
         let mut starts: Vec<_> =
             listed.map(|(_, plan)| Candidate { cost: evaluator.makespan(&plan), solution: plan }).collect();
+=======
+        let mut starts: Vec<Candidate<Plan>> = list::all(problem)
+            .into_iter()
+            .map(|(_, plan)| Candidate { cost: evaluator.makespan(&plan), solution: plan })
+            .collect();
+>>>>>>> auto
         starts.sort_by_key(|start| start.cost);
-        with_costs(problem, Search { auto: self, starts, bound, cx })
+        let bound = lower_bound(problem);
+        let evaluations = starts.len() as u64;
+        if let Some(best) = starts.first().filter(|best| best.cost <= bound) {
+            let (best, makespan) = (best.solution.clone(), best.cost);
+            let convergence = Vec::new();
+            return Ok(Found {
+                best,
+                makespan,
+                lower_bound: makespan,
+                evaluations,
+                convergence,
+                complete: true,
+            });
+        }
+        let budget = self.budget.after(0, begin.elapsed());
+        let mut found = with_costs(problem, Search { seed: self.seed, budget, starts, bound, cx })?;
+        found.evaluations += evaluations;
+        Ok(found)
     }
 }
 
 /// A search that knows where to begin.
 struct Search<'s> {
-    auto: &'s Auto,
+    seed: u64,
+    budget: Budget,
     starts: Vec<Candidate<Plan>>,
     bound: i64,
     cx: &'s Context<'s>,
@@ -56,17 +98,16 @@ impl WithCosts for Search<'_> {
     type Output = Result<Found<Plan>, Error>;
 
     fn run<C: Costs>(self, costs: &C) -> Self::Output {
-        let problem = costs.problem();
-        let work: i64 = (0..problem.tasks() as u32).map(|task| costs.work(task, 0)).sum();
-        let unit = work as f64 / problem.tasks() as f64;
-        let ground =
-            Ground { costs, acceptance: Acceptance::new(), starts: self.starts, bound: self.bound, unit };
-        let islands = Islands { seed: self.auto.seed, ground };
-        let found = self.auto.budget.evolve(&islands, 1 << 21, self.cx)?;
+        let default = default_evaluations(costs.problem().tasks());
+        let ground = Ground::new(costs, self.starts, self.bound);
+        let islands = Islands { seed: self.seed, ground, epoch: default / EPOCHS };
+        let found = self.budget.evolve(&islands, default, self.cx)?;
+        let bounds = found.bests.iter().map(|best| best.solution.bound);
+        let makespan = found.best.cost;
         Ok(Found {
-            makespan: found.best.cost,
-            lower_bound: self.bound,
-            best: found.best.solution,
+            makespan,
+            lower_bound: bounds.max().unwrap_or(self.bound).min(makespan),
+            best: found.best.solution.plan,
             evaluations: found.evaluations,
             convergence: found.convergence,
             complete: found.complete,
@@ -74,33 +115,52 @@ impl WithCosts for Search<'_> {
     }
 }
 
+/// Evaluations of an island where nothing is limited: one or two seconds for 50 tasks, and not much more for many.
+fn default_evaluations(tasks: usize) -> u64 {
+    (EVALUATIONS / tasks as u64).clamp(FEWEST_EVALUATIONS, MOST_EVALUATIONS)
+}
+
+/// All islands.
 struct Islands<'g, C> {
     seed: u64,
     ground: Ground<'g, C>,
+    /// Evaluations of an epoch.
+    epoch: u64,
+}
+
+/// A plan, and what its island knows of the optimum.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Answer {
+    plan: Plan,
+    bound: i64,
 }
 
 impl<C: Costs> Evolution for Islands<'_, C> {
     type Island = Island;
-    type Solution = Plan;
+    type Solution = Answer;
 
-    fn begin(&self, island: u32, _: &mut Meter<'_>) -> Result<Island, Error> {
-        Ok(Island::new(&self.ground, self.seed, island))
+    fn begin(&self, island: u32, meter: &mut Meter<'_>) -> Result<Island, Error> {
+        Ok(Island::new(&self.ground, self.seed, island, meter))
     }
 
     fn advance(&self, island: &mut Island, _: u64, meter: &mut Meter<'_>) -> Result<bool, Error> {
-        let end = meter.spent().saturating_add(EPOCH);
-        Ok(island.work(&self.ground, end, meter) && island.best.cost > self.ground.bound)
+        let end = meter.spent().saturating_add(self.epoch);
+        Ok(island.work(&self.ground, end, meter) && !island.is_done())
     }
 
-    fn best(&self, island: &Island) -> Candidate<Plan> {
-        island.best.clone()
+    fn best(&self, island: &Island) -> Candidate<Answer> {
+        let plan = island.best.solution.clone();
+        Candidate { cost: island.best.cost, solution: Answer { plan, bound: island.bound } }
     }
 
     fn exchange(&self, _: u64) -> Exchange {
-        Exchange::Ring
+        Exchange::Everybody
     }
 
-    fn receive(&self, island: &mut Island, _: u64, heard: Vec<Candidate<Plan>>) {
-        heard.into_iter().for_each(|candidate| island.hear(candidate));
+    fn receive(&self, island: &mut Island, _: u64, heard: Vec<Candidate<Answer>>) {
+        for Candidate { cost, solution: Answer { plan, bound } } in heard {
+            island.bound = island.bound.max(bound);
+            island.hear(Candidate { cost, solution: plan });
+        }
     }
 }

@@ -32,13 +32,21 @@ impl Cycle {
         Self { plan: start.solution.clone(), best: start, hot, cold, length: length.max(1), done: 0 }
     }
 
+    /// Whether it begins hot.
+    pub(super) fn is_hot(&self) -> bool {
+        self.hot > self.cold
+    }
+
     /// Whether it is cold.
     pub(super) fn is_over(&self) -> bool {
         self.done >= self.length
     }
 
     fn temperature(&self) -> f64 {
-        self.hot * libm::pow(self.cold / self.hot, self.done as f64 / self.length as f64)
+        match self.is_hot() {
+            true => self.hot * libm::pow(self.cold / self.hot, self.done as f64 / self.length as f64),
+            false => self.cold,
+        }
     }
 
     /// Goes on until the cycle is over, about so many evaluations are spent, or the makespan is a bound; `false` if the meter

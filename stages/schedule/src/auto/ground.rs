@@ -17,13 +17,10 @@ pub(super) struct Ground<'g, C> {
     pub(super) unit: f64,
 }
 
-impl<C: Costs> Ground<'_, C> {
-    pub(super) fn best_start(&self) -> &Candidate<Plan> {
-        &self.starts[0]
-    }
-
-    /// Proposals of the first cycle.
-    pub(super) fn first_cycle(&self) -> u64 {
-        400 * self.costs.problem().tasks() as u64
+impl<'g, C: Costs> Ground<'g, C> {
+    pub(super) fn new(costs: &'g C, starts: Vec<Candidate<Plan>>, bound: i64) -> Self {
+        let tasks = costs.problem().tasks();
+        let work: i64 = (0..tasks as u32).map(|task| costs.work(task, 0)).sum();
+        Self { costs, acceptance: Acceptance::new(), starts, bound, unit: work as f64 / tasks as f64 }
     }
 }

@@ -135,12 +135,6 @@ impl<'c, C: Costs> Timeline<'c, C> {
         ((before as usize) < self.order.len()).then_some(before)
     }
 
-    /// When a task is done.
-    #[inline]
-    pub(crate) fn finish(&self, task: u32) -> i64 {
-        self.finish[task as usize]
-    }
-
     /// The first and the last place that a task could take while all others stay in their order.
     #[inline]
     pub(crate) fn window(&self, task: u32) -> (usize, usize) {

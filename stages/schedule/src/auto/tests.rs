@@ -1,0 +1,103 @@
+use proptest::prelude::*;
+use rand_pcg::Pcg64;
+use rand_pcg::rand_core::{Rng, SeedableRng};
+
+use super::moves::Moves;
+use super::*;
+use crate::search::{Timeline, samples};
+
+fn auto(value: serde_json::Value) -> Auto {
+    Auto::new(&serde_json::from_value(value).unwrap()).unwrap()
+}
+
+fn found(problem: &Problem, evaluations: u64, islands: u32) -> Found<Plan> {
+    let scheduler = auto(serde_json::json!({ "evaluations": evaluations, "islands": islands }));
+    scheduler.schedule(problem, &Context::detached()).unwrap()
+}
+
+/// Proposes and settles, and compares with the evaluator of plans.
+struct Walk<'p> {
+    problem: &'p Problem,
+    seed: u64,
+}
+
+impl WithCosts for Walk<'_> {
+    type Output = ();
+
+    fn run<C: Costs>(self, costs: &C) {
+        let mut timeline = Timeline::new(costs, &Plan::serial(self.problem, 0));
+        let mut random = Pcg64::seed_from_u64(self.seed);
+        let (mut moves, mut evaluator) = (Moves::new(), Evaluator::new(self.problem));
+        for step in 0..60 {
+            let before = (timeline.plan(), timeline.makespan());
+            moves.propose(&mut timeline, &mut random);
+            let proposed = timeline.plan();
+            assert!(proposed.is_admissible(self.problem));
+            let makespan = evaluator.makespan(&proposed);
+            let limit = before.1 + i64::from(random.next_u32() % 8) - 2;
+            let is_accepted = timeline.settle(limit);
+            assert_eq!(is_accepted, makespan <= limit);
+            if is_accepted {
+                assert_eq!((timeline.plan(), timeline.makespan()), (proposed, makespan));
+                moves.note_change();
+            } else {
+                assert_eq!((timeline.plan(), timeline.makespan()), before);
+            }
+            if step % 4 == 0 {
+                timeline.sort();
+                assert!(timeline.plan().is_admissible(self.problem));
+                assert_eq!(evaluator.makespan(&timeline.plan()), timeline.makespan());
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn what_changes_is_computed_as_if_all_was(problem in samples::problems(24, 4), seed in any::<u64>()) {
+        with_costs(&problem, Walk { problem: &problem, seed });
+    }
+
+    #[test]
+    fn nothing_is_better_than_the_optimum_and_nothing_worse_than_a_list(
+        problem in samples::problems(6, 3)
+    ) {
+        let optimum = samples::optimum(&problem);
+        let found = found(&problem, 20_000, 1);
+        prop_assert!(found.best.is_admissible(&problem));
+        prop_assert_eq!(Evaluator::new(&problem).makespan(&found.best), found.makespan);
+        prop_assert_eq!(found.makespan, optimum);
+        prop_assert!(found.lower_bound <= optimum);
+    }
+
+    #[test]
+    fn no_list_is_better(problem in samples::problems(40, 5)) {
+        let found = found(&problem, 200, 2);
+        prop_assert!(found.best.is_admissible(&problem) && found.lower_bound <= found.makespan);
+        for (_, plan) in list::all(&problem) {
+            prop_assert!(found.makespan <= Evaluator::new(&problem).makespan(&plan));
+        }
+    }
+}
+
+#[test]
+fn default_budgets_shrink_with_the_number_of_tasks() {
+    let defaults = [1, 64, 128, 1 << 14, 1 << 20].map(default_evaluations);
+    assert_eq!(defaults, [1 << 21, 1 << 21, 1 << 20, 1 << 13, 1 << 12]);
+}
+
+#[test]
+fn a_plan_as_good_as_the_bound_ends_the_search() {
+    let found = found(&samples::diamond(), u64::MAX, 1);
+    assert!(found.is_proven() && found.complete);
+}
+
+#[test]
+fn senseless_budgets_are_refused() {
+    let refused = |value| Auto::new(&serde_json::from_value(value).unwrap()).unwrap_err().to_string();
+    assert_eq!(refused(serde_json::json!({ "evaluations": 0 })), "evaluations is 0");
+    assert_eq!(refused(serde_json::json!({ "islands": 0 })), "islands is 0");
+    assert_eq!(refused(serde_json::json!({ "seconds": -1.0 })), "seconds is -1");
+}
