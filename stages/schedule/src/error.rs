@@ -124,6 +124,20 @@ pub enum MachineError {
         /// Lengths that there should be.
         expected: u64,
     },
+    /// A network file of something else than times.
+    #[error("`{file}` says how far times scatter, not how long messages take")]
+    #[diagnostic(help("give the file of averages, medians or minima of the same test"))]
+    Deviations {
+        /// The file.
+        file: String,
+    },
+    /// What messages take is said twice.
+    #[error("there is a `network` of times that were measured, and `{name}` beside it")]
+    #[diagnostic(help("leave one of them out: both say what messages take"))]
+    BesideNetwork {
+        /// The parameter.
+        name: &'static str,
+    },
     /// A measurement that failed.
     #[error(
         "`{file}` says that a message of {length} bytes from process {sender} to {receiver} took {time} s"

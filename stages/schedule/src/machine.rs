@@ -113,7 +113,7 @@ impl Machine {
         let machine = match (system, given_files) {
             (Some(_), true) => return Err(MachineError::TwoMachines),
             (Some(system), false) => system::machine(params, system, unit)?,
-            (None, true) => files::machine(params)?,
+            (None, true) => files::machine(params, unit)?,
             (None, false) => Self::alike(params, unit)?,
         };
         machine.with_first(params.processors)?.with_speeds(&params.speeds)?.with_available(&params.available)

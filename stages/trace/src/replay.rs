@@ -12,7 +12,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use hopmap_model::{Context, TaskDag, TraceArchive};
+use hopmap_model::{Context, TaskDag, TraceArchive, WorkUnit};
 
 use crate::error::ReplayError;
 use crate::{ReplayParams, Simulator};
@@ -60,6 +60,9 @@ pub(crate) fn write(
 
 /// The steps of every rank in their order.
 fn steps(dag: &TaskDag) -> Result<Vec<Vec<Step>>, ReplayError> {
+    if dag.unit == WorkUnit::Time {
+        return Err(ReplayError::NoSeconds);
+    }
     let ranks: Option<Vec<u32>> = dag.tasks.iter().map(|task| task.rank).collect();
     let free = || dag.tasks.iter().position(|task| task.rank.is_none()).unwrap_or_default();
     let rank_of = ranks.ok_or_else(|| ReplayError::NoRank { task: free() })?;

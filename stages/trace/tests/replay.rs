@@ -7,7 +7,9 @@ use std::process::Command;
 use std::sync::Arc;
 
 use hopmap_artifact::Folder;
-use hopmap_model::{Context, Dependency, Inputs, Outcome, Stage, Task, TaskDag, TraceArchive, Value};
+use hopmap_model::{
+    Context, Dependency, Inputs, Outcome, Stage, Task, TaskDag, TraceArchive, Value, WorkUnit,
+};
 use hopmap_trace::{Replay, ReplayParams, Simulator};
 
 /// Rank 0 computes 1 s and sends to rank 1, which computes 2 s after it and answers; rank 2 waits for a join at rank 0.
@@ -94,6 +96,15 @@ fn tasks_of_nobody_and_cycles_are_refused() {
 }
 
 /// Real `SimGrid`: the time it predicts is that of the longest chain, 1 s + 2 s + 0.5 s, and a little for messages.
+#[test]
+fn weights_without_a_unit_are_refused() {
+    let dag = TaskDag { unit: WorkUnit::Time, ..program() };
+    for simulator in [Simulator::Goal, Simulator::Simgrid] {
+        let error = replay(dag.clone(), simulator).unwrap_err();
+        assert!(error.starts_with("the tasks have weights of a model"), "{error}");
+    }
+}
+
 #[test]
 fn simgrid_replays_the_program() {
     if std::env::var_os("HOPMAP_SYSTEM_TESTS").is_none() {

@@ -115,3 +115,127 @@ fn pairs(
     }
     Ok((Distances::Pairs { processors: slots, classes }, found.classes))
 }
+
+#[cfg(test)]
+#[expect(clippy::float_cmp, reason = "these times are powers of two")]
+mod tests {
+    use hopmap_model::{CostModel, Levels, Link, Matrix, Node, Routing, Slot};
+
+    use super::*;
+
+    /// Two slots on host `a` and one on each of `b` and `c`; `a` and `b` share a switch, which a slow link joins to that of `c`.
+    fn tree() -> SystemGraph {
+        let nodes =
+            vec![Node::host("a"), Node::host("b"), Node::host("c"), Node::switch("s"), Node::switch("t")];
+        let link = |source, destination, latency: f64, bandwidth: f64| Link {
+            latency_s: Some(latency),
+            bandwidth_bytes_per_s: Some(bandwidth),
+            ..Link::new(source, destination)
+        };
+        let links =
+            [link(0, 3, 0.25, 8.0), link(1, 3, 0.25, 8.0), link(2, 4, 0.5, 4.0), link(3, 4, 1.0, 2.0)];
+        let slot = |host, core| Slot { host, core };
+        SystemGraph {
+            nodes,
+            links: links.iter().flat_map(|link| [link.clone(), link.clone().reversed()]).collect(),
+            slots: vec![slot(0, 0), slot(0, 5), slot(1, 0), slot(2, 0)],
+            cost: CostModel::Levels(Levels {
+                costs: vec![1.0, 2.0, 4.0],
+                groups: vec![vec![0, 0, 1, 2], vec![0, 0, 0, 1], vec![0; 4]],
+            }),
+            routing: Routing::default(),
+        }
+    }
+
+    fn of(system: &SystemGraph, change: impl Fn(&mut MachineParams)) -> Result<Machine, MachineError> {
+        let mut params = MachineParams::default();
+        change(&mut params);
+        Machine::new(&params, Some(system), WorkUnit::Seconds)
+    }
+
+    /// What a message of 16 bytes takes from one slot to the others.
+    fn times(machine: &Machine, from: u32) -> Vec<f64> {
+        (0..machine.processors.len() as u32).map(|to| machine.network.time(from, to, 16)).collect()
+    }
+
+    #[test]
+    fn links_say_what_messages_take() {
+        let machine = of(&tree(), |params| params.latency = Some(2.0)).unwrap();
+        let names: Vec<_> = machine.processors.iter().map(|one| (one.name.as_str(), one.slot)).collect();
+        assert_eq!(names, [("a:0", Some(0)), ("a:5", Some(1)), ("b:0", Some(2)), ("c:0", Some(3))]);
+        let inside = 16.0 / INSIDE_BANDWIDTH;
+        assert_eq!(times(&machine, 0), [0.0, inside, 2.5 + 2.0, 3.75 + 8.0]);
+        assert_eq!(times(&machine, 3), [3.75 + 8.0, 3.75 + 8.0, 3.75 + 8.0, 0.0]);
+        assert_eq!(machine.pace, [1.0; 4]);
+    }
+
+    #[test]
+    fn costs_scale_what_the_parameters_say() {
+        let by_costs = |params: &mut MachineParams| {
+            (params.distance, params.latency, params.bandwidth) =
+                (Some(Distance::Costs), Some(0.5), Some(8.0));
+        };
+        assert_eq!(times(&of(&tree(), by_costs).unwrap(), 1), [2.5, 0.0, 5.0, 10.0]);
+        // Links that do not say their bandwidth leave it to the costs.
+        let mut silent = tree();
+        silent.links[0].bandwidth_bytes_per_s = None;
+        let machine = of(&silent, |params| params.bandwidth = Some(8.0)).unwrap();
+        assert_eq!(times(&machine, 1), [2.0, 0.0, 4.0, 8.0]);
+        // Unless links are asked for: then they have that of the parameters.
+        let links = |params: &mut MachineParams| {
+            (params.distance, params.bandwidth) = (Some(Distance::Links), Some(1.0));
+        };
+        assert_eq!(times(&of(&silent, links).unwrap(), 1)[2..], [0.5 + 16.0, 1.75 + 16.0]);
+        let no_links = SystemGraph { links: Vec::new(), ..tree() };
+        let error = of(&no_links, links).unwrap_err();
+        assert!(matches!(error, MachineError::NoLinks), "{error}");
+        assert_eq!(
+            times(&of(&no_links, |params| params.bandwidth = Some(16.0)).unwrap(), 3),
+            [4.0, 4.0, 4.0, 0.0]
+        );
+    }
+
+    #[test]
+    fn the_two_ways_between_slots_may_differ() {
+        let costs = vec![0.0, 1.0, 2.0, 4.0];
+        let system = SystemGraph {
+            nodes: vec![Node::host("a"), Node::host("b")],
+            links: Vec::new(),
+            slots: vec![Slot { host: 0, core: 0 }, Slot { host: 1, core: 0 }],
+            cost: CostModel::Matrix(Matrix { costs }),
+            routing: Routing::default(),
+        };
+        let machine = of(&system, |params| params.bandwidth = Some(16.0)).unwrap();
+        assert_eq!((times(&machine, 0), times(&machine, 1)), (vec![0.0, 1.0], vec![2.0, 4.0]));
+    }
+
+    #[test]
+    fn hosts_have_to_reach_each_other() {
+        let mut cut = tree();
+        for link in cut.links.iter_mut().filter(|link| link.source == 2 || link.destination == 2) {
+            link.state = LinkState::Down;
+        }
+        let error = of(&cut, |_| {}).unwrap_err();
+        assert_eq!(error.to_string(), "no message gets from host `a` to host `c`");
+        // Only some slots are enough then.
+        assert_eq!(of(&cut, |params| params.processors = Some(3)).unwrap().processors.len(), 3);
+    }
+
+    #[test]
+    fn processors_are_slots() {
+        let some = of(&tree(), |params| params.processors = Some(2)).unwrap();
+        assert_eq!((some.processors.len(), times(&some, 0).len()), (2, 2));
+        let error = |change: fn(&mut MachineParams)| of(&tree(), change).unwrap_err().to_string();
+        assert_eq!(
+            error(|params| params.processors = Some(5)),
+            "5 processors are asked for, and there are 4"
+        );
+        assert_eq!(error(|params| params.speeds = vec![1.0; 3]), "speeds has 3 values for 4 processors");
+        assert_eq!(error(|params| params.available = vec![-1.0; 4]), "available is -1");
+        assert_eq!(error(|params| params.latency = Some(f64::NAN)), "latency is NaN");
+        assert_eq!(error(|params| params.bandwidth = Some(0.0)), "bandwidth is 0");
+        let files =
+            |params: &mut MachineParams| params.procs = Some(hopmap_model::InputPath::new("procs.vct"));
+        assert!(matches!(of(&tree(), files), Err(MachineError::TwoMachines)));
+    }
+}

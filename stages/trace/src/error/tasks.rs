@@ -61,6 +61,12 @@ pub enum ReplayError {
         /// The task.
         task: usize,
     },
+    /// Work is no seconds, and messages are no bytes.
+    #[error("the tasks have weights of a model, not seconds and bytes, so nobody knows what to replay")]
+    #[diagnostic(help(
+        "`trace/dag` gives tasks of a program that ran; `schedule/…` works with graphs that have weights only"
+    ))]
+    NoSeconds,
     /// Tasks wait for each other.
     #[error("task {task} waits for itself")]
     #[diagnostic(help("the graph was not made by `trace/dag`, which refuses such traces: make it again"))]
