@@ -150,7 +150,7 @@ impl<'a> Chart<'a> {
         let name = |index: usize| self.schedule.processors[index].name.as_str();
         match processors.len() {
             1 => name(processors.start).to_owned(),
-            _ => format!("{} – {}", name(processors.start), name(processors.end - 1)),
+            count => format!("{} +{}", name(processors.start), count - 1),
         }
     }
 

@@ -253,6 +253,37 @@ proptest! {
     }
 
     #[test]
+    fn orders_are_refused_if_and_only_if_tasks_would_wait_for_each_other(
+        case in any_case(),
+        keys in prop::collection::vec(any::<u32>(), 12),
+    ) {
+        let mut nodes: Vec<u64> = (0..case.dag.tasks.len() as u64).collect();
+        nodes.sort_by_key(|&node| keys[node as usize]);
+        let count = case.machine.processors.len();
+        let mut lists = vec![Vec::new(); count];
+        nodes.iter().for_each(|&node| lists[keys[11 - node as usize] as usize % count].push(node));
+        let program = Program::new(&case.dag, &case.machine, case.model);
+        let given: Vec<&[u64]> = lists.iter().map(Vec::as_slice).collect();
+        let found = sch::of_sch(&program, &sch(&given));
+        // Whatever stands first on its processor runs once all that it waits for did, until nothing can.
+        let mut done = Vec::new();
+        loop {
+            let is_ready = |node: u64| {
+                let mut messages = case.dag.dependencies.iter().filter(|one| u64::from(one.destination) == node);
+                messages.all(|message| done.contains(&u64::from(message.source)))
+            };
+            match lists.iter_mut().find(|list| list.first().is_some_and(|&node| is_ready(node))) {
+                Some(list) => done.push(list.remove(0)),
+                None => break,
+            }
+        }
+        prop_assert_eq!(found.is_ok(), done.len() == case.dag.tasks.len(), "{:?}", found);
+        if let Ok(schedule) = found {
+            prop_assert!(accepts(&case, &schedule));
+        }
+    }
+
+    #[test]
     fn times_that_are_moved_are_found(case in any_case(), chosen in any::<prop::sample::Index>(), by in 1u32..20, ends in 0..4usize) {
         let mut schedule = case.schedule.clone();
         let task = &mut schedule.tasks[chosen.index(case.dag.tasks.len())];

@@ -23,8 +23,7 @@ pub(super) fn write(schedule: &Schedule, dag: &TaskDag) -> String {
     let mut critical = vec![false; schedule.tasks.len()];
     schedule.critical_path().into_iter().for_each(|task| critical[task as usize] = true);
     let segments = schedule.segments();
-    // Where several tasks begin at one moment a flow hangs on the one that was written last.
-    for number in schedule.turns().into_iter().flatten() {
+    for number in in_time(schedule, dag) {
         let task = number as usize;
         trace.task(number, segments[task], critical[task]);
         let sent = (outgoing[task]..outgoing[task + 1]).map(|id| (id, true));
@@ -40,6 +39,17 @@ pub(super) fn write(schedule: &Schedule, dag: &TaskDag) -> String {
     trace.text
 }
 
+/// The tasks in the order of time. A flow hangs on the task of its processor that stands last before it, and begins before it ends: that
+/// matters where tasks take no time.
+fn in_time(schedule: &Schedule, dag: &TaskDag) -> Vec<u32> {
+    let mut order = dag.order().unwrap_or_else(|_| (0..schedule.tasks.len() as u32).collect());
+    order.sort_by(|&a, &b| {
+        let [a, b] = [a, b].map(|task| &schedule.tasks[task as usize]);
+        a.start.total_cmp(&b.start).then(a.finish.total_cmp(&b.finish))
+    });
+    order
+}
+
 struct Trace<'a> {
     schedule: &'a Schedule,
     text: String,
@@ -49,6 +59,14 @@ struct Trace<'a> {
 fn microseconds(nanoseconds: i128) -> String {
     let (whole, rest) = (nanoseconds / 1000, nanoseconds % 1000);
     if rest == 0 { whole.to_string() } else { format!("{whole}.{rest:03}") }
+}
+
+/// A moment as microseconds. Perfetto multiplies the double by 1000 and cuts off what is behind the point: where that would be a nanosecond
+/// less, and the task before would reach into this one, half a nanosecond is added.
+fn moment(nanoseconds: i128) -> String {
+    let text = microseconds(nanoseconds);
+    let read = text.parse::<f64>().unwrap_or(0.0) * 1000.0;
+    if (read as i128) < nanoseconds && text.contains('.') { text + "5" } else { text }
 }
 
 fn string(text: &str) -> serde_json::Value {
@@ -103,7 +121,7 @@ impl Trace<'_> {
             "{{\"ph\":\"X\",\"pid\":1,\"tid\":{},\"ts\":{},\"dur\":{},\"name\":{name},\"cat\":\"{}\"{colour},\
              \"args\":{{{arguments},\"start\":{from},\"finish\":{to}}}}}",
             task.processor + 1,
-            microseconds(start),
+            moment(start),
             microseconds(finish - start),
             if critical { "task,critical" } else { "task" },
         ));
@@ -124,15 +142,29 @@ impl Trace<'_> {
             self.event(format_args!(
                 "{{\"ph\":\"s\",{both},\"tid\":{},\"ts\":{},\"args\":{{\"bytes\":{}}}}}",
                 source.processor + 1,
-                microseconds(start.max(finish - 1)),
+                moment(start.max(finish - 1)),
                 message.bytes
             ));
         } else {
             self.event(format_args!(
                 "{{\"ph\":\"f\",\"bp\":\"e\",{both},\"tid\":{},\"ts\":{}}}",
                 destination.processor + 1,
-                microseconds(nanoseconds(destination).0)
+                moment(nanoseconds(destination).0)
             ));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_not_cut_to_the_nanosecond_before() {
+        let read = |nanoseconds: i128| (moment(nanoseconds).parse::<f64>().unwrap() * 1000.0) as i128;
+        assert!(
+            (0..200_000).map(|index| index * 7_919_001).all(|nanoseconds| read(nanoseconds) == nanoseconds)
+        );
+        assert_eq!((moment(2_800_000_000), moment(1001)), ("2800000".to_owned(), "1.0015".to_owned()));
     }
 }

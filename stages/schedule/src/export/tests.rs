@@ -79,7 +79,7 @@ fn perfetto_has_a_track_for_every_processor_and_a_flow_for_every_message_between
     let events = document["traceEvents"].as_array().unwrap();
     let of = |phase: &str| events.iter().filter(|event| event["ph"] == phase).collect::<Vec<_>>();
     assert_eq!((of("M").len(), of("X").len(), of("s").len(), of("f").len()), (5, 3, 2, 2));
-    let last = of("X")[1];
+    let last = of("X")[2];
     assert_eq!((&last["ts"], &last["dur"], &last["tid"]), (&2_800_000.into(), &1_000_000.into(), &1.into()));
     let arguments = serde_json::json!({
         "task": 2, "name": "c", "process": 0, "segment": 1, "waits_for": "b", "start": 2.8, "finish": 3.8
@@ -87,11 +87,11 @@ fn perfetto_has_a_track_for_every_processor_and_a_flow_for_every_message_between
     assert_eq!(last["args"], arguments);
     assert_eq!(last["cat"], "task,critical");
     // The task of 0.1 s ends where it is said to: no noise of doubles in the difference.
-    assert_eq!(of("X")[2]["dur"], 100_000);
-    let (out, into) = (of("s")[1], of("f")[0]);
+    assert_eq!(of("X")[1]["dur"], 100_000);
+    let (out, into) = (of("s")[1], of("f")[1]);
     assert_eq!(
         (&out["ts"], &into["ts"], &out["id"]),
-        (&2_099_999.999.into(), &2_800_000.into(), &into["id"])
+        (&2_099_999.999_5.into(), &2_800_000.into(), &into["id"])
     );
     assert_eq!((&out["args"]["bytes"], &out["cat"]), (&7.into(), &"message,critical".into()));
 }
@@ -128,6 +128,16 @@ fn wfformat_has_the_program_and_its_execution() {
     assert_eq!(executed["executedAt"], "1970-01-01T00:00:02.000000000Z");
     assert_eq!(executed["machines"], serde_json::json!(["host-1"]));
     assert_eq!(workflow["execution"]["makespanInSeconds"], 3.8);
+}
+
+#[test]
+fn what_is_written_as_wfformat_is_read_as_the_same_program() {
+    let read = crate::formats::wfformat::read(text(ExportFormat::Wfformat).as_bytes(), 1.0).unwrap();
+    let (_, program) = small();
+    assert_eq!(read.names, ["task_0000", "task_0001", "task_0002"]);
+    assert_eq!(read.dependencies, program.dependencies);
+    let work = |dag: &TaskDag| dag.tasks.iter().map(|task| task.work).collect::<Vec<_>>();
+    assert_eq!((work(&read), read.unit), (work(&program), program.unit));
 }
 
 #[test]
