@@ -33,7 +33,7 @@ fn main() -> Result<(), Error> {
         ("writers, 64 pairs", writers(64, 100, true)),
         ("stencil 32 x 32", stencil(32, 32).dag()),
     ];
-    println!("{:<30} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7}", "program", "nodes", "linear", "partition", "critical", "auto", "bound", "passes/s");
+    println!("{:<30} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7}", "program", "nodes", "linear", "partition", "bottleneck", "auto", "bound", "passes/s");
     for (name, dag) in &programs {
         line(name, dag, evaluations)?;
     }
@@ -59,7 +59,7 @@ fn line(name: &str, dag: &TaskDag, evaluations: u64) -> Result<(), Error> {
     let time = |ticks| format!("{:.3}", 1e3 * problem.real(ticks));
     println!(
         "{name:<30} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7.0}",
-        problem.nodes(), time(linear), time(of("partition")), time(of("critical partition")), time(found.makespan), time(found.lower_bound),
+        problem.nodes(), time(linear), time(of("partition")), time(of("bottleneck partition")), time(found.makespan), time(found.lower_bound),
         found.evaluations as f64 / seconds,
     );
     Ok(())
