@@ -21,6 +21,8 @@ mod relax;
 mod schedule;
 mod starts;
 mod symmetry;
+#[cfg(test)]
+mod tests;
 mod walk;
 
 use hopmap_model::{Context, Error};

@@ -174,6 +174,12 @@ impl RankProblem {
         self.delays.ticks(link.size, slots[link.from as usize], slots[link.to as usize])
     }
 
+    /// Looks after so many nodes whether a pass can still be below its limit.
+    #[cfg(test)]
+    pub(super) fn look_every(&mut self, nodes: usize) {
+        self.tails = Tails::with_block(&self.program, &self.work, &self.near, self.model, nodes);
+    }
+
     /// A slot that is as fast as the fastest and can begin as early as the first, for ranks that have none.
     pub(super) fn ideal(&self) -> u32 {
         self.slots as u32
