@@ -1,8 +1,9 @@
 //! What the search by makespan is good for: synthetic programs of many ranks on a tree of hosts and switches.
 //!
 //! `cargo run --release -p hopmap-schedule --example ranks -- [EVALUATIONS]` prints for every program the makespans of rank by rank, of
-//! the placement by partition, which minimises the sum of all messages as a quadratic assignment problem does, and of
-//! `schedule/auto`, all in milliseconds, with the lower bound. In `writers` most bytes go where nobody waits for them.
+//! the placement by partition, which minimises the sum of all messages as a quadratic assignment problem does, of partition by what can
+//! delay the end, and of `schedule/auto`, all in milliseconds, with the lower bound and evaluations per second. In `writers` most bytes go
+//! where nobody waits for them.
 
 use hopmap_model::{Context, DelayModel, Error, TaskDag, WorkUnit};
 use hopmap_schedule::ranks::{RankEvaluator, RankProblem, auto, starts};
@@ -30,13 +31,10 @@ fn main() -> Result<(), Error> {
         ("stencil 16 x 16, unequal work", Stencil { imbalance: 2.0, ..stencil(16, 16) }.dag()),
         ("stencil 16 x 16, sums", Stencil { sums: Some(5), ..stencil(16, 16) }.dag()),
         ("sweep 16 x 16", sweep(16, 16, 40, 20_000, true)),
-        ("writers, 64 pairs", writers(64, 100, true)),
+        ("writers, 4 teams", writers(4, 100, true)),
         ("stencil 32 x 32", stencil(32, 32).dag()),
     ];
-    println!(
-        "{:<30} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7}",
-        "program", "nodes", "linear", "partition", "critical", "auto", "bound", "passes/s"
-    );
+    println!("{:<30} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7}", "program", "nodes", "linear", "partition", "critical", "auto", "bound", "1/s");
     for (name, dag) in &programs {
         line(name, dag, evaluations)?;
     }
@@ -53,22 +51,22 @@ fn line(name: &str, dag: &TaskDag, evaluations: u64) -> Result<(), Error> {
     let linear: Vec<u32> = (0..dag.ranks()).collect();
     let linear = RankEvaluator::new(&problem).makespan(&linear);
     let starts = starts(&problem)?;
-    let of = |name| starts.iter().find(|start| start.name == name).map_or(0, |start| start.makespan);
-    let params: AutoParams =
-        serde_json::from_value(serde_json::json!({ "evaluations": evaluations, "islands": 1 }))
-            .map_err(|error| Error::msg(error.to_string()))?;
+    // Equal placements stand once, under the first name.
+    let of = |kind: &str| {
+        let own = starts.iter().filter(|start| start.name == kind || start.name == format!("roomy {kind}"));
+        own.map(|start| start.makespan).min()
+    };
+    let partition = of("partition");
+    let critical = [partition, of("critical partition"), of("bottleneck partition")].into_iter().flatten().min();
+    let params: AutoParams = serde_json::from_value(serde_json::json!({ "evaluations": evaluations, "islands": 1 }))
+        .map_err(|error| Error::msg(error.to_string()))?;
     let begin = std::time::Instant::now();
     let found = auto(&params, &problem, &Context::detached())?;
     let seconds = begin.elapsed().as_secs_f64();
     let time = |ticks| format!("{:.3}", 1e3 * problem.real(ticks));
     println!(
         "{name:<30} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7.0}",
-        problem.nodes(),
-        time(linear),
-        time(of("partition")),
-        time(of("critical partition")),
-        time(found.makespan),
-        time(found.lower_bound),
+        problem.nodes(), time(linear), time(partition.unwrap_or(linear)), time(critical.unwrap_or(linear)), time(found.makespan), time(found.lower_bound),
         found.evaluations as f64 / seconds,
     );
     Ok(())

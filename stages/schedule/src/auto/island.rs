@@ -30,6 +30,7 @@ const SHORTEST: u64 = 1024;
 /// An island of the search.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Island {
+    pub(super) number: u32,
     /// The best ever seen.
     pub(super) best: Candidate<Plan>,
     /// No makespan is below, as far as this island knows.
@@ -48,7 +49,7 @@ impl Island {
         let start = ground.starts[number as usize % ground.starts.len()].clone();
         let cycle = cycle(ground, start, 0, meter);
         let best = ground.starts[0].clone();
-        Self { best, bound: ground.bound, random, elites: Vec::new(), cycles: 0, cycle }
+        Self { number, best, bound: ground.bound, random, elites: Vec::new(), cycles: 0, cycle }
     }
 
     /// Whether nothing can be better.
@@ -68,18 +69,11 @@ impl Island {
     pub(super) fn work<C: Costs>(&mut self, ground: &Ground<'_, C>, end: u64, meter: &mut Meter<'_>) -> bool {
         let mut timeline = Timeline::new(ground.costs, &self.cycle.plan);
         let mut moves = Moves::new();
-<<<<<<< HEAD
-        while meter.spent() < end && self.best.cost > ground.bound {
-            let Self { cycle, random, .. } = self;
-            let goes_on =
-                cycle.run(&mut timeline, &mut moves, &ground.acceptance, random, (end, ground.bound), meter);
-=======
         while meter.spent() < end && !self.is_done() {
             let acceptance = &ground.acceptance;
             let until = (end, self.bound);
             let goes_on =
                 self.cycle.run(&mut timeline, &mut moves, acceptance, &mut self.random, until, meter);
->>>>>>> auto
             if self.cycle.best.cost < self.best.cost {
                 self.best = self.cycle.best.clone();
             }

@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::problem::RankProblem;
 use super::random::{below, exponential};
 use super::starts::{Start, starts};
-use super::walk::Walk;
+use super::relax::relax;
+use super::RankEvaluator;
+use super::walk::{Walk, strain};
 use super::{bound, found};
 use crate::{AutoParams, AutoStage, Found, ParameterError};
 
@@ -20,9 +22,14 @@ const EVALUATIONS: [u64; 2] = [4_000, 400_000];
 const EPOCHS: u64 = 32;
 /// Cycles of annealing of a search: each has twice as many epochs as the one before.
 const CYCLES: [u64; 4] = [0, 4, 12, EPOCHS];
+/// Proposals of annealing by strain for every rank, and at most for every evaluation; and the part of a budget of time after which it ends.
+const PROPOSALS: u64 = 400;
+const RELAXING: f64 = 0.7;
 /// Temperatures of a cycle as parts of what there is to gain.
-const HOT: f64 = 0.02;
-const COLD: f64 = 0.0001;
+const HOT: f64 = 0.005;
+const COLD: f64 = 0.00003;
+/// What the strain of the best start counts, as a part of what there is to gain.
+const STRAIN: f64 = 0.3;
 /// Of so many proposals one goes anywhere.
 const ANYWHERE: usize = 8;
 /// What a start may be worse than the best, as a part of what there is to gain, and an island still begin with it.
@@ -36,6 +43,10 @@ struct Annealing<'a> {
     starts: &'a [Start],
     lower_bound: i64,
     seed: u64,
+    /// Ticks of a unit of strain.
+    weight: f64,
+    /// Proposals of annealing by strain.
+    proposals: u64,
     /// Evaluations of an epoch.
     epoch: u64,
     /// Passes from one look at the clock to the next.
@@ -54,8 +65,7 @@ struct Island {
 /// `schedule/auto`: begins with all starts, the best of which are the islands' first placements, and anneals by the makespan. Never worse
 /// than any start.
 pub fn auto(params: &AutoParams, problem: &RankProblem, cx: &Context<'_>) -> Result<Found<Vec<u32>>, Error> {
-    let budget =
-        Budget::new(params.evaluations, params.seconds, params.islands).map_err(ParameterError::from)?;
+    let budget = Budget::new(params.evaluations, params.seconds, params.islands).map_err(ParameterError::from)?;
     let starts = starts(problem)?;
     let lower_bound = bound::lower_bound(problem);
     for start in &starts {
@@ -68,7 +78,11 @@ pub fn auto(params: &AutoParams, problem: &RankProblem, cx: &Context<'_>) -> Res
         _ => budget.evaluations(default).div_ceil(EPOCHS).max(1),
     };
     let look = (LOOK / size.max(1)).max(1);
-    let annealing = Annealing { problem, starts: &starts, lower_bound, seed: params.seed, epoch, look };
+    let gain = starts.first().map_or(0, |start| start.makespan - lower_bound) as f64;
+    let strained = starts.first().map_or(0, |start| strain(problem, &start.slots)).max(1) as f64;
+    let weight = STRAIN * gain / strained;
+    let proposals = (PROPOSALS * problem.ranks as u64).min(budget.evaluations(default).saturating_mul(PROPOSALS));
+    let annealing = Annealing { weight, proposals, problem, starts: &starts, lower_bound, seed: params.seed, epoch, look };
     Ok(found(budget.evolve(&annealing, default, cx)?, lower_bound))
 }
 
@@ -76,16 +90,18 @@ impl Evolution for Annealing<'_> {
     type Island = Island;
     type Solution = Vec<u32>;
 
-    fn begin(&self, island: u32, _: &mut Meter<'_>) -> Result<Island, Error> {
+    fn begin(&self, island: u32, meter: &mut Meter<'_>) -> Result<Island, Error> {
         let best = self.starts.first().ok_or_else(|| Error::msg("there is no placement to begin with"))?;
         let worst = best.makespan + ((best.makespan - self.lower_bound) as f64 * AS_GOOD) as i64;
         let good = self.starts.iter().take_while(|start| start.makespan <= worst).count().max(1);
-        Ok(Island {
+        let mut island = Island {
             random: Pcg64::from_seed(seed_stream(AutoStage::KIND, self.seed, u64::from(island))),
             slots: self.starts[island as usize % good].slots.clone(),
             best: Candidate { cost: best.makespan, solution: best.slots.clone() },
             cycle: 0,
-        })
+        };
+        self.relax(&mut island, meter);
+        Ok(island)
     }
 
     fn advance(&self, island: &mut Island, _: u64, meter: &mut Meter<'_>) -> Result<bool, Error> {
@@ -93,8 +109,9 @@ impl Evolution for Annealing<'_> {
         if cooling.cycle > island.cycle {
             island.cycle = cooling.cycle;
             island.slots.clone_from(&island.best.solution);
+            self.relax(island, meter);
         }
-        let mut walk = Walk::new(self.problem, &island.slots);
+        let mut walk = Walk::new(self.problem, &island.slots, self.weight);
         let mut next_look = self.look;
         for turn in 0..self.epoch {
             let is_done = island.best.cost <= self.lower_bound || (walk.is_tight() && self.problem.is_even());
@@ -102,11 +119,8 @@ impl Evolution for Annealing<'_> {
                 return Ok(false);
             }
             let (rank, slot) = self.propose(&walk, &mut island.random);
-            let limit = walk.makespan + (cooling.temperature(turn) * exponential(&mut island.random)) as i64;
-            if slot != walk.slots[rank as usize]
-                && walk.exchange(rank, slot, limit)
-                && walk.makespan < island.best.cost
-            {
+            let limit = walk.energy() + (cooling.temperature(turn) * exponential(&mut island.random)) as i64;
+            if slot != walk.slots[rank as usize] && walk.exchange(rank, slot, limit) && walk.makespan < island.best.cost {
                 island.best.cost = walk.makespan;
                 island.best.solution.clone_from(&walk.slots);
             }
@@ -126,11 +140,7 @@ impl Evolution for Annealing<'_> {
     }
 
     fn exchange(&self, epoch: u64) -> Exchange {
-        if CYCLES.contains(&(epoch + 1)) || epoch % EPOCHS == EPOCHS - 1 {
-            Exchange::Ring
-        } else {
-            Exchange::Nobody
-        }
+        if CYCLES.contains(&(epoch + 1)) || epoch % EPOCHS == EPOCHS - 1 { Exchange::Ring } else { Exchange::Nobody }
     }
 
     fn receive(&self, island: &mut Island, _: u64, heard: Vec<Candidate<Vec<u32>>>) {
@@ -157,6 +167,28 @@ impl Cooling {
 }
 
 impl Annealing<'_> {
+    /// Anneals by strain, and goes on with what comes of it if that is better.
+    fn relax(&self, island: &mut Island, meter: &mut Meter<'_>) {
+        let time = meter.time_left();
+        let mut goes_on = || {
+            let left = meter.time_left().zip(time).is_none_or(|(left, all)| left >= all.mul_f64(RELAXING));
+            left && meter.check_now()
+        };
+        let slots = relax(self.problem, &island.slots, self.proposals, &mut island.random, &mut goes_on);
+        let mut evaluator = RankEvaluator::new(self.problem);
+        let mut energy = |slots: &[u32]| {
+            let makespan = evaluator.makespan(slots);
+            (makespan, makespan + (self.weight * strain(self.problem, slots) as f64) as i64)
+        };
+        let (before, (makespan, after)) = (energy(&island.slots).1, energy(&slots));
+        if makespan < island.best.cost {
+            island.best = Candidate { cost: makespan, solution: slots.clone() };
+        }
+        if after < before {
+            island.slots = slots;
+        }
+    }
+
     /// The temperatures of the epoch that begins.
     fn cooling(&self, meter: &Meter<'_>) -> Cooling {
         let spent = meter.spent() as f64;
@@ -168,11 +200,7 @@ impl Annealing<'_> {
         let fall = libm::log(COLD / HOT);
         let evaluations = total * (end - begin) / EPOCHS as f64;
         let part = ((place - begin) / (end - begin)).clamp(0.0, 1.0);
-        Cooling {
-            cycle: cycle as u32,
-            begin: gain * HOT * libm::exp(fall * part),
-            factor: fall / evaluations,
-        }
+        Cooling { cycle: cycle as u32, begin: gain * HOT * libm::exp(fall * part), factor: fall / evaluations }
     }
 
     /// A rank and a slot for it: mostly one end of a message on the critical path, which goes nearer to the other.

@@ -182,8 +182,13 @@ pub(super) struct Tails {
 
 impl Tails {
     pub(super) fn new(program: &Program, work: &Work, near: &Near, model: DelayModel) -> Self {
+        let ranks = program.rank_starts.len() - 1;
+        Self::with_block(program, work, near, model, BLOCK.max(BLOCK_SHARE * ranks))
+    }
+
+    /// With so many nodes from one look to the next.
+    pub(super) fn with_block(program: &Program, work: &Work, near: &Near, model: DelayModel, block: usize) -> Self {
         let (nodes, ranks) = (program.len(), program.rank_starts.len() - 1);
-        let block = BLOCK.max(BLOCK_SHARE * ranks);
         // What follows when a node is done, as far as was looked; the same of the first node of every rank at which was looked, itself
         // included; and how many nodes of every rank are before it.
         let (mut after, mut next) = (vec![0i64; nodes], vec![0i64; ranks]);

@@ -1,11 +1,198 @@
-//! `schedule/genetic` of ranks.
+//! `schedule/genetic` of ranks: the scheme of PARUS, where an entry of an individual is the slot of a rank.
 
-use hopmap_model::{Context, Error};
+use hopmap_islands::{Budget, Candidate, Evolution, Exchange, Meter};
+use hopmap_model::{Context, Error, Stage, seed_stream};
+use rand_pcg::Pcg64;
+use rand_pcg::rand_core::SeedableRng;
+use serde::{Deserialize, Serialize};
 
-use super::RankProblem;
-use crate::{Found, GeneticParams};
+use super::problem::RankProblem;
+use super::random::{below, shuffled, uniform};
+use super::{RankEvaluator, bound, found};
+use crate::{Found, GeneticParams, GeneticStage, ParameterError};
 
-/// `schedule/genetic`.
-pub fn genetic(_: &GeneticParams, problem: &RankProblem, cx: &Context<'_>) -> Result<Found<Vec<u32>>, Error> {
-    super::best_start(problem, cx)
+/// Individuals of an island.
+const POPULATION: usize = 50;
+/// Of so many children some are mutants, the others of two parents.
+const MUTANTS: f64 = 0.5;
+/// Part of the entries that a mutation exchanges at most.
+const GENES: f64 = 0.1;
+/// Most points of a crossover.
+const POINTS: usize = 4;
+/// By how much of itself a makespan is raised at random before the better half stays.
+const PENALTY: f64 = 0.1;
+/// Nodes and messages of all passes together where nothing is limited, and the fewest and most evaluations that they may be.
+const WORK: u64 = 4_000_000_000;
+const EVALUATIONS: [u64; 2] = [4_000, 400_000];
+/// Steps from one exchange to the next.
+const EXCHANGE: u64 = 16;
+
+struct Genetic<'a> {
+    problem: &'a RankProblem,
+    lower_bound: i64,
+    seed: u64,
+}
+
+/// An island between two steps.
+#[derive(Clone, Serialize, Deserialize)]
+struct Island {
+    random: Pcg64,
+    population: Vec<Candidate<Vec<u32>>>,
+    best: Candidate<Vec<u32>>,
+}
+
+/// `schedule/genetic`: random placements breed as the schedules of PARUS do. Old individuals stay beside new ones, mutants may be parents in the
+/// same step, and those stay whose makespan is least after a random penalty; the best ever seen is kept. Nothing else is known
+/// to it: it begins with a given mapping, if there is one, and with random placements.
+pub fn genetic(
+    params: &GeneticParams,
+    problem: &RankProblem,
+    cx: &Context<'_>,
+) -> Result<Found<Vec<u32>>, Error> {
+    let budget = Budget::new(params.evaluations, params.seconds, params.islands).map_err(ParameterError::from)?;
+    let size = (problem.nodes() + problem.messages()) as u64;
+    let default = (WORK / size.max(1)).clamp(EVALUATIONS[0], EVALUATIONS[1]);
+    let lower_bound = bound::lower_bound(problem);
+    let genetic = Genetic { problem, lower_bound, seed: params.seed };
+    Ok(found(budget.evolve(&genetic, default, cx)?, lower_bound))
+}
+
+impl Evolution for Genetic<'_> {
+    type Island = Island;
+    type Solution = Vec<u32>;
+
+    fn begin(&self, island: u32, meter: &mut Meter<'_>) -> Result<Island, Error> {
+        let mut random = Pcg64::from_seed(seed_stream(GeneticStage::KIND, self.seed, u64::from(island)));
+        let mut evaluator = RankEvaluator::new(self.problem);
+        let mut population: Vec<Candidate<Vec<u32>>> = Vec::new();
+        while population.len() < POPULATION {
+            let (ranks, slots) = (self.problem.ranks, self.problem.slots);
+            let given = self.problem.begin.as_ref().filter(|_| population.is_empty());
+            let solution = given.cloned().unwrap_or_else(|| shuffled(&mut random, slots, ranks));
+            // The first one is for whoever has no evaluation at all.
+            if !(meter.take() && meter.check_now()) && !population.is_empty() {
+                break;
+            }
+            population.push(Candidate { cost: evaluator.makespan(&solution), solution });
+        }
+        let best = population.iter().min_by_key(|one| one.cost).cloned();
+        let best = best.ok_or_else(|| Error::msg("there is no placement to begin with"))?;
+        Ok(Island { random, population, best })
+    }
+
+    fn advance(&self, island: &mut Island, _: u64, meter: &mut Meter<'_>) -> Result<bool, Error> {
+        let mut evaluator = RankEvaluator::new(self.problem);
+        let children = 1 + below(&mut island.random, POPULATION);
+        for _ in 0..children {
+            let solution = self.child(island);
+            if island.best.cost <= self.lower_bound || !(meter.take() && meter.check_now()) {
+                return Ok(false);
+            }
+            let child = Candidate { cost: evaluator.makespan(&solution), solution };
+            if child.cost < island.best.cost {
+                island.best = child.clone();
+            }
+            island.population.push(child);
+        }
+        island.select();
+        Ok(true)
+    }
+
+    fn best(&self, island: &Island) -> Candidate<Vec<u32>> {
+        island.best.clone()
+    }
+
+    fn exchange(&self, epoch: u64) -> Exchange {
+        if epoch % EXCHANGE == EXCHANGE - 1 { Exchange::Ring } else { Exchange::Nobody }
+    }
+
+    fn receive(&self, island: &mut Island, _: u64, heard: Vec<Candidate<Vec<u32>>>) {
+        island.population.extend(heard);
+    }
+}
+
+impl Genetic<'_> {
+    /// A mutant of an individual, or a child of two.
+    fn child(&self, island: &mut Island) -> Vec<u32> {
+        let Island { random, population, .. } = island;
+        let parent = below(random, population.len());
+        if uniform(random) < MUTANTS {
+            let mut child = population[parent].solution.clone();
+            let most = ((GENES * child.len() as f64) as usize).max(1);
+            for _ in 0..=below(random, most) {
+                let rank = below(random, child.len());
+                take(&mut child, rank, below(random, self.problem.slots) as u32);
+            }
+            return child;
+        }
+        let other = below(random, population.len());
+        cross(&population[parent].solution, &population[other].solution, random)
+    }
+}
+
+/// Puts a rank on a slot, and the rank that is there, if any, where it was.
+fn take(slots: &mut [u32], rank: usize, slot: u32) {
+    let from = slots[rank];
+    if let Some(other) = slots.iter().position(|&one| one == slot) {
+        slots[other] = from;
+    }
+    slots[rank] = slot;
+}
+
+/// Between every other two points the child takes the entries of the other parent; whoever sat there goes where the taker was, so that no slot is
+/// taken twice (partially mapped crossover).
+fn cross(one: &[u32], other: &[u32], random: &mut Pcg64) -> Vec<u32> {
+    let mut points: Vec<usize> = (0..=below(random, POINTS)).map(|_| below(random, one.len() + 1)).collect();
+    points.push(one.len());
+    points.sort_unstable();
+    let mut child = one.to_vec();
+    let most = one.iter().chain(other).copied().max().map_or(0, |slot| slot as usize + 1);
+    let mut owner = vec![usize::MAX; most];
+    child.iter().enumerate().for_each(|(rank, &slot)| owner[slot as usize] = rank);
+    for pair in points.chunks_exact(2) {
+        for rank in pair[0]..pair[1] {
+            let (from, slot) = (child[rank], other[rank]);
+            let before = std::mem::replace(&mut owner[slot as usize], rank);
+            if before == rank {
+                continue;
+            }
+            owner[from as usize] = before;
+            if before != usize::MAX {
+                child[before] = from;
+            }
+            child[rank] = slot;
+        }
+    }
+    child
+}
+
+impl Island {
+    /// Those stay whose makespan is least after a random penalty.
+    fn select(&mut self) {
+        let keyed = self.population.drain(..).map(|one| (one.cost as f64 * (1.0 + PENALTY * uniform(&mut self.random)), one));
+        let mut keyed: Vec<_> = keyed.collect();
+        keyed.sort_by(|a, b| a.0.total_cmp(&b.0));
+        self.population.extend(keyed.into_iter().take(POPULATION).map(|(_, one)| one));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn children_take_no_slot_twice() {
+        let mut random = Pcg64::from_seed([7; 32]);
+        for _ in 0..200 {
+            let parents = [0, 1].map(|_| shuffled(&mut random, 9, 6));
+            let mut child = cross(&parents[0], &parents[1], &mut random);
+            assert!(child.iter().zip(&parents[1]).any(|(a, b)| a == b) || child == parents[0]);
+            let rank = below(&mut random, 6);
+            take(&mut child, rank, 8);
+            assert_eq!(child[rank], 8);
+            child.sort_unstable();
+            child.dedup();
+            assert_eq!(child.len(), 6);
+        }
+    }
 }

@@ -17,8 +17,12 @@ mod places;
 mod problem;
 mod program;
 mod random;
+mod relax;
 mod schedule;
 mod starts;
+mod symmetry;
+#[cfg(test)]
+mod tests;
 mod walk;
 
 use hopmap_model::{Context, Error};
@@ -29,7 +33,7 @@ pub use auto::auto;
 pub use evaluate::RankEvaluator;
 pub use exact::exact;
 pub use genetic::genetic;
-pub use mapping::mapping;
+pub use mapping::{ScheduleMappingError, mapping};
 pub use problem::RankProblem;
 pub(crate) use schedule::Placed;
 pub use starts::{Start, starts};

@@ -21,26 +21,27 @@ struct Part {
     ranks: Vec<u32>,
 }
 
-/// Places ranks so that heavy links are short.
-pub(super) fn place(problem: &RankProblem, weights: &[i64]) -> Result<Vec<u32>, PartitionError> {
+/// Places ranks so that heavy links are short, in parts that have room for so many times the ranks: room to keep together what belongs
+/// together.
+pub(super) fn place(problem: &RankProblem, weights: &[i64], room_for: usize) -> Result<Vec<u32>, PartitionError> {
     let level = problem.places.levels.len();
     let ranks = (0..problem.ranks as u32).collect();
     let root = Part { level, begin: 0, end: problem.slots as u32, graph: graph(problem, weights)?, ranks };
     let mut slots = vec![0; problem.ranks];
-    for (rank, slot) in place_part(problem, root)? {
+    for (rank, slot) in place_part(problem, root, room_for)? {
         slots[rank as usize] = slot;
     }
     Ok(slots)
 }
 
-fn place_part(problem: &RankProblem, part: Part) -> Result<Vec<(u32, u32)>, PartitionError> {
+fn place_part(problem: &RankProblem, part: Part, room_for: usize) -> Result<Vec<(u32, u32)>, PartitionError> {
     let Some(level) = part.level.checked_sub(1).filter(|&level| level > 0 && part.ranks.len() > 1) else {
         let order = &problem.places.order[part.begin as usize..part.end as usize];
         return Ok(part.ranks.into_iter().zip(order.iter().copied()).collect());
     };
-    let children = children(problem, &part, level - 1);
+    let children = children(problem, &part, room_for, level - 1);
     if let [(begin, end)] = children[..] {
-        return place_part(problem, Part { level, begin, end, ..part });
+        return place_part(problem, Part { level, begin, end, ..part }, room_for);
     }
     let sizes: Vec<u32> = children.iter().map(|(begin, end)| end - begin).collect();
     let room = sizes.iter().sum::<u32>() as usize;
@@ -58,12 +59,12 @@ fn place_part(problem: &RankProblem, part: Part) -> Result<Vec<(u32, u32)>, Part
         Part { level, begin, end, graph, ranks }
     });
     let below: Vec<Part> = below.filter(|part| !part.ranks.is_empty()).collect();
-    let placed: Result<Vec<_>, _> = below.into_par_iter().map(|part| place_part(problem, part)).collect();
+    let placed: Result<Vec<_>, _> = below.into_par_iter().map(|part| place_part(problem, part, room_for)).collect();
     Ok(placed?.concat())
 }
 
-/// The first groups of a level in a part that have room for twice its ranks, or all: room to keep together what belongs together.
-fn children(problem: &RankProblem, part: &Part, level: usize) -> Vec<(u32, u32)> {
+/// The first groups of a level in a part that have room for so many times its ranks, or all.
+fn children(problem: &RankProblem, part: &Part, room_for: usize, level: usize) -> Vec<(u32, u32)> {
     let starts = &problem.places.levels[level].starts;
     let first = starts.partition_point(|&start| start < part.begin);
     let mut room = 0;
@@ -71,7 +72,7 @@ fn children(problem: &RankProblem, part: &Part, level: usize) -> Vec<(u32, u32)>
     for pair in starts[first..].windows(2).take_while(|pair| pair[1] <= part.end) {
         children.push((pair[0], pair[1]));
         room += (pair[1] - pair[0]) as usize;
-        if room >= 2 * part.ranks.len() {
+        if room >= room_for * part.ranks.len() {
             break;
         }
     }

@@ -2,6 +2,7 @@
 
 use hopmap_model::{DelayModel, Mapping, Processor, TaskDag};
 
+use super::criticality::{Criticality, criticality};
 use super::evaluate::Tails;
 use super::places::Places;
 use super::program::{Link, Program, Source};
@@ -22,6 +23,7 @@ pub struct RankProblem {
     pub(super) delays: Delays,
     pub(super) program: Program,
     pub(super) work: Work,
+    /// When every slot can begin, and the best slot that there could be.
     pub(super) available: Vec<i64>,
     /// When the first slot can begin.
     pub(super) earliest: i64,
@@ -32,6 +34,7 @@ pub struct RankProblem {
     /// Where the search begins, if that is given.
     pub(super) begin: Option<Vec<u32>>,
     pub(super) tails: Tails,
+    pub(super) critical: Criticality,
 }
 
 /// What every node takes.
@@ -41,7 +44,7 @@ pub(super) struct Work {
     pub(super) speeds: usize,
     /// What a unit of work takes at every speed, rising.
     paces: Vec<f64>,
-    /// The speed of every slot.
+    /// The speed of every slot, and of the best slot that there could be.
     pub(super) speed_of: Vec<u32>,
     /// What node `v` takes at speed `k`, at `v * speeds + k`.
     pub(super) ticks: Vec<i64>,
@@ -112,10 +115,13 @@ impl RankProblem {
                 .collect(),
             least: nodes.map(|node| of_node(node, fastest)).collect(),
         };
-        let available: Vec<i64> = machine.processors.iter().map(|one| scale.ticks(one.available)).collect();
+        let mut available: Vec<i64> = machine.processors.iter().map(|one| scale.ticks(one.available)).collect();
+        // Behind all slots a slot that is as good as the best.
+        let earliest = available.iter().copied().min().unwrap_or(0);
+        available.push(earliest);
         let near = Near::new(&delays, sizes.len(), slots as u32);
         let tails = Tails::new(&program, &work, &near, model);
-        Ok(Self {
+        let mut problem = Self {
             ranks,
             slots,
             model,
@@ -124,13 +130,16 @@ impl RankProblem {
             delays,
             program,
             work,
-            earliest: available.iter().copied().min().unwrap_or(0),
+            earliest,
             available,
             near,
             hosts: hosts(&machine.processors),
             begin,
             tails,
-        })
+            critical: Criticality::default(),
+        };
+        problem.critical = criticality(&problem);
+        Ok(problem)
     }
 
     /// Number of ranks.
@@ -167,6 +176,17 @@ impl RankProblem {
     #[inline]
     pub(super) fn delay(&self, link: Link, slots: &[u32]) -> i64 {
         self.delays.ticks(link.size, slots[link.from as usize], slots[link.to as usize])
+    }
+
+    /// Looks after so many nodes whether a pass can still be below its limit.
+    #[cfg(test)]
+    pub(super) fn look_every(&mut self, nodes: usize) {
+        self.tails = Tails::with_block(&self.program, &self.work, &self.near, self.model, nodes);
+    }
+
+    /// A slot that is as fast as the fastest and can begin as early as the first, for ranks that have none.
+    pub(super) fn ideal(&self) -> u32 {
+        self.slots as u32
     }
 
     /// By how much distance makes a message of a link longer at most.
@@ -238,7 +258,7 @@ fn speeds(pace: &[f64]) -> (Vec<f64>, Vec<u32>) {
     let mut paces = pace.to_vec();
     paces.sort_unstable_by(f64::total_cmp);
     paces.dedup();
-    let speed_of = pace.iter().map(|pace| paces.partition_point(|one| one < pace) as u32).collect();
+    let speed_of = pace.iter().map(|pace| paces.partition_point(|one| one < pace) as u32).chain([0]).collect();
     (paces, speed_of)
 }
 

@@ -2,16 +2,18 @@
 
 use hopmap_model::Error;
 
-use super::criticality::criticality;
 use super::partition;
 use super::problem::RankProblem;
 use super::{RankEvaluator, greedy};
+
+/// Most ranks for which a second partition is made that leaves room where there is some.
+const ROOMY: usize = 4096;
 
 /// A placement and its makespan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Start {
     /// What it is called.
-    pub name: &'static str,
+    pub name: String,
     /// The slot of every rank.
     pub slots: Vec<u32>,
     /// Its makespan in ticks.
@@ -19,30 +21,31 @@ pub struct Start {
 }
 
 /// All of them, the best first; among equals in the order in which they are named here. A given one, rank by rank, host by host in turns,
-/// by partition or greedily, and the latter again with what counts for the makespan.
+/// by partition or greedily: by all that goes between ranks, by what can delay the end, and by the longest delays.
 pub fn starts(problem: &RankProblem) -> Result<Vec<Start>, Error> {
     let mut evaluator = RankEvaluator::new(problem);
     let mut starts: Vec<Start> = Vec::new();
-    let mut add = |name, slots: Vec<u32>| {
+    let mut add = |name: String, slots: Vec<u32>| {
         if !starts.iter().any(|start| start.slots == slots) {
             let makespan = evaluator.makespan(&slots);
             starts.push(Start { name, slots, makespan });
         }
     };
-    problem.begin.iter().for_each(|given| add("mapping", given.clone()));
-    add("linear", (0..problem.ranks as u32).collect());
-    add("round-robin", round_robin(problem));
-    let names = if problem.places.is_tree() {
-        ["partition", "critical partition"]
-    } else {
-        ["greedy", "critical greedy"]
-    };
-    for (name, weights) in names.into_iter().zip([sensitivity(problem), criticality(problem)]) {
-        let slots = match problem.places.is_tree() {
-            true => Some(partition::place(problem, &weights)?),
-            false => greedy::place(problem, &weights),
-        };
-        slots.into_iter().for_each(|slots| add(name, slots));
+    problem.begin.iter().for_each(|given| add("mapping".into(), given.clone()));
+    add("linear".into(), (0..problem.ranks as u32).collect());
+    add("round-robin".into(), round_robin(problem));
+    let critical = &problem.critical;
+    let by_weight = [("", &sensitivity(problem)), ("critical ", &critical.delays), ("bottleneck ", &critical.longest)];
+    for (name, weights) in by_weight {
+        if !problem.places.is_tree() {
+            greedy::place(problem, weights).into_iter().for_each(|slots| add(format!("{name}greedy"), slots));
+            continue;
+        }
+        for (kind, room_for) in [("partition", 1), ("roomy partition", 2)] {
+            if room_for == 1 || (room_for * problem.ranks <= ROOMY && problem.slots > problem.ranks) {
+                add(format!("{name}{kind}"), partition::place(problem, weights, room_for)?);
+            }
+        }
     }
     starts.sort_by_key(|start| start.makespan);
     Ok(starts)

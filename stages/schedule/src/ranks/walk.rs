@@ -14,6 +14,11 @@ pub(super) struct Walk<'p> {
     pub(super) slots: Vec<u32>,
     owner: Vec<u32>,
     pub(super) makespan: i64,
+    /// The sum of what all links contribute to it, see [`Criticality::strain`](super::criticality::Criticality::strain): it tells placements
+    /// of one makespan apart.
+    pub(super) strain: i64,
+    /// Ticks of a unit of strain.
+    weight: f64,
     delays: Vec<i64>,
     pass: Pass,
     cuts: Cuts,
@@ -26,7 +31,7 @@ pub(super) struct Walk<'p> {
 }
 
 impl<'p> Walk<'p> {
-    pub(super) fn new(problem: &'p RankProblem, slots: &[u32]) -> Self {
+    pub(super) fn new(problem: &'p RankProblem, slots: &[u32], weight: f64) -> Self {
         let mut owner = vec![FREE; problem.slots];
         (0..).zip(slots).for_each(|(rank, &slot)| owner[slot as usize] = rank);
         let links = &problem.program.links.links;
@@ -35,6 +40,8 @@ impl<'p> Walk<'p> {
             slots: slots.to_vec(),
             owner,
             makespan: 0,
+            strain: strain(problem, slots),
+            weight,
             delays: links.iter().map(|&link| problem.delay(link, slots)).collect(),
             pass: Pass::new(problem),
             cuts: Cuts::new(problem),
@@ -46,11 +53,6 @@ impl<'p> Walk<'p> {
         walk.makespan = walk.pass.run(problem, slots, &walk.delays, i64::MAX).unwrap_or(i64::MAX);
         walk.find_path();
         walk
-    }
-
-    /// The rank on a slot, or [`FREE`].
-    pub(super) fn owner(&self, slot: u32) -> u32 {
-        self.owner[slot as usize]
     }
 
     /// Whether nothing on the critical path can take less.
@@ -66,10 +68,20 @@ impl<'p> Walk<'p> {
         self.critical.get(place).map(|&(link, _)| link)
     }
 
-    /// Moves a rank to a slot, and whoever is there to where it was, if the makespan is not above a limit after that.
+    /// What the search minimises: the makespan, and strain as far as it counts.
+    pub(super) fn energy(&self) -> i64 {
+        self.makespan + self.burden()
+    }
+
+    fn burden(&self) -> i64 {
+        (self.weight * self.strain as f64) as i64
+    }
+
+    /// Moves a rank to a slot, and whoever is there to where it was, if the energy is not above a limit after that.
     pub(super) fn exchange(&mut self, rank: u32, slot: u32, limit: i64) -> bool {
         let from = self.slots[rank as usize];
         self.set(rank, slot);
+        let limit = limit - self.burden();
         if self.cuts.rule_out(&self.changes, limit) {
             self.undo(rank, from);
             return false;
@@ -108,6 +120,10 @@ impl<'p> Walk<'p> {
             let delay = self.problem.delay(links.links[link as usize], &self.slots);
             let delta = delay - self.delays[link as usize];
             if delta != 0 {
+                let least = self.problem.near.least(links.links[link as usize]);
+                let critical = &self.problem.critical;
+                self.strain += critical.strain(link as usize, delay - least);
+                self.strain -= critical.strain(link as usize, delay - delta - least);
                 self.delays[link as usize] = delay;
                 self.changes.push(Change { link, delta });
             }
@@ -124,7 +140,12 @@ impl<'p> Walk<'p> {
             self.slots[other as usize] = slot;
         }
         for change in &self.changes {
-            self.delays[change.link as usize] -= change.delta;
+            let delay = &mut self.delays[change.link as usize];
+            let least = self.problem.near.least(self.problem.program.links.links[change.link as usize]);
+            let critical = &self.problem.critical;
+            self.strain -= critical.strain(change.link as usize, *delay - least);
+            *delay -= change.delta;
+            self.strain += critical.strain(change.link as usize, *delay - least);
         }
     }
 
@@ -146,4 +167,11 @@ impl<'p> Walk<'p> {
             }
         }
     }
+}
+
+/// The strain of a placement.
+pub(super) fn strain(problem: &RankProblem, slots: &[u32]) -> i64 {
+    let links = problem.program.links.links.iter().enumerate();
+    let of_link = |(number, &link)| problem.critical.strain(number, problem.delay(link, slots) - problem.near.least(link));
+    links.map(of_link).sum()
 }

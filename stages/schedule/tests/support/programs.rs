@@ -115,15 +115,38 @@ pub(crate) fn sweep(width: u32, height: u32, waves: u32, bytes: u64, scramble: b
     program.finish()
 }
 
-/// Pairs of a rank that computes and one that writes what the other sends it: much, but nobody waits for it. Those that compute form a ring, in which
-/// everybody waits for a few bytes of the one before. The quadratic assignment problem sees the bytes, the makespan the waiting.
-pub(crate) fn writers(pairs: u32, iterations: u32, scramble: bool) -> TaskDag {
-    let mut program = Program::new(2 * pairs, scramble);
+/// Teams of 16 ranks that compute, in a ring in which everybody waits for a few bytes of both neighbours, and 16 that write what these send them:
+/// much, but nobody waits for it. The quadratic assignment problem sees the bytes, the makespan the waiting.
+pub(crate) fn writers(teams: u32, iterations: u32, scramble: bool) -> TaskDag {
+    let mut program = Program::new(32 * teams, scramble);
     for _ in 0..iterations {
-        let inputs: Vec<_> = (0..pairs).map(|pair| program.last([(pair + pairs - 1) % pairs], 64)).collect();
-        for (pair, inputs) in (0..pairs).zip(&inputs) {
-            let task = program.task(pair, 5e-6, inputs);
-            program.task(pairs + pair, 1e-6, &[(task, 10_000)]);
+        let beside = |rank: u32| [(rank % 32 + 1) % 16, (rank % 32 + 15) % 16].map(|other| rank / 32 * 32 + other);
+        let computing: Vec<u32> = (0..32 * teams).filter(|rank| rank % 32 < 16).collect();
+        let inputs: Vec<_> = computing.iter().map(|&rank| program.last(beside(rank), 64)).collect();
+        for (&rank, inputs) in computing.iter().zip(&inputs) {
+            let task = program.task(rank, 5e-6, inputs);
+            program.task(rank + 16, 1e-6, &[(task, 10_000)]);
+        }
+    }
+    program.finish()
+}
+
+/// A torus in which every rank receives one message before every segment, in turns from one of its four neighbours.
+pub(crate) fn exchanges(width: u32, height: u32, segments: u32) -> TaskDag {
+    let mut program = Program::new(width * height, false);
+    for segment in 0..segments {
+        let from = |rank: u32| {
+            let (x, y) = (rank % width, rank / width);
+            match segment % 4 {
+                0 => y * width + (x + 1) % width,
+                1 => (y + 1) % height * width + x,
+                2 => y * width + (x + width - 1) % width,
+                _ => (y + height - 1) % height * width + x,
+            }
+        };
+        let inputs: Vec<_> = (0..width * height).map(|rank| program.last([from(rank)], 4096)).collect();
+        for (rank, inputs) in (0..).zip(&inputs) {
+            program.task(rank, 10e-6 + f64::from((rank * 7 + segment * 3) % 11) * 1e-7, inputs);
         }
     }
     program.finish()

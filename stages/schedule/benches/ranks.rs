@@ -1,0 +1,63 @@
+//! One evaluation of a placement of the ranks of large programs: 1024 ranks of 1000 segments, which receive one message or up to four before
+//! every segment, and how long it takes to compile them.
+
+use divan::Bencher;
+use divan::counter::ItemsCount;
+use hopmap_model::{DelayModel, TaskDag, WorkUnit};
+use hopmap_schedule::ranks::{RankEvaluator, RankProblem};
+use hopmap_schedule::{Machine, MachineParams};
+
+#[path = "../tests/support/programs.rs"]
+mod programs;
+
+use programs::{Stencil, exchanges, tree};
+
+fn main() {
+    divan::main();
+}
+
+fn dag(messages: u32) -> TaskDag {
+    match messages {
+        1 => exchanges(32, 32, 1000),
+        _ => Stencil {
+            width: 32,
+            height: 32,
+            iterations: 1000,
+            bytes: [100_000, 20_000],
+            sums: Some(50),
+            imbalance: 0.5,
+            scramble: true,
+        }
+        .dag(),
+    }
+}
+
+fn problem(dag: &TaskDag, model: DelayModel) -> Option<RankProblem> {
+    let system = tree(&[16, 4, 17], &[1.0, 8.0, 24.0]);
+    let machine = MachineParams { latency: Some(0.5e-6), bandwidth: Some(20e9), ..MachineParams::default() };
+    let machine = Machine::new(&machine, Some(&system), WorkUnit::Seconds).ok()?;
+    RankProblem::new(dag, &machine, model, None).ok()
+}
+
+#[divan::bench(args = [1, 4], sample_count = 20, sample_size = 1)]
+fn overlap(bencher: Bencher<'_, '_>, messages: u32) {
+    evaluate(bencher, messages, DelayModel::Overlap);
+}
+
+#[divan::bench(args = [1, 4], sample_count = 20, sample_size = 1)]
+fn receive(bencher: Bencher<'_, '_>, messages: u32) {
+    evaluate(bencher, messages, DelayModel::Receive);
+}
+
+fn evaluate(bencher: Bencher<'_, '_>, messages: u32, model: DelayModel) {
+    let Some(problem) = problem(&dag(messages), model) else { return };
+    let mut evaluator = RankEvaluator::new(&problem);
+    let slots: Vec<u32> = (0..1024).rev().collect();
+    bencher.counter(ItemsCount::new(problem.nodes())).bench_local(|| evaluator.makespan(&slots));
+}
+
+#[divan::bench(sample_count = 2, sample_size = 1)]
+fn compile(bencher: Bencher<'_, '_>) {
+    let dag = dag(1);
+    bencher.bench_local(|| problem(&dag, DelayModel::Overlap));
+}

@@ -1,0 +1,286 @@
+//! What holds for ranks on slots, whatever the program.
+
+use hopmap_model::{Context, DelayModel, Dependency, Task, TaskDag, WorkUnit};
+use proptest::prelude::*;
+
+use super::walk::Walk;
+use super::{Placed, RankEvaluator, RankProblem, auto, bound, exact, genetic, list, starts};
+use crate::{Evaluator, Lookup, Machine, MachineParams, Measured, Network, Plan, Problem};
+
+#[path = "../../tests/support/programs.rs"]
+mod programs;
+
+use programs::{Stencil, sweep, tree, writers};
+
+const MODELS: [DelayModel; 2] = [DelayModel::Overlap, DelayModel::Receive];
+
+/// A program of four ranks: works, ranks, and edges from lower to higher numbers.
+fn dag() -> impl Strategy<Value = TaskDag> {
+    let task = (0u32..4, 0u32..20);
+    let edge = (0usize..24, 0usize..24, 0u64..4);
+    (prop::collection::vec(task, 1..24), prop::collection::vec(edge, 0..50)).prop_map(|(tasks, edges)| {
+        let count = tasks.len();
+        let edges = edges.into_iter().map(|(a, b, bytes)| (a % count, b % count, bytes)).filter(|(a, b, _)| a != b);
+        let mut dependencies: Vec<_> = edges
+            .map(|(a, b, bytes)| Dependency { source: a.min(b) as u32, destination: a.max(b) as u32, bytes })
+            .collect();
+        dependencies.sort_unstable();
+        let task = |(rank, work)| Task { rank: Some(rank), work: f64::from(work) };
+        let tasks = tasks.into_iter().map(task).collect();
+        TaskDag { tasks, dependencies, names: Vec::new(), unit: WorkUnit::Time }
+    })
+}
+
+/// A tree, a measured machine whose processors also take time for what stays, and one of different speeds.
+fn machine(kind: u8) -> Machine {
+    let params = MachineParams { latency: Some(2.0), bandwidth: Some(0.5), ..MachineParams::default() };
+    let mut machine = Machine::new(&params, Some(&tree(&[2, 3], &[1.0, 4.0])), WorkUnit::Time).unwrap();
+    match kind {
+        0 => {}
+        1 => {
+            let times = |length: u64| (0..36).map(|pair| ((pair * 7 + 3 * length) % 11) as f64).collect();
+            let measured = Measured::new(6, vec![1, 2], vec![times(1), times(2)], Lookup::Parus);
+            machine.network = Network::Measured(measured);
+        }
+        _ => {
+            machine.pace = vec![1.0, 2.0, 1.5, 1.0, 3.0, 1.0];
+            machine.processors.iter_mut().zip([0.0, 5.0, 1.0, 9.0]).for_each(|(one, time)| one.available = time);
+        }
+    }
+    machine
+}
+
+/// Some placement of four ranks on six slots.
+fn placement(mut number: usize) -> Vec<u32> {
+    let mut left: Vec<u32> = (0..6).collect();
+    let mut next = |bound: usize| {
+        let digit = number % bound;
+        number /= bound;
+        left.remove(digit)
+    };
+    [6, 5, 4, 3].map(&mut next).to_vec()
+}
+
+const PLACEMENTS: usize = 6 * 5 * 4 * 3;
+
+fn params<P: serde::de::DeserializeOwned>(text: &str) -> P {
+    serde_json::from_str(text).unwrap()
+}
+
+proptest! {
+    /// Contraction loses nothing: all tasks begin and end when the plan of the same placement says so.
+    #[test]
+    fn a_placement_takes_what_its_plan_takes(dag in dag(), kind in 0u8..3, number in 0..PLACEMENTS) {
+        let machine = machine(kind);
+        for model in MODELS {
+            let problem = RankProblem::new(&dag, &machine, model, None).unwrap();
+            let slots = &placement(number)[..problem.ranks()];
+            let whole = Problem::new(&dag, &machine, model).unwrap();
+            let order = (0..problem.nodes() as u32).flat_map(|node| problem.program.tasks(node).to_vec()).collect();
+            let processor = dag.tasks.iter().map(|task| slots[task.rank.unwrap() as usize]).collect();
+            let plan = Plan { order, processor };
+            prop_assert!(plan.is_admissible(&whole));
+            let times = Evaluator::new(&whole).times(&plan);
+            let makespan = times.finish.iter().copied().max().unwrap();
+            // A rank without tasks is done when its slot can begin.
+            let idle = slots.iter().map(|&slot| problem.available[slot as usize]).max().unwrap();
+            let found = RankEvaluator::new(&problem).makespan(slots);
+            prop_assert_eq!(found, makespan.max(idle));
+            let schedule = Placed { problem: &problem, dag: &dag, processors: &machine.processors }.schedule(slots);
+            prop_assert_eq!(schedule.check(), Ok(()));
+            for (task, one) in schedule.tasks.iter().enumerate() {
+                prop_assert_eq!((one.start, one.finish), (whole.real(times.start[task]), whole.real(times.finish[task])));
+                prop_assert_eq!(one.processor, plan.processor[task]);
+            }
+            prop_assert!(bound::lower_bound(&problem) <= found);
+        }
+    }
+
+    /// A pass that ends early, and a path that rules an exchange out, are right.
+    #[test]
+    fn exchanges_give_what_a_pass_gives(
+        dag in dag(), kind in 0u8..3, number in 0..PLACEMENTS,
+        moves in prop::collection::vec((0usize..4, 0u32..6, -6i64..12), 1..40),
+    ) {
+        let machine = machine(kind);
+        for model in MODELS {
+            let mut problem = RankProblem::new(&dag, &machine, model, None).unwrap();
+            problem.look_every(3);
+            let mut evaluator = RankEvaluator::new(&problem);
+            let mut walk = Walk::new(&problem, &placement(number)[..problem.ranks()], 0.5);
+            for &(rank, slot, more) in &moves {
+                let rank = rank % problem.ranks();
+                if walk.slots[rank] == slot {
+                    continue;
+                }
+                let mut after = walk.slots.clone();
+                after.iter_mut().filter(|one| **one == slot).for_each(|one| *one = walk.slots[rank]);
+                after[rank] = slot;
+                let before = (walk.slots.clone(), walk.makespan, walk.strain);
+                let limit = walk.energy() + more;
+                let makespan = evaluator.makespan(&after);
+                let energy = makespan + (0.5 * super::walk::strain(&problem, &after) as f64) as i64;
+                let accepted = walk.exchange(rank as u32, slot, limit);
+                prop_assert_eq!(accepted, energy <= limit);
+                match accepted {
+                    true => prop_assert_eq!((&walk.slots, walk.makespan), (&after, makespan)),
+                    false => prop_assert_eq!((walk.slots.clone(), walk.makespan, walk.strain), before),
+                }
+                prop_assert_eq!(walk.strain, super::walk::strain(&problem, &walk.slots));
+            }
+        }
+    }
+
+    /// Branch and bound finds the best of all placements and says so; the other searches are between the best start and it.
+    #[test]
+    fn nothing_is_better_than_what_is_proven(dag in dag(), kind in 0u8..3) {
+        let machine = machine(kind);
+        for model in MODELS {
+            let problem = RankProblem::new(&dag, &machine, model, None).unwrap();
+            let mut evaluator = RankEvaluator::new(&problem);
+            let all = (0..PLACEMENTS).map(|number| evaluator.makespan(&placement(number)[..problem.ranks()]));
+            let best = all.min().unwrap();
+            let cx = Context::detached();
+            let found = exact(&params("{}"), &problem, &cx).unwrap();
+            prop_assert_eq!((found.makespan, found.is_proven()), (best, true));
+            prop_assert_eq!(evaluator.makespan(&found.best), best);
+            let start = list(&params("{}"), &problem, &cx).unwrap();
+            let auto = auto(&params(r#"{ "evaluations": 200, "islands": 1 }"#), &problem, &cx).unwrap();
+            let genetic = genetic(&params(r#"{ "evaluations": 200, "islands": 1 }"#), &problem, &cx).unwrap();
+            for found in [&start, &auto, &genetic] {
+                prop_assert_eq!(evaluator.makespan(&found.best), found.makespan);
+                prop_assert!(found.makespan >= best && found.lower_bound <= best);
+            }
+            prop_assert!(auto.makespan <= start.makespan);
+        }
+    }
+}
+
+fn on_tree(dag: &TaskDag) -> RankProblem {
+    let params = MachineParams { latency: Some(0.5e-6), bandwidth: Some(20e9), ..MachineParams::default() };
+    let hosts = dag.ranks().div_ceil(16) + 1;
+    let machine = Machine::new(&params, Some(&tree(&[16, hosts], &[1.0, 8.0])), WorkUnit::Seconds).unwrap();
+    RankProblem::new(dag, &machine, DelayModel::Overlap, None).unwrap()
+}
+
+#[test]
+fn searches_give_the_same_with_any_number_of_threads() {
+    let problem = on_tree(&sweep(6, 6, 4, 20_000, true));
+    let with = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let cx = Context::detached().with_threads(threads);
+        pool.install(|| {
+            let auto = auto(&params(r#"{ "evaluations": 2000, "islands": 3 }"#), &problem, &cx).unwrap();
+            (auto, genetic(&params(r#"{ "evaluations": 1000, "islands": 3 }"#), &problem, &cx).unwrap())
+        })
+    };
+    let [one, two, four] = [1, 2, 4].map(with);
+    assert_eq!(one, two);
+    assert_eq!(one, four);
+    assert!(one.0.complete && one.1.complete);
+}
+
+#[test]
+fn what_nobody_waits_for_does_not_count() {
+    let problem = on_tree(&writers(2, 50, true));
+    let starts = starts(&problem).unwrap();
+    let of = |name| starts.iter().find(|start| start.name == name).unwrap().makespan;
+    // By bytes writers come to those who send to them, and the rings are torn.
+    let (bytes, critical) = (of("partition"), of("critical partition"));
+    assert!(5 * critical < 4 * bytes, "{critical} and {bytes}");
+    let found = auto(&params(r#"{ "evaluations": 1000, "islands": 1 }"#), &problem, &Context::detached()).unwrap();
+    assert!(found.makespan <= critical);
+}
+
+#[test]
+fn rows_of_a_stencil_are_contracted() {
+    let stencil = Stencil {
+        width: 4,
+        height: 4,
+        iterations: 10,
+        bytes: [1000, 1000],
+        sums: Some(5),
+        imbalance: 0.0,
+        scramble: false,
+    };
+    let dag = stencil.dag();
+    let problem = on_tree(&dag);
+    // The task after a sum is one with the iteration that follows, if nothing comes in between.
+    assert!(problem.nodes() <= dag.tasks.len());
+    let alone = TaskDag { dependencies: Vec::new(), ..dag };
+    assert_eq!(on_tree(&alone).nodes(), 16);
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let task = |rank| Task { rank, work: 1.0 };
+    let machine = machine(0);
+    let message = |tasks: Vec<Task>| {
+        let dag = TaskDag { tasks, ..TaskDag::default() };
+        RankProblem::new(&dag, &machine, DelayModel::Overlap, None).unwrap_err().to_string()
+    };
+    assert_eq!(message(Vec::new()), "there are no tasks");
+    assert_eq!(message(vec![task(Some(0)), task(None)]), "task 1 belongs to no rank, while others do");
+    assert!(message(vec![task(Some(6))]).contains("7 ranks and only 6 processors"));
+    assert!(message(vec![task(Some(u32::MAX - 1))]).contains("only 6 processors"));
+}
+
+#[test]
+fn a_mapping_is_where_a_search_begins() {
+    let system = tree(&[2, 3], &[1.0, 4.0]);
+    let dag = TaskDag { tasks: vec![Task { rank: Some(0), work: 1.0 }, Task { rank: Some(1), work: 2.0 }], ..TaskDag::default() };
+    let machine = machine(0);
+    let given = |slots: &[u32]| {
+        let mapping = hopmap_model::Mapping::new(slots, &system, hopmap_model::Weight::default()).unwrap();
+        RankProblem::new(&dag, &machine, DelayModel::Overlap, Some(&mapping))
+    };
+    assert_eq!(given(&[5, 2]).unwrap().begin, Some(vec![5, 2]));
+    assert!(given(&[5]).unwrap_err().to_string().contains("places 1 ranks, and the program has 2"));
+    let small = Machine::new(
+        &MachineParams { processors: Some(3), ..MachineParams::default() },
+        Some(&system),
+        WorkUnit::Time,
+    )
+    .unwrap();
+    let mapping = hopmap_model::Mapping::new(&[0, 5], &system, hopmap_model::Weight::default()).unwrap();
+    let error = RankProblem::new(&dag, &small, DelayModel::Overlap, Some(&mapping)).unwrap_err();
+    assert!(error.to_string().contains("rank 1 on slot 5, which is none of the 3 processors"), "{error}");
+}
+
+#[test]
+fn a_schedule_says_its_mapping() {
+    let system = tree(&[2, 3], &[1.0, 4.0]);
+    let machine = machine(0);
+    let tasks = vec![Task { rank: Some(0), work: 1.0 }, Task { rank: Some(2), work: 2.0 }];
+    let dag = TaskDag { tasks, ..TaskDag::default() };
+    let problem = RankProblem::new(&dag, &machine, DelayModel::Overlap, None).unwrap();
+    let mut schedule =
+        Placed { problem: &problem, dag: &dag, processors: &machine.processors }.schedule(&[4, 2, 0]);
+    schedule.metrics.insert("lower_bound".into(), 2.0);
+    let mapping = super::mapping(&schedule, &system).unwrap();
+    // Rank 1 does nothing and takes what is left.
+    assert_eq!(mapping.slots(), [4, 1, 0]);
+    assert_eq!((mapping.metrics["makespan"], mapping.metrics["lower_bound"]), (2.0, 2.0));
+    let refused = |change: fn(&mut hopmap_model::Schedule)| {
+        let mut schedule = schedule.clone();
+        change(&mut schedule);
+        super::mapping(&schedule, &system).unwrap_err().to_string()
+    };
+    assert!(refused(|one| one.tasks[1].process = None).contains("task 1 of the schedule belongs to no process"));
+    assert!(refused(|one| one.processors[4].name = "other:0".into()).contains("`other:0`, which is no slot"));
+    assert!(refused(|one| one.processors[4].slot = None).contains("which is no slot"));
+    assert!(refused(|one| one.tasks[1].process = Some(0)).contains("process 0 runs on `n2:0` and on `n0:0`"));
+    assert!(refused(|one| one.tasks[1].process = Some(99)).contains("no slot is left"));
+}
+
+#[test]
+fn large_trees_take_little_memory() {
+    let system = tree(&[64, 32, 32], &[1.0, 4.0, 9.0]);
+    let params = MachineParams { latency: Some(1e-6), ..MachineParams::default() };
+    let machine = Machine::new(&params, Some(&system), WorkUnit::Seconds).unwrap();
+    let dag = programs::exchanges(256, 256, 2);
+    let problem = RankProblem::new(&dag, &machine, DelayModel::Overlap, None).unwrap();
+    assert_eq!((problem.ranks(), problem.slots()), (65_536, 65_536));
+    let linear: Vec<u32> = (0..65_536).collect();
+    assert!(RankEvaluator::new(&problem).makespan(&linear) >= bound::lower_bound(&problem));
+}
