@@ -6,11 +6,11 @@ use rand_pcg::Pcg64;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
+use super::RankEvaluator;
 use super::problem::RankProblem;
 use super::random::{below, exponential};
-use super::starts::{Start, starts};
 use super::relax::relax;
-use super::RankEvaluator;
+use super::starts::{Start, starts};
 use super::walk::{Walk, strain};
 use super::{bound, found};
 use crate::{AutoParams, AutoStage, Found, ParameterError};
@@ -65,7 +65,8 @@ struct Island {
 /// `schedule/auto`: begins with all starts, the best of which are the islands' first placements, and anneals by the makespan. Never worse
 /// than any start.
 pub fn auto(params: &AutoParams, problem: &RankProblem, cx: &Context<'_>) -> Result<Found<Vec<u32>>, Error> {
-    let budget = Budget::new(params.evaluations, params.seconds, params.islands).map_err(ParameterError::from)?;
+    let budget =
+        Budget::new(params.evaluations, params.seconds, params.islands).map_err(ParameterError::from)?;
     let starts = starts(problem)?;
     let lower_bound = bound::lower_bound(problem);
     for start in &starts {
@@ -81,8 +82,18 @@ pub fn auto(params: &AutoParams, problem: &RankProblem, cx: &Context<'_>) -> Res
     let gain = starts.first().map_or(0, |start| start.makespan - lower_bound) as f64;
     let strained = starts.first().map_or(0, |start| strain(problem, &start.slots)).max(1) as f64;
     let weight = STRAIN * gain / strained;
-    let proposals = (PROPOSALS * problem.ranks as u64).min(budget.evaluations(default).saturating_mul(PROPOSALS));
-    let annealing = Annealing { weight, proposals, problem, starts: &starts, lower_bound, seed: params.seed, epoch, look };
+    let proposals =
+        (PROPOSALS * problem.ranks as u64).min(budget.evaluations(default).saturating_mul(PROPOSALS));
+    let annealing = Annealing {
+        weight,
+        proposals,
+        problem,
+        starts: &starts,
+        lower_bound,
+        seed: params.seed,
+        epoch,
+        look,
+    };
     Ok(found(budget.evolve(&annealing, default, cx)?, lower_bound))
 }
 
@@ -120,7 +131,10 @@ impl Evolution for Annealing<'_> {
             }
             let (rank, slot) = self.propose(&walk, &mut island.random);
             let limit = walk.energy() + (cooling.temperature(turn) * exponential(&mut island.random)) as i64;
-            if slot != walk.slots[rank as usize] && walk.exchange(rank, slot, limit) && walk.makespan < island.best.cost {
+            if slot != walk.slots[rank as usize]
+                && walk.exchange(rank, slot, limit)
+                && walk.makespan < island.best.cost
+            {
                 island.best.cost = walk.makespan;
                 island.best.solution.clone_from(&walk.slots);
             }
@@ -140,7 +154,11 @@ impl Evolution for Annealing<'_> {
     }
 
     fn exchange(&self, epoch: u64) -> Exchange {
-        if CYCLES.contains(&(epoch + 1)) || epoch % EPOCHS == EPOCHS - 1 { Exchange::Ring } else { Exchange::Nobody }
+        if CYCLES.contains(&(epoch + 1)) || epoch % EPOCHS == EPOCHS - 1 {
+            Exchange::Ring
+        } else {
+            Exchange::Nobody
+        }
     }
 
     fn receive(&self, island: &mut Island, _: u64, heard: Vec<Candidate<Vec<u32>>>) {
@@ -200,7 +218,11 @@ impl Annealing<'_> {
         let fall = libm::log(COLD / HOT);
         let evaluations = total * (end - begin) / EPOCHS as f64;
         let part = ((place - begin) / (end - begin)).clamp(0.0, 1.0);
-        Cooling { cycle: cycle as u32, begin: gain * HOT * libm::exp(fall * part), factor: fall / evaluations }
+        Cooling {
+            cycle: cycle as u32,
+            begin: gain * HOT * libm::exp(fall * part),
+            factor: fall / evaluations,
+        }
     }
 
     /// A rank and a slot for it: mostly one end of a message on the critical path, which goes nearer to the other.

@@ -43,7 +43,8 @@ pub(super) fn criticality(problem: &RankProblem) -> Criticality {
     let links = program.links.len();
     let longest = program.links.links.iter().map(|&link| problem.spread(link)).max().unwrap_or(0);
     let step = (longest / STEPS).max(1);
-    let mut critical = Criticality { delays: vec![0; links], longest: vec![0; links], exposed: vec![0; links], step };
+    let mut critical =
+        Criticality { delays: vec![0; links], longest: vec![0; links], exposed: vec![0; links], step };
     let mut after = vec![0i64; program.len()];
     for node in (0..program.len()).rev() {
         let incoming = program.incoming(node as u32);

@@ -187,7 +187,13 @@ impl Tails {
     }
 
     /// With so many nodes from one look to the next.
-    pub(super) fn with_block(program: &Program, work: &Work, near: &Near, model: DelayModel, block: usize) -> Self {
+    pub(super) fn with_block(
+        program: &Program,
+        work: &Work,
+        near: &Near,
+        model: DelayModel,
+        block: usize,
+    ) -> Self {
         let (nodes, ranks) = (program.len(), program.rank_starts.len() - 1);
         // What follows when a node is done, as far as was looked; the same of the first node of every rank at which was looked, itself
         // included; and how many nodes of every rank are before it.

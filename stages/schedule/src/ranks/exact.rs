@@ -20,7 +20,11 @@ const EVALUATIONS: u64 = 2_000_000;
 
 /// `schedule/exact`: of few ranks the proven optimum; of more the best start and a lower bound. Evaluations are partial placements
 /// looked at.
-pub fn exact(params: &ExactParams, problem: &RankProblem, cx: &Context<'_>) -> Result<Found<Vec<u32>>, Error> {
+pub fn exact(
+    params: &ExactParams,
+    problem: &RankProblem,
+    cx: &Context<'_>,
+) -> Result<Found<Vec<u32>>, Error> {
     let budget = Budget::new(params.evaluations, params.seconds, 1).map_err(ParameterError::from)?;
     let begin = best_start(problem, cx)?;
     if problem.ranks > MOST_RANKS || problem.slots > MOST_SLOTS || begin.is_proven() {
@@ -148,7 +152,9 @@ impl<'p> Search<'p> {
 /// The ranks in an order in which each has as much as possible to do with those before it.
 fn order(problem: &RankProblem) -> Vec<u32> {
     let links = &problem.program.links;
-    let weight = |number: u32| i128::from(problem.critical.delays[number as usize]) + i128::from(links.messages[number as usize]);
+    let weight = |number: u32| {
+        i128::from(problem.critical.delays[number as usize]) + i128::from(links.messages[number as usize])
+    };
     let mut order: Vec<u32> = Vec::with_capacity(problem.ranks);
     while order.len() < problem.ranks {
         let left = (0..problem.ranks as u32).filter(|rank| !order.contains(rank));

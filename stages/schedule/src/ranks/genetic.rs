@@ -49,7 +49,8 @@ pub fn genetic(
     problem: &RankProblem,
     cx: &Context<'_>,
 ) -> Result<Found<Vec<u32>>, Error> {
-    let budget = Budget::new(params.evaluations, params.seconds, params.islands).map_err(ParameterError::from)?;
+    let budget =
+        Budget::new(params.evaluations, params.seconds, params.islands).map_err(ParameterError::from)?;
     let size = (problem.nodes() + problem.messages()) as u64;
     let default = (WORK / size.max(1)).clamp(EVALUATIONS[0], EVALUATIONS[1]);
     let lower_bound = bound::lower_bound(problem);
@@ -169,7 +170,10 @@ fn cross(one: &[u32], other: &[u32], random: &mut Pcg64) -> Vec<u32> {
 impl Island {
     /// Those stay whose makespan is least after a random penalty.
     fn select(&mut self) {
-        let keyed = self.population.drain(..).map(|one| (one.cost as f64 * (1.0 + PENALTY * uniform(&mut self.random)), one));
+        let keyed = self
+            .population
+            .drain(..)
+            .map(|one| (one.cost as f64 * (1.0 + PENALTY * uniform(&mut self.random)), one));
         let mut keyed: Vec<_> = keyed.collect();
         keyed.sort_by(|a, b| a.0.total_cmp(&b.0));
         self.population.extend(keyed.into_iter().take(POPULATION).map(|(_, one)| one));

@@ -23,7 +23,11 @@ struct Part {
 
 /// Places ranks so that heavy links are short, in parts that have room for so many times the ranks: room to keep together what belongs
 /// together.
-pub(super) fn place(problem: &RankProblem, weights: &[i64], room_for: usize) -> Result<Vec<u32>, PartitionError> {
+pub(super) fn place(
+    problem: &RankProblem,
+    weights: &[i64],
+    room_for: usize,
+) -> Result<Vec<u32>, PartitionError> {
     let level = problem.places.levels.len();
     let ranks = (0..problem.ranks as u32).collect();
     let root = Part { level, begin: 0, end: problem.slots as u32, graph: graph(problem, weights)?, ranks };
@@ -59,7 +63,8 @@ fn place_part(problem: &RankProblem, part: Part, room_for: usize) -> Result<Vec<
         Part { level, begin, end, graph, ranks }
     });
     let below: Vec<Part> = below.filter(|part| !part.ranks.is_empty()).collect();
-    let placed: Result<Vec<_>, _> = below.into_par_iter().map(|part| place_part(problem, part, room_for)).collect();
+    let placed: Result<Vec<_>, _> =
+        below.into_par_iter().map(|part| place_part(problem, part, room_for)).collect();
     Ok(placed?.concat())
 }
 

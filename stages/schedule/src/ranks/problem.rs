@@ -115,7 +115,8 @@ impl RankProblem {
                 .collect(),
             least: nodes.map(|node| of_node(node, fastest)).collect(),
         };
-        let mut available: Vec<i64> = machine.processors.iter().map(|one| scale.ticks(one.available)).collect();
+        let mut available: Vec<i64> =
+            machine.processors.iter().map(|one| scale.ticks(one.available)).collect();
         // Behind all slots a slot that is as good as the best.
         let earliest = available.iter().copied().min().unwrap_or(0);
         available.push(earliest);
@@ -258,7 +259,8 @@ fn speeds(pace: &[f64]) -> (Vec<f64>, Vec<u32>) {
     let mut paces = pace.to_vec();
     paces.sort_unstable_by(f64::total_cmp);
     paces.dedup();
-    let speed_of = pace.iter().map(|pace| paces.partition_point(|one| one < pace) as u32).chain([0]).collect();
+    let speed_of =
+        pace.iter().map(|pace| paces.partition_point(|one| one < pace) as u32).chain([0]).collect();
     (paces, speed_of)
 }
 

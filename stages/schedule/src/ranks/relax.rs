@@ -68,8 +68,10 @@ impl<'p> Relaxation<'p> {
     fn new(problem: &'p RankProblem, slots: &[u32]) -> Self {
         let mut owner = vec![FREE; problem.slots];
         (0..).zip(slots).for_each(|(rank, &slot)| owner[slot as usize] = rank);
-        let mut relaxation = Self { problem, slots: slots.to_vec(), owner, strain: Vec::new(), from: 0, changes: Vec::new() };
-        relaxation.strain = (0..problem.program.links.len() as u32).map(|link| relaxation.of_link(link)).collect();
+        let mut relaxation =
+            Self { problem, slots: slots.to_vec(), owner, strain: Vec::new(), from: 0, changes: Vec::new() };
+        relaxation.strain =
+            (0..problem.program.links.len() as u32).map(|link| relaxation.of_link(link)).collect();
         relaxation
     }
 

@@ -35,7 +35,8 @@ pub fn starts(problem: &RankProblem) -> Result<Vec<Start>, Error> {
     add("linear".into(), (0..problem.ranks as u32).collect());
     add("round-robin".into(), round_robin(problem));
     let critical = &problem.critical;
-    let by_weight = [("", &sensitivity(problem)), ("critical ", &critical.delays), ("bottleneck ", &critical.longest)];
+    let by_weight =
+        [("", &sensitivity(problem)), ("critical ", &critical.delays), ("bottleneck ", &critical.longest)];
     for (name, weights) in by_weight {
         if !problem.places.is_tree() {
             greedy::place(problem, weights).into_iter().for_each(|slots| add(format!("{name}greedy"), slots));

@@ -102,7 +102,11 @@ fn is_tree(problem: &RankProblem) -> bool {
             slots.clone().all(|a| {
                 slots.clone().all(|b| {
                     let meets = |level: &super::places::Groups| level.of[a as usize] == level.of[b as usize];
-                    let level = if a == b { 0 } else { 1 + levels.iter().position(meets).unwrap_or(levels.len() - 1) };
+                    let level = if a == b {
+                        0
+                    } else {
+                        1 + levels.iter().position(meets).unwrap_or(levels.len() - 1)
+                    };
                     let class = distances.class(a, b);
                     *classes[level].get_or_insert(class) == class
                 })

@@ -172,6 +172,8 @@ impl<'p> Walk<'p> {
 /// The strain of a placement.
 pub(super) fn strain(problem: &RankProblem, slots: &[u32]) -> i64 {
     let links = problem.program.links.links.iter().enumerate();
-    let of_link = |(number, &link)| problem.critical.strain(number, problem.delay(link, slots) - problem.near.least(link));
+    let of_link = |(number, &link)| {
+        problem.critical.strain(number, problem.delay(link, slots) - problem.near.least(link))
+    };
     links.map(of_link).sum()
 }
