@@ -46,7 +46,9 @@ fn dot() -> String {
     let mut text = "digraph g {\n".to_owned();
     for task in 0..TASKS {
         let _ = writeln!(text, "\t{task}\t[\"Start time\"=0,\n\t\tWeight=126];");
-        parents(task).for_each(|parent| drop(writeln!(text, "\t{parent} -> {task}\t[Weight=5];")));
+        for parent in parents(task) {
+            let _ = writeln!(text, "\t{parent} -> {task}\t[Weight=5];");
+        }
     }
     text + "}\n"
 }

@@ -95,7 +95,6 @@ fn tasks_of_nobody_and_cycles_are_refused() {
     assert_eq!(Replay::check(&params).unwrap_err().to_string(), "`flops_per_s` is NaN");
 }
 
-/// Real `SimGrid`: the time it predicts is that of the longest chain, 1 s + 2 s + 0.5 s, and a little for messages.
 #[test]
 fn weights_without_a_unit_are_refused() {
     let dag = TaskDag { unit: WorkUnit::Time, ..program() };
@@ -105,6 +104,7 @@ fn weights_without_a_unit_are_refused() {
     }
 }
 
+/// Real `SimGrid`: the time it predicts is that of the longest chain, 1 s + 2 s + 0.5 s, and a little for messages.
 #[test]
 fn simgrid_replays_the_program() {
     if std::env::var_os("HOPMAP_SYSTEM_TESTS").is_none() {

@@ -32,3 +32,25 @@ impl Stage for ImportStage {
         Ok(Outcome::Done(Outputs::new().with("task-dag", dag)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stage_gives_tasks() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "digraph { a [Weight=1] b [Weight=2] a -> b }").unwrap();
+        let params = ImportParams::of(file.path());
+        ImportStage::check(&params).unwrap();
+        let Outcome::Done(outputs) =
+            ImportStage::run(params.clone(), Inputs::new(), &Context::detached()).unwrap()
+        else {
+            panic!("it is not done")
+        };
+        let dag = outputs.get("task-dag").unwrap().downcast_ref::<TaskDag>().unwrap();
+        assert_eq!((dag.tasks.len(), dag.name(1).as_ref()), (2, "b"));
+        assert!(ImportStage::check(&ImportParams { scale: f64::NAN, ..params.clone() }).is_err());
+        assert_eq!(ImportStage::reads(&params).unwrap()[0].name(), "graph");
+    }
+}
