@@ -62,9 +62,14 @@ impl Placed<'_> {
                 waits_for = Some(task);
             }
         }
+        // In whole ticks, as tasks begin; else one could begin a rounding before its processor.
+        let processor = |(one, &available): (&Processor, &i64)| Processor {
+            available: problem.real(available),
+            ..one.clone()
+        };
         Schedule {
             tasks,
-            processors: self.processors.to_vec(),
+            processors: self.processors.iter().zip(&problem.available).map(processor).collect(),
             names: self.dag.names.clone(),
             model: problem.model,
             metrics: BTreeMap::new(),
