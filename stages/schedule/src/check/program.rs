@@ -2,7 +2,7 @@
 
 use hopmap_model::{DelayModel, Dependency, TaskDag};
 
-use crate::{Distances, Lookup, Machine, Measured, Network};
+use crate::{Distances, Hosts, Lookup, Machine, Measured, Network, Tree};
 
 /// The finest ticks of a schedule, and the most ticks that there are in all: 10⁻¹² units and 2⁵².
 const FINEST: f64 = 1e-12;
@@ -105,16 +105,29 @@ fn all_transfers(machine: &Machine, bytes: u64) -> Vec<f64> {
 pub(super) fn transfer(machine: &Machine, bytes: u64, from: u32, to: u32) -> f64 {
     match &machine.network {
         Network::Linear { distances, classes } => {
-            let class = match distances {
-                Distances::Alike => u32::from(from != to),
-                Distances::Pairs { processors, classes } => classes[from as usize * processors + to as usize],
-            };
-            let class = &classes[class as usize];
+            let class = &classes[class_of(distances, from as usize, to as usize) as usize];
             class.latency + class.per_byte * bytes as f64
         }
         Network::Measured(measured) => {
             interpolated(measured, bytes, to as usize * machine.processors.len() + from as usize)
         }
+    }
+}
+
+/// The class of two processors, by what the machine says of its kinds of distances.
+fn class_of(distances: &Distances, from: usize, to: usize) -> u32 {
+    let meet = |tree: &Tree| {
+        let level = tree.levels.iter().find(|level| level.groups[from] == level.groups[to]);
+        level.filter(|_| from != to).map_or(tree.own, |level| level.class)
+    };
+    match distances {
+        Distances::Alike => u32::from(from != to),
+        Distances::Pairs { processors, classes } => classes[from * processors + to],
+        Distances::Tree(tree) => meet(tree),
+        Distances::Hosts(Hosts { host, hosts, between, inside }) => match (host[from], host[to]) {
+            (a, b) if a == b => meet(inside),
+            (a, b) => between[a as usize * hosts + b as usize],
+        },
     }
 }
 
