@@ -113,6 +113,18 @@ fn plain(dag: &TaskDag) -> Plain {
     (dag.tasks.iter().map(|task| task.work).collect(), edges)
 }
 
+/// Works and edges of tasks whose names are numbers from 0, by these.
+fn by_names(dag: &TaskDag) -> Plain {
+    let number = |task: u32| dag.name(task).parse::<u32>().unwrap();
+    let mut work = vec![0.0; dag.tasks.len()];
+    (0..).zip(&dag.tasks).for_each(|(task, one)| work[number(task) as usize] = one.work);
+    let named =
+        dag.dependencies.iter().map(|edge| (number(edge.source), number(edge.destination), edge.bytes));
+    let mut edges: Vec<_> = named.collect();
+    edges.sort_unstable();
+    (work, edges)
+}
+
 /// The graph behind a `.grf`: numbers of tasks and edges, works, and edges.
 fn of_dag(file: &Path) -> Plain {
     let text = fs::read_to_string(file).unwrap();
@@ -138,6 +150,8 @@ fn graphs_of_parus_are_those_that_they_were_made_of() {
         let names: Vec<String> = (1..=dag.tasks.len()).map(|number| number.to_string()).collect();
         assert_eq!(dag.names, names);
     }
+    let file = "auckland/Random_Nodes_10_Density_4.50_CCR_0.10_WeightType_Random#3_Homogeneous-4.dot";
+    assert_eq!(by_names(&import(&data.join(file))), of_dag(&data.join("parus/r10c01p2/g.dag")));
     let stg = import(&data.join("stg50/rand0000.stg"));
     assert_eq!(plain(&stg), of_dag(&data.join("parus/stg50_rand0000_p4/g.dag")));
 }

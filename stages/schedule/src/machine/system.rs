@@ -181,7 +181,6 @@ fn pairs(
 }
 
 #[cfg(test)]
-#[expect(clippy::float_cmp, reason = "these times are powers of two")]
 mod tests {
     use hopmap_model::{CostModel, Levels, Link, Matrix, Node, Routing, Slot};
 
@@ -201,7 +200,7 @@ mod tests {
         let slot = |host, core| Slot { host, core };
         SystemGraph {
             nodes,
-            links: links.iter().flat_map(|link| [link.clone(), link.clone().reversed()]).collect(),
+            links: links.into_iter().flat_map(|link| [link, link.reversed()]).collect(),
             slots: vec![slot(0, 0), slot(0, 5), slot(1, 0), slot(2, 0)],
             cost: CostModel::Levels(Levels {
                 costs: vec![1.0, 2.0, 4.0],
