@@ -9,7 +9,7 @@ mod tests;
 use crate::Problem;
 
 pub(crate) use intervals::fits;
-pub(crate) use relaxed::{Link, Relaxed};
+pub(crate) use relaxed::Relaxed;
 
 /// The highest lower bound that is quick to compute, in ticks.
 ///

@@ -186,7 +186,7 @@ impl<'f, 'p, S: Fn() -> bool> Tree<'f, 'p, S> {
         if last.takes == 0 || step.takes == 0 {
             return false;
         }
-        if !fixed.yields[one * fixed.tasks + other] || fixed.place[other] > fixed.place[one] {
+        if fixed.yields[one] >> other & 1 == 0 || fixed.place[other] > fixed.place[one] {
             return false;
         }
         if fixed.relaxed.children[one].iter().any(|child| child.task == step.task) {
