@@ -174,7 +174,7 @@ impl<'f, 'p, S: Fn() -> bool> Tree<'f, 'p, S> {
         self.children[first..].sort_unstable_by_key(urgency);
     }
 
-    /// Whether a task could as well come before the last one of its processor and comes before it in the order of the problem. All
+    /// Whether a task could as well come before the last one of its processor and comes before it by what follows. All
     /// schedules that go on from here are no better than others then.
     fn yields(&self, step: &Step) -> bool {
         let fixed = self.fixed;
@@ -186,7 +186,7 @@ impl<'f, 'p, S: Fn() -> bool> Tree<'f, 'p, S> {
         if last.takes == 0 || step.takes == 0 {
             return false;
         }
-        if fixed.yields[one] >> other & 1 == 0 || fixed.place[other] > fixed.place[one] {
+        if fixed.yields[one] >> other & 1 == 0 || fixed.rank[other] > fixed.rank[one] {
             return false;
         }
         if fixed.relaxed.children[one].iter().any(|child| child.task == step.task) {

@@ -34,6 +34,8 @@ pub(super) struct Fixed<'p> {
     pub(super) work: Vec<i64>,
     /// The place of every task in the order of the problem.
     pub(super) place: Vec<usize>,
+    /// The place of every task among all by how much follows it: of neighbours that could change places the first comes first.
+    pub(super) rank: Vec<usize>,
     pub(super) relaxed: Relaxed,
     /// For every task the one before it that is the same in everything.
     pub(super) twin: Vec<Option<u32>>,
@@ -64,6 +66,7 @@ impl<'p> Fixed<'p> {
             tasks,
             processors,
             work: work.collect(),
+            rank: ranks(&relaxed, &place),
             place,
             row: if alike && problem.model() == DelayModel::Overlap { row(&relaxed) } else { None },
             twin: twins(problem),
@@ -75,6 +78,16 @@ impl<'p> Fixed<'p> {
     pub(super) fn work(&self, task: usize, processor: usize) -> i64 {
         self.work[task * self.processors + processor]
     }
+}
+
+/// The place of every task by what follows it, then by what its longest message takes, then in the order of the problem.
+fn ranks(relaxed: &Relaxed, place: &[usize]) -> Vec<usize> {
+    let mut tasks: Vec<usize> = (0..place.len()).collect();
+    let longest = |task: usize| relaxed.children[task].iter().map(|link| link.far).max().unwrap_or(-1);
+    tasks.sort_by_key(|&task| (-relaxed.tail[task], -longest(task), place[task]));
+    let mut ranks = vec![0; place.len()];
+    tasks.into_iter().enumerate().for_each(|(rank, task)| ranks[task] = rank);
+    ranks
 }
 
 /// For every task the others for which it may end later if they end earlier.
