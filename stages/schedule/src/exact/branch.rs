@@ -23,7 +23,8 @@ pub(super) struct Tree<'f, 'p, S> {
     state: State,
     /// Windows by the number of tasks that are done.
     windows: Vec<Windows>,
-    seen: Vec<u128>,
+    /// Half of the key of a state, at a place that the other half says.
+    seen: Vec<u64>,
     /// Makes states of different searches different.
     epoch: u128,
     /// No schedule is looked for that is done later.
@@ -93,7 +94,8 @@ impl<'f, 'p, S: Fn() -> bool> Tree<'f, 'p, S> {
         self.nodes += 1;
         let key = self.state.key(self.fixed).wrapping_add(self.epoch);
         let slot = key as usize & (REMEMBERED - 1);
-        if self.seen[slot] == key || !self.may_end(depth) {
+        let half = (key >> 64) as u64;
+        if self.seen[slot] == half || !self.may_end(depth) {
             return End::Complete;
         }
         let first = self.children.len();
@@ -116,7 +118,7 @@ impl<'f, 'p, S: Fn() -> bool> Tree<'f, 'p, S> {
         }
         self.children.truncate(first);
         if end == End::Complete {
-            self.seen[slot] = key;
+            self.seen[slot] = half;
         }
         end
     }

@@ -288,7 +288,7 @@ impl State {
         Plan { order: self.steps.iter().map(|(step, ..)| step.task).collect(), processor: self.on.clone() }
     }
 
-    /// A number that two states share, but for an accident of one in 2¹²⁸, only if they can go on in the same ways: the same tasks
+    /// A number that two states share, but for an accident of one in 2¹²⁸ (2⁸⁴ for the part that is kept), only if they can go on in the same ways: the same tasks
     /// are done, and what is left of them on the processors is the same, whatever these are called if they are alike.
     pub(super) fn key(&self, fixed: &Fixed<'_>) -> u128 {
         let began = self.began.0;
