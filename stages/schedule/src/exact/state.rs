@@ -288,8 +288,9 @@ impl State {
         Plan { order: self.steps.iter().map(|(step, ..)| step.task).collect(), processor: self.on.clone() }
     }
 
-    /// A number that two states share, but for an accident of one in 2¹²⁸ (2⁸⁴ for the part that is kept), only if they can go on in the same ways: the same tasks
-    /// are done, and what is left of them on the processors is the same, whatever these are called if they are alike.
+    /// A number that two states share only if they can go on in the same ways, but for an accident that even with the half that
+    /// is kept is one in more than 2⁶⁴: the same tasks are done, and what is left of them on the processors is the same, whatever
+    /// these are called if they are alike.
     pub(super) fn key(&self, fixed: &Fixed<'_>) -> u128 {
         let began = self.began.0;
         let soonest = self.free.iter().copied().min().unwrap_or(0);
