@@ -34,7 +34,10 @@ fn main() -> Result<(), Error> {
         ("writers, 4 teams", writers(4, 100, true)),
         ("stencil 32 x 32", stencil(32, 32).dag()),
     ];
-    println!("{:<30} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7}", "program", "nodes", "linear", "partition", "critical", "auto", "bound", "1/s");
+    println!(
+        "{:<30} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7}",
+        "program", "nodes", "linear", "partition", "critical", "auto", "bound", "1/s"
+    );
     for (name, dag) in &programs {
         line(name, dag, evaluations)?;
     }
@@ -57,16 +60,23 @@ fn line(name: &str, dag: &TaskDag, evaluations: u64) -> Result<(), Error> {
         own.map(|start| start.makespan).min()
     };
     let partition = of("partition");
-    let critical = [partition, of("critical partition"), of("bottleneck partition")].into_iter().flatten().min();
-    let params: AutoParams = serde_json::from_value(serde_json::json!({ "evaluations": evaluations, "islands": 1 }))
-        .map_err(|error| Error::msg(error.to_string()))?;
+    let critical =
+        [partition, of("critical partition"), of("bottleneck partition")].into_iter().flatten().min();
+    let params: AutoParams =
+        serde_json::from_value(serde_json::json!({ "evaluations": evaluations, "islands": 1 }))
+            .map_err(|error| Error::msg(error.to_string()))?;
     let begin = std::time::Instant::now();
     let found = auto(&params, &problem, &Context::detached())?;
     let seconds = begin.elapsed().as_secs_f64();
     let time = |ticks| format!("{:.3}", 1e3 * problem.real(ticks));
     println!(
         "{name:<30} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7.0}",
-        problem.nodes(), time(linear), time(partition.unwrap_or(linear)), time(critical.unwrap_or(linear)), time(found.makespan), time(found.lower_bound),
+        problem.nodes(),
+        time(linear),
+        time(partition.unwrap_or(linear)),
+        time(critical.unwrap_or(linear)),
+        time(found.makespan),
+        time(found.lower_bound),
         found.evaluations as f64 / seconds,
     );
     Ok(())

@@ -36,14 +36,15 @@ impl Criticality {
 /// What the messages of every link can delay.
 pub(super) fn criticality(problem: &RankProblem) -> Criticality {
     let program = &problem.program;
-    let least: Vec<i64> = program.links.links.iter().map(|&link| problem.near.least(link)).collect();
+    let least: Vec<i64> = program.links.all.iter().map(|&link| problem.near.least(link)).collect();
     let slots: Vec<u32> = (0..problem.ranks as u32).collect();
     let mut pass = Pass::new(problem);
     let makespan = pass.run(problem, &slots, &least, i64::MAX).unwrap_or(0);
     let links = program.links.len();
-    let longest = program.links.links.iter().map(|&link| problem.spread(link)).max().unwrap_or(0);
+    let longest = program.links.all.iter().map(|&link| problem.spread(link)).max().unwrap_or(0);
     let step = (longest / STEPS).max(1);
-    let mut critical = Criticality { delays: vec![0; links], longest: vec![0; links], exposed: vec![0; links], step };
+    let mut critical =
+        Criticality { delays: vec![0; links], longest: vec![0; links], exposed: vec![0; links], step };
     let mut after = vec![0i64; program.len()];
     for node in (0..program.len()).rev() {
         let incoming = program.incoming(node as u32);
@@ -56,7 +57,7 @@ pub(super) fn criticality(problem: &RankProblem) -> Criticality {
             let arrives = if overlaps { own + least[link] } else { own };
             after[sender] = after[sender].max(arrives);
             let slack = (makespan - pass.finish[sender] - arrives).max(0);
-            let delay = (problem.spread(program.links.links[link]) - slack).max(0);
+            let delay = (problem.spread(program.links.all[link]) - slack).max(0);
             let steps = delay / step;
             critical.delays[link] = critical.delays[link].saturating_add(delay);
             critical.longest[link] = critical.longest[link].saturating_add(steps.pow(4));

@@ -128,11 +128,16 @@ impl Path {
         self.links.clear();
         self.fixed = late.tail;
         let nodes = program.nodes_of(late.rank);
-        let mut at = nodes.partition_point(|&node| node < late.end).checked_sub(1).map_or(NOBODY, |last| nodes[last]);
+        let mut at =
+            nodes.partition_point(|&node| node < late.end).checked_sub(1).map_or(NOBODY, |last| nodes[last]);
         while at != NOBODY {
             self.fixed += problem.work.least[at as usize];
             let previous = program.previous[at as usize];
-            let mut best = (if previous == NOBODY { i64::MIN } else { pass.finish[previous as usize] }, previous, NOBODY);
+            let mut best = (
+                if previous == NOBODY { i64::MIN } else { pass.finish[previous as usize] },
+                previous,
+                NOBODY,
+            );
             let mut receives = (0, NOBODY);
             for message in program.incoming(at) {
                 let (sent, delay) = (pass.finish[message.source as usize], delays[message.link as usize]);

@@ -15,7 +15,8 @@ pub(super) fn place(problem: &RankProblem, weights: &[i64]) -> Option<Vec<u32>> 
     if links.len().saturating_mul(problem.slots) > MOST {
         return None;
     }
-    let total = |rank: u32| links.of(rank).iter().fold(0i64, |sum, &link| sum.saturating_add(weights[link as usize]));
+    let total =
+        |rank: u32| links.of(rank).iter().fold(0i64, |sum, &link| sum.saturating_add(weights[link as usize]));
     let mut unplaced: Vec<u32> = (0..problem.ranks as u32).collect();
     unplaced.sort_by_key(|&rank| std::cmp::Reverse(total(rank)));
     let mut slots = vec![NONE; problem.ranks];
@@ -32,7 +33,7 @@ pub(super) fn place(problem: &RankProblem, weights: &[i64]) -> Option<Vec<u32>> 
             slots[rank as usize] = slot;
             is_free[slot as usize] = false;
             for &number in links.of(rank) {
-                let link = links.links[number as usize];
+                let link = links.all[number as usize];
                 let other = if link.from == rank { link.to } else { link.from };
                 if slots[other as usize] == NONE {
                     let tied = &mut tied[other as usize];
@@ -46,14 +47,24 @@ pub(super) fn place(problem: &RankProblem, weights: &[i64]) -> Option<Vec<u32>> 
 }
 
 /// The free slot from which the links of a rank to ranks that are placed are shortest, by weight.
-fn nearest(problem: &RankProblem, weights: &[i64], slots: &mut [u32], is_free: &[bool], rank: u32) -> Option<u32> {
+fn nearest(
+    problem: &RankProblem,
+    weights: &[i64],
+    slots: &mut [u32],
+    is_free: &[bool],
+    rank: u32,
+) -> Option<u32> {
     let links = &problem.program.links;
     let free = (0..problem.slots as u32).filter(|&slot| is_free[slot as usize]);
     let chosen = free.min_by_key(|&slot| {
         slots[rank as usize] = slot;
-        let placed = links.of(rank).iter().map(|&number| (links.links[number as usize], weights[number as usize]));
-        let placed = placed.filter(|(link, _)| slots[link.from as usize] != NONE && slots[link.to as usize] != NONE);
-        placed.fold(0i128, |sum, (link, weight)| sum + i128::from(problem.delay(link, slots)) * i128::from(weight))
+        let placed =
+            links.of(rank).iter().map(|&number| (links.all[number as usize], weights[number as usize]));
+        let placed =
+            placed.filter(|(link, _)| slots[link.from as usize] != NONE && slots[link.to as usize] != NONE);
+        placed.fold(0i128, |sum, (link, weight)| {
+            sum + i128::from(problem.delay(link, slots)) * i128::from(weight)
+        })
     });
     slots[rank as usize] = NONE;
     chosen

@@ -23,7 +23,11 @@ struct Part {
 
 /// Places ranks so that heavy links are short, in parts that have room for so many times the ranks: room to keep together what belongs
 /// together.
-pub(super) fn place(problem: &RankProblem, weights: &[i64], room_for: usize) -> Result<Vec<u32>, PartitionError> {
+pub(super) fn place(
+    problem: &RankProblem,
+    weights: &[i64],
+    room_for: usize,
+) -> Result<Vec<u32>, PartitionError> {
     let level = problem.places.levels.len();
     let ranks = (0..problem.ranks as u32).collect();
     let root = Part { level, begin: 0, end: problem.slots as u32, graph: graph(problem, weights)?, ranks };
@@ -46,7 +50,12 @@ fn place_part(problem: &RankProblem, part: Part, room_for: usize) -> Result<Vec<
     let sizes: Vec<u32> = children.iter().map(|(begin, end)| end - begin).collect();
     let room = sizes.iter().sum::<u32>() as usize;
     let effort = Effort { cycles: if problem.ranks > MANY { 2 } else { 20 }, ..Effort::default() };
-    let mut parts = partition(&part.graph.padded(room), &sizes, effort, SEED ^ u64::from(part.begin) << 8 ^ level as u64)?;
+    let mut parts = partition(
+        &part.graph.padded(room),
+        &sizes,
+        effort,
+        SEED ^ u64::from(part.begin) << 8 ^ level as u64,
+    )?;
     parts.truncate(part.ranks.len());
     let split = part.graph.split(&parts, sizes.len());
     let below = children.into_iter().zip(split).map(|((begin, end), (graph, vertices))| {
@@ -54,7 +63,8 @@ fn place_part(problem: &RankProblem, part: Part, room_for: usize) -> Result<Vec<
         Part { level, begin, end, graph, ranks }
     });
     let below: Vec<Part> = below.filter(|part| !part.ranks.is_empty()).collect();
-    let placed: Result<Vec<_>, _> = below.into_par_iter().map(|part| place_part(problem, part, room_for)).collect();
+    let placed: Result<Vec<_>, _> =
+        below.into_par_iter().map(|part| place_part(problem, part, room_for)).collect();
     Ok(placed?.concat())
 }
 
@@ -76,7 +86,7 @@ fn children(problem: &RankProblem, part: &Part, room_for: usize, level: usize) -
 
 /// The graph of all ranks: an edge weighs as much as the links between its two ranks.
 fn graph(problem: &RankProblem, weights: &[i64]) -> Result<Graph, PartitionError> {
-    let links = problem.program.links.links.iter().zip(weights);
+    let links = problem.program.links.all.iter().zip(weights);
     let mut edges: Vec<(u32, u32, i64)> = links
         .filter(|(link, weight)| link.from != link.to && **weight > 0)
         .flat_map(|(link, &weight)| [(link.from, link.to, weight), (link.to, link.from, weight)])

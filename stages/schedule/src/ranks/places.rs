@@ -67,7 +67,9 @@ impl Places {
             levels.push(vec![0; slots as usize]);
         }
         let mut order: Vec<u32> = (0..slots).collect();
-        order.sort_by_cached_key(|&slot| levels.iter().rev().map(|level| level[slot as usize]).collect::<Vec<_>>());
+        order.sort_by_cached_key(|&slot| {
+            levels.iter().rev().map(|level| level[slot as usize]).collect::<Vec<_>>()
+        });
         let groups = |groups: Vec<u32>| {
             let (mut of, mut starts) = (vec![0; slots as usize], vec![0]);
             for (at, pair) in order.windows(2).enumerate() {

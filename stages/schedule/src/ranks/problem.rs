@@ -13,6 +13,9 @@ use crate::problem::{Delays, Scale, needed, sizes};
 /// Entries of a table of what every node takes at every speed.
 const MOST_WORK: usize = 1 << 26;
 
+/// Nodes and messages from one look at the clock to the next.
+const LOOK: u64 = 1_000_000;
+
 /// The tasks of ranks on a machine, in whole ticks. A placement is the slot of every rank; no two ranks are on one.
 #[derive(Debug)]
 pub struct RankProblem {
@@ -108,10 +111,15 @@ impl RankProblem {
             speeds: speeds.len(),
             paces: speeds.clone(),
             speed_of,
-            ticks: nodes.clone().flat_map(|node| speeds.iter().map(move |&pace| (node, pace))).map(|(node, pace)| of_node(node, pace)).collect(),
+            ticks: nodes
+                .clone()
+                .flat_map(|node| speeds.iter().map(move |&pace| (node, pace)))
+                .map(|(node, pace)| of_node(node, pace))
+                .collect(),
             least: nodes.map(|node| of_node(node, fastest)).collect(),
         };
-        let mut available: Vec<i64> = machine.processors.iter().map(|one| scale.ticks(one.available)).collect();
+        let mut available: Vec<i64> =
+            machine.processors.iter().map(|one| scale.ticks(one.available)).collect();
         // Behind all slots a slot that is as good as the best.
         let earliest = available.iter().copied().min().unwrap_or(0);
         available.push(earliest);
@@ -160,6 +168,11 @@ impl RankProblem {
     #[must_use]
     pub fn messages(&self) -> usize {
         self.program.messages.len()
+    }
+
+    /// Passes over the program that take about a millisecond or two: so many from one look at the clock to the next.
+    pub(super) fn passes_a_look(&self) -> u64 {
+        (LOOK / (self.nodes() + self.messages()).max(1) as u64).max(1)
     }
 
     /// A time in the units of the program.
@@ -254,7 +267,8 @@ fn speeds(pace: &[f64]) -> (Vec<f64>, Vec<u32>) {
     let mut paces = pace.to_vec();
     paces.sort_unstable_by(f64::total_cmp);
     paces.dedup();
-    let speed_of = pace.iter().map(|pace| paces.partition_point(|one| one < pace) as u32).chain([0]).collect();
+    let speed_of =
+        pace.iter().map(|pace| paces.partition_point(|one| one < pace) as u32).chain([0]).collect();
     (paces, speed_of)
 }
 

@@ -51,7 +51,7 @@ pub(super) struct Link {
 /// All links of a program.
 #[derive(Debug)]
 pub(super) struct Links {
-    pub(super) links: Vec<Link>,
+    pub(super) all: Vec<Link>,
     /// How many messages take every link.
     pub(super) messages: Vec<u32>,
     starts: Vec<u32>,
@@ -92,13 +92,16 @@ impl Program {
             };
         }
         let nodes = rank.len();
-        let previous = (0..order.len()).filter(|&task| heads[task]).fold(vec![NOBODY; nodes], |mut all, task| {
-            let before = previous[task];
-            all[node_of[task] as usize] = if before == NOBODY { NOBODY } else { node_of[before as usize] };
-            all
-        });
+        let previous =
+            (0..order.len()).filter(|&task| heads[task]).fold(vec![NOBODY; nodes], |mut all, task| {
+                let before = previous[task];
+                all[node_of[task] as usize] =
+                    if before == NOBODY { NOBODY } else { node_of[before as usize] };
+                all
+            });
         let (starts, messages, links) = messages(source, &node_of, &rank);
-        let (rank_starts, of_rank) = grouped(source.ranks, (0..nodes as u32).map(|node| (rank[node as usize], node)));
+        let (rank_starts, of_rank) =
+            grouped(source.ranks, (0..nodes as u32).map(|node| (rank[node as usize], node)));
         let (task_starts, tasks) = grouped(nodes, order.iter().map(|&task| (node_of[task as usize], task)));
         Self { rank, previous, starts, messages, rank_starts, nodes: of_rank, task_starts, tasks, links }
     }
@@ -126,18 +129,18 @@ impl Program {
 }
 
 impl Links {
-    fn new(ranks: usize, links: Vec<Link>, messages: Vec<u32>) -> Self {
+    fn new(ranks: usize, all: Vec<Link>, messages: Vec<u32>) -> Self {
         let ends = |(number, link): (u32, &Link)| {
             let other = (link.from != link.to).then_some((link.to, number));
             std::iter::once((link.from, number)).chain(other)
         };
-        let (starts, of_rank) = grouped(ranks, (0..).zip(&links).flat_map(ends));
-        Self { links, messages, starts, of_rank }
+        let (starts, of_rank) = grouped(ranks, (0..).zip(&all).flat_map(ends));
+        Self { all, messages, starts, of_rank }
     }
 
     /// Number of links.
     pub(super) fn len(&self) -> usize {
-        self.links.len()
+        self.all.len()
     }
 
     /// The links at which a rank sends or receives.
@@ -193,7 +196,8 @@ fn previous(source: &Source<'_>, order: &[u32]) -> Vec<u32> {
 
 /// Whether a dependency is a message: between ranks, or on one where that takes time too.
 fn is_message(source: &Source<'_>, edge: &Dependency, size: u32) -> bool {
-    source.rank[edge.source as usize] != source.rank[edge.destination as usize] || !source.silent[size as usize]
+    source.rank[edge.source as usize] != source.rank[edge.destination as usize]
+        || !source.silent[size as usize]
 }
 
 /// Whether every task begins a node: where it waits for others, or others wait for the task before it.
@@ -206,7 +210,9 @@ fn heads(source: &Source<'_>, previous: &[u32]) -> Vec<bool> {
             sends[edge.source as usize] = true;
         }
     }
-    (0..tasks).map(|task| receives[task] || previous[task] == NOBODY || sends[previous[task] as usize]).collect()
+    (0..tasks)
+        .map(|task| receives[task] || previous[task] == NOBODY || sends[previous[task] as usize])
+        .collect()
 }
 
 /// The messages to every node without those that others outdo, and the links.

@@ -68,14 +68,16 @@ impl<'p> Relaxation<'p> {
     fn new(problem: &'p RankProblem, slots: &[u32]) -> Self {
         let mut owner = vec![FREE; problem.slots];
         (0..).zip(slots).for_each(|(rank, &slot)| owner[slot as usize] = rank);
-        let mut relaxation = Self { problem, slots: slots.to_vec(), owner, strain: Vec::new(), from: 0, changes: Vec::new() };
-        relaxation.strain = (0..problem.program.links.len() as u32).map(|link| relaxation.of_link(link)).collect();
+        let mut relaxation =
+            Self { problem, slots: slots.to_vec(), owner, strain: Vec::new(), from: 0, changes: Vec::new() };
+        relaxation.strain =
+            (0..problem.program.links.len() as u32).map(|link| relaxation.of_link(link)).collect();
         relaxation
     }
 
     /// What a link contributes.
     fn of_link(&self, number: u32) -> i64 {
-        let link = self.problem.program.links.links[number as usize];
+        let link = self.problem.program.links.all[number as usize];
         let delay = self.problem.delay(link, &self.slots) - self.problem.near.least(link);
         self.problem.critical.strain(number as usize, delay)
     }
@@ -96,7 +98,7 @@ impl<'p> Relaxation<'p> {
         let rank = below(random, self.problem.ranks) as u32;
         let links = self.problem.program.links.of(rank);
         if !links.is_empty() && below(random, ANYWHERE) > 0 {
-            let link = self.problem.program.links.links[links[below(random, links.len())] as usize];
+            let link = self.problem.program.links.all[links[below(random, links.len())] as usize];
             let anchor = self.slots[(if link.from == rank { link.to } else { link.from }) as usize];
             let near = self.problem.places.nearer(self.slots[rank as usize], anchor);
             if !near.is_empty() {
@@ -122,7 +124,7 @@ impl<'p> Relaxation<'p> {
             self.changes.push((number, after));
         }
         for &number in of_other {
-            let link = links.links[number as usize];
+            let link = links.all[number as usize];
             if link.from != rank && link.to != rank {
                 let after = self.of_link(number);
                 delta += after - self.strain[number as usize];

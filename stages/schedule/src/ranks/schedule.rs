@@ -29,7 +29,8 @@ impl Placed<'_> {
         let program = &problem.program;
         let mut evaluator = RankEvaluator::new(problem);
         let _ = evaluator.makespan(slots);
-        let idle = ScheduledTask { processor: 0, turn: 0, start: 0.0, finish: 0.0, waits_for: None, process: None };
+        let idle =
+            ScheduledTask { processor: 0, turn: 0, start: 0.0, finish: 0.0, waits_for: None, process: None };
         let mut tasks = vec![idle; self.dag.tasks.len()];
         let mut turns = vec![0; problem.ranks];
         for node in 0..program.len() as u32 {
@@ -40,7 +41,8 @@ impl Placed<'_> {
             let mut waits_for = waits_for.and_then(|other| program.tasks(other).last().copied());
             // Of the first task the time also counts in which messages come in: whatever is not the work of the others.
             let own = program.tasks(node);
-            let rest: i64 = own[1..].iter().map(|&task| problem.work_of(self.dag.tasks[task as usize].work, slot)).sum();
+            let rest: i64 =
+                own[1..].iter().map(|&task| problem.work_of(self.dag.tasks[task as usize].work, slot)).sum();
             let (mut begins, mut done) = (start, finish - rest);
             for (place, &task) in own.iter().enumerate() {
                 if place > 0 {

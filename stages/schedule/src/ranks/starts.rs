@@ -35,7 +35,8 @@ pub fn starts(problem: &RankProblem) -> Result<Vec<Start>, Error> {
     add("linear".into(), (0..problem.ranks as u32).collect());
     add("round-robin".into(), round_robin(problem));
     let critical = &problem.critical;
-    let by_weight = [("", &sensitivity(problem)), ("critical ", &critical.delays), ("bottleneck ", &critical.longest)];
+    let by_weight =
+        [("", &sensitivity(problem)), ("critical ", &critical.delays), ("bottleneck ", &critical.longest)];
     for (name, weights) in by_weight {
         if !problem.places.is_tree() {
             greedy::place(problem, weights).into_iter().for_each(|slots| add(format!("{name}greedy"), slots));
@@ -55,7 +56,7 @@ pub fn starts(problem: &RankProblem) -> Result<Vec<Start>, Error> {
 fn sensitivity(problem: &RankProblem) -> Vec<i64> {
     let links = &problem.program.links;
     let of_link = |(link, &messages): (_, &u32)| problem.spread(link).saturating_mul(i64::from(messages));
-    links.links.iter().copied().zip(&links.messages).map(of_link).collect()
+    links.all.iter().copied().zip(&links.messages).map(of_link).collect()
 }
 
 /// The first slot of every host, then the second of each.

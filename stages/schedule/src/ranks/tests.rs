@@ -20,7 +20,8 @@ fn dag() -> impl Strategy<Value = TaskDag> {
     let edge = (0usize..24, 0usize..24, 0u64..4);
     (prop::collection::vec(task, 1..24), prop::collection::vec(edge, 0..50)).prop_map(|(tasks, edges)| {
         let count = tasks.len();
-        let edges = edges.into_iter().map(|(a, b, bytes)| (a % count, b % count, bytes)).filter(|(a, b, _)| a != b);
+        let edges =
+            edges.into_iter().map(|(a, b, bytes)| (a % count, b % count, bytes)).filter(|(a, b, _)| a != b);
         let mut dependencies: Vec<_> = edges
             .map(|(a, b, bytes)| Dependency { source: a.min(b) as u32, destination: a.max(b) as u32, bytes })
             .collect();
@@ -44,7 +45,11 @@ fn machine(kind: u8) -> Machine {
         }
         _ => {
             machine.pace = vec![1.0, 2.0, 1.5, 1.0, 3.0, 1.0];
-            machine.processors.iter_mut().zip([0.0, 5.0, 1.0, 9.0]).for_each(|(one, time)| one.available = time);
+            machine
+                .processors
+                .iter_mut()
+                .zip([0.0, 5.0, 1.0, 9.0])
+                .for_each(|(one, time)| one.available = time);
         }
     }
     machine
@@ -188,7 +193,8 @@ fn what_nobody_waits_for_does_not_count() {
     // By bytes writers come to those who send to them, and the rings are torn.
     let (bytes, critical) = (of("partition"), of("critical partition"));
     assert!(5 * critical < 4 * bytes, "{critical} and {bytes}");
-    let found = auto(&params(r#"{ "evaluations": 1000, "islands": 1 }"#), &problem, &Context::detached()).unwrap();
+    let found =
+        auto(&params(r#"{ "evaluations": 1000, "islands": 1 }"#), &problem, &Context::detached()).unwrap();
     assert!(found.makespan <= critical);
 }
 
@@ -228,7 +234,10 @@ fn what_does_not_fit_is_refused() {
 #[test]
 fn a_mapping_is_where_a_search_begins() {
     let system = tree(&[2, 3], &[1.0, 4.0]);
-    let dag = TaskDag { tasks: vec![Task { rank: Some(0), work: 1.0 }, Task { rank: Some(1), work: 2.0 }], ..TaskDag::default() };
+    let dag = TaskDag {
+        tasks: vec![Task { rank: Some(0), work: 1.0 }, Task { rank: Some(1), work: 2.0 }],
+        ..TaskDag::default()
+    };
     let machine = machine(0);
     let given = |slots: &[u32]| {
         let mapping = hopmap_model::Mapping::new(slots, &system, hopmap_model::Weight::default()).unwrap();
@@ -266,7 +275,9 @@ fn a_schedule_says_its_mapping() {
         change(&mut schedule);
         super::mapping(&schedule, &system).unwrap_err().to_string()
     };
-    assert!(refused(|one| one.tasks[1].process = None).contains("task 1 of the schedule belongs to no process"));
+    assert!(
+        refused(|one| one.tasks[1].process = None).contains("task 1 of the schedule belongs to no process")
+    );
     assert!(refused(|one| one.processors[4].name = "other:0".into()).contains("`other:0`, which is no slot"));
     assert!(refused(|one| one.processors[4].slot = None).contains("which is no slot"));
     assert!(refused(|one| one.tasks[1].process = Some(0)).contains("process 0 runs on `n2:0` and on `n0:0`"));

@@ -77,7 +77,8 @@ impl Stencil {
             let inputs = |rank: u32| {
                 let (x, y) = (rank % width, rank / width);
                 let beside = [x.checked_sub(1).map(|_| rank - 1), (x + 1 < width).then_some(rank + 1)];
-                let above = [y.checked_sub(1).map(|_| rank - width), (y + 1 < height).then_some(rank + width)];
+                let above =
+                    [y.checked_sub(1).map(|_| rank - width), (y + 1 < height).then_some(rank + width)];
                 let mut inputs = program.last(beside.into_iter().flatten(), self.bytes[0]);
                 inputs.extend(program.last(above.into_iter().flatten(), self.bytes[1]));
                 inputs
@@ -119,7 +120,8 @@ pub(crate) fn sweep(width: u32, height: u32, waves: u32, bytes: u64, scramble: b
 pub(crate) fn writers(teams: u32, iterations: u32, scramble: bool) -> TaskDag {
     let mut program = Program::new(32 * teams, scramble);
     for _ in 0..iterations {
-        let beside = |rank: u32| [(rank % 32 + 1) % 16, (rank % 32 + 15) % 16].map(|other| rank / 32 * 32 + other);
+        let beside =
+            |rank: u32| [(rank % 32 + 1) % 16, (rank % 32 + 15) % 16].map(|other| rank / 32 * 32 + other);
         let computing: Vec<u32> = (0..32 * teams).filter(|rank| rank % 32 < 16).collect();
         let inputs: Vec<_> = computing.iter().map(|&rank| program.last(beside(rank), 64)).collect();
         for (&rank, inputs) in computing.iter().zip(&inputs) {
