@@ -5,7 +5,9 @@ use proptest::prelude::*;
 
 use super::walk::Walk;
 use super::{Placed, RankEvaluator, RankProblem, auto, bound, exact, genetic, list};
-use crate::{Evaluator, Lookup, Machine, MachineParams, Measured, Network, Plan, Problem};
+use crate::{
+    Distance, Distances, Evaluator, Lookup, Machine, MachineParams, Measured, Network, Plan, Problem,
+};
 
 #[path = "../../tests/support/programs.rs"]
 mod programs;
@@ -302,4 +304,37 @@ fn large_trees_take_little_memory() {
     assert_eq!((problem.ranks(), problem.slots()), (65_536, 65_536));
     let linear: Vec<u32> = (0..65_536).collect();
     assert!(RankEvaluator::new(&problem).makespan(&linear) >= bound::lower_bound(&problem));
+}
+
+#[test]
+fn large_machines_take_what_small_ones_take() {
+    // 2064 slots are kept as a tree or as hosts, the first 2048 of them as pairs.
+    let mut system = tree(&[16, 129], &[1.0, 4.0]);
+    let switch = system.nodes.len() as u32;
+    system.nodes.push(hopmap_model::Node::switch("switch"));
+    for host in 0..switch {
+        let link = hopmap_model::Link {
+            latency_s: Some(1e-6 * f64::from(1 + host % 3)),
+            bandwidth_bytes_per_s: Some(1e9),
+            ..hopmap_model::Link::new(host, switch)
+        };
+        system.links.extend([link, link.reversed()]);
+    }
+    for distance in [Distance::Links, Distance::Costs] {
+        let machine = |processors| {
+            let latency = Some(1e-6);
+            let distance = Some(distance);
+            let params = MachineParams { processors, latency, distance, ..MachineParams::default() };
+            Machine::new(&params, Some(&system), WorkUnit::Seconds).unwrap()
+        };
+        let [large, small] = [None, Some(2048)].map(machine);
+        let are_pairs = |machine: &Machine| {
+            matches!(machine.network, Network::Linear { distances: Distances::Pairs { .. }, .. })
+        };
+        assert!(are_pairs(&small) && !are_pairs(&large));
+        for (a, b) in [(0, 0), (0, 1), (0, 15), (0, 16), (16, 0), (40, 2047), (2047, 40), (2046, 2047)] {
+            let [one, other] = [&large, &small].map(|machine| machine.network.time(a, b, 1000).to_bits());
+            assert_eq!(one, other, "{distance:?} from {a} to {b}");
+        }
+    }
 }
