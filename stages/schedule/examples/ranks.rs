@@ -5,6 +5,8 @@
 //! delay the end, and of `schedule/auto`, all in milliseconds, with the lower bound and evaluations per second. In `writers` most bytes go
 //! where nobody waits for them.
 
+#![allow(clippy::print_stdout, reason = "an example")]
+
 use hopmap_model::{Context, DelayModel, Error, TaskDag, WorkUnit};
 use hopmap_schedule::ranks::{RankEvaluator, RankProblem, auto, starts};
 use hopmap_schedule::{AutoParams, Machine, MachineParams};

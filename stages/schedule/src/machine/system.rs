@@ -7,7 +7,7 @@ use hopmap_model::{CostModel, Levels, LinkState, Paths, Processor, SystemGraph, 
 use super::{Distances, Hosts, Level, Linear, MOST_OF_PAIRS, MOST_PROCESSORS, Machine, Network, Tree};
 use crate::{Distance, MachineError, MachineParams};
 
-/// Slots whose pairs are all looked up in a table, which is faster than a tree and no larger than 16 MiB.
+/// Slots whose pairs are all looked up in a table, which is faster than a tree and takes 16 megabytes at most.
 const FEW: usize = 1 << 11;
 /// Bytes per second between two slots of one host whose links are known.
 const INSIDE_BANDWIDTH: f64 = 1e10;

@@ -34,8 +34,6 @@ const STRAIN: f64 = 0.3;
 const ANYWHERE: usize = 8;
 /// What a start may be worse than the best, as a part of what there is to gain, and an island still begin with it.
 const AS_GOOD: f64 = 0.3;
-/// Passes of about so many nodes and messages together end before the clock is looked at.
-const LOOK: u64 = 1_000_000;
 
 /// The search.
 struct Annealing<'a> {
@@ -49,8 +47,6 @@ struct Annealing<'a> {
     proposals: u64,
     /// Evaluations of an epoch.
     epoch: u64,
-    /// Passes from one look at the clock to the next.
-    look: u64,
 }
 
 /// An island between two epochs.
@@ -75,25 +71,16 @@ pub fn auto(params: &AutoParams, problem: &RankProblem, cx: &Context<'_>) -> Res
     let size = (problem.nodes() + problem.messages()) as u64;
     let default = (WORK / size.max(1)).clamp(EVALUATIONS[0], EVALUATIONS[1]);
     let epoch = match params.seconds {
-        Some(_) if params.evaluations.is_none() => (LOOK / size.max(1)).clamp(64, 4096),
+        Some(_) if params.evaluations.is_none() => problem.passes_a_look().clamp(64, 4096),
         _ => budget.evaluations(default).div_ceil(EPOCHS).max(1),
     };
-    let look = (LOOK / size.max(1)).max(1);
     let gain = starts.first().map_or(0, |start| start.makespan - lower_bound) as f64;
     let strained = starts.first().map_or(0, |start| strain(problem, &start.slots)).max(1) as f64;
     let weight = STRAIN * gain / strained;
     let proposals =
         (PROPOSALS * problem.ranks as u64).min(budget.evaluations(default).saturating_mul(PROPOSALS));
-    let annealing = Annealing {
-        weight,
-        proposals,
-        problem,
-        starts: &starts,
-        lower_bound,
-        seed: params.seed,
-        epoch,
-        look,
-    };
+    let annealing =
+        Annealing { weight, proposals, problem, starts: &starts, lower_bound, seed: params.seed, epoch };
     Ok(found(budget.evolve(&annealing, default, cx)?, lower_bound))
 }
 
@@ -123,7 +110,7 @@ impl Evolution for Annealing<'_> {
             self.relax(island, meter);
         }
         let mut walk = Walk::new(self.problem, &island.slots, self.weight);
-        let mut next_look = self.look;
+        let mut next_look = self.problem.passes_a_look();
         for turn in 0..self.epoch {
             let is_done = island.best.cost <= self.lower_bound || (walk.is_tight() && self.problem.is_even());
             if is_done || !meter.take() {
@@ -139,7 +126,7 @@ impl Evolution for Annealing<'_> {
                 island.best.solution.clone_from(&walk.slots);
             }
             if walk.passes >= next_look {
-                next_look = walk.passes + self.look;
+                next_look = walk.passes + self.problem.passes_a_look();
                 if !meter.check_now() {
                     return Ok(false);
                 }
@@ -229,7 +216,7 @@ impl Annealing<'_> {
     fn propose(&self, walk: &Walk<'_>, random: &mut Pcg64) -> (u32, u32) {
         let draw = random.next_u64();
         if let Some(link) = walk.critical_link(draw).filter(|_| below(random, ANYWHERE) > 0) {
-            let link = self.problem.program.links.links[link as usize];
+            let link = self.problem.program.links.all[link as usize];
             let coin = random.next_u64() & 1 == 0;
             let (rank, other) = if coin { (link.from, link.to) } else { (link.to, link.from) };
             let anchor = walk.slots[other as usize];

@@ -9,11 +9,14 @@ use super::program::NOBODY;
 /// Steps from the nearest to the farthest that the longest message can go.
 const STEPS: i64 = 64;
 
+/// Slack beyond its own delay that a message may have and still count, as a part of the makespan: many small delays add up.
+const TOLERANCE: i64 = 50;
+
 /// How much depends on every link.
 #[derive(Debug, Default)]
 pub(super) struct Criticality {
-    /// By how much distance could delay the end through the messages of every link, each alone, if all others took the least: a message
-    /// with slack counts only for what is beyond it. A quadratic assignment problem does not see slack.
+    /// By how much distance could delay the end through the messages of every link, each, if all others took the least: a message
+    /// with slack counts the less the more it has. A quadratic assignment problem does not see slack.
     pub(super) delays: Vec<i64>,
     /// The same with the fourth power of every delay: where everybody waits for the slowest, one long delay is worse than many short ones.
     pub(super) longest: Vec<i64>,
@@ -36,12 +39,12 @@ impl Criticality {
 /// What the messages of every link can delay.
 pub(super) fn criticality(problem: &RankProblem) -> Criticality {
     let program = &problem.program;
-    let least: Vec<i64> = program.links.links.iter().map(|&link| problem.near.least(link)).collect();
+    let least: Vec<i64> = program.links.all.iter().map(|&link| problem.near.least(link)).collect();
     let slots: Vec<u32> = (0..problem.ranks as u32).collect();
     let mut pass = Pass::new(problem);
     let makespan = pass.run(problem, &slots, &least, i64::MAX).unwrap_or(0);
     let links = program.links.len();
-    let longest = program.links.links.iter().map(|&link| problem.spread(link)).max().unwrap_or(0);
+    let longest = program.links.all.iter().map(|&link| problem.spread(link)).max().unwrap_or(0);
     let step = (longest / STEPS).max(1);
     let mut critical =
         Criticality { delays: vec![0; links], longest: vec![0; links], exposed: vec![0; links], step };
@@ -57,7 +60,10 @@ pub(super) fn criticality(problem: &RankProblem) -> Criticality {
             let arrives = if overlaps { own + least[link] } else { own };
             after[sender] = after[sender].max(arrives);
             let slack = (makespan - pass.finish[sender] - arrives).max(0);
-            let delay = (problem.spread(program.links.links[link]) - slack).max(0);
+            let spread = problem.spread(program.links.all[link]);
+            let tolerance = spread + makespan / TOLERANCE;
+            let left = i128::from((tolerance - slack).max(0));
+            let delay = (i128::from(spread) * left / i128::from(tolerance.max(1))) as i64;
             let steps = delay / step;
             critical.delays[link] = critical.delays[link].saturating_add(delay);
             critical.longest[link] = critical.longest[link].saturating_add(steps.pow(4));

@@ -35,7 +35,7 @@ impl<'p> RankEvaluator<'p> {
     pub(super) fn below(&mut self, slots: &[u32], limit: i64) -> Option<i64> {
         let problem = self.problem;
         self.delays.clear();
-        self.delays.extend(problem.program.links.links.iter().map(|&link| problem.delay(link, slots)));
+        self.delays.extend(problem.program.links.all.iter().map(|&link| problem.delay(link, slots)));
         self.pass.run(problem, slots, &self.delays, limit).ok()
     }
 
@@ -200,13 +200,14 @@ impl Tails {
         let (mut after, mut next) = (vec![0i64; nodes], vec![0i64; ranks]);
         let mut before: Vec<u32> = program.rank_starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let mut left = vec![0; nodes.div_ceil(block) * ranks];
-        let least: Vec<i64> = program.links.links.iter().map(|&link| near.least(link)).collect();
+        let least: Vec<i64> = program.links.all.iter().map(|&link| near.least(link)).collect();
         for node in (0..nodes).rev() {
             if (node + 1) % block == 0 || node + 1 == nodes {
                 for (rank, left) in left[node / block * ranks..][..ranks].iter_mut().enumerate() {
-                    let last =
-                        before[rank].checked_sub(1).map(|last| program.nodes_of(rank as u32)[last as usize]);
-                    *left = last.map_or(next[rank], |last| after[last as usize]);
+                    *left = match before[rank].checked_sub(1) {
+                        Some(done) => after[program.nodes_of(rank as u32)[done as usize] as usize],
+                        None => next[rank],
+                    };
                 }
             }
             let incoming = program.incoming(node as u32);

@@ -1,7 +1,5 @@
 //! `schedule/exact` of ranks: branch and bound over the slot of one rank after the other.
 
-use std::convert::Infallible;
-
 use hopmap_islands::{Budget, Candidate, Island, Meter};
 use hopmap_model::{Context, Error};
 
@@ -35,17 +33,16 @@ pub fn exact(
         }
         return Ok(begin);
     }
-    let search = |_, mut meter: Meter<'_>| {
+    let found = budget.search(EVALUATIONS, cx, |_, mut meter| {
         let mut search = Search::new(problem, &begin);
-        let complete = search.branch(0, &mut meter);
-        Ok::<_, Infallible>((search.best, complete, meter.spent(), meter.interrupted()))
-    };
-    let found = budget.search(EVALUATIONS, cx, |number, meter| {
-        let (best, complete, evaluations, interrupted) = search(number, meter)?;
-        // That nothing was left out stands beside the placement.
-        let proven = Candidate { cost: best.cost, solution: (best.solution, complete) };
-        let convergence = vec![(evaluations, proven.cost)];
-        Ok::<_, Error>(Island { best: proven, evaluations, convergence, interrupted })
+        let is_proven = search.branch(0, &mut meter);
+        let best = Candidate { cost: search.best.cost, solution: (search.best.solution, is_proven) };
+        Ok::<_, Error>(Island {
+            evaluations: meter.spent(),
+            convergence: vec![(meter.spent(), best.cost)],
+            best,
+            interrupted: meter.interrupted(),
+        })
     })?;
     let (best, proven) = found.best.solution;
     Ok(Found {
@@ -91,7 +88,7 @@ impl<'p> Search<'p> {
         let Some(&rank) = self.order.get(depth) else { return true };
         let mut children = Vec::new();
         for slot in self.symmetry.different(&self.is_free) {
-            if !(meter.take() && meter.check_now()) {
+            if !self.goes_on(meter) {
                 return false;
             }
             self.put(rank, slot);
@@ -118,6 +115,11 @@ impl<'p> Search<'p> {
         true
     }
 
+    /// Takes a partial placement from the budget; `false` if it is over.
+    fn goes_on(&self, meter: &mut Meter<'_>) -> bool {
+        meter.take() && (!meter.spent().is_multiple_of(self.problem.passes_a_look()) || meter.check_now())
+    }
+
     fn put(&mut self, rank: u32, slot: u32) {
         self.slots[rank as usize] = slot;
         self.is_free[slot as usize] = false;
@@ -134,7 +136,7 @@ impl<'p> Search<'p> {
         let (problem, ideal) = (self.problem, self.problem.ideal());
         let free = || (0..problem.slots as u32).filter(|&slot| self.is_free[slot as usize]);
         self.delays.clear();
-        for &link in &problem.program.links.links {
+        for &link in &problem.program.links.all {
             let [from, to] = [link.from, link.to].map(|rank| self.slots[rank as usize]);
             let ticks = |from, to| problem.delays.ticks(link.size, from, to);
             let nearest = match (from == ideal, to == ideal) {
@@ -159,7 +161,7 @@ fn order(problem: &RankProblem) -> Vec<u32> {
     while order.len() < problem.ranks {
         let left = (0..problem.ranks as u32).filter(|rank| !order.contains(rank));
         let tied = |rank: u32| -> (i128, i128) {
-            let own = links.of(rank).iter().map(|&number| (links.links[number as usize], weight(number)));
+            let own = links.of(rank).iter().map(|&number| (links.all[number as usize], weight(number)));
             own.fold((0, 0), |(placed, all), (link, weight)| {
                 let other = if link.from == rank { link.to } else { link.from };
                 (if order.contains(&other) { placed + weight } else { placed }, all + weight)

@@ -71,7 +71,7 @@ impl Evolution for Genetic<'_> {
             let given = self.problem.begin.as_ref().filter(|_| population.is_empty());
             let solution = given.cloned().unwrap_or_else(|| shuffled(&mut random, slots, ranks));
             // The first one is for whoever has no evaluation at all.
-            if !(meter.take() && meter.check_now()) && !population.is_empty() {
+            if !(population.is_empty() || meter.take() && self.looks(population.len(), meter)) {
                 break;
             }
             population.push(Candidate { cost: evaluator.makespan(&solution), solution });
@@ -84,9 +84,9 @@ impl Evolution for Genetic<'_> {
     fn advance(&self, island: &mut Island, _: u64, meter: &mut Meter<'_>) -> Result<bool, Error> {
         let mut evaluator = RankEvaluator::new(self.problem);
         let children = 1 + below(&mut island.random, POPULATION);
-        for _ in 0..children {
+        for child in 0..children {
             let solution = self.child(island);
-            if island.best.cost <= self.lower_bound || !(meter.take() && meter.check_now()) {
+            if island.best.cost <= self.lower_bound || !(meter.take() && self.looks(child, meter)) {
                 return Ok(false);
             }
             let child = Candidate { cost: evaluator.makespan(&solution), solution };
@@ -113,6 +113,11 @@ impl Evolution for Genetic<'_> {
 }
 
 impl Genetic<'_> {
+    /// Looks at the clock after some evaluations; `false` if it is over.
+    fn looks(&self, evaluations: usize, meter: &mut Meter<'_>) -> bool {
+        !(evaluations as u64).is_multiple_of(self.problem.passes_a_look()) || meter.check_now()
+    }
+
     /// A mutant of an individual, or a child of two.
     fn child(&self, island: &mut Island) -> Vec<u32> {
         let Island { random, population, .. } = island;

@@ -33,7 +33,7 @@ pub(super) fn place(problem: &RankProblem, weights: &[i64]) -> Option<Vec<u32>> 
             slots[rank as usize] = slot;
             is_free[slot as usize] = false;
             for &number in links.of(rank) {
-                let link = links.links[number as usize];
+                let link = links.all[number as usize];
                 let other = if link.from == rank { link.to } else { link.from };
                 if slots[other as usize] == NONE {
                     let tied = &mut tied[other as usize];
@@ -59,7 +59,7 @@ fn nearest(
     let chosen = free.min_by_key(|&slot| {
         slots[rank as usize] = slot;
         let placed =
-            links.of(rank).iter().map(|&number| (links.links[number as usize], weights[number as usize]));
+            links.of(rank).iter().map(|&number| (links.all[number as usize], weights[number as usize]));
         let placed =
             placed.filter(|(link, _)| slots[link.from as usize] != NONE && slots[link.to as usize] != NONE);
         placed.fold(0i128, |sum, (link, weight)| {

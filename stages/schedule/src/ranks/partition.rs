@@ -86,7 +86,7 @@ fn children(problem: &RankProblem, part: &Part, room_for: usize, level: usize) -
 
 /// The graph of all ranks: an edge weighs as much as the links between its two ranks.
 fn graph(problem: &RankProblem, weights: &[i64]) -> Result<Graph, PartitionError> {
-    let links = problem.program.links.links.iter().zip(weights);
+    let links = problem.program.links.all.iter().zip(weights);
     let mut edges: Vec<(u32, u32, i64)> = links
         .filter(|(link, weight)| link.from != link.to && **weight > 0)
         .flat_map(|(link, &weight)| [(link.from, link.to, weight), (link.to, link.from, weight)])

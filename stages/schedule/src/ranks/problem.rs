@@ -13,6 +13,9 @@ use crate::problem::{Delays, Scale, needed, sizes};
 /// Entries of a table of what every node takes at every speed.
 const MOST_WORK: usize = 1 << 26;
 
+/// Nodes and messages from one look at the clock to the next.
+const LOOK: u64 = 1_000_000;
+
 /// The tasks of ranks on a machine, in whole ticks. A placement is the slot of every rank; no two ranks are on one.
 #[derive(Debug)]
 pub struct RankProblem {
@@ -165,6 +168,11 @@ impl RankProblem {
     #[must_use]
     pub fn messages(&self) -> usize {
         self.program.messages.len()
+    }
+
+    /// Passes over the program that take about a millisecond or two: so many from one look at the clock to the next.
+    pub(super) fn passes_a_look(&self) -> u64 {
+        (LOOK / (self.nodes() + self.messages()).max(1) as u64).max(1)
     }
 
     /// A time in the units of the program.

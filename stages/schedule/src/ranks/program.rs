@@ -51,7 +51,7 @@ pub(super) struct Link {
 /// All links of a program.
 #[derive(Debug)]
 pub(super) struct Links {
-    pub(super) links: Vec<Link>,
+    pub(super) all: Vec<Link>,
     /// How many messages take every link.
     pub(super) messages: Vec<u32>,
     starts: Vec<u32>,
@@ -129,18 +129,18 @@ impl Program {
 }
 
 impl Links {
-    fn new(ranks: usize, links: Vec<Link>, messages: Vec<u32>) -> Self {
+    fn new(ranks: usize, all: Vec<Link>, messages: Vec<u32>) -> Self {
         let ends = |(number, link): (u32, &Link)| {
             let other = (link.from != link.to).then_some((link.to, number));
             std::iter::once((link.from, number)).chain(other)
         };
-        let (starts, of_rank) = grouped(ranks, (0..).zip(&links).flat_map(ends));
-        Self { links, messages, starts, of_rank }
+        let (starts, of_rank) = grouped(ranks, (0..).zip(&all).flat_map(ends));
+        Self { all, messages, starts, of_rank }
     }
 
     /// Number of links.
     pub(super) fn len(&self) -> usize {
-        self.links.len()
+        self.all.len()
     }
 
     /// The links at which a rank sends or receives.

@@ -77,7 +77,7 @@ impl<'p> Relaxation<'p> {
 
     /// What a link contributes.
     fn of_link(&self, number: u32) -> i64 {
-        let link = self.problem.program.links.links[number as usize];
+        let link = self.problem.program.links.all[number as usize];
         let delay = self.problem.delay(link, &self.slots) - self.problem.near.least(link);
         self.problem.critical.strain(number as usize, delay)
     }
@@ -98,7 +98,7 @@ impl<'p> Relaxation<'p> {
         let rank = below(random, self.problem.ranks) as u32;
         let links = self.problem.program.links.of(rank);
         if !links.is_empty() && below(random, ANYWHERE) > 0 {
-            let link = self.problem.program.links.links[links[below(random, links.len())] as usize];
+            let link = self.problem.program.links.all[links[below(random, links.len())] as usize];
             let anchor = self.slots[(if link.from == rank { link.to } else { link.from }) as usize];
             let near = self.problem.places.nearer(self.slots[rank as usize], anchor);
             if !near.is_empty() {
@@ -124,7 +124,7 @@ impl<'p> Relaxation<'p> {
             self.changes.push((number, after));
         }
         for &number in of_other {
-            let link = links.links[number as usize];
+            let link = links.all[number as usize];
             if link.from != rank && link.to != rank {
                 let after = self.of_link(number);
                 delta += after - self.strain[number as usize];

@@ -56,7 +56,7 @@ pub fn starts(problem: &RankProblem) -> Result<Vec<Start>, Error> {
 fn sensitivity(problem: &RankProblem) -> Vec<i64> {
     let links = &problem.program.links;
     let of_link = |(link, &messages): (_, &u32)| problem.spread(link).saturating_mul(i64::from(messages));
-    links.links.iter().copied().zip(&links.messages).map(of_link).collect()
+    links.all.iter().copied().zip(&links.messages).map(of_link).collect()
 }
 
 /// The first slot of every host, then the second of each.

@@ -59,7 +59,7 @@ fn shapes(kinds: &[(u32, i64)], levels: &[Vec<u32>], is_free: &[bool]) -> Vec<Ve
         let next = known.len() as u32;
         *known.entry(shape).or_insert(next)
     };
-    let taken = |slot: usize| vec![(u64::MAX, slot as i64)];
+    let taken = |slot: usize| vec![(u64::MAX, i64::from(slot as u32))];
     let free = |slot: usize| vec![(u64::MAX - 1, 0), (u64::from(kinds[slot].0), kinds[slot].1)];
     let mut own: Vec<u32> =
         (0..kinds.len()).map(|slot| number(if is_free[slot] { free(slot) } else { taken(slot) })).collect();
@@ -76,11 +76,11 @@ fn shapes(kinds: &[(u32, i64)], levels: &[Vec<u32>], is_free: &[bool]) -> Vec<Ve
         }
         let mut of_group: HashMap<u32, u32> = HashMap::new();
         for &group in groups {
-            if !of_group.contains_key(&group) {
+            of_group.entry(group).or_insert_with(|| {
                 let mut shape = inside.remove(&group).unwrap_or_default();
                 shape.sort_unstable();
-                of_group.insert(group, number(shape));
-            }
+                number(shape)
+            });
         }
         own = groups.iter().map(|group| of_group[group]).collect();
         shapes.iter_mut().zip(&own).for_each(|(shape, &one)| shape.push(one));

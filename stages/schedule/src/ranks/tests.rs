@@ -4,8 +4,10 @@ use hopmap_model::{Context, DelayModel, Dependency, Task, TaskDag, WorkUnit};
 use proptest::prelude::*;
 
 use super::walk::Walk;
-use super::{Placed, RankEvaluator, RankProblem, auto, bound, exact, genetic, list, starts};
-use crate::{Evaluator, Lookup, Machine, MachineParams, Measured, Network, Plan, Problem};
+use super::{Placed, RankEvaluator, RankProblem, auto, bound, exact, genetic, list};
+use crate::{
+    Distance, Distances, Evaluator, Lookup, Machine, MachineParams, Measured, Network, Plan, Problem,
+};
 
 #[path = "../../tests/support/programs.rs"]
 mod programs;
@@ -187,15 +189,23 @@ fn searches_give_the_same_with_any_number_of_threads() {
 
 #[test]
 fn what_nobody_waits_for_does_not_count() {
-    let problem = on_tree(&writers(2, 50, true));
-    let starts = starts(&problem).unwrap();
-    let of = |name| starts.iter().find(|start| start.name == name).unwrap().makespan;
-    // By bytes writers come to those who send to them, and the rings are torn.
-    let (bytes, critical) = (of("partition"), of("critical partition"));
-    assert!(5 * critical < 4 * bytes, "{critical} and {bytes}");
+    let problem = on_tree(&writers(2, 50, false));
+    // Rings on hosts of their own, or every rank beside the one that writes for it.
+    let rings: Vec<u32> = (0..64).collect();
+    let beside = |rank: u32| (rank / 32 * 2 + rank % 16 / 8) * 16 + rank % 8 + rank % 32 / 16 * 8;
+    let pairs: Vec<u32> = (0..64).map(beside).collect();
+    let links = &problem.program.links;
+    let sum = |slots: &[u32]| -> i64 {
+        let of_link = |(&link, &messages)| i64::from(messages) * problem.delay(link, slots);
+        links.all.iter().zip(&links.messages).map(of_link).sum()
+    };
+    let mut evaluator = RankEvaluator::new(&problem);
+    let [together, torn] = [&rings, &pairs].map(|slots| evaluator.makespan(slots));
+    assert!(sum(&rings) > 2 * sum(&pairs), "{} and {}", sum(&rings), sum(&pairs));
+    assert!(5 * together < 4 * torn, "{together} and {torn}");
     let found =
-        auto(&params(r#"{ "evaluations": 1000, "islands": 1 }"#), &problem, &Context::detached()).unwrap();
-    assert!(found.makespan <= critical);
+        auto(&params(r#"{ "evaluations": 500, "islands": 1 }"#), &problem, &Context::detached()).unwrap();
+    assert!(found.makespan <= together);
 }
 
 #[test]
@@ -294,4 +304,37 @@ fn large_trees_take_little_memory() {
     assert_eq!((problem.ranks(), problem.slots()), (65_536, 65_536));
     let linear: Vec<u32> = (0..65_536).collect();
     assert!(RankEvaluator::new(&problem).makespan(&linear) >= bound::lower_bound(&problem));
+}
+
+#[test]
+fn large_machines_take_what_small_ones_take() {
+    // 2064 slots are kept as a tree or as hosts, the first 2048 of them as pairs.
+    let mut system = tree(&[16, 129], &[1.0, 4.0]);
+    let switch = system.nodes.len() as u32;
+    system.nodes.push(hopmap_model::Node::switch("switch"));
+    for host in 0..switch {
+        let link = hopmap_model::Link {
+            latency_s: Some(1e-6 * f64::from(1 + host % 3)),
+            bandwidth_bytes_per_s: Some(1e9),
+            ..hopmap_model::Link::new(host, switch)
+        };
+        system.links.extend([link, link.reversed()]);
+    }
+    for distance in [Distance::Links, Distance::Costs] {
+        let machine = |processors| {
+            let latency = Some(1e-6);
+            let distance = Some(distance);
+            let params = MachineParams { processors, latency, distance, ..MachineParams::default() };
+            Machine::new(&params, Some(&system), WorkUnit::Seconds).unwrap()
+        };
+        let [large, small] = [None, Some(2048)].map(machine);
+        let are_pairs = |machine: &Machine| {
+            matches!(machine.network, Network::Linear { distances: Distances::Pairs { .. }, .. })
+        };
+        assert!(are_pairs(&small) && !are_pairs(&large));
+        for (a, b) in [(0, 0), (0, 1), (0, 15), (0, 16), (16, 0), (40, 2047), (2047, 40), (2046, 2047)] {
+            let [one, other] = [&large, &small].map(|machine| machine.network.time(a, b, 1000).to_bits());
+            assert_eq!(one, other, "{distance:?} from {a} to {b}");
+        }
+    }
 }

@@ -34,7 +34,7 @@ impl<'p> Walk<'p> {
     pub(super) fn new(problem: &'p RankProblem, slots: &[u32], weight: f64) -> Self {
         let mut owner = vec![FREE; problem.slots];
         (0..).zip(slots).for_each(|(rank, &slot)| owner[slot as usize] = rank);
-        let links = &problem.program.links.links;
+        let links = &problem.program.links.all;
         let mut walk = Self {
             problem,
             slots: slots.to_vec(),
@@ -117,10 +117,10 @@ impl<'p> Walk<'p> {
         self.changes.clear();
         let of_other = if other == FREE { &[][..] } else { links.of(other) };
         for &link in links.of(rank).iter().chain(of_other) {
-            let delay = self.problem.delay(links.links[link as usize], &self.slots);
+            let delay = self.problem.delay(links.all[link as usize], &self.slots);
             let delta = delay - self.delays[link as usize];
             if delta != 0 {
-                let least = self.problem.near.least(links.links[link as usize]);
+                let least = self.problem.near.least(links.all[link as usize]);
                 let critical = &self.problem.critical;
                 self.strain += critical.strain(link as usize, delay - least);
                 self.strain -= critical.strain(link as usize, delay - delta - least);
@@ -141,7 +141,7 @@ impl<'p> Walk<'p> {
         }
         for change in &self.changes {
             let delay = &mut self.delays[change.link as usize];
-            let least = self.problem.near.least(self.problem.program.links.links[change.link as usize]);
+            let least = self.problem.near.least(self.problem.program.links.all[change.link as usize]);
             let critical = &self.problem.critical;
             self.strain -= critical.strain(change.link as usize, *delay - least);
             *delay -= change.delta;
@@ -160,7 +160,7 @@ impl<'p> Walk<'p> {
         let mut total = 0;
         for &link in &self.path.links {
             let gain = self.delays[link as usize]
-                - self.problem.near.least(self.problem.program.links.links[link as usize]);
+                - self.problem.near.least(self.problem.program.links.all[link as usize]);
             if gain > 0 {
                 total += gain;
                 self.critical.push((link, total));
@@ -171,7 +171,7 @@ impl<'p> Walk<'p> {
 
 /// The strain of a placement.
 pub(super) fn strain(problem: &RankProblem, slots: &[u32]) -> i64 {
-    let links = problem.program.links.links.iter().enumerate();
+    let links = problem.program.links.all.iter().enumerate();
     let of_link = |(number, &link)| {
         problem.critical.strain(number, problem.delay(link, slots) - problem.near.least(link))
     };
