@@ -62,8 +62,9 @@ fn line(name: &str, dag: &TaskDag, evaluations: u64) -> Result<(), Error> {
         own.map(|start| start.makespan).min()
     };
     let partition = of("partition");
+    let kinds = ["critical", "bottleneck", "steep critical", "steep bottleneck"];
     let critical =
-        [partition, of("critical partition"), of("bottleneck partition")].into_iter().flatten().min();
+        kinds.iter().map(|kind| of(&format!("{kind} partition"))).chain([partition]).flatten().min();
     let params: AutoParams =
         serde_json::from_value(serde_json::json!({ "evaluations": evaluations, "islands": 1 }))
             .map_err(|error| Error::msg(error.to_string()))?;

@@ -98,7 +98,7 @@ fn any_machine() -> impl Strategy<Value = SystemGraph> {
             (Just(nodes), links, Just(seed))
         })
         .prop_map(|(nodes, links, seed)| {
-            let node = |(index, (kind, state, address, name)): (usize, (_, _, _, String))| Node {
+            let node = |(index, (kind, state, address, name)): (usize, (_, _, Option<String>, String))| Node {
                 state,
                 traits: traits(index, address.is_some()),
                 address,

@@ -9,6 +9,10 @@ use super::{RankEvaluator, greedy};
 /// Most ranks for which a second partition is made that leaves room where there is some.
 const ROOMY: usize = 4096;
 
+/// The power of weights that makes them steep, and the largest of these.
+const STEEPNESS: i32 = 4;
+const STEEPEST: f64 = (1u64 << 20) as f64;
+
 /// A placement and its makespan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Start {
@@ -35,8 +39,13 @@ pub fn starts(problem: &RankProblem) -> Result<Vec<Start>, Error> {
     add("linear".into(), (0..problem.ranks as u32).collect());
     add("round-robin".into(), round_robin(problem));
     let critical = &problem.critical;
-    let by_weight =
-        [("", &sensitivity(problem)), ("critical ", &critical.delays), ("bottleneck ", &critical.longest)];
+    let by_weight = [
+        ("", &sensitivity(problem)),
+        ("critical ", &critical.delays),
+        ("bottleneck ", &critical.longest),
+        ("steep critical ", &steep(&critical.delays)),
+        ("steep bottleneck ", &steep(&critical.longest)),
+    ];
     for (name, weights) in by_weight {
         if !problem.places.is_tree() {
             greedy::place(problem, weights).into_iter().for_each(|slots| add(format!("{name}greedy"), slots));
@@ -50,6 +59,14 @@ pub fn starts(problem: &RankProblem) -> Result<Vec<Start>, Error> {
     }
     starts.sort_by_key(|start| start.makespan);
     Ok(starts)
+}
+
+/// Weights of which the largest outweigh all others: one long message too many is enough to delay the end, however many short ones
+/// become shorter for it.
+fn steep(weights: &[i64]) -> Vec<i64> {
+    let most = weights.iter().copied().max().unwrap_or_default().max(1) as f64;
+    let steep = |&weight: &i64| (STEEPEST * (weight as f64 / most).powi(STEEPNESS)).ceil() as i64;
+    weights.iter().map(steep).collect()
 }
 
 /// For every link by how much distance makes its messages longer, all together: what a quadratic assignment problem sees.
