@@ -7,7 +7,7 @@ mod moves;
 #[cfg(test)]
 mod tests;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use hopmap_islands::{Budget, Candidate, Evolution, Exchange, Meter};
 use hopmap_model::{Context, Error};
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bounds::lower_bound;
 use crate::search::{Costs, WithCosts, with_costs};
-use crate::{AutoParams, Evaluator, Found, ParameterError, Plan, Problem, Scheduler, list};
+use crate::{AutoParams, Evaluator, Found, ParameterError, Plan, Problem, Scheduler, exact, list};
 use ground::Ground;
 use island::Island;
 
@@ -25,6 +25,9 @@ const MOST_EVALUATIONS: u64 = 1 << 21;
 const FEWEST_EVALUATIONS: u64 = 1 << 12;
 /// Epochs of a search by default.
 const EPOCHS: u64 = 32;
+/// The epoch after which the first island looks for a proof, and the part of its budget that it spends on that.
+const PROOF_EPOCH: u64 = 1;
+const PROOF_SHARE: u64 = 4;
 
 /// Chooses by itself how to look for the best plan.
 ///
@@ -34,7 +37,8 @@ const EPOCHS: u64 = 32;
 /// what two processors do from some moment on. Every other one concerns a task of the critical path. Of every proposal only those times
 /// are computed that it changes, and only until it is clear that it will not be accepted: how much worse it may be is drawn before.
 ///
-/// The search ends early where a plan is as good as the lower bound.
+/// After some epochs the first island looks for a proof that the best plan is optimal, or for a better one, by branch and bound on a part
+/// of its budget. The search ends early where a plan is as good as the lower bound.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Auto {
     seed: u64,
@@ -94,7 +98,7 @@ impl WithCosts for Search<'_> {
     fn run<C: Costs>(self, costs: &C) -> Self::Output {
         let default = default_evaluations(costs.problem().tasks());
         let ground = Ground::new(costs, self.starts, self.bound);
-        let islands = Islands { seed: self.seed, ground, epoch: default / EPOCHS };
+        let islands = Islands { seed: self.seed, ground, epoch: default / EPOCHS, cx: self.cx };
         let found = self.budget.evolve(&islands, default, self.cx)?;
         let bounds = found.bests.iter().map(|best| best.solution.bound);
         let makespan = found.best.cost;
@@ -120,6 +124,21 @@ struct Islands<'g, C> {
     ground: Ground<'g, C>,
     /// Evaluations of an epoch.
     epoch: u64,
+    cx: &'g Context<'g>,
+}
+
+impl<C: Costs> Islands<'_, C> {
+    /// Branch and bound on a part of the budget that is left; a node counts as an evaluation.
+    fn prove(&self, island: &mut Island, meter: &mut Meter<'_>) {
+        let time = meter.time_left().map(|time| time / PROOF_SHARE as u32);
+        let end = time.map(|time: Duration| Instant::now() + time);
+        let stop = || self.cx.should_stop() || end.is_some_and(|end| Instant::now() >= end);
+        let nodes = if time.is_some() { meter.left() } else { meter.left() / PROOF_SHARE };
+        let found = exact::search(self.ground.costs.problem(), &island.best.solution, nodes, stop);
+        island.bound = island.bound.max(found.lower_bound);
+        island.hear(Candidate { cost: found.makespan, solution: found.best });
+        meter.take_all(found.evaluations.min(meter.left()));
+    }
 }
 
 /// A plan, and what its island knows of the optimum.
@@ -137,7 +156,10 @@ impl<C: Costs> Evolution for Islands<'_, C> {
         Ok(Island::new(&self.ground, self.seed, island, meter))
     }
 
-    fn advance(&self, island: &mut Island, _: u64, meter: &mut Meter<'_>) -> Result<bool, Error> {
+    fn advance(&self, island: &mut Island, epoch: u64, meter: &mut Meter<'_>) -> Result<bool, Error> {
+        if epoch == PROOF_EPOCH && island.number == 0 {
+            self.prove(island, meter);
+        }
         let end = meter.spent().saturating_add(self.epoch);
         Ok(island.work(&self.ground, end, meter) && !island.is_done())
     }

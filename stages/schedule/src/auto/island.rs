@@ -30,6 +30,7 @@ const SHORTEST: u64 = 1024;
 /// An island of the search.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Island {
+    pub(super) number: u32,
     /// The best ever seen.
     pub(super) best: Candidate<Plan>,
     /// No makespan is below, as far as this island knows.
@@ -48,7 +49,7 @@ impl Island {
         let start = ground.starts[number as usize % ground.starts.len()].clone();
         let cycle = cycle(ground, start, 0, meter);
         let best = ground.starts[0].clone();
-        Self { best, bound: ground.bound, random, elites: Vec::new(), cycles: 0, cycle }
+        Self { number, best, bound: ground.bound, random, elites: Vec::new(), cycles: 0, cycle }
     }
 
     /// Whether nothing can be better.
