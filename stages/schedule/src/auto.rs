@@ -22,7 +22,7 @@ use island::Island;
 /// Evaluations of an island by default: so many for all tasks together, but no more and no fewer.
 const EVALUATIONS: u64 = 1 << 27;
 const MOST_EVALUATIONS: u64 = 1 << 21;
-const FEWEST_EVALUATIONS: u64 = 1 << 12;
+const FEWEST_EVALUATIONS: u64 = 1 << 10;
 /// Epochs of a search by default.
 const EPOCHS: u64 = 32;
 /// The epoch after which the first island looks for a proof, and the part of its budget that it spends on that.
@@ -170,7 +170,7 @@ impl<C: Costs> Evolution for Islands<'_, C> {
     }
 
     fn exchange(&self, _: u64) -> Exchange {
-        Exchange::Everybody
+        Exchange::Best
     }
 
     fn receive(&self, island: &mut Island, _: u64, heard: Vec<Candidate<Answer>>) {

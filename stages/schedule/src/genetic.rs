@@ -12,7 +12,9 @@ use hopmap_model::{Context, Error, Stage, seed_stream};
 
 use crate::bounds::lower_bound;
 use crate::search::{Costs, WithCosts, with_costs};
-use crate::{Admissible, Evaluator, Found, GeneticParams, GeneticStage, ParameterError, Plan, Problem, Scheduler};
+use crate::{
+    Admissible, Evaluator, Found, GeneticParams, GeneticStage, ParameterError, Plan, Problem, Scheduler,
+};
 use colony::Colony;
 use reading::Reader;
 use rules::{Rules, check, read_ini};

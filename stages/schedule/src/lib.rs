@@ -35,8 +35,8 @@ pub use genetic::Genetic;
 pub use list::List;
 pub use machine::{Distances, Linear, Machine, Measured, Network};
 pub use params::{
-    Admissible, AutoParams, CheckParams, Distance, ExactParams, ExportFormat, ExportParams, GeneticParams, GraphFormat,
-    Heuristic, ImportParams, ListParams, Lookup, MachineParams, MappingParams, Ranks,
+    Admissible, AutoParams, CheckParams, Distance, ExactParams, ExportFormat, ExportParams, GeneticParams,
+    GraphFormat, Heuristic, ImportParams, ListParams, Lookup, MachineParams, MappingParams, Ranks,
 };
 pub use problem::{Delays, Message, Plan, Problem};
 pub use scheduler::{Found, Scheduler};

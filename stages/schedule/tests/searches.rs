@@ -1,4 +1,4 @@
-//! The searches for plans: the same for any number of threads, processes and interruptions, and in few evaluations.
+//! The searches for plans: the same for any number of threads, processes and interruptions, and better with more evaluations.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 #[allow(dead_code, reason = "only its processes are used")]
@@ -80,16 +80,17 @@ fn problems() -> [Problem; 3] {
 #[test]
 fn any_number_of_threads_and_processes_gives_the_same() {
     for problem in problems() {
-        for scheduler in schedulers(3000) {
+        for scheduler in schedulers(1500) {
             let alone = scheduler.schedule(&problem, &Context::detached()).unwrap();
             assert!(alone.best.is_admissible(&problem));
-            for threads in [1, 2, 4] {
+            for threads in [2, 4] {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-                let (patient, run) = (observer(u64::MAX), |cx: &Context<'_>| scheduler.schedule(&problem, cx));
+                let (patient, run) =
+                    (observer(u64::MAX), |cx: &Context<'_>| scheduler.schedule(&problem, cx));
                 let found = pool.install(|| run(&Context::new(threads, None, &patient))).unwrap();
                 assert_eq!(found, alone);
             }
-            for processes in [2, 3, 4] {
+            for processes in [2, 4] {
                 for found in on_processes(processes, |cx| scheduler.schedule(&problem, &cx).unwrap()) {
                     assert_eq!(found, alone);
                 }
@@ -101,14 +102,14 @@ fn any_number_of_threads_and_processes_gives_the_same() {
 #[test]
 fn a_stopped_search_goes_on_where_it_was() {
     let problem = problem(60, DelayModel::Overlap, &[]);
-    for scheduler in schedulers(150_000) {
+    for scheduler in schedulers(60_000) {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("state");
         let run = |patience| -> Found<Plan> {
             let observer = observer(patience);
             scheduler.schedule(&problem, &Context::new(1, None, &observer).with_state(&file)).unwrap()
         };
-        let stopped = run(8);
+        let stopped = run(5);
         assert!(!stopped.complete && file.exists());
         let resumed = run(u64::MAX);
         std::fs::remove_file(&file).unwrap();
@@ -120,7 +121,7 @@ fn a_stopped_search_goes_on_where_it_was() {
 #[test]
 fn more_evaluations_make_better_plans() {
     let problem = problem(60, DelayModel::Overlap, &[]);
-    for (little, much) in schedulers(150).into_iter().zip(schedulers(60_000)) {
+    for (little, much) in schedulers(150).into_iter().zip(schedulers(20_000)) {
         let [little, much] = [little, much].map(|one| one.schedule(&problem, &Context::detached()).unwrap());
         assert!(much.makespan < little.makespan, "{} {}", much.makespan, little.makespan);
         assert!(much.lower_bound <= much.makespan);

@@ -117,12 +117,7 @@ impl Island {
 }
 
 /// A cycle that is as long as its number and the budget allow.
-fn cycle<C: Costs>(
-    ground: &Ground<'_, C>,
-    start: Candidate<Plan>,
-    number: u64,
-    meter: &Meter<'_>,
-) -> Cycle {
+fn cycle<C: Costs>(ground: &Ground<'_, C>, start: Candidate<Plan>, number: u64, meter: &Meter<'_>) -> Cycle {
     let tasks = ground.costs.problem().tasks() as u64;
     let wanted = (FIRST_CYCLE * tasks) << (number / EQUALLY_LONG).min(MOST_DOUBLINGS);
     let length = wanted.min((meter.outlook() / SHARE).max(SHORTEST));

@@ -93,7 +93,7 @@ proptest! {
 #[test]
 fn default_budgets_shrink_with_the_number_of_tasks() {
     let defaults = [1, 64, 128, 1 << 14, 1 << 20].map(default_evaluations);
-    assert_eq!(defaults, [1 << 21, 1 << 21, 1 << 20, 1 << 13, 1 << 12]);
+    assert_eq!(defaults, [1 << 21, 1 << 21, 1 << 20, 1 << 13, 1 << 10]);
 }
 
 #[test]

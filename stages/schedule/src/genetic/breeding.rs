@@ -80,7 +80,8 @@ mod tests {
 
     #[test]
     fn mutants_change_what_they_may() {
-        let value = serde_json::json!({ "mutation_processor": 0.0, "mutation_priority": 1.0, "mutation_genes": 0.1 });
+        let value =
+            serde_json::json!({ "mutation_processor": 0.0, "mutation_priority": 1.0, "mutation_genes": 0.1 });
         let params = serde_json::from_value(value).unwrap();
         let rules = Rules::new(&params, &SchIni::default(), &diamond());
         let mut numbers = Pcg64::from_seed([4; 32]);

@@ -78,8 +78,8 @@ fn wrong(name: &'static str, value: &impl ToString, help: String) -> ParameterEr
 pub(super) fn read_ini(params: &GeneticParams) -> Result<SchIni, ParameterError> {
     let Some(path) = &params.ini else { return Ok(SchIni::default()) };
     let file = || path.path().display().to_string();
-    let bytes = std::fs::read(path.path())
-        .map_err(|source| ParameterError::Unreadable { file: file(), source })?;
+    let bytes =
+        std::fs::read(path.path()).map_err(|source| ParameterError::Unreadable { file: file(), source })?;
     SchIni::read(&bytes).map_err(|error| ParameterError::Ini { file: file(), error })
 }
 

@@ -207,9 +207,7 @@ impl<const RECEIVE: bool> Costs for General<'_, RECEIVE> {
         let there = parents.map(|message| {
             let delay = match RECEIVE {
                 true => 0,
-                false => {
-                    self.problem.delay(message.size, on[message.task as usize], on[task as usize])
-                }
+                false => self.problem.delay(message.size, on[message.task as usize], on[task as usize]),
             };
             (message.task, finish[message.task as usize] + delay)
         });
