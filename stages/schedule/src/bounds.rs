@@ -9,12 +9,13 @@ mod tests;
 use crate::Problem;
 
 pub(crate) use intervals::fits;
-pub(crate) use relaxed::{Link, Relaxed};
+pub(crate) use relaxed::Relaxed;
 
 /// The highest lower bound that is quick to compute, in ticks.
 ///
-/// It is the larger of the longest chain, in which a task with several parents waits for messages from those that cannot all be on its own
-/// processor, of what the longest tasks take that share a processor because they are more than processors, and of the least time in which the work of every interval of time has room on all processors.
+/// It is the largest of three: the longest chain, in which a task with several parents waits for messages from those that cannot
+/// all be on its own processor; what the longest tasks take that share a processor because they are more than processors; and the
+/// least time in which the work of every interval has room on all processors.
 #[must_use]
 pub fn lower_bound(problem: &Problem) -> i64 {
     let relaxed = Relaxed::new(problem);

@@ -96,8 +96,8 @@ pub fn search(problem: &Problem, incumbent: &Plan, nodes: u64, stop: impl Fn() -
     }
     let backward = problem.reversed();
     let (fixed, mirrored) = (Fixed::new(problem), backward.as_ref().map(Fixed::new));
-    let mut trees = vec![Tree::new(&fixed, &stop)];
-    trees.extend(mirrored.as_ref().map(|mirrored| Tree::new(mirrored, &stop)));
+    let mut trees = vec![Tree::new(&fixed, nodes, &stop)];
+    trees.extend(mirrored.as_ref().map(|mirrored| Tree::new(mirrored, nodes, &stop)));
     // What waits for little is quick to begin with: where more tasks end a program than begin one, from the beginning.
     let count = |ends: &dyn Fn(u32) -> bool| (0..problem.tasks() as u32).filter(|&task| ends(task)).count();
     let begin = count(&|task| problem.parents(task).is_empty());

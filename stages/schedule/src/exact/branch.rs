@@ -5,8 +5,8 @@ use super::state::{Fixed, State, Step};
 use super::windows::{NEVER, Windows};
 use crate::{Plan, Problem};
 
-/// States that are remembered: a power of two.
-const REMEMBERED: usize = 1 << 20;
+/// Most states that are remembered.
+const REMEMBERED: u64 = 1 << 20;
 
 /// How a search ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,10 @@ pub(super) struct Tree<'f, 'p, S> {
     state: State,
     /// Windows by the number of tasks that are done.
     windows: Vec<Windows>,
-    seen: Vec<u128>,
+    /// Half of the key of a state, at a place that the other half says.
+    seen: Vec<u64>,
+    /// Number of those places: a power of two.
+    remembered: usize,
     /// Makes states of different searches different.
     epoch: u128,
     /// No schedule is looked for that is done later.
@@ -36,11 +39,14 @@ pub(super) struct Tree<'f, 'p, S> {
 }
 
 impl<'f, 'p, S: Fn() -> bool> Tree<'f, 'p, S> {
-    pub(super) fn new(fixed: &'f Fixed<'p>, stop: S) -> Self {
+    /// The tree of a problem, in which so many states will be looked at at most.
+    pub(super) fn new(fixed: &'f Fixed<'p>, nodes: u64, stop: S) -> Self {
+        let remembered = nodes.min(REMEMBERED).next_power_of_two();
         Self {
             fixed,
             state: State::new(fixed),
             windows: vec![Windows::new(fixed); fixed.tasks + 1],
+            remembered: remembered as usize,
             seen: Vec::new(),
             epoch: 0,
             limit: 0,
@@ -54,9 +60,7 @@ impl<'f, 'p, S: Fn() -> bool> Tree<'f, 'p, S> {
 
     /// Looks for schedules that are done by a limit, and for ever better ones, through so many states at most.
     pub(super) fn search(&mut self, limit: i64, nodes: u64) -> End {
-        if self.seen.is_empty() {
-            self.seen.resize(REMEMBERED, 0);
-        }
+        self.seen.resize(self.remembered, 0);
         self.epoch = self.epoch.wrapping_add(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
         self.limit = limit;
         self.most = self.nodes.saturating_add(nodes);
@@ -92,8 +96,9 @@ impl<'f, 'p, S: Fn() -> bool> Tree<'f, 'p, S> {
         }
         self.nodes += 1;
         let key = self.state.key(self.fixed).wrapping_add(self.epoch);
-        let slot = key as usize & (REMEMBERED - 1);
-        if self.seen[slot] == key || !self.may_end(depth) {
+        let slot = key as usize & (self.remembered - 1);
+        let half = (key >> 64) as u64;
+        if self.seen[slot] == half || !self.may_end(depth) {
             return End::Complete;
         }
         let first = self.children.len();
@@ -116,7 +121,7 @@ impl<'f, 'p, S: Fn() -> bool> Tree<'f, 'p, S> {
         }
         self.children.truncate(first);
         if end == End::Complete {
-            self.seen[slot] = key;
+            self.seen[slot] = half;
         }
         end
     }
@@ -174,7 +179,7 @@ impl<'f, 'p, S: Fn() -> bool> Tree<'f, 'p, S> {
         self.children[first..].sort_unstable_by_key(urgency);
     }
 
-    /// Whether a task could as well come before the last one of its processor and comes before it in the order of the problem. All
+    /// Whether a task could as well come before the last one of its processor and comes before it by what follows. All
     /// schedules that go on from here are no better than others then.
     fn yields(&self, step: &Step) -> bool {
         let fixed = self.fixed;
@@ -186,7 +191,7 @@ impl<'f, 'p, S: Fn() -> bool> Tree<'f, 'p, S> {
         if last.takes == 0 || step.takes == 0 {
             return false;
         }
-        if !fixed.yields[one * fixed.tasks + other] || fixed.place[other] > fixed.place[one] {
+        if fixed.yields[one] >> other & 1 == 0 || fixed.rank[other] > fixed.rank[one] {
             return false;
         }
         if fixed.relaxed.children[one].iter().any(|child| child.task == step.task) {

@@ -34,14 +34,17 @@ pub(super) struct Fixed<'p> {
     pub(super) work: Vec<i64>,
     /// The place of every task in the order of the problem.
     pub(super) place: Vec<usize>,
+    /// The place of every task among all by how much follows it: of neighbours that could change places the first comes first.
+    pub(super) rank: Vec<usize>,
     pub(super) relaxed: Relaxed,
     /// For every task the one before it that is the same in everything.
     pub(super) twin: Vec<Option<u32>>,
     /// Where one task or none sends to all others, one or none waits for all, and nothing else does: the others in the order that
     /// is as good as any on every processor.
     pub(super) row: Option<Vec<u32>>,
-    /// At `i * tasks + j` whether `i` may end later for `j` to end earlier: all that wait for `i` wait for `j` as long.
-    pub(super) yields: Vec<bool>,
+    /// For every task the others, one bit each, for which it may end later if they end earlier: all that wait for it wait for those
+    /// as long.
+    pub(super) yields: Vec<u128>,
 }
 
 impl<'p> Fixed<'p> {
@@ -55,19 +58,6 @@ impl<'p> Fixed<'p> {
         let mut place = vec![0; tasks];
         problem.order().iter().enumerate().for_each(|(at, &task)| place[task as usize] = at);
         let silent = alike && relaxed.parents.iter().flatten().all(|link| link.far == 0);
-        let mut yields = vec![false; tasks * tasks];
-        for first in 0..tasks {
-            for second in (0..tasks).filter(|&second| second != first) {
-                let waits = |task: u32, far: i64| {
-                    let mut others = relaxed.children[second].iter();
-                    others.any(|other| other.task == task && other.far >= far)
-                };
-                let mut children = relaxed.children[first].iter();
-                let as_long = children.all(|child| waits(child.task, child.far));
-                yields[first * tasks + second] =
-                    as_long && (problem.delays().uniform().is_some() || relaxed.children[first].is_empty());
-            }
-        }
         Self {
             problem,
             receives: problem.model() == DelayModel::Receive,
@@ -76,10 +66,11 @@ impl<'p> Fixed<'p> {
             tasks,
             processors,
             work: work.collect(),
+            rank: ranks(&relaxed, &place),
             place,
             row: if alike && problem.model() == DelayModel::Overlap { row(&relaxed) } else { None },
             twin: twins(problem),
-            yields,
+            yields: yields(problem, &relaxed),
             relaxed,
         }
     }
@@ -87,6 +78,33 @@ impl<'p> Fixed<'p> {
     pub(super) fn work(&self, task: usize, processor: usize) -> i64 {
         self.work[task * self.processors + processor]
     }
+}
+
+/// The place of every task by what follows it, then by what its longest message takes, then in the order of the problem.
+fn ranks(relaxed: &Relaxed, place: &[usize]) -> Vec<usize> {
+    let mut tasks: Vec<usize> = (0..place.len()).collect();
+    let longest = |task: usize| relaxed.children[task].iter().map(|link| link.far).max().unwrap_or(-1);
+    tasks.sort_by_key(|&task| (-relaxed.tail[task], -longest(task), place[task]));
+    let mut ranks = vec![0; place.len()];
+    tasks.into_iter().enumerate().for_each(|(rank, task)| ranks[task] = rank);
+    ranks
+}
+
+/// For every task the others for which it may end later if they end earlier.
+fn yields(problem: &Problem, relaxed: &Relaxed) -> Vec<u128> {
+    let uniform = problem.delays().uniform().is_some();
+    let waits = |other: usize, task: u32, far: i64| {
+        let mut children = relaxed.children[other].iter();
+        children.any(|child| child.task == task && child.far >= far)
+    };
+    let of = |task: usize| {
+        let children = &relaxed.children[task];
+        let as_long = |other: usize| children.iter().all(|child| waits(other, child.task, child.far));
+        let may = |other: usize| other != task && (uniform || children.is_empty()) && as_long(other);
+        let others = (0..problem.tasks()).filter(|&other| may(other));
+        others.fold(0, |set, other| set | 1 << other)
+    };
+    (0..problem.tasks()).map(of).collect()
 }
 
 /// The order of the tasks of a fork, a join or both: what arrives first elsewhere first, if those whose messages take longer come
@@ -270,8 +288,9 @@ impl State {
         Plan { order: self.steps.iter().map(|(step, ..)| step.task).collect(), processor: self.on.clone() }
     }
 
-    /// A number that two states share, but for an accident of one in 2¹²⁸, only if they can go on in the same ways: the same tasks
-    /// are done, and what is left of them on the processors is the same, whatever these are called if they are alike.
+    /// A number that two states share only if they can go on in the same ways, but for an accident that even with the half that
+    /// is kept is one in more than 2⁶⁴: the same tasks are done, and what is left of them on the processors is the same, whatever
+    /// these are called if they are alike.
     pub(super) fn key(&self, fixed: &Fixed<'_>) -> u128 {
         let began = self.began.0;
         let soonest = self.free.iter().copied().min().unwrap_or(0);
@@ -291,7 +310,7 @@ impl State {
             mixer.take_time(if self.free[processor] < began { i64::MIN } else { self.free[processor] });
             if let Some(last) = &self.last[processor]
                 && fixed.row.is_none()
-                && self.may_yield(fixed, last.task)
+                && fixed.yields[last.task as usize] & !self.done != 0
             {
                 mixer.take(u64::from(last.task));
                 mixer.take_time(last.free);
@@ -349,12 +368,6 @@ impl State {
                 mixer.take_time(self.finish[task]);
             }
         }
-    }
-
-    /// Whether a task that is left could change places with the last one of a processor.
-    fn may_yield(&self, fixed: &Fixed<'_>, task: u32) -> bool {
-        let row = &fixed.yields[task as usize * fixed.tasks..][..fixed.tasks];
-        row.iter().enumerate().any(|(other, yields)| *yields && !self.is_done(other))
     }
 }
 

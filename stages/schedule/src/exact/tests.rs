@@ -9,6 +9,61 @@ fn best(problem: &Problem) -> Found<Plan> {
     search(problem, &Plan::serial(problem, 0), u64::MAX, || false)
 }
 
+fn params(json: &str) -> ExactParams {
+    serde_json::from_str(json).unwrap()
+}
+
+/// Ten tasks of different lengths on three processors, which no bound settles.
+fn ten() -> Problem {
+    let work = vec![7, 9, 4, 8, 6, 5, 9, 3, 7, 4];
+    let edges = vec![
+        (0, 3, 5),
+        (1, 3, 4),
+        (1, 4, 6),
+        (2, 5, 3),
+        (3, 6, 2),
+        (4, 7, 7),
+        (5, 8, 4),
+        (4, 8, 3),
+        (6, 9, 5),
+    ];
+    Program { work, edges }.problem(&alike(3), hopmap_model::DelayModel::Overlap)
+}
+
+#[test]
+fn a_budget_ends_the_search_and_leaves_a_bound() {
+    let problem = ten();
+    let schedule =
+        |json: &str| Exact::new(&params(json)).unwrap().schedule(&problem, &Context::detached()).unwrap();
+    let (short, long) = (schedule(r#"{"evaluations": 3}"#), schedule("{}"));
+    assert!(short.evaluations <= 3 && short.complete);
+    assert!(long.is_proven() && long.complete);
+    assert!(short.lower_bound <= long.makespan && long.makespan <= short.makespan);
+    assert_eq!(schedule("{}"), long);
+}
+
+#[test]
+fn a_search_that_is_told_to_stop_is_not_complete() {
+    let problem = ten();
+    let found = search(&problem, &Plan::serial(&problem, 0), u64::MAX, || true);
+    assert!(!found.complete && !found.is_proven() && found.evaluations == 0);
+}
+
+#[test]
+fn of_large_problems_there_is_a_bound() {
+    let program = Program { work: vec![3; 200], edges: Vec::new() };
+    let problem = program.problem(&alike(7), hopmap_model::DelayModel::Overlap);
+    let found = search(&problem, &Plan::serial(&problem, 0), u64::MAX, || false);
+    assert_eq!((found.makespan, found.lower_bound, found.evaluations), (600, 87, 0));
+}
+
+#[test]
+fn budgets_without_anything_are_refused() {
+    for json in [r#"{"evaluations": 0}"#, r#"{"seconds": 0}"#, r#"{"seconds": -1}"#] {
+        assert!(Exact::new(&params(json)).is_err(), "{json}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if std::env::var_os("HOPMAP_SOAK").is_some() { 4000 } else { 64 }))]
 
