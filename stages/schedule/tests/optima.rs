@@ -45,7 +45,7 @@ fn graphs_for_parus_are_solved_at_once() {
         [("r10c01p2", 2, 2819), ("r16c10p6", 6, 57), ("stg50_rand0000_p4", 4, 66)]
     {
         let problem = problem(&data.join("parus").join(name).join("graph.grf"), processors);
-        let best = found(&auto(60_000), &problem);
+        let best = found(&auto(400_000), &problem);
         assert_eq!((best.makespan, best.is_proven()), (optimum, true), "{name}");
         assert_eq!(found(&genetic, &problem).makespan, optimum, "{name}");
     }
