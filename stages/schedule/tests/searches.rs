@@ -34,7 +34,7 @@ fn problem(tasks: u32, model: DelayModel, speeds: &[f64]) -> Problem {
     let work = |task: u32| Task { rank: None, work: f64::from(3 + task * 7 % 11) };
     let mut dependencies = Vec::new();
     for destination in 8..tasks {
-        for parent in 0..1 + destination % 3 {
+        for parent in 0..=destination % 3 {
             let source = destination / 8 * 8 - 8 + (destination * 5 + parent * 3) % 8;
             dependencies.push(Dependency { source, destination, bytes: u64::from(destination * 13 % 17) });
         }
