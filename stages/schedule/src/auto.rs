@@ -22,12 +22,14 @@ use island::Island;
 /// Evaluations of an island by default: so many for all tasks together, but no more and no fewer.
 const EVALUATIONS: u64 = 1 << 27;
 const MOST_EVALUATIONS: u64 = 1 << 21;
-const FEWEST_EVALUATIONS: u64 = 1 << 12;
+const FEWEST_EVALUATIONS: u64 = 1 << 10;
 /// Epochs of a search by default.
 const EPOCHS: u64 = 32;
 /// The epoch after which the first island looks for a proof, and the part of its budget that it spends on that.
 const PROOF_EPOCH: u64 = 1;
 const PROOF_SHARE: u64 = 4;
+/// The part of its budget that it spends before.
+const FIRST_EPOCH: u64 = 8;
 
 /// Chooses by itself how to look for the best plan.
 ///
@@ -160,7 +162,9 @@ impl<C: Costs> Evolution for Islands<'_, C> {
         if epoch == PROOF_EPOCH && island.number == 0 {
             self.prove(island, meter);
         }
-        let end = meter.spent().saturating_add(self.epoch);
+        // Of a small budget the first epoch leaves most to the proof and what follows.
+        let first = if epoch < PROOF_EPOCH { meter.left() / FIRST_EPOCH } else { u64::MAX };
+        let end = meter.spent().saturating_add(self.epoch.min(first.max(1)));
         Ok(island.work(&self.ground, end, meter) && !island.is_done())
     }
 
@@ -170,7 +174,7 @@ impl<C: Costs> Evolution for Islands<'_, C> {
     }
 
     fn exchange(&self, _: u64) -> Exchange {
-        Exchange::Everybody
+        Exchange::Best
     }
 
     fn receive(&self, island: &mut Island, _: u64, heard: Vec<Candidate<Answer>>) {

@@ -30,6 +30,12 @@ impl Program {
     }
 }
 
+/// One task, then two, then one, on two processors.
+pub(crate) fn diamond() -> Problem {
+    let program = Program { work: vec![2, 3, 4, 1], edges: vec![(0, 1, 3), (0, 2, 1), (1, 3, 2), (2, 3, 2)] };
+    program.problem(&alike(2), DelayModel::Overlap)
+}
+
 /// Processors that are all alike.
 pub(crate) fn alike(processors: usize) -> Machine {
     let network = Network::Linear {

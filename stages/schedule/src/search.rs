@@ -2,8 +2,6 @@
 
 mod costs;
 mod random;
-#[cfg(test)]
-pub(crate) mod samples;
 mod timeline;
 
 pub(crate) use costs::{Costs, WithCosts, with_costs};

@@ -99,6 +99,11 @@ impl<'a> Meter<'a> {
         true
     }
 
+    /// Looks at the clock and the context now, for evaluations that take long; `false` if none is left.
+    pub fn look(&mut self) -> bool {
+        self.look_up()
+    }
+
     /// Takes so many evaluations at once; `false`, and none is taken, if there are not so many left.
     pub fn take_all(&mut self, evaluations: u64) -> bool {
         if self.spent.saturating_add(evaluations) >= self.next && !self.look_up() {

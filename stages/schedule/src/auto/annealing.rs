@@ -12,6 +12,9 @@ use crate::search::{Acceptance, Costs, Timeline};
 /// Proposals between two temperatures.
 const STEP: u64 = 64;
 
+/// Tasks of which a step takes long enough to look at the clock behind each.
+const SLOW: usize = 1000;
+
 /// A cycle of annealing between two steps.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Cycle {
@@ -68,6 +71,7 @@ impl Cycle {
             goes_on = self.step(timeline, moves, acceptance, random, temperature, meter);
             self.done += STEP;
             timeline.sort();
+            goes_on = goes_on && (timeline.tasks() < SLOW || meter.look());
         }
         self.plan = timeline.plan();
         goes_on

@@ -35,9 +35,9 @@ impl Moves {
         let kind = (bits >> 32) as u8;
         let more = (bits >> 40) as u32;
         match kind {
-            0..=95 => self.move_task(timeline, task, more, random),
+            0..=95 => move_task(timeline, task, more, random),
             96..=143 => shift(timeline, task, random.next_u32()),
-            144..=175 => self.move_family(timeline, task, random),
+            144..=175 => move_family(timeline, task, random),
             176..=199 => self.move_chain(timeline, task, random),
             200..=223 => self.move_neighbours(timeline, task, random),
             224..=239 => exchange(timeline, task, random),
@@ -57,35 +57,6 @@ impl Moves {
             self.is_known = true;
         }
         self.path[below(bits, self.path.len())]
-    }
-
-    fn move_task<C: Costs>(
-        &mut self,
-        timeline: &mut Timeline<'_, C>,
-        task: u32,
-        bits: u32,
-        random: &mut Pcg64,
-    ) {
-        let processor = target(timeline, task, random);
-        timeline.transfer(task, processor);
-        if bits & 3 != 0 {
-            shift(timeline, task, random.next_u32());
-        }
-    }
-
-    /// A task and some of its parents, or all, go to one processor.
-    fn move_family<C: Costs>(&mut self, timeline: &mut Timeline<'_, C>, task: u32, random: &mut Pcg64) {
-        let bits = random.next_u64();
-        let processor = if bits & 1 == 0 { timeline.on(task) } else { target(timeline, task, random) };
-        timeline.transfer(task, processor);
-        let graph = timeline.costs().graph();
-        let all = bits & 2 == 0;
-        let relatives = if bits & 12 == 0 { graph.children(task) } else { graph.parents(task) };
-        for (index, &parent) in relatives.iter().enumerate().take(MOST) {
-            if all || (bits >> (4 + index % 56)) & 1 == 0 {
-                timeline.transfer(parent, processor);
-            }
-        }
     }
 
     /// A task, the parent whose result comes last, the one that this one waits for, and so on.
@@ -128,6 +99,30 @@ impl Moves {
         }
         for &task in &self.cluster {
             timeline.transfer(task, processor);
+        }
+    }
+}
+
+/// A task goes to another processor, and mostly to another place.
+fn move_task<C: Costs>(timeline: &mut Timeline<'_, C>, task: u32, bits: u32, random: &mut Pcg64) {
+    let processor = target(timeline, task, random);
+    timeline.transfer(task, processor);
+    if bits & 3 != 0 {
+        shift(timeline, task, random.next_u32());
+    }
+}
+
+/// A task and some of its parents, or all, go to one processor.
+fn move_family<C: Costs>(timeline: &mut Timeline<'_, C>, task: u32, random: &mut Pcg64) {
+    let bits = random.next_u64();
+    let processor = if bits & 1 == 0 { timeline.on(task) } else { target(timeline, task, random) };
+    timeline.transfer(task, processor);
+    let graph = timeline.costs().graph();
+    let all = bits & 2 == 0;
+    let relatives = if bits % 16 < 4 { graph.children(task) } else { graph.parents(task) };
+    for (index, &parent) in relatives.iter().enumerate().take(MOST) {
+        if all || (bits >> (4 + index % 56)) & 1 == 0 {
+            timeline.transfer(parent, processor);
         }
     }
 }

@@ -1,10 +1,11 @@
 use proptest::prelude::*;
 use rand_pcg::Pcg64;
-use rand_pcg::rand_core::{Rng, SeedableRng};
+use rand_pcg::rand_core::SeedableRng;
 
 use super::moves::Moves;
 use super::*;
-use crate::search::{Timeline, samples};
+use crate::samples::{diamond, machines, models, optimum, programs};
+use crate::search::Timeline;
 
 fn auto(value: serde_json::Value) -> Auto {
     Auto::new(&serde_json::from_value(value).unwrap()).unwrap()
@@ -56,15 +57,19 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn what_changes_is_computed_as_if_all_was(problem in samples::problems(24, 4), seed in any::<u64>()) {
+    fn what_changes_is_computed_as_if_all_was(
+        program in programs(1..24, 12), machine in machines(4), model in models(), seed in any::<u64>(),
+    ) {
+        let problem = program.problem(&machine, model);
         with_costs(&problem, Walk { problem: &problem, seed });
     }
 
     #[test]
     fn nothing_is_better_than_the_optimum_and_nothing_worse_than_a_list(
-        problem in samples::problems(6, 3)
+        program in programs(1..6, 20), machine in machines(3), model in models(),
     ) {
-        let optimum = samples::optimum(&problem);
+        let problem = program.problem(&machine, model);
+        let optimum = optimum(&problem);
         let found = found(&problem, 20_000, 1);
         prop_assert!(found.best.is_admissible(&problem));
         prop_assert_eq!(Evaluator::new(&problem).makespan(&found.best), found.makespan);
@@ -73,7 +78,10 @@ proptest! {
     }
 
     #[test]
-    fn no_list_is_better(problem in samples::problems(40, 5)) {
+    fn no_list_is_better(
+        program in programs(1..40, 20), machine in machines(5), model in models(),
+    ) {
+        let problem = program.problem(&machine, model);
         let found = found(&problem, 200, 2);
         prop_assert!(found.best.is_admissible(&problem) && found.lower_bound <= found.makespan);
         for (_, plan) in list::all(&problem) {
@@ -85,12 +93,12 @@ proptest! {
 #[test]
 fn default_budgets_shrink_with_the_number_of_tasks() {
     let defaults = [1, 64, 128, 1 << 14, 1 << 20].map(default_evaluations);
-    assert_eq!(defaults, [1 << 21, 1 << 21, 1 << 20, 1 << 13, 1 << 12]);
+    assert_eq!(defaults, [1 << 21, 1 << 21, 1 << 20, 1 << 13, 1 << 10]);
 }
 
 #[test]
 fn a_plan_as_good_as_the_bound_ends_the_search() {
-    let found = found(&samples::diamond(), u64::MAX, 1);
+    let found = found(&diamond(), u64::MAX, 1);
     assert!(found.is_proven() && found.complete);
 }
 

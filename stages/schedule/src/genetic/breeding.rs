@@ -59,12 +59,12 @@ mod tests {
 
     use super::*;
     use crate::formats::ini::SchIni;
-    use crate::search::samples;
+    use crate::samples::diamond;
 
     #[test]
     fn children_have_whole_entries_of_both_parents() {
         let params = serde_json::from_value(serde_json::json!({ "crossover_points": 3 })).unwrap();
-        let rules = Rules::new(&params, &SchIni::default(), &samples::diamond());
+        let rules = Rules::new(&params, &SchIni::default(), &diamond());
         let mut numbers = Pcg64::from_seed([3; 32]);
         let [one, other] = [0, 1].map(|parent| Genes { processor: vec![parent; 20], rank: vec![parent; 20] });
         let mut seen = [false; 2];
@@ -83,7 +83,7 @@ mod tests {
         let value =
             serde_json::json!({ "mutation_processor": 0.0, "mutation_priority": 1.0, "mutation_genes": 0.1 });
         let params = serde_json::from_value(value).unwrap();
-        let rules = Rules::new(&params, &SchIni::default(), &samples::diamond());
+        let rules = Rules::new(&params, &SchIni::default(), &diamond());
         let mut numbers = Pcg64::from_seed([4; 32]);
         let start = drawn(40, 3, &mut numbers);
         let mut mutant = start.clone();

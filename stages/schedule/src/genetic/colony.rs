@@ -11,6 +11,9 @@ use super::rules::Rules;
 use crate::search::{Costs, below};
 use crate::{Admissible, Plan};
 
+/// Tasks of which a generation takes long enough to look at the clock behind each.
+const SLOW: usize = 1000;
+
 /// An individual.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Individual {
@@ -105,7 +108,7 @@ impl Colony {
         let gain = before - self.least();
         let is_idle = reader.problem().real(gain.max(0)) <= rules.min_difference;
         self.idle = if is_idle { self.idle + 1 } else { 0 };
-        true
+        reader.problem().tasks() < SLOW || meter.look()
     }
 
     /// Adds a mutant of one of the first individuals, or a child of two; `false` if the meter stopped it.

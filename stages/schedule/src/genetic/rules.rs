@@ -127,7 +127,7 @@ impl Rules {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::samples;
+    use crate::samples::diamond;
 
     fn params(value: serde_json::Value) -> GeneticParams {
         serde_json::from_value(value).unwrap()
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn what_is_said_counts_more_than_the_file() {
-        let problem = samples::diamond();
+        let problem = diamond();
         let ini = SchIni {
             population: Some(30),
             start_part: Some(0.5),

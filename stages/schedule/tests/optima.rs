@@ -1,0 +1,77 @@
+//! Graphs whose optimum is known, from the folder named by `HOPMAP_DATA`.
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests may")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use hopmap_model::{Context, DelayModel};
+use hopmap_schedule::formats::read_graph;
+use hopmap_schedule::{
+    Auto, Evaluator, Found, Genetic, ImportParams, Machine, MachineParams, Plan, Problem, Scheduler,
+};
+
+fn data() -> Option<PathBuf> {
+    let folder = std::env::var_os("HOPMAP_DATA").map(PathBuf::from);
+    if folder.is_none() {
+        eprintln!("skipped: HOPMAP_DATA is not set");
+    }
+    folder.map(|folder| folder.join("schedule"))
+}
+
+fn problem(file: &Path, processors: u32) -> Problem {
+    let dag = read_graph(&ImportParams::of(file), &Context::detached()).unwrap();
+    let params = MachineParams { processors: Some(processors), ..MachineParams::default() };
+    Problem::new(&dag, &Machine::new(&params, None, dag.unit).unwrap(), DelayModel::Overlap).unwrap()
+}
+
+fn found(scheduler: &dyn Scheduler, problem: &Problem) -> Found<Plan> {
+    let found = scheduler.schedule(problem, &Context::detached()).unwrap();
+    assert!(found.best.is_admissible(problem));
+    assert_eq!(Evaluator::new(problem).makespan(&found.best), found.makespan);
+    found
+}
+
+fn auto(evaluations: u64) -> Auto {
+    let params = serde_json::json!({ "evaluations": evaluations, "islands": 1 });
+    Auto::new(&serde_json::from_value(params).unwrap()).unwrap()
+}
+
+#[test]
+fn graphs_for_parus_are_solved_at_once() {
+    let Some(data) = data() else { return };
+    let params = serde_json::json!({ "evaluations": 60_000, "islands": 1 });
+    let genetic = Genetic::new(&serde_json::from_value(params).unwrap()).unwrap();
+    for (name, processors, optimum) in
+        [("r10c01p2", 2, 2819), ("r16c10p6", 6, 57), ("stg50_rand0000_p4", 4, 66)]
+    {
+        let problem = problem(&data.join("parus").join(name).join("graph.grf"), processors);
+        let best = found(&auto(400_000), &problem);
+        assert_eq!((best.makespan, best.is_proven()), (optimum, true), "{name}");
+        assert_eq!(found(&genetic, &problem).makespan, optimum, "{name}");
+    }
+}
+
+#[test]
+fn nothing_is_better_than_a_proven_optimum_and_little_is_worse() {
+    let Some(data) = data() else { return };
+    let mut files: Vec<_> =
+        fs::read_dir(data.join("auckland")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let after = |text: &str, key: &str| -> i64 {
+        let rest = text.split_once(key).unwrap().1;
+        let end = rest.find(|char: char| !char.is_ascii_digit()).unwrap();
+        rest[..end].parse().unwrap()
+    };
+    let (mut instances, mut optimal) = (0, 0);
+    for file in files.iter().step_by(9) {
+        let text = fs::read_to_string(file).unwrap();
+        let processors = after(&text, "Homogeneous-");
+        let optimum = after(&text, "\"Total schedule length\"=");
+        let best = found(&auto(40_000), &problem(file, u32::try_from(processors).unwrap()));
+        assert!(best.lower_bound <= optimum && optimum <= best.makespan, "{}", file.display());
+        assert!(10 * best.makespan <= 11 * optimum, "{}: {}", file.display(), best.makespan);
+        instances += 1;
+        optimal += usize::from(best.makespan == optimum);
+    }
+    assert!(100 * optimal >= 93 * instances, "{optimal} of {instances}");
+}

@@ -1,0 +1,141 @@
+//! The searches for plans: the same for any number of threads, processes and interruptions, and better with more evaluations.
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+#[allow(dead_code, reason = "only its processes are used")]
+#[path = "../../ground/islands/tests/common/mod.rs"]
+mod islands;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hopmap_model::{Context, DelayModel, Dependency, Observer, Task, TaskDag, WorkUnit};
+use hopmap_schedule::{Auto, Found, Genetic, Machine, MachineParams, Plan, Problem, Scheduler};
+use islands::on_processes;
+
+/// Stops a search after so many looks, or never.
+struct Impatient {
+    looks: AtomicU64,
+    patience: u64,
+}
+
+impl Observer for Impatient {
+    fn progress(&self, _: u64, _: u64) {}
+    fn log(&self, _: &str) {}
+    fn cancelled(&self) -> bool {
+        self.looks.fetch_add(1, Ordering::Relaxed) >= self.patience
+    }
+}
+
+fn observer(patience: u64) -> Impatient {
+    Impatient { looks: AtomicU64::new(0), patience }
+}
+
+/// Tasks in layers of eight, each of which waits for some of the layer before.
+fn problem(tasks: u32, model: DelayModel, speeds: &[f64]) -> Problem {
+    let work = |task: u32| Task { rank: None, work: f64::from(3 + task * 7 % 11) };
+    let mut dependencies = Vec::new();
+    for destination in 8..tasks {
+        for parent in 0..=destination % 3 {
+            let source = destination / 8 * 8 - 8 + (destination * 5 + parent * 3) % 8;
+            dependencies.push(Dependency { source, destination, bytes: u64::from(destination * 13 % 17) });
+        }
+    }
+    dependencies.sort_unstable();
+    let unit = WorkUnit::Time;
+    let dag = TaskDag { tasks: (0..tasks).map(work).collect(), dependencies, unit, ..TaskDag::default() };
+    let params = MachineParams { processors: Some(4), speeds: speeds.to_vec(), ..MachineParams::default() };
+    Problem::new(&dag, &Machine::new(&params, None, dag.unit).unwrap(), model).unwrap()
+}
+
+fn auto(value: serde_json::Value) -> Box<dyn Scheduler + Sync> {
+    Box::new(Auto::new(&serde_json::from_value(value).unwrap()).unwrap())
+}
+
+fn genetic(value: serde_json::Value) -> Box<dyn Scheduler + Sync> {
+    Box::new(Genetic::new(&serde_json::from_value(value).unwrap()).unwrap())
+}
+
+fn schedulers(evaluations: u64) -> Vec<Box<dyn Scheduler + Sync>> {
+    let all = serde_json::json!({ "evaluations": evaluations, "islands": 3 });
+    let with = |key: &str, value: serde_json::Value| {
+        let mut all = all.clone();
+        all[key] = value;
+        all
+    };
+    vec![
+        auto(all.clone()),
+        genetic(all.clone()),
+        genetic(with("admissible", "reject".into())),
+        genetic(with("seeded", true.into())),
+    ]
+}
+
+fn problems() -> [Problem; 3] {
+    [
+        problem(60, DelayModel::Overlap, &[]),
+        problem(60, DelayModel::Overlap, &[1.0, 2.0, 2.0, 4.0]),
+        problem(60, DelayModel::Receive, &[]),
+    ]
+}
+
+#[test]
+fn any_number_of_threads_and_processes_gives_the_same() {
+    for problem in problems() {
+        for scheduler in schedulers(1500) {
+            let alone = scheduler.schedule(&problem, &Context::detached()).unwrap();
+            assert!(alone.best.is_admissible(&problem));
+            for threads in [2, 4] {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                let (patient, run) =
+                    (observer(u64::MAX), |cx: &Context<'_>| scheduler.schedule(&problem, cx));
+                let found = pool.install(|| run(&Context::new(threads, None, &patient))).unwrap();
+                assert_eq!(found, alone);
+            }
+            for processes in [2, 4] {
+                for found in on_processes(processes, |cx| scheduler.schedule(&problem, &cx).unwrap()) {
+                    assert_eq!(found, alone);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_stopped_search_goes_on_where_it_was() {
+    let problem = problem(60, DelayModel::Overlap, &[]);
+    for scheduler in schedulers(60_000) {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("state");
+        let run = |patience| -> Found<Plan> {
+            let observer = observer(patience);
+            scheduler.schedule(&problem, &Context::new(1, None, &observer).with_state(&file)).unwrap()
+        };
+        let stopped = run(5);
+        assert!(!stopped.complete && file.exists());
+        let resumed = run(u64::MAX);
+        std::fs::remove_file(&file).unwrap();
+        let whole = run(u64::MAX);
+        assert_eq!((resumed.best, resumed.makespan), (whole.best, whole.makespan));
+    }
+}
+
+#[test]
+fn more_evaluations_make_better_plans() {
+    let problem = problem(60, DelayModel::Overlap, &[]);
+    for (little, much) in schedulers(150).into_iter().zip(schedulers(20_000)) {
+        let [little, much] = [little, much].map(|one| one.schedule(&problem, &Context::detached()).unwrap());
+        assert!(much.makespan < little.makespan, "{} {}", much.makespan, little.makespan);
+        assert!(much.lower_bound <= much.makespan);
+    }
+}
+
+#[test]
+fn large_programs_take_what_they_are_given() {
+    let problem = problem(20_000, DelayModel::Overlap, &[]);
+    for scheduler in [
+        auto(serde_json::json!({ "evaluations": 2000, "islands": 1 })),
+        genetic(serde_json::json!({ "evaluations": 120, "islands": 1 })),
+    ] {
+        let found = scheduler.schedule(&problem, &Context::detached()).unwrap();
+        assert!(found.best.is_admissible(&problem) && found.evaluations <= 2100);
+    }
+}
