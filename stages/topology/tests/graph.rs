@@ -98,12 +98,13 @@ fn any_machine() -> impl Strategy<Value = SystemGraph> {
             (Just(nodes), links, Just(seed))
         })
         .prop_map(|(nodes, links, seed)| {
-            let node = |(index, (kind, state, address, name)): (usize, (_, _, Option<String>, String))| Node {
-                state,
-                traits: traits(index, address.is_some()),
-                address,
-                ..Node::new(format!("{}{index}", name.trim()), kind)
-            };
+            let node =
+                |(index, (kind, state, address, name)): (usize, (_, _, Option<String>, String))| Node {
+                    state,
+                    traits: traits(index, address.is_some()),
+                    address,
+                    ..Node::new(format!("{}{index}", name.trim()), kind)
+                };
             let nodes: Vec<Node> = nodes.into_iter().enumerate().map(node).collect();
             let slots = slots(&nodes, seed);
             let cost = cost(&slots, &links, seed);
