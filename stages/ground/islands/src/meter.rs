@@ -118,11 +118,6 @@ impl<'a> Meter<'a> {
         true
     }
 
-    /// Looks at the clock and the context now, for evaluations that take long; `false` if no evaluation is left.
-    pub fn check_now(&mut self) -> bool {
-        self.look_up()
-    }
-
     /// Allows as many evaluations again, and never fewer than some, until the end; `false` if the context asked to stop.
     pub fn begin_descent(&mut self) -> bool {
         self.limit = self.spent.saturating_add(self.limit.max(DESCENT_EVALUATIONS));

@@ -127,7 +127,7 @@ impl Evolution for Annealing<'_> {
             }
             if walk.passes >= next_look {
                 next_look = walk.passes + self.problem.passes_a_look();
-                if !meter.check_now() {
+                if !meter.look() {
                     return Ok(false);
                 }
             }
@@ -177,7 +177,7 @@ impl Annealing<'_> {
         let time = meter.time_left();
         let mut goes_on = || {
             let left = meter.time_left().zip(time).is_none_or(|(left, all)| left >= all.mul_f64(RELAXING));
-            left && meter.check_now()
+            left && meter.look()
         };
         let slots = relax(self.problem, &island.slots, self.proposals, &mut island.random, &mut goes_on);
         let mut evaluator = RankEvaluator::new(self.problem);

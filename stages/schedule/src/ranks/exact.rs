@@ -117,7 +117,7 @@ impl<'p> Search<'p> {
 
     /// Takes a partial placement from the budget; `false` if it is over.
     fn goes_on(&self, meter: &mut Meter<'_>) -> bool {
-        meter.take() && (!meter.spent().is_multiple_of(self.problem.passes_a_look()) || meter.check_now())
+        meter.take() && (!meter.spent().is_multiple_of(self.problem.passes_a_look()) || meter.look())
     }
 
     fn put(&mut self, rank: u32, slot: u32) {

@@ -115,7 +115,7 @@ impl Evolution for Genetic<'_> {
 impl Genetic<'_> {
     /// Looks at the clock after some evaluations; `false` if it is over.
     fn looks(&self, evaluations: usize, meter: &mut Meter<'_>) -> bool {
-        !(evaluations as u64).is_multiple_of(self.problem.passes_a_look()) || meter.check_now()
+        !(evaluations as u64).is_multiple_of(self.problem.passes_a_look()) || meter.look()
     }
 
     /// A mutant of an individual, or a child of two.
