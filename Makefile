@@ -3,13 +3,15 @@
 CARGO ?= cargo
 # What `make demo` builds: release, or dev to take what `make test` has built already.
 PROFILE ?= release
-PACKAGES = build-essential pkg-config libopen-trace-format2-dev
+PACKAGES = build-essential pkg-config libopen-trace-format2-dev cmake libclang-dev
 # Without pkg-config or libotf2 everything but OTF2 archives still works.
 HAS_OTF2 = $(shell pkg-config --exists otf2 2>/dev/null && echo yes)
+HAS_LIBCLANG = $(shell ls $(LIBCLANG_PATH)/libclang.so /usr/lib/llvm-*/lib/libclang.so /usr/lib*/libclang.so 2>/dev/null | grep -q . && echo yes)
+# Routes are solved exactly where there are cmake and a C++ compiler to build HiGHS with.
+HAS_HIGHS = $(if $(HAS_LIBCLANG),$(shell command -v cmake >/dev/null 2>&1 && command -v c++ >/dev/null 2>&1 && echo yes))
 # Stages run as MPI ranks where there are an MPI and a libclang to build hopmap-ranks with.
-HAS_MPI = $(shell command -v mpicc >/dev/null 2>&1 && \
-  ls $(LIBCLANG_PATH)/libclang.so /usr/lib/llvm-*/lib/libclang.so /usr/lib*/libclang.so 2>/dev/null | grep -q . && echo yes)
-FEATURES = $(if $(HAS_OTF2),,--no-default-features) $(if $(HAS_MPI),--features mpi)
+HAS_MPI = $(if $(HAS_LIBCLANG),$(shell command -v mpicc >/dev/null 2>&1 && echo yes))
+FEATURES = $(if $(HAS_OTF2),,--no-default-features) $(if $(HAS_MPI),--features mpi) $(if $(HAS_HIGHS),--features highs)
 # With other crates or without tests, dependencies get other features and are built once more.
 DEMO = $(if $(filter dev,$(PROFILE)),--tests $(WORKSPACE),--bin hopmap)
 WORKSPACE = --workspace $(if $(HAS_OTF2),,--exclude otf2-sys)
@@ -30,6 +32,7 @@ demo-run:
 packages:
 	@sh ci/packages.sh $(PACKAGES)
 	@$(if $(HAS_MPI),:,echo "built without MPI: for \`launcher\` install libopenmpi-dev and libclang-dev" >&2)
+	@$(if $(HAS_HIGHS),:,echo "built without HiGHS: for \`route/tables\` and \`route/map\` install cmake, g++ and libclang-dev" >&2)
 
 # Everything a change has to pass.
 test: packages

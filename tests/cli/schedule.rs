@@ -14,7 +14,7 @@ fn sample(name: &str) -> String {
 
 fn metric(sandbox: &Sandbox, artifact: &str, name: &str) -> f64 {
     let shown: Value = serde_json::from_str(&sandbox.stdout(&["show", artifact, "--json"])).unwrap();
-    shown["metrics"][name].as_f64().unwrap()
+    shown["artifact"]["metrics"][name].as_f64().unwrap()
 }
 
 #[test]

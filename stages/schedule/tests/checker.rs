@@ -58,6 +58,24 @@ fn schedules_of_parus_have_their_true_makespans() {
     }
 }
 
+/// What `check_schedule` of PARUS said of its own schedules.
+#[test]
+fn what_parus_accepts_is_known() {
+    let Some(data) = data() else { return };
+    for (folder, schedule, accepts) in [
+        ("r10c01p2", "old.sch", true),
+        ("r10c01p2", "parus.sch", true),
+        ("r16c10p6", "old.sch", false),
+        ("r16c10p6", "parus.sch", true),
+        ("r16c10p6", "parus_fix.sch", true),
+        ("stg50_rand0000_p4", "old.sch", false),
+        ("stg50_rand0000_p4", "parus.sch", true),
+    ] {
+        let found = checked(&data.join(folder), schedule, "receive").unwrap();
+        assert_eq!(found.metrics["parus_accepts"] > 0.0, accepts, "{folder}/{schedule}");
+    }
+}
+
 #[test]
 fn a_sch_of_another_graph_is_refused() {
     let Some(data) = data() else { return };

@@ -70,11 +70,12 @@ fn problem(program: &LinearProgram) -> RowProblem {
     for constraint in &program.constraints {
         let terms: Vec<_> =
             constraint.terms.iter().map(|&(index, factor)| (columns[index], factor)).collect();
-        match constraint.sense {
-            Sense::AtMost => problem.add_row(..=constraint.bound, terms),
-            Sense::Equal => problem.add_row(constraint.bound..=constraint.bound, terms),
-            Sense::AtLeast => problem.add_row(constraint.bound.., terms),
+        let (least, most) = match constraint.sense {
+            Sense::AtMost => (f64::NEG_INFINITY, constraint.bound),
+            Sense::Equal => (constraint.bound, constraint.bound),
+            Sense::AtLeast => (constraint.bound, f64::INFINITY),
         };
+        problem.add_row(least..=most, terms);
     }
     problem
 }

@@ -15,6 +15,8 @@ pub(super) struct Measures {
     idle: f64,
     /// What PARUS takes for the makespan: the most that any processor computes and receives, without any waiting.
     parus_time: f64,
+    /// Whether `check_schedule` of PARUS takes the order.
+    parus_accepts: bool,
     /// Number of tasks on the critical path.
     critical_tasks: f64,
     /// How long they compute, without what they receive.
@@ -39,17 +41,19 @@ impl Measures {
             earliest_makespan: if is_same { makespan } else { earliest_makespan },
             idle: idle.iter().sum::<f64>() / idle.len().max(1) as f64,
             parus_time: parus_time(program, schedule),
+            parus_accepts: parus_accepts(program, &schedule.turns()),
             critical_tasks: path.len() as f64,
             critical_work: path.iter().map(|task| program.work(*task, on(task))).sum(),
         })
     }
 
-    pub(super) fn metrics(&self) -> [(&'static str, f64); 6] {
+    pub(super) fn metrics(&self) -> [(&'static str, f64); 7] {
         [
             ("makespan", self.makespan),
             ("earliest_makespan", self.earliest_makespan),
             ("idle", self.idle),
             ("parus_time", self.parus_time),
+            ("parus_accepts", f64::from(u8::from(self.parus_accepts))),
             ("critical_tasks", self.critical_tasks),
             ("critical_work", self.critical_work),
         ]
@@ -78,6 +82,22 @@ impl Measures {
         schedule.metrics.extend(self.metrics().map(|(name, value)| (name.to_owned(), value)));
         schedule
     }
+}
+
+/// PARUS lets all processes take their first turns, one process after the other, then all their second ones: what a task waits for must have been done by
+/// then, though the processes that run the schedule do wait. A schedule that it refuses can be right: those of its own older program often are.
+fn parus_accepts(program: &Program<'_>, turns: &[Vec<u32>]) -> bool {
+    let mut done = vec![false; turns.iter().map(Vec::len).sum()];
+    let longest = turns.iter().map(Vec::len).max().unwrap_or_default();
+    for turn in 0..longest {
+        for task in turns.iter().filter_map(|tasks| tasks.get(turn)) {
+            if !program.messages(*task).iter().all(|message| done[message.source as usize]) {
+                return false;
+            }
+            done[*task as usize] = true;
+        }
+    }
+    true
 }
 
 /// PARUS adds up, for every processor, what its tasks compute and receive, and never waits for what is on other processors.

@@ -182,7 +182,7 @@ fn pairs(
 
 #[cfg(test)]
 mod tests {
-    use hopmap_model::{CostModel, Levels, Link, Matrix, Node, Routing, Slot};
+    use hopmap_model::{Link, Matrix, Node, Routing, Slot};
 
     use super::*;
 

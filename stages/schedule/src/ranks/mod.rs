@@ -5,6 +5,7 @@
 
 mod auto;
 mod bound;
+mod clusters;
 mod criticality;
 mod cuts;
 mod evaluate;

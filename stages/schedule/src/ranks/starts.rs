@@ -2,16 +2,12 @@
 
 use hopmap_model::Error;
 
-use super::partition;
 use super::problem::RankProblem;
 use super::{RankEvaluator, greedy};
+use super::{clusters, partition};
 
 /// Most ranks for which a second partition is made that leaves room where there is some.
 const ROOMY: usize = 4096;
-
-/// The power of weights that makes them steep, and the largest of these.
-const STEEPNESS: i32 = 4;
-const STEEPEST: f64 = (1u64 << 20) as f64;
 
 /// A placement and its makespan.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +21,7 @@ pub struct Start {
 }
 
 /// All of them, the best first; among equals in the order in which they are named here. A given one, rank by rank, host by host in turns,
-/// by partition or greedily: by all that goes between ranks, by what can delay the end, and by the longest delays.
+/// by clusters, by partition or greedily: by all that goes between ranks, by what can delay the end, and by the longest delays.
 pub fn starts(problem: &RankProblem) -> Result<Vec<Start>, Error> {
     let mut evaluator = RankEvaluator::new(problem);
     let mut starts: Vec<Start> = Vec::new();
@@ -39,14 +35,10 @@ pub fn starts(problem: &RankProblem) -> Result<Vec<Start>, Error> {
     add("linear".into(), (0..problem.ranks as u32).collect());
     add("round-robin".into(), round_robin(problem));
     let critical = &problem.critical;
-    let by_weight = [
-        ("", &sensitivity(problem)),
-        ("critical ", &critical.delays),
-        ("bottleneck ", &critical.longest),
-        ("steep critical ", &steep(&critical.delays)),
-        ("steep bottleneck ", &steep(&critical.longest)),
-    ];
+    let by_weight =
+        [("", &sensitivity(problem)), ("critical ", &critical.delays), ("bottleneck ", &critical.longest)];
     for (name, weights) in by_weight {
+        add(format!("{name}clusters"), clusters::place(problem, weights));
         if !problem.places.is_tree() {
             greedy::place(problem, weights).into_iter().for_each(|slots| add(format!("{name}greedy"), slots));
             continue;
@@ -59,14 +51,6 @@ pub fn starts(problem: &RankProblem) -> Result<Vec<Start>, Error> {
     }
     starts.sort_by_key(|start| start.makespan);
     Ok(starts)
-}
-
-/// Weights of which the largest outweigh all others: one long message too many is enough to delay the end, however many short ones
-/// become shorter for it.
-fn steep(weights: &[i64]) -> Vec<i64> {
-    let most = weights.iter().copied().max().unwrap_or_default().max(1) as f64;
-    let steep = |&weight: &i64| (STEEPEST * (weight as f64 / most).powi(STEEPNESS)).ceil() as i64;
-    weights.iter().map(steep).collect()
 }
 
 /// For every link by how much distance makes its messages longer, all together: what a quadratic assignment problem sees.
