@@ -135,7 +135,7 @@ fn exec_launches_too() {
         sandbox.seen(&["exec", "map/linear", "--launcher", "mpirun", "--in", "task-graph=g", "--in", "system=m", "--out", "c"]), @r"
     ------- stderr -------
     error: map/linear cannot run as several processes
-      help: stages that can: topology/probe, map/annealing, map/genetic, map/composite, map/tabu, map/auto
+      help: stages that can: topology/probe, map/annealing, map/genetic, map/composite, map/tabu, map/auto, schedule/genetic, schedule/auto
     [exit code 2]
     "
     );

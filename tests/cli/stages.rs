@@ -55,6 +55,20 @@ fn all_stages_and_one() {
     map/hierarchical        Partition of the ranks down the tree of the machine, for any size
     map/import              A placement from a file of KaHIP, VieM, SharedMap, Scotch or an MPI launcher
     map/auto                The search that suits the problem
+    route/import            Processes, streams and a network of hosts and switches from JSON or TOML
+    route/tables            Routes of streams and tables of switches for a given mapping, proven best
+    route/map               Hosts of processes, routes of streams and tables of switches together, proven best
+    route/check             The tables of switches followed entry by entry: routes, loads, deadlocks
+    route/model             The integer program of routes, or of mapping and routes, for glpsol, cbc, scip or HiGHS
+    route/export            The tables of switches for RapidIO, Linux or InfiniBand
+    schedule/import         A task graph from a file of PARUS, Graphviz, the STG set or WfCommons
+    schedule/list           A schedule by a list heuristic, such as HEFT
+    schedule/genetic        The genetic algorithm of PARUS: populations of schedules
+    schedule/exact          The proven optimum of a small problem, or a bound
+    schedule/auto           The best schedule that a budget allows, and how far it can be from the optimum
+    schedule/check          A schedule or .sch file computed again, or what is wrong with it
+    schedule/export         A schedule as .sch, Gantt chart, Perfetto, Pajé or WfFormat
+    schedule/mapping        The slot of every rank in the schedule of a trace, as a mapping
     evaluate/mapping        Metrics of a mapping beside linear, round-robin and random placements
     evaluate/accuracy       Many mappings as a table: best, mean and median beside known values
     evaluate/collectives    Collective operations by algorithm, under a mapping and beside linear

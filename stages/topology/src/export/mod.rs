@@ -20,11 +20,11 @@ pub use error::ExportError;
 pub use params::{ExportFormat, ExportParams};
 pub use stage::Export;
 
-use hopmap_model::{SystemGraph, TextFile};
+use hopmap_model::{NodeTraits, SystemGraph, TextFile};
 
 /// A machine as text, and one line for each thing that the text does not hold.
 pub fn write(system: &SystemGraph, params: &ExportParams) -> Result<(TextFile, Vec<String>), ExportError> {
-    let (name, (text, lost)) = match params.to {
+    let (name, (text, mut lost)) = match params.to {
         ExportFormat::SlurmConf => ("topology.conf", slurm::conf(system, params)?),
         ExportFormat::SlurmYaml => ("topology.yaml", slurm::yaml(system, params)?),
         ExportFormat::Simgrid => ("platform.xml", simgrid::write(system, params)?),
@@ -36,5 +36,9 @@ pub fn write(system: &SystemGraph, params: &ExportParams) -> Result<(TextFile, V
         ExportFormat::GraphCsv => ("machine.csv", graph_csv::write(system, params)?),
         ExportFormat::GraphJson => ("machine.json", graph_json::write(system, params)?),
     };
+    let has_traits = system.nodes.iter().any(|node| node.traits != NodeTraits::default());
+    if has_traits && params.to != ExportFormat::GraphJson {
+        lost.push("performance, capabilities and devices of hosts, and types of switches".to_owned());
+    }
     Ok((TextFile { name: name.to_owned(), text }, lost))
 }
