@@ -29,6 +29,7 @@ mod mpi;
 mod plan;
 mod probe;
 mod report;
+mod route;
 mod run;
 mod runs;
 mod sandbox;

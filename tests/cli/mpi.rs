@@ -110,6 +110,62 @@ fn any_number_of_mpi_ranks_gives_the_same_digest() {
     }
 }
 
+/// A graph whose tasks may run anywhere, which no island solves at once.
+const SCHEDULES: &str = r#"name = "schedules"
+
+[params]
+launcher = ""
+
+[stages.graph]
+uses = "schedule/import"
+with = { file = "graph.dot" }
+
+[stages.schedule]
+uses     = "schedule/auto"
+with     = { processors = 3, speeds = [1.0, 0.5, 2.0], evaluations = 20000, islands = 3 }
+needs    = { task-dag = "graph" }
+launcher = "${params.launcher}"
+
+[stages.bred]
+uses     = "schedule/genetic"
+with     = { processors = 3, evaluations = 5000, islands = 3 }
+needs    = { task-dag = "graph" }
+launcher = "${params.launcher}"
+"#;
+
+#[test]
+fn any_number_of_mpi_ranks_gives_the_same_schedules() {
+    if !wanted() {
+        return;
+    }
+    let sandbox = sandbox();
+    let tasks =
+        (0..40).map(|task| format!("t{task} [Weight={}];", 1 + task * 7 % 11)).collect::<Vec<_>>().join("\n");
+    let edges = (2..40)
+        .map(|to| format!("t{} -> t{to} [Weight={}];", to * 2 / 3, 1 + to * 5 % 13))
+        .collect::<Vec<_>>()
+        .join("\n");
+    sandbox.write("graph.dot", format!("digraph g {{ {tasks} {edges} }}"));
+    sandbox.write("p.toml", SCHEDULES);
+    let digests = |launcher: &str, store: &str| {
+        let output = run(&sandbox, launcher, &["--store", store]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{said}"));
+        let digest = |stage: &str| {
+            let mut cells = report["cells"].as_array().unwrap().iter();
+            let cell = cells.find(|cell| cell["cell"] == stage).unwrap();
+            assert_eq!(cell["state"], "ran", "{said}");
+            cell["outputs"]["schedule"]["digest"].as_str().unwrap().to_owned()
+        };
+        ["schedule", "bred"].map(digest)
+    };
+    let alone = digests("", "alone");
+    for ranks in [1, 2, 3] {
+        let launcher = format!("mpirun --oversubscribe -n {ranks}");
+        assert_eq!(digests(&launcher, &format!("ranks-{ranks}")), alone, "{launcher}");
+    }
+}
+
 #[test]
 fn ranks_on_the_nodes_of_a_slurm_cluster_give_the_same_digest() {
     if !wanted() {

@@ -58,7 +58,7 @@ pub(super) fn decode_traits(folder: &Folder, nodes: &mut [Node]) -> Result<(), A
         nodes.get_mut(node as usize).map(|node| node.traits.capabilities.push(name))
     })?;
     read_counted(folder, ("devices", "node"), |node, name, count| {
-        nodes.get_mut(node as usize).map(|node| drop(node.traits.devices.insert(name, count)))
+        nodes.get_mut(node as usize).map(|node| node.traits.devices.insert(name, count)).is_some()
     })
 }
 
@@ -114,7 +114,7 @@ pub(super) fn decode_demands(folder: &Folder) -> Result<Demands, ArtifactError> 
         processes.get_mut(rank as usize).map(|demand| demand.capabilities.push(name))
     })?;
     read_counted(folder, ("demanded_devices", "rank"), |rank, name, count| {
-        processes.get_mut(rank as usize).map(|demand| drop(demand.devices.insert(name, count)))
+        processes.get_mut(rank as usize).map(|demand| demand.devices.insert(name, count)).is_some()
     })?;
     if folder.description().tables.contains_key("streams") {
         let table = folder.table("streams")?;
@@ -186,7 +186,7 @@ fn counted<'a>(
 fn read_counted(
     folder: &Folder,
     (table, owner): (&str, &str),
-    mut add: impl FnMut(u32, String, u32) -> Option<()>,
+    mut add: impl FnMut(u32, String, u32) -> bool,
 ) -> Result<(), ArtifactError> {
     if !folder.description().tables.contains_key(table) {
         return Ok(());
@@ -195,8 +195,9 @@ fn read_counted(
     for ((id, name), count) in
         table.u32(owner)?.into_iter().zip(table.text("device")?).zip(table.u32("count")?)
     {
-        add(id, name, count)
-            .ok_or_else(|| table.error(owner, format!("names {id}, which does not exist")))?;
+        if !add(id, name, count) {
+            return Err(table.error(owner, format!("names {id}, which does not exist")));
+        }
     }
     Ok(())
 }

@@ -1,0 +1,85 @@
+//! Routes of streams and tables of switches.
+
+use serde_json::Value;
+
+use crate::sandbox::Sandbox;
+
+/// Three switches in a triangle, a host at each; the second way to C is narrow.
+const EXAMPLE: &str = r#"
+hosts     = [{ name = "h1", performance = 1 }, { name = "h2", performance = 1 }, { name = "h3", performance = 1 }]
+switches  = [{ name = "A", type = 2 }, { name = "B", type = 2 }, { name = "C", type = 1 }]
+links     = [
+    { a = "A", b = "B", bandwidth = 3 }, { a = "A", b = "C", bandwidth = 1 }, { a = "B", b = "C", bandwidth = 3 },
+    { a = "A", b = "h1", bandwidth = 4 }, { a = "B", b = "h2", bandwidth = 4 }, { a = "C", b = "h3", bandwidth = 4 },
+]
+processes = [{ name = "P1", requires = 1 }, { name = "P2", requires = 1 }, { name = "P3", requires = 1 }]
+streams   = [{ from = "P1", to = "P3", bandwidth = 3 }, { from = "P2", to = "P3", bandwidth = 1 }]
+mapping   = { P1 = "h1", P2 = "h2", P3 = "h3" }
+"#;
+
+const IMPORT: [&str; 6] = ["exec", "route/import", "--with", "file=instance.toml", "--out", "instance"];
+
+/// Inputs and output of a stage.
+fn exec(sandbox: &Sandbox, kind: &str, inputs: &[&str], more: &[&str]) -> String {
+    let inputs: Vec<String> = inputs.iter().map(|port| format!("{port}=instance/{port}")).collect();
+    let inputs: Vec<&str> = inputs.iter().flat_map(|input| ["--in", input]).collect();
+    sandbox.seen(&[&["exec", kind][..], &inputs, more].concat())
+}
+
+#[test]
+fn an_instance_becomes_tables_that_pass_the_check() {
+    let sandbox = Sandbox::new();
+    sandbox.write("instance.toml", EXAMPLE);
+    insta::assert_snapshot!(sandbox.seen(&IMPORT), @"");
+    let program = exec(&sandbox, "route/model", &["task-graph", "system", "mapping"], &["--out", "model"]);
+    insta::assert_snapshot!(program, @"");
+    assert!(sandbox.read("model/files/route.lp").starts_with("Minimize\n objective: + 1000 Rmax"));
+    if !cfg!(feature = "highs") {
+        eprintln!("skipped: built without the feature highs");
+        return;
+    }
+    let solved = exec(&sandbox, "route/tables", &["task-graph", "system", "mapping"], &["--out", "solved"]);
+    insta::assert_snapshot!(solved, @"");
+    let entries = sandbox.stdout(&["show", "solved/tables", "--table", "entries", "--format", "csv"]);
+    insta::assert_snapshot!(entries, @"");
+    let tables = ["--in", "tables=solved/tables", "--out", "checked"];
+    let checked = exec(&sandbox, "route/check", &["task-graph", "system", "mapping"], &tables);
+    insta::assert_snapshot!(checked, @"");
+    let shown: Value = serde_json::from_str(&sandbox.stdout(&["show", "checked", "--json"])).unwrap();
+    assert_eq!(shown["artifact"]["metrics"]["objective"], 4085.0);
+    let export = ["--in", "tables=solved/tables", "--with", "format=fmd", "--out", "fmd"];
+    exec(&sandbox, "route/export", &["system"], &export);
+    assert!(sandbox.read("fmd/files/fmd.conf").contains("ROUTING_TABLE dev08 2\n"));
+    // Where the mapping is free the ways are shorter.
+    let free = EXAMPLE.lines().filter(|line| !line.starts_with("mapping"));
+    sandbox.write("instance.toml", free.collect::<Vec<_>>().join("\n"));
+    sandbox.stdout(&IMPORT);
+    exec(&sandbox, "route/map", &["task-graph", "system"], &["--out", "mapped"]);
+    let shown: Value = serde_json::from_str(&sandbox.stdout(&["show", "mapped/routes", "--json"])).unwrap();
+    assert_eq!(shown["artifact"]["metrics"]["objective"], 3063.0);
+}
+
+#[test]
+fn no_answer_is_an_answer() {
+    let sandbox = Sandbox::new();
+    sandbox.write("instance.toml", EXAMPLE.replace("type = 2", "type = 1"));
+    sandbox.stdout(&IMPORT);
+    if !cfg!(feature = "highs") {
+        eprintln!("skipped: built without the feature highs");
+        return;
+    }
+    let tables = exec(&sandbox, "route/tables", &["task-graph", "system", "mapping"], &["--out", "solved"]);
+    insta::assert_snapshot!(tables, @"");
+}
+
+#[test]
+fn contradictory_instances_are_refused() {
+    let sandbox = Sandbox::new();
+    let refused = |from: &str, to: &str| {
+        sandbox.write("instance.toml", EXAMPLE.replacen(from, to, 1));
+        sandbox.seen(&IMPORT)
+    };
+    insta::assert_snapshot!(refused(r#"b = "C""#, r#"b = "D""#), @"");
+    insta::assert_snapshot!(refused("bandwidth = 3", "bandwidth = -3"), @"");
+    insta::assert_snapshot!(refused("requires", "needs"), @"");
+}
