@@ -30,21 +30,42 @@ fn exec(sandbox: &Sandbox, kind: &str, inputs: &[&str], more: &[&str]) -> String
 fn an_instance_becomes_tables_that_pass_the_check() {
     let sandbox = Sandbox::new();
     sandbox.write("instance.toml", EXAMPLE);
-    insta::assert_snapshot!(sandbox.seen(&IMPORT), @"");
+    insta::assert_snapshot!(sandbox.seen(&IMPORT), @r"
+    task-graph DIGEST instance/task-graph
+    system-graph DIGEST instance/system
+    mapping DIGEST instance/mapping
+    ");
     let program = exec(&sandbox, "route/model", &["task-graph", "system", "mapping"], &["--out", "model"]);
-    insta::assert_snapshot!(program, @"");
+    insta::assert_snapshot!(program, @r"
+    text-file DIGEST model
+    ------- stderr -------
+    40 variables, 81 constraints
+    ");
     assert!(sandbox.read("model/files/route.lp").starts_with("Minimize\n objective: + 1000 Rmax"));
     if !cfg!(feature = "highs") {
         eprintln!("skipped: built without the feature highs");
         return;
     }
     let solved = exec(&sandbox, "route/tables", &["task-graph", "system", "mapping"], &["--out", "solved"]);
-    insta::assert_snapshot!(solved, @"");
+    insta::assert_snapshot!(solved, @r"
+    mapping DIGEST solved/mapping
+    routes DIGEST solved/routes
+    tables DIGEST solved/tables
+    ------- stderr -------
+    objective 4085, proven optimal
+    ");
     let entries = sandbox.stdout(&["show", "solved/tables", "--table", "entries", "--format", "csv"]);
-    insta::assert_snapshot!(entries, @"");
+    insta::assert_snapshot!(entries, @r"
+    switch,input_port,destination,output_port
+    3,0,2,1
+    3,2,2,0
+    4,0,2,1
+    4,2,2,0
+    5,,2,2
+    ");
     let tables = ["--in", "tables=solved/tables", "--out", "checked"];
     let checked = exec(&sandbox, "route/check", &["task-graph", "system", "mapping"], &tables);
-    insta::assert_snapshot!(checked, @"");
+    insta::assert_snapshot!(checked, @r"routes DIGEST checked");
     let shown: Value = serde_json::from_str(&sandbox.stdout(&["show", "checked", "--json"])).unwrap();
     assert_eq!(shown["artifact"]["metrics"]["objective"], 4085.0);
     let export = ["--in", "tables=solved/tables", "--with", "format=fmd", "--out", "fmd"];
@@ -69,7 +90,12 @@ fn no_answer_is_an_answer() {
         return;
     }
     let tables = exec(&sandbox, "route/tables", &["task-graph", "system", "mapping"], &["--out", "solved"]);
-    insta::assert_snapshot!(tables, @"");
+    insta::assert_snapshot!(tables, @r"
+    ------- stderr -------
+    no mapping, routes and tables keep all constraints
+    infeasible: there is no solution; the output says why
+    [exit code 1]
+    ");
 }
 
 #[test]
@@ -79,7 +105,22 @@ fn contradictory_instances_are_refused() {
         sandbox.write("instance.toml", EXAMPLE.replacen(from, to, 1));
         sandbox.seen(&IMPORT)
     };
-    insta::assert_snapshot!(refused(r#"b = "C""#, r#"b = "D""#), @"");
-    insta::assert_snapshot!(refused("bandwidth = 3", "bandwidth = -3"), @"");
-    insta::assert_snapshot!(refused("requires", "needs"), @"");
+    insta::assert_snapshot!(refused(r#"b = "C""#, r#"b = "D""#), @r"
+    ------- stderr -------
+    error: `DIR/instance.toml`: the link between `A` and `D` names `D`, which is no host or switch
+      help: is it spelt as where it is declared?
+    [exit code 1]
+    ");
+    insta::assert_snapshot!(refused("bandwidth = 3", "bandwidth = -3"), @r"
+    ------- stderr -------
+    error: `DIR/instance.toml`: the link between `A` and `B` has a bandwidth of -3
+      help: it is above 0; leave out links that carry nothing
+    [exit code 1]
+    ");
+    insta::assert_snapshot!(refused("requires", "needs"), @r"
+    ------- stderr -------
+    error: `DIR/instance.toml`, line 8: unknown field `needs`, expected one of `name`, `requires`, `capabilities`, `devices`
+      help: an instance has `hosts`, `switches`, `links`, `processes` and `streams`, as JSON or TOML
+    [exit code 1]
+    ");
 }
