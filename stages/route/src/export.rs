@@ -14,11 +14,16 @@ use crate::{ExportError, ExportFormat, ExportParams};
 pub fn write(system: &SystemGraph, tables: &Tables, params: &ExportParams) -> Result<TextFile, ExportError> {
     let (name, text) = match params.format {
         ExportFormat::Fmd => ("fmd.conf", fmd::write(system, tables)?),
-        ExportFormat::Lft => ("lfts.txt", lft::write(system, tables, &lids(params)?)?),
+        ExportFormat::Lft => ("lfts.txt", forwarding_tables(system, tables, &lids(params)?)?),
         ExportFormat::Rio => ("routes.txt", rio::routes(system, tables)?),
         ExportFormat::Registers => ("registers.txt", rio::registers(system, tables, params.family)?),
     };
     Ok(TextFile { name: name.to_owned(), text })
+}
+
+/// Linear forwarding tables of InfiniBand: those of a dump, with the entries of ours in place of its own.
+pub fn forwarding_tables(system: &SystemGraph, tables: &Tables, dump: &str) -> Result<String, ExportError> {
+    lft::write(system, tables, dump)
 }
 
 fn lids(params: &ExportParams) -> Result<String, ExportError> {

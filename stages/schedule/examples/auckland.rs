@@ -18,8 +18,11 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use hopmap_model::{Context, DelayModel, Dependency, Observer, Task, TaskDag, WorkUnit};
-use hopmap_schedule::{Auto, AutoParams, Found, Genetic, Machine, MachineParams, Plan, Problem, Scheduler};
+use hopmap_model::{Context, DelayModel, Observer, TaskDag};
+use hopmap_schedule::formats::read_graph;
+use hopmap_schedule::{
+    Auto, AutoParams, Found, Genetic, ImportParams, Machine, MachineParams, Plan, Problem, Scheduler,
+};
 
 /// A graph and what is known of it.
 struct Instance {
@@ -147,40 +150,24 @@ fn auckland(folder: &Path) -> Result<Vec<Instance>, Box<dyn Error>> {
     dots.map(|path| dot(&path)).collect()
 }
 
-/// One statement of every line that ends in `;`.
+/// A graph, and the processors and the optimum that are among its attributes.
 fn dot(file: &Path) -> Result<Instance, Box<dyn Error>> {
-    let text = fs::read_to_string(file)?.replace("\\\n", "");
     let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let value = |statement: &str, key: &str| {
-        let (_, rest) = statement.split_once(key)?;
-        rest.trim_start_matches('"').split(['"', ',', ']']).next().map(str::to_owned)
+    let text = fs::read_to_string(file)?;
+    let attribute = |key: &str| {
+        let rest = text.split_once(key).map(|(_, rest)| rest.trim_start_matches('"'));
+        rest.and_then(|rest| rest.split(['"', ',', ']']).next()).ok_or_else(|| format!("no {key} in {name}"))
     };
-    let number = |statement: &str, key: &str| -> Result<i64, Box<dyn Error>> {
-        Ok(value(statement, key).ok_or_else(|| format!("no {key} in {name}"))?.trim().parse()?)
-    };
-    let (head, body) = text.split_once("];").ok_or("no attributes")?;
-    let system = value(head, "TargetSystem=").ok_or("no TargetSystem")?;
-    let processors = system.rsplit('-').next().unwrap_or_default().parse()?;
-    let optimum = number(head, "\"Total schedule length\"=")?;
-    let (mut numbers, mut dag) = (BTreeMap::new(), TaskDag { unit: WorkUnit::Time, ..TaskDag::default() });
-    let statements = || body.split("];").filter(|statement| statement.contains('['));
-    for statement in statements().filter(|statement| !statement.contains("->")) {
-        let id = statement.split('[').next().unwrap_or_default().trim().to_owned();
-        numbers.insert(id, dag.tasks.len() as u32);
-        dag.tasks.push(Task { rank: None, work: number(statement, "Weight=")? as f64 });
-    }
-    for statement in statements().filter(|statement| statement.contains("->")) {
-        let ends = statement.split('[').next().unwrap_or_default();
-        let (source, destination) = ends.split_once("->").ok_or("no edge")?;
-        let bytes = number(statement, "Weight=")? as u64;
-        let [source, destination] = [source, destination].map(|id| numbers.get(id.trim()).copied());
-        let (Some(source), Some(destination)) = (source, destination) else { return Err("no task".into()) };
-        dag.dependencies.push(Dependency { source, destination, bytes });
-    }
-    dag.dependencies.sort_unstable();
-    dag.check()?;
+    let processors = attribute("TargetSystem=")?.rsplit('-').next().unwrap_or_default().parse()?;
+    let optimum = attribute("\"Total schedule length\"=")?.trim().parse()?;
+    let dag = graph(file)?;
     let class = name.split("_Nodes").next().unwrap_or_default().to_owned();
     Ok(Instance { name, class, dag, processors, optimum })
+}
+
+fn graph(file: &Path) -> Result<TaskDag, Box<dyn Error>> {
+    let dag = read_graph(&ImportParams::of(file), &Context::detached());
+    Ok(dag.map_err(|error| error.to_string())?)
 }
 
 /// The graphs that a file of optima names.
@@ -188,25 +175,10 @@ fn standard(folder: &Path, optima: &str) -> Result<Vec<Instance>, Box<dyn Error>
     let mut instances = Vec::new();
     for line in fs::read_to_string(optima)?.lines() {
         let [name, processors, lower, ..] = line.split_whitespace().collect::<Vec<_>>()[..] else { continue };
-        let dag = stg(&folder.join(name).with_extension("stg"))?;
+        let dag = graph(&folder.join(name).with_extension("stg"))?;
         let class = format!("P={processors}");
         let (processors, optimum) = (processors.parse()?, lower.parse()?);
         instances.push(Instance { name: format!("{name} {class}"), class, dag, processors, optimum });
     }
     Ok(instances)
-}
-
-fn stg(file: &Path) -> Result<TaskDag, Box<dyn Error>> {
-    let text = fs::read_to_string(file)?;
-    let mut dag = TaskDag { unit: WorkUnit::Time, ..TaskDag::default() };
-    for line in text.lines().skip(1).take_while(|line| !line.starts_with('#')) {
-        let numbers = line.split_whitespace().map(str::parse).collect::<Result<Vec<u32>, _>>()?;
-        let [id, work, _, parents @ ..] = numbers.as_slice() else { continue };
-        dag.tasks.push(Task { rank: None, work: f64::from(*work) });
-        let edge = |&source: &u32| Dependency { source, destination: *id, bytes: 0 };
-        dag.dependencies.extend(parents.iter().map(edge));
-    }
-    dag.dependencies.sort_unstable();
-    dag.check()?;
-    Ok(dag)
 }

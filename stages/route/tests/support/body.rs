@@ -1,0 +1,49 @@
+//! What is done with files that may hold anything, by tests and by the fuzz target.
+
+use std::path::Path;
+
+use hopmap_route::paper::Formulation;
+use hopmap_route::{CheckParams, Instance, Weights, check, export};
+
+/// Kinds of files.
+pub(crate) const KINDS: usize = 2;
+
+/// Links times streams of a program that is formulated; a damaged number can ask for many.
+const SMALL: usize = 10_000;
+
+/// Reads an instance, or writes tables into a dump of forwarding tables: an error with words in it, or what holds together. Says which.
+pub(crate) fn file(kind: usize, bytes: &[u8], network: &str) -> bool {
+    match kind % KINDS {
+        0 => match Instance::parse(bytes, Path::new("instance")) {
+            Ok(instance) => holds(&instance),
+            Err(error) => {
+                assert!(error.to_string().len() > 10);
+                false
+            }
+        },
+        _ => {
+            let Ok(Instance { system, tables, .. }) =
+                Instance::parse(network.as_bytes(), Path::new("network"))
+            else {
+                return false;
+            };
+            let text = String::from_utf8_lossy(bytes);
+            export::forwarding_tables(&system, &tables.unwrap_or_default(), &text).is_ok()
+        }
+    }
+}
+
+fn holds(instance: &Instance) -> bool {
+    let Instance { graph, system, mapping, tables } = instance;
+    let sound = graph.check().is_ok() && system.check().is_ok();
+    let weights = Weights { longest: 1000.0, hops: 10.0, entries: 1.0 };
+    if system.links.len() * graph.demands.streams.len() < SMALL && system.nodes.len() < SMALL {
+        let _ = Formulation::new(graph, system, mapping.as_ref(), weights);
+    }
+    if let (Some(mapping), Some(tables)) = (mapping, tables) {
+        let params =
+            CheckParams { longest: 1.0, hops: 1.0, entries: 1.0, merged: false, deadlock_free: false };
+        let _ = check::check(graph, system, mapping, tables, None, &params);
+    }
+    sound
+}
