@@ -48,7 +48,7 @@ fn ring(size: usize) -> Instance {
 
 #[test]
 fn deadlock_freedom_has_its_price() {
-    for (size, free, price) in [(5, 4215, 5226), (6, 4258, 6280)] {
+    for (size, free, price) in [(5, 4215, 5226), (6, 4258, 6280), (8, 4344, 8388)] {
         let instance = ring(size);
         let (objective, proven, _) = found(&solved(&instance, instance.mapping.as_ref(), false).unwrap());
         assert_eq!((objective, proven), (free, true), "{size}");
