@@ -64,8 +64,8 @@ pub fn answer(question: &Question<'_>, solver: &dyn Solver) -> Result<Option<Ans
                 .into()),
             };
         };
-        let routes = formulation.links(values);
-        let circle = deadlock::cycle(system.links.len(), routes.iter().map(Vec::as_slice));
+        let routes = formulation.solution(values);
+        let circle = deadlock::cycle(system.links.len(), routes.iter().map(|route| route.links.as_slice()));
         if question.deadlock_free && !circle.is_empty() {
             formulation.forbid(&circle);
             continue;
@@ -83,7 +83,7 @@ fn checked(
     question: &Question<'_>,
     formulation: &Formulation<'_>,
     solution: &Solution,
-    links: Vec<Vec<u32>>,
+    routes: Vec<Route>,
 ) -> Result<Answer, Error> {
     let Question { graph, system, weights, .. } = *question;
     let values = solution.values.as_deref().unwrap_or_default();
@@ -92,19 +92,6 @@ fn checked(
         None => placed(graph, system, &formulation.hosts(values))?,
     };
     let merged = question.mapping.is_some();
-    let host_of = crate::check::hosts_of(graph, system, &mapping)?;
-    let mut routes = crate::check::wanted(graph, &host_of, merged);
-    // The program numbers pairs of hosts in their order, and leaves out what stays inside one.
-    let mut rest = links.into_iter();
-    match merged {
-        false => routes.iter_mut().zip(rest).for_each(|(route, links)| route.links = links),
-        true => {
-            let mut order: Vec<&mut Route> =
-                routes.iter_mut().filter(|route| route.source != route.destination).collect();
-            order.sort_by_key(|route| (route.source, route.destination));
-            order.into_iter().for_each(|route| route.links = rest.next().unwrap_or_default());
-        }
-    }
     let mut tables = tables(system, &routes);
     let counting = if merged { Counting::HostPairs } else { Counting::Streams };
     let given = Routes { routes, counting, ..Routes::default() };

@@ -12,7 +12,6 @@ use hopmap_model::{Counting, Mapping, Route, Routes, SystemGraph, Tables, TaskGr
 use crate::deadlock::cycle;
 use crate::{CheckError, CheckParams, Network};
 
-pub(crate) use hosts::check as hosts_of;
 use replay::Replay;
 
 /// Part of a bandwidth or performance by which sums may exceed it: rounding.
@@ -44,8 +43,8 @@ pub fn check(
     let replay = Replay::new(&network, tables)?;
     let mut notes = BTreeSet::new();
     let mut routes = wanted(graph, &host_of, params.merged);
-    for (index, route) in routes.iter_mut().enumerate() {
-        let given = given.map(|given| given.routes.get(index).ok_or_else(|| too_few(given))).transpose()?;
+    for route in &mut routes {
+        let given = given.map(|given| of_same_streams(given, route)).transpose()?;
         route.links = replay.follow(route, given, &mut notes)?;
     }
     let loads = loads(system, &routes);
@@ -70,15 +69,18 @@ pub fn check(
     Ok(Checked { routes: Routes { routes, counting, cycle, metrics }, notes })
 }
 
-fn too_few(given: &Routes) -> CheckError {
-    CheckError::new(
-        format!("there are {} routes, which are fewer than streams", given.routes.len()),
-        "are they of another program, or counted otherwise? See `merged`",
-    )
+/// The given route that the streams of a route take.
+fn of_same_streams<'a>(given: &'a Routes, route: &Route) -> Result<&'a Route, CheckError> {
+    given.routes.iter().find(|given| given.streams == route.streams).ok_or_else(|| {
+        CheckError::new(
+            format!("no route is given for the streams {:?}", route.streams),
+            "are the routes those of another program, or counted otherwise? See `merged`",
+        )
+    })
 }
 
 /// A route for every stream, or for every pair of different hosts that streams join; without links yet.
-pub(crate) fn wanted(graph: &TaskGraph, host_of: &[u32], merged: bool) -> Vec<Route> {
+fn wanted(graph: &TaskGraph, host_of: &[u32], merged: bool) -> Vec<Route> {
     let mut routes: Vec<Route> = Vec::new();
     let mut pairs: BTreeMap<(u32, u32), usize> = BTreeMap::new();
     for (index, stream) in (0..).zip(&graph.demands.streams) {

@@ -75,11 +75,23 @@ impl ExportError {
     }
 }
 
-/// Weights that make no objective.
+/// Parameters that make no search.
 #[derive(Debug, Clone, PartialEq, thiserror::Error, Diagnostic)]
-#[error("a weight of the objective is below zero, or no number")]
-#[diagnostic(help("`longest`, `hops` and `entries` are 0 or more"))]
-pub(crate) struct WeightsError;
+pub(crate) enum ParameterError {
+    /// Weights that make no objective.
+    #[error("a weight of the objective is below zero, or no number")]
+    #[diagnostic(help("`longest`, `hops` and `entries` are 0 or more"))]
+    Weights,
+    /// No time or no nodes.
+    #[error("{name} is {value}")]
+    #[diagnostic(help("it is above 0; leave it out to search until the optimum is proven"))]
+    Limit {
+        /// The parameter.
+        name: &'static str,
+        /// Its value.
+        value: f64,
+    },
+}
 
 /// A solver that does not solve.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]

@@ -6,9 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use hopmap_model::{LinkState, Mapping, NodeKind, SwitchType, SystemGraph, TaskGraph};
+use hopmap_model::{LinkState, Mapping, NodeKind, Route, SwitchType, SystemGraph, TaskGraph};
 
-use crate::check::hosts_of;
 use crate::linear::{Domain, LinearProgram, Sense};
 use crate::{CheckError, Weights};
 
@@ -30,13 +29,15 @@ pub struct Formulation<'a> {
 }
 
 /// A stream as the program sees it.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 struct Flow {
     /// Host or process that sends.
     source: u32,
     /// Host or process that receives.
     destination: u32,
     bandwidth: f64,
+    /// The streams of the program that it is.
+    streams: Vec<u32>,
 }
 
 impl<'a> Formulation<'a> {
@@ -48,7 +49,7 @@ impl<'a> Formulation<'a> {
         weights: Weights,
     ) -> Result<Self, CheckError> {
         let streams = match mapping {
-            Some(mapping) => between_hosts(graph, &hosts_of(graph, system, mapping)?),
+            Some(mapping) => between_hosts(graph, &placed(graph, system, mapping)?),
             None => between_processes(graph),
         };
         let mut own = Self {
@@ -80,9 +81,9 @@ impl<'a> Formulation<'a> {
         &self.program
     }
 
-    /// The links of every route in a solution, first to last. What goes round apart from a route is left out: (1) to (9) allow it.
+    /// The routes in a solution. What goes round apart from a route is left out: (1) to (9) allow it.
     #[must_use]
-    pub fn links(&self, values: &[f64]) -> Vec<Vec<u32>> {
+    pub fn solution(&self, values: &[f64]) -> Vec<Route> {
         let taken = |link: usize, stream: usize| {
             self.r(link, stream)
                 .is_some_and(|variable| values.get(variable).is_some_and(|&value| value > 0.5))
@@ -91,7 +92,8 @@ impl<'a> Formulation<'a> {
         let end = |end: u32| if self.on_host.is_empty() { end } else { hosts[end as usize] };
         let mut routes = Vec::with_capacity(self.streams.len());
         for (stream, flow) in self.streams.iter().enumerate() {
-            let (mut node, destination) = (end(flow.source), end(flow.destination));
+            let (source, destination) = (end(flow.source), end(flow.destination));
+            let mut node = source;
             let mut links: Vec<u32> = Vec::new();
             while node != destination && links.len() <= self.system.links.len() {
                 let own = self.system.links.iter().enumerate();
@@ -103,7 +105,8 @@ impl<'a> Formulation<'a> {
                 links.push(link as u32);
                 node = to.destination;
             }
-            routes.push(links);
+            let (bandwidth_bytes_per_s, streams) = (flow.bandwidth, flow.streams.clone());
+            routes.push(Route { source, destination, bandwidth_bytes_per_s, streams, links });
         }
         routes
     }
@@ -378,27 +381,43 @@ impl<'a> Formulation<'a> {
     }
 }
 
-/// All streams from a host to another as one; those inside a host take no link.
+/// The host of every process in a mapping.
+fn placed(graph: &TaskGraph, system: &SystemGraph, mapping: &Mapping) -> Result<Vec<u32>, CheckError> {
+    let hosts =
+        mapping.ranks.iter().map(|placement| system.slots.get(placement.slot as usize).map(|slot| slot.host));
+    let hosts: Option<Vec<u32>> = hosts.collect();
+    hosts.filter(|hosts| hosts.len() == graph.ranks()).ok_or_else(|| {
+        CheckError::new(
+            "the mapping is not one of this program on this machine",
+            "is it that of another one?",
+        )
+    })
+}
+
+/// All streams from a host to another as one; those inside a host each, for they take no link.
 fn between_hosts(graph: &TaskGraph, host_of: &[u32]) -> Vec<Flow> {
-    let host = |rank: u32| host_of[rank as usize];
-    let mut pairs: BTreeMap<(u32, u32), f64> = BTreeMap::new();
-    for stream in &graph.demands.streams {
-        let pair = (host(stream.source), host(stream.destination));
-        if pair.0 != pair.1 {
-            *pairs.entry(pair).or_default() += stream.bandwidth_bytes_per_s;
+    let mut flows: Vec<Flow> = Vec::new();
+    let mut pairs: BTreeMap<(u32, u32), usize> = BTreeMap::new();
+    for (index, stream) in (0..).zip(&graph.demands.streams) {
+        let [source, destination] = [stream.source, stream.destination].map(|rank| host_of[rank as usize]);
+        let next = flows.len();
+        let at =
+            if source == destination { next } else { *pairs.entry((source, destination)).or_insert(next) };
+        if at == next {
+            flows.push(Flow { source, destination, bandwidth: 0.0, streams: Vec::new() });
         }
+        flows[at].bandwidth += stream.bandwidth_bytes_per_s;
+        flows[at].streams.push(index);
     }
-    pairs
-        .into_iter()
-        .map(|((source, destination), bandwidth)| Flow { source, destination, bandwidth })
-        .collect()
+    flows
 }
 
 fn between_processes(graph: &TaskGraph) -> Vec<Flow> {
-    let flow = |stream: &hopmap_model::Stream| Flow {
+    let flow = |(index, stream): (u32, &hopmap_model::Stream)| Flow {
         source: stream.source,
         destination: stream.destination,
         bandwidth: stream.bandwidth_bytes_per_s,
+        streams: vec![index],
     };
-    graph.demands.streams.iter().map(flow).collect()
+    (0..).zip(&graph.demands.streams).map(flow).collect()
 }

@@ -4,6 +4,8 @@ use hopmap_model::InputPath;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::error::ParameterError;
+
 /// A program and a network from a file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -99,9 +101,15 @@ pub enum ModelFormat {
 }
 
 impl Weights {
-    /// Whether all are 0 or more.
-    pub(crate) fn are_valid(self) -> bool {
-        [self.longest, self.hops, self.entries].iter().all(|weight| weight.is_finite() && *weight >= 0.0)
+    /// Refuses weights below zero.
+    pub(crate) fn check(self) -> Result<(), ParameterError> {
+        match [self.longest, self.hops, self.entries]
+            .iter()
+            .all(|weight| weight.is_finite() && *weight >= 0.0)
+        {
+            true => Ok(()),
+            false => Err(ParameterError::Weights),
+        }
     }
 }
 

@@ -1,12 +1,14 @@
 //! The stages of this room.
 
+use std::time::Instant;
+
 use hopmap_model::{
     Context, Error, InputPath, Inputs, Mapping, Outcome, Outputs, Port, Routes, Stage, SystemGraph, Tables,
     TaskGraph, TextFile,
 };
 
 use crate::answer::{Answer, Question, answer, check_ports};
-use crate::error::WeightsError;
+use crate::error::ParameterError;
 use crate::paper::Formulation;
 use crate::solver::{self, Limits};
 use crate::{
@@ -85,7 +87,7 @@ impl Stage for CheckStage {
     }
 
     fn check(params: &Self::Params) -> Result<(), Error> {
-        if Weights::from(params).are_valid() { Ok(()) } else { Err(WeightsError.into()) }
+        Ok(Weights::from(params).check()?)
     }
 
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
@@ -146,7 +148,7 @@ impl Stage for ModelStage {
     }
 
     fn check(params: &Self::Params) -> Result<(), Error> {
-        if Weights::from(params).are_valid() { Ok(()) } else { Err(WeightsError.into()) }
+        Ok(Weights::from(params).check()?)
     }
 
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
@@ -234,8 +236,12 @@ impl Stage for MapStage {
 }
 
 fn check_solve(params: &SolveParams) -> Result<(), Error> {
-    if !Weights::from(params).are_valid() {
-        return Err(WeightsError.into());
+    Weights::from(params).check()?;
+    let limits = [("seconds", params.seconds), ("nodes", params.nodes.map(|nodes| nodes as f64))];
+    for (name, value) in limits {
+        if let Some(value) = value.filter(|value| !(value.is_finite() && *value > 0.0)) {
+            return Err(ParameterError::Limit { name, value }.into());
+        }
     }
     solver::default()?;
     Ok(())
@@ -250,13 +256,14 @@ fn solve(
     let graph = inputs.one::<TaskGraph>("task-graph")?.value;
     let system = inputs.one::<SystemGraph>("system")?.value;
     check_ports(&system)?;
+    let left = cx.deadline().map(|deadline| deadline.saturating_duration_since(Instant::now()).as_secs_f64());
     let question = Question {
         graph: &graph,
         system: &system,
         mapping,
         weights: Weights::from(params),
         deadlock_free: params.deadlock_free,
-        limits: Limits { nodes: params.nodes, seconds: params.seconds },
+        limits: Limits { nodes: params.nodes, seconds: least(params.seconds, left) },
     };
     let Some(Answer { mapping, routes, tables }) = answer(&question, solver::default()?.as_ref())? else {
         cx.log("no mapping, routes and tables keep all constraints");
@@ -267,6 +274,13 @@ fn solve(
         true => format!("objective {}, proven optimal", metric("objective")),
         false => format!("objective {}, not below {}", metric("objective"), metric("bound")),
     });
+    let is_cut_short = metric("proven") <= 0.0 && cx.should_stop();
     let outputs = Outputs::new().with("mapping", mapping).with("routes", routes).with("tables", tables);
-    Ok(Outcome::Done(outputs.timed(params.seconds.is_some())))
+    let outputs = outputs.timed(params.seconds.is_some());
+    Ok(if is_cut_short { Outcome::Partial(outputs) } else { Outcome::Done(outputs) })
+}
+
+/// The lesser of two times, as far as they limit anything.
+fn least(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    a.into_iter().chain(b).reduce(f64::min)
 }

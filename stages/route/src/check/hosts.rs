@@ -8,7 +8,7 @@ use super::TOLERANCE;
 use crate::CheckError;
 
 /// The host of every process, as a node of the machine.
-pub(crate) fn check(
+pub(super) fn check(
     graph: &TaskGraph,
     system: &SystemGraph,
     mapping: &Mapping,
