@@ -5,9 +5,9 @@ use std::sync::{Arc, LazyLock};
 
 use hopmap_artifact::{ArtifactError, Codec, Folder};
 use hopmap_model::{
-    Artifact, Context, Direction, Error, Events, InputPath, Inputs, LaunchFile, Mapping, Measurements,
-    Metrics, Outcome, Port, Routes, Schedule, Stage, SystemGraph, Tables, TaskDag, TaskGraph, TextFile,
-    TraceArchive, TraceSummary, Value,
+    Artifact, Context, Diagnosis, Direction, Error, Events, Failures, InputPath, Inputs, LaunchFile, Mapping,
+    Measurements, Metrics, Outcome, Port, Routes, Schedule, Stage, SystemGraph, Tables, TaskDag, TaskGraph,
+    TextFile, TraceArchive, TraceSummary, Value,
 };
 pub(crate) use hopmap_topology::agent;
 use serde_json::Value as Json;
@@ -65,8 +65,11 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
         StageEntry::of::<hopmap_map::ImportStage>(),
         StageEntry::of::<hopmap_map::AutoStage>(),
         StageEntry::of::<hopmap_route::ImportStage>(),
+        StageEntry::of::<hopmap_route::DemandsStage>(),
+        StageEntry::of::<hopmap_route::BuildStage>(),
         StageEntry::of::<hopmap_route::TablesStage>(),
         StageEntry::of::<hopmap_route::MapStage>(),
+        StageEntry::of::<hopmap_route::FailuresStage>(),
         StageEntry::of::<hopmap_route::CheckStage>(),
         StageEntry::of::<hopmap_route::ModelStage>(),
         StageEntry::of::<hopmap_route::ExportStage>(),
@@ -100,6 +103,8 @@ pub static KINDS: &[KindEntry] = &[
     KindEntry::of::<Schedule>(),
     KindEntry::of::<Routes>(),
     KindEntry::of::<Tables>(),
+    KindEntry::of::<Diagnosis>(),
+    KindEntry::of::<Failures>(),
     KindEntry::of::<Measurements>(),
     KindEntry::of::<Metrics>(),
     KindEntry::of::<LaunchFile>(),

@@ -7,30 +7,14 @@ use hopmap_model::{
 };
 
 use crate::check::check;
-use crate::deadlock;
-use crate::paper::Formulation;
-use crate::solver::{Limits, Solution, Solver};
-use crate::{CheckError, CheckParams, Network, Weights};
-
-/// Solutions whose links wait for each other in a circle, one after the other, before giving up.
-const MOST_CIRCLES: usize = 10_000;
-
-/// What is looked for.
-#[derive(Debug, Clone, Copy)]
-pub struct Question<'a> {
-    /// The program.
-    pub graph: &'a TaskGraph,
-    /// The machine.
-    pub system: &'a SystemGraph,
-    /// Where every process is; if it is given, only routes are looked for.
-    pub mapping: Option<&'a Mapping>,
-    /// What the parts of the objective weigh.
-    pub weights: Weights,
-    /// Whether no links may wait for each other in a circle.
-    pub deadlock_free: bool,
-    /// When to stop.
-    pub limits: Limits,
-}
+use crate::compact::Compact;
+use crate::engine::{Engine, Found, Watch};
+use crate::paper::Paper;
+use crate::problem::{Plan, Problem};
+use crate::router::Router;
+use crate::search::Search;
+use crate::solver::Solver;
+use crate::{CheckError, CheckParams, Method, Network};
 
 /// A mapping with routes and tables that passed the check.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,74 +27,100 @@ pub struct Answer {
     pub tables: Tables,
 }
 
-/// Answers a question; nothing if there is no answer. Fails if the solver found none in time.
-pub fn answer(question: &Question<'_>, solver: &dyn Solver) -> Result<Option<Answer>, Error> {
-    let Question { graph, system, mapping, weights, .. } = *question;
-    let mut formulation = Formulation::new(graph, system, mapping, weights)?;
-    let begin = std::time::Instant::now();
-    let mut nodes = 0;
-    for _ in 0..MOST_CIRCLES {
-        let seconds = question.limits.seconds.map(|all| (all - begin.elapsed().as_secs_f64()).max(0.01));
-        let left = question.limits.nodes.map(|all| all.saturating_sub(nodes).max(1));
-        let solution = solver.solve(formulation.program(), Limits { nodes: left, seconds })?;
-        nodes += solution.nodes;
-        let Some(values) = &solution.values else {
-            return match solution.proven {
-                true => Ok(None),
-                false => Err(CheckError::new(
-                    "no solution was found within the limits, and it is not known whether there is one",
-                    "give more `seconds` or `nodes`",
-                )
-                .into()),
-            };
+/// Answers a question; nothing if there is no answer. Fails if none was found in time. `solver` solves linear programs; without one only
+/// the searches of our own are used.
+pub fn answer(
+    problem: &Problem<'_>,
+    mapping: Option<&Mapping>,
+    method: Method,
+    solver: Option<&dyn Solver>,
+    watch: &Watch<'_>,
+) -> Result<Option<Answer>, Error> {
+    let found = solve(problem, method, solver, watch)?;
+    let Some(plan) = &found.plan else {
+        return match found.proven {
+            true => Ok(None),
+            false => Err(CheckError::new(
+                "no solution was found within the limits, and it is not known whether there is one",
+                "give more `seconds` or `nodes`",
+            )
+            .into()),
         };
-        let routes = formulation.solution(values);
-        let circle = deadlock::cycle(system.links.len(), routes.iter().map(|route| route.links.as_slice()));
-        if question.deadlock_free && !circle.is_empty() {
-            formulation.forbid(&circle);
-            continue;
+    };
+    Ok(Some(checked(problem, mapping, &found, plan)?))
+}
+
+/// The best plan of one engine after the other; the last one that is asked has the last word.
+pub fn solve(
+    problem: &Problem<'_>,
+    method: Method,
+    solver: Option<&dyn Solver>,
+    watch: &Watch<'_>,
+) -> Result<Found, Error> {
+    let programs: Vec<Box<dyn Engine + '_>> = match (method, solver) {
+        (Method::Search, _) | (Method::Auto, None) => Vec::new(),
+        (Method::Auto | Method::Compact, Some(solver)) => vec![Box::new(Compact { solver })],
+        (Method::Paper, Some(solver)) => vec![Box::new(Paper { solver })],
+        (Method::Compact | Method::Paper, None) => return Err(crate::SolverError::Missing.into()),
+    };
+    let own: Option<Box<dyn Engine>> = match (method, &problem.mapped) {
+        (Method::Paper | Method::Compact, _) => None,
+        (_, Some(_)) => Some(Box::new(Router::default())),
+        (_, None) => Some(Box::new(Search::default())),
+    };
+    let mut best = Found::nothing();
+    // Of limited seconds the searches of our own take half, if something comes after them.
+    let part = if programs.is_empty() { 1.0 } else { 0.5 };
+    for (engine, part) in
+        own.into_iter().map(|own| (own, part)).chain(programs.into_iter().map(|own| (own, 1.0)))
+    {
+        if best.proven || watch.is_over(best.nodes) {
+            break;
         }
-        return Ok(Some(checked(question, &formulation, &solution, routes)?));
+        let found = engine.solve(problem, best.plan.as_ref(), &watch.rest(best.nodes, part))?;
+        best = better(problem, best, found);
     }
-    Err(CheckError::new(
-        format!("after {MOST_CIRCLES} solutions links still wait for each other in a circle"),
-        "leave `deadlock_free` out to see one of them",
-    )
-    .into())
+    Ok(best)
+}
+
+/// What two engines know together.
+fn better(problem: &Problem<'_>, first: Found, second: Found) -> Found {
+    let cost = |found: &Found| found.plan.as_ref().map_or(f64::INFINITY, |plan| problem.cost(plan));
+    let (bound, nodes) = (first.bound.max(second.bound), first.nodes + second.nodes);
+    let proven = second.proven || first.proven;
+    let plan = if cost(&second) < cost(&first) { second.plan } else { first.plan };
+    // Of a plan that is there the bound is no more than what it costs.
+    let bound = plan.as_ref().map_or(bound, |plan| if proven { problem.cost(plan) } else { bound });
+    Found { plan, bound, proven, nodes }
 }
 
 fn checked(
-    question: &Question<'_>,
-    formulation: &Formulation<'_>,
-    solution: &Solution,
-    routes: Vec<Route>,
+    problem: &Problem<'_>,
+    mapping: Option<&Mapping>,
+    found: &Found,
+    plan: &Plan,
 ) -> Result<Answer, Error> {
-    let Question { graph, system, weights, .. } = *question;
-    let values = solution.values.as_deref().unwrap_or_default();
-    let mapping = match question.mapping {
+    let Problem { graph, system, rules, .. } = *problem;
+    let mut mapping = match mapping {
         Some(mapping) => mapping.clone(),
-        None => placed(graph, system, &formulation.hosts(values))?,
+        None => placed(graph, system, &plan.hosts)?,
     };
-    let merged = question.mapping.is_some();
-    let mut tables = tables(system, &routes);
+    let merged = problem.mapped.is_some();
+    let mut tables = tables(system, &plan.routes);
     let counting = if merged { Counting::HostPairs } else { Counting::Streams };
-    let given = Routes { routes, counting, ..Routes::default() };
-    let params = CheckParams {
-        longest: weights.longest,
-        hops: weights.hops,
-        entries: weights.entries,
-        merged,
-        deadlock_free: question.deadlock_free,
-    };
-    let mut routes = check(graph, system, &mapping, &tables, Some(&given), &params)?.routes;
+    let given = Routes { routes: plan.routes.clone(), counting, ..Routes::default() };
+    let mut routes =
+        check(graph, system, &mapping, &tables, Some(&given), &CheckParams::of(&rules, merged))?.routes;
     let objective = routes.metrics.get("objective").copied().unwrap_or_default();
-    let bound = solution.bound.min(objective);
+    // What processes cost that are elsewhere is no part of the objective.
+    let moved = problem.cost(plan) - objective;
+    let bound = (found.bound - moved).min(objective);
     // Only what the check finds to cost what the bound is counts as proven.
-    let proven = solution.proven && objective - bound <= 1e-6 * objective.abs().max(1.0);
+    let proven = found.proven && objective - bound <= 1e-6 * objective.abs().max(1.0);
     let proof = [("bound", bound), ("proven", f64::from(u8::from(proven)))];
+    let proof = proof.into_iter().filter(|(_, value)| value.is_finite());
     routes.metrics.extend(proof.map(|(name, value)| (name.to_owned(), value)));
     tables.metrics = routes.metrics.clone();
-    let mut mapping = mapping;
     mapping.metrics.extend(routes.metrics.clone());
     Ok(Answer { mapping, routes, tables })
 }

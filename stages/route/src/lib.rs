@@ -1,28 +1,45 @@
 //! How streams of data go through a network: the system of Solovyov and others for `RapidIO`.
 //!
 //! Hosts have performance, links have bandwidth in each direction, switches have one table (type 1) or one for every port (type 2).
-//! Processes need performance, streams need bandwidth. An [`Instance`] is all of that from a file; [`check`] follows the tables of
-//! switches entry by entry, as the switches would, and says what the streams take of every link; [`deadlock`] finds links that
-//! can wait for each other in a circle; [`export`] writes tables in formats that networks load.
+//! Processes need performance, streams need bandwidth. An [`Instance`] is all of that from a file, a [`Problem`](problem::Problem) is
+//! what is asked about it, and an [`Engine`](engine::Engine) finds a [`Plan`](problem::Plan): [`search`] and [`router`] are our own,
+//! [`compact`] and [`paper`] are programs for a solver. [`answer`](mod@answer) makes tables of a plan, and [`check`] follows them entry by entry,
+//! as the switches would; it shares no code with what found them. [`deadlock`] finds links that can wait for each other in a circle;
+//! [`export`] writes tables in formats that networks load.
 
 pub mod answer;
 pub mod check;
+pub mod compact;
 pub mod deadlock;
+mod demands;
+pub mod diagnosis;
+pub mod engine;
 mod error;
 pub mod export;
+mod failures;
+pub mod goals;
 pub mod instance;
+mod kit;
 pub mod linear;
 mod network;
 pub mod paper;
 mod params;
+pub mod problem;
+pub mod router;
+mod rules;
+pub mod search;
 pub mod solver;
 mod stage;
 
+pub use demands::{DemandsParams, DemandsStage};
 pub use error::{CheckError, ExportError, InstanceError, SolverError};
+pub use failures::{FailuresParams, FailuresStage};
 pub use instance::Instance;
+pub use kit::{BuildParams, BuildStage};
 pub use network::Network;
 pub use params::{
-    CheckParams, ExportFormat, ExportParams, Family, ImportParams, ModelFormat, ModelParams, SolveParams,
-    Weights,
+    CheckParams, ExportFormat, ExportParams, Family, Goal, ImportParams, Method, ModelFormat, ModelParams,
+    SolveParams, Weights,
 };
+pub use rules::Rules;
 pub use stage::{CheckStage, ExportStage, ImportStage, MapStage, ModelStage, TablesStage};

@@ -6,18 +6,22 @@
 
 use std::collections::BTreeMap;
 
-use hopmap_model::{LinkState, Mapping, NodeKind, Route, SwitchType, SystemGraph, TaskGraph};
+use hopmap_model::{Error, Link, LinkState, NodeKind};
 
+use crate::CheckError;
+use crate::deadlock;
+use crate::engine::{Engine, Found, Watch};
 use crate::linear::{Domain, LinearProgram, Sense};
-use crate::{CheckError, Weights};
+use crate::problem::{Plan, Problem};
+use crate::solver::Solver;
+
+/// Solutions whose links wait for each other in a circle, one after the other, before giving up.
+const MOST_CIRCLES: usize = 10_000;
 
 /// The program of the first problem, or of the second where there is no mapping.
 #[derive(Debug, Clone)]
 pub struct Formulation<'a> {
-    graph: &'a TaskGraph,
-    system: &'a SystemGraph,
-    weights: Weights,
-    streams: Vec<Flow>,
+    problem: &'a Problem<'a>,
     program: LinearProgram,
     /// The variable R[l, s] at `l * streams + s`; nothing for links that are down.
     on_link: Vec<Option<usize>>,
@@ -28,51 +32,29 @@ pub struct Formulation<'a> {
     circles: usize,
 }
 
-/// A stream as the program sees it.
-#[derive(Debug, Clone, PartialEq)]
-struct Flow {
-    /// Host or process that sends.
-    source: u32,
-    /// Host or process that receives.
-    destination: u32,
-    bandwidth: f64,
-    /// The streams of the program that it is.
-    streams: Vec<u32>,
-}
-
 impl<'a> Formulation<'a> {
-    /// The formulation of a problem; with a mapping the first one, if it is one of this program on this machine.
-    pub fn new(
-        graph: &'a TaskGraph,
-        system: &'a SystemGraph,
-        mapping: Option<&Mapping>,
-        weights: Weights,
-    ) -> Result<Self, CheckError> {
-        let streams = match mapping {
-            Some(mapping) => between_hosts(graph, &placed(graph, system, mapping)?),
-            None => between_processes(graph),
-        };
+    /// The formulation of a problem.
+    #[must_use]
+    pub fn new(problem: &'a Problem<'a>) -> Self {
         let mut own = Self {
-            graph,
-            system,
-            weights,
-            on_link: vec![None; system.links.len() * streams.len()],
-            streams,
+            on_link: vec![None; problem.system.links.len() * problem.flows.len()],
+            problem,
             program: LinearProgram::default(),
             on_host: BTreeMap::new(),
             goes_on: BTreeMap::new(),
             circles: 0,
         };
         own.routes();
-        match mapping {
+        match problem.mapped {
             Some(_) => own.ends_given(),
             None => own.ends_looked_for(),
         }
         own.capacity();
+        own.switch_load();
         own.hosts_pass_nothing_on();
         own.switches_once();
-        own.tables(mapping.is_some());
-        Ok(own)
+        own.tables();
+        own
     }
 
     /// The linear program.
@@ -81,40 +63,32 @@ impl<'a> Formulation<'a> {
         &self.program
     }
 
-    /// The routes in a solution. What goes round apart from a route is left out: (1) to (9) allow it.
+    /// The plan in a solution. What goes round apart from a route is left out: (1) to (9) allow it.
     #[must_use]
-    pub fn solution(&self, values: &[f64]) -> Vec<Route> {
+    pub fn plan(&self, values: &[f64]) -> Plan {
+        let hosts = self.problem.mapped.clone().unwrap_or_else(|| self.hosts(values));
         let taken = |link: usize, stream: usize| {
             self.r(link, stream)
                 .is_some_and(|variable| values.get(variable).is_some_and(|&value| value > 0.5))
         };
-        let hosts = self.hosts(values);
-        let end = |end: u32| if self.on_host.is_empty() { end } else { hosts[end as usize] };
-        let mut routes = Vec::with_capacity(self.streams.len());
-        for (stream, flow) in self.streams.iter().enumerate() {
-            let (source, destination) = (end(flow.source), end(flow.destination));
-            let mut node = source;
+        let mut routes = Vec::with_capacity(self.problem.flows.len());
+        for (stream, flow) in self.problem.flows.iter().enumerate() {
+            let (mut node, destination) = self.problem.ends(flow, &hosts);
             let mut links: Vec<u32> = Vec::new();
-            while node != destination && links.len() <= self.system.links.len() {
-                let own = self.system.links.iter().enumerate();
-                let Some((link, to)) =
-                    own.filter(|(_, link)| link.source == node).find(|&(link, _)| taken(link, stream))
-                else {
-                    break;
-                };
-                links.push(link as u32);
-                node = to.destination;
+            while node != destination && links.len() <= self.problem.system.links.len() {
+                let mut leaving = self.problem.network.leaving(node).iter();
+                let Some(&link) = leaving.find(|&&link| taken(link as usize, stream)) else { break };
+                links.push(link);
+                node = self.problem.system.links[link as usize].destination;
             }
-            let (bandwidth_bytes_per_s, streams) = (flow.bandwidth, flow.streams.clone());
-            routes.push(Route { source, destination, bandwidth_bytes_per_s, streams, links });
+            routes.push(self.problem.route(flow, &hosts, links));
         }
-        routes
+        Plan { hosts, routes }
     }
 
     /// The host of every process in a solution of the second problem.
-    #[must_use]
-    pub fn hosts(&self, values: &[f64]) -> Vec<u32> {
-        let mut hosts = vec![0; self.graph.ranks()];
+    fn hosts(&self, values: &[f64]) -> Vec<u32> {
+        let mut hosts = vec![0; self.problem.graph.ranks()];
         for (&(host, process), &variable) in &self.on_host {
             if values.get(variable).is_some_and(|&value| value > 0.5) {
                 hosts[process as usize] = host;
@@ -144,7 +118,7 @@ impl<'a> Formulation<'a> {
     fn going_on(&mut self, link: u32, next: u32) -> usize {
         let variable = self.program.variable(format!("D_{link}_{next}"), Domain::NotNegative, 0.0);
         self.goes_on.insert((link, next), variable);
-        for stream in 0..self.streams.len() {
+        for stream in 0..self.problem.flows.len() {
             if let (Some(first), Some(second)) =
                 (self.r(link as usize, stream), self.r(next as usize, stream))
             {
@@ -155,30 +129,34 @@ impl<'a> Formulation<'a> {
         variable
     }
 
-    /// R[l, s], and the length of the longest route (10).
+    /// R[l, s], the length of the longest route (10), and the limit of lengths.
     fn routes(&mut self) {
-        let longest = self.program.variable("Rmax".to_owned(), Domain::NotNegative, self.weights.longest);
-        for stream in 0..self.streams.len() {
+        let weights = self.problem.rules.weights;
+        let longest = self.program.variable("Rmax".to_owned(), Domain::NotNegative, weights.longest);
+        for stream in 0..self.problem.flows.len() {
             let mut length = vec![(longest, -1.0)];
-            for (link, there) in self.system.links.iter().enumerate() {
+            for (link, there) in self.problem.system.links.iter().enumerate() {
                 if there.state == LinkState::Up {
                     let name = format!("R_{link}_{stream}");
-                    let variable = self.program.variable(name, Domain::Binary, self.weights.hops);
-                    self.on_link[link * self.streams.len() + stream] = Some(variable);
+                    let variable = self.program.variable(name, Domain::Binary, weights.hops);
+                    self.on_link[link * self.problem.flows.len() + stream] = Some(variable);
                     length.push((variable, 1.0));
                 }
             }
             self.program.constrain(format!("length_{stream}"), length, Sense::AtMost, 0.0);
         }
+        if let Some(most) = self.problem.rules.most_hops {
+            self.program.constrain("most".to_owned(), vec![(longest, 1.0)], Sense::AtMost, f64::from(most));
+        }
     }
 
     fn r(&self, link: usize, stream: usize) -> Option<usize> {
-        self.on_link[link * self.streams.len() + stream]
+        self.on_link[link * self.problem.flows.len() + stream]
     }
 
     /// R of the links of a stream that arrive at a node (factor 1) and leave it (factor −1).
     fn at_node(&self, node: u32, stream: usize) -> Vec<(usize, f64)> {
-        let links = self.system.links.iter().enumerate();
+        let links = self.problem.system.links.iter().enumerate();
         let at = links.filter_map(|(index, link)| match (link.source == node, link.destination == node) {
             (true, _) => Some((self.r(index, stream)?, -1.0)),
             (_, true) => Some((self.r(index, stream)?, 1.0)),
@@ -188,13 +166,14 @@ impl<'a> Formulation<'a> {
     }
 
     fn nodes(&self, kind: NodeKind) -> impl Iterator<Item = u32> + use<'a> {
-        (0..).zip(&self.system.nodes).filter(move |(_, node)| node.kind == kind).map(|(id, _)| id)
+        (0..).zip(&self.problem.system.nodes).filter(move |(_, node)| node.kind == kind).map(|(id, _)| id)
     }
 
     /// (1): a route begins at its source, ends at its destination and goes through all other nodes.
     fn ends_given(&mut self) {
-        for (index, flow) in self.streams.clone().into_iter().enumerate() {
-            for node in 0..self.system.nodes.len() as u32 {
+        let problem = self.problem;
+        for (index, flow) in problem.flows.iter().enumerate() {
+            for node in 0..self.problem.system.nodes.len() as u32 {
                 let end =
                     f64::from(u8::from(node == flow.destination)) - f64::from(u8::from(node == flow.source));
                 let terms = self.at_node(node, index);
@@ -205,27 +184,24 @@ impl<'a> Formulation<'a> {
 
     /// (12) to (15): every process is on one host, hosts have the performance, and routes join the hosts of processes.
     fn ends_looked_for(&mut self) {
-        let hosts: Vec<u32> = self.nodes(NodeKind::Host).collect();
-        for (process, demand) in (0..).zip(&self.graph.demands.processes) {
+        let problem = self.problem;
+        for (process, allowed) in (0..).zip(&problem.allowed) {
             let mut one = Vec::new();
-            for &host in &hosts {
-                let node = &self.system.nodes[host as usize];
-                let has = |wanted: &String| node.traits.capabilities.contains(wanted);
-                let may = demand.capabilities.iter().all(has)
-                    && demand.host.as_ref().is_none_or(|name| *name == node.name);
-                if may {
-                    let variable = self.program.variable(format!("M_{host}_{process}"), Domain::Binary, 0.0);
-                    self.on_host.insert((host, process), variable);
-                    one.push((variable, 1.0));
-                }
+            for &host in allowed {
+                let home = problem.home.as_ref().filter(|home| home.hosts[process as usize] != host);
+                let cost = home.map_or(0.0, |home| home.cost);
+                let variable = self.program.variable(format!("M_{host}_{process}"), Domain::Binary, cost);
+                self.on_host.insert((host, process), variable);
+                one.push((variable, 1.0));
             }
+            // A process that fits nowhere: the sum of nothing is not one.
             self.program.constrain(format!("somewhere_{process}"), one, Sense::Equal, 1.0);
         }
-        for &host in &hosts {
+        for &host in &problem.hosts {
             self.fits(host);
         }
-        for (index, flow) in self.streams.clone().into_iter().enumerate() {
-            for node in 0..self.system.nodes.len() as u32 {
+        for (index, flow) in problem.flows.iter().enumerate() {
+            for node in 0..self.problem.system.nodes.len() as u32 {
                 let mut terms = self.at_node(node, index);
                 for (process, factor) in [(flow.source, 1.0), (flow.destination, -1.0)] {
                     // A stream from a process to itself begins and ends at its host.
@@ -240,9 +216,9 @@ impl<'a> Formulation<'a> {
 
     /// (13), and the same for devices.
     fn fits(&mut self, host: u32) {
-        let traits = &self.system.nodes[host as usize].traits;
+        let traits = &self.problem.system.nodes[host as usize].traits;
         let mut kinds: BTreeMap<Option<&String>, Vec<(usize, f64)>> = BTreeMap::new();
-        for (process, demand) in (0..).zip(&self.graph.demands.processes) {
+        for (process, demand) in (0..).zip(&self.problem.graph.demands.processes) {
             let Some(&variable) = self.on_host.get(&(host, process)) else { continue };
             if demand.performance > 0.0 {
                 kinds.entry(None).or_default().push((variable, demand.performance));
@@ -253,10 +229,10 @@ impl<'a> Formulation<'a> {
         }
         for (number, (device, terms)) in kinds.into_iter().enumerate() {
             let there = match device {
-                None => traits.performance,
-                Some(device) => Some(f64::from(traits.devices.get(device).copied().unwrap_or_default())),
+                None => self.problem.performance[host as usize],
+                Some(device) => f64::from(traits.devices.get(device).copied().unwrap_or_default()),
             };
-            if let Some(there) = there {
+            if there.is_finite() {
                 self.program.constrain(format!("fits_{host}_{number}"), terms, Sense::AtMost, there);
             }
         }
@@ -264,19 +240,35 @@ impl<'a> Formulation<'a> {
 
     /// (2): no link carries more than it can.
     fn capacity(&mut self) {
-        for (link, there) in self.system.links.iter().enumerate() {
-            let Some(bandwidth) = there.bandwidth_bytes_per_s else { continue };
-            let flows = self.streams.iter().enumerate();
-            let terms: Vec<_> =
-                flows.filter_map(|(stream, flow)| Some((self.r(link, stream)?, flow.bandwidth))).collect();
-            self.program.constrain(format!("capacity_{link}"), terms, Sense::AtMost, bandwidth);
+        for (link, &bandwidth) in self.problem.capacity.iter().enumerate() {
+            if bandwidth.is_finite() {
+                let terms = self.carried(link);
+                self.program.constrain(format!("capacity_{link}"), terms, Sense::AtMost, bandwidth);
+            }
+        }
+    }
+
+    /// What flows take of a link.
+    fn carried(&self, link: usize) -> Vec<(usize, f64)> {
+        let flows = self.problem.flows.iter().enumerate();
+        flows.filter_map(|(stream, flow)| Some((self.r(link, stream)?, flow.bandwidth))).collect()
+    }
+
+    /// What arrives at a switch is limited.
+    fn switch_load(&mut self) {
+        let Some(most) = self.problem.rules.switch_load else { return };
+        for switch in self.nodes(NodeKind::Switch) {
+            let links = self.problem.system.links.iter().enumerate();
+            let arriving = links.filter(|(_, link)| link.destination == switch);
+            let terms = arriving.flat_map(|(link, _)| self.carried(link)).collect();
+            self.program.constrain(format!("load_{switch}"), terms, Sense::AtMost, most);
         }
     }
 
     /// (3): a route uses at most one link of a host.
     fn hosts_pass_nothing_on(&mut self) {
         for host in self.nodes(NodeKind::Host) {
-            for stream in 0..self.streams.len() {
+            for stream in 0..self.problem.flows.len() {
                 let terms =
                     self.at_node(host, stream).into_iter().map(|(variable, _)| (variable, 1.0)).collect();
                 self.program.constrain(format!("host_{host}_{stream}"), terms, Sense::AtMost, 1.0);
@@ -287,7 +279,7 @@ impl<'a> Formulation<'a> {
     /// (4) and (5): a route enters and leaves a switch at most once.
     fn switches_once(&mut self) {
         for switch in self.nodes(NodeKind::Switch) {
-            for stream in 0..self.streams.len() {
+            for stream in 0..self.problem.flows.len() {
                 for (side, sign) in [("in", 1.0), ("out", -1.0)] {
                     let own = self
                         .at_node(switch, stream)
@@ -301,26 +293,26 @@ impl<'a> Formulation<'a> {
     }
 
     /// (6) to (9), (16) and (17): routes follow tables.
-    fn tables(&mut self, is_mapped: bool) {
-        let hosts: Vec<u32> = match is_mapped {
-            false => self.nodes(NodeKind::Host).collect(),
-            true => {
-                let mut hosts: Vec<u32> = self.streams.iter().map(|flow| flow.destination).collect();
+    fn tables(&mut self) {
+        let hosts: Vec<u32> = match self.problem.mapped {
+            None => self.problem.hosts.clone(),
+            Some(_) => {
+                let mut hosts: Vec<u32> = self.problem.flows.iter().map(|flow| flow.destination).collect();
                 hosts.sort_unstable();
                 hosts.dedup();
                 hosts
             }
         };
         for switch in self.nodes(NodeKind::Switch) {
-            let of = |pick: &dyn Fn(&hopmap_model::Link) -> u32| -> Vec<usize> {
-                let links = self.system.links.iter().enumerate();
+            let of = |pick: &dyn Fn(&Link) -> u32| -> Vec<usize> {
+                let links = self.problem.system.links.iter().enumerate();
                 links
                     .filter(|(_, link)| link.state == LinkState::Up && pick(link) == switch)
                     .map(|(index, _)| index)
                     .collect()
             };
             let (inputs, outputs) = (of(&|link| link.destination), of(&|link| link.source));
-            let is_two = self.system.nodes[switch as usize].traits.switch_type == Some(SwitchType::Two);
+            let is_two = self.problem.is_type_two(switch);
             for &host in &hosts {
                 match is_two {
                     false => self.one_table(switch, host, &outputs),
@@ -334,8 +326,11 @@ impl<'a> Formulation<'a> {
     fn one_table(&mut self, switch: u32, host: u32, outputs: &[usize]) {
         let mut one = Vec::new();
         for &link in outputs {
-            let entry =
-                self.program.variable(format!("T1_{link}_{host}"), Domain::Binary, self.weights.entries);
+            let entry = self.program.variable(
+                format!("T1_{link}_{host}"),
+                Domain::Binary,
+                self.problem.rules.weights.entries,
+            );
             one.push((entry, 1.0));
             self.follow(&[link], host, entry, &format!("follow1_{link}_{host}"));
         }
@@ -344,15 +339,15 @@ impl<'a> Formulation<'a> {
 
     /// (8), and (9) or (17).
     fn table_of_port(&mut self, input: usize, host: u32, outputs: &[usize]) {
-        let back = self.system.links[input].source;
+        let back = self.problem.system.links[input].source;
         let mut one = Vec::new();
         for &output in outputs {
-            if self.system.links[output].destination == back {
+            if self.problem.system.links[output].destination == back {
                 // Straight back where it came from nothing gets anywhere: (3) to (5).
                 continue;
             }
             let name = format!("T2_{input}_{output}_{host}");
-            let entry = self.program.variable(name, Domain::Binary, self.weights.entries);
+            let entry = self.program.variable(name, Domain::Binary, self.problem.rules.weights.entries);
             one.push((entry, 1.0));
             self.follow(&[input, output], host, entry, &format!("follow2_{input}_{output}_{host}"));
         }
@@ -361,11 +356,12 @@ impl<'a> Formulation<'a> {
 
     /// A stream that takes all these links and is for a host needs the entry.
     fn follow(&mut self, links: &[usize], host: u32, entry: usize, name: &str) {
-        for (stream, flow) in self.streams.clone().into_iter().enumerate() {
-            let for_host = match self.on_host.is_empty() {
-                true if flow.destination != host => continue,
-                true => None,
-                false => match self.on_host.get(&(host, flow.destination)) {
+        let problem = self.problem;
+        for (stream, flow) in problem.flows.iter().enumerate() {
+            let for_host = match problem.mapped {
+                Some(_) if flow.destination != host => continue,
+                Some(_) => None,
+                None => match self.on_host.get(&(host, flow.destination)) {
                     Some(&variable) => Some(variable),
                     None => continue,
                 },
@@ -381,43 +377,36 @@ impl<'a> Formulation<'a> {
     }
 }
 
-/// The host of every process in a mapping.
-fn placed(graph: &TaskGraph, system: &SystemGraph, mapping: &Mapping) -> Result<Vec<u32>, CheckError> {
-    let hosts =
-        mapping.ranks.iter().map(|placement| system.slots.get(placement.slot as usize).map(|slot| slot.host));
-    let hosts: Option<Vec<u32>> = hosts.collect();
-    hosts.filter(|hosts| hosts.len() == graph.ranks()).ok_or_else(|| {
-        CheckError::new(
-            "the mapping is not one of this program on this machine",
-            "is it that of another one?",
-        )
-    })
+/// The formulation of the paper, solved by a solver of linear programs.
+#[derive(Clone, Copy)]
+pub struct Paper<'a> {
+    /// The solver.
+    pub solver: &'a dyn Solver,
 }
 
-/// All streams from a host to another as one; those inside a host each, for they take no link.
-fn between_hosts(graph: &TaskGraph, host_of: &[u32]) -> Vec<Flow> {
-    let mut flows: Vec<Flow> = Vec::new();
-    let mut pairs: BTreeMap<(u32, u32), usize> = BTreeMap::new();
-    for (index, stream) in (0..).zip(&graph.demands.streams) {
-        let [source, destination] = [stream.source, stream.destination].map(|rank| host_of[rank as usize]);
-        let next = flows.len();
-        let at =
-            if source == destination { next } else { *pairs.entry((source, destination)).or_insert(next) };
-        if at == next {
-            flows.push(Flow { source, destination, bandwidth: 0.0, streams: Vec::new() });
+impl Engine for Paper<'_> {
+    fn solve(&self, problem: &Problem<'_>, _: Option<&Plan>, watch: &Watch<'_>) -> Result<Found, Error> {
+        let mut formulation = Formulation::new(problem);
+        let mut nodes = 0;
+        for _ in 0..MOST_CIRCLES {
+            let solution = self.solver.solve(formulation.program(), &watch.rest(nodes, 1.0))?;
+            nodes += solution.nodes;
+            let (bound, proven) = (solution.bound, solution.proven);
+            let Some(values) = &solution.values else {
+                return Ok(Found { plan: None, bound, proven, nodes });
+            };
+            let plan = formulation.plan(values);
+            let ways = plan.routes.iter().map(|route| route.links.as_slice());
+            let circle = deadlock::cycle(problem.system.links.len(), ways);
+            if !(problem.rules.deadlock_free && !circle.is_empty()) {
+                return Ok(Found { plan: Some(plan), bound, proven, nodes });
+            }
+            formulation.forbid(&circle);
         }
-        flows[at].bandwidth += stream.bandwidth_bytes_per_s;
-        flows[at].streams.push(index);
+        Err(CheckError::new(
+            format!("after {MOST_CIRCLES} solutions links still wait for each other in a circle"),
+            "leave `deadlock_free` out to see one of them",
+        )
+        .into())
     }
-    flows
-}
-
-fn between_processes(graph: &TaskGraph) -> Vec<Flow> {
-    let flow = |(index, stream): (u32, &hopmap_model::Stream)| Flow {
-        source: stream.source,
-        destination: stream.destination,
-        bandwidth: stream.bandwidth_bytes_per_s,
-        streams: vec![index],
-    };
-    (0..).zip(&graph.demands.streams).map(flow).collect()
 }

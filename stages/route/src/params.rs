@@ -4,6 +4,7 @@ use hopmap_model::InputPath;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Rules;
 use crate::error::ParameterError;
 
 /// A program and a network from a file.
@@ -34,6 +35,18 @@ pub struct CheckParams {
     /// Whether links that can wait for each other in a circle are an error. They are always reported.
     #[serde(default)]
     pub deadlock_free: bool,
+    /// Most hops of a route.
+    #[serde(default)]
+    pub most_hops: Option<u32>,
+    /// Part of the bandwidth of every link that stays free, from 0 up to but not including 1.
+    #[serde(default)]
+    pub bandwidth_slack: f64,
+    /// Part of the performance of every host that stays free, from 0 up to but not including 1.
+    #[serde(default)]
+    pub performance_slack: f64,
+    /// Most that arrives at a switch in a second.
+    #[serde(default)]
+    pub switch_load: Option<f64>,
 }
 
 /// What the parts of the objective weigh (11).
@@ -81,12 +94,60 @@ pub struct SolveParams {
     /// Whether no links may be able to wait for each other in a circle.
     #[serde(default)]
     pub deadlock_free: bool,
+    /// Most hops of a route.
+    #[serde(default)]
+    pub most_hops: Option<u32>,
+    /// Part of the bandwidth of every link that stays free, from 0 up to but not including 1.
+    #[serde(default)]
+    pub bandwidth_slack: f64,
+    /// Part of the performance of every host that stays free, from 0 up to but not including 1.
+    #[serde(default)]
+    pub performance_slack: f64,
+    /// Most that arrives at a switch in a second.
+    #[serde(default)]
+    pub switch_load: Option<f64>,
+    /// What is as good as possible before the objective is.
+    #[serde(default)]
+    pub goal: Goal,
+    /// What looks for an answer.
+    #[serde(default)]
+    pub method: Method,
     /// How many nodes the search may look at.
     #[serde(default)]
     pub nodes: Option<u64>,
     /// How long the search may take, in seconds. The result cannot be made again bit for bit.
     #[serde(default)]
     pub seconds: Option<f64>,
+}
+
+/// What is as good as possible before the objective is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Goal {
+    /// The objective alone.
+    #[default]
+    Objective,
+    /// The part of its bandwidth that stays free on the link where it is least is as large as can be.
+    BandwidthSlack,
+    /// The part of its performance that stays free on the host where it is least is as large as can be.
+    PerformanceSlack,
+    /// What arrives at the switch where most arrives is as little as can be.
+    SwitchLoad,
+}
+
+/// What looks for an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// A search of our own first; what it does not prove, the compact program.
+    #[default]
+    Auto,
+    /// The search alone, which needs no solver of linear programs.
+    Search,
+    /// A program in which hosts are parts of their switches.
+    Compact,
+    /// The program of the paper, for reference.
+    Paper,
 }
 
 /// A file of a linear program.
@@ -109,6 +170,40 @@ impl Weights {
         {
             true => Ok(()),
             false => Err(ParameterError::Weights),
+        }
+    }
+}
+
+impl CheckParams {
+    /// What the check holds an answer to that was looked for under rules.
+    #[must_use]
+    pub fn of(rules: &Rules, merged: bool) -> Self {
+        let Rules { weights, deadlock_free, most_hops, bandwidth_slack, performance_slack, switch_load } =
+            *rules;
+        let Weights { longest, hops, entries } = weights;
+        Self {
+            longest,
+            hops,
+            entries,
+            merged,
+            deadlock_free,
+            most_hops,
+            bandwidth_slack,
+            performance_slack,
+            switch_load,
+        }
+    }
+}
+
+impl From<&SolveParams> for Rules {
+    fn from(params: &SolveParams) -> Self {
+        Self {
+            weights: Weights::from(params),
+            deadlock_free: params.deadlock_free,
+            most_hops: params.most_hops,
+            bandwidth_slack: params.bandwidth_slack,
+            performance_slack: params.performance_slack,
+            switch_load: params.switch_load,
         }
     }
 }

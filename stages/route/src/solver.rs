@@ -4,6 +4,7 @@
 mod highs;
 
 use crate::SolverError;
+use crate::engine::Watch;
 use crate::linear::LinearProgram;
 
 #[cfg(feature = "highs")]
@@ -11,8 +12,8 @@ pub use self::highs::Highs;
 
 /// Something that solves linear programs.
 pub trait Solver {
-    /// The best values within the limits.
-    fn solve(&self, program: &LinearProgram, limits: Limits) -> Result<Solution, SolverError>;
+    /// The best values before the watch is over.
+    fn solve(&self, program: &LinearProgram, watch: &Watch<'_>) -> Result<Solution, SolverError>;
 }
 
 /// When a solver stops before it has proven anything.
@@ -37,10 +38,11 @@ pub struct Solution {
     pub nodes: u64,
 }
 
-/// The solver of this build.
-pub fn default() -> Result<Box<dyn Solver>, SolverError> {
+/// The solver of this build, if it has one.
+#[must_use]
+pub fn default() -> Option<Box<dyn Solver>> {
     #[cfg(feature = "highs")]
-    return Ok(Box::new(Highs));
+    return Some(Box::new(Highs));
     #[cfg(not(feature = "highs"))]
-    Err(SolverError::Missing)
+    None
 }

@@ -1,20 +1,20 @@
 //! The stages of this room.
 
-use std::time::Instant;
+mod solve;
 
 use hopmap_model::{
     Context, Error, InputPath, Inputs, Mapping, Outcome, Outputs, Port, Routes, Stage, SystemGraph, Tables,
     TaskGraph, TextFile,
 };
 
-use crate::answer::{Answer, Question, answer, check_ports};
-use crate::error::ParameterError;
 use crate::paper::Formulation;
-use crate::solver::{self, Limits};
+use crate::problem::Problem;
 use crate::{
-    CheckParams, ExportParams, ImportParams, Instance, ModelFormat, ModelParams, SolveParams, Weights, check,
+    CheckParams, ExportParams, ImportParams, Instance, ModelFormat, ModelParams, Rules, Weights, check,
     export,
 };
+
+pub use solve::{MapStage, TablesStage};
 
 /// `route/import`: a program and a network from a file.
 #[derive(Debug)]
@@ -155,7 +155,8 @@ impl Stage for ModelStage {
         let graph = inputs.one::<TaskGraph>("task-graph")?.value;
         let system = inputs.one::<SystemGraph>("system")?.value;
         let mapping = inputs.optional::<Mapping>("mapping")?.map(|mapping| mapping.value);
-        let formulation = Formulation::new(&graph, &system, mapping.as_deref(), Weights::from(&params))?;
+        let problem = Problem::new(&graph, &system, mapping.as_deref(), Rules::from(Weights::from(&params)))?;
+        let formulation = Formulation::new(&problem);
         let program = formulation.program();
         cx.log(format_args!(
             "{} variables, {} constraints",
@@ -168,119 +169,4 @@ impl Stage for ModelStage {
         };
         Ok(Outcome::Done(Outputs::new().with("file", TextFile { name: name.to_owned(), text })))
     }
-}
-
-/// `route/tables`: routes and tables for processes that are where they are.
-#[derive(Debug)]
-pub struct TablesStage;
-
-/// `route/map`: mapping, routes and tables.
-#[derive(Debug)]
-pub struct MapStage;
-
-impl Stage for TablesStage {
-    type Params = SolveParams;
-    const KIND: &'static str = "route/tables";
-    const SUMMARY: &'static str = "Routes of streams and tables of switches for a given mapping, proven best";
-    const REVISION: u32 = 1;
-
-    fn ports() -> &'static [Port] {
-        const {
-            &[
-                Port::input::<TaskGraph>("task-graph"),
-                Port::input::<SystemGraph>("system"),
-                Port::input::<Mapping>("mapping"),
-                Port::possible::<Mapping>("mapping"),
-                Port::possible::<Routes>("routes"),
-                Port::possible::<Tables>("tables"),
-            ]
-        }
-    }
-
-    fn check(params: &Self::Params) -> Result<(), Error> {
-        check_solve(params)
-    }
-
-    fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-        let mapping = inputs.one::<Mapping>("mapping")?.value;
-        solve(&params, Some(&mapping), &inputs, cx)
-    }
-}
-
-impl Stage for MapStage {
-    type Params = SolveParams;
-    const KIND: &'static str = "route/map";
-    const SUMMARY: &'static str =
-        "Hosts of processes, routes of streams and tables of switches together, proven best";
-    const REVISION: u32 = 1;
-
-    fn ports() -> &'static [Port] {
-        const {
-            &[
-                Port::input::<TaskGraph>("task-graph"),
-                Port::input::<SystemGraph>("system"),
-                Port::possible::<Mapping>("mapping"),
-                Port::possible::<Routes>("routes"),
-                Port::possible::<Tables>("tables"),
-            ]
-        }
-    }
-
-    fn check(params: &Self::Params) -> Result<(), Error> {
-        check_solve(params)
-    }
-
-    fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-        solve(&params, None, &inputs, cx)
-    }
-}
-
-fn check_solve(params: &SolveParams) -> Result<(), Error> {
-    Weights::from(params).check()?;
-    let limits = [("seconds", params.seconds), ("nodes", params.nodes.map(|nodes| nodes as f64))];
-    for (name, value) in limits {
-        if let Some(value) = value.filter(|value| !(value.is_finite() && *value > 0.0)) {
-            return Err(ParameterError::Limit { name, value }.into());
-        }
-    }
-    solver::default()?;
-    Ok(())
-}
-
-fn solve(
-    params: &SolveParams,
-    mapping: Option<&Mapping>,
-    inputs: &Inputs,
-    cx: &Context<'_>,
-) -> Result<Outcome, Error> {
-    let graph = inputs.one::<TaskGraph>("task-graph")?.value;
-    let system = inputs.one::<SystemGraph>("system")?.value;
-    check_ports(&system)?;
-    let left = cx.deadline().map(|deadline| deadline.saturating_duration_since(Instant::now()).as_secs_f64());
-    let question = Question {
-        graph: &graph,
-        system: &system,
-        mapping,
-        weights: Weights::from(params),
-        deadlock_free: params.deadlock_free,
-        limits: Limits { nodes: params.nodes, seconds: least(params.seconds, left) },
-    };
-    let Some(Answer { mapping, routes, tables }) = answer(&question, solver::default()?.as_ref())? else {
-        cx.log("no mapping, routes and tables keep all constraints");
-        return Ok(Outcome::Infeasible(Outputs::new()));
-    };
-    let metric = |name: &str| routes.metrics.get(name).copied().unwrap_or_default();
-    cx.log(match metric("proven") > 0.0 {
-        true => format!("objective {}, proven optimal", metric("objective")),
-        false => format!("objective {}, not below {}", metric("objective"), metric("bound")),
-    });
-    let is_cut_short = metric("proven") <= 0.0 && cx.should_stop();
-    let outputs = Outputs::new().with("mapping", mapping).with("routes", routes).with("tables", tables);
-    let outputs = outputs.timed(params.seconds.is_some());
-    Ok(if is_cut_short { Outcome::Partial(outputs) } else { Outcome::Done(outputs) })
-}
-
-/// The lesser of two times, as far as they limit anything.
-fn least(a: Option<f64>, b: Option<f64>) -> Option<f64> {
-    a.into_iter().chain(b).reduce(f64::min)
 }

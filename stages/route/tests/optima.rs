@@ -5,23 +5,19 @@
 use std::path::{Path, PathBuf};
 
 use hopmap_model::{Mapping, Weight};
-use hopmap_route::answer::{Answer, Question, answer};
-use hopmap_route::solver::{Highs, Limits};
-use hopmap_route::{Instance, Weights};
+use hopmap_route::answer::{Answer, answer};
+use hopmap_route::engine::Watch;
+use hopmap_route::problem::Problem;
+use hopmap_route::solver::Highs;
+use hopmap_route::{Instance, Method, Rules, Weights};
 
 /// The paper's.
 const WEIGHTS: Weights = Weights { longest: 1000.0, hops: 10.0, entries: 1.0 };
 
 fn solved(instance: &Instance, mapping: Option<&Mapping>, deadlock_free: bool) -> Option<Answer> {
-    let question = Question {
-        graph: &instance.graph,
-        system: &instance.system,
-        mapping,
-        weights: WEIGHTS,
-        deadlock_free,
-        limits: Limits::default(),
-    };
-    answer(&question, &Highs).unwrap()
+    let rules = Rules { deadlock_free, ..Rules::from(WEIGHTS) };
+    let problem = Problem::new(&instance.graph, &instance.system, mapping, rules).unwrap();
+    answer(&problem, mapping, Method::Auto, Some(&Highs), &Watch::endless()).unwrap()
 }
 
 /// Objective, whether it is proven, and whether no links wait for each other.

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use hopmap_route::paper::Formulation;
-use hopmap_route::{Instance, Weights};
+use hopmap_route::problem::Problem;
+use hopmap_route::{Instance, Rules, Weights};
 
 /// The paper's.
 const WEIGHTS: Weights = Weights { longest: 1000.0, hops: 10.0, entries: 1.0 };
@@ -53,8 +54,10 @@ fn another_solver_finds_the_known_optima() {
         let instance = Instance::read(&file).unwrap();
         let given: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
         let expected = given["expected"]["objective"].as_f64();
-        let formulation =
-            Formulation::new(&instance.graph, &instance.system, instance.mapping.as_ref(), WEIGHTS).unwrap();
+        let rules = Rules::from(WEIGHTS);
+        let problem =
+            Problem::new(&instance.graph, &instance.system, instance.mapping.as_ref(), rules).unwrap();
+        let formulation = Formulation::new(&problem);
         assert_eq!(solved(folder.path(), &formulation.program().lp(), "--lp"), expected, "{name}");
         assert_eq!(solved(folder.path(), &formulation.program().mps(), "--freemps"), expected, "{name}");
         solved_instances += 1;

@@ -7,12 +7,13 @@ use std::fs;
 
 use hopmap_artifact::{ArtifactError, Codec, Folder};
 use hopmap_model::{
-    CollectiveCalls, CollectiveOperation, CollectiveTable, ConvergencePoint, CostModel, Counting, DelayModel,
-    Demands, Dependency, Edge, Endpoint, Fit, Forward, LaunchFile, Levels, Link, LinkState, Mapping, Matrix,
-    Measurements, Metrics, Node, NodeState, NodeTraits, PhaseSummary, PlacementMetrics, PlacementOrigin,
-    ProbePhase, Process, ProcessDemand, Processor, RankSummary, Route, RouteCosts, RouteMetric, Routes,
-    Routing, Sample, Schedule, ScheduledTask, Slot, Stream, SwitchType, SystemGraph, TableEntry, Tables,
-    Task, TaskDag, TaskGraph, TextFile, Ties, TraceSummary, Weight, WorkUnit,
+    Cause, CollectiveCalls, CollectiveOperation, CollectiveTable, ConvergencePoint, CostModel, Counting,
+    DelayModel, Demands, Dependency, Diagnosis, Edge, Endpoint, Failure, Failures, Fit, Forward, LaunchFile,
+    Levels, Link, LinkState, Mapping, Matrix, Measurements, Metrics, Node, NodeState, NodeTraits, Part,
+    PhaseSummary, PlacementMetrics, PlacementOrigin, ProbePhase, Process, ProcessDemand, Processor,
+    RankSummary, Route, RouteCosts, RouteMetric, Routes, Routing, Sample, Schedule, ScheduledTask, Slot,
+    Stream, SwitchType, SystemGraph, TableEntry, Tables, Task, TaskDag, TaskGraph, TextFile, Ties,
+    TraceSummary, Weight, WorkUnit,
 };
 use proptest::prelude::*;
 
@@ -314,4 +315,29 @@ fn routes() -> Routes {
         cycle: vec![2, 3],
         metrics: BTreeMap::from([("longest".to_owned(), 3.0)]),
     }
+}
+
+#[test]
+fn diagnoses_and_failures_come_back() {
+    let cause = Cause {
+        remedy: 1,
+        part: Part::Link,
+        name: "A → B".to_owned(),
+        there: Some(3.0),
+        needed: None,
+        words: "too narrow".to_owned(),
+    };
+    round_trip(&Diagnosis { causes: vec![cause], metrics: [("causes".to_owned(), 1.0)].into() });
+    let failure = Failure {
+        part: Part::Switch,
+        name: "A".to_owned(),
+        survived: None,
+        objective: Some(2.0),
+        longest: Some(3),
+        moved: 1,
+        rerouted: 2,
+        changed_entries: 3,
+        shortage: String::new(),
+    };
+    round_trip(&Failures { failures: vec![failure], ..Failures::default() });
 }

@@ -4,8 +4,9 @@ use std::num::NonZeroU32;
 
 use highs::{HighsModelStatus, HighsSolutionStatus, RowProblem, Sense as Goal};
 
-use super::{Limits, Solution, Solver};
+use super::{Solution, Solver};
 use crate::SolverError;
+use crate::engine::Watch;
 use crate::linear::{Domain, LinearProgram, Sense};
 
 /// `HiGHS`.
@@ -13,7 +14,7 @@ use crate::linear::{Domain, LinearProgram, Sense};
 pub struct Highs;
 
 impl Solver for Highs {
-    fn solve(&self, program: &LinearProgram, limits: Limits) -> Result<Solution, SolverError> {
+    fn solve(&self, program: &LinearProgram, watch: &Watch<'_>) -> Result<Solution, SolverError> {
         let failed = |problem: String| SolverError::Failed { problem };
         let mut model = problem(program).optimise(Goal::Minimise);
         model.make_quiet();
@@ -21,10 +22,10 @@ impl Solver for Highs {
         model.set_option("random_seed", 0);
         model.set_option("mip_rel_gap", 0.0);
         model.set_option("mip_abs_gap", if is_whole(program) { 0.999 } else { 0.0 });
-        if let Some(seconds) = limits.seconds {
-            model.set_option("time_limit", seconds);
+        if let Some(seconds) = watch.seconds_left() {
+            model.set_option("time_limit", seconds.max(0.01));
         }
-        if let Some(nodes) = limits.nodes {
+        if let Some(nodes) = watch.limits.nodes {
             model.set_option("mip_max_nodes", i32::try_from(nodes).unwrap_or(i32::MAX));
         }
         let solved = model.try_solve().map_err(|status| failed(format!("HiGHS ends with {status:?}")))?;

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use hopmap_route::paper::Formulation;
-use hopmap_route::{CheckParams, Instance, Weights, check, export};
+use hopmap_route::problem::Problem;
+use hopmap_route::{CheckParams, Instance, Rules, Weights, check, export};
 
 /// Kinds of files.
 pub(crate) const KINDS: usize = 2;
@@ -38,11 +39,12 @@ fn holds(instance: &Instance) -> bool {
     let sound = graph.check().is_ok() && system.check().is_ok();
     let weights = Weights { longest: 1000.0, hops: 10.0, entries: 1.0 };
     if system.links.len() * graph.demands.streams.len() < SMALL && system.nodes.len() < SMALL {
-        let _ = Formulation::new(graph, system, mapping.as_ref(), weights);
+        if let Ok(problem) = Problem::new(graph, system, mapping.as_ref(), Rules::from(weights)) {
+            let _ = Formulation::new(&problem);
+        }
     }
     if let (Some(mapping), Some(tables)) = (mapping, tables) {
-        let params =
-            CheckParams { longest: 1.0, hops: 1.0, entries: 1.0, merged: false, deadlock_free: false };
+        let params = CheckParams::of(&Rules::from(weights), false);
         let _ = check::check(graph, system, mapping, tables, None, &params);
     }
     sound

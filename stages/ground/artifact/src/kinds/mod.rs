@@ -1,5 +1,6 @@
 //! One file per artifact kind.
 
+mod diagnosis;
 mod events;
 mod launch_file;
 mod mapping;

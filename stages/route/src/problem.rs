@@ -1,0 +1,272 @@
+//! A question in numbers, as all that answers questions sees it.
+
+use std::collections::BTreeMap;
+
+use hopmap_model::{
+    LinkState, Mapping, Node, NodeKind, ProcessDemand, Route, SwitchType, SystemGraph, TaskGraph,
+};
+
+use crate::{CheckError, Network, Rules, answer, deadlock};
+
+/// Part of a bandwidth or performance by which sums may exceed it: rounding.
+pub(crate) const TOLERANCE: f64 = 1e-9;
+
+/// A program on a machine under rules.
+#[derive(Debug, Clone)]
+pub struct Problem<'a> {
+    /// The program.
+    pub graph: &'a TaskGraph,
+    /// The machine.
+    pub system: &'a SystemGraph,
+    /// The links of the machine that are up.
+    pub network: Network<'a>,
+    /// What an answer has to keep, and what it costs.
+    pub rules: Rules,
+    /// Node ids of the hosts by ascending number.
+    pub hosts: Vec<u32>,
+    /// Node ids of the hosts that can hold each process if it is alone there, by ascending number.
+    pub allowed: Vec<Vec<u32>>,
+    /// Node id of the host of every process, where the mapping is given.
+    pub mapped: Option<Vec<u32>>,
+    /// What needs a route: all streams from one host to another together where the mapping is given, else every stream.
+    pub flows: Vec<Flow>,
+    /// What each link may carry in a second, by index of the link: less what stays free, infinite where nobody said it, and 0 where the
+    /// link is down.
+    pub capacity: Vec<f64>,
+    /// What the processes on each node may need, by node id: less what stays free, infinite where nobody said it.
+    pub performance: Vec<f64>,
+    /// Where processes would rather stay.
+    pub home: Option<Home>,
+}
+
+/// A stream, or all streams between two hosts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Flow {
+    /// Node id of the host that sends where the mapping is given, else the rank of the process.
+    pub source: u32,
+    /// The same of what receives.
+    pub destination: u32,
+    /// Bandwidth that it takes of every link.
+    pub bandwidth: f64,
+    /// The streams of the program that it is.
+    pub streams: Vec<u32>,
+}
+
+/// Where processes would rather stay.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Home {
+    /// Node id of the host of every process.
+    pub hosts: Vec<u32>,
+    /// What each process costs that is elsewhere, beside the objective.
+    pub cost: f64,
+}
+
+/// Where every process is and which way every flow takes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// Node id of the host of every process.
+    pub hosts: Vec<u32>,
+    /// The route of every flow, in the order of [`Problem::flows`].
+    pub routes: Vec<Route>,
+}
+
+impl<'a> Problem<'a> {
+    /// The problem of a program on a machine; with a mapping the first one of the paper, if it is one of this program on this machine.
+    pub fn new(
+        graph: &'a TaskGraph,
+        system: &'a SystemGraph,
+        mapping: Option<&Mapping>,
+        rules: Rules,
+    ) -> Result<Self, CheckError> {
+        let demands = &graph.demands.processes;
+        if demands.len() != graph.ranks() {
+            return Err(CheckError::new(
+                "the program does not say what its processes and streams ask of a machine",
+                "take it from route/import, or from a trace through route/demands",
+            ));
+        }
+        let mapped = mapping.map(|mapping| placed(graph, system, mapping)).transpose()?;
+        let hosts: Vec<u32> = nodes(system, NodeKind::Host);
+        let performance = |node: &Node| {
+            node.traits.performance.map_or(f64::INFINITY, |there| there * (1.0 - rules.performance_slack))
+        };
+        let performance: Vec<f64> = system.nodes.iter().map(performance).collect();
+        let capacity = |link: &hopmap_model::Link| match (link.state, link.bandwidth_bytes_per_s) {
+            (LinkState::Down, _) => 0.0,
+            (LinkState::Up, there) => {
+                there.map_or(f64::INFINITY, |there| there * (1.0 - rules.bandwidth_slack))
+            }
+        };
+        let can_hold = |demand: &ProcessDemand| {
+            let hosts = hosts.iter().copied();
+            hosts
+                .filter(|&host| fits(demand, &system.nodes[host as usize], performance[host as usize]))
+                .collect()
+        };
+        Ok(Self {
+            network: Network::new(system),
+            allowed: demands.iter().map(can_hold).collect(),
+            flows: match &mapped {
+                Some(hosts) => between_hosts(graph, hosts),
+                None => between_processes(graph),
+            },
+            capacity: system.links.iter().map(capacity).collect(),
+            home: None,
+            graph,
+            system,
+            rules,
+            hosts,
+            mapped,
+            performance,
+        })
+    }
+
+    /// Node ids of the switches by ascending number.
+    #[must_use]
+    pub fn switches(&self) -> Vec<u32> {
+        nodes(self.system, NodeKind::Switch)
+    }
+
+    /// Whether a switch has a table for every port. Switches that do not say their type have one table.
+    #[must_use]
+    pub fn is_type_two(&self, switch: u32) -> bool {
+        self.system.nodes[switch as usize].traits.switch_type == Some(SwitchType::Two)
+    }
+
+    /// Node ids of the hosts that a flow joins if every process is on one of `hosts`.
+    #[must_use]
+    pub fn ends(&self, flow: &Flow, hosts: &[u32]) -> (u32, u32) {
+        match self.mapped {
+            Some(_) => (flow.source, flow.destination),
+            None => (hosts[flow.source as usize], hosts[flow.destination as usize]),
+        }
+    }
+
+    /// A route of a flow over links.
+    #[must_use]
+    pub fn route(&self, flow: &Flow, hosts: &[u32], links: Vec<u32>) -> Route {
+        let (source, destination) = self.ends(flow, hosts);
+        Route {
+            source,
+            destination,
+            bandwidth_bytes_per_s: flow.bandwidth,
+            streams: flow.streams.clone(),
+            links,
+        }
+    }
+
+    /// What a plan costs: the objective (11), and what each process costs that is not where it would rather stay. Whether the plan
+    /// keeps the rules is not looked at.
+    #[must_use]
+    pub fn cost(&self, plan: &Plan) -> f64 {
+        let lengths = || plan.routes.iter().map(|route| route.links.len() as f64);
+        let entries = answer::tables(self.system, &plan.routes).entries.len() as f64;
+        let weights = self.rules.weights;
+        let objective = weights.longest * lengths().fold(0.0, f64::max)
+            + weights.hops * lengths().sum::<f64>()
+            + weights.entries * entries;
+        let moved = |home: &Home| {
+            let elsewhere = home.hosts.iter().zip(&plan.hosts).filter(|(home, host)| home != host).count();
+            home.cost * elsewhere as f64
+        };
+        objective + self.home.as_ref().map_or(0.0, moved)
+    }
+
+    /// Whether routes arrive, keep all rules and fit into tables. Where processes are is not looked at.
+    #[must_use]
+    pub fn keeps_rules(&self, routes: &[Route]) -> bool {
+        let ways = || routes.iter().map(|route| route.links.as_slice());
+        let most_hops = self.rules.most_hops.map_or(usize::MAX, |most| most as usize);
+        let deadlocks = || !deadlock::cycle(self.system.links.len(), ways()).is_empty();
+        routes.iter().all(|route| self.arrives(route) && route.links.len() <= most_hops)
+            && self.fits_links(routes)
+            && answer::tables(self.system, routes).check().is_ok()
+            && !(self.rules.deadlock_free && deadlocks())
+    }
+
+    /// Whether the links of a route lead from its source to its destination, through switches alone.
+    fn arrives(&self, route: &Route) -> bool {
+        let links = || route.links.iter().map(|&link| &self.system.links[link as usize]);
+        let ends = (links().next(), links().last());
+        let ends = match ends {
+            (Some(first), Some(last)) => {
+                (first.source, last.destination) == (route.source, route.destination)
+            }
+            _ => route.source == route.destination,
+        };
+        let joined = links()
+            .zip(links().skip(1))
+            .all(|(link, next)| link.destination == next.source && !self.network.is_host(next.source));
+        ends && joined && links().all(|link| link.state == LinkState::Up)
+    }
+
+    /// Whether no link and no switch gets more than it may.
+    fn fits_links(&self, routes: &[Route]) -> bool {
+        let mut loads = vec![0.0; self.capacity.len()];
+        let mut switches = vec![0.0; self.system.nodes.len()];
+        for (route, &link) in
+            routes.iter().flat_map(|route| route.links.iter().map(move |link| (route, link)))
+        {
+            loads[link as usize] += route.bandwidth_bytes_per_s;
+            switches[self.system.links[link as usize].destination as usize] += route.bandwidth_bytes_per_s;
+        }
+        let most = self.rules.switch_load.unwrap_or(f64::INFINITY) * (1.0 + TOLERANCE);
+        let is_light = |(node, &load): (u32, &f64)| self.network.is_host(node) || load <= most;
+        loads.iter().zip(&self.capacity).all(|(load, capacity)| *load <= capacity * (1.0 + TOLERANCE))
+            && (0..).zip(&switches).all(is_light)
+    }
+}
+
+fn nodes(system: &SystemGraph, kind: NodeKind) -> Vec<u32> {
+    (0..).zip(&system.nodes).filter(|(_, node)| node.kind == kind).map(|(id, _)| id).collect()
+}
+
+/// Whether a host can hold a process that is alone there.
+fn fits(demand: &ProcessDemand, node: &Node, performance: f64) -> bool {
+    let has = |device: &String| node.traits.devices.get(device).copied().unwrap_or_default();
+    demand.performance <= performance * (1.0 + TOLERANCE)
+        && demand.host.as_ref().is_none_or(|name| *name == node.name)
+        && demand.capabilities.iter().all(|wanted| node.traits.capabilities.contains(wanted))
+        && demand.devices.iter().all(|(device, &count)| count <= has(device))
+}
+
+/// The host of every process in a mapping.
+fn placed(graph: &TaskGraph, system: &SystemGraph, mapping: &Mapping) -> Result<Vec<u32>, CheckError> {
+    let hosts =
+        mapping.ranks.iter().map(|placement| system.slots.get(placement.slot as usize).map(|slot| slot.host));
+    let hosts: Option<Vec<u32>> = hosts.collect();
+    hosts.filter(|hosts| hosts.len() == graph.ranks()).ok_or_else(|| {
+        CheckError::new(
+            "the mapping is not one of this program on this machine",
+            "is it that of another one?",
+        )
+    })
+}
+
+/// All streams from a host to another as one; those inside a host each, for they take no link.
+fn between_hosts(graph: &TaskGraph, host_of: &[u32]) -> Vec<Flow> {
+    let mut flows: Vec<Flow> = Vec::new();
+    let mut pairs: BTreeMap<(u32, u32), usize> = BTreeMap::new();
+    for (index, stream) in (0..).zip(&graph.demands.streams) {
+        let [source, destination] = [stream.source, stream.destination].map(|rank| host_of[rank as usize]);
+        let next = flows.len();
+        let at =
+            if source == destination { next } else { *pairs.entry((source, destination)).or_insert(next) };
+        if at == next {
+            flows.push(Flow { source, destination, bandwidth: 0.0, streams: Vec::new() });
+        }
+        flows[at].bandwidth += stream.bandwidth_bytes_per_s;
+        flows[at].streams.push(index);
+    }
+    flows
+}
+
+fn between_processes(graph: &TaskGraph) -> Vec<Flow> {
+    let flow = |(index, stream): (u32, &hopmap_model::Stream)| Flow {
+        source: stream.source,
+        destination: stream.destination,
+        bandwidth: stream.bandwidth_bytes_per_s,
+        streams: vec![index],
+    };
+    (0..).zip(&graph.demands.streams).map(flow).collect()
+}

@@ -1,0 +1,33 @@
+//! What an answer has to keep beside the constraints of the paper, and what it costs.
+
+use crate::Weights;
+
+/// What an answer has to keep, and what it costs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rules {
+    /// What the parts of the objective weigh (11).
+    pub weights: Weights,
+    /// Whether no links may wait for each other in a circle.
+    pub deadlock_free: bool,
+    /// Most hops of a route.
+    pub most_hops: Option<u32>,
+    /// Part of the bandwidth of every link that stays free, from 0 up to but not including 1.
+    pub bandwidth_slack: f64,
+    /// Part of the performance of every host that stays free, likewise.
+    pub performance_slack: f64,
+    /// Most bytes in a second that arrive at a switch.
+    pub switch_load: Option<f64>,
+}
+
+impl From<Weights> for Rules {
+    fn from(weights: Weights) -> Self {
+        Self {
+            weights,
+            deadlock_free: false,
+            most_hops: None,
+            bandwidth_slack: 0.0,
+            performance_slack: 0.0,
+            switch_load: None,
+        }
+    }
+}
