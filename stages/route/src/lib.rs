@@ -27,6 +27,7 @@ mod params;
 pub mod problem;
 pub mod router;
 mod rules;
+pub mod samples;
 pub mod search;
 pub mod solver;
 mod stage;
