@@ -82,6 +82,31 @@ pub(crate) enum ParameterError {
     #[error("a weight of the objective is below zero, or no number")]
     #[diagnostic(help("`longest`, `hops` and `entries` are 0 or more"))]
     Weights,
+    /// Something that has to be above 0.
+    #[error("{name} is {value}")]
+    #[diagnostic(help("it is above 0"))]
+    NotAbove {
+        /// The parameter.
+        name: &'static str,
+        /// Its value.
+        value: f64,
+    },
+    /// Something that cannot be below 0.
+    #[error("{name} is {value}")]
+    #[diagnostic(help("it is 0 or more"))]
+    Below {
+        /// The parameter.
+        name: &'static str,
+        /// Its value.
+        value: f64,
+    },
+    /// A type that switches do not have.
+    #[error("`switch_type` is {switch_type}")]
+    #[diagnostic(help("1: one table for the whole switch; 2: a table for every port"))]
+    SwitchType {
+        /// The type.
+        switch_type: u32,
+    },
     /// No time or no nodes.
     #[error("{name} is {value}")]
     #[diagnostic(help("it is above 0; leave it out to search until the optimum is proven"))]
