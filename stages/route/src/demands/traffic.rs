@@ -78,12 +78,12 @@ fn phase<'a>(graph: &'a TaskGraph, wanted: &str) -> Result<&'a Phase, CheckError
     let named = graph.phases.iter().find(|phase| phase.name.as_deref() == Some(wanted));
     let numbered = || wanted.parse::<usize>().ok().and_then(|number| graph.phases.get(number));
     named.or_else(numbered).ok_or_else(|| {
-        let names: Vec<&str> =
+        let known: Vec<&str> =
             graph.phases.iter().filter_map(|phase| phase.name.as_deref()).take(10).collect();
-        let help = match (graph.phases.len(), names.as_slice()) {
+        let help = match (graph.phases.len(), known.as_slice()) {
             (0, _) => "tell phases apart when the trace is read: `phases` of trace/otf2".to_owned(),
             (count, []) => format!("phases are numbered from 0 to {}", count - 1),
-            (_, names) => format!("phases are: {}", names.join(", ")),
+            (_, known) => format!("phases are: {}", known.join(", ")),
         };
         CheckError::new(format!("the program has no phase `{wanted}`"), help)
     })
