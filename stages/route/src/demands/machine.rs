@@ -9,7 +9,7 @@ use crate::CheckError;
 
 /// The machine with a port at both ends of every link, the performance of hosts, and what `params` say of links and switches that do not
 /// say it themselves. Ports that are known stay. In networks whose hosts are linked to each other every host gets a switch of its own, called
-/// `HOST:router`, for hosts pass nothing on.
+/// `HOST-router`, for hosts pass nothing on.
 pub(super) fn ready(system: &SystemGraph, params: &DemandsParams) -> Result<SystemGraph, CheckError> {
     if system.links.is_empty() {
         return Err(CheckError::new(
@@ -52,7 +52,7 @@ fn routers(system: &mut SystemGraph) {
     let mut names: HashSet<String> = system.nodes.iter().map(|node| node.name.clone()).collect();
     let mut router_of = hosts;
     for (&host, router) in &mut router_of {
-        let mut name = format!("{}:router", system.nodes[host as usize].name);
+        let mut name = format!("{}-router", system.nodes[host as usize].name);
         while !names.insert(name.clone()) {
             name.push('\'');
         }
@@ -190,7 +190,7 @@ mod tests {
         let ready = ready(&machine(&[(0, 1), (1, 2), (2, 0)]), &DemandsParams::default()).unwrap();
         assert!(is_tidy(&ready));
         assert_eq!((ready.nodes.len(), ready.links.len()), (7, 12));
-        assert_eq!(ready.nodes[4].name, "h0:router");
+        assert_eq!(ready.nodes[4].name, "h0-router");
         let are_hosts = |link: &Link| link.source.max(link.destination) < 3;
         assert!(!ready.links.iter().any(are_hosts));
         let none = super::ready(&machine(&[]), &DemandsParams::default()).unwrap_err();
