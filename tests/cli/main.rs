@@ -12,6 +12,7 @@ mod check;
 mod cluster;
 mod collectives;
 mod crash;
+mod demands;
 mod determinism;
 mod exec;
 mod fabric;

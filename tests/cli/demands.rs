@@ -1,0 +1,93 @@
+//! What a traced program asks of a machine, and the pipeline that routes it.
+
+use crate::sandbox::{Sandbox, project};
+
+/// A program whose ranks are traced, as `program`.
+fn program(sandbox: &Sandbox) {
+    let trace = project().join("sample-traces/rows-columns-16/eztrace_log.otf2");
+    let archive = format!("archive={}", trace.display());
+    sandbox.stdout(&["exec", "trace/otf2", "--with", &archive, "--out", "program"]);
+}
+
+#[test]
+fn a_trace_and_a_fabric_become_streams_and_tables() {
+    let sandbox = Sandbox::new();
+    program(&sandbox);
+    let path = format!("path={}", project().join("sample-topologies/fabric-40/ib-raw").display());
+    sandbox.stdout(&["exec", "topology/import", "--with", &path, "--out", "fabric"]);
+    let asked = sandbox.seen(&[
+        "exec",
+        "route/demands",
+        "--in",
+        "task-graph=program",
+        "--in",
+        "system=fabric",
+        "--with",
+        "heaviest=40",
+        "--out",
+        "asked",
+    ]);
+    insta::assert_snapshot!(asked, @r"
+    task-graph DIGEST asked/task-graph
+    system-graph DIGEST asked/system
+    tables DIGEST asked/tables
+    ------- stderr -------
+    40 streams, 4.619e7 bytes per second together
+    4 streams are left out; they need 4.881e5 bytes per second
+    ");
+    // The tables that the fabric has bring every stream where it belongs.
+    let inputs = ["--in", "task-graph=asked/task-graph", "--in", "system=asked/system"];
+    sandbox.stdout(&[&["exec", "map/linear"][..], &inputs, &["--out", "mapping"]].concat());
+    let checked =
+        [&["exec", "route/check"][..], &inputs, &["--in", "mapping=mapping", "--in", "tables=asked/tables"]];
+    insta::assert_snapshot!(sandbox.seen(&[&checked.concat()[..], &["--out", "checked"]].concat()), @r"");
+}
+
+#[test]
+fn what_a_trace_does_not_say_is_asked_for() {
+    let sandbox = Sandbox::new();
+    program(&sandbox);
+    sandbox.stdout(&[
+        "exec",
+        "topology/synthetic",
+        "--with",
+        "shape=tree:2x8",
+        "--with",
+        "costs=[1,10]",
+        "--out",
+        "tree",
+    ]);
+    sandbox.stdout(&[
+        "exec",
+        "topology/synthetic",
+        "--with",
+        "shape=mesh:2x4",
+        "--with",
+        "cores=[2]",
+        "--out",
+        "mesh",
+    ]);
+    let refused = |system: &str, with: &[&str]| {
+        let system = format!("system={system}");
+        let with: Vec<&str> = with.iter().flat_map(|with| ["--with", with]).collect();
+        let exec = ["exec", "route/demands", "--in", "task-graph=program", "--in", &system, "--out", "asked"];
+        sandbox.seen(&[&exec[..], &with].concat())
+    };
+    insta::assert_snapshot!(refused("tree", &[]), @r"");
+    insta::assert_snapshot!(refused("mesh", &["phase=solve"]), @r"");
+    insta::assert_snapshot!(refused("mesh", &["peak=true"]), @r"");
+    insta::assert_snapshot!(refused("mesh", &["seconds=0"]), @r"");
+    insta::assert_snapshot!(refused("mesh", &["switch_type=3"]), @r"");
+}
+
+#[test]
+fn the_pipeline_routes_a_trace() {
+    let sandbox = Sandbox::new();
+    let pipeline = std::fs::read_to_string(project().join("pipelines/route.toml")).unwrap();
+    sandbox.write("route.toml", pipeline);
+    let trace =
+        format!("trace={}", project().join("sample-traces/rows-columns-16/eztrace_log.otf2").display());
+    sandbox.stdout(&["run", "route.toml", "-p", &trace]);
+    assert!(sandbox.read("out/tables.conf").contains("ROUTING_TABLE"));
+    assert!(sandbox.read("out/routes.html").contains("<svg"));
+}
