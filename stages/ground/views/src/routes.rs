@@ -67,7 +67,8 @@ pub fn routes(routed: &Routed<'_>) -> String {
         height += table::draw(&mut svg, &facts, None, height);
         return svg.finish(table::WIDTH, height);
     };
-    let standing = standing.shifted(Point::new(LEFT, TOP));
+    let left = LEFT.max((table::WIDTH - standing.width) / 2.0);
+    let standing = standing.shifted(Point::new(left, TOP));
     let lanes = Lanes::new(&facts, &network, &standing);
     nodes::add_style(&mut svg);
     lanes.draw(&mut svg, &facts);
@@ -75,7 +76,7 @@ pub fn routes(routed: &Routed<'_>) -> String {
     marks::draw_labels(&mut svg, &facts, &standing, &lanes);
     nodes.draw(&mut svg, &standing, &lanes);
     let mut height = TOP + standing.height + 22.0;
-    for note in notes(&standing, &lanes) {
+    for note in notes(&standing, &lanes, &nodes) {
         svg.text(0.0, height + 4.0, "q n", &note);
         height += 18.0;
     }
@@ -86,8 +87,11 @@ pub fn routes(routed: &Routed<'_>) -> String {
     svg.finish((LEFT + standing.width).max(table::WIDTH), height)
 }
 
-fn notes(standing: &Standing, lanes: &Lanes) -> Vec<String> {
+fn notes(standing: &Standing, lanes: &Lanes, nodes: &Nodes<'_>) -> Vec<String> {
     let mut notes = Vec::new();
+    if nodes.has_hidden() {
+        notes.push("at the bottom of a switch: the busiest link of its hosts".to_owned());
+    }
     if !standing.around.is_empty() {
         notes.push("short lines at the edges lead around to the other edge".to_owned());
     }

@@ -8,12 +8,12 @@ use super::sketch::Sketch;
 use super::standing::{STUB, Sizes, Standing};
 
 /// Between a host and its switch, where their link is seen.
-const LINK: f64 = 22.0;
+const LINK: f64 = 27.0;
 /// Between hosts, and between a host and a cable that it is beside.
 const HOSTS: f64 = 6.0;
 const CABLE: f64 = 11.0;
 /// Between switches, where their cable is seen.
-const SWITCHES: f64 = 52.0;
+const SWITCHES: f64 = 60.0;
 /// Between the hosts of one switch and those of another.
 const BETWEEN: f64 = 14.0;
 /// Farthest that hosts may be from their switch.
@@ -180,7 +180,7 @@ fn scaled(network: &Network, part: &[usize], sketch: &Sketch, clusters: &[Vec<(u
 fn is_apart(clusters: &[Vec<(usize, Area)>], middles: &[Point], lines: &[(usize, usize)]) -> bool {
     let long_enough = |&(a, b): &(usize, usize)| {
         let (first, last) = (clusters[a][0].1.moved(middles[a]), clusters[b][0].1.moved(middles[b]));
-        !first.is_near(&last, SWITCHES * 0.8)
+        !first.is_near(&last, SWITCHES)
     };
     let apart = |a: usize, b: usize| {
         clusters[a].iter().all(|(_, first)| {

@@ -182,7 +182,7 @@ fn between(network: &Network, upper: &[usize], lower: &[usize], across: &BTreeMa
             farthest = farthest.max((across[&node] - across[other]).abs());
         }
     }
-    (0.2 * farthest).clamp(52.0, 170.0)
+    (0.3 * farthest).clamp(56.0, 220.0)
 }
 
 /// Where cables between two rows end: side by side at the edges of boxes, in the order in which they lead away.

@@ -6,6 +6,7 @@ use super::facts::{Facts, Use, percent};
 use super::geometry::{Area, Point};
 use super::lanes::{Lane, Lanes, colour};
 use super::standing::Standing;
+use super::table;
 use crate::human::count_of;
 use crate::svg::{Number, Svg, shortened_inside, text_width};
 
@@ -93,7 +94,7 @@ fn place(lane: &Lane, along: f64, beside: f64, size: Point) -> Option<Area> {
 }
 
 fn is_free(area: &Area, standing: &Standing, lanes: &Lanes, own: &Lane, taken: &[Area]) -> bool {
-    let inside = area.left() >= 0.0 && area.right() <= standing.width + 24.0;
+    let inside = area.left() >= 0.0 && area.right() <= standing.width.max(table::WIDTH);
     let meets = |lane: &Lane| {
         let others = lane.ends != own.ends;
         others

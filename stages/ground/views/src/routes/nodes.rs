@@ -38,6 +38,11 @@ impl<'a> Nodes<'a> {
         nodes
     }
 
+    /// Whether there are hosts without boxes.
+    pub(super) fn has_hidden(&self) -> bool {
+        self.hidden.iter().any(|hosts| !hosts.is_empty())
+    }
+
     /// Sizes that hold most names.
     fn sizes(&self, network: &Network) -> Sizes {
         let (hosts, switches): (Vec<usize>, Vec<usize>) =
@@ -53,7 +58,7 @@ impl<'a> Nodes<'a> {
         let lines = switches.iter().map(|&node| self.lines(node).len()).max().unwrap_or(1) as f64;
         Sizes {
             switch: Point::new((of_switch * 1.06 + 14.0).clamp(36.0, 130.0), 12.0 + 14.0 * lines),
-            host: Point::new((of_host + 12.0).clamp(30.0, 92.0), high),
+            host: Point::new((of_host + 12.0).clamp(38.0, 92.0), high),
             upright: Point::new(18.0, (of_name + 14.0).clamp(28.0, 110.0)),
         }
     }
@@ -110,7 +115,7 @@ impl<'a> Nodes<'a> {
             svg.rectangle(x, area.bottom() - 3.5, (size.0 - 14.0, 3.5), 1.5, &class);
         }
         let lines = self.lines(node);
-        if size.1 > size.0 && is_host {
+        if is_host && size.0 < self.sizes.host.x {
             let name = shortened_inside(&lines[0], (size.1 - 8.0) / SMALL);
             svg.upright_text(area.middle.x + 4.0, area.bottom() - 7.0, "n", &name);
             return;

@@ -15,6 +15,8 @@ const STREAM: f64 = 0.0;
 const BANDWIDTH: f64 = 270.0;
 const HOPS: f64 = 318.0;
 const WAY: f64 = 338.0;
+/// Arrows between names are wider than what is measured.
+const ARROWS: f64 = 0.95;
 pub(super) const WIDTH: f64 = 820.0;
 
 /// The streams with the longest ways, of equal ones the heaviest first; the height of the table.
@@ -71,7 +73,7 @@ fn draw_row(svg: &mut Svg, facts: &Facts<'_>, lanes: Option<&Lanes>, route: &Rou
     svg.text(STREAM, base, "n", &shortened_inside(&format!("{stream}{merged}"), (BANDWIDTH - 78.0) / 0.92));
     svg.text(BANDWIDTH, base, "n e", &amount(route.bandwidth_bytes_per_s));
     svg.text(HOPS, base, "n e", &route.links.len().to_string());
-    svg.text(WAY, base, "n q", &shortened(&way, (WIDTH - WAY) / 0.92));
+    svg.text(WAY, base, "n q", &shortened(&way, (WIDTH - WAY) * ARROWS));
     let course = lanes.map(|lanes| lanes.way(&route.links)).unwrap_or_default();
     if !course.is_empty() && course.len() < 20_000 {
         svg.add(format_args!("<path d=\"{course}\" class=\"p\"/>"));
