@@ -2,12 +2,13 @@
 //!
 //! It shows what people would rather look at than read: the pipeline with the state and reason of each stage, the
 //! machine as it was measured, the matrix in rank order and in slot order, the machine with its loads, schedules as
-//! Gantt charts, the metrics beside linear and random, and the commands that launch the program.
+//! Gantt charts, routes on their network, the metrics beside linear and random, and the commands that launch the program.
 
 mod measured;
 mod page;
 mod placement;
 mod published;
+mod routes;
 mod schedules;
 mod searches;
 mod sections;
@@ -52,6 +53,7 @@ pub fn write(
     searches::searches(&mut page, pipeline, store, report);
     measured::measured(&mut page, pipeline, store, report);
     schedules::schedules(&mut page, pipeline, store, report);
+    routes::routes(&mut page, pipeline, store, report);
     placement::placements(&mut page, pipeline, store, report);
     sections::stages(&mut page, pipeline, report);
     replace_file(path, page.finish(&pipeline.name).as_bytes())?;

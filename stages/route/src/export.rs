@@ -1,7 +1,9 @@
-//! Tables of switches as text that networks load.
+//! Tables of switches as text that networks load, and routes as pictures.
 
 mod fmd;
 mod lft;
+mod page;
+mod picture;
 mod rio;
 
 use std::collections::BTreeMap;
@@ -10,13 +12,19 @@ use hopmap_model::{NodeKind, SystemGraph, Tables, TextFile};
 
 use crate::{ExportError, ExportFormat, ExportParams};
 
-/// The tables of a network as text.
+pub use picture::{Shown, draw};
+
+/// The tables of a network as text. Pictures need more than tables: see [`draw`].
 pub fn write(system: &SystemGraph, tables: &Tables, params: &ExportParams) -> Result<TextFile, ExportError> {
     let (name, text) = match params.format {
         ExportFormat::Fmd => ("fmd.conf", fmd::write(system, tables)?),
         ExportFormat::Lft => ("lfts.txt", forwarding_tables(system, tables, &lids(params)?)?),
         ExportFormat::Rio => ("routes.txt", rio::routes(system, tables)?),
         ExportFormat::Registers => ("registers.txt", rio::registers(system, tables, params.family)?),
+        ExportFormat::Svg | ExportFormat::Html => {
+            let shown = Shown { system, tables, routes: None, graph: None, mapping: None };
+            return draw(&shown, params.format);
+        }
     };
     Ok(TextFile { name: name.to_owned(), text })
 }

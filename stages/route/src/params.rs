@@ -226,7 +226,7 @@ impl From<&ModelParams> for Weights {
     }
 }
 
-/// Tables of switches as text that networks load.
+/// Tables of switches as text that networks load, or as a picture.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExportParams {
@@ -252,6 +252,10 @@ pub enum ExportFormat {
     Rio,
     /// What to write into which register of every switch.
     Registers,
+    /// A picture of the routes on the network with the load of every link; needs `routes`.
+    Svg,
+    /// A page with that picture, the busiest links and the metrics; needs `routes`.
+    Html,
 }
 
 /// A family of `RapidIO` switches.

@@ -10,8 +10,8 @@ use hopmap_model::{
 use crate::paper::Formulation;
 use crate::problem::Problem;
 use crate::{
-    CheckParams, ExportParams, ImportParams, Instance, ModelFormat, ModelParams, Rules, Weights, check,
-    export,
+    CheckParams, ExportFormat, ExportParams, ImportParams, Instance, ModelFormat, ModelParams, Rules,
+    Weights, check, export,
 };
 
 pub use solve::{MapStage, TablesStage};
@@ -105,14 +105,18 @@ impl Stage for CheckStage {
 impl Stage for ExportStage {
     type Params = ExportParams;
     const KIND: &'static str = "route/export";
-    const SUMMARY: &'static str = "The tables of switches for RapidIO, Linux or InfiniBand";
-    const REVISION: u32 = 1;
+    const SUMMARY: &'static str =
+        "The tables of switches for RapidIO, Linux or InfiniBand, or a picture of the routes";
+    const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
         const {
             &[
                 Port::input::<SystemGraph>("system"),
                 Port::input::<Tables>("tables"),
+                Port::optional::<Routes>("routes"),
+                Port::optional::<TaskGraph>("task-graph"),
+                Port::optional::<Mapping>("mapping"),
                 Port::output::<TextFile>("file"),
             ]
         }
@@ -125,7 +129,23 @@ impl Stage for ExportStage {
     fn run(params: Self::Params, inputs: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
         let system = inputs.one::<SystemGraph>("system")?.value;
         let tables = inputs.one::<Tables>("tables")?.value;
-        Ok(Outcome::Done(Outputs::new().with("file", export::write(&system, &tables, &params)?)))
+        let file = match params.format {
+            ExportFormat::Svg | ExportFormat::Html => {
+                let routes = inputs.optional::<Routes>("routes")?.map(|routes| routes.value);
+                let graph = inputs.optional::<TaskGraph>("task-graph")?.map(|graph| graph.value);
+                let mapping = inputs.optional::<Mapping>("mapping")?.map(|mapping| mapping.value);
+                let shown = export::Shown {
+                    system: &system,
+                    tables: &tables,
+                    routes: routes.as_deref(),
+                    graph: graph.as_deref(),
+                    mapping: mapping.as_deref(),
+                };
+                export::draw(&shown, params.format)?
+            }
+            _ => export::write(&system, &tables, &params)?,
+        };
+        Ok(Outcome::Done(Outputs::new().with("file", file)))
     }
 }
 

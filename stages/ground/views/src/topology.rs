@@ -1,6 +1,6 @@
 //! A machine as a tree of hosts and switches, or as the grid or the circle that its hosts form.
 
-mod direct;
+pub(crate) mod direct;
 mod layout;
 mod lines;
 mod network;
@@ -174,7 +174,7 @@ fn draw_box(svg: &mut Svg, node: &NodeBox, layout: &Layout, index: usize, depth:
 }
 
 /// A dashed border and a stroke across.
-fn draw_down(svg: &mut Svg, (x, y): (f64, f64), (width, height): (f64, f64)) {
+pub(crate) fn draw_down(svg: &mut Svg, (x, y): (f64, f64), (width, height): (f64, f64)) {
     svg.add(format_args!(
         "<path d=\"M{0} {1}h{2}v{3}h-{2}zM{0} {4}l{2} -{3}\" class=\"sk1\" fill=\"none\" stroke-dasharray=\"3 2\"/>",
         Number(x),

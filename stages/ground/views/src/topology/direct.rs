@@ -32,7 +32,8 @@ pub(super) fn draw(
     }
     let drawing = Drawing::whole(system, loads, placement);
     let styles = Styles::new(drawing.lines.values(), None, 0);
-    let (width, height) = match Grid::of(&drawing) {
+    let pairs: Vec<(usize, usize)> = drawing.lines.keys().copied().collect();
+    let (width, height) = match Grid::of(drawing.boxes.len(), &pairs) {
         Some(grid) => grid.draw(svg, &drawing, &styles),
         None => circle(svg, &drawing, &styles),
     };
@@ -41,21 +42,20 @@ pub(super) fn draw(
     Some((width.max(560.0), height + legend + 4.0))
 }
 
-/// Sizes of a mesh or torus whose hosts are in order, the first dimension first.
-struct Grid {
-    sizes: [usize; 3],
+/// Sizes of a mesh or torus whose nodes are in order, the first dimension first.
+pub(crate) struct Grid {
+    pub(crate) sizes: [usize; 3],
 }
 
-/// How a link leads from one host to another: along which dimension, and whether around.
-struct Step {
-    dimension: usize,
-    is_around: bool,
+/// How a link leads from one node to another: along which dimension, and whether around.
+pub(crate) struct Step {
+    pub(crate) dimension: usize,
+    pub(crate) is_around: bool,
 }
 
 impl Grid {
-    /// The sizes with which every link joins neighbours, if there are any.
-    fn of(drawing: &Drawing) -> Option<Self> {
-        let count = drawing.boxes.len();
+    /// The sizes with which every pair of `count` nodes are neighbours, if there are any.
+    pub(crate) fn of(count: usize, pairs: &[(usize, usize)]) -> Option<Self> {
         let divisors: Vec<usize> = (2..=count / 2).filter(|size| count.is_multiple_of(*size)).collect();
         let flat = divisors.iter().map(|&first| [first, count / first, 1]);
         let solid = divisors.iter().flat_map(|&first| {
@@ -70,19 +70,19 @@ impl Grid {
             let grid = Self { sizes: *sizes };
             let is_around = |&(a, b): &(usize, usize)| grid.step(a, b).is_none_or(|step| step.is_around);
             match sizes[1] {
-                1 => !drawing.lines.keys().any(is_around),
-                _ => drawing.lines.keys().all(|&(a, b)| grid.step(a, b).is_some()),
+                1 => !pairs.iter().any(is_around),
+                _ => pairs.iter().all(|&(a, b)| grid.step(a, b).is_some()),
             }
         };
         line.into_iter().chain(flat).chain(solid).find(fits).map(|sizes| Self { sizes })
     }
 
-    fn place(&self, host: usize) -> [usize; 3] {
+    pub(crate) fn place(&self, node: usize) -> [usize; 3] {
         let [first, second, _] = self.sizes;
-        [host % first, host / first % second, host / first / second]
+        [node % first, node / first % second, node / first / second]
     }
 
-    fn step(&self, a: usize, b: usize) -> Option<Step> {
+    pub(crate) fn step(&self, a: usize, b: usize) -> Option<Step> {
         let (from, to) = (self.place(a), self.place(b));
         let mut differ = (0..3).filter(|&dimension| from[dimension] != to[dimension]);
         let dimension = differ.next()?;

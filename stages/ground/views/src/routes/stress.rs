@@ -1,0 +1,148 @@
+//! Nodes as far apart as they are in the network: stress majorization (Gansner, Koren and North 2004).
+
+use std::collections::VecDeque;
+
+use super::geometry::Point;
+
+/// Steps of the descent; large networks get fewer.
+const STEPS: usize = 200;
+
+/// Places of nodes that are all joined; neighbours are about one unit apart.
+pub(super) fn places(neighbours: &[Vec<usize>]) -> Vec<Point> {
+    let count = neighbours.len();
+    if count < 2 {
+        return vec![Point::default(); count];
+    }
+    let distances: Vec<Vec<f64>> = (0..count).map(|node| distances_from(neighbours, node)).collect();
+    let steps = (STEPS * 60 / count.max(60)).max(30);
+    let best = [circle(count), by_landmarks(&distances)]
+        .map(|start| descend(start, &distances, steps))
+        .into_iter()
+        .min_by(|a, b| stress(a, &distances).total_cmp(&stress(b, &distances)));
+    wide(best.unwrap_or_default())
+}
+
+/// Cables from a node to every other one.
+fn distances_from(neighbours: &[Vec<usize>], node: usize) -> Vec<f64> {
+    // Nodes that are joined through hosts only are farther apart than any others.
+    let mut distances = vec![f64::INFINITY; neighbours.len()];
+    distances[node] = 0.0;
+    let mut queue = VecDeque::from([node]);
+    while let Some(node) = queue.pop_front() {
+        for &other in &neighbours[node] {
+            if distances[other].is_infinite() {
+                distances[other] = distances[node] + 1.0;
+                queue.push_back(other);
+            }
+        }
+    }
+    let largest = distances.iter().copied().filter(|distance| distance.is_finite()).fold(1.0, f64::max);
+    distances.iter().map(|distance| distance.min(largest + 1.0)).collect()
+}
+
+fn circle(count: usize) -> Vec<Point> {
+    let step = std::f64::consts::TAU / count as f64;
+    let radius = count as f64 / 6.0;
+    (0..count).map(|node| Point::at_angle(step * node as f64).times(radius)).collect()
+}
+
+/// Places by the distances from two pairs of nodes that are far apart, none exactly where another one is.
+fn by_landmarks(distances: &[Vec<f64>]) -> Vec<Point> {
+    let count = distances.len();
+    let farthest = |from: &dyn Fn(usize) -> f64| {
+        (0..count).max_by(|&a, &b| from(a).total_cmp(&from(b)).then(b.cmp(&a))).unwrap_or(0)
+    };
+    let west = farthest(&|node| distances[0][node]);
+    let east = farthest(&|node| distances[west][node]);
+    let aside = |node: usize| -(distances[west][node] - distances[east][node]).abs();
+    let north = farthest(&|node| 4.0 * aside(node) + distances[west][node] + distances[east][node]);
+    let south = farthest(&|node| 2.0 * aside(node) + distances[north][node]);
+    (0..count)
+        .map(|node| {
+            let nudge = Point::at_angle(2.4 * node as f64).times(0.05);
+            let x = (distances[west][node] - distances[east][node]) / 2.0;
+            let y = (distances[north][node] - distances[south][node]) / 2.0;
+            Point::new(x, y).plus(nudge)
+        })
+        .collect()
+}
+
+/// Moves one node after the other to where all others want it, the near ones most.
+fn descend(mut places: Vec<Point>, distances: &[Vec<f64>], steps: usize) -> Vec<Point> {
+    for _ in 0..steps {
+        for node in 0..places.len() {
+            let (mut sum, mut weights) = (Point::default(), 0.0);
+            for other in (0..places.len()).filter(|&other| other != node) {
+                let distance = distances[node][other].max(1.0);
+                let weight = 1.0 / (distance * distance);
+                let way = places[node].minus(places[other]);
+                let wanted = places[other].plus(way.unit().times(distance));
+                sum = sum.plus(wanted.times(weight));
+                weights += weight;
+            }
+            places[node] = sum.times(1.0 / weights);
+        }
+    }
+    places
+}
+
+fn stress(places: &[Point], distances: &[Vec<f64>]) -> f64 {
+    let mut sum = 0.0;
+    for (node, place) in places.iter().enumerate() {
+        for (other, distance) in distances[node].iter().enumerate().take(node) {
+            let relative = place.minus(places[other]).length() / distance.max(1.0) - 1.0;
+            sum += relative * relative;
+        }
+    }
+    sum
+}
+
+/// The same places turned so that they reach farther across than down.
+fn wide(places: Vec<Point>) -> Vec<Point> {
+    let middle = places.iter().fold(Point::default(), |sum, &place| sum.plus(place));
+    let middle = middle.times(1.0 / places.len().max(1) as f64);
+    let (mut across, mut down, mut both) = (0.0, 0.0, 0.0);
+    for place in &places {
+        let far = place.minus(middle);
+        across += far.x * far.x;
+        down += far.y * far.y;
+        both += far.x * far.y;
+    }
+    let angle = -0.5 * libm::atan2(2.0 * both, across - down);
+    let turn = Point::at_angle(angle);
+    let turned = |place: Point| {
+        let far = place.minus(middle);
+        Point::new(far.x * turn.x - far.y * turn.y, far.x * turn.y + far.y * turn.x)
+    };
+    places.into_iter().map(turned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mesh_is_spread_out() {
+        let (wide, high) = (6, 4);
+        let neighbours: Vec<Vec<usize>> = (0..wide * high)
+            .map(|node| {
+                let near = |&other: &usize| {
+                    let (a, b) = ((node % wide, node / wide), (other % wide, other / wide));
+                    a.0.abs_diff(b.0) + a.1.abs_diff(b.1) == 1
+                };
+                (0..wide * high).filter(near).collect()
+            })
+            .collect();
+        let places = places(&neighbours);
+        for (node, others) in neighbours.iter().enumerate() {
+            for &other in others {
+                let length = places[node].minus(places[other]).length();
+                assert!((0.6..1.4).contains(&length), "{node} to {other}: {length}");
+            }
+            for other in (0..node).filter(|other| !others.contains(other)) {
+                let length = places[node].minus(places[other]).length();
+                assert!(length > 0.7, "{node} and {other}: {length}");
+            }
+        }
+    }
+}
