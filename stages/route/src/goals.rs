@@ -67,14 +67,22 @@ fn best(problem: &Problem<'_>, goal: Goal, seeker: &Seeker<'_>) -> Result<Option
     match seeker.seek(problem)? {
         Sought::Nothing => Ok(None),
         Sought::Unknown => Err(no_solution_in_time()),
-        Sought::Plan(plan) => {
-            let measure = |plan: &Plan| measure(problem, goal, plan);
-            let under = |most: f64| under(problem, goal, most);
-            let rounding = if goal == Goal::SwitchLoad { rounding(problem) } else { 4.0 * TOLERANCE };
-            let rounding = rounding.max(f64::MIN_POSITIVE);
-            least(seeker, plan, bound(problem, goal), rounding, &measure, &under).map(Some)
-        }
+        Sought::Plan(plan) => tightest(problem, goal, seeker, plan).map(Some),
     }
+}
+
+/// The same where a plan is known.
+pub(crate) fn tightest(
+    problem: &Problem<'_>,
+    goal: Goal,
+    seeker: &Seeker<'_>,
+    plan: Plan,
+) -> Result<Least, Error> {
+    let measure = |plan: &Plan| measure(problem, goal, plan);
+    let under = |most: f64| under(problem, goal, most);
+    let rounding = if goal == Goal::SwitchLoad { rounding(problem) } else { 4.0 * TOLERANCE };
+    let rounding = rounding.max(f64::MIN_POSITIVE);
+    least(seeker, plan, bound(problem, goal), rounding, &measure, &under)
 }
 
 /// The same by one program with the goal as a variable.

@@ -17,6 +17,8 @@ use crate::linear::{Domain, LinearProgram, Sense};
 use crate::problem::{Plan, Problem};
 use crate::solver::Solver;
 
+pub(crate) use wishes::Excess;
+
 /// Solutions whose links wait for each other in a circle, one after the other, before giving up.
 const MOST_CIRCLES: usize = 10_000;
 

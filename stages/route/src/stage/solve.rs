@@ -113,7 +113,7 @@ fn solve(
     let Some(Answer { mapping, routes, tables }) = answer else {
         let diagnosis = diagnose(&problem, solver.as_deref(), &watch)?;
         cx.log("no mapping, routes and tables keep all constraints");
-        diagnosis.causes.iter().for_each(|cause| cx.log(&cause.words));
+        tell(&diagnosis, cx);
         return Ok(Outcome::Infeasible(Outputs::new().with("diagnosis", diagnosis)));
     };
     let metric = |name: &str| routes.metrics.get(name).copied().unwrap_or_default();
@@ -129,6 +129,23 @@ fn solve(
     let outputs = Outputs::new().with("mapping", mapping).with("routes", routes).with("tables", tables);
     let outputs = outputs.timed(params.seconds.is_some());
     Ok(if is_cut_short { Outcome::Partial(outputs) } else { Outcome::Done(outputs) })
+}
+
+/// The causes, one remedy after the other.
+fn tell(diagnosis: &Diagnosis, cx: &Context<'_>) {
+    let mut remedy = 0;
+    for cause in &diagnosis.causes {
+        match cause.remedy == remedy {
+            true => cx.log(&cause.words),
+            false => cx.log(format_args!("or: {}", cause.words)),
+        }
+        remedy = cause.remedy;
+    }
+    if diagnosis.metrics.get("complete") == Some(&0.0) {
+        cx.log("the limits ended the search for what would help: give more `seconds` or `nodes`");
+    } else if diagnosis.metrics.get("remedies") == Some(&0.0) {
+        cx.log("nothing was found that would be enough");
+    }
 }
 
 /// What was reached of a goal.
