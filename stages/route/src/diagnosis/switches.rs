@@ -46,7 +46,7 @@ pub(super) fn of_type_two(
 }
 
 /// Switches of type 1 that a plan sends what is for one host out of in several ways.
-pub(super) fn split(asked: &Problem<'_>, plan: &Plan) -> Vec<u32> {
+fn split(asked: &Problem<'_>, plan: &Plan) -> Vec<u32> {
     let mut out: BTreeMap<(u32, u32), u32> = BTreeMap::new();
     let mut switches = Vec::new();
     for route in &plan.routes {

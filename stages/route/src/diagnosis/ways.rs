@@ -1,6 +1,6 @@
 //! Streams that cannot get where they belong, each alone or all that pass the same place.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use hopmap_model::{Cause, Part};
 
@@ -11,6 +11,19 @@ use crate::problem::{Flow, Problem, TOLERANCE};
 const MOST_PAIRS: usize = 10_000;
 /// Hosts from which ways are looked for.
 const MOST_SOURCES: usize = 1024;
+
+/// Hosts that are named.
+const MOST_NAMES: usize = 6;
+
+/// A host or switch that links lead to, or away from, which carry too little together.
+struct Crowd {
+    node: u32,
+    is_in: bool,
+    /// The hosts inside of the streams that have to take the links.
+    hosts: BTreeSet<u32>,
+    there: f64,
+    needed: f64,
+}
 
 /// The ways of a problem.
 pub(super) struct Ways<'a> {
@@ -91,46 +104,56 @@ impl<'a> Ways<'a> {
                     true => inside[to as usize] && !inside[from as usize],
                     false => inside[from as usize] && !inside[to as usize],
                 };
-                let flows = problem.flows.iter().filter(|flow| {
-                    self.known(flow).is_some_and(|(source, destination)| crosses(source, destination))
-                });
-                let needed: f64 = flows.map(|flow| flow.bandwidth).sum();
+                let flows = problem.flows.iter().filter_map(|flow| Some((self.known(flow)?, flow)));
+                let flows: Vec<((u32, u32), f64)> = flows
+                    .filter(|&((source, destination), _)| crosses(source, destination))
+                    .map(|(ends, flow)| (ends, flow.bandwidth))
+                    .collect();
+                let needed: f64 = flows.iter().map(|(_, bandwidth)| bandwidth).sum();
                 let links = problem.system.links.iter().enumerate();
                 let links: Vec<usize> = links
                     .filter(|(_, link)| crosses(link.source, link.destination))
                     .map(|(index, _)| index)
                     .collect();
                 let there: f64 = links.iter().map(|&link| problem.capacity[link]).sum();
-                if needed > there * (1.0 + TOLERANCE) {
-                    causes.push(self.crowded(node, is_in, &links, there, needed));
+                // Without any link they are told as unconnected.
+                if !links.is_empty() && needed > there * (1.0 + TOLERANCE) {
+                    let hosts = flows.iter().map(|&((from, to), _)| if is_in { to } else { from });
+                    let crowd = Crowd { node, is_in, hosts: hosts.collect(), there, needed };
+                    causes.push(self.crowded(&crowd, &links));
                 }
             }
         }
         causes
     }
 
-    fn crowded(&self, node: u32, is_in: bool, links: &[usize], there: f64, needed: f64) -> Cause {
-        let name = &self.problem.system.nodes[node as usize].name;
-        let part = if self.problem.network.is_host(node) { Part::Host } else { Part::Switch };
-        let what = if part == Part::Host { "host" } else { "switch" };
-        let where_to = if is_in { "into" } else { "out of" };
-        let hosts = if part == Part::Switch { " and its hosts" } else { "" };
-        let [there_words, needed_words] = [there, needed].map(amount);
-        if let (&[link], Part::Host) = (links, part) {
-            let link = self.problem.network.name_of(link as u32);
-            let words = format!(
-                "link {link} carries {there_words}, and the streams {where_to} host {name} take {needed_words}"
-            );
-            return short(Part::Link, &link, there, needed, words);
+    fn crowded(&self, crowd: &Crowd, links: &[usize]) -> Cause {
+        let problem = self.problem;
+        let of_node = |node: u32| problem.system.nodes[node as usize].name.as_str();
+        let name = of_node(crowd.node);
+        let (into, of) = if crowd.is_in { ("into", "for") } else { ("out of", "of") };
+        let [there, needed] = [crowd.there, crowd.needed].map(amount);
+        if problem.network.is_host(crowd.node) {
+            let [link] = links else {
+                let words = format!(
+                    "the links {into} host {name} carry {there} together, and the streams {of} it take {needed}"
+                );
+                // The amounts of a host are those of its performance.
+                return cause(Part::Host, name, words);
+            };
+            let link = problem.network.name_of(*link as u32);
+            let words =
+                format!("link {link} carries {there}, and the streams {of} host {name} take {needed}");
+            return short(Part::Link, &link, crowd.there, crowd.needed, words);
         }
+        let names: Vec<&str> = crowd.hosts.iter().take(MOST_NAMES).map(|&host| of_node(host)).collect();
+        let more = crowd.hosts.len().saturating_sub(MOST_NAMES);
+        let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
         let words = format!(
-            "the links {where_to} {what} {name}{hosts} carry {there_words} together, and the streams that have to take them {needed_words}"
+            "the links {into} switch {name} carry {there} together, and the streams {of} {}{rest} take {needed}",
+            names.join(", ")
         );
-        match part {
-            // The amounts of a host are those of its performance.
-            Part::Host => cause(part, name, words),
-            _ => short(part, name, there, needed, words),
-        }
+        short(Part::Switch, name, crowd.there, crowd.needed, words)
     }
 
     /// The hosts that a flow can join; nothing if it can stay inside one, or if there are too many to look at.

@@ -4,7 +4,6 @@ use hopmap_model::{Cause, Error, Part};
 
 use super::changed::Changed;
 use super::shortage;
-use super::switches::split;
 use super::{amount, cause, short};
 use crate::goals;
 use crate::problem::{Plan, Problem, TOLERANCE};
@@ -44,25 +43,29 @@ pub(super) fn all(asked: &Problem<'_>, changed: &Changed, seeker: &Seeker<'_>) -
     for (name, part) in &names {
         causes.push(cause(*part, name, format!("`{name}` would have to be left out")));
     }
-    let mut problem = bare.problem(asked)?;
-    let mut shortage = shortage::of_links_and_hosts(&problem, &bare, seeker)?;
-    if shortage.is_none() && !ones.is_empty() {
-        bare = bare.with_type_two(&ones);
-        problem = bare.problem(asked)?;
-        shortage = shortage::of_links_and_hosts(&problem, &bare, seeker)?;
-        causes.push(cause(
-            Part::Switch,
-            "all switches",
-            "all switches would have to be of type 2".to_owned(),
-        ));
+    for is_typed in [false, true] {
+        if is_typed {
+            bare = bare.with_type_two(&ones);
+        }
+        let problem = bare.problem(asked)?;
+        let plan = plan(&problem, seeker)?;
+        let short = match &plan {
+            Some(plan) => bare.passes(asked, plan)?.then(Vec::new),
+            None => {
+                let shortage = shortage::of_links_and_hosts(&problem, &bare, seeker)?;
+                shortage.map(|shortage| shortage.causes(&problem))
+            }
+        };
+        if let Some(short) = short {
+            if is_typed {
+                let words = "all switches would have to be of type 2".to_owned();
+                causes.push(cause(Part::Switch, "all switches", words));
+            }
+            causes.extend(short);
+            return Ok(causes);
+        }
     }
-    if let Some(shortage) = shortage {
-        causes.extend(shortage.causes(&problem));
-        return Ok(causes);
-    }
-    let Sought::Plan(plan) = seeker.seek(&problem)? else { return Ok(Vec::new()) };
-    let is_cure = (names.len() > 1 || !split(asked, &plan).is_empty()) && bare.passes(asked, &plan)?;
-    Ok(if is_cure { causes } else { Vec::new() })
+    Ok(Vec::new())
 }
 
 /// Names of rules that are in force, and what they are about.
