@@ -40,14 +40,19 @@ pub fn answer(
     let Some(plan) = &found.plan else {
         return match found.proven {
             true => Ok(None),
-            false => Err(CheckError::new(
-                "no solution was found within the limits, and it is not known whether there is one",
-                "give more `seconds` or `nodes`",
-            )
-            .into()),
+            false => Err(no_solution_in_time()),
         };
     };
     Ok(Some(checked(problem, mapping, &found, plan)?))
+}
+
+/// What is said where limits end a search before anything is found.
+pub(crate) fn no_solution_in_time() -> Error {
+    CheckError::new(
+        "no solution was found within the limits, and it is not known whether there is one",
+        "give more `seconds` or `nodes`",
+    )
+    .into()
 }
 
 /// The best plan of one engine after the other; the last one that is asked has the last word.
@@ -94,7 +99,8 @@ fn better(problem: &Problem<'_>, first: Found, second: Found) -> Found {
     Found { plan, bound, proven, nodes }
 }
 
-fn checked(
+/// The answer that a plan is, once it passed the check.
+pub(crate) fn checked(
     problem: &Problem<'_>,
     mapping: Option<&Mapping>,
     found: &Found,

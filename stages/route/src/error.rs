@@ -107,6 +107,22 @@ pub(crate) enum ParameterError {
         /// The type.
         switch_type: u32,
     },
+    /// A part of the machine that is none.
+    #[error("{name} is {value}")]
+    #[diagnostic(help("it is the part that stays free: from 0 up to but not including 1"))]
+    Slack {
+        /// The parameter.
+        name: &'static str,
+        /// Its value.
+        value: f64,
+    },
+    /// Switches through which nothing may go.
+    #[error("switch_load is {value}")]
+    #[diagnostic(help("it is what may arrive at a switch in a second: above 0; leave it out where all may"))]
+    SwitchLoad {
+        /// Its value.
+        value: f64,
+    },
     /// No time or no nodes.
     #[error("{name} is {value}")]
     #[diagnostic(help("it is above 0; leave it out to search until the optimum is proven"))]

@@ -29,6 +29,7 @@ pub mod router;
 mod rules;
 pub mod samples;
 pub mod search;
+mod seek;
 pub mod solver;
 mod stage;
 

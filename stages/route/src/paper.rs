@@ -4,6 +4,8 @@
 //! In the first problem the mapping is given, and all streams from one host to another are one stream. In the second, which process is
 //! on which host is looked for as well, and every stream has a route of its own. Switches that do not say their type have one table.
 
+mod wishes;
+
 use std::collections::BTreeMap;
 
 use hopmap_model::{Error, Link, LinkState, NodeKind};
@@ -14,6 +16,8 @@ use crate::engine::{Engine, Found, Watch};
 use crate::linear::{Domain, LinearProgram, Sense};
 use crate::problem::{Plan, Problem};
 use crate::solver::Solver;
+
+pub(crate) use wishes::Excess;
 
 /// Solutions whose links wait for each other in a circle, one after the other, before giving up.
 const MOST_CIRCLES: usize = 10_000;
@@ -27,6 +31,8 @@ pub struct Formulation<'a> {
     on_link: Vec<Option<usize>>,
     /// The variable M[h, p] by host and process; empty in the first problem.
     on_host: BTreeMap<(u32, u32), usize>,
+    /// The variable T2[l1, l2, h] by the links by which a stream arrives and leaves, and its destination.
+    of_port: BTreeMap<(usize, usize, u32), usize>,
     /// Variables of pairs of links that are forbidden to stand in all pairs of a circle.
     goes_on: BTreeMap<(u32, u32), usize>,
     circles: usize,
@@ -41,6 +47,7 @@ impl<'a> Formulation<'a> {
             problem,
             program: LinearProgram::default(),
             on_host: BTreeMap::new(),
+            of_port: BTreeMap::new(),
             goes_on: BTreeMap::new(),
             circles: 0,
         };
@@ -258,9 +265,7 @@ impl<'a> Formulation<'a> {
     fn switch_load(&mut self) {
         let Some(most) = self.problem.rules.switch_load else { return };
         for switch in self.nodes(NodeKind::Switch) {
-            let links = self.problem.system.links.iter().enumerate();
-            let arriving = links.filter(|(_, link)| link.destination == switch);
-            let terms = arriving.flat_map(|(link, _)| self.carried(link)).collect();
+            let terms = self.arriving(switch);
             self.program.constrain(format!("load_{switch}"), terms, Sense::AtMost, most);
         }
     }
@@ -348,6 +353,7 @@ impl<'a> Formulation<'a> {
             }
             let name = format!("T2_{input}_{output}_{host}");
             let entry = self.program.variable(name, Domain::Binary, self.problem.rules.weights.entries);
+            self.of_port.insert((input, output, host), entry);
             one.push((entry, 1.0));
             self.follow(&[input, output], host, entry, &format!("follow2_{input}_{output}_{host}"));
         }
@@ -386,27 +392,36 @@ pub struct Paper<'a> {
 
 impl Engine for Paper<'_> {
     fn solve(&self, problem: &Problem<'_>, _: Option<&Plan>, watch: &Watch<'_>) -> Result<Found, Error> {
-        let mut formulation = Formulation::new(problem);
-        let mut nodes = 0;
-        for _ in 0..MOST_CIRCLES {
-            let solution = self.solver.solve(formulation.program(), &watch.rest(nodes, 1.0))?;
-            nodes += solution.nodes;
-            let (bound, proven) = (solution.bound, solution.proven);
-            let Some(values) = &solution.values else {
-                return Ok(Found { plan: None, bound, proven, nodes });
-            };
-            let plan = formulation.plan(values);
-            let ways = plan.routes.iter().map(|route| route.links.as_slice());
-            let circle = deadlock::cycle(problem.system.links.len(), ways);
-            if !(problem.rules.deadlock_free && !circle.is_empty()) {
-                return Ok(Found { plan: Some(plan), bound, proven, nodes });
-            }
-            formulation.forbid(&circle);
-        }
-        Err(CheckError::new(
-            format!("after {MOST_CIRCLES} solutions links still wait for each other in a circle"),
-            "leave `deadlock_free` out to see one of them",
-        )
-        .into())
+        solve(&mut Formulation::new(problem), self.solver, watch)
     }
+}
+
+/// The plan that costs least by a formulation; what it costs is what the program counts.
+pub(crate) fn solve(
+    formulation: &mut Formulation<'_>,
+    solver: &dyn Solver,
+    watch: &Watch<'_>,
+) -> Result<Found, Error> {
+    let problem = formulation.problem;
+    let mut nodes = 0;
+    for _ in 0..MOST_CIRCLES {
+        let solution = solver.solve(formulation.program(), &watch.rest(nodes, 1.0))?;
+        nodes += solution.nodes;
+        let (bound, proven) = (solution.bound, solution.proven);
+        let Some(values) = &solution.values else {
+            return Ok(Found { plan: None, bound, proven, nodes });
+        };
+        let plan = formulation.plan(values);
+        let ways = plan.routes.iter().map(|route| route.links.as_slice());
+        let circle = deadlock::cycle(problem.system.links.len(), ways);
+        if !problem.rules.deadlock_free || circle.is_empty() {
+            return Ok(Found { plan: Some(plan), bound, proven, nodes });
+        }
+        formulation.forbid(&circle);
+    }
+    Err(CheckError::new(
+        format!("after {MOST_CIRCLES} solutions links still wait for each other in a circle"),
+        "leave `deadlock_free` out to see one of them",
+    )
+    .into())
 }

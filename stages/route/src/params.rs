@@ -35,7 +35,7 @@ pub struct CheckParams {
     /// Whether links that can wait for each other in a circle are an error. They are always reported.
     #[serde(default)]
     pub deadlock_free: bool,
-    /// Most hops of a route.
+    /// Most hops of a route; 0 keeps every stream inside a host.
     #[serde(default)]
     pub most_hops: Option<u32>,
     /// Part of the bandwidth of every link that stays free, from 0 up to but not including 1.
@@ -94,7 +94,7 @@ pub struct SolveParams {
     /// Whether no links may be able to wait for each other in a circle.
     #[serde(default)]
     pub deadlock_free: bool,
-    /// Most hops of a route.
+    /// Most hops of a route; 0 keeps every stream inside a host.
     #[serde(default)]
     pub most_hops: Option<u32>,
     /// Part of the bandwidth of every link that stays free, from 0 up to but not including 1.
@@ -197,6 +197,19 @@ impl CheckParams {
 
 impl From<&SolveParams> for Rules {
     fn from(params: &SolveParams) -> Self {
+        Self {
+            weights: Weights::from(params),
+            deadlock_free: params.deadlock_free,
+            most_hops: params.most_hops,
+            bandwidth_slack: params.bandwidth_slack,
+            performance_slack: params.performance_slack,
+            switch_load: params.switch_load,
+        }
+    }
+}
+
+impl From<&CheckParams> for Rules {
+    fn from(params: &CheckParams) -> Self {
         Self {
             weights: Weights::from(params),
             deadlock_free: params.deadlock_free,

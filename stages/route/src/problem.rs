@@ -97,15 +97,9 @@ impl<'a> Problem<'a> {
                 there.map_or(f64::INFINITY, |there| there * (1.0 - rules.bandwidth_slack))
             }
         };
-        let can_hold = |demand: &ProcessDemand| {
-            let hosts = hosts.iter().copied();
-            hosts
-                .filter(|&host| fits(demand, &system.nodes[host as usize], performance[host as usize]))
-                .collect()
-        };
         Ok(Self {
             network: Network::new(system),
-            allowed: demands.iter().map(can_hold).collect(),
+            allowed: allowed(graph, system, &hosts, &performance),
             flows: match &mapped {
                 Some(hosts) => between_hosts(graph, hosts),
                 None => between_processes(graph),
@@ -172,6 +166,27 @@ impl<'a> Problem<'a> {
         objective + self.home.as_ref().map_or(0.0, moved)
     }
 
+    /// Whether the hosts of a given mapping have what its processes ask for; true where none is given.
+    #[must_use]
+    pub fn holds_mapping(&self) -> bool {
+        let Some(hosts) = &self.mapped else { return true };
+        let mut performance = vec![0.0; self.system.nodes.len()];
+        let mut devices: BTreeMap<(u32, &str), u64> = BTreeMap::new();
+        for (demand, &host) in self.graph.demands.processes.iter().zip(hosts) {
+            performance[host as usize] += demand.performance;
+            for (device, &count) in &demand.devices {
+                *devices.entry((host, device)).or_default() += u64::from(count);
+            }
+        }
+        let has = |host: u32, device: &str| {
+            let there = self.system.nodes[host as usize].traits.devices.get(device);
+            u64::from(there.copied().unwrap_or_default())
+        };
+        hosts.iter().zip(&self.allowed).all(|(host, allowed)| allowed.contains(host))
+            && performance.iter().zip(&self.performance).all(|(used, most)| *used <= most * (1.0 + TOLERANCE))
+            && devices.iter().all(|(&(host, device), &count)| count <= has(host, device))
+    }
+
     /// Whether routes arrive, keep all rules and fit into tables. Where processes are is not looked at.
     #[must_use]
     pub fn keeps_rules(&self, routes: &[Route]) -> bool {
@@ -187,7 +202,7 @@ impl<'a> Problem<'a> {
     /// Whether the links of a route lead from its source to its destination, through switches alone.
     fn arrives(&self, route: &Route) -> bool {
         let links = || route.links.iter().map(|&link| &self.system.links[link as usize]);
-        let ends = (links().next(), links().last());
+        let ends = (links().next(), links().next_back());
         let ends = match ends {
             (Some(first), Some(last)) => {
                 (first.source, last.destination) == (route.source, route.destination)
@@ -219,6 +234,20 @@ impl<'a> Problem<'a> {
 
 fn nodes(system: &SystemGraph, kind: NodeKind) -> Vec<u32> {
     (0..).zip(&system.nodes).filter(|(_, node)| node.kind == kind).map(|(id, _)| id).collect()
+}
+
+/// The hosts that can hold each process if it is alone there.
+pub(crate) fn allowed(
+    graph: &TaskGraph,
+    system: &SystemGraph,
+    hosts: &[u32],
+    performance: &[f64],
+) -> Vec<Vec<u32>> {
+    let can_hold = |demand: &ProcessDemand| {
+        let hosts = hosts.iter().copied();
+        hosts.filter(|&host| fits(demand, &system.nodes[host as usize], performance[host as usize])).collect()
+    };
+    graph.demands.processes.iter().map(can_hold).collect()
 }
 
 /// Whether a host can hold a process that is alone there.

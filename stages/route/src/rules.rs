@@ -1,6 +1,7 @@
 //! What an answer has to keep beside the constraints of the paper, and what it costs.
 
 use crate::Weights;
+use crate::error::ParameterError;
 
 /// What an answer has to keep, and what it costs.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,6 +18,22 @@ pub struct Rules {
     pub performance_slack: f64,
     /// Most bytes in a second that arrive at a switch.
     pub switch_load: Option<f64>,
+}
+
+impl Rules {
+    /// Refuses weights below zero, and parts and loads that are none.
+    pub(crate) fn check(&self) -> Result<(), ParameterError> {
+        self.weights.check()?;
+        let slacks =
+            [("bandwidth_slack", self.bandwidth_slack), ("performance_slack", self.performance_slack)];
+        if let Some((name, value)) = slacks.into_iter().find(|(_, value)| !(0.0..1.0).contains(value)) {
+            return Err(ParameterError::Slack { name, value });
+        }
+        match self.switch_load.filter(|load| !(load.is_finite() && *load > 0.0)) {
+            Some(value) => Err(ParameterError::SwitchLoad { value }),
+            None => Ok(()),
+        }
+    }
 }
 
 impl From<Weights> for Rules {

@@ -87,7 +87,7 @@ impl Stage for CheckStage {
     }
 
     fn check(params: &Self::Params) -> Result<(), Error> {
-        Ok(Weights::from(params).check()?)
+        Ok(Rules::from(params).check()?)
     }
 
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {

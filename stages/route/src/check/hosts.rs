@@ -7,12 +7,14 @@ use hopmap_model::{Mapping, SystemGraph, TaskGraph};
 use super::TOLERANCE;
 use crate::CheckError;
 
-/// The host of every process, as a node of the machine.
+/// The host of every process, as a node of the machine, and the least part of a host's performance that stays free: at least `slack`, and
+/// 1 where nobody said how much there is.
 pub(super) fn check(
     graph: &TaskGraph,
     system: &SystemGraph,
     mapping: &Mapping,
-) -> Result<Vec<u32>, CheckError> {
+    slack: f64,
+) -> Result<(Vec<u32>, f64), CheckError> {
     let processes = graph.ranks();
     if mapping.ranks.len() != processes {
         return Err(CheckError::new(
@@ -33,11 +35,17 @@ pub(super) fn check(
             }
         }
     }
-    demands(graph, system, &host_of)?;
-    Ok(host_of)
+    let performance = demands(graph, system, &host_of)?;
+    let share = performances(system, &performance, slack)?;
+    Ok((host_of, share))
 }
 
-fn demands(graph: &TaskGraph, system: &SystemGraph, host_of: &[u32]) -> Result<(), CheckError> {
+/// What is needed of the performance of every host. Fails where a process lacks something else.
+fn demands(
+    graph: &TaskGraph,
+    system: &SystemGraph,
+    host_of: &[u32],
+) -> Result<BTreeMap<u32, f64>, CheckError> {
     let mut performance: BTreeMap<u32, f64> = BTreeMap::new();
     let mut devices: BTreeMap<(u32, &str), u64> = BTreeMap::new();
     for (demand, &host) in graph.demands.processes.iter().zip(host_of) {
@@ -62,18 +70,6 @@ fn demands(graph: &TaskGraph, system: &SystemGraph, host_of: &[u32]) -> Result<(
             *devices.entry((host, device)).or_default() += u64::from(count);
         }
     }
-    for (host, wanted) in performance {
-        let node = &system.nodes[host as usize];
-        if let Some(there) = node.traits.performance.filter(|there| wanted > there * (1.0 + TOLERANCE)) {
-            return Err(CheckError::new(
-                format!(
-                    "the processes on host `{}` need a performance of {wanted}, and it has {there}",
-                    node.name
-                ),
-                "move some to other hosts",
-            ));
-        }
-    }
     for ((host, device), wanted) in devices {
         let node = &system.nodes[host as usize];
         let there = node.traits.devices.get(device).copied().unwrap_or_default();
@@ -87,5 +83,32 @@ fn demands(graph: &TaskGraph, system: &SystemGraph, host_of: &[u32]) -> Result<(
             ));
         }
     }
-    Ok(())
+    Ok(performance)
+}
+
+/// The least part of a host's performance that stays free.
+fn performances(
+    system: &SystemGraph,
+    performance: &BTreeMap<u32, f64>,
+    slack: f64,
+) -> Result<f64, CheckError> {
+    let mut least = 1.0_f64;
+    for (&host, &wanted) in performance {
+        let node = &system.nodes[host as usize];
+        let Some(there) = node.traits.performance else { continue };
+        if wanted > there * (1.0 - slack) * (1.0 + TOLERANCE) {
+            let free = if slack > 0.0 { format!(", of which {slack} stays free") } else { String::new() };
+            return Err(CheckError::new(
+                format!(
+                    "the processes on host `{}` need a performance of {wanted}, and it has {there}{free}",
+                    node.name
+                ),
+                "move some to other hosts",
+            ));
+        }
+        if wanted > 0.0 {
+            least = least.min(1.0 - wanted / there);
+        }
+    }
+    Ok(least)
 }

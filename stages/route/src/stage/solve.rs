@@ -14,7 +14,7 @@ use crate::error::ParameterError;
 use crate::goals::reach;
 use crate::problem::Problem;
 use crate::solver::{self, Limits};
-use crate::{Rules, SolveParams, Weights};
+use crate::{Goal, Rules, SolveParams};
 
 /// `route/tables`: routes and tables for processes that are where they are.
 #[derive(Debug)]
@@ -84,7 +84,7 @@ impl Stage for MapStage {
 }
 
 fn check_solve(params: &SolveParams) -> Result<(), Error> {
-    Weights::from(params).check()?;
+    Rules::from(params).check()?;
     let limits = [("seconds", params.seconds), ("nodes", params.nodes.map(|nodes| nodes as f64))];
     for (name, value) in limits {
         if let Some(value) = value.filter(|value| !(value.is_finite() && *value > 0.0)) {
@@ -113,10 +113,13 @@ fn solve(
     let Some(Answer { mapping, routes, tables }) = answer else {
         let diagnosis = diagnose(&problem, solver.as_deref(), &watch)?;
         cx.log("no mapping, routes and tables keep all constraints");
-        diagnosis.causes.iter().for_each(|cause| cx.log(&cause.words));
+        tell(&diagnosis, cx);
         return Ok(Outcome::Infeasible(Outputs::new().with("diagnosis", diagnosis)));
     };
     let metric = |name: &str| routes.metrics.get(name).copied().unwrap_or_default();
+    if let Some(words) = goal_words(params.goal, &routes) {
+        cx.log(words);
+    }
     cx.log(match (metric("proven") > 0.0, routes.metrics.get("bound")) {
         (true, _) => format!("objective {}, proven optimal", metric("objective")),
         (false, Some(bound)) => format!("objective {}, not below {bound}", metric("objective")),
@@ -126,6 +129,39 @@ fn solve(
     let outputs = Outputs::new().with("mapping", mapping).with("routes", routes).with("tables", tables);
     let outputs = outputs.timed(params.seconds.is_some());
     Ok(if is_cut_short { Outcome::Partial(outputs) } else { Outcome::Done(outputs) })
+}
+
+/// The causes, one remedy after the other.
+fn tell(diagnosis: &Diagnosis, cx: &Context<'_>) {
+    let mut remedy = 0;
+    for cause in &diagnosis.causes {
+        match cause.remedy == remedy {
+            true => cx.log(&cause.words),
+            false => cx.log(format_args!("or: {}", cause.words)),
+        }
+        remedy = cause.remedy;
+    }
+    if diagnosis.metrics.get("complete") == Some(&0.0) {
+        cx.log("the limits ended the search for what would help: give more `seconds` or `nodes`");
+    } else if diagnosis.metrics.get("remedies") == Some(&0.0) {
+        cx.log("nothing was found that would be enough");
+    }
+}
+
+/// What was reached of a goal.
+fn goal_words(goal: Goal, routes: &Routes) -> Option<String> {
+    let metric = |name: &str| routes.metrics.get(name);
+    let what = match goal {
+        Goal::Objective => return None,
+        Goal::BandwidthSlack => "part of the bandwidth that stays free on every link",
+        Goal::PerformanceSlack => "part of the performance that stays free on every host",
+        Goal::SwitchLoad => "most that arrives at a switch",
+    };
+    let (goal, bound) = (metric("goal")?, metric("goal_bound")?);
+    Some(match metric("goal_proven").is_some_and(|&proven| proven > 0.0) {
+        true => format!("{what}: {goal}, proven best"),
+        false => format!("{what}: {goal}, not better than {bound}"),
+    })
 }
 
 /// The lesser of two times, as far as they limit anything.

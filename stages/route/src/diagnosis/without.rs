@@ -1,0 +1,188 @@
+//! Rules that would have to be weaker.
+
+use hopmap_model::{Cause, Error, Part};
+
+use super::changed::Changed;
+use super::shortage;
+use super::{amount, cause, short};
+use crate::goals;
+use crate::problem::{Plan, Problem, TOLERANCE};
+use crate::seek::{Seeker, Sought};
+use crate::{Goal, Rules};
+
+/// A rule, and how far it would have to be weakened for an answer to exist.
+type Weaker = Option<(Rules, Plan, Cause)>;
+
+/// Every rule that is in the way alone.
+pub(super) fn rules(
+    asked: &Problem<'_>,
+    changed: &Changed,
+    seeker: &Seeker<'_>,
+) -> Result<Vec<Cause>, Error> {
+    let mut causes = Vec::new();
+    for weaken in [deadlock_free, most_hops, bandwidth_slack, performance_slack, switch_load] {
+        if seeker.is_over() {
+            break;
+        }
+        if let Some((rules, plan, cause)) = weaken(asked, changed, seeker)? {
+            let weaker = Changed { rules, ..changed.clone() };
+            if weaker.passes(asked, &plan)? {
+                causes.push(cause);
+            }
+        }
+    }
+    Ok(causes)
+}
+
+/// What would have to be different without any of the rules; for where no single thing helps.
+pub(super) fn all(asked: &Problem<'_>, changed: &Changed, seeker: &Seeker<'_>) -> Result<Vec<Cause>, Error> {
+    let names = in_force(&asked.rules);
+    let ones: Vec<u32> = asked.switches().into_iter().filter(|&switch| !asked.is_type_two(switch)).collect();
+    let mut causes: Vec<Cause> = Vec::new();
+    let mut bare = Changed { rules: Rules::from(asked.rules.weights), ..changed.clone() };
+    for (name, part) in &names {
+        causes.push(cause(*part, name, format!("`{name}` would have to be left out")));
+    }
+    for is_typed in [false, true] {
+        if is_typed {
+            bare = bare.with_type_two(&ones);
+        }
+        let problem = bare.problem(asked)?;
+        let plan = plan(&problem, seeker)?;
+        let short = match &plan {
+            Some(plan) => bare.passes(asked, plan)?.then(Vec::new),
+            None => {
+                let shortage = shortage::of_links_and_hosts(&problem, &bare, seeker)?;
+                shortage.map(|shortage| shortage.causes(&problem))
+            }
+        };
+        if let Some(short) = short {
+            if is_typed {
+                let words = "all switches would have to be of type 2".to_owned();
+                causes.push(cause(Part::Switch, "all switches", words));
+            }
+            causes.extend(short);
+            return Ok(causes);
+        }
+    }
+    Ok(Vec::new())
+}
+
+/// Names of rules that are in force, and what they are about.
+fn in_force(rules: &Rules) -> Vec<(&'static str, Part)> {
+    let all = [
+        (rules.deadlock_free, "deadlock_free", Part::Link),
+        (rules.most_hops.is_some(), "most_hops", Part::Stream),
+        (rules.bandwidth_slack > 0.0, "bandwidth_slack", Part::Link),
+        (rules.performance_slack > 0.0, "performance_slack", Part::Host),
+        (rules.switch_load.is_some(), "switch_load", Part::Switch),
+    ];
+    all.into_iter().filter(|(is_there, ..)| *is_there).map(|(_, name, part)| (name, part)).collect()
+}
+
+fn deadlock_free(asked: &Problem<'_>, changed: &Changed, seeker: &Seeker<'_>) -> Result<Weaker, Error> {
+    if !asked.rules.deadlock_free {
+        return Ok(None);
+    }
+    let rules = Rules { deadlock_free: false, ..asked.rules };
+    let words = "without `deadlock_free` there is an answer".to_owned();
+    let weaker = Changed { rules, ..changed.clone() };
+    let found = plan(&weaker.problem(asked)?, seeker)?;
+    Ok(found.map(|plan| (rules, plan, cause(Part::Link, "deadlock_free", words))))
+}
+
+fn most_hops(asked: &Problem<'_>, changed: &Changed, seeker: &Seeker<'_>) -> Result<Weaker, Error> {
+    let Some(most) = asked.rules.most_hops else { return Ok(None) };
+    let mut weaker = changed.clone();
+    weaker.rules.most_hops = None;
+    let mut best: Option<(u32, Plan)> = None;
+    // Shorter and shorter, until nothing is found.
+    while let Some(plan) = plan(&weaker.problem(asked)?, seeker)? {
+        let longest = plan.routes.iter().map(|route| route.links.len() as u32).max().unwrap_or_default();
+        best = Some((longest, plan));
+        if longest <= most + 1 {
+            break;
+        }
+        weaker.rules.most_hops = Some(longest - 1);
+    }
+    Ok(best.map(|(longest, plan)| {
+        let words = format!("with `most_hops` = {longest} instead of {most} there is an answer");
+        let rules = Rules { most_hops: Some(longest), ..asked.rules };
+        (rules, plan, short(Part::Stream, "most_hops", f64::from(most), f64::from(longest), words))
+    }))
+}
+
+fn bandwidth_slack(asked: &Problem<'_>, changed: &Changed, seeker: &Seeker<'_>) -> Result<Weaker, Error> {
+    let given = asked.rules.bandwidth_slack;
+    let rules = Rules { bandwidth_slack: 0.0, ..asked.rules };
+    let found = best(asked, changed, seeker, rules, (given > 0.0).then_some(Goal::BandwidthSlack))?;
+    Ok(found.map(|(used, plan)| {
+        let slack = left(used);
+        let rules = Rules { bandwidth_slack: slack, ..rules };
+        (rules, plan, slack_cause(Part::Link, "bandwidth_slack", given, slack))
+    }))
+}
+
+fn performance_slack(asked: &Problem<'_>, changed: &Changed, seeker: &Seeker<'_>) -> Result<Weaker, Error> {
+    let given = asked.rules.performance_slack;
+    let rules = Rules { performance_slack: 0.0, ..asked.rules };
+    let found = best(asked, changed, seeker, rules, (given > 0.0).then_some(Goal::PerformanceSlack))?;
+    Ok(found.map(|(used, plan)| {
+        let slack = left(used);
+        let rules = Rules { performance_slack: slack, ..rules };
+        (rules, plan, slack_cause(Part::Host, "performance_slack", given, slack))
+    }))
+}
+
+fn switch_load(asked: &Problem<'_>, changed: &Changed, seeker: &Seeker<'_>) -> Result<Weaker, Error> {
+    let Some(given) = asked.rules.switch_load else { return Ok(None) };
+    let rules = Rules { switch_load: None, ..asked.rules };
+    let found = best(asked, changed, seeker, rules, Some(Goal::SwitchLoad))?;
+    Ok(found.map(|(load, plan)| {
+        let words =
+            format!("with `switch_load` = {} instead of {} there is an answer", amount(load), amount(given));
+        let rules = Rules { switch_load: Some(load), ..rules };
+        (rules, plan, short(Part::Switch, "switch_load", given, load, words))
+    }))
+}
+
+/// The best plan by a goal under other rules, and what it measures.
+fn best(
+    asked: &Problem<'_>,
+    changed: &Changed,
+    seeker: &Seeker<'_>,
+    rules: Rules,
+    goal: Option<Goal>,
+) -> Result<Option<(f64, Plan)>, Error> {
+    let Some(goal) = goal else { return Ok(None) };
+    let weaker = Changed { rules, ..changed.clone() };
+    let problem = weaker.problem(asked)?;
+    match plan(&problem, seeker)? {
+        Some(plan) => {
+            let best = goals::tightest(&problem, goal, seeker, plan)?;
+            Ok(Some((best.value, best.plan)))
+        }
+        None => Ok(None),
+    }
+}
+
+/// Any plan of a problem whose mapping holds.
+fn plan(problem: &Problem<'_>, seeker: &Seeker<'_>) -> Result<Option<Plan>, Error> {
+    if !problem.holds_mapping() || seeker.is_over() {
+        return Ok(None);
+    }
+    Ok(match seeker.seek(problem)? {
+        Sought::Plan(plan) => Some(plan),
+        _ => None,
+    })
+}
+
+/// The part that stays free where so much is used; rounding does not make it more.
+fn left(used: f64) -> f64 {
+    (1.0 - used * (1.0 + TOLERANCE / 2.0)).max(0.0)
+}
+
+fn slack_cause(part: Part, name: &str, given: f64, slack: f64) -> Cause {
+    let words = format!("with `{name}` = {} instead of {} there is an answer", amount(slack), amount(given));
+    short(part, name, given, slack, words)
+}

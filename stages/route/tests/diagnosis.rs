@@ -1,0 +1,293 @@
+//! What is said where there is no answer, and that it is true (with the feature `highs`).
+#![cfg(feature = "highs")]
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
+
+use std::path::{Path, PathBuf};
+
+use hopmap_model::{Diagnosis, Part, SwitchType};
+use hopmap_route::diagnosis::diagnose;
+use hopmap_route::engine::Watch;
+use hopmap_route::goals::reach;
+use hopmap_route::problem::Problem;
+use hopmap_route::samples::Mesh;
+use hopmap_route::solver::{Highs, Limits};
+use hopmap_route::{Goal, Instance, Method, Rules, Weights};
+
+/// The paper's.
+const WEIGHTS: Weights = Weights { longest: 1000.0, hops: 10.0, entries: 1.0 };
+
+/// Three switches in a triangle, a host at each; the second way to C is narrow.
+const EXAMPLE: &str = r#"
+hosts     = [{ name = "h1", performance = 1 }, { name = "h2", performance = 1 }, { name = "h3", performance = 1 }]
+switches  = [{ name = "A", type = 2 }, { name = "B", type = 2 }, { name = "C", type = 1 }]
+links     = [
+    { a = "A", b = "B", bandwidth = 3 }, { a = "A", b = "C", bandwidth = 1 }, { a = "B", b = "C", bandwidth = 3 },
+    { a = "A", b = "h1", bandwidth = 4 }, { a = "B", b = "h2", bandwidth = 4 }, { a = "C", b = "h3", bandwidth = 4 },
+]
+processes = [{ name = "P1", requires = 1 }, { name = "P2", requires = 1 }, { name = "P3", requires = 1 }]
+streams   = [{ from = "P1", to = "P3", bandwidth = 3 }, { from = "P2", to = "P3", bandwidth = 1 }]
+mapping   = { P1 = "h1", P2 = "h2", P3 = "h3" }
+"#;
+
+fn rules() -> Rules {
+    Rules::from(WEIGHTS)
+}
+
+fn parsed(text: &str) -> Instance {
+    Instance::parse(text.as_bytes(), Path::new("instance")).unwrap()
+}
+
+fn is_solved(instance: &Instance, rules: Rules) -> bool {
+    let mapping = instance.mapping.as_ref();
+    let problem = Problem::new(&instance.graph, &instance.system, mapping, rules).unwrap();
+    reach(&problem, mapping, Goal::Objective, Method::Auto, Some(&Highs), &Watch::endless())
+        .unwrap()
+        .is_some()
+}
+
+fn diagnosed(instance: &Instance, rules: Rules) -> Diagnosis {
+    assert!(!is_solved(instance, rules));
+    let problem = Problem::new(&instance.graph, &instance.system, instance.mapping.as_ref(), rules).unwrap();
+    diagnose(&problem, Some(&Highs), &Watch::endless()).unwrap()
+}
+
+/// The words of all causes behind the numbers of their remedies.
+fn words(diagnosis: &Diagnosis) -> Vec<String> {
+    diagnosis.causes.iter().map(|cause| format!("{}: {}", cause.remedy, cause.words)).collect()
+}
+
+fn said(text: &str, rules: Rules) -> Vec<String> {
+    words(&diagnosed(&parsed(text), rules))
+}
+
+#[test]
+fn switches_of_type_one_are_what_is_wrong_with_the_first_example() {
+    let narrow = "0: link B → C carries 4 of 3: 1 more would do";
+    for of_type_one in [vec!["A"], vec!["B"], vec!["A", "B"]] {
+        let as_one = |text: String, switch: &&str| {
+            text.replace(&format!("\"{switch}\", type = 2"), &format!("\"{switch}\", type = 1"))
+        };
+        let text = of_type_one.iter().fold(EXAMPLE.to_owned(), as_one);
+        let mut expected = vec![narrow.to_owned()];
+        expected.extend(
+            of_type_one.iter().map(|switch| format!("1: switch {switch} would have to be of type 2")),
+        );
+        assert_eq!(said(&text, rules()), expected);
+    }
+}
+
+#[test]
+fn narrow_links_are_what_is_wrong_with_the_second_example() {
+    let Some(data) = std::env::var_os("HOPMAP_DATA").map(PathBuf::from) else {
+        eprintln!("skipped: HOPMAP_DATA is not set");
+        return;
+    };
+    let instance = Instance::read(&data.join("route/example2-problem1.json")).unwrap();
+    let diagnosis = diagnosed(&instance, rules());
+    assert_eq!(
+        words(&diagnosis),
+        [
+            "0: the links into switch C carry 100 together, and the streams for h3, h4 take 120",
+            "0: link A → C carries 80 of 50: 30 more would do",
+        ]
+    );
+    let metric = |name: &str| diagnosis.metrics[name];
+    assert_eq!(
+        ["largest_link_shortage", "shortage_proven", "fewest_proven", "complete"].map(metric),
+        [30.0, 1.0, 1.0, 1.0]
+    );
+}
+
+#[test]
+fn what_processes_lack_is_told_first() {
+    let lacking = EXAMPLE
+        .replace(
+            r#"{ name = "P2", requires = 1 }"#,
+            r#"{ name = "P2", requires = 1, capabilities = ["fpga"] }"#,
+        )
+        .replace(
+            r#"{ name = "P3", requires = 1 }"#,
+            r#"{ name = "P3", requires = 1, devices = { camera = 2 } }"#,
+        );
+    let camera = "0: process P3 needs 2 of `camera`, which host h3 does not have";
+    let fpga = "0: process P2 needs `fpga`, which host h2 does not have";
+    assert_eq!(said(&lacking, rules()), [fpga, camera]);
+    // And what is short beside that.
+    let both = lacking.replace("\"A\", type = 2", "\"A\", type = 1");
+    assert_eq!(said(&both, rules()), [fpga, camera, "0: link B → C carries 4 of 3: 1 more would do"]);
+    // The same where processes may be anywhere.
+    let anywhere = lacking.replace("mapping   = { P1 = \"h1\", P2 = \"h2\", P3 = \"h3\" }", "");
+    let fpga = "0: process P2 needs `fpga`, which no host has";
+    assert_eq!(said(&anywhere, rules()), [fpga, "0: process P3 needs 2 of `camera`, which no host has"]);
+    let one_camera = anywhere.replace("performance = 1 },", "performance = 1, devices = { camera = 2 } },");
+    let shared = one_camera
+        .replace(
+            r#"{ name = "P1", requires = 1 }"#,
+            r#"{ name = "P1", requires = 1, devices = { camera = 9 } }"#,
+        )
+        .replace(r#", capabilities = ["fpga"]"#, "");
+    assert_eq!(said(&shared, rules()), ["0: process P1 needs 9 of `camera`, which no host has"]);
+}
+
+#[test]
+fn weak_hosts_are_told_with_what_would_do() {
+    let strong = EXAMPLE.replace(r#""P1", requires = 1"#, r#""P1", requires = 3"#);
+    assert_eq!(
+        said(&strong, rules()),
+        ["0: the processes on host h1 need a performance of 3, and it has 1: 2 more would do"]
+    );
+    let anywhere = strong.replace("mapping   = { P1 = \"h1\", P2 = \"h2\", P3 = \"h3\" }", "");
+    let diagnosis = diagnosed(&parsed(&anywhere), rules());
+    assert_eq!(
+        words(&diagnosis)[..2],
+        [
+            "0: process P1 needs a performance of 3, and no host that it may be on can give more than 1",
+            "0: all processes need a performance of 5, and all hosts together can give 3",
+        ]
+    );
+    assert_eq!(diagnosis.metrics["largest_host_shortage"], 2.0);
+    let slack = said(EXAMPLE, Rules { performance_slack: 0.5, ..rules() });
+    assert_eq!(
+        slack.last().unwrap(),
+        "1: with `performance_slack` = 0 instead of 0.5 there is an answer",
+        "{slack:#?}"
+    );
+    assert!(
+        slack[0].ends_with("need a performance of 1, and it has 1, of which 0.5 stays free: 1 more would do")
+    );
+}
+
+#[test]
+fn rules_that_are_in_the_way_are_named() {
+    let said = |rules: Rules| said(EXAMPLE, rules);
+    assert_eq!(
+        said(Rules { most_hops: Some(3), ..rules() }),
+        [
+            "0: link A → C carries 3 of 1: 2 more would do",
+            "1: with `most_hops` = 4 instead of 3 there is an answer"
+        ]
+    );
+    assert_eq!(
+        said(Rules { most_hops: Some(2), ..rules() }),
+        [
+            "0: stream P1 → P3 from h1 to h3 takes 3 hops at least, and `most_hops` is 2",
+            "0: stream P2 → P3 from h2 to h3 takes 3 hops at least, and `most_hops` is 2",
+            "0: with `most_hops` = 4 instead of 2 there is an answer",
+        ]
+    );
+    let load = said(Rules { switch_load: Some(3.0), ..rules() });
+    assert_eq!(load, ["0: with `switch_load` = 4 instead of 3 there is an answer"]);
+    let slack = said(Rules { bandwidth_slack: 0.25, ..rules() });
+    assert_eq!(slack.last().unwrap(), "1: with `bandwidth_slack` = 0 instead of 0.25 there is an answer");
+    assert_eq!(
+        said(Rules { most_hops: Some(2), switch_load: Some(3.0), ..rules() })[2..],
+        ["0: `most_hops` would have to be left out", "0: `switch_load` would have to be left out"]
+    );
+}
+
+#[test]
+fn hosts_that_no_way_joins_are_named() {
+    let apart = EXAMPLE
+        .replace(r#"{ a = "A", b = "C", bandwidth = 1 }, "#, "")
+        .replace(r#"{ a = "B", b = "C", bandwidth = 3 },"#, "");
+    assert_eq!(
+        said(&apart, rules()),
+        [
+            "0: no way leads where stream P1 → P3 from h1 to h3 would have to go",
+            "0: no way leads where stream P2 → P3 from h2 to h3 would have to go",
+        ]
+    );
+}
+
+#[test]
+fn limits_leave_what_was_found_out_without_a_search() {
+    let text = EXAMPLE.replace("\"A\", b = \"h1\", bandwidth = 4", "\"A\", b = \"h1\", bandwidth = 2");
+    let instance = parsed(&text);
+    let problem =
+        Problem::new(&instance.graph, &instance.system, instance.mapping.as_ref(), rules()).unwrap();
+    let over = || true;
+    let watch = Watch::new(Limits::default(), &over);
+    let diagnosis = diagnose(&problem, Some(&Highs), &watch).unwrap();
+    assert_eq!(diagnosis.metrics["complete"], 0.0);
+    assert!(!diagnosis.causes.is_empty(), "{diagnosis:?}");
+    // Without a solver the amounts may be too much, and are told as such.
+    let diagnosis = diagnose(&problem, None, &Watch::endless()).unwrap();
+    assert!(words(&diagnosis).iter().any(|words| words.contains("h1 → A carries 3 of 2")), "{diagnosis:?}");
+}
+
+/// A mesh that is too narrow for its streams, or too weak.
+fn too_narrow(seed: u64, mapped: bool) -> Instance {
+    let mesh = Mesh {
+        rows: 2,
+        columns: 2,
+        hosts: 1,
+        processes: 4,
+        streams: 7,
+        bandwidth: 20 + 20 * (seed as usize % 4),
+        switch_type: 1 + seed as usize / 4 % 2,
+        seed,
+    };
+    mesh.instance(mapped).unwrap()
+}
+
+/// Gives links and hosts of a remedy what they need, less a part of what they lack.
+fn cured(instance: &Instance, diagnosis: &Diagnosis, remedy: u32, less: f64) -> Instance {
+    let mut cured = instance.clone();
+    let of = |part: Part, name: &str| {
+        let same = |cause: &&hopmap_model::Cause| {
+            (cause.remedy, cause.part, cause.name.as_str()) == (remedy, part, name)
+        };
+        let cause = diagnosis.causes.iter().find(same)?;
+        let (there, needed) = (cause.there?, cause.needed?);
+        let most = if part == Part::Link { "largest_link_shortage" } else { "largest_host_shortage" };
+        let most = diagnosis.metrics[most] * (1.0 - less);
+        Some(if less > 0.0 { needed.min(there + most) } else { needed })
+    };
+    let network = hopmap_route::Network::new(&instance.system);
+    for (index, link) in (0..).zip(&mut cured.system.links) {
+        if let Some(needed) = of(Part::Link, &network.name_of(index)) {
+            link.bandwidth_bytes_per_s = Some(needed);
+        }
+    }
+    for (node, old) in cured.system.nodes.iter_mut().zip(&instance.system.nodes) {
+        if let Some(needed) = of(Part::Host, &old.name) {
+            node.traits.performance = Some(needed);
+        }
+    }
+    cured
+}
+
+#[test]
+fn remedies_cure_and_less_does_not() {
+    let (mut remedies, mut of_type_two) = (0, 0);
+    for seed in 0..24 {
+        for mapped in [true, false] {
+            let instance = too_narrow(seed, mapped);
+            if is_solved(&instance, rules()) {
+                continue;
+            }
+            let t = std::time::Instant::now();
+            let diagnosis = diagnosed(&instance, rules());
+            eprintln!("{seed} {mapped} {:?} {:#?} {:?}", t.elapsed(), words(&diagnosis), diagnosis.metrics);
+            let told = words(&diagnosis);
+            assert!(diagnosis.metrics["remedies"] > 0.0, "{seed} {told:?}");
+            assert_eq!(diagnosis.metrics["shortage_proven"], 1.0, "{seed} {told:?}");
+            assert!(is_solved(&cured(&instance, &diagnosis, 0, 0.0), rules()), "{seed} {told:?}");
+            assert!(!is_solved(&cured(&instance, &diagnosis, 0, 0.01), rules()), "{seed} {told:?}");
+            remedies += 1;
+            let mut typed = instance.clone();
+            for cause in &diagnosis.causes {
+                if cause.words.contains("type 2") {
+                    let nodes = &mut typed.system.nodes;
+                    let switch = nodes.iter_mut().find(|node| node.name == cause.name).unwrap();
+                    switch.traits.switch_type = Some(SwitchType::Two);
+                }
+            }
+            if typed != instance {
+                assert!(is_solved(&typed, rules()), "{seed} {told:?}");
+                of_type_two += 1;
+            }
+        }
+    }
+    assert!(remedies >= 10 && of_type_two >= 1, "{remedies} {of_type_two}");
+}
