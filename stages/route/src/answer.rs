@@ -57,6 +57,17 @@ pub fn solve(
     solver: Option<&dyn Solver>,
     watch: &Watch<'_>,
 ) -> Result<Found, Error> {
+    solve_from(problem, None, method, solver, watch)
+}
+
+/// The same, knowing a plan that keeps all rules; it is the answer unless a better one is found.
+pub(crate) fn solve_from(
+    problem: &Problem<'_>,
+    known: Option<Plan>,
+    method: Method,
+    solver: Option<&dyn Solver>,
+    watch: &Watch<'_>,
+) -> Result<Found, Error> {
     let programs: Vec<Box<dyn Engine + '_>> = match (method, solver) {
         (Method::Search, _) | (Method::Auto, None) => Vec::new(),
         (Method::Auto | Method::Compact, Some(solver)) => vec![Box::new(Compact { solver })],
@@ -68,7 +79,7 @@ pub fn solve(
         (_, Some(_)) => Some(Box::new(Router::default())),
         (_, None) => Some(Box::new(Search::default())),
     };
-    let mut best = Found::nothing();
+    let mut best = Found { plan: known, ..Found::nothing() };
     // Of limited seconds the searches of our own take half, if something comes after them.
     let part = if programs.is_empty() { 1.0 } else { 0.5 };
     for (engine, part) in
@@ -94,7 +105,8 @@ fn better(problem: &Problem<'_>, first: Found, second: Found) -> Found {
     Found { plan, bound, proven, nodes }
 }
 
-fn checked(
+/// A plan as an answer that passed the check.
+pub(crate) fn checked(
     problem: &Problem<'_>,
     mapping: Option<&Mapping>,
     found: &Found,

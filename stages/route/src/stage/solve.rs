@@ -83,7 +83,8 @@ impl Stage for MapStage {
     }
 }
 
-fn check_solve(params: &SolveParams) -> Result<(), Error> {
+/// Refuses parameters that make no search.
+pub(crate) fn check_solve(params: &SolveParams) -> Result<(), Error> {
     Weights::from(params).check()?;
     let limits = [("seconds", params.seconds), ("nodes", params.nodes.map(|nodes| nodes as f64))];
     for (name, value) in limits {
@@ -129,6 +130,6 @@ fn solve(
 }
 
 /// The lesser of two times, as far as they limit anything.
-fn least(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+pub(crate) fn least(a: Option<f64>, b: Option<f64>) -> Option<f64> {
     a.into_iter().chain(b).reduce(f64::min)
 }
