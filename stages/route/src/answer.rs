@@ -138,7 +138,7 @@ pub(crate) fn checked(
 }
 
 /// Processes on the slots of their hosts, in the order of ranks.
-fn placed(graph: &TaskGraph, system: &SystemGraph, hosts: &[u32]) -> Result<Mapping, Error> {
+pub(crate) fn placed(graph: &TaskGraph, system: &SystemGraph, hosts: &[u32]) -> Result<Mapping, Error> {
     let mut next: BTreeMap<u32, u32> = system.hosts().map(|(host, first, _)| (host, first)).collect();
     let mut slots = Vec::with_capacity(graph.ranks());
     for host in hosts {

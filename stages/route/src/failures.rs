@@ -30,9 +30,9 @@ use crate::stage::{check_solve, least};
 use crate::{CheckError, Goal, Method, Rules, SolveParams};
 
 pub use parts::Fallible;
-pub(crate) use parts::elements;
+pub(crate) use parts::{Element, elements};
 use reference::Reference;
-pub(crate) use survey::Survey;
+use survey::Survey;
 use survey::{Rest, nothing};
 
 /// `route/failures`: every link, switch and host taken away in turn.

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Network;
+use crate::problem::Problem;
 
 /// A kind of part that can fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -44,6 +45,14 @@ impl Element {
             node.state = NodeState::Down;
         }
         system
+    }
+
+    /// Keeps processes off the host that fails, if it is one.
+    pub(crate) fn close(&self, problem: &mut Problem<'_>) {
+        if let Some(failed) = self.host() {
+            problem.allowed.iter_mut().for_each(|hosts| hosts.retain(|&host| host != failed));
+            problem.performance[failed as usize] = 0.0;
+        }
     }
 
     /// The host that fails, if it is one.

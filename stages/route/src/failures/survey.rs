@@ -120,10 +120,7 @@ impl<'a> Survey<'a> {
 
     /// Keeps processes off a host that fails; the ranks of those that were on it.
     fn close(&self, problem: &mut Problem<'_>, element: &Element) -> BTreeSet<usize> {
-        if let Some(failed) = element.host() {
-            problem.allowed.iter_mut().for_each(|hosts| hosts.retain(|&host| host != failed));
-            problem.performance[failed as usize] = 0.0;
-        }
+        element.close(problem);
         self.on(element)
     }
 
