@@ -85,7 +85,15 @@ fn joined<'a>(
             }
         }
     }
-    while thick {
+    if thick {
+        thicken(&mut design, shape);
+    }
+    design.fits_ports().then_some(design)
+}
+
+/// Gives pairs parallel cables in turn, as long as there are ports.
+fn thicken(design: &mut Design<'_>, shape: &[(usize, usize)]) {
+    loop {
         let before = design.count();
         for &(a, b) in shape {
             if design.free(a) > 0 && design.free(b) > 0 {
@@ -96,5 +104,4 @@ fn joined<'a>(
             break;
         }
     }
-    design.fits_ports().then_some(design)
 }

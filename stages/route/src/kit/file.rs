@@ -51,7 +51,7 @@ pub(super) struct Switch {
     #[serde(default = "one")]
     pub(super) count: u32,
     #[serde(rename = "type")]
-    pub(super) switch_type: u32,
+    pub(super) kind: u32,
     pub(super) ports: u32,
     pub(super) bandwidth: f64,
     #[serde(default = "unit")]

@@ -123,7 +123,7 @@ fn is_possible(
         return Ok(known);
     }
     let rules = judge.rules;
-    let survives = std::mem::replace(&mut judge.survives, &[]);
+    let survives = std::mem::take(&mut judge.survives);
     judge.rules = Rules { switch_load: None, ..rules };
     let system = star(&hosts, &judge.graph.demands);
     let possible = judge.may_do(&system, &std::collections::BTreeSet::new());

@@ -82,11 +82,11 @@ impl Stock {
         let mut class = 0;
         let mut units = |name: &str, count: u32, unit: Unit| -> Result<Vec<Unit>, Wrong> {
             class += 1;
-            let named = |name: String| {
+            let called = |name: String| {
                 let node = Node { name, ..unit.node.clone() };
                 Unit { class, node, ..unit.clone() }
             };
-            instances(name, count, &mut names).map(|names| names.into_iter().map(named).collect())
+            instances(name, count, &mut names).map(|names| names.into_iter().map(called).collect())
         };
         let mut nodes = Vec::new();
         for node in &file.nodes {
@@ -109,10 +109,8 @@ impl Stock {
         }
         let mut switches = Vec::new();
         for switch in &file.switches {
-            let traits = NodeTraits {
-                switch_type: SwitchType::of_number(switch.switch_type),
-                ..NodeTraits::default()
-            };
+            let traits =
+                NodeTraits { switch_type: SwitchType::of_number(switch.kind), ..NodeTraits::default() };
             let node = Node { traits, ..Node::switch(&switch.name) };
             let unit =
                 Unit { class: 0, node, ports: switch.ports, bandwidth: switch.bandwidth, cost: switch.cost };
@@ -192,9 +190,9 @@ fn check(file: &File) -> Result<(), Wrong> {
         }
     }
     for switch in &file.switches {
-        if SwitchType::of_number(switch.switch_type).is_none() {
+        if SwitchType::of_number(switch.kind).is_none() {
             return wrong(
-                format!("switch `{}` is of type {}", switch.name, switch.switch_type),
+                format!("switch `{}` is of type {}", switch.name, switch.kind),
                 "1: one table for the whole switch; 2: a table for every port",
             );
         }
