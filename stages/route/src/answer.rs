@@ -105,7 +105,7 @@ fn better(problem: &Problem<'_>, first: Found, second: Found) -> Found {
     Found { plan, bound, proven, nodes }
 }
 
-/// A plan as an answer that passed the check.
+/// The answer that a plan is, once it passed the check.
 pub(crate) fn checked(
     problem: &Problem<'_>,
     mapping: Option<&Mapping>,

@@ -82,19 +82,19 @@ pub(crate) enum ParameterError {
     #[error("a weight of the objective is below zero, or no number")]
     #[diagnostic(help("`longest`, `hops` and `entries` are 0 or more"))]
     Weights,
-    /// A move that costs less than nothing.
-    #[error("`move_cost` is {value}")]
-    #[diagnostic(help("it is 0 or more, in units of the objective"))]
-    MoveCost {
-        /// Its value.
-        value: f64,
-    },
     /// No time or no nodes.
     #[error("{name} is {value}")]
     #[diagnostic(help("it is above 0; leave it out to search until the optimum is proven"))]
     Limit {
         /// The parameter.
         name: &'static str,
+        /// Its value.
+        value: f64,
+    },
+    /// A move that costs less than nothing.
+    #[error("`move_cost` is {value}")]
+    #[diagnostic(help("it is 0 or more, in units of the objective"))]
+    MoveCost {
         /// Its value.
         value: f64,
     },

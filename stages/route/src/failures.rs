@@ -26,8 +26,7 @@ use crate::error::ParameterError;
 use crate::params::{one, ten, thousand};
 use crate::problem::Problem;
 use crate::solver::Limits;
-use crate::stage::{check_solve, least};
-use crate::{CheckError, Goal, Method, Rules, SolveParams};
+use crate::{CheckError, Goal, Method, Rules, SolveParams, TablesStage};
 
 pub use parts::Fallible;
 pub(crate) use parts::{Element, elements};
@@ -135,7 +134,7 @@ impl Stage for FailuresStage {
     }
 
     fn check(params: &Self::Params) -> Result<(), Error> {
-        check_solve(&SolveParams::from(params))?;
+        TablesStage::check(&SolveParams::from(params))?;
         if params.of.is_empty() {
             return Err(CheckError::new("`of` names no parts", "link, switch, host, or several").into());
         }
@@ -192,7 +191,10 @@ pub fn failures(
         hosts,
         rules,
         method: params.method,
-        limits: Limits { nodes: params.nodes, seconds: least(params.seconds, left()) },
+        limits: Limits {
+            nodes: params.nodes,
+            seconds: params.seconds.into_iter().chain(left).reduce(f64::min),
+        },
         move_cost: params.remap.then_some(params.move_cost),
     };
     let should_stop = || cx.should_stop();

@@ -42,8 +42,7 @@ use crate::failures::Fallible;
 use crate::params::{one, ten, thousand};
 use crate::problem::Problem;
 use crate::solver::{self, Limits};
-use crate::stage::{check_solve, least};
-use crate::{CheckError, Goal, Method, Rules, SolveParams};
+use crate::{CheckError, Goal, Method, Rules, SolveParams, TablesStage};
 
 use candidate::Candidate;
 use design::Design;
@@ -151,7 +150,7 @@ impl Stage for BuildStage {
     }
 
     fn check(params: &Self::Params) -> Result<(), Error> {
-        check_solve(&SolveParams::from(params))?;
+        TablesStage::check(&SolveParams::from(params))?;
         if params.candidates == 0 {
             return Err(ParameterError::Limit { name: "candidates", value: 0.0 }.into());
         }
@@ -218,7 +217,10 @@ fn build(
         graph,
         rules: Rules::from(&SolveParams::from(params)),
         method: params.method,
-        limits: Limits { nodes: params.nodes, seconds: least(params.seconds, left) },
+        limits: Limits {
+            nodes: params.nodes,
+            seconds: params.seconds.into_iter().chain(left).reduce(f64::min),
+        },
         survives: &params.survives,
         remap: params.remap,
         left: params.candidates,

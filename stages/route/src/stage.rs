@@ -15,7 +15,6 @@ use crate::{
 };
 
 pub use solve::{MapStage, TablesStage};
-pub(crate) use solve::{check_solve, least};
 
 /// `route/import`: a program and a network from a file.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use hopmap_model::{Error, Failure, Mapping, SystemGraph, TaskGraph};
+use hopmap_model::{Cause, Diagnosis, Error, Failure, Mapping, SystemGraph, TaskGraph};
 
 use super::parts::Element;
 use super::reference::Reference;
@@ -199,8 +199,7 @@ impl<'a> Survey<'a> {
             Some(words) => words,
             None => {
                 let solver = solver::default();
-                let causes = diagnose(problem, solver.as_deref(), watch)?.causes;
-                causes.into_iter().map(|cause| cause.words).collect::<Vec<_>>().join("; ")
+                in_words(&diagnose(problem, solver.as_deref(), watch)?)
             }
         };
         let shortage =
@@ -212,6 +211,14 @@ impl<'a> Survey<'a> {
     fn on(&self, element: &Element) -> BTreeSet<usize> {
         (0..self.hosts.len()).filter(|&rank| element.host() == Some(self.hosts[rank])).collect()
     }
+}
+
+/// The causes of one remedy after the other.
+fn in_words(diagnosis: &Diagnosis) -> String {
+    let remedies = diagnosis.causes.chunk_by(|a, b| a.remedy == b.remedy);
+    let words =
+        |causes: &[Cause]| causes.iter().map(|cause| cause.words.as_str()).collect::<Vec<_>>().join("; ");
+    remedies.map(words).collect::<Vec<_>>().join("; or: ")
 }
 
 /// A failure of which nothing is known.

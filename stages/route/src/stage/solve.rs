@@ -83,8 +83,7 @@ impl Stage for MapStage {
     }
 }
 
-/// Refuses parameters that make no search.
-pub(crate) fn check_solve(params: &SolveParams) -> Result<(), Error> {
+fn check_solve(params: &SolveParams) -> Result<(), Error> {
     Weights::from(params).check()?;
     let limits = [("seconds", params.seconds), ("nodes", params.nodes.map(|nodes| nodes as f64))];
     for (name, value) in limits {
@@ -130,6 +129,6 @@ fn solve(
 }
 
 /// The lesser of two times, as far as they limit anything.
-pub(crate) fn least(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+fn least(a: Option<f64>, b: Option<f64>) -> Option<f64> {
     a.into_iter().chain(b).reduce(f64::min)
 }
