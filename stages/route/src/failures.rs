@@ -182,8 +182,7 @@ pub fn failures(
     let given = reference::given(graph, system, mapping, given.0, given.1)?;
     let hosts = Problem::new(graph, system, Some(mapping), rules)?.mapped.unwrap_or_default();
     let free = params.remap.then(|| movable(graph));
-    let left =
-        || cx.deadline().map(|deadline| deadline.saturating_duration_since(Instant::now()).as_secs_f64());
+    let left = cx.deadline().map(|deadline| deadline.saturating_duration_since(Instant::now()).as_secs_f64());
     let survey = Survey {
         graph: free.as_ref().unwrap_or(graph),
         system,
