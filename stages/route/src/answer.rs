@@ -62,6 +62,17 @@ pub fn solve(
     solver: Option<&dyn Solver>,
     watch: &Watch<'_>,
 ) -> Result<Found, Error> {
+    solve_from(problem, None, method, solver, watch)
+}
+
+/// The same, knowing a plan that keeps all rules; it is the answer unless a better one is found.
+pub(crate) fn solve_from(
+    problem: &Problem<'_>,
+    known: Option<Plan>,
+    method: Method,
+    solver: Option<&dyn Solver>,
+    watch: &Watch<'_>,
+) -> Result<Found, Error> {
     let programs: Vec<Box<dyn Engine + '_>> = match (method, solver) {
         (Method::Search, _) | (Method::Auto, None) => Vec::new(),
         (Method::Auto | Method::Compact, Some(solver)) => vec![Box::new(Compact { solver })],
@@ -73,7 +84,7 @@ pub fn solve(
         (_, Some(_)) => Some(Box::new(Router::default())),
         (_, None) => Some(Box::new(Search::default())),
     };
-    let mut best = Found::nothing();
+    let mut best = Found { plan: known, ..Found::nothing() };
     // Of limited seconds the searches of our own take half, if something comes after them.
     let part = if programs.is_empty() { 1.0 } else { 0.5 };
     for (engine, part) in
@@ -132,7 +143,7 @@ pub(crate) fn checked(
 }
 
 /// Processes on the slots of their hosts, in the order of ranks.
-fn placed(graph: &TaskGraph, system: &SystemGraph, hosts: &[u32]) -> Result<Mapping, Error> {
+pub(crate) fn placed(graph: &TaskGraph, system: &SystemGraph, hosts: &[u32]) -> Result<Mapping, Error> {
     let mut next: BTreeMap<u32, u32> = system.hosts().map(|(host, first, _)| (host, first)).collect();
     let mut slots = Vec::with_capacity(graph.ranks());
     for host in hosts {

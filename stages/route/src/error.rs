@@ -132,6 +132,13 @@ pub(crate) enum ParameterError {
         /// Its value.
         value: f64,
     },
+    /// A move that costs less than nothing.
+    #[error("`move_cost` is {value}")]
+    #[diagnostic(help("it is 0 or more, in units of the objective"))]
+    MoveCost {
+        /// Its value.
+        value: f64,
+    },
 }
 
 /// A solver that does not solve.

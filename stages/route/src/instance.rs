@@ -22,6 +22,9 @@ use hopmap_model::{Mapping, SystemGraph, Tables, TaskGraph};
 
 use crate::InstanceError;
 
+pub(crate) use build::slots;
+pub(crate) use file::parse as parse_as;
+
 /// A program, a network, and what the file settles of the answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Instance {
@@ -55,7 +58,7 @@ impl Instance {
 
     /// The same from the contents of a file.
     pub fn parse(bytes: &[u8], path: &Path) -> Result<Self, InstanceError> {
-        let file = file::parse(bytes).map_err(|(line, problem)| InstanceError::Malformed {
+        let file: file::File = file::parse(bytes).map_err(|(line, problem)| InstanceError::Malformed {
             path: path.to_owned(),
             line,
             problem,

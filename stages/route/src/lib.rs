@@ -16,7 +16,7 @@ pub mod diagnosis;
 pub mod engine;
 mod error;
 pub mod export;
-mod failures;
+pub mod failures;
 pub mod goals;
 pub mod instance;
 mod kit;
@@ -35,7 +35,7 @@ mod stage;
 
 pub use demands::{DemandsParams, DemandsStage};
 pub use error::{CheckError, ExportError, InstanceError, SolverError};
-pub use failures::{FailuresParams, FailuresStage};
+pub use failures::{FailuresParams, FailuresStage, Fallible};
 pub use instance::Instance;
 pub use kit::{BuildParams, BuildStage};
 pub use network::Network;

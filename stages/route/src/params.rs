@@ -284,14 +284,14 @@ pub enum Family {
     Rxs,
 }
 
-fn thousand() -> f64 {
+pub(crate) fn thousand() -> f64 {
     1000.0
 }
 
-fn ten() -> f64 {
+pub(crate) fn ten() -> f64 {
     10.0
 }
 
-fn one() -> f64 {
+pub(crate) fn one() -> f64 {
     1.0
 }

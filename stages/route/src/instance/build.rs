@@ -257,7 +257,7 @@ fn edges(streams: &[Stream]) -> Vec<Edge> {
 }
 
 /// As many slots on every host as processes of the smallest demand fit.
-fn slots(system: &mut SystemGraph, demands: &Demands) {
+pub(crate) fn slots(system: &mut SystemGraph, demands: &Demands) {
     let processes = demands.processes.len();
     let least = demands.processes.iter().map(|demand| demand.performance).fold(f64::INFINITY, f64::min);
     let hosts = (0..).zip(&system.nodes).filter(|(_, node)| node.kind == NodeKind::Host);

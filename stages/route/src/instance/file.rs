@@ -92,7 +92,7 @@ pub(super) struct Entry {
 }
 
 /// Reads JSON or TOML; what is wrong and on which line.
-pub(super) fn parse(bytes: &[u8]) -> Result<File, (usize, String)> {
+pub(crate) fn parse<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, (usize, String)> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let line = bytes[..error.valid_up_to()].split(|&byte| byte == b'\n').count();
         (line, "this is no text in UTF-8".to_owned())

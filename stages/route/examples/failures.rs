@@ -1,0 +1,57 @@
+//! How long the failures of a mesh take: `failures ROWS COLUMNS HOSTS PROCESSES STREAMS BANDWIDTH TYPE SEED [PARAMS]`, the parameters of
+//! `route/failures` as JSON. The processes are where `route/map` without limits of nodes would put them first.
+#![allow(clippy::print_stdout)]
+
+use hopmap_model::{Context, Error};
+use hopmap_route::answer::answer;
+use hopmap_route::engine::Watch;
+use hopmap_route::failures::failures;
+use hopmap_route::problem::Problem;
+use hopmap_route::samples::Mesh;
+use hopmap_route::solver::{self, Limits};
+use hopmap_route::{FailuresParams, Method, Rules, Weights};
+
+fn main() -> Result<(), Error> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let number = |at: usize| arguments.get(at).and_then(|text| text.parse().ok()).unwrap_or(1);
+    let mesh = Mesh {
+        rows: number(0),
+        columns: number(1),
+        hosts: number(2),
+        processes: number(3),
+        streams: number(4),
+        bandwidth: number(5),
+        switch_type: number(6),
+        seed: number(7) as u64,
+    };
+    let params = arguments.get(8).map_or("{}", String::as_str);
+    let params: FailuresParams = serde_json::from_str(params).map_err(|error| miette::miette!("{error}"))?;
+    let instance = mesh.instance(false)?;
+    let rules = Rules::from(Weights { longest: 1000.0, hops: 10.0, entries: 1.0 });
+    let problem = Problem::new(&instance.graph, &instance.system, None, rules)?;
+    let watch = Watch::new(Limits { nodes: Some(100), seconds: None }, &|| false);
+    let solver = solver::default();
+    let Some(nominal) = answer(&problem, None, Method::Auto, solver.as_deref(), &watch)? else {
+        println!("nothing to survive");
+        return Ok(());
+    };
+    println!("objective {:?}", nominal.routes.metrics.get("objective"));
+    let begin = std::time::Instant::now();
+    let given = (None, None);
+    let found =
+        failures(&params, &instance.graph, &instance.system, &nominal.mapping, given, &Context::detached())?;
+    for failure in &found.failures {
+        println!(
+            "{:?} {}: {:?} {:?} moved {} rerouted {} {}",
+            failure.part,
+            failure.name,
+            failure.survived,
+            failure.objective,
+            failure.moved,
+            failure.rerouted,
+            failure.shortage
+        );
+    }
+    println!("{:?}\n{:.2} s", found.metrics, begin.elapsed().as_secs_f64());
+    Ok(())
+}

@@ -1,0 +1,141 @@
+//! The parts of a machine, and machines without one of them.
+
+use std::collections::BTreeMap;
+
+use hopmap_model::{LinkState, NodeKind, NodeState, Part, Route, SystemGraph};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Network;
+use crate::problem::Problem;
+
+/// A kind of part that can fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fallible {
+    /// A cable, in both directions.
+    Link,
+    /// A switch with all its cables.
+    Switch,
+    /// A host with all its cables.
+    Host,
+}
+
+/// A part that fails.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Element {
+    pub(crate) part: Part,
+    pub(crate) name: String,
+    /// The links that fail with it.
+    pub(crate) links: Vec<u32>,
+    /// Its node id, unless it is a cable.
+    pub(crate) node: Option<u32>,
+}
+
+impl Element {
+    /// The machine without it; nodes and links keep their numbers.
+    pub(crate) fn without(&self, system: &SystemGraph) -> SystemGraph {
+        let mut system = system.clone();
+        for &link in &self.links {
+            if let Some(link) = system.links.get_mut(link as usize) {
+                link.state = LinkState::Down;
+            }
+        }
+        if let Some(node) = self.node.and_then(|node| system.nodes.get_mut(node as usize)) {
+            node.state = NodeState::Down;
+        }
+        system
+    }
+
+    /// Keeps processes off the host that fails, if it is one.
+    pub(crate) fn close(&self, problem: &mut Problem<'_>) {
+        if let Some(failed) = self.host() {
+            problem.allowed.iter_mut().for_each(|hosts| hosts.retain(|&host| host != failed));
+            problem.performance[failed as usize] = 0.0;
+        }
+    }
+
+    /// The host that fails, if it is one.
+    pub(crate) fn host(&self) -> Option<u32> {
+        self.node.filter(|_| self.part == Part::Host)
+    }
+
+    /// Whether processes on hosts or routes need it.
+    pub(crate) fn is_used(&self, hosts: &[u32], routes: &[Route]) -> bool {
+        let holds = self.host().is_some_and(|host| hosts.contains(&host));
+        holds || routes.iter().flat_map(|route| &route.links).any(|link| self.links.contains(link))
+    }
+}
+
+/// All parts of some kinds: cables by their first link, switches and hosts by number.
+pub(crate) fn elements(system: &SystemGraph, of: &[Fallible]) -> Vec<Element> {
+    let mut elements = Vec::new();
+    if of.contains(&Fallible::Link) {
+        elements.extend(cables(system));
+    }
+    for (kind, part, wanted) in
+        [(NodeKind::Switch, Part::Switch, Fallible::Switch), (NodeKind::Host, Part::Host, Fallible::Host)]
+    {
+        let nodes = (0..).zip(&system.nodes).filter(|(_, node)| of.contains(&wanted) && node.kind == kind);
+        elements.extend(nodes.map(|(id, node)| Element {
+            part,
+            name: node.name.clone(),
+            links: links_at(system, id),
+            node: Some(id),
+        }));
+    }
+    elements
+}
+
+fn links_at(system: &SystemGraph, node: u32) -> Vec<u32> {
+    let at = |link: &hopmap_model::Link| link.source == node || link.destination == node;
+    (0..).zip(&system.links).filter(|(_, link)| at(link)).map(|(index, _)| index).collect()
+}
+
+/// Cables: two links between the same ports in opposite directions, or a link that has no other.
+fn cables(system: &SystemGraph) -> Vec<Element> {
+    let network = Network::new(system);
+    let up = || (0..).zip(&system.links).filter(|(_, link)| link.state == LinkState::Up);
+    let mut waiting: BTreeMap<[Option<u32>; 4], Vec<u32>> = BTreeMap::new();
+    let mut back: BTreeMap<u32, u32> = BTreeMap::new();
+    for (index, link) in up() {
+        let ends = [Some(link.source), link.source_port, Some(link.destination), link.destination_port];
+        let other = [ends[2], ends[3], ends[0], ends[1]];
+        match waiting.get_mut(&other).and_then(Vec::pop) {
+            Some(first) => {
+                back.insert(first, index);
+            }
+            None => waiting.entry(ends).or_default().push(index),
+        }
+    }
+    let seconds: Vec<u32> = back.values().copied().collect();
+    let cable = |(index, _): (u32, _)| {
+        let second = back.get(&index).copied();
+        let name = match second {
+            Some(_) => name_of(system, &network, index),
+            None => network.name_of(index),
+        };
+        Element {
+            part: Part::Link,
+            name,
+            links: [Some(index), second].into_iter().flatten().collect(),
+            node: None,
+        }
+    };
+    up().filter(|(index, _)| !seconds.contains(index)).map(cable).collect()
+}
+
+/// A cable in words: the names of its ends, and ports where there are several between them.
+fn name_of(system: &SystemGraph, network: &Network<'_>, link: u32) -> String {
+    let link = &system.links[link as usize];
+    let name = |node: u32| &system.nodes[node as usize].name;
+    let (a, b) = (name(link.source), name(link.destination));
+    let parallel = network
+        .leaving(link.source)
+        .iter()
+        .filter(|&&other| system.links[other as usize].destination == link.destination);
+    match (parallel.count() > 1, link.source_port, link.destination_port) {
+        (true, Some(from), Some(to)) => format!("{a}.{from} ↔ {b}.{to}"),
+        _ => format!("{a} ↔ {b}"),
+    }
+}

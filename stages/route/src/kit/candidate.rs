@@ -1,0 +1,77 @@
+//! Machines that do, and which of two is better.
+
+use std::collections::BTreeMap;
+
+use hopmap_model::Error;
+
+use super::boards::{self, Packing};
+use super::design::Design;
+use super::judge::Judge;
+use super::stock::{Stock, Unit};
+use crate::problem::Problem;
+
+/// Part of a cost by which two count as the same: rounding.
+const TOLERANCE: f64 = 1e-9;
+
+/// A machine that does.
+#[derive(Debug, Clone)]
+pub(super) struct Candidate {
+    /// What its units, cables and boards cost.
+    pub(super) cost: f64,
+    /// The objective (11).
+    pub(super) objective: f64,
+    pub(super) units: Vec<Unit>,
+    pub(super) cables: BTreeMap<(usize, usize), u32>,
+    pub(super) packing: Packing,
+}
+
+/// Whether a cost is above another one.
+pub(super) fn above(cost: f64, other: f64) -> bool {
+    cost > other + TOLERANCE * other.abs().max(1.0)
+}
+
+impl Candidate {
+    /// Whether a machine of a cost and an objective is better than the best one.
+    pub(super) fn is_beaten(best: Option<&Self>, cost: f64, objective: f64) -> bool {
+        best.is_none_or(|best| {
+            above(best.cost, cost) || (!above(cost, best.cost) && above(best.objective, objective))
+        })
+    }
+
+    /// Takes a design as the best machine if it is.
+    pub(super) fn offer(
+        best: &mut Option<Self>,
+        design: &Design<'_>,
+        stock: &Stock,
+        judge: &mut Judge<'_>,
+    ) -> Result<(), Error> {
+        let packing = match boards::pack(&stock.boards, design) {
+            Ok(packing) => packing,
+            Err(proven) => {
+                judge.unsure |= !proven;
+                return Ok(());
+            }
+        };
+        judge.unsure |= !packing.proven;
+        let cost = units(design.units) + stock.cable_cost * f64::from(design.count()) + packing.cost;
+        if !Self::is_beaten(best.as_ref(), cost, f64::NEG_INFINITY) {
+            return Ok(());
+        }
+        let system = design.system(&judge.graph.demands);
+        let Some(found) = judge.best(&system)? else { return Ok(()) };
+        let problem = Problem::new(judge.graph, &system, None, judge.rules)?;
+        let objective = found.plan.as_ref().map_or(f64::INFINITY, |plan| problem.cost(plan));
+        if Self::is_beaten(best.as_ref(), cost, objective) {
+            *best = {
+                let (units, cables) = (design.units.to_vec(), design.cables.clone());
+                Some(Self { cost, objective, units, cables, packing })
+            };
+        }
+        Ok(())
+    }
+}
+
+/// What units cost.
+pub(super) fn units(units: &[Unit]) -> f64 {
+    units.iter().map(|unit| unit.cost).sum()
+}

@@ -1,0 +1,215 @@
+//! What a kit has, with names for all of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use hopmap_model::{Node, NodeTraits, SwitchType};
+
+use super::file::{self, File};
+use crate::InstanceError;
+
+/// Most nodes, switches or boards of a kit.
+const MOST: u32 = 1 << 12;
+/// Most bytes of a file.
+const MOST_BYTES: u64 = 1 << 24;
+
+/// A node or a switch.
+#[derive(Debug, Clone)]
+pub(super) struct Unit {
+    /// Units of a class are alike but for their names.
+    pub(super) class: usize,
+    pub(super) node: Node,
+    pub(super) ports: u32,
+    /// Of each port.
+    pub(super) bandwidth: f64,
+    pub(super) cost: f64,
+}
+
+/// Boards that are alike.
+#[derive(Debug, Clone)]
+pub(super) struct BoardType {
+    pub(super) names: Vec<String>,
+    pub(super) chips: usize,
+    pub(super) connectors: u32,
+    pub(super) cost: f64,
+}
+
+/// A kit.
+#[derive(Debug, Clone)]
+pub(super) struct Stock {
+    /// The nodes of each class, then the switches of each class.
+    pub(super) nodes: Vec<Vec<Unit>>,
+    pub(super) switches: Vec<Vec<Unit>>,
+    pub(super) boards: Vec<BoardType>,
+    pub(super) cable_cost: f64,
+    pub(super) cables: Option<u32>,
+}
+
+/// What is wrong, and what to do.
+type Wrong = (String, String);
+
+impl Stock {
+    pub(super) fn read(path: &Path) -> Result<Self, InstanceError> {
+        let unreadable = |source| InstanceError::Unreadable { path: path.to_owned(), source };
+        let bytes = std::fs::metadata(path).map_err(unreadable)?.len();
+        if bytes > MOST_BYTES {
+            return Err(InstanceError::Contradiction {
+                path: path.to_owned(),
+                problem: format!("{bytes} bytes are no kit"),
+                help: format!("files up to {MOST_BYTES} bytes are read; is it the right one?"),
+            });
+        }
+        Self::parse(&std::fs::read(path).map_err(unreadable)?, path)
+    }
+
+    pub(super) fn parse(bytes: &[u8], path: &Path) -> Result<Self, InstanceError> {
+        let file = file::parse(bytes).map_err(|(line, problem)| InstanceError::Malformed {
+            path: path.to_owned(),
+            line,
+            problem,
+            help: "a kit has `nodes`, `switches` and perhaps `boards`, as JSON or TOML".into(),
+        })?;
+        Self::build(&file).map_err(|(problem, help)| InstanceError::Contradiction {
+            path: path.to_owned(),
+            problem,
+            help,
+        })
+    }
+
+    fn build(file: &File) -> Result<Self, Wrong> {
+        check(file)?;
+        let mut names = BTreeSet::new();
+        let mut class = 0;
+        let mut units = |name: &str, count: u32, unit: Unit| -> Result<Vec<Unit>, Wrong> {
+            class += 1;
+            let called = |name: String| {
+                let node = Node { name, ..unit.node.clone() };
+                Unit { class, node, ..unit.clone() }
+            };
+            instances(name, count, &mut names).map(|names| names.into_iter().map(called).collect())
+        };
+        let mut nodes = Vec::new();
+        for node in &file.nodes {
+            let traits = NodeTraits {
+                performance: Some(node.performance),
+                capabilities: node
+                    .capabilities
+                    .iter()
+                    .cloned()
+                    .collect::<BTreeSet<_>>()
+                    .into_iter()
+                    .collect(),
+                devices: node.devices.clone(),
+                ..NodeTraits::default()
+            };
+            let host = Node { traits, ..Node::host(&node.name) };
+            let unit =
+                Unit { class: 0, node: host, ports: node.ports, bandwidth: node.bandwidth, cost: node.cost };
+            nodes.push(units(&node.name, node.count, unit)?);
+        }
+        let mut switches = Vec::new();
+        for switch in &file.switches {
+            let traits =
+                NodeTraits { switch_type: SwitchType::of_number(switch.kind), ..NodeTraits::default() };
+            let node = Node { traits, ..Node::switch(&switch.name) };
+            let unit =
+                Unit { class: 0, node, ports: switch.ports, bandwidth: switch.bandwidth, cost: switch.cost };
+            switches.push(units(&switch.name, switch.count, unit)?);
+        }
+        let mut board_names = BTreeSet::new();
+        let board = |board: &file::Board| {
+            Ok(BoardType {
+                names: instances(&board.name, board.count, &mut board_names)?,
+                chips: board.chips as usize,
+                connectors: board.connectors,
+                cost: board.cost,
+            })
+        };
+        let boards = file.boards.iter().map(board).collect::<Result<_, Wrong>>()?;
+        Ok(Self { nodes, switches, boards, cable_cost: file.cable_cost, cables: file.cables })
+    }
+
+    /// All units by name.
+    pub(super) fn by_name(&self) -> BTreeMap<&str, &Unit> {
+        self.nodes
+            .iter()
+            .chain(&self.switches)
+            .flatten()
+            .map(|unit| (unit.node.name.as_str(), unit))
+            .collect()
+    }
+}
+
+/// The names of units that are alike: the name where there is one of them, else numbered from 0.
+fn instances(name: &str, count: u32, names: &mut BTreeSet<String>) -> Result<Vec<String>, Wrong> {
+    let name_of = |number: u32| if count == 1 { name.to_owned() } else { format!("{name}{number}") };
+    let all: Vec<String> = (0..count).map(name_of).collect();
+    match all.iter().find(|name| !names.insert((*name).clone())) {
+        None => Ok(all),
+        Some(twice) => Err((
+            format!("two units are called `{twice}`"),
+            "units of which there are several are numbered from 0; names tell them apart".to_owned(),
+        )),
+    }
+}
+
+fn check(file: &File) -> Result<(), Wrong> {
+    let wrong = |problem: String, help: &str| Err((problem, help.to_owned()));
+    if file.nodes.is_empty() {
+        return wrong("the kit has no nodes".to_owned(), "processes need hosts: add `nodes`");
+    }
+    let counts = file.nodes.iter().map(|node| ("node", &node.name, node.count));
+    let counts = counts.chain(file.switches.iter().map(|switch| ("switch", &switch.name, switch.count)));
+    let counts = counts.chain(file.boards.iter().map(|board| ("board", &board.name, board.count)));
+    for (what, name, count) in counts {
+        if name.trim().is_empty() {
+            return wrong(format!("a {what} has no name"), "give it one");
+        }
+        if count == 0 || count > MOST {
+            return wrong(format!("there are {count} of {what} `{name}`"), &format!("from 1 to {MOST}"));
+        }
+    }
+    let ports = file.nodes.iter().map(|node| ("node", &node.name, node.ports, node.bandwidth));
+    let ports = ports
+        .chain(file.switches.iter().map(|switch| ("switch", &switch.name, switch.ports, switch.bandwidth)));
+    for (what, name, ports, bandwidth) in ports {
+        if ports == 0 || ports > MOST {
+            return wrong(format!("{what} `{name}` has {ports} ports"), &format!("from 1 to {MOST}"));
+        }
+        if !(bandwidth.is_finite() && bandwidth > 0.0) {
+            return wrong(
+                format!("the ports of {what} `{name}` have a bandwidth of {bandwidth}"),
+                "it is above 0",
+            );
+        }
+    }
+    for node in &file.nodes {
+        if !(node.performance.is_finite() && node.performance >= 0.0) {
+            let problem = format!("node `{}` has a performance of {}", node.name, node.performance);
+            return wrong(problem, "it is 0 or more");
+        }
+    }
+    for switch in &file.switches {
+        if SwitchType::of_number(switch.kind).is_none() {
+            return wrong(
+                format!("switch `{}` is of type {}", switch.name, switch.kind),
+                "1: one table for the whole switch; 2: a table for every port",
+            );
+        }
+    }
+    if let Some(board) = file.boards.iter().find(|board| board.chips == 0) {
+        return wrong(format!("board `{}` has room for no chip", board.name), "`chips` is 1 or more");
+    }
+    let costs = file.nodes.iter().map(|node| (&node.name, node.cost));
+    let costs = costs.chain(file.switches.iter().map(|switch| (&switch.name, switch.cost)));
+    let costs = costs.chain(file.boards.iter().map(|board| (&board.name, board.cost)));
+    for (name, cost) in costs {
+        if !(cost.is_finite() && cost >= 0.0) {
+            return wrong(format!("`{name}` costs {cost}"), "a cost is 0 or more");
+        }
+    }
+    match file.cable_cost.is_finite() && file.cable_cost >= 0.0 {
+        true => Ok(()),
+        false => wrong(format!("`cable_cost` is {}", file.cable_cost), "a cost is 0 or more"),
+    }
+}

@@ -1,0 +1,335 @@
+//! Machines from kits (with the feature `highs`).
+#![cfg(feature = "highs")]
+#![allow(clippy::unwrap_used, clippy::float_cmp)]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use hopmap_model::{
+    Context, Diagnosis, Inputs, Mapping, NodeKind, Outcome, Outputs, Routes, Stage, SystemGraph, Tables,
+    TaskGraph,
+};
+use hopmap_route::answer::answer;
+use hopmap_route::check::check;
+use hopmap_route::engine::Watch;
+use hopmap_route::problem::Problem;
+use hopmap_route::solver::Highs;
+use hopmap_route::{BuildParams, BuildStage, CheckParams, Instance, Method, Rules, Weights};
+
+const WEIGHTS: Weights = Weights { longest: 1000.0, hops: 10.0, entries: 1.0 };
+
+/// The program of the paper's first example.
+const PROGRAM: &str = r#"
+processes = [{ name = "P1", requires = 1 }, { name = "P2", requires = 1 }, { name = "P3", requires = 1 }]
+streams   = [{ from = "P1", to = "P3", bandwidth = 3 }, { from = "P2", to = "P3", bandwidth = 1 }]
+"#;
+
+/// Two processes and a stream.
+const PAIR: &str = r#"
+processes = [{ name = "P1", requires = 1 }, { name = "P2", requires = 1 }]
+streams   = [{ from = "P1", to = "P2", bandwidth = 1 }]
+"#;
+
+fn instance(text: &str) -> Instance {
+    let hosts = if text.contains("hosts") { "" } else { r#"hosts = [{ name = "any", performance = 0 }]"# };
+    Instance::parse(format!("{hosts}\n{text}").as_bytes(), Path::new("program")).unwrap()
+}
+
+fn run(program: &str, given: Option<SystemGraph>, kit: &str, params: &str) -> Result<Outcome, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("kit.toml");
+    std::fs::write(&file, kit).unwrap();
+    let mut params: serde_json::Value = serde_json::from_str(params).unwrap();
+    params["kit"] = file.to_string_lossy().into();
+    let params: BuildParams = serde_json::from_value(params).unwrap();
+    let mut inputs = Inputs::new();
+    inputs.connect("task-graph", Arc::new(instance(program).graph), String::new(), String::new());
+    if let Some(system) = given {
+        inputs.connect("system", Arc::new(system), String::new(), String::new());
+    }
+    BuildStage::check(&params).map_err(|error| error.to_string())?;
+    BuildStage::run(params, inputs, &Context::detached()).map_err(|error| {
+        let help = error.help().map(|help| help.to_string()).unwrap_or_default();
+        format!("{error} ({help})")
+    })
+}
+
+fn value<A: Clone + Send + Sync + 'static>(outputs: &Outputs, port: &str) -> A {
+    Arc::clone(outputs.get(port).unwrap()).downcast::<A>().unwrap().as_ref().clone()
+}
+
+/// A machine that passed the check: nodes that are hosts and switches, cables, cost, objective, and whether it is proven.
+fn machine(
+    program: &str,
+    given: Option<SystemGraph>,
+    kit: &str,
+    params: &str,
+) -> (usize, usize, usize, f64, i64, bool) {
+    let Outcome::Done(outputs) = run(program, given, kit, params).unwrap() else { panic!("no machine") };
+    let system: SystemGraph = value(&outputs, "system");
+    let (mapping, routes, tables): (Mapping, Routes, Tables) =
+        (value(&outputs, "mapping"), value(&outputs, "routes"), value(&outputs, "tables"));
+    system.check().unwrap();
+    let graph: TaskGraph = instance(program).graph;
+    let params = CheckParams::of(&Rules::from(WEIGHTS), false);
+    let checked = check(&graph, &system, &mapping, &tables, Some(&routes), &params).unwrap().routes;
+    assert_eq!(checked.metrics["objective"], routes.metrics["objective"]);
+    let count = |kind| system.nodes.iter().filter(|node| node.kind == kind).count();
+    let metric = |name: &str| routes.metrics[name];
+    let numbers = (metric("cost"), metric("objective") as i64, metric("proven") > 0.0);
+    (count(NodeKind::Host), count(NodeKind::Switch), system.links.len() / 2, numbers.0, numbers.1, numbers.2)
+}
+
+#[test]
+fn one_switch_joins_what_fits_it() {
+    let kit = r#"
+nodes    = [{ name = "cpu", count = 4, performance = 1, bandwidth = 4 }]
+switches = [{ name = "sw", count = 3, type = 1, ports = 3, bandwidth = 9 }]
+"#;
+    assert_eq!(machine(PROGRAM, None, kit, "{}"), (3, 1, 3, 4.0, 2041, true));
+    // Two processes on a node need no more than two nodes, and three none.
+    let twice = kit.replace("performance = 1", "performance = 2");
+    assert_eq!(machine(PROGRAM, None, &twice, "{}"), (2, 1, 2, 3.0, 2021, true));
+    let thrice = kit.replace("performance = 1", "performance = 3");
+    assert_eq!(machine(PROGRAM, None, &thrice, "{}"), (1, 0, 0, 1.0, 0, true));
+    // P3 receives more than a port of this switch gives.
+    let narrow = kit.replace("bandwidth = 9", "bandwidth = 3");
+    let Outcome::Infeasible(outputs) = run(PROGRAM, None, &narrow, "{}").unwrap() else {
+        panic!("a machine")
+    };
+    let diagnosis: Diagnosis = value(&outputs, "diagnosis");
+    assert_eq!(diagnosis.causes[0].words, "no way to join the units of the kit keeps all constraints");
+}
+
+#[test]
+fn cables_are_doubled_where_one_is_too_narrow() {
+    // Two hosts on each switch; what goes from one to the other needs two cables and ways of their own.
+    let program = r#"
+processes = [{ name = "P1", requires = 1 }, { name = "P2", requires = 1 }, { name = "P3", requires = 1 }, { name = "P4", requires = 1 }]
+streams   = [{ from = "P1", to = "P3", bandwidth = 3 }, { from = "P2", to = "P4", bandwidth = 3 }, { from = "P1", to = "P2", bandwidth = 1 },
+    { from = "P3", to = "P4", bandwidth = 1 }]
+"#;
+    let kit = r#"
+nodes    = [{ name = "cpu", count = 4, performance = 1, bandwidth = 9 }]
+switches = [{ name = "sw", count = 2, type = 1, ports = 3, bandwidth = 4 }]
+"#;
+    let (hosts, switches, cables, cost, _, proven) = machine(program, None, kit, "{}");
+    assert_eq!((hosts, switches, cables, cost, proven), (4, 2, 5, 6.0, true));
+    // A switch that is dear is left out where cheap ones do.
+    let dear = kit.replace(
+        "switches = [",
+        r#"switches = [{ name = "big", type = 1, ports = 8, bandwidth = 9, cost = 3 }, "#,
+    );
+    assert_eq!(machine(program, None, &dear, "{}").3, 6.0);
+    let cheap = dear.replace("cost = 3", "cost = 1.5");
+    let (_, switches, _, cost, _, proven) = machine(program, None, &cheap, "{}");
+    assert_eq!((switches, cost, proven), (1, 5.5, true));
+}
+
+/// The least cost and objective of all labelled machines, one by one.
+fn exhaustive(
+    program: &str,
+    hosts: usize,
+    switches: usize,
+    ports: (usize, usize),
+    bandwidth: (f64, f64),
+    cable: f64,
+) -> Option<(f64, i64)> {
+    let mut best: Option<(f64, i64)> = None;
+    for (used_hosts, used_switches) in (1..=hosts).flat_map(|h| (0..=switches).map(move |s| (h, s))) {
+        let nodes = used_hosts + used_switches;
+        let pairs: Vec<(usize, usize)> =
+            (0..nodes).flat_map(|a| (a.max(used_hosts - 1) + 1..nodes).map(move |b| (a, b))).collect();
+        let all = 3_usize.pow(pairs.len() as u32);
+        for number in 0..all {
+            let cables: Vec<usize> = (0..pairs.len()).map(|at| number / 3_usize.pow(at as u32) % 3).collect();
+            let at = |node: usize| -> usize {
+                pairs
+                    .iter()
+                    .zip(&cables)
+                    .filter(|((a, b), _)| *a == node || *b == node)
+                    .map(|(_, cables)| cables)
+                    .sum()
+            };
+            let fits = (0..nodes).all(|node| at(node) <= if node < used_hosts { ports.0 } else { ports.1 });
+            let cost = nodes as f64 + cable * cables.iter().sum::<usize>() as f64;
+            if !fits || best.is_some_and(|best| cost > best.0) {
+                continue;
+            }
+            let name = |node: usize| if node < used_hosts { format!("h{node}") } else { format!("s{node}") };
+            let list = |nodes: std::ops::Range<usize>, more: &str| {
+                nodes
+                    .map(|node| format!("{{ name = \"{}\", {more} }}", name(node)))
+                    .collect::<Vec<_>>()
+                    .join(",")
+            };
+            let mut next = vec![0; nodes];
+            let mut links = Vec::new();
+            for (&(a, b), &cables) in pairs.iter().zip(&cables) {
+                for _ in 0..cables {
+                    let width = if a < used_hosts { bandwidth.0.min(bandwidth.1) } else { bandwidth.1 };
+                    links.push(format!(
+                        "{{ a = \"{}\", b = \"{}\", a_port = {}, b_port = {}, bandwidth = {width} }}",
+                        name(a),
+                        name(b),
+                        next[a],
+                        next[b]
+                    ));
+                    next[a] += 1;
+                    next[b] += 1;
+                }
+            }
+            let text = format!(
+                "hosts=[{}]\nswitches=[{}]\nlinks=[{}]\n{program}",
+                list(0..used_hosts, "performance = 1"),
+                list(used_hosts..nodes, "type = 1"),
+                links.join(",")
+            );
+            let Instance { graph, system, .. } = Instance::parse(text.as_bytes(), Path::new("one")).unwrap();
+            let problem = Problem::new(&graph, &system, None, Rules::from(WEIGHTS)).unwrap();
+            let found = answer(&problem, None, Method::Paper, Some(&Highs), &Watch::endless()).unwrap();
+            if let Some(found) = found {
+                let own = (cost, found.routes.metrics["objective"].round() as i64);
+                if best.is_none_or(|best| own < best) {
+                    best = Some(own);
+                }
+            }
+        }
+    }
+    best
+}
+
+#[test]
+fn the_best_machine_is_that_of_all() {
+    for (program, hosts, switches, ports, bandwidth, cable) in [
+        (PAIR, 2, 2, (2, 2), (1.0, 2.0), 0.0),
+        (PAIR, 2, 2, (1, 2), (0.5, 2.0), 0.25),
+        (PROGRAM, 3, 2, (1, 3), (4.0, 4.0), 0.25),
+        (PROGRAM, 3, 2, (1, 2), (4.0, 4.0), 0.0),
+        (PROGRAM, 3, 2, (2, 3), (3.0, 3.0), 0.5),
+    ] {
+        let kit = format!(
+            "nodes = [{{ name = \"cpu\", count = {hosts}, performance = 1, ports = {}, bandwidth = {:?} }}]\n\
+             switches = [{{ name = \"sw\", count = {switches}, type = 1, ports = {}, bandwidth = {:?} }}]\ncable_cost = {cable:?}\n",
+            ports.0, bandwidth.0, ports.1, bandwidth.1
+        );
+        let expected = exhaustive(program, hosts, switches, ports, bandwidth, cable);
+        let found = match run(program, None, &kit, "{}").unwrap() {
+            Outcome::Done(_) => {
+                let (_, _, _, cost, objective, proven) = machine(program, None, &kit, "{}");
+                assert!(proven, "{kit}");
+                Some((cost, objective))
+            }
+            Outcome::Infeasible(_) => None,
+            Outcome::Partial(_) => panic!("partial"),
+        };
+        assert_eq!(found, expected, "{kit}");
+    }
+}
+
+#[test]
+fn machines_survive_what_they_are_built_to() {
+    let kit = r#"
+nodes    = [{ name = "cpu", count = 3, performance = 1, ports = 2, bandwidth = 4 }]
+switches = [{ name = "sw", count = 2, type = 1, ports = 4, bandwidth = 4 }]
+"#;
+    assert_eq!(machine(PAIR, None, kit, "{}"), (2, 1, 2, 3.0, 2021, true));
+    // Two cables of each host to one switch; a second switch; a third host.
+    let cables = machine(PAIR, None, kit, r#"{ "survives": ["link"] }"#);
+    assert_eq!((cables.0, cables.1, cables.3, cables.5), (2, 1, 3.0, true));
+    let switches = machine(PAIR, None, kit, r#"{ "survives": ["link", "switch"] }"#);
+    assert_eq!((switches.0, switches.1, switches.3, switches.5), (2, 2, 4.0, true));
+    let hosts = machine(PAIR, None, kit, r#"{ "survives": ["host"], "remap": true }"#);
+    assert_eq!((hosts.0, hosts.1, hosts.3, hosts.5), (3, 1, 4.0, true));
+    let refused = run(PAIR, None, kit, r#"{ "survives": ["host"] }"#).unwrap_err();
+    assert!(refused.contains("cannot stay there"), "{refused}");
+    let lone = kit.replace("count = 2, type", "count = 1, type");
+    let Outcome::Infeasible(outputs) = run(PAIR, None, &lone, r#"{ "survives": ["switch"] }"#).unwrap()
+    else {
+        panic!("a machine")
+    };
+    let diagnosis: Diagnosis = value(&outputs, "diagnosis");
+    assert_eq!(diagnosis.causes[0].words, "no way to join the units of the kit survives every failure");
+}
+
+#[test]
+fn as_few_cables_as_will_do_are_added() {
+    let line = instance(&format!(
+        r#"
+hosts    = [{{ name = "h0", performance = 1 }}, {{ name = "h1", performance = 1 }}]
+switches = [{{ name = "A", type = 1 }}, {{ name = "B", type = 1 }}]
+links    = [{{ a = "h0", b = "A", bandwidth = 4 }}, {{ a = "A", b = "B", bandwidth = 4 }}, {{ a = "B", b = "h1", bandwidth = 4 }}]
+{PAIR}"#
+    ));
+    let kit = r#"
+nodes    = [{ name = "h", count = 2, performance = 1, ports = 2, bandwidth = 4 }]
+switches = [{ name = "A", type = 1, ports = 4, bandwidth = 4 }, { name = "B", type = 1, ports = 4, bandwidth = 4 }]
+"#;
+    // Each host at the switch of the other.
+    let (.., cables, cost, objective, proven) =
+        machine(PAIR, Some(line.system.clone()), kit, r#"{ "survives": ["link", "switch"] }"#);
+    assert_eq!((cables, cost, objective, proven), (5, 2.0, 2021, true));
+    let (.., cables, cost, _, _) = machine(PAIR, Some(line.system.clone()), kit, "{}");
+    assert_eq!((cables, cost), (3, 0.0));
+    let few = format!("cables = 1\n{kit}");
+    let none = run(PAIR, Some(line.system), &few, r#"{ "survives": ["link"] }"#).unwrap();
+    assert!(matches!(none, Outcome::Infeasible(_)));
+}
+
+#[test]
+fn boards_hold_few_chips_and_connectors() {
+    let kit = r#"
+nodes    = [{ name = "cpu", count = 3, performance = 1, bandwidth = 4 }]
+switches = [{ name = "sw", count = 2, type = 1, ports = 3, bandwidth = 4 }]
+boards   = [{ name = "carrier", count = 2, chips = 3, connectors = 1 }]
+"#;
+    // A switch and two nodes on a board, the third node on the other one: one cable between them.
+    assert_eq!(machine(PROGRAM, None, kit, "{}"), (3, 1, 3, 6.0, 2041, true));
+    let Outcome::Done(outputs) = run(PROGRAM, None, kit, "{}").unwrap() else { panic!("no machine") };
+    let system: SystemGraph = value(&outputs, "system");
+    assert!(system.nodes.iter().all(|node| node.name.starts_with("carrier")), "{:?}", system.nodes);
+    let bare = kit.replace("connectors = 1", "connectors = 0");
+    assert!(matches!(run(PROGRAM, None, &bare, "{}").unwrap(), Outcome::Infeasible(_)));
+    let room = bare.replace("chips = 3", "chips = 4");
+    assert_eq!(machine(PROGRAM, None, &room, "{}").3, 5.0);
+}
+
+#[test]
+fn larger_kits_get_a_machine_without_proof() {
+    let processes = |i: usize| format!("{{ name = \"P{i}\", requires = 1 }}");
+    let stream = |i: usize| format!("{{ from = \"P{i}\", to = \"P{}\", bandwidth = 1 }}", (i + 1) % 8);
+    let all = |what: &dyn Fn(usize) -> String| (0..8).map(what).collect::<Vec<_>>().join(",");
+    let program = format!("processes = [{}]\nstreams = [{}]\n", all(&processes), all(&stream));
+    let kit = r#"
+nodes    = [{ name = "cpu", count = 8, performance = 1, bandwidth = 4 }]
+switches = [{ name = "sw", count = 4, type = 1, ports = 4, bandwidth = 4 }]
+"#;
+    let params = r#"{ "candidates": 12, "nodes": 50 }"#;
+    let (hosts, switches, _, cost, _, proven) = machine(&program, None, kit, params);
+    assert_eq!((hosts, switches, cost, proven), (8, 3, 11.0, false));
+    assert_eq!(machine(&program, None, kit, params), machine(&program, None, kit, params));
+}
+
+#[test]
+fn contradictory_kits_are_refused_in_words() {
+    let kit = r#"
+nodes    = [{ name = "cpu", count = 2, performance = 1, bandwidth = 4 }]
+switches = [{ name = "sw", type = 1, ports = 3, bandwidth = 9 }]
+boards   = [{ name = "board", chips = 4, connectors = 1 }]
+"#;
+    let refused = |from: &str, to: &str| {
+        assert!(kit.contains(from), "{from}");
+        run(PAIR, None, &kit.replacen(from, to, 1), "{}").unwrap_err()
+    };
+    assert!(refused("count = 2", "count = 0").contains("there are 0 of node `cpu`"));
+    assert!(refused("type = 1", "type = 3").contains("switch `sw` is of type 3"));
+    assert!(refused("ports = 3", "ports = 0").contains("switch `sw` has 0 ports"));
+    assert!(refused("bandwidth = 4", "bandwidth = 0").contains("have a bandwidth of 0"));
+    assert!(refused("performance = 1", "performance = -1").contains("a performance of -1"));
+    assert!(refused("chips = 4", "chips = 0").contains("room for no chip"));
+    assert!(refused(r#"name = "sw""#, r#"name = "cpu1""#).contains("two units are called `cpu1`"));
+    assert!(refused("ports = 3", "port = 3").contains("line 3: unknown field `port`"));
+    assert!(refused("chips = 4", "chips = 4, cost = -2").contains("`board` costs -2"));
+    assert!(run(PAIR, None, "", "{}").unwrap_err().contains("the file is empty"));
+    assert!(run(PAIR, None, "switches = []", "{}").unwrap_err().contains("the kit has no nodes"));
+}
