@@ -132,7 +132,7 @@ impl<'a> Formulation<'a> {
     /// R[l, s], the length of the longest route (10), and the limit of lengths.
     fn routes(&mut self) {
         let weights = self.problem.rules.weights;
-        let longest = self.program.variable("Rmax".to_owned(), Domain::NotNegative, weights.longest);
+        let longest = self.program.variable("Rmax".to_owned(), Domain::Whole, weights.longest);
         for stream in 0..self.problem.flows.len() {
             let mut length = vec![(longest, -1.0)];
             for (link, there) in self.problem.system.links.iter().enumerate() {
