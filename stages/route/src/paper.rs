@@ -387,11 +387,14 @@ pub struct Paper<'a> {
 impl Engine for Paper<'_> {
     fn solve(&self, problem: &Problem<'_>, _: Option<&Plan>, watch: &Watch<'_>) -> Result<Found, Error> {
         let mut formulation = Formulation::new(problem);
+        // Where the mapping is given, what processes cost that are not at home is no part of the program.
+        let moved = |hosts: &Vec<u32>| problem.cost(&Plan { hosts: hosts.clone(), routes: Vec::new() });
+        let moved = problem.mapped.as_ref().map_or(0.0, moved);
         let mut nodes = 0;
         for _ in 0..MOST_CIRCLES {
             let solution = self.solver.solve(formulation.program(), &watch.rest(nodes, 1.0))?;
             nodes += solution.nodes;
-            let (bound, proven) = (solution.bound, solution.proven);
+            let (bound, proven) = (solution.bound + moved, solution.proven);
             let Some(values) = &solution.values else {
                 return Ok(Found { plan: None, bound, proven, nodes });
             };

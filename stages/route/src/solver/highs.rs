@@ -82,7 +82,13 @@ fn solve(program: &LinearProgram, stop: Stop) -> Result<Solution, SolverError> {
     let is_mixed = program.variables.iter().any(|variable| variable.domain != Domain::NotNegative);
     let model = model(program, stop, is_mixed)?;
     let solved = model.try_solve().map_err(|status| failed(format!("HiGHS ends with {status:?}")))?;
-    let nodes = solved.int_info_value(c"mip_node_count").unwrap_or_default().max(0) as u64;
+    // The crate gives no number of nodes, which has 64 bits: as many as there may be if it stopped for that.
+    let nodes = match (solved.status(), stop.nodes) {
+        (HighsModelStatus::ReachedSolutionLimit | HighsModelStatus::ReachedIterationLimit, Some(most)) => {
+            most
+        }
+        _ => 1,
+    };
     let proven = match solved.status() {
         HighsModelStatus::Infeasible | HighsModelStatus::ObjectiveBound => return none(program, nodes),
         HighsModelStatus::UnboundedOrInfeasible if is_bounded(program) => return none(program, nodes),
