@@ -1,4 +1,21 @@
 //! A smaller program than that of the paper: hosts are parts of their switches.
+//!
+//! Where every host has one cable, a route is its arcs between switches and two hops. All that a process sends to another is one
+//! commodity. For destinations that are alone on their hosts the entries of switches of type 1 form a tree of arcs, so that nothing has
+//! to be said about pairs of hosts and processes; where several processes fit on a host, entries are those for hosts, as in (16) and (17).
+//! What the longest route weighs is not left to the solver: programs with routes of at most so many hops come one after the other.
+//!
+//! Machines with other hosts go to the program of the paper.
+
+mod circles;
+mod cuts;
+mod hosts;
+mod model;
+mod plan;
+mod shape;
+mod steps;
+mod symmetry;
+mod tables;
 
 use hopmap_model::Error;
 
@@ -16,6 +33,9 @@ pub struct Compact<'a> {
 
 impl Engine for Compact<'_> {
     fn solve(&self, problem: &Problem<'_>, best: Option<&Plan>, watch: &Watch<'_>) -> Result<Found, Error> {
-        Paper { solver: self.solver }.solve(problem, best, watch)
+        match shape::Shape::new(problem) {
+            Some(shape) => steps::Steps::new(&shape, self.solver, best, watch).run(),
+            None => Paper { solver: self.solver }.solve(problem, best, watch),
+        }
     }
 }

@@ -1,6 +1,6 @@
-//! Linear programs in whole and real numbers, and the files that solvers read.
+//! Linear programs in whole and real numbers.
 
-use std::fmt::Write;
+mod files;
 
 /// A linear program: least cost under constraints.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -9,6 +9,10 @@ pub struct LinearProgram {
     pub variables: Vec<Variable>,
     /// What has to hold.
     pub constraints: Vec<Constraint>,
+    /// A solution that is known, to begin with: the value of every variable. Solvers leave out one that is none.
+    pub start: Option<Vec<f64>>,
+    /// Nothing that costs this much or more is looked for.
+    pub cutoff: Option<f64>,
 }
 
 /// A variable.
@@ -20,6 +24,10 @@ pub struct Variable {
     pub domain: Domain,
     /// What one of it costs.
     pub cost: f64,
+    /// The least value, which may be −∞.
+    pub least: f64,
+    /// The largest value, which may be ∞.
+    pub most: f64,
 }
 
 /// The values of a variable.
@@ -27,7 +35,9 @@ pub struct Variable {
 pub enum Domain {
     /// 0 or 1.
     Binary,
-    /// 0 or more.
+    /// A whole number, 0 or more unless it is bounded otherwise.
+    Whole,
+    /// 0 or more unless it is bounded otherwise.
     NotNegative,
 }
 
@@ -55,14 +65,19 @@ pub enum Sense {
     AtLeast,
 }
 
-/// Terms on a line of a file.
-const TERMS_ON_A_LINE: usize = 8;
-
 impl LinearProgram {
     /// Adds a variable and gives its index.
     pub fn variable(&mut self, name: String, domain: Domain, cost: f64) -> usize {
-        self.variables.push(Variable { name, domain, cost });
+        let most = if domain == Domain::Binary { 1.0 } else { f64::INFINITY };
+        self.variables.push(Variable { name, domain, cost, least: 0.0, most });
         self.variables.len() - 1
+    }
+
+    /// Bounds a variable: from `least` up to and including `most`.
+    pub fn limit(&mut self, variable: usize, least: f64, most: f64) {
+        if let Some(variable) = self.variables.get_mut(variable) {
+            (variable.least, variable.most) = (least, most);
+        }
     }
 
     /// Adds a constraint. One without terms is left out if it holds.
@@ -77,88 +92,56 @@ impl LinearProgram {
         }
     }
 
-    /// The program in the LP format of CPLEX, which glpsol, cbc, scip and `HiGHS` read.
+    /// What values of the variables cost.
     #[must_use]
-    pub fn lp(&self) -> String {
-        let mut text = String::from("Minimize\n objective:");
-        let costs = self.variables.iter().enumerate().filter(|(_, variable)| variable.cost != 0.0);
-        let costs: Vec<(usize, f64)> = costs.map(|(index, variable)| (index, variable.cost)).collect();
-        self.write_terms(&mut text, &costs);
-        text.push_str("\nSubject To\n");
-        for constraint in &self.constraints {
-            let _ = write!(text, " {}:", constraint.name);
-            self.write_terms(&mut text, &constraint.terms);
-            let sense = match constraint.sense {
-                Sense::AtMost => "<=",
-                Sense::Equal => "=",
-                Sense::AtLeast => ">=",
-            };
-            let _ = writeln!(text, " {sense} {}", constraint.bound);
-        }
-        text.push_str("Binaries\n");
-        for variable in self.variables.iter().filter(|variable| variable.domain == Domain::Binary) {
-            let _ = writeln!(text, " {}", variable.name);
-        }
-        text.push_str("End\n");
-        text
+    pub fn cost(&self, values: &[f64]) -> f64 {
+        self.variables.iter().zip(values).map(|(variable, value)| variable.cost * value).sum()
     }
 
-    fn write_terms(&self, text: &mut String, terms: &[(usize, f64)]) {
-        if terms.is_empty() {
-            // The format has no empty sum.
-            if let Some(first) = self.variables.first() {
-                let _ = write!(text, " 0 {}", first.name);
-            }
+    /// The first thing that values of the variables do not keep, in words; `None` if they are a solution. What is whole may be off by
+    /// `tolerance`, and a sum by that part of the largest of its terms.
+    #[must_use]
+    pub fn violated(&self, values: &[f64], tolerance: f64) -> Option<String> {
+        if values.len() != self.variables.len() {
+            return Some(format!("there are {} values for {} variables", values.len(), self.variables.len()));
         }
-        for (count, &(index, factor)) in terms.iter().enumerate() {
-            if count > 0 && count % TERMS_ON_A_LINE == 0 {
-                text.push_str("\n ");
-            }
-            let sign = if factor < 0.0 { '-' } else { '+' };
-            let name = &self.variables[index].name;
-            match factor.abs() {
-                1.0 => drop(write!(text, " {sign} {name}")),
-                size => drop(write!(text, " {sign} {size} {name}")),
-            }
+        let is_wrong = |(variable, value): &(&Variable, &f64)| {
+            let is_whole =
+                variable.domain == Domain::NotNegative || (*value - value.round()).abs() <= tolerance;
+            !(is_whole && **value >= variable.least - tolerance && **value <= variable.most + tolerance)
+        };
+        if let Some((variable, value)) = self.variables.iter().zip(values).find(is_wrong) {
+            return Some(format!("the variable {} is {value}", variable.name));
         }
+        let sum = |constraint: &Constraint| -> (f64, f64) {
+            let products = || constraint.terms.iter().map(|&(index, factor)| factor * values[index]);
+            let largest = products().map(f64::abs).fold(constraint.bound.abs().max(1.0), f64::max);
+            (products().sum(), largest * tolerance)
+        };
+        let is_broken = |constraint: &&Constraint| {
+            let (sum, tolerance) = sum(constraint);
+            !(match constraint.sense {
+                Sense::AtMost => sum <= constraint.bound + tolerance,
+                Sense::Equal => (sum - constraint.bound).abs() <= tolerance,
+                Sense::AtLeast => sum >= constraint.bound - tolerance,
+            })
+        };
+        let broken = self.constraints.iter().find(is_broken)?;
+        Some(format!(
+            "the sum {} is {} and not {:?} {}",
+            broken.name,
+            sum(broken).0,
+            broken.sense,
+            broken.bound
+        ))
     }
 
-    /// The program in free MPS.
+    /// Whether every solution costs a whole number.
     #[must_use]
-    pub fn mps(&self) -> String {
-        let mut text = String::from("NAME route\nROWS\n N objective\n");
-        for constraint in &self.constraints {
-            let sense = match constraint.sense {
-                Sense::AtMost => 'L',
-                Sense::Equal => 'E',
-                Sense::AtLeast => 'G',
-            };
-            let _ = writeln!(text, " {sense} {}", constraint.name);
-        }
-        let mut columns: Vec<Vec<(&str, f64)>> = vec![Vec::new(); self.variables.len()];
-        for constraint in &self.constraints {
-            for &(index, factor) in &constraint.terms {
-                columns[index].push((&constraint.name, factor));
-            }
-        }
-        text.push_str("COLUMNS\n");
-        for (variable, rows) in self.variables.iter().zip(&columns) {
-            if variable.cost != 0.0 || rows.is_empty() {
-                let _ = writeln!(text, " {} objective {}", variable.name, variable.cost);
-            }
-            for (row, factor) in rows {
-                let _ = writeln!(text, " {} {row} {factor}", variable.name);
-            }
-        }
-        text.push_str("RHS\n");
-        for constraint in self.constraints.iter().filter(|constraint| constraint.bound != 0.0) {
-            let _ = writeln!(text, " RHS {} {}", constraint.name, constraint.bound);
-        }
-        text.push_str("BOUNDS\n");
-        for variable in self.variables.iter().filter(|variable| variable.domain == Domain::Binary) {
-            let _ = writeln!(text, " BV BND {}", variable.name);
-        }
-        text.push_str("ENDATA\n");
-        text
+    pub fn is_whole(&self) -> bool {
+        let is_whole = |variable: &Variable| {
+            variable.cost == 0.0 || (variable.cost.fract() == 0.0 && variable.domain != Domain::NotNegative)
+        };
+        self.variables.iter().all(is_whole)
     }
 }

@@ -139,7 +139,7 @@ impl<'a> Formulation<'a> {
     /// R[l, s], the length of the longest route (10), and the limit of lengths.
     fn routes(&mut self) {
         let weights = self.problem.rules.weights;
-        let longest = self.program.variable("Rmax".to_owned(), Domain::NotNegative, weights.longest);
+        let longest = self.program.variable("Rmax".to_owned(), Domain::Whole, weights.longest);
         for stream in 0..self.problem.flows.len() {
             let mut length = vec![(longest, -1.0)];
             for (link, there) in self.problem.system.links.iter().enumerate() {
@@ -392,7 +392,11 @@ pub struct Paper<'a> {
 
 impl Engine for Paper<'_> {
     fn solve(&self, problem: &Problem<'_>, _: Option<&Plan>, watch: &Watch<'_>) -> Result<Found, Error> {
-        solve(&mut Formulation::new(problem), self.solver, watch)
+        // Where the mapping is given, what processes cost that are not at home is no part of the program.
+        let moved = |hosts: &Vec<u32>| problem.cost(&Plan { hosts: hosts.clone(), routes: Vec::new() });
+        let moved = problem.mapped.as_ref().map_or(0.0, moved);
+        let found = solve(&mut Formulation::new(problem), self.solver, watch)?;
+        Ok(Found { bound: found.bound + moved, ..found })
     }
 }
 

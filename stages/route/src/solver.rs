@@ -34,7 +34,7 @@ pub struct Solution {
     pub bound: f64,
     /// Whether that is all there is to know: the values are best, or there are none.
     pub proven: bool,
-    /// Nodes of the search tree.
+    /// Nodes of the search tree; 1 where the solver does not tell, and all that it might look at if it stopped for that.
     pub nodes: u64,
 }
 

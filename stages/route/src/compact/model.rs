@@ -1,0 +1,353 @@
+//! The compact program: where parties are and which arcs their commodities take.
+
+use std::collections::BTreeMap;
+
+use super::shape::Shape;
+use crate::linear::{Domain, LinearProgram, Sense};
+use crate::problem::TOLERANCE;
+
+/// How long the longest route may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Window {
+    pub(super) least: usize,
+    pub(super) most: Option<usize>,
+}
+
+/// The program of a shape.
+#[derive(Debug, Clone)]
+pub(super) struct Model<'a> {
+    pub(super) shape: &'a Shape<'a>,
+    pub(super) program: LinearProgram,
+    /// What each variable says.
+    pub(super) meanings: Vec<Meaning>,
+    /// What every solution costs beside the variables.
+    pub(super) constant: f64,
+    pub(super) window: Window,
+    /// The variable of each place of a party; none for parties that have only one.
+    pub(super) at: Vec<BTreeMap<usize, usize>>,
+    /// The variable of each arc of a commodity.
+    pub(super) takes: Vec<BTreeMap<usize, usize>>,
+    /// Commodities within a host, by place and commodity; for parties alone on their hosts those within a switch, by switch.
+    pub(super) together: BTreeMap<(usize, usize), usize>,
+    /// The entry of an arc for a destination, where one table decides.
+    pub(super) entries: BTreeMap<(usize, usize), usize>,
+    /// Pairs of arcs that some route takes one after the other.
+    pub(super) goes_on: BTreeMap<(usize, usize), usize>,
+}
+
+/// What a variable says. Destinations are parties that are alone on their hosts, or else places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Meaning {
+    /// The length of the longest route.
+    Longest,
+    /// Whether a party is at a place.
+    At { party: usize, place: usize },
+    /// Whether a commodity takes an arc.
+    Takes { commodity: usize, arc: usize },
+    /// Whether both ends of a commodity are on a host.
+    OnHost { commodity: usize, place: usize },
+    /// Whether both ends of a commodity are at a switch.
+    AtSwitch { commodity: usize, switch: usize },
+    /// Whether something for a destination takes an arc.
+    Entry { arc: usize, destination: usize },
+    /// Whether something for a destination comes by a way into a switch and leaves by an arc, or for its host.
+    Turn { input: Input, output: Option<usize>, destination: usize },
+    /// Whether something arrives at a destination.
+    Arrives { destination: usize },
+    /// Whether some route takes two arcs one after the other.
+    GoesOn { arc: usize, next: usize },
+}
+
+/// The way into a switch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Input {
+    /// An arc.
+    Arc(usize),
+    /// The cable of the host of a place.
+    Host(usize),
+}
+
+/// Variables with factors, and a constant.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Sum {
+    pub(super) terms: Vec<(usize, f64)>,
+    pub(super) constant: f64,
+}
+
+impl Sum {
+    pub(super) fn of(terms: Vec<(usize, f64)>) -> Self {
+        Self { terms, constant: 0.0 }
+    }
+
+    pub(super) fn constant(constant: f64) -> Self {
+        Self { terms: Vec::new(), constant }
+    }
+
+    pub(super) fn plus(mut self, other: &Self, factor: f64) -> Self {
+        self.terms.extend(other.terms.iter().map(|&(variable, own)| (variable, own * factor)));
+        self.constant += other.constant * factor;
+        self
+    }
+
+    pub(super) fn with(mut self, variable: usize, factor: f64) -> Self {
+        self.terms.push((variable, factor));
+        self
+    }
+
+    /// Whether it is 0 whatever the variables are.
+    pub(super) fn is_nothing(&self) -> bool {
+        self.terms.is_empty() && self.constant == 0.0
+    }
+}
+
+impl<'a> Model<'a> {
+    /// The program of a shape with longest routes in a window.
+    pub(super) fn new(shape: &'a Shape<'a>, window: Window) -> Self {
+        let mut own = Self {
+            shape,
+            program: LinearProgram::default(),
+            meanings: Vec::new(),
+            constant: 0.0,
+            window,
+            at: vec![BTreeMap::new(); shape.parties.len()],
+            takes: vec![BTreeMap::new(); shape.commodities.len()],
+            together: BTreeMap::new(),
+            entries: BTreeMap::new(),
+            goes_on: BTreeMap::new(),
+        };
+        own.parties();
+        own.hosts();
+        own.routes();
+        own.lengths();
+        own.capacity();
+        own.tables();
+        own.cuts();
+        own
+    }
+
+    pub(super) fn variable(&mut self, meaning: Meaning, domain: Domain) -> usize {
+        let name = match meaning {
+            Meaning::Longest => "Rmax".to_owned(),
+            Meaning::At { party, place } => format!("M_{place}_{party}"),
+            Meaning::Takes { commodity, arc } => format!("R_{arc}_{commodity}"),
+            Meaning::OnHost { commodity, place } => format!("H_{place}_{commodity}"),
+            Meaning::AtSwitch { commodity, switch } => format!("S_{switch}_{commodity}"),
+            Meaning::Entry { arc, destination } => format!("T_{arc}_{destination}"),
+            Meaning::Turn { .. } => format!("U_{}", self.meanings.len()),
+            Meaning::Arrives { destination } => format!("A_{destination}"),
+            Meaning::GoesOn { arc, next } => format!("D_{arc}_{next}"),
+        };
+        self.meanings.push(meaning);
+        self.program.variable(name, domain, 0.0)
+    }
+
+    pub(super) fn constrain(&mut self, what: &str, mut sum: Sum, sense: Sense, bound: f64) {
+        let name = format!("{what}_{}", self.program.constraints.len());
+        // The same variable twice is one term.
+        sum.terms.sort_unstable_by_key(|term| term.0);
+        let mut terms: Vec<(usize, f64)> = Vec::with_capacity(sum.terms.len());
+        for (variable, factor) in sum.terms {
+            match terms.last_mut().filter(|last| last.0 == variable) {
+                Some(last) => last.1 += factor,
+                None => terms.push((variable, factor)),
+            }
+        }
+        terms.retain(|term| term.1 != 0.0);
+        self.program.constrain(name, terms, sense, bound - sum.constant);
+    }
+
+    /// Adds to the cost.
+    pub(super) fn charge(&mut self, sum: &Sum, weight: f64) {
+        for &(variable, factor) in &sum.terms {
+            self.program.variables[variable].cost += factor * weight;
+        }
+        self.constant += sum.constant * weight;
+    }
+
+    /// Whether a party is at a place.
+    pub(super) fn at(&self, party: usize, place: usize) -> Sum {
+        match (self.shape.parties[party].places.as_slice(), self.at[party].get(&place)) {
+            ([only], _) if *only == place => Sum::constant(1.0),
+            (_, Some(&variable)) => Sum::of(vec![(variable, 1.0)]),
+            _ => Sum::default(),
+        }
+    }
+
+    /// Whether a party is at some of the places.
+    pub(super) fn among(&self, party: usize, is_one: impl Fn(usize) -> bool) -> Sum {
+        let places = self.shape.parties[party].places.iter().filter(|&&place| is_one(place));
+        places.fold(Sum::default(), |sum, &place| sum.plus(&self.at(party, place), 1.0))
+    }
+
+    /// Whether a party is at a switch.
+    pub(super) fn at_switch(&self, party: usize, switch: usize) -> Sum {
+        self.among(party, |place| self.shape.places[place].switch == Some(switch))
+    }
+
+    /// The arcs of a commodity that are among others.
+    pub(super) fn taken(&self, commodity: usize, arcs: &[usize]) -> Sum {
+        let takes = &self.takes[commodity];
+        Sum::of(arcs.iter().filter_map(|arc| takes.get(arc)).map(|&variable| (variable, 1.0)).collect())
+    }
+
+    /// Whether a commodity stays within a host.
+    pub(super) fn inside(&self, commodity: usize) -> Sum {
+        if self.shape.exclusive {
+            return Sum::default();
+        }
+        let places = &self.shape.parties[self.shape.commodities[commodity].source].places;
+        let own = places.iter().filter_map(|&place| self.together.get(&(place, commodity)));
+        Sum::of(own.map(|&variable| (variable, 1.0)).collect())
+    }
+
+    /// The length of the route of a commodity.
+    pub(super) fn length(&self, commodity: usize) -> Sum {
+        let arcs = self.takes[commodity].values().map(|&variable| (variable, 1.0)).collect();
+        Sum::of(arcs).plus(&Sum::constant(2.0), 1.0).plus(&self.inside(commodity), -2.0)
+    }
+
+    /// (12), and places have room for so many; processes elsewhere than at home cost.
+    fn parties(&mut self) {
+        let shape = self.shape;
+        for (party, own) in shape.parties.iter().enumerate() {
+            if own.places.len() > 1 {
+                for &place in &own.places {
+                    let variable = self.variable(Meaning::At { party, place }, Domain::Binary);
+                    self.at[party].insert(place, variable);
+                }
+            }
+            let one = self.among(party, |_| true);
+            self.constrain("somewhere", one, Sense::Equal, 1.0);
+        }
+        if let Some(home) = &shape.problem.home {
+            let hosts = shape.problem.mapped.as_ref();
+            for (process, &host) in home.hosts.iter().enumerate() {
+                let there = match hosts {
+                    Some(hosts) => Sum::constant(f64::from(u8::from(hosts[process] == host))),
+                    None => self.among(process, |place| shape.places[place].hosts.contains(&host)),
+                };
+                self.charge(&Sum::constant(1.0).plus(&there, -1.0), home.cost);
+            }
+        }
+        if shape.exclusive {
+            for (place, own) in shape.places.iter().enumerate() {
+                let sum = (0..shape.parties.len())
+                    .fold(Sum::default(), |sum, party| sum.plus(&self.at(party, place), 1.0));
+                self.constrain("room", sum, Sense::AtMost, own.hosts.len() as f64);
+            }
+        }
+    }
+
+    /// Arcs of commodities, (15), (4) and (5).
+    fn routes(&mut self) {
+        let shape = self.shape;
+        let most = self.window.most.map_or(super::shape::NO_WAY, |most| most.saturating_sub(2));
+        for (commodity, own) in shape.commodities.iter().enumerate() {
+            let [before, after] = [own.source, own.destination].map(|party| switches_of(shape, party));
+            for (arc, ends) in shape.arcs.iter().enumerate() {
+                let there = before.iter().map(|&from| shape.distances[from][ends.from]).min();
+                let on = after.iter().map(|&to| shape.distances[ends.to][to]).min();
+                let length = there.unwrap_or(super::shape::NO_WAY) + 1 + on.unwrap_or(super::shape::NO_WAY);
+                let is_wide = own.bandwidth <= ends.capacity * (1.0 + TOLERANCE);
+                if is_wide && length <= most && length < super::shape::NO_WAY {
+                    let variable = self.variable(Meaning::Takes { commodity, arc }, Domain::Binary);
+                    self.takes[commodity].insert(arc, variable);
+                }
+            }
+            for switch in 0..shape.switches.len() {
+                let [leaves, enters] =
+                    [&shape.leaving, &shape.entering].map(|arcs| self.taken(commodity, &arcs[switch]));
+                let [begins, ends] = [own.source, own.destination].map(|party| self.at_switch(party, switch));
+                let balance = leaves.clone().plus(&enters, -1.0).plus(&begins, -1.0).plus(&ends, 1.0);
+                self.constrain("flow", balance, Sense::Equal, 0.0);
+                if !leaves.is_nothing() {
+                    self.constrain("out", leaves.plus(&ends, 1.0), Sense::AtMost, 1.0);
+                }
+                if !enters.is_nothing() {
+                    self.constrain("in", enters.plus(&begins, 1.0), Sense::AtMost, 1.0);
+                }
+            }
+        }
+    }
+
+    /// The objective but for tables, and (10).
+    fn lengths(&mut self) {
+        let shape = self.shape;
+        let weights = shape.problem.rules.weights;
+        let longest = self.variable(Meaning::Longest, Domain::Whole);
+        let most = self.window.most.map_or(f64::INFINITY, |most| most as f64);
+        self.program.limit(longest, self.window.least as f64, most);
+        self.charge(&Sum::of(vec![(longest, 1.0)]), weights.longest);
+        for (commodity, own) in shape.commodities.iter().enumerate() {
+            let length = self.length(commodity);
+            self.charge(&length, weights.hops * own.flows.len() as f64);
+            self.constrain("length", length.with(longest, -1.0), Sense::AtMost, 0.0);
+        }
+    }
+
+    /// (2), and the limit of what arrives at switches.
+    fn capacity(&mut self) {
+        let shape = self.shape;
+        let load = |own: &Self, arcs: &[usize]| {
+            let commodities = shape.commodities.iter().enumerate();
+            commodities.fold(Sum::default(), |sum, (number, commodity)| {
+                sum.plus(&own.taken(number, arcs), commodity.bandwidth)
+            })
+        };
+        for (arc, own) in shape.arcs.iter().enumerate() {
+            let sum = load(self, &[arc]);
+            self.carries("capacity", sum, own.capacity);
+        }
+        let Some(most) = shape.problem.rules.switch_load else { return };
+        for switch in 0..shape.switches.len() {
+            let mut sum = load(self, &shape.entering[switch]);
+            for (number, commodity) in shape.commodities.iter().enumerate() {
+                sum = sum.plus(&self.at_switch(commodity.source, switch), commodity.bandwidth);
+                if !shape.exclusive {
+                    sum = sum.plus(&self.inside_at(number, switch), -commodity.bandwidth);
+                }
+            }
+            self.carries("load", sum, most);
+        }
+    }
+
+    /// Whether a commodity stays within a host of a switch.
+    fn inside_at(&self, commodity: usize, switch: usize) -> Sum {
+        let places = &self.shape.parties[self.shape.commodities[commodity].source].places;
+        let here = places.iter().filter(|&&place| self.shape.places[place].switch == Some(switch));
+        let own = here.filter_map(|&place| self.together.get(&(place, commodity)));
+        Sum::of(own.map(|&variable| (variable, 1.0)).collect())
+    }
+
+    /// A load of at most `most`, in units in which factors are small: bandwidths are billions, and solvers round.
+    pub(super) fn carries(&mut self, what: &str, mut sum: Sum, most: f64) {
+        sum.terms.retain(|term| term.1 != 0.0);
+        if !most.is_finite() || sum.terms.is_empty() && sum.constant <= most * (1.0 + TOLERANCE) {
+            return;
+        }
+        let is_whole = |value: f64| value.fract() == 0.0 && value.abs() < 1e15;
+        let all_whole = is_whole(sum.constant) && sum.terms.iter().all(|term| is_whole(term.1));
+        let most = (most - sum.constant) + most * TOLERANCE;
+        let unit = match all_whole {
+            true => sum.terms.iter().fold(0, |unit, term| gcd(unit, term.1.abs() as u64)) as f64,
+            false => sum.terms.iter().map(|term| term.1.abs()).fold(0.0, f64::max),
+        };
+        let unit = if unit > 0.0 { unit } else { 1.0 };
+        let most = if all_whole { (most / unit).floor() } else { most / unit };
+        let terms = sum.terms.into_iter().map(|(variable, factor)| (variable, factor / unit)).collect();
+        self.constrain(what, Sum::of(terms), Sense::AtMost, most);
+    }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// The switches at which a party can be.
+pub(super) fn switches_of(shape: &Shape<'_>, party: usize) -> Vec<usize> {
+    let mut switches: Vec<usize> =
+        shape.parties[party].places.iter().filter_map(|&place| shape.places[place].switch).collect();
+    switches.sort_unstable();
+    switches.dedup();
+    switches
+}

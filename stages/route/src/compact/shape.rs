@@ -1,0 +1,332 @@
+//! A problem with hosts as parts of their switches: what is the same for the program becomes one.
+
+use std::collections::BTreeMap;
+
+use hopmap_model::{LinkState, NodeKind};
+
+use crate::problem::{Problem, TOLERANCE};
+
+/// Switches further apart than any others: there is no way.
+pub(super) const NO_WAY: usize = usize::MAX / 4;
+
+/// A problem in which every host that matters has one cable, to a switch.
+#[derive(Debug, Clone)]
+pub(super) struct Shape<'a> {
+    pub(super) problem: &'a Problem<'a>,
+    /// Node ids.
+    pub(super) switches: Vec<u32>,
+    /// Links from switch to switch.
+    pub(super) arcs: Vec<Arc>,
+    /// Arcs that leave each switch.
+    pub(super) leaving: Vec<Vec<usize>>,
+    /// Arcs that enter each switch.
+    pub(super) entering: Vec<Vec<usize>>,
+    /// Fewest arcs from switch to switch.
+    pub(super) distances: Vec<Vec<usize>>,
+    /// Where parties can be.
+    pub(super) places: Vec<Place>,
+    /// What sends and receives: processes, or hosts where the mapping is given.
+    pub(super) parties: Vec<Party>,
+    /// What parties send to each other.
+    pub(super) commodities: Vec<Commodity>,
+    /// Whether no two parties fit on the same host. Then places are all alike hosts of a switch, else single hosts.
+    pub(super) exclusive: bool,
+}
+
+/// A link from a switch to another.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Arc {
+    pub(super) link: u32,
+    /// Index of the switch.
+    pub(super) from: usize,
+    pub(super) to: usize,
+    /// What it can carry.
+    pub(super) capacity: f64,
+}
+
+/// Hosts that are alike for all parties.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    /// Index of their switch; hosts without a cable have none.
+    pub(super) switch: Option<usize>,
+    /// Node ids.
+    pub(super) hosts: Vec<u32>,
+    /// The link by which each of them sends, and what it can carry.
+    pub(super) sends: Option<f64>,
+    /// The same of the link by which it receives.
+    pub(super) receives: Option<f64>,
+    /// Places with the same number are alike.
+    pub(super) class: usize,
+}
+
+/// A process, or a host where the mapping is given.
+#[derive(Debug, Clone)]
+pub(super) struct Party {
+    /// The rank, or the node id of the host.
+    pub(super) id: u32,
+    /// Where it can be.
+    pub(super) places: Vec<usize>,
+}
+
+/// All that a party sends to another: it takes one way, for it enters the same switch for the same destination.
+#[derive(Debug, Clone)]
+pub(super) struct Commodity {
+    pub(super) source: usize,
+    pub(super) destination: usize,
+    pub(super) bandwidth: f64,
+    /// Indexes of flows.
+    pub(super) flows: Vec<usize>,
+}
+
+/// The cable of a host.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Cable {
+    switch: Option<u32>,
+    sends: Option<u32>,
+    receives: Option<u32>,
+}
+
+impl<'a> Shape<'a> {
+    /// The shape of a problem; nothing if a host that matters has several cables, or one to another host.
+    pub(super) fn new(problem: &'a Problem<'a>) -> Option<Self> {
+        let switches = problem.switches();
+        let index: BTreeMap<u32, usize> = switches.iter().copied().zip(0..).collect();
+        let arcs = arcs(problem, &index);
+        let count = switches.len();
+        let side = |end: fn(&Arc) -> usize| {
+            let of = |switch| (0..arcs.len()).filter(|&arc| end(&arcs[arc]) == switch).collect();
+            (0..count).map(of).collect::<Vec<Vec<usize>>>()
+        };
+        let (leaving, entering) = (side(|arc| arc.from), side(|arc| arc.to));
+        let distances = distances(count, &arcs, &leaving);
+        let (ids, hosts) = wanted(problem);
+        let exclusive = problem.mapped.is_some() || is_exclusive(problem);
+        let places = places(problem, &index, &ids, &hosts, exclusive)?;
+        let mut place_of = BTreeMap::new();
+        for (number, place) in places.iter().enumerate() {
+            place_of.extend(place.hosts.iter().map(|&host| (host, number)));
+        }
+        let party = |(&id, hosts): (&u32, &Vec<u32>)| {
+            let mut places: Vec<usize> =
+                hosts.iter().filter_map(|host| place_of.get(host).copied()).collect();
+            places.sort_unstable();
+            places.dedup();
+            Party { id, places }
+        };
+        let parties: Vec<Party> = ids.iter().zip(&hosts).map(party).collect();
+        let commodities = commodities(problem, &ids);
+        let mut own = Self {
+            problem,
+            switches,
+            arcs,
+            leaving,
+            entering,
+            distances,
+            places,
+            parties,
+            commodities,
+            exclusive,
+        };
+        if exclusive {
+            own.forget_narrow_places();
+        }
+        Some(own)
+    }
+
+    /// Whether a switch has a table for every port.
+    pub(super) fn is_two(&self, switch: usize) -> bool {
+        self.problem.is_type_two(self.switches[switch])
+    }
+
+    /// Commodities that a party sends.
+    pub(super) fn sent(&self, party: usize) -> impl Iterator<Item = &Commodity> {
+        self.commodities.iter().filter(move |commodity| commodity.source == party)
+    }
+
+    /// Commodities for a party.
+    pub(super) fn received(&self, party: usize) -> impl Iterator<Item = &Commodity> {
+        self.commodities.iter().filter(move |commodity| commodity.destination == party)
+    }
+
+    /// Parties alone on their hosts take all that they send through one cable: places with narrower ones are none.
+    fn forget_narrow_places(&mut self) {
+        for party in 0..self.parties.len() {
+            let [sends, receives] = [true, false].map(|sends| {
+                let mut own = self
+                    .commodities
+                    .iter()
+                    .filter(|it| party == if sends { it.source } else { it.destination });
+                let first = own.next().map(|commodity| commodity.bandwidth);
+                first.map(|first| own.fold(first, |sum, commodity| sum + commodity.bandwidth))
+            });
+            let carries = |cable: Option<f64>, load: Option<f64>| match (cable, load) {
+                (_, None) => true,
+                (Some(cable), Some(load)) => load <= cable * (1.0 + TOLERANCE),
+                (None, Some(_)) => false,
+            };
+            let places = &self.places;
+            self.parties[party].places.retain(|&place| {
+                carries(places[place].sends, sends) && carries(places[place].receives, receives)
+            });
+        }
+    }
+}
+
+/// Parties and the hosts on which each can be.
+fn wanted(problem: &Problem<'_>) -> (Vec<u32>, Vec<Vec<u32>>) {
+    if problem.mapped.is_none() {
+        return ((0..problem.allowed.len() as u32).collect(), problem.allowed.clone());
+    }
+    let between = problem.flows.iter().filter(|flow| flow.source != flow.destination);
+    let mut hosts: Vec<u32> = between.flat_map(|flow| [flow.source, flow.destination]).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    let places = hosts.iter().map(|&host| vec![host]).collect();
+    (hosts, places)
+}
+
+fn arcs(problem: &Problem<'_>, index: &BTreeMap<u32, usize>) -> Vec<Arc> {
+    let links = (0..).zip(&problem.system.links).zip(&problem.capacity);
+    let arc = |((link, ends), &capacity): ((u32, &hopmap_model::Link), &f64)| {
+        let (from, to) = (*index.get(&ends.source)?, *index.get(&ends.destination)?);
+        (ends.state == LinkState::Up && from != to).then_some(Arc { link, from, to, capacity })
+    };
+    links.filter_map(arc).collect()
+}
+
+fn distances(switches: usize, arcs: &[Arc], leaving: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    let from = |first: usize| {
+        let mut distances = vec![NO_WAY; switches];
+        distances[first] = 0;
+        let mut queue = std::collections::VecDeque::from([first]);
+        while let Some(switch) = queue.pop_front() {
+            for &arc in &leaving[switch] {
+                let to = arcs[arc].to;
+                if distances[to] == NO_WAY {
+                    distances[to] = distances[switch] + 1;
+                    queue.push_back(to);
+                }
+            }
+        }
+        distances
+    };
+    (0..switches).map(from).collect()
+}
+
+/// The cables of all hosts; nothing for hosts with several.
+fn cables(problem: &Problem<'_>) -> Vec<Option<Cable>> {
+    let nodes = &problem.system.nodes;
+    let mut cables = vec![Some(Cable { switch: None, sends: None, receives: None }); nodes.len()];
+    for (link, ends) in (0..).zip(&problem.system.links).filter(|(_, link)| link.state == LinkState::Up) {
+        for (host, other, sends) in
+            [(ends.source, ends.destination, true), (ends.destination, ends.source, false)]
+        {
+            let Some(cable) = &mut cables[host as usize] else { continue };
+            let side = if sends { &mut cable.sends } else { &mut cable.receives };
+            let is_second = side.is_some() || cable.switch.is_some_and(|switch| switch != other);
+            *side = Some(link);
+            cable.switch = Some(other);
+            if is_second || nodes[other as usize].kind == NodeKind::Host {
+                cables[host as usize] = None;
+            }
+        }
+    }
+    cables
+}
+
+/// What makes hosts alike.
+type Key = (Option<usize>, Option<u64>, Option<u64>, Vec<bool>, Vec<u64>, Option<u32>);
+
+fn places(
+    problem: &Problem<'_>,
+    index: &BTreeMap<u32, usize>,
+    ids: &[u32],
+    hosts: &[Vec<u32>],
+    exclusive: bool,
+) -> Option<Vec<Place>> {
+    let mut holds: BTreeMap<u32, Vec<bool>> = BTreeMap::new();
+    for (party, &host) in
+        hosts.iter().enumerate().flat_map(|(party, hosts)| hosts.iter().map(move |h| (party, h)))
+    {
+        holds.entry(host).or_insert_with(|| vec![false; ids.len()])[party] = true;
+    }
+    let cables = cables(problem);
+    let capacity = |link: Option<u32>| link.map(|link| problem.capacity[link as usize]);
+    let homes = problem.home.as_ref().filter(|home| home.cost > 0.0);
+    let devices: std::collections::BTreeSet<&String> =
+        problem.graph.demands.processes.iter().flat_map(|process| process.devices.keys()).collect();
+    let mut classes: BTreeMap<Key, usize> = BTreeMap::new();
+    let mut places: Vec<Place> = Vec::new();
+    for (host, held) in holds {
+        let cable = cables[host as usize]?;
+        let (sends, receives) = (capacity(cable.sends), capacity(cable.receives));
+        let switch = cable.switch.and_then(|switch| index.get(&switch).copied());
+        let traits = &problem.system.nodes[host as usize].traits;
+        let room = match exclusive {
+            true => Vec::new(),
+            false => std::iter::once(problem.performance[host as usize].to_bits())
+                .chain(
+                    devices
+                        .iter()
+                        .map(|&device| traits.devices.get(device).copied().unwrap_or_default().into()),
+                )
+                .collect(),
+        };
+        let home = homes.filter(|home| home.hosts.contains(&host)).map(|_| host);
+        let key = (switch, sends.map(f64::to_bits), receives.map(f64::to_bits), held, room, home);
+        let next = classes.len();
+        let class = *classes.entry(key).or_insert(next);
+        match places.iter_mut().find(|place| place.class == class && exclusive) {
+            Some(place) => place.hosts.push(host),
+            None => places.push(Place { switch, hosts: vec![host], sends, receives, class }),
+        }
+    }
+    Some(places)
+}
+
+fn commodities(problem: &Problem<'_>, ids: &[u32]) -> Vec<Commodity> {
+    let index: BTreeMap<u32, usize> = ids.iter().copied().zip(0..).collect();
+    let mut commodities: Vec<Commodity> = Vec::new();
+    let mut pairs: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+    for (number, flow) in problem.flows.iter().enumerate() {
+        let ends = (index.get(&flow.source).copied(), index.get(&flow.destination).copied());
+        let (Some(source), Some(destination)) = ends else { continue };
+        if source == destination {
+            continue;
+        }
+        let at = *pairs.entry((source, destination)).or_insert(commodities.len());
+        if at == commodities.len() {
+            commodities.push(Commodity { source, destination, bandwidth: 0.0, flows: Vec::new() });
+        }
+        commodities[at].bandwidth += flow.bandwidth;
+        commodities[at].flows.push(number);
+    }
+    commodities
+}
+
+/// Whether no two processes fit on the same host.
+fn is_exclusive(problem: &Problem<'_>) -> bool {
+    let processes = &problem.graph.demands.processes;
+    let mut on: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for (process, hosts) in problem.allowed.iter().enumerate() {
+        hosts.iter().for_each(|&host| on.entry(host).or_default().push(process));
+    }
+    on.iter().all(|(&host, own)| {
+        let traits = &problem.system.nodes[host as usize].traits;
+        let room = problem.performance[host as usize] * (1.0 + TOLERANCE);
+        let fit = |a: usize, b: usize| {
+            let (a, b) = (&processes[a], &processes[b]);
+            let has = |device: &String| traits.devices.get(device).copied().unwrap_or_default();
+            let asks = |device: &String| {
+                [a, b].map(|process| u64::from(process.devices.get(device).copied().unwrap_or_default()))
+            };
+            a.performance + b.performance <= room
+                && a.devices.keys().all(|device| asks(device).iter().sum::<u64>() <= u64::from(has(device)))
+        };
+        // The two that ask for least fit together if any do, as far as performance goes.
+        let mut least: Vec<f64> = own.iter().map(|&process| processes[process].performance).collect();
+        least.sort_by(f64::total_cmp);
+        let may = least.len() > 1 && least[0] + least[1] <= room;
+        !may || !own.iter().enumerate().any(|(at, &a)| own[..at].iter().any(|&b| fit(a, b)))
+    })
+}
