@@ -2,7 +2,7 @@
 
 use hopmap_model::LinkState;
 
-use crate::problem::Problem;
+use crate::problem::{Problem, TOLERANCE};
 
 /// No way: farther than anything.
 pub(super) const FAR: u32 = u32::MAX;
@@ -79,6 +79,37 @@ impl Fabric {
     /// The links that arrive at a node.
     pub(super) fn arriving(&self, node: u32) -> &[u32] {
         self.arriving.row(node)
+    }
+
+    /// Whether a link, and the switch at its end, can carry a bandwidth if they carry nothing else.
+    pub(super) fn carries(&self, link: u32, bandwidth: f64) -> bool {
+        let at_switch = self.is_host[self.head[link as usize] as usize]
+            || bandwidth <= self.switch_load * (1.0 + TOLERANCE);
+        at_switch && bandwidth <= self.capacity[link as usize] * (1.0 + TOLERANCE)
+    }
+
+    /// Whether a link is up.
+    pub(super) fn is_up(&self, link: u32) -> bool {
+        self.leaving(self.tail[link as usize]).contains(&link)
+    }
+
+    /// Hops from a host to every node through switches, over links that pass a test.
+    pub(super) fn hops_from(&self, host: u32, passes: impl Fn(u32) -> bool) -> Vec<u32> {
+        let mut hops = vec![FAR; self.is_host.len()];
+        hops[host as usize] = 0;
+        let mut queue = std::collections::VecDeque::from([host]);
+        while let Some(node) = queue.pop_front() {
+            for &link in self.leaving(node) {
+                let to = self.head[link as usize];
+                if hops[to as usize] == FAR && passes(link) {
+                    hops[to as usize] = hops[node as usize] + 1;
+                    if !self.is_host[to as usize] {
+                        queue.push_back(to);
+                    }
+                }
+            }
+        }
+        hops
     }
 
     /// Hops from every node to a host through switches, over links that pass a test.

@@ -1,5 +1,6 @@
 //! Good routes quickly: every flow by the cheapest way that agrees with the tables so far, and again where links are overloaded, while
-//! what is contested becomes dearer (McMurchie and Ebeling, "PathFinder: a negotiation-based performance-driven router for FPGAs", 1995).
+//! what is contested becomes dearer: the negotiation of `PathFinder` (`McMurchie` and Ebeling, "A negotiation-based performance-driven
+//! router for FPGAs", 1995).
 
 use std::collections::BTreeMap;
 
@@ -163,12 +164,12 @@ impl<'a> QuickRouter<'a> {
         let least = farthest.max().unwrap_or(0);
         let mut best = Laid { excess: f64::INFINITY, ..Laid::default() };
         let limits = LONGER.map(|more| least.saturating_add(more).min(most));
-        let mut last = None;
+        let mut tried = None;
         for limit in limits.into_iter().chain([most]) {
-            if last == Some(limit) {
+            if tried == Some(limit) {
                 continue;
             }
-            last = Some(limit);
+            tried = Some(limit);
             self.negotiate(limit, bans, &mut best);
             if best.excess <= 0.0 {
                 break;
