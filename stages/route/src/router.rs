@@ -1,77 +1,102 @@
 //! Routes and tables for processes that are where they are, without a solver of linear programs.
+//!
+//! [`quick`] finds good routes in less than a millisecond or a few; [`Router`] goes on from them to the best ones, with a proof. A bound
+//! comes from prices of contested links under which every destination has its cheapest tree; what is left is decided entry by entry.
 
-use std::collections::{BTreeMap, VecDeque};
+mod branch;
+mod fabric;
+mod graph;
+mod improve;
+mod lower;
+mod model;
+mod quick;
+mod trees;
+mod turns;
+mod ways;
 
-use hopmap_model::{Error, Route};
+use hopmap_model::Error;
 
 use crate::engine::{Engine, Found, Watch};
 use crate::problem::{Plan, Problem};
 
-/// Finds routes for a given mapping.
+use branch::Branch;
+use graph::Graph;
+use lower::{Prices, Question};
+use model::Model;
+use trees::{Forbidden, Trees};
+
+pub use quick::{Quick, QuickRouter};
+
+/// Finds the best routes for a given mapping, and proves that they are or that there are none. A search without limits ends after an
+/// effort of its own, the same for the same problem, if it proves nothing before.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Router {}
 
 impl Engine for Router {
-    fn solve(&self, problem: &Problem<'_>, _: Option<&Plan>, _: &Watch<'_>) -> Result<Found, Error> {
+    fn solve(&self, problem: &Problem<'_>, best: Option<&Plan>, watch: &Watch<'_>) -> Result<Found, Error> {
         let Some(hosts) = &problem.mapped else { return Ok(Found::nothing()) };
+        let model = Model::new(problem, hosts);
+        if !model.parts.iter().all(Graph::is_joined) {
+            return Ok(Found::none());
+        }
+        let mut branch = Branch::new(&model, watch);
         let quick = quick(problem, hosts);
-        let plan = quick.keeps_rules.then(|| Plan { hosts: hosts.clone(), routes: quick.routes });
-        Ok(Found { plan, ..Found::nothing() })
+        for routes in best.iter().map(|plan| &plan.routes).chain([&quick.routes]) {
+            branch.offer(&routes.iter().map(|route| route.links.clone()).collect::<Vec<_>>());
+        }
+        branch.polish();
+        Ok(by_length(&model, branch))
     }
 }
 
-/// Routes that were found quickly.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Quick {
-    /// The route of every flow.
-    pub routes: Vec<Route>,
-    /// Whether they keep all rules.
-    pub keeps_rules: bool,
-    /// By how much links, switches and lengths exceed what they may be, in parts of it, summed; 0 where `keeps_rules`.
-    pub excess: f64,
+/// Looks for best routes, those whose longest is shortest first.
+fn by_length(model: &Model<'_>, mut branch: Branch<'_, '_>) -> Found {
+    let longest = model.problem.rules.weights.longest;
+    let base = |hops: u32| longest * f64::from(hops) + model.offset;
+    let mut hops = model.least_longest;
+    if branch.best.is_none() {
+        let end = branch.search(model.most_hops, base(hops), true);
+        if branch.best.is_none() {
+            let bound = if end.is_over { f64::INFINITY } else { branch.on_grid(end.bound) };
+            return Found { plan: None, bound, proven: end.is_over, nodes: branch.nodes };
+        }
+        branch.polish();
+    }
+    if longest <= 0.0 {
+        hops = model.most_hops;
+    }
+    let Some(rest) = without_prices(model) else { return Found::none() };
+    let (mut bound, mut proven) = (f64::INFINITY, true);
+    while proven && hops <= model.most_hops && !branch.is_settled(base(hops) + rest) {
+        let end = branch.search(hops, base(hops), false);
+        bound = bound.min(end.bound);
+        proven = end.is_over;
+        hops += 1;
+    }
+    if hops <= model.most_hops {
+        bound = bound.min(base(hops) + rest);
+    }
+    let bound = if proven { branch.cost } else { branch.on_grid(bound).min(branch.cost) };
+    Found { plan: branch.best, bound, proven, nodes: branch.nodes }
 }
 
-/// Routes for processes on given hosts, quickly. The same for the same problem and hosts. Tables of their switches say one thing for each
-/// destination.
+/// What lengths and entries cost at least if nothing is contested.
+fn without_prices(model: &Model<'_>) -> Option<f64> {
+    let forbidden = vec![Forbidden::default(); model.groups.len()];
+    let question = Question {
+        most_hops: model.most_hops,
+        forbidden: &forbidden,
+        cutoff: f64::INFINITY,
+        steps: 1,
+        start: &[],
+    };
+    let mut prices = Prices::zero(model);
+    let lower = lower::bound(model, &mut Trees::default(), &question, &mut prices, &mut |_, _| f64::INFINITY);
+    lower.map(|lower| lower.value)
+}
+
+/// Routes for processes on given hosts, quickly. The same for the same problem and hosts. [`QuickRouter`] is faster for several mappings.
 #[must_use]
 pub fn quick(problem: &Problem<'_>, hosts: &[u32]) -> Quick {
-    let mut trees: BTreeMap<u32, Vec<Option<u32>>> = BTreeMap::new();
-    let mut routes = Vec::with_capacity(problem.flows.len());
-    for flow in &problem.flows {
-        let (source, destination) = problem.ends(flow, hosts);
-        let next = trees.entry(destination).or_insert_with(|| towards(problem, destination));
-        let mut links = Vec::new();
-        let mut node = source;
-        while let Some(link) = next[node as usize].filter(|_| node != destination) {
-            links.push(link);
-            node = problem.system.links[link as usize].destination;
-        }
-        routes.push(problem.route(flow, hosts, links));
-    }
-    let mut loads = vec![0.0; problem.capacity.len()];
-    for route in &routes {
-        route.links.iter().for_each(|&link| loads[link as usize] += route.bandwidth_bytes_per_s);
-    }
-    let over = loads.iter().zip(&problem.capacity).map(|(load, capacity)| (load / capacity - 1.0).max(0.0));
-    let excess: f64 = over.sum();
-    Quick { keeps_rules: problem.keeps_rules(&routes), routes, excess }
-}
-
-/// The first link of a shortest way from every node to a host.
-fn towards(problem: &Problem<'_>, destination: u32) -> Vec<Option<u32>> {
-    let links = &problem.system.links;
-    let mut next = vec![None; problem.system.nodes.len()];
-    let mut queue = VecDeque::from([destination]);
-    while let Some(node) = queue.pop_front() {
-        for (index, link) in (0..).zip(links).filter(|(_, link)| link.destination == node) {
-            let is_new = link.source != destination && next[link.source as usize].is_none();
-            if is_new && problem.capacity[index as usize] > 0.0 {
-                next[link.source as usize] = Some(index);
-                if !problem.network.is_host(link.source) {
-                    queue.push_back(link.source);
-                }
-            }
-        }
-    }
-    next
+    QuickRouter::new(problem).route(hosts)
 }

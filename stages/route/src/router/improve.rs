@@ -1,0 +1,263 @@
+//! Routes that keep capacities, out of trees that need not: destinations whose ways cross what is overloaded get another tree, and then
+//! every destination the best one that the others leave room for.
+
+use super::lower::Prices;
+use super::model::Model;
+use super::trees::{self, Ask, Forbidden, Trees};
+use crate::problem::TOLERANCE;
+
+/// Rounds of other trees where links are overloaded.
+const ROUNDS: usize = 12;
+/// Rounds of better trees for every destination.
+const BETTER: usize = 3;
+/// Contradictions of a tree that are mended one by one.
+const MENDS: usize = 12;
+
+/// Ways of all flows, by part and flow, and what they load.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Laid {
+    pub ways: Vec<Vec<Vec<u32>>>,
+    pub loads: Vec<f64>,
+}
+
+impl Laid {
+    pub(super) fn new(model: &Model<'_>, ways: Vec<Vec<Vec<u32>>>) -> Self {
+        let mut loads = model.no_loads();
+        for (graph, ways) in model.parts.iter().zip(&ways) {
+            model.load(&mut loads, graph, ways, 1.0);
+        }
+        Self { ways, loads }
+    }
+
+    /// The way of every flow of the problem.
+    pub(super) fn by_flow(&self, model: &Model<'_>) -> Vec<Vec<u32>> {
+        let mut ways = vec![Vec::new(); model.problem.flows.len()];
+        for (graph, laid) in model.parts.iter().zip(&self.ways) {
+            for (end, way) in graph.ends.iter().zip(laid) {
+                ways[end.flow as usize].clone_from(way);
+            }
+        }
+        ways
+    }
+
+    /// What lengths and entries of a destination cost.
+    fn cost(&self, model: &Model<'_>, group: usize) -> f64 {
+        let weights = model.problem.rules.weights;
+        let mut entries = std::collections::BTreeSet::new();
+        let mut hops = 0;
+        for way in model.groups[group].iter().flat_map(|&part| &self.ways[part]) {
+            hops += way.len();
+            entries.extend(way.iter().take(way.len().saturating_sub(1)).map(|&link| model.state(link)));
+        }
+        weights.hops * hops as f64 + weights.entries * entries.len() as f64
+    }
+
+    fn is_over(&self, model: &Model<'_>, index: usize) -> bool {
+        self.loads[index] > model.most(index) * (1.0 + TOLERANCE)
+    }
+
+    /// Whether a way of a destination crosses what is overloaded.
+    fn is_contested(&self, model: &Model<'_>, group: usize) -> bool {
+        let links = model.fabric.head.len();
+        let mut taken = model.groups[group].iter().flat_map(|&part| &self.ways[part]).flatten();
+        taken.any(|&link| {
+            let head = model.fabric.head[link as usize] as usize;
+            self.is_over(model, link as usize) || self.is_over(model, links + head)
+        })
+    }
+
+    fn lift(&mut self, model: &Model<'_>, part: usize) {
+        model.load(&mut self.loads, &model.parts[part], &self.ways[part], -1.0);
+        self.ways[part].clear();
+    }
+
+    fn put(&mut self, model: &Model<'_>, part: usize, ways: Vec<Vec<u32>>) {
+        model.load(&mut self.loads, &model.parts[part], &ways, 1.0);
+        self.ways[part] = ways;
+    }
+}
+
+/// A link of a way, and the one before, where another way to the same destination goes on in another way from the same table.
+pub(super) fn contradiction<'w>(
+    model: &Model<'_>,
+    ways: impl Iterator<Item = &'w Vec<u32>>,
+) -> Option<(u32, u32)> {
+    let mut known = std::collections::BTreeMap::new();
+    for pair in ways.flat_map(|way| way.windows(2)) {
+        if *known.entry(model.state(pair[0])).or_insert(pair[1]) != pair[1] {
+            return Some((pair[0], pair[1]));
+        }
+    }
+    None
+}
+
+/// Forbids all but one link to follow another.
+pub(super) fn force(model: &Model<'_>, (link, next): (u32, u32), forbidden: &mut Forbidden) {
+    let node = model.fabric.tail[next as usize];
+    let others = model.fabric.leaving(node).iter().copied().filter(|&other| other != next);
+    if link != u32::MAX && model.fabric.is_two[node as usize] {
+        forbidden.turns.extend(others.map(|other| (link, other)));
+    } else {
+        forbidden.links.extend(others);
+    }
+}
+
+/// Lays the trees of a destination; false, and nothing changed, if there are none. `price` is what a link costs for a bandwidth beside what
+/// the loads say.
+fn lay(
+    model: &Model<'_>,
+    trees: &mut Trees,
+    laid: &mut Laid,
+    (group, most_hops): (usize, u32),
+    price: &dyn Fn(&[f64], u32, f64) -> f64,
+) -> bool {
+    let parts = &model.groups[group];
+    let old: Vec<Vec<Vec<u32>>> = parts.iter().map(|&part| laid.ways[part].clone()).collect();
+    parts.iter().for_each(|&part| laid.lift(model, part));
+    let mut forbidden = Forbidden::default();
+    let mut is_laid = true;
+    for (&part, old) in parts.iter().zip(&old) {
+        let Some(ways) = tree(model, trees, laid, (part, most_hops, old), &mut forbidden, price) else {
+            is_laid = false;
+            break;
+        };
+        if parts.len() > 1 {
+            // The next ones follow what the tables say by now.
+            ways.iter()
+                .flat_map(|way| way.windows(2))
+                .for_each(|pair| force(model, (pair[0], pair[1]), &mut forbidden));
+        }
+        laid.put(model, part, ways);
+    }
+    if !is_laid {
+        for (&part, ways) in parts.iter().zip(old) {
+            laid.lift(model, part);
+            laid.put(model, part, ways);
+        }
+    }
+    is_laid
+}
+
+/// A tree of a part that agrees with tables.
+fn tree(
+    model: &Model<'_>,
+    search: &mut Trees,
+    laid: &Laid,
+    (part, most_hops, old): (usize, u32, &[Vec<u32>]),
+    forbidden: &mut Forbidden,
+    price: &dyn Fn(&[f64], u32, f64) -> f64,
+) -> Option<Vec<Vec<u32>>> {
+    let graph = &model.parts[part];
+    for _ in 0..MENDS {
+        let hop = model.problem.rules.weights.hops;
+        let price = |link: u32, bandwidth: f64| price(&laid.loads, link, bandwidth);
+        let upper = trees::cost(graph, old, (hop, &graph.fixed), price);
+        let ask = Ask { hop, fixed: &graph.fixed, most_hops, forbidden, upper };
+        let tree = match search.solve(graph, &ask, price) {
+            Some(tree) => tree,
+            None => search.solve(graph, &Ask { upper: f64::INFINITY, ..ask }, price)?,
+        };
+        let simple = tree.ways.iter().all(|way| model.is_simple(way));
+        match contradiction(model, tree.ways.iter()) {
+            Some(pair) => force(model, pair, forbidden),
+            None if simple => return Some(tree.ways),
+            None => return None,
+        }
+    }
+    None
+}
+
+/// By how much a link, and the switch at its end, exceed what they can carry with a bandwidth more, in parts of it.
+fn overload(model: &Model<'_>, loads: &[f64], link: u32, bandwidth: f64) -> f64 {
+    let part = |index: usize| {
+        let most = model.most(index);
+        let excess = |load: f64| (load - most * (1.0 + TOLERANCE)).max(0.0);
+        if loads[index] + bandwidth <= most * (1.0 + TOLERANCE) {
+            0.0
+        } else {
+            (excess(loads[index] + bandwidth) - excess(loads[index])) / most.max(f64::MIN_POSITIVE)
+        }
+    };
+    part(link as usize) + part(model.fabric.head.len() + model.fabric.head[link as usize] as usize)
+}
+
+/// Changes ways until nothing is overloaded; false if that does not succeed. `prices` say what is contested.
+pub(super) fn repair(
+    model: &Model<'_>,
+    trees: &mut Trees,
+    laid: &mut Laid,
+    most_hops: u32,
+    prices: &Prices,
+) -> bool {
+    let weights = model.problem.rules.weights;
+    let unit = weights.hops + weights.entries + 1e-3 * (1.0 + weights.longest);
+    let mut pressure = 1.0;
+    let mut history = model.no_loads();
+    for round in 0..ROUNDS {
+        let mut is_contested = false;
+        for group in 0..model.groups.len() {
+            let ways = model.groups[group].iter().flat_map(|&part| &laid.ways[part]);
+            let is_wrong = round == 0
+                && (contradiction(model, ways.clone()).is_some()
+                    || ways.clone().any(|way| !model.is_simple(way)));
+            if !is_wrong && !laid.is_contested(model, group) {
+                continue;
+            }
+            is_contested = true;
+            let price = |loads: &[f64], link: u32, bandwidth: f64| {
+                let before = history[link as usize] * bandwidth / model.most(link as usize);
+                let before = if before.is_finite() { before } else { 0.0 };
+                0.3 * prices.of(model, link, bandwidth)
+                    + unit * (pressure * overload(model, loads, link, bandwidth) * 10.0 + before)
+            };
+            if !lay(model, trees, laid, (group, most_hops), &price) && is_wrong {
+                return false;
+            }
+        }
+        if !is_contested {
+            return true;
+        }
+        for (index, history) in history.iter_mut().enumerate() {
+            if laid.is_over(model, index) {
+                *history += 1.0;
+            }
+        }
+        pressure *= 2.0;
+    }
+    false
+}
+
+/// Gives every destination the best tree that the others leave room for, until none gets better.
+pub(super) fn descend(model: &Model<'_>, trees: &mut Trees, laid: &mut Laid, most_hops: u32) {
+    let price = |loads: &[f64], link: u32, bandwidth: f64| {
+        if overload(model, loads, link, bandwidth) > 0.0 { f64::INFINITY } else { 0.0 }
+    };
+    for _ in 0..BETTER {
+        let mut is_better = false;
+        for group in 0..model.groups.len() {
+            let before = laid.cost(model, group);
+            let old: Vec<Vec<Vec<u32>>> =
+                model.groups[group].iter().map(|&part| laid.ways[part].clone()).collect();
+            let changed = lay(model, trees, laid, (group, most_hops), &price);
+            let gain = before - laid.cost(model, group);
+            let is_worth = gain > 1e-9 * before.abs() && keeps_order(model, laid);
+            if changed && !is_worth {
+                for (&part, ways) in model.groups[group].iter().zip(old) {
+                    laid.lift(model, part);
+                    laid.put(model, part, ways);
+                }
+            } else {
+                is_better |= changed;
+            }
+        }
+        if !is_better {
+            return;
+        }
+    }
+}
+
+/// Whether no links wait for each other, where they must not.
+fn keeps_order(model: &Model<'_>, laid: &Laid) -> bool {
+    let ways = laid.ways.iter().flatten().map(Vec::as_slice);
+    !model.problem.rules.deadlock_free || crate::deadlock::cycle(model.fabric.head.len(), ways).is_empty()
+}
