@@ -1,16 +1,190 @@
 //! Mappings and routes without a solver of linear programs.
+//!
+//! First annealing on an estimate finds good mappings, and routes are looked for on the best of them. Then branch and bound looks for
+//! better ones, for one length of the longest route after the other, and proves that there are none.
 
-use hopmap_model::Error;
+mod anneal;
+mod assignment;
+mod entries;
+mod estimate;
+mod model;
+mod paths;
+mod random;
+mod symmetry;
+mod tree;
+
+use hopmap_model::{Error, Route};
+use rayon::prelude::*;
 
 use crate::engine::{Engine, Found, Watch};
 use crate::problem::{Plan, Problem};
+use crate::router;
+
+use anneal::Sea;
+use estimate::{Aim, Ways};
+use model::{FAR, Model};
+use paths::Lengths;
+use tree::Tree;
+
+/// Islands of a round of annealing.
+const ISLANDS: u64 = 4;
+/// Rounds of annealing, each for longer routes.
+const ROUNDS: usize = 4;
+/// Steps of the search for routes of a mapping that is only one of many.
+const STEPS: u64 = 3000;
 
 /// Finds mappings and routes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Search {}
 
 impl Engine for Search {
-    fn solve(&self, _: &Problem<'_>, _: Option<&Plan>, _: &Watch<'_>) -> Result<Found, Error> {
-        Ok(Found::nothing())
+    fn solve(&self, problem: &Problem<'_>, best: Option<&Plan>, watch: &Watch<'_>) -> Result<Found, Error> {
+        if problem.mapped.is_some() {
+            return Ok(Found::nothing());
+        }
+        if problem.allowed.iter().any(Vec::is_empty) {
+            return Ok(Found::none());
+        }
+        let Some(model) = Model::new(problem) else { return Ok(Found::nothing()) };
+        Ok(Solver { model: &model, problem, watch, best: best.cloned() }.solve())
+    }
+}
+
+/// One search.
+struct Solver<'m, 'a> {
+    model: &'m Model<'a>,
+    problem: &'a Problem<'a>,
+    watch: &'m Watch<'m>,
+    /// The best plan that is known.
+    best: Option<Plan>,
+}
+
+impl Solver<'_, '_> {
+    fn cost(&self) -> f64 {
+        self.best.as_ref().map_or(f64::INFINITY, |plan| self.problem.cost(plan))
+    }
+
+    fn solve(mut self) -> Found {
+        let lengths = self.lengths();
+        let mut tree = Tree::new(self.model, self.cost());
+        // Lengths of the longest route below these are impossible.
+        let first = match &mut tree {
+            Some(tree) => lengths.iter().position(|&lengths| tree.root_bound(lengths).is_finite()),
+            None => Some(0),
+        };
+        let Some(first) = first else { return self.found(f64::INFINITY, true, 0) };
+        self.anneal(&lengths[first..]);
+        let Some(mut tree) = tree else { return self.found(f64::NEG_INFINITY, false, 0) };
+        tree.cost = self.cost();
+        let mut bound = f64::INFINITY;
+        for (index, &lengths_now) in lengths.iter().enumerate().skip(first) {
+            // Nothing with longer routes is better either.
+            let rest = tree.root_bound(Lengths { most: FAR, ..lengths_now });
+            if rest.is_infinite() {
+                break;
+            }
+            let is_last = index + 1 == lengths.len();
+            let is_done = tree.search(lengths_now, u64::MAX, self.watch);
+            if let Some((hosts, ways)) = tree.best.take() {
+                self.take(&hosts, ways);
+            }
+            if !is_done {
+                let later = match is_last {
+                    true => f64::INFINITY,
+                    false => tree.root_bound(Lengths { most: FAR, ..lengths[index + 1] }),
+                };
+                bound = tree.open.min(later);
+                break;
+            }
+        }
+        let (proven, bound) = (bound.is_infinite(), bound.min(self.cost()));
+        self.found(bound, proven, tree.nodes)
+    }
+
+    fn found(self, bound: f64, proven: bool, nodes: u64) -> Found {
+        Found { bound, proven, nodes, plan: self.best }
+    }
+
+    /// The longest routes that are looked for one after the other; the last ones as long as they like.
+    fn lengths(&self) -> Vec<Lengths> {
+        let last = self.model.farthest();
+        let mut all = Vec::new();
+        if self.model.weights.longest > 0.0 {
+            all.extend((0..=last).map(|most| Lengths { most, least: most }));
+            all.push(Lengths { most: FAR, least: last + 1 });
+        } else {
+            all.push(Lengths { most: FAR, least: 0 });
+        }
+        let most = self.problem.rules.most_hops.map_or(FAR, |most| most.min(u32::from(FAR)) as u16);
+        all.retain(|lengths| lengths.least <= most);
+        all.iter_mut().for_each(|lengths| lengths.most = lengths.most.min(most));
+        all
+    }
+
+    /// Anneals for longer and longer routes until some are found.
+    fn anneal(&mut self, lengths: &[Lengths]) {
+        let ways = Ways::new(self.model);
+        let sea = Sea::new(self.model, &ways);
+        let starts: Vec<Vec<u32>> = (0..ISLANDS).filter_map(|island| sea.start(island)).collect();
+        if starts.is_empty() {
+            return;
+        }
+        let processes = self.model.processes as u64;
+        let proposals = (200 * processes * processes).clamp(2000, 2_000_000);
+        let weights = self.model.weights;
+        let unit = (weights.hops + weights.entries).max(1e-9);
+        for (round, &lengths) in lengths.iter().take(ROUNDS).enumerate() {
+            let aim = Aim {
+                longest: lengths.most,
+                beyond: if weights.longest > 0.0 { weights.longest.min(6.0 * unit).max(unit) } else { 0.0 },
+                overload: 8.0 * unit,
+            };
+            let islands: Vec<Vec<(f64, Vec<u32>)>> = (0..ISLANDS)
+                .into_par_iter()
+                .map(|island| {
+                    let start = &starts[island as usize % starts.len()];
+                    sea.island(round as u64 * ISLANDS + island, start, aim, proposals, self.watch)
+                })
+                .collect();
+            let mut mappings: Vec<(f64, Vec<u32>)> = islands.into_iter().flatten().collect();
+            mappings.sort_by(|a, b| a.0.total_cmp(&b.0));
+            for (_, hosts) in mappings.iter().take(24) {
+                self.route(hosts);
+            }
+            let longest = |plan: &Plan| plan.routes.iter().map(|route| route.links.len()).max();
+            let is_found = |plan: &Plan| longest(plan).unwrap_or_default() <= usize::from(lengths.most);
+            if self.best.as_ref().is_some_and(is_found) {
+                return;
+            }
+        }
+    }
+
+    /// Looks for routes on a mapping, and keeps them if they are better than what is known.
+    fn route(&mut self, hosts: &[u32]) {
+        let moves = (0..).zip(hosts).map(|(process, &host)| self.model.move_cost(process, host)).sum::<f64>();
+        let lengths = Lengths { most: FAR, least: 0 };
+        let found = paths::route(self.model, hosts, lengths, self.cost() - moves, STEPS);
+        if let Some((_, ways)) = found.best {
+            self.take(hosts, ways);
+        } else if !found.is_complete {
+            let quick = router::quick(self.problem, hosts);
+            if quick.keeps_rules {
+                self.keep(Plan { hosts: hosts.to_vec(), routes: quick.routes });
+            }
+        }
+    }
+
+    fn take(&mut self, hosts: &[u32], ways: Vec<Vec<u32>>) {
+        let flows = self.problem.flows.iter().zip(ways);
+        let routes: Vec<Route> = flows.map(|(flow, links)| self.problem.route(flow, hosts, links)).collect();
+        if self.problem.keeps_rules(&routes) {
+            self.keep(Plan { hosts: hosts.to_vec(), routes });
+        }
+    }
+
+    fn keep(&mut self, plan: Plan) {
+        if self.problem.cost(&plan) < self.cost() {
+            self.best = Some(plan);
+        }
     }
 }

@@ -1,0 +1,344 @@
+//! The numbers that the search works on: alike hosts as classes, and how far classes are from each other.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use crate::Weights;
+use crate::problem::{Problem, TOLERANCE};
+
+/// A distance that is none.
+pub(super) const FAR: u16 = u16::MAX / 4;
+/// Sets of links that distances are told apart for; bandwidths beyond use those of less.
+const MOST_KINDS: usize = 6;
+/// Distances that are kept at most.
+const MOST_DISTANCES: usize = 1 << 25;
+
+/// Hosts that can stand for each other: the same links to the same nodes, the same means, and the same processes may be on them.
+#[derive(Debug, Clone)]
+pub(super) struct Class {
+    /// Node ids.
+    pub(super) hosts: Vec<u32>,
+    /// Number of the switch that all routes from here begin at; of its own kind where there are several.
+    pub(super) spot: usize,
+    /// Whether that switch has a table for every port.
+    pub(super) is_type_two: bool,
+    /// Processes that fit on one of the hosts at most.
+    pub(super) most: usize,
+    /// What all links of a host can take away, and bring.
+    pub(super) capacity: [f64; 2],
+}
+
+/// A stream between two different processes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Edge {
+    /// Its number among the flows of the problem.
+    pub(super) flow: usize,
+    /// The process that sends.
+    pub(super) source: usize,
+    /// The process that receives.
+    pub(super) destination: usize,
+    /// Which links are wide enough: index into the distances.
+    pub(super) kind: usize,
+    /// What it takes of each link.
+    pub(super) bandwidth: f64,
+}
+
+/// A problem in the numbers of the search.
+pub(super) struct Model<'a> {
+    pub(super) problem: &'a Problem<'a>,
+    pub(super) weights: Weights,
+    pub(super) processes: usize,
+    pub(super) classes: Vec<Class>,
+    /// Class of every host, by node id.
+    pub(super) class_of: Vec<usize>,
+    pub(super) edges: Vec<Edge>,
+    /// Streams that each process sends.
+    pub(super) sends: Vec<Vec<usize>>,
+    /// Streams that each process receives.
+    pub(super) receives: Vec<Vec<usize>>,
+    /// What each process needs of performance and of each device.
+    pub(super) needs: Vec<Vec<f64>>,
+    /// What each node has of them, rounding included.
+    pub(super) has: Vec<Vec<f64>>,
+    /// Whether each process may be on hosts of each class.
+    pub(super) may: Vec<Vec<bool>>,
+    /// Links from a class to another by the kind of the stream; of a class to itself: between two of its hosts.
+    distances: Vec<Vec<u16>>,
+    /// A little less than the least difference of costs, where all weights are whole numbers.
+    grain: Option<f64>,
+    /// Links from a node to a host of a class, by the kind of the stream.
+    towards: Vec<Vec<u16>>,
+}
+
+impl<'a> Model<'a> {
+    /// The model of the second problem; nothing for machines that are too large for it.
+    pub(super) fn new(problem: &'a Problem<'a>) -> Option<Self> {
+        let (processes, nodes) = (problem.allowed.len(), problem.system.nodes.len());
+        if processes.saturating_mul(problem.hosts.len()) > MOST_DISTANCES {
+            return None;
+        }
+        let (needs, has) = resources(problem);
+        let alike = alike(problem);
+        if alike.len().saturating_mul(nodes) > MOST_DISTANCES / MOST_KINDS {
+            return None;
+        }
+        let mut class_of = vec![usize::MAX; nodes];
+        for (class, hosts) in alike.iter().enumerate() {
+            hosts.iter().for_each(|&host| class_of[host as usize] = class);
+        }
+        let mut may = vec![vec![false; alike.len()]; processes];
+        for (may, allowed) in may.iter_mut().zip(&problem.allowed) {
+            allowed.iter().for_each(|&host| may[class_of[host as usize]] = true);
+        }
+        let (edges, widths) = edges(problem);
+        let classes = alike.into_iter().map(|hosts| class(problem, hosts, &needs, &has)).collect();
+        let mut own = Self {
+            weights: problem.rules.weights,
+            sends: of_processes(processes, edges.iter().map(|edge| edge.source)),
+            receives: of_processes(processes, edges.iter().map(|edge| edge.destination)),
+            distances: Vec::new(),
+            towards: Vec::new(),
+            grain: grain(problem),
+            problem,
+            processes,
+            classes,
+            class_of,
+            edges,
+            needs,
+            has,
+            may,
+        };
+        for width in widths {
+            own.measure(width);
+        }
+        Some(own)
+    }
+
+    /// Whether a cost is less than another by what can make a difference.
+    #[inline]
+    pub(super) fn improves(&self, cost: f64, than: f64) -> bool {
+        match than.is_finite() {
+            true => cost < than - self.grain.unwrap_or(1e-9 * than.abs().max(1.0)),
+            false => cost < than,
+        }
+    }
+
+    /// Links from a class to another for a stream; between two hosts if it is the same class.
+    #[inline]
+    pub(super) fn distance(&self, kind: usize, from: usize, to: usize) -> u16 {
+        self.distances[kind][from * self.classes.len() + to]
+    }
+
+    /// Links from a host to another for a stream.
+    #[inline]
+    pub(super) fn between(&self, kind: usize, from: u32, to: u32) -> u16 {
+        match from == to {
+            true => 0,
+            false => self.distance(kind, self.class_of[from as usize], self.class_of[to as usize]),
+        }
+    }
+
+    /// Links from a switch to a host of a class for a stream.
+    #[inline]
+    pub(super) fn towards(&self, kind: usize, class: usize, node: u32) -> u16 {
+        self.towards[kind][class * self.problem.system.nodes.len() + node as usize]
+    }
+
+    /// Links between the two classes that are farthest apart of those that are joined at all.
+    pub(super) fn farthest(&self) -> u16 {
+        let all = self.distances.iter().flatten();
+        all.copied().filter(|&distance| distance < FAR).max().unwrap_or_default()
+    }
+
+    /// Whether processes fit on a host beside what is used of it.
+    #[inline]
+    pub(super) fn fits(&self, host: u32, used: &[f64], process: usize) -> bool {
+        let has = &self.has[host as usize];
+        self.needs[process].iter().zip(used).zip(has).all(|((need, used), has)| need + used <= *has)
+    }
+
+    /// Whether two processes can be on one host of a class.
+    pub(super) fn can_share(&self, class: usize, first: usize, second: usize) -> bool {
+        self.may[first][class]
+            && self.may[second][class]
+            && self.fits(self.classes[class].hosts[0], &self.needs[first], second)
+    }
+
+    /// What a process pays that is on a host.
+    #[inline]
+    pub(super) fn move_cost(&self, process: usize, host: u32) -> f64 {
+        let home = self.problem.home.as_ref();
+        home.filter(|home| home.hosts[process] != host).map_or(0.0, |home| home.cost)
+    }
+
+    /// Streams of a process and the process at their other end.
+    pub(super) fn neighbours(&self, process: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let sends = self.sends[process].iter().map(|&edge| (edge, self.edges[edge].destination));
+        sends.chain(self.receives[process].iter().map(|&edge| (edge, self.edges[edge].source)))
+    }
+
+    /// Distances over links of some bandwidth at least.
+    fn measure(&mut self, width: f64) {
+        let (links, nodes) = (&self.problem.system.links, self.problem.system.nodes.len());
+        let mut entering: Vec<Vec<u32>> = vec![Vec::new(); nodes];
+        for (link, &capacity) in links.iter().zip(&self.problem.capacity) {
+            if capacity > 0.0 && width <= capacity * (1.0 + TOLERANCE) {
+                entering[link.destination as usize].push(link.source);
+            }
+        }
+        let count = self.classes.len();
+        let mut distances = vec![FAR; count * count];
+        let mut towards = vec![FAR; count * nodes];
+        for (index, class) in self.classes.iter().enumerate() {
+            let far = &mut towards[index * nodes..(index + 1) * nodes];
+            let first = class.hosts[0];
+            far[first as usize] = 0;
+            let mut queue = VecDeque::from([first]);
+            while let Some(node) = queue.pop_front() {
+                for &before in &entering[node as usize] {
+                    if far[before as usize] == FAR {
+                        far[before as usize] = far[node as usize] + 1;
+                        if !self.problem.network.is_host(before) {
+                            queue.push_back(before);
+                        }
+                    }
+                }
+            }
+            for (other, from) in self.classes.iter().enumerate() {
+                let from = if other == index { from.hosts.get(1) } else { from.hosts.first() };
+                distances[other * count + index] = from.map_or(FAR, |&from| far[from as usize]);
+            }
+        }
+        self.distances.push(distances);
+        self.towards.push(towards);
+    }
+}
+
+/// A little less than the greatest common divisor of the weights.
+fn grain(problem: &Problem<'_>) -> Option<f64> {
+    let Weights { longest, hops, entries } = problem.rules.weights;
+    let weights = [longest, hops, entries, problem.home.as_ref().map_or(0.0, |home| home.cost)];
+    let is_whole = |weight: &f64| weight.fract().abs() < f64::EPSILON && *weight < 1e9 && *weight >= 0.0;
+    let mut divisor = 0_u64;
+    for weight in weights.iter().filter(|weight| is_whole(weight)) {
+        let (mut a, mut b) = (divisor, *weight as u64);
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        divisor = a;
+    }
+    (weights.iter().all(is_whole) && divisor > 0).then_some(divisor as f64 * (1.0 - 1e-6))
+}
+
+/// What processes need and nodes have: performance, then every device that somebody needs.
+fn resources(problem: &Problem<'_>) -> (Vec<Vec<f64>>, Vec<Vec<f64>>) {
+    let demands = &problem.graph.demands.processes;
+    let devices: BTreeSet<&String> = demands.iter().flat_map(|demand| demand.devices.keys()).collect();
+    let need = |demand: &hopmap_model::ProcessDemand| {
+        let count = |&device: &&String| f64::from(demand.devices.get(device).copied().unwrap_or_default());
+        std::iter::once(demand.performance).chain(devices.iter().map(count)).collect()
+    };
+    let has = |(node, performance): (&hopmap_model::Node, &f64)| {
+        let count =
+            |&device: &&String| f64::from(node.traits.devices.get(device).copied().unwrap_or_default());
+        std::iter::once(performance * (1.0 + TOLERANCE)).chain(devices.iter().map(count)).collect()
+    };
+    let nodes = problem.system.nodes.iter().zip(&problem.performance);
+    (demands.iter().map(need).collect(), nodes.map(has).collect())
+}
+
+/// Hosts that can stand for each other, in the order of their first ones.
+fn alike(problem: &Problem<'_>) -> Vec<Vec<u32>> {
+    let mut joined: Vec<Vec<(u32, bool, u64)>> = vec![Vec::new(); problem.system.nodes.len()];
+    for (link, capacity) in problem.system.links.iter().zip(&problem.capacity) {
+        if *capacity > 0.0 {
+            joined[link.source as usize].push((link.destination, true, capacity.to_bits()));
+            joined[link.destination as usize].push((link.source, false, capacity.to_bits()));
+        }
+    }
+    let mut allowed: Vec<Vec<usize>> = vec![Vec::new(); problem.system.nodes.len()];
+    for (process, hosts) in problem.allowed.iter().enumerate() {
+        hosts.iter().for_each(|&host| allowed[host as usize].push(process));
+    }
+    let mut homes: Vec<Vec<usize>> = vec![Vec::new(); problem.system.nodes.len()];
+    for (process, &host) in problem.home.iter().flat_map(|home| home.hosts.iter().enumerate()) {
+        homes[host as usize].push(process);
+    }
+    joined.iter_mut().for_each(|joined| joined.sort_unstable());
+    let mut classes: BTreeMap<_, usize> = BTreeMap::new();
+    let mut alike: Vec<Vec<u32>> = Vec::new();
+    for &host in &problem.hosts {
+        let at = host as usize;
+        let traits = &problem.system.nodes[at].traits;
+        let means = (problem.performance[at].to_bits(), &traits.devices);
+        let next = alike.len();
+        let class = *classes.entry((&joined[at], &allowed[at], &homes[at], means)).or_insert_with(|| {
+            alike.push(Vec::new());
+            next
+        });
+        alike[class].push(host);
+    }
+    alike
+}
+
+fn class(problem: &Problem<'_>, hosts: Vec<u32>, needs: &[Vec<f64>], has: &[Vec<f64>]) -> Class {
+    let host = hosts[0];
+    let links = || problem.system.links.iter().zip(&problem.capacity).filter(|(_, there)| **there > 0.0);
+    let all = |pick: &dyn Fn(&hopmap_model::Link) -> bool| {
+        links().filter(|(link, _)| pick(link)).map(|(_, there)| there).sum::<f64>()
+    };
+    let next: BTreeSet<u32> =
+        links().filter(|(link, _)| link.source == host).map(|(link, _)| link.destination).collect();
+    let one = next.first().copied().filter(|node| next.len() == 1 && !problem.network.is_host(*node));
+    let most = |resource: usize| {
+        let mut sizes: Vec<f64> = needs
+            .iter()
+            .zip(&problem.allowed)
+            .filter(|(_, allowed)| allowed.binary_search(&host).is_ok())
+            .map(|(need, _)| need[resource])
+            .collect();
+        sizes.sort_by(f64::total_cmp);
+        let mut sum = 0.0;
+        sizes
+            .into_iter()
+            .take_while(|size| {
+                sum += size;
+                sum <= has[host as usize][resource]
+            })
+            .count()
+    };
+    let resources = needs.first().map_or(0, Vec::len);
+    Class {
+        spot: one.unwrap_or(host) as usize,
+        is_type_two: one.is_some_and(|switch| problem.is_type_two(switch)),
+        most: (0..resources).map(most).min().unwrap_or_default(),
+        capacity: [all(&|link| link.source == host), all(&|link| link.destination == host)],
+        hosts,
+    }
+}
+
+/// Streams between different processes, and the least bandwidth of the links that each kind of them may take.
+fn edges(problem: &Problem<'_>) -> (Vec<Edge>, Vec<f64>) {
+    let narrower = |bandwidth: f64| {
+        let narrow = |capacity: &&f64| **capacity > 0.0 && bandwidth > **capacity * (1.0 + TOLERANCE);
+        problem.capacity.iter().filter(narrow).count()
+    };
+    let mut widths: BTreeMap<usize, f64> = BTreeMap::from([(0, 0.0)]);
+    for flow in &problem.flows {
+        widths.entry(narrower(flow.bandwidth)).or_insert(flow.bandwidth);
+    }
+    let kinds: Vec<(usize, f64)> = widths.into_iter().take(MOST_KINDS).collect();
+    let edge = |(index, flow): (usize, &crate::problem::Flow)| {
+        let narrower = narrower(flow.bandwidth);
+        let kind = kinds.iter().rposition(|(count, _)| *count <= narrower).unwrap_or_default();
+        let (source, destination) = (flow.source as usize, flow.destination as usize);
+        Edge { flow: index, source, destination, kind, bandwidth: flow.bandwidth }
+    };
+    let different = problem.flows.iter().enumerate().filter(|(_, flow)| flow.source != flow.destination);
+    (different.map(edge).collect(), kinds.into_iter().map(|(_, width)| width).collect())
+}
+
+fn of_processes(processes: usize, ends: impl Iterator<Item = usize>) -> Vec<Vec<usize>> {
+    let mut edges = vec![Vec::new(); processes];
+    ends.enumerate().for_each(|(edge, process)| edges[process].push(edge));
+    edges
+}

@@ -1,0 +1,284 @@
+//! The best routes for processes that are where they are: depth first, stream after stream, with the tables that the ones before need.
+
+use std::collections::BTreeMap;
+
+use super::entries::Entries;
+use super::model::{FAR, Model};
+use crate::deadlock;
+use crate::problem::TOLERANCE;
+
+/// Streams that are routed one by one at most.
+const MOST_TASKS: usize = 400;
+/// No entry.
+const NONE: u32 = u32::MAX;
+
+/// Lengths of routes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Lengths {
+    /// Most links of a route.
+    pub(super) most: u16,
+    /// What the longest route counts at least.
+    pub(super) least: u16,
+}
+
+/// The best routes that were found.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Paths {
+    /// The objective, and the links of every flow.
+    pub(super) best: Option<(f64, Vec<Vec<u32>>)>,
+    /// Whether nothing better is left.
+    pub(super) is_complete: bool,
+    /// Steps that were taken.
+    pub(super) steps: u64,
+}
+
+/// A stream that needs a route.
+#[derive(Debug, Clone, Copy)]
+struct Task {
+    flow: usize,
+    kind: usize,
+    source: u32,
+    destination: u32,
+    bandwidth: f64,
+    length: u16,
+    group: usize,
+}
+
+/// What a part of the routes costs.
+#[derive(Debug, Clone, Copy)]
+struct Cost {
+    longest: u16,
+    hops: u32,
+    /// Entries of destinations that are done.
+    done: u32,
+    /// Entries of the destination that is at work.
+    entries: u32,
+}
+
+/// The search for routes.
+struct Finder<'m, 'a> {
+    model: &'m Model<'a>,
+    tasks: Vec<Task>,
+    /// Links that the streams from each on need at least.
+    hops_from: Vec<u32>,
+    /// Entries that the destinations of each group need at least, and those of all later groups.
+    least: Vec<u32>,
+    later: Vec<u32>,
+    lengths: Lengths,
+    loads: Vec<f64>,
+    arriving: Vec<f64>,
+    tables: Vec<u32>,
+    width: usize,
+    ways: Vec<Vec<u32>>,
+    below: f64,
+    most_steps: u64,
+    found: Paths,
+}
+
+/// The best routes that cost less than `below`, in so many steps at most.
+pub(super) fn route(model: &Model<'_>, hosts: &[u32], lengths: Lengths, below: f64, steps: u64) -> Paths {
+    let tasks = tasks(model, hosts);
+    if tasks.len() > MOST_TASKS {
+        return Paths::default();
+    }
+    let most = model.problem.rules.most_hops.map_or(FAR, |most| most.min(u32::from(FAR)) as u16);
+    let lengths = Lengths { most: lengths.most.min(most), ..lengths };
+    let mut finder = Finder::new(model, tasks, lengths, below, steps);
+    let start = Cost { longest: finder.longest(), hops: 0, done: 0, entries: 0 };
+    finder.found.is_complete = true;
+    if start.longest <= lengths.most {
+        finder.task(0, start);
+    }
+    finder.found
+}
+
+/// Streams that take links: those to one destination together, the farthest first, destinations that get most first.
+fn tasks(model: &Model<'_>, hosts: &[u32]) -> Vec<Task> {
+    let mut groups: BTreeMap<u32, (f64, Vec<Task>)> = BTreeMap::new();
+    for edge in &model.edges {
+        let (source, destination) = (hosts[edge.source], hosts[edge.destination]);
+        if source != destination {
+            let length = model.between(edge.kind, source, destination);
+            let (sum, tasks) = groups.entry(destination).or_default();
+            *sum += edge.bandwidth * f64::from(length);
+            let (flow, kind, bandwidth) = (edge.flow, edge.kind, edge.bandwidth);
+            tasks.push(Task { flow, kind, source, destination, bandwidth, length, group: 0 });
+        }
+    }
+    let mut groups: Vec<(f64, Vec<Task>)> = groups.into_values().collect();
+    groups.sort_by(|(first, _), (second, _)| second.total_cmp(first));
+    for (group, (_, tasks)) in groups.iter_mut().enumerate() {
+        tasks.iter_mut().for_each(|task| task.group = group);
+        tasks.sort_by(|a, b| b.length.cmp(&a.length).then(b.bandwidth.total_cmp(&a.bandwidth)));
+    }
+    groups.into_iter().flat_map(|(_, tasks)| tasks).collect()
+}
+
+impl<'m, 'a> Finder<'m, 'a> {
+    fn new(model: &'m Model<'a>, tasks: Vec<Task>, lengths: Lengths, below: f64, most_steps: u64) -> Self {
+        let mut hops_from = vec![0; tasks.len() + 1];
+        for (index, task) in tasks.iter().enumerate().rev() {
+            hops_from[index] = hops_from[index + 1] + u32::from(task.length);
+        }
+        let mut counter = Entries::default();
+        let groups = tasks.last().map_or(0, |task| task.group + 1);
+        let least: Vec<u32> = (0..groups)
+            .map(|group| {
+                let own = || tasks.iter().filter(move |task| task.group == group);
+                let destination = own().next().map_or(0, |task| task.destination);
+                let to = model.class_of[destination as usize];
+                counter.least(model, to, own().map(|task| (task.source, task.kind)))
+            })
+            .collect();
+        let mut later = vec![0; groups + 1];
+        (0..groups).rev().for_each(|group| later[group] = later[group + 1] + least[group]);
+        let width = model.problem.system.nodes.len() + model.problem.system.links.len();
+        Self {
+            loads: vec![0.0; model.problem.capacity.len()],
+            arriving: vec![0.0; model.problem.system.nodes.len()],
+            tables: vec![NONE; groups * width],
+            ways: vec![Vec::new(); model.problem.flows.len()],
+            found: Paths::default(),
+            hops_from,
+            least,
+            later,
+            width,
+            model,
+            tasks,
+            lengths,
+            below,
+            most_steps,
+        }
+    }
+
+    /// The least length of the longest route.
+    fn longest(&self) -> u16 {
+        self.tasks.iter().map(|task| task.length).max().unwrap_or_default().max(self.lengths.least)
+    }
+
+    /// What all routes cost at least if those before a task and a number of links of it cost so much.
+    fn bound(&self, index: usize, cost: Cost, links: u32) -> f64 {
+        let weights = self.model.weights;
+        let group = self.tasks.get(index).map_or(self.least.len(), |task| task.group);
+        let entries = cost.entries.max(self.least.get(group).copied().unwrap_or_default());
+        let later = self.later.get(group + 1).copied().unwrap_or_default();
+        let hops = cost.hops + links + self.hops_from.get(index + 1).copied().unwrap_or_default();
+        weights.longest * f64::from(cost.longest)
+            + weights.hops * f64::from(hops)
+            + weights.entries * f64::from(cost.done + entries + later)
+    }
+
+    fn task(&mut self, index: usize, mut cost: Cost) {
+        if index > 0 && self.model.problem.rules.deadlock_free {
+            let ways = self.ways.iter().map(Vec::as_slice);
+            if !deadlock::cycle(self.loads.len(), ways).is_empty() {
+                return;
+            }
+        }
+        let Some(&task) = self.tasks.get(index) else {
+            cost.done += cost.entries;
+            cost.entries = 0;
+            let all = self.bound(index, cost, 0);
+            if self.model.improves(all, self.below) {
+                self.below = all;
+                self.found.best = Some((all, self.ways.clone()));
+            }
+            return;
+        };
+        if index > 0 && self.tasks[index - 1].group != task.group {
+            cost.done += cost.entries;
+            cost.entries = 0;
+        }
+        self.step(index, &task, task.source, cost);
+    }
+
+    /// Goes on with the route of a task from a node.
+    fn step(&mut self, index: usize, task: &Task, node: u32, cost: Cost) {
+        self.found.steps += 1;
+        if self.found.steps > self.most_steps {
+            self.found.is_complete = false;
+            return;
+        }
+        let last = self.ways[task.flow].last().copied();
+        let key = last.map(|link| self.key(task.group, link, node));
+        let forced = key.map(|key| self.tables[key]).filter(|&link| link != NONE);
+        let mut next: Vec<(u16, bool, u64, u32)> = Vec::new();
+        for &link in self.model.problem.network.leaving(node) {
+            if forced.is_none_or(|forced| forced == link) {
+                next.extend(self.candidate(task, link));
+            }
+        }
+        next.sort_unstable();
+        for (rest, _, _, link) in next {
+            let length = self.ways[task.flow].len() as u16 + 1 + rest;
+            let new = u32::from(key.is_some() && forced.is_none());
+            let longest = cost.longest.max(length);
+            let cost = Cost { longest, entries: cost.entries + new, ..cost };
+            let bound = self.bound(index, cost, u32::from(length));
+            if length > self.lengths.most || !self.model.improves(bound, self.below) {
+                continue;
+            }
+            self.take(index, task, link, key.filter(|_| new > 0), cost);
+            if !self.found.is_complete {
+                return;
+            }
+        }
+    }
+
+    /// Takes a link, goes on, and gives the link back.
+    fn take(&mut self, index: usize, task: &Task, link: u32, key: Option<usize>, cost: Cost) {
+        let to = self.model.problem.system.links[link as usize].destination;
+        self.ways[task.flow].push(link);
+        self.loads[link as usize] += task.bandwidth;
+        self.arriving[to as usize] += task.bandwidth;
+        if let Some(key) = key {
+            self.tables[key] = link;
+        }
+        if to == task.destination {
+            let hops = cost.hops + self.ways[task.flow].len() as u32;
+            self.task(index + 1, Cost { hops, ..cost });
+        } else {
+            self.step(index, task, to, cost);
+        }
+        if let Some(key) = key {
+            self.tables[key] = NONE;
+        }
+        self.arriving[to as usize] -= task.bandwidth;
+        self.loads[link as usize] -= task.bandwidth;
+        self.ways[task.flow].pop();
+    }
+
+    /// What speaks for a link: how far its end is from the destination, whether the way from there is settled, and how full it gets.
+    fn candidate(&self, task: &Task, link: u32) -> Option<(u16, bool, u64, u32)> {
+        let Model { problem, class_of, .. } = self.model;
+        let there = &problem.system.links[link as usize];
+        let to = there.destination;
+        let load = self.loads[link as usize] + task.bandwidth;
+        let capacity = problem.capacity[link as usize];
+        if load > capacity * (1.0 + TOLERANCE) {
+            return None;
+        }
+        let full = (load / capacity * 1e6) as u64;
+        if to == task.destination {
+            return Some((0, false, full, link));
+        }
+        if problem.network.is_host(to) {
+            return None;
+        }
+        let most = problem.rules.switch_load.unwrap_or(f64::INFINITY) * (1.0 + TOLERANCE);
+        let rest = self.model.towards(task.kind, class_of[task.destination as usize], to);
+        let passed = |&link: &u32| problem.system.links[link as usize].source == to;
+        let is_bad = rest >= FAR
+            || self.arriving[to as usize] + task.bandwidth > most
+            || self.ways[task.flow].iter().any(passed);
+        let settled = self.tables[self.key(task.group, link, to)] != NONE;
+        (!is_bad).then_some((rest, !settled, full, link))
+    }
+
+    /// Where the entry of a destination at a switch is that is entered by a link.
+    fn key(&self, group: usize, link: u32, node: u32) -> usize {
+        let nodes = self.model.problem.system.nodes.len();
+        let two = self.model.problem.is_type_two(node);
+        group * self.width + if two { nodes + link as usize } else { node as usize }
+    }
+}
