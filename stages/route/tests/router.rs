@@ -3,8 +3,9 @@
 
 use std::path::Path;
 
+use hopmap_route::engine::{Engine, Watch};
 use hopmap_route::problem::{Plan, Problem};
-use hopmap_route::router::{QuickRouter, quick};
+use hopmap_route::router::{QuickRouter, Router, quick};
 use hopmap_route::samples::Mesh;
 use hopmap_route::{Instance, Rules, Weights};
 
@@ -45,6 +46,43 @@ fn quick_routes_on_rings_are_best() {
         assert!(routes.keeps_rules, "{size}");
         let cost = problem.cost(&Plan { hosts, routes: routes.routes });
         assert!((cost - expected).abs() < 1e-9, "{size} {deadlock_free}: {cost}");
+    }
+}
+
+/// Cost and whether it is proven.
+fn routed(instance: &Instance, deadlock_free: bool) -> (f64, bool) {
+    let rules = Rules { deadlock_free, ..Rules::from(WEIGHTS) };
+    let problem = Problem::new(&instance.graph, &instance.system, instance.mapping.as_ref(), rules).unwrap();
+    let found = Router::default().solve(&problem, None, &Watch::endless()).unwrap();
+    if let Some(plan) = &found.plan {
+        assert!(problem.keeps_rules(&plan.routes));
+    }
+    let cost = found.plan.map_or(f64::INFINITY, |plan| problem.cost(&plan));
+    assert!(!found.proven || (cost - found.bound).abs() < 1e-6 || cost.is_infinite());
+    (cost, found.proven)
+}
+
+#[test]
+fn known_optima_are_proven_without_a_solver() {
+    for (size, free, price) in
+        [(4, 4172.0, 4172.0), (5, 4215.0, 5226.0), (6, 4258.0, 6280.0), (8, 4344.0, 8388.0)]
+    {
+        assert_eq!(routed(&ring(size), false), (free, true), "{size}");
+        assert_eq!(routed(&ring(size), true), (price, true), "{size}");
+    }
+    let Some(data) = std::env::var_os("HOPMAP_DATA").map(std::path::PathBuf::from) else {
+        eprintln!("skipped: HOPMAP_DATA is not set");
+        return;
+    };
+    for (name, expected) in [
+        ("example1-problem1", 4085.0),
+        ("example1-problem1-type1", f64::INFINITY),
+        ("example2-problem1", f64::INFINITY),
+        ("example2-problem1-CE", 5277.0),
+        ("example2-problem1-CF", 5266.0),
+    ] {
+        let instance = Instance::read(&data.join("route").join(format!("{name}.json"))).unwrap();
+        assert_eq!(routed(&instance, false), (expected, true), "{name}");
     }
 }
 
@@ -143,9 +181,7 @@ fn small(draws: &mut Draws) -> String {
 #[test]
 #[cfg(feature = "highs")]
 fn bounds_and_costs_enclose_the_optimum_of_the_paper() {
-    use hopmap_route::engine::{Engine, Watch};
     use hopmap_route::paper::Paper;
-    use hopmap_route::router::Router;
     use hopmap_route::solver::Highs;
 
     let cases: u64 =
