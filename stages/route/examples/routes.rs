@@ -64,7 +64,7 @@ fn measure(name: &str, mesh: Mesh) {
     let cost = found.plan.as_ref().map_or(f64::INFINITY, |plan| problem.cost(plan));
     let gap = (cost - found.bound) / cost * 100.0;
     println!(
-        "{name:9} t{} s{} {micros:9.0} {first:>9} {cost:9} {:10.1} {gap:8.3} {:>6} {seconds:9.3}",
-        mesh.switch_type, mesh.seed, found.bound, found.proven
+        "{name:9} t{} s{} {micros:9.0} {first:>9} {cost:9} {:10.1} {gap:8.3} {:>6} {seconds:9.3} {:6}",
+        mesh.switch_type, mesh.seed, found.bound, found.proven, found.nodes
     );
 }

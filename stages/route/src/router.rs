@@ -89,6 +89,7 @@ fn without_prices(model: &Model<'_>) -> Option<f64> {
         cutoff: f64::INFINITY,
         steps: 1,
         start: &[],
+        stale: lower::Stale::All,
     };
     let mut prices = Prices::zero(model);
     let lower = lower::bound(model, &mut Trees::default(), &question, &mut prices, &mut |_, _| f64::INFINITY);

@@ -3,8 +3,9 @@
 
 use std::path::Path;
 
+use hopmap_route::engine::{Engine, Watch};
 use hopmap_route::problem::{Plan, Problem};
-use hopmap_route::router::{QuickRouter, quick};
+use hopmap_route::router::{QuickRouter, Router, quick};
 use hopmap_route::samples::Mesh;
 use hopmap_route::{Instance, Rules, Weights};
 
@@ -48,6 +49,43 @@ fn quick_routes_on_rings_are_best() {
     }
 }
 
+/// Cost and whether it is proven.
+fn routed(instance: &Instance, deadlock_free: bool) -> (f64, bool) {
+    let rules = Rules { deadlock_free, ..Rules::from(WEIGHTS) };
+    let problem = Problem::new(&instance.graph, &instance.system, instance.mapping.as_ref(), rules).unwrap();
+    let found = Router::default().solve(&problem, None, &Watch::endless()).unwrap();
+    if let Some(plan) = &found.plan {
+        assert!(problem.keeps_rules(&plan.routes));
+    }
+    let cost = found.plan.map_or(f64::INFINITY, |plan| problem.cost(&plan));
+    assert!(!found.proven || (cost - found.bound).abs() < 1e-6 || cost.is_infinite());
+    (cost, found.proven)
+}
+
+#[test]
+fn known_optima_are_proven_without_a_solver() {
+    for (size, free, price) in
+        [(4, 4172.0, 4172.0), (5, 4215.0, 5226.0), (6, 4258.0, 6280.0), (8, 4344.0, 8388.0)]
+    {
+        assert_eq!(routed(&ring(size), false), (free, true), "{size}");
+        assert_eq!(routed(&ring(size), true), (price, true), "{size}");
+    }
+    let Some(data) = std::env::var_os("HOPMAP_DATA").map(std::path::PathBuf::from) else {
+        eprintln!("skipped: HOPMAP_DATA is not set");
+        return;
+    };
+    for (name, expected) in [
+        ("example1-problem1", 4085.0),
+        ("example1-problem1-type1", f64::INFINITY),
+        ("example2-problem1", f64::INFINITY),
+        ("example2-problem1-CE", 5277.0),
+        ("example2-problem1-CF", 5266.0),
+    ] {
+        let instance = Instance::read(&data.join("route").join(format!("{name}.json"))).unwrap();
+        assert_eq!(routed(&instance, false), (expected, true), "{name}");
+    }
+}
+
 #[test]
 fn a_router_remembers_nothing() {
     let mesh = Mesh {
@@ -73,4 +111,116 @@ fn a_router_remembers_nothing() {
             assert_eq!(found.keeps_rules, found.excess <= 0.0);
         }
     }
+}
+
+/// Numbers that look random.
+#[cfg(feature = "highs")]
+struct Draws(u64);
+
+#[cfg(feature = "highs")]
+impl Draws {
+    fn below(&mut self, below: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % below
+    }
+}
+
+/// A small network of all sorts: a tree of switches with more cables, some of one direction, some parallel, types mixed, hosts with one or
+/// two cables.
+#[cfg(feature = "highs")]
+fn small(draws: &mut Draws) -> String {
+    let (switches, hosts) = (2 + draws.below(4), 2 + draws.below(4));
+    let mut cables = Vec::new();
+    let mut ports: std::collections::BTreeMap<String, u64> = std::collections::BTreeMap::new();
+    let mut join = |a: String, b: String, bandwidth: u64, directed: bool| {
+        let mut port = |name: &String| {
+            let next = ports.entry(name.clone()).or_default();
+            *next += 1;
+            *next
+        };
+        let (a_port, b_port) = (port(&a), port(&b));
+        cables.push(format!(
+            "{{ a = \"{a}\", b = \"{b}\", bandwidth = {bandwidth}, a_port = {a_port}, b_port = {b_port}, directed = {directed} }}"
+        ));
+    };
+    for switch in 1..switches {
+        let other = draws.below(switch);
+        join(format!("s{switch}"), format!("s{other}"), 2 + draws.below(8), false);
+    }
+    for _ in 0..draws.below(5) {
+        let (a, b) = (draws.below(switches), draws.below(switches));
+        if a != b {
+            join(format!("s{a}"), format!("s{b}"), 1 + draws.below(8), draws.below(3) == 0);
+        }
+    }
+    for host in 0..hosts {
+        for _ in 0..1 + draws.below(5) / 4 {
+            join(format!("h{host}"), format!("s{}", draws.below(switches)), 6 + draws.below(12), false);
+        }
+    }
+    let all = |count: u64, what: &dyn Fn(u64) -> String| (0..count).map(what).collect::<Vec<_>>().join(",");
+    let types: Vec<u64> = (0..switches).map(|_| 1 + draws.below(2)).collect();
+    let places: Vec<u64> = (0..hosts + 1).map(|_| draws.below(hosts)).collect();
+    let streams: Vec<String> = (0..1 + draws.below(7))
+        .map(|_| {
+            let (from, to) = (draws.below(hosts + 1), draws.below(hosts + 1));
+            format!("{{ from = \"p{from}\", to = \"p{to}\", bandwidth = {} }}", 1 + draws.below(4))
+        })
+        .collect();
+    format!(
+        "hosts=[{}]\nswitches=[{}]\nlinks=[{}]\nprocesses=[{}]\nstreams=[{}]\nmapping={{{}}}\n",
+        all(hosts, &|i| format!("{{ name = \"h{i}\", performance = 9 }}")),
+        all(switches, &|i| format!("{{ name = \"s{i}\", type = {} }}", types[i as usize])),
+        cables.join(","),
+        all(hosts + 1, &|i| format!("{{ name = \"p{i}\", requires = 1 }}")),
+        streams.join(","),
+        all(hosts + 1, &|i| format!("p{i} = \"h{}\"", places[i as usize])),
+    )
+}
+
+#[test]
+#[cfg(feature = "highs")]
+fn bounds_and_costs_enclose_the_optimum_of_the_paper() {
+    use hopmap_route::paper::Paper;
+    use hopmap_route::solver::Highs;
+
+    let cases: u64 =
+        std::env::var("HOPMAP_ROUTER_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(60);
+    let (mut solved, mut infeasible, mut open) = (0, 0, 0);
+    for seed in 0..cases {
+        let mut draws = Draws(seed * 77 + 1);
+        let text = small(&mut draws);
+        let Ok(instance) = Instance::parse(text.as_bytes(), Path::new("small")) else { continue };
+        let rules = Rules {
+            deadlock_free: draws.below(3) == 0,
+            most_hops: (draws.below(4) == 0).then(|| 3 + draws.below(3) as u32),
+            switch_load: (draws.below(4) == 0).then(|| 4.0 + draws.below(8) as f64),
+            bandwidth_slack: if draws.below(4) == 0 { 0.2 } else { 0.0 },
+            ..Rules::from(match draws.below(5) {
+                0 => Weights { longest: 0.0, hops: 1.0, entries: 3.5 },
+                1 => Weights { longest: 2.5, hops: 0.5, entries: 4.0 },
+                2 => Weights { longest: 1.0, hops: 0.0, entries: 1.0 },
+                _ => WEIGHTS,
+            })
+        };
+        let Instance { graph, system, mapping, .. } = &instance;
+        let problem = Problem::new(graph, system, mapping.as_ref(), rules).unwrap();
+        let found = Router::default().solve(&problem, None, &Watch::endless()).unwrap();
+        let paper = Paper { solver: &Highs }.solve(&problem, None, &Watch::endless()).unwrap();
+        assert!(paper.proven);
+        let optimum = paper.plan.as_ref().map_or(f64::INFINITY, |plan| problem.cost(plan));
+        let cost = found.plan.as_ref().map_or(f64::INFINITY, |plan| problem.cost(plan));
+        assert!(found.bound <= optimum + 1e-6, "{seed}: bound {} above {optimum}\n{text}", found.bound);
+        assert!(cost >= optimum - 1e-6, "{seed}: {cost} below {optimum}\n{text}");
+        assert!(found.plan.is_none_or(|plan| problem.keeps_rules(&plan.routes)));
+        if found.proven {
+            let is_same = cost.is_infinite() && optimum.is_infinite() || (cost - optimum).abs() < 1e-6;
+            assert!(is_same, "{seed}: {cost} is not {optimum}\n{text}");
+        } else {
+            open += 1;
+            eprintln!("open: {seed} {} {optimum} {cost} {rules:?}", found.bound);
+        }
+        if optimum.is_finite() { solved += 1 } else { infeasible += 1 }
+    }
+    assert!(solved > 10 && infeasible > 5 && open * 10 < solved, "{solved} {infeasible} {open}");
 }

@@ -3,9 +3,10 @@
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+use std::rc::Rc;
 
 use super::improve::{self, Laid};
-use super::lower::{self, Lower, Prices, Question};
+use super::lower::{self, Lower, Prices, Question, Stale};
 use super::model::Model;
 use super::trees::{Forbidden, Tree, Trees};
 use crate::deadlock;
@@ -13,11 +14,11 @@ use crate::engine::Watch;
 use crate::problem::{Plan, TOLERANCE};
 
 /// Steps of the first bound, and of those after it.
-const STEPS: (u32, u32) = (150, 15);
-/// Bounds between attempts to find routes by the trees of one.
-const TRY: u64 = 8;
+const STEPS: (u32, u32) = (150, 6);
+/// Bounds between attempts to find routes by the trees of one, at first and later.
+const TRY: (u64, u64) = (8, 400);
 /// Links that are looked at before a search ends without proof.
-const WORK: u64 = 250_000_000;
+const WORK: u64 = 40_000_000;
 /// Open nodes before a search ends without proof.
 const OPEN: usize = 100_000;
 
@@ -44,7 +45,9 @@ struct Node {
     /// What is forbidden, by destination.
     forbidden: Vec<Forbidden>,
     prices: Prices,
-    trees: Vec<Tree>,
+    /// The trees under these prices before the last decision, which is about these destinations.
+    trees: Rc<Vec<Tree>>,
+    stale: Stale,
 }
 
 /// How a search ended.
@@ -123,7 +126,8 @@ impl<'m, 'a> Branch<'m, 'a> {
             number: 0,
             forbidden: vec![Forbidden::default(); self.model.groups.len()],
             prices: Prices::zero(self.model),
-            trees: Vec::new(),
+            trees: Rc::default(),
+            stale: Stale::All,
         };
         let mut open = BinaryHeap::from([node]);
         let mut least = f64::INFINITY;
@@ -150,14 +154,16 @@ impl<'m, 'a> Branch<'m, 'a> {
         if self.is_settled(node.bound) {
             return Vec::new();
         }
-        let children = self.divide(&node, &lower, most_hops);
+        let (stale, children) = self.divide(&node, &lower, most_hops);
+        let trees = Rc::new(lower.trees);
         let child = |(number, forbidden): (usize, Vec<Forbidden>)| Node {
             bound: node.bound,
             depth: node.depth + 1,
             number: self.nodes * 64 + number as u64,
             forbidden,
             prices: node.prices.clone(),
-            trees: lower.trees.clone(),
+            trees: Rc::clone(&trees),
+            stale,
         };
         children.into_iter().enumerate().map(child).collect()
     }
@@ -170,13 +176,14 @@ impl<'m, 'a> Branch<'m, 'a> {
             cutoff: self.cutoff(base),
             steps,
             start: &node.trees,
+            stale: node.stale,
         };
         let mut prices = std::mem::take(&mut node.prices);
         let at = prices.clone();
         let is_first = node.depth == 0;
         let mut look = |trees: &mut Trees, lower: &Lower| {
             self.bounds += 1;
-            if self.bounds % TRY == 1 || (is_first && self.best.is_none() && self.bounds % 4 == 0) {
+            if self.bounds % if is_first { TRY.0 } else { TRY.1 } == 1 {
                 self.attempt(trees, lower, (most_hops, &at));
             }
             if self.watch.is_over(0) { f64::NEG_INFINITY } else { self.cutoff(base) }
@@ -203,15 +210,15 @@ impl<'m, 'a> Branch<'m, 'a> {
     }
 
     /// Sets of what is forbidden, such that all routes that are better keep one of them.
-    fn divide(&mut self, node: &Node, lower: &Lower, most_hops: u32) -> Vec<Vec<Forbidden>> {
+    fn divide(&mut self, node: &Node, lower: &Lower, most_hops: u32) -> (Stale, Vec<Vec<Forbidden>>) {
         let choices = Choices { model: self.model, node, lower, most_hops };
         let choice = match choices.wrong() {
             Wrong::Nothing => None,
             Wrong::Entry(group, pair) => Some((group, pair)),
-            Wrong::Hopeless => return Vec::new(),
+            Wrong::Hopeless => return (Stale::All, Vec::new()),
         };
         if let Some((group, pair)) = choice {
-            return choices.both(group, pair);
+            return (Stale::One(group), choices.both(group, pair));
         }
         let ways = Laid::new(self.model, lower.trees.iter().map(|tree| tree.ways.clone()).collect());
         let ways = ways.by_flow(self.model);
@@ -219,12 +226,15 @@ impl<'m, 'a> Branch<'m, 'a> {
             let circle = deadlock::cycle(self.model.fabric.head.len(), ways.iter().map(Vec::as_slice));
             if !circle.is_empty() {
                 let pair = |at: usize| (circle[at], circle[(at + 1) % circle.len()]);
-                return (0..circle.len()).map(|at| choices.without(pair(at))).collect();
+                return (Stale::All, (0..circle.len()).map(|at| choices.without(pair(at))).collect());
             }
         }
         self.offer(&ways);
         let choices = Choices { model: self.model, node, lower, most_hops };
-        choices.any().map_or_else(Vec::new, |(group, pair)| choices.both(group, pair))
+        match choices.any() {
+            Some((group, pair)) => (Stale::One(group), choices.both(group, pair)),
+            None => (Stale::All, Vec::new()),
+        }
     }
 }
 

@@ -17,7 +17,6 @@ pub(super) struct End {
 /// Some flows to one destination, and the links that they can take; links are numbered anew.
 #[derive(Debug, Clone)]
 pub(super) struct Graph {
-    pub destination: u32,
     pub ends: Vec<End>,
     /// The links by their number in the machine.
     pub links: Vec<u32>,
@@ -96,7 +95,6 @@ impl Graph {
             entry * (f64::from(u8::from(of_tail)) + f64::from(u8::from(of_head)))
         };
         Self {
-            destination,
             first: ends.iter().enumerate().map(first).collect(),
             arrives: links.iter().map(|&link| head(link) == destination).collect(),
             fixed: links.iter().map(fixed).collect(),

@@ -22,8 +22,19 @@ pub(super) struct Question<'a> {
     pub cutoff: f64,
     /// Most steps.
     pub steps: u32,
-    /// Trees that may be good; empty if none are known.
+    /// The trees under the first prices; empty if they are not known.
     pub start: &'a [Tree],
+    /// The destinations to which that does not apply, because something else was forbidden.
+    pub stale: Stale,
+}
+
+/// Destinations for which something was forbidden since trees were found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stale {
+    /// All.
+    All,
+    /// One.
+    One(usize),
 }
 
 /// A bound, and the trees of which it is made.
@@ -70,11 +81,13 @@ pub(super) fn bound(
     let mut best = Lower { value: f64::NEG_INFINITY, ..Lower::default() };
     let mut best_prices = prices.clone();
     let (mut stride, mut idle, mut cutoff) = (1.0, 0, question.cutoff);
-    let mut solved: Option<Prices> = None;
+    let mut solved = (!question.start.is_empty()).then(|| prices.clone());
+    let mut stale = question.stale;
     for step in 0..question.steps.max(1) {
-        relax(model, trees, question, (prices, solved.as_ref()), &mut now)?;
+        relax(model, trees, question, (prices, solved.as_ref(), stale), &mut now)?;
         solved = Some(prices.clone());
-        if now.value > best.value + 1e-9 * best.value.abs() {
+        stale = Stale::One(usize::MAX);
+        if best.trees.is_empty() || now.value > best.value + 1e-9 * best.value.abs() {
             best.clone_from(&now);
             best_prices.clone_from(prices);
             idle = 0;
@@ -103,7 +116,7 @@ fn relax(
     model: &Model<'_>,
     search: &mut Trees,
     question: &Question<'_>,
-    (prices, before): (&Prices, Option<&Prices>),
+    (prices, before, stale): (&Prices, Option<&Prices>, Stale),
     now: &mut Lower,
 ) -> Option<()> {
     let hop = model.problem.rules.weights.hops;
@@ -111,12 +124,14 @@ fn relax(
     now.loads = model.no_loads();
     now.value = 0.0;
     for (index, graph) in model.parts.iter().enumerate() {
-        let stays = before.is_some_and(|before| {
-            model.places.iter().all(|place| {
-                let (old, new) = (before.0[place.index], prices.0[place.index]);
-                old.total_cmp(&new).is_eq() || (new > old && !uses(model, &now.trees[index], place.index))
-            })
-        });
+        let is_stale = stale == Stale::All || stale == Stale::One(model.group_of[index]);
+        let stays = !is_stale
+            && before.is_some_and(|before| {
+                model.places.iter().all(|place| {
+                    let (old, new) = (before.0[place.index], prices.0[place.index]);
+                    old.total_cmp(&new).is_eq() || (new > old && !uses(model, &now.trees[index], place.index))
+                })
+            });
         if !stays {
             let forbidden = &question.forbidden[model.group_of[index]];
             let price = |link: u32, bandwidth: f64| prices.of(model, link, bandwidth);

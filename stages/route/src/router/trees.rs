@@ -72,14 +72,13 @@ impl Trees {
         price: impl Fn(u32, f64) -> f64,
     ) -> Option<Tree> {
         let (flows, links) = (graph.ends.len(), graph.links.len());
-        self.blocked.clear();
-        self.blocked.extend(graph.links.iter().map(|link| ask.forbidden.links.contains(link)));
         let at_least = self.alone(graph, ask, &price)?;
         let columns = links + 1;
         self.cost.clear();
         self.cost.resize((1 << flows) * columns, f64::INFINITY);
         self.back.clear();
         self.back.resize((1 << flows) * columns, BEGIN);
+        self.work += (columns as u64) << flows >> 4;
         let upper = ask.upper + ask.upper.abs() * ROUNDING + ROUNDING;
         for set in 1..1_usize << flows {
             if set.is_power_of_two() {
@@ -107,6 +106,8 @@ impl Trees {
         price: &impl Fn(u32, f64) -> f64,
     ) -> Option<Vec<f64>> {
         let links = graph.links.len();
+        self.blocked.clear();
+        self.blocked.extend(graph.links.iter().map(|link| ask.forbidden.links.contains(link)));
         self.alone.clear();
         self.alone.resize(graph.ends.len() * links, f64::INFINITY);
         let mut costs = Vec::with_capacity(graph.ends.len());
