@@ -56,9 +56,10 @@ pub struct Routed<'a> {
 pub fn routes(routed: &Routed<'_>) -> String {
     let facts = Facts::new(*routed);
     let mut svg = Svg::new("Routes", &facts.subtitle());
-    let network = Network::new(routed.system);
-    let nodes = Nodes::new(&facts, &network, standing::has_hosts(&network));
-    let Some(standing) = Standing::new(&network, &nodes.sizes) else {
+    let has_hosts = standing::has_hosts(routed.system);
+    let network = Network::new(routed.system, has_hosts);
+    let nodes = Nodes::new(&facts, &network, has_hosts);
+    let Some(standing) = Standing::new(&network, &nodes.sizes, has_hosts) else {
         let mut height = 40.0;
         if !routed.system.nodes.is_empty() {
             svg.text(0.0, TOP, "q", "The network is too large to be drawn.");
