@@ -89,19 +89,19 @@ pub fn routes(routed: &Routed<'_>) -> String {
 }
 
 fn notes(standing: &Standing, lanes: &Lanes, nodes: &Nodes<'_>) -> Vec<String> {
-    let mut notes = Vec::new();
+    let mut said = Vec::new();
     if nodes.has_hidden() {
-        notes.push("at the bottom of a switch: the busiest link of its hosts".to_owned());
+        said.push("at the bottom of a switch: the busiest link of its hosts".to_owned());
     }
     if !standing.around.is_empty() {
-        notes.push("short lines at the edges lead around to the other edge".to_owned());
+        said.push("short lines at the edges lead around to the other edge".to_owned());
     }
     if lanes.all > lanes.drawn.len() {
-        notes.push(format!(
+        said.push(format!(
             "the busiest {} of {} links; others between the same nodes are in their tooltips",
             whole(lanes.drawn.len() as u64),
             whole(lanes.all as u64)
         ));
     }
-    notes
+    said
 }
