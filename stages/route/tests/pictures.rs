@@ -54,7 +54,7 @@ fn texts(picture: &str) -> String {
     let document = roxmltree::Document::parse(picture).unwrap();
     document
         .descendants()
-        .filter(|node| node.is_text())
+        .filter(roxmltree::Node::is_text)
         .filter_map(|node| node.text())
         .collect::<Vec<_>>()
         .join("\n")

@@ -22,7 +22,7 @@ fn check(picture: &str, limit: usize) -> String {
     assert!(!picture.contains("NaN") && !picture.contains("inf"), "a number is missing");
     document
         .descendants()
-        .filter(|node| node.is_text())
+        .filter(roxmltree::Node::is_text)
         .filter_map(|node| node.text())
         .collect::<Vec<_>>()
         .join("\n")
@@ -34,7 +34,8 @@ fn machine(hosts: u32, switches: u32, cables: &[(u32, u32)], name: &str) -> Syst
         true => Node::host(format!("{name}h{index}")),
         false => {
             let mut node = Node::switch(format!("{name}s{index}"));
-            node.traits.switch_type = Some(if index % 2 == 0 { SwitchType::One } else { SwitchType::Two });
+            node.traits.switch_type =
+                Some(if index.is_multiple_of(2) { SwitchType::One } else { SwitchType::Two });
             node
         }
     };
