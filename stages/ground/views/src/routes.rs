@@ -17,7 +17,7 @@ mod table;
 use hopmap_model::{Mapping, Routes, SystemGraph, Tables, TaskGraph};
 
 use crate::human::whole;
-use crate::svg::Svg;
+use crate::svg::{Svg, text_width};
 use facts::Facts;
 use geometry::Point;
 use lanes::Lanes;
@@ -55,7 +55,9 @@ pub struct Routed<'a> {
 #[must_use]
 pub fn routes(routed: &Routed<'_>) -> String {
     let facts = Facts::new(*routed);
-    let mut svg = Svg::new("Routes", &facts.subtitle());
+    let subtitle = facts.subtitle();
+    let mut svg = Svg::new("Routes", &subtitle);
+    let least = table::WIDTH.max(text_width(&subtitle));
     let has_hosts = standing::has_hosts(routed.system);
     let network = Network::new(routed.system, has_hosts);
     let nodes = Nodes::new(&facts, &network, has_hosts);
@@ -66,7 +68,7 @@ pub fn routes(routed: &Routed<'_>) -> String {
             height += 30.0;
         }
         height += table::draw(&mut svg, &facts, None, height);
-        return svg.finish(table::WIDTH, height);
+        return svg.finish(least, height);
     };
     let left = LEFT.max((table::WIDTH - standing.width) / 2.0);
     let standing = standing.shifted(Point::new(left, TOP));
@@ -85,7 +87,7 @@ pub fn routes(routed: &Routed<'_>) -> String {
         height += marks::legend(&mut svg, &facts, &lanes, height) + 8.0;
     }
     height += table::draw(&mut svg, &facts, Some(&lanes), height);
-    svg.finish((LEFT + standing.width).max(table::WIDTH), height)
+    svg.finish((LEFT + standing.width).max(least), height)
 }
 
 fn notes(standing: &Standing, lanes: &Lanes, nodes: &Nodes<'_>) -> Vec<String> {

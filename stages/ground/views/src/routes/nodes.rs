@@ -236,8 +236,8 @@ fn entries_of(count: usize) -> String {
 /// How a way is drawn where somebody points at a host or a row of the table.
 pub(super) fn add_style(svg: &mut Svg) {
     svg.add(format_args!(
-        "<style>.hopmap .p{{display:none;pointer-events:none;fill:none;stroke:var(--k4);stroke-width:{};stroke-linecap:round}}\
+        "<style>.hopmap .p{{display:none;pointer-events:none;fill:none;stroke:var(--k3);stroke-width:{};stroke-linecap:round}}\
          .hopmap .h:hover .p{{display:inline}}.hopmap .z{{fill:transparent}}.hopmap .h:hover .z{{fill:var(--b)}}.hopmap .x{{font-size:10px}}</style>",
-        Number(3.4)
+        Number(6.0)
     ));
 }
