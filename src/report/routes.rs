@@ -95,7 +95,7 @@ fn draw(page: &mut Page, cell: &Cell, store: &Store, report: &RunReport, index: 
     let tables = own::<Tables>(store, report, index).or_else(|| needed::<Tables>(cell, store, report));
     let mapping = own::<Mapping>(store, report, index).or_else(|| needed::<Mapping>(cell, store, report));
     let graph = needed::<TaskGraph>(cell, store, report);
-    let routed = Routed {
+    let shown = Routed {
         system: &system,
         routes: &routes,
         tables: tables.as_deref(),
@@ -103,8 +103,8 @@ fn draw(page: &mut Page, cell: &Cell, store: &Store, report: &RunReport, index: 
         mapping: mapping.as_deref(),
     };
     page.add(&format!("<h3>{} <code>{}</code></h3>\n", escape(&cell.id), escape(cell.entry.kind)));
-    page.figure(&picture(&routed), "The network, and how busy each direction of its links is.");
-    page.figure(&route_loads(&routed), "");
+    page.figure(&picture(&shown), "The network, and how busy each direction of its links is.");
+    page.figure(&route_loads(&shown), "");
 }
 
 fn diagnoses(page: &mut Page, pipeline: &Pipeline, store: &Store, report: &RunReport) {

@@ -71,6 +71,14 @@ fn an_instance_becomes_tables_that_pass_the_check() {
     let export = ["--in", "tables=solved/tables", "--with", "format=fmd", "--out", "fmd"];
     exec(&sandbox, "route/export", &["system"], &export);
     assert!(sandbox.read("fmd/files/fmd.conf").contains("ROUTING_TABLE dev08 2\n"));
+    let picture = ["--in", "tables=solved/tables", "--in", "routes=solved/routes", "--with", "format=svg"];
+    exec(
+        &sandbox,
+        "route/export",
+        &["system", "task-graph", "mapping"],
+        &[&picture[..], &["--out", "svg"]].concat(),
+    );
+    assert!(sandbox.read("svg/files/routes.svg").contains("B → C: 3 of 3 (100 %)"));
     // Where the mapping is free the ways are shorter.
     let free = EXAMPLE.lines().filter(|line| !line.starts_with("mapping"));
     sandbox.write("instance.toml", free.collect::<Vec<_>>().join("\n"));

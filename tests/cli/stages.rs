@@ -60,7 +60,7 @@ fn all_stages_and_one() {
     route/map               Hosts of processes, routes of streams and tables of switches together, proven best
     route/check             The tables of switches followed entry by entry: routes, loads, deadlocks
     route/model             The integer program of routes, or of mapping and routes, for glpsol, cbc, scip or HiGHS
-    route/export            The tables of switches for RapidIO, Linux or InfiniBand
+    route/export            The tables of switches for RapidIO, Linux or InfiniBand, or a picture of the routes
     schedule/import         A task graph from a file of PARUS, Graphviz, the STG set or WfCommons
     schedule/list           A schedule by a list heuristic, such as HEFT
     schedule/genetic        The genetic algorithm of PARUS: populations of schedules

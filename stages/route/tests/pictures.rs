@@ -38,18 +38,26 @@ fn example() -> (Instance, Tables, Routes) {
 
 fn checked(instance: &Instance, tables: &Tables) -> Checked {
     let params: CheckParams = serde_json::from_str("{}").unwrap();
-    check(&instance.graph, &instance.system, instance.mapping.as_ref().unwrap(), tables, None, &params).unwrap()
+    check(&instance.graph, &instance.system, instance.mapping.as_ref().unwrap(), tables, None, &params)
+        .unwrap()
 }
 
 fn drawn(instance: &Instance, tables: &Tables, routes: &Routes, format: ExportFormat) -> String {
     let (graph, mapping) = (Some(&instance.graph), instance.mapping.as_ref());
-    draw(&Shown { system: &instance.system, tables, routes: Some(routes), graph, mapping }, format).unwrap().text
+    draw(&Shown { system: &instance.system, tables, routes: Some(routes), graph, mapping }, format)
+        .unwrap()
+        .text
 }
 
 /// Texts of a picture, one in a line.
 fn texts(picture: &str) -> String {
     let document = roxmltree::Document::parse(picture).unwrap();
-    document.descendants().filter(|node| node.is_text()).filter_map(|node| node.text()).collect::<Vec<_>>().join("\n")
+    document
+        .descendants()
+        .filter(roxmltree::Node::is_text)
+        .filter_map(|node| node.text())
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// What every link says, and the busiest as a part of its bandwidth.
@@ -78,7 +86,13 @@ fn the_load_of_every_link_is_that_of_the_check() {
     for link in said {
         assert_eq!(text.lines().filter(|line| line.starts_with(&link)).count(), 1, "{link}: {text}");
     }
-    for part in ["<P1> → P3", "h<1> → A → B → C → h\"3'", "type 2", "objective 4085", "C · type 1: one table · 1 entry · load 4"] {
+    for part in [
+        "<P1> → P3",
+        "h<1> → A → B → C → h\"3'",
+        "type 2",
+        "objective 4085",
+        "C · type 1: one table · 1 entry · load 4",
+    ] {
         assert!(text.contains(part), "{part}: {text}");
     }
 }
@@ -87,8 +101,16 @@ fn the_load_of_every_link_is_that_of_the_check() {
 fn pictures_of_generated_meshes_are_well_formed() {
     for (rows, columns, hosts) in [(2, 4, 2), (8, 8, 4)] {
         let count = rows * columns * hosts;
-        let mesh =
-            Mesh { rows, columns, hosts, processes: count, streams: 3 * count, bandwidth: 9000, switch_type: 1, seed: 1 };
+        let mesh = Mesh {
+            rows,
+            columns,
+            hosts,
+            processes: count,
+            streams: 3 * count,
+            bandwidth: 9000,
+            switch_type: 1,
+            seed: 1,
+        };
         let instance = mesh.instance(true).unwrap();
         let routes = along_rows(&instance, &mesh);
         let tables = answer::tables(&instance.system, &routes.routes);
@@ -143,7 +165,9 @@ fn a_page_has_both_pictures_and_the_metrics() {
     let (instance, tables, routes) = example();
     let page = drawn(&instance, &tables, &routes, ExportFormat::Html);
     assert_eq!(page.matches("<svg").count(), 2);
-    for part in ["Busiest links", "<td>largest link utilisation</td><td class=\"number\">1</td>", "&lt;P1&gt;"] {
+    for part in
+        ["Busiest links", "<td>largest link utilisation</td><td class=\"number\">1</td>", "&lt;P1&gt;"]
+    {
         assert!(page.contains(part), "{part}: {page}");
     }
     assert!(!page.contains("<script") && !page.contains("src=") && !page.contains("<P1>"));
@@ -155,7 +179,10 @@ fn what_a_picture_needs_is_told() {
     let shown = Shown { system: &instance.system, tables: &tables, routes: None, graph: None, mapping: None };
     for format in [ExportFormat::Svg, ExportFormat::Html] {
         let refused = draw(&shown, format).unwrap_err();
-        assert!(refused.problem.contains("none are connected") && refused.help.contains("`routes`"), "{refused}");
+        assert!(
+            refused.problem.contains("none are connected") && refused.help.contains("`routes`"),
+            "{refused}"
+        );
         let params = ExportParams { format, family: Family::Cps, lids: None };
         assert_eq!(export::write(&instance.system, &tables, &params).unwrap_err(), refused);
     }

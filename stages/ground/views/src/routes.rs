@@ -17,7 +17,7 @@ mod table;
 use hopmap_model::{Mapping, Routes, SystemGraph, Tables, TaskGraph};
 
 use crate::human::whole;
-use crate::svg::Svg;
+use crate::svg::{Svg, text_width};
 use facts::Facts;
 use geometry::Point;
 use lanes::Lanes;
@@ -55,17 +55,20 @@ pub struct Routed<'a> {
 #[must_use]
 pub fn routes(routed: &Routed<'_>) -> String {
     let facts = Facts::new(*routed);
-    let mut svg = Svg::new("Routes", &facts.subtitle());
-    let network = Network::new(routed.system);
-    let nodes = Nodes::new(&facts, &network, standing::has_hosts(&network));
-    let Some(standing) = Standing::new(&network, &nodes.sizes) else {
+    let subtitle = facts.subtitle();
+    let mut svg = Svg::new("Routes", &subtitle);
+    let least = table::WIDTH.max(text_width(&subtitle));
+    let has_hosts = standing::has_hosts(routed.system);
+    let network = Network::new(routed.system, has_hosts);
+    let nodes = Nodes::new(&facts, &network, has_hosts);
+    let Some(standing) = Standing::new(&network, &nodes.sizes, has_hosts) else {
         let mut height = 40.0;
         if !routed.system.nodes.is_empty() {
             svg.text(0.0, TOP, "q", "The network is too large to be drawn.");
             height += 30.0;
         }
         height += table::draw(&mut svg, &facts, None, height);
-        return svg.finish(table::WIDTH, height);
+        return svg.finish(least, height);
     };
     let left = LEFT.max((table::WIDTH - standing.width) / 2.0);
     let standing = standing.shifted(Point::new(left, TOP));
@@ -84,23 +87,23 @@ pub fn routes(routed: &Routed<'_>) -> String {
         height += marks::legend(&mut svg, &facts, &lanes, height) + 8.0;
     }
     height += table::draw(&mut svg, &facts, Some(&lanes), height);
-    svg.finish((LEFT + standing.width).max(table::WIDTH), height)
+    svg.finish((LEFT + standing.width).max(least), height)
 }
 
 fn notes(standing: &Standing, lanes: &Lanes, nodes: &Nodes<'_>) -> Vec<String> {
-    let mut notes = Vec::new();
+    let mut said = Vec::new();
     if nodes.has_hidden() {
-        notes.push("at the bottom of a switch: the busiest link of its hosts".to_owned());
+        said.push("at the bottom of a switch: the busiest link of its hosts".to_owned());
     }
     if !standing.around.is_empty() {
-        notes.push("short lines at the edges lead around to the other edge".to_owned());
+        said.push("short lines at the edges lead around to the other edge".to_owned());
     }
     if lanes.all > lanes.drawn.len() {
-        notes.push(format!(
+        said.push(format!(
             "the busiest {} of {} links; others between the same nodes are in their tooltips",
             whole(lanes.drawn.len() as u64),
             whole(lanes.all as u64)
         ));
     }
-    notes
+    said
 }

@@ -14,9 +14,18 @@ const NASTY: &str = "<b>&\"'\u{0}\u{7}]]>é漢";
 fn check(picture: &str, limit: usize) -> String {
     assert!(picture.len() < limit, "{} bytes", picture.len());
     let document = roxmltree::Document::parse(picture).unwrap();
-    assert!(document.descendants().all(|node| node.tag_name().name() != "script" && node.attribute("id").is_none()));
+    assert!(
+        document
+            .descendants()
+            .all(|node| node.tag_name().name() != "script" && node.attribute("id").is_none())
+    );
     assert!(!picture.contains("NaN") && !picture.contains("inf"), "a number is missing");
-    document.descendants().filter_map(|node| node.text()).collect::<Vec<_>>().join("\n")
+    document
+        .descendants()
+        .filter(roxmltree::Node::is_text)
+        .filter_map(|node| node.text())
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// A machine of nodes, hosts first, with cables between them: a link each way of bandwidth 4.
@@ -25,7 +34,8 @@ fn machine(hosts: u32, switches: u32, cables: &[(u32, u32)], name: &str) -> Syst
         true => Node::host(format!("{name}h{index}")),
         false => {
             let mut node = Node::switch(format!("{name}s{index}"));
-            node.traits.switch_type = Some(if index % 2 == 0 { SwitchType::One } else { SwitchType::Two });
+            node.traits.switch_type =
+                Some(if index.is_multiple_of(2) { SwitchType::One } else { SwitchType::Two });
             node
         }
     };
@@ -65,16 +75,20 @@ fn mesh(columns: u32, rows: u32) -> Vec<(u32, u32)> {
 /// A shortest way from every host to the one `step` numbers on, as far as there is one.
 fn shortest(system: &SystemGraph, step: u32) -> Routes {
     let hosts = system.slots.len() as u32;
+    let mut leaving = vec![Vec::new(); system.nodes.len()];
+    for (index, link) in (0_u32..).zip(&system.links) {
+        leaving[link.source as usize].push((index, link.destination));
+    }
     let way = |source: u32, destination: u32| -> Option<Vec<u32>> {
         let mut by: Vec<Option<u32>> = vec![None; system.nodes.len()];
         let mut queue = vec![source];
         let mut next = 0;
         while let Some(&node) = queue.get(next) {
             next += 1;
-            for (index, link) in (0..).zip(&system.links).filter(|(_, link)| link.source == node) {
-                if link.destination != source && by[link.destination as usize].is_none() {
-                    by[link.destination as usize] = Some(index);
-                    queue.push(link.destination);
+            for &(index, other) in &leaving[node as usize] {
+                if other != source && by[other as usize].is_none() {
+                    by[other as usize] = Some(index);
+                    queue.push(other);
                 }
             }
         }
@@ -105,8 +119,8 @@ fn boxes(picture: &str) -> Vec<[f64; 4]> {
     let nodes = document.descendants().filter(|node| node.attribute("class") == Some("b"));
     nodes
         .map(|node| {
-            let [x, y, width, height] =
-                ["x", "y", "width", "height"].map(|name| node.attribute(name).unwrap().parse::<f64>().unwrap());
+            let [x, y, width, height] = ["x", "y", "width", "height"]
+                .map(|name| node.attribute(name).unwrap().parse::<f64>().unwrap());
             [x, y, x + width, y + height]
         })
         .collect()
@@ -159,7 +173,6 @@ fn every_link_says_its_load() {
         };
         assert_eq!(text.matches(&said).count(), 1, "{said}");
     }
-    // The heads of arrows end where links end.
     let longest = routes_of.routes.iter().map(|route| route.links.len()).max().unwrap();
     assert!(text.contains(&format!("longest way {longest} hops")), "{text}");
 }
@@ -190,7 +203,9 @@ fn without_streams_the_network_is_drawn() {
     let none = Routes::default();
     let text = check(&routes(&routed(&system, &none)), 100_000);
     assert!(text.contains("<b>&\"'") && text.contains("idle") && !text.contains("stream\n"), "{text}");
-    assert!(check(&route_loads(&routed(&system, &none)), 20_000).contains("none of 12 links carries anything"));
+    assert!(
+        check(&route_loads(&routed(&system, &none)), 20_000).contains("none of 12 links carries anything")
+    );
     let nothing = machine(0, 0, &[], "");
     check(&routes(&routed(&nothing, &none)), 20_000);
     check(&route_loads(&routed(&nothing, &none)), 20_000);
@@ -236,7 +251,13 @@ fn large_networks_stay_small() {
 fn routes_of_another_machine_are_no_panic() {
     let system = with_hosts(2, 1, &[(0, 1)], "");
     let strange = Routes {
-        routes: vec![Route { source: 9, destination: 99, bandwidth_bytes_per_s: 1.0, streams: vec![7], links: vec![0, 500] }],
+        routes: vec![Route {
+            source: 9,
+            destination: 99,
+            bandwidth_bytes_per_s: 1.0,
+            streams: vec![7],
+            links: vec![0, 500],
+        }],
         cycle: vec![400],
         ..Routes::default()
     };

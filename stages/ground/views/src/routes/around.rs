@@ -112,7 +112,13 @@ fn angles(count: usize, cables: &[f64], is_grid: bool) -> Vec<f64> {
         let (from, step) = (*from, gap / (hosts + 1) as f64);
         (1..=*hosts).map(move |host| from + step * host as f64)
     };
-    gaps.iter().zip(&hosts_in).flat_map(in_gap).collect()
+    let mut angles: Vec<f64> = gaps.iter().zip(&hosts_in).flat_map(in_gap).collect();
+    if is_grid {
+        // In the order in which a text is read.
+        let place = |angle: f64| (libm::sin(angle) > 0.0, libm::cos(angle));
+        angles.sort_by(|&a, &b| place(a).0.cmp(&place(b).0).then(place(a).1.total_cmp(&place(b).1)));
+    }
+    angles
 }
 
 /// Whether hosts overlap neither each other nor their switch nor its cables.

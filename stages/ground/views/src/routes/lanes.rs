@@ -26,7 +26,8 @@ pub(super) struct Lane {
     pub(super) usage: Use,
     /// Its middle, in two parts if it leads around.
     pub(super) curves: Vec<Curve>,
-    /// How far its right edge is from the middle of the cable.
+    /// How far it is from the middle of the cable, and how far the edge of the cable.
+    pub(super) middle: f64,
     pub(super) edge: f64,
     pub(super) ends: (usize, usize),
 }
@@ -125,7 +126,7 @@ impl Lanes {
         match usage {
             Use::Down => ("sk1".into(), 1.5),
             Use::Idle => ("a".into(), 0.8),
-            Use::Part(part) if Facts::is_over(part) => ("sk1".into(), self.widest + 1.5),
+            Use::Part(part) if Facts::is_over(part) => ("sk1".into(), self.widest),
             Use::Part(part) => (format!("s{}", colour(part)), width(part)),
             Use::Unknown(part) => ("sk6".into(), width(part)),
         }
@@ -161,6 +162,7 @@ fn parallel(
         is_parallel: links.len() > 1,
         usage: facts.usage(link),
         curves: standing.course(ends.0, ends.1, pitch * (place as f64 + 0.5)),
+        middle: pitch * (place as f64 + 0.5),
         edge,
         ends,
     };

@@ -23,7 +23,10 @@ pub(super) fn standing(
     let hosts: Vec<usize> = (0..network.home.len())
         .filter(|&host| network.home[host].is_some_and(|home| part.binary_search(&home).is_ok()))
         .collect();
-    let heights = heights(network, &hosts);
+    // Hosts at several switches are parts of their own.
+    let between: Vec<usize> = part.iter().copied().filter(|&node| network.is_host[node]).collect();
+    let least = if between.is_empty() { 2 } else { 1 };
+    let heights = heights(network, hosts.iter().chain(&between).copied());
     let of = |node: &usize| heights.get(node).copied();
     let largest = part.iter().filter_map(of).max()?;
     let joins_layers = |&node: &usize| {
@@ -32,7 +35,7 @@ pub(super) fn standing(
             .iter()
             .all(|other| own.zip(of(other)).is_some_and(|(a, b)| a.abs_diff(b) == 1))
     };
-    if !(2..=MOST_LAYERS).contains(&largest) || !part.iter().chain(&hosts).all(joins_layers) {
+    if !(least..=MOST_LAYERS).contains(&largest) || !part.iter().chain(&hosts).all(joins_layers) {
         return None;
     }
     let mut rows: Vec<Vec<usize>> = vec![Vec::new(); largest + 1];
@@ -47,9 +50,9 @@ pub(super) fn standing(
 }
 
 /// Cables between every node and the nearest host.
-fn heights(network: &Network, hosts: &[usize]) -> BTreeMap<usize, usize> {
-    let mut heights: BTreeMap<usize, usize> = hosts.iter().map(|&host| (host, 0)).collect();
-    let mut queue: VecDeque<usize> = hosts.iter().copied().collect();
+fn heights(network: &Network, hosts: impl Iterator<Item = usize>) -> BTreeMap<usize, usize> {
+    let mut queue: VecDeque<usize> = hosts.collect();
+    let mut heights: BTreeMap<usize, usize> = queue.iter().map(|&host| (host, 0)).collect();
     while let Some(node) = queue.pop_front() {
         for &other in &network.neighbours[node] {
             if !heights.contains_key(&other) {

@@ -88,8 +88,7 @@ fn place(lane: &Lane, along: f64, beside: f64, size: Point) -> Option<Area> {
     let centre = lane.curves.first()?.at(along);
     let half = size.times(0.5);
     let reach = right.x.abs() * half.x + right.y.abs() * half.y;
-    // The middle of the outermost lane is half its pitch from the edge.
-    let by = lane.edge * 0.5 + beside + reach;
+    let by = lane.edge - lane.middle + beside + reach;
     Some(Area::new(centre.plus(right.times(by)), size.x, size.y))
 }
 

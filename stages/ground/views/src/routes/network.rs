@@ -26,7 +26,8 @@ pub(super) struct Network {
 }
 
 impl Network {
-    pub(super) fn new(system: &SystemGraph) -> Self {
+    /// With a box for every host those at several switches stand between them, at none.
+    pub(super) fn new(system: &SystemGraph, has_hosts: bool) -> Self {
         let count = system.nodes.len();
         let mut cables: BTreeMap<(usize, usize), Cable> = BTreeMap::new();
         for (index, link) in system.links.iter().enumerate() {
@@ -44,15 +45,13 @@ impl Network {
         }
         neighbours.iter_mut().for_each(|others| others.sort_unstable());
         let is_host: Vec<bool> = system.nodes.iter().map(|node| node.kind == NodeKind::Host).collect();
-        let mut home = vec![None; count];
-        for link in &system.links {
-            let (from, to) = (link.source as usize, link.destination as usize);
-            for (host, switch) in [(from, to), (to, from)] {
-                if host < count && switch < count && is_host[host] && !is_host[switch] {
-                    home[host] = home[host].or(Some(switch));
-                }
-            }
-        }
+        let home = |node: usize| {
+            let mut switches =
+                neighbours[node].iter().copied().filter(|&other| is_host[node] && !is_host[other]);
+            let first = switches.next();
+            first.filter(|_| !has_hosts || switches.next().is_none())
+        };
+        let home = (0..count).map(home).collect();
         Self { cables, neighbours, is_host, home }
     }
 

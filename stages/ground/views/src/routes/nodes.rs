@@ -54,7 +54,7 @@ impl<'a> Nodes<'a> {
         let of_switch = widest(&switches, &|node| self.lines(node));
         let of_host = widest(&hosts, &|node| self.lines(node));
         let of_name = widest(&hosts, &|node| self.lines(node).into_iter().take(1).collect());
-        let high = if self.has_processes { 34.0 } else { 22.0 };
+        let high = if self.has_processes { 37.0 } else { 22.0 };
         let lines = switches.iter().map(|&node| self.lines(node).len()).max().unwrap_or(1) as f64;
         Sizes {
             switch: Point::new((of_switch * 1.06 + 14.0).clamp(36.0, 130.0), 12.0 + 14.0 * lines),
@@ -111,8 +111,8 @@ impl<'a> Nodes<'a> {
             draw_down(svg, (area.left(), area.top()), size);
         }
         if let Some(class) = self.strip(node) {
-            let x = area.left() + 7.0;
-            svg.rectangle(x, area.bottom() - 3.5, (size.0 - 14.0, 3.5), 1.5, &class);
+            let inset = (size.0 / 4.0).min(7.0);
+            svg.rectangle(area.left() + inset, area.bottom() - 3.5, (size.0 - 2.0 * inset, 3.5), 1.5, &class);
         }
         let lines = self.lines(node);
         if is_host && size.0 < self.sizes.host.x {
@@ -120,7 +120,7 @@ impl<'a> Nodes<'a> {
             svg.upright_text(area.middle.x + 4.0, area.bottom() - 7.0, "n", &name);
             return;
         }
-        let first = area.middle.y + 4.0 - 7.0 * (lines.len() as f64 - 1.0);
+        let first = area.middle.y + if is_host { 3.0 } else { 4.0 } - 7.0 * (lines.len() as f64 - 1.0);
         for (line, text) in lines.iter().enumerate() {
             let class = match (line, is_host, is_down) {
                 (0, false, _) => "n m w",
@@ -236,8 +236,8 @@ fn entries_of(count: usize) -> String {
 /// How a way is drawn where somebody points at a host or a row of the table.
 pub(super) fn add_style(svg: &mut Svg) {
     svg.add(format_args!(
-        "<style>.hopmap .p{{display:none;pointer-events:none;fill:none;stroke:var(--k4);stroke-width:{};stroke-linecap:round}}\
+        "<style>.hopmap .p{{display:none;pointer-events:none;fill:none;stroke:var(--k3);stroke-width:{};stroke-linecap:round}}\
          .hopmap .h:hover .p{{display:inline}}.hopmap .z{{fill:transparent}}.hopmap .h:hover .z{{fill:var(--b)}}.hopmap .x{{font-size:10px}}</style>",
-        Number(3.4)
+        Number(6.0)
     ));
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use hopmap_model::SystemGraph;
+
 use super::around;
 use super::geometry::{Area, Curve, Point};
 use super::layers;
@@ -41,18 +43,17 @@ pub(super) struct Standing {
 }
 
 /// Whether every host has a box.
-pub(super) fn has_hosts(network: &Network) -> bool {
-    network.home.len() <= MOST_NODES
+pub(super) fn has_hosts(system: &SystemGraph) -> bool {
+    system.nodes.len() <= MOST_NODES
 }
 
 impl Standing {
     /// All that is drawn of a machine; nothing if it is too large.
-    pub(super) fn new(network: &Network, sizes: &Sizes) -> Option<Self> {
+    pub(super) fn new(network: &Network, sizes: &Sizes, has_hosts: bool) -> Option<Self> {
         let pillars = network.pillars().len();
         if pillars == 0 || pillars > MOST_PILLARS {
             return None;
         }
-        let has_hosts = has_hosts(network);
         let parts = network.parts();
         let of_part = |part: &Vec<usize>| {
             layers::standing(network, part, sizes, has_hosts).unwrap_or_else(|| {

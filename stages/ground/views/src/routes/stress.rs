@@ -15,11 +15,61 @@ pub(super) fn places(neighbours: &[Vec<usize>]) -> Vec<Point> {
     }
     let distances: Vec<Vec<f64>> = (0..count).map(|node| distances_from(neighbours, node)).collect();
     let steps = (STEPS * 60 / count.max(60)).max(30);
-    let best = [circle(count), by_landmarks(&distances)]
-        .map(|start| descend(start, &distances, steps))
-        .into_iter()
-        .min_by(|a, b| stress(a, &distances).total_cmp(&stress(b, &distances)));
-    wide(best.unwrap_or_default())
+    let orders = [(0..count).collect(), depth_first(neighbours)];
+    let mut starts = vec![by_landmarks(&distances)];
+    starts.extend(orders.iter().map(|order: &Vec<usize>| circle(order)));
+    let ends: Vec<Vec<Point>> = starts.into_iter().map(|start| descend(start, &distances, steps)).collect();
+    wide(best(neighbours, &distances, ends))
+}
+
+/// The places with the fewest crossings of those with nearly the least stress.
+fn best(neighbours: &[Vec<usize>], distances: &[Vec<f64>], ends: Vec<Vec<Point>>) -> Vec<Point> {
+    const MOST_PAIRS: usize = 300;
+    let pairs: Vec<(usize, usize)> = (0..neighbours.len())
+        .flat_map(|a| neighbours[a].iter().filter(move |&&b| a < b).map(move |&b| (a, b)))
+        .collect();
+    let stresses: Vec<f64> = ends.iter().map(|places| stress(places, distances)).collect();
+    let least = stresses.iter().copied().fold(f64::INFINITY, f64::min);
+    let rated = ends.into_iter().zip(stresses).filter(|(_, stress)| *stress <= 1.6 * least + 1e-9);
+    let rated = rated.map(|(places, stress)| {
+        let crossings = if pairs.len() > MOST_PAIRS { 0 } else { crossings(&places, &pairs) };
+        (crossings, stress, places)
+    });
+    let best = rated.min_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    best.map(|(_, _, places)| places).unwrap_or_default()
+}
+
+/// How often lines between places cross.
+fn crossings(places: &[Point], pairs: &[(usize, usize)]) -> usize {
+    let side = |a: usize, b: usize, c: usize| {
+        let (way, other) = (places[b].minus(places[a]), places[c].minus(places[a]));
+        way.x * other.y - way.y * other.x > 0.0
+    };
+    let cross = |&(a, b): &(usize, usize), &(c, d): &(usize, usize)| {
+        let shared = a == c || a == d || b == c || b == d;
+        !shared && side(a, b, c) != side(a, b, d) && side(c, d, a) != side(c, d, b)
+    };
+    pairs
+        .iter()
+        .enumerate()
+        .map(|(index, one)| pairs[..index].iter().filter(|two| cross(one, two)).count())
+        .sum()
+}
+
+/// Nodes in the order in which a search finds them that goes on from the last one as long as it can.
+fn depth_first(neighbours: &[Vec<usize>]) -> Vec<usize> {
+    let mut order = Vec::with_capacity(neighbours.len());
+    let mut is_found = vec![false; neighbours.len()];
+    for start in 0..neighbours.len() {
+        let mut stack = vec![start];
+        while let Some(node) = stack.pop() {
+            if !std::mem::replace(&mut is_found[node], true) {
+                order.push(node);
+                stack.extend(neighbours[node].iter().rev());
+            }
+        }
+    }
+    order
 }
 
 /// Cables from a node to every other one.
@@ -40,10 +90,14 @@ fn distances_from(neighbours: &[Vec<usize>], node: usize) -> Vec<f64> {
     distances.iter().map(|distance| distance.min(largest + 1.0)).collect()
 }
 
-fn circle(count: usize) -> Vec<Point> {
-    let step = std::f64::consts::TAU / count as f64;
-    let radius = count as f64 / 6.0;
-    (0..count).map(|node| Point::at_angle(step * node as f64).times(radius)).collect()
+fn circle(order: &[usize]) -> Vec<Point> {
+    let step = std::f64::consts::TAU / order.len() as f64;
+    let radius = order.len() as f64 / 6.0;
+    let mut places = vec![Point::default(); order.len()];
+    for (turn, &node) in order.iter().enumerate() {
+        places[node] = Point::at_angle(step * turn as f64).times(radius);
+    }
+    places
 }
 
 /// Places by the distances from two pairs of nodes that are far apart, none exactly where another one is.
