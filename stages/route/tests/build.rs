@@ -270,6 +270,14 @@ switches = [{ name = "A", type = 1, ports = 4, bandwidth = 4 }, { name = "B", ty
     assert_eq!((cables, cost, objective, proven), (5, 2.0, 2021, true));
     let (.., cables, cost, _, _) = machine(PAIR, Some(line.system.clone()), kit, "{}");
     assert_eq!((cables, cost), (3, 0.0));
+    // Where too few machines may be looked at, all cables less those that are not needed.
+    let thinned = machine(
+        PAIR,
+        Some(line.system.clone()),
+        kit,
+        r#"{ "survives": ["link", "switch"], "candidates": 20 }"#,
+    );
+    assert_eq!((thinned.3, thinned.5), (2.0, false));
     let few = format!("cables = 1\n{kit}");
     let none = run(PAIR, Some(line.system), &few, r#"{ "survives": ["link"] }"#).unwrap();
     assert!(matches!(none, Outcome::Infeasible(_)));
