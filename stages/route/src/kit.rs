@@ -351,7 +351,10 @@ fn last(judge: &Judge<'_>, system: &SystemGraph, cost: f64, proven: bool) -> Res
 fn why(judge: &Judge<'_>, stock: &Stock, given: Option<&SystemGraph>) -> Result<Diagnosis, Error> {
     let hosts: Vec<Unit> = stock.nodes.iter().flatten().cloned().collect();
     let ideal = search::star(&hosts, &judge.graph.demands);
-    let problem = Problem::new(judge.graph, given.unwrap_or(&ideal), None, judge.rules)?;
+    // The one switch of the ideal network stands for all.
+    let switch_load = judge.rules.switch_load.filter(|_| given.is_some());
+    let rules = Rules { switch_load, ..judge.rules };
+    let problem = Problem::new(judge.graph, given.unwrap_or(&ideal), None, rules)?;
     let solver = solver::default();
     let watch = Watch::new(judge.limits, judge.should_stop);
     let found = crate::answer::solve(&problem, judge.method, solver.as_deref(), &watch)?;

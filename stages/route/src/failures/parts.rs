@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hopmap_model::{LinkState, NodeKind, NodeState, Part, Route, SystemGraph};
+use hopmap_model::{LinkState, NodeKind, NodeState, NodeTraits, Part, Route, SystemGraph};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +43,10 @@ impl Element {
         }
         if let Some(node) = self.node.and_then(|node| system.nodes.get_mut(node as usize)) {
             node.state = NodeState::Down;
+            if self.part == Part::Host {
+                // What nobody can use, so that all that looks at the machine alone sees it too.
+                node.traits = NodeTraits { performance: Some(0.0), ..NodeTraits::default() };
+            }
         }
         system
     }

@@ -24,6 +24,8 @@ pub(super) fn extend(
     let spare = Spare::new(stock, system)?;
     let free: usize = spare.ports.iter().map(|(ports, _)| ports.len()).sum();
     let most = stock.cables.map_or(free / 2, |most| (most as usize).min(free / 2));
+    let all = judge.left;
+    judge.left = all / 2;
     for cables in 0..=most {
         let mut best: Option<(f64, SystemGraph)> = None;
         let whole = spare.search(judge, &mut Vec::new(), cables, &mut best)?;
@@ -31,7 +33,9 @@ pub(super) fn extend(
             return Ok((Some(system), whole && !judge.unsure));
         }
         if !whole {
-            return Ok((None, false));
+            judge.left = all.saturating_sub(judge.looked);
+            let added = spare.thinned(judge)?.filter(|added| added.len() <= most);
+            return Ok((added.map(|added| spare.with(&added)), false));
         }
     }
     Ok((None, !judge.unsure))
@@ -103,6 +107,37 @@ impl<'a> Spare<'a> {
             }
         }
         Ok(true)
+    }
+
+    /// Cables at all free ports, less those that are not needed, one after the other; nothing if even all of them do not do.
+    fn thinned(&self, judge: &mut Judge<'_>) -> Result<Option<Vec<usize>>, Error> {
+        let mut added = Vec::new();
+        // Every pair in turn, so that cables are spread.
+        loop {
+            let before = added.len();
+            for pair in 0..self.pairs.len() {
+                added.push(pair);
+                if !self.fits(&added) {
+                    added.pop();
+                }
+            }
+            if added.len() == before {
+                break;
+            }
+        }
+        if judge.best(&self.with(&added))?.is_none() {
+            return Ok(None);
+        }
+        for at in (0..added.len()).rev() {
+            if judge.is_over() {
+                break;
+            }
+            let cable = added.remove(at);
+            if judge.best(&self.with(&added))?.is_none() {
+                added.insert(at, cable);
+            }
+        }
+        Ok(Some(added))
     }
 
     /// Whether there are ports for all these cables.
