@@ -142,7 +142,7 @@ fn tell(diagnosis: &Diagnosis, cx: &Context<'_>) {
         remedy = cause.remedy;
     }
     if diagnosis.metrics.get("complete") == Some(&0.0) {
-        cx.log("the limits ended the search for what would help: give more `seconds` or `nodes`");
+        cx.log("there may be other remedies, or smaller ones: the search for them was cut short");
     } else if diagnosis.metrics.get("remedies") == Some(&0.0) {
         cx.log("nothing was found that would be enough");
     }
