@@ -118,10 +118,11 @@ fn remedies(
         return Ok(());
     }
     let is_of_links = shortage.as_ref().is_some_and(|shortage| !shortage.links.is_empty());
-    if is_of_links && asked.mapped.is_none() {
-        if let Some(shortage) = shortage::of_hosts(asked, changed, seeker)? {
-            told.remedy(shortage.causes(asked));
-        }
+    if is_of_links
+        && asked.mapped.is_none()
+        && let Some(shortage) = shortage::of_hosts(asked, changed, seeker)?
+    {
+        told.remedy(shortage.causes(asked));
     }
     told.remedy(switches::of_type_two(asked, changed, seeker)?);
     for cause in without::rules(asked, changed, seeker)? {

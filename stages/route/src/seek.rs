@@ -7,7 +7,7 @@ use hopmap_model::Error;
 use crate::compact::Compact;
 use crate::engine::{Engine, Watch};
 use crate::paper::Paper;
-use crate::problem::{Plan, Problem};
+use crate::problem::{Plan, Problem, TOLERANCE};
 use crate::router::Router;
 use crate::search::Search;
 use crate::solver::Solver;
@@ -76,7 +76,7 @@ impl<'a> Seeker<'a> {
             let found = engine.solve(&problem, None, &watch)?;
             self.nodes.set(self.nodes.get() + found.nodes);
             match found.plan {
-                Some(plan) if self.holds(&problem, &plan) => return Ok(Sought::Plan(plan)),
+                Some(plan) if holds(&problem, &plan) => return Ok(Sought::Plan(plan)),
                 None if found.proven => return Ok(Sought::Nothing),
                 _ => {}
             }
@@ -105,13 +105,13 @@ impl<'a> Seeker<'a> {
         }
         engines
     }
+}
 
-    /// Whether a plan keeps all rules, hosts included: solvers round.
-    fn holds(&self, problem: &Problem<'_>, plan: &Plan) -> bool {
-        let used = performance(problem, &plan.hosts);
-        let fits = used.iter().zip(&problem.performance).all(|(used, there)| *used <= there * (1.0 + 1e-9));
-        (fits || problem.mapped.is_some()) && problem.keeps_rules(&plan.routes)
-    }
+/// Whether a plan keeps all rules, hosts included: solvers round.
+fn holds(problem: &Problem<'_>, plan: &Plan) -> bool {
+    let used = performance(problem, &plan.hosts);
+    let fits = used.iter().zip(&problem.performance).all(|(used, there)| *used <= there * (1.0 + TOLERANCE));
+    (fits || problem.mapped.is_some()) && problem.keeps_rules(&plan.routes)
 }
 
 /// The plan that is least by a measure, as far as known.

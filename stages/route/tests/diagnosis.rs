@@ -1,6 +1,6 @@
 //! What is said where there is no answer, and that it is true (with the feature `highs`).
 #![cfg(feature = "highs")]
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
+#![allow(clippy::unwrap_used, clippy::print_stderr, clippy::float_cmp)]
 
 use std::path::{Path, PathBuf};
 

@@ -9,8 +9,8 @@ use crate::problem::{Flow, Problem, TOLERANCE};
 
 /// Pairs of hosts of one stream that are looked at.
 const MOST_PAIRS: usize = 10_000;
-/// Hosts from which ways are looked for.
-const MOST_SOURCES: usize = 1024;
+/// Nodes of a machine in which ways are looked for; it takes the square of it.
+const MOST_NODES: usize = 4096;
 
 /// Hosts that are named.
 const MOST_NAMES: usize = 6;
@@ -178,6 +178,9 @@ impl<'a> Ways<'a> {
     /// The hosts that a flow can join; nothing if it can stay inside one, or if there are too many to look at.
     fn pairs(&self, flow: &Flow) -> Option<Vec<(u32, u32)>> {
         let problem = self.problem;
+        if problem.system.nodes.len() > MOST_NODES {
+            return None;
+        }
         if problem.mapped.is_some() {
             return (flow.source != flow.destination).then(|| vec![(flow.source, flow.destination)]);
         }
@@ -192,8 +195,7 @@ impl<'a> Ways<'a> {
             let there = problem.performance[host as usize] * (1.0 + TOLERANCE);
             destinations.contains(&host) && first.performance + second.performance <= there
         };
-        let is_small =
-            sources.len() * destinations.len() <= MOST_PAIRS && problem.hosts.len() <= MOST_SOURCES;
+        let is_small = sources.len() * destinations.len() <= MOST_PAIRS;
         if !is_small || sources.iter().any(|&host| fits_both(host)) {
             return None;
         }
@@ -246,25 +248,29 @@ impl<'a> Ways<'a> {
     }
 }
 
-/// Hosts and switches, each with the nodes that are inside: itself, and the hosts that have no other switch.
-fn places(problem: &Problem<'_>) -> Vec<(u32, Vec<bool>)> {
-    let mut next: Vec<Vec<u32>> = vec![Vec::new(); problem.system.nodes.len()];
+/// The hosts and switches of a machine that is not too large, each with the nodes that are inside: itself, and the hosts that have no other
+/// switch.
+fn places<'a>(problem: &'a Problem<'_>) -> impl Iterator<Item = (u32, Vec<bool>)> + use<'a> {
+    let nodes = problem.system.nodes.len();
+    // The only neighbour of a node, if it has no other.
+    let mut only: Vec<Option<Option<u32>>> = vec![None; nodes];
     for link in &problem.system.links {
-        next[link.source as usize].push(link.destination);
-        next[link.destination as usize].push(link.source);
+        for (node, next) in [(link.source, link.destination), (link.destination, link.source)] {
+            let own = &mut only[node as usize];
+            *own = Some(own.is_none_or(|known| known == Some(next)).then_some(next));
+        }
     }
-    let place = |node: u32| {
-        let mut inside = vec![false; next.len()];
+    let looked_at = if nodes > MOST_NODES { 0 } else { nodes as u32 };
+    (0..looked_at).map(move |node| {
+        let mut inside = vec![false; nodes];
         inside[node as usize] = true;
         if !problem.network.is_host(node) {
             for &host in &problem.hosts {
-                let own = &next[host as usize];
-                inside[host as usize] = !own.is_empty() && own.iter().all(|&other| other == node);
+                inside[host as usize] = only[host as usize] == Some(Some(node));
             }
         }
         (node, inside)
-    };
-    (0..problem.system.nodes.len() as u32).map(place).collect()
+    })
 }
 
 /// The best ways from a host to every node, through switches alone.

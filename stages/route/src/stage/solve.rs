@@ -135,9 +135,10 @@ fn solve(
 fn tell(diagnosis: &Diagnosis, cx: &Context<'_>) {
     let mut remedy = 0;
     for cause in &diagnosis.causes {
-        match cause.remedy == remedy {
-            true => cx.log(&cause.words),
-            false => cx.log(format_args!("or: {}", cause.words)),
+        match (cause.remedy, cause.remedy == remedy) {
+            (0, _) => cx.log(&cause.words),
+            (_, true) => cx.log(format_args!("and: {}", cause.words)),
+            (_, false) => cx.log(format_args!("or: {}", cause.words)),
         }
         remedy = cause.remedy;
     }
