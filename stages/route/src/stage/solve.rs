@@ -28,7 +28,7 @@ impl Stage for TablesStage {
     type Params = SolveParams;
     const KIND: &'static str = "route/tables";
     const SUMMARY: &'static str = "Routes of streams and tables of switches for a given mapping, proven best";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
         const {
@@ -59,7 +59,7 @@ impl Stage for MapStage {
     const KIND: &'static str = "route/map";
     const SUMMARY: &'static str =
         "Hosts of processes, routes of streams and tables of switches together, proven best";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
         const {
