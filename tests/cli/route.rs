@@ -101,6 +101,9 @@ fn no_answer_is_an_answer() {
     insta::assert_snapshot!(tables, @r"
     ------- stderr -------
     no mapping, routes and tables keep all constraints
+    link B → C carries 4 of 3: 1 more would do
+    or: switch A would have to be of type 2
+    and: switch B would have to be of type 2
     infeasible: there is no solution; the output says why
     [exit code 1]
     ");

@@ -25,6 +25,8 @@ use ways::Ways;
 
 /// Nodes of a solver's search tree for one question, so that an answer comes also where nobody set limits.
 const MOST_NODES: u64 = 2000;
+/// Questions that are asked about a small problem, and about others: each may take seconds.
+const MOST_QUESTIONS: [u32; 2] = [200, 30];
 /// Causes of one kind that are told.
 const MOST_CAUSES: usize = 20;
 
@@ -59,7 +61,8 @@ impl Told {
     }
 }
 
-/// Why a problem has no answer. What cannot be found out before the watch is over is left out; the metric `complete` is 0 then.
+/// Why a problem has no answer. What cannot be found out before the watch is over, or within the own limits
+/// of this, is left out; the metric `complete` is 0 then.
 pub fn diagnose(
     problem: &Problem<'_>,
     solver: Option<&dyn Solver>,
@@ -76,7 +79,11 @@ pub fn diagnose(
     facts.extend(unconnected);
     facts.extend(at_most(ways.alone()));
     facts.extend(at_most(ways.together()));
-    let seeker = Seeker { most_nodes: Some(MOST_NODES), ..Seeker::new(Method::Auto, solver, watch) };
+    let seeker = Seeker {
+        most_nodes: Some(MOST_NODES),
+        most_questions: MOST_QUESTIONS[usize::from(!shortage::is_small(&asked))],
+        ..Seeker::new(Method::Auto, solver, watch)
+    };
     let mut told = Told { facts, ..Told::default() };
     if can_be_cured && !seeker.is_over() {
         remedies(&asked, &changed, &seeker, lacks, &mut told)?;
@@ -111,10 +118,11 @@ fn remedies(
         return Ok(());
     }
     let is_of_links = shortage.as_ref().is_some_and(|shortage| !shortage.links.is_empty());
-    if is_of_links && asked.mapped.is_none() {
-        if let Some(shortage) = shortage::of_hosts(asked, changed, seeker)? {
-            told.remedy(shortage.causes(asked));
-        }
+    if is_of_links
+        && asked.mapped.is_none()
+        && let Some(shortage) = shortage::of_hosts(asked, changed, seeker)?
+    {
+        told.remedy(shortage.causes(asked));
     }
     told.remedy(switches::of_type_two(asked, changed, seeker)?);
     for cause in without::rules(asked, changed, seeker)? {

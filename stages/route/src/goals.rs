@@ -201,11 +201,7 @@ fn load_at_ends(problem: &Problem<'_>) -> f64 {
     for link in &problem.system.links {
         for (host, switch) in [(link.source, link.destination), (link.destination, link.source)] {
             let own = &mut only[host as usize];
-            *own = match *own {
-                None => Some(Some(switch)),
-                Some(Some(known)) if known == switch => Some(Some(known)),
-                Some(_) => Some(None),
-            };
+            *own = Some(own.is_none_or(|known| known == Some(switch)).then_some(switch));
         }
     }
     let mut arriving = vec![0.0; problem.system.nodes.len()];

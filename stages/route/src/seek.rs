@@ -7,7 +7,7 @@ use hopmap_model::Error;
 use crate::compact::Compact;
 use crate::engine::{Engine, Watch};
 use crate::paper::Paper;
-use crate::problem::{Plan, Problem};
+use crate::problem::{Plan, Problem, TOLERANCE};
 use crate::router::Router;
 use crate::search::Search;
 use crate::solver::Solver;
@@ -40,22 +40,35 @@ pub(crate) struct Seeker<'a> {
     pub(crate) watch: &'a Watch<'a>,
     /// Nodes of a solver's search tree for one question, if they are limited more than the watch does.
     pub(crate) most_nodes: Option<u64>,
+    /// Questions, so that an end comes also where each is quick.
+    pub(crate) most_questions: u32,
     /// Nodes of all questions so far.
     pub(crate) nodes: Cell<u64>,
+    /// Questions so far.
+    pub(crate) questions: Cell<u32>,
 }
 
 impl<'a> Seeker<'a> {
     pub(crate) fn new(method: Method, solver: Option<&'a dyn Solver>, watch: &'a Watch<'a>) -> Self {
-        Self { method, solver, watch, most_nodes: None, nodes: Cell::new(0) }
+        Self {
+            method,
+            solver,
+            watch,
+            most_nodes: None,
+            most_questions: u32::MAX,
+            nodes: Cell::new(0),
+            questions: Cell::new(0),
+        }
     }
 
     /// Any plan that keeps the rules of a problem; what it costs does not matter.
     pub(crate) fn seek(&self, problem: &Problem<'_>) -> Result<Sought, Error> {
+        self.questions.set(self.questions.get().saturating_add(1));
         let weights = Weights { longest: 0.0, hops: 0.0, entries: 0.0 };
         let rules = Rules { weights, ..problem.rules };
         let problem = Problem { rules, home: None, ..problem.clone() };
         for (engine, most_nodes) in self.engines(&problem) {
-            if self.is_over() {
+            if self.watch.is_over(self.nodes.get()) {
                 break;
             }
             let mut watch = self.watch.rest(self.nodes.get(), 0.5);
@@ -63,7 +76,7 @@ impl<'a> Seeker<'a> {
             let found = engine.solve(&problem, None, &watch)?;
             self.nodes.set(self.nodes.get() + found.nodes);
             match found.plan {
-                Some(plan) if self.holds(&problem, &plan) => return Ok(Sought::Plan(plan)),
+                Some(plan) if holds(&problem, &plan) => return Ok(Sought::Plan(plan)),
                 None if found.proven => return Ok(Sought::Nothing),
                 _ => {}
             }
@@ -71,9 +84,9 @@ impl<'a> Seeker<'a> {
         Ok(Sought::Unknown)
     }
 
-    /// Whether the watch is over.
+    /// Whether the watch is over, or enough was asked.
     pub(crate) fn is_over(&self) -> bool {
-        self.watch.is_over(self.nodes.get())
+        self.watch.is_over(self.nodes.get()) || self.questions.get() >= self.most_questions
     }
 
     fn engines(&self, problem: &Problem<'_>) -> Vec<(Box<dyn Engine + 'a>, Option<u64>)> {
@@ -92,13 +105,13 @@ impl<'a> Seeker<'a> {
         }
         engines
     }
+}
 
-    /// Whether a plan keeps all rules, hosts included: solvers round.
-    fn holds(&self, problem: &Problem<'_>, plan: &Plan) -> bool {
-        let used = performance(problem, &plan.hosts);
-        let fits = used.iter().zip(&problem.performance).all(|(used, there)| *used <= there * (1.0 + 1e-9));
-        (fits || problem.mapped.is_some()) && problem.keeps_rules(&plan.routes)
-    }
+/// Whether a plan keeps all rules, hosts included: solvers round.
+fn holds(problem: &Problem<'_>, plan: &Plan) -> bool {
+    let used = performance(problem, &plan.hosts);
+    let fits = used.iter().zip(&problem.performance).all(|(used, there)| *used <= there * (1.0 + TOLERANCE));
+    (fits || problem.mapped.is_some()) && problem.keeps_rules(&plan.routes)
 }
 
 /// The plan that is least by a measure, as far as known.

@@ -71,7 +71,7 @@ impl Stage for CheckStage {
     type Params = CheckParams;
     const KIND: &'static str = "route/check";
     const SUMMARY: &'static str = "The tables of switches followed entry by entry: routes, loads, deadlocks";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
         const {

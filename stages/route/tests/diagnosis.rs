@@ -1,6 +1,6 @@
 //! What is said where there is no answer, and that it is true (with the feature `highs`).
 #![cfg(feature = "highs")]
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
+#![allow(clippy::unwrap_used, clippy::print_stderr, clippy::float_cmp)]
 
 use std::path::{Path, PathBuf};
 
@@ -215,16 +215,16 @@ fn limits_leave_what_was_found_out_without_a_search() {
     assert!(words(&diagnosis).iter().any(|words| words.contains("h1 → A carries 3 of 2")), "{diagnosis:?}");
 }
 
-/// A mesh that is too narrow for its streams, or too weak.
-fn too_narrow(seed: u64, mapped: bool) -> Instance {
+/// A mesh that may be too narrow for its streams.
+fn narrow(seed: u64, mapped: bool) -> Instance {
     let mesh = Mesh {
         rows: 2,
         columns: 2,
         hosts: 1,
         processes: 4,
-        streams: 7,
+        streams: 5 + 2 * (seed as usize % 3),
         bandwidth: 20 + 20 * (seed as usize % 4),
-        switch_type: 1 + seed as usize / 4 % 2,
+        switch_type: 1 + seed as usize / 12 % 2,
         seed,
     };
     mesh.instance(mapped).unwrap()
@@ -259,35 +259,52 @@ fn cured(instance: &Instance, diagnosis: &Diagnosis, remedy: u32, less: f64) -> 
 
 #[test]
 fn remedies_cure_and_less_does_not() {
-    let (mut remedies, mut of_type_two) = (0, 0);
-    for seed in 0..24 {
-        for mapped in [true, false] {
-            let instance = too_narrow(seed, mapped);
-            if is_solved(&instance, rules()) {
-                continue;
-            }
-            let t = std::time::Instant::now();
-            let diagnosis = diagnosed(&instance, rules());
-            eprintln!("{seed} {mapped} {:?} {:#?} {:?}", t.elapsed(), words(&diagnosis), diagnosis.metrics);
-            let told = words(&diagnosis);
-            assert!(diagnosis.metrics["remedies"] > 0.0, "{seed} {told:?}");
-            assert_eq!(diagnosis.metrics["shortage_proven"], 1.0, "{seed} {told:?}");
-            assert!(is_solved(&cured(&instance, &diagnosis, 0, 0.0), rules()), "{seed} {told:?}");
-            assert!(!is_solved(&cured(&instance, &diagnosis, 0, 0.01), rules()), "{seed} {told:?}");
-            remedies += 1;
-            let mut typed = instance.clone();
-            for cause in &diagnosis.causes {
-                if cause.words.contains("type 2") {
-                    let nodes = &mut typed.system.nodes;
-                    let switch = nodes.iter_mut().find(|node| node.name == cause.name).unwrap();
-                    switch.traits.switch_type = Some(SwitchType::Two);
-                }
-            }
-            if typed != instance {
-                assert!(is_solved(&typed, rules()), "{seed} {told:?}");
-                of_type_two += 1;
-            }
+    let mut remedies = 0;
+    // Where processes may go elsewhere it takes longer.
+    for (seed, mapped) in (0..32).map(|seed| (seed, true)).chain((0..2).map(|seed| (seed, false))) {
+        let instance = narrow(seed, mapped);
+        if is_solved(&instance, rules()) {
+            continue;
         }
+        let diagnosis = diagnosed(&instance, rules());
+        let told = words(&diagnosis);
+        assert!(diagnosis.metrics["remedies"] > 0.0, "{seed} {told:?}");
+        assert_eq!(diagnosis.metrics["shortage_proven"], 1.0, "{seed} {told:?}");
+        assert!(is_solved(&cured(&instance, &diagnosis, 0, 0.0), rules()), "{seed} {told:?}");
+        assert!(!is_solved(&cured(&instance, &diagnosis, 0, 0.01), rules()), "{seed} {told:?}");
+        remedies += 1;
     }
-    assert!(remedies >= 10 && of_type_two >= 1, "{remedies} {of_type_two}");
+    assert!(remedies >= 15, "{remedies}");
+}
+
+#[test]
+fn as_few_switches_as_can_be_would_have_to_be_of_type_two() {
+    for seed in [6, 14, 25, 26, 39] {
+        let mesh = Mesh {
+            rows: 2,
+            columns: 3,
+            hosts: 1,
+            processes: 6,
+            streams: 6,
+            bandwidth: 40,
+            switch_type: 1,
+            seed,
+        };
+        let instance = mesh.instance(true).unwrap();
+        let diagnosis = diagnosed(&instance, rules());
+        let of_type_two =
+            diagnosis.causes.iter().filter(|cause| cause.words.ends_with("would have to be of type 2"));
+        let names: Vec<&String> = of_type_two.map(|cause| &cause.name).collect();
+        assert!(!names.is_empty(), "{seed} {:?}", words(&diagnosis));
+        let with = |without: Option<&String>| {
+            let mut typed = instance.clone();
+            let nodes = typed.system.nodes.iter_mut();
+            for node in nodes.filter(|node| names.contains(&&node.name) && Some(&node.name) != without) {
+                node.traits.switch_type = Some(SwitchType::Two);
+            }
+            is_solved(&typed, rules())
+        };
+        assert!(with(None), "{seed} {names:?}");
+        assert!(names.iter().all(|name| !with(Some(name))), "{seed} {names:?}");
+    }
 }

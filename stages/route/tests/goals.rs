@@ -1,6 +1,6 @@
 //! Goals that come before the objective (with the feature `highs`).
 #![cfg(feature = "highs")]
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::float_cmp)]
 
 use std::path::Path;
 
@@ -85,7 +85,9 @@ fn all_of_a_machine_without_streams_stays_free() {
 #[test]
 fn tightened_demands_and_the_program_with_a_goal_agree() {
     for seed in 0..6 {
-        for (mapped, switch_type) in [(true, 1), (true, 2), (false, 1)] {
+        // Where processes may go elsewhere it takes longer.
+        let free = (seed < 2).then_some((false, 1));
+        for (mapped, switch_type) in [(true, 1), (true, 2)].into_iter().chain(free) {
             let mesh = Mesh {
                 rows: 2,
                 columns: 2,

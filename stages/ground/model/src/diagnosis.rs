@@ -22,7 +22,7 @@ pub struct Cause {
     pub remedy: u32,
     /// What kind of thing it is.
     pub part: Part,
-    /// Its name.
+    /// Its name; that of the rule where a rule about such parts is in the way.
     pub name: String,
     /// What is there, if it is an amount.
     pub there: Option<f64>,

@@ -6,6 +6,7 @@
 use hopmap_model::{Cause, Error, LinkState, Part};
 
 use super::changed::Changed;
+use super::ways::Ways;
 use super::{Told, amount, short};
 use crate::paper::{self, Excess, Formulation};
 use crate::problem::{self, Plan, Problem, TOLERANCE};
@@ -28,8 +29,10 @@ pub(super) struct Shortage {
     pub(super) hosts: Vec<(u32, f64)>,
     /// The largest that a link and a host are short of.
     most: Excess,
-    /// Whether less of them is known to be too little.
-    is_least: bool,
+    /// Whether less of links is known to be too little.
+    is_least_of_links: bool,
+    /// The same of hosts.
+    is_least_of_hosts: bool,
     /// Whether fewer parts are known to be too few.
     is_fewest: bool,
 }
@@ -37,7 +40,7 @@ pub(super) struct Shortage {
 impl Shortage {
     /// A sentence for each link and host.
     pub(super) fn causes(&self, problem: &Problem<'_>) -> Vec<Cause> {
-        let found = if self.is_least { "" } else { " (found; less may do)" };
+        let found = |is_least: bool| if is_least { "" } else { " (found; less may do)" };
         let free = |slack: f64| match slack > 0.0 {
             true => format!(", of which {} stays free", amount(slack)),
             false => String::new(),
@@ -47,11 +50,12 @@ impl Shortage {
             let there = problem.system.links[link as usize].bandwidth_bytes_per_s.unwrap_or_default();
             let load = needed * (1.0 - problem.rules.bandwidth_slack);
             let words = format!(
-                "link {name} carries {} of {}{}: {} more would do{found}",
+                "link {name} carries {} of {}{}: {} more would do{}",
                 amount(load),
                 amount(there),
                 free(problem.rules.bandwidth_slack),
                 amount(needed - there),
+                found(self.is_least_of_links),
             );
             short(Part::Link, &name, there, needed, words)
         };
@@ -60,12 +64,13 @@ impl Shortage {
             let there = node.traits.performance.unwrap_or_default();
             let demand = needed * (1.0 - problem.rules.performance_slack);
             let words = format!(
-                "the processes on host {} need a performance of {}, and it has {}{}: {} more would do{found}",
+                "the processes on host {} need a performance of {}, and it has {}{}: {} more would do{}",
                 node.name,
                 amount(demand),
                 amount(there),
                 free(problem.rules.performance_slack),
                 amount(needed - there),
+                found(self.is_least_of_hosts),
             );
             short(Part::Host, &node.name, there, needed, words)
         };
@@ -76,8 +81,9 @@ impl Shortage {
         told.metric("largest_link_shortage", self.most.link);
         told.metric("largest_host_shortage", self.most.host);
         told.metric("parts_short", (self.links.len() + self.hosts.len()) as f64);
-        told.metric("shortage_proven", f64::from(u8::from(self.is_least)));
-        told.metric("fewest_proven", f64::from(u8::from(self.is_least && self.is_fewest)));
+        let is_least = self.is_least_of_links && self.is_least_of_hosts;
+        told.metric("shortage_proven", f64::from(u8::from(is_least)));
+        told.metric("fewest_proven", f64::from(u8::from(is_least && self.is_fewest)));
     }
 }
 
@@ -92,9 +98,10 @@ pub(super) fn of_links_and_hosts(
     let Sought::Plan(plan) = seeker.seek(&wider(&held, f64::INFINITY))? else { return Ok(None) };
     let measure = |plan: &Plan| link_excess(asked, plan);
     let under = |most: f64| wider(&held, most);
-    let links = least(seeker, plan, 0.0, rounding(asked).max(f64::MIN_POSITIVE), &measure, &under)?;
+    let bound = Ways::of(&held).least_excess() * (1.0 - TOLERANCE);
+    let links = least(seeker, plan, bound, rounding(asked).max(f64::MIN_POSITIVE), &measure, &under)?;
     let most = Excess { link: links.value, host: hosts.value };
-    let is_least = hosts.is_proven() && links.is_proven();
+    let is_least = [links.is_proven(), hosts.is_proven()];
     fewest(asked, changed, seeker, links.plan, most, is_least)
 }
 
@@ -106,7 +113,7 @@ pub(super) fn of_hosts(
 ) -> Result<Option<Shortage>, Error> {
     let Some(hosts) = least_weakness(asked, seeker)? else { return Ok(None) };
     let most = Excess { link: 0.0, host: hosts.value };
-    let is_least = hosts.is_proven();
+    let is_least = [true, hosts.is_proven()];
     fewest(asked, changed, seeker, hosts.plan, most, is_least)
 }
 
@@ -142,7 +149,7 @@ fn fewest(
     seeker: &Seeker<'_>,
     plan: Plan,
     most: Excess,
-    is_least: bool,
+    [is_least_of_links, is_least_of_hosts]: [bool; 2],
 ) -> Result<Option<Shortage>, Error> {
     let (mut plan, mut is_fewest) = (plan, false);
     if let Some((fewer, proven)) = by_program(asked, seeker, most)? {
@@ -167,7 +174,8 @@ fn fewest(
     let cured = changed.with_amounts(&links, &hosts);
     let is_cure = count > 0 && cured.passes(asked, &plan)?;
     let is_fewest = is_fewest || count == 1;
-    Ok(is_cure.then_some(Shortage { links, hosts, most, is_least, is_fewest }))
+    let shortage = Shortage { links, hosts, most, is_least_of_links, is_least_of_hosts, is_fewest };
+    Ok(is_cure.then_some(shortage))
 }
 
 /// The fewest by the program of the paper, and whether they are proven to be the fewest.

@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use hopmap_model::{Cause, Part};
+use hopmap_model::{Cause, LinkState, Part};
 
 use super::{amount, cause, short};
 use crate::problem::{Flow, Problem, TOLERANCE};
 
 /// Pairs of hosts of one stream that are looked at.
 const MOST_PAIRS: usize = 10_000;
-/// Hosts from which ways are looked for.
-const MOST_SOURCES: usize = 1024;
+/// Nodes of a machine in which ways are looked for; it takes the square of it.
+const MOST_NODES: usize = 4096;
 
 /// Hosts that are named.
 const MOST_NAMES: usize = 6;
@@ -19,6 +19,7 @@ const MOST_NAMES: usize = 6;
 struct Crowd {
     node: u32,
     is_in: bool,
+    links: Vec<u32>,
     /// The hosts inside of the streams that have to take the links.
     hosts: BTreeSet<u32>,
     there: f64,
@@ -96,8 +97,27 @@ impl<'a> Ways<'a> {
 
     /// Hosts, and switches with the hosts that only they have, that streams have to enter or leave by links that carry less together.
     pub(super) fn together(&self) -> Vec<Cause> {
+        self.crowds().into_iter().map(|crowd| self.crowded(&crowd)).collect()
+    }
+
+    /// What some link carries at least more than it can, however streams go.
+    pub(super) fn least_excess(&mut self) -> f64 {
+        let mut least = 0.0_f64;
+        for flow in &self.problem.flows {
+            if let Some(pairs) = self.pairs(flow) {
+                let widths = pairs.iter().filter_map(|&pair| self.best(pair)).map(|best| best.width);
+                least = least.max(flow.bandwidth - widths.fold(0.0, f64::max));
+            }
+        }
+        // The excess of a place is that of its links together.
+        let of_links = |crowd: &Crowd| (crowd.needed - crowd.there) / crowd.links.len() as f64;
+        self.crowds().iter().map(of_links).fold(least, f64::max)
+    }
+
+    /// Places whose links carry too little together.
+    fn crowds(&self) -> Vec<Crowd> {
         let problem = self.problem;
-        let mut causes = Vec::new();
+        let mut crowds = Vec::new();
         for (node, inside) in places(problem) {
             for is_in in [true, false] {
                 let crosses = |from: u32, to: u32| match is_in {
@@ -110,38 +130,37 @@ impl<'a> Ways<'a> {
                     .map(|(ends, flow)| (ends, flow.bandwidth))
                     .collect();
                 let needed: f64 = flows.iter().map(|(_, bandwidth)| bandwidth).sum();
-                let links = problem.system.links.iter().enumerate();
-                let links: Vec<usize> = links
-                    .filter(|(_, link)| crosses(link.source, link.destination))
+                let links = (0..).zip(&problem.system.links);
+                let links: Vec<u32> = links
+                    .filter(|(_, link)| link.state == LinkState::Up && crosses(link.source, link.destination))
                     .map(|(index, _)| index)
                     .collect();
-                let there: f64 = links.iter().map(|&link| problem.capacity[link]).sum();
+                let there: f64 = links.iter().map(|&link| problem.capacity[link as usize]).sum();
                 // Without any link they are told as unconnected.
                 if !links.is_empty() && needed > there * (1.0 + TOLERANCE) {
-                    let hosts = flows.iter().map(|&((from, to), _)| if is_in { to } else { from });
-                    let crowd = Crowd { node, is_in, hosts: hosts.collect(), there, needed };
-                    causes.push(self.crowded(&crowd, &links));
+                    let hosts = flows.iter().map(|&((from, to), _)| if is_in { to } else { from }).collect();
+                    crowds.push(Crowd { node, is_in, links, hosts, there, needed });
                 }
             }
         }
-        causes
+        crowds
     }
 
-    fn crowded(&self, crowd: &Crowd, links: &[usize]) -> Cause {
+    fn crowded(&self, crowd: &Crowd) -> Cause {
         let problem = self.problem;
         let of_node = |node: u32| problem.system.nodes[node as usize].name.as_str();
         let name = of_node(crowd.node);
         let (into, of) = if crowd.is_in { ("into", "for") } else { ("out of", "of") };
         let [there, needed] = [crowd.there, crowd.needed].map(amount);
         if problem.network.is_host(crowd.node) {
-            let [link] = links else {
+            let [link] = crowd.links.as_slice() else {
                 let words = format!(
                     "the links {into} host {name} carry {there} together, and the streams {of} it take {needed}"
                 );
                 // The amounts of a host are those of its performance.
                 return cause(Part::Host, name, words);
             };
-            let link = problem.network.name_of(*link as u32);
+            let link = problem.network.name_of(*link);
             let words =
                 format!("link {link} carries {there}, and the streams {of} host {name} take {needed}");
             return short(Part::Link, &link, crowd.there, crowd.needed, words);
@@ -159,6 +178,9 @@ impl<'a> Ways<'a> {
     /// The hosts that a flow can join; nothing if it can stay inside one, or if there are too many to look at.
     fn pairs(&self, flow: &Flow) -> Option<Vec<(u32, u32)>> {
         let problem = self.problem;
+        if problem.system.nodes.len() > MOST_NODES {
+            return None;
+        }
         if problem.mapped.is_some() {
             return (flow.source != flow.destination).then(|| vec![(flow.source, flow.destination)]);
         }
@@ -173,8 +195,7 @@ impl<'a> Ways<'a> {
             let there = problem.performance[host as usize] * (1.0 + TOLERANCE);
             destinations.contains(&host) && first.performance + second.performance <= there
         };
-        let is_small =
-            sources.len() * destinations.len() <= MOST_PAIRS && problem.hosts.len() <= MOST_SOURCES;
+        let is_small = sources.len() * destinations.len() <= MOST_PAIRS;
         if !is_small || sources.iter().any(|&host| fits_both(host)) {
             return None;
         }
@@ -227,25 +248,29 @@ impl<'a> Ways<'a> {
     }
 }
 
-/// Hosts and switches, each with the nodes that are inside: itself, and the hosts that have no other switch.
-fn places(problem: &Problem<'_>) -> Vec<(u32, Vec<bool>)> {
-    let mut next: Vec<Vec<u32>> = vec![Vec::new(); problem.system.nodes.len()];
+/// The hosts and switches of a machine that is not too large, each with the nodes that are inside: itself, and the hosts that have no other
+/// switch.
+fn places<'a>(problem: &'a Problem<'_>) -> impl Iterator<Item = (u32, Vec<bool>)> + use<'a> {
+    let nodes = problem.system.nodes.len();
+    // The only neighbour of a node, if it has no other.
+    let mut only: Vec<Option<Option<u32>>> = vec![None; nodes];
     for link in &problem.system.links {
-        next[link.source as usize].push(link.destination);
-        next[link.destination as usize].push(link.source);
+        for (node, next) in [(link.source, link.destination), (link.destination, link.source)] {
+            let own = &mut only[node as usize];
+            *own = Some(own.is_none_or(|known| known == Some(next)).then_some(next));
+        }
     }
-    let place = |node: u32| {
-        let mut inside = vec![false; next.len()];
+    let looked_at = if nodes > MOST_NODES { 0 } else { nodes as u32 };
+    (0..looked_at).map(move |node| {
+        let mut inside = vec![false; nodes];
         inside[node as usize] = true;
         if !problem.network.is_host(node) {
             for &host in &problem.hosts {
-                let own = &next[host as usize];
-                inside[host as usize] = !own.is_empty() && own.iter().all(|&other| other == node);
+                inside[host as usize] = only[host as usize] == Some(Some(node));
             }
         }
         (node, inside)
-    };
-    (0..problem.system.nodes.len() as u32).map(place).collect()
+    })
 }
 
 /// The best ways from a host to every node, through switches alone.

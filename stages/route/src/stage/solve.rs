@@ -28,7 +28,7 @@ impl Stage for TablesStage {
     type Params = SolveParams;
     const KIND: &'static str = "route/tables";
     const SUMMARY: &'static str = "Routes of streams and tables of switches for a given mapping, proven best";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
         const {
@@ -59,7 +59,7 @@ impl Stage for MapStage {
     const KIND: &'static str = "route/map";
     const SUMMARY: &'static str =
         "Hosts of processes, routes of streams and tables of switches together, proven best";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
         const {
@@ -135,14 +135,15 @@ fn solve(
 fn tell(diagnosis: &Diagnosis, cx: &Context<'_>) {
     let mut remedy = 0;
     for cause in &diagnosis.causes {
-        match cause.remedy == remedy {
-            true => cx.log(&cause.words),
-            false => cx.log(format_args!("or: {}", cause.words)),
+        match (cause.remedy, cause.remedy == remedy) {
+            (0, _) => cx.log(&cause.words),
+            (_, true) => cx.log(format_args!("and: {}", cause.words)),
+            (_, false) => cx.log(format_args!("or: {}", cause.words)),
         }
         remedy = cause.remedy;
     }
     if diagnosis.metrics.get("complete") == Some(&0.0) {
-        cx.log("the limits ended the search for what would help: give more `seconds` or `nodes`");
+        cx.log("there may be other remedies, or smaller ones: the search for them was cut short");
     } else if diagnosis.metrics.get("remedies") == Some(&0.0) {
         cx.log("nothing was found that would be enough");
     }

@@ -1,0 +1,120 @@
+//! Rules beside the constraints of the paper: what breaks them is refused with place and amount, and what is none as well.
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+
+use hopmap_model::Stage;
+use hopmap_route::check::check;
+use hopmap_route::diagnosis::diagnose;
+use hopmap_route::engine::Watch;
+use hopmap_route::goals::reach;
+use hopmap_route::problem::Problem;
+use hopmap_route::{
+    CheckParams, CheckStage, Goal, Instance, MapStage, Method, Rules, SolveParams, TablesStage, Weights,
+};
+
+/// A host at each end of two links.
+const LINE: &str = r#"
+hosts     = [{ name = "h1", performance = 4 }, { name = "h2", performance = 2 }]
+switches  = [{ name = "A", type = 1 }, { name = "B", type = 1 }]
+links     = [{ a = "A", b = "B", bandwidth = 10 }, { a = "A", b = "h1", bandwidth = 20 }, { a = "B", b = "h2", bandwidth = 20 }]
+processes = [{ name = "P1", requires = 3 }, { name = "P2", requires = 1 }]
+streams   = [{ from = "P1", to = "P2", bandwidth = 8 }]
+mapping   = { P1 = "h1", P2 = "h2" }
+tables    = [{ switch = "A", destination = "h2", output = 0 }, { switch = "B", destination = "h2", output = 1 }]
+"#;
+
+/// What the check says of the line under rules in JSON.
+fn checked(params: &str) -> Result<std::collections::BTreeMap<String, f64>, String> {
+    let Instance { graph, system, mapping, tables } =
+        Instance::parse(LINE.as_bytes(), Path::new("line")).unwrap();
+    let params: CheckParams = serde_json::from_str(params).unwrap();
+    let checked = check(&graph, &system, &mapping.unwrap(), &tables.unwrap(), None, &params);
+    checked.map(|checked| checked.routes.metrics).map_err(|error| error.to_string())
+}
+
+#[test]
+fn the_check_says_what_stays_free() {
+    let metrics = checked("{}").unwrap();
+    for (name, value) in [
+        ("least_bandwidth_slack", 2.0),
+        ("least_bandwidth_slack_share", 0.2),
+        ("least_performance_slack_share", 0.25),
+        ("largest_switch_load", 8.0),
+    ] {
+        assert!((metrics[name] - value).abs() < 1e-12, "{name}: {metrics:?}");
+    }
+}
+
+#[test]
+fn what_breaks_a_rule_is_refused_with_place_and_amount() {
+    for (broken, words) in [
+        (r#"{"most_hops": 2}"#, "routes are longer than `most_hops` = 2: `h1` to `h2` takes 3 hops"),
+        (
+            r#"{"bandwidth_slack": 0.25}"#,
+            "links carry more than they can: A → B carries 8 of 10, of which 0.25 stays free",
+        ),
+        (
+            r#"{"performance_slack": 0.5}"#,
+            "the processes on host `h1` need a performance of 3, and it has 4, of which 0.5 stays free",
+        ),
+        (r#"{"switch_load": 7}"#, "more arrives at switches than `switch_load` = 7: 8 at `A`, 8 at `B`"),
+    ] {
+        assert_eq!(checked(broken).unwrap_err(), words);
+    }
+    let kept = r#"{"most_hops": 3, "bandwidth_slack": 0.2, "performance_slack": 0.25, "switch_load": 8}"#;
+    assert!(checked(kept).is_ok());
+}
+
+#[test]
+fn what_is_no_rule_is_refused() {
+    let solve = |change: &dyn Fn(&mut SolveParams)| {
+        let mut params: SolveParams = serde_json::from_str("{}").unwrap();
+        change(&mut params);
+        let refused = [MapStage::check(&params), TablesStage::check(&params)];
+        refused.map(|refused| refused.unwrap_err().to_string())
+    };
+    for slack in [1.0, -0.1, f64::NAN, f64::INFINITY] {
+        let words = solve(&|params| params.bandwidth_slack = slack);
+        assert_eq!(words, [format!("bandwidth_slack is {slack}"), format!("bandwidth_slack is {slack}")]);
+        assert!(solve(&|params| params.performance_slack = slack)[0].starts_with("performance_slack is "));
+    }
+    for load in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        assert_eq!(solve(&|params| params.switch_load = Some(load))[0], format!("switch_load is {load}"));
+    }
+    let checked = |text: &str| CheckStage::check(&serde_json::from_str(text).unwrap());
+    assert!(checked(r#"{"bandwidth_slack": 1}"#).is_err() && checked(r#"{"switch_load": 0}"#).is_err());
+    assert!(checked(r#"{"bandwidth_slack": 0.99, "most_hops": 0}"#).is_ok());
+}
+
+#[test]
+fn goals_and_causes_need_no_solver() {
+    let instance = Instance::parse(LINE.as_bytes(), Path::new("line")).unwrap();
+    let mapping = instance.mapping.as_ref();
+    let rules = Rules::from(Weights { longest: 1000.0, hops: 10.0, entries: 1.0 });
+    let problem = |rules| Problem::new(&instance.graph, &instance.system, mapping, rules).unwrap();
+    for (goal, value) in
+        [(Goal::BandwidthSlack, 0.2), (Goal::PerformanceSlack, 0.25), (Goal::SwitchLoad, 8.0)]
+    {
+        let answer =
+            reach(&problem(rules), mapping, goal, Method::Auto, None, &Watch::endless()).unwrap().unwrap();
+        assert!((answer.routes.metrics["goal"] - value).abs() < 1e-9, "{:?}", answer.routes.metrics);
+        assert!(answer.tables.metrics.contains_key("goal_bound"));
+    }
+    // Where the mapping is too much for a host no engine is asked.
+    let narrow = Rules { bandwidth_slack: 0.5, performance_slack: 0.5, ..rules };
+    let none = reach(&problem(narrow), mapping, Goal::Objective, Method::Auto, None, &Watch::endless());
+    assert!(none.unwrap().is_none());
+    let diagnosis = diagnose(&problem(narrow), None, &Watch::endless()).unwrap();
+    let words: Vec<&str> = diagnosis.causes.iter().map(|cause| cause.words.as_str()).collect();
+    assert_eq!(
+        words,
+        [
+            "stream P1 → P2 from h1 to h2 takes 8, and no way carries more than 5",
+            "the links out of switch A carry 5 together, and the streams of h1 take 8",
+            "the links into switch B carry 5 together, and the streams for h2 take 8",
+            "the processes on host h1 need a performance of 3, and it has 4, of which 0.5 stays free: 2 more would do",
+            "link A → B carries 8 of 10, of which 0.5 stays free: 6 more would do",
+        ]
+    );
+}
