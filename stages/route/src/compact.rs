@@ -37,14 +37,13 @@ pub struct Compact<'a> {
 impl Engine for Compact<'_> {
     fn solve(&self, problem: &Problem<'_>, best: Option<&Plan>, watch: &Watch<'_>) -> Result<Found, Error> {
         match shape::Shape::new(problem) {
-            Some(shape) => {
-                let steps = steps::Steps::new(&shape, self.solver, best, watch);
-                if shape.size() <= MOST_CONSTRAINTS { steps.run() } else { Ok(steps.unsolved()) }
+            Some(shape) if shape.size() <= MOST_CONSTRAINTS => {
+                steps::Steps::new(&shape, self.solver, best, watch).run()
             }
             None if size(problem) <= MOST_CONSTRAINTS => {
                 Paper { solver: self.solver }.solve(problem, best, watch)
             }
-            None => Ok(Found::nothing()),
+            _ => Ok(Found::nothing()),
         }
     }
 }

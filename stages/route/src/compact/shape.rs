@@ -169,7 +169,7 @@ impl<'a> Shape<'a> {
         fits.count()
     }
 
-    /// Constraints of the program of this shape, roughly.
+    /// Constraints of the program of this shape, roughly, and what it takes to find them.
     pub(super) fn size(&self) -> usize {
         let (arcs, commodities) = (self.arcs.len(), self.commodities.len());
         let turns = |switch: usize| self.entering[switch].len() * self.leaving[switch].len();
@@ -187,7 +187,9 @@ impl<'a> Shape<'a> {
                 commodities.saturating_mul(self.places.len()).saturating_mul(ways)
             }
         };
-        routes.saturating_add(entries)
+        // No constraints, but what is looked at for cuts.
+        let pairs = self.parties.len().saturating_mul(self.places.len()).saturating_mul(self.places.len());
+        routes.saturating_add(entries).saturating_add(pairs / 64)
     }
 
     /// Parties alone on their hosts take all that they send through one cable: places with narrower ones are none.

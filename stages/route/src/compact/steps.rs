@@ -94,12 +94,6 @@ impl<'a> Steps<'a> {
         Ok(Found { plan, bound, proven, nodes: self.nodes })
     }
 
-    /// What is known without a program.
-    pub(super) fn unsolved(&self) -> Found {
-        let bound = self.weight() * least_length(self.shape) as f64 + self.rest;
-        Found { bound, ..Found::nothing() }
-    }
-
     fn problem(&self) -> &'a Problem<'a> {
         self.shape.problem
     }
