@@ -24,6 +24,9 @@ use crate::paper::Paper;
 use crate::problem::{Plan, Problem};
 use crate::solver::Solver;
 
+/// Constraints of a program that is built. What has more takes gigabytes, and no solver comes to an end.
+const MOST_CONSTRAINTS: usize = 2_000_000;
+
 /// The compact program, solved by a solver of linear programs.
 #[derive(Clone, Copy)]
 pub struct Compact<'a> {
@@ -34,8 +37,19 @@ pub struct Compact<'a> {
 impl Engine for Compact<'_> {
     fn solve(&self, problem: &Problem<'_>, best: Option<&Plan>, watch: &Watch<'_>) -> Result<Found, Error> {
         match shape::Shape::new(problem) {
-            Some(shape) => steps::Steps::new(&shape, self.solver, best, watch).run(),
-            None => Paper { solver: self.solver }.solve(problem, best, watch),
+            Some(shape) if shape.size() <= MOST_CONSTRAINTS => {
+                steps::Steps::new(&shape, self.solver, best, watch).run()
+            }
+            None if size(problem) <= MOST_CONSTRAINTS => {
+                Paper { solver: self.solver }.solve(problem, best, watch)
+            }
+            _ => Ok(Found::nothing()),
         }
     }
+}
+
+/// Constraints of the program of the paper, roughly.
+fn size(problem: &Problem<'_>) -> usize {
+    let hosts = if problem.mapped.is_some() { 1 } else { problem.hosts.len() };
+    problem.flows.len().saturating_mul(problem.system.links.len()).saturating_mul(hosts)
 }

@@ -1,9 +1,10 @@
-//! glpsol reads the programs that are written and finds the known optima (with `HOPMAP_SYSTEM_TESTS=1` and `HOPMAP_DATA`).
+//! glpsol and cbc read the programs that are written and find the known optima (with `HOPMAP_SYSTEM_TESTS=1`, and `HOPMAP_DATA` for some).
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use hopmap_route::linear::{Domain, LinearProgram, Sense};
 use hopmap_route::paper::Formulation;
 use hopmap_route::problem::Problem;
 use hopmap_route::{Instance, Rules, Weights};
@@ -32,15 +33,80 @@ fn solved(folder: &Path, text: &str, option: &str) -> Option<f64> {
     }
 }
 
+/// The optimum that cbc finds; nothing if there is no solution.
+fn solved_by_cbc(folder: &Path, text: &str, extension: &str) -> Option<f64> {
+    let [file, answer] = [format!("program.{extension}"), "answer".to_owned()].map(|name| folder.join(name));
+    std::fs::write(&file, text).unwrap();
+    let run = Command::new("cbc").arg(&file).args(["solve", "solution"]).arg(&answer).output().unwrap();
+    let said = String::from_utf8_lossy(&run.stdout);
+    assert!(run.status.success() && !said.contains("errors on input"), "{said}");
+    let answer = std::fs::read_to_string(answer).unwrap();
+    let first = answer.lines().next().unwrap_or_default().to_owned();
+    match first.strip_prefix("Optimal - objective value ") {
+        Some(value) => value.trim().parse().ok(),
+        None => {
+            assert!(first.contains("nfeasible"), "{first}");
+            None
+        }
+    }
+}
+
+/// Whether a program is here and may be started.
+fn is_there(program: &str, option: &str) -> bool {
+    let is_wanted = std::env::var_os("HOPMAP_SYSTEM_TESTS").is_some();
+    let is_there =
+        is_wanted && Command::new(program).arg(option).stdin(std::process::Stdio::null()).output().is_ok();
+    if !is_there {
+        eprintln!("skipped: HOPMAP_SYSTEM_TESTS is not set, or there is no {program}");
+    }
+    is_there
+}
+
+/// Whole and real numbers with bounds of every kind: least is −45.75 with a = −4, b = 6, c = −2.5, d = 3, e = −7.25, f = 0 and g = 1.
+fn bounded() -> LinearProgram {
+    let mut program = LinearProgram::default();
+    let bounds = [
+        ("a", Domain::Whole, 2.0, -4.0, 9.0),
+        ("b", Domain::Whole, -3.0, f64::NEG_INFINITY, 6.0),
+        ("c", Domain::NotNegative, 1.0, -2.5, f64::INFINITY),
+        ("d", Domain::Whole, 1.0, 0.0, f64::INFINITY),
+        ("e", Domain::NotNegative, 3.0, f64::NEG_INFINITY, f64::INFINITY),
+        ("f", Domain::Binary, -5.0, 0.0, 0.0),
+        ("g", Domain::Binary, 2.5, 0.0, 1.0),
+    ];
+    for (name, domain, cost, least, most) in bounds {
+        let variable = program.variable(name.to_owned(), domain, cost);
+        program.limit(variable, least, most);
+    }
+    program.constrain("d_is_more".to_owned(), vec![(3, 2.0)], Sense::AtLeast, 5.0);
+    program.constrain("e_is_more".to_owned(), vec![(4, 4.0)], Sense::AtLeast, -29.0);
+    program.constrain("g_is_set".to_owned(), vec![(6, 1.0), (5, 1.0)], Sense::Equal, 1.0);
+    program
+}
+
+#[test]
+fn other_solvers_read_whole_numbers_and_bounds() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = bounded();
+    let best = program.cost(&[-4.0, 6.0, -2.5, 3.0, -7.25, 0.0, 1.0]);
+    let is_best = |found: Option<f64>| found.is_some_and(|found| (found - best).abs() < 1e-6);
+    if is_there("glpsol", "-v") {
+        assert!(is_best(solved(folder.path(), &program.lp(), "--lp")));
+        assert!(is_best(solved(folder.path(), &program.mps(), "--freemps")));
+    }
+    if is_there("cbc", "-quit") {
+        assert!(is_best(solved_by_cbc(folder.path(), &program.lp(), "lp")));
+        assert!(is_best(solved_by_cbc(folder.path(), &program.mps(), "mps")));
+    }
+}
+
 #[test]
 fn another_solver_finds_the_known_optima() {
     let Some(data) = std::env::var_os("HOPMAP_DATA").map(PathBuf::from) else {
         eprintln!("skipped: HOPMAP_DATA is not set");
         return;
     };
-    if std::env::var_os("HOPMAP_SYSTEM_TESTS").is_none() || Command::new("glpsol").arg("-v").output().is_err()
-    {
-        eprintln!("skipped: HOPMAP_SYSTEM_TESTS is not set, or there is no glpsol");
+    if !is_there("glpsol", "-v") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -60,6 +126,10 @@ fn another_solver_finds_the_known_optima() {
         let formulation = Formulation::new(&problem);
         assert_eq!(solved(folder.path(), &formulation.program().lp(), "--lp"), expected, "{name}");
         assert_eq!(solved(folder.path(), &formulation.program().mps(), "--freemps"), expected, "{name}");
+        if is_there("cbc", "-quit") {
+            assert_eq!(solved_by_cbc(folder.path(), &formulation.program().lp(), "lp"), expected, "{name}");
+            assert_eq!(solved_by_cbc(folder.path(), &formulation.program().mps(), "mps"), expected, "{name}");
+        }
         solved_instances += 1;
     }
     assert_eq!(solved_instances, 7);

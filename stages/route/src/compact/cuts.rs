@@ -183,7 +183,7 @@ pub(super) fn star(shape: &Shape<'_>, party: usize, place: usize, most: usize) -
     let mut seats: Vec<(usize, usize)> = Vec::new();
     for (number, other) in shape.places.iter().enumerate() {
         let hosts = if number == place { other.hosts.len() - 1 } else { other.hosts.len() };
-        let seat = most_on(shape, number, partners.len() + 1);
+        let seat = shape.seats[number].min(partners.len() + 1);
         if number == place {
             seats.push((0, seat.saturating_sub(1)));
         }
@@ -207,25 +207,4 @@ pub(super) fn star(shape: &Shape<'_>, party: usize, place: usize, most: usize) -
         seat.1 -= 1;
     }
     Some(length)
-}
-
-/// How many parties fit on a host of a place, no more than `most`.
-fn most_on(shape: &Shape<'_>, place: usize, most: usize) -> usize {
-    if shape.exclusive {
-        return 1;
-    }
-    let problem = shape.problem;
-    let host = shape.places[place].hosts.first().map_or(0, |&host| host as usize);
-    let processes = problem.graph.demands.processes.iter().zip(&shape.parties);
-    let mut needs: Vec<f64> = processes
-        .filter(|(_, party)| party.places.contains(&place))
-        .map(|(process, _)| process.performance)
-        .collect();
-    needs.sort_by(f64::total_cmp);
-    let mut left = problem.performance[host] * (1.0 + crate::problem::TOLERANCE);
-    let fits = needs.into_iter().take_while(|need| {
-        left -= need;
-        left >= 0.0
-    });
-    fits.take(most).count()
 }

@@ -71,15 +71,7 @@ impl Model<'_> {
                 .iter()
                 .fold(Sum::default(), |sum, (&party, &need)| sum.plus(&self.at(party, place), need));
             self.carries("fits", sum, there);
-            for &party in self
-                .at
-                .iter()
-                .enumerate()
-                .filter(|(_, own)| !own.is_empty())
-                .map(|(party, _)| party)
-                .collect::<Vec<_>>()
-                .iter()
-            {
+            for party in (0..self.at.len()).filter(|&party| !self.at[party].is_empty()).collect::<Vec<_>>() {
                 self.fits_beside(party, place, &needs, there);
             }
         }

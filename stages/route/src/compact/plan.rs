@@ -74,13 +74,15 @@ impl Layout {
             Meaning::Arrives { destination } => any(&|it| is_for(it, destination)),
             Meaning::GoesOn { arc, next } => any(&|it| goes_on(it, arc, next)),
             Meaning::Turn { input, output, destination } => any(&|it| {
+                if !is_for(it, destination) {
+                    return false;
+                }
                 let way = &self.ways[it];
-                let is_through = match (input, output) {
+                match (input, output) {
                     (Input::Arc(arc), Some(next)) => goes_on(it, arc, next),
                     (Input::Arc(arc), None) => way.last() == Some(&arc),
                     (Input::Host(place), next) => ends(it)[0] == place && way.first().copied() == next,
-                };
-                is_for(it, destination) && is_through
+                }
             }),
         };
         f64::from(u8::from(is_so))

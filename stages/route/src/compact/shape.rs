@@ -31,6 +31,8 @@ pub(super) struct Shape<'a> {
     pub(super) commodities: Vec<Commodity>,
     /// Whether no two parties fit on the same host. Then places are all alike hosts of a switch, else single hosts.
     pub(super) exclusive: bool,
+    /// How many parties fit on a host of each place at most, as far as performance goes.
+    pub(super) seats: Vec<usize>,
 }
 
 /// A link from a switch to another.
@@ -126,7 +128,9 @@ impl<'a> Shape<'a> {
             parties,
             commodities,
             exclusive,
+            seats: Vec::new(),
         };
+        own.seats = (0..own.places.len()).map(|place| own.seats_of(place)).collect();
         if exclusive {
             own.forget_narrow_places();
         }
@@ -146,6 +150,46 @@ impl<'a> Shape<'a> {
     /// Commodities for a party.
     pub(super) fn received(&self, party: usize) -> impl Iterator<Item = &Commodity> {
         self.commodities.iter().filter(move |commodity| commodity.destination == party)
+    }
+
+    fn seats_of(&self, place: usize) -> usize {
+        if self.exclusive {
+            return 1;
+        }
+        let host = self.places[place].hosts.first().map_or(0, |&host| host as usize);
+        let processes = self.problem.graph.demands.processes.iter().zip(&self.parties);
+        let here = processes.filter(|(_, party)| party.places.contains(&place));
+        let mut needs: Vec<f64> = here.map(|(process, _)| process.performance).collect();
+        needs.sort_by(f64::total_cmp);
+        let mut left = self.problem.performance[host] * (1.0 + TOLERANCE);
+        let fits = needs.into_iter().take_while(|need| {
+            left -= need;
+            left >= 0.0
+        });
+        fits.count()
+    }
+
+    /// Constraints of the program of this shape, roughly, and what it takes to find them.
+    pub(super) fn size(&self) -> usize {
+        let (arcs, commodities) = (self.arcs.len(), self.commodities.len());
+        let turns = |switch: usize| self.entering[switch].len() * self.leaving[switch].len();
+        let two = || (0..self.switches.len()).filter(|&switch| self.is_two(switch));
+        let routes = commodities.saturating_mul(2 * arcs + 4 * self.switches.len());
+        let entries = match self.exclusive {
+            true => commodities.saturating_mul(two().map(turns).sum()),
+            false => {
+                let inputs = |switch: usize| {
+                    let hosts = self.places.iter().filter(|place| place.switch == Some(switch)).count();
+                    turns(switch) + hosts * self.leaving[switch].len()
+                };
+                let ways = arcs + two().map(inputs).sum::<usize>();
+                // Every destination can be on every host.
+                commodities.saturating_mul(self.places.len()).saturating_mul(ways)
+            }
+        };
+        // No constraints, but what is looked at for cuts.
+        let pairs = self.parties.len().saturating_mul(self.places.len()).saturating_mul(self.places.len());
+        routes.saturating_add(entries).saturating_add(pairs / 64)
     }
 
     /// Parties alone on their hosts take all that they send through one cable: places with narrower ones are none.

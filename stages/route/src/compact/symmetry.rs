@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::model::{Meaning, Model};
 use super::shape::Shape;
 
-/// Switches that are tried before it is given up to find out whether a machine looks the same from two switches.
-const MOST_TRIES: usize = 20_000;
+/// Switches that are tried before it is given up to find out from which switches a machine looks the same.
+const MOST_TRIES: usize = 100_000;
+/// Switches of a machine for which it is tried.
+const MOST_SWITCHES: usize = 256;
 
 /// A party that need not be at switches from which the machine looks as from another one.
 #[derive(Debug, Clone, Default)]
@@ -24,14 +26,17 @@ impl Symmetry {
     /// What looks the same in a shape.
     pub(super) fn new(shape: &Shape<'_>) -> Self {
         let degree = |party: usize| shape.sent(party).count() + shape.received(party).count();
-        let free = (0..shape.parties.len()).filter(|&party| shape.parties[party].places.len() > 1);
+        let is_small = shape.switches.len() <= MOST_SWITCHES;
+        let free =
+            (0..shape.parties.len()).filter(|&party| is_small && shape.parties[party].places.len() > 1);
         let Some(party) = free.max_by_key(|&party| (shape.parties[party].places.len(), degree(party))) else {
             return Self::default();
         };
         let machine = Machine::new(shape);
         let mut kept: Vec<usize> = Vec::new();
+        let mut tries = MOST_TRIES;
         for switch in 0..shape.switches.len() {
-            if !kept.iter().any(|&other| machine.looks_the_same(other, switch)) {
+            if !kept.iter().any(|&other| machine.looks_the_same(other, switch, &mut tries)) {
                 kept.push(switch);
             }
         }
@@ -81,11 +86,10 @@ impl Machine {
     }
 
     /// Whether some exchange of switches brings one to the place of another and changes nothing. If that takes too long to find out, not.
-    fn looks_the_same(&self, first: usize, second: usize) -> bool {
+    fn looks_the_same(&self, first: usize, second: usize, tries: &mut usize) -> bool {
         let order = self.order(first);
         let mut image = vec![None; self.looks.len()];
-        let mut tries = MOST_TRIES;
-        self.extends(&order, 0, Some(second), &mut image, &mut tries)
+        self.extends(&order, 0, Some(second), &mut image, tries)
     }
 
     /// All switches, beginning with one, and neighbours of those before as long as there are some.

@@ -79,10 +79,10 @@ impl LinearProgram {
         }
     }
 
-    /// The program in free MPS.
+    /// The program in free MPS; `FREE` tells cbc, which reads the other kind otherwise.
     #[must_use]
     pub fn mps(&self) -> String {
-        let mut text = String::from("NAME route\nROWS\n N objective\n");
+        let mut text = String::from("NAME route FREE\nROWS\n N objective\n");
         for constraint in &self.constraints {
             let sense = match constraint.sense {
                 Sense::AtMost => 'L',
@@ -122,7 +122,7 @@ impl LinearProgram {
 impl Variable {
     /// The domain that files say: a variable that is 0 or 1 by its domain and bounded otherwise is a whole number with bounds.
     fn kind(&self) -> Domain {
-        match (self.domain, self.least == 0.0 && self.most == 1.0) {
+        match (self.domain, self.least == 0.0 && self.most.total_cmp(&1.0).is_eq()) {
             (Domain::Binary, false) => Domain::Whole,
             (domain, _) => domain,
         }
@@ -136,15 +136,17 @@ impl Variable {
             Domain::NotNegative => ("LO", "UP"),
         };
         // What is above comes first: an upper bound of 0 or less takes the lower one away in some solvers.
-        let _ = match (lower, most.is_finite()) {
-            ("BV", _) => writeln!(text, " BV BND {name}"),
-            (_, true) => writeln!(text, " {upper} BND {name} {most}"),
-            (_, false) => writeln!(text, " PL BND {name}"),
+        let bounds = match (lower, least.is_finite(), most.is_finite()) {
+            ("BV", ..) => vec![format!("BV BND {name}")],
+            ("LO", false, false) => vec![format!("FR BND {name}")],
+            // No file says that a whole number has no bounds at all; this is as far as numbers count.
+            (_, false, false) => vec![format!("PL BND {name}"), format!("LI BND {name} -9007199254740992")],
+            (_, true, true) => {
+                vec![format!("{upper} BND {name} {most}"), format!("{lower} BND {name} {least}")]
+            }
+            (_, true, false) => vec![format!("PL BND {name}"), format!("{lower} BND {name} {least}")],
+            (_, false, true) => vec![format!("{upper} BND {name} {most}"), format!("MI BND {name}")],
         };
-        let _ = match (lower, least.is_finite()) {
-            ("BV", _) => Ok(()),
-            (_, true) => writeln!(text, " {lower} BND {name} {least}"),
-            (_, false) => writeln!(text, " MI BND {name}"),
-        };
+        bounds.iter().for_each(|bound| text.push_str(&format!(" {bound}\n")));
     }
 }

@@ -38,6 +38,13 @@ impl Solver for Highs {
         if stop.seconds.is_some_and(|left| left <= 0.0) || watch.should_stop() {
             return Ok(unknown(program));
         }
+        if program.variables.is_empty() {
+            // `HiGHS` has nothing to say about it.
+            return Ok(match program.violated(&[], TOLERANCE) {
+                None => Solution { values: Some(Vec::new()), bound: 0.0, proven: true, nodes: 0 },
+                Some(_) => Solution { values: None, bound: f64::INFINITY, proven: true, nodes: 0 },
+            });
+        }
         let own = program.clone();
         let (sender, receiver) = channel();
         let work = move || drop(sender.send(solve(&own, stop)));
@@ -92,7 +99,7 @@ fn solve(program: &LinearProgram, stop: Stop) -> Result<Solution, SolverError> {
     let proven = match solved.status() {
         HighsModelStatus::Infeasible | HighsModelStatus::ObjectiveBound => return none(program, nodes),
         HighsModelStatus::UnboundedOrInfeasible if is_bounded(program) => return none(program, nodes),
-        HighsModelStatus::Optimal | HighsModelStatus::ModelEmpty => true,
+        HighsModelStatus::Optimal => true,
         HighsModelStatus::ReachedTimeLimit
         | HighsModelStatus::ReachedSolutionLimit
         | HighsModelStatus::ReachedIterationLimit
@@ -130,7 +137,7 @@ fn values(
     solved: &SolvedModel,
     proven: bool,
 ) -> Result<Option<Vec<f64>>, SolverError> {
-    if solved.primal_solution_status() != HighsSolutionStatus::Feasible && !program.variables.is_empty() {
+    if solved.primal_solution_status() != HighsSolutionStatus::Feasible {
         return match proven {
             true => Err(failed("HiGHS calls optimal what keeps not all constraints".to_owned())),
             false => Ok(None),

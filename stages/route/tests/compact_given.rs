@@ -1,0 +1,116 @@
+//! The compact program on instances whose optima are known (with the feature `highs`, and some with `HOPMAP_DATA`).
+#![cfg(feature = "highs")]
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
+
+use std::path::{Path, PathBuf};
+
+use hopmap_route::answer::answer;
+use hopmap_route::engine::Watch;
+use hopmap_route::problem::Problem;
+use hopmap_route::samples::Mesh;
+use hopmap_route::solver::Highs;
+use hopmap_route::{Instance, Method, Rules, Weights};
+use serde_json::Value;
+
+/// The objective, which is proven; nothing if there is no solution.
+fn optimum(instance: &Instance, deadlock_free: bool) -> Option<f64> {
+    let rules = Rules { deadlock_free, ..Rules::from(Weights { longest: 1000.0, hops: 10.0, entries: 1.0 }) };
+    let mapping = instance.mapping.as_ref();
+    let problem = Problem::new(&instance.graph, &instance.system, mapping, rules).unwrap();
+    let answer = answer(&problem, mapping, Method::Compact, Some(&Highs), &Watch::endless()).unwrap()?;
+    let metric = |name: &str| answer.routes.metrics[name];
+    assert!(metric("proven") > 0.0 && (metric("deadlock_free") > 0.0 || !deadlock_free));
+    Some(metric("objective").round())
+}
+
+/// A given instance as it is written.
+fn given(name: &str) -> Option<Value> {
+    let Some(data) = std::env::var_os("HOPMAP_DATA").map(PathBuf::from) else {
+        eprintln!("skipped: HOPMAP_DATA is not set");
+        return None;
+    };
+    let text = std::fs::read(data.join("route").join(name)).unwrap();
+    Some(serde_json::from_slice(&text).unwrap())
+}
+
+fn of(value: &Value) -> Instance {
+    Instance::parse(value.to_string().as_bytes(), Path::new("given")).unwrap()
+}
+
+#[test]
+fn given_instances_have_their_known_optima() {
+    let names =
+        ["1-problem1", "1-problem1-type1", "1-problem2", "1-problem2-type1", "2-problem1", "2-problem1-CE"];
+    let others =
+        ["2-problem1-CF", "2-problem2-perf10", "2-problem2-perf20", "2-problem2-perf30", "2-problem2-perf60"];
+    for name in names.into_iter().chain(others) {
+        let Some(value) = given(&format!("example{name}.json")) else { return };
+        assert_eq!(optimum(&of(&value), false), value["expected"]["objective"].as_f64(), "{name}");
+    }
+}
+
+#[test]
+fn one_switch_of_type_1_is_enough_to_leave_no_routes() {
+    let Some(value) = given("example1-problem1.json") else { return };
+    for name in ["A", "B"] {
+        let mut value = value.clone();
+        let switches = value["switches"].as_array_mut().unwrap();
+        let switch = switches.iter_mut().find(|switch| switch["name"] == name).unwrap();
+        assert_eq!(switch["type"], 2);
+        switch["type"] = 1.into();
+        assert_eq!(optimum(&of(&value), false), None, "{name}");
+    }
+}
+
+#[test]
+fn with_more_performance_one_stream_leaves_its_host() {
+    let Some(mut value) = given("example2-problem2-perf10.json") else { return };
+    for performance in [40, 50] {
+        for host in value["hosts"].as_array_mut().unwrap() {
+            host["performance"] = performance.into();
+        }
+        // Two hops, one entry. The ten processes fall into six and four that have streams with each other.
+        assert_eq!(optimum(&of(&value), false), Some(2021.0), "{performance}");
+    }
+}
+
+/// A ring of switches of type 1 with a host at each, and streams from every host to the next but one.
+fn ring(size: usize) -> Instance {
+    let all = |what: &dyn Fn(usize) -> String| (0..size).map(what).collect::<Vec<_>>().join(",");
+    let text = format!(
+        "hosts=[{}]\nswitches=[{}]\nlinks=[{},{}]\nprocesses=[{}]\nstreams=[{}]\nmapping={{{}}}\n",
+        all(&|i| format!("{{ name = \"h{i}\", performance = 1 }}")),
+        all(&|i| format!("{{ name = \"s{i}\", type = 1 }}")),
+        all(&|i| format!("{{ a = \"s{i}\", b = \"s{}\", bandwidth = 100 }}", (i + 1) % size)),
+        all(&|i| format!("{{ a = \"s{i}\", b = \"h{i}\", bandwidth = 100 }}")),
+        all(&|i| format!("{{ name = \"p{i}\", requires = 1 }}")),
+        all(&|i| format!("{{ from = \"p{i}\", to = \"p{}\", bandwidth = 1 }}", (i + 2) % size)),
+        all(&|i| format!("p{i} = \"h{i}\"")),
+    );
+    Instance::parse(text.as_bytes(), Path::new("ring")).unwrap()
+}
+
+#[test]
+fn rings_without_deadlocks_have_their_price() {
+    for (size, free, price) in [(5, 4215.0, 5226.0), (6, 4258.0, 6280.0), (8, 4344.0, 8388.0)] {
+        assert_eq!(optimum(&ring(size), false), Some(free), "{size}");
+        assert_eq!(optimum(&ring(size), true), Some(price), "{size}");
+    }
+}
+
+#[test]
+fn meshes_are_proven() {
+    let mesh = Mesh {
+        rows: 2,
+        columns: 2,
+        hosts: 2,
+        processes: 8,
+        streams: 9,
+        bandwidth: 100,
+        switch_type: 1,
+        seed: 1,
+    };
+    assert_eq!(optimum(&mesh.instance(false).unwrap(), false), Some(3251.0));
+    let mesh = Mesh { columns: 3, processes: 12, streams: 14, ..mesh };
+    assert_eq!(optimum(&mesh.instance(false).unwrap(), false), Some(3416.0));
+}
