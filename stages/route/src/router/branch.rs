@@ -18,7 +18,7 @@ const STEPS: (u32, u32) = (150, 6);
 /// Bounds between attempts to find routes by the trees of one, at first and later.
 const TRY: (u64, u64) = (8, 400);
 /// Links that are looked at before a search ends without proof.
-const WORK: u64 = 40_000_000;
+const WORK: u64 = 20_000_000;
 /// Open nodes before a search ends without proof.
 const OPEN: usize = 100_000;
 

@@ -8,6 +8,8 @@ use crate::problem::TOLERANCE;
 
 /// Rounds of other trees where links are overloaded.
 const ROUNDS: usize = 12;
+/// Rounds in which what is overloaded has to become less.
+const HOPE: usize = 3;
 /// Rounds of better trees for every destination.
 const BETTER: usize = 3;
 /// Contradictions of a tree that are mended one by one.
@@ -193,6 +195,7 @@ pub(super) fn repair(
     let unit = weights.hops + weights.entries + 1e-3 * (1.0 + weights.longest);
     let mut pressure = 1.0;
     let mut history = model.no_loads();
+    let mut worst = f64::INFINITY;
     for round in 0..ROUNDS {
         let mut is_contested = false;
         for group in 0..model.groups.len() {
@@ -217,11 +220,18 @@ pub(super) fn repair(
         if !is_contested {
             return true;
         }
-        for (index, history) in history.iter_mut().enumerate() {
-            if laid.is_over(model, index) {
-                *history += 1.0;
+        let mut excess = 0.0;
+        for place in &model.places {
+            if laid.is_over(model, place.index) {
+                excess += laid.loads[place.index] / place.most - 1.0;
+                history[place.index] += 1.0;
             }
         }
+        // What stays as bad as it was will not come right.
+        if round >= HOPE && excess > 0.7 * worst {
+            return false;
+        }
+        worst = if round % HOPE == 0 { excess } else { worst };
         pressure *= 2.0;
     }
     false
@@ -240,14 +250,16 @@ pub(super) fn descend(model: &Model<'_>, trees: &mut Trees, laid: &mut Laid, mos
                 model.groups[group].iter().map(|&part| laid.ways[part].clone()).collect();
             let changed = lay(model, trees, laid, (group, most_hops), &price);
             let gain = before - laid.cost(model, group);
-            let is_worth = gain > 1e-9 * before.abs() && keeps_order(model, laid);
+            // Flows that pass a link apart from each other may be too much for it together.
+            let is_kept = !laid.is_contested(model, group) && keeps_order(model, laid);
+            let is_worth = gain > 1e-9 * before.abs() && is_kept;
             if changed && !is_worth {
                 for (&part, ways) in model.groups[group].iter().zip(old) {
                     laid.lift(model, part);
                     laid.put(model, part, ways);
                 }
             } else {
-                is_better |= changed;
+                is_better |= is_worth;
             }
         }
         if !is_better {
