@@ -70,7 +70,7 @@ impl<'a> Watch<'a> {
 
     /// What is left for the next search after so many nodes; a part of the seconds that are left.
     #[must_use]
-    pub fn rest(&self, nodes: u64, part: f64) -> Watch<'a> {
+    pub fn rest(&self, nodes: u64, part: f64) -> Self {
         let limits = Limits {
             nodes: self.limits.nodes.map(|most| most.saturating_sub(nodes)),
             seconds: self.seconds_left().map(|left| (left * part).max(0.0)),

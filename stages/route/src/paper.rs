@@ -398,7 +398,7 @@ impl Engine for Paper<'_> {
             let plan = formulation.plan(values);
             let ways = plan.routes.iter().map(|route| route.links.as_slice());
             let circle = deadlock::cycle(problem.system.links.len(), ways);
-            if !(problem.rules.deadlock_free && !circle.is_empty()) {
+            if !problem.rules.deadlock_free || circle.is_empty() {
                 return Ok(Found { plan: Some(plan), bound, proven, nodes });
             }
             formulation.forbid(&circle);

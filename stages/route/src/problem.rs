@@ -187,7 +187,7 @@ impl<'a> Problem<'a> {
     /// Whether the links of a route lead from its source to its destination, through switches alone.
     fn arrives(&self, route: &Route) -> bool {
         let links = || route.links.iter().map(|&link| &self.system.links[link as usize]);
-        let ends = (links().next(), links().last());
+        let ends = (links().next(), links().next_back());
         let ends = match ends {
             (Some(first), Some(last)) => {
                 (first.source, last.destination) == (route.source, route.destination)

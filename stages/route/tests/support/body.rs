@@ -38,10 +38,11 @@ fn holds(instance: &Instance) -> bool {
     let Instance { graph, system, mapping, tables } = instance;
     let sound = graph.check().is_ok() && system.check().is_ok();
     let weights = Weights { longest: 1000.0, hops: 10.0, entries: 1.0 };
-    if system.links.len() * graph.demands.streams.len() < SMALL && system.nodes.len() < SMALL {
-        if let Ok(problem) = Problem::new(graph, system, mapping.as_ref(), Rules::from(weights)) {
-            let _ = Formulation::new(&problem);
-        }
+    if system.links.len() * graph.demands.streams.len() < SMALL
+        && system.nodes.len() < SMALL
+        && let Ok(problem) = Problem::new(graph, system, mapping.as_ref(), Rules::from(weights))
+    {
+        let _ = Formulation::new(&problem);
     }
     if let (Some(mapping), Some(tables)) = (mapping, tables) {
         let params = CheckParams::of(&Rules::from(weights), false);
