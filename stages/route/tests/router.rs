@@ -7,6 +7,7 @@ use hopmap_route::engine::{Engine, Watch};
 use hopmap_route::problem::{Plan, Problem};
 use hopmap_route::router::{QuickRouter, Router, quick};
 use hopmap_route::samples::Mesh;
+use hopmap_route::solver::Limits;
 use hopmap_route::{Instance, Rules, Weights};
 
 /// The paper's.
@@ -87,6 +88,38 @@ fn known_optima_are_proven_without_a_solver() {
 }
 
 #[test]
+fn a_search_that_is_cut_short_keeps_its_bound_and_is_the_same_again() {
+    let mesh = Mesh {
+        rows: 4,
+        columns: 4,
+        hosts: 4,
+        processes: 64,
+        streams: 96,
+        bandwidth: 200,
+        switch_type: 1,
+        seed: 1,
+    };
+    let Instance { graph, system, mapping, .. } = mesh.instance(true).unwrap();
+    let problem = Problem::new(&graph, &system, mapping.as_ref(), Rules::from(WEIGHTS)).unwrap();
+    let found = |nodes| {
+        let limits = Limits { nodes: Some(nodes), seconds: None };
+        Router::default().solve(&problem, None, &Watch::new(limits, &|| false)).unwrap()
+    };
+    let short = found(2);
+    assert_eq!(short, found(2));
+    let cost = problem.cost(short.plan.as_ref().unwrap());
+    assert!(short.bound <= cost && cost - short.bound < 0.01 * cost, "{} {cost}", short.bound);
+    assert!(!short.proven && short.nodes <= 3);
+    // Nothing worse than what is known is given back, and what is known is enough.
+    let again = Router::default().solve(
+        &problem,
+        short.plan.as_ref(),
+        &Watch::new(Limits { nodes: Some(1), seconds: None }, &|| false),
+    );
+    assert!(problem.cost(&again.unwrap().plan.unwrap()) <= cost);
+}
+
+#[test]
 fn a_router_remembers_nothing() {
     let mesh = Mesh {
         rows: 3,
@@ -154,14 +187,14 @@ fn small(draws: &mut Draws) -> String {
         }
     }
     for host in 0..hosts {
-        for _ in 0..1 + draws.below(5) / 4 {
+        for _ in 0..=draws.below(5) / 4 {
             join(format!("h{host}"), format!("s{}", draws.below(switches)), 6 + draws.below(12), false);
         }
     }
     let all = |count: u64, what: &dyn Fn(u64) -> String| (0..count).map(what).collect::<Vec<_>>().join(",");
     let types: Vec<u64> = (0..switches).map(|_| 1 + draws.below(2)).collect();
-    let places: Vec<u64> = (0..hosts + 1).map(|_| draws.below(hosts)).collect();
-    let streams: Vec<String> = (0..1 + draws.below(7))
+    let places: Vec<u64> = (0..=hosts).map(|_| draws.below(hosts)).collect();
+    let streams: Vec<String> = (0..=draws.below(7))
         .map(|_| {
             let (from, to) = (draws.below(hosts + 1), draws.below(hosts + 1));
             format!("{{ from = \"p{from}\", to = \"p{to}\", bandwidth = {} }}", 1 + draws.below(4))

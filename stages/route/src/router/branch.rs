@@ -18,7 +18,9 @@ const STEPS: (u32, u32) = (150, 6);
 /// Bounds between attempts to find routes by the trees of one, at first and later.
 const TRY: (u64, u64) = (8, 400);
 /// Links that are looked at before a search ends without proof.
-const WORK: u64 = 40_000_000;
+const WORK: u64 = 25_000_000;
+/// Links that are looked at to make the plan better that the first bound has.
+const SHAKING: u64 = 1_500_000;
 /// Open nodes before a search ends without proof.
 const OPEN: usize = 100_000;
 
@@ -89,14 +91,28 @@ impl<'m, 'a> Branch<'m, 'a> {
 
     /// Makes the best plan better.
     pub(super) fn polish(&mut self) {
-        let Some(plan) = &self.best else { return };
+        let Some((mut laid, longest)) = self.laid() else { return };
+        improve::descend(self.model, &mut self.trees, &mut laid, longest);
+        self.offer(&laid.by_flow(self.model));
+    }
+
+    /// Makes the best plan better where links have prices, if it is as short as that.
+    fn shake(&mut self, most_hops: u32, prices: &Prices) {
+        let Some((mut laid, longest)) = self.laid() else { return };
+        if longest <= most_hops {
+            improve::shake(self.model, &mut self.trees, &mut laid, (most_hops, SHAKING), prices);
+            self.offer(&laid.by_flow(self.model));
+        }
+    }
+
+    /// The best plan by parts, and its longest route.
+    fn laid(&self) -> Option<(Laid, u32)> {
+        let plan = self.best.as_ref()?;
         let longest = plan.routes.iter().map(|route| route.links.len()).max().unwrap_or(0) as u32;
         let of_part = |graph: &super::graph::Graph| {
             graph.ends.iter().map(|end| plan.routes[end.flow as usize].links.clone()).collect()
         };
-        let mut laid = Laid::new(self.model, self.model.parts.iter().map(of_part).collect());
-        improve::descend(self.model, &mut self.trees, &mut laid, longest);
-        self.offer(&laid.by_flow(self.model));
+        Some((Laid::new(self.model, self.model.parts.iter().map(of_part).collect()), longest))
     }
 
     /// A cost as far as costs can be.
@@ -153,6 +169,9 @@ impl<'m, 'a> Branch<'m, 'a> {
         node.bound = node.bound.max(base + lower.value);
         if self.is_settled(node.bound) {
             return Vec::new();
+        }
+        if node.depth == 0 {
+            self.shake(most_hops, &node.prices);
         }
         let (stale, children) = self.divide(&node, &lower, most_hops);
         let trees = Rc::new(lower.trees);

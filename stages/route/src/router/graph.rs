@@ -2,8 +2,8 @@
 
 use super::fabric::{FAR, Fabric};
 
-/// Most flows of a tree that is optimized as a whole; the work grows with the third power of 3.
-pub(super) const MOST_FLOWS: usize = 8;
+/// Most flows of a tree that is optimized as a whole; the work is three times as much for one more.
+pub(super) const MOST_FLOWS: usize = 11;
 
 /// A flow between hosts.
 #[derive(Debug, Clone, Copy, PartialEq)]

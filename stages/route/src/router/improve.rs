@@ -1,6 +1,9 @@
 //! Routes that keep capacities, out of trees that need not: destinations whose ways cross what is overloaded get another tree, and then
 //! every destination the best one that the others leave room for.
 
+use rand_pcg::Pcg64;
+use rand_pcg::rand_core::{Rng, SeedableRng};
+
 use super::lower::Prices;
 use super::model::Model;
 use super::trees::{self, Ask, Forbidden, Trees};
@@ -8,8 +11,14 @@ use crate::problem::TOLERANCE;
 
 /// Rounds of other trees where links are overloaded.
 const ROUNDS: usize = 12;
+/// Rounds in which what is overloaded has to become less.
+const HOPE: usize = 3;
 /// Rounds of better trees for every destination.
 const BETTER: usize = 3;
+/// Destinations that are laid anew together.
+const TOGETHER: usize = 4;
+/// Times that some destinations are laid anew, at most.
+const SHAKES: usize = 20_000;
 /// Contradictions of a tree that are mended one by one.
 const MENDS: usize = 12;
 
@@ -64,6 +73,14 @@ impl Laid {
             let head = model.fabric.head[link as usize] as usize;
             self.is_over(model, link as usize) || self.is_over(model, links + head)
         })
+    }
+
+    /// Whether a way of a destination takes a link, or after all links passes a node.
+    fn crosses(&self, model: &Model<'_>, group: usize, place: usize) -> bool {
+        let links = model.fabric.head.len();
+        let mut taken = model.groups[group].iter().flat_map(|&part| &self.ways[part]).flatten();
+        taken
+            .any(|&link| link as usize == place || links + model.fabric.head[link as usize] as usize == place)
     }
 
     fn lift(&mut self, model: &Model<'_>, part: usize) {
@@ -193,6 +210,7 @@ pub(super) fn repair(
     let unit = weights.hops + weights.entries + 1e-3 * (1.0 + weights.longest);
     let mut pressure = 1.0;
     let mut history = model.no_loads();
+    let mut worst = f64::INFINITY;
     for round in 0..ROUNDS {
         let mut is_contested = false;
         for group in 0..model.groups.len() {
@@ -217,11 +235,18 @@ pub(super) fn repair(
         if !is_contested {
             return true;
         }
-        for (index, history) in history.iter_mut().enumerate() {
-            if laid.is_over(model, index) {
-                *history += 1.0;
+        let mut excess = 0.0;
+        for place in &model.places {
+            if laid.is_over(model, place.index) {
+                excess += laid.loads[place.index] / place.most - 1.0;
+                history[place.index] += 1.0;
             }
         }
+        // What stays as bad as it was will not come right.
+        if round >= HOPE && excess > 0.7 * worst {
+            return false;
+        }
+        worst = if round % HOPE == 0 { excess } else { worst };
         pressure *= 2.0;
     }
     false
@@ -240,18 +265,84 @@ pub(super) fn descend(model: &Model<'_>, trees: &mut Trees, laid: &mut Laid, mos
                 model.groups[group].iter().map(|&part| laid.ways[part].clone()).collect();
             let changed = lay(model, trees, laid, (group, most_hops), &price);
             let gain = before - laid.cost(model, group);
-            let is_worth = gain > 1e-9 * before.abs() && keeps_order(model, laid);
+            // Flows that pass a link apart from each other may be too much for it together.
+            let is_kept = !laid.is_contested(model, group) && keeps_order(model, laid);
+            let is_worth = gain > 1e-9 * before.abs() && is_kept;
             if changed && !is_worth {
                 for (&part, ways) in model.groups[group].iter().zip(old) {
                     laid.lift(model, part);
                     laid.put(model, part, ways);
                 }
             } else {
-                is_better |= changed;
+                is_better |= is_worth;
             }
         }
         if !is_better {
             return;
+        }
+    }
+}
+
+/// Lays some destinations anew that share what is dear, in another order and under other prices, and keeps what costs no more; until so
+/// much work is done.
+pub(super) fn shake(
+    model: &Model<'_>,
+    trees: &mut Trees,
+    laid: &mut Laid,
+    (most_hops, work): (u32, u64),
+    prices: &Prices,
+) {
+    let dear: Vec<usize> =
+        model.places.iter().map(|place| place.index).filter(|&index| prices.0[index] > 0.0).collect();
+    let mut random = Pcg64::from_seed(hopmap_model::seed_stream("route/router", 1, 0));
+    let mut below = |bound: usize| ((u64::from(random.next_u32()) * bound as u64) >> 32) as usize;
+    let end = trees.work + work;
+    for _ in 0..SHAKES {
+        if trees.work > end || dear.is_empty() {
+            return;
+        }
+        let place = dear[below(dear.len())];
+        let mut groups: Vec<usize> =
+            (0..model.groups.len()).filter(|&group| laid.crosses(model, group, place)).collect();
+        for at in (1..groups.len()).rev() {
+            groups.swap(at, below(at + 1));
+        }
+        groups.truncate(TOGETHER);
+        let part = below(4) as f64 / 2.0;
+        relay(model, trees, laid, (&groups, most_hops), &|link, bandwidth| {
+            part * prices.of(model, link, bandwidth)
+        });
+    }
+}
+
+/// Lays destinations one after the other, and each once more; keeps it if it costs no more than before.
+fn relay(
+    model: &Model<'_>,
+    trees: &mut Trees,
+    laid: &mut Laid,
+    (groups, most_hops): (&[usize], u32),
+    dear: &dyn Fn(u32, f64) -> f64,
+) {
+    let cost = |laid: &Laid| groups.iter().map(|&group| laid.cost(model, group)).sum::<f64>();
+    let before = cost(laid);
+    let parts: Vec<usize> = groups.iter().flat_map(|&group| model.groups[group].iter().copied()).collect();
+    let old: Vec<Vec<Vec<u32>>> = parts.iter().map(|&part| laid.ways[part].clone()).collect();
+    parts.iter().for_each(|&part| laid.lift(model, part));
+    let hard = |loads: &[f64], link: u32, bandwidth: f64| {
+        if overload(model, loads, link, bandwidth) > 0.0 { f64::INFINITY } else { 0.0 }
+    };
+    let first =
+        |loads: &[f64], link: u32, bandwidth: f64| hard(loads, link, bandwidth) + dear(link, bandwidth);
+    let is_laid = groups.iter().all(|&group| lay(model, trees, laid, (group, most_hops), &first))
+        && groups.iter().all(|&group| lay(model, trees, laid, (group, most_hops), &hard));
+    let is_kept = is_laid
+        && cost(laid) <= before + 1e-9 * before.abs()
+        && !groups.iter().any(|&group| laid.is_contested(model, group))
+        && keeps_order(model, laid);
+    if !is_kept {
+        for (part, ways) in parts.into_iter().zip(old) {
+            laid.lift(model, part);
+            laid.put(model, part, ways);
         }
     }
 }

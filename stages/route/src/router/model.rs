@@ -6,6 +6,9 @@ use super::fabric::Fabric;
 use super::graph::{End, Graph, MOST_FLOWS};
 use crate::problem::{Problem, TOLERANCE};
 
+/// Costs of sets of flows at links that are remembered at a time.
+const MOST_CELLS: usize = 1 << 23;
+
 /// A problem whose mapping is given, by destinations.
 #[derive(Debug, Clone)]
 pub(super) struct Model<'a> {
@@ -77,7 +80,7 @@ impl<'a> Model<'a> {
 
     fn group(&mut self, ends: &[End]) {
         let first = self.parts.len();
-        let count = ends.len().div_ceil(MOST_FLOWS);
+        let count = ends.len().div_ceil(self.most_together());
         for ends in ends.chunks(ends.len().div_ceil(count)) {
             let graph = Graph::new(&self.fabric, ends, self.problem.rules.weights.entries, self.most_hops);
             self.fixed.push(graph.fixed.iter().map(|fixed| fixed / count as f64).collect());
@@ -85,6 +88,12 @@ impl<'a> Model<'a> {
             self.parts.push(graph);
         }
         self.groups.push((first..self.parts.len()).collect());
+    }
+
+    /// Flows of a tree that is optimized as a whole: fewer where there are very many links.
+    fn most_together(&self) -> usize {
+        let links = self.fabric.head.len().max(1);
+        (1..=MOST_FLOWS).rev().find(|&flows| links << flows <= MOST_CELLS).unwrap_or(1)
     }
 
     /// Links and switches that would carry more than they can if all flows took them that can.

@@ -170,7 +170,7 @@ impl Trees {
                         *back = JOINED | part as u32;
                     }
                 }
-                self.work += columns as u64 / 4;
+                self.work += columns as u64 / 32;
             }
             part = (part - 1) & set;
         }
