@@ -22,6 +22,11 @@ pub(super) const MOST_CLASSES: usize = 128;
 const LEAF_STEPS: u64 = 50_000;
 /// Placed classes up to which symmetry is looked at.
 const SYMMETRIC: u32 = 4;
+/// Work of a search without limits at most, and before it may give up: nodes times processes times classes.
+const MOST_WORK: u64 = 400_000_000;
+const FIRST_WORK: u64 = 10_000_000;
+/// A search gives up that has done less than this part of what it has to have done by then.
+const HOPE: f64 = 0.2;
 /// No host yet.
 const NOWHERE: u32 = u32::MAX;
 
@@ -67,7 +72,13 @@ pub(super) struct Tree<'m, 'a> {
     counter: Entries,
     assignment: Assignment,
     costs: Vec<f64>,
-    rows: Vec<usize>,
+    /// Memory of what a process costs in a class.
+    sources: Vec<(u32, usize)>,
+    near: Vec<u16>,
+    hops: Vec<f64>,
+    alone: Vec<f64>,
+    /// For streams of each kind, from each class and to it, the classes within each number of links.
+    within: [Vec<Vec<Vec<u128>>>; 2],
     /// What the best plan costs that is known.
     pub(super) cost: f64,
     /// The hosts and routes of that plan, if it was found here.
@@ -76,7 +87,11 @@ pub(super) struct Tree<'m, 'a> {
     pub(super) open: f64,
     pub(super) nodes: u64,
     pub(super) leaves: u64,
+    begin: u64,
     most_nodes: u64,
+    /// Part of the tree that is done, if all branches of a node are alike; and whether to give up where that is hopeless.
+    done: f64,
+    gives_up: bool,
     is_stopped: bool,
 }
 
@@ -114,12 +129,19 @@ impl<'m, 'a> Tree<'m, 'a> {
             counter: Entries::default(),
             assignment: Assignment::default(),
             costs: Vec::new(),
-            rows: Vec::new(),
+            sources: Vec::new(),
+            near: Vec::new(),
+            hops: Vec::new(),
+            alone: Vec::new(),
+            within: [within(model, true), within(model, false)],
             best: None,
             open: f64::INFINITY,
             nodes: 0,
             leaves: 0,
+            begin: 0,
             most_nodes: u64::MAX,
+            done: 0.0,
+            gives_up: false,
             is_stopped: false,
             cost,
             model,
@@ -128,15 +150,19 @@ impl<'m, 'a> Tree<'m, 'a> {
 
     /// Looks at all mappings whose routes have at most so many links, the longest counting as `least` at least. Whether it came to the
     /// end; else `open` is a bound of what it left out.
-    pub(super) fn search(&mut self, lengths: Lengths, most_nodes: u64, watch: &Watch<'_>) -> bool {
+    pub(super) fn search(&mut self, lengths: Lengths, watch: &Watch<'_>) -> bool {
         self.lengths = lengths;
-        self.most_nodes = most_nodes;
+        // Without limits it gives up where they would be needed.
+        self.gives_up = watch.limits.nodes.is_none() && watch.limits.seconds.is_none();
+        self.most_nodes = if self.gives_up { self.nodes + self.affordable(MOST_WORK) } else { u64::MAX };
+        self.done = 0.0;
         self.is_stopped = false;
         self.open = f64::INFINITY;
         self.measure();
         if let Some(mut root) = self.root() {
             if let Some(bound) = self.narrow(&mut root) {
-                self.explore(&root, bound, watch);
+                self.begin = self.nodes;
+                self.explore(&root, bound, 1.0, watch);
             }
         }
         self.open.is_infinite()
@@ -150,23 +176,31 @@ impl<'m, 'a> Tree<'m, 'a> {
         bound.unwrap_or(f64::INFINITY)
     }
 
+    /// Nodes for so much work.
+    fn affordable(&self, work: u64) -> u64 {
+        let size = self.model.processes * self.model.classes.len() + 4 * self.model.edges.len();
+        work / (size as u64 + 50)
+    }
+
+    /// Whether to stop: the limits, or no hope to come to the end.
+    fn is_over(&self, watch: &Watch<'_>) -> bool {
+        if self.nodes % 64 != 0 {
+            return false;
+        }
+        let looked = self.nodes - self.begin;
+        let is_hopeless = self.gives_up
+            && looked > self.affordable(FIRST_WORK)
+            && self.done < HOPE * looked as f64 / self.affordable(MOST_WORK) as f64;
+        is_hopeless || self.nodes >= self.most_nodes || watch.is_over(self.nodes)
+    }
+
     fn measure(&mut self) {
-        let model = self.model;
-        let classes = model.classes.len();
-        let kinds = model.edges.iter().map(|edge| edge.kind + 1).max().unwrap_or_default();
-        let most = self.lengths.most;
-        let reach = |from: bool| {
-            let near = |kind: usize, class: usize| {
-                let is_near = |&other: &usize| {
-                    let (a, b) = if from { (class, other) } else { (other, class) };
-                    let distance = model.distance(kind, a, b);
-                    distance < FAR && distance <= most
-                };
-                (0..classes).filter(is_near).fold(0, |set, other| set | 1 << other)
-            };
-            (0..kinds).map(|kind| (0..classes).map(|class| near(kind, class)).collect()).collect()
+        let most = usize::from(self.lengths.most);
+        let reach = |within: &Vec<Vec<Vec<u128>>>| {
+            let near = |by_links: &Vec<u128>| by_links[most.min(by_links.len() - 1)];
+            within.iter().map(|classes| classes.iter().map(near).collect()).collect()
         };
-        self.reach = [reach(true), reach(false)];
+        self.reach = [reach(&self.within[0]), reach(&self.within[1])];
     }
 
     fn root(&self) -> Option<Node> {
@@ -288,7 +322,6 @@ impl<'m, 'a> Tree<'m, 'a> {
             }
         }
         self.costs = costs;
-        self.rows = rows;
         let is_empty = node.sets.contains(&0);
         bound.filter(|_| !is_empty).map(|bound| (bound, has_changed))
     }
@@ -330,7 +363,8 @@ impl<'m, 'a> Tree<'m, 'a> {
         let Some(joins) = &self.joins[process] else { return 0.0 };
         let model = self.model;
         let mut least: u32 = 0;
-        let mut sources: Vec<(u32, usize)> = Vec::new();
+        let mut sources = std::mem::take(&mut self.sources);
+        sources.clear();
         for &edge in joins {
             let (source, kind) = (model.edges[edge].source, model.edges[edge].kind);
             let host = node.hosts[source];
@@ -350,6 +384,7 @@ impl<'m, 'a> Tree<'m, 'a> {
             }
         }
         let settled = self.counter.least(model, class, sources.iter().copied());
+        self.sources = sources;
         model.weights.entries * self.share * f64::from(least.max(settled))
     }
 
@@ -359,12 +394,9 @@ impl<'m, 'a> Tree<'m, 'a> {
             return 0;
         }
         let edge = &self.model.edges[edge];
-        let is_source = edge.source == process;
-        let distance = |there: usize| match is_source {
-            true => self.model.distance(edge.kind, class, there),
-            false => self.model.distance(edge.kind, there, class),
-        };
-        bits(node.sets[other]).map(distance).min().unwrap_or(FAR)
+        let by_links = &self.within[usize::from(edge.source != process)][edge.kind][class];
+        let set = node.sets[other];
+        by_links.iter().position(|there| there & set != 0).map_or(FAR, |links| links as u16)
     }
 
     /// What a process costs in a class, half of what its streams to unplaced ones cost included.
@@ -379,9 +411,11 @@ impl<'m, 'a> Tree<'m, 'a> {
                 .fold(NEVER, f64::min),
             None => 0.0,
         };
-        let mut near: Vec<u16> = Vec::new();
-        let mut hops: Vec<f64> = Vec::new();
-        let mut alone: Vec<f64> = Vec::new();
+        let [mut hops, mut alone] = [&mut self.hops, &mut self.alone].map(std::mem::take);
+        let mut near = std::mem::take(&mut self.near);
+        near.clear();
+        hops.clear();
+        alone.clear();
         let mut sharing = 0;
         for neighbour in &self.neighbours[process] {
             let host = node.hosts[neighbour.process];
@@ -404,11 +438,8 @@ impl<'m, 'a> Tree<'m, 'a> {
                 let edge = &model.edges[edge];
                 let (from, to) = if edge.source == process { (class, there) } else { (there, class) };
                 let distance = if is_same { 0 } else { model.distance(edge.kind, from, to) };
-                if distance >= FAR {
-                    return NEVER;
-                }
                 longest = longest.max(distance);
-                sum += weights.hops * f64::from(distance);
+                sum += if distance >= FAR { NEVER } else { weights.hops * f64::from(distance) };
             }
             sum += weights.entries * self.share * neighbour.alone * f64::from(longest.saturating_sub(1));
         }
@@ -421,6 +452,7 @@ impl<'m, 'a> Tree<'m, 'a> {
             sum += 0.5 * weights.hops * hops * f64::from(*distance)
                 + 0.5 * weights.entries * self.share * alone * f64::from(distance.saturating_sub(1));
         }
+        (self.near, self.hops, self.alone) = (near, hops, alone);
         sum
     }
 
@@ -440,17 +472,16 @@ impl<'m, 'a> Tree<'m, 'a> {
     }
 
     /// Looks at everything below a node.
-    fn explore(&mut self, node: &Node, bound: f64, watch: &Watch<'_>) {
+    fn explore(&mut self, node: &Node, bound: f64, part: f64, watch: &Watch<'_>) {
         self.nodes += 1;
-        if self.nodes >= self.most_nodes || (self.nodes % 64 == 0 && watch.is_over(self.nodes)) {
-            self.is_stopped = true;
-        }
+        self.is_stopped |= self.is_over(watch) || watch.limits.nodes.is_some_and(|most| self.nodes > most);
         if self.is_stopped {
             self.open = self.open.min(bound);
             return;
         }
         let Some(process) = self.choice(node) else {
             self.leaf(node, bound);
+            self.done += part;
             return;
         };
         let mut node = node.clone();
@@ -458,11 +489,15 @@ impl<'m, 'a> Tree<'m, 'a> {
         let leaves = self.leaves;
         let orbits = self.orbits_of(node.placed);
         let mut done = 0_u128;
-        for class in self.values(&node, process) {
+        let values = self.values(&node, process);
+        let part = part / values.len().max(1) as f64;
+        for class in values {
             if done >> class & 1 == 1 || node.sets[process] >> class & 1 == 0 {
                 continue;
             }
-            for host in self.hosts_in(class, process) {
+            let hosts = self.hosts_in(class, process);
+            let part = part / hosts.len().max(1) as f64;
+            for host in hosts {
                 self.put(process, host, true);
                 let mut child = node.clone();
                 child.hosts[process] = host;
@@ -471,7 +506,9 @@ impl<'m, 'a> Tree<'m, 'a> {
                 child.room[class] = child.room[class].saturating_sub(1);
                 self.fill(&mut child, class, host);
                 if let Some(bound) = self.narrow(&mut child).map(|there| there.max(bound)) {
-                    self.explore(&child, bound, watch);
+                    self.explore(&child, bound, part, watch);
+                } else {
+                    self.done += part;
                 }
                 self.put(process, host, false);
                 if is_alone && self.leaves > leaves {
@@ -592,6 +629,22 @@ impl<'m, 'a> Tree<'m, 'a> {
             self.open = self.open.min(bound);
         }
     }
+}
+
+/// For streams of each kind, from each class or to it, the classes within each number of links.
+fn within(model: &Model<'_>, from: bool) -> Vec<Vec<Vec<u128>>> {
+    let classes = model.classes.len();
+    let kinds = model.edges.iter().map(|edge| edge.kind + 1).max().unwrap_or_default();
+    let near = |kind: usize, class: usize, links: u16| {
+        let is_near = |&other: &usize| {
+            let (a, b) = if from { (class, other) } else { (other, class) };
+            model.distance(kind, a, b) <= links
+        };
+        (0..classes).filter(is_near).fold(0, |set, other| set | 1 << other)
+    };
+    let of_class =
+        |kind: usize, class: usize| (0..=model.farthest()).map(|links| near(kind, class, links)).collect();
+    (0..kinds).map(|kind| (0..classes).map(|class| of_class(kind, class)).collect()).collect()
 }
 
 /// The streams that a process receives if they come from several others.
