@@ -22,7 +22,7 @@ use crate::router;
 
 use anneal::Sea;
 use estimate::{Aim, Ways};
-use model::{FAR, Model};
+use model::{Edge, FAR, Model};
 use paths::Lengths;
 use tree::Tree;
 
@@ -77,7 +77,10 @@ impl Solver<'_, '_> {
         };
         let Some(first) = first else { return self.found(f64::INFINITY, true, 0) };
         self.anneal(&lengths[first..]);
-        let Some(mut tree) = tree else { return self.found(f64::NEG_INFINITY, false, 0) };
+        let Some(mut tree) = tree else {
+            let bound = self.simple_bound().min(self.cost());
+            return self.found(bound, false, 0);
+        };
         tree.cost = self.cost();
         let mut bound = f64::INFINITY;
         for (index, &lengths_now) in lengths.iter().enumerate().skip(first) {
@@ -106,6 +109,19 @@ impl Solver<'_, '_> {
 
     fn found(self, bound: f64, proven: bool, nodes: u64) -> Found {
         Found { bound, proven, nodes, plan: self.best }
+    }
+
+    /// What streams cost at least whose processes fit on no host together.
+    fn simple_bound(&self) -> f64 {
+        let model = self.model;
+        let classes = 0..model.classes.len();
+        let apart = |edge: &&Edge| {
+            !classes.clone().any(|class| model.can_share(class, edge.source, edge.destination))
+        };
+        let links = f64::from(model.nearest());
+        let count = model.edges.iter().filter(apart).count();
+        let longest = if count > 0 { model.weights.longest * links } else { 0.0 };
+        longest + model.weights.hops * links * count as f64
     }
 
     /// The longest routes that are looked for one after the other; the last ones as long as they like.
@@ -152,11 +168,13 @@ impl Solver<'_, '_> {
         let unit = (weights.hops + weights.entries).max(1e-9);
         let beyond = if weights.longest > 0.0 { weights.longest.min(6.0 * unit).max(unit) } else { 0.0 };
         let aim = Aim { longest, beyond, overload: 8.0 * unit };
+        // Of limited seconds the proof gets some.
+        let watch = &self.watch.rest(0, 0.5);
         let islands: Vec<Vec<(f64, Vec<u32>)>> = (0..ISLANDS)
             .into_par_iter()
             .map(|island| {
                 let start = &starts[island as usize % starts.len()];
-                sea.island(round * ISLANDS + island, start, aim, proposals, self.watch)
+                sea.island(round * ISLANDS + island, start, aim, proposals, watch)
             })
             .collect();
         let mut mappings: Vec<(f64, Vec<u32>)> = islands.into_iter().flatten().collect();

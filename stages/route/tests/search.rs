@@ -46,7 +46,7 @@ fn instance(random: &mut Random) -> Instance {
         write!(text, "{{ name = \"s{switch}\", type = {kind} }}, ").unwrap();
     }
     text += "]\nlinks = [";
-    let mut link = |text: &mut String, a: String, b: String, bandwidth: usize| {
+    let link = |text: &mut String, a: String, b: String, bandwidth: usize| {
         write!(text, "{{ a = \"{a}\", b = \"{b}\", bandwidth = {bandwidth} }}, ").unwrap();
     };
     for switch in 1..switches {

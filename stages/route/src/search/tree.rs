@@ -20,6 +20,10 @@ use crate::engine::Watch;
 pub(super) const MOST_CLASSES: usize = 128;
 /// Steps of the search for routes at a leaf.
 const LEAF_STEPS: u64 = 50_000;
+/// Steps of that search that are as much work as a node.
+const STEPS_OF_NODE: u64 = 64;
+/// Processes at most: the search calls itself for each.
+const MOST_PROCESSES: usize = 400;
 /// Placed classes up to which symmetry is looked at.
 const SYMMETRIC: u32 = 4;
 /// Work of a search without limits at most, and before it may give up: nodes times processes times classes.
@@ -88,6 +92,7 @@ pub(super) struct Tree<'m, 'a> {
     pub(super) nodes: u64,
     pub(super) leaves: u64,
     begin: u64,
+    next_look: u64,
     most_nodes: u64,
     /// Part of the tree that is done, if all branches of a node are alike; and whether to give up where that is hopeless.
     done: f64,
@@ -96,10 +101,10 @@ pub(super) struct Tree<'m, 'a> {
 }
 
 impl<'m, 'a> Tree<'m, 'a> {
-    /// A search below a cost; nothing for too many classes.
+    /// A search below a cost; nothing for too many classes or processes.
     pub(super) fn new(model: &'m Model<'a>, cost: f64) -> Option<Self> {
         let classes = model.classes.len();
-        if classes > MOST_CLASSES || classes == 0 {
+        if classes > MOST_CLASSES || classes == 0 || model.processes > MOST_PROCESSES {
             return None;
         }
         let most = model.classes.iter().map(|class| class.most).max().unwrap_or(1).max(1);
@@ -139,6 +144,7 @@ impl<'m, 'a> Tree<'m, 'a> {
             nodes: 0,
             leaves: 0,
             begin: 0,
+            next_look: 64,
             most_nodes: u64::MAX,
             done: 0.0,
             gives_up: false,
@@ -183,10 +189,11 @@ impl<'m, 'a> Tree<'m, 'a> {
     }
 
     /// Whether to stop: the limits, or no hope to come to the end.
-    fn is_over(&self, watch: &Watch<'_>) -> bool {
-        if self.nodes % 64 != 0 {
+    fn is_over(&mut self, watch: &Watch<'_>) -> bool {
+        if self.nodes < self.next_look {
             return false;
         }
+        self.next_look = self.nodes + 64;
         let looked = self.nodes - self.begin;
         let is_hopeless = self.gives_up
             && looked > self.affordable(FIRST_WORK)
@@ -625,6 +632,7 @@ impl<'m, 'a> Tree<'m, 'a> {
             self.cost = cost + moves;
             self.best = Some((node.hosts.clone(), ways));
         }
+        self.nodes += found.steps / STEPS_OF_NODE;
         if !found.is_complete {
             self.open = self.open.min(bound);
         }
