@@ -70,12 +70,13 @@ impl Solver<'_, '_> {
     fn solve(mut self) -> Found {
         let lengths = self.lengths();
         let mut tree = Tree::new(self.model, self.cost());
-        // Lengths of the longest route below these are impossible.
         let first = match &mut tree {
-            Some(tree) => lengths.iter().position(|&lengths| tree.root_bound(lengths).is_finite()),
-            None => Some(0),
+            Some(tree) => self.least_length(tree, &lengths),
+            None => 0,
         };
-        let Some(first) = first else { return self.found(f64::INFINITY, true, 0) };
+        if first == lengths.len() {
+            return self.proven(tree.map_or(0, |tree| tree.nodes));
+        }
         self.anneal(&lengths[first..]);
         let Some(mut tree) = tree else {
             let bound = self.simple_bound().min(self.cost());
@@ -109,6 +110,26 @@ impl Solver<'_, '_> {
 
     fn found(self, bound: f64, proven: bool, nodes: u64) -> Found {
         Found { bound, proven, nodes, plan: self.best }
+    }
+
+    /// The first length of the longest route that a short look does not refute.
+    fn least_length(&mut self, tree: &mut Tree<'_, '_>, lengths: &[Lengths]) -> usize {
+        for (index, &lengths) in lengths.iter().enumerate() {
+            let is_done = tree.probe(lengths, self.watch);
+            if let Some((hosts, ways)) = tree.best.take() {
+                self.take(&hosts, ways);
+            }
+            if !is_done {
+                return index;
+            }
+        }
+        lengths.len()
+    }
+
+    /// All mappings were looked at.
+    fn proven(self, nodes: u64) -> Found {
+        let bound = self.cost();
+        self.found(bound, true, nodes)
     }
 
     /// What streams cost at least whose processes fit on no host together.

@@ -161,11 +161,12 @@ fn the_paper_finds_nothing_better_and_nothing_else() {
         for limits in [MANY, Limits { nodes: Some(3), seconds: None }] {
             let found = found(&problem, limits);
             let here = cost(&problem, &found);
-            let close = 1e-6 * best.abs().min(1e9).max(1.0);
+            let close = 1e-6 * best.abs().clamp(1.0, 1e9);
             assert!(found.bound <= best + close, "{seed}: bound {} of {best}", found.bound);
             assert!(here >= best - close, "{seed}: {here} below {best}");
             if found.proven {
-                let is_equal = here == best || (here - best).abs() <= close;
+                let is_equal = here.is_infinite() == best.is_infinite()
+                    && (best.is_infinite() || (here - best).abs() <= close);
                 assert!(is_equal, "{seed}: {here} for {best}");
             }
             if let Some(plan) = &found.plan {
@@ -218,7 +219,7 @@ fn what_asks_to_stop_is_heard() {
     let instance = mesh.instance(false).unwrap();
     let problem = Problem::new(&instance.graph, &instance.system, None, Rules::from(WEIGHTS)).unwrap();
     let found = Search::default().solve(&problem, None, &Watch::new(Limits::default(), &|| true)).unwrap();
-    assert!(!found.proven && found.nodes <= 64);
+    assert!(!found.proven && found.nodes < 500);
     assert!(found.bound <= cost(&problem, &found));
 }
 
