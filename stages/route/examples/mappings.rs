@@ -27,7 +27,9 @@ fn main() {
     }
     for name in names {
         let instance = match name.split(['-', '.']).collect::<Vec<_>>().as_slice() {
-            [size @ ("M16" | "M24" | "M64"), kind, seed] => mesh(size, kind, seed),
+            [size @ ("M16" | "M24" | "M64"), rest @ ..] => mesh(size, rest),
+            ["P64", rest @ ..] => pairs(rest),
+            ["F32", kind, seed] => fat_tree(kind, seed.parse().unwrap()),
             _ => Instance::read(Path::new(&name)).unwrap(),
         };
         let rules = Rules::from(Weights { longest: 1000.0, hops: 10.0, entries: 1.0 });
@@ -48,21 +50,75 @@ fn main() {
     }
 }
 
-fn mesh(size: &str, kind: &str, seed: &str) -> Instance {
+/// A mesh of switches: their type, the seed, and perhaps the bandwidth.
+fn mesh(size: &str, rest: &[&str]) -> Instance {
+    let number = |at: usize| rest.get(at).map(|text| text.parse::<usize>().unwrap());
     let mesh = Mesh {
         rows: 2,
         columns: 4,
         hosts: 2,
         processes: 16,
         streams: 20,
-        bandwidth: 100,
-        switch_type: kind.parse().unwrap(),
-        seed: seed.parse().unwrap(),
+        bandwidth: number(2).unwrap_or(100),
+        switch_type: number(0).unwrap(),
+        seed: number(1).unwrap() as u64,
     };
     let mesh = match size {
         "M16" => mesh,
         "M24" => Mesh { rows: 3, processes: 24, streams: 30, ..mesh },
-        _ => Mesh { rows: 4, hosts: 4, processes: 64, streams: 96, bandwidth: 200, ..mesh },
+        _ => Mesh {
+            rows: 4,
+            hosts: 4,
+            processes: 64,
+            streams: 96,
+            bandwidth: number(2).unwrap_or(200),
+            ..mesh
+        },
     };
     mesh.instance(false).unwrap()
+}
+
+/// Two processes on every host of a 4 × 4 mesh.
+fn pairs(rest: &[&str]) -> Instance {
+    let mesh = Mesh {
+        rows: 4,
+        columns: 4,
+        hosts: 2,
+        processes: 64,
+        streams: 96,
+        bandwidth: 200,
+        switch_type: rest[0].parse().unwrap(),
+        seed: rest[1].parse().unwrap(),
+    };
+    let mut instance = mesh.instance(false).unwrap();
+    instance.system.nodes.iter_mut().for_each(|node| node.traits.performance = Some(2.0));
+    instance
+}
+
+/// A fat tree: eight switches with four hosts each, and four above them, with the program of a mesh of as many hosts.
+fn fat_tree(kind: &str, seed: u64) -> Instance {
+    let all =
+        |count: usize, what: &dyn Fn(usize) -> String| (0..count).map(what).collect::<Vec<_>>().join(", ");
+    let up = |link: usize| format!("{{ a = \"s{}\", b = \"t{}\", bandwidth = 100 }}", link / 4, link % 4);
+    let down = |host: usize| format!("{{ a = \"s{}\", b = \"h{host}\", bandwidth = 200 }}", host / 4);
+    let text = format!(
+        "hosts = [{}]\nswitches = [{}, {}]\nlinks = [{}, {}]\nprocesses = []\nstreams = []\n",
+        all(32, &|host| format!("{{ name = \"h{host}\", performance = 1 }}")),
+        all(8, &|switch| format!("{{ name = \"s{switch}\", type = {kind} }}")),
+        all(4, &|switch| format!("{{ name = \"t{switch}\", type = {kind} }}")),
+        all(32, &up),
+        all(32, &down),
+    );
+    let mesh = Mesh {
+        rows: 2,
+        columns: 4,
+        hosts: 4,
+        processes: 32,
+        streams: 48,
+        bandwidth: 100,
+        switch_type: 1,
+        seed,
+    };
+    let network = Instance::parse(text.as_bytes(), Path::new("fat tree")).unwrap();
+    Instance { system: network.system, ..mesh.instance(false).unwrap() }
 }

@@ -22,7 +22,7 @@ use crate::router;
 
 use anneal::Sea;
 use estimate::{Aim, Ways};
-use model::{FAR, Model};
+use model::{Edge, FAR, Model};
 use paths::Lengths;
 use tree::Tree;
 
@@ -30,6 +30,9 @@ use tree::Tree;
 const ISLANDS: u64 = 4;
 /// Rounds of annealing, each for longer routes.
 const ROUNDS: usize = 4;
+/// Proposals of an island for each pair of processes, and the part of them that tries whether a length is possible.
+const PROPOSALS: u64 = 160;
+const PROBE: u64 = 8;
 /// Steps of the search for routes of a mapping that is only one of many.
 const STEPS: u64 = 3000;
 
@@ -67,14 +70,18 @@ impl Solver<'_, '_> {
     fn solve(mut self) -> Found {
         let lengths = self.lengths();
         let mut tree = Tree::new(self.model, self.cost());
-        // Lengths of the longest route below these are impossible.
         let first = match &mut tree {
-            Some(tree) => lengths.iter().position(|&lengths| tree.root_bound(lengths).is_finite()),
-            None => Some(0),
+            Some(tree) => self.least_length(tree, &lengths),
+            None => 0,
         };
-        let Some(first) = first else { return self.found(f64::INFINITY, true, 0) };
+        if first == lengths.len() {
+            return self.proven(tree.map_or(0, |tree| tree.nodes));
+        }
         self.anneal(&lengths[first..]);
-        let Some(mut tree) = tree else { return self.found(f64::NEG_INFINITY, false, 0) };
+        let Some(mut tree) = tree else {
+            let bound = self.simple_bound().min(self.cost());
+            return self.found(bound, false, 0);
+        };
         tree.cost = self.cost();
         let mut bound = f64::INFINITY;
         for (index, &lengths_now) in lengths.iter().enumerate().skip(first) {
@@ -84,7 +91,7 @@ impl Solver<'_, '_> {
                 break;
             }
             let is_last = index + 1 == lengths.len();
-            let is_done = tree.search(lengths_now, u64::MAX, self.watch);
+            let is_done = tree.search(lengths_now, self.watch);
             if let Some((hosts, ways)) = tree.best.take() {
                 self.take(&hosts, ways);
             }
@@ -105,6 +112,39 @@ impl Solver<'_, '_> {
         Found { bound, proven, nodes, plan: self.best }
     }
 
+    /// The first length of the longest route that a short look does not refute.
+    fn least_length(&mut self, tree: &mut Tree<'_, '_>, lengths: &[Lengths]) -> usize {
+        for (index, &lengths) in lengths.iter().enumerate() {
+            let is_done = tree.probe(lengths, self.watch);
+            if let Some((hosts, ways)) = tree.best.take() {
+                self.take(&hosts, ways);
+            }
+            if !is_done {
+                return index;
+            }
+        }
+        lengths.len()
+    }
+
+    /// All mappings were looked at.
+    fn proven(self, nodes: u64) -> Found {
+        let bound = self.cost();
+        self.found(bound, true, nodes)
+    }
+
+    /// What streams cost at least whose processes fit on no host together.
+    fn simple_bound(&self) -> f64 {
+        let model = self.model;
+        let classes = 0..model.classes.len();
+        let apart = |edge: &&Edge| {
+            !classes.clone().any(|class| model.can_share(class, edge.source, edge.destination))
+        };
+        let links = f64::from(model.nearest());
+        let count = model.edges.iter().filter(apart).count();
+        let longest = if count > 0 { model.weights.longest * links } else { 0.0 };
+        longest + model.weights.hops * links * count as f64
+    }
+
     /// The longest routes that are looked for one after the other; the last ones as long as they like.
     fn lengths(&self) -> Vec<Lengths> {
         let last = self.model.farthest();
@@ -121,7 +161,7 @@ impl Solver<'_, '_> {
         all
     }
 
-    /// Anneals for longer and longer routes until some are found.
+    /// Anneals for longer and longer routes, a little each time until some are found, and then again.
     fn anneal(&mut self, lengths: &[Lengths]) {
         let ways = Ways::new(self.model);
         let sea = Sea::new(self.model, &ways);
@@ -130,32 +170,38 @@ impl Solver<'_, '_> {
             return;
         }
         let processes = self.model.processes as u64;
-        let proposals = (200 * processes * processes).clamp(2000, 2_000_000);
-        let weights = self.model.weights;
-        let unit = (weights.hops + weights.entries).max(1e-9);
-        for (round, &lengths) in lengths.iter().take(ROUNDS).enumerate() {
-            let aim = Aim {
-                longest: lengths.most,
-                beyond: if weights.longest > 0.0 { weights.longest.min(6.0 * unit).max(unit) } else { 0.0 },
-                overload: 8.0 * unit,
-            };
-            let islands: Vec<Vec<(f64, Vec<u32>)>> = (0..ISLANDS)
-                .into_par_iter()
-                .map(|island| {
-                    let start = &starts[island as usize % starts.len()];
-                    sea.island(round as u64 * ISLANDS + island, start, aim, proposals, self.watch)
-                })
-                .collect();
-            let mut mappings: Vec<(f64, Vec<u32>)> = islands.into_iter().flatten().collect();
-            mappings.sort_by(|a, b| a.0.total_cmp(&b.0));
-            for (_, hosts) in mappings.iter().take(24) {
-                self.route(hosts);
-            }
+        let proposals = (PROPOSALS * processes * processes).clamp(2000, 1_000_000);
+        let rounds = lengths.len().min(ROUNDS);
+        for (round, &lengths) in lengths.iter().take(rounds).enumerate() {
+            self.round(&sea, &starts, lengths.most, round as u64, proposals / PROBE);
             let longest = |plan: &Plan| plan.routes.iter().map(|route| route.links.len()).max();
             let is_found = |plan: &Plan| longest(plan).unwrap_or_default() <= usize::from(lengths.most);
-            if self.best.as_ref().is_some_and(is_found) {
+            if round + 1 == rounds || self.best.as_ref().is_some_and(is_found) {
+                self.round(&sea, &starts, lengths.most, rounds as u64, proposals);
                 return;
             }
+        }
+    }
+
+    /// Some islands for routes of a length, and routes for the best mappings.
+    fn round(&mut self, sea: &Sea<'_, '_>, starts: &[Vec<u32>], longest: u16, round: u64, proposals: u64) {
+        let weights = self.model.weights;
+        let unit = (weights.hops + weights.entries).max(1e-9);
+        let beyond = if weights.longest > 0.0 { weights.longest.min(6.0 * unit).max(unit) } else { 0.0 };
+        let aim = Aim { longest, beyond, overload: 8.0 * unit };
+        // Of limited seconds the proof gets some.
+        let watch = &self.watch.rest(0, 0.5);
+        let islands: Vec<Vec<(f64, Vec<u32>)>> = (0..ISLANDS)
+            .into_par_iter()
+            .map(|island| {
+                let start = &starts[island as usize % starts.len()];
+                sea.island(round * ISLANDS + island, start, aim, proposals, watch)
+            })
+            .collect();
+        let mut mappings: Vec<(f64, Vec<u32>)> = islands.into_iter().flatten().collect();
+        mappings.sort_by(|a, b| a.0.total_cmp(&b.0));
+        for (_, hosts) in &mappings {
+            self.route(hosts);
         }
     }
 

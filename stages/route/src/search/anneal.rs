@@ -52,7 +52,7 @@ impl<'m, 'a> Sea<'m, 'a> {
                 let size = (model.needs[process].first().copied().unwrap_or_default() * 1e6) as i64;
                 let tie = random::below(random, 1 << 20);
                 // Those that fit on few hosts first, and the largest; later tries look at what is large alone.
-                let few = if number % 2 == 0 { model.problem.allowed[process].len() } else { 0 };
+                let few = if number.is_multiple_of(2) { model.problem.allowed[process].len() } else { 0 };
                 (few, -size, tie, process)
             })
             .collect();
@@ -113,7 +113,7 @@ impl<'m, 'a> Sea<'m, 'a> {
         let cooling = libm::log(COLD / HOT);
         let mut temperature = HOT * unit;
         for number in 0..proposals {
-            if number % BREATH == 0 {
+            if number.is_multiple_of(BREATH) {
                 if watch.should_stop() || watch.seconds_left().is_some_and(|left| left <= 0.0) {
                     break;
                 }

@@ -149,6 +149,12 @@ impl<'a> Model<'a> {
         all.copied().filter(|&distance| distance < FAR).max().unwrap_or_default()
     }
 
+    /// Links between the two classes that are nearest to each other.
+    pub(super) fn nearest(&self) -> u16 {
+        let all = self.distances.iter().flatten();
+        all.copied().filter(|&distance| distance > 0).min().unwrap_or_default()
+    }
+
     /// Whether processes fit on a host beside what is used of it.
     #[inline]
     pub(super) fn fits(&self, host: u32, used: &[f64], process: usize) -> bool {

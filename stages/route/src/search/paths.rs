@@ -9,6 +9,8 @@ use crate::problem::TOLERANCE;
 
 /// Streams that are routed one by one at most.
 const MOST_TASKS: usize = 400;
+/// Links of all routes together at most: the search calls itself for each.
+const MOST_LINKS: u32 = 1500;
 /// No entry.
 const NONE: u32 = u32::MAX;
 
@@ -195,7 +197,8 @@ impl<'m, 'a> Finder<'m, 'a> {
     /// Goes on with the route of a task from a node.
     fn step(&mut self, index: usize, task: &Task, node: u32, cost: Cost) {
         self.found.steps += 1;
-        if self.found.steps > self.most_steps {
+        let links = cost.hops + self.ways[task.flow].len() as u32;
+        if self.found.steps > self.most_steps || links > MOST_LINKS {
             self.found.is_complete = false;
             return;
         }

@@ -6,33 +6,41 @@
 //! the nearest places, as Gilmore and Lawler do for the quadratic assignment problem. What an assignment costs beyond that narrows
 //! the sets further. At a leaf the best routes are looked for.
 
+mod bound;
+mod near;
+
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::assignment::{Assignment, NEVER};
+use super::assignment::Assignment;
 use super::entries::Entries;
 use super::model::{Edge, FAR, Model};
 use super::paths::{self, Lengths};
 use super::symmetry::{Symmetry, alike};
 use crate::engine::Watch;
 
+use near::{Neighbour, bits, joins, neighbours, within};
+
 /// Classes at most; sets of them are bits of a number.
 pub(super) const MOST_CLASSES: usize = 128;
 /// Steps of the search for routes at a leaf.
 const LEAF_STEPS: u64 = 50_000;
+/// Steps of that search that are as much work as a node.
+const STEPS_OF_NODE: u64 = 64;
+/// Processes at most: the search calls itself for each.
+const MOST_PROCESSES: usize = 400;
 /// Placed classes up to which symmetry is looked at.
 const SYMMETRIC: u32 = 4;
+/// Work of a search without limits at most, and before it may give up: nodes times processes times classes.
+const MOST_WORK: u64 = 400_000_000;
+const FIRST_WORK: u64 = 10_000_000;
+/// Nodes of a short look, and its work.
+const PROBE: u64 = 100;
+const PROBE_WORK: u64 = 1_000_000;
+/// A search gives up that has done less than this part of what it has to have done by then.
+const HOPE: f64 = 0.2;
 /// No host yet.
 const NOWHERE: u32 = u32::MAX;
-
-/// A process at the other end of streams.
-#[derive(Debug, Clone)]
-struct Neighbour {
-    process: usize,
-    edges: Vec<usize>,
-    /// Ends of these streams that receive from nobody else: their entries are as many as the links, less one.
-    alone: f64,
-}
 
 /// A node of the tree.
 #[derive(Clone)]
@@ -43,6 +51,8 @@ struct Node {
     /// Processes that fit into each class yet, at most.
     room: Vec<usize>,
     placed: u128,
+    /// Processes whose class is a choice, not a consequence.
+    is_settled: Vec<bool>,
 }
 
 /// The search.
@@ -67,7 +77,13 @@ pub(super) struct Tree<'m, 'a> {
     counter: Entries,
     assignment: Assignment,
     costs: Vec<f64>,
-    rows: Vec<usize>,
+    /// Memory of what a process costs in a class.
+    sources: Vec<(u32, usize)>,
+    near: Vec<u16>,
+    hops: Vec<f64>,
+    alone: Vec<f64>,
+    /// For streams of each kind, from each class and to it, the classes within each number of links.
+    within: [Vec<Vec<Vec<u128>>>; 2],
     /// What the best plan costs that is known.
     pub(super) cost: f64,
     /// The hosts and routes of that plan, if it was found here.
@@ -76,15 +92,20 @@ pub(super) struct Tree<'m, 'a> {
     pub(super) open: f64,
     pub(super) nodes: u64,
     pub(super) leaves: u64,
+    begin: u64,
+    next_look: u64,
     most_nodes: u64,
+    /// Part of the tree that is done, if all branches of a node are alike; and whether to give up where that is hopeless.
+    done: f64,
+    gives_up: bool,
     is_stopped: bool,
 }
 
 impl<'m, 'a> Tree<'m, 'a> {
-    /// A search below a cost; nothing for too many classes.
+    /// A search below a cost; nothing for too many classes or processes.
     pub(super) fn new(model: &'m Model<'a>, cost: f64) -> Option<Self> {
         let classes = model.classes.len();
-        if classes > MOST_CLASSES || classes == 0 {
+        if classes > MOST_CLASSES || classes == 0 || model.processes > MOST_PROCESSES {
             return None;
         }
         let most = model.classes.iter().map(|class| class.most).max().unwrap_or(1).max(1);
@@ -114,12 +135,20 @@ impl<'m, 'a> Tree<'m, 'a> {
             counter: Entries::default(),
             assignment: Assignment::default(),
             costs: Vec::new(),
-            rows: Vec::new(),
+            sources: Vec::new(),
+            near: Vec::new(),
+            hops: Vec::new(),
+            alone: Vec::new(),
+            within: [within(model, true), within(model, false)],
             best: None,
             open: f64::INFINITY,
             nodes: 0,
             leaves: 0,
+            begin: 0,
+            next_look: 64,
             most_nodes: u64::MAX,
+            done: 0.0,
+            gives_up: false,
             is_stopped: false,
             cost,
             model,
@@ -128,16 +157,31 @@ impl<'m, 'a> Tree<'m, 'a> {
 
     /// Looks at all mappings whose routes have at most so many links, the longest counting as `least` at least. Whether it came to the
     /// end; else `open` is a bound of what it left out.
-    pub(super) fn search(&mut self, lengths: Lengths, most_nodes: u64, watch: &Watch<'_>) -> bool {
+    pub(super) fn search(&mut self, lengths: Lengths, watch: &Watch<'_>) -> bool {
+        // Without limits it gives up where they would be needed.
+        self.gives_up = watch.limits.nodes.is_none() && watch.limits.seconds.is_none();
+        self.most_nodes = if self.gives_up { self.nodes + self.affordable(MOST_WORK) } else { u64::MAX };
+        self.look(lengths, watch)
+    }
+
+    /// Has a short look whether there are mappings with such routes; whether it came to the end.
+    pub(super) fn probe(&mut self, lengths: Lengths, watch: &Watch<'_>) -> bool {
+        self.gives_up = false;
+        self.most_nodes = self.nodes + PROBE.min(self.affordable(PROBE_WORK));
+        self.look(lengths, watch)
+    }
+
+    fn look(&mut self, lengths: Lengths, watch: &Watch<'_>) -> bool {
         self.lengths = lengths;
-        self.most_nodes = most_nodes;
+        self.done = 0.0;
         self.is_stopped = false;
         self.open = f64::INFINITY;
         self.measure();
-        if let Some(mut root) = self.root() {
-            if let Some(bound) = self.narrow(&mut root) {
-                self.explore(&root, bound, watch);
-            }
+        if let Some(mut root) = self.root()
+            && let Some(bound) = self.narrow(&mut root)
+        {
+            self.begin = self.nodes;
+            self.explore(&root, bound, 1.0, watch);
         }
         self.open.is_infinite()
     }
@@ -150,23 +194,32 @@ impl<'m, 'a> Tree<'m, 'a> {
         bound.unwrap_or(f64::INFINITY)
     }
 
+    /// Nodes for so much work.
+    fn affordable(&self, work: u64) -> u64 {
+        let size = self.model.processes * self.model.classes.len() + 4 * self.model.edges.len();
+        work / (size as u64 + 50)
+    }
+
+    /// Whether to stop: the limits, or no hope to come to the end.
+    fn is_over(&mut self, watch: &Watch<'_>) -> bool {
+        if self.nodes < self.next_look {
+            return false;
+        }
+        self.next_look = self.nodes + 64;
+        let looked = self.nodes - self.begin;
+        let is_hopeless = self.gives_up
+            && looked > self.affordable(FIRST_WORK)
+            && self.done < HOPE * looked as f64 / self.affordable(MOST_WORK) as f64;
+        is_hopeless || watch.is_over(self.nodes)
+    }
+
     fn measure(&mut self) {
-        let model = self.model;
-        let classes = model.classes.len();
-        let kinds = model.edges.iter().map(|edge| edge.kind + 1).max().unwrap_or_default();
-        let most = self.lengths.most;
-        let reach = |from: bool| {
-            let near = |kind: usize, class: usize| {
-                let is_near = |&other: &usize| {
-                    let (a, b) = if from { (class, other) } else { (other, class) };
-                    let distance = model.distance(kind, a, b);
-                    distance < FAR && distance <= most
-                };
-                (0..classes).filter(is_near).fold(0, |set, other| set | 1 << other)
-            };
-            (0..kinds).map(|kind| (0..classes).map(|class| near(kind, class)).collect()).collect()
+        let most = usize::from(self.lengths.most);
+        let reach = |within: &Vec<Vec<Vec<u128>>>| {
+            let near = |by_links: &Vec<u128>| by_links[most.min(by_links.len() - 1)];
+            within.iter().map(|classes| classes.iter().map(near).collect()).collect()
         };
-        self.reach = [reach(true), reach(false)];
+        self.reach = [reach(&self.within[0]), reach(&self.within[1])];
     }
 
     fn root(&self) -> Option<Node> {
@@ -176,9 +229,15 @@ impl<'m, 'a> Tree<'m, 'a> {
             (0..model.classes.len()).filter(fits).fold(0_u128, |set, class| set | 1 << class)
         };
         let sets: Vec<u128> = (0..model.processes).map(set).collect();
-        let room = model.classes.iter().map(|class| class.hosts.len().saturating_mul(class.most));
-        let root = Node { hosts: vec![NOWHERE; model.processes], room: room.collect(), placed: 0, sets };
-        root.sets.iter().all(|set| *set != 0).then_some(root)
+        let places = model.classes.iter().map(|class| class.hosts.len().saturating_mul(class.most));
+        let node = Node {
+            hosts: vec![NOWHERE; model.processes],
+            room: places.collect(),
+            placed: 0,
+            is_settled: vec![false; model.processes],
+            sets,
+        };
+        node.sets.iter().all(|set| *set != 0).then_some(node)
     }
 
     /// Whether the links of a host of a class carry what a process sends to and gets from those that cannot be on the same host.
@@ -197,285 +256,51 @@ impl<'m, 'a> Tree<'m, 'a> {
             && apart(&model.receives[process]) <= back * (1.0 + 1e-9)
     }
 
-    /// Narrows the sets of a node until nothing changes. Its bound; nothing if no better plan is below it.
-    fn narrow(&mut self, node: &mut Node) -> Option<f64> {
-        loop {
-            self.reach_each_other(node)?;
-            let (bound, has_changed) = self.bound(node)?;
-            if !has_changed {
-                return Some(bound);
-            }
-        }
-    }
-
-    /// Takes out classes that are too far from all classes where a neighbour may be.
-    fn reach_each_other(&self, node: &mut Node) -> Option<()> {
-        let model = self.model;
-        let mut is_waiting = vec![true; model.processes];
-        let mut queue: Vec<usize> = (0..model.processes).collect();
-        while let Some(process) = queue.pop() {
-            is_waiting[process] = false;
-            for neighbour in &self.neighbours[process] {
-                let mut near = node.sets[neighbour.process];
-                for &edge in &neighbour.edges {
-                    let edge = &model.edges[edge];
-                    let side = usize::from(edge.source != process);
-                    let reach = &self.reach[side][edge.kind];
-                    let all = bits(node.sets[process]).fold(0, |all, class| {
-                        let own = if self.may_share(node, class, process, neighbour.process) {
-                            1 << class
-                        } else {
-                            0
-                        };
-                        all | reach[class] | own
-                    });
-                    near &= all;
-                }
-                if near == 0 {
-                    return None;
-                }
-                if near != node.sets[neighbour.process] {
-                    node.sets[neighbour.process] = near;
-                    if !is_waiting[neighbour.process] {
-                        is_waiting[neighbour.process] = true;
-                        queue.push(neighbour.process);
-                    }
-                }
-            }
-        }
-        Some(())
-    }
-
-    fn may_share(&self, node: &Node, class: usize, first: usize, second: usize) -> bool {
-        if self.is_single {
-            return false;
-        }
-        match (node.hosts[first], node.hosts[second]) {
-            (NOWHERE, NOWHERE) => self.model.can_share(class, first, second),
-            (NOWHERE, host) => self.model.fits(host, &self.used[host as usize], first),
-            (host, NOWHERE) => self.model.fits(host, &self.used[host as usize], second),
-            (a, b) => a == b,
-        }
-    }
-
-    /// The bound of a node; takes out classes that cost too much. Nothing if all do.
-    fn bound(&mut self, node: &mut Node) -> Option<(f64, bool)> {
-        let fixed = self.fixed(node)?;
-        let rows: Vec<usize> =
-            (0..self.model.processes).filter(|&process| node.hosts[process] == NOWHERE).collect();
-        let classes = self.model.classes.len();
-        let mut costs = std::mem::take(&mut self.costs);
-        costs.clear();
-        costs.resize(rows.len() * classes, NEVER);
-        for (row, &process) in rows.iter().enumerate() {
-            for class in bits(node.sets[process]) {
-                costs[row * classes + class] = self.place_cost(node, process, class);
-            }
-        }
-        let solved = self.assignment.solve(&costs, &node.room);
-        let bound =
-            solved.map(|cost| cost + fixed).filter(|&bound| self.model.improves(bound - 1e-7, self.cost));
-        let mut has_changed = false;
-        if let Some(bound) = bound {
-            for (row, &process) in rows.iter().enumerate() {
-                for class in bits(node.sets[process]) {
-                    let there = bound + self.assignment.extra(&costs, row, class);
-                    if !self.model.improves(there - 1e-7, self.cost) {
-                        node.sets[process] &= !(1 << class);
-                        has_changed = true;
-                    }
-                }
-            }
-        }
-        self.costs = costs;
-        self.rows = rows;
-        let is_empty = node.sets.contains(&0);
-        bound.filter(|_| !is_empty).map(|bound| (bound, has_changed))
-    }
-
-    /// What placed processes cost, and the length of the longest route; nothing if one is too long.
-    fn fixed(&mut self, node: &Node) -> Option<f64> {
-        let model = self.model;
-        let weights = model.weights;
-        let mut sum = weights.longest * f64::from(self.lengths.least);
-        for process in (0..model.processes).filter(|&process| node.hosts[process] != NOWHERE) {
-            sum += model.move_cost(process, node.hosts[process]);
-            for neighbour in self.neighbours[process].iter().filter(|other| other.process > process) {
-                let host = node.hosts[neighbour.process];
-                if host == NOWHERE {
-                    continue;
-                }
-                let mut longest = 0;
-                for &edge in &neighbour.edges {
-                    let edge = &model.edges[edge];
-                    let distance =
-                        model.between(edge.kind, node.hosts[edge.source], node.hosts[edge.destination]);
-                    if distance > self.lengths.most || distance >= FAR {
-                        return None;
-                    }
-                    longest = longest.max(distance);
-                    sum += weights.hops * f64::from(distance);
-                }
-                sum += weights.entries * self.share * neighbour.alone * f64::from(longest.saturating_sub(1));
-            }
-        }
-        for process in (0..model.processes).filter(|&process| node.hosts[process] != NOWHERE) {
-            sum += self.join_cost(node, process, model.class_of[node.hosts[process] as usize]);
-        }
-        Some(sum)
-    }
-
-    /// What the entries of a destination of several streams cost at least in a class.
-    fn join_cost(&mut self, node: &Node, process: usize, class: usize) -> f64 {
-        let Some(joins) = &self.joins[process] else { return 0.0 };
-        let model = self.model;
-        let mut least: u32 = 0;
-        let mut sources: Vec<(u32, usize)> = Vec::new();
-        for &edge in joins {
-            let (source, kind) = (model.edges[edge].source, model.edges[edge].kind);
-            let host = node.hosts[source];
-            if host == NOWHERE {
-                let near = self.nearest(node, process, class, source, edge);
-                least = least.max(u32::from(near.saturating_sub(1)));
-            } else {
-                let shares = match node.hosts[process] {
-                    NOWHERE => {
-                        model.class_of[host as usize] == class && self.may_share(node, class, process, source)
-                    }
-                    own => own == host,
-                };
-                if !shares {
-                    sources.push((host, kind));
-                }
-            }
-        }
-        let settled = self.counter.least(model, class, sources.iter().copied());
-        model.weights.entries * self.share * f64::from(least.max(settled))
-    }
-
-    /// Links of a stream at least between a process in a class and one that is not placed.
-    fn nearest(&self, node: &Node, process: usize, class: usize, other: usize, edge: usize) -> u16 {
-        if node.sets[other] >> class & 1 == 1 && self.may_share(node, class, process, other) {
-            return 0;
-        }
-        let edge = &self.model.edges[edge];
-        let is_source = edge.source == process;
-        let distance = |there: usize| match is_source {
-            true => self.model.distance(edge.kind, class, there),
-            false => self.model.distance(edge.kind, there, class),
-        };
-        bits(node.sets[other]).map(distance).min().unwrap_or(FAR)
-    }
-
-    /// What a process costs in a class, half of what its streams to unplaced ones cost included.
-    fn place_cost(&mut self, node: &Node, process: usize, class: usize) -> f64 {
-        let model = self.model;
-        let weights = model.weights;
-        let mut sum = match &model.problem.home {
-            Some(_) => model.classes[class]
-                .hosts
-                .iter()
-                .map(|&host| model.move_cost(process, host))
-                .fold(NEVER, f64::min),
-            None => 0.0,
-        };
-        let mut near: Vec<u16> = Vec::new();
-        let mut hops: Vec<f64> = Vec::new();
-        let mut alone: Vec<f64> = Vec::new();
-        let mut sharing = 0;
-        for neighbour in &self.neighbours[process] {
-            let host = node.hosts[neighbour.process];
-            if host == NOWHERE {
-                let least = neighbour
-                    .edges
-                    .iter()
-                    .map(|&edge| self.nearest(node, process, class, neighbour.process, edge));
-                let least = least.max().unwrap_or_default();
-                sharing += usize::from(least == 0);
-                near.push(least);
-                hops.push(neighbour.edges.len() as f64);
-                alone.push(neighbour.alone);
-                continue;
-            }
-            let there = model.class_of[host as usize];
-            let is_same = there == class && self.may_share(node, class, process, neighbour.process);
-            let mut longest = 0;
-            for &edge in &neighbour.edges {
-                let edge = &model.edges[edge];
-                let (from, to) = if edge.source == process { (class, there) } else { (there, class) };
-                let distance = if is_same { 0 } else { model.distance(edge.kind, from, to) };
-                if distance >= FAR {
-                    return NEVER;
-                }
-                longest = longest.max(distance);
-                sum += weights.hops * f64::from(distance);
-            }
-            sum += weights.entries * self.share * neighbour.alone * f64::from(longest.saturating_sub(1));
-        }
-        sum += self.join_cost(node, process, class);
-        self.spread(node, class, sharing, &mut near);
-        near.sort_unstable();
-        hops.sort_by(|a, b| b.total_cmp(a));
-        alone.sort_by(|a, b| b.total_cmp(a));
-        for ((distance, hops), alone) in near.iter().zip(&hops).zip(&alone) {
-            sum += 0.5 * weights.hops * hops * f64::from(*distance)
-                + 0.5 * weights.entries * self.share * alone * f64::from(distance.saturating_sub(1));
-        }
-        sum
-    }
-
-    /// Raises the distances of neighbours to those of the nearest places.
-    fn spread(&self, node: &Node, class: usize, sharing: usize, near: &mut [u16]) {
-        near.sort_unstable();
-        let shares = sharing.min(self.model.classes[class].most.saturating_sub(1));
-        let mut places =
-            std::iter::repeat_n(0, shares).chain(self.around[class].iter().flat_map(|&(distance, other)| {
-                let own = usize::from(other == class);
-                std::iter::repeat_n(distance, node.room[other].saturating_sub(own))
-            }));
-        for near in near {
-            let Some(place) = places.next() else { return };
-            *near = place.max(*near);
-        }
-    }
-
     /// Looks at everything below a node.
-    fn explore(&mut self, node: &Node, bound: f64, watch: &Watch<'_>) {
+    fn explore(&mut self, node: &Node, bound: f64, part: f64, watch: &Watch<'_>) {
         self.nodes += 1;
-        if self.nodes >= self.most_nodes || (self.nodes % 64 == 0 && watch.is_over(self.nodes)) {
-            self.is_stopped = true;
-        }
+        let most = watch.limits.nodes.unwrap_or(u64::MAX).min(self.most_nodes);
+        self.is_stopped |= self.nodes > most || self.is_over(watch);
         if self.is_stopped {
             self.open = self.open.min(bound);
             return;
         }
         let Some(process) = self.choice(node) else {
             self.leaf(node, bound);
+            self.done += part;
             return;
         };
-        let mut node = node.clone();
+        self.branches(node.clone(), process, bound, part, watch);
+    }
+
+    /// Looks at a process in one class after the other. What was looked at needs not be looked at again for classes and processes that can
+    /// stand for these.
+    fn branches(&mut self, mut node: Node, process: usize, bound: f64, part: f64, watch: &Watch<'_>) {
         let is_alone = self.neighbours[process].is_empty() && self.model.problem.home.is_none();
         let leaves = self.leaves;
         let orbits = self.orbits_of(node.placed);
-        let mut done = 0_u128;
-        for class in self.values(&node, process) {
-            if done >> class & 1 == 1 || node.sets[process] >> class & 1 == 0 {
+        let values = self.values(&node, process);
+        let part = part / values.len().max(1) as f64;
+        for class in values {
+            if node.sets[process] >> class & 1 == 0 {
                 continue;
             }
-            for host in self.hosts_in(class, process) {
-                self.put(process, host, true);
-                let mut child = node.clone();
-                child.hosts[process] = host;
-                child.sets[process] = 1 << class;
-                child.placed |= 1 << class;
-                child.room[class] = child.room[class].saturating_sub(1);
-                self.fill(&mut child, class, host);
-                if let Some(bound) = self.narrow(&mut child).map(|there| there.max(bound)) {
-                    self.explore(&child, bound, watch);
+            // Where several processes fit on a host, hosts come after all classes.
+            if self.is_single || node.is_settled[process] || node.sets[process].is_power_of_two() {
+                let hosts = self.hosts_in(class, process);
+                let part = part / hosts.len().max(1) as f64;
+                for host in hosts {
+                    self.put(process, host, true);
+                    self.below(&node, (process, class, Some(host)), bound, part, watch);
+                    self.put(process, host, false);
+                    if is_alone && self.leaves > leaves {
+                        // Where processes without streams are makes no difference.
+                        return;
+                    }
                 }
-                self.put(process, host, false);
+            } else {
+                self.below(&node, (process, class, None), bound, part, watch);
                 if is_alone && self.leaves > leaves {
-                    // Where processes without streams are makes no difference.
                     return;
                 }
             }
@@ -484,35 +309,61 @@ impl<'m, 'a> Tree<'m, 'a> {
                 self.open = self.open.min(bound);
                 return;
             }
-            let first = orbits.as_ref().map(|orbits| orbits[class]);
-            let same = |other: &usize| match (&orbits, first) {
-                (Some(orbits), Some(first)) => orbits[*other] == first,
-                _ => *other == class,
-            };
-            let explored =
-                (0..self.model.classes.len()).filter(same).fold(0_u128, |set, other| set | 1 << other);
-            done |= explored;
-            for &other in &self.alike[process] {
-                if node.hosts[other] == NOWHERE {
-                    node.sets[other] &= !explored;
-                }
-            }
-            node.sets[process] &= !explored;
-            let is_dead = self.alike[process].iter().any(|&other| node.sets[other] == 0);
-            if is_dead || node.sets[process] == 0 {
+            if !self.forget(&mut node, process, class, orbits.as_deref()) {
                 return;
             }
         }
     }
 
+    /// Looks at what is below a choice.
+    fn below(
+        &mut self,
+        node: &Node,
+        (process, class, host): (usize, usize, Option<u32>),
+        bound: f64,
+        part: f64,
+        watch: &Watch<'_>,
+    ) {
+        let mut child = node.clone();
+        child.sets[process] = 1 << class;
+        child.is_settled[process] = true;
+        child.placed |= 1 << class;
+        if let Some(host) = host {
+            child.hosts[process] = host;
+            child.room[class] = child.room[class].saturating_sub(1);
+            self.fill(&mut child, class);
+        }
+        match self.narrow(&mut child) {
+            Some(there) => self.explore(&child, there.max(bound), part, watch),
+            None => self.done += part,
+        }
+    }
+
+    /// Takes out a class that was looked at, and what is like it. Whether something is left.
+    fn forget(&self, node: &mut Node, process: usize, class: usize, orbits: Option<&Vec<usize>>) -> bool {
+        let same = |other: &usize| match orbits {
+            Some(orbits) => orbits[*other] == orbits[class],
+            None => *other == class,
+        };
+        let explored = (0..self.model.classes.len()).filter(same).fold(0_u128, |set, other| set | 1 << other);
+        node.sets[process] &= !explored;
+        for &other in self.alike[process].iter().filter(|&&other| !node.is_settled[other]) {
+            node.sets[other] &= !explored;
+        }
+        node.sets[process] != 0 && self.alike[process].iter().all(|&other| node.sets[other] != 0)
+    }
+
     /// The process that is placed next: of those with streams that with the fewest classes, then that with the most placed neighbours.
+    /// Where several fit on a host, those that may be in several classes come first.
     fn choice(&self, node: &Node) -> Option<usize> {
         let waiting = (0..self.model.processes).filter(|&process| node.hosts[process] == NOWHERE);
         waiting.min_by_key(|&process| {
             let neighbours = &self.neighbours[process];
-            let placed = neighbours.iter().filter(|other| node.hosts[other.process] != NOWHERE).count();
+            let placed = neighbours.iter().filter(|other| node.is_settled[other.process]).count();
             let count = node.sets[process].count_ones();
-            (neighbours.is_empty(), count, usize::MAX - placed, usize::MAX - neighbours.len(), process)
+            let is_later = !self.is_single && count == 1;
+            let (placed, degree) = (usize::MAX - placed, usize::MAX - neighbours.len());
+            (neighbours.is_empty(), is_later, count, placed, degree, process)
         })
     }
 
@@ -556,7 +407,7 @@ impl<'m, 'a> Tree<'m, 'a> {
     }
 
     /// Takes a class out of the sets of processes that fit on none of its hosts any more.
-    fn fill(&self, node: &mut Node, class: usize, _: u32) {
+    fn fill(&self, node: &mut Node, class: usize) {
         for process in 0..self.model.processes {
             if node.hosts[process] == NOWHERE && node.sets[process] >> class & 1 == 1 {
                 let hosts = &self.model.classes[class].hosts;
@@ -588,39 +439,9 @@ impl<'m, 'a> Tree<'m, 'a> {
             self.cost = cost + moves;
             self.best = Some((node.hosts.clone(), ways));
         }
+        self.nodes += found.steps / STEPS_OF_NODE;
         if !found.is_complete {
             self.open = self.open.min(bound);
         }
     }
-}
-
-/// The streams that a process receives if they come from several others.
-fn joins(model: &Model<'_>, process: usize) -> Option<Vec<usize>> {
-    let edges = &model.receives[process];
-    let first = edges.first().map(|&edge| model.edges[edge].source);
-    edges.iter().any(|&edge| Some(model.edges[edge].source) != first).then(|| edges.clone())
-}
-
-/// The processes that a process has streams with.
-fn neighbours(model: &Model<'_>, process: usize, joins: &[Option<Vec<usize>>]) -> Vec<Neighbour> {
-    let mut neighbours: BTreeMap<usize, Neighbour> = BTreeMap::new();
-    for (edge, other) in model.neighbours(process) {
-        let new = Neighbour { process: other, edges: Vec::new(), alone: 0.0 };
-        neighbours.entry(other).or_insert(new).edges.push(edge);
-    }
-    for neighbour in neighbours.values_mut() {
-        let receives = |end: usize| neighbour.edges.iter().any(|&edge| model.edges[edge].destination == end);
-        let ends = [process, neighbour.process];
-        neighbour.alone = ends.iter().filter(|&&end| receives(end) && joins[end].is_none()).count() as f64;
-    }
-    neighbours.into_values().collect()
-}
-
-/// The classes of a set.
-fn bits(mut set: u128) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let next = (set != 0).then(|| set.trailing_zeros() as usize);
-        set &= set.wrapping_sub(1);
-        next
-    })
 }

@@ -1,0 +1,248 @@
+//! What a node of the tree costs at least, and which classes that leaves to its processes.
+
+use super::near::bits;
+use super::{NOWHERE, Node, Tree};
+use crate::search::assignment::NEVER;
+use crate::search::model::FAR;
+
+impl Tree<'_, '_> {
+    /// Narrows the sets of a node until nothing changes. Its bound; nothing if no better plan is below it.
+    pub(super) fn narrow(&mut self, node: &mut Node) -> Option<f64> {
+        loop {
+            self.reach_each_other(node)?;
+            let (bound, has_changed) = self.bound(node)?;
+            if !has_changed {
+                return Some(bound);
+            }
+        }
+    }
+
+    /// Takes out classes that are too far from all classes where a neighbour may be.
+    fn reach_each_other(&self, node: &mut Node) -> Option<()> {
+        let model = self.model;
+        let mut is_waiting = vec![true; model.processes];
+        let mut queue: Vec<usize> = (0..model.processes).collect();
+        while let Some(process) = queue.pop() {
+            is_waiting[process] = false;
+            for neighbour in &self.neighbours[process] {
+                let mut near = node.sets[neighbour.process];
+                for &edge in &neighbour.edges {
+                    let edge = &model.edges[edge];
+                    let side = usize::from(edge.source != process);
+                    let reach = &self.reach[side][edge.kind];
+                    let all = bits(node.sets[process]).fold(0, |all, class| {
+                        let own = if self.may_share(node, class, process, neighbour.process) {
+                            1 << class
+                        } else {
+                            0
+                        };
+                        all | reach[class] | own
+                    });
+                    near &= all;
+                }
+                if near == 0 {
+                    return None;
+                }
+                if near != node.sets[neighbour.process] {
+                    node.sets[neighbour.process] = near;
+                    if !is_waiting[neighbour.process] {
+                        is_waiting[neighbour.process] = true;
+                        queue.push(neighbour.process);
+                    }
+                }
+            }
+        }
+        Some(())
+    }
+
+    fn may_share(&self, node: &Node, class: usize, first: usize, second: usize) -> bool {
+        if self.is_single {
+            return false;
+        }
+        match (node.hosts[first], node.hosts[second]) {
+            (NOWHERE, NOWHERE) => self.model.can_share(class, first, second),
+            (NOWHERE, host) => self.model.fits(host, &self.used[host as usize], first),
+            (host, NOWHERE) => self.model.fits(host, &self.used[host as usize], second),
+            (a, b) => a == b,
+        }
+    }
+
+    /// The bound of a node; takes out classes that cost too much. Nothing if all do.
+    fn bound(&mut self, node: &mut Node) -> Option<(f64, bool)> {
+        let fixed = self.fixed(node)?;
+        let rows: Vec<usize> =
+            (0..self.model.processes).filter(|&process| node.hosts[process] == NOWHERE).collect();
+        let classes = self.model.classes.len();
+        let mut costs = std::mem::take(&mut self.costs);
+        costs.clear();
+        costs.resize(rows.len() * classes, NEVER);
+        for (row, &process) in rows.iter().enumerate() {
+            for class in bits(node.sets[process]) {
+                costs[row * classes + class] = self.place_cost(node, process, class);
+            }
+        }
+        let solved = self.assignment.solve(&costs, &node.room);
+        let bound =
+            solved.map(|cost| cost + fixed).filter(|&bound| self.model.improves(bound - 1e-7, self.cost));
+        let mut has_changed = false;
+        if let Some(bound) = bound {
+            for (row, &process) in rows.iter().enumerate() {
+                for class in bits(node.sets[process]) {
+                    let there = bound + self.assignment.extra(&costs, row, class);
+                    if !self.model.improves(there - 1e-7, self.cost) {
+                        node.sets[process] &= !(1 << class);
+                        has_changed = true;
+                    }
+                }
+            }
+        }
+        self.costs = costs;
+        let is_empty = node.sets.contains(&0);
+        bound.filter(|_| !is_empty).map(|bound| (bound, has_changed))
+    }
+
+    /// What placed processes cost, and the length of the longest route; nothing if one is too long.
+    fn fixed(&mut self, node: &Node) -> Option<f64> {
+        let model = self.model;
+        let weights = model.weights;
+        let mut sum = weights.longest * f64::from(self.lengths.least);
+        for process in (0..model.processes).filter(|&process| node.hosts[process] != NOWHERE) {
+            sum += model.move_cost(process, node.hosts[process]);
+            for neighbour in self.neighbours[process].iter().filter(|other| other.process > process) {
+                let host = node.hosts[neighbour.process];
+                if host == NOWHERE {
+                    continue;
+                }
+                let mut longest = 0;
+                for &edge in &neighbour.edges {
+                    let edge = &model.edges[edge];
+                    let distance =
+                        model.between(edge.kind, node.hosts[edge.source], node.hosts[edge.destination]);
+                    if distance > self.lengths.most || distance >= FAR {
+                        return None;
+                    }
+                    longest = longest.max(distance);
+                    sum += weights.hops * f64::from(distance);
+                }
+                sum += weights.entries * self.share * neighbour.alone * f64::from(longest.saturating_sub(1));
+            }
+        }
+        for process in (0..model.processes).filter(|&process| node.hosts[process] != NOWHERE) {
+            sum += self.join_cost(node, process, model.class_of[node.hosts[process] as usize]);
+        }
+        Some(sum)
+    }
+
+    /// What the entries of a destination of several streams cost at least in a class.
+    fn join_cost(&mut self, node: &Node, process: usize, class: usize) -> f64 {
+        let Some(joins) = &self.joins[process] else { return 0.0 };
+        let model = self.model;
+        let mut least: u32 = 0;
+        let mut sources = std::mem::take(&mut self.sources);
+        sources.clear();
+        for &edge in joins {
+            let (source, kind) = (model.edges[edge].source, model.edges[edge].kind);
+            let host = node.hosts[source];
+            if host == NOWHERE {
+                let near = self.nearest(node, process, class, source, edge);
+                least = least.max(u32::from(near.saturating_sub(1)));
+            } else {
+                let shares = match node.hosts[process] {
+                    NOWHERE => {
+                        model.class_of[host as usize] == class && self.may_share(node, class, process, source)
+                    }
+                    own => own == host,
+                };
+                if !shares {
+                    sources.push((host, kind));
+                }
+            }
+        }
+        let settled = self.counter.least(model, class, sources.iter().copied());
+        self.sources = sources;
+        model.weights.entries * self.share * f64::from(least.max(settled))
+    }
+
+    /// Links of a stream at least between a process in a class and one that is not placed.
+    fn nearest(&self, node: &Node, process: usize, class: usize, other: usize, edge: usize) -> u16 {
+        if node.sets[other] >> class & 1 == 1 && self.may_share(node, class, process, other) {
+            return 0;
+        }
+        let edge = &self.model.edges[edge];
+        let by_links = &self.within[usize::from(edge.source != process)][edge.kind][class];
+        let set = node.sets[other];
+        by_links.iter().position(|there| there & set != 0).map_or(FAR, |links| links as u16)
+    }
+
+    /// What a process costs in a class, half of what its streams to unplaced ones cost included.
+    pub(super) fn place_cost(&mut self, node: &Node, process: usize, class: usize) -> f64 {
+        let model = self.model;
+        let weights = model.weights;
+        let mut sum = match &model.problem.home {
+            Some(_) => model.classes[class]
+                .hosts
+                .iter()
+                .map(|&host| model.move_cost(process, host))
+                .fold(NEVER, f64::min),
+            None => 0.0,
+        };
+        let [mut hops, mut alone] = [&mut self.hops, &mut self.alone].map(std::mem::take);
+        let mut near = std::mem::take(&mut self.near);
+        near.clear();
+        hops.clear();
+        alone.clear();
+        let mut sharing = 0;
+        for neighbour in &self.neighbours[process] {
+            let host = node.hosts[neighbour.process];
+            if host == NOWHERE {
+                let least = neighbour
+                    .edges
+                    .iter()
+                    .map(|&edge| self.nearest(node, process, class, neighbour.process, edge));
+                let least = least.max().unwrap_or_default();
+                sharing += usize::from(least == 0);
+                near.push(least);
+                hops.push(neighbour.edges.len() as f64);
+                alone.push(neighbour.alone);
+                continue;
+            }
+            let there = model.class_of[host as usize];
+            let is_same = there == class && self.may_share(node, class, process, neighbour.process);
+            let mut longest = 0;
+            for &edge in &neighbour.edges {
+                let edge = &model.edges[edge];
+                let (from, to) = if edge.source == process { (class, there) } else { (there, class) };
+                let distance = if is_same { 0 } else { model.distance(edge.kind, from, to) };
+                longest = longest.max(distance);
+                sum += if distance >= FAR { NEVER } else { weights.hops * f64::from(distance) };
+            }
+            sum += weights.entries * self.share * neighbour.alone * f64::from(longest.saturating_sub(1));
+        }
+        sum += self.join_cost(node, process, class);
+        self.spread(node, class, sharing, &mut near);
+        near.sort_unstable();
+        hops.sort_by(|a, b| b.total_cmp(a));
+        alone.sort_by(|a, b| b.total_cmp(a));
+        for ((distance, hops), alone) in near.iter().zip(&hops).zip(&alone) {
+            sum += 0.5 * weights.hops * hops * f64::from(*distance)
+                + 0.5 * weights.entries * self.share * alone * f64::from(distance.saturating_sub(1));
+        }
+        (self.near, self.hops, self.alone) = (near, hops, alone);
+        sum
+    }
+
+    /// Raises the distances of neighbours to those of the nearest places.
+    fn spread(&self, node: &Node, class: usize, sharing: usize, near: &mut [u16]) {
+        near.sort_unstable();
+        let shares = sharing.min(self.model.classes[class].most.saturating_sub(1));
+        let mut places =
+            std::iter::repeat_n(0, shares).chain(self.around[class].iter().flat_map(|&(distance, other)| {
+                let own = if other == class { 1 + shares } else { 0 };
+                std::iter::repeat_n(distance, node.room[other].saturating_sub(own))
+            }));
+        for near in near {
+            let Some(place) = places.next() else { return };
+            *near = place.max(*near);
+        }
+    }
+}
