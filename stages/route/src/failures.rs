@@ -1,8 +1,9 @@
 //! What happens when any one part of a machine fails.
 //!
-//! Every cable (in both directions), switch and host is taken away in turn. Where processes stay, new routes and tables are looked for
-//! as by `route/tables`: all streams from one host to another are one (problem 1 of the paper). Where they may go to other hosts, every
-//! stream has a route of its own, as by `route/map` (problem 2), and every process that goes costs something beside the objective.
+//! Every cable (in both directions), switch and host is taken away in turn. Where processes stay, new routes and tables are
+//! looked for as by `route/tables`: all streams from one host to another are one (problem 1 of the paper). Where they may go to
+//! other hosts, every stream has a route of its own, as by `route/map` (problem 2), and every process that goes costs something
+//! beside the objective.
 
 mod parts;
 mod reference;
@@ -45,8 +46,8 @@ pub struct FailuresParams {
     /// Which parts are taken away.
     #[serde(default = "all")]
     pub of: Vec<Fallible>,
-    /// Whether processes may go to other hosts. Otherwise they stay, and only routes change. A program whose processes are all settled
-    /// on hosts is then settled on none.
+    /// Whether processes may go to other hosts. Otherwise they stay, and only routes change. A program whose processes are all
+    /// settled on hosts is then settled on none.
     #[serde(default)]
     pub remap: bool,
     /// What a process costs that goes to another host, beside the objective.
@@ -167,8 +168,8 @@ impl Stage for FailuresStage {
     }
 }
 
-/// What happens when any one part of a machine fails. `given` routes and tables are what others are compared with; without any, those
-/// that are best for the whole machine.
+/// What happens when any one part of a machine fails. `given` routes and tables are what others are compared with; without any,
+/// those that are best for the whole machine.
 pub fn failures(
     params: &FailuresParams,
     graph: &TaskGraph,

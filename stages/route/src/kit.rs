@@ -1,17 +1,18 @@
 //! Machines built from a kit of nodes, switches and boards.
 //!
 //! ```toml
-//! nodes      = [{ name = "cpu", count = 4, performance = 10, ports = 1, bandwidth = 100, capabilities = ["fpga"], devices = { camera = 1 }, cost = 3 }]
+//! nodes      = [{ name = "cpu", count = 4, performance = 10, ports = 1, bandwidth = 100, cost = 3 },
+//!               { name = "eye", performance = 5, bandwidth = 50, capabilities = ["fpga"], devices = { camera = 1 } }]
 //! switches   = [{ name = "sw", count = 2, type = 1, ports = 8, bandwidth = 50, cost = 1 }]
 //! boards     = [{ name = "carrier", count = 2, chips = 4, connectors = 2, cost = 1 }]
 //! cable_cost = 0.1
 //! cables     = 12
 //! ```
 //!
-//! A cable joins a node and a switch or two switches, at a port of each; it has the lesser bandwidth of the two in each direction. Where a
-//! kit has boards, every node and switch is on one, at most `chips` on each, and a cable between two boards takes a connector of both.
-//! Units (nodes and switches) and boards cost 1 and cables nothing where the kit does not say it. What costs least is best; of machines
-//! that cost the same, the one with the least objective (11).
+//! A cable joins a node and a switch or two switches, at a port of each; it has the lesser bandwidth of the two in each
+//! direction. Where a kit has boards, every node and switch is on one, at most `chips` on each, and a cable between two boards
+//! takes a connector of both. Units (nodes and switches) and boards cost 1 and cables nothing where the kit does not say it. What
+//! costs least is best; of machines that cost the same, the one with the least objective (11).
 
 mod boards;
 mod candidate;
@@ -347,7 +348,8 @@ fn last(judge: &Judge<'_>, system: &SystemGraph, cost: f64, proven: bool) -> Res
     Ok(answer)
 }
 
-/// Why no machine does: what hosts are short of if nothing limited the network between them, or else that the network is the limit.
+/// Why no machine does: what hosts are short of if nothing limited the network between them, or else that the network is the
+/// limit.
 fn why(judge: &Judge<'_>, stock: &Stock, given: Option<&SystemGraph>) -> Result<Diagnosis, Error> {
     let hosts: Vec<Unit> = stock.nodes.iter().flatten().cloned().collect();
     let ideal = search::star(&hosts, &judge.graph.demands);

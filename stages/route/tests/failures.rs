@@ -64,8 +64,8 @@ fn the_triangle_of_the_paper_survives_only_cables_between_switches() {
     assert_eq!(words(Part::Link, "A ↔ h1"), "nothing leads from `h1` to `h3`");
     assert_eq!(words(Part::Switch, "B"), "nothing leads from `h2` to `h3`");
     assert_eq!(words(Part::Host, "h2"), "process `P2` stays on host `h2`");
-    // Without A – B P1 and P2 change places; without A – C P2 and P3 do; without B – C all three do. A switch of type 2 that both
-    // streams come to by different ports needs two entries.
+    // Without A – B P1 and P2 change places; without A – C P2 and P3 do; without B – C all three do. A switch of type 2
+    // that both streams come to by different ports needs two entries.
     let moved = survey(&instance, &params(r#"{ "remap": true }"#), None);
     assert_eq!(survived(&moved), [("A ↔ B", 3063, 2), ("A ↔ C", 3064, 2), ("B ↔ C", 3064, 3)]);
     let metric = |name: &str| moved.metrics[name] as i64;

@@ -129,8 +129,8 @@ impl<'a> Survey<'a> {
         solve_from(problem, known, self.method, solver.as_deref(), watch)
     }
 
-    /// The best plan. Where processes may go elsewhere, first only those that have to and those that are cut off do; all others follow
-    /// only where one more move could pay.
+    /// The best plan. Where processes may go elsewhere, first only those that have to and those that are cut off do; all others
+    /// follow only where one more move could pay.
     fn found(
         &self,
         problem: &Problem<'_>,

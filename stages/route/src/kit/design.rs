@@ -65,8 +65,8 @@ impl<'a> Design<'a> {
         self.cables.values().sum()
     }
 
-    /// The machine: units are nodes in their order, ports are numbered in the order of cables, a cable has the lesser bandwidth of its
-    /// ports in each direction.
+    /// The machine: units are nodes in their order, ports are numbered in the order of cables, a cable has the lesser bandwidth
+    /// of its ports in each direction.
     pub(super) fn system(&self, demands: &Demands) -> SystemGraph {
         let mut next = vec![0; self.units.len()];
         let mut port = |unit: usize| {

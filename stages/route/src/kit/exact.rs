@@ -1,8 +1,8 @@
 //! All ways to join units, as far as they can be better than what is known.
 //!
-//! Cables of hosts are settled first, one of all ways that differ only in the order of switches. Then the cables between switches are,
-//! pair by pair. At every step the machine is looked at in which all pairs that are not settled have as many cables as ports allow: more
-//! cables never make anything worse, so what does not do there does not do at all.
+//! Cables of hosts are settled first, one of all ways that differ only in the order of switches. Then the cables between switches
+//! are, pair by pair. At every step the machine is looked at in which all pairs that are not settled have as many cables as ports
+//! allow: more cables never make anything worse, so what does not do there does not do at all.
 
 use std::collections::{BTreeMap, BTreeSet};
 

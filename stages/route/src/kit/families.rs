@@ -7,8 +7,9 @@ use hopmap_model::NodeKind;
 use super::design::Design;
 use super::stock::Unit;
 
-/// Machines of some units in which switches are joined in well-known ways: a star, a line, a ring, meshes, tori, fat trees and all with
-/// all. Hosts are spread evenly; those with several ports go to several switches. With `thick` what ports are left take parallel cables.
+/// Machines of some units in which switches are joined in well-known ways: a star, a line, a ring, meshes, tori, fat trees and
+/// all with all. Hosts are spread evenly; those with several ports go to several switches. With `thick` what ports are left take
+/// parallel cables.
 pub(super) fn families(units: &[Unit], thick: bool) -> Vec<Design<'_>> {
     let of = |kind: NodeKind| -> Vec<usize> {
         (0..units.len()).filter(|&unit| units[unit].node.kind == kind).collect()

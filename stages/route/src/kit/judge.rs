@@ -53,8 +53,8 @@ impl Judge<'_> {
         Rules { weights: Weights { longest: 0.0, hops: 0.0, entries: 0.0 }, ..self.rules }
     }
 
-    /// Whether a machine may do: false if it surely does not. `loose` are pairs of nodes that may have fewer cables in the end, so that
-    /// the failure of one of them says nothing.
+    /// Whether a machine may do: false if it surely does not. `loose` are pairs of nodes that may have fewer cables in the end,
+    /// so that the failure of one of them says nothing.
     pub(super) fn may_do(
         &mut self,
         system: &SystemGraph,
