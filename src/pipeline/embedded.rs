@@ -14,6 +14,7 @@ pub static EMBEDDED: &[Embedded] = &[
     Embedded { name: "place", text: include_str!("../../pipelines/place.toml") },
     Embedded { name: "place-netloc", text: include_str!("../../pipelines/place-netloc.toml") },
     Embedded { name: "schedule", text: include_str!("../../pipelines/schedule.toml") },
+    Embedded { name: "route", text: include_str!("../../pipelines/route.toml") },
     Embedded { name: "graph2sch", text: include_str!("../../pipelines/graph2sch.toml") },
     Embedded { name: "job", text: include_str!("../../pipelines/job.toml") },
     Embedded { name: "topology-refresh", text: include_str!("../../pipelines/topology-refresh.toml") },
