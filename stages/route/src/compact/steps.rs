@@ -76,7 +76,13 @@ impl<'a> Steps<'a> {
                 || !proven;
             let most = if is_last { highest } else { least };
             let part = if is_last || self.best.is_some() { 1.0 } else { 0.5 };
-            let step = self.step(Window { least, most: Some(most) }, part)?;
+            let window = Window { least, most: Some(most) };
+            let mut step = self.step(window, part)?;
+            if !step.proven && part < 1.0 && self.best.is_some() && !self.watch.is_over(self.nodes) {
+                // The other half is for the same, with what was found to begin with.
+                let again = self.step(window, 1.0)?;
+                step = Step { bound: again.bound.max(step.bound), proven: again.proven };
+            }
             bound = bound.min(step.bound);
             proven &= step.proven;
             least = most + 1;
