@@ -1,5 +1,7 @@
 //! The search for mappings finds what the program of the paper finds, and its bounds hold.
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
+// Random instances are for the paper, which needs a solver.
+#![cfg_attr(not(feature = "highs"), allow(dead_code))]
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

@@ -38,7 +38,7 @@ const FIRST_WORK: u64 = 10_000_000;
 const PROBE: u64 = 100;
 const PROBE_WORK: u64 = 1_000_000;
 /// A search gives up that has done less than this part of what it has to have done by then.
-const HOPE: f64 = 0.2;
+const HOPE: f64 = 0.5;
 /// No host yet.
 const NOWHERE: u32 = u32::MAX;
 
@@ -197,7 +197,9 @@ impl<'m, 'a> Tree<'m, 'a> {
     /// Nodes for so much work.
     fn affordable(&self, work: u64) -> u64 {
         let size = self.model.processes * self.model.classes.len() + 4 * self.model.edges.len();
-        work / (size as u64 + 50)
+        // Where several processes fit on a host, they stay in the bound until all have a class.
+        let factor = if self.is_single { 1 } else { 4 };
+        work / (factor * (size as u64 + 50))
     }
 
     /// Whether to stop: the limits, or no hope to come to the end.
