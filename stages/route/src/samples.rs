@@ -26,6 +26,13 @@ pub struct Mesh {
     pub seed: u64,
 }
 
+impl std::fmt::Display for Mesh {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { rows, columns, processes, streams, switch_type, .. } = self;
+        write!(formatter, "{rows} × {columns}, {processes} processes, {streams} streams, type {switch_type}")
+    }
+}
+
 impl Mesh {
     /// The instance, with process `i` on host `i` if it is `mapped`.
     pub fn instance(&self, mapped: bool) -> Result<Instance, InstanceError> {

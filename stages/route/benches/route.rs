@@ -1,0 +1,64 @@
+//! Routes and mappings on meshes of switches, without a solver of linear programs. `--example peers` has glpsol, cbc and HiGHS beside ours.
+
+use divan::Bencher;
+use hopmap_route::engine::{Engine, Watch};
+use hopmap_route::problem::Problem;
+use hopmap_route::router::{QuickRouter, Router};
+use hopmap_route::samples::Mesh;
+use hopmap_route::search::Search;
+use hopmap_route::{Instance, Rules, Weights};
+
+const WEIGHTS: Weights = Weights { longest: 1000.0, hops: 10.0, entries: 1.0 };
+
+/// One process on each of the two hosts of eight switches.
+const SIXTEEN: Mesh = Mesh {
+    rows: 2,
+    columns: 4,
+    hosts: 2,
+    processes: 16,
+    streams: 20,
+    bandwidth: 100,
+    switch_type: 1,
+    seed: 1,
+};
+const TWENTY_FOUR: Mesh = Mesh { rows: 3, processes: 24, streams: 30, ..SIXTEEN };
+const SIXTY_FOUR: Mesh = Mesh { rows: 4, hosts: 4, processes: 64, streams: 96, bandwidth: 200, ..SIXTEEN };
+const LARGE: Mesh =
+    Mesh { rows: 8, columns: 8, hosts: 4, processes: 256, streams: 1000, bandwidth: 2000, ..SIXTEEN };
+
+fn main() {
+    divan::main();
+}
+
+fn on(mesh: Mesh, is_mapped: bool, what: impl FnOnce(&Problem<'_>)) {
+    let Ok(Instance { graph, system, mapping, .. }) = mesh.instance(is_mapped) else { return };
+    if let Ok(problem) = Problem::new(&graph, &system, mapping.as_ref(), Rules::from(WEIGHTS)) {
+        what(&problem);
+    }
+}
+
+/// Routes as a search over mappings asks for them.
+#[divan::bench(args = [SIXTEEN, SIXTY_FOUR, LARGE])]
+fn quick(bencher: Bencher<'_, '_>, mesh: Mesh) {
+    on(mesh, true, |problem| {
+        let mut router = QuickRouter::new(problem);
+        let hosts = problem.mapped.clone().unwrap_or_default();
+        bencher.bench_local(|| router.route(&hosts));
+    });
+}
+
+/// Routes for a given mapping with their bound.
+#[divan::bench(args = [SIXTEEN, SIXTY_FOUR, LARGE], sample_count = 3)]
+fn tables(bencher: Bencher<'_, '_>, mesh: Mesh) {
+    on(mesh, true, |problem| {
+        bencher.bench_local(|| Router::default().solve(problem, None, &Watch::endless()))
+    });
+}
+
+/// Mappings and routes with their bound.
+#[divan::bench(args = [SIXTEEN, TWENTY_FOUR, SIXTY_FOUR], sample_count = 1)]
+fn map(bencher: Bencher<'_, '_>, mesh: Mesh) {
+    on(mesh, false, |problem| {
+        bencher.bench_local(|| Search::default().solve(problem, None, &Watch::endless()))
+    });
+}
