@@ -99,6 +99,7 @@ fn no_answer_is_an_answer() {
     }
     let tables = exec(&sandbox, "route/tables", &["task-graph", "system", "mapping"], &["--out", "solved"]);
     insta::assert_snapshot!(tables, @r"
+    diagnosis DIGEST solved/diagnosis
     ------- stderr -------
     no mapping, routes and tables keep all constraints
     link B → C carries 4 of 3: 1 more would do

@@ -56,8 +56,11 @@ fn all_stages_and_one() {
     map/import              A placement from a file of KaHIP, VieM, SharedMap, Scotch or an MPI launcher
     map/auto                The search that suits the problem
     route/import            Processes, streams and a network of hosts and switches from JSON or TOML
+    route/demands           Streams and their bandwidth from the traffic of a traced program, and a machine whose links have ports
+    route/build             A machine for a program from a kit of nodes, switches and boards
     route/tables            Routes of streams and tables of switches for a given mapping, proven best
     route/map               Hosts of processes, routes of streams and tables of switches together, proven best
+    route/failures          Whether a program survives the failure of any link, switch or host, and how
     route/check             The tables of switches followed entry by entry: routes, loads, deadlocks
     route/model             The integer program of routes, or of mapping and routes, for glpsol, cbc, scip or HiGHS
     route/export            The tables of switches for RapidIO, Linux or InfiniBand, or a picture of the routes

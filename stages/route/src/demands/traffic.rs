@@ -107,7 +107,7 @@ fn peak(graph: &TaskGraph) -> Result<BTreeMap<(u32, u32), f64>, CheckError> {
         false => Ok(rates),
         true => Err(CheckError::new(
             "the program has no phases of known length, and `peak` asks for the busiest",
-            "tell phases of time apart when the trace is read: `phases = { windows = 20 }` of trace/otf2",
+            "tell phases of time apart when the trace is read: `phases = { seconds = 0.1 }` of trace/otf2",
         )),
     }
 }
