@@ -22,12 +22,20 @@ const MOST_ROWS: usize = 24;
 #[must_use]
 pub fn route_loads(routed: &Routed<'_>) -> String {
     let facts = Facts::new(*routed);
-    let mut busy: Vec<(usize, f64)> = (0..facts.loads.len())
-        .filter_map(|link| match facts.usage(link) {
-            Use::Part(part) | Use::Unknown(part) => Some((link, part)),
-            Use::Down | Use::Idle => None,
-        })
-        .collect();
+    let known = |link: usize| match facts.usage(link) {
+        Use::Part(part) => Some((link, part)),
+        Use::Unknown(_) | Use::Down | Use::Idle => None,
+    };
+    let mut busy: Vec<(usize, f64)> = (0..facts.loads.len()).filter_map(known).collect();
+    // What a link of unknown bandwidth carries is no part of anything: they stand beside each other alone.
+    let are_known = !busy.is_empty();
+    if !are_known {
+        let unknown = |link: usize| match facts.usage(link) {
+            Use::Unknown(part) => Some((link, part)),
+            _ => None,
+        };
+        busy = (0..facts.loads.len()).filter_map(unknown).collect();
+    }
     busy.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     let mut svg = Svg::new("Busiest links", &subtitle(&facts, busy.len()));
     if busy.is_empty() {
@@ -37,7 +45,7 @@ pub fn route_loads(routed: &Routed<'_>) -> String {
     let cables = cables(&facts);
     let rows = busy.len().min(MOST_ROWS);
     let bottom = TOP + ROW * rows as f64;
-    for (part, class, text) in [(0.0, "q n", "0"), (1.0, "q n m", "100 %")] {
+    for (part, class, text) in [(0.0, "q n", "0"), (1.0, "q n m", if are_known { "100 %" } else { "" })] {
         let x = LEFT + WIDTH * part / largest;
         svg.text(x, TOP - 8.0, class, text);
         svg.line(x, TOP - 3.0, x, bottom + 2.0, "l");
