@@ -1,4 +1,4 @@
-//! Routes and mappings on meshes of switches, without a solver of linear programs. `--example peers` has glpsol, cbc and HiGHS beside ours.
+//! Routes and mappings on meshes of switches, without a solver of linear programs. `--example peers` has glpsol, cbc and `HiGHS` beside ours.
 
 use divan::Bencher;
 use hopmap_route::engine::{Engine, Watch};
@@ -51,7 +51,7 @@ fn quick(bencher: Bencher<'_, '_>, mesh: Mesh) {
 #[divan::bench(args = [SIXTEEN, SIXTY_FOUR, LARGE], sample_count = 3)]
 fn tables(bencher: Bencher<'_, '_>, mesh: Mesh) {
     on(mesh, true, |problem| {
-        bencher.bench_local(|| Router::default().solve(problem, None, &Watch::endless()))
+        bencher.bench_local(|| Router::default().solve(problem, None, &Watch::endless()));
     });
 }
 
@@ -59,6 +59,6 @@ fn tables(bencher: Bencher<'_, '_>, mesh: Mesh) {
 #[divan::bench(args = [SIXTEEN, TWENTY_FOUR, SIXTY_FOUR], sample_count = 1)]
 fn map(bencher: Bencher<'_, '_>, mesh: Mesh) {
     on(mesh, false, |problem| {
-        bencher.bench_local(|| Search::default().solve(problem, None, &Watch::endless()))
+        bencher.bench_local(|| Search::default().solve(problem, None, &Watch::endless()));
     });
 }
