@@ -123,12 +123,11 @@ impl Stock {
         let (mut boards, mut wired) = (Vec::new(), Vec::new());
         for board in &file.boards {
             let names = instances(&board.name, board.count, &mut board_names)?;
-            match (board.chips, &board.connectors) {
-                (Some(chips), &Connectors::Most(connectors)) if is_empty(board) => {
-                    boards.push(BoardType { names, chips: chips as usize, connectors, cost: board.cost });
+            match (board.chips.unwrap_or_default() as usize, &board.connectors) {
+                (_, Connectors::Each(connectors)) => wired.push(Wired::new(board, names, connectors)?),
+                (chips, &Connectors::Most(connectors)) => {
+                    boards.push(BoardType { names, chips, connectors, cost: board.cost });
                 }
-                (None, Connectors::Each(connectors)) => wired.push(Wired::new(board, names, connectors)?),
-                _ => return Err(halved(board)),
             }
         }
         wired::check(&wired)?;
@@ -186,22 +185,24 @@ fn instances(name: &str, count: u32, names: &mut BTreeSet<String>) -> Result<Vec
     }
 }
 
-/// Whether it is not said what is on a board.
-fn is_empty(board: &file::Board) -> bool {
-    board.nodes.is_empty() && board.switches.is_empty() && board.links.is_empty()
-}
-
-/// What is wrong with a board that says neither how much fits on it nor what is on it, or some of both.
-fn halved(board: &file::Board) -> Wrong {
-    (
-        format!("board `{}` says only part of what it is", board.name),
-        "either `chips` and a number of `connectors`, or `nodes`, `switches`, `links` and a list of `connectors`"
-            .to_owned(),
-    )
+/// Whether a board says either how much fits on it or what is on it.
+fn is_whole(board: &file::Board) -> bool {
+    let is_empty = board.nodes.is_empty() && board.switches.is_empty() && board.links.is_empty();
+    match (board.chips, &board.connectors) {
+        (Some(_), Connectors::Most(_)) => is_empty,
+        (None, Connectors::Each(_)) => true,
+        _ => false,
+    }
 }
 
 fn check(file: &File) -> Result<(), Wrong> {
     let wrong = |problem: String, help: &str| Err((problem, help.to_owned()));
+    if let Some(board) = file.boards.iter().find(|board| !is_whole(board)) {
+        return wrong(
+            format!("board `{}` says only part of what it is", board.name),
+            "either `chips` and a number of `connectors`, or `nodes`, `switches`, `links` and a list of `connectors`",
+        );
+    }
     let wired = file.boards.iter().find(|board| board.chips.is_none());
     if let Some(wired) = wired {
         let limited = file.boards.iter().any(|board| board.chips.is_some());

@@ -25,6 +25,8 @@ pub(in crate::kit) struct Assembly {
     pub(super) board_of: Vec<usize>,
     /// The node and the ports of every unit.
     ports: Vec<(u32, Vec<u32>)>,
+    /// A number for every node, the same for a place on boards of a type.
+    classes: Vec<usize>,
     /// The boards without cables.
     parts: SystemGraph,
 }
@@ -47,18 +49,22 @@ impl Assembly {
             units: Vec::new(),
             board_of: Vec::new(),
             ports: Vec::new(),
+            classes: Vec::new(),
             parts,
         };
+        let mut class = 0;
         for (kind, (board, &count)) in wired.iter().zip(counts).enumerate() {
-            (0..count).for_each(|number| assembly.add(kind, board, number));
+            (0..count).for_each(|number| assembly.add(kind, board, number, class));
+            class += board.inside.nodes.len();
         }
         assembly
     }
 
-    fn add(&mut self, kind: usize, board: &Wired, number: usize) {
+    fn add(&mut self, kind: usize, board: &Wired, number: usize, class: usize) {
         let first = self.parts.nodes.len() as u32;
         let named = |node: &Node| Node { name: board.chip(number, node), ..node.clone() };
         self.parts.nodes.extend(board.inside.nodes.iter().map(named));
+        self.classes.extend(class..class + board.inside.nodes.len());
         self.parts.links.extend(board.inside.links.iter().map(|link| Link {
             source: first + link.source,
             destination: first + link.destination,
@@ -132,14 +138,15 @@ impl Assembly {
         for (unit, (node, ports)) in self.units.iter().zip(&self.ports) {
             widths[*node as usize].iter_mut().for_each(|width| *width += unit.bandwidth * ports.len() as f64);
         }
-        let hosts = self.parts.nodes.iter().zip(widths).filter(|(node, _)| node.kind == NodeKind::Host);
-        let unit = |(class, (node, [out, back])): (usize, (&Node, [f64; 2]))| Unit {
+        let hosts = self.parts.nodes.iter().zip(widths).zip(&self.classes);
+        let hosts = hosts.filter(|((node, _), _)| node.kind == NodeKind::Host);
+        let unit = |((node, [out, back]), &class): ((&Node, [f64; 2]), &usize)| Unit {
             class,
             node: node.clone(),
             ports: 1,
             bandwidth: out.max(back),
             cost: 0.0,
         };
-        hosts.enumerate().map(unit).collect()
+        hosts.map(unit).collect()
     }
 }
