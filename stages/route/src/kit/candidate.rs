@@ -27,7 +27,9 @@ pub(super) struct Candidate {
 
 /// Whether a cost is above another one.
 pub(super) fn above(cost: f64, other: f64) -> bool {
-    cost > other + TOLERANCE * other.abs().max(1.0)
+    // A part of what has no end has no end either, and their sum is no number.
+    let part = if other.is_finite() { TOLERANCE * other.abs().max(1.0) } else { 0.0 };
+    cost > other + part
 }
 
 /// Whether a cost and an objective are better than the best ones.
@@ -82,4 +84,18 @@ impl Candidate {
 /// What units cost.
 pub(super) fn units(units: &[Unit]) -> f64 {
     units.iter().map(|unit| unit.cost).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_machines_at_the_same_cost_the_objective_decides() {
+        assert!(is_better(None, (1.0, 2.0)));
+        assert!(is_better(Some((1.0, 2.0)), (1.0, 1.0)) && !is_better(Some((1.0, 2.0)), (1.0, 2.0)));
+        // What the objective is at best before it is known.
+        assert!(is_better(Some((1.0, 2.0)), (1.0, f64::NEG_INFINITY)));
+        assert!(!is_better(Some((1.0, 2.0)), (1.1, f64::NEG_INFINITY)));
+    }
 }
