@@ -13,6 +13,22 @@
 //! direction. Where a kit has boards, every node and switch is on one, at most `chips` on each, and a cable between two boards
 //! takes a connector of both. Units (nodes and switches) and boards cost 1 and cables nothing where the kit does not say it. What
 //! costs least is best; of machines that cost the same, the one with the least objective (11).
+//!
+//! Instead of all that a kit can have boards with known contents:
+//!
+//! ```toml
+//! cable_cost = 0.1
+//! boards     = [{ name = "carrier", count = 3, cost = 1,
+//!                 nodes      = [{ name = "cpu0", performance = 10 }, { name = "cpu1", performance = 10, capabilities = ["fpga"] }],
+//!                 switches   = [{ name = "sw", type = 1 }],
+//!                 links      = [{ a = "cpu0", b = "sw", bandwidth = 100 }, { a = "cpu1", b = "sw", bandwidth = 100 }],
+//!                 connectors = [{ at = "sw", bandwidth = 50 }, { at = "sw", bandwidth = 50, port = 7 }] }]
+//! ```
+//!
+//! `nodes`, `switches` and `links` are those of an instance (`hosts` may stand for `nodes`). How many boards of each type there are
+//! and which cables join them is looked for. A cable joins connectors of two boards, not both at nodes, and has the lesser bandwidth
+//! of both in each direction; a connector is at the lowest free port of its chip unless it says another one. Nodes and switches are
+//! called by their board and their name on it (`carrier0_cpu0`; `carrier_cpu0` where there is one such board).
 
 mod boards;
 mod candidate;
@@ -60,7 +76,7 @@ pub struct BuildStage;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BuildParams {
-    /// A file of TOML or JSON with nodes, switches and boards.
+    /// A file of TOML or JSON with nodes, switches and boards, or with boards and what is on each of them.
     pub kit: InputPath,
     /// Parts any one of which may fail: of each kind every single one.
     #[serde(default)]
