@@ -23,7 +23,7 @@ use hopmap_model::{Mapping, SystemGraph, Tables, TaskGraph};
 use crate::InstanceError;
 
 pub(crate) use build::slots;
-pub(crate) use file::parse as parse_as;
+pub(crate) use file::{Cable, Host, Switch, parse as parse_as};
 
 /// A program, a network, and what the file settles of the answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +36,16 @@ pub struct Instance {
     pub mapping: Option<Mapping>,
     /// The tables of the switches, if the file has any.
     pub tables: Option<Tables>,
+}
+
+/// Hosts, switches and links of a part of a machine, without slots; what is wrong and what to do.
+pub(crate) fn network(
+    hosts: &[Host],
+    switches: &[Switch],
+    links: &[Cable],
+) -> Result<SystemGraph, (String, String)> {
+    let file = file::File::of_network(hosts.to_vec(), switches.to_vec(), links.to_vec());
+    build::network(&file)
 }
 
 /// Largest file in bytes.

@@ -13,6 +13,22 @@
 //! direction. Where a kit has boards, every node and switch is on one, at most `chips` on each, and a cable between two boards
 //! takes a connector of both. Units (nodes and switches) and boards cost 1 and cables nothing where the kit does not say it. What
 //! costs least is best; of machines that cost the same, the one with the least objective (11).
+//!
+//! Instead of all that a kit can have boards with known contents:
+//!
+//! ```toml
+//! cable_cost = 0.1
+//! boards     = [{ name = "carrier", count = 3, cost = 1,
+//!                 nodes      = [{ name = "cpu0", performance = 10 }, { name = "cpu1", performance = 10, capabilities = ["fpga"] }],
+//!                 switches   = [{ name = "sw", type = 1 }],
+//!                 links      = [{ a = "cpu0", b = "sw", bandwidth = 100 }, { a = "cpu1", b = "sw", bandwidth = 100 }],
+//!                 connectors = [{ at = "sw", bandwidth = 50 }, { at = "sw", bandwidth = 50, port = 7 }] }]
+//! ```
+//!
+//! `nodes`, `switches` and `links` are those of an instance (`hosts` may stand for `nodes`). How many boards of each type there are
+//! and which cables join them is looked for. A cable joins connectors of two boards, not both at nodes, and has the lesser bandwidth
+//! of both in each direction; a connector is at the lowest free port of its chip unless it says another one. Nodes and switches are
+//! called by their board and their name on it (`carrier0_cpu0`; `carrier_cpu0` where there is one such board).
 
 mod boards;
 mod candidate;
@@ -24,6 +40,7 @@ mod judge;
 mod search;
 mod spare;
 mod stock;
+mod wired;
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -49,6 +66,7 @@ use candidate::Candidate;
 use design::Design;
 use judge::Judge;
 use stock::{Stock, Unit};
+use wired::{Assembly, Wired};
 
 /// `route/build`: a machine from a kit.
 #[derive(Debug)]
@@ -58,7 +76,7 @@ pub struct BuildStage;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BuildParams {
-    /// A file of TOML or JSON with nodes, switches and boards.
+    /// A file of TOML or JSON with nodes, switches and boards, or with boards and what is on each of them.
     pub kit: InputPath,
     /// Parts any one of which may fail: of each kind every single one.
     #[serde(default)]
@@ -172,7 +190,10 @@ impl Stage for BuildStage {
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let graph = inputs.one::<TaskGraph>("task-graph")?.value;
         let given = inputs.optional::<SystemGraph>("system")?.map(|system| system.value);
-        let stock = Stock::read(params.kit.path())?;
+        let mut stock = Stock::read(params.kit.path())?;
+        check_hosts(&graph, &stock, given.as_deref())?;
+        let named = graph.demands.processes.iter().filter_map(|process| process.host.as_deref());
+        stock.set_apart(&named.collect());
         let built = build(&params, &stock, &graph, given.as_deref(), cx)?;
         Ok(match built {
             Built::Machine(machine) => {
@@ -214,6 +235,7 @@ fn build(
 ) -> Result<Built, Error> {
     let left = cx.deadline().map(|deadline| deadline.saturating_duration_since(Instant::now()).as_secs_f64());
     let should_stop = || cx.should_stop();
+    let progress = |looked| cx.progress(looked, params.candidates);
     let mut judge = Judge {
         graph,
         rules: Rules::from(&SolveParams::from(params)),
@@ -229,14 +251,26 @@ fn build(
         unsure: false,
         killer: None,
         should_stop: &should_stop,
+        progress: &progress,
     };
-    check_hosts(graph, stock, given)?;
     let (found, cost, proven) = match given {
+        Some(_) if !stock.wired.is_empty() => {
+            return Err(CheckError::new(
+                "a kit of boards with known contents adds nothing to a machine that is there",
+                "leave out `system`, or give the kit `nodes` and `switches` with their `ports`",
+            )
+            .into());
+        }
         Some(system) => {
             check_ports(system)?;
             let (found, proven) = spare::extend(&mut judge, stock, system)?;
             let cables = found.as_ref().map_or(0, |found| (found.links.len() - system.links.len()) / 2);
             (found, cables as f64, proven)
+        }
+        None if !stock.wired.is_empty() => {
+            let (found, proven) = wired::search(&mut judge, stock, params.seed)?;
+            let (found, cost) = found.unzip();
+            (found, cost.unwrap_or_default(), proven)
         }
         None => {
             let (best, proven) = search::search(&mut judge, stock, params.seed)?;
@@ -265,12 +299,11 @@ fn build(
 
 /// Refuses programs that name hosts which the machine will not have.
 fn check_hosts(graph: &TaskGraph, stock: &Stock, given: Option<&SystemGraph>) -> Result<(), CheckError> {
-    let kit = stock.by_name();
     for process in &graph.demands.processes {
         let Some(host) = &process.host else { continue };
         let is_known = match given {
             Some(system) => system.nodes.iter().any(|node| node.kind == NodeKind::Host && node.name == *host),
-            None => kit.get(host.as_str()).is_some_and(|unit| unit.node.kind == NodeKind::Host),
+            None => stock.has_host(host),
         };
         if !is_known {
             return Err(CheckError::new(
@@ -351,7 +384,10 @@ fn last(judge: &Judge<'_>, system: &SystemGraph, cost: f64, proven: bool) -> Res
 /// Why no machine does: what hosts are short of if nothing limited the network between them, or else that the network is the
 /// limit.
 fn why(judge: &Judge<'_>, stock: &Stock, given: Option<&SystemGraph>) -> Result<Diagnosis, Error> {
-    let hosts: Vec<Unit> = stock.nodes.iter().flatten().cloned().collect();
+    let hosts: Vec<Unit> = match stock.wired.is_empty() {
+        true => stock.nodes.iter().flatten().cloned().collect(),
+        false => Assembly::new(&stock.wired, &stock.all_boards()).hosts(),
+    };
     let ideal = search::star(&hosts, &judge.graph.demands);
     // The one switch of the ideal network stands for all.
     let switch_load = judge.rules.switch_load.filter(|_| given.is_some());
@@ -365,10 +401,14 @@ fn why(judge: &Judge<'_>, stock: &Stock, given: Option<&SystemGraph>) -> Result<
         diagnosis = diagnose(&problem, solver.as_deref(), &watch)?;
     }
     if diagnosis.causes.is_empty() {
+        let parts = if stock.wired.is_empty() { "units" } else { "boards" };
         let words = match (judge.survives.is_empty(), given) {
-            (_, Some(_)) => "no cables at free ports make the machine survive every failure",
-            (true, None) => "no way to join the units of the kit keeps all constraints",
-            (false, None) => "no way to join the units of the kit survives every failure",
+            (_, Some(_)) => "no cables at free ports make the machine survive every failure".to_owned(),
+            _ if parts == "boards" && !stock.wired.iter().any(Wired::has_connectors) => {
+                "one board does not do, and the boards of the kit have no connectors to join them".to_owned()
+            }
+            (true, None) => format!("no way to join the {parts} of the kit keeps all constraints"),
+            (false, None) => format!("no way to join the {parts} of the kit survives every failure"),
         };
         diagnosis.causes.push(Cause {
             remedy: 0,
@@ -376,7 +416,7 @@ fn why(judge: &Judge<'_>, stock: &Stock, given: Option<&SystemGraph>) -> Result<
             name: "kit".to_owned(),
             there: None,
             needed: None,
-            words: words.to_owned(),
+            words,
         });
     }
     Ok(diagnosis)

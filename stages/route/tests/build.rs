@@ -340,3 +340,32 @@ boards   = [{ name = "board", chips = 4, connectors = 1 }]
     assert!(run(PAIR, None, "", "{}").unwrap_err().contains("the file is empty"));
     assert!(run(PAIR, None, "switches = []", "{}").unwrap_err().contains("the kit has no nodes"));
 }
+
+#[test]
+fn hosts_that_processes_name_are_not_alike() {
+    // The first and the third host need one switch, the second and the fourth the other one.
+    let program = r#"
+processes = [{ name = "P1", requires = 1 }, { name = "P2", requires = 1 }, { name = "P3", requires = 1 }, { name = "P4", requires = 1 }]
+streams   = [{ from = "P1", to = "P2", bandwidth = FIRST }, { from = "P3", to = "P4", bandwidth = SECOND }]
+mapping   = { P1 = "cpu0", P2 = "cpu2", P3 = "cpu1", P4 = "cpu3" }
+hosts     = [{ name = "cpu0", performance = 1 }, { name = "cpu1", performance = 1 }, { name = "cpu2", performance = 1 }, { name = "cpu3", performance = 1 }]
+"#;
+    let kit = r#"
+nodes    = [{ name = "cpu", count = 5, performance = 1, bandwidth = 9 }]
+switches = [{ name = "narrow", type = 1, ports = 2, bandwidth = 1 }, { name = "wide", type = 1, ports = 2, bandwidth = 9 }]
+"#;
+    for (first, second) in [("1", "9"), ("9", "1")] {
+        let program = program.replace("FIRST", first).replace("SECOND", second);
+        assert_eq!(machine(&program, None, kit, "{}"), (4, 2, 4, 6.0, 2042, true));
+    }
+}
+
+#[test]
+fn of_machines_at_the_same_cost_the_objective_decides() {
+    // The tables of the second switch, which is tried first, need an entry more.
+    let kit = r#"
+nodes    = [{ name = "cpu", count = 3, performance = 1, bandwidth = 9 }]
+switches = [{ name = "one", type = 1, ports = 3, bandwidth = 9 }, { name = "two", type = 2, ports = 3, bandwidth = 9 }]
+"#;
+    assert_eq!(machine(PROGRAM, None, kit, "{}"), (3, 1, 3, 4.0, 2041, true));
+}

@@ -78,7 +78,7 @@ fn near(numbers: &HashMap<&str, u32>, name: &str) -> String {
 }
 
 /// Nodes and links, without slots.
-fn network(file: &File) -> Result<SystemGraph, Wrong> {
+pub(super) fn network(file: &File) -> Result<SystemGraph, Wrong> {
     let mut nodes = Vec::new();
     for host in &file.hosts {
         if !(host.performance.is_finite() && host.performance >= 0.0) {

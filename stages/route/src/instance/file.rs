@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 /// An instance as it is written.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct File {
     pub(super) hosts: Vec<Host>,
@@ -29,9 +29,9 @@ pub(super) struct File {
     _expected: Option<IgnoredAny>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Host {
+pub(crate) struct Host {
     pub(super) name: String,
     pub(super) performance: f64,
     #[serde(default)]
@@ -40,17 +40,17 @@ pub(super) struct Host {
     pub(super) devices: BTreeMap<String, u32>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Switch {
+pub(crate) struct Switch {
     pub(super) name: String,
     #[serde(rename = "type")]
     pub(super) switch_type: u32,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Cable {
+pub(crate) struct Cable {
     pub(super) a: String,
     pub(super) b: String,
     pub(super) bandwidth: f64,
@@ -89,6 +89,13 @@ pub(super) struct Entry {
     pub(super) input: Option<u32>,
     pub(super) destination: String,
     pub(super) output: u32,
+}
+
+impl File {
+    /// A network without a program.
+    pub(super) fn of_network(hosts: Vec<Host>, switches: Vec<Switch>, links: Vec<Cable>) -> Self {
+        Self { hosts, switches, links, ..Self::default() }
+    }
 }
 
 /// Reads JSON or TOML; what is wrong and on which line.

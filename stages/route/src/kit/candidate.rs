@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hopmap_model::Error;
+use hopmap_model::{Error, SystemGraph};
 
 use super::boards::{self, Packing};
 use super::design::Design;
@@ -27,15 +27,27 @@ pub(super) struct Candidate {
 
 /// Whether a cost is above another one.
 pub(super) fn above(cost: f64, other: f64) -> bool {
-    cost > other + TOLERANCE * other.abs().max(1.0)
+    // A part of what has no end has no end either, and their sum is no number.
+    let part = if other.is_finite() { TOLERANCE * other.abs().max(1.0) } else { 0.0 };
+    cost > other + part
+}
+
+/// Whether a cost and an objective are better than the best ones.
+pub(super) fn is_better(best: Option<(f64, f64)>, (cost, objective): (f64, f64)) -> bool {
+    best.is_none_or(|best| above(best.0, cost) || (!above(cost, best.0) && above(best.1, objective)))
+}
+
+/// The least objective on a machine, if the machine does.
+pub(super) fn objective(judge: &mut Judge<'_>, system: &SystemGraph) -> Result<Option<f64>, Error> {
+    let Some(found) = judge.best(system)? else { return Ok(None) };
+    let problem = Problem::new(judge.graph, system, None, judge.rules)?;
+    Ok(Some(found.plan.as_ref().map_or(f64::INFINITY, |plan| problem.cost(plan))))
 }
 
 impl Candidate {
     /// Whether a machine of a cost and an objective is better than the best one.
     pub(super) fn is_beaten(best: Option<&Self>, cost: f64, objective: f64) -> bool {
-        best.is_none_or(|best| {
-            above(best.cost, cost) || (!above(cost, best.cost) && above(best.objective, objective))
-        })
+        is_better(best.map(|best| (best.cost, best.objective)), (cost, objective))
     }
 
     /// Takes a design as the best machine if it is.
@@ -58,9 +70,7 @@ impl Candidate {
             return Ok(());
         }
         let system = design.system(&judge.graph.demands);
-        let Some(found) = judge.best(&system)? else { return Ok(()) };
-        let problem = Problem::new(judge.graph, &system, None, judge.rules)?;
-        let objective = found.plan.as_ref().map_or(f64::INFINITY, |plan| problem.cost(plan));
+        let Some(objective) = objective(judge, &system)? else { return Ok(()) };
         if Self::is_beaten(best.as_ref(), cost, objective) {
             *best = {
                 let (units, cables) = (design.units.to_vec(), design.cables.clone());
@@ -74,4 +84,18 @@ impl Candidate {
 /// What units cost.
 pub(super) fn units(units: &[Unit]) -> f64 {
     units.iter().map(|unit| unit.cost).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_machines_at_the_same_cost_the_objective_decides() {
+        assert!(is_better(None, (1.0, 2.0)));
+        assert!(is_better(Some((1.0, 2.0)), (1.0, 1.0)) && !is_better(Some((1.0, 2.0)), (1.0, 2.0)));
+        // What the objective is at best before it is known.
+        assert!(is_better(Some((1.0, 2.0)), (1.0, f64::NEG_INFINITY)));
+        assert!(!is_better(Some((1.0, 2.0)), (1.1, f64::NEG_INFINITY)));
+    }
 }

@@ -1,9 +1,12 @@
 //! The keys of a kit.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::{self, IgnoredAny, SeqAccess, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use crate::instance::{self, Cable, Host};
 
 /// A kit as it is written.
 #[derive(Debug, Clone, Deserialize)]
@@ -58,6 +61,7 @@ pub(super) struct Switch {
     pub(super) cost: f64,
 }
 
+/// A board: either how much fits on it, or all that is on it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Board {
@@ -65,11 +69,79 @@ pub(super) struct Board {
     #[serde(default = "one")]
     pub(super) count: u32,
     /// Most nodes and switches on it.
-    pub(super) chips: u32,
-    /// Most cables to other boards.
-    pub(super) connectors: u32,
+    #[serde(default)]
+    pub(super) chips: Option<u32>,
+    #[serde(default)]
+    pub(super) connectors: Connectors,
     #[serde(default = "unit")]
     pub(super) cost: f64,
+    #[serde(default, alias = "hosts")]
+    pub(super) nodes: Vec<Host>,
+    #[serde(default)]
+    pub(super) switches: Vec<instance::Switch>,
+    #[serde(default)]
+    pub(super) links: Vec<Cable>,
+}
+
+/// What cables to other boards are plugged into.
+#[derive(Debug, Clone)]
+pub(super) enum Connectors {
+    /// Most cables to other boards.
+    Most(u32),
+    /// Each connector, on a board with known contents.
+    Each(Vec<Connector>),
+}
+
+/// A connector of a chip.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Connector {
+    pub(super) at: String,
+    pub(super) bandwidth: f64,
+    /// Port of the chip.
+    #[serde(default)]
+    pub(super) port: Option<u32>,
+}
+
+impl Default for Connectors {
+    fn default() -> Self {
+        Self::Each(Vec::new())
+    }
+}
+
+impl<'de> Deserialize<'de> for Connectors {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ConnectorsVisitor)
+    }
+}
+
+/// Unlike an untagged enumeration, it says what is wrong with a connector.
+struct ConnectorsVisitor;
+
+impl<'de> Visitor<'de> for ConnectorsVisitor {
+    type Value = Connectors;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a number of connectors or a list of them")
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Connectors, E> {
+        let most = u32::try_from(number);
+        most.map(Connectors::Most).map_err(|_| E::invalid_value(Unexpected::Unsigned(number), &self))
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Connectors, E> {
+        let most = u32::try_from(number);
+        most.map(Connectors::Most).map_err(|_| E::invalid_value(Unexpected::Signed(number), &self))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Connectors, A::Error> {
+        let mut connectors = Vec::new();
+        while let Some(connector) = list.next_element()? {
+            connectors.push(connector);
+        }
+        Ok(Connectors::Each(connectors))
+    }
 }
 
 fn one() -> u32 {

@@ -29,6 +29,8 @@ pub(super) struct Judge<'a> {
     /// The part whose failure was not survived last.
     pub(super) killer: Option<(Part, String)>,
     pub(super) should_stop: &'a (dyn Fn() -> bool + Sync),
+    /// Told how many machines were looked at.
+    pub(super) progress: &'a dyn Fn(u64),
 }
 
 impl Judge<'_> {
@@ -40,6 +42,7 @@ impl Judge<'_> {
     fn count(&mut self) {
         self.left = self.left.saturating_sub(1);
         self.looked += 1;
+        (self.progress)(self.looked);
     }
 
     fn solve(&self, problem: &Problem<'_>) -> Result<Found, Error> {

@@ -80,7 +80,12 @@ fn choices(stock: &Stock, judge: &Judge<'_>) -> Result<Vec<Vec<Unit>>, Error> {
     let processes = judge.graph.ranks();
     let mut choices: Vec<Vec<usize>> = vec![Vec::new()];
     for class in &classes {
-        let count = choices.len() * (class.len() + 1);
+        // Hosts that processes name are there.
+        let is_named = |unit: &Unit| {
+            judge.graph.demands.processes.iter().any(|process| process.host.as_ref() == Some(&unit.node.name))
+        };
+        let least = usize::from(class.len() == 1 && class.iter().any(is_named));
+        let count = choices.len() * (class.len() + 1 - least);
         if count > MOST_CHOICES {
             return Err(CheckError::new(
                 format!("the kit leaves more than {MOST_CHOICES} choices of units"),
@@ -90,7 +95,7 @@ fn choices(stock: &Stock, judge: &Judge<'_>) -> Result<Vec<Vec<Unit>>, Error> {
         }
         let longer = |choice: &Vec<usize>| {
             let choice = choice.clone();
-            (0..=class.len()).map(move |count| choice.iter().copied().chain([count]).collect())
+            (least..=class.len()).map(move |count| choice.iter().copied().chain([count]).collect())
         };
         choices = choices.iter().flat_map(longer).collect();
     }
@@ -107,7 +112,7 @@ fn choices(stock: &Stock, judge: &Judge<'_>) -> Result<Vec<Vec<Unit>>, Error> {
 }
 
 /// Whether the hosts could do if one switch without limits joined them all.
-fn is_possible(
+pub(super) fn is_possible(
     judge: &mut Judge<'_>,
     choice: &[Unit],
     stars: &mut BTreeMap<Vec<usize>, bool>,
@@ -140,7 +145,9 @@ pub(super) fn star(hosts: &[Unit], demands: &Demands) -> SystemGraph {
     let node = Node::switch("the network");
     units.push(Unit { class: 0, node, ports: u32::MAX, bandwidth: f64::INFINITY, cost: 0.0 });
     let mut design = Design::new(&units);
-    (0..hosts.len()).for_each(|host| design.join(host, hosts.len(), 1));
+    // A host on a board may have no link at all.
+    let is_joined = |host: &usize| units[*host].bandwidth > 0.0;
+    (0..hosts.len()).filter(is_joined).for_each(|host| design.join(host, hosts.len(), 1));
     design.system(demands)
 }
 

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use hopmap_model::{Node, NodeTraits, SwitchType};
+use hopmap_model::{Node, NodeKind, NodeTraits, SwitchType};
 
-use super::file::{self, File};
+use super::file::{self, Connectors, File};
+use super::wired::{self, Wired};
 use crate::InstanceError;
 
 /// Most nodes, switches or boards of a kit.
@@ -41,6 +42,8 @@ pub(super) struct Stock {
     pub(super) nodes: Vec<Vec<Unit>>,
     pub(super) switches: Vec<Vec<Unit>>,
     pub(super) boards: Vec<BoardType>,
+    /// Boards with known contents; then there are no others, and no nodes and switches beside them.
+    pub(super) wired: Vec<Wired>,
     pub(super) cable_cost: f64,
     pub(super) cables: Option<u32>,
 }
@@ -117,16 +120,45 @@ impl Stock {
             switches.push(units(&switch.name, switch.count, unit)?);
         }
         let mut board_names = BTreeSet::new();
-        let board = |board: &file::Board| {
-            Ok(BoardType {
-                names: instances(&board.name, board.count, &mut board_names)?,
-                chips: board.chips as usize,
-                connectors: board.connectors,
-                cost: board.cost,
-            })
-        };
-        let boards = file.boards.iter().map(board).collect::<Result<_, Wrong>>()?;
-        Ok(Self { nodes, switches, boards, cable_cost: file.cable_cost, cables: file.cables })
+        let (mut boards, mut wired) = (Vec::new(), Vec::new());
+        for board in &file.boards {
+            let names = instances(&board.name, board.count, &mut board_names)?;
+            match (board.chips.unwrap_or_default() as usize, &board.connectors) {
+                (_, Connectors::Each(connectors)) => wired.push(Wired::new(board, names, connectors)?),
+                (chips, &Connectors::Most(connectors)) => {
+                    boards.push(BoardType { names, chips, connectors, cost: board.cost });
+                }
+            }
+        }
+        wired::check(&wired)?;
+        Ok(Self { nodes, switches, boards, wired, cable_cost: file.cable_cost, cables: file.cables })
+    }
+
+    /// As many boards with known contents as there are.
+    pub(super) fn all_boards(&self) -> Vec<usize> {
+        self.wired.iter().map(|kind| kind.names.len()).collect()
+    }
+
+    /// Whether there is a host of this name.
+    pub(super) fn has_host(&self, name: &str) -> bool {
+        let unit = self.by_name().get(name).is_some_and(|unit| unit.node.kind == NodeKind::Host);
+        unit || self.wired.iter().any(|kind| kind.number_of(name).is_some())
+    }
+
+    /// Parts that processes name: they are not like the others of their kind.
+    pub(super) fn set_apart(&mut self, names: &BTreeSet<&str>) {
+        let mut class = self.by_name().values().map(|unit| unit.class).max().unwrap_or_default();
+        let mut apart = Vec::new();
+        for units in &mut self.nodes {
+            let is_named = |unit: &mut Unit| names.contains(unit.node.name.as_str());
+            apart.extend(units.extract_if(.., is_named).map(|unit| {
+                class += 1;
+                vec![Unit { class, ..unit }]
+            }));
+        }
+        self.nodes.extend(apart);
+        self.nodes.retain(|units| !units.is_empty());
+        self.wired = self.wired.iter().flat_map(|kind| kind.apart(names)).collect();
     }
 
     /// All units by name.
@@ -153,9 +185,37 @@ fn instances(name: &str, count: u32, names: &mut BTreeSet<String>) -> Result<Vec
     }
 }
 
+/// Whether a board says either how much fits on it or what is on it.
+fn is_whole(board: &file::Board) -> bool {
+    let is_empty = board.nodes.is_empty() && board.switches.is_empty() && board.links.is_empty();
+    match (board.chips, &board.connectors) {
+        (Some(_), Connectors::Most(_)) => is_empty,
+        (None, Connectors::Each(_)) => true,
+        _ => false,
+    }
+}
+
 fn check(file: &File) -> Result<(), Wrong> {
     let wrong = |problem: String, help: &str| Err((problem, help.to_owned()));
-    if file.nodes.is_empty() {
+    if let Some(board) = file.boards.iter().find(|board| !is_whole(board)) {
+        return wrong(
+            format!("board `{}` says only part of what it is", board.name),
+            "either `chips` and a number of `connectors`, or `nodes`, `switches`, `links` and a list of `connectors`",
+        );
+    }
+    let wired = file.boards.iter().find(|board| board.chips.is_none());
+    if let Some(wired) = wired {
+        let limited = file.boards.iter().any(|board| board.chips.is_some());
+        if limited || !file.nodes.is_empty() || !file.switches.is_empty() {
+            return wrong(
+                format!(
+                    "the kit has boards with known contents, as `{}`, and parts without a board",
+                    wired.name
+                ),
+                "either all boards say what is on them and there are no other parts, or no board does",
+            );
+        }
+    } else if file.nodes.is_empty() {
         return wrong("the kit has no nodes".to_owned(), "processes need hosts: add `nodes`");
     }
     let counts = file.nodes.iter().map(|node| ("node", &node.name, node.count));
@@ -197,7 +257,7 @@ fn check(file: &File) -> Result<(), Wrong> {
             );
         }
     }
-    if let Some(board) = file.boards.iter().find(|board| board.chips == 0) {
+    if let Some(board) = file.boards.iter().find(|board| board.chips == Some(0)) {
         return wrong(format!("board `{}` has room for no chip", board.name), "`chips` is 1 or more");
     }
     let costs = file.nodes.iter().map(|node| (&node.name, node.cost));
