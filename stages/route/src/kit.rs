@@ -43,6 +43,7 @@ mod stock;
 mod wired;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Instant;
 
 use hopmap_model::{
@@ -60,7 +61,7 @@ use crate::failures::Fallible;
 use crate::params::{one, ten, thousand};
 use crate::problem::Problem;
 use crate::solver::{self, Limits};
-use crate::{CheckError, Goal, Method, Rules, SolveParams, TablesStage};
+use crate::{CheckError, Goal, InstanceError, Method, Rules, SolveParams, TablesStage};
 
 use candidate::Candidate;
 use design::Design;
@@ -146,6 +147,11 @@ impl From<&BuildParams> for SolveParams {
             seconds: params.seconds,
         }
     }
+}
+
+/// Whether bytes are a kit, in TOML or JSON; `path` stands in errors.
+pub fn check_kit(bytes: &[u8], path: &Path) -> Result<(), InstanceError> {
+    Stock::parse(bytes, path).map(|_| ())
 }
 
 impl Stage for BuildStage {

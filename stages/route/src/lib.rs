@@ -37,7 +37,7 @@ pub use demands::{DemandsParams, DemandsStage};
 pub use error::{CheckError, ExportError, InstanceError, SolverError};
 pub use failures::{FailuresParams, FailuresStage, Fallible};
 pub use instance::Instance;
-pub use kit::{BuildParams, BuildStage};
+pub use kit::{BuildParams, BuildStage, check_kit};
 pub use network::Network;
 pub use params::{
     CheckParams, ExportFormat, ExportParams, Family, Goal, ImportParams, Method, ModelFormat, ModelParams,

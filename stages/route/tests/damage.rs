@@ -1,4 +1,4 @@
-//! Damages instances and dumps of forwarding tables: whatever the bytes are, reading ends in an error or in something that holds together.
+//! Damages instances, kits and dumps of forwarding tables: whatever the bytes are, reading ends in an error or in something that holds together.
 //!
 //! `HOPMAP_SOAK=1` does many thousands of cases; `HOPMAP_SEED=N` repeats one.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
@@ -32,13 +32,28 @@ links     = [{ a = "A", b = "h1", bandwidth = 1 }, { a = "A", b = "h2", bandwidt
 processes = []
 tables    = [{ switch = "A", destination = "h2", output = 1 }]
 "#;
+const KIT: &str = r#"cable_cost = 0.5
+nodes    = [{ name = "cpu", count = 4, performance = 10, ports = 1, bandwidth = 100, capabilities = ["fpga"], devices = { camera = 1 } }]
+switches = [{ name = "sw", count = 2, type = 1, ports = 8, bandwidth = 50, cost = 2 }]
+boards   = [{ name = "carrier", count = 2, chips = 4, connectors = 2 }]
+cables   = 12
+"#;
+const BOARDS: &str = r#"boards = [{ name = "carrier", count = 3, cost = 1, nodes = [{ name = "cpu0", performance = 1 }, { name = "cpu1", performance = 1 }],
+    switches = [{ name = "sw", type = 1 }],
+    links = [{ a = "cpu0", b = "sw", bandwidth = 100 }, { a = "cpu1", b = "sw", bandwidth = 100 }],
+    connectors = [{ at = "sw", bandwidth = 50 }, { at = "sw", bandwidth = 50, port = 7 }] }]
+"#;
 const DUMP: &str = "Unicast lids [0-4] of switch Lid 1 guid 0x0000000000200000 ('A'):\n0x0001 000 # Switch portguid 0x0000000000200000: 'A'\n\
 0x0002 001 # Channel Adapter portguid 0x0000000000100001: 'h1 HCA-1'\n0x0004 002 : (Channel Adapter portguid 0x0000000000100003: 'h2')\n\
 0x0005 002 : (path #2 out of 2: portguid 0x0000000000100003)\n4 lids dumped\n";
 
 /// A whole file of a kind.
 fn sample(kind: usize, random: &mut Random) -> Vec<u8> {
-    let text = if kind == 0 { [TOML, JSON][random.below(2)] } else { DUMP };
+    let text = match kind {
+        0 => [TOML, JSON][random.below(2)],
+        1 => [KIT, BOARDS][random.below(2)],
+        _ => DUMP,
+    };
     text.as_bytes().to_vec()
 }
 

@@ -7,12 +7,12 @@ use hopmap_route::problem::Problem;
 use hopmap_route::{CheckParams, Instance, Rules, Weights, check, export};
 
 /// Kinds of files.
-pub(crate) const KINDS: usize = 2;
+pub(crate) const KINDS: usize = 3;
 
 /// Links times streams of a program that is formulated; a damaged number can ask for many.
 const SMALL: usize = 10_000;
 
-/// Reads an instance, or writes tables into a dump of forwarding tables: an error with words in it, or what holds together. Says which.
+/// Reads an instance or a kit, or writes tables into a dump of forwarding tables: an error with words in it, or what holds together. Says which.
 pub(crate) fn file(kind: usize, bytes: &[u8], network: &str) -> bool {
     match kind % KINDS {
         0 => match Instance::parse(bytes, Path::new("instance")) {
@@ -22,6 +22,7 @@ pub(crate) fn file(kind: usize, bytes: &[u8], network: &str) -> bool {
                 false
             }
         },
+        1 => hopmap_route::check_kit(bytes, Path::new("kit")).is_ok(),
         _ => {
             let Ok(Instance { system, tables, .. }) =
                 Instance::parse(network.as_bytes(), Path::new("network"))
