@@ -93,14 +93,23 @@ pub(crate) fn solve_from(
         if best.proven || watch.is_over(best.nodes) {
             break;
         }
-        let found = engine.solve(problem, best.plan.as_ref(), &watch.rest(best.nodes, part))?;
-        best = better(problem, best, found);
+        match engine.solve(problem, best.plan.as_ref(), &watch.rest(best.nodes, part)) {
+            Ok(found) => best = better(problem, best, found),
+            // A plan that is known is an answer, whatever goes wrong with a better one.
+            Err(_) if best.plan.is_some() => {}
+            Err(error) => return Err(error),
+        }
     }
     Ok(best)
 }
 
 /// What two engines know together.
 fn better(problem: &Problem<'_>, first: Found, second: Found) -> Found {
+    // Solvers keep rules but for a rounding of their own; what breaks them proves nothing.
+    let breaks = |plan: &Plan| !problem.keeps_rules(&plan.routes);
+    if first.plan.is_some() && second.plan.as_ref().is_some_and(breaks) {
+        return first;
+    }
     let cost = |found: &Found| found.plan.as_ref().map_or(f64::INFINITY, |plan| problem.cost(plan));
     let (bound, nodes) = (first.bound.max(second.bound), first.nodes + second.nodes);
     let proven = second.proven || first.proven;
@@ -133,7 +142,7 @@ pub(crate) fn checked(
     let moved = problem.cost(plan) - objective;
     let bound = (found.bound - moved).min(objective);
     // Only what the check finds to cost what the bound is counts as proven.
-    let proven = found.proven && objective - bound <= 1e-6 * objective.abs().max(1.0);
+    let proven = found.proven && objective - bound <= rules.tolerance(objective, 1e-6);
     let proof = [("bound", bound), ("proven", f64::from(u8::from(proven)))];
     let proof = proof.into_iter().filter(|(_, value)| value.is_finite());
     routes.metrics.extend(proof.map(|(name, value)| (name.to_owned(), value)));
@@ -144,12 +153,18 @@ pub(crate) fn checked(
 
 /// Processes on the slots of their hosts, in the order of ranks.
 pub(crate) fn placed(graph: &TaskGraph, system: &SystemGraph, hosts: &[u32]) -> Result<Mapping, Error> {
-    let mut next: BTreeMap<u32, u32> = system.hosts().map(|(host, first, _)| (host, first)).collect();
+    let mut next: BTreeMap<u32, std::ops::Range<u32>> =
+        system.hosts().map(|(host, first, count)| (host, first..first + count)).collect();
     let mut slots = Vec::with_capacity(graph.ranks());
     for host in hosts {
-        let slot = next.entry(*host).or_default();
-        slots.push(*slot);
-        *slot += 1;
+        let slot = next.get_mut(host).and_then(Iterator::next).ok_or_else(|| {
+            let name = &system.nodes[*host as usize].name;
+            CheckError::new(
+                format!("host `{name}` has performance for more processes than it has slots"),
+                "give it as many slots as processes fit on it, or less performance",
+            )
+        })?;
+        slots.push(slot);
     }
     Ok(Mapping::new(&slots, system, Weight::Bytes)?)
 }

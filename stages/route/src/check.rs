@@ -6,7 +6,7 @@ mod hosts;
 mod limits;
 mod replay;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use hopmap_model::{Counting, Mapping, Route, Routes, SystemGraph, Tables, TaskGraph};
 
@@ -42,8 +42,10 @@ pub fn check(
     let replay = Replay::new(&network, tables)?;
     let mut notes = BTreeSet::new();
     let mut routes = wanted(graph, &host_of, params.merged);
+    let given: Option<HashMap<&[u32], &Route>> =
+        given.map(|given| given.routes.iter().map(|route| (route.streams.as_slice(), route)).collect());
     for route in &mut routes {
-        let given = given.map(|given| of_same_streams(given, route)).transpose()?;
+        let given = given.as_ref().map(|given| of_same_streams(given, route)).transpose()?;
         route.links = replay.follow(route, given, &mut notes)?;
     }
     limits::lengths(&network, &routes, params.most_hops)?;
@@ -72,8 +74,8 @@ pub fn check(
 }
 
 /// The given route that the streams of a route take.
-fn of_same_streams<'a>(given: &'a Routes, route: &Route) -> Result<&'a Route, CheckError> {
-    given.routes.iter().find(|given| given.streams == route.streams).ok_or_else(|| {
+fn of_same_streams<'a>(given: &HashMap<&[u32], &'a Route>, route: &Route) -> Result<&'a Route, CheckError> {
+    given.get(route.streams.as_slice()).copied().ok_or_else(|| {
         CheckError::new(
             format!("no route is given for the streams {:?}", route.streams),
             "are the routes those of another program, or counted otherwise? See `merged`",

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::ParameterError;
+use crate::instance::slots;
 
 use machine::{ready, tables};
 use traffic::ask;
@@ -53,7 +54,7 @@ pub enum Performance {
     /// A slot each.
     #[default]
     Slot,
-    /// The part of a slot in which it computed.
+    /// The part of a slot in which it computed. Hosts then have as many slots as such processes fit on them, and slots cost hops.
     Compute,
 }
 
@@ -94,7 +95,10 @@ impl Stage for DemandsStage {
         let graph = inputs.one::<TaskGraph>("task-graph")?.value;
         let system = inputs.one::<SystemGraph>("system")?.value;
         let asked = ask(&graph, &params)?;
-        let system = ready(&system, &params)?;
+        let mut system = ready(&system, &params)?;
+        if params.performance == Performance::Compute {
+            slots(&mut system, &asked.graph.demands);
+        }
         let needed: f64 = asked.graph.demands.streams.iter().map(|stream| stream.bandwidth_bytes_per_s).sum();
         cx.log(format_args!(
             "{} streams, {needed:.3e} bytes per second together",

@@ -159,8 +159,12 @@ impl Stage for FailuresStage {
             cx.log(format_args!("not without {}: {}", failure.name, failure.shortage));
         }
         let survives = metric("survived") >= metric("failures");
-        let outputs = Outputs::new().with("failures", failures).timed(params.seconds.is_some());
-        Ok(match (cx.should_stop(), params.must_survive && !survives) {
+        let proven = metric("proven");
+        let outputs = Outputs::new()
+            .with("failures", failures)
+            .timed(params.seconds.is_some() || cx.deadline().is_some());
+        let is_cut_short = cx.should_stop() || (cx.deadline().is_some() && proven <= 0.0);
+        Ok(match (is_cut_short, params.must_survive && !survives) {
             (true, _) => Outcome::Partial(outputs),
             (_, true) => Outcome::Infeasible(outputs),
             _ => Outcome::Done(outputs),

@@ -69,6 +69,9 @@ use judge::Judge;
 use stock::{Stock, Unit};
 use wired::{Assembly, Wired};
 
+/// Seconds in which the routes of a machine are found again after somebody asked to stop.
+const LAST_SECONDS: f64 = 10.0;
+
 /// `route/build`: a machine from a kit.
 #[derive(Debug)]
 pub struct BuildStage;
@@ -204,10 +207,12 @@ impl Stage for BuildStage {
         Ok(match built {
             Built::Machine(machine) => {
                 let Machine { system, answer: Answer { mapping, routes, tables } } = *machine;
+                let proven = routes.metrics.get("proven").copied().unwrap_or_default();
                 let outputs = Outputs::new().with("system", system).with("mapping", mapping);
                 let outputs = outputs.with("routes", routes).with("tables", tables);
-                let outputs = outputs.timed(params.seconds.is_some());
-                if cx.should_stop() { Outcome::Partial(outputs) } else { Outcome::Done(outputs) }
+                let outputs = outputs.timed(params.seconds.is_some() || cx.deadline().is_some());
+                let is_cut_short = proven <= 0.0 && (cx.should_stop() || cx.deadline().is_some());
+                if is_cut_short { Outcome::Partial(outputs) } else { Outcome::Done(outputs) }
             }
             Built::None(diagnosis) => {
                 diagnosis.causes.iter().for_each(|cause| cx.log(&cause.words));
@@ -280,8 +285,8 @@ fn build(
         }
         None => {
             let (best, proven) = search::search(&mut judge, stock, params.seed)?;
-            let cost = best.as_ref().map_or(0.0, |best| best.cost);
-            (best.map(|best| finished(best, stock, &judge)).transpose()?, cost, proven)
+            let (found, cost) = best.map(|best| finished(best, stock, &judge)).unzip();
+            (found, cost.unwrap_or_default(), proven)
         }
     };
     cx.log(format_args!("{} machines were looked at", judge.looked));
@@ -321,9 +326,9 @@ fn check_hosts(graph: &TaskGraph, stock: &Stock, given: Option<&SystemGraph>) ->
     Ok(())
 }
 
-/// The machine of a candidate: without cables that nothing needs, and with the names of boards.
-fn finished(best: Candidate, stock: &Stock, judge: &Judge<'_>) -> Result<SystemGraph, Error> {
-    let Candidate { units, cables, packing, .. } = best;
+/// The machine of a candidate and its cost: without cables that nothing needs, and with the names of boards.
+fn finished(best: Candidate, stock: &Stock, judge: &Judge<'_>) -> (SystemGraph, f64) {
+    let Candidate { units, cables, packing, cost, .. } = best;
     let of_board = |index: usize, unit: &Unit| -> Unit {
         let mut unit = unit.clone();
         // Hosts that processes name keep their names.
@@ -341,10 +346,11 @@ fn finished(best: Candidate, stock: &Stock, judge: &Judge<'_>) -> Result<SystemG
     let named: Vec<Unit> = units.iter().enumerate().map(|(index, unit)| of_board(index, unit)).collect();
     let mut design = Design { units: &named, cables };
     let system = design.system(&judge.graph.demands);
-    if !judge.survives.is_empty() {
-        return Ok(system);
+    if !judge.survives.is_empty() || (judge.should_stop)() {
+        return (system, cost);
     }
-    let Some(answer) = answer_of(judge, &system)? else { return Ok(system) };
+    let Ok(Some(answer)) = answer_of(judge, &system) else { return (system, cost) };
+    let before = design.count();
     let mut used: BTreeMap<(usize, usize), std::collections::BTreeSet<u32>> = BTreeMap::new();
     for &index in answer.routes.routes.iter().flat_map(|route| &route.links) {
         let link = &system.links[index as usize];
@@ -361,12 +367,25 @@ fn finished(best: Candidate, stock: &Stock, judge: &Judge<'_>) -> Result<SystemG
         })
         .filter(|(_, cables)| *cables > 0)
         .collect();
-    Ok(design.system(&judge.graph.demands))
+    let thinned = design.system(&judge.graph.demands);
+    // Limits may keep the search from what it has just found.
+    match answer_of(judge, &thinned) {
+        Ok(Some(_)) => {
+            let saved = before.saturating_sub(design.count());
+            (thinned, cost - stock.cable_cost * f64::from(saved))
+        }
+        Ok(None) | Err(_) => (system, cost),
+    }
 }
 
 fn answer_of(judge: &Judge<'_>, system: &SystemGraph) -> Result<Option<Answer>, Error> {
     let problem = Problem::new(judge.graph, system, None, judge.rules)?;
     let solver = solver::default();
+    if (judge.should_stop)() {
+        // Its plan was found before, and is found again in about the same time.
+        let limits = Limits { seconds: Some(LAST_SECONDS), ..judge.limits };
+        return answer(&problem, None, judge.method, solver.as_deref(), &Watch::new(limits, &|| false));
+    }
     let watch = Watch::new(judge.limits, judge.should_stop);
     answer(&problem, None, judge.method, solver.as_deref(), &watch)
 }

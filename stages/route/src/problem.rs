@@ -1,9 +1,10 @@
 //! A question in numbers, as all that answers questions sees it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hopmap_model::{
-    LinkState, Mapping, Node, NodeKind, ProcessDemand, Route, SwitchType, SystemGraph, TaskGraph,
+    Link, LinkState, Mapping, Node, NodeKind, NodeState, ProcessDemand, Route, SwitchType, SystemGraph,
+    TaskGraph,
 };
 
 use crate::{CheckError, Network, Rules, answer, deadlock};
@@ -86,13 +87,20 @@ impl<'a> Problem<'a> {
             ));
         }
         let mapped = mapping.map(|mapping| placed(graph, system, mapping)).transpose()?;
-        let hosts: Vec<u32> = nodes(system, NodeKind::Host);
+        let is_up = |host: &u32| system.nodes[*host as usize].state == NodeState::Up;
+        let hosts: Vec<u32> = nodes(system, NodeKind::Host).into_iter().filter(is_up).collect();
         let performance = |node: &Node| {
             node.traits.performance.map_or(f64::INFINITY, |there| there * (1.0 - rules.performance_slack))
         };
         let performance: Vec<f64> = system.nodes.iter().map(performance).collect();
-        let capacity = |link: &hopmap_model::Link| match (link.state, link.bandwidth_bytes_per_s) {
+        let ends_up = |link: &Link| {
+            [link.source, link.destination]
+                .iter()
+                .all(|&node| system.nodes[node as usize].state == NodeState::Up)
+        };
+        let capacity = |link: &Link| match (link.state, link.bandwidth_bytes_per_s) {
             (LinkState::Down, _) => 0.0,
+            (LinkState::Up, _) if !ends_up(link) => 0.0,
             (LinkState::Up, there) => {
                 there.map_or(f64::INFINITY, |there| there * (1.0 - rules.bandwidth_slack))
             }
@@ -243,8 +251,10 @@ pub(crate) fn allowed(
     hosts: &[u32],
     performance: &[f64],
 ) -> Vec<Vec<u32>> {
+    // A host without a slot has no place for anything.
+    let with_slots: BTreeSet<u32> = system.slots.iter().map(|slot| slot.host).collect();
     let can_hold = |demand: &ProcessDemand| {
-        let hosts = hosts.iter().copied();
+        let hosts = hosts.iter().copied().filter(|host| with_slots.contains(host));
         hosts.filter(|&host| fits(demand, &system.nodes[host as usize], performance[host as usize])).collect()
     };
     graph.demands.processes.iter().map(can_hold).collect()

@@ -36,6 +36,16 @@ impl Rules {
     }
 }
 
+impl Rules {
+    /// Up to which difference two costs are the same: a part of the cost that is rounding, and less than what any weight tells apart.
+    pub(crate) fn tolerance(&self, cost: f64, part: f64) -> f64 {
+        let Weights { longest, hops, entries } = self.weights;
+        let least = [longest, hops, entries].into_iter().filter(|weight| *weight > 0.0);
+        let least = least.fold(f64::INFINITY, f64::min);
+        (part * cost.abs().max(1.0)).min(0.25 * least)
+    }
+}
+
 impl From<Weights> for Rules {
     fn from(weights: Weights) -> Self {
         Self {

@@ -179,8 +179,10 @@ pub(crate) fn least<'a>(
 
 /// What differences of a load are rounding, on the links of a problem.
 pub(crate) fn rounding(problem: &Problem<'_>) -> f64 {
+    // A link may be much wider than anything that flows.
+    let all: f64 = problem.flows.iter().map(|flow| flow.bandwidth).sum();
     let finite = problem.capacity.iter().filter(|capacity| capacity.is_finite());
-    finite.fold(0.0_f64, |most, &capacity| most.max(capacity)) * ROUNDING
+    finite.fold(0.0_f64, |most, &capacity| most.max(capacity.min(all))) * ROUNDING
 }
 
 /// What processes need of every node.

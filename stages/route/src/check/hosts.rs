@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hopmap_model::{Mapping, SystemGraph, TaskGraph};
+use hopmap_model::{Mapping, NodeState, SystemGraph, TaskGraph};
 
 use super::TOLERANCE;
 use crate::CheckError;
@@ -26,7 +26,15 @@ pub(super) fn check(
     for rank in 0..processes {
         let name = mapping.host_of(rank);
         match system.slots.get(mapping.ranks[rank].slot as usize).map(|slot| slot.host) {
-            Some(host) if system.nodes[host as usize].name == name => host_of.push(host),
+            Some(host) if system.nodes[host as usize].name == name => {
+                if system.nodes[host as usize].state == NodeState::Down {
+                    return Err(CheckError::new(
+                        format!("process {rank} is on host `{name}`, which is down"),
+                        "map the program again, to what is up",
+                    ));
+                }
+                host_of.push(host);
+            }
             _ => {
                 return Err(CheckError::new(
                     format!("process {rank} is on host `{name}`, which this machine does not have there"),

@@ -119,7 +119,8 @@ impl<'a> Steps<'a> {
         let Some((_, cost, _)) = &self.best else { return end };
         let mut highest = end;
         while highest > 0
-            && self.weight() * highest as f64 + self.rest >= cost - ROUNDING * cost.abs().max(1.0)
+            && self.weight() * highest as f64 + self.rest
+                >= cost - self.problem().rules.tolerance(*cost, ROUNDING)
         {
             if self.weight() <= 0.0 {
                 // All lengths cost the same.

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
-use hopmap_model::{Link, LinkState, Node, NodeKind, Routing, SwitchType, SystemGraph, TableEntry, Tables};
+use hopmap_model::{
+    Link, LinkState, Node, NodeKind, NodeState, Routing, SwitchType, SystemGraph, TableEntry, Tables,
+};
 
 use super::DemandsParams;
 use crate::CheckError;
@@ -24,6 +26,7 @@ pub(super) fn ready(system: &SystemGraph, params: &DemandsParams) -> Result<Syst
     }
     routers(&mut system);
     ports(&mut system);
+    down(&mut system);
     let slots: HashMap<u32, u32> = system.hosts().map(|(host, _, count)| (host, count)).collect();
     for (id, node) in (0..).zip(&mut system.nodes) {
         match node.kind {
@@ -38,6 +41,16 @@ pub(super) fn ready(system: &SystemGraph, params: &DemandsParams) -> Result<Syst
         }
     }
     Ok(system)
+}
+
+/// Takes away what ends at a node that is down.
+fn down(system: &mut SystemGraph) {
+    let is_down = |node: u32| system.nodes[node as usize].state == NodeState::Down;
+    for link in &mut system.links {
+        if is_down(link.source) || is_down(link.destination) {
+            link.state = LinkState::Down;
+        }
+    }
 }
 
 /// Puts a switch before every host that is linked to another host.

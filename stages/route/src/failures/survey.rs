@@ -147,7 +147,7 @@ impl<'a> Survey<'a> {
         // What moves others than those that have to, as it has to where some are cut off.
         let bound = least + cost * (must.len() + 1) as f64;
         let best = few.plan.as_ref().map_or(f64::INFINITY, |plan| problem.cost(plan));
-        if (few.proven || !cut.is_empty()) && best <= bound * (1.0 + TOLERANCE) {
+        if (few.proven || !cut.is_empty()) && best <= bound + problem.rules.tolerance(bound, TOLERANCE) {
             return Ok(Found { bound: best, proven: true, ..few });
         }
         let nodes = few.nodes;

@@ -127,7 +127,7 @@ impl<'m, 'a> Branch<'m, 'a> {
 
     /// Whether nothing that is bounded so is of any use.
     pub(super) fn is_settled(&self, bound: f64) -> bool {
-        self.on_grid(bound) >= self.cost - 1e-9 * self.cost.abs()
+        self.on_grid(bound) >= self.cost - self.model.problem.rules.tolerance(self.cost, 1e-9)
     }
 
     fn is_tired(&self) -> bool {

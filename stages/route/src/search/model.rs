@@ -117,7 +117,7 @@ impl<'a> Model<'a> {
     #[inline]
     pub(super) fn improves(&self, cost: f64, than: f64) -> bool {
         match than.is_finite() {
-            true => cost < than - self.grain.unwrap_or(1e-9 * than.abs().max(1.0)),
+            true => cost < than - self.grain.unwrap_or_else(|| self.problem.rules.tolerance(than, 1e-9)),
             false => cost < than,
         }
     }
@@ -223,7 +223,7 @@ impl<'a> Model<'a> {
 fn grain(problem: &Problem<'_>) -> Option<f64> {
     let Weights { longest, hops, entries } = problem.rules.weights;
     let weights = [longest, hops, entries, problem.home.as_ref().map_or(0.0, |home| home.cost)];
-    let is_whole = |weight: &f64| weight.fract().abs() < f64::EPSILON && *weight < 1e9 && *weight >= 0.0;
+    let is_whole = |weight: &f64| weight.fract().abs() < f64::EPSILON && *weight < 1e12 && *weight >= 0.0;
     let mut divisor = 0_u64;
     for weight in weights.iter().filter(|weight| is_whole(weight)) {
         let (mut a, mut b) = (divisor, *weight as u64);

@@ -105,16 +105,24 @@ fn solve(
     check_ports(&system)?;
     let left = cx.deadline().map(|deadline| deadline.saturating_duration_since(Instant::now()).as_secs_f64());
     let limits = Limits { nodes: params.nodes, seconds: least(params.seconds, left) };
+    let is_timed = params.seconds.is_some() || cx.deadline().is_some();
     let should_stop = || cx.should_stop();
     let watch = Watch::new(limits, &should_stop);
     let problem = Problem::new(&graph, &system, mapping, Rules::from(params))?;
     let solver = solver::default();
     let answer = reach(&problem, mapping, params.goal, params.method, solver.as_deref(), &watch)?;
     let Some(Answer { mapping, routes, tables }) = answer else {
-        let diagnosis = diagnose(&problem, solver.as_deref(), &watch)?;
         cx.log("no mapping, routes and tables keep all constraints");
+        // That there is no answer is known, whatever becomes of the reasons.
+        let diagnosis = diagnose(&problem, solver.as_deref(), &watch).unwrap_or_else(|error| {
+            cx.log(format_args!("why was not found out: {error}"));
+            Diagnosis::default()
+        });
         tell(&diagnosis, cx);
-        return Ok(Outcome::Infeasible(Outputs::new().with("diagnosis", diagnosis)));
+        let is_cut_short = diagnosis.metrics.get("complete").is_none_or(|complete| *complete <= 0.0)
+            && (cx.should_stop() || cx.deadline().is_some());
+        let outputs = Outputs::new().with("diagnosis", diagnosis).timed(is_timed);
+        return Ok(if is_cut_short { Outcome::Partial(outputs) } else { Outcome::Infeasible(outputs) });
     };
     let metric = |name: &str| routes.metrics.get(name).copied().unwrap_or_default();
     if let Some(words) = goal_words(params.goal, &routes) {
@@ -125,9 +133,10 @@ fn solve(
         (false, Some(bound)) => format!("objective {}, not below {bound}", metric("objective")),
         (false, None) => format!("objective {}", metric("objective")),
     });
-    let is_cut_short = metric("proven") <= 0.0 && cx.should_stop();
+    // A deadline is no part of the parameters: what it may have shaped is not kept as the result.
+    let is_cut_short = metric("proven") <= 0.0 && (cx.should_stop() || cx.deadline().is_some());
     let outputs = Outputs::new().with("mapping", mapping).with("routes", routes).with("tables", tables);
-    let outputs = outputs.timed(params.seconds.is_some());
+    let outputs = outputs.timed(is_timed);
     Ok(if is_cut_short { Outcome::Partial(outputs) } else { Outcome::Done(outputs) })
 }
 

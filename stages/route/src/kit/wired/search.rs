@@ -67,7 +67,7 @@ pub(in crate::kit) fn search(
         fill(judge, stock, &possible, &mut random, &mut best)?;
         climb(judge, stock, &mut random, &mut best)?;
     }
-    Ok((best.map(|best| finished(best, stock, judge)).transpose()?, proven))
+    Ok((best.map(|best| finished(best, stock, judge)), proven))
 }
 
 fn cost(stock: &Stock, counts: &[usize]) -> f64 {
@@ -293,14 +293,14 @@ fn climb(
 }
 
 /// The machine and its cost, without cables that no route takes if nothing may fail.
-fn finished(best: Found, stock: &Stock, judge: &Judge<'_>) -> Result<(SystemGraph, f64), Error> {
+fn finished(best: Found, stock: &Stock, judge: &Judge<'_>) -> (SystemGraph, f64) {
     let assembly = Assembly::new(&stock.wired, &best.counts);
     let design = Design { units: &assembly.units, cables: best.cables };
     let system = assembly.system(&design, &judge.graph.demands);
-    if !judge.survives.is_empty() {
-        return Ok((system, best.cost));
+    if !judge.survives.is_empty() || (judge.should_stop)() {
+        return (system, best.cost);
     }
-    let Some(answer) = crate::kit::answer_of(judge, &system)? else { return Ok((system, best.cost)) };
+    let Ok(Some(answer)) = crate::kit::answer_of(judge, &system) else { return (system, best.cost) };
     let mut used = vec![false; design.count() as usize];
     for &link in answer.routes.routes.iter().flat_map(|route| &route.links) {
         // The two directions of a cable follow each other.
@@ -316,9 +316,9 @@ fn finished(best: Found, stock: &Stock, judge: &Judge<'_>) -> Result<(SystemGrap
     let cost = assembly.cost + stock.cable_cost * f64::from(thin.count());
     let thinned = assembly.system(&thin, &judge.graph.demands);
     // Limits may keep the search from what it has just found.
-    match crate::kit::answer_of(judge, &thinned)? {
-        Some(_) => Ok((thinned, cost)),
-        None => Ok((system, best.cost)),
+    match crate::kit::answer_of(judge, &thinned) {
+        Ok(Some(_)) => (thinned, cost),
+        Ok(None) | Err(_) => (system, best.cost),
     }
 }
 

@@ -1,0 +1,96 @@
+//! What was wrong once.
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use std::path::Path;
+
+use hopmap_model::NodeState;
+use hopmap_route::answer::{Answer, answer};
+use hopmap_route::engine::Watch;
+use hopmap_route::goals::reach;
+use hopmap_route::problem::Problem;
+use hopmap_route::samples::Mesh;
+use hopmap_route::{Goal, Instance, Method, Rules, Weights};
+
+const WEIGHTS: Weights = Weights { longest: 1000.0, hops: 10.0, entries: 1.0 };
+
+/// Two switches with two hosts each; three processes that send to each other in turn.
+const NETWORK: &str = r#"
+hosts     = [{ name = "h1", performance = 2 }, { name = "h2", performance = 2 }, { name = "h3", performance = 2 }, { name = "h4", performance = 2 }]
+switches  = [{ name = "A", type = 1 }, { name = "B", type = 1 }]
+links     = [
+    { a = "A", b = "B", bandwidth = 100 }, { a = "A", b = "h1", bandwidth = 100 }, { a = "A", b = "h2", bandwidth = 100 },
+    { a = "B", b = "h3", bandwidth = 100 }, { a = "B", b = "h4", bandwidth = 100 },
+]
+processes = [{ name = "P1", requires = 1 }, { name = "P2", requires = 1 }, { name = "P3", requires = 1 }]
+streams   = [{ from = "P1", to = "P2", bandwidth = 30 }, { from = "P2", to = "P3", bandwidth = 20 }, { from = "P3", to = "P1", bandwidth = 10 }]
+"#;
+
+fn instance(text: &str) -> Instance {
+    Instance::parse(text.as_bytes(), Path::new("instance")).unwrap()
+}
+
+fn searched(instance: &Instance, weights: Weights) -> Answer {
+    let rules = Rules::from(weights);
+    let problem = Problem::new(&instance.graph, &instance.system, None, rules).unwrap();
+    answer(&problem, None, Method::Search, None, &Watch::endless()).unwrap().unwrap()
+}
+
+#[test]
+fn hosts_that_are_down_hold_nothing() {
+    let mut whole = instance(NETWORK);
+    for down in [0, 4] {
+        whole.system.nodes[down].state = NodeState::Down;
+    }
+    let answer = searched(&whole, WEIGHTS);
+    let hosts: Vec<&str> = (0..3).map(|rank| answer.mapping.host_of(rank)).collect();
+    assert!(hosts.iter().all(|host| ["h3", "h4"].contains(host)), "{hosts:?}");
+}
+
+#[test]
+fn processes_without_slots_are_told() {
+    let mut narrow = instance(NETWORK);
+    narrow.system.slots.retain(|slot| slot.core == 0);
+    if let hopmap_model::CostModel::Routes(costs) = &mut narrow.system.cost {
+        costs.inside.groups = vec![(0..4).collect()];
+    }
+    let problem = Problem::new(&narrow.graph, &narrow.system, None, Rules::from(WEIGHTS)).unwrap();
+    let error = answer(&problem, None, Method::Search, None, &Watch::endless()).unwrap_err();
+    assert!(error.to_string().ends_with("has performance for more processes than it has slots"), "{error}");
+}
+
+/// Eight processes with random streams on a square of four switches.
+fn square() -> Instance {
+    let mesh = Mesh {
+        rows: 2,
+        columns: 2,
+        hosts: 2,
+        processes: 8,
+        streams: 9,
+        bandwidth: 100,
+        switch_type: 1,
+        seed: 1,
+    };
+    mesh.instance(false).unwrap()
+}
+
+#[test]
+fn large_weights_hide_no_entry() {
+    let found = |longest: f64| {
+        let answer = searched(&square(), Weights { longest, ..WEIGHTS });
+        ["longest", "hops", "entries", "proven"].map(|metric| answer.routes.metrics[metric].to_bits())
+    };
+    assert_eq!(found(1e10), found(1e4));
+}
+
+#[test]
+fn a_link_without_end_hides_no_load() {
+    let goal = |instance: &Instance| {
+        let problem = Problem::new(&instance.graph, &instance.system, None, Rules::from(WEIGHTS)).unwrap();
+        let watch = Watch::endless();
+        let answer = reach(&problem, None, Goal::SwitchLoad, Method::Search, None, &watch).unwrap().unwrap();
+        answer.routes.metrics["goal"]
+    };
+    let mut wide = square();
+    wide.system.links[0].bandwidth_bytes_per_s = Some(1e15);
+    assert_eq!(goal(&wide).to_bits(), goal(&square()).to_bits());
+}
