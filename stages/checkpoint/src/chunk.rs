@@ -1,0 +1,167 @@
+//! Pieces of files: pages of memory, or parts that their contents delimit.
+
+use twox_hash::XxHash3_128;
+
+/// Bytes of a page of memory.
+pub const PAGE: usize = 4096;
+
+/// Longest chunk, in bytes.
+pub const LONGEST_CHUNK: usize = 16 * 1024;
+
+/// What tells chunks apart: XXH3 of 128 bits. A store keeps 96 of them for each chunk; the digest of a file is BLAKE3 over
+/// whole ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct ChunkHash(u128);
+
+impl ChunkHash {
+    /// Bits that a store keeps.
+    const KEPT: u32 = 96;
+
+    /// The hash of a chunk.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(XxHash3_128::oneshot(bytes))
+    }
+
+    /// All bits.
+    #[must_use]
+    pub fn whole(self) -> [u8; 16] {
+        self.0.to_le_bytes()
+    }
+
+    /// The bits that a store keeps; two chunks are the same when these and their lengths are.
+    #[must_use]
+    pub fn kept(self) -> KeptHash {
+        let bytes = self.0.to_le_bytes();
+        let mut kept = [0; Self::KEPT as usize / 8];
+        kept.copy_from_slice(&bytes[..Self::KEPT as usize / 8]);
+        KeptHash(kept)
+    }
+}
+
+/// The part of a [`ChunkHash`] that a store keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct KeptHash(pub [u8; 12]);
+
+/// A chunk of a store: number of its pack, and its place among the chunks of that pack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ChunkId {
+    /// Number of the pack; packs have the number of the checkpoint they were written for.
+    pub pack: u32,
+    /// Place among its chunks, from 0.
+    pub index: u32,
+}
+
+/// In what an address counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Space {
+    /// Bytes of the file.
+    #[default]
+    File,
+    /// Bytes of the memory of the process whose image the file is.
+    Memory,
+    /// The record that describes the area which begins at this address of memory.
+    Record,
+}
+
+/// Where a chunk belongs: two versions of a file are compared at the same places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Place {
+    /// What the address counts in.
+    pub space: Space,
+    /// The address, in bytes.
+    pub address: u64,
+}
+
+/// A chunk of a file that is being read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Chunk {
+    /// Where its bytes begin in those of its batch.
+    pub start: usize,
+    /// How many bytes it has: 1 to [`LONGEST_CHUNK`], or any number of a chunk of zeros.
+    pub length: usize,
+    /// Whether all its bytes are zero. Such chunks have no bytes in their batch, and no hash.
+    pub zero: bool,
+    /// Its hash.
+    pub hash: ChunkHash,
+    /// Where it belongs.
+    pub place: Place,
+    /// The chunk of the earlier version of the file that it is like, or would be if nothing had changed.
+    pub twin: Option<u32>,
+}
+
+/// Chunks in the order of the file, and their bytes.
+#[derive(Debug, Default)]
+pub struct Batch {
+    /// The bytes of all chunks that are not zero.
+    pub bytes: Vec<u8>,
+    /// The chunks.
+    pub chunks: Vec<Chunk>,
+}
+
+impl Batch {
+    /// The bytes of a chunk; none of one of zeros.
+    #[must_use]
+    pub fn bytes_of(&self, chunk: &Chunk) -> &[u8] {
+        match chunk.zero {
+            true => &[],
+            false => &self.bytes[chunk.start..chunk.start + chunk.length],
+        }
+    }
+
+    /// Forgets all chunks and keeps the memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.chunks.clear();
+    }
+}
+
+/// A chunk of the version of a file that a store has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EarlierChunk {
+    /// Which chunk it is; none when it is of zeros.
+    pub id: Option<ChunkId>,
+    /// Its bytes.
+    pub length: usize,
+    /// Its hash; nothing of a chunk of zeros.
+    pub hash: KeptHash,
+    /// Where it belongs.
+    pub place: Place,
+}
+
+/// The version of a file that a store has: its chunks in their order.
+#[derive(Debug, Default)]
+pub struct Earlier {
+    chunks: Vec<EarlierChunk>,
+    by_place: Vec<u32>,
+}
+
+impl Earlier {
+    /// A version of these chunks.
+    #[must_use]
+    pub fn new(chunks: Vec<EarlierChunk>) -> Self {
+        let mut by_place: Vec<u32> = (0..chunks.len() as u32).collect();
+        // Files are mostly in the order of their places already.
+        by_place.sort_by_key(|&index| chunks[index as usize].place);
+        Self { chunks, by_place }
+    }
+
+    /// All chunks.
+    #[must_use]
+    pub fn chunks(&self) -> &[EarlierChunk] {
+        &self.chunks
+    }
+
+    /// The chunk that begins at a place.
+    #[must_use]
+    pub fn at(&self, place: Place) -> Option<u32> {
+        let found = self.by_place.binary_search_by_key(&place, |&index| self.chunks[index as usize].place);
+        found.ok().map(|position| self.by_place[position])
+    }
+
+    /// The chunk at a place in a chunk of zeros, or that begins there.
+    #[must_use]
+    pub fn get(&self, index: u32) -> Option<&EarlierChunk> {
+        self.chunks.get(index as usize)
+    }
+}

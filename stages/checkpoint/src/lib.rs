@@ -1,0 +1,18 @@
+//! Checkpoints of programs: the delta compression of a series as published, and a store that keeps series in few bytes.
+//!
+//! Stages: `checkpoint/delta` computes what ADCA and its two neighbours (Seed 002: Monakhov, Polyakov et al.) store of a series;
+//! `checkpoint/store` puts a series into a store.
+
+pub mod chunk;
+pub mod codec;
+pub mod cut;
+pub mod delta;
+mod error;
+mod params;
+pub mod series;
+mod stage;
+pub mod store;
+pub mod tree;
+
+pub use error::CheckpointError;
+pub use params::{DeltaParams, StoreParams};

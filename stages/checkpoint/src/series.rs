@@ -1,0 +1,1 @@
+//! Series of checkpoints: finding those of a folder, and making them.
