@@ -44,7 +44,7 @@ pub struct Encoded {
 }
 
 /// Encodes a block as the hint says.
-pub fn encode(block: &Block<'_>, hint: &Hint) -> Result<Encoded, CodecError> {
+pub fn encode(block: &Block<'_>, hint: Hint) -> Result<Encoded, CodecError> {
     choose::encode(block, hint)
 }
 

@@ -58,7 +58,7 @@ impl Chooser {
 
 const LEVEL: i32 = 3;
 
-pub(super) fn encode(block: &Block<'_>, _hint: &Hint) -> Result<Encoded, CodecError> {
+pub(super) fn encode(block: &Block<'_>, _hint: Hint) -> Result<Encoded, CodecError> {
     let prefix: Vec<u8> = block.bases.iter().flatten().flat_map(|base| base.iter().copied()).collect();
     let mut context = CCtx::create();
     context.set_parameter(CParameter::CompressionLevel(LEVEL)).map_err(zstd)?;
