@@ -43,13 +43,15 @@ impl ChunkHash {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct KeptHash(pub [u8; 12]);
 
-/// A chunk of a store: number of its pack, and its place among the chunks of that pack.
+/// A chunk of a store: its pack, its block in the pack, its place in the block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChunkId {
-    /// Number of the pack; packs have the number of the checkpoint they were written for.
+    /// Number of the pack: that of the checkpoint it was written for.
     pub pack: u32,
-    /// Place among its chunks, from 0.
-    pub index: u32,
+    /// Number of the block in the pack, from 0.
+    pub block: u32,
+    /// Place among the chunks of the block, from 0.
+    pub chunk: u16,
 }
 
 /// In what an address counts.
