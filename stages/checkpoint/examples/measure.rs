@@ -12,6 +12,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 type Error = Box<dyn std::error::Error>;
 
+#[expect(clippy::print_stdout, reason = "what it measures is printed")]
 fn main() -> Result<(), Error> {
     let mut threads = 1;
     let mut series = Vec::new();
@@ -33,6 +34,7 @@ fn main() -> Result<(), Error> {
     Ok(())
 }
 
+#[expect(clippy::print_stdout, reason = "what it measures is printed")]
 fn measure(series: &Path) -> Result<(), Error> {
     let mut checkpoints: Vec<PathBuf> =
         std::fs::read_dir(series)?.map(|entry| Ok(entry?.path())).collect::<Result<_, std::io::Error>>()?;
@@ -68,8 +70,8 @@ fn measure(series: &Path) -> Result<(), Error> {
         let to = folder.path().join("back");
         let before = cpu();
         let options = RestoreOptions { unsynced: true };
-        let restored = store.restore(&lock, number, &to, options, &Context::detached())?;
-        restores.push(format!("{:.0}", restored.bytes as f64 / 1e6 / (cpu() - before)));
+        let back = store.restore(&lock, number, &to, options, &Context::detached())?;
+        restores.push(format!("{:.0}", back.bytes as f64 / 1e6 / (cpu() - before)));
         std::fs::remove_dir_all(&to)?;
     }
     let mega = |bytes: u64| bytes as f64 / 1e6;
