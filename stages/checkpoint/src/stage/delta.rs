@@ -13,6 +13,9 @@ use crate::series;
 /// Lengths of blocks that there are.
 const BLOCKS: std::ops::RangeInclusive<u32> = 256..=65_536;
 
+/// Bases that a line names.
+const MOST_BASES: usize = 24;
+
 /// `checkpoint/delta`: what a series takes by deltas, as published.
 #[derive(Debug)]
 pub struct DeltaStage;
@@ -141,19 +144,16 @@ fn rules(params: &DeltaParams) -> Vec<DeltaRule> {
 
 /// What came out for a rule, in a line.
 fn sentence(rule: &RuleTotals) -> String {
-    let bases: Vec<String> = rule.bases.iter().map(u32::to_string).collect();
+    let bases: Vec<String> = rule.bases.iter().take(MOST_BASES).map(u32::to_string).collect();
+    let rest = if rule.bases.len() > MOST_BASES { " …" } else { "" };
     format!(
-        "{}, blocks of {} bytes: {} of {} bytes stored, {} of writing, depth {}, bases {}",
+        "{}, blocks of {} bytes: {} of {} bytes stored, {:.3} s of writing, depth {}, bases {}{rest}",
         rule.rule.name(),
         rule.block,
         rule.stored_bytes,
         rule.full_bytes,
-        seconds(rule.write_s),
+        rule.write_s,
         rule.depth,
         bases.join(" ")
     )
-}
-
-fn seconds(seconds: f64) -> String {
-    format!("{seconds:.3} s")
 }
