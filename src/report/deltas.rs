@@ -25,8 +25,8 @@ pub(crate) fn deltas(page: &mut Page, pipeline: &Pipeline, store: &Store, report
         page.heading(&format!("Deltas: {}", pipeline.cells[index].id));
         table(page, &deltas);
         for block in drawn(&deltas) {
-            let caption = "Bars are bytes stored of each checkpoint, numbers and arcs below them its base. The first checkpoint is \
-                           stored whole; where its bar is larger than any delta it is cut off.";
+            let caption = "Bars are bytes stored of each checkpoint, numbers and arcs below them its base. The first \
+                           checkpoint is stored whole; where its bar is larger than any delta it is cut off.";
             page.figure(&picture(&deltas, block), caption);
         }
     }

@@ -1,11 +1,12 @@
 //! ADCA as published: which checkpoint each of a series is told by, and what is stored.
 //!
-//! Deltas are those of FsCH (fixed-size compare-by-hash; Al-Kiswany et al. 2008), as HBICT makes them: a checkpoint is cut into blocks
-//! of equal length, and a block is stored unless the base has the same one at the same place of the same file. A delta takes its
-//! changed blocks and so many bytes for each that say where it belongs. Files of a checkpoint are taken together: its size is the
-//! sum over its files; one that the base has not is stored whole, and one that only the base has takes nothing.
+//! Deltas are those of fixed-size compare-by-hash (`FsCH`; Al-Kiswany et al. 2008), as HBICT makes them: a checkpoint is cut
+//! into blocks of equal length, and a block is stored unless the base has the same one at the same place of the same file. A
+//! delta takes its changed blocks and so many bytes for each that say where it belongs. Files of a checkpoint are taken together:
+//! its size is the sum over its files; one that the base has not is stored whole, one that only the base has takes nothing.
 //!
-//! Every file is read once, as a stream. What is kept are hashes of blocks, and only of the checkpoints that a rule may still ask for.
+//! Every file is read once, as a stream. What is kept are hashes of blocks, and only of the checkpoints that a rule may still
+//! ask for.
 
 mod cost;
 mod error;
@@ -45,7 +46,8 @@ pub struct Settings {
     pub cost: WriteCost,
 }
 
-/// What every rule stores of a series, for every block length. Whoever asks to stop gets those of the checkpoints so far, and false.
+/// What every rule stores of a series, for every block length. Whoever asks to stop gets those of the checkpoints so far, and
+/// false.
 pub fn deltas(
     series: &[Checkpoint],
     settings: &Settings,

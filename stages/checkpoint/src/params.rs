@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeltaParams {
-    /// The series: a folder whose folders (or files) are the checkpoints, in the order of their names; numbers in names count as numbers.
+    /// The series: a folder whose folders (or files) are the checkpoints, in the order of their names; numbers in names count as
+    /// numbers.
     pub series: InputPath,
     /// Bytes of a block, 256 to 65536 and a power of two; several are compared in one pass.
     #[serde(default = "pages")]
@@ -71,8 +72,8 @@ pub enum Align {
     /// Those at the same place in the file, as HBICT does.
     #[default]
     Position,
-    /// In images of DMTCP (v4) those at the same address of memory; their headers and records are stored always. In other files those
-    /// at the same place.
+    /// In images of DMTCP (v4) those at the same address of memory; their headers and records are stored always. In other files
+    /// those at the same place.
     Address,
 }
 

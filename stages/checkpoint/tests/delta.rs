@@ -100,7 +100,7 @@ fn size(image: &Image, base: &Image, block: usize) -> u64 {
     bytes
 }
 
-/// The vector b of a rule, straight from the paper; b_1 is `[0]`.
+/// The vector b of a rule, straight from the paper: the bases of the second checkpoint and those behind it.
 fn slow(series: &[Image], block: usize, rule: DeltaRule, epsilon: f64) -> Vec<u32> {
     let count = series.len();
     let size = |t: usize, base: usize| size(&series[t - 1], &series[base - 1], block) as f64;
@@ -174,7 +174,8 @@ proptest! {
     }
 }
 
-/// A series as LAMMPS melt makes it: `hot` blocks of 4096 bytes are new in every checkpoint; of the others `fresh[t − 2]` change once, in t.
+/// A series as LAMMPS melt makes it: `hot` blocks of 4096 bytes are new in every checkpoint; of the others `fresh[t − 2]` change
+/// once, in t.
 fn settling(hot: usize, fresh: &[usize]) -> Vec<Image> {
     let mut blocks = vec![[0_u8; 4096]; hot + fresh.iter().sum::<usize>() + 20];
     let mut series = vec![Image::from([("image".into(), blocks.as_flattened().to_vec())])];
@@ -188,9 +189,9 @@ fn settling(hot: usize, fresh: &[usize]) -> Vec<Image> {
     series
 }
 
-/// The vectors measured on images of LAMMPS, with 4096-byte blocks at their positions. With h hot blocks and n(t) that change in t only,
-/// Δ(t, s) has h + n(s + 1) + … + n(t) blocks. h = 10 and n(2 …) = 1, 9, 6, 6, 0, 1, 1, 0, 1 save, against the base held, 1/20 at t = 3;
-/// 10/26, 6/22, 6/16 at t = 4, 5, 6; then 0/11, 1/12, 2/12, 2/13: above ε = 1/5 at 4, 5 and 6.
+/// The vectors measured on images of LAMMPS, with 4096-byte blocks at their positions. With h hot blocks and n(t) that change in t
+/// only, Δ(t, s) has h + n(s + 1) + … + n(t) blocks. h = 10 and n(2 …) = 1, 9, 6, 6, 0, 1, 1, 0, 1 save, against the base held,
+/// 1/20 at t = 3; 10/26, 6/22, 6/16 at t = 4, 5, 6; then 0/11, 1/12, 2/12, 2/13: above ε = 1/5 at 4, 5 and 6.
 #[test]
 fn vectors_of_a_series_that_settles_are_those_measured() {
     let series = settling(10, &[1, 9, 6, 6, 0, 1, 1, 0, 1]);

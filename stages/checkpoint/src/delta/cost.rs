@@ -55,7 +55,7 @@ impl WriteCost {
         Ok(Self::fit(&times))
     }
 
-    /// The line with the least sum of squares of relative errors whose latency is not negative; of bytes and seconds, both above 0.
+    /// The line with the least sum of squares of relative errors whose latency is not negative. Bytes and seconds are above 0.
     #[must_use]
     pub fn fit(times: &[(f64, f64)]) -> Self {
         let sum =

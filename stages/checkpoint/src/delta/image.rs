@@ -1,6 +1,7 @@
 //! Areas of memory in an image of DMTCP, format v4 (`ProcMapsArea` of its sources).
 //!
-//! An image is a header, written twice, and areas, each a record and its bytes; a last record has no area. All are 4096 bytes long.
+//! An image is a header, written twice, and areas, each a record and its bytes; a last record has no area. Headers and records
+//! are 4096 bytes long.
 
 use std::io::Read;
 

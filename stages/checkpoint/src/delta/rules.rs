@@ -5,8 +5,8 @@ use hopmap_model::DeltaRule;
 /// A rule on its way through a series, checkpoint by checkpoint.
 ///
 /// ADCA keeps b of t − 1 and compares, for every checkpoint t from the second on, C = Δ(t, b) with C' = Δ(t, t − 1). If
-/// (S(C) − S(C')) / S(C) > ε, b becomes t − 1. The paper leaves open what is stored then. Read literally it is C, and only what
-/// follows is told by t − 1, which is two steps back by then; read as `immediate` it is C'. Nothing divides by S(C) = 0.
+/// (S(C) − S(C')) / S(C) > ε, b becomes t − 1. The paper leaves open what is stored then. Read literally it is C, and only
+/// what follows is told by t − 1, which is two steps back by then; read as `immediate` it is C'. Nothing divides by S(C) = 0.
 #[derive(Debug, Clone)]
 pub struct Walk {
     rule: DeltaRule,
@@ -71,7 +71,7 @@ impl Walk {
         }
     }
 
-    /// A step of ADCA: the delta against the base it held, and the bytes of the one against the previous checkpoint if it switches.
+    /// A step of ADCA: the delta against the base it held, and if it switches the bytes of that against the previous checkpoint.
     fn adapt(&mut self, previous: u32, mut size: impl FnMut(u32) -> u64) -> (Choice, Option<u64>) {
         let (base, held, other) = (self.held, size(self.held), size(previous));
         let saving = (held > 0).then(|| (held as f64 - other as f64) / held as f64);

@@ -31,7 +31,7 @@ impl Signature {
         self.difference(&Self::default())
     }
 
-    /// FsCH: the blocks of this checkpoint that are not at the same place of the same file of a base.
+    /// Fixed-size compare-by-hash: the blocks of this checkpoint that are not at the same place of the same file of a base.
     #[must_use]
     pub fn difference(&self, base: &Self) -> Difference {
         let of_file = |(place, file): (&PathBuf, &FileSignature)| file.difference(base.files.get(place));

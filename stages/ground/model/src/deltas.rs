@@ -40,8 +40,8 @@ pub struct CheckpointDelta {
     pub depth: u32,
     /// Seconds to write what is stored, W(S(C)).
     pub write_s: f64,
-    /// What the test of ADCA compares with ε: the part that the previous checkpoint as base would save. Nothing of other rules, of the
-    /// first checkpoint, and where nothing has changed.
+    /// What the test of ADCA compares with ε: the part that the previous checkpoint as base would save. Nothing of other rules,
+    /// of the first checkpoint, and where nothing has changed.
     pub saving: Option<f64>,
 }
 

@@ -21,7 +21,8 @@ const MOST_BARS: usize = 140;
 /// Checkpoints whose arcs are drawn.
 const MOST_ARCS: usize = 140;
 
-/// What every rule stores of every checkpoint with blocks of a length, with arcs to the bases, and below how the time to write adds up.
+/// What every rule stores of every checkpoint with blocks of a length, with arcs to the bases, and below how the time to write
+/// adds up.
 #[must_use]
 pub fn deltas(deltas: &Deltas, block: u32) -> String {
     let rules: Vec<Shown<'_>> = deltas
