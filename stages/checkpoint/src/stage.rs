@@ -1,1 +1,5 @@
 //! The stages of this room.
+
+mod generate;
+
+pub use generate::Generate;

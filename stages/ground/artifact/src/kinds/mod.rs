@@ -1,5 +1,6 @@
 //! One file per artifact kind.
 
+mod checkpoint_series;
 mod diagnosis;
 mod events;
 mod launch_file;
