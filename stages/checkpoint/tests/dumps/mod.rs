@@ -28,7 +28,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 3] = [Self::Heat, Self::Map, Self::Sorted];
+    pub(crate) const ALL: [Self; 3] = [Self::Heat, Self::Map, Self::Sorted];
 
     fn name(self) -> &'static str {
         match self {
