@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
 use hopmap_artifact::{ArtifactError, Codec, Folder};
+pub(crate) use hopmap_checkpoint as checkpoint;
 use hopmap_model::{
     Artifact, Context, Diagnosis, Direction, Error, Events, Failures, InputPath, Inputs, LaunchFile, Mapping,
     Measurements, Metrics, Outcome, Port, Routes, Schedule, Stage, SystemGraph, Tables, TaskDag, TaskGraph,

@@ -20,6 +20,15 @@ pub enum CheckpointError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Tree(#[from] TreeError),
+    /// Another process has the store.
+    #[error("{} is locked by {holder}", path.display())]
+    #[diagnostic(help("wait for it to end: `--wait 600` waits up to ten minutes"))]
+    Busy {
+        /// The lock.
+        path: PathBuf,
+        /// Who has it.
+        holder: String,
+    },
     /// A file that cannot be taken.
     #[error("{}: {source}", path.display())]
     #[diagnostic(forward(source))]
@@ -33,4 +42,134 @@ pub enum CheckpointError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Codec(#[from] CodecError),
+    /// The store is not there.
+    #[error("{} is no store of checkpoints", path.display())]
+    #[diagnostic(help("make one with `hopmap checkpoint init`"))]
+    NoStore {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// There is a store already.
+    #[error("{} is a store of checkpoints already", path.display())]
+    #[diagnostic(help("add to it with `hopmap checkpoint add`; nothing was changed"))]
+    IsStore {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// There is something where something is to be written.
+    #[error("{} is not an empty folder", path.display())]
+    #[diagnostic(help("name a folder that is not there yet; nothing was changed"))]
+    NotEmpty {
+        /// What is there.
+        path: PathBuf,
+    },
+    /// A setting out of its range.
+    #[error("`{name}` is {range}")]
+    #[diagnostic(help("nothing was changed"))]
+    Setting {
+        /// Which.
+        name: &'static str,
+        /// What it may be.
+        range: &'static str,
+    },
+    /// The settings of the store cannot be read.
+    #[error("{} cannot be used: {reason}", path.display())]
+    #[diagnostic(help(
+        "it is a small text file: write it again as `hopmap checkpoint init` does in an empty folder, with a `next` above all numbers"
+    ))]
+    DamagedSettings {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// No such checkpoint.
+    #[error("there is no checkpoint {number}")]
+    #[diagnostic(help("there are: {there}"))]
+    NoCheckpoint {
+        /// Its number.
+        number: u32,
+        /// Those that are there, in words.
+        there: String,
+    },
+    /// A manifest that cannot be read.
+    #[error("checkpoint {number} cannot be read: {}: {reason}", path.display())]
+    #[diagnostic(help("restore another one; `hopmap checkpoint verify` tells which are whole"))]
+    DamagedManifest {
+        /// The file.
+        path: PathBuf,
+        /// The checkpoint.
+        number: u32,
+        /// Why.
+        reason: &'static str,
+    },
+    /// A pack that cannot be used.
+    #[error("{} cannot be used: {reason}", path.display())]
+    #[diagnostic(help("`hopmap checkpoint verify` tells which checkpoints need it; the others are whole"))]
+    DamagedPack {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: &'static str,
+    },
+    /// A block that cannot be used.
+    #[error("block {block} of {} cannot be used: {reason}", path.display())]
+    #[diagnostic(help("`hopmap checkpoint verify` tells which checkpoints need it; the others are whole"))]
+    DamagedBlock {
+        /// The pack.
+        path: PathBuf,
+        /// Its number in the pack.
+        block: u32,
+        /// Why.
+        reason: &'static str,
+    },
+    /// A file that came out as another.
+    #[error("{} is not what was added: its digest is another", path.display())]
+    #[diagnostic(help(
+        "nothing was kept of it; `hopmap checkpoint verify --deep` tells which checkpoints are whole"
+    ))]
+    WrongContents {
+        /// The file in the checkpoint.
+        path: PathBuf,
+    },
+    /// A file that was written to while it was read.
+    #[error("{} changed while it was read", path.display())]
+    #[diagnostic(help("add the checkpoint when it is whole; nothing was stored"))]
+    Changed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// More than the disk can hold.
+    #[error("checkpoint {number} takes {needed} bytes, and the disk has {free} left")]
+    #[diagnostic(help("restore it to another disk; nothing was written"))]
+    TooLarge {
+        /// The checkpoint.
+        number: u32,
+        /// Bytes it takes.
+        needed: u64,
+        /// Bytes that are free.
+        free: u64,
+    },
+    /// A stream is one file.
+    #[error("checkpoint {number} has {files} files, and a stream is one")]
+    #[diagnostic(help("name one with --file, or restore to a folder"))]
+    SeveralFiles {
+        /// The checkpoint.
+        number: u32,
+        /// How many there are.
+        files: usize,
+    },
+    /// No such file.
+    #[error("checkpoint {number} has no file `{}`", path.display())]
+    #[diagnostic(help("`hopmap checkpoint explain` lists its files"))]
+    NoFile {
+        /// The checkpoint.
+        number: u32,
+        /// The path asked for.
+        path: PathBuf,
+    },
+    /// The user asked to stop.
+    #[error("interrupted")]
+    #[diagnostic(help("nothing was changed"))]
+    Interrupted,
 }

@@ -1,1 +1,321 @@
-//! A store of checkpoints.
+//! A store of checkpoints: a folder with
+//!
+//! - `store.json`: its format and settings,
+//! - `packs/N.pack`: the blocks that checkpoint N added,
+//! - `checkpoints/N`: the manifest of checkpoint N,
+//! - `lock` and `readers`: who writes, and who reads what must not go away.
+//!
+//! Every file is written beside its place, synced and renamed; a checkpoint is there when its manifest is. `kill -9` at any moment leaves
+//! only files whose names say that they are unfinished, and packs that no manifest needs; the next writer removes both.
+
+mod add;
+mod base;
+mod blocks;
+mod digest;
+mod index;
+mod manifest;
+mod pack;
+mod restore;
+mod wire;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use hopmap_durable::{DurableError, Lock, is_leftover, replace_file};
+use serde::{Deserialize, Serialize};
+
+use crate::CheckpointError;
+
+pub use add::{AddOptions, Added, Source};
+pub use blocks::Blocks;
+pub use manifest::{Figures, Manifest, Recipe, Run};
+pub use pack::{BlockEntry, Hashes, Pack};
+pub use restore::{RestoreOptions, Restored};
+
+/// A store of checkpoints.
+#[derive(Debug)]
+pub struct Store {
+    folder: PathBuf,
+    settings: Settings,
+    packs: Mutex<BTreeMap<u32, Arc<Pack>>>,
+    hashes: Mutex<BTreeMap<u32, Arc<Hashes>>>,
+}
+
+/// What a store was made with.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// Version of the format.
+    pub format: u32,
+    /// Blocks that have to be decoded, one after the other, before a chunk that is told by others: 0 to 16.
+    pub depth: u8,
+    /// What part of a patch ADCA has to save before it changes the base: 0 to 1.
+    pub epsilon: f64,
+    /// The number of the next checkpoint is at least this one: numbers are never given twice.
+    pub next: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { format: FORMAT, depth: 2, epsilon: 0.2, next: 1 }
+    }
+}
+
+const FORMAT: u32 = 1;
+
+/// The lock of whoever adds or prunes; nobody else writes meanwhile.
+#[derive(Debug)]
+pub struct WriteLock {
+    _lock: Lock,
+}
+
+/// The lock of whoever reads; nothing is taken away meanwhile.
+#[derive(Debug)]
+pub struct ReadLock {
+    _lock: Option<Lock>,
+}
+
+impl Store {
+    /// Makes an empty store in a folder that is missing or empty.
+    pub fn init(folder: &Path, settings: Settings) -> Result<Self, CheckpointError> {
+        settings.check()?;
+        match fs::read_dir(folder) {
+            Ok(mut entries) => {
+                if folder.join("store.json").exists() {
+                    return Err(CheckpointError::IsStore { path: folder.to_owned() });
+                }
+                if entries.next().is_some() {
+                    return Err(CheckpointError::NotEmpty { path: folder.to_owned() });
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(DurableError::io("read", folder)(error).into()),
+        }
+        for part in ["packs", "checkpoints"] {
+            let part = folder.join(part);
+            fs::create_dir_all(&part).map_err(DurableError::io("create", &part))?;
+        }
+        for lock in ["lock", "readers"] {
+            let lock = folder.join(lock);
+            fs::write(&lock, "").map_err(DurableError::io("create", &lock))?;
+        }
+        let store = Self::at(folder, settings);
+        store.write_settings(&store.settings)?;
+        Ok(store)
+    }
+
+    /// Opens a store.
+    pub fn open(folder: &Path) -> Result<Self, CheckpointError> {
+        let path = folder.join("store.json");
+        let text = match fs::read(&path) {
+            Ok(text) => text,
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                return Err(CheckpointError::NoStore { path: folder.to_owned() });
+            }
+            Err(error) => return Err(DurableError::io("read", &path)(error).into()),
+        };
+        let settings: Settings = serde_json::from_slice(&text).map_err(|error| {
+            CheckpointError::DamagedSettings { path: path.clone(), reason: error.to_string() }
+        })?;
+        if settings.format != FORMAT {
+            let reason = format!("its format is {}, and this hopmap knows {FORMAT}", settings.format);
+            return Err(CheckpointError::DamagedSettings { path, reason });
+        }
+        settings.check()?;
+        Ok(Self::at(folder, settings))
+    }
+
+    fn at(folder: &Path, settings: Settings) -> Self {
+        Self { folder: folder.to_owned(), settings, packs: Mutex::default(), hashes: Mutex::default() }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What it was made with.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    pub(crate) fn write_settings(&self, settings: &Settings) -> Result<(), CheckpointError> {
+        let mut text = serde_json::to_vec_pretty(settings).unwrap_or_default();
+        text.push(b'\n');
+        Ok(replace_file(&self.folder.join("store.json"), &text)?)
+    }
+
+    /// Keeps other writers away, waiting for them so long, and removes what killed ones left.
+    pub fn lock(&self, holder: &str, wait: Duration) -> Result<WriteLock, CheckpointError> {
+        let lock = until(wait, || Lock::try_exclusive(&self.folder.join("lock"), holder))?;
+        for part in ["", "packs", "checkpoints"] {
+            remove_leftovers(&self.folder.join(part))?;
+        }
+        self.remove_unfinished()?;
+        Ok(WriteLock { _lock: lock })
+    }
+
+    /// Removes the pack of a checkpoint that was never finished: checkpoints need packs of their number and before.
+    fn remove_unfinished(&self) -> Result<(), CheckpointError> {
+        let latest = self.latest()?.unwrap_or(0);
+        for number in self.pack_numbers()?.into_iter().filter(|&number| number > latest) {
+            let path = self.pack_path(number);
+            std::fs::remove_file(&path).map_err(DurableError::io("remove", &path))?;
+        }
+        Ok(())
+    }
+
+    /// Keeps what is there from being taken away. A store that cannot be written to needs no lock.
+    pub fn read_lock(&self, wait: Duration) -> Result<ReadLock, CheckpointError> {
+        let path = self.folder.join("readers");
+        let lock = until(wait, || Lock::try_shared(&path))?;
+        Ok(ReadLock { _lock: lock })
+    }
+
+    /// The numbers of all checkpoints, ascending; also of those whose manifests are damaged.
+    pub fn numbers(&self) -> Result<Vec<u32>, CheckpointError> {
+        numbers(&self.folder.join("checkpoints"), "")
+    }
+
+    /// The numbers of all packs, ascending.
+    pub fn pack_numbers(&self) -> Result<Vec<u32>, CheckpointError> {
+        numbers(&self.folder.join("packs"), ".pack")
+    }
+
+    /// Where the manifest of a checkpoint is.
+    #[must_use]
+    pub fn manifest_path(&self, number: u32) -> PathBuf {
+        self.folder.join("checkpoints").join(number.to_string())
+    }
+
+    /// Where a pack is.
+    #[must_use]
+    pub fn pack_path(&self, number: u32) -> PathBuf {
+        self.folder.join("packs").join(format!("{number}.pack"))
+    }
+
+    /// A checkpoint.
+    pub fn manifest(&self, number: u32) -> Result<Manifest, CheckpointError> {
+        let path = self.manifest_path(number);
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let there = self.numbers()?;
+                return Err(CheckpointError::NoCheckpoint { number, there: in_words(&there) });
+            }
+            Err(error) => return Err(DurableError::io("read", &path)(error).into()),
+        };
+        let damaged = |reason| CheckpointError::DamagedManifest { path: path.clone(), number, reason };
+        let manifest = Manifest::decode(&bytes).map_err(damaged)?;
+        if manifest.number == number {
+            Ok(manifest)
+        } else {
+            Err(damaged("it is that of another checkpoint"))
+        }
+    }
+
+    /// The number of the last checkpoint.
+    pub fn latest(&self) -> Result<Option<u32>, CheckpointError> {
+        Ok(self.numbers()?.last().copied())
+    }
+
+    /// A pack; opened once.
+    pub fn pack(&self, number: u32) -> Result<Arc<Pack>, CheckpointError> {
+        if let Some(pack) = self.packs.lock().unwrap_or_else(PoisonError::into_inner).get(&number) {
+            return Ok(Arc::clone(pack));
+        }
+        let pack = Arc::new(Pack::open(&self.pack_path(number), number)?);
+        self.packs.lock().unwrap_or_else(PoisonError::into_inner).insert(number, Arc::clone(&pack));
+        Ok(pack)
+    }
+
+    /// The hashes of the chunks of a pack; read once.
+    pub fn hashes(&self, number: u32) -> Result<Arc<Hashes>, CheckpointError> {
+        if let Some(hashes) = self.hashes.lock().unwrap_or_else(PoisonError::into_inner).get(&number) {
+            return Ok(Arc::clone(hashes));
+        }
+        let hashes = Arc::new(self.pack(number)?.hashes()?);
+        self.hashes.lock().unwrap_or_else(PoisonError::into_inner).insert(number, Arc::clone(&hashes));
+        Ok(hashes)
+    }
+
+    /// Forgets packs that are open, because they have changed.
+    pub fn forget_packs(&self) {
+        self.packs.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.hashes.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+impl Settings {
+    fn check(&self) -> Result<(), CheckpointError> {
+        if self.depth > pack::DEEPEST {
+            return Err(CheckpointError::Setting { name: "depth", range: "from 0 to 16" });
+        }
+        if !(0.0..=1.0).contains(&self.epsilon) {
+            return Err(CheckpointError::Setting { name: "epsilon", range: "from 0 to 1" });
+        }
+        Ok(())
+    }
+}
+
+/// Tries again for so long while somebody else has the lock.
+fn until<L>(wait: Duration, lock: impl Fn() -> Result<L, DurableError>) -> Result<L, CheckpointError> {
+    const PAUSE: Duration = Duration::from_millis(20);
+    let end = Instant::now() + wait;
+    loop {
+        match lock() {
+            Err(DurableError::Busy { .. }) if Instant::now() < end => std::thread::sleep(PAUSE),
+            Err(DurableError::Busy { path, holder }) => return Err(CheckpointError::Busy { path, holder }),
+            result => return Ok(result?),
+        }
+    }
+}
+
+fn remove_leftovers(folder: &Path) -> Result<(), CheckpointError> {
+    let entries = fs::read_dir(folder).map_err(DurableError::io("read", folder))?;
+    for entry in entries {
+        let entry = entry.map_err(DurableError::io("read", folder))?;
+        if entry.file_name().to_str().is_some_and(is_leftover) {
+            fs::remove_file(entry.path()).map_err(DurableError::io("remove", &entry.path()))?;
+        }
+    }
+    Ok(())
+}
+
+fn numbers(folder: &Path, ending: &str) -> Result<Vec<u32>, CheckpointError> {
+    let entries = fs::read_dir(folder).map_err(DurableError::io("read", folder))?;
+    let mut numbers = Vec::new();
+    for entry in entries {
+        let name = entry.map_err(DurableError::io("read", folder))?.file_name();
+        let stem = name.to_str().and_then(|name| name.strip_suffix(ending));
+        let number =
+            stem.and_then(|stem| stem.parse().ok().filter(|number: &u32| number.to_string() == stem));
+        numbers.extend(number);
+    }
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// Numbers as people write them, such as `1-7, 9`.
+#[must_use]
+pub fn in_words(numbers: &[u32]) -> String {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for &number in numbers {
+        match ranges.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(number) => *last = number,
+            _ => ranges.push((number, number)),
+        }
+    }
+    let words = ranges.iter().map(|&(first, last)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    });
+    let words: Vec<String> = words.collect();
+    if words.is_empty() { "none".to_owned() } else { words.join(", ") }
+}

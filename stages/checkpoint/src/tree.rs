@@ -21,6 +21,17 @@ pub struct Entry {
     pub modified: Time,
 }
 
+impl Entry {
+    /// Its bytes, if it is a file.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        match self.kind {
+            EntryKind::File { length, .. } => length,
+            _ => 0,
+        }
+    }
+}
+
 /// Nanoseconds since 1970, as seconds and the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Time {

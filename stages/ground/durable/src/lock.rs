@@ -40,6 +40,24 @@ impl Lock {
     }
 }
 
+impl Lock {
+    /// Shares the lock with others who share it, or fails at once. None where the file system has no locks: whoever needs it
+    /// for himself is refused there anyway.
+    pub fn try_shared(path: &Path) -> Result<Option<Self>, DurableError> {
+        let file = File::open(path).map_err(DurableError::io("open", path))?;
+        match file.try_lock_shared() {
+            Ok(()) => Ok(Some(Self { _file: file })),
+            Err(TryLockError::WouldBlock) => {
+                let holder = std::fs::read_to_string(path).unwrap_or_default();
+                let holder = if holder.is_empty() { "another process".into() } else { holder };
+                Err(DurableError::Busy { path: path.into(), holder })
+            }
+            Err(TryLockError::Error(source)) if has_no_locks(&source) => Ok(None),
+            Err(TryLockError::Error(source)) => Err(DurableError::io("lock", path)(source)),
+        }
+    }
+}
+
 /// Whether the file system has no locks at all; a network file system without a lock service says so in its own way.
 fn has_no_locks(error: &std::io::Error) -> bool {
     const NO_LOCKS_AVAILABLE: i32 = 37;
@@ -55,6 +73,21 @@ fn write_holder(file: &mut File, holder: &str) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lock_is_shared_or_one_holders_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        std::fs::write(&path, "").unwrap();
+        let (one, two) = (Lock::try_shared(&path).unwrap(), Lock::try_shared(&path).unwrap());
+        assert!(Lock::try_exclusive(&path, "process 7").is_err());
+        drop((one, two));
+        let lock = Lock::try_exclusive(&path, "process 7").unwrap();
+        let error = Lock::try_shared(&path).unwrap_err();
+        assert!(matches!(&error, DurableError::Busy { holder, .. } if holder == "process 7"));
+        drop(lock);
+        Lock::try_shared(&path).unwrap();
+    }
 
     #[test]
     fn a_second_holder_is_told_who_has_it() {

@@ -1,0 +1,361 @@
+//! Adding a checkpoint.
+//!
+//! Files are cut, looked up and encoded in rounds of so many bytes, so that memory is bounded. What is looked up and which number a block
+//! gets is decided in the order of the files, and only cutting and encoding run in parallel: the same input gives the same bytes with any
+//! number of threads.
+
+mod encode;
+mod lane;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use hopmap_durable::{DurableError, replace_file, sync_folder};
+use hopmap_model::Context;
+use rayon::prelude::*;
+
+use super::blocks::Blocks;
+use super::index::Index;
+use super::manifest::{Figures, Manifest, Recipe};
+use super::pack::PackWriter;
+use super::{Store, WriteLock};
+use crate::CheckpointError;
+use crate::cut::PageMap;
+use crate::tree::{self, Entry, EntryKind, Time, Tree};
+use encode::{Done, Job};
+use lane::{Lane, Opened};
+
+/// What is added.
+pub enum Source<'a> {
+    /// A folder with everything in it.
+    Folder(&'a Path),
+    /// One file that comes as a stream, under a name.
+    Stream(String, Box<dyn Read + Send + 'a>),
+}
+
+/// How it is added.
+#[derive(Debug, Clone, Default)]
+pub struct AddOptions {
+    /// What the checkpoint is called; it is compared with the last one of the same name.
+    pub name: String,
+    /// When it is added.
+    pub created: Time,
+    /// Whether owners and times are left away, so that the same contents always give the same bytes.
+    pub plain: bool,
+}
+
+/// What was added.
+#[derive(Debug)]
+pub struct Added {
+    /// The checkpoint.
+    pub manifest: Manifest,
+    /// Bytes of the new pack; 0 if nothing was new.
+    pub pack_bytes: u64,
+    /// Bytes of the manifest.
+    pub manifest_bytes: u64,
+    /// What is worth knowing: things left out, and what is damaged in the store.
+    pub notes: Vec<String>,
+}
+
+/// Bytes of input that are looked at in one round.
+const ROUND: usize = 8 << 20;
+
+/// Files that are looked at in one round, when there are several.
+const LANES: usize = 8;
+
+/// Bytes of decoded blocks that are kept for their versions.
+const KEPT: usize = 16 << 20;
+
+impl Store {
+    /// Adds a checkpoint and returns when it is on disk.
+    pub fn add(
+        &self,
+        _lock: &WriteLock,
+        source: Source<'_>,
+        options: &AddOptions,
+        cx: &Context<'_>,
+    ) -> Result<Added, CheckpointError> {
+        let number = self.latest()?.map_or(1, |latest| latest + 1).max(self.settings.next);
+        let temporary = self.folder.join("packs").join(format!(".{number}.pack.tmp"));
+        let added = Session::start(self, number, &temporary, options)
+            .and_then(|session| session.run(source, options, &temporary, cx));
+        if added.is_err() {
+            // It is removed by the next writer if this fails as well.
+            let _ = fs::remove_file(&temporary);
+        }
+        added
+    }
+
+    /// The last checkpoint that can be read and has this name, or the last at all.
+    fn earlier_than(&self, name: &str, notes: &mut Vec<String>) -> Result<Option<Manifest>, CheckpointError> {
+        const FAR: usize = 1000;
+        let mut last = None;
+        for number in self.numbers()?.into_iter().rev().take(FAR) {
+            match self.manifest(number) {
+                Ok(manifest) if manifest.name == name => return Ok(Some(manifest)),
+                Ok(manifest) => last = last.or(Some(manifest)),
+                Err(error) => notes.push(error.to_string()),
+            }
+        }
+        Ok(last)
+    }
+}
+
+struct Session<'a> {
+    store: &'a Store,
+    number: u32,
+    index: Index,
+    blocks: Blocks<'a>,
+    writer: PackWriter,
+    earlier: Option<Manifest>,
+    next_block: u32,
+    figures: Figures,
+    bases: BTreeMap<u32, (u64, u64)>,
+    notes: Vec<String>,
+}
+
+impl<'a> Session<'a> {
+    fn start(
+        store: &'a Store,
+        number: u32,
+        temporary: &Path,
+        options: &AddOptions,
+    ) -> Result<Self, CheckpointError> {
+        let mut notes = Vec::new();
+        let (index, damaged) = Index::load(store)?;
+        notes.extend(damaged.iter().map(ToString::to_string));
+        let earlier = store.earlier_than(&options.name, &mut notes)?;
+        Ok(Self {
+            store,
+            number,
+            index,
+            blocks: Blocks::new(store, KEPT),
+            writer: PackWriter::create(temporary.to_owned(), number)?,
+            earlier,
+            next_block: 0,
+            figures: Figures::default(),
+            bases: BTreeMap::new(),
+            notes,
+        })
+    }
+
+    fn run(
+        mut self,
+        source: Source<'_>,
+        options: &AddOptions,
+        temporary: &Path,
+        cx: &Context<'_>,
+    ) -> Result<Added, CheckpointError> {
+        let (mut entries, recipes, stream) = match source {
+            Source::Folder(folder) => {
+                let (entries, recipes) = self.add_folder(folder, cx)?;
+                (entries, recipes, false)
+            }
+            Source::Stream(name, reader) => {
+                let (entries, recipes) = self.add_stream(name, reader, options.created, cx)?;
+                (entries, recipes, true)
+            }
+        };
+        if options.plain {
+            for entry in &mut entries {
+                (entry.owner, entry.group, entry.modified) = (0, 0, Time::default());
+            }
+        }
+        let bases = std::mem::take(&mut self.bases);
+        self.figures.bases = bases.into_iter().map(|(pack, (bytes, stored))| (pack, bytes, stored)).collect();
+        let manifest = Manifest {
+            number: self.number,
+            earlier: self.earlier.as_ref().map_or(0, |earlier| earlier.number),
+            created: options.created,
+            name: options.name.clone(),
+            stream,
+            entries,
+            recipes,
+            figures: self.figures,
+        };
+        let pack_bytes = commit_pack(self.store, self.writer, self.next_block, self.number, temporary)?;
+        let bytes = manifest.encode()?;
+        replace_file(&self.store.manifest_path(self.number), &bytes)?;
+        Ok(Added { manifest, pack_bytes, manifest_bytes: bytes.len() as u64, notes: self.notes })
+    }
+
+    fn add_folder(
+        &mut self,
+        folder: &Path,
+        cx: &Context<'_>,
+    ) -> Result<(Vec<Entry>, BTreeMap<u32, Recipe>), CheckpointError> {
+        let Tree { entries, left_out } = tree::walk(folder)?;
+        let why = |(path, reason): &(PathBuf, &str)| format!("{} is left out: {reason}", path.display());
+        self.notes.extend(left_out.iter().map(why));
+        let files = (0..).zip(&entries).filter(|(_, entry)| matches!(entry.kind, EntryKind::File { .. }));
+        let files: Vec<(u32, &Entry)> = files.collect();
+        let twins = lane::twins(self.earlier.as_ref(), &entries);
+        let maps: BTreeMap<PathBuf, PageMap> = BTreeMap::new();
+        let total = files.iter().map(|(_, entry)| entry.length()).sum();
+        let mut queue = files.iter().map(|&(number, entry)| {
+            let twin = twins.get(&number).copied();
+            (number, folder.join(&entry.path), twin, maps.get(&entry.path).cloned())
+        });
+        let lanes = files.len().clamp(1, LANES);
+        let mut lanes: Vec<Lane<'_>> = (0..lanes).map(|_| Lane::new(self.store)).collect();
+        let mut recipes = BTreeMap::new();
+        loop {
+            for lane in lanes.iter_mut().filter(|lane| lane.is_idle()) {
+                if let Some((number, path, twin, map)) = queue.next() {
+                    let earlier = lane::earlier(self.store, self.earlier.as_ref(), twin);
+                    lane.begin(Opened::file(number, path, earlier, map)?);
+                }
+            }
+            if lanes.iter().all(Lane::is_idle) {
+                break;
+            }
+            self.round(&mut lanes, &mut recipes, total, cx)?;
+        }
+        self.flush(&mut lanes)?;
+        drop(lanes);
+        Ok((entries, recipes))
+    }
+
+    fn add_stream(
+        &mut self,
+        name: String,
+        reader: Box<dyn Read + Send + '_>,
+        created: Time,
+        cx: &Context<'_>,
+    ) -> Result<(Vec<Entry>, BTreeMap<u32, Recipe>), CheckpointError> {
+        const FOLDER_MODE: u32 = 0o755;
+        const FILE_MODE: u32 = 0o644;
+        let path = PathBuf::from(name);
+        let twin = self.earlier.as_ref().and_then(|earlier| earlier.entry(&path)).map(|(number, _)| number);
+        let earlier = lane::earlier(self.store, self.earlier.as_ref(), twin);
+        let mut lanes = vec![Lane::new(self.store)];
+        lanes[0].begin(Opened::stream(1, path.clone(), reader, earlier)?);
+        let mut recipes = BTreeMap::new();
+        while !lanes[0].is_idle() {
+            self.round(&mut lanes, &mut recipes, 0, cx)?;
+        }
+        self.flush(&mut lanes)?;
+        let kind = EntryKind::File { length: self.figures.bytes, holes: Vec::new() };
+        let entry = |path, kind, mode| Entry { path, kind, mode, owner: 0, group: 0, modified: created };
+        let entries =
+            vec![entry(PathBuf::new(), EntryKind::Folder, FOLDER_MODE), entry(path, kind, FILE_MODE)];
+        Ok((entries, recipes))
+    }
+
+    /// Every lane reads on by its part of a round; then what is new is encoded and written.
+    fn round(
+        &mut self,
+        lanes: &mut [Lane<'_>],
+        recipes: &mut BTreeMap<u32, Recipe>,
+        total: u64,
+        cx: &Context<'_>,
+    ) -> Result<(), CheckpointError> {
+        if cx.should_stop() {
+            return Err(CheckpointError::Interrupted);
+        }
+        let busy = lanes.iter().filter(|lane| !lane.is_idle()).count().max(1);
+        lanes.par_iter_mut().try_for_each(|lane| lane.cut(ROUND / busy))?;
+        let mut jobs = Vec::new();
+        for (place, lane) in lanes.iter_mut().enumerate() {
+            self.take(place, lane, &mut jobs);
+            if let Some((number, recipe)) = lane.ended()? {
+                recipes.insert(number, recipe);
+            }
+        }
+        self.write(lanes, jobs)?;
+        cx.progress(self.figures.bytes, total);
+        Ok(())
+    }
+
+    /// Looks every chunk of a lane's batch up.
+    fn take(&mut self, place: usize, lane: &mut Lane<'_>, jobs: &mut Vec<Job>) {
+        let batch = std::mem::take(&mut lane.batch);
+        for chunk in &batch.chunks {
+            self.figures.bytes += chunk.length as u64;
+            let bytes = chunk.length as u64;
+            let twin = lane.twin(chunk);
+            let kept = chunk.hash.kept();
+            let id = if chunk.zero {
+                self.figures.zero += bytes;
+                None
+            } else if let Some(same) = twin.filter(|twin| twin.hash == kept && twin.length == chunk.length) {
+                self.figures.unchanged += bytes;
+                same.id
+            } else if let Some(known) = self.index.get(kept) {
+                self.figures.known += bytes;
+                Some(known)
+            } else {
+                self.figures.new += bytes;
+                let twin = twin.and_then(|twin| twin.id);
+                let id =
+                    lane.pending.push(batch.bytes_of(chunk), kept, twin, self.number, &mut self.next_block);
+                self.index.insert(kept, id);
+                Some(id)
+            };
+            lane.record(chunk, id);
+            if lane.pending.is_full() {
+                jobs.extend(lane.job(place));
+            }
+        }
+        lane.give_back(batch);
+    }
+
+    fn flush(&mut self, lanes: &mut [Lane<'_>]) -> Result<(), CheckpointError> {
+        let jobs = lanes.iter_mut().enumerate().filter_map(|(place, lane)| lane.job(place)).collect();
+        self.write(lanes, jobs)
+    }
+
+    fn write(&mut self, lanes: &mut [Lane<'_>], jobs: Vec<Job>) -> Result<(), CheckpointError> {
+        let done = jobs.into_par_iter().map(|job| encode::encode(self.store, &self.blocks, job));
+        let done: Vec<Done> = done.collect::<Result<_, _>>()?;
+        for done in done {
+            let lane = &mut lanes[done.lane];
+            lane.learn(&done);
+            if let Some((kept, previous)) = done.compared {
+                self.figures.comparisons.0 += 1;
+                self.figures.comparisons.1 += u64::from(lane.prefers_previous(kept, previous));
+            }
+            let stored = done.block.payload.len() as u64;
+            self.figures.stored += stored;
+            self.count_bases(&done, stored);
+            self.writer.put(done.number, done.block)?;
+        }
+        Ok(())
+    }
+
+    /// What is told by chunks of which checkpoint.
+    fn count_bases(&mut self, done: &Done, stored: u64) {
+        let block = &done.block;
+        let total: u64 = block.lengths.iter().map(|&length| u64::from(length)).sum();
+        for (base, &length) in block.bases.iter().zip(&block.lengths) {
+            if let Some(base) = base {
+                let counts = self.bases.entry(base.pack).or_default();
+                counts.0 += u64::from(length);
+                // Parts of a block take their parts of its bytes; thousandths keep small ones.
+                counts.1 += stored * u64::from(length) * 1000 / total.max(1);
+            }
+        }
+    }
+}
+
+/// Puts the pack in its place, if there is anything in it.
+fn commit_pack(
+    store: &Store,
+    writer: PackWriter,
+    blocks: u32,
+    number: u32,
+    temporary: &Path,
+) -> Result<u64, CheckpointError> {
+    if blocks == 0 {
+        drop(writer);
+        fs::remove_file(temporary).map_err(DurableError::io("remove", temporary))?;
+        return Ok(0);
+    }
+    let (path, bytes) = writer.finish()?;
+    let place = store.pack_path(number);
+    fs::rename(&path, &place).map_err(DurableError::io("write", &place))?;
+    sync_folder(&store.folder.join("packs"))?;
+    Ok(bytes)
+}

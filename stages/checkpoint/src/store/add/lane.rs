@@ -1,0 +1,306 @@
+//! A file that is being added.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::fs::{File, Metadata};
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hopmap_durable::DurableError;
+
+use super::encode::{Done, Job};
+use crate::CheckpointError;
+use crate::chunk::{Batch, Chunk, ChunkId, Earlier, EarlierChunk, KeptHash, Place};
+use crate::codec::{BLOCK, Chooser};
+use crate::cut::{self, Cutter, Known, PageMap};
+use crate::store::base::BaseRule;
+use crate::store::digest::Digest;
+use crate::store::manifest::{Manifest, Recipe, RunBuilder};
+use crate::store::pack::{Hashes, MOST_CHUNKS, Pack};
+use crate::store::{Store, base};
+use crate::tree::{Entry, EntryKind};
+
+/// Files one after the other, and what was learned from their blocks.
+pub(super) struct Lane<'a> {
+    opened: Option<Opened<'a>>,
+    pub(super) batch: Batch,
+    pub(super) pending: Pending,
+    runs: RunBuilder,
+    digest: Digest,
+    chooser: Chooser,
+    rule: BaseRule,
+    epsilon: f64,
+}
+
+/// A file that is open.
+pub(super) struct Opened<'a> {
+    number: u32,
+    path: PathBuf,
+    /// As it was when it was opened; none of a stream.
+    before: Option<Metadata>,
+    cutter: Box<dyn Cutter + 'a>,
+    earlier: Option<Arc<Earlier>>,
+    ended: bool,
+    bytes: u64,
+}
+
+impl<'a> Opened<'a> {
+    pub(super) fn file(
+        number: u32,
+        path: PathBuf,
+        earlier: Option<Arc<Earlier>>,
+        page_map: Option<PageMap>,
+    ) -> Result<Self, CheckpointError> {
+        let file = File::open(&path).map_err(DurableError::io("read", &path))?;
+        let before = file.metadata().map_err(DurableError::io("read", &path))?;
+        let known = Known { length: Some(before.len()), earlier: earlier.clone(), page_map };
+        let cutter = cut::cutter(Box::new(file), known)
+            .map_err(|source| CheckpointError::Cut { path: path.clone(), source })?;
+        Ok(Self { number, path, before: Some(before), cutter, earlier, ended: false, bytes: 0 })
+    }
+
+    pub(super) fn stream(
+        number: u32,
+        path: PathBuf,
+        reader: Box<dyn Read + Send + 'a>,
+        earlier: Option<Arc<Earlier>>,
+    ) -> Result<Self, CheckpointError> {
+        let known = Known { length: None, earlier: earlier.clone(), page_map: None };
+        let cutter = cut::cutter(reader, known)
+            .map_err(|source| CheckpointError::Cut { path: path.clone(), source })?;
+        Ok(Self { number, path, before: None, cutter, earlier, ended: false, bytes: 0 })
+    }
+
+    /// A file that was written to while it was read is no checkpoint.
+    fn check_unchanged(&self) -> Result<(), CheckpointError> {
+        let Some(before) = &self.before else { return Ok(()) };
+        let after = std::fs::metadata(&self.path).map_err(DurableError::io("read", &self.path))?;
+        let what = |metadata: &Metadata| {
+            (metadata.dev(), metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec())
+        };
+        if what(before) != what(&after) || self.bytes != before.len() {
+            return Err(CheckpointError::Changed { path: self.path.clone() });
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Lane<'a> {
+    pub(super) fn new(store: &Store) -> Self {
+        let epsilon = store.settings().epsilon;
+        Self {
+            opened: None,
+            batch: Batch::default(),
+            pending: Pending::default(),
+            runs: RunBuilder::default(),
+            digest: Digest::default(),
+            chooser: Chooser::default(),
+            rule: BaseRule::new(epsilon),
+            epsilon,
+        }
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.opened.is_none()
+    }
+
+    pub(super) fn begin(&mut self, opened: Opened<'a>) {
+        self.opened = Some(opened);
+        self.runs = RunBuilder::default();
+        self.digest = Digest::default();
+    }
+
+    /// Reads on and cuts.
+    pub(super) fn cut(&mut self, amount: usize) -> Result<(), CheckpointError> {
+        let Some(opened) = &mut self.opened else { return Ok(()) };
+        let more = opened.cutter.cut(&mut self.batch, amount);
+        let more = more.map_err(|source| CheckpointError::Cut { path: opened.path.clone(), source })?;
+        opened.ended = !more;
+        Ok(())
+    }
+
+    /// The chunk of the version before at the place of this one.
+    pub(super) fn twin(&self, chunk: &Chunk) -> Option<EarlierChunk> {
+        let earlier = self.opened.as_ref()?.earlier.as_ref()?;
+        earlier.get(chunk.twin?).copied()
+    }
+
+    /// Notes what a chunk is in the file.
+    pub(super) fn record(&mut self, chunk: &Chunk, id: Option<ChunkId>) {
+        let length = chunk.length as u64;
+        self.runs.push(id, length, chunk.place);
+        match id {
+            Some(_) => self.digest.chunk(length, chunk.hash),
+            None => self.digest.zeros(length),
+        }
+        if let Some(opened) = &mut self.opened {
+            opened.bytes += length;
+        }
+    }
+
+    /// Takes the memory of a batch back.
+    pub(super) fn give_back(&mut self, mut batch: Batch) {
+        batch.clear();
+        self.batch = batch;
+    }
+
+    /// The number and the contents of the file, if it was read to its end.
+    pub(super) fn ended(&mut self) -> Result<Option<(u32, Recipe)>, CheckpointError> {
+        let Some(opened) = self.opened.take_if(|opened| opened.ended) else { return Ok(None) };
+        opened.check_unchanged()?;
+        let runs = std::mem::take(&mut self.runs).runs;
+        let digest = std::mem::take(&mut self.digest).finish();
+        Ok(Some((opened.number, Recipe { format: opened.cutter.format(), digest, runs })))
+    }
+
+    /// What is pending, to be encoded.
+    pub(super) fn job(&mut self, lane: usize) -> Option<Job> {
+        if self.pending.lengths.is_empty() {
+            return None;
+        }
+        let pending = std::mem::take(&mut self.pending);
+        let wants_bases = self.chooser.wants_bases();
+        let compares = wants_bases && self.rule.compares();
+        Some(Job {
+            lane,
+            pending,
+            wants_bases,
+            compares,
+            takes_previous: self.rule.takes_previous(),
+            epsilon: self.epsilon,
+            chooser: self.chooser.clone(),
+        })
+    }
+
+    pub(super) fn learn(&mut self, done: &Done) {
+        self.chooser.learn(&done.outcome);
+        if let Some((kept, previous)) = done.compared {
+            self.rule.learn(kept, previous);
+        }
+    }
+
+    pub(super) fn prefers_previous(&self, kept: usize, previous: usize) -> bool {
+        base::BaseRule::prefers_previous(self.epsilon, kept, previous)
+    }
+}
+
+/// New chunks that will be a block.
+#[derive(Debug, Default)]
+pub(super) struct Pending {
+    pub(super) number: u32,
+    pub(super) bytes: Vec<u8>,
+    pub(super) lengths: Vec<u32>,
+    pub(super) hashes: Vec<KeptHash>,
+    pub(super) twins: Vec<Option<ChunkId>>,
+}
+
+impl Pending {
+    /// Adds a chunk; the first one gives the block its number.
+    pub(super) fn push(
+        &mut self,
+        bytes: &[u8],
+        hash: KeptHash,
+        twin: Option<ChunkId>,
+        pack: u32,
+        next_block: &mut u32,
+    ) -> ChunkId {
+        if self.lengths.is_empty() {
+            self.number = *next_block;
+            *next_block += 1;
+        }
+        let id = ChunkId { pack, block: self.number, chunk: self.lengths.len() as u16 };
+        self.bytes.extend_from_slice(bytes);
+        self.lengths.push(bytes.len() as u32);
+        self.hashes.push(hash);
+        self.twins.push(twin);
+        id
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.bytes.len() >= BLOCK || self.lengths.len() >= MOST_CHUNKS
+    }
+}
+
+/// The version of a file that a store has, from a checkpoint; none if what it needs is damaged.
+pub(super) fn earlier(
+    store: &Store,
+    manifest: Option<&Manifest>,
+    entry: Option<u32>,
+) -> Option<Arc<Earlier>> {
+    let recipe = manifest?.recipes.get(&entry?)?;
+    let mut packs: HashMap<u32, Option<(Arc<Pack>, Hashes)>> = HashMap::new();
+    let mut chunks = Vec::new();
+    for run in &recipe.runs {
+        let Some(first) = run.first else {
+            let (hash, length) = (KeptHash::default(), usize::try_from(run.length).ok()?);
+            chunks.push(EarlierChunk { id: None, length, hash, place: run.place });
+            continue;
+        };
+        let pack = packs.entry(first.pack).or_insert_with(|| {
+            let pack = store.pack(first.pack).ok()?;
+            let hashes = pack.hashes().ok()?;
+            Some((pack, hashes))
+        });
+        let Some((pack, hashes)) = pack else { continue };
+        let Some(block) = pack.block(first.block) else { continue };
+        for step in 0..run.chunks {
+            let chunk = first.chunk.saturating_add(step);
+            let Some(hash) = hashes.of(block, chunk).filter(|_| usize::from(chunk) < block.lengths.len())
+            else {
+                break;
+            };
+            let address = run.place.address.wrapping_add(u64::from(step) * run.length);
+            let id = Some(ChunkId { chunk, ..first });
+            chunks.push(EarlierChunk {
+                id,
+                length: run.length as usize,
+                hash,
+                place: Place { address, ..run.place },
+            });
+        }
+    }
+    Some(Arc::new(Earlier::new(chunks)))
+}
+
+/// Which file of the checkpoint before each file is compared with: the one of the same path, or of one that differs only in its
+/// numbers, as those of processes do.
+pub(super) fn twins(manifest: Option<&Manifest>, entries: &[Entry]) -> BTreeMap<u32, u32> {
+    let Some(manifest) = manifest else { return BTreeMap::new() };
+    let is_file = |entry: &Entry| matches!(entry.kind, EntryKind::File { .. });
+    let before = || (0u32..).zip(&manifest.entries).filter(|(_, entry)| is_file(entry));
+    let now = || (0u32..).zip(entries).filter(|(_, entry)| is_file(entry));
+    let same: HashMap<&Path, u32> = before().map(|(number, entry)| (entry.path.as_path(), number)).collect();
+    let mut twins: BTreeMap<u32, u32> =
+        now().filter_map(|(number, entry)| Some((number, *same.get(entry.path.as_path())?))).collect();
+    let taken: BTreeSet<u32> = twins.values().copied().collect();
+    let mut alike: HashMap<Vec<u8>, VecDeque<u32>> = HashMap::new();
+    for (number, entry) in before().filter(|(number, _)| !taken.contains(number)) {
+        alike.entry(without_numbers(&entry.path)).or_default().push_back(number);
+    }
+    for (number, entry) in now() {
+        let mut twin = || alike.get_mut(&without_numbers(&entry.path)).and_then(VecDeque::pop_front);
+        if !twins.contains_key(&number)
+            && let Some(twin) = twin()
+        {
+            twins.insert(number, twin);
+        }
+    }
+    twins
+}
+
+/// A path in which every number, decimal or hexadecimal, is a `#`.
+fn without_numbers(path: &Path) -> Vec<u8> {
+    use std::os::unix::ffi::OsStrExt;
+    let bytes = path.as_os_str().as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    for word in bytes.chunk_by(|one, other| one.is_ascii_alphanumeric() == other.is_ascii_alphanumeric()) {
+        let number = word.iter().all(u8::is_ascii_hexdigit) && word.iter().any(u8::is_ascii_digit);
+        let digits = word.iter().map(|byte| if byte.is_ascii_digit() { b'#' } else { *byte });
+        match number {
+            true => out.push(b'#'),
+            false => out.extend(digits),
+        }
+    }
+    out
+}

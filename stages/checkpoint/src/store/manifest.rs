@@ -1,0 +1,426 @@
+//! Manifests: what a checkpoint consists of, and which chunks of which packs its files are.
+//!
+//! A manifest is a header (`hopmapMF`, format), [wire](super::wire) numbers compressed by Zstandard, and the BLAKE3 of all that.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use super::pack::{MOST_CHUNKS, compress, decompress};
+use super::wire::{Reader, Torn, Writer};
+use crate::CheckpointError;
+use crate::chunk::{ChunkId, LONGEST_CHUNK, Place, Space};
+use crate::cut::Format;
+use crate::tree::{Entry, EntryKind, Time};
+
+const MAGIC: &[u8; 8] = b"hopmapMF";
+const FORMAT: u32 = 1;
+const CHECKSUM: usize = 32;
+
+/// A checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Manifest {
+    /// Its number, from 1.
+    pub number: u32,
+    /// The checkpoint it was compared with; 0 if there was none.
+    pub earlier: u32,
+    /// When it was added.
+    pub created: Time,
+    /// What it was called, or nothing.
+    pub name: String,
+    /// Whether it came as a stream and is one file.
+    pub stream: bool,
+    /// What is in it; parents first.
+    pub entries: Vec<Entry>,
+    /// The contents of its files, by the numbers of their entries.
+    pub recipes: BTreeMap<u32, Recipe>,
+    /// What adding it came to.
+    pub figures: Figures,
+}
+
+/// The contents of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Recipe {
+    /// As what it was read.
+    pub format: Format,
+    /// BLAKE3 over length and hash of all its chunks.
+    pub digest: [u8; 32],
+    /// Its chunks.
+    pub runs: Vec<Run>,
+}
+
+/// Chunks one after the other, in the file, in their block and in their places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Run {
+    /// The first; none of zeros.
+    pub first: Option<ChunkId>,
+    /// How many.
+    pub chunks: u16,
+    /// Bytes of each, or of all zeros.
+    pub length: u64,
+    /// Where the first belongs.
+    pub place: Place,
+}
+
+impl Run {
+    /// Its bytes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.length.saturating_mul(u64::from(self.chunks))
+    }
+}
+
+/// What adding a checkpoint came to.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Figures {
+    /// Bytes of all files.
+    pub bytes: u64,
+    /// Of these, zeros.
+    pub zero: u64,
+    /// Of these, as in the checkpoint before at the same places.
+    pub unchanged: u64,
+    /// Of these, known from elsewhere.
+    pub known: u64,
+    /// Of these, new.
+    pub new: u64,
+    /// Bytes that new ones take in the pack.
+    pub stored: u64,
+    /// New bytes that are told by chunks of other checkpoints: number of the checkpoint, bytes, bytes that they take.
+    pub bases: Vec<(u32, u64, u64)>,
+    /// How often ADCA compared the base kept with the checkpoint before, and how often it took the latter.
+    pub comparisons: (u64, u64),
+}
+
+/// Adds chunks to runs.
+#[derive(Debug, Default)]
+pub(crate) struct RunBuilder {
+    pub(crate) runs: Vec<Run>,
+}
+
+impl RunBuilder {
+    pub(crate) fn push(&mut self, id: Option<ChunkId>, length: u64, place: Place) {
+        match (self.runs.last_mut().filter(|last| last.continues(id, length, place)), id) {
+            (Some(last), Some(_)) => last.chunks += 1,
+            (Some(last), None) => last.length += length,
+            (None, _) => self.runs.push(Run { first: id, chunks: 1, length, place }),
+        }
+    }
+}
+
+impl Run {
+    fn continues(&self, id: Option<ChunkId>, length: u64, place: Place) -> bool {
+        let next = Place { address: self.place.address.wrapping_add(self.bytes()), ..self.place };
+        let follows = match (self.first, id) {
+            (None, None) => self.length.checked_add(length).is_some(),
+            (Some(first), Some(id)) => {
+                let next = first.chunk.checked_add(self.chunks);
+                length == self.length
+                    && (id.pack, id.block) == (first.pack, first.block)
+                    && next == Some(id.chunk)
+                    && usize::from(self.chunks) < MOST_CHUNKS
+            }
+            _ => false,
+        };
+        follows && place == next
+    }
+}
+
+impl Manifest {
+    /// The numbers of all packs that its chunks are in; packs of their bases are not among them.
+    #[must_use]
+    pub fn packs(&self) -> BTreeSet<u32> {
+        self.recipes
+            .values()
+            .flat_map(|recipe| &recipe.runs)
+            .filter_map(|run| Some(run.first?.pack))
+            .collect()
+    }
+
+    /// The entry at a path, and its number.
+    #[must_use]
+    pub fn entry(&self, path: &std::path::Path) -> Option<(u32, &Entry)> {
+        let found = self.entries.iter().position(|entry| entry.path == path)?;
+        Some((found as u32, &self.entries[found]))
+    }
+
+    /// Its bytes.
+    pub fn encode(&self) -> Result<Vec<u8>, CheckpointError> {
+        let mut out = Writer::default();
+        self.write(&mut out);
+        let mut bytes = [&MAGIC[..], &FORMAT.to_le_bytes()].concat();
+        bytes.extend_from_slice(&compress(&out.finish())?);
+        bytes.extend_from_slice(blake3::hash(&bytes).as_bytes());
+        Ok(bytes)
+    }
+
+    /// The manifest of these bytes, or why there is none.
+    pub fn decode(bytes: &[u8]) -> Result<Self, &'static str> {
+        let length = bytes.len().checked_sub(CHECKSUM).ok_or("it is cut off")?;
+        let (content, checksum) = bytes.split_at(length);
+        let content = content.strip_prefix(MAGIC).ok_or("it is no manifest of hopmap")?;
+        if blake3::hash(&bytes[..length]).as_bytes() != checksum {
+            return Err("its checksum is another");
+        }
+        let (format, content) = content.split_at_checked(4).ok_or("it is cut off")?;
+        if format != FORMAT.to_le_bytes() {
+            return Err("it was written by another version of hopmap");
+        }
+        let content = decompress(content).map_err(|Torn| "its contents cannot be unpacked")?;
+        Self::read(&mut Reader::new(&content)).map_err(|Torn| "its contents contradict themselves")
+    }
+
+    fn write(&self, out: &mut Writer) {
+        out.number(u64::from(self.number));
+        out.number(u64::from(self.earlier));
+        write_time(self.created, out);
+        out.text(self.name.as_bytes());
+        out.number(u64::from(self.stream));
+        self.figures.write(out);
+        out.number(self.entries.len() as u64);
+        for entry in &self.entries {
+            write_entry(entry, out);
+        }
+        for recipe in self.recipes.values() {
+            recipe.write(out);
+        }
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<Self, Torn> {
+        let (number, earlier) = (input.small()?, input.small()?);
+        let created = read_time(input)?;
+        let name = std::str::from_utf8(input.text()?).map_err(|_| Torn)?.to_owned();
+        let stream = input.number()? != 0;
+        let figures = Figures::read(input)?;
+        let count = input.count()?;
+        let entries: Vec<Entry> = (0..count).map(|_| read_entry(input)).collect::<Result<_, _>>()?;
+        let mut recipes = BTreeMap::new();
+        for (number, entry) in entries.iter().enumerate() {
+            if let EntryKind::File { length, .. } = entry.kind {
+                recipes.insert(number as u32, Recipe::read(length, input)?);
+            }
+        }
+        input.end()?;
+        Ok(Self { number, earlier, created, name, stream, entries, recipes, figures })
+    }
+}
+
+impl Figures {
+    fn write(&self, out: &mut Writer) {
+        for number in [self.bytes, self.zero, self.unchanged, self.known, self.new, self.stored] {
+            out.number(number);
+        }
+        out.number(self.bases.len() as u64);
+        for &(checkpoint, bytes, stored) in &self.bases {
+            out.number(u64::from(checkpoint));
+            out.number(bytes);
+            out.number(stored);
+        }
+        out.number(self.comparisons.0);
+        out.number(self.comparisons.1);
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<Self, Torn> {
+        let mut numbers = [0; 6];
+        for number in &mut numbers {
+            *number = input.number()?;
+        }
+        let [bytes, zero, unchanged, known, new, stored] = numbers;
+        let count = input.count()?;
+        let bases = (0..count).map(|_| Ok((input.small()?, input.number()?, input.number()?)));
+        let bases = bases.collect::<Result<_, Torn>>()?;
+        let comparisons = (input.number()?, input.number()?);
+        Ok(Self { bytes, zero, unchanged, known, new, stored, bases, comparisons })
+    }
+}
+
+fn write_time(time: Time, out: &mut Writer) {
+    out.signed(time.seconds);
+    out.number(u64::from(time.nanoseconds));
+}
+
+fn read_time(input: &mut Reader<'_>) -> Result<Time, Torn> {
+    let (seconds, nanoseconds) = (input.signed()?, input.small()?);
+    if nanoseconds < 1_000_000_000 { Ok(Time { seconds, nanoseconds }) } else { Err(Torn) }
+}
+
+fn write_entry(entry: &Entry, out: &mut Writer) {
+    out.text(entry.path.as_os_str().as_bytes());
+    for number in [entry.mode, entry.owner, entry.group] {
+        out.number(u64::from(number));
+    }
+    write_time(entry.modified, out);
+    match &entry.kind {
+        EntryKind::Folder => out.number(0),
+        EntryKind::File { length, holes } => {
+            out.number(1);
+            out.number(*length);
+            out.number(holes.len() as u64);
+            for &(begin, bytes) in holes {
+                out.number(begin);
+                out.number(bytes);
+            }
+        }
+        EntryKind::Symlink(target) => {
+            out.number(2);
+            out.text(target.as_os_str().as_bytes());
+        }
+        EntryKind::HardLink(to) => {
+            out.number(3);
+            out.number(u64::from(*to));
+        }
+        EntryKind::Fifo => out.number(4),
+    }
+}
+
+fn read_entry(input: &mut Reader<'_>) -> Result<Entry, Torn> {
+    let path = PathBuf::from(OsStr::from_bytes(input.text()?));
+    let (mode, owner, group) = (input.small()?, input.small()?, input.small()?);
+    let modified = read_time(input)?;
+    let kind = match input.number()? {
+        0 => EntryKind::Folder,
+        1 => {
+            let length = input.number()?;
+            let count = input.count()?;
+            let holes = (0..count).map(|_| Ok((input.number()?, input.number()?)));
+            EntryKind::File { length, holes: holes.collect::<Result<_, Torn>>()? }
+        }
+        2 => EntryKind::Symlink(PathBuf::from(OsStr::from_bytes(input.text()?))),
+        3 => EntryKind::HardLink(input.small()?),
+        4 => EntryKind::Fifo,
+        _ => return Err(Torn),
+    };
+    Ok(Entry { path, kind, mode, owner, group, modified })
+}
+
+impl Recipe {
+    /// Numbers of the same meaning stand together: they compress better.
+    fn write(&self, out: &mut Writer) {
+        out.number(self.format.number());
+        out.plain(&self.digest);
+        out.number(self.runs.len() as u64);
+        for run in &self.runs {
+            out.number(if run.first.is_some() { u64::from(run.chunks) } else { 0 });
+        }
+        let mut before = 0;
+        for run in &self.runs {
+            out.signed(run.length.wrapping_sub(before).cast_signed());
+            before = if run.first.is_some() { run.length } else { before };
+        }
+        let mut expected = ChunkId { pack: 0, block: 0, chunk: 0 };
+        for run in &self.runs {
+            if let Some(first) = run.first {
+                out.signed(i64::from(first.pack) - i64::from(expected.pack));
+                out.signed(i64::from(first.block) - i64::from(expected.block));
+                out.signed(i64::from(first.chunk) - i64::from(expected.chunk));
+                expected = ChunkId { chunk: first.chunk.saturating_add(run.chunks), ..first };
+            }
+        }
+        let mut expected = Place::default();
+        for run in &self.runs {
+            let jump = run.place.address.wrapping_sub(expected.address).cast_signed();
+            out.number(match (run.place.space == expected.space, jump) {
+                (true, 0) => 3,
+                _ => run.place.space.number(),
+            });
+            if !(run.place.space == expected.space && jump == 0) {
+                out.signed(jump);
+            }
+            expected = Place { address: run.place.address.wrapping_add(run.bytes()), ..run.place };
+        }
+    }
+
+    fn read(length: u64, input: &mut Reader<'_>) -> Result<Self, Torn> {
+        let format = Format::of_number(input.number()?).ok_or(Torn)?;
+        let digest = input.plain(32)?.try_into().map_err(|_| Torn)?;
+        let count = input.count()?;
+        let mut runs = Vec::with_capacity(count);
+        for _ in 0..count {
+            let chunks: u16 = input.small()?;
+            let first = (chunks > 0).then_some(ChunkId { pack: 0, block: 0, chunk: 0 });
+            runs.push(Run { first, chunks: chunks.max(1), length: 0, place: Place::default() });
+        }
+        read_lengths(&mut runs, length, input)?;
+        read_ids(&mut runs, input)?;
+        read_places(&mut runs, input)?;
+        Ok(Self { format, digest, runs })
+    }
+}
+
+fn read_lengths(runs: &mut [Run], total: u64, input: &mut Reader<'_>) -> Result<(), Torn> {
+    let (mut before, mut sum) = (0u64, 0u64);
+    for run in runs {
+        run.length = before.wrapping_add(input.signed()?.cast_unsigned());
+        let longest = if run.first.is_some() { LONGEST_CHUNK as u64 } else { u64::MAX };
+        if run.length == 0 || run.length > longest || usize::from(run.chunks) > MOST_CHUNKS {
+            return Err(Torn);
+        }
+        sum = run
+            .length
+            .checked_mul(u64::from(run.chunks))
+            .and_then(|bytes| sum.checked_add(bytes))
+            .ok_or(Torn)?;
+        before = if run.first.is_some() { run.length } else { before };
+    }
+    if sum == total { Ok(()) } else { Err(Torn) }
+}
+
+fn read_ids(runs: &mut [Run], input: &mut Reader<'_>) -> Result<(), Torn> {
+    let mut expected = ChunkId { pack: 0, block: 0, chunk: 0 };
+    for run in runs {
+        let Some(first) = &mut run.first else { continue };
+        let mut next = |number: i64| number.checked_add(input.signed()?).ok_or(Torn);
+        let (pack, block, chunk) =
+            (next(expected.pack.into())?, next(expected.block.into())?, next(expected.chunk.into())?);
+        *first = ChunkId {
+            pack: pack.try_into().map_err(|_| Torn)?,
+            block: block.try_into().map_err(|_| Torn)?,
+            chunk: chunk.try_into().map_err(|_| Torn)?,
+        };
+        expected = ChunkId { chunk: first.chunk.saturating_add(run.chunks), ..*first };
+    }
+    Ok(())
+}
+
+fn read_places(runs: &mut [Run], input: &mut Reader<'_>) -> Result<(), Torn> {
+    let mut expected = Place::default();
+    for run in runs {
+        run.place = match input.number()? {
+            3 => expected,
+            number => {
+                let space = Space::of_number(number).ok_or(Torn)?;
+                Place { space, address: expected.address.wrapping_add(input.signed()?.cast_unsigned()) }
+            }
+        };
+        expected = Place { address: run.place.address.wrapping_add(run.bytes()), ..run.place };
+    }
+    Ok(())
+}
+
+impl Space {
+    fn number(self) -> u64 {
+        match self {
+            Self::File => 0,
+            Self::Memory => 1,
+            Self::Record => 2,
+        }
+    }
+
+    fn of_number(number: u64) -> Option<Self> {
+        [Self::File, Self::Memory, Self::Record].into_iter().find(|space| space.number() == number)
+    }
+}
+
+impl Format {
+    fn number(self) -> u64 {
+        match self {
+            Self::Plain => 0,
+            Self::Dmtcp => 1,
+            Self::Criu => 2,
+        }
+    }
+
+    fn of_number(number: u64) -> Option<Self> {
+        [Self::Plain, Self::Dmtcp, Self::Criu].into_iter().find(|format| format.number() == number)
+    }
+}

@@ -1,0 +1,491 @@
+//! Packs: the blocks that one checkpoint added, in a file that is written once.
+//!
+//! A pack is a header (`hopmapPK`, format, number of the pack), the payloads of its blocks, the hashes of their chunks (12 bytes each), the
+//! table of its blocks twice, and a trailer twice. All numbers are little-endian; the table is [wire](super::wire) numbers, compressed
+//! by Zstandard. Every payload, the hashes, the tables and the trailers have checksums (XXH3) of their own. A block that no checkpoint needs
+//! any more may be missing: it keeps its number and has no payload and no hashes.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use hopmap_durable::DurableError;
+use twox_hash::{XxHash3_64, XxHash3_128};
+
+use super::wire::{Reader, Torn, Writer};
+use crate::CheckpointError;
+use crate::chunk::{ChunkId, KeptHash, LONGEST_CHUNK};
+use crate::codec::{BLOCK, Codec, CodecError};
+
+/// Most chunks of a block.
+pub(crate) const MOST_CHUNKS: usize = 1024;
+
+/// Longest chain of blocks that a store may have, whatever its settings.
+pub(crate) const DEEPEST: u8 = 16;
+
+const MAGIC: &[u8; 8] = b"hopmapPK";
+const FORMAT: u32 = 1;
+const HEADER: u64 = 16;
+const TRAILER: usize = 80;
+const HASH: usize = 12;
+
+/// Most bytes of the chunks of a block: the last chunk may stand out.
+pub(crate) const MOST_BYTES: usize = BLOCK + LONGEST_CHUNK;
+
+/// What the table of a pack says of a block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlockEntry {
+    /// Where its payload begins.
+    pub offset: u64,
+    /// Bytes of its payload.
+    pub payload: u32,
+    /// XXH3 of its payload.
+    pub checksum: u64,
+    /// How it is encoded.
+    pub codec: Codec,
+    /// Blocks to decode before it, one after the other: 0 if it needs no other.
+    pub depth: u8,
+    /// Bytes of each of its chunks.
+    pub lengths: Vec<u32>,
+    /// The chunk by which each is told; empty if it needs no other.
+    pub bases: Vec<Option<ChunkId>>,
+    /// Where its hashes are among those of the pack.
+    first_hash: usize,
+}
+
+/// A block that is to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NewBlock {
+    pub(crate) codec: Codec,
+    pub(crate) depth: u8,
+    pub(crate) lengths: Vec<u32>,
+    pub(crate) bases: Vec<Option<ChunkId>>,
+    pub(crate) hashes: Vec<KeptHash>,
+    pub(crate) payload: Vec<u8>,
+}
+
+/// A pack that is being written beside its place.
+#[derive(Debug)]
+pub(crate) struct PackWriter {
+    number: u32,
+    path: PathBuf,
+    file: BufWriter<File>,
+    offset: u64,
+    blocks: Vec<Option<(BlockEntry, Vec<KeptHash>)>>,
+}
+
+impl PackWriter {
+    /// Begins a pack at a path that is not there yet.
+    pub(crate) fn create(path: PathBuf, number: u32) -> Result<Self, CheckpointError> {
+        let file = File::create_new(&path).map_err(DurableError::io("write", &path))?;
+        let mut file = BufWriter::with_capacity(1 << 18, file);
+        let header = [&MAGIC[..], &FORMAT.to_le_bytes(), &number.to_le_bytes()].concat();
+        file.write_all(&header).map_err(DurableError::io("write", &path))?;
+        Ok(Self { number, path, file, offset: HEADER, blocks: Vec::new() })
+    }
+
+    /// Adds a block under its number; those left out are missing.
+    pub(crate) fn put(&mut self, number: u32, block: NewBlock) -> Result<(), CheckpointError> {
+        self.file.write_all(&block.payload).map_err(DurableError::io("write", &self.path))?;
+        let entry = BlockEntry {
+            offset: self.offset,
+            payload: block.payload.len() as u32,
+            checksum: XxHash3_64::oneshot(&block.payload),
+            codec: block.codec,
+            depth: block.depth,
+            lengths: block.lengths,
+            bases: block.bases,
+            first_hash: 0,
+        };
+        self.offset += u64::from(entry.payload);
+        let place = number as usize;
+        if self.blocks.len() <= place {
+            self.blocks.resize(place + 1, None);
+        }
+        self.blocks[place] = Some((entry, block.hashes));
+        Ok(())
+    }
+
+    /// Writes the tables and puts everything on disk; the file is then whole, but still beside its place.
+    pub(crate) fn finish(mut self) -> Result<(PathBuf, u64), CheckpointError> {
+        let failed = DurableError::io("write", &self.path);
+        let tail = self.tail()?;
+        let written = self.file.write_all(&tail).and_then(|()| self.file.flush());
+        written.and_then(|()| self.file.get_ref().sync_data()).map_err(failed)?;
+        Ok((self.path, self.offset + tail.len() as u64))
+    }
+
+    fn tail(&self) -> Result<Vec<u8>, CheckpointError> {
+        let hashes =
+            self.blocks.iter().flatten().flat_map(|(_, hashes)| hashes.iter().flat_map(|hash| hash.0));
+        let hashes: Vec<u8> = hashes.collect();
+        let table = compress(&self.table())?;
+        let trailer = Trailer {
+            number: self.number,
+            hashes_at: self.offset,
+            hashes: hashes.len() as u64,
+            hashes_checksum: XxHash3_64::oneshot(&hashes),
+            table: table.len() as u64,
+            table_checksum: XxHash3_128::oneshot(&table),
+        };
+        let trailer = trailer.encode();
+        Ok([&hashes[..], &table, &table, &trailer, &trailer].concat())
+    }
+
+    fn table(&self) -> Vec<u8> {
+        let mut out = Writer::default();
+        out.number(self.blocks.len() as u64);
+        for block in &self.blocks {
+            match block {
+                None => out.number(0),
+                Some((entry, _)) => entry.write(self.number, &mut out),
+            }
+        }
+        out.finish()
+    }
+}
+
+impl BlockEntry {
+    fn write(&self, pack: u32, out: &mut Writer) {
+        out.number(self.lengths.len() as u64);
+        out.number(self.offset);
+        out.number(u64::from(self.payload));
+        out.plain(&self.checksum.to_le_bytes());
+        out.number(self.codec as u64);
+        out.number(u64::from(self.depth));
+        let mut before = 0;
+        for &length in &self.lengths {
+            out.signed(i64::from(length) - before);
+            before = i64::from(length);
+        }
+        out.number(u64::from(!self.bases.is_empty()));
+        let mut before = ChunkId { pack, block: 0, chunk: 0 };
+        for base in &self.bases {
+            let Some(base) = *base else {
+                out.number(0);
+                continue;
+            };
+            out.number(1 + u64::from(pack - base.pack));
+            out.signed(i64::from(base.block) - i64::from(before.block));
+            out.signed(i64::from(base.chunk) - i64::from(before.chunk) - 1);
+            before = base;
+        }
+    }
+
+    fn read(pack: u32, count: usize, input: &mut Reader<'_>) -> Result<Self, Torn> {
+        if count > MOST_CHUNKS {
+            return Err(Torn);
+        }
+        let (offset, payload) = (input.number()?, input.small()?);
+        let checksum = u64::from_le_bytes(input.plain(8)?.try_into().map_err(|_| Torn)?);
+        let codec = Codec::of_number(input.small()?).ok_or(Torn)?;
+        let depth = input.small()?;
+        let mut before = 0i64;
+        let mut lengths = Vec::with_capacity(count);
+        for _ in 0..count {
+            before = before.checked_add(input.signed()?).ok_or(Torn)?;
+            lengths.push(u32::try_from(before).map_err(|_| Torn)?);
+        }
+        let total: u64 = lengths.iter().map(|&length| u64::from(length)).sum();
+        if total > MOST_BYTES as u64 || depth > DEEPEST {
+            return Err(Torn);
+        }
+        let bases = match input.number()? {
+            0 => Vec::new(),
+            _ => read_bases(pack, count, input)?,
+        };
+        Ok(Self { offset, payload, checksum, codec, depth, lengths, bases, first_hash: 0 })
+    }
+
+    /// Bytes of all its chunks.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.lengths.iter().map(|&length| length as usize).sum()
+    }
+
+    /// Where a chunk is among the bytes of the block.
+    #[must_use]
+    pub fn range(&self, chunk: u16) -> Option<std::ops::Range<usize>> {
+        let length = *self.lengths.get(usize::from(chunk))? as usize;
+        let begin = self.lengths[..usize::from(chunk)].iter().map(|&length| length as usize).sum();
+        Some(begin..begin + length)
+    }
+}
+
+/// Chunks by which others are told are in packs before.
+fn read_bases(pack: u32, count: usize, input: &mut Reader<'_>) -> Result<Vec<Option<ChunkId>>, Torn> {
+    let mut before = (0i64, 0i64);
+    let mut bases = Vec::with_capacity(count);
+    for _ in 0..count {
+        let back: u32 = input.small()?;
+        if back == 0 {
+            bases.push(None);
+            continue;
+        }
+        let block = before.0.checked_add(input.signed()?).ok_or(Torn)?;
+        let chunk =
+            before.1.checked_add(input.signed()?).and_then(|chunk| chunk.checked_add(1)).ok_or(Torn)?;
+        let base = ChunkId {
+            pack: pack.checked_sub(back - 1).ok_or(Torn)?,
+            block: block.try_into().map_err(|_| Torn)?,
+            chunk: chunk.try_into().map_err(|_| Torn)?,
+        };
+        if base.pack >= pack {
+            return Err(Torn);
+        }
+        bases.push(Some(base));
+        before = (block, chunk);
+    }
+    Ok(bases)
+}
+
+#[derive(Debug)]
+struct Trailer {
+    number: u32,
+    hashes_at: u64,
+    hashes: u64,
+    hashes_checksum: u64,
+    table: u64,
+    table_checksum: u128,
+}
+
+impl Trailer {
+    fn encode(&self) -> [u8; TRAILER] {
+        let mut bytes = Vec::with_capacity(TRAILER);
+        bytes.extend_from_slice(MAGIC);
+        bytes.extend_from_slice(&FORMAT.to_le_bytes());
+        bytes.extend_from_slice(&self.number.to_le_bytes());
+        for number in [self.hashes_at, self.hashes, self.hashes_checksum, self.table] {
+            bytes.extend_from_slice(&number.to_le_bytes());
+        }
+        bytes.extend_from_slice(&self.table_checksum.to_le_bytes());
+        let checksum = XxHash3_128::oneshot(&bytes);
+        bytes.extend_from_slice(&checksum.to_le_bytes());
+        let mut trailer = [0; TRAILER];
+        trailer.copy_from_slice(&bytes);
+        trailer
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let (content, checksum) = bytes.split_at_checked(TRAILER - 16)?;
+        if XxHash3_128::oneshot(content).to_le_bytes() != checksum || !content.starts_with(MAGIC) {
+            return None;
+        }
+        let u32_at = |at: usize| Some(u32::from_le_bytes(content.get(at..at + 4)?.try_into().ok()?));
+        let u64_at = |at: usize| Some(u64::from_le_bytes(content.get(at..at + 8)?.try_into().ok()?));
+        if u32_at(8)? != FORMAT {
+            return None;
+        }
+        Some(Self {
+            number: u32_at(12)?,
+            hashes_at: u64_at(16)?,
+            hashes: u64_at(24)?,
+            hashes_checksum: u64_at(32)?,
+            table: u64_at(40)?,
+            table_checksum: u128::from_le_bytes(content.get(48..64)?.try_into().ok()?),
+        })
+    }
+}
+
+/// A pack that is in its place.
+#[derive(Debug)]
+pub struct Pack {
+    number: u32,
+    path: PathBuf,
+    file: File,
+    length: u64,
+    blocks: Vec<Option<BlockEntry>>,
+    hashes_at: u64,
+    hashes: u64,
+    hashes_checksum: u64,
+}
+
+impl Pack {
+    /// Opens a pack and reads its table.
+    pub fn open(path: &Path, number: u32) -> Result<Self, CheckpointError> {
+        let damaged = |reason| CheckpointError::DamagedPack { path: path.to_owned(), reason };
+        let file = File::open(path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => damaged("it is missing"),
+            _ => DurableError::io("read", path)(error).into(),
+        })?;
+        let length = file.metadata().map_err(DurableError::io("read", path))?.len();
+        let trailer = read_trailer(&file, length).ok_or_else(|| damaged("its end is missing or damaged"))?;
+        if trailer.number != number {
+            return Err(damaged("it is another pack, under a wrong name"));
+        }
+        let table = read_table(&file, length, &trailer).ok_or_else(|| damaged("its table is damaged"))?;
+        let blocks =
+            parse_table(number, &table, &trailer).map_err(|Torn| damaged("its table contradicts itself"))?;
+        Ok(Self {
+            number,
+            path: path.to_owned(),
+            file,
+            length,
+            blocks,
+            hashes_at: trailer.hashes_at,
+            hashes: trailer.hashes,
+            hashes_checksum: trailer.hashes_checksum,
+        })
+    }
+
+    /// Its number.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Bytes of the file.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Its blocks by their numbers; none for one that is missing.
+    #[must_use]
+    pub fn blocks(&self) -> &[Option<BlockEntry>] {
+        &self.blocks
+    }
+
+    /// A block that is there.
+    #[must_use]
+    pub fn block(&self, number: u32) -> Option<&BlockEntry> {
+        self.blocks.get(number as usize)?.as_ref()
+    }
+
+    /// The payload of a block, its checksum compared.
+    pub fn payload(&self, number: u32) -> Result<Vec<u8>, CheckpointError> {
+        let entry = self.block(number).ok_or_else(|| self.damaged_block(number, "it is missing"))?;
+        let mut payload = vec![0; entry.payload as usize];
+        self.file.read_exact_at(&mut payload, entry.offset).map_err(|error| match error.kind() {
+            std::io::ErrorKind::UnexpectedEof => self.damaged_block(number, "the pack ends before it"),
+            _ => DurableError::io("read", &self.path)(error).into(),
+        })?;
+        if XxHash3_64::oneshot(&payload) != entry.checksum {
+            return Err(self.damaged_block(number, "its checksum is another"));
+        }
+        Ok(payload)
+    }
+
+    /// The hashes of all chunks of the blocks that are there.
+    pub fn hashes(&self) -> Result<Hashes, CheckpointError> {
+        let mut bytes = vec![0; self.hashes as usize];
+        let read = self.file.read_exact_at(&mut bytes, self.hashes_at);
+        read.map_err(DurableError::io("read", &self.path))?;
+        if XxHash3_64::oneshot(&bytes) != self.hashes_checksum {
+            return Err(CheckpointError::DamagedPack {
+                path: self.path.clone(),
+                reason: "the hashes of its chunks are damaged",
+            });
+        }
+        Ok(Hashes { bytes })
+    }
+
+    pub(crate) fn damaged_block(&self, block: u32, reason: &'static str) -> CheckpointError {
+        CheckpointError::DamagedBlock { path: self.path.clone(), block, reason }
+    }
+}
+
+/// The hashes of the chunks of a pack.
+#[derive(Debug)]
+pub struct Hashes {
+    bytes: Vec<u8>,
+}
+
+impl Hashes {
+    /// The hash of a chunk of a block of that pack.
+    #[must_use]
+    pub fn of(&self, block: &BlockEntry, chunk: u16) -> Option<KeptHash> {
+        let begin = (block.first_hash + usize::from(chunk)) * HASH;
+        let bytes = self.bytes.get(begin..begin + HASH)?;
+        bytes.try_into().ok().map(KeptHash)
+    }
+}
+
+fn read_trailer(file: &File, length: u64) -> Option<Trailer> {
+    let mut bytes = [0; TRAILER];
+    [1, 2].into_iter().find_map(|copy| {
+        file.read_exact_at(&mut bytes, length.checked_sub(copy * TRAILER as u64)?).ok()?;
+        // Only a trailer that tells the length of the file is that of this file.
+        Trailer::decode(&bytes).filter(|trailer| trailer.fits(length))
+    })
+}
+
+impl Trailer {
+    fn fits(&self, length: u64) -> bool {
+        let tail = self.table.checked_mul(2).and_then(|tables| tables.checked_add(2 * TRAILER as u64));
+        let end =
+            self.hashes_at.checked_add(self.hashes).zip(tail).and_then(|(at, tail)| at.checked_add(tail));
+        end == Some(length)
+    }
+}
+
+fn read_table(file: &File, length: u64, trailer: &Trailer) -> Option<Vec<u8>> {
+    let end = length - 2 * TRAILER as u64;
+    [2, 1].into_iter().find_map(|copy| {
+        let mut table = vec![0; trailer.table as usize];
+        file.read_exact_at(&mut table, end - copy * trailer.table).ok()?;
+        (XxHash3_128::oneshot(&table) == trailer.table_checksum).then_some(table)
+    })
+}
+
+fn parse_table(pack: u32, table: &[u8], trailer: &Trailer) -> Result<Vec<Option<BlockEntry>>, Torn> {
+    let table = decompress(table)?;
+    let mut input = Reader::new(&table);
+    let count = input.count()?;
+    let mut blocks = Vec::with_capacity(count);
+    let mut first_hash = 0;
+    for _ in 0..count {
+        let chunks = input.small()?;
+        if chunks == 0 {
+            blocks.push(None);
+            continue;
+        }
+        let mut block = BlockEntry::read(pack, chunks, &mut input)?;
+        let end = block.offset.checked_add(u64::from(block.payload)).ok_or(Torn)?;
+        if block.offset < HEADER || end > trailer.hashes_at {
+            return Err(Torn);
+        }
+        block.first_hash = first_hash;
+        first_hash += chunks;
+        blocks.push(Some(block));
+    }
+    input.end()?;
+    if first_hash as u64 * HASH as u64 != trailer.hashes {
+        return Err(Torn);
+    }
+    Ok(blocks)
+}
+
+/// Level of tables and manifests: they are small, and written once.
+const LEVEL: i32 = 12;
+
+/// Bytes of anything that is compressed as a whole; the length comes first.
+pub(crate) fn compress(bytes: &[u8]) -> Result<Vec<u8>, CheckpointError> {
+    let compressed =
+        zstd::bulk::compress(bytes, LEVEL).map_err(|error| CodecError::Zstd(error.to_string()))?;
+    Ok([&(bytes.len() as u64).to_le_bytes()[..], &compressed].concat())
+}
+
+/// Longest of what is compressed as a whole.
+const LONGEST: u64 = 1 << 32;
+
+pub(crate) fn decompress(bytes: &[u8]) -> Result<Vec<u8>, Torn> {
+    use std::io::Read;
+    let (length, compressed) = bytes.split_at_checked(8).ok_or(Torn)?;
+    let length = u64::from_le_bytes(length.try_into().map_err(|_| Torn)?);
+    if length > LONGEST {
+        return Err(Torn);
+    }
+    let mut out = Vec::new();
+    let decoder = zstd::stream::read::Decoder::new(compressed).map_err(|_| Torn)?;
+    // Memory grows with what is really there, not with what is claimed.
+    decoder.take(length + 1).read_to_end(&mut out).map_err(|_| Torn)?;
+    if out.len() as u64 == length { Ok(out) } else { Err(Torn) }
+}
