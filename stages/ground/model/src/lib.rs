@@ -5,6 +5,7 @@
 //!
 //! Units are seconds, bytes and bytes per second throughout. Ranks, slots and nodes are dense indexes from zero.
 
+mod checkpoint_series;
 mod collectives;
 mod communicator;
 mod context;
@@ -34,6 +35,7 @@ mod trace_archive;
 mod trace_summary;
 mod weight;
 
+pub use checkpoint_series::CheckpointSeries;
 pub use collectives::{CollectiveCalls, CollectiveOperation, CollectiveTable, CollectiveTableError};
 pub use communicator::Communicator;
 pub use context::{Context, Observer};

@@ -1,5 +1,6 @@
 //! One file per artifact kind.
 
+mod checkpoint_series;
 mod deltas;
 mod diagnosis;
 mod events;
