@@ -17,4 +17,4 @@ pub mod tree;
 pub use error::CheckpointError;
 pub use params::{Align, Change, DeltaParams, GenerateParams, Layout, Reading, Rule, StoreParams, Width};
 pub use series::generate::GenerateError;
-pub use stage::{DeltaStage, Generate};
+pub use stage::{DeltaStage, Generate, StoreStage};

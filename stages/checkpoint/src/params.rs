@@ -101,8 +101,24 @@ fn place_and_hash() -> u32 {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StoreParams {
-    /// The series: a folder whose folders (or files) are the checkpoints, in the order of their names; numbers in names count as numbers.
-    pub series: InputPath,
+    /// The series, unless it comes from a stage: a folder whose folders (or files) are the checkpoints, in the order of their names;
+    /// numbers in names count as numbers. Names and contents of files are stored, and nothing else of them.
+    #[serde(default)]
+    pub series: Option<InputPath>,
+    /// Blocks that have to be decoded, one after the other, before a chunk that is told by others: 0 to 16.
+    #[serde(default = "usual_depth")]
+    pub depth: u8,
+    /// What part of a patch ADCA has to save before it changes the base: 0 to 1.
+    #[serde(default = "usual_epsilon")]
+    pub epsilon: f64,
+}
+
+fn usual_depth() -> u8 {
+    crate::store::Settings::default().depth
+}
+
+fn usual_epsilon() -> f64 {
+    crate::store::Settings::default().epsilon
 }
 
 /// Keys of `checkpoint/generate`.

@@ -4,4 +4,4 @@ pub mod dmtcp;
 mod find;
 pub(crate) mod generate;
 
-pub use find::{Checkpoint, CheckpointFile, SeriesError, find};
+pub use find::{Checkpoint, CheckpointFile, SeriesError, all, find, given};

@@ -6,6 +6,7 @@
 //! Units are seconds, bytes and bytes per second throughout. Ranks, slots and nodes are dense indexes from zero.
 
 mod checkpoint_series;
+mod checkpoint_store;
 mod collectives;
 mod communicator;
 mod context;
@@ -36,6 +37,7 @@ mod trace_summary;
 mod weight;
 
 pub use checkpoint_series::CheckpointSeries;
+pub use checkpoint_store::{CheckpointStore, StoredCheckpoint};
 pub use collectives::{CollectiveCalls, CollectiveOperation, CollectiveTable, CollectiveTableError};
 pub use communicator::Communicator;
 pub use context::{Context, Observer};

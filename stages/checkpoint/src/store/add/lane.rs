@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::fs::{File, Metadata};
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,7 +18,7 @@ use crate::store::digest::Digest;
 use crate::store::manifest::{Manifest, Recipe, RunBuilder};
 use crate::store::pack::{Hashes, MOST_CHUNKS, Pack};
 use crate::store::{Store, base};
-use crate::tree::{Entry, EntryKind};
+use crate::tree::{self, Entry, EntryKind};
 
 /// Files one after the other, and what was learned from their blocks.
 pub(super) struct Lane<'a> {
@@ -76,10 +75,7 @@ impl<'a> Opened<'a> {
     fn check_unchanged(&self) -> Result<(), CheckpointError> {
         let Some(before) = &self.before else { return Ok(()) };
         let after = std::fs::metadata(&self.path).map_err(DurableError::io("read", &self.path))?;
-        let what = |metadata: &Metadata| {
-            (metadata.dev(), metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec())
-        };
-        if what(before) != what(&after) || self.bytes != before.len() {
+        if !tree::is_unchanged(before, &after) || self.bytes != before.len() {
             return Err(CheckpointError::Changed { path: self.path.clone() });
         }
         Ok(())
