@@ -104,9 +104,9 @@ impl Work {
             true => ProgressBar::new(0).with_style(style()),
             false => ProgressBar::hidden(),
         };
-        let observer = Bar { bar, output, cancelled: &cancelled };
+        let observer = Bar { shown: bar, output, cancelled: &cancelled };
         let done = pool.install(|| task(&Context::new(jobs, None, &observer)));
-        observer.bar.finish_and_clear();
+        observer.shown.finish_and_clear();
         Ok(done?)
     }
 }
@@ -117,19 +117,19 @@ fn style() -> ProgressStyle {
 }
 
 struct Bar<'a> {
-    bar: ProgressBar,
+    shown: ProgressBar,
     output: Output,
     cancelled: &'a AtomicBool,
 }
 
 impl Observer for Bar<'_> {
     fn progress(&self, done: u64, total: u64) {
-        self.bar.set_length(total.max(done));
-        self.bar.set_position(done);
+        self.shown.set_length(total.max(done));
+        self.shown.set_position(done);
     }
 
     fn log(&self, line: &str) {
-        self.bar.suspend(|| self.output.note(line));
+        self.shown.suspend(|| self.output.note(line));
     }
 
     fn cancelled(&self) -> bool {

@@ -15,6 +15,6 @@ pub mod store;
 pub mod tree;
 
 pub use error::CheckpointError;
-pub use params::{Change, DeltaParams, GenerateParams, Layout, StoreParams, Width};
+pub use params::{Align, Change, DeltaParams, GenerateParams, Layout, Reading, Rule, StoreParams, Width};
 pub use series::generate::GenerateError;
-pub use stage::Generate;
+pub use stage::{DeltaStage, Generate};

@@ -1,5 +1,7 @@
 //! The stages of this room.
 
+mod delta;
 mod generate;
 
+pub use delta::DeltaStage;
 pub use generate::Generate;

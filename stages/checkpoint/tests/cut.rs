@@ -316,7 +316,7 @@ fn pages_of_criu_are_at_their_addresses() {
     assert_eq!(whole.format, Format::Criu);
     let addresses = [0x40_0000, 0x40_1000, STACK, STACK + 0x1000, STACK + 0x2000];
     assert_eq!(places(&whole), addresses.map(|address| (memory(address), PAGE)));
-    assert!(matches!(one(&bytes[..3 * PAGE + 1]), Err(CutError::Incomplete { offset: 12289, .. })));
+    assert!(matches!(one(&bytes[..=3 * PAGE]), Err(CutError::Incomplete { offset: 12289, .. })));
     let longer = noise(1, 6 * PAGE + 5);
     let last = places(&one(&longer).unwrap()).pop().unwrap();
     assert_eq!(last, (Place { space: Space::File, address: 6 * 4096 }, 5));

@@ -1,6 +1,7 @@
 //! One file per artifact kind.
 
 mod checkpoint_series;
+mod deltas;
 mod diagnosis;
 mod events;
 mod launch_file;
