@@ -95,7 +95,8 @@ fn an_image_goes_into_the_store_and_a_ticket_gives_it_back() {
     assert_eq!(place.write(Some("my store"), &image(), "ckpt_solver_1.dmtcp.temp"), (String::new(), true));
     assert!(fs::read(place.path("my store/ckpt_solver_1.dmtcp")).unwrap() == image());
     let ticket = fs::read(place.path("ckpt_solver_1.dmtcp.temp")).unwrap();
-    assert!(ticket.starts_with(&[0o37, 0o213]) && ticket.len() < 300, "{ticket:?}");
+    // What DMTCP knows a compressed image by, and the bytes that it reads before it looks.
+    assert!(ticket.starts_with(&[0o37, 0o213]) && (4096..5000).contains(&ticket.len()), "{ticket:?}");
     // The ticket names the store; a store that was moved is found by its variable.
     assert!(place.read(None, "ckpt_solver_1.dmtcp.temp") == image());
     fs::rename(place.path("my store"), place.path("moved")).unwrap();
