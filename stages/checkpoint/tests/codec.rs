@@ -57,7 +57,7 @@ fn contents(length: usize, kind: u8, seed: u64) -> Vec<u8> {
         (state >> 33) as u32
     };
     let start = f64::from(noise() % 1000);
-    let words = (0..length / 8 + 1).flat_map(|at| match kind {
+    let words = (0..=length / 8).flat_map(|at| match kind {
         0 => (u64::from(noise()) << 32 | u64::from(noise())).to_le_bytes(),
         1 => (start + (at as f64 * 0.01).powi(2)).to_le_bytes(),
         2 => u64::from(noise() % 3).to_le_bytes(),

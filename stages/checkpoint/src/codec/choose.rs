@@ -78,7 +78,7 @@ impl Chooser {
 pub(super) fn codec(block: &Block<'_>, hint: Hint) -> Result<Codec, CodecError> {
     let has_bases = has_bases(block.bases);
     match hint.usual {
-        Some(usual) if !hint.explore && usual.uses_bases() == has_bases && usual != Codec::Raw => Ok(usual),
+        Some(usual) if !hint.explore && has_bases && usual.uses_bases() => Ok(usual),
         _ => best(block, has_bases),
     }
 }
