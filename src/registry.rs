@@ -4,10 +4,11 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
 use hopmap_artifact::{ArtifactError, Codec, Folder};
+pub(crate) use hopmap_checkpoint as checkpoint;
 use hopmap_model::{
-    Artifact, Context, Diagnosis, Direction, Error, Events, Failures, InputPath, Inputs, LaunchFile, Mapping,
-    Measurements, Metrics, Outcome, Port, Routes, Schedule, Stage, SystemGraph, Tables, TaskDag, TaskGraph,
-    TextFile, TraceArchive, TraceSummary, Value,
+    Artifact, Context, Deltas, Diagnosis, Direction, Error, Events, Failures, InputPath, Inputs, LaunchFile,
+    Mapping, Measurements, Metrics, Outcome, Port, Routes, Schedule, Stage, SystemGraph, Tables, TaskDag,
+    TaskGraph, TextFile, TraceArchive, TraceSummary, Value,
 };
 pub(crate) use hopmap_topology::agent;
 use serde_json::Value as Json;
@@ -89,6 +90,7 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
         StageEntry::of::<hopmap_launch::Hostfile>(),
         StageEntry::of::<hopmap_launch::Slurm>(),
         StageEntry::of::<hopmap_launch::Cray>(),
+        StageEntry::of::<hopmap_checkpoint::DeltaStage>(),
         #[cfg(test)]
         StageEntry::of::<crate::engine::tests::SearchStage>(),
     ]
@@ -105,6 +107,7 @@ pub static KINDS: &[KindEntry] = &[
     KindEntry::of::<Tables>(),
     KindEntry::of::<Diagnosis>(),
     KindEntry::of::<Failures>(),
+    KindEntry::of::<Deltas>(),
     KindEntry::of::<Measurements>(),
     KindEntry::of::<Metrics>(),
     KindEntry::of::<LaunchFile>(),

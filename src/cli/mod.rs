@@ -3,6 +3,7 @@
 mod accept;
 mod agent;
 mod check;
+mod checkpoint;
 mod exec;
 mod exit;
 mod failure;
@@ -55,6 +56,7 @@ Examples:
   hopmap exec trace/otf2 --with archive=lu/traces.otf2 --out lu.graph
   hopmap show lu.graph --table edges --format csv
   hopmap topology refresh -p hosts='node[01-16]' --publish /var/lib/hopmap
+  hopmap checkpoint add store ckpt_lammps_00003
 
 Exit codes: 0 done, 1 a stage failed or has no solution, 2 the command or the pipeline file is wrong,
 3 a gate did not hold or, with --exit-code, something changed, 75 locked by another run, 130 interrupted";
@@ -85,6 +87,8 @@ enum Command {
     Agent(agent::Arguments),
     /// Say which artifact is the right one, or whether one is.
     Accept(accept::Arguments),
+    /// Keep checkpoints of programs in few bytes, and give them back.
+    Checkpoint(checkpoint::Arguments),
     /// Keep the topology of a machine true: refresh it, compare two, say what is published.
     Topology(topology::Arguments),
     /// List the stages, or describe one.
@@ -117,6 +121,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Gc(arguments) => gc::main(&arguments, output),
         Command::Agent(arguments) => agent::main(&arguments, output),
         Command::Accept(arguments) => accept::main(&arguments, output),
+        Command::Checkpoint(arguments) => checkpoint::main(&arguments, output),
         Command::Topology(arguments) => topology::main(&arguments, output),
         Command::Stages(arguments) => stages::main(&arguments, output),
         Command::Schema(arguments) => schema::main(&arguments, output),

@@ -17,5 +17,6 @@ pub static EMBEDDED: &[Embedded] = &[
     Embedded { name: "route", text: include_str!("../../pipelines/route.toml") },
     Embedded { name: "graph2sch", text: include_str!("../../pipelines/graph2sch.toml") },
     Embedded { name: "job", text: include_str!("../../pipelines/job.toml") },
+    Embedded { name: "checkpoint", text: include_str!("../../pipelines/checkpoint.toml") },
     Embedded { name: "topology-refresh", text: include_str!("../../pipelines/topology-refresh.toml") },
 ];

@@ -2,8 +2,10 @@
 //!
 //! It shows what people would rather look at than read: the pipeline with the state and reason of each stage, the
 //! machine as it was measured, the matrix in rank order and in slot order, the machine with its loads, schedules as
-//! Gantt charts, routes on their network, the metrics beside linear and random, and the commands that launch the program.
+//! Gantt charts, routes on their network, deltas of checkpoints, the metrics beside linear and random, and the commands that
+//! launch the program.
 
+mod deltas;
 mod measured;
 mod page;
 mod placement;
@@ -54,6 +56,7 @@ pub fn write(
     measured::measured(&mut page, pipeline, store, report);
     schedules::schedules(&mut page, pipeline, store, report);
     routes::routes(&mut page, pipeline, store, report);
+    deltas::deltas(&mut page, pipeline, store, report);
     placement::placements(&mut page, pipeline, store, report);
     sections::stages(&mut page, pipeline, report);
     replace_file(path, page.finish(&pipeline.name).as_bytes())?;

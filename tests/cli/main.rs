@@ -8,6 +8,7 @@ mod agent;
 mod archives;
 mod broken;
 mod check;
+mod checkpoint_delta;
 #[path = "../../stages/launch/tests/system/cluster.rs"]
 mod cluster;
 mod collectives;

@@ -1,5 +1,7 @@
 //! Pieces of files: pages of memory, or parts that their contents delimit.
 
+use std::sync::OnceLock;
+
 use twox_hash::XxHash3_128;
 
 /// Bytes of a page of memory.
@@ -149,17 +151,15 @@ pub struct EarlierChunk {
 #[derive(Debug, Default)]
 pub struct Earlier {
     chunks: Vec<EarlierChunk>,
-    by_place: Vec<u32>,
+    /// Their numbers by their places, made when it is first needed: what did not change is found without.
+    by_place: OnceLock<Vec<u32>>,
 }
 
 impl Earlier {
     /// A version of these chunks.
     #[must_use]
     pub fn new(chunks: Vec<EarlierChunk>) -> Self {
-        let mut by_place: Vec<u32> = (0..chunks.len() as u32).collect();
-        // Files are mostly in the order of their places already.
-        by_place.sort_by_key(|&index| chunks[index as usize].place);
-        Self { chunks, by_place }
+        Self { chunks, by_place: OnceLock::new() }
     }
 
     /// All chunks.
@@ -171,13 +171,25 @@ impl Earlier {
     /// The chunk that begins at a place.
     #[must_use]
     pub fn at(&self, place: Place) -> Option<u32> {
-        let found = self.by_place.binary_search_by_key(&place, |&index| self.chunks[index as usize].place);
-        found.ok().map(|position| self.by_place[position])
+        let by_place = self.by_place.get_or_init(|| self.sorted());
+        let found = by_place.binary_search_by_key(&Some(place), |&index| self.place(index));
+        found.ok().and_then(|position| by_place.get(position).copied())
     }
 
-    /// The chunk at a place in a chunk of zeros, or that begins there.
+    /// A chunk by its number.
     #[must_use]
     pub fn get(&self, index: u32) -> Option<&EarlierChunk> {
         self.chunks.get(index as usize)
+    }
+
+    fn place(&self, index: u32) -> Option<Place> {
+        self.get(index).map(|chunk| chunk.place)
+    }
+
+    fn sorted(&self) -> Vec<u32> {
+        let mut by_place: Vec<u32> = (0..self.chunks.len() as u32).collect();
+        // Files are mostly in the order of their places already.
+        by_place.sort_by_key(|&index| self.place(index));
+        by_place
     }
 }

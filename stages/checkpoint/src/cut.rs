@@ -2,6 +2,10 @@
 
 mod criu;
 mod dmtcp;
+mod feed;
+mod gear;
+mod pages;
+mod past;
 mod plain;
 
 use std::io::Read;
@@ -11,7 +15,10 @@ use miette::Diagnostic;
 
 use crate::chunk::{Batch, Earlier};
 
-pub use criu::PageMap;
+pub use criu::{PageMap, page_maps};
+
+/// How a file of gzip begins (RFC 1952), with the only method there is.
+const GZIP: &[u8] = b"\x1f\x8b\x08";
 
 /// What a file is, as far as it matters for cutting it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -23,6 +30,9 @@ pub enum Format {
     Dmtcp,
     /// Pages of CRIU, `pages-N.img`.
     Criu,
+    /// A file that gzip compressed: hardly anything in it stays the same when a little changes. DMTCP makes such images unless
+    /// it is told `--no-gzip`.
+    Gzip,
 }
 
 /// A file that is being cut, from its beginning to its end.
@@ -62,12 +72,13 @@ pub fn cutter<'a>(
         }
     }
     head.truncate(read);
+    let format = if head.starts_with(GZIP) { Format::Gzip } else { Format::Plain };
     let recognised = dmtcp::is_image(&head);
     let source: Box<dyn Read + Send + 'a> = Box::new(std::io::Cursor::new(head).chain(source));
     Ok(match (recognised, known.page_map) {
         (true, _) => Box::new(dmtcp::Image::new(source, known.earlier)),
         (false, Some(map)) => Box::new(criu::Pages::new(source, map, known.earlier)),
-        (false, None) => Box::new(plain::Plain::new(source, known.earlier)),
+        (false, None) => Box::new(plain::Plain::new(source, format, known.earlier)),
     })
 }
 

@@ -20,6 +20,15 @@ pub enum CheckpointError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Tree(#[from] TreeError),
+    /// Another process has the store.
+    #[error("{} is locked by {holder}", path.display())]
+    #[diagnostic(help("wait for it to end: `--wait 600` waits up to ten minutes"))]
+    Busy {
+        /// The lock.
+        path: PathBuf,
+        /// Who has it.
+        holder: String,
+    },
     /// A file that cannot be taken.
     #[error("{}: {source}", path.display())]
     #[diagnostic(forward(source))]

@@ -15,4 +15,5 @@ pub mod store;
 pub mod tree;
 
 pub use error::CheckpointError;
-pub use params::{DeltaParams, StoreParams};
+pub use params::{Align, DeltaParams, Reading, Rule, StoreParams};
+pub use stage::DeltaStage;

@@ -1,1 +1,5 @@
-//! Series of checkpoints: finding those of a folder, and making them.
+//! Series of checkpoints.
+
+mod find;
+
+pub use find::{Checkpoint, CheckpointFile, SeriesError, find};

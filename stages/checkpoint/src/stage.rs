@@ -1,1 +1,5 @@
 //! The stages of this room.
+
+mod delta;
+
+pub use delta::DeltaStage;

@@ -280,13 +280,14 @@ impl Settings {
 }
 
 /// Tries again for so long while somebody else has the lock.
-fn until<L>(wait: Duration, lock: impl Fn() -> Result<L, DurableError>) -> Result<L, DurableError> {
+fn until<L>(wait: Duration, lock: impl Fn() -> Result<L, DurableError>) -> Result<L, CheckpointError> {
     const PAUSE: Duration = Duration::from_millis(20);
     let end = Instant::now() + wait;
     loop {
         match lock() {
             Err(DurableError::Busy { .. }) if Instant::now() < end => std::thread::sleep(PAUSE),
-            result => return result,
+            Err(DurableError::Busy { path, holder }) => return Err(CheckpointError::Busy { path, holder }),
+            result => return Ok(result?),
         }
     }
 }

@@ -1,5 +1,11 @@
 //! Folders as they are: what is in them, and with which modes, owners, times, links and holes.
 
+mod check;
+mod plant;
+mod walk;
+
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use miette::Diagnostic;
@@ -70,20 +76,34 @@ pub struct Tree {
     pub left_out: Vec<(PathBuf, &'static str)>,
 }
 
-/// Looks at everything in a folder. Symbolic links are not followed.
-pub fn walk(_folder: &Path) -> Result<Tree, TreeError> {
-    Ok(Tree::default())
+/// Looks at everything in a folder. Symbolic links are not followed. Extended attributes and access control lists are not looked at.
+pub fn walk(folder: &Path) -> Result<Tree, TreeError> {
+    walk::walk(folder)
+}
+
+/// Whether a file is what it was: the same one, as long, and neither its contents nor anything else about it changed in between.
+#[must_use]
+pub fn is_unchanged(before: &Metadata, after: &Metadata) -> bool {
+    let of = |file: &Metadata| {
+        let modified = (file.mtime(), file.mtime_nsec());
+        (file.dev(), file.ino(), file.len(), modified, (file.ctime(), file.ctime_nsec()))
+    };
+    of(before) == of(after)
 }
 
 /// Makes everything but the contents of files below a folder that is there and empty. Files get their length as one hole.
-/// Nothing outside the folder is ever written, whatever the entries say.
-pub fn plant(_folder: &Path, _entries: &[Entry]) -> Result<(), TreeError> {
-    Ok(())
+/// Nothing outside the folder is ever written, whatever the entries say: they are checked as a whole before anything is made, what is there
+/// already is an error, and symbolic links come last.
+pub fn plant(folder: &Path, entries: &[Entry]) -> Result<(), TreeError> {
+    check::check(entries)?;
+    plant::plant(folder, entries)
 }
 
-/// Gives everything its mode, owner (where the system allows it) and times, when all contents are written.
-pub fn finish(_folder: &Path, _entries: &[Entry]) -> Result<(), TreeError> {
-    Ok(())
+/// Gives everything its mode, owner (where the system allows it) and times, when all contents are written. What would run with the
+/// rights of its owner or group does so only if both could be given to it.
+pub fn finish(folder: &Path, entries: &[Entry]) -> Result<(), TreeError> {
+    check::check(entries)?;
+    plant::finish(folder, entries)
 }
 
 /// Why a folder cannot be read or made.

@@ -1,31 +1,35 @@
 //! Pages of CRIU.
 
+mod map;
+
 use std::io::Read;
 use std::sync::Arc;
 
-use super::plain::Plain;
-use super::{CutError, Cutter, Format};
-use crate::chunk::{Batch, Earlier};
+use super::feed::Feed;
+use super::past::Past;
+use super::{CutError, Cutter, Format, pages};
+use crate::chunk::{Batch, Earlier, PAGE, Place, Space};
 
-/// Where the pages of a `pages-N.img` are in memory.
-#[derive(Debug, Clone, Default)]
-pub struct PageMap {
-    /// First address and number of pages, in the order of the file.
-    pub runs: Vec<(u64, u64)>,
-}
+pub use map::{PageMap, page_maps};
 
 /// Pages that are being cut.
 pub(crate) struct Pages<'a> {
-    inner: Plain<'a>,
+    feed: Feed<'a>,
+    past: Past,
+    map: PageMap,
+    /// Which run we are in.
+    run: usize,
+    /// How many pages of it were cut.
+    done: u64,
 }
 
 impl<'a> Pages<'a> {
     pub(crate) fn new(
         source: Box<dyn Read + Send + 'a>,
-        _map: PageMap,
+        map: PageMap,
         earlier: Option<Arc<Earlier>>,
     ) -> Self {
-        Self { inner: Plain::new(source, earlier) }
+        Self { feed: Feed::new(source), past: Past::new(earlier), map, run: 0, done: 0 }
     }
 }
 
@@ -35,6 +39,28 @@ impl Cutter for Pages<'_> {
     }
 
     fn cut(&mut self, batch: &mut Batch, amount: usize) -> Result<bool, CutError> {
-        self.inner.cut(batch, amount)
+        let Self { feed, past, map, run, done } = self;
+        let mut filling = feed.fill(batch, amount, PAGE);
+        while !filling.is_full() {
+            let ahead = filling.read_ahead(PAGE)?;
+            while map.runs.get(*run).is_some_and(|&(_, count)| *done >= count) {
+                (*run, *done) = (*run + 1, 0);
+            }
+            match map.runs.get(*run) {
+                Some(_) if ahead < PAGE => {
+                    let offset = filling.offset() + ahead as u64;
+                    let reason = String::from("its page map names more pages");
+                    return Err(CutError::Incomplete { offset, reason });
+                }
+                Some(&(first, _)) => {
+                    let address = first.wrapping_add(done.wrapping_mul(PAGE as u64));
+                    pages::keep(&mut filling, past, PAGE, Place { space: Space::Memory, address });
+                    *done += 1;
+                }
+                None if ahead == 0 => return Ok(false),
+                None => pages::keep_in_file(&mut filling, past, ahead),
+            }
+        }
+        Ok(true)
     }
 }

@@ -1,50 +1,251 @@
-//! Files of no known format.
+//! Files of no known format: what the earlier version had is taken up again, the rest is cut where its contents say.
 
 use std::io::Read;
 use std::sync::Arc;
 
+use super::feed::{Feed, Filling, leading_zeros};
+use super::gear;
+use super::past::{Cursor, Past};
 use super::{CutError, Cutter, Format};
-use crate::chunk::{Batch, Chunk, ChunkHash, Earlier, PAGE, Place, Space};
+use crate::chunk::{Batch, ChunkHash, Earlier, LONGEST_CHUNK, PAGE, Place, Space};
 
-/// A file that is being cut where its contents say.
+/// Bytes that are looked at to cut a chunk: two of the longest, and enough behind them to see whether zeros begin there.
+const LOOK_AHEAD: usize = 2 * LONGEST_CHUNK + PAGE;
+
+/// In a stretch that changed as a whole, contents are asked at its first chunks and at every so many after them.
+const PATIENCE: u32 = 4;
+
+/// A file that is being cut.
 pub(crate) struct Plain<'a> {
-    source: Box<dyn Read + Send + 'a>,
-    earlier: Option<Arc<Earlier>>,
-    offset: u64,
+    feed: Feed<'a>,
+    format: Format,
+    past: Past,
+    /// Where in the earlier version the file is as we follow it.
+    followed: Cursor,
+    /// The same byte of the earlier version: where the file is if nothing was inserted or taken out.
+    level: Cursor,
+    /// How many chunks were unlike all before.
+    strange: u32,
+    /// The file was in a run of zeros when we last looked.
+    in_zeros: bool,
 }
 
 impl<'a> Plain<'a> {
-    pub(crate) fn new(source: Box<dyn Read + Send + 'a>, earlier: Option<Arc<Earlier>>) -> Self {
-        Self { source, earlier, offset: 0 }
+    pub(crate) fn new(
+        source: Box<dyn Read + Send + 'a>,
+        format: Format,
+        earlier: Option<Arc<Earlier>>,
+    ) -> Self {
+        Self {
+            feed: Feed::new(source),
+            format,
+            past: Past::new(earlier),
+            followed: Cursor::default(),
+            level: Cursor::default(),
+            strange: 0,
+            in_zeros: false,
+        }
     }
 }
 
 impl Cutter for Plain<'_> {
     fn format(&self) -> Format {
-        Format::Plain
+        self.format
     }
 
     fn cut(&mut self, batch: &mut Batch, amount: usize) -> Result<bool, CutError> {
-        let mut taken = 0;
-        while taken < amount {
-            let start = batch.bytes.len();
-            let length =
-                (&mut self.source).take(PAGE as u64).read_to_end(&mut batch.bytes).map_err(CutError::Read)?;
-            if length == 0 {
+        let Self { feed, past, followed, level, strange, in_zeros, .. } = self;
+        let mut filling = feed.fill(batch, amount, LOOK_AHEAD);
+        let mut knife = Knife { past, followed, level, strange, in_zeros };
+        while !filling.is_full() {
+            // The same bytes are looked at whatever the pieces are that the file is read in: they are always cut alike.
+            let ahead = filling.read_ahead(LOOK_AHEAD)?.min(LOOK_AHEAD);
+            if ahead == 0 {
                 return Ok(false);
             }
-            let bytes = &batch.bytes[start..];
-            let place = Place { space: Space::File, address: self.offset };
-            let twin = self.earlier.as_ref().and_then(|earlier| earlier.at(place));
-            let zero = bytes.iter().all(|&byte| byte == 0);
-            let hash = if zero { ChunkHash::default() } else { ChunkHash::of(bytes) };
-            batch.chunks.push(Chunk { start, length, zero, hash, place, twin });
-            if zero {
-                batch.bytes.truncate(start);
-            }
-            self.offset += length as u64;
-            taken += length;
+            let part = knife.part(filling.ahead().get(..ahead).unwrap_or_default());
+            knife.take(&mut filling, &part);
         }
         Ok(true)
+    }
+}
+
+/// What the next chunk is to be.
+enum Part {
+    /// Zeros.
+    Zeros(usize),
+    /// Data.
+    Data { length: usize, hash: ChunkHash, twin: Option<u32>, then: Then },
+}
+
+/// How the file goes on in the earlier version.
+enum Then {
+    /// As before, in place.
+    On,
+    /// At this chunk.
+    At(u32),
+}
+
+/// All that matters for cutting, apart from the bytes.
+struct Knife<'k> {
+    past: &'k Past,
+    followed: &'k mut Cursor,
+    level: &'k mut Cursor,
+    strange: &'k mut u32,
+    in_zeros: &'k mut bool,
+}
+
+impl Knife<'_> {
+    /// The chunk that the bytes begin with.
+    fn part(&mut self, ahead: &[u8]) -> Part {
+        let zeros = leading_zeros(ahead);
+        let goes_on = *self.in_zeros && zeros > 0;
+        *self.in_zeros = zeros == ahead.len();
+        if zeros >= PAGE || goes_on || *self.in_zeros {
+            return Part::Zeros(zeros);
+        }
+        match self.part_of_data(ahead) {
+            // Some zeros where a chunk ends that has others behind them.
+            Part::Data { length, .. } if length <= zeros => Part::Zeros(length),
+            part => part,
+        }
+    }
+
+    /// The chunk that bytes begin with which are not all zeros.
+    fn part_of_data(&mut self, ahead: &[u8]) -> Part {
+        let expected = match self.same(ahead, *self.followed) {
+            Ok(same) => return same,
+            Err(hash) => hash,
+        };
+        if *self.level != *self.followed
+            && let Ok(same) = self.same(ahead, *self.level)
+        {
+            return same;
+        }
+        let data = ahead.get(..zeros_begin(ahead)).unwrap_or(ahead);
+        let in_place = self.in_place(data, expected);
+        if let Some(found) = in_place.as_ref().and_then(|part| self.before_a_known_one(ahead, part)) {
+            return found;
+        }
+        *self.strange = self.strange.saturating_add(1);
+        let asks = *self.strange <= 2 || (*self.strange).is_multiple_of(PATIENCE);
+        match in_place {
+            Some(part) if !asks => part,
+            part => self.by_content(data, part),
+        }
+    }
+
+    /// The chunk of the earlier version that begins at a cursor, if the bytes begin with it; otherwise the hash of as many
+    /// bytes.
+    fn same(&self, ahead: &[u8], cursor: Cursor) -> Result<Part, Option<(usize, ChunkHash)>> {
+        let chunk = cursor.begins(self.past).ok_or(None)?;
+        let bytes = ahead.get(..chunk.length).filter(|bytes| chunk_length(bytes)).ok_or(None)?;
+        let hash = ChunkHash::of(bytes);
+        if hash.kept() == chunk.hash {
+            let then = Then::At(cursor.chunk + 1);
+            return Ok(Part::Data { length: chunk.length, hash, twin: Some(cursor.chunk), then });
+        }
+        Err(Some((chunk.length, hash)))
+    }
+
+    /// The chunk that ends where that of the earlier version ends which is expected here.
+    fn in_place(&self, data: &[u8], hashed: Option<(usize, ChunkHash)>) -> Option<Part> {
+        let chunk = self.past.get(self.followed.chunk).filter(|chunk| chunk.id.is_some())?;
+        let length = chunk.length.checked_sub(self.followed.inside)?.min(data.len());
+        let bytes = data.get(..length).filter(|bytes| chunk_length(bytes))?;
+        let hash = match hashed {
+            Some((hashed, hash)) if hashed == length => hash,
+            _ => ChunkHash::of(bytes),
+        };
+        Some(Part::Data { length, hash, twin: Some(self.followed.chunk), then: Then::On })
+    }
+
+    /// That chunk again, if the one behind it is what it was.
+    fn before_a_known_one(&self, ahead: &[u8], part: &Part) -> Option<Part> {
+        let &Part::Data { length, hash, twin, .. } = part else { return None };
+        let mut behind = *self.followed;
+        behind.advance(self.past, length);
+        self.same(ahead.get(length..)?, behind).ok()?;
+        Some(Part::Data { length, hash, twin, then: Then::At(behind.chunk) })
+    }
+
+    /// The chunk that its contents delimit, if it or the one behind it is known from elsewhere; otherwise the one in place,
+    /// if there is one.
+    fn by_content(&self, data: &[u8], in_place: Option<Part>) -> Part {
+        let length = gear::cut(data);
+        let (bytes, behind) = data.split_at(length);
+        let hash = ChunkHash::of(bytes);
+        if let Some(found) = self.past.find(hash.kept(), length) {
+            return Part::Data { length, hash, twin: Some(found), then: Then::At(found + 1) };
+        }
+        let twin = self.past.get(self.followed.chunk).filter(|chunk| chunk.id.is_some());
+        let twin = twin.map(|_| self.followed.chunk);
+        let Some(in_place) = in_place else { return Part::Data { length, hash, twin, then: Then::On } };
+        let second = behind.get(..gear::cut(behind)).unwrap_or_default();
+        match self.past.find(ChunkHash::of(second).kept(), second.len()) {
+            Some(found) => Part::Data { length, hash, twin, then: Then::At(found) },
+            None => in_place,
+        }
+    }
+
+    /// Puts the next bytes into the batch.
+    fn take(&mut self, filling: &mut Filling<'_, '_>, part: &Part) {
+        let place = Place { space: Space::File, address: filling.offset() };
+        let (length, then) = match part {
+            Part::Zeros(length) => {
+                let twin = Some(self.followed.chunk).filter(|_| self.followed.inside == 0);
+                filling.keep_zeros(*length, place, twin.filter(|&twin| self.past.get(twin).is_some()));
+                (*length, &Then::On)
+            }
+            Part::Data { length, hash, twin, then } => {
+                filling.keep(*length, *hash, place, *twin);
+                (*length, then)
+            }
+        };
+        self.level.advance(self.past, length);
+        match *then {
+            Then::On => self.followed.advance(self.past, length),
+            Then::At(chunk) => {
+                *self.followed = Cursor::start(chunk);
+                *self.strange = 0;
+            }
+        }
+    }
+}
+
+fn chunk_length(bytes: &[u8]) -> bool {
+    (1..=LONGEST_CHUNK).contains(&bytes.len())
+}
+
+/// Where the first run of a page of zeros begins, or where the bytes end. They do not begin with one.
+fn zeros_begin(bytes: &[u8]) -> usize {
+    // Every such run has a byte at one of these places.
+    for sample in (PAGE - 1..bytes.len()).step_by(PAGE) {
+        let (before, behind) = bytes.split_at(sample);
+        let behind = leading_zeros(behind);
+        if behind > 0 {
+            let before = before.iter().rev().take_while(|&&byte| byte == 0).count();
+            if before + behind >= PAGE {
+                return sample - before;
+            }
+        }
+    }
+    bytes.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_of_zeros_are_found_wherever_they_begin() {
+        for begin in [1, 2, 4095, 4096, 4097, 10_000, 20_479] {
+            for length in [4095, 4096, 5000] {
+                let mut bytes = vec![1; 30_000];
+                bytes[begin..begin + length].fill(0);
+                let expected = if length < PAGE { bytes.len() } else { begin };
+                assert_eq!(zeros_begin(&bytes), expected, "{length} from {begin}");
+            }
+        }
     }
 }

@@ -164,7 +164,8 @@ impl<'a> Session<'a> {
             }
         }
         let bases = std::mem::take(&mut self.bases);
-        self.figures.bases = bases.into_iter().map(|(pack, (bytes, stored))| (pack, bytes, stored)).collect();
+        let whole = |(pack, (bytes, thousandths))| (pack, bytes, thousandths / 1000);
+        self.figures.bases = bases.into_iter().map(whole).collect();
         let manifest = Manifest {
             number: self.number,
             earlier: self.earlier.as_ref().map_or(0, |earlier| earlier.number),

@@ -429,10 +429,13 @@ impl Format {
             Self::Plain => 0,
             Self::Dmtcp => 1,
             Self::Criu => 2,
+            Self::Gzip => 3,
         }
     }
 
     fn of_number(number: u64) -> Option<Self> {
-        [Self::Plain, Self::Dmtcp, Self::Criu].into_iter().find(|format| format.number() == number)
+        [Self::Plain, Self::Dmtcp, Self::Criu, Self::Gzip]
+            .into_iter()
+            .find(|format| format.number() == number)
     }
 }

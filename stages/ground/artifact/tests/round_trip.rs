@@ -7,13 +7,13 @@ use std::fs;
 
 use hopmap_artifact::{ArtifactError, Codec, Folder};
 use hopmap_model::{
-    Cause, CollectiveCalls, CollectiveOperation, CollectiveTable, ConvergencePoint, CostModel, Counting,
-    DelayModel, Demands, Dependency, Diagnosis, Edge, Endpoint, Failure, Failures, Fit, Forward, LaunchFile,
-    Levels, Link, LinkState, Mapping, Matrix, Measurements, Metrics, Node, NodeState, NodeTraits, Part,
-    PhaseSummary, PlacementMetrics, PlacementOrigin, ProbePhase, Process, ProcessDemand, Processor,
-    RankSummary, Route, RouteCosts, RouteMetric, Routes, Routing, Sample, Schedule, ScheduledTask, Slot,
-    Stream, SwitchType, SystemGraph, TableEntry, Tables, Task, TaskDag, TaskGraph, TextFile, Ties,
-    TraceSummary, Weight, WorkUnit,
+    Cause, CheckpointDelta, CollectiveCalls, CollectiveOperation, CollectiveTable, ConvergencePoint,
+    CostModel, Counting, DelayModel, DeltaRule, Deltas, Demands, Dependency, Diagnosis, Edge, Endpoint,
+    Failure, Failures, Fit, Forward, LaunchFile, Levels, Link, LinkState, Mapping, Matrix, Measurements,
+    Metrics, Node, NodeState, NodeTraits, Part, PhaseSummary, PlacementMetrics, PlacementOrigin, ProbePhase,
+    Process, ProcessDemand, Processor, RankSummary, Route, RouteCosts, RouteMetric, Routes, Routing,
+    RuleTotals, Sample, Schedule, ScheduledTask, Slot, Stream, SwitchType, SystemGraph, TableEntry, Tables,
+    Task, TaskDag, TaskGraph, TextFile, Ties, TraceSummary, Weight, WorkUnit,
 };
 use proptest::prelude::*;
 
@@ -340,4 +340,43 @@ fn diagnoses_and_failures_come_back() {
         shortage: String::new(),
     };
     round_trip(&Failures { failures: vec![failure], ..Failures::default() });
+}
+
+#[test]
+fn deltas_come_back_as_they_were() {
+    let first = CheckpointDelta {
+        rule: DeltaRule::AdcaLiteral,
+        block: 4096,
+        checkpoint: 1,
+        name: "01".into(),
+        base: None,
+        full_bytes: 8192,
+        blocks: 2,
+        changed_blocks: 2,
+        stored_bytes: 8192,
+        depth: 0,
+        write_s: 8.192e-6,
+        saving: None,
+    };
+    let second =
+        CheckpointDelta { checkpoint: 2, base: Some(1), saving: Some(0.0), depth: 1, ..first.clone() };
+    let totals = RuleTotals {
+        rule: DeltaRule::AdcaLiteral,
+        block: 4096,
+        bases: vec![1],
+        sum_of_bases: 1,
+        base_changes: 0,
+        full_bytes: 16_384,
+        stored_bytes: 16_384,
+        write_s: 1.6384e-5,
+        depth: 1,
+    };
+    let deltas = Deltas { checkpoints: vec![first, second], rules: vec![totals], ..Deltas::default() };
+    round_trip(&deltas);
+    let mut wrong = deltas;
+    wrong.checkpoints[1].base = Some(2);
+    let folder = tempfile::tempdir().unwrap();
+    Folder::write(folder.path(), &wrong).unwrap();
+    let error = Folder::read::<Deltas>(folder.path()).unwrap_err();
+    assert!(error.to_string().contains("is not an earlier checkpoint"), "{error}");
 }

@@ -9,6 +9,7 @@ mod collectives;
 mod communicator;
 mod context;
 mod costs;
+mod deltas;
 mod demands;
 mod diagnosis;
 mod events;
@@ -37,6 +38,7 @@ pub use collectives::{CollectiveCalls, CollectiveOperation, CollectiveTable, Col
 pub use communicator::Communicator;
 pub use context::{Context, Observer};
 pub use costs::{Costs, CostsError};
+pub use deltas::{CheckpointDelta, DeltaRule, Deltas, RuleTotals};
 pub use demands::{Demands, DemandsError, ProcessDemand, Stream};
 pub use diagnosis::{Cause, Diagnosis, Failure, Failures, Part};
 pub use events::Events;

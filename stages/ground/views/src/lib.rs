@@ -12,6 +12,7 @@
 mod comparison;
 mod convergence;
 mod dag;
+mod deltas;
 mod drift;
 mod found_levels;
 mod gantt;
@@ -30,6 +31,7 @@ mod topology;
 pub use comparison::comparison;
 pub use convergence::{convergence, makespan_convergence, makespan_searches, searches};
 pub use dag::{DagNode, NodeState, dag};
+pub use deltas::deltas;
 pub use drift::{DriftPoint, drift};
 pub use found_levels::found_levels;
 pub use gantt::gantt;

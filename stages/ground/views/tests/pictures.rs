@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 
 use hopmap_model::{
-    ConvergencePoint, CostModel, Edge, Endpoint, HostSlots, Levels, Link, LinkState, Mapping, Measurements,
-    Metrics, Node, NodeKind, NodeState as State, Placement, PlacementMetrics, PlacementOrigin, ProbePhase,
-    Process, Processor, Routing, Sample, Schedule, ScheduledTask, Slot, SystemGraph, TaskGraph, Weight,
+    CheckpointDelta, ConvergencePoint, CostModel, DeltaRule, Deltas, Edge, Endpoint, HostSlots, Levels, Link,
+    LinkState, Mapping, Measurements, Metrics, Node, NodeKind, NodeState as State, Placement,
+    PlacementMetrics, PlacementOrigin, ProbePhase, Process, Processor, Routing, RuleTotals, Sample, Schedule,
+    ScheduledTask, Slot, SystemGraph, TaskGraph, Weight,
 };
 use hopmap_views::{
     DagNode, DriftPoint, NodeState, RankOrder, comparison, convergence, dag, drift, found_levels, gantt,
@@ -498,5 +499,63 @@ proptest! {
             check(picture, 500_000);
         }
         prop_assert_eq!(pictures, draw());
+    }
+}
+
+#[test]
+fn deltas_of_any_number_of_checkpoints_are_drawn() {
+    for checkpoints in [0, 1, 2, 10, 141, 3000] {
+        let deltas = deltas_of(checkpoints);
+        let picture = hopmap_views::deltas(&deltas, 4096);
+        assert_eq!(picture, hopmap_views::deltas(&deltas, 4096));
+        let text = check(&picture, 250_000);
+        assert!(text.contains(&format!(
+            "{} checkpoint",
+            if checkpoints == 3000 { "3,000".into() } else { checkpoints.to_string() }
+        )));
+        if checkpoints == 10 {
+            assert!(text.contains("adca immediate: 140 kB, depth 9, Σ b 45, 8 base changes"), "{text}");
+            assert!(text.contains("told by 9"));
+        }
+    }
+    assert!(check(&hopmap_views::deltas(&deltas_of(3), 512), 20_000).contains("0 checkpoints"));
+}
+
+/// Two rules over a series whose first checkpoint is much larger than its deltas.
+fn deltas_of(checkpoints: u32) -> Deltas {
+    let row = |rule, checkpoint: u32| CheckpointDelta {
+        rule,
+        block: 4096,
+        checkpoint,
+        name: NASTY.into(),
+        base: (checkpoint > 1).then(|| if rule == DeltaRule::First { 1 } else { checkpoint - 1 }),
+        full_bytes: 95_000,
+        blocks: 24,
+        changed_blocks: 1,
+        stored_bytes: if checkpoint == 1 { 95_000 } else { 5000 },
+        depth: if checkpoint == 1 { 0 } else { checkpoint - 1 },
+        write_s: 0.001,
+        saving: None,
+    };
+    let rules = [DeltaRule::First, DeltaRule::AdcaImmediate];
+    let checkpoint_rows = |rule| (1..=checkpoints).map(move |number| row(rule, number));
+    let totals = |rule| {
+        let bases: Vec<u32> = checkpoint_rows(rule).filter_map(|row| row.base).collect();
+        RuleTotals {
+            rule,
+            block: 4096,
+            sum_of_bases: bases.iter().map(|&base| u64::from(base)).sum(),
+            base_changes: checkpoints.saturating_sub(2),
+            full_bytes: 95_000 * u64::from(checkpoints),
+            stored_bytes: checkpoint_rows(rule).map(|row| row.stored_bytes).sum(),
+            write_s: 0.001 * f64::from(checkpoints),
+            depth: checkpoints.saturating_sub(1),
+            bases,
+        }
+    };
+    Deltas {
+        checkpoints: rules.into_iter().flat_map(checkpoint_rows).collect(),
+        rules: rules.map(totals).to_vec(),
+        ..Deltas::default()
     }
 }

@@ -1,5 +1,6 @@
 //! One file per artifact kind.
 
+mod deltas;
 mod diagnosis;
 mod events;
 mod launch_file;

@@ -1,0 +1,98 @@
+//! `hopmap checkpoint add`: one more checkpoint.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::Args;
+use serde_json::json;
+
+use super::amounts::{bytes, now, times};
+use super::{Exit, Failure, Output, Work, open};
+use crate::cli::failure::Mistake;
+use crate::cli::run::holder;
+use crate::registry::checkpoint::store::{AddOptions, Added, Source};
+
+/// Arguments of `checkpoint add`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A checkpoint is a folder with everything in it: images, side files, scripts. Images of DMTCP and pages of CRIU are compared page by page
+at the same addresses, all other files by their contents. The checkpoint is on disk when the command ends.
+
+Examples:
+  hopmap checkpoint add store ckpt_lammps_00003
+  my-program --checkpoint-to - | hopmap checkpoint add store - --name my-program")]
+pub(super) struct Arguments {
+    /// Folder of the store.
+    store: PathBuf,
+    /// Folder of the checkpoint; `-` for a stream on standard input, which becomes a checkpoint of one file.
+    checkpoint: PathBuf,
+    /// What to call it. It is compared with the last checkpoint of the same name; a stream's file gets this name.
+    #[arg(long, default_value = "")]
+    name: String,
+    #[command(flatten)]
+    work: Work,
+}
+
+pub(super) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
+    let store = open(&arguments.store)?;
+    let begin = Instant::now();
+    let source = source(arguments)?;
+    let options = AddOptions { name: arguments.name.clone(), created: now(), ..AddOptions::default() };
+    let lock = store.lock(&holder("checkpoint add"), arguments.work.wait())?;
+    let added = arguments.work.run(output, |cx| store.add(&lock, source, &options, cx))?;
+    added.notes.iter().for_each(|note| output.note(note));
+    if output.is_json() {
+        output.json(&as_json(&added));
+    }
+    output.line(line(&added, begin.elapsed().as_secs_f64()));
+    Ok(Exit::Done)
+}
+
+fn source(arguments: &Arguments) -> Result<Source<'_>, Failure> {
+    if arguments.checkpoint != Path::new("-") {
+        if arguments.checkpoint.is_file() {
+            let message = format!("{} is a file", arguments.checkpoint.display());
+            let help = "a checkpoint is a folder; give a single file as a stream: `hopmap checkpoint add STORE - < FILE`";
+            return Err(Mistake::new(message, help).into());
+        }
+        return Ok(Source::Folder(&arguments.checkpoint));
+    }
+    let name = if arguments.name.is_empty() { "checkpoint" } else { &arguments.name };
+    if name.contains('/') || [".", ".."].contains(&name) {
+        return Err(Mistake::new(format!("`{name}` is no name of a file"), "name it without `/`").into());
+    }
+    Ok(Source::Stream(name.to_owned(), Box::new(std::io::stdin())))
+}
+
+/// Bytes that the checkpoint takes on disk.
+fn taken(added: &Added) -> u64 {
+    added.pack_bytes + added.manifest_bytes
+}
+
+fn line(added: &Added, seconds: f64) -> String {
+    let figures = &added.manifest.figures;
+    let taken = taken(added);
+    format!(
+        "checkpoint {}: {}, {} new, {} stored ({}) in {seconds:.2} s",
+        added.manifest.number,
+        bytes(figures.bytes),
+        bytes(figures.new),
+        bytes(taken),
+        times(figures.bytes, taken),
+    )
+}
+
+fn as_json(added: &Added) -> serde_json::Value {
+    let figures = &added.manifest.figures;
+    json!({
+        "number": added.manifest.number,
+        "compared_with": added.manifest.earlier,
+        "bytes": figures.bytes,
+        "zero_bytes": figures.zero,
+        "unchanged_bytes": figures.unchanged,
+        "known_bytes": figures.known,
+        "new_bytes": figures.new,
+        "stored_bytes": taken(added),
+        "notes": added.notes,
+    })
+}

@@ -1,0 +1,38 @@
+//! `hopmap checkpoint init`: an empty store.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+
+use super::{Exit, Failure, Output};
+use crate::cli::summary::shown;
+use crate::registry::checkpoint::store::{Settings, Store};
+
+/// Arguments of `checkpoint init`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  hopmap checkpoint init /scratch/me/checkpoints")]
+pub(super) struct Arguments {
+    /// Folder of the store, which is missing or empty.
+    store: PathBuf,
+    /// Most blocks that have to be decoded, one after the other, before a chunk that is told by others. More takes fewer bytes and
+    /// longer to restore.
+    #[arg(long, value_name = "BLOCKS", default_value_t = Settings::default().depth)]
+    depth: u8,
+    /// What part of a patch ADCA has to save before it changes the base.
+    #[arg(long, value_name = "PART", default_value_t = Settings::default().epsilon)]
+    epsilon: f64,
+}
+
+pub(super) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
+    let settings = Settings { depth: arguments.depth, epsilon: arguments.epsilon, ..Settings::default() };
+    let store = Store::init(&arguments.store, settings)?;
+    if output.is_json() {
+        output.json(&json!({ "store": store.folder(), "settings": store.settings() }));
+    }
+    let store = shown(&arguments.store);
+    output.line(format!("an empty store in {store}; next: hopmap checkpoint add {store} FOLDER"));
+    Ok(Exit::Done)
+}

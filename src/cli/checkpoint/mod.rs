@@ -1,0 +1,156 @@
+//! `hopmap checkpoint`: checkpoints of programs, kept in few bytes.
+
+mod add;
+mod amounts;
+mod init;
+mod list;
+mod restore;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use hopmap_durable::DurableError;
+use hopmap_model::{Context, Observer};
+use indicatif::{ProgressBar, ProgressStyle};
+use miette::Report;
+
+use super::exit::Exit;
+use super::failure::{Failure, Mistake};
+use super::output::Output;
+use super::run::{all_cores, on_interrupt};
+use crate::registry::checkpoint::CheckpointError;
+use crate::registry::checkpoint::store::Store;
+
+/// Arguments of `checkpoint`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Make an empty store.
+    Init(init::Arguments),
+    /// Add a checkpoint: a folder, or a stream.
+    Add(add::Arguments),
+    /// List the checkpoints of a store.
+    List(list::Arguments),
+    /// Give a checkpoint back, compared with what was added.
+    Restore(restore::Arguments),
+}
+
+pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
+    match &arguments.command {
+        Command::Init(arguments) => init::main(arguments, output),
+        Command::Add(arguments) => add::main(arguments, output),
+        Command::List(arguments) => list::main(arguments, output),
+        Command::Restore(arguments) => restore::main(arguments, output),
+    }
+}
+
+impl From<CheckpointError> for Failure {
+    fn from(error: CheckpointError) -> Self {
+        match error {
+            CheckpointError::Busy { .. } => Self::Locked(Report::new(error)),
+            CheckpointError::Interrupted => Self::Interrupted(Report::new(error)),
+            CheckpointError::NoStore { .. }
+            | CheckpointError::IsStore { .. }
+            | CheckpointError::NotEmpty { .. }
+            | CheckpointError::NoCheckpoint { .. }
+            | CheckpointError::SeveralFiles { .. }
+            | CheckpointError::NoFile { .. }
+            | CheckpointError::Setting { .. } => Self::usage(error),
+            error => Self::Failed(Report::new(error)),
+        }
+    }
+}
+
+impl From<DurableError> for Failure {
+    fn from(error: DurableError) -> Self {
+        Self::Failed(Report::new(error))
+    }
+}
+
+/// How many cores, and how long to wait for others.
+#[derive(Debug, Args)]
+struct Work {
+    /// Cores to use [default: all].
+    #[arg(short, long, value_name = "CORES", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// How long to wait while another process has the store, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+    wait: u32,
+}
+
+impl Work {
+    fn wait(&self) -> Duration {
+        Duration::from_secs(self.wait.into())
+    }
+
+    /// Does something with so many threads; Ctrl-C stops it, and a bar shows how far it is.
+    fn run<R: Send>(
+        &self,
+        output: Output,
+        task: impl FnOnce(&Context<'_>) -> Result<R, CheckpointError> + Send,
+    ) -> Result<R, Failure> {
+        let jobs = self.jobs.map_or_else(all_cores, usize::from);
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
+        let pool = pool.map_err(|error| miette::miette!("cannot start {jobs} threads: {error}"))?;
+        let cancelled = on_interrupt()?;
+        let bar = match output.is_interactive() {
+            true => ProgressBar::new(0).with_style(style()),
+            false => ProgressBar::hidden(),
+        };
+        let observer = Bar { shown: bar, output, cancelled: &cancelled };
+        let done = pool.install(|| task(&Context::new(jobs, None, &observer)));
+        observer.shown.finish_and_clear();
+        Ok(done?)
+    }
+}
+
+fn style() -> ProgressStyle {
+    ProgressStyle::with_template("  {bytes}/{total_bytes} {wide_bar} {bytes_per_sec} {eta}")
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+struct Bar<'a> {
+    shown: ProgressBar,
+    output: Output,
+    cancelled: &'a AtomicBool,
+}
+
+impl Observer for Bar<'_> {
+    fn progress(&self, done: u64, total: u64) {
+        self.shown.set_length(total.max(done));
+        self.shown.set_position(done);
+    }
+
+    fn log(&self, line: &str) {
+        self.shown.suspend(|| self.output.note(line));
+    }
+
+    fn cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+}
+
+/// The number of a checkpoint: `latest`, or digits.
+fn number(store: &Store, text: &str) -> Result<u32, Failure> {
+    if text == "latest" {
+        let latest = store.latest()?;
+        return latest.ok_or_else(|| {
+            Mistake::new("the store has no checkpoints", "add one with `hopmap checkpoint add`").into()
+        });
+    }
+    text.parse().map_err(|_| {
+        let help = "`hopmap checkpoint list` shows the numbers";
+        Mistake::new(format!("`{text}` is neither the number of a checkpoint nor `latest`"), help).into()
+    })
+}
+
+fn open(folder: &Path) -> Result<Store, Failure> {
+    Ok(Store::open(folder)?)
+}

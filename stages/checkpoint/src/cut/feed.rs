@@ -1,0 +1,174 @@
+//! The bytes of a file on their way into a batch.
+
+use std::io::Read;
+
+use super::CutError;
+use crate::chunk::{Batch, Chunk, ChunkHash, Place};
+
+/// Most bytes that are read at once: few calls of the system, and they are still in the processor's cache when they are hashed.
+const PIECE: usize = 1024 * 1024;
+
+/// A file that is being read.
+pub(super) struct Feed<'a> {
+    source: Box<dyn Read + Send + 'a>,
+    /// What was read, but is not in a chunk yet.
+    carry: Vec<u8>,
+    ended: bool,
+    offset: u64,
+}
+
+impl<'a> Feed<'a> {
+    pub(super) fn new(source: Box<dyn Read + Send + 'a>) -> Self {
+        Self { source, carry: Vec::new(), ended: false, offset: 0 }
+    }
+
+    /// Goes on with the file. The bytes are read to where they are to stay.
+    pub(super) fn fill<'f>(
+        &'f mut self,
+        batch: &'f mut Batch,
+        amount: usize,
+        look_ahead: usize,
+    ) -> Filling<'f, 'a> {
+        let kept = batch.bytes.len();
+        // Vectors that grow by themselves get up to twice as large.
+        batch.bytes.reserve_exact(amount.min(16 * PIECE) + 2 * look_ahead);
+        batch.bytes.append(&mut self.carry);
+        let first = batch.chunks.len();
+        Filling { feed: self, batch, kept, next: kept, first, taken: 0, amount }
+    }
+}
+
+/// A batch that is being filled. Its bytes are those of its chunks, perhaps a gap where zeros were left out, and what was
+/// read ahead.
+pub(super) struct Filling<'f, 'a> {
+    feed: &'f mut Feed<'a>,
+    batch: &'f mut Batch,
+    /// Where the bytes of the chunks end.
+    kept: usize,
+    /// Where what was read ahead begins.
+    next: usize,
+    /// The first chunk that was not in the batch before.
+    first: usize,
+    taken: usize,
+    amount: usize,
+}
+
+impl Filling<'_, '_> {
+    /// Whether the batch has got enough.
+    pub(super) fn is_full(&self) -> bool {
+        self.taken >= self.amount
+    }
+
+    /// Where the next chunk begins in the file.
+    pub(super) fn offset(&self) -> u64 {
+        self.feed.offset
+    }
+
+    /// What was read ahead.
+    pub(super) fn ahead(&self) -> &[u8] {
+        self.batch.bytes.get(self.next..).unwrap_or_default()
+    }
+
+    /// Reads until this many bytes are ahead, or to the end of the file. How many there are.
+    pub(super) fn read_ahead(&mut self, need: usize) -> Result<usize, CutError> {
+        let ahead = self.batch.bytes.len() - self.next;
+        if ahead >= need || self.feed.ended {
+            return Ok(ahead);
+        }
+        self.close_gap();
+        let due = self.amount.saturating_sub(self.taken).min(PIECE);
+        let want = due.max(need) - ahead;
+        let limited = self.feed.source.by_ref().take(want as u64);
+        let count = read_all(limited, &mut self.batch.bytes)?;
+        self.feed.ended = count < want;
+        Ok(ahead + count)
+    }
+
+    /// The next bytes as a chunk.
+    pub(super) fn keep(&mut self, length: usize, hash: ChunkHash, place: Place, twin: Option<u32>) {
+        let start = self.kept;
+        if self.next > self.kept {
+            self.batch.bytes.copy_within(self.next..self.next + length, self.kept);
+        }
+        self.batch.chunks.push(Chunk { start, length, zero: false, hash, place, twin });
+        self.kept += length;
+        self.pass(length);
+    }
+
+    /// The next bytes, which are zeros, as a chunk or as a part of the one before.
+    pub(super) fn keep_zeros(&mut self, length: usize, place: Place, twin: Option<u32>) {
+        let start = self.kept;
+        let own = self.batch.chunks.get_mut(self.first..).unwrap_or_default();
+        match own.last_mut() {
+            Some(before) if before.zero && follows(before, place) => before.length += length,
+            _ => {
+                let hash = ChunkHash::default();
+                self.batch.chunks.push(Chunk { start, length, zero: true, hash, place, twin });
+            }
+        }
+        self.pass(length);
+    }
+
+    fn pass(&mut self, length: usize) {
+        self.next += length;
+        self.taken = self.taken.saturating_add(length);
+        self.feed.offset += length as u64;
+    }
+
+    fn close_gap(&mut self) {
+        if self.next > self.kept {
+            self.batch.bytes.copy_within(self.next.., self.kept);
+            let ahead = self.batch.bytes.len() - self.next;
+            self.batch.bytes.truncate(self.kept + ahead);
+            self.next = self.kept;
+        }
+    }
+}
+
+impl Drop for Filling<'_, '_> {
+    /// Leaves to the batch what is in chunks, and what was read ahead to the next.
+    fn drop(&mut self) {
+        self.feed.carry.clear();
+        self.feed.carry.extend_from_slice(self.batch.bytes.get(self.next..).unwrap_or_default());
+        self.batch.bytes.truncate(self.kept);
+    }
+}
+
+fn follows(before: &Chunk, place: Place) -> bool {
+    before.place.space == place.space
+        && before.place.address.checked_add(before.length as u64) == Some(place.address)
+}
+
+fn read_all(mut source: impl Read, bytes: &mut Vec<u8>) -> Result<usize, CutError> {
+    // Reads into the room that the vector has, without filling it with zeros first.
+    source.read_to_end(bytes).map_err(CutError::Read)
+}
+
+/// How many zeros bytes begin with.
+pub(super) fn leading_zeros(bytes: &[u8]) -> usize {
+    if bytes.first().is_none_or(|&byte| byte != 0) {
+        return 0;
+    }
+    let (blocks, _) = bytes.as_chunks::<64>();
+    let zero =
+        blocks.iter().take_while(|block| block.iter().fold(0, |any, byte| any | byte) == 0).count() * 64;
+    let rest = bytes.get(zero..).unwrap_or_default();
+    zero + rest.iter().take_while(|&&byte| byte == 0).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::leading_zeros;
+
+    #[test]
+    fn zeros_are_counted_to_the_byte() {
+        for length in [0, 1, 63, 64, 65, 200, 4096] {
+            assert_eq!(leading_zeros(&vec![0; length]), length);
+            for other in 0..length {
+                let mut bytes = vec![0; length];
+                bytes[other] = 128;
+                assert_eq!(leading_zeros(&bytes), other);
+            }
+        }
+    }
+}

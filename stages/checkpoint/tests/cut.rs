@@ -1,0 +1,371 @@
+//! Files cut into chunks: the chunks give the file back whatever it is, and what did not change is found again.
+
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+#[path = "support/images.rs"]
+mod images;
+
+use hopmap_checkpoint::chunk::{Earlier, PAGE, Place, Space};
+use hopmap_checkpoint::cut::{CutError, Format, PageMap, page_maps};
+use proptest::prelude::*;
+
+use images::{Area, Cut, Slow, cut, cut_whole, dmtcp, is_same, noise, places, record, sample};
+
+fn memory(address: u64) -> Place {
+    Place { space: Space::Memory, address }
+}
+
+#[test]
+fn an_image_is_cut_at_its_pages() {
+    let image = dmtcp(&[
+        Area::File(0x1000, noise(1, PAGE + 100), PAGE as u64 - 100),
+        Area::Parts(0x9000, vec![Err(7), Ok([noise(2, PAGE), vec![0; 3 * PAGE]].concat())]),
+    ]);
+    let whole = cut_whole(&image, None).unwrap();
+    assert_eq!(whole.format, Format::Dmtcp);
+    let file = |address| Place { space: Space::File, address };
+    let record = |address| Place { space: Space::Record, address };
+    let expected = [
+        (file(0), PAGE),
+        (file(4096), PAGE),
+        (record(0x1000), PAGE),
+        (memory(0x1000), PAGE),
+        (memory(0x2000), 100),
+        (record(0x9001), PAGE),
+        (record(0x9000), PAGE),
+        (record(0x1_0000), PAGE),
+        (memory(0x1_0000), PAGE),
+        (memory(0x1_1000), 3 * PAGE),
+        (record(0), PAGE),
+    ];
+    assert_eq!(places(&whole), expected);
+    assert!(whole.chunks[9].zero);
+}
+
+#[test]
+fn data_keep_the_phase_of_their_addresses() {
+    let image = dmtcp(&[Area::File(0x1ff0, noise(1, 2 * PAGE), 0)]);
+    let whole = cut_whole(&image, None).unwrap();
+    let expected = [(memory(0x1ff0), 16), (memory(0x2000), PAGE), (memory(0x3000), PAGE - 16)];
+    assert_eq!(places(&whole)[3..6], expected);
+}
+
+#[test]
+fn pages_are_found_again_behind_new_records() {
+    let data = noise(1, 40 * PAGE);
+    let before = dmtcp(&[Area::Parts(0x10_0000, vec![Ok(data.clone()), Err(3)])]);
+    let (head, tail) = data.split_at(20 * PAGE);
+    let mut changed = tail.to_vec();
+    changed[5 * PAGE + 7] ^= 1;
+    let after = dmtcp(&[
+        Area::Parts(0x8_0000, vec![Ok(noise(2, PAGE))]),
+        Area::Parts(0x10_0000, vec![Ok(head.to_vec()), Ok(changed), Err(3)]),
+    ]);
+    let earlier = cut_whole(&before, None).unwrap().earlier();
+    let whole = cut_whole(&after, Some(&earlier)).unwrap();
+    let new: Vec<Place> =
+        whole.chunks.iter().filter(|chunk| !is_same(chunk, &earlier)).map(|c| c.place).collect();
+    let record = |address| Place { space: Space::Record, address };
+    let expected = [
+        record(0x8_0001),
+        record(0x8_0000),
+        memory(0x8_0000),
+        record(0x10_0000),
+        record(0x11_4000),
+        memory(0x11_9000),
+    ];
+    assert_eq!(new, expected);
+    let page = whole.chunks.iter().find(|chunk| chunk.place == memory(0x11_9000)).unwrap();
+    assert_eq!(earlier.get(page.twin.unwrap()).unwrap().place, memory(0x11_9000));
+    let new_record = whole.chunks.iter().find(|chunk| chunk.place == record(0x11_4000)).unwrap();
+    assert_eq!(earlier.get(new_record.twin.unwrap()).unwrap().place.space, Space::Record);
+}
+
+#[test]
+fn bytes_behind_the_last_record_are_kept() {
+    let mut image = sample();
+    image.extend(noise(9, 5000));
+    let whole = cut_whole(&image, None).unwrap();
+    let last = places(&whole).pop().unwrap().0;
+    assert_eq!(last, Place { space: Space::File, address: (image.len() as u64 - 1) / 4096 * 4096 });
+}
+
+#[test]
+fn incomplete_images_are_refused_wherever_they_end() {
+    let image = sample();
+    for end in (28..image.len()).step_by(511).chain([image.len() - 1]) {
+        let error = cut_whole(&image[..end], None).err().unwrap();
+        assert!(
+            matches!(error, CutError::Incomplete { offset, .. } if offset == end as u64),
+            "{end}: {error}"
+        );
+    }
+}
+
+#[test]
+fn images_that_contradict_themselves_are_refused() {
+    let header = sample()[..2 * PAGE].to_vec();
+    let page = PAGE as u64;
+    let cases: [(&str, &[[u64; 4]]); 12] = [
+        ("larger than memory", &[[u64::MAX - 5, page, u64::MAX, 0]]),
+        ("contradict", &[[page, 0, u64::MAX, 0]]),
+        ("properties", &[[page, page, u64::MAX, 8]]),
+        ("properties", &[[page, page, u64::MAX, 3]]),
+        ("properties", &[[page, page, u64::MAX, 1 << 40]]),
+        ("smaller than the file", &[[page, page, page + 1, 0]]),
+        ("not in its place", &[[page, page, u64::MAX, 4]]),
+        ("not in its place", &[[page, page, u64::MAX, 2], [2 * page, page, u64::MAX, 5]]),
+        ("not in its place", &[[page, page, u64::MAX, 2], [page, 2 * page, u64::MAX, 5]]),
+        (
+            "missing",
+            &[[page, 2 * page, u64::MAX, 2], [page, page, u64::MAX, 5], [4 * page, page, u64::MAX, 2]],
+        ),
+        ("missing", &[[page, 2 * page, u64::MAX, 2], [0, u64::MAX, u64::MAX, 0]]),
+        ("before the one before it", &[[4 * page, page, u64::MAX, 1], [2 * page, page, u64::MAX, 1]]),
+    ];
+    for (reason, records) in cases {
+        let mut image = header.clone();
+        for &[address, size, file, properties] in records {
+            image.extend(record(address, size, file.cast_signed(), properties, b"/a"));
+        }
+        let offset = (image.len() - PAGE) as u64;
+        let error = cut_whole(&image, None).err().unwrap();
+        assert!(error.to_string().contains(reason), "{reason}: {error}");
+        assert!(matches!(error, CutError::Damaged { offset: at, .. } if at == offset), "{error}");
+    }
+    let mut image = header;
+    image[PAGE + 3] = b'X';
+    assert!(matches!(cut_whole(&image, None), Err(CutError::Damaged { offset: 4096, .. })));
+}
+
+#[test]
+fn an_area_that_claims_more_than_there_is_ends_soon() {
+    let mut image = sample()[..2 * PAGE].to_vec();
+    image.extend(record(0x1000, u64::MAX - 0x1000, -1, 0, b"/a"));
+    image.extend(noise(1, 10 * PAGE));
+    assert!(matches!(cut_whole(&image, None), Err(CutError::Incomplete { .. })));
+}
+
+#[test]
+fn other_versions_and_packed_images_are_plain_files() {
+    let mut image = sample();
+    image[25] = b'5';
+    assert_eq!(cut_whole(&image, None).unwrap().format, Format::Plain);
+    let packed = [b"\x1f\x8b\x08".to_vec(), noise(1, 9000)].concat();
+    assert_eq!(cut_whole(&packed, None).unwrap().format, Format::Gzip);
+    assert_eq!(cut_whole(b"", None).unwrap().chunks, []);
+}
+
+#[test]
+fn a_change_in_place_costs_one_chunk() {
+    let before = noise(1, 2_000_000);
+    let earlier = cut_whole(&before, None).unwrap().earlier();
+    let mut after = before;
+    for at in (100_000..2_000_000).step_by(200_000) {
+        after[at] ^= 0x55;
+    }
+    let whole = cut_whole(&after, Some(&earlier)).unwrap();
+    let new: Vec<_> = whole.chunks.iter().filter(|chunk| !is_same(chunk, &earlier)).collect();
+    assert_eq!(new.len(), 10);
+    for chunk in new {
+        let twin = earlier.get(chunk.twin.unwrap()).unwrap();
+        assert_eq!((twin.place, twin.length), (chunk.place, chunk.length));
+    }
+}
+
+#[test]
+fn insertions_and_removals_cost_a_few_chunks() {
+    let before = noise(1, 2_000_000);
+    let earlier = cut_whole(&before, None).unwrap().earlier();
+    let mut after = before.clone();
+    after.splice(1_500_000..1_500_000, noise(2, 100_000));
+    after.drain(700_000..900_000);
+    after.splice(300_000..300_000, *b"some words");
+    let whole = cut_whole(&after, Some(&earlier)).unwrap();
+    assert!(whole.new_bytes(&earlier) < 100_010 + 100_000, "{}", whole.new_bytes(&earlier));
+    let longer = [before.clone(), noise(3, 50_000)].concat();
+    assert!(cut_whole(&longer, Some(&earlier)).unwrap().new_bytes(&earlier) < 50_000 + 16_384);
+    assert!(cut_whole(&before[..1_000_000], Some(&earlier)).unwrap().new_bytes(&earlier) < 16_384);
+}
+
+#[test]
+fn data_that_change_everywhere_keep_their_places() {
+    let before = noise(1, 1_000_000);
+    let earlier = cut_whole(&before, None).unwrap().earlier();
+    let after: Vec<u8> = before.iter().map(|byte| byte ^ 1).collect();
+    let whole = cut_whole(&after, Some(&earlier)).unwrap();
+    for chunk in &whole.chunks {
+        let twin = earlier.get(chunk.twin.unwrap()).unwrap();
+        assert_eq!((twin.place, twin.length), (chunk.place, chunk.length));
+    }
+}
+
+#[test]
+fn runs_of_zeros_are_left_out() {
+    let mut bytes = noise(1, 300_000);
+    bytes[10_001..14_097].fill(0);
+    bytes[100_000..280_000].fill(0);
+    let whole = cut_whole(&bytes, None).unwrap();
+    let zeros: Vec<_> =
+        whole.chunks.iter().filter(|chunk| chunk.zero).map(|c| (c.place.address, c.length)).collect();
+    assert_eq!(zeros, [(10_001, 4096), (100_000, 180_000)]);
+}
+
+#[test]
+fn chunks_do_not_depend_on_how_a_file_is_read() {
+    for bytes in [sample(), noise(1, 200_000)] {
+        let whole = cut_whole(&bytes, None).unwrap();
+        for (step, amount) in [(1, 16 << 20), (300, 16 << 20), (3, 100_000), (77, 5000)] {
+            let slow = cut(&bytes, None, None, amount, Box::new(Slow { bytes: &bytes, step })).unwrap();
+            // Runs of zeros may be told in several parts.
+            assert_eq!(data_places(&whole), data_places(&slow));
+        }
+    }
+}
+
+fn data_places(cut: &Cut) -> Vec<(Place, usize)> {
+    cut.chunks.iter().filter(|chunk| !chunk.zero).map(|chunk| (chunk.place, chunk.length)).collect()
+}
+
+fn varint(mut value: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while value > 0x7f {
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+    bytes
+}
+
+fn message(fields: &[(u64, u64)]) -> Vec<u8> {
+    let body: Vec<u8> =
+        fields.iter().flat_map(|&(number, value)| [varint(number << 3), varint(value)].concat()).collect();
+    [(body.len() as u32).to_le_bytes().to_vec(), body].concat()
+}
+
+fn page_map(pages: u64, entries: &[&[(u64, u64)]]) -> Vec<u8> {
+    let mut bytes = [0x5456_4319_u32.to_le_bytes(), 0x5608_4025_u32.to_le_bytes()].concat();
+    bytes.extend(message(&[(1, pages)]));
+    entries.iter().for_each(|entry| bytes.extend(message(entry)));
+    bytes
+}
+
+/// The maps of a folder with these page maps.
+fn maps(files: &[(&str, Vec<u8>)]) -> Vec<(String, PageMap)> {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, bytes) in files {
+        std::fs::write(folder.path().join(name), bytes).unwrap();
+    }
+    page_maps(folder.path()).into_iter().map(|(name, map)| (name.to_str().unwrap().to_owned(), map)).collect()
+}
+
+const STACK: u64 = 0x7ffc_1234_5000;
+
+#[test]
+fn page_maps_of_criu_are_read() {
+    let entries: [&[(u64, u64)]; 6] = [
+        &[(1, 0x40_0000), (2, 3), (4, 4)],
+        &[(1, 0x40_3000), (2, 2), (4, 6)],
+        &[(1, 0x50_0000), (2, 9), (3, 1)],
+        &[(1, 0x60_0000), (2, 9), (4, 2)],
+        &[(1, 0x70_0000), (2, 0), (4, 4), (5, 8)],
+        &[(1, STACK), (2, 1)],
+    ];
+    let files = [
+        ("pagemap-17.img", page_map(1, &entries)),
+        ("pagemap-18.img", page_map(2, &[&[(1, 0x40_0000), (2, 1), (4, 4)]])),
+        ("pagemap-shmem-5.img", page_map(3, &[&[(1, 0), (2, 2), (4, 4)]])),
+        ("core-17.img", page_map(9, &entries)),
+    ];
+    let expected = [
+        ("pages-1.img", vec![(0x40_0000, 5), (0x70_0000, 8), (STACK, 1)]),
+        ("pages-2.img", vec![(0x40_0000, 1)]),
+        ("pages-3.img", vec![(0, 2)]),
+    ];
+    assert_eq!(maps(&files), expected.map(|(name, runs)| (String::from(name), PageMap { runs })));
+}
+
+#[test]
+fn page_maps_that_cannot_be_relied_on_are_not_used() {
+    let good: &[(u64, u64)] = &[(1, 0x1000), (2, 1), (4, 4)];
+    let bad: [&[(u64, u64)]; 5] = [
+        &[(1, 0x1001), (2, 1), (4, 4)],
+        &[(1, 0x1000), (2, 1), (4, 12)],
+        &[(1, 0x1000), (2, 1), (4, 4), (6, 1)],
+        &[(1, u64::MAX - 4095), (2, 1 << 60), (4, 4)],
+        &[(1, 0x1000), (4, 4)],
+    ];
+    for entry in bad {
+        assert_eq!(maps(&[("pagemap-1.img", page_map(1, &[good, entry]))]), []);
+    }
+    let twice = [("pagemap-1.img", page_map(1, &[good])), ("pagemap-2.img", page_map(1, &[good]))];
+    assert_eq!(maps(&twice), []);
+    let whole = page_map(1, &[good, good]);
+    for end in 0..whole.len() {
+        let read = maps(&[("pagemap-1.img", whole[..end].to_vec())]);
+        assert!(read.is_empty() || end == 14 || end == whole.len() - 11, "{end}: {read:?}");
+    }
+}
+
+#[test]
+fn pages_of_criu_are_at_their_addresses() {
+    let bytes = noise(1, 5 * PAGE);
+    let map = PageMap { runs: vec![(0x40_0000, 2), (0x50_0000, 0), (STACK, 3)] };
+    let one = |bytes| cut(bytes, None, Some(map.clone()), 5000, Box::new(bytes));
+    let whole = one(&bytes).unwrap();
+    assert_eq!(whole.format, Format::Criu);
+    let addresses = [0x40_0000, 0x40_1000, STACK, STACK + 0x1000, STACK + 0x2000];
+    assert_eq!(places(&whole), addresses.map(|address| (memory(address), PAGE)));
+    assert!(matches!(one(&bytes[..=3 * PAGE]), Err(CutError::Incomplete { offset: 12289, .. })));
+    let longer = noise(1, 6 * PAGE + 5);
+    let last = places(&one(&longer).unwrap()).pop().unwrap();
+    assert_eq!(last, (Place { space: Space::File, address: 6 * 4096 }, 5));
+}
+
+/// Bytes with structure: pieces of noise, zeros and repetitions.
+fn bytes() -> impl Strategy<Value = Vec<u8>> {
+    let piece = (0..4_u8, 0..30_000_usize, 0..6_u64);
+    prop::collection::vec(piece, 0..8).prop_map(|pieces| {
+        let pieces = pieces.into_iter().map(|(kind, length, seed)| match kind {
+            0 => vec![0; length],
+            1 => vec![seed as u8; length],
+            _ => noise(seed, length),
+        });
+        pieces.collect::<Vec<_>>().concat()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_file_comes_back(before in bytes(), after in bytes(), amount in 1..200_000_usize, step in 1..9999_usize) {
+        let first = cut(&before, None, None, amount, Box::new(before.as_slice())).unwrap();
+        let earlier = first.earlier();
+        let same = cut(&before, Some(&earlier), None, amount * 2, Box::new(Slow { bytes: &before, step })).unwrap();
+        prop_assert_eq!(same.new_bytes(&earlier), 0);
+        cut(&after, Some(&earlier), None, amount, Box::new(Slow { bytes: &after, step })).unwrap();
+    }
+
+    #[test]
+    fn any_earlier_version_will_do(before in bytes(), pages in 0..9_u64) {
+        let image = sample();
+        let strange = cut_whole(&before, None).unwrap().earlier();
+        cut_whole(&image, Some(&strange)).unwrap();
+        let image = cut_whole(&image, None).unwrap().earlier();
+        cut_whole(&before, Some(&image)).unwrap();
+        let map = PageMap { runs: vec![(0x60_0000, pages)] };
+        let cut = cut(&before, Some(&image), Some(map), 4096, Box::new(before.as_slice()));
+        prop_assert_eq!(cut.is_ok(), before.len() as u64 >= pages * 4096);
+    }
+}
+
+#[test]
+fn the_chunk_at_a_place_is_found() {
+    let earlier = cut_whole(&sample(), None).unwrap().earlier();
+    for (index, chunk) in (0..).zip(earlier.chunks()) {
+        assert_eq!(earlier.at(chunk.place), Some(index));
+    }
+    assert_eq!(earlier.at(memory(5)), None);
+    assert_eq!(Earlier::default().at(memory(5)), None);
+}

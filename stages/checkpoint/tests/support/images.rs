@@ -1,0 +1,229 @@
+//! Small images of processes, made from the formats, and what is done with files that may hold anything: cutting ends with
+//! chunks that give the file back, or with an error.
+//!
+//! Called by tests and by a target in `fuzz/` with whatever the fuzzer thinks of.
+#![allow(dead_code, reason = "not every test needs all of it")]
+#![allow(clippy::unwrap_used, reason = "a fault is told by panicking")]
+
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use hopmap_checkpoint::chunk::{
+    Batch, Chunk, ChunkHash, ChunkId, Earlier, EarlierChunk, LONGEST_CHUNK, PAGE, Place,
+};
+use hopmap_checkpoint::cut::{CutError, Format, Known, PageMap, cutter};
+
+/// Most bytes that a batch may get beyond what was asked for.
+const BEYOND: usize = 2 * LONGEST_CHUNK + PAGE;
+
+/// A file that was cut.
+pub(crate) struct Cut {
+    pub(crate) format: Format,
+    pub(crate) chunks: Vec<Chunk>,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Cut {
+    /// What a store would know of the file the next time.
+    pub(crate) fn earlier(&self) -> Arc<Earlier> {
+        let chunks = (0..).zip(&self.chunks).map(|(index, chunk)| EarlierChunk {
+            id: (!chunk.zero).then(|| id(index)),
+            length: chunk.length,
+            hash: chunk.hash.kept(),
+            place: chunk.place,
+        });
+        Arc::new(Earlier::new(chunks.collect()))
+    }
+
+    /// How many bytes are neither zeros nor the same as their twins.
+    pub(crate) fn new_bytes(&self, earlier: &Earlier) -> usize {
+        let is_new = |chunk: &&Chunk| !chunk.zero && !is_same(chunk, earlier);
+        self.chunks.iter().filter(is_new).map(|chunk| chunk.length).sum()
+    }
+}
+
+fn id(index: u32) -> ChunkId {
+    ChunkId { pack: 1, block: index, chunk: 0 }
+}
+
+/// Whether a chunk is its twin.
+pub(crate) fn is_same(chunk: &Chunk, earlier: &Earlier) -> bool {
+    let twin = chunk.twin.and_then(|twin| earlier.get(twin));
+    twin.is_some_and(|twin| {
+        twin.id.is_some() && twin.hash == chunk.hash.kept() && twin.length == chunk.length
+    })
+}
+
+/// A source that gives a few bytes at a time, and sometimes has to be asked again.
+pub(crate) struct Slow<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) step: usize,
+}
+
+impl Read for Slow<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.step = self.step * 7 % 65_521 + 1;
+        if self.step.is_multiple_of(5) {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        let length = self.step.min(buffer.len()).min(self.bytes.len());
+        let (head, rest) = self.bytes.split_at(length);
+        buffer[..length].copy_from_slice(head);
+        self.bytes = rest;
+        Ok(length)
+    }
+}
+
+/// Cuts a file and checks what anybody may rely on.
+pub(crate) fn cut(
+    bytes: &[u8],
+    earlier: Option<&Arc<Earlier>>,
+    page_map: Option<PageMap>,
+    amount: usize,
+    source: Box<dyn Read + Send + '_>,
+) -> Result<Cut, CutError> {
+    let known = Known { length: Some(bytes.len() as u64), earlier: earlier.cloned(), page_map };
+    let mut cutter = cutter(source, known)?;
+    let mut whole = Cut { format: cutter.format(), chunks: Vec::new(), bytes: Vec::new() };
+    let mut batch = Batch::default();
+    let mut goes_on = true;
+    while goes_on {
+        batch.clear();
+        goes_on = cutter.cut(&mut batch, amount)?;
+        check(&batch, amount, goes_on);
+        for chunk in &batch.chunks {
+            match chunk.zero {
+                true => whole.bytes.resize(whole.bytes.len() + chunk.length, 0),
+                false => whole.bytes.extend_from_slice(batch.bytes_of(chunk)),
+            }
+            assert!(whole.bytes.len() <= bytes.len());
+            assert!(chunk.twin.is_none_or(|twin| earlier.is_some_and(|earlier| earlier.get(twin).is_some())));
+        }
+        whole.chunks.append(&mut batch.chunks);
+    }
+    assert!(whole.bytes == bytes, "{} bytes became {}", bytes.len(), whole.bytes.len());
+    Ok(whole)
+}
+
+fn check(batch: &Batch, amount: usize, goes_on: bool) {
+    let mut start = 0;
+    let mut total = 0;
+    for chunk in &batch.chunks {
+        assert!(chunk.length > 0);
+        total += chunk.length;
+        if chunk.zero {
+            assert_eq!(chunk.hash, ChunkHash::default());
+            continue;
+        }
+        assert!(chunk.length <= LONGEST_CHUNK);
+        assert_eq!(chunk.start, start);
+        start += chunk.length;
+        let bytes = batch.bytes_of(chunk);
+        assert_eq!(chunk.hash, ChunkHash::of(bytes));
+        assert!(bytes.iter().any(|&byte| byte != 0));
+    }
+    assert_eq!(batch.bytes.len(), start);
+    assert!(total < amount + BEYOND, "{total} bytes for {amount}");
+    assert!(total >= amount || !goes_on);
+}
+
+/// Cuts a whole file at once.
+pub(crate) fn cut_whole(bytes: &[u8], earlier: Option<&Arc<Earlier>>) -> Result<Cut, CutError> {
+    cut(bytes, earlier, None, 16 << 20, Box::new(bytes))
+}
+
+/// What anything may hold: the first bytes say how it is read. Twice, the second time with what is known from the first.
+pub(crate) fn anything(data: &[u8]) {
+    let Some((&[way, size], bytes)) = data.split_first_chunk() else { return };
+    let amount = 1 << (usize::from(size) % 20);
+    let page_map = (way & 1 != 0).then(|| PageMap { runs: vec![(0x1000, u64::from(size)), (1 << 40, 3)] });
+    let source = || Box::new(Slow { bytes, step: usize::from(way) });
+    let first = cut(bytes, None, page_map.clone(), amount, source());
+    match first {
+        Ok(first) => {
+            let earlier = first.earlier();
+            let again = cut(bytes, Some(&earlier), page_map, 3 * amount, source()).unwrap();
+            assert_eq!(again.new_bytes(&earlier), 0);
+        }
+        Err(error) => assert!((1..1000).contains(&error.to_string().len())),
+    }
+}
+
+/// An area of memory for an image of DMTCP.
+pub(crate) enum Area {
+    /// Of one piece: address, data, and how many bytes more it has than its file.
+    File(u64, Vec<u8>, u64),
+    /// Of parts: address, and their data; of zeros as many pages as is said.
+    Parts(u64, Vec<Result<Vec<u8>, u64>>),
+}
+
+/// An image of DMTCP.
+pub(crate) fn dmtcp(areas: &[Area]) -> Vec<u8> {
+    let mut header = b"DMTCP_CHECKPOINT_IMAGE_v4.0\n\0\0\0\0a process".to_vec();
+    header.resize(PAGE, 0);
+    let mut image = header.repeat(2);
+    for area in areas {
+        match area {
+            Area::File(address, data, missing) => {
+                let length = data.len() as u64;
+                image.extend(record(*address, length + missing, length.cast_signed(), 0, b"/lib/a library"));
+                image.extend(data);
+            }
+            Area::Parts(address, parts) => push_parts(&mut image, *address, parts),
+        }
+    }
+    image.extend(record(0, u64::MAX, -1, 0, b"[vsyscall]"));
+    image
+}
+
+fn push_parts(image: &mut Vec<u8>, address: u64, parts: &[Result<Vec<u8>, u64>]) {
+    let size = |part: &Result<Vec<u8>, u64>| match part {
+        Ok(data) => data.len() as u64,
+        Err(pages) => pages * PAGE as u64,
+    };
+    image.extend(record(address, parts.iter().map(size).sum(), -1, 2, b"[heap]"));
+    let mut begin = address;
+    for part in parts {
+        image.extend(record(begin, size(part), -1, 4 | u64::from(part.is_err()), b"[heap]"));
+        image.extend(part.as_deref().unwrap_or_default());
+        begin += size(part);
+    }
+}
+
+/// A record of an area.
+pub(crate) fn record(address: u64, size: u64, file: i64, properties: u64, name: &[u8]) -> Vec<u8> {
+    let numbers =
+        [address, address.wrapping_add(size), size, 0, 3, 34, 8, 1, 4711, file.cast_unsigned(), properties];
+    let mut bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+    bytes.extend(name);
+    bytes.resize(PAGE, 0);
+    bytes
+}
+
+/// Bytes that look random.
+pub(crate) fn noise(seed: u64, length: usize) -> Vec<u8> {
+    let mut state = seed;
+    (0..length)
+        .map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 56) as u8
+        })
+        .collect()
+}
+
+/// An image such as programs have.
+pub(crate) fn sample() -> Vec<u8> {
+    let mut heap = noise(1, 9 * PAGE);
+    heap[3 * PAGE..5 * PAGE].fill(0);
+    dmtcp(&[
+        Area::File(0x40_0000, noise(2, 3 * PAGE), 0),
+        Area::Parts(0x60_0000, vec![Ok(heap), Err(20), Ok(noise(3, PAGE))]),
+        Area::File(0x7000_0000_0000, noise(4, 2 * PAGE + 1360), 4096 - 1360),
+        Area::Parts(0x7fff_0000_0000, vec![Ok(noise(5, 2 * PAGE))]),
+    ])
+}
+
+/// Places of chunks, for comparing.
+pub(crate) fn places(cut: &Cut) -> Vec<(Place, usize)> {
+    cut.chunks.iter().map(|chunk| (chunk.place, chunk.length)).collect()
+}

@@ -1,0 +1,200 @@
+//! What rules for the base of a delta store of a series of checkpoints.
+
+use hopmap_model::{CheckpointDelta, Deltas, RuleTotals};
+
+use crate::human::{Unit, count_of, quantity};
+use crate::scale::Axis;
+use crate::svg::{Path, Svg, shortened};
+
+const LEFT: f64 = 64.0;
+const WIDTH: f64 = 560.0;
+const TOP: f64 = 62.0;
+/// A rule: its name, its bars, and below them arcs to the bases.
+const NAME: f64 = 16.0;
+const BARS: f64 = 62.0;
+const ARCS: f64 = 40.0;
+const RULE: f64 = NAME + BARS + ARCS;
+/// The lines at the bottom.
+const LINES: f64 = 130.0;
+/// Bars of a rule; of more checkpoints each bar is the largest of several.
+const MOST_BARS: usize = 140;
+/// Checkpoints whose arcs are drawn.
+const MOST_ARCS: usize = 140;
+
+/// What every rule stores of every checkpoint with blocks of a length, with arcs to the bases, and below how the time to write
+/// adds up.
+#[must_use]
+pub fn deltas(deltas: &Deltas, block: u32) -> String {
+    let rules: Vec<Shown<'_>> = deltas
+        .rules
+        .iter()
+        .filter(|rule| rule.block == block)
+        .map(|totals| Shown::new(deltas, totals))
+        .collect();
+    let checkpoints = rules.iter().map(|rule| rule.rows.len()).max().unwrap_or(0);
+    let subtitle = format!("{} · blocks of {block} bytes", count_of(checkpoints, "checkpoint"));
+    let mut svg = Svg::new("What deltas of a series store", &subtitle);
+    if checkpoints == 0 {
+        return svg.finish(420.0, 40.0);
+    }
+    let chart = Chart::new(&rules, checkpoints);
+    let mut top = TOP;
+    for (colour, rule) in rules.iter().enumerate() {
+        chart.draw_rule(&mut svg, rule, colour, top);
+        top += RULE;
+    }
+    chart.draw_lines(&mut svg, &rules, top + 14.0);
+    svg.finish(LEFT + WIDTH + 130.0, top + 14.0 + LINES + 40.0)
+}
+
+/// A rule and what it stores.
+struct Shown<'a> {
+    totals: &'a RuleTotals,
+    rows: Vec<&'a CheckpointDelta>,
+}
+
+impl<'a> Shown<'a> {
+    fn new(deltas: &'a Deltas, totals: &'a RuleTotals) -> Self {
+        let of_rule = |row: &&CheckpointDelta| (row.rule, row.block) == (totals.rule, totals.block);
+        Self { totals, rows: deltas.checkpoints.iter().filter(of_rule).collect() }
+    }
+
+    /// Seconds of writing up to each checkpoint.
+    fn sums(&self) -> impl Iterator<Item = f64> {
+        self.rows.iter().scan(0.0, |sum, row| {
+            *sum += row.write_s;
+            Some(*sum)
+        })
+    }
+
+    fn words(&self) -> String {
+        let RuleTotals { rule, stored_bytes, depth, sum_of_bases, base_changes, .. } = self.totals;
+        let stored = quantity(*stored_bytes as f64, Unit::Bytes);
+        let changes = count_of(*base_changes as usize, "base change");
+        format!("{}: {stored}, depth {depth}, Σ b {sum_of_bases}, {changes}", rule.name())
+    }
+}
+
+struct Chart {
+    checkpoints: usize,
+    bytes: Axis,
+    seconds: Axis,
+}
+
+impl Chart {
+    fn new(rules: &[Shown<'_>], checkpoints: usize) -> Self {
+        // The first checkpoint is stored whole and would make all other bars invisible: the axis ends with the largest delta.
+        let deltas = || rules.iter().flat_map(|rule| rule.rows.iter().skip(1));
+        let largest = deltas().map(|row| row.stored_bytes).max().unwrap_or(0).max(1);
+        let longest = rules.iter().flat_map(Shown::sums).filter(|sum| sum.is_finite()).fold(0.0, f64::max);
+        Self {
+            checkpoints,
+            bytes: Axis::linear(0.0, largest as f64),
+            seconds: Axis::linear(0.0, if longest > 0.0 { longest } else { 1.0 }),
+        }
+    }
+
+    fn step(&self) -> f64 {
+        WIDTH / self.checkpoints as f64
+    }
+
+    /// The middle of checkpoint `number`, from 1.
+    fn x(&self, number: u32) -> f64 {
+        LEFT + self.step() * (f64::from(number) - 0.5)
+    }
+
+    fn draw_rule(&self, svg: &mut Svg, rule: &Shown<'_>, colour: usize, top: f64) {
+        let floor = top + NAME + BARS;
+        svg.text(LEFT, top, "n w", &rule.words());
+        for tick in self.bytes.ticks(2) {
+            let y = floor - BARS * self.bytes.at(tick);
+            svg.line(LEFT, y, LEFT + WIDTH, y, "l");
+            svg.text(LEFT - 8.0, y + 4.0, "q n e", &quantity(tick, Unit::Bytes));
+        }
+        let bundle = self.checkpoints.div_ceil(MOST_BARS).max(1);
+        for rows in rule.rows.chunks(bundle) {
+            self.draw_bar(svg, rows, colour, floor);
+        }
+        svg.line(LEFT, floor, LEFT + WIDTH, floor, "a");
+        self.draw_bases(svg, rule, colour, floor);
+    }
+
+    /// The largest of some checkpoints that follow each other.
+    fn draw_bar(&self, svg: &mut Svg, rows: &[&CheckpointDelta], colour: usize, floor: f64) {
+        let Some((first, largest)) = rows.first().zip(rows.iter().max_by_key(|row| row.stored_bytes)) else {
+            return;
+        };
+        let height = BARS * self.bytes.at(largest.stored_bytes as f64);
+        let left = self.x(first.checkpoint) - self.step() * 0.5;
+        let width = self.step() * rows.len() as f64;
+        let base = largest.base.map_or_else(|| "whole".to_owned(), |base| format!("told by {base}"));
+        let stored = quantity(largest.stored_bytes as f64, Unit::Bytes);
+        svg.open_group("", &format!("{} {}: {stored}, {base}", largest.checkpoint, largest.name));
+        svg.rectangle(left + width * 0.1, floor - height, (width * 0.8, height), 0.0, &format!("fk{colour}"));
+        svg.close_group();
+    }
+
+    fn draw_bases(&self, svg: &mut Svg, rule: &Shown<'_>, colour: usize, floor: f64) {
+        let every = libm::ceil(28.0 / self.step()).max(1.0) as usize;
+        for (index, row) in rule.rows.iter().enumerate() {
+            let Some(base) = row.base else { continue };
+            if index % every == 0 || every == 1 {
+                svg.text(self.x(row.checkpoint), floor + 12.0, "q n m", &base.to_string());
+            }
+            if self.checkpoints > MOST_ARCS {
+                continue;
+            }
+            let (from, to) = (self.x(row.checkpoint), self.x(base));
+            let down = floor + 16.0 + (6.0 + (from - to) * 0.06).min(ARCS - 24.0);
+            let mut arc = Path::from(from, floor + 16.0);
+            arc.curve_to((from, down), (to, down), (to, floor + 16.0));
+            svg.add(format_args!("<path d=\"{arc}\" class=\"c sk{colour}\"/>"));
+        }
+        svg.text(LEFT - 8.0, floor + 12.0, "q n e", "base");
+    }
+
+    fn draw_lines(&self, svg: &mut Svg, rules: &[Shown<'_>], top: f64) {
+        let floor = top + LINES;
+        svg.text(LEFT, top - 8.0, "n w", "Time to write all checkpoints so far");
+        for tick in self.seconds.ticks(4) {
+            let y = floor - LINES * self.seconds.at(tick);
+            svg.line(LEFT, y, LEFT + WIDTH, y, "l");
+            svg.text(LEFT - 8.0, y + 4.0, "q n e", &quantity(tick, Unit::Seconds));
+        }
+        let mut labels = Vec::new();
+        for (colour, rule) in rules.iter().enumerate() {
+            let points = (1..).zip(rule.sums());
+            let points: Vec<(f64, f64)> =
+                points.map(|(number, sum)| (self.x(number), floor - LINES * self.seconds.at(sum))).collect();
+            let Some((&(x, y), rest)) = points.split_first() else { continue };
+            let mut path = Path::from(x, y);
+            let bundle = points.len().div_ceil(WIDTH as usize).max(1);
+            rest.iter().rev().step_by(bundle).rev().for_each(|&(x, y)| path.line_to(x, y));
+            let name = rule.totals.rule.name();
+            let seconds = quantity(rule.totals.write_s, Unit::Seconds);
+            svg.open_group("", &format!("{name}: {seconds}"));
+            svg.add(format_args!("<path class=\"g sk{colour}\" d=\"{path}\"/>"));
+            svg.close_group();
+            let last = rest.last().map_or(y, |point| point.1);
+            labels.push((last, shortened(&format!("{name} {seconds}"), 126.0)));
+        }
+        draw_labels(svg, labels);
+        let every = libm::ceil(28.0 / self.step()).max(1.0) as usize;
+        for number in (1..=self.checkpoints).step_by(every) {
+            svg.text(self.x(number as u32), floor + 16.0, "q n m", &number.to_string());
+        }
+        svg.line(LEFT, floor, LEFT + WIDTH, floor, "a");
+        svg.text(LEFT + WIDTH, floor + 32.0, "q n e", "checkpoint →");
+    }
+}
+
+/// Names at the ends of lines, moved apart where they would cover each other.
+fn draw_labels(svg: &mut Svg, mut labels: Vec<(f64, String)>) {
+    labels.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut free = f64::NEG_INFINITY;
+    for (y, text) in labels {
+        let y = y.max(free);
+        svg.text(LEFT + WIDTH + 6.0, y + 4.0, "n", &text);
+        free = y + 13.0;
+    }
+}
