@@ -178,7 +178,7 @@ impl Store {
         Lock::try_exclusive(&self.folder.join("readers"), &holder).map_err(|error| match error {
             // What is in the file is an earlier prune, not who reads.
             DurableError::Busy { path, .. } => {
-                DurableError::Busy { path, holder: "somebody who restores or verifies".to_owned() }.into()
+                CheckpointError::Busy { path, holder: "somebody who restores or verifies".to_owned() }
             }
             other => other.into(),
         })

@@ -218,7 +218,7 @@ impl Store {
             new: figures.new,
             stored: figures.stored.saturating_add(length_of(self.manifest_path(number))),
             brought: BTreeMap::new(),
-            bases: figures.bases.iter().map(|&(base, bytes, stored)| (base, bytes, stored / 1000)).collect(),
+            bases: figures.bases.clone(),
             depths: BTreeMap::new(),
             codecs: BTreeMap::new(),
             comparisons: figures.comparisons,
@@ -293,6 +293,7 @@ fn name_of(format: Format) -> &'static str {
         Format::Plain => "plain",
         Format::Dmtcp => "dmtcp",
         Format::Criu => "criu",
+        Format::Gzip => "gzip",
     }
 }
 

@@ -19,6 +19,7 @@ use super::manifest::{Manifest, Recipe};
 use super::{ReadLock, Store, in_words};
 use crate::CheckpointError;
 use crate::chunk::{ChunkHash, ChunkId};
+use crate::tree;
 
 /// What a look at a store found.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
@@ -165,6 +166,11 @@ impl<'a> Look<'a> {
                 state.name.clone_from(&manifest.name);
                 state.files = manifest.recipes.len();
                 state.bytes = manifest.bytes();
+                if let Err(error) = tree::check(&manifest.entries) {
+                    state.whole = false;
+                    let affected = Affected { number, files: Vec::new(), bytes: 0 };
+                    self.problem_of_manifest(number, error.to_string(), affected);
+                }
             }
             Err(error) => {
                 state.whole = false;
@@ -272,7 +278,16 @@ impl<'a> Look<'a> {
         Ok(())
     }
 
-    fn finish(self) -> Verified {
+    fn finish(mut self) -> Verified {
+        // What touches no checkpoint, such as the hashes of chunks that are only bases, is worth knowing and no more.
+        let (touching, others): (Vec<_>, Vec<_>) = std::mem::take(&mut self.found.problems)
+            .into_iter()
+            .partition(|problem| !problem.checkpoints.is_empty());
+        self.found.problems = touching;
+        let told = others
+            .iter()
+            .map(|problem| format!("{}: {}; no checkpoint is touched", problem.path.display(), problem.what));
+        self.found.warnings.extend(told);
         self.found
     }
 }
