@@ -11,6 +11,8 @@
 mod add;
 mod base;
 mod blocks;
+#[cfg(test)]
+mod crafted;
 mod digest;
 mod index;
 mod live;

@@ -81,7 +81,9 @@ fn a_store_that_was_open_before_a_prune_of_another_sees_it() {
     support::plant(&from, &sample.versions[&1]);
     let lock = before.lock("a test", Duration::ZERO).unwrap();
     let source = hopmap_checkpoint::store::Source::Folder(&from);
-    let added = before.add(&lock, source, &Default::default(), &Context::detached()).unwrap();
+    let added = before
+        .add(&lock, source, &hopmap_checkpoint::store::AddOptions::default(), &Context::detached())
+        .unwrap();
     assert_eq!(added.manifest.number, 9);
     drop(lock);
     sample.versions.insert(9, sample.versions[&1].clone());

@@ -235,7 +235,8 @@ impl<'a> Look<'a> {
             let pack = self.store.pack(first.pack).map_err(|_| OTHER)?;
             let block = pack.block(first.block).ok_or(OTHER)?;
             let hashes = self.store.hashes(first.pack).map_err(|_| OTHER)?;
-            for chunk in (first.chunk..).take(usize::from(run.chunks)) {
+            for step in 0..run.chunks {
+                let chunk = first.chunk.saturating_add(step);
                 let length = block.lengths.get(usize::from(chunk)).copied().map(u64::from);
                 if length != Some(run.length) {
                     return Err(OTHER);
@@ -246,10 +247,6 @@ impl<'a> Look<'a> {
                     .get(&first.pack)
                     .and_then(|rests| rests.get(block.first_hash + usize::from(chunk)));
                 digest.chunk(run.length, ChunkHash::of_parts(hash, rest.copied().unwrap_or_default()));
-            }
-            let last = usize::from(first.chunk) + usize::from(run.chunks);
-            if last > block.lengths.len() {
-                return Err(OTHER);
             }
         }
         if self.found.deep && digest.finish() != recipe.digest {
