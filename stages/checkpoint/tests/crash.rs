@@ -155,7 +155,7 @@ fn the_second_writer_waits_or_is_told_who_writes() {
 /// Runs a test of this file in a mount namespace of its own, where a script has prepared a folder `disk`.
 fn on_a_disk(test: &str, before: &str) {
     if std::env::var_os("HOPMAP_SYSTEM_TESTS").is_none() {
-        println!("skipped: HOPMAP_SYSTEM_TESTS is not set");
+        eprintln!("skipped: HOPMAP_SYSTEM_TESTS is not set");
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -171,7 +171,7 @@ fn on_a_disk(test: &str, before: &str) {
 
 fn on_its_own() -> Option<std::path::PathBuf> {
     let disk = Path::new(&std::env::var_os(WORK)?).join("disk");
-    println!("this was done on a disk of its own");
+    eprintln!("this was done on a disk of its own");
     Some(disk)
 }
 

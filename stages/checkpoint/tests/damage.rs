@@ -82,7 +82,8 @@ impl Site {
                 format!("{begin}-{end} again at {to}")
             }
             7 => {
-                fs::remove_file(path).unwrap();
+                // Another damage may have done so already.
+                let _ = fs::remove_file(path);
                 return format!("{name} missing");
             }
             8 => {
