@@ -1,7 +1,7 @@
 //! `kill -9` at any moment of adding and pruning, two writers at once, and disks that are full or cannot be written to.
 //!
 //! `HOPMAP_SOAK=1` kills 100 times in place of 12. Disks of their own need `HOPMAP_SYSTEM_TESTS=1` and the right to mount.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests")]
 
 #[path = "support/store.rs"]
 mod support;

@@ -1,7 +1,7 @@
 //! Damaged stores: verifying tells, and no restore gives wrong bytes.
 //!
 //! `HOPMAP_SOAK=1` does 10,000 cases in place of some hundred; `HOPMAP_SEED=N` repeats one.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests")]
 
 #[path = "support/store.rs"]
 mod support;

@@ -1,5 +1,5 @@
 //! Checkpoints that are pruned: those that stay come back as they were, and space is freed.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests")]
 
 #[path = "support/store.rs"]
 mod support;

@@ -1,5 +1,5 @@
 //! Looks at whole stores.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests")]
 
 #[path = "support/store.rs"]
 mod support;
