@@ -6,9 +6,9 @@ use std::sync::{Arc, LazyLock};
 use hopmap_artifact::{ArtifactError, Codec, Folder};
 pub(crate) use hopmap_checkpoint as checkpoint;
 use hopmap_model::{
-    Artifact, Context, Deltas, Diagnosis, Direction, Error, Events, Failures, InputPath, Inputs, LaunchFile,
-    Mapping, Measurements, Metrics, Outcome, Port, Routes, Schedule, Stage, SystemGraph, Tables, TaskDag,
-    TaskGraph, TextFile, TraceArchive, TraceSummary, Value,
+    Artifact, CheckpointSeries, CheckpointStore, Context, Deltas, Diagnosis, Direction, Error, Events, Failures, InputPath,
+    Inputs, LaunchFile, Mapping, Measurements, Metrics, Outcome, Port, Routes, Schedule, Stage, SystemGraph,
+    Tables, TaskDag, TaskGraph, TextFile, TraceArchive, TraceSummary, Value,
 };
 pub(crate) use hopmap_topology::agent;
 use serde_json::Value as Json;
@@ -91,6 +91,8 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
         StageEntry::of::<hopmap_launch::Slurm>(),
         StageEntry::of::<hopmap_launch::Cray>(),
         StageEntry::of::<hopmap_checkpoint::DeltaStage>(),
+        StageEntry::of::<hopmap_checkpoint::StoreStage>(),
+        StageEntry::of::<hopmap_checkpoint::Generate>(),
         #[cfg(test)]
         StageEntry::of::<crate::engine::tests::SearchStage>(),
     ]
@@ -113,6 +115,8 @@ pub static KINDS: &[KindEntry] = &[
     KindEntry::of::<LaunchFile>(),
     KindEntry::of::<TextFile>(),
     KindEntry::of::<TraceArchive>(),
+    KindEntry::of::<CheckpointSeries>(),
+    KindEntry::of::<CheckpointStore>(),
     KindEntry::of::<TraceSummary>(),
     KindEntry::of::<Events>(),
 ];

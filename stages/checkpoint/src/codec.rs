@@ -1,13 +1,25 @@
 //! Blocks of chunks as few bytes, and back.
 
 mod choose;
+mod plane;
+mod predict;
+mod sample;
+mod transform;
+mod word;
+mod zstandard;
 
 use miette::Diagnostic;
 
+use crate::chunk::LONGEST_CHUNK;
+
 pub use choose::{Chooser, Hint, Outcome};
 
-/// Most bytes of the chunks of a block.
-pub const BLOCK: usize = 256 * 1024;
+/// Most bytes of the chunks of a block, and best for chunks without bases: Zstandard finds more in more.
+pub const BLOCK: usize = 1024 * 1024;
+
+/// Best bytes of a block whose chunks have bases: the tables of Zstandard stay in the fastest cache, and a base is found as far
+/// back as the block is long.
+pub const BASED_BLOCK: usize = 64 * 1024;
 
 /// How a block is encoded. The number is in the files of stores: never changed, only added to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -19,13 +31,30 @@ pub enum Codec {
     Zstd = 1,
     /// Zstandard with the bases as its prefix.
     Prefix = 2,
+    /// Words of 8 bytes less those before them, stored by the significance of their bytes.
+    Words = 3,
+    /// The same of 4 bytes.
+    Halves = 4,
+    /// The same of 8 bytes after the words of the bases were subtracted.
+    Changes = 5,
+    /// The same of 4 bytes after the words of the bases were subtracted.
+    HalfChanges = 6,
 }
 
 impl Codec {
+    const ALL: [Self; 7] =
+        [Self::Raw, Self::Zstd, Self::Prefix, Self::Words, Self::Halves, Self::Changes, Self::HalfChanges];
+
     /// The codec of a number.
     #[must_use]
     pub fn of_number(number: u8) -> Option<Self> {
-        [Self::Raw, Self::Zstd, Self::Prefix].into_iter().find(|codec| *codec as u8 == number)
+        Self::ALL.into_iter().find(|codec| *codec as u8 == number)
+    }
+
+    /// Whether blocks need their bases to be decoded.
+    #[must_use]
+    pub fn uses_bases(self) -> bool {
+        matches!(self, Self::Prefix | Self::Changes | Self::HalfChanges)
     }
 }
 
@@ -51,9 +80,28 @@ pub struct Encoded {
     pub payload: Vec<u8>,
 }
 
-/// Encodes a block as the hint says.
+/// Encodes a block by the codec that its hint says, or by the one that is best for a sample of it.
 pub fn encode(block: &Block<'_>, hint: Hint) -> Result<Encoded, CodecError> {
-    choose::encode(block, hint)
+    let codec = choose::codec(block, hint)?;
+    encode_by(block, codec)
+}
+
+/// Encodes a block by a codec. One that needs bases gives way to one that does not when there are none, and any to
+/// [`Codec::Raw`] when the payload would be longer than the block.
+pub fn encode_by(block: &Block<'_>, codec: Codec) -> Result<Encoded, CodecError> {
+    let codec = match codec {
+        Codec::Prefix if !has_bases(block.bases) => Codec::Zstd,
+        Codec::Changes if !has_bases(block.bases) => Codec::Words,
+        Codec::HalfChanges if !has_bases(block.bases) => Codec::Halves,
+        codec => codec,
+    };
+    let mut payload = Vec::new();
+    transform::encode(block, codec, &mut payload)?;
+    if codec == Codec::Raw || payload.len() >= block.bytes.len() {
+        return Ok(Encoded { codec: Codec::Raw, uses_bases: false, payload: block.bytes.to_vec() });
+    }
+    payload.shrink_to_fit();
+    Ok(Encoded { codec, uses_bases: codec.uses_bases(), payload })
 }
 
 /// The bytes of a block: `lengths` in all, appended to `bytes`. `bases` are those it was encoded with, none when it uses none.
@@ -64,7 +112,21 @@ pub fn decode(
     bases: &[Option<&[u8]>],
     bytes: &mut Vec<u8>,
 ) -> Result<(), CodecError> {
-    choose::decode(codec, payload, lengths, bases, bytes)
+    let length = lengths.iter().fold(0_u64, |sum, &length| sum.saturating_add(length.into()));
+    let length = usize::try_from(length).ok().filter(|&length| length <= BLOCK + LONGEST_CHUNK);
+    let length = length.ok_or(CodecError::Damaged("it is longer than a block may be"))?;
+    let before = bytes.len();
+    bytes.resize(before + length, 0);
+    let decoded = transform::decode(codec, payload, lengths, bases, &mut bytes[before..]);
+    if decoded.is_err() {
+        bytes.truncate(before);
+    }
+    decoded
+}
+
+/// Whether any chunk has a base that tells anything.
+fn has_bases(bases: &[Option<&[u8]>]) -> bool {
+    bases.iter().flatten().any(|base| !base.is_empty())
 }
 
 /// Why a block cannot be encoded or decoded.

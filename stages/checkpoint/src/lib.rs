@@ -1,7 +1,7 @@
 //! Checkpoints of programs: the delta compression of a series as published, and a store that keeps series in few bytes.
 //!
 //! Stages: `checkpoint/delta` computes what ADCA and its two neighbours (Seed 002: Monakhov, Polyakov et al.) store of a series;
-//! `checkpoint/store` puts a series into a store.
+//! `checkpoint/store` puts a series into a store; `checkpoint/generate` makes one whose changes are known.
 
 pub mod chunk;
 pub mod codec;
@@ -15,5 +15,6 @@ pub mod store;
 pub mod tree;
 
 pub use error::CheckpointError;
-pub use params::{Align, DeltaParams, Reading, Rule, StoreParams};
-pub use stage::DeltaStage;
+pub use params::{Align, Change, DeltaParams, GenerateParams, Layout, Reading, Rule, StoreParams, Width};
+pub use series::generate::GenerateError;
+pub use stage::{DeltaStage, Generate, StoreStage};

@@ -101,6 +101,132 @@ fn place_and_hash() -> u32 {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StoreParams {
-    /// The series: a folder whose folders (or files) are the checkpoints, in the order of their names; numbers in names count as numbers.
-    pub series: InputPath,
+    /// The series, unless it comes from a stage: a folder whose folders (or files) are the checkpoints, in the order of their names;
+    /// numbers in names count as numbers. Names and contents of files are stored, and nothing else of them.
+    #[serde(default)]
+    pub series: Option<InputPath>,
+    /// Blocks that have to be decoded, one after the other, before a chunk that is told by others: 0 to 16.
+    #[serde(default = "usual_depth")]
+    pub depth: u8,
+    /// What part of a patch ADCA has to save before it changes the base: 0 to 1.
+    #[serde(default = "usual_epsilon")]
+    pub epsilon: f64,
+}
+
+fn usual_depth() -> u8 {
+    crate::store::Settings::default().depth
+}
+
+fn usual_epsilon() -> f64 {
+    crate::store::Settings::default().epsilon
+}
+
+/// Keys of `checkpoint/generate`.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GenerateParams {
+    /// Number of checkpoints, from 1 to 9999.
+    pub checkpoints: u32,
+    /// Number of ranks, from 1 to 9999: each is a file of every checkpoint.
+    #[serde(default = "one_rank")]
+    pub ranks: u32,
+    /// Bytes of memory of a rank at the first checkpoint, from 65536 to 2³²; whole pages. One rank at a time is in memory.
+    pub bytes: u64,
+    /// How files are laid out: images of DMTCP v4 (`dmtcp`), or the memory alone (`plain`), as a program writes that saves itself.
+    #[serde(default)]
+    pub layout: Layout,
+    /// Share of the memory that is the same in all ranks and never changes: programs and libraries.
+    #[serde(default)]
+    pub shared: f64,
+    /// What happens between two checkpoints, in this order. Fields of floating-point numbers are made for `drift`; all else
+    /// happens to a heap and to areas beside it, which are what `shared` and fields leave.
+    #[serde(default)]
+    pub changes: Vec<Change>,
+    /// Another seed gives other contents and other places.
+    #[serde(default = "one_seed")]
+    pub seed: u64,
+}
+
+fn one_rank() -> u32 {
+    1
+}
+
+fn one_seed() -> u64 {
+    1
+}
+
+/// How generated files are laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Layout {
+    /// Images of DMTCP v4.
+    #[default]
+    Dmtcp,
+    /// The memory alone.
+    Plain,
+}
+
+/// Something that happens to the memory of a rank between two checkpoints. Shares are from 0 to 1.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Change {
+    /// Pages change places, and areas move to other addresses.
+    Moves {
+        /// Share of the pages.
+        #[serde(default)]
+        pages: f64,
+        /// Number of areas.
+        #[serde(default)]
+        areas: u32,
+    },
+    /// Bytes are inserted into the heap; everything behind them is shifted.
+    Insertions {
+        /// How often, up to 10000.
+        count: u32,
+        /// Bytes of each, from 1 to 2²⁰.
+        bytes: u32,
+    },
+    /// Words of eight bytes here and there become others.
+    Words {
+        /// Share of the pages in which words change.
+        pages: f64,
+        /// Share of the words of such a page.
+        words: f64,
+    },
+    /// A field of floating-point numbers goes on by smooth steps.
+    Drift {
+        /// Share of the memory that is the field.
+        share: f64,
+        /// The largest step; the numbers are between −3 and 3 at first.
+        #[serde(default = "small_step")]
+        step: f64,
+        /// Which numbers.
+        #[serde(default)]
+        width: Width,
+    },
+    /// The heap grows, and an area is added; half of the pages each.
+    Growth {
+        /// Share of the pages of the first checkpoint.
+        pages: f64,
+    },
+    /// Pages become zero, and pages that were get contents.
+    Zeros {
+        /// Share of the pages, of each sort.
+        pages: f64,
+    },
+}
+
+fn small_step() -> f64 {
+    1e-4
+}
+
+/// Floating-point numbers of IEEE 754.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Width {
+    /// Four bytes each.
+    Single,
+    /// Eight bytes each.
+    #[default]
+    Double,
 }

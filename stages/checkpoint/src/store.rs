@@ -270,7 +270,8 @@ impl Store {
 }
 
 impl Settings {
-    fn check(&self) -> Result<(), CheckpointError> {
+    /// Whether they are in their ranges.
+    pub fn check(&self) -> Result<(), CheckpointError> {
         if self.depth > pack::DEEPEST {
             return Err(CheckpointError::Setting { name: "depth", range: "from 0 to 16" });
         }

@@ -76,7 +76,8 @@ pub struct Tree {
     pub left_out: Vec<(PathBuf, &'static str)>,
 }
 
-/// Looks at everything in a folder. Symbolic links are not followed. Extended attributes and access control lists are not looked at.
+/// Looks at everything in a folder. Symbolic links are not followed. Extended attributes and access control lists are not
+/// looked at.
 pub fn walk(folder: &Path) -> Result<Tree, TreeError> {
     walk::walk(folder)
 }
@@ -97,15 +98,15 @@ pub fn check(entries: &[Entry]) -> Result<(), TreeError> {
 }
 
 /// Makes everything but the contents of files below a folder that is there and empty. Files get their length as one hole.
-/// Nothing outside the folder is ever written, whatever the entries say: they are checked as a whole before anything is made, what is there
-/// already is an error, and symbolic links come last.
+/// Nothing outside the folder is ever written, whatever the entries say: they are checked as a whole before anything is made,
+/// what is there already is an error, and symbolic links come last.
 pub fn plant(folder: &Path, entries: &[Entry]) -> Result<(), TreeError> {
     check::check(entries)?;
     plant::plant(folder, entries)
 }
 
-/// Gives everything its mode, owner (where the system allows it) and times, when all contents are written. What would run with the
-/// rights of its owner or group does so only if both could be given to it.
+/// Gives everything its mode, owner (where the system allows it) and times, when all contents are written. What would run with
+/// the rights of its owner or group does so only if both could be given to it.
 pub fn finish(folder: &Path, entries: &[Entry]) -> Result<(), TreeError> {
     check::check(entries)?;
     plant::finish(folder, entries)

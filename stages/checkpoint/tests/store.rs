@@ -1,8 +1,10 @@
 //! Checkpoints go into a store and come back as they were.
 
+use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
-use hopmap_checkpoint::store::{AddOptions, Settings, Source, Store};
+use hopmap_checkpoint::store::{AddOptions, RestoreOptions, Settings, Source, Store};
 use hopmap_model::Context;
 
 fn noise(seed: u64, length: usize) -> Vec<u8> {
@@ -14,6 +16,12 @@ fn noise(seed: u64, length: usize) -> Vec<u8> {
         state.to_le_bytes()
     });
     bytes.flatten().take(length).collect()
+}
+
+#[expect(clippy::unwrap_used, reason = "a test fails here")]
+fn add(store: &Store, folder: &Path) -> hopmap_checkpoint::store::Added {
+    let lock = store.lock("a test", Duration::ZERO).unwrap();
+    store.add(&lock, Source::Folder(folder), &AddOptions::default(), &Context::detached()).unwrap()
 }
 
 #[test]
@@ -45,4 +53,21 @@ fn a_stream_comes_back_as_it_was() {
         let pack = store.pack(pack).unwrap();
         assert!(pack.blocks().iter().flatten().all(|block| block.depth <= 2));
     }
+}
+
+#[test]
+fn an_unchanged_checkpoint_adds_no_pack() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::init(&folder.path().join("store"), Settings::default()).unwrap();
+    let input = folder.path().join("input");
+    fs::create_dir(&input).unwrap();
+    fs::write(input.join("a"), noise(3, 100_000)).unwrap();
+    let first = add(&store, &input);
+    let second = add(&store, &input);
+    assert!(first.pack_bytes > 0);
+    assert_eq!(second.pack_bytes, 0);
+    let to = folder.path().join("back");
+    let lock = store.read_lock(Duration::ZERO).unwrap();
+    store.restore(&lock, 2, &to, RestoreOptions::default(), &Context::detached()).unwrap();
+    assert!(fs::read(to.join("a")).unwrap() == noise(3, 100_000));
 }

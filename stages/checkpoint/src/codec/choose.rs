@@ -1,15 +1,14 @@
 //! Which codec a block gets.
 
-use zstd::zstd_safe::{CCtx, CParameter, DCtx, get_error_name};
-
-use super::{Block, Codec, CodecError, Encoded};
+use super::sample::Sample;
+use super::{Block, Codec, CodecError, has_bases};
 
 /// What is known before a block is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Hint {
     /// How the blocks of the chunks' earlier versions, or of the chunks before, were encoded best.
     pub usual: Option<Codec>,
-    /// Whether to try all codecs that may do, and not only the usual one.
+    /// Whether to try all codecs that may do on a sample, and not only the usual one.
     pub explore: bool,
 }
 
@@ -32,78 +31,79 @@ pub struct Outcome {
 /// their order, so that the same is chosen with any number of threads.
 #[derive(Debug, Clone, Default)]
 pub struct Chooser {
-    blocks: u64,
+    asked: u64,
+    /// Blocks in a row that had bases and did not use them.
+    unused: u32,
     usual: Option<Codec>,
+    /// Blocks in a row that came out by that codec.
+    steady: u32,
 }
+
+/// Blocks with unused bases after which bases are not read any more.
+const ENOUGH: u32 = 12;
+/// Of so many blocks one has its bases read nevertheless.
+const EVERY: u64 = 24;
+/// Of so many blocks one is tried by all codecs although those before it all came out the same.
+const TRIED: u64 = 8;
 
 impl Chooser {
     /// Whether the next block's bases are worth reading; if not, it is encoded without.
     #[must_use]
     pub fn wants_bases(&self) -> bool {
-        true
+        self.unused < ENOUGH || self.asked.is_multiple_of(EVERY)
     }
 
     /// What the next block should be told. `twin` is the codec of the block in which the earlier versions of most of its chunks are.
     #[must_use]
     pub fn hint(&self, twin: Option<Codec>) -> Hint {
-        Hint { usual: twin.or(self.usual), explore: self.blocks.is_multiple_of(8) }
+        let sure = self.steady >= 4 || (twin.is_some() && twin == self.usual);
+        Hint { usual: self.usual, explore: !sure || self.asked.is_multiple_of(TRIED) }
     }
 
     /// Hears how a block came out.
     pub fn learn(&mut self, outcome: &Outcome) {
-        self.blocks += 1;
+        self.asked += 1;
+        match (outcome.had_bases, outcome.uses_bases) {
+            (_, true) => self.unused = 0,
+            (true, false) => self.unused = self.unused.saturating_add(1),
+            (false, false) => {}
+        }
+        let same = self.usual == Some(outcome.codec);
+        self.steady = if same { self.steady.saturating_add(1) } else { 0 };
         self.usual = Some(outcome.codec);
     }
 }
 
-const LEVEL: i32 = 3;
-
-pub(super) fn encode(block: &Block<'_>, _hint: Hint) -> Result<Encoded, CodecError> {
-    let prefix: Vec<u8> = block.bases.iter().flatten().flat_map(|base| base.iter().copied()).collect();
-    let mut context = CCtx::create();
-    context.set_parameter(CParameter::CompressionLevel(LEVEL)).map_err(zstd)?;
-    if !prefix.is_empty() {
-        context.ref_prefix(&prefix).map_err(zstd)?;
+/// The codec of a block: the usual one if it can be used, or the best for a sample.
+pub(super) fn codec(block: &Block<'_>, hint: Hint) -> Result<Codec, CodecError> {
+    let has_bases = has_bases(block.bases);
+    match hint.usual {
+        Some(usual) if !hint.explore && has_bases && usual.uses_bases() => Ok(usual),
+        _ => best(block, has_bases),
     }
-    let mut payload = Vec::with_capacity(zstd::zstd_safe::compress_bound(block.bytes.len()));
-    context.compress2(&mut payload, block.bytes).map_err(zstd)?;
-    if payload.len() >= block.bytes.len() {
-        return Ok(Encoded { codec: Codec::Raw, uses_bases: false, payload: block.bytes.to_vec() });
-    }
-    let uses_bases = !prefix.is_empty();
-    let codec = if uses_bases { Codec::Prefix } else { Codec::Zstd };
-    Ok(Encoded { codec, uses_bases, payload })
 }
 
-pub(super) fn decode(
-    codec: Codec,
-    payload: &[u8],
-    lengths: &[u32],
-    bases: &[Option<&[u8]>],
-    bytes: &mut Vec<u8>,
-) -> Result<(), CodecError> {
-    let length: usize = lengths.iter().map(|&length| length as usize).sum();
-    if codec == Codec::Raw {
-        if payload.len() != length {
-            return Err(CodecError::Damaged("its length is another"));
-        }
-        bytes.extend_from_slice(payload);
-        return Ok(());
+/// The codec that makes the fewest bytes of a sample. Others than Zstandard have to save one part in 16: long repetitions are
+/// not in the sample.
+fn best(block: &Block<'_>, has_bases: bool) -> Result<Codec, CodecError> {
+    let sample = Sample::of(block);
+    let (first, others): (Codec, &[Codec]) = match has_bases {
+        true => (Codec::Prefix, &[Codec::Changes, Codec::Words, Codec::Halves]),
+        false => (Codec::Zstd, &[Codec::Words, Codec::Halves]),
+    };
+    let size = sample.size(first)?;
+    let mut best = (size - size / 16, first);
+    // What the bases tell nearly all of is best told by them.
+    if has_bases && size < sample.len() / 16 {
+        return Ok(first);
     }
-    let prefix: Vec<u8> = bases.iter().flatten().flat_map(|base| base.iter().copied()).collect();
-    let mut context = DCtx::create();
-    if codec == Codec::Prefix {
-        context.ref_prefix(&prefix).map_err(zstd)?;
+    for &codec in others {
+        best = best.min((sample.size(codec)?, codec));
     }
-    let mut decoded = Vec::with_capacity(length);
-    context.decompress(&mut decoded, payload).map_err(zstd)?;
-    if decoded.len() != length {
-        return Err(CodecError::Damaged("its length is another"));
+    if !has_bases && best.1 != first && best.0 < sample.len() / 2 {
+        // What gets so small may be full of repetitions farther apart than the sample shows.
+        let size = |codec| Ok::<_, CodecError>(super::encode_by(block, codec)?.payload.len());
+        return Ok(if size(first)? < size(best.1)? { first } else { best.1 });
     }
-    bytes.extend_from_slice(&decoded);
-    Ok(())
-}
-
-fn zstd(code: usize) -> CodecError {
-    CodecError::Zstd(get_error_name(code).to_owned())
+    Ok(best.1)
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use hopmap_durable::DurableError;
 use hopmap_formats::natural_key;
+use hopmap_model::{CheckpointSeries, Input};
 use miette::Diagnostic;
 
 /// A checkpoint of a series.
@@ -38,7 +39,18 @@ pub struct CheckpointFile {
 /// Finds the checkpoints of a series: the folders in a folder or, where there are none, its files, in the order of their names;
 /// numbers in names count as numbers. Names that begin with a dot and symbolic links are no checkpoints, and links and devices
 /// inside checkpoints have no bytes.
+///
+/// There are at least two.
 pub fn find(series: &Path) -> Result<Vec<Checkpoint>, SeriesError> {
+    let mut found = all(series)?;
+    match (found.len(), found.pop()) {
+        (1, Some(only)) => Err(SeriesError::One { path: series.into(), name: only.name }),
+        (_, last) => Ok(found.into_iter().chain(last).collect()),
+    }
+}
+
+/// As [`find`], but there may be one only.
+pub fn all(series: &Path) -> Result<Vec<Checkpoint>, SeriesError> {
     let mut folders = Vec::new();
     let mut files = Vec::new();
     for entry in list(series)?.into_iter().filter(|entry| !entry.name.starts_with('.')) {
@@ -58,11 +70,31 @@ pub fn find(series: &Path) -> Result<Vec<Checkpoint>, SeriesError> {
         }
     };
     let found: Vec<Checkpoint> = entries.into_iter().map(checkpoint).collect::<Result<_, _>>()?;
-    match found.as_slice() {
-        [] => Err(SeriesError::None { path: series.into() }),
-        [only] => Err(SeriesError::One { path: series.into(), name: only.name.clone() }),
-        _ => Ok(found),
+    if found.is_empty() { Err(SeriesError::None { path: series.into() }) } else { Ok(found) }
+}
+
+/// The checkpoints of a folder, or of a stage that made them: one of the two is given.
+pub fn given(
+    folder: Option<&Path>,
+    connected: Option<&Input<CheckpointSeries>>,
+) -> Result<Vec<Checkpoint>, SeriesError> {
+    match (folder, connected) {
+        (Some(folder), None) => all(folder),
+        (None, Some(connected)) => of_stage(&connected.value),
+        (Some(_), Some(_)) => Err(SeriesError::Both),
+        (None, None) => Err(SeriesError::Neither),
     }
+}
+
+fn of_stage(series: &CheckpointSeries) -> Result<Vec<Checkpoint>, SeriesError> {
+    let file = |(place, path): (&str, &Path)| -> Result<CheckpointFile, SeriesError> {
+        Ok(CheckpointFile { place: place.into(), path: path.into(), bytes: length(path)? })
+    };
+    let checkpoint = |name: &str| -> Result<Checkpoint, SeriesError> {
+        let files = series.files_of(name).map(file).collect::<Result<_, _>>()?;
+        Ok(Checkpoint { name: name.to_owned(), files })
+    };
+    series.checkpoints().into_iter().map(checkpoint).collect()
 }
 
 /// Something in a folder.
@@ -136,6 +168,14 @@ pub enum SeriesError {
         /// What is in it.
         name: String,
     },
+    /// No series at all.
+    #[error("there is no series of checkpoints")]
+    #[diagnostic(help("name its folder with `series`, or connect `checkpoints` to a stage that gives them"))]
+    Neither,
+    /// Two series.
+    #[error("there are two series: `series` names a folder, and `checkpoints` is connected")]
+    #[diagnostic(help("leave one of them away"))]
+    Both,
     /// A checkpoint without files.
     #[error("the checkpoint {} has no files", path.display())]
     #[diagnostic(help(

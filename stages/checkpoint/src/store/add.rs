@@ -6,6 +6,7 @@
 
 mod encode;
 mod lane;
+mod listed;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,7 +23,7 @@ use super::manifest::{Figures, Manifest, Recipe};
 use super::pack::PackWriter;
 use super::{Store, WriteLock};
 use crate::CheckpointError;
-use crate::cut::PageMap;
+use crate::cut::{PageMap, page_maps};
 use crate::tree::{self, Entry, EntryKind, Time, Tree};
 use encode::{Done, Job};
 use lane::{Lane, Opened};
@@ -31,6 +32,8 @@ use lane::{Lane, Opened};
 pub enum Source<'a> {
     /// A folder with everything in it.
     Folder(&'a Path),
+    /// Files under the names that they get; nothing but their contents is kept of them.
+    Files(Vec<(PathBuf, PathBuf)>),
     /// One file that comes as a stream, under a name.
     Stream(String, Box<dyn Read + Send + 'a>),
 }
@@ -42,8 +45,6 @@ pub struct AddOptions {
     pub name: String,
     /// When it is added.
     pub created: Time,
-    /// Whether owners and times are left away, so that the same contents always give the same bytes.
-    pub plain: bool,
 }
 
 /// What was added.
@@ -103,6 +104,9 @@ impl Store {
     }
 }
 
+/// Entries and the contents of files.
+type Contents = (Vec<Entry>, BTreeMap<u32, Recipe>);
+
 struct Session<'a> {
     store: &'a Store,
     number: u32,
@@ -148,21 +152,12 @@ impl<'a> Session<'a> {
         temporary: &Path,
         cx: &Context<'_>,
     ) -> Result<Added, CheckpointError> {
-        let (mut entries, recipes, stream) = match source {
-            Source::Folder(folder) => {
-                let (entries, recipes) = self.add_folder(folder, cx)?;
-                (entries, recipes, false)
-            }
-            Source::Stream(name, reader) => {
-                let (entries, recipes) = self.add_stream(name, reader, options.created, cx)?;
-                (entries, recipes, true)
-            }
+        let stream = matches!(source, Source::Stream(..));
+        let (entries, recipes) = match source {
+            Source::Folder(folder) => self.add_folder(folder, cx)?,
+            Source::Files(files) => self.add_listed(files, cx)?,
+            Source::Stream(name, reader) => self.add_stream(name, reader, options.created, cx)?,
         };
-        if options.plain {
-            for entry in &mut entries {
-                (entry.owner, entry.group, entry.modified) = (0, 0, Time::default());
-            }
-        }
         let bases = std::mem::take(&mut self.bases);
         let whole = |(pack, (bytes, thousandths))| (pack, bytes, thousandths / 1000);
         self.figures.bases = bases.into_iter().map(whole).collect();
@@ -182,29 +177,49 @@ impl<'a> Session<'a> {
         Ok(Added { manifest, pack_bytes, manifest_bytes: bytes.len() as u64, notes: self.notes })
     }
 
-    fn add_folder(
-        &mut self,
-        folder: &Path,
-        cx: &Context<'_>,
-    ) -> Result<(Vec<Entry>, BTreeMap<u32, Recipe>), CheckpointError> {
+    fn add_folder(&mut self, folder: &Path, cx: &Context<'_>) -> Result<Contents, CheckpointError> {
         let Tree { entries, left_out } = tree::walk(folder)?;
         let why = |(path, reason): &(PathBuf, &str)| format!("{} is left out: {reason}", path.display());
         self.notes.extend(left_out.iter().map(why));
+        let mut maps = BTreeMap::new();
+        for entry in entries.iter().filter(|entry| entry.kind == EntryKind::Folder) {
+            let found = page_maps(&folder.join(&entry.path));
+            maps.extend(found.into_iter().map(|(name, map)| (entry.path.join(name), map)));
+        }
         let files = (0..).zip(&entries).filter(|(_, entry)| matches!(entry.kind, EntryKind::File { .. }));
-        let files: Vec<(u32, &Entry)> = files.collect();
-        let twins = lane::twins(self.earlier.as_ref(), &entries);
-        let maps: BTreeMap<PathBuf, PageMap> = BTreeMap::new();
-        let total = files.iter().map(|(_, entry)| entry.length()).sum();
-        let mut queue = files.iter().map(|&(number, entry)| {
-            let twin = twins.get(&number).copied();
-            (number, folder.join(&entry.path), twin, maps.get(&entry.path).cloned())
-        });
+        let files = files.map(|(number, entry)| (number, folder.join(&entry.path), maps.remove(&entry.path)));
+        let files = files.collect();
+        let recipes = self.add_files(&entries, files, cx)?;
+        Ok((entries, recipes))
+    }
+
+    fn add_listed(
+        &mut self,
+        files: Vec<(PathBuf, PathBuf)>,
+        cx: &Context<'_>,
+    ) -> Result<Contents, CheckpointError> {
+        let (entries, files) = listed::entries(files)?;
+        let recipes = self.add_files(&entries, files, cx)?;
+        Ok((entries, recipes))
+    }
+
+    /// Adds files: the number of the entry of each, where it is, and where its pages are in memory.
+    fn add_files(
+        &mut self,
+        entries: &[Entry],
+        files: Vec<(u32, PathBuf, Option<PageMap>)>,
+        cx: &Context<'_>,
+    ) -> Result<BTreeMap<u32, Recipe>, CheckpointError> {
+        let twins = lane::twins(self.earlier.as_ref(), entries);
+        let total = entries.iter().map(Entry::length).sum();
         let lanes = files.len().clamp(1, LANES);
         let mut lanes: Vec<Lane<'_>> = (0..lanes).map(|_| Lane::new(self.store)).collect();
+        let mut queue = files.into_iter();
         let mut recipes = BTreeMap::new();
         loop {
             for lane in lanes.iter_mut().filter(|lane| lane.is_idle()) {
-                if let Some((number, path, twin, map)) = queue.next() {
+                if let Some((number, path, map)) = queue.next() {
+                    let twin = twins.get(&number).copied();
                     let earlier = lane::earlier(self.store, self.earlier.as_ref(), twin);
                     lane.begin(Opened::file(number, path, earlier, map)?);
                 }
@@ -215,8 +230,7 @@ impl<'a> Session<'a> {
             self.round(&mut lanes, &mut recipes, total, cx)?;
         }
         self.flush(&mut lanes)?;
-        drop(lanes);
-        Ok((entries, recipes))
+        Ok(recipes)
     }
 
     fn add_stream(
@@ -225,9 +239,7 @@ impl<'a> Session<'a> {
         reader: Box<dyn Read + Send + '_>,
         created: Time,
         cx: &Context<'_>,
-    ) -> Result<(Vec<Entry>, BTreeMap<u32, Recipe>), CheckpointError> {
-        const FOLDER_MODE: u32 = 0o755;
-        const FILE_MODE: u32 = 0o644;
+    ) -> Result<Contents, CheckpointError> {
         let path = PathBuf::from(name);
         let twin = self.earlier.as_ref().and_then(|earlier| earlier.entry(&path)).map(|(number, _)| number);
         let earlier = lane::earlier(self.store, self.earlier.as_ref(), twin);
@@ -239,9 +251,7 @@ impl<'a> Session<'a> {
         }
         self.flush(&mut lanes)?;
         let kind = EntryKind::File { length: self.figures.bytes, holes: Vec::new() };
-        let entry = |path, kind, mode| Entry { path, kind, mode, owner: 0, group: 0, modified: created };
-        let entries =
-            vec![entry(PathBuf::new(), EntryKind::Folder, FOLDER_MODE), entry(path, kind, FILE_MODE)];
+        let entries = vec![listed::folder(PathBuf::new(), created), listed::file(path, kind, created)];
         Ok((entries, recipes))
     }
 
@@ -290,21 +300,24 @@ impl<'a> Session<'a> {
             } else {
                 self.figures.new += bytes;
                 let twin = twin.and_then(|twin| twin.id);
-                let id =
-                    lane.pending.push(batch.bytes_of(chunk), kept, twin, self.number, &mut self.next_block);
+                let id = lane.pending(twin).push(
+                    batch.bytes_of(chunk),
+                    kept,
+                    twin,
+                    self.number,
+                    &mut self.next_block,
+                );
                 self.index.insert(kept, id);
                 Some(id)
             };
             lane.record(chunk, id);
-            if lane.pending.is_full() {
-                jobs.extend(lane.job(place));
-            }
+            jobs.extend(lane.jobs(place, false));
         }
         lane.give_back(batch);
     }
 
     fn flush(&mut self, lanes: &mut [Lane<'_>]) -> Result<(), CheckpointError> {
-        let jobs = lanes.iter_mut().enumerate().filter_map(|(place, lane)| lane.job(place)).collect();
+        let jobs = lanes.iter_mut().enumerate().flat_map(|(place, lane)| lane.jobs(place, true)).collect();
         self.write(lanes, jobs)
     }
 

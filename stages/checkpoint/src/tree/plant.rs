@@ -1,7 +1,7 @@
 //! Making folders.
 //!
-//! All paths are relative to the folder, which is opened once. They lead through folders that were made here only: entries are checked before,
-//! and what is there already is an error.
+//! All paths are relative to the folder, which is opened once. They lead only through folders that were made here: entries are
+//! checked before, and what is there already is an error.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;

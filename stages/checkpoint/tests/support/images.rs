@@ -11,7 +11,7 @@ use std::sync::Arc;
 use hopmap_checkpoint::chunk::{
     Batch, Chunk, ChunkHash, ChunkId, Earlier, EarlierChunk, LONGEST_CHUNK, PAGE, Place,
 };
-use hopmap_checkpoint::cut::{CutError, Format, Known, PageMap, cutter};
+use hopmap_checkpoint::cut::{CutError, Format, Known, PageMap, cutter, page_maps};
 
 /// Most bytes that a batch may get beyond what was asked for.
 const BEYOND: usize = 2 * LONGEST_CHUNK + PAGE;
@@ -101,6 +101,8 @@ pub(crate) fn cut(
         }
         whole.chunks.append(&mut batch.chunks);
     }
+    let room = batch.bytes.capacity();
+    assert!(room <= amount + 2 * BEYOND, "{room} bytes for {amount}");
     assert!(whole.bytes == bytes, "{} bytes became {}", bytes.len(), whole.bytes.len());
     Ok(whole)
 }
@@ -132,9 +134,13 @@ pub(crate) fn cut_whole(bytes: &[u8], earlier: Option<&Arc<Earlier>>) -> Result<
     cut(bytes, earlier, None, 16 << 20, Box::new(bytes))
 }
 
-/// What anything may hold: the first bytes say how it is read. Twice, the second time with what is known from the first.
+/// What anything may hold: the first two bytes say how it is read. As a page map; or as a file that is cut twice, the second time
+/// with what is known from the first.
 pub(crate) fn anything(data: &[u8]) {
     let Some((&[way, size], bytes)) = data.split_first_chunk() else { return };
+    if way & 2 != 0 {
+        return page_map(bytes);
+    }
     let amount = 1 << (usize::from(size) % 20);
     let page_map = (way & 1 != 0).then(|| PageMap { runs: vec![(0x1000, u64::from(size)), (1 << 40, 3)] });
     let source = || Box::new(Slow { bytes, step: usize::from(way) });
@@ -146,6 +152,19 @@ pub(crate) fn anything(data: &[u8]) {
             assert_eq!(again.new_bytes(&earlier), 0);
         }
         Err(error) => assert!((1..1000).contains(&error.to_string().len())),
+    }
+}
+
+/// Reads a page map. What is read can be the map of a file.
+fn page_map(bytes: &[u8]) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("pagemap-1.img"), bytes).unwrap();
+    for (name, map) in page_maps(folder.path()) {
+        assert!(name.to_str().unwrap().starts_with("pages-"));
+        let ends = map.runs.iter().map(|&(first, count)| first.checked_add(count.checked_mul(PAGE as u64)?));
+        assert!(ends.map(Option::unwrap).max().is_none_or(|end| end > 0));
+        let pages = noise(1, 3 * PAGE);
+        let _ = cut(&pages, None, Some(map), PAGE, Box::new(pages.as_slice()));
     }
 }
 

@@ -5,6 +5,8 @@
 //!
 //! Units are seconds, bytes and bytes per second throughout. Ranks, slots and nodes are dense indexes from zero.
 
+mod checkpoint_series;
+mod checkpoint_store;
 mod collectives;
 mod communicator;
 mod context;
@@ -34,6 +36,8 @@ mod trace_archive;
 mod trace_summary;
 mod weight;
 
+pub use checkpoint_series::CheckpointSeries;
+pub use checkpoint_store::{CheckpointStore, StoredCheckpoint};
 pub use collectives::{CollectiveCalls, CollectiveOperation, CollectiveTable, CollectiveTableError};
 pub use communicator::Communicator;
 pub use context::{Context, Observer};

@@ -1,5 +1,7 @@
 //! One file per artifact kind.
 
+mod checkpoint_series;
+mod checkpoint_store;
 mod deltas;
 mod diagnosis;
 mod events;

@@ -1,0 +1,47 @@
+//! A part of a block that stands for all of it.
+
+use super::{Block, Codec, CodecError, transform};
+
+/// Bytes of chunks that a sample has at least, if the block has them.
+const SAMPLE: usize = 24 * 1024;
+
+/// Some chunks of a block, from all over it.
+pub(super) struct Sample<'a> {
+    bytes: Vec<u8>,
+    lengths: Vec<u32>,
+    bases: Vec<Option<&'a [u8]>>,
+}
+
+impl<'a> Sample<'a> {
+    /// Neighbours in groups of three: what is found between chunks is found in the sample as well.
+    pub(super) fn of(block: &Block<'a>) -> Self {
+        let mut sample = Self { bytes: Vec::new(), lengths: Vec::new(), bases: Vec::new() };
+        let step = (3 * block.bytes.len()).div_ceil(SAMPLE).max(3);
+        let mut start = 0;
+        for (at, &length) in block.lengths.iter().enumerate() {
+            let range = start..start + length as usize;
+            start = range.end;
+            if at % step < 3
+                && let Some(bytes) = block.bytes.get(range)
+            {
+                sample.bytes.extend_from_slice(bytes);
+                sample.lengths.push(length);
+                sample.bases.push(block.bases.get(at).copied().flatten());
+            }
+        }
+        sample
+    }
+
+    /// Its bytes by a codec.
+    pub(super) fn size(&self, codec: Codec) -> Result<usize, CodecError> {
+        let block = Block { bytes: &self.bytes, lengths: &self.lengths, bases: &self.bases };
+        let mut payload = Vec::new();
+        transform::encode(&block, codec, &mut payload)?;
+        Ok(payload.len())
+    }
+
+    /// Its bytes.
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+}

@@ -1,0 +1,134 @@
+//! The codecs one by one.
+
+use super::predict::{Predictor, predictor};
+use super::word::{self, Word};
+use super::{Block, Codec, CodecError, plane, zstandard};
+
+/// Level of Zstandard for blocks without bases: most of a series is its first checkpoint.
+const LEVEL: i32 = 6;
+/// Level of Zstandard for blocks with bases: most is found in the bases at any level.
+const BASED_LEVEL: i32 = 3;
+
+/// What Zstandard takes for the beginning of a dictionary of its own; no prefix begins with it.
+const DICTIONARY: [u8; 4] = [0x37, 0xa4, 0x30, 0xec];
+
+/// Appends a block to a payload. The codecs that need bases take those that are missing as zeros or nothing.
+pub(super) fn encode(block: &Block<'_>, codec: Codec, payload: &mut Vec<u8>) -> Result<(), CodecError> {
+    match codec {
+        Codec::Raw => payload.extend_from_slice(block.bytes),
+        Codec::Zstd => _ = zstandard::compress(block.bytes, &[], LEVEL, payload)?,
+        Codec::Prefix => _ = zstandard::compress(block.bytes, &prefix(block.bases), BASED_LEVEL, payload)?,
+        Codec::Words => encode_words::<u64>(block.bytes, &[], payload)?,
+        Codec::Halves => encode_words::<u32>(block.bytes, &[], payload)?,
+        Codec::Changes => encode_words::<u64>(block.bytes, &beneath(block.lengths, block.bases), payload)?,
+        Codec::HalfChanges => {
+            encode_words::<u32>(block.bytes, &beneath(block.lengths, block.bases), payload)?;
+        }
+    }
+    Ok(())
+}
+
+/// The inverse of [`encode`]: fills `bytes`, as long as the lengths say.
+pub(super) fn decode(
+    codec: Codec,
+    payload: &[u8],
+    lengths: &[u32],
+    bases: &[Option<&[u8]>],
+    bytes: &mut [u8],
+) -> Result<(), CodecError> {
+    match codec {
+        Codec::Raw if payload.len() == bytes.len() => bytes.copy_from_slice(payload),
+        Codec::Raw => return Err(CodecError::Damaged("its length is another")),
+        Codec::Zstd => zstandard::decompress(payload, &[], bytes)?,
+        Codec::Prefix => zstandard::decompress(payload, &prefix(bases), bytes)?,
+        Codec::Words => decode_words::<u64>(payload, &[], bytes)?,
+        Codec::Halves => decode_words::<u32>(payload, &[], bytes)?,
+        Codec::Changes => decode_words::<u64>(payload, &beneath(lengths, bases), bytes)?,
+        Codec::HalfChanges => decode_words::<u32>(payload, &beneath(lengths, bases), bytes)?,
+    }
+    Ok(())
+}
+
+/// The bases one after the other.
+fn prefix(bases: &[Option<&[u8]>]) -> Vec<u8> {
+    let mut prefix = bases.iter().flatten().copied().collect::<Vec<_>>().concat();
+    if prefix.starts_with(&DICTIONARY) {
+        prefix.insert(0, 0);
+    }
+    prefix
+}
+
+/// For each byte of a block the one at its place in the base of its chunk, or zero.
+fn beneath(lengths: &[u32], bases: &[Option<&[u8]>]) -> Vec<u8> {
+    let mut beneath = Vec::with_capacity(lengths.iter().map(|&length| length as usize).sum());
+    let bases = bases.iter().copied().chain(std::iter::repeat(None));
+    for (&length, base) in lengths.iter().zip(bases) {
+        let end = beneath.len() + length as usize;
+        let base = base.unwrap_or_default();
+        beneath.extend_from_slice(&base[..base.len().min(length as usize)]);
+        beneath.resize(end, 0);
+    }
+    beneath
+}
+
+/// Payload: order, stride, the planes, and the bytes after the last whole word.
+fn encode_words<W: Word>(bytes: &[u8], beneath: &[u8], payload: &mut Vec<u8>) -> Result<(), CodecError> {
+    let (mut words, mut spare) = (Vec::<W>::new(), Vec::<W>::new());
+    word::words(bytes, &mut words);
+    for (word, base) in words.iter_mut().zip(beneath.chunks_exact(W::BYTES)) {
+        *word = word.minus(W::of(base));
+    }
+    let predictor = predictor(&words);
+    for _ in 0..predictor.order {
+        word::differences(&words, predictor.stride.into(), &mut spare);
+        std::mem::swap(&mut words, &mut spare);
+    }
+    if predictor.order > 0 || !beneath.is_empty() {
+        words.iter_mut().for_each(|word| *word = word.fold());
+    }
+    payload.extend([predictor.order, predictor.stride]);
+    let mut planes = Vec::new();
+    word::split(&words, &mut planes);
+    if !words.is_empty() {
+        planes.chunks_exact(words.len()).try_for_each(|bytes| plane::encode(bytes, payload))?;
+    }
+    payload.extend_from_slice(bytes.chunks_exact(W::BYTES).remainder());
+    Ok(())
+}
+
+fn decode_words<W: Word>(payload: &[u8], beneath: &[u8], bytes: &mut [u8]) -> Result<(), CodecError> {
+    let (&[order, stride], mut rest) =
+        payload.split_first_chunk().ok_or(CodecError::Damaged("it ends too early"))?;
+    let predictor = Predictor { order, stride };
+    if !predictor.is_valid() {
+        return Err(CodecError::Damaged("a prediction of an unknown kind"));
+    }
+    let count = bytes.len() / W::BYTES;
+    let mut planes = vec![0; count * W::BYTES];
+    if count > 0 {
+        for plane in planes.chunks_exact_mut(count) {
+            rest = plane::decode(rest, plane)?;
+        }
+    }
+    let mut words = Vec::<W>::new();
+    word::join(&planes, &mut words);
+    if order > 0 || !beneath.is_empty() {
+        words.iter_mut().for_each(|word| *word = word.unfold());
+    }
+    for _ in 0..order {
+        word::sums(&mut words, stride.into());
+    }
+    for (word, base) in words.iter_mut().zip(beneath.chunks_exact(W::BYTES)) {
+        *word = word.plus(W::of(base));
+    }
+    let mut targets = bytes.chunks_exact_mut(W::BYTES);
+    for (target, word) in targets.by_ref().zip(&words) {
+        word.put(target);
+    }
+    let left = targets.into_remainder();
+    if rest.len() != left.len() {
+        return Err(CodecError::Damaged("its length is another"));
+    }
+    left.copy_from_slice(rest);
+    Ok(())
+}

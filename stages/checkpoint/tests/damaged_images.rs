@@ -1,0 +1,75 @@
+//! Damages images, page maps and other files at random: cutting ends with chunks that give back the very bytes, or with an error.
+//!
+//! `HOPMAP_SOAK=1` does many thousands of cases in place of some hundred; `HOPMAP_SEED=N` repeats one.
+
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+#[path = "support/images.rs"]
+mod images;
+#[path = "../../trace/tests/support/mutation.rs"]
+mod mutation;
+
+use std::time::{Duration, Instant};
+
+use hopmap_checkpoint::chunk::PAGE;
+use mutation::{Random, damage};
+
+/// Bytes that mean something in records and page maps.
+const TELLING: &[u8] = b"\0\x01\x02\x04\x05\x08\x10\x7f\x80\xff/H";
+
+/// A page map with its magic numbers.
+fn page_map() -> Vec<u8> {
+    let head = b"\x19\x43\x56\x54\x25\x40\x08\x56\x02\0\0\0\x08\x01";
+    let entries = b"\x08\0\0\0\x08\x80\x80\x01\x10\x03\x20\x04\x08\0\0\0\x08\x80\x80\x04\x10\x09\x18\x01";
+    [&head[..], entries].concat()
+}
+
+/// Overwrites some of a field of a record, or what would be one if a record were there.
+fn damage_record(bytes: &mut [u8], random: &mut Random) {
+    let place = random.below(bytes.len() / PAGE) * PAGE + random.below(96);
+    let length = 1 + random.below(8);
+    for byte in bytes.iter_mut().skip(place).take(length) {
+        *byte = TELLING[random.below(TELLING.len())];
+    }
+}
+
+fn one(seed: u64) {
+    let mut random = Random(seed);
+    let sample = images::sample();
+    let mut bytes = match random.below(4) {
+        0 => page_map(),
+        1 => images::noise(seed, 50_000),
+        _ => sample.clone(),
+    };
+    if bytes.len() == sample.len() && random.below(4) > 0 {
+        (0..=random.below(3)).for_each(|_| damage_record(&mut bytes, &mut random));
+    } else {
+        damage(&mut bytes, &mut random, TELLING);
+    }
+    let begin = Instant::now();
+    let way = if bytes.starts_with(&page_map()[..4]) { 2 } else { random.next() as u8 };
+    images::anything(&[&[way, random.next() as u8], bytes.as_slice()].concat());
+    let intact = images::cut_whole(&sample, None).unwrap().earlier();
+    match images::cut_whole(&bytes, Some(&intact)) {
+        Ok(_) => {}
+        Err(error) => assert!((1..1000).contains(&error.to_string().len())),
+    }
+    assert!(begin.elapsed() < Duration::from_secs(20), "seed {seed} took {:?}", begin.elapsed());
+}
+
+#[test]
+fn damaged_files_end_in_an_error_or_in_their_own_bytes() {
+    let soak = std::env::var_os("HOPMAP_SOAK").is_some();
+    let only = std::env::var("HOPMAP_SEED").ok().map(|seed| seed.parse::<u64>().unwrap());
+    (0..if soak { 100_000 } else { 500 }).filter(|seed| only.is_none_or(|only| only == *seed)).for_each(one);
+}
+
+#[test]
+fn images_cut_off_at_the_end_are_never_taken() {
+    let sample = images::sample();
+    let mut random = Random(1);
+    for _ in 0..300 {
+        let end = 28 + random.below(sample.len() - 28);
+        assert!(images::cut_whole(&sample[..end], None).is_err(), "{end}");
+    }
+}

@@ -1,0 +1,127 @@
+//! Series of images: those of real programs, and those of DMTCP itself.
+#![allow(clippy::unwrap_used, reason = "tests may")]
+
+mod dumps;
+mod image_records;
+
+use std::fs;
+use std::path::Path;
+
+use dumps::Kind;
+use hopmap_checkpoint::series::dmtcp::{Area, ImageWriter, MappedFile, Part, Program};
+use image_records::{Record, pages, records};
+
+/// What is changed between two images: pages with contents, how many of them are new or others, and how many words are others.
+struct Difference {
+    pages: usize,
+    changed: usize,
+    words: usize,
+}
+
+fn difference(earlier: &Path, later: &Path) -> Difference {
+    let (earlier, later) = (fs::read(earlier).unwrap(), fs::read(later).unwrap());
+    let before =
+        pages(&earlier, &records(&earlier)).into_iter().collect::<std::collections::BTreeMap<_, _>>();
+    let after = pages(&later, &records(&later));
+    let mut difference = Difference { pages: after.len(), changed: 0, words: 0 };
+    for (address, page) in after {
+        match before.get(&address) {
+            Some(&before) if before == page => {}
+            Some(before) => {
+                difference.changed += 1;
+                let words = before.chunks(8).zip(page.chunks(8));
+                difference.words += words.filter(|(before, after)| before != after).count();
+            }
+            None => difference.changed += 1,
+        }
+    }
+    difference
+}
+
+/// Each program changes as much of its memory as it should, and keeps most of what is not its data.
+#[test]
+fn real_programs_change_their_memory_each_in_its_way() {
+    for kind in Kind::ALL {
+        let folder = tempfile::tempdir().unwrap();
+        let series = dumps::dump_series(folder.path(), kind, 3);
+        let images: Vec<_> = series.iter().map(|checkpoint| dumps::image(checkpoint, kind)).collect();
+        for pair in images.windows(2) {
+            let Difference { pages, changed, words } = difference(&pair[0], &pair[1]);
+            let megabytes = pages * 4096 / 1_000_000;
+            assert!((5..60).contains(&megabytes), "{kind:?}: {megabytes} MB");
+            let (least_pages, most_words) = match kind {
+                // Two planes of 704 pages.
+                Kind::Heat => (1300, 512),
+                // Every fifth entry of 56 bytes: most pages, few words of each.
+                Kind::Map => (400, 200),
+                // 1172 pages, shifted from the first insertion on.
+                Kind::Sorted => (1000, 512),
+            };
+            assert!((least_pages..pages).contains(&changed), "{kind:?}: {changed} of {pages} pages");
+            assert!(words <= most_words * changed, "{kind:?}: {words} words of {changed} pages");
+        }
+    }
+}
+
+/// An image that is read and written again is the same but for the header and for what names leave in records behind them.
+fn written_again(image: &[u8]) -> Vec<u8> {
+    let program =
+        Program { name: "solver".into(), executable: "/opt/solver".into(), process: 4000, peers: 1 };
+    let mut writer = ImageWriter::new(Vec::new(), &program).unwrap();
+    let records = records(image);
+    let mut rest = records.as_slice();
+    while let Some((record, behind)) = rest.split_first() {
+        let area = area(record);
+        let parts = behind.iter().take_while(|part| part.properties & 4 != 0).count();
+        let (parts, behind) = behind.split_at(parts);
+        rest = behind;
+        match record.is_parent() {
+            false => writer.mapped(&area, &image[record.contents.clone()]).unwrap(),
+            true => writer.parts(&area, parts.iter().map(|part| self::part(image, part))).unwrap(),
+        }
+    }
+    writer.finish().unwrap()
+}
+
+fn part<'a>(image: &'a [u8], record: &Record) -> Part<'a> {
+    let contents = (record.properties & 1 == 0).then(|| &image[record.contents.clone()]);
+    Part { length: record.length, contents }
+}
+
+fn area(record: &Record) -> Area {
+    let [offset, protection, flags, major, minor, inode] = record.fields;
+    let anonymous = flags & 0x20 != 0;
+    Area {
+        start: record.start,
+        length: record.length,
+        protection: protection as u32,
+        shared: flags & 1 == 1,
+        name: record.name.clone(),
+        file: (!anonymous).then_some(MappedFile { offset, device: (major, minor), inode }),
+    }
+}
+
+#[test]
+fn an_image_that_is_read_and_written_again_is_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let series = dumps::dump_series(folder.path(), Kind::Sorted, 1);
+    let image = fs::read(dumps::image(&series[0], Kind::Sorted)).unwrap();
+    assert!(written_again(&image)[8192..] == image[8192..]);
+}
+
+/// `HOPMAP_DMTCP_IMAGE` names an image that DMTCP 4 wrote without compression.
+#[test]
+#[ignore = "needs an image of DMTCP"]
+fn the_records_of_an_image_of_dmtcp_are_written_as_dmtcp_does() {
+    let image = fs::read(std::env::var_os("HOPMAP_DMTCP_IMAGE").unwrap()).unwrap();
+    let again = written_again(&image);
+    assert_eq!(again.len(), image.len());
+    let (theirs, ours) = (records(&image), records(&again));
+    assert!(theirs == ours);
+    for record in theirs {
+        let contents = record.contents.clone();
+        assert!(image[contents.clone()] == again[contents], "{:#x}", record.start);
+        let told = record.at..record.at + 88 + record.name.len() + 1;
+        assert!(image[told.clone()] == again[told], "{:#x}", record.start);
+    }
+}
