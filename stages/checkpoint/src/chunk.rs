@@ -25,6 +25,20 @@ impl ChunkHash {
         Self(XxHash3_128::oneshot(bytes))
     }
 
+    /// The hash of its kept part and the rest, which follows it.
+    pub(crate) fn of_parts(kept: KeptHash, rest: [u8; 4]) -> Self {
+        let mut whole = [0; 16];
+        whole[..12].copy_from_slice(&kept.0);
+        whole[12..].copy_from_slice(&rest);
+        Self(u128::from_le_bytes(whole))
+    }
+
+    /// The part that a store does not keep.
+    pub(crate) fn rest(self) -> [u8; 4] {
+        let bytes = self.0.to_le_bytes();
+        [bytes[12], bytes[13], bytes[14], bytes[15]]
+    }
+
     /// All bits.
     #[must_use]
     pub fn whole(self) -> [u8; 16] {

@@ -168,6 +168,37 @@ pub enum CheckpointError {
         /// The path asked for.
         path: PathBuf,
     },
+    /// The list of pinned checkpoints cannot be read.
+    #[error("{} cannot be used: {reason}", path.display())]
+    #[diagnostic(help(
+        "it lists the checkpoints that are pinned: write it again, such as `{{\"pinned\": [3, 5]}}`; nothing was changed"
+    ))]
+    DamagedPins {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// A checkpoint that is pinned is not removed.
+    #[error("checkpoint {number} is pinned")]
+    #[diagnostic(help("unpin it first; nothing was changed"))]
+    Pinned {
+        /// The checkpoint.
+        number: u32,
+    },
+    /// No checkpoint would be left.
+    #[error("no checkpoint would be left")]
+    #[diagnostic(help("keep one at least, or remove the folder of the store; nothing was changed"))]
+    NothingKept,
+    /// What a checkpoint that stays needs is not known.
+    #[error("what the checkpoints that stay need is not known: {what}")]
+    #[diagnostic(help(
+        "remove the checkpoints that `hopmap checkpoint verify` says are damaged as well; nothing was changed"
+    ))]
+    NeedsUnknown {
+        /// What cannot be read.
+        what: String,
+    },
     /// The user asked to stop.
     #[error("interrupted")]
     #[diagnostic(help("nothing was changed"))]

@@ -11,11 +11,18 @@
 mod add;
 mod base;
 mod blocks;
+#[cfg(test)]
+mod crafted;
 mod digest;
 mod index;
+mod live;
 mod manifest;
+mod numbers;
 mod pack;
+mod prune;
 mod restore;
+mod statistics;
+mod verify;
 mod wire;
 
 use std::collections::BTreeMap;
@@ -25,7 +32,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use hopmap_durable::{DurableError, Lock, is_leftover, replace_file};
+use hopmap_durable::{DurableError, Lock, is_leftover, replace_file, sync_folder};
 use serde::{Deserialize, Serialize};
 
 use crate::CheckpointError;
@@ -34,7 +41,10 @@ pub use add::{AddOptions, Added, Source};
 pub use blocks::Blocks;
 pub use manifest::{Figures, Manifest, Recipe, Run};
 pub use pack::{BlockEntry, Hashes, Pack};
+pub use prune::{Keep, Pruned};
 pub use restore::{RestoreOptions, Restored};
+pub use statistics::{CodecShare, Explained, ExplainedFile, Listed, Statistics};
+pub use verify::{Affected, CheckpointState, Problem, Verified};
 
 /// A store of checkpoints.
 #[derive(Debug)]
@@ -105,6 +115,9 @@ impl Store {
         }
         let store = Self::at(folder, settings);
         store.write_settings(&store.settings)?;
+        // The name of the folder has to last as long as what is in it.
+        let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
+        sync_folder(parent.unwrap_or(Path::new(".")))?;
         Ok(store)
     }
 
@@ -158,6 +171,8 @@ impl Store {
             remove_leftovers(&self.folder.join(part))?;
         }
         self.remove_unfinished()?;
+        // Somebody else may have pruned since packs were read.
+        self.forget_packs();
         Ok(WriteLock { _lock: lock })
     }
 
@@ -175,6 +190,8 @@ impl Store {
     pub fn read_lock(&self, wait: Duration) -> Result<ReadLock, CheckpointError> {
         let path = self.folder.join("readers");
         let lock = until(wait, || Lock::try_shared(&path))?;
+        // Somebody else may have pruned since packs were read.
+        self.forget_packs();
         Ok(ReadLock { _lock: lock })
     }
 

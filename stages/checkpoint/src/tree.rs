@@ -92,6 +92,11 @@ pub fn is_unchanged(before: &Metadata, after: &Metadata) -> bool {
     of(before) == of(after)
 }
 
+/// Whether entries can be those of a folder: nothing is outside of it, and everything is in a folder that comes before it, once.
+pub fn check(entries: &[Entry]) -> Result<(), TreeError> {
+    check::check(entries)
+}
+
 /// Makes everything but the contents of files below a folder that is there and empty. Files get their length as one hole.
 /// Nothing outside the folder is ever written, whatever the entries say: they are checked as a whole before anything is made,
 /// what is there already is an error, and symbolic links come last.

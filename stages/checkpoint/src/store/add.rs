@@ -79,7 +79,7 @@ impl Store {
         options: &AddOptions,
         cx: &Context<'_>,
     ) -> Result<Added, CheckpointError> {
-        let number = self.latest()?.map_or(1, |latest| latest + 1).max(self.settings.next);
+        let number = self.next_number()?;
         let temporary = self.folder.join("packs").join(format!(".{number}.pack.tmp"));
         let added = Session::start(self, number, &temporary, options)
             .and_then(|session| session.run(source, options, &temporary, cx));

@@ -70,8 +70,15 @@ impl<'a> Blocks<'a> {
         let pack = self.store.pack(number)?;
         let payload = pack.payload(block)?;
         let entry = pack.block(block).ok_or_else(|| pack.damaged_block(block, "it is missing"))?;
-        // Packs only ever lead to packs before them, so this comes to an end.
-        let bases = entry.bases.iter().map(|base| base.map(|base| self.chunk(base)).transpose());
+        // Every step leads to a block of less depth, so this comes to an end, and soon.
+        let base = |base: ChunkId| {
+            let below = self.store.pack(base.pack)?.block(base.block).map(|below| below.depth);
+            if below.is_some_and(|below| below >= entry.depth) {
+                return Err(pack.damaged_block(block, "its chain is longer than it says"));
+            }
+            self.chunk(base)
+        };
+        let bases = entry.bases.iter().map(|id| id.map(base).transpose());
         let bases: Vec<Option<ChunkBytes>> = bases.collect::<Result<_, _>>()?;
         let bases: Vec<Option<&[u8]>> = bases.iter().map(|base| base.as_ref().map(AsRef::as_ref)).collect();
         let mut bytes = Vec::with_capacity(entry.bytes());

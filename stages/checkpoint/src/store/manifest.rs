@@ -137,6 +137,12 @@ impl Manifest {
             .collect()
     }
 
+    /// Bytes of all its files.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.recipes.values().fold(0u64, |sum, recipe| sum.saturating_add(recipe.bytes()))
+    }
+
     /// The entry at a path, and its number.
     #[must_use]
     pub fn entry(&self, path: &std::path::Path) -> Option<(u32, &Entry)> {
@@ -294,6 +300,12 @@ fn read_entry(input: &mut Reader<'_>) -> Result<Entry, Torn> {
 }
 
 impl Recipe {
+    /// Bytes of the file.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.runs.iter().fold(0u64, |sum, run| sum.saturating_add(run.bytes()))
+    }
+
     /// Numbers of the same meaning stand together: they compress better.
     fn write(&self, out: &mut Writer) {
         out.number(self.format.number());
@@ -334,7 +346,7 @@ impl Recipe {
         let format = Format::of_number(input.number()?).ok_or(Torn)?;
         let digest = input.plain(32)?.try_into().map_err(|_| Torn)?;
         let count = input.count()?;
-        let mut runs = Vec::with_capacity(count);
+        let mut runs = Vec::new();
         for _ in 0..count {
             let chunks: u16 = input.small()?;
             let first = (chunks > 0).then_some(ChunkId { pack: 0, block: 0, chunk: 0 });

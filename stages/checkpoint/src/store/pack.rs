@@ -33,6 +33,9 @@ const HASH: usize = 12;
 /// Most bytes of the chunks of a block: the last chunk may stand out.
 pub(crate) const MOST_BYTES: usize = BLOCK + LONGEST_CHUNK;
 
+/// Most bytes of the payload of a block: what is stored takes hardly more than what it stands for.
+const MOST_PAYLOAD: u32 = 2 * MOST_BYTES as u32;
+
 /// What the table of a pack says of a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockEntry {
@@ -51,7 +54,7 @@ pub struct BlockEntry {
     /// The chunk by which each is told; empty if it needs no other.
     pub bases: Vec<Option<ChunkId>>,
     /// Where its hashes are among those of the pack.
-    first_hash: usize,
+    pub(crate) first_hash: usize,
 }
 
 /// A block that is to be written.
@@ -80,8 +83,7 @@ impl PackWriter {
     pub(crate) fn create(path: PathBuf, number: u32) -> Result<Self, CheckpointError> {
         let file = File::create_new(&path).map_err(DurableError::io("write", &path))?;
         let mut file = BufWriter::with_capacity(1 << 18, file);
-        let header = [&MAGIC[..], &FORMAT.to_le_bytes(), &number.to_le_bytes()].concat();
-        file.write_all(&header).map_err(DurableError::io("write", &path))?;
+        file.write_all(&Pack::header(number)).map_err(DurableError::io("write", &path))?;
         Ok(Self { number, path, file, offset: HEADER, blocks: Vec::new() })
     }
 
@@ -177,7 +179,7 @@ impl BlockEntry {
         if count > MOST_CHUNKS {
             return Err(Torn);
         }
-        let (offset, payload) = (input.number()?, input.small()?);
+        let (offset, payload): (u64, u32) = (input.number()?, input.small()?);
         let checksum = u64::from_le_bytes(input.plain(8)?.try_into().map_err(|_| Torn)?);
         let codec = Codec::of_number(input.small()?).ok_or(Torn)?;
         let depth = input.small()?;
@@ -188,7 +190,7 @@ impl BlockEntry {
             lengths.push(u32::try_from(before).map_err(|_| Torn)?);
         }
         let total: u64 = lengths.iter().map(|&length| u64::from(length)).sum();
-        if total > MOST_BYTES as u64 || depth > DEEPEST {
+        if total > MOST_BYTES as u64 || depth > DEEPEST || payload > MOST_PAYLOAD {
             return Err(Torn);
         }
         let bases = match input.number()? {
@@ -293,7 +295,6 @@ impl Trailer {
 pub struct Pack {
     number: u32,
     path: PathBuf,
-    file: File,
     length: u64,
     blocks: Vec<Option<BlockEntry>>,
     hashes_at: u64,
@@ -320,13 +321,52 @@ impl Pack {
         Ok(Self {
             number,
             path: path.to_owned(),
-            file,
             length,
             blocks,
             hashes_at: trailer.hashes_at,
             hashes: trailer.hashes,
             hashes_checksum: trailer.hashes_checksum,
         })
+    }
+
+    /// Packs do not stay open: a store may have more of them than a process may have open files.
+    fn file(&self) -> Result<File, CheckpointError> {
+        Ok(File::open(&self.path).map_err(DurableError::io("read", &self.path))?)
+    }
+
+    /// What is damaged of what a pack has twice, or does not need to be read: nothing of it is lost yet.
+    pub(crate) fn worn(&self) -> Result<Vec<&'static str>, CheckpointError> {
+        let file = self.file()?;
+        let mut worn = Vec::new();
+        let mut header = [0; HEADER as usize];
+        let read = file.read_exact_at(&mut header, 0);
+        if read.is_err() || header != Self::header(self.number) {
+            worn.push("its header is damaged");
+        }
+        let trailers = [1, 2].map(|copy| trailer_copy(&file, self.length, copy));
+        if trailers.iter().any(Option::is_none) {
+            worn.push("one of the two copies of its end is damaged");
+        }
+        let trailer = trailers.into_iter().flatten().next();
+        let whole =
+            |copy| trailer.as_ref().is_some_and(|it| table_copy(&file, self.length, it, copy).is_some());
+        if !(whole(1) && whole(2)) {
+            worn.push("one of the two copies of its table is damaged");
+        }
+        Ok(worn)
+    }
+
+    fn header(number: u32) -> [u8; HEADER as usize] {
+        let mut header = [0; HEADER as usize];
+        header[..8].copy_from_slice(MAGIC);
+        header[8..12].copy_from_slice(&FORMAT.to_le_bytes());
+        header[12..].copy_from_slice(&number.to_le_bytes());
+        header
+    }
+
+    /// How many chunks its blocks have.
+    pub(crate) fn chunks(&self) -> usize {
+        self.hashes as usize / HASH
     }
 
     /// Its number.
@@ -363,7 +403,7 @@ impl Pack {
     pub fn payload(&self, number: u32) -> Result<Vec<u8>, CheckpointError> {
         let entry = self.block(number).ok_or_else(|| self.damaged_block(number, "it is missing"))?;
         let mut payload = vec![0; entry.payload as usize];
-        self.file.read_exact_at(&mut payload, entry.offset).map_err(|error| match error.kind() {
+        self.file()?.read_exact_at(&mut payload, entry.offset).map_err(|error| match error.kind() {
             std::io::ErrorKind::UnexpectedEof => self.damaged_block(number, "the pack ends before it"),
             _ => DurableError::io("read", &self.path)(error).into(),
         })?;
@@ -376,7 +416,7 @@ impl Pack {
     /// The hashes of all chunks of the blocks that are there.
     pub fn hashes(&self) -> Result<Hashes, CheckpointError> {
         let mut bytes = vec![0; self.hashes as usize];
-        let read = self.file.read_exact_at(&mut bytes, self.hashes_at);
+        let read = self.file()?.read_exact_at(&mut bytes, self.hashes_at);
         read.map_err(DurableError::io("read", &self.path))?;
         if XxHash3_64::oneshot(&bytes) != self.hashes_checksum {
             return Err(CheckpointError::DamagedPack {
@@ -409,12 +449,15 @@ impl Hashes {
 }
 
 fn read_trailer(file: &File, length: u64) -> Option<Trailer> {
+    [1, 2].into_iter().find_map(|copy| trailer_copy(file, length, copy))
+}
+
+/// A copy of the trailer; 1 is the last one.
+fn trailer_copy(file: &File, length: u64, copy: u64) -> Option<Trailer> {
     let mut bytes = [0; TRAILER];
-    [1, 2].into_iter().find_map(|copy| {
-        file.read_exact_at(&mut bytes, length.checked_sub(copy * TRAILER as u64)?).ok()?;
-        // Only a trailer that tells the length of the file is that of this file.
-        Trailer::decode(&bytes).filter(|trailer| trailer.fits(length))
-    })
+    file.read_exact_at(&mut bytes, length.checked_sub(copy * TRAILER as u64)?).ok()?;
+    // Only a trailer that tells the length of the file is that of this file.
+    Trailer::decode(&bytes).filter(|trailer| trailer.fits(length))
 }
 
 impl Trailer {
@@ -422,24 +465,27 @@ impl Trailer {
         let tail = self.table.checked_mul(2).and_then(|tables| tables.checked_add(2 * TRAILER as u64));
         let end =
             self.hashes_at.checked_add(self.hashes).zip(tail).and_then(|(at, tail)| at.checked_add(tail));
-        end == Some(length)
+        end == Some(length) && self.table <= LONGEST
     }
 }
 
 fn read_table(file: &File, length: u64, trailer: &Trailer) -> Option<Vec<u8>> {
-    let end = length - 2 * TRAILER as u64;
-    [2, 1].into_iter().find_map(|copy| {
-        let mut table = vec![0; trailer.table as usize];
-        file.read_exact_at(&mut table, end - copy * trailer.table).ok()?;
-        (XxHash3_128::oneshot(&table) == trailer.table_checksum).then_some(table)
-    })
+    [2, 1].into_iter().find_map(|copy| table_copy(file, length, trailer, copy))
+}
+
+/// A copy of the table; 1 is the last one.
+fn table_copy(file: &File, length: u64, trailer: &Trailer, copy: u64) -> Option<Vec<u8>> {
+    let at = length.checked_sub(2 * TRAILER as u64 + copy * trailer.table)?;
+    let mut table = vec![0; trailer.table as usize];
+    file.read_exact_at(&mut table, at).ok()?;
+    (XxHash3_128::oneshot(&table) == trailer.table_checksum).then_some(table)
 }
 
 fn parse_table(pack: u32, table: &[u8], trailer: &Trailer) -> Result<Vec<Option<BlockEntry>>, Torn> {
     let table = decompress(table)?;
     let mut input = Reader::new(&table);
     let count = input.count()?;
-    let mut blocks = Vec::with_capacity(count);
+    let mut blocks = Vec::new();
     let mut first_hash = 0;
     for _ in 0..count {
         let chunks = input.small()?;
@@ -468,19 +514,39 @@ const LEVEL: i32 = 12;
 
 /// Bytes of anything that is compressed as a whole; the length comes first.
 pub(crate) fn compress(bytes: &[u8]) -> Result<Vec<u8>, CheckpointError> {
-    let compressed =
+    let mut compressed =
         zstd::bulk::compress(bytes, LEVEL).map_err(|error| CodecError::Zstd(error.to_string()))?;
+    if !is_credible(bytes.len() as u64, compressed.len()) {
+        pad(&mut compressed, (bytes.len() as u64 - CREDIBLE).div_ceil(RATIO) as usize);
+    }
     Ok([&(bytes.len() as u64).to_le_bytes()[..], &compressed].concat())
 }
 
 /// Longest of what is compressed as a whole.
 const LONGEST: u64 = 1 << 32;
 
+/// What is longer has to be at least one part in [`RATIO`] of its length, so that small files never fill the memory.
+const CREDIBLE: u64 = 16 << 20;
+const RATIO: u64 = 256;
+
+fn is_credible(length: u64, compressed: usize) -> bool {
+    length <= LONGEST && length <= CREDIBLE.saturating_add(RATIO.saturating_mul(compressed as u64))
+}
+
+/// Makes a frame so long with one that says nothing (RFC 8878, 3.1.2).
+fn pad(compressed: &mut Vec<u8>, length: usize) {
+    const SKIPPED: u32 = 0x184D_2A50;
+    let rest = length.saturating_sub(compressed.len() + 8);
+    compressed.extend_from_slice(&SKIPPED.to_le_bytes());
+    compressed.extend_from_slice(&(rest as u32).to_le_bytes());
+    compressed.resize(compressed.len() + rest, 0);
+}
+
 pub(crate) fn decompress(bytes: &[u8]) -> Result<Vec<u8>, Torn> {
     use std::io::Read;
     let (length, compressed) = bytes.split_at_checked(8).ok_or(Torn)?;
     let length = u64::from_le_bytes(length.try_into().map_err(|_| Torn)?);
-    if length > LONGEST {
+    if !is_credible(length, compressed.len()) {
         return Err(Torn);
     }
     let mut out = Vec::new();

@@ -62,7 +62,7 @@ impl Store {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
         };
-        let bytes = manifest.recipes.values().flat_map(|recipe| &recipe.runs).map(Run::bytes).sum();
+        let bytes = manifest.bytes();
         let staging = Staging::new(parent)?;
         refuse_too_much(staging.path(), &manifest)?;
         tree::plant(staging.path(), &manifest.entries)?;
@@ -97,7 +97,7 @@ impl Store {
         let mut sink = StreamSink { out };
         FileReader::new(self).read(&entry, recipe, &mut sink, cx)?;
         sink.out.flush().map_err(DurableError::io("write", Path::new("-")))?;
-        Ok(Restored { number, files: 1, bytes: recipe.runs.iter().map(Run::bytes).sum() })
+        Ok(Restored { number, files: 1, bytes: recipe.bytes() })
     }
 
     /// Reads all files of a checkpoint and compares everything, as a restore does, without writing.

@@ -264,8 +264,9 @@ pub(super) fn earlier(
         let Some(block) = pack.block(first.block) else { continue };
         for step in 0..run.chunks {
             let chunk = first.chunk.saturating_add(step);
-            let Some(hash) = hashes.of(block, chunk).filter(|_| usize::from(chunk) < block.lengths.len())
-            else {
+            let Some(hash) = hashes.of(block, chunk).filter(|_| {
+                block.lengths.get(usize::from(chunk)).copied().map(u64::from) == Some(run.length)
+            }) else {
                 break;
             };
             let address = run.place.address.wrapping_add(u64::from(step) * run.length);

@@ -1,0 +1,248 @@
+//! Manifests and packs whose checksums are right and which say what cannot be.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use hopmap_model::Context;
+
+use super::manifest::{Manifest, Recipe, Run};
+use super::pack::{NewBlock, PackWriter, compress, decompress};
+use super::wire::Writer;
+use super::{AddOptions, RestoreOptions, Settings, Source, Store};
+use crate::CheckpointError;
+use crate::chunk::{ChunkHash, ChunkId, Place};
+use crate::codec::Codec;
+use crate::tree::{Entry, EntryKind, Time};
+
+struct Site {
+    folder: tempfile::TempDir,
+    store: Store,
+}
+
+const CONTENTS: &[u8] = b"what is in the file";
+
+impl Site {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::init(&folder.path().join("store"), Settings::default()).unwrap();
+        Self { folder, store }
+    }
+
+    /// A store with one checkpoint, and its manifest.
+    fn with_one() -> (Self, Manifest) {
+        let site = Self::new();
+        let lock = site.store.lock("a test", Duration::ZERO).unwrap();
+        let source = Source::Stream("file".into(), Box::new(CONTENTS));
+        let added = site.store.add(&lock, source, &AddOptions::default(), &Context::detached()).unwrap();
+        (site, added.manifest)
+    }
+
+    fn put(&self, manifest: &Manifest) {
+        let bytes = manifest.encode().unwrap();
+        fs::write(self.store.manifest_path(manifest.number), bytes).unwrap();
+    }
+
+    /// Writes a pack of blocks of one chunk of one byte each, told by these chunks, with these depths.
+    fn pack(&self, number: u32, blocks: &[(u8, Vec<Option<ChunkId>>)]) {
+        let path = self.folder.path().join("pack");
+        let mut writer = PackWriter::create(path, number).unwrap();
+        for (place, (depth, bases)) in (0..).zip(blocks) {
+            let payload = vec![number as u8];
+            let hashes = vec![ChunkHash::of(&payload).kept()];
+            let (codec, lengths, bases) = (Codec::Raw, vec![1], bases.clone());
+            writer.put(place, NewBlock { codec, depth: *depth, lengths, bases, hashes, payload }).unwrap();
+        }
+        let (path, _) = writer.finish().unwrap();
+        fs::rename(path, self.store.pack_path(number)).unwrap();
+    }
+
+    /// Nothing is restored, nothing is written outside, and verifying says why. The checkpoint can be pruned.
+    fn refuses(&self, number: u32) {
+        let store = Store::open(self.store.folder()).unwrap();
+        let lock = store.read_lock(Duration::ZERO).unwrap();
+        let to = self.folder.path().join("to");
+        let options = RestoreOptions { unsynced: true };
+        store.restore(&lock, number, &to, options, &Context::detached()).unwrap_err();
+        assert!(!to.exists());
+        for deep in [false, true] {
+            let found = store.verify(&lock, deep, None, &Context::detached()).unwrap();
+            if deep {
+                assert!(found.damaged().contains(&number), "{found:?}");
+            }
+        }
+        let beside: Vec<PathBuf> =
+            fs::read_dir(self.folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert_eq!(beside, [self.store.folder().to_owned()]);
+        store.statistics(&lock).unwrap();
+        let _ = store.explain(&lock, number);
+    }
+}
+
+fn entry(path: &str, kind: EntryKind) -> Entry {
+    Entry { path: path.into(), kind, mode: 0o755, owner: 0, group: 0, modified: Time::default() }
+}
+
+fn file(length: u64) -> EntryKind {
+    EntryKind::File { length, holes: Vec::new() }
+}
+
+fn zeros(length: u64) -> Recipe {
+    let runs = match length {
+        0 => Vec::new(),
+        _ => vec![Run { first: None, chunks: 1, length, place: Place::default() }],
+    };
+    Recipe { runs, ..Recipe::default() }
+}
+
+#[test]
+fn paths_that_lead_out_are_refused() {
+    let link = || EntryKind::Symlink("/tmp".into());
+    let folder = || entry("", EntryKind::Folder);
+    let cases: Vec<Vec<Entry>> = vec![
+        vec![folder(), entry("../file", file(0))],
+        vec![folder(), entry("/tmp/hopmap-crafted", file(0))],
+        vec![folder(), entry("one/../../file", file(0))],
+        vec![folder(), entry("file", file(0)), entry("file", file(0))],
+        vec![folder(), entry("link", link()), entry("link/file", file(0))],
+        vec![folder(), entry("link", link()), entry("link", file(0))],
+        vec![folder(), entry("other", EntryKind::HardLink(7))],
+        vec![folder(), entry("missing/file", file(0))],
+        vec![entry("", file(0))],
+    ];
+    for entries in cases {
+        let (site, mut manifest) = Site::with_one();
+        let files = (0..).zip(&entries).filter(|(_, entry)| matches!(entry.kind, EntryKind::File { .. }));
+        manifest.recipes = files.map(|(number, _)| (number, Recipe::default())).collect();
+        manifest.entries = entries;
+        site.put(&manifest);
+        site.refuses(1);
+    }
+    assert!(!Path::new("/tmp/hopmap-crafted").exists());
+}
+
+#[test]
+fn more_bytes_than_any_disk_has_are_refused() {
+    let (site, mut manifest) = Site::with_one();
+    for lengths in [vec![1 << 60], vec![1 << 62, 1 << 62, 1 << 62, 1 << 62, 1 << 62]] {
+        manifest.entries = vec![entry("", EntryKind::Folder)];
+        manifest.recipes = BTreeMap::new();
+        for (place, &length) in (1..).zip(&lengths) {
+            manifest.entries.push(entry(&format!("file{place}"), file(length)));
+            manifest.recipes.insert(place, zeros(length));
+        }
+        site.put(&manifest);
+        site.refuses(1);
+    }
+}
+
+#[test]
+fn a_claim_of_many_runs_takes_no_memory() {
+    let mut out = Writer::default();
+    out.number(1 << 32);
+    let bytes = compress(&out.finish()).unwrap();
+    assert!(decompress(&bytes).is_ok());
+    // A small file that unpacks to a large one.
+    let bomb = zstd::bulk::compress(&vec![0; 64 << 20], 1).unwrap();
+    let claim = |length: u64| [&length.to_le_bytes()[..], &bomb].concat();
+    assert!(decompress(&claim(64 << 20)).is_err());
+    assert!(decompress(&claim(1 << 60)).is_err());
+    // What we write ourselves is read, however well it compresses.
+    let long = vec![1; 40 << 20];
+    assert!(decompress(&compress(&long).unwrap()).unwrap() == long);
+}
+
+#[test]
+fn chunks_that_are_not_there_are_refused() {
+    let (site, whole) = Site::with_one();
+    let first = whole.recipes[&1].runs[0].first.unwrap();
+    let ids = [
+        ChunkId { pack: 7, ..first },
+        ChunkId { pack: u32::MAX, ..first },
+        ChunkId { block: 1, ..first },
+        ChunkId { block: u32::MAX, ..first },
+        ChunkId { chunk: 1, ..first },
+        ChunkId { chunk: u16::MAX, ..first },
+    ];
+    for id in ids {
+        let mut manifest = whole.clone();
+        manifest.recipes.get_mut(&1).unwrap().runs[0].first = Some(id);
+        site.put(&manifest);
+        site.refuses(1);
+    }
+    // A run that goes on behind its block, and one whose chunks are shorter.
+    let length = CONTENTS.len() as u64;
+    for (chunks, length) in [(2, length), (1024, length), (1, length - 1)] {
+        let mut manifest = whole.clone();
+        let run = &mut manifest.recipes.get_mut(&1).unwrap().runs[0];
+        (run.chunks, run.length) = (chunks, length);
+        manifest.entries[1].kind = file(length * u64::from(chunks));
+        site.put(&manifest);
+        site.refuses(1);
+    }
+    site.put(&whole);
+    let lock = site.store.read_lock(Duration::ZERO).unwrap();
+    let mut out = Vec::new();
+    site.store.restore_file(&lock, 1, None, &mut out, &Context::detached()).unwrap();
+    assert_eq!(out, CONTENTS);
+}
+
+/// A manifest of one file of one byte, the chunk of this pack.
+fn one_byte(whole: &Manifest, number: u32) -> Manifest {
+    let mut manifest = whole.clone();
+    manifest.number = number;
+    manifest.entries[1].kind = file(1);
+    let run = &mut manifest.recipes.get_mut(&1).unwrap().runs[0];
+    run.length = 1;
+    run.first = Some(ChunkId { pack: number, block: 0, chunk: 0 });
+    manifest
+}
+
+#[test]
+fn chains_that_are_longer_than_they_say_end() {
+    let (site, whole) = Site::with_one();
+    let base = |pack| vec![Some(ChunkId { pack, block: 0, chunk: 0 })];
+    // A chain of 100 packs, all of which say that they are told by one block.
+    site.pack(2, &[(0, Vec::new())]);
+    for number in 3..100 {
+        site.pack(number, &[(1, base(number - 1))]);
+    }
+    site.put(&one_byte(&whole, 99));
+    site.refuses(99);
+    let store = Store::open(site.store.folder()).unwrap();
+    let lock = store.read_lock(Duration::ZERO).unwrap();
+    let error = store.restore_file(&lock, 99, None, &mut Vec::new(), &Context::detached()).unwrap_err();
+    assert!(matches!(error, CheckpointError::DamagedBlock { .. }), "{error}");
+}
+
+#[test]
+fn a_block_that_says_it_is_told_by_what_is_not_there_is_refused() {
+    let (site, whole) = Site::with_one();
+    let at = |pack, block, chunk| vec![Some(ChunkId { pack, block, chunk })];
+    for bases in [at(1, 9, 0), at(1, 0, 900), at(2, 0, 0)] {
+        site.pack(3, &[(1, bases)]);
+        site.put(&one_byte(&whole, 3));
+        site.refuses(3);
+    }
+}
+
+#[test]
+fn a_pack_that_leads_to_itself_is_refused() {
+    let (site, whole) = Site::with_one();
+    site.pack(3, &[(1, vec![Some(ChunkId { pack: 3, block: 0, chunk: 0 })])]);
+    site.put(&one_byte(&whole, 3));
+    let error = Store::open(site.store.folder()).unwrap().pack(3).unwrap_err();
+    assert!(error.to_string().contains("contradicts itself"), "{error}");
+    site.refuses(3);
+}
+
+#[test]
+fn the_last_number_that_there_is_leads_to_no_other() {
+    let (site, whole) = Site::with_one();
+    site.put(&one_byte(&whole, u32::MAX));
+    let lock = site.store.lock("a test", Duration::ZERO).unwrap();
+    let source = Source::Stream("file".into(), Box::new(CONTENTS));
+    let error = site.store.add(&lock, source, &AddOptions::default(), &Context::detached()).unwrap_err();
+    assert!(matches!(error, CheckpointError::Setting { .. }), "{error}");
+}

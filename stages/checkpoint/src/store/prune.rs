@@ -1,0 +1,324 @@
+//! Taking checkpoints away, and the blocks that no other needs.
+//!
+//! First the manifests go, then the packs without a needed block, then packs that are mostly unneeded are written again without what
+//! is not needed. `kill -9` between any two steps leaves a whole store that takes more space than it could; the next prune frees it.
+//! Only the last step needs space on the disk; where there is none, a pack stays as it is.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use hopmap_durable::{DurableError, Lock, replace_file, sync_folder};
+use hopmap_model::Context;
+use serde::{Deserialize, Serialize};
+
+use super::live::Live;
+use super::numbers::is_full;
+use super::pack::{NewBlock, Pack, PackWriter};
+use super::{Store, WriteLock, in_words};
+use crate::CheckpointError;
+
+/// Which checkpoints are kept: all that one of the rules keeps. Without `last` and `every` all are kept but those to remove.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Keep {
+    /// So many of the last ones, 1 or more.
+    pub last: Option<usize>,
+    /// Those whose numbers are multiples of this, 1 or more.
+    pub every: Option<u32>,
+    /// These; also those that are pinned.
+    pub pinned: Vec<u32>,
+    /// Not these, whatever other rules say; pinned ones are refused.
+    pub remove: Vec<u32>,
+}
+
+/// What pruning came to.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Pruned {
+    /// Whether nothing was done, only told.
+    pub dry_run: bool,
+    /// The checkpoints that were removed.
+    pub removed: Vec<u32>,
+    /// The checkpoints that are left.
+    pub kept: Vec<u32>,
+    /// Packs that were removed.
+    pub deleted: Vec<u32>,
+    /// Packs that were written again without what nobody needs.
+    pub rewritten: Vec<u32>,
+    /// Bytes of files that were freed.
+    pub freed: u64,
+    /// What could not be done, and why.
+    pub notes: Vec<String>,
+}
+
+#[derive(Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Pins {
+    pinned: BTreeSet<u32>,
+}
+
+impl Store {
+    /// The checkpoints that are kept whatever the rules of a prune.
+    pub fn pins(&self) -> Result<BTreeSet<u32>, CheckpointError> {
+        let path = self.folder.join("pins.json");
+        match fs::read(&path) {
+            Ok(text) => {
+                let pins: Result<Pins, _> = serde_json::from_slice(&text);
+                let reason = |error: serde_json::Error| error.to_string();
+                pins.map(|pins| pins.pinned)
+                    .map_err(|error| CheckpointError::DamagedPins { path, reason: reason(error) })
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(BTreeSet::new()),
+            Err(error) => Err(DurableError::io("read", &path)(error).into()),
+        }
+    }
+
+    /// Keeps a checkpoint whatever the rules of a prune.
+    pub fn pin(&self, _lock: &WriteLock, number: u32) -> Result<(), CheckpointError> {
+        self.require(&[number])?;
+        let mut pinned = self.pins()?;
+        pinned.insert(number);
+        self.write_pins(pinned)
+    }
+
+    /// Lets a checkpoint go by the rules of a prune again. False when it was not pinned.
+    pub fn unpin(&self, _lock: &WriteLock, number: u32) -> Result<bool, CheckpointError> {
+        let mut pinned = self.pins()?;
+        let was = pinned.remove(&number);
+        if was {
+            self.write_pins(pinned)?;
+        }
+        Ok(was)
+    }
+
+    fn write_pins(&self, pinned: BTreeSet<u32>) -> Result<(), CheckpointError> {
+        let mut text = serde_json::to_vec_pretty(&Pins { pinned }).unwrap_or_default();
+        text.push(b'\n');
+        Ok(replace_file(&self.folder.join("pins.json"), &text)?)
+    }
+
+    /// Removes the checkpoints that no rule keeps, and what no other needs of them. Refused while somebody reads, and when what
+    /// stays cannot be read: what it needs would not be known.
+    pub fn prune(
+        &self,
+        _lock: &WriteLock,
+        keep: &Keep,
+        dry_run: bool,
+        cx: &Context<'_>,
+    ) -> Result<Pruned, CheckpointError> {
+        let (kept, removed) = self.split(keep)?;
+        let (live, hidden) = Live::of(self, &kept);
+        if let Some(first) = hidden.into_iter().next() {
+            return Err(CheckpointError::NeedsUnknown { what: first.to_string() });
+        }
+        let plan = Plan::new(self, &live)?;
+        let mut pruned = Pruned { dry_run, removed, kept, ..Pruned::default() };
+        if dry_run {
+            pruned.freed = plan.freed + self.manifest_bytes(&pruned.removed);
+            (pruned.deleted, pruned.rewritten) = (plan.delete, plan.rewrite);
+            return Ok(pruned);
+        }
+        let readers = self.keep_readers_away()?;
+        let done = self.carry_out(&plan.delete, &plan.rewrite, &live, &mut pruned, cx);
+        self.forget_packs();
+        // Whoever reads later must not be told that a prune still runs.
+        let _ = fs::File::options()
+            .write(true)
+            .open(self.folder.join("readers"))
+            .and_then(|file| file.set_len(0));
+        drop(readers);
+        done.map(|()| pruned)
+    }
+
+    /// The numbers that are kept and those that are not.
+    fn split(&self, keep: &Keep) -> Result<(Vec<u32>, Vec<u32>), CheckpointError> {
+        let setting = |name, range| CheckpointError::Setting { name, range };
+        if keep.last == Some(0) {
+            return Err(setting("keep-last", "1 or more"));
+        }
+        if keep.every == Some(0) {
+            return Err(setting("keep-every", "1 or more"));
+        }
+        self.require(&keep.pinned)?;
+        self.require(&keep.remove)?;
+        let mut pinned = self.pins()?;
+        pinned.extend(&keep.pinned);
+        if let Some(&number) = keep.remove.iter().find(|number| pinned.contains(number)) {
+            return Err(CheckpointError::Pinned { number });
+        }
+        let numbers = self.numbers()?;
+        let by_rule = keep.last.is_some() || keep.every.is_some();
+        let first_of_last = numbers.len().saturating_sub(keep.last.unwrap_or(0));
+        let stays = |place: usize, number: u32| {
+            let kept = !by_rule
+                || place >= first_of_last
+                || keep.every.is_some_and(|every| number.is_multiple_of(every))
+                || pinned.contains(&number);
+            kept && !keep.remove.contains(&number)
+        };
+        let (kept, removed): (Vec<_>, Vec<_>) =
+            numbers.iter().copied().enumerate().partition(|&(place, number)| stays(place, number));
+        let strip = |numbers: Vec<(usize, u32)>| numbers.into_iter().map(|(_, number)| number).collect();
+        if kept.is_empty() && !removed.is_empty() {
+            return Err(CheckpointError::NothingKept);
+        }
+        Ok((strip(kept), strip(removed)))
+    }
+
+    fn require(&self, wanted: &[u32]) -> Result<(), CheckpointError> {
+        let there = self.numbers()?;
+        match wanted.iter().find(|number| there.binary_search(number).is_err()) {
+            Some(&number) => Err(CheckpointError::NoCheckpoint { number, there: in_words(&there) }),
+            None => Ok(()),
+        }
+    }
+
+    fn keep_readers_away(&self) -> Result<Lock, CheckpointError> {
+        let holder = format!("process {}, which prunes", std::process::id());
+        Lock::try_exclusive(&self.folder.join("readers"), &holder).map_err(|error| match error {
+            // What is in the file is an earlier prune, not who reads.
+            DurableError::Busy { path, .. } => {
+                CheckpointError::Busy { path, holder: "somebody who restores or verifies".to_owned() }
+            }
+            other => other.into(),
+        })
+    }
+
+    fn manifest_bytes(&self, numbers: &[u32]) -> u64 {
+        numbers.iter().map(|&number| bytes_of(&self.manifest_path(number))).sum()
+    }
+
+    fn carry_out(
+        &self,
+        delete: &[u32],
+        rewrite: &[u32],
+        live: &Live,
+        pruned: &mut Pruned,
+        cx: &Context<'_>,
+    ) -> Result<(), CheckpointError> {
+        let total = (delete.len() + rewrite.len()) as u64;
+        // From the first on: `latest` is what keeps numbers, and it goes last.
+        for &number in &pruned.removed {
+            pruned.freed += bytes_of(&self.manifest_path(number));
+            self.remove_manifest(number)?;
+        }
+        sync_folder(&self.folder.join("checkpoints"))?;
+        for &number in delete {
+            let path = self.pack_path(number);
+            let bytes = bytes_of(&path);
+            fs::remove_file(&path).map_err(DurableError::io("remove", &path))?;
+            pruned.deleted.push(number);
+            pruned.freed += bytes;
+        }
+        sync_folder(&self.folder.join("packs"))?;
+        self.settle_gone()?;
+        for (done, &number) in (delete.len() as u64..).zip(rewrite) {
+            if cx.should_stop() {
+                pruned.notes.push("interrupted: some packs still hold what nobody needs".to_owned());
+                break;
+            }
+            cx.progress(done, total);
+            match self.rewrite(number, live.blocks(number)) {
+                Ok(freed) => {
+                    pruned.rewritten.push(number);
+                    pruned.freed += freed;
+                }
+                Err(error) if is_full(&error) => {
+                    pruned.notes.push(format!("the disk is too full to write pack {number} again: {error}"));
+                }
+                Err(error) => pruned.notes.push(format!("pack {number} stays as it is: {error}")),
+            }
+        }
+        cx.progress(total, total);
+        Ok(())
+    }
+
+    /// Writes a pack again with its needed blocks alone, under their numbers. Returns how much smaller it got.
+    fn rewrite(&self, number: u32, blocks: Option<&BTreeSet<u32>>) -> Result<u64, CheckpointError> {
+        let pack = self.pack(number)?;
+        let temporary = self.folder.join("packs").join(format!(".{number}.pack.tmp"));
+        let written = write_again(&pack, blocks, &temporary).and_then(|(path, bytes)| {
+            let place = self.pack_path(number);
+            fs::rename(&path, &place).map_err(DurableError::io("write", &place))?;
+            sync_folder(&self.folder.join("packs"))?;
+            Ok(bytes)
+        });
+        if written.is_err() {
+            // It is removed by the next writer if this fails as well.
+            let _ = fs::remove_file(&temporary);
+        }
+        written.map(|bytes| pack.length().saturating_sub(bytes))
+    }
+}
+
+fn write_again(
+    pack: &Pack,
+    blocks: Option<&BTreeSet<u32>>,
+    temporary: &Path,
+) -> Result<(PathBuf, u64), CheckpointError> {
+    let hashes = pack.hashes()?;
+    let mut writer = PackWriter::create(temporary.to_owned(), pack.number())?;
+    for &block in blocks.into_iter().flatten() {
+        let payload = pack.payload(block)?;
+        let entry = pack.block(block).ok_or_else(|| pack.damaged_block(block, "it is missing"))?;
+        let hashes = (0..entry.lengths.len() as u16).map_while(|chunk| hashes.of(entry, chunk)).collect();
+        let block_again = NewBlock {
+            codec: entry.codec,
+            depth: entry.depth,
+            lengths: entry.lengths.clone(),
+            bases: entry.bases.clone(),
+            hashes,
+            payload,
+        };
+        writer.put(block, block_again)?;
+    }
+    writer.finish()
+}
+
+fn bytes_of(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |metadata| metadata.len())
+}
+
+/// Which packs go, and which are written again.
+#[derive(Debug, Default)]
+struct Plan {
+    delete: Vec<u32>,
+    rewrite: Vec<u32>,
+    /// Bytes of all that, about.
+    freed: u64,
+}
+
+impl Plan {
+    fn new(store: &Store, live: &Live) -> Result<Self, CheckpointError> {
+        let mut plan = Self::default();
+        let mut rewrite = Vec::new();
+        for number in store.pack_numbers()? {
+            let Some(blocks) = live.blocks(number) else {
+                plan.delete.push(number);
+                plan.freed += bytes_of(&store.pack_path(number));
+                continue;
+            };
+            let pack = store.pack(number)?;
+            let (needed, all) = payloads(&pack, blocks);
+            if needed * 2 < all {
+                rewrite.push((needed, number));
+                plan.freed += all - needed;
+            }
+        }
+        // Small ones first: they need the least space, and make some.
+        rewrite.sort_unstable();
+        plan.rewrite = rewrite.into_iter().map(|(_, number)| number).collect();
+        Ok(plan)
+    }
+}
+
+/// Bytes of the payloads that are needed, and of all.
+pub(super) fn payloads(pack: &Pack, live: &BTreeSet<u32>) -> (u64, u64) {
+    let mut bytes = (0, 0);
+    for (block, entry) in (0..).zip(pack.blocks()) {
+        let payload = entry.as_ref().map_or(0, |entry| u64::from(entry.payload));
+        bytes.0 += if live.contains(&block) { payload } else { 0 };
+        bytes.1 += payload;
+    }
+    bytes
+}

@@ -1,0 +1,328 @@
+//! Whether everything that checkpoints need is there and whole, and which checkpoints what is not touches.
+//!
+//! The manifests are read, then the blocks that they need, each once however many checkpoints need it. A deep look decodes every such
+//! block, compares its chunks with their hashes, and computes the digests of all files from these hashes, of which it keeps the part
+//! that packs do not have: 4 bytes a chunk.
+
+mod blocks;
+mod trace;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use hopmap_model::Context;
+use serde::Serialize;
+
+use super::digest::Digest;
+use super::live::Live;
+use super::manifest::{Manifest, Recipe};
+use super::{ReadLock, Store, in_words};
+use crate::CheckpointError;
+use crate::chunk::{ChunkHash, ChunkId};
+use crate::tree;
+
+/// What a look at a store found.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Verified {
+    /// Whether blocks were decoded and files compared with their digests, or only checksums.
+    pub deep: bool,
+    /// The checkpoints that were looked at.
+    pub checkpoints: Vec<CheckpointState>,
+    /// What is damaged or missing. None: everything is whole.
+    pub problems: Vec<Problem>,
+    /// What is damaged and not lost, or not needed.
+    pub warnings: Vec<String>,
+    /// Packs that no checkpoint needs; empty when only some checkpoints were looked at.
+    pub unneeded: Vec<u32>,
+    /// Blocks that were looked at.
+    pub blocks: u64,
+    /// Bytes of their payloads.
+    pub bytes: u64,
+}
+
+/// How a checkpoint is.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct CheckpointState {
+    /// Its number.
+    pub number: u32,
+    /// What it was called; nothing if it cannot be read.
+    pub name: String,
+    /// Whether it can be restored.
+    pub whole: bool,
+    /// How many files it has.
+    pub files: usize,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// Something damaged or missing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// The file of the store.
+    pub path: PathBuf,
+    /// The pack, if it is one.
+    pub pack: Option<u32>,
+    /// The block of the pack, if it is one alone.
+    pub block: Option<u32>,
+    /// Where that begins in the pack, in bytes.
+    pub offset: Option<u64>,
+    /// What is wrong.
+    pub what: String,
+    /// The checkpoints it touches.
+    pub checkpoints: Vec<Affected>,
+}
+
+/// What a problem means to a checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Affected {
+    /// The checkpoint.
+    pub number: u32,
+    /// The files that cannot be restored; none when nothing of the checkpoint can.
+    pub files: Vec<PathBuf>,
+    /// Bytes of the files that are lost.
+    pub bytes: u64,
+}
+
+impl Verified {
+    /// The numbers of the checkpoints that can be restored.
+    #[must_use]
+    pub fn whole(&self) -> Vec<u32> {
+        self.checkpoints.iter().filter(|state| state.whole).map(|state| state.number).collect()
+    }
+
+    /// The numbers of the checkpoints that cannot.
+    #[must_use]
+    pub fn damaged(&self) -> Vec<u32> {
+        self.checkpoints.iter().filter(|state| !state.whole).map(|state| state.number).collect()
+    }
+}
+
+impl Store {
+    /// Looks at some checkpoints, or at all, and at everything they need. Damage is no error: it is in what comes back.
+    pub fn verify(
+        &self,
+        _lock: &ReadLock,
+        deep: bool,
+        numbers: Option<&[u32]>,
+        cx: &Context<'_>,
+    ) -> Result<Verified, CheckpointError> {
+        let there = self.numbers()?;
+        if let Some(&number) = numbers.unwrap_or_default().iter().find(|number| !there.contains(number)) {
+            return Err(CheckpointError::NoCheckpoint { number, there: in_words(&there) });
+        }
+        let chosen: BTreeSet<u32> = numbers.unwrap_or(&there).iter().copied().collect();
+        let mut look = Look::new(self, deep);
+        for number in chosen {
+            look.manifest(number);
+        }
+        // Packs that cannot be read are found again, with their places, when blocks are.
+        let _ = look.live.close(self);
+        look.check_blocks(cx)?;
+        look.check_files(cx)?;
+        if numbers.is_none() {
+            look.unneeded()?;
+        }
+        Ok(look.finish())
+    }
+}
+
+/// A look at a store.
+struct Look<'a> {
+    store: &'a Store,
+    found: Verified,
+    live: Live,
+    /// The problems of packs that cannot be read: nothing in them can be used.
+    packs: BTreeMap<u32, usize>,
+    /// The problems of packs whose hashes cannot be read: their chunks can only be bases.
+    hashes: BTreeMap<u32, usize>,
+    /// The problems of blocks.
+    blocks: BTreeMap<(u32, u32), usize>,
+    /// Blocks that cannot be decoded, because of themselves or of others.
+    unusable: BTreeSet<(u32, u32)>,
+    /// The part of the hashes of chunks that packs do not keep, by pack.
+    rests: BTreeMap<u32, Vec<[u8; 4]>>,
+}
+
+impl<'a> Look<'a> {
+    fn new(store: &'a Store, deep: bool) -> Self {
+        Self {
+            store,
+            found: Verified { deep, ..Verified::default() },
+            live: Live::default(),
+            packs: BTreeMap::new(),
+            hashes: BTreeMap::new(),
+            blocks: BTreeMap::new(),
+            unusable: BTreeSet::new(),
+            rests: BTreeMap::new(),
+        }
+    }
+
+    /// Reads a manifest and notes which blocks it needs.
+    fn manifest(&mut self, number: u32) {
+        let mut state = CheckpointState { number, whole: true, ..CheckpointState::default() };
+        match self.store.manifest(number) {
+            Ok(manifest) => {
+                self.live.take(&manifest);
+                state.name.clone_from(&manifest.name);
+                state.files = manifest.recipes.len();
+                state.bytes = manifest.bytes();
+                if let Err(error) = tree::check(&manifest.entries) {
+                    state.whole = false;
+                    let affected = Affected { number, files: Vec::new(), bytes: 0 };
+                    self.problem_of_manifest(number, error.to_string(), affected);
+                }
+            }
+            Err(error) => {
+                state.whole = false;
+                let affected = Affected { number, files: Vec::new(), bytes: 0 };
+                self.problem_of_manifest(number, reason_of(&error), affected);
+            }
+        }
+        self.found.checkpoints.push(state);
+    }
+
+    fn problem_of_manifest(&mut self, number: u32, what: String, affected: Affected) {
+        let path = self.store.manifest_path(number);
+        self.found.problems.push(Problem {
+            path,
+            pack: None,
+            block: None,
+            offset: None,
+            what,
+            checkpoints: vec![affected],
+        });
+    }
+
+    /// Looks whether the chunks of all files are what manifests say, as far as blocks are whole; tells what others touch.
+    fn check_files(&mut self, cx: &Context<'_>) -> Result<(), CheckpointError> {
+        let tainted = self.tainted();
+        let numbers: Vec<u32> = self.found.checkpoints.iter().map(|state| state.number).collect();
+        for (place, number) in numbers.into_iter().enumerate() {
+            if cx.should_stop() {
+                return Err(CheckpointError::Interrupted);
+            }
+            let Ok(manifest) = self.store.manifest(number) else { continue };
+            let touched = self.touched(&manifest, &tainted);
+            let lost: BTreeSet<u32> =
+                touched.values().flat_map(|touch| touch.files.iter().copied()).collect();
+            let mut whole = lost.is_empty();
+            self.note(&manifest, touched);
+            for (&entry, recipe) in manifest.recipes.iter().filter(|(entry, _)| !lost.contains(entry)) {
+                if let Err(what) = self.check_file(recipe) {
+                    whole = false;
+                    let files = manifest.entries.get(entry as usize).map(|entry| entry.path.clone());
+                    let affected =
+                        Affected { number, files: files.into_iter().collect(), bytes: recipe.bytes() };
+                    self.problem_of_manifest(number, what.to_owned(), affected);
+                }
+            }
+            if let Some(state) = self.found.checkpoints.get_mut(place) {
+                state.whole &= whole;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether all chunks of a file are there and as long as it says, and give its digest.
+    fn check_file(&self, recipe: &Recipe) -> Result<(), &'static str> {
+        const OTHER: &str = "it tells of chunks that its packs do not have: it belongs to other packs";
+        let mut digest = Digest::default();
+        for run in &recipe.runs {
+            let Some(first) = run.first else {
+                digest.zeros(run.length);
+                continue;
+            };
+            let pack = self.store.pack(first.pack).map_err(|_| OTHER)?;
+            let block = pack.block(first.block).ok_or(OTHER)?;
+            let hashes = self.store.hashes(first.pack).map_err(|_| OTHER)?;
+            for step in 0..run.chunks {
+                let chunk = first.chunk.saturating_add(step);
+                let length = block.lengths.get(usize::from(chunk)).copied().map(u64::from);
+                if length != Some(run.length) {
+                    return Err(OTHER);
+                }
+                let hash = hashes.of(block, chunk).ok_or(OTHER)?;
+                let rest = self
+                    .rests
+                    .get(&first.pack)
+                    .and_then(|rests| rests.get(block.first_hash + usize::from(chunk)));
+                digest.chunk(run.length, ChunkHash::of_parts(hash, rest.copied().unwrap_or_default()));
+            }
+        }
+        if self.found.deep && digest.finish() != recipe.digest {
+            return Err("the digest of a file is another");
+        }
+        Ok(())
+    }
+
+    /// Notes a problem of a pack.
+    fn problem(&mut self, pack: u32, block: Option<u32>, offset: Option<u64>, what: String) -> usize {
+        let path = self.store.pack_path(pack);
+        self.found.problems.push(Problem {
+            path,
+            pack: Some(pack),
+            block,
+            offset,
+            what,
+            checkpoints: Vec::new(),
+        });
+        self.found.problems.len() - 1
+    }
+
+    fn unneeded(&mut self) -> Result<(), CheckpointError> {
+        let packs = self.store.pack_numbers()?;
+        self.found.unneeded = packs.into_iter().filter(|&pack| self.live.blocks(pack).is_none()).collect();
+        Ok(())
+    }
+
+    fn finish(mut self) -> Verified {
+        // What touches no checkpoint, such as the hashes of chunks that are only bases, is worth knowing and no more.
+        let (touching, others): (Vec<_>, Vec<_>) = std::mem::take(&mut self.found.problems)
+            .into_iter()
+            .partition(|problem| !problem.checkpoints.is_empty());
+        self.found.problems = touching;
+        let told = others
+            .iter()
+            .map(|problem| format!("{}: {}; no checkpoint is touched", problem.path.display(), problem.what));
+        self.found.warnings.extend(told);
+        self.found
+    }
+}
+
+/// What is wrong, without the path that is told anyway.
+fn reason_of(error: &CheckpointError) -> String {
+    match error {
+        CheckpointError::DamagedManifest { reason, .. }
+        | CheckpointError::DamagedPack { reason, .. }
+        | CheckpointError::DamagedBlock { reason, .. } => (*reason).to_owned(),
+        other => {
+            let source = std::error::Error::source(other).map(|source| format!(": {source}"));
+            format!("{other}{}", source.unwrap_or_default())
+        }
+    }
+}
+
+/// A chunk's block.
+fn block_of(chunk: ChunkId) -> (u32, u32) {
+    (chunk.pack, chunk.block)
+}
+
+/// The files of a checkpoint that a problem touches, and their bytes.
+#[derive(Debug, Default)]
+struct Touch {
+    files: BTreeSet<u32>,
+    bytes: u64,
+}
+
+impl Look<'_> {
+    fn note(&mut self, manifest: &Manifest, touched: BTreeMap<usize, Touch>) {
+        for (problem, touch) in touched {
+            let path = |entry: &u32| Some(manifest.entries.get(*entry as usize)?.path.clone());
+            let files = touch.files.iter().filter_map(path).collect();
+            let affected = Affected { number: manifest.number, files, bytes: touch.bytes };
+            if let Some(problem) = self.found.problems.get_mut(problem) {
+                problem.checkpoints.push(affected);
+            }
+        }
+    }
+}

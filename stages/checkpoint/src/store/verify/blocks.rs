@@ -1,0 +1,181 @@
+//! The blocks that are needed: their checksums, their bases, and in a deep look their chunks.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use hopmap_model::Context;
+use rayon::prelude::*;
+
+use super::super::blocks::Blocks;
+use super::super::pack::{BlockEntry, Hashes, Pack};
+use super::{Look, reason_of};
+use crate::CheckpointError;
+use crate::chunk::{ChunkHash, ChunkId};
+
+/// Bytes of payloads that are looked at together.
+const PORTION: u64 = 4 << 20;
+
+/// Bytes of decoded blocks that are kept, because others are told by them.
+const KEPT: usize = 24 << 20;
+
+/// What a look at a block found: what is wrong, or its chunks' hashes, the part that packs do not keep.
+type Seen = (u32, Result<Vec<[u8; 4]>, String>);
+
+impl Look<'_> {
+    /// Looks at all blocks that are needed, pack by pack, in the order of the file.
+    pub(super) fn check_blocks(&mut self, cx: &Context<'_>) -> Result<(), CheckpointError> {
+        let needed: Vec<(u32, BTreeSet<u32>)> =
+            self.live.packs().map(|(pack, blocks)| (pack, blocks.clone())).collect();
+        let decoded = Blocks::new(self.store, KEPT);
+        for (done, (number, blocks)) in needed.iter().enumerate() {
+            cx.progress(done as u64, needed.len() as u64);
+            match self.store.pack(*number) {
+                Ok(pack) => self.check_pack(&pack, blocks, &decoded, cx)?,
+                Err(error) => {
+                    let problem = self.problem(*number, None, None, reason_of(&error));
+                    self.packs.insert(*number, problem);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_pack(
+        &mut self,
+        pack: &Arc<Pack>,
+        needed: &BTreeSet<u32>,
+        decoded: &Blocks<'_>,
+        cx: &Context<'_>,
+    ) -> Result<(), CheckpointError> {
+        let number = pack.number();
+        let path = pack.path().display();
+        let worn = pack.worn().unwrap_or_else(|_| vec!["it cannot be read again"]);
+        self.found.warnings.extend(worn.iter().map(|what| format!("{path}: {what}; nothing is lost yet")));
+        let hashes = match self.store.hashes(number) {
+            Ok(hashes) => Some(hashes),
+            Err(error) => {
+                let problem = self.problem(number, None, None, reason_of(&error));
+                self.hashes.insert(number, problem);
+                None
+            }
+        };
+        if self.found.deep {
+            self.rests.insert(number, vec![[0; 4]; pack.chunks()]);
+        }
+        let missing = "it is missing";
+        for &block in needed.iter().filter(|&&block| pack.block(block).is_none()) {
+            let problem = self.problem(number, Some(block), None, missing.to_owned());
+            self.blocks.insert((number, block), problem);
+            self.unusable.insert((number, block));
+        }
+        for portion in portions(pack, needed) {
+            if cx.should_stop() {
+                return Err(CheckpointError::Interrupted);
+            }
+            let look = |&(block, entry): &(u32, &BlockEntry)| {
+                (block, self.check_block(pack, block, entry, hashes.as_deref(), decoded))
+            };
+            let seen: Vec<Seen> = portion.par_iter().map(look).collect();
+            for (block, seen) in seen {
+                self.take(pack, block, seen);
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes what a look at a block found.
+    fn take(&mut self, pack: &Pack, block: u32, seen: Result<Vec<[u8; 4]>, String>) {
+        let Some(entry) = pack.block(block) else { return };
+        self.found.blocks += 1;
+        self.found.bytes += u64::from(entry.payload);
+        if seen.is_err() || self.has_bad_base(entry) {
+            self.unusable.insert((pack.number(), block));
+        }
+        match seen {
+            Ok(rests) => {
+                let kept = self.rests.get_mut(&pack.number());
+                let place =
+                    kept.and_then(|kept| kept.get_mut(entry.first_hash..entry.first_hash + rests.len()));
+                if let Some(place) = place {
+                    place.copy_from_slice(&rests);
+                }
+            }
+            Err(what) => {
+                let problem = self.problem(pack.number(), Some(block), Some(entry.offset), what);
+                self.blocks.insert((pack.number(), block), problem);
+            }
+        }
+    }
+
+    fn check_block(
+        &self,
+        pack: &Pack,
+        block: u32,
+        entry: &BlockEntry,
+        hashes: Option<&Hashes>,
+        decoded: &Blocks<'_>,
+    ) -> Result<Vec<[u8; 4]>, String> {
+        if !self.found.deep || self.has_bad_base(entry) {
+            // Whether it can be decoded is not known then; that it cannot is told of its base.
+            pack.payload(block).map_err(|error| reason_of(&error))?;
+            return self.check_bases(entry).map(|()| Vec::new());
+        }
+        self.check_bases(entry)?;
+        let bytes = decoded.block(pack.number(), block).map_err(|error| reason_of(&error))?;
+        let mut rests = Vec::with_capacity(entry.lengths.len());
+        let mut begin = 0;
+        for (chunk, &length) in (0..).zip(&entry.lengths) {
+            let content = bytes.get(begin..begin + length as usize).ok_or("its length is another")?;
+            let hash = ChunkHash::of(content);
+            if hashes.is_some_and(|hashes| hashes.of(entry, chunk) != Some(hash.kept())) {
+                return Err("a chunk has another hash".to_owned());
+            }
+            rests.push(hash.rest());
+            begin += length as usize;
+        }
+        Ok(rests)
+    }
+
+    /// Whether a block that it is told by cannot be decoded; packs before have been looked at.
+    fn has_bad_base(&self, entry: &BlockEntry) -> bool {
+        let is_bad = |base: &ChunkId| {
+            self.packs.contains_key(&base.pack) || self.unusable.contains(&(base.pack, base.block))
+        };
+        entry.bases.iter().flatten().any(is_bad)
+    }
+
+    /// Whether the chunks by which a block is told are where they should be.
+    fn check_bases(&self, entry: &BlockEntry) -> Result<(), String> {
+        for base in entry.bases.iter().flatten() {
+            let Ok(pack) = self.store.pack(base.pack) else { continue };
+            let Some(below) = pack.block(base.block) else { continue };
+            if usize::from(base.chunk) >= below.lengths.len() {
+                return Err("it is told by a chunk that is not there".to_owned());
+            }
+            if below.depth >= entry.depth {
+                return Err("its chain is longer than it says".to_owned());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The needed blocks that are there, in the order of the file, in portions of about [`PORTION`] bytes.
+fn portions<'p>(pack: &'p Pack, needed: &BTreeSet<u32>) -> Vec<Vec<(u32, &'p BlockEntry)>> {
+    let mut blocks: Vec<(u32, &BlockEntry)> =
+        needed.iter().filter_map(|&block| Some((block, pack.block(block)?))).collect();
+    blocks.sort_by_key(|(_, entry)| entry.offset);
+    let mut portions = Vec::new();
+    let mut portion = Vec::new();
+    let mut bytes = 0;
+    for block in blocks {
+        bytes += u64::from(block.1.payload);
+        portion.push(block);
+        if bytes >= PORTION {
+            portions.push(std::mem::take(&mut portion));
+            bytes = 0;
+        }
+    }
+    portions.push(portion);
+    portions
+}

@@ -1,0 +1,250 @@
+//! `kill -9` at any moment of adding and pruning, two writers at once, and disks that are full or cannot be written to.
+//!
+//! `HOPMAP_SOAK=1` kills 100 times in place of 12. Disks of their own need `HOPMAP_SYSTEM_TESTS=1` and the right to mount.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests")]
+
+#[path = "support/store.rs"]
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use hopmap_checkpoint::CheckpointError;
+use hopmap_checkpoint::store::{AddOptions, Added, Keep, Settings, Source, Store};
+use hopmap_model::Context;
+use support::{Dice, noise, restore_files, verify};
+
+/// Names the folder in which a process of this test works until it is killed.
+const WORK: &str = "HOPMAP_TEST_CHECKPOINT_WORK";
+
+/// The contents of the stream of a seed: they change as those of a program would.
+fn contents(seed: u64) -> Vec<u8> {
+    let mut bytes = noise(5, 400_000);
+    let mut dice = Dice(1);
+    for step in 0..seed % 50 {
+        let page = dice.below(90) * 4096;
+        bytes[page..page + 1000].copy_from_slice(&noise(step, 1000));
+    }
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    bytes
+}
+
+fn add(store: &Store, seed: u64) -> Result<Added, CheckpointError> {
+    let bytes = contents(seed);
+    let lock = store.lock("a test", Duration::from_secs(20))?;
+    let source = Source::Stream("image".into(), Box::new(&bytes[..]));
+    store.add(&lock, source, &AddOptions::default(), &Context::detached())
+}
+
+fn keep(last: usize) -> Keep {
+    Keep { last: Some(last), every: Some(7), ..Keep::default() }
+}
+
+/// Adds and prunes for ever, and notes what it begins and what is done, when it is this test's child.
+#[test]
+fn a_child_adds_and_prunes() {
+    let Some(work) = std::env::var_os(WORK) else { return };
+    let work = Path::new(&work);
+    let mut log = OpenOptions::new().append(true).create(true).open(work.join("log")).unwrap();
+    let lines = fs::read_to_string(work.join("log")).unwrap().lines().count() as u64;
+    let store = Store::open(&work.join("store")).unwrap();
+    for seed in lines * 100.. {
+        let added = add(&store, seed).unwrap();
+        writeln!(log, "added {} {seed}", added.manifest.number).unwrap();
+        if seed % 3 == 2 {
+            let lock = store.lock("a test", Duration::from_secs(20)).unwrap();
+            let told = store.prune(&lock, &keep(4), true, &Context::detached()).unwrap();
+            writeln!(log, "removes {:?}", told.removed).unwrap();
+            store.prune(&lock, &keep(4), false, &Context::detached()).unwrap();
+            writeln!(log, "pruned").unwrap();
+        }
+    }
+}
+
+fn child(work: &Path) -> Child {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "a_child_adds_and_prunes", "--nocapture"]).env(WORK, work);
+    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+/// What the log of children says: the seeds of checkpoints whose adding had ended, and which may be gone.
+fn logged(work: &Path) -> (BTreeMap<u32, u64>, BTreeSet<u32>) {
+    let log = fs::read_to_string(work.join("log")).unwrap_or_default();
+    let (mut added, mut gone) = (BTreeMap::new(), BTreeSet::new());
+    for line in log.lines() {
+        if let Some(("added", rest)) = line.split_once(' ') {
+            let (number, seed) = rest.split_once(' ').unwrap();
+            let twice = added.insert(number.parse().unwrap(), seed.parse().unwrap());
+            assert!(twice.is_none(), "{number} was given twice");
+        } else if let Some(("removes", numbers)) = line.split_once(' ') {
+            let numbers = numbers.trim_matches(['[', ']']).split(", ").filter(|number| !number.is_empty());
+            gone.extend(numbers.map(|number| number.parse::<u32>().unwrap()));
+        }
+    }
+    (added, gone)
+}
+
+/// The store is whole and has everything that it said it has.
+fn check(work: &Path) {
+    let store = Store::open(&work.join("store")).unwrap();
+    drop(store.lock("a test", Duration::from_secs(5)).unwrap());
+    let found = verify(&store, true);
+    assert!(found.problems.is_empty() && found.warnings.is_empty(), "{found:?}");
+    let (added, gone) = logged(work);
+    let there = store.numbers().unwrap();
+    for (number, seed) in added.iter().filter(|(number, _)| !gone.contains(number)) {
+        assert!(there.contains(number), "{number} is lost");
+        let expected = [("image".into(), contents(*seed))].into();
+        restore_files(&store, *number, &expected).unwrap();
+    }
+}
+
+#[test]
+fn a_killed_writer_leaves_a_whole_store() {
+    let times = if std::env::var_os("HOPMAP_SOAK").is_some() { 100 } else { 12 };
+    let folder = tempfile::tempdir().unwrap();
+    let work = folder.path();
+    Store::init(&work.join("store"), Settings::default()).unwrap();
+    let mut dice = Dice(20_261_122);
+    for _ in 0..times {
+        let before = fs::read_to_string(work.join("log")).unwrap_or_default().lines().count();
+        let mut child = child(work);
+        // Moments spread over some additions and prunes, however slow the machine is.
+        let steps = dice.below(6);
+        while fs::read_to_string(work.join("log")).unwrap_or_default().lines().count() < before + steps {
+            assert!(child.try_wait().unwrap().is_none(), "the child ended by itself");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(Duration::from_micros(dice.below(60_000) as u64));
+        child.kill().unwrap();
+        assert_eq!(child.wait().unwrap().code(), None, "the child ended by itself");
+        check(work);
+    }
+    let (added, gone) = logged(work);
+    assert!(added.len() > times && !gone.is_empty(), "too little happened: {} {}", added.len(), gone.len());
+    let store = Store::open(&work.join("store")).unwrap();
+    let next = add(&store, 1).unwrap().manifest.number;
+    assert!(added.keys().all(|number| *number < next));
+}
+
+#[test]
+fn the_second_writer_waits_or_is_told_who_writes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store");
+    let store = Store::init(&path, Settings::default()).unwrap();
+    let lock = store.lock("process 7, which adds", Duration::ZERO).unwrap();
+    let other = Store::open(&path).unwrap();
+    let error = other.lock("process 8", Duration::ZERO).unwrap_err();
+    assert!(
+        matches!(&error, CheckpointError::Busy { holder, .. } if holder.contains("process 7")),
+        "{error}"
+    );
+    let waits = std::thread::spawn(move || add(&other, 4).unwrap().manifest.number);
+    let bytes = contents(3);
+    let source = Source::Stream("image".into(), Box::new(&bytes[..]));
+    let first = store.add(&lock, source, &AddOptions::default(), &Context::detached()).unwrap();
+    drop(lock);
+    assert_eq!((first.manifest.number, waits.join().unwrap()), (1, 2));
+    assert_eq!(verify(&store, true).whole(), [1, 2]);
+}
+
+/// Runs a test of this file in a mount namespace of its own, where a script has prepared a folder `disk`.
+fn on_a_disk(test: &str, before: &str) {
+    if std::env::var_os("HOPMAP_SYSTEM_TESTS").is_none() {
+        eprintln!("skipped: HOPMAP_SYSTEM_TESTS is not set");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let script = format!("set -e\n{before}\nexec \"$0\" --exact {test} --nocapture");
+    let mut command = Command::new("unshare");
+    command.args(["--map-root-user", "--mount", "sh", "-c", &script]).arg(std::env::current_exe().unwrap());
+    let output = command.env(WORK, folder.path()).current_dir(folder.path()).output().unwrap();
+    let said =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("this was done on a disk of its own"), "{said}");
+}
+
+fn on_its_own() -> Option<std::path::PathBuf> {
+    let disk = Path::new(&std::env::var_os(WORK)?).join("disk");
+    eprintln!("this was done on a disk of its own");
+    Some(disk)
+}
+
+#[test]
+fn pruning_works_on_a_full_disk() {
+    on_a_disk("full_disk", "mkdir disk\nmount -t tmpfs -o size=8m tmpfs disk");
+}
+
+/// Takes all space that is left.
+fn fill(disk: &Path) {
+    let mut filler = OpenOptions::new().append(true).create(true).open(disk.join("filler")).unwrap();
+    while filler.write(&[7; 4096]).is_ok_and(|written| written > 0) {}
+}
+
+#[test]
+fn full_disk() {
+    let Some(disk) = on_its_own() else { return };
+    let store = Store::init(&disk.join("store"), Settings::default()).unwrap();
+    let mut added = 0u64;
+    // Contents that share nothing, until there is no space for more.
+    let error = loop {
+        let bytes = noise(added + 1, 700_000);
+        let lock = store.lock("a test", Duration::ZERO).unwrap();
+        let source = Source::Stream("image".into(), Box::new(&bytes[..]));
+        match store.add(&lock, source, &AddOptions::default(), &Context::detached()) {
+            Ok(_) => added += 1,
+            Err(error) => break error,
+        }
+    };
+    assert!(error.to_string().contains("cannot write"), "{error}");
+    let last = added as u32;
+    fill(&disk);
+    assert!(verify(&store, true).problems.is_empty());
+    // The last one, whose number cannot be written down while nothing else goes.
+    let prune = |keep: Keep| {
+        let lock = store.lock("a test", Duration::ZERO).unwrap();
+        store.prune(&lock, &keep, false, &Context::detached()).unwrap()
+    };
+    let pruned = prune(Keep { remove: vec![last], ..Keep::default() });
+    assert!(pruned.freed > 100_000, "{pruned:?}");
+    fill(&disk);
+    let pruned = prune(Keep { remove: vec![1, 2, 3], ..Keep::default() });
+    assert!(pruned.freed > 300_000, "{pruned:?}");
+    let kept: Vec<u32> = (4..last).collect();
+    let found = verify(&store, true);
+    assert!(found.problems.is_empty(), "{found:?}");
+    assert_eq!(found.whole(), kept);
+    for &number in &kept {
+        let expected = [("image".into(), noise(u64::from(number), 700_000))].into();
+        restore_files(&store, number, &expected).unwrap();
+    }
+    assert_eq!(add(&store, 9).unwrap().manifest.number, last + 1);
+}
+
+#[test]
+fn a_store_on_a_disk_that_cannot_be_written_to_is_read() {
+    on_a_disk("read_only", "mkdir disk\nmount -t tmpfs -o size=8m tmpfs disk");
+}
+
+#[test]
+fn read_only() {
+    let Some(disk) = on_its_own() else { return };
+    let path = disk.join("store");
+    let store = Store::init(&path, Settings::default()).unwrap();
+    add(&store, 1).unwrap();
+    add(&store, 2).unwrap();
+    let mounted = Command::new("mount").args(["-o", "remount,ro"]).arg(&disk).status().unwrap();
+    assert!(mounted.success());
+    let store = Store::open(&path).unwrap();
+    assert_eq!(verify(&store, true).whole(), [1, 2]);
+    assert_eq!(store.list().unwrap().len(), 2);
+    restore_files(&store, 2, &[("image".into(), contents(2))].into()).unwrap();
+    let error = add(&store, 3).unwrap_err();
+    let source = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
+    assert!(error.to_string().contains("lock") && source.contains("Read-only"), "{error}: {source}");
+}

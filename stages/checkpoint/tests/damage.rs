@@ -1,0 +1,217 @@
+//! Damaged stores: verifying tells, and no restore gives wrong bytes.
+//!
+//! `HOPMAP_SOAK=1` does 10,000 cases in place of some hundred; `HOPMAP_SEED=N` repeats one.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests")]
+
+#[path = "support/store.rs"]
+mod support;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use hopmap_checkpoint::store::Store;
+use support::{Dice, Files, Sample, restore_files, restore_folder, verify};
+
+type Contents = Vec<(PathBuf, Vec<u8>)>;
+
+/// Stores whose files take each other's places.
+struct Site {
+    sample: Sample,
+    whole: Contents,
+    /// The same numbers and other contents; and the same four checkpoints first, then others.
+    strangers: [Contents; 2],
+}
+
+impl Site {
+    fn new() -> Self {
+        let sample = Sample::new(8, 1000);
+        let other = Sample::new(8, 2000);
+        let mut fork = Sample::new(4, 1000);
+        (0..4).for_each(|step| fork.add(3000 + step));
+        let strangers = [&other, &fork].map(|stranger| {
+            let move_to = |(path, bytes): (PathBuf, Vec<u8>)| {
+                (sample.path().join(path.strip_prefix(stranger.path()).unwrap()), bytes)
+            };
+            stranger.files().into_iter().map(move_to).collect()
+        });
+        let whole = sample.files();
+        Self { sample, whole, strangers }
+    }
+
+    fn heal(&self) {
+        for (path, bytes) in &self.whole {
+            if fs::read(path).ok().as_ref() != Some(bytes) {
+                fs::write(path, bytes).unwrap();
+            }
+        }
+    }
+
+    /// Damages some file; says how.
+    fn damage(&self, dice: &mut Dice) -> String {
+        let (path, bytes) = &self.whole[dice.below(self.whole.len())];
+        let name = path.strip_prefix(self.sample.path()).unwrap().display();
+        let (begin, end) = range(dice, bytes.len());
+        let mut changed = bytes.clone();
+        let how = match dice.below(10) {
+            0 | 1 if !bytes.is_empty() => {
+                let at = begin.min(bytes.len() - 1);
+                changed[at] ^= 1 << dice.below(8);
+                format!("bit at {at}")
+            }
+            2 => {
+                changed.truncate(begin);
+                format!("cut at {begin}")
+            }
+            3 => {
+                changed[begin..end].fill(0);
+                format!("zeros {begin}-{end}")
+            }
+            4 => {
+                changed[begin..end].iter_mut().for_each(|byte| *byte = dice.next() as u8);
+                format!("noise {begin}-{end}")
+            }
+            5 => {
+                changed.extend(support::noise(dice.next(), 1 + dice.below(300)));
+                "longer".to_owned()
+            }
+            6 => {
+                let copy = bytes[begin..end].to_vec();
+                let to = dice.below(bytes.len() - copy.len() + 1);
+                changed[to..to + copy.len()].copy_from_slice(&copy);
+                format!("{begin}-{end} again at {to}")
+            }
+            7 => {
+                // Another damage may have done so already.
+                let _ = fs::remove_file(path);
+                return format!("{name} missing");
+            }
+            8 => {
+                let stranger = &self.strangers[dice.below(2)];
+                let found = stranger.iter().find(|(other, _)| other == path);
+                changed.clone_from(&found.unwrap().1);
+                "another store's".to_owned()
+            }
+            _ => {
+                let alike: Vec<_> =
+                    self.whole.iter().filter(|(other, _)| other.parent() == path.parent()).collect();
+                let (other, others) = alike[dice.below(alike.len())];
+                changed.clone_from(others);
+                fs::write(other, bytes).unwrap();
+                format!("swapped with {}", other.display())
+            }
+        };
+        fs::write(path, &changed).unwrap();
+        format!("{name}: {how}")
+    }
+}
+
+/// A range that is often short, and often at an end.
+fn range(dice: &mut Dice, length: usize) -> (usize, usize) {
+    let begin = match dice.below(3) {
+        0 => length.saturating_sub(1 + dice.below(400)),
+        1 => dice.below(100).min(length),
+        _ => dice.below(length + 1),
+    };
+    let most = if dice.below(2) == 0 { 16 } else { length };
+    (begin, (begin + 1 + dice.below(most)).min(length))
+}
+
+/// What is said to be whole comes back as it was; what is not, is refused; nothing comes back wrong.
+fn check(site: &Site, versions: &BTreeMap<u32, Files>, folders: bool) {
+    // Settings that cannot be read are said to be so.
+    let Ok(store) = Store::open(&site.sample.path()) else { return };
+    let lock = store.read_lock(std::time::Duration::ZERO);
+    if lock.is_err() {
+        assert!(!site.sample.path().join("readers").exists());
+        return;
+    }
+    drop(lock);
+    let shallow = verify(&store, false);
+    let deep = verify(&store, true);
+    for state in &deep.checkpoints {
+        let expected = &versions[&state.number];
+        let result = match folders {
+            true => restore_folder(&store, state.number, site.sample.folder.path(), expected),
+            false => restore_files(&store, state.number, expected),
+        };
+        assert_eq!(result.is_ok(), state.whole, "{}: {:?} {:?}", state.number, result, deep.problems);
+        let named = deep.problems.iter().flat_map(|problem| &problem.checkpoints);
+        assert_eq!(named.filter(|affected| affected.number == state.number).count() == 0, state.whole);
+    }
+    for number in shallow.damaged() {
+        assert!(deep.damaged().contains(&number), "{number} is damaged only at a first look");
+    }
+    assert_eq!(deep.problems.is_empty(), deep.damaged().is_empty());
+}
+
+#[test]
+fn damage_is_found_and_never_restored() {
+    let site = Site::new();
+    let cases = if std::env::var_os("HOPMAP_SOAK").is_some() { 10_000 } else { 250 };
+    let asked = std::env::var("HOPMAP_SEED").ok().and_then(|seed| seed.parse::<u64>().ok());
+    let seeds = asked.map_or(0..cases, |seed| seed..seed + 1);
+    let mut harmless = 0;
+    for seed in seeds {
+        let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        let mut how = vec![site.damage(&mut dice)];
+        if dice.below(5) == 0 {
+            how.push(site.damage(&mut dice));
+        }
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            check(&site, &site.sample.versions, seed % 8 == 0);
+        }));
+        assert!(result.is_ok(), "HOPMAP_SEED={seed}: {how:?}");
+        harmless += usize::from(Store::open(&site.sample.path()).is_ok_and(|store| {
+            store.read_lock(std::time::Duration::ZERO).is_ok() && verify(&store, true).damaged().is_empty()
+        }));
+        site.heal();
+    }
+    eprintln!("{cases} cases, {harmless} without a damaged checkpoint");
+    assert!(verify(&site.sample.store(), true).problems.is_empty());
+    site.sample.assert_restores(&[1, 2, 3, 4, 5, 6, 7, 8]);
+}
+
+#[test]
+fn a_damaged_block_names_what_it_touches_and_no_more() {
+    let sample = Sample::new(5, 7);
+    let store = sample.store();
+    let pack = store.pack(3).unwrap();
+    let (block, entry) =
+        pack.blocks().iter().enumerate().find_map(|(block, entry)| Some((block, entry.as_ref()?))).unwrap();
+    let path = store.pack_path(3);
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[entry.offset as usize] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    for deep in [false, true] {
+        let found = sample.verify(deep);
+        assert_eq!(found.problems.len(), 1, "{:?}", found.problems);
+        let problem = &found.problems[0];
+        assert_eq!((problem.pack, problem.block), (Some(3), Some(block as u32)));
+        assert_eq!(problem.offset, Some(entry.offset));
+        assert!(problem.checkpoints.iter().any(|affected| affected.number == 3));
+        assert!(problem.checkpoints.iter().all(|affected| affected.number >= 3 && affected.bytes > 0));
+        assert!(problem.checkpoints.iter().all(|affected| affected.files.contains(&"image".into())
+            || affected.files.contains(&"part/table".into())));
+        assert!([1, 2].iter().all(|number| found.whole().contains(number)), "{:?}", found.whole());
+        sample.assert_restores(&found.whole());
+    }
+}
+
+#[test]
+fn what_is_there_twice_is_not_lost_when_one_goes() {
+    let sample = Sample::new(3, 11);
+    let path = sample.store().pack_path(2);
+    let whole = fs::read(&path).unwrap();
+    // The last trailer, the first table, the header.
+    for at in [whole.len() - 10, whole.len() - 90, 3] {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 16;
+        fs::write(&path, bytes).unwrap();
+        let found = sample.verify(true);
+        assert!(found.problems.is_empty(), "{:?}", found.problems);
+        assert_eq!(found.warnings.len(), 1, "{:?}", found.warnings);
+        sample.assert_restores(&[1, 2, 3]);
+    }
+    assert_ne!(path, Path::new(""));
+}

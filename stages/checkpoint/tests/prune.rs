@@ -1,0 +1,157 @@
+//! Checkpoints that are pruned: those that stay come back as they were, and space is freed.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests")]
+
+#[path = "support/store.rs"]
+mod support;
+
+use std::fs;
+use std::time::Duration;
+
+use hopmap_checkpoint::CheckpointError;
+use hopmap_checkpoint::store::Keep;
+use hopmap_model::Context;
+use support::Sample;
+
+fn assert_whole(sample: &Sample, numbers: &[u32]) {
+    let found = sample.verify(true);
+    assert!(found.problems.is_empty(), "{:?}", found.problems);
+    assert_eq!(found.whole(), numbers);
+    assert!(found.unneeded.is_empty(), "{:?}", found.unneeded);
+    sample.assert_restores(numbers);
+}
+
+#[test]
+fn what_stays_is_the_union_of_the_rules_and_comes_back() {
+    let mut sample = Sample::new(10, 100);
+    let store = sample.store();
+    let lock = store.lock("a test", Duration::ZERO).unwrap();
+    store.pin(&lock, 3).unwrap();
+    drop(lock);
+    let keep = Keep { last: Some(2), every: Some(4), pinned: vec![1], remove: vec![4] };
+    let lock = store.lock("a test", Duration::ZERO).unwrap();
+    let told = store.prune(&lock, &keep, true, &Context::detached()).unwrap();
+    drop(lock);
+    assert_whole(&sample, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    let done = sample.prune(&keep).unwrap();
+    assert_eq!((&done.removed, &done.kept), (&vec![2, 4, 5, 6, 7], &vec![1, 3, 8, 9, 10]));
+    assert_eq!(
+        (&told.removed, &told.deleted, &told.rewritten),
+        (&done.removed, &done.deleted, &done.rewritten)
+    );
+    assert!(done.freed > 0 && done.notes.is_empty(), "{done:?}");
+    assert_whole(&sample, &[1, 3, 8, 9, 10]);
+    sample.add(7);
+    assert_whole(&sample, &[1, 3, 8, 9, 10, 11]);
+}
+
+#[test]
+fn only_the_last_one_takes_little_more_than_itself() {
+    let sample = Sample::new(12, 300);
+    sample.prune(&Keep { last: Some(1), ..Keep::default() }).unwrap();
+    assert_whole(&sample, &[12]);
+    let store = sample.store();
+    let lock = store.read_lock(Duration::ZERO).unwrap();
+    let statistics = store.statistics(&lock).unwrap();
+    let needed = statistics.packs - statistics.index - statistics.unneeded.unwrap();
+    assert!(statistics.unneeded.unwrap() <= needed, "{statistics:?}");
+}
+
+#[test]
+fn numbers_are_never_given_twice() {
+    let mut sample = Sample::new(3, 1);
+    for expected in 4..7 {
+        sample.prune(&Keep { remove: vec![expected - 1], ..Keep::default() }).unwrap();
+        sample.add(u64::from(expected));
+        assert_eq!(sample.store().latest().unwrap(), Some(expected));
+    }
+    assert_whole(&sample, &[1, 2, 6]);
+}
+
+#[test]
+fn a_store_that_was_open_before_a_prune_of_another_sees_it() {
+    let mut sample = Sample::new(8, 55);
+    let before = sample.store();
+    let lock = before.read_lock(Duration::ZERO).unwrap();
+    before.verify(&lock, true, None, &Context::detached()).unwrap();
+    drop(lock);
+    let done = sample.prune(&Keep { last: Some(1), ..Keep::default() }).unwrap();
+    assert!(!done.rewritten.is_empty() || !done.deleted.is_empty());
+    // Blocks that are gone must not be referred to: the first version again would be in them.
+    let from = sample.folder.path().join("from");
+    support::plant(&from, &sample.versions[&1]);
+    let lock = before.lock("a test", Duration::ZERO).unwrap();
+    let source = hopmap_checkpoint::store::Source::Folder(&from);
+    let added = before
+        .add(&lock, source, &hopmap_checkpoint::store::AddOptions::default(), &Context::detached())
+        .unwrap();
+    assert_eq!(added.manifest.number, 9);
+    drop(lock);
+    sample.versions.insert(9, sample.versions[&1].clone());
+    assert_whole(&sample, &[8, 9]);
+}
+
+#[test]
+fn what_must_not_be_pruned_is_refused() {
+    let sample = Sample::new(4, 2);
+    let refused = |keep: Keep| sample.prune(&keep).unwrap_err();
+    assert!(matches!(refused(Keep { last: Some(0), ..Keep::default() }), CheckpointError::Setting { .. }));
+    assert!(matches!(refused(Keep { every: Some(0), ..Keep::default() }), CheckpointError::Setting { .. }));
+    assert!(matches!(refused(Keep { every: Some(9), ..Keep::default() }), CheckpointError::NothingKept));
+    let all = Keep { remove: vec![1, 2, 3, 4], ..Keep::default() };
+    assert!(matches!(refused(all), CheckpointError::NothingKept));
+    let missing = Keep { remove: vec![7], ..Keep::default() };
+    assert!(matches!(refused(missing), CheckpointError::NoCheckpoint { number: 7, .. }));
+    let store = sample.store();
+    let lock = store.lock("a test", Duration::ZERO).unwrap();
+    store.pin(&lock, 2).unwrap();
+    assert!(store.pin(&lock, 8).is_err());
+    drop(lock);
+    let pinned = Keep { remove: vec![2], ..Keep::default() };
+    assert!(matches!(refused(pinned), CheckpointError::Pinned { number: 2 }));
+    let reading = store.read_lock(Duration::ZERO).unwrap();
+    let busy = Keep { last: Some(1), ..Keep::default() };
+    assert!(matches!(refused(busy.clone()), CheckpointError::Busy { .. }));
+    drop(reading);
+    assert_whole(&sample, &[1, 2, 3, 4]);
+    let lock = store.lock("a test", Duration::ZERO).unwrap();
+    assert!(store.unpin(&lock, 2).unwrap() && !store.unpin(&lock, 2).unwrap());
+    drop(lock);
+    sample.prune(&busy).unwrap();
+    assert_whole(&sample, &[4]);
+}
+
+#[test]
+fn what_cannot_be_read_keeps_everything_until_it_is_removed() {
+    let sample = Sample::new(5, 9);
+    let path = sample.store().manifest_path(4);
+    let bytes = fs::read(&path).unwrap();
+    fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+    let keep = Keep { remove: vec![1], ..Keep::default() };
+    let error = sample.prune(&keep).unwrap_err();
+    assert!(
+        matches!(&error, CheckpointError::NeedsUnknown { what } if what.contains("checkpoints/4")),
+        "{error}"
+    );
+    assert_eq!(sample.store().numbers().unwrap(), [1, 2, 3, 4, 5]);
+    let keep = Keep { remove: vec![4], ..Keep::default() };
+    sample.prune(&keep).unwrap();
+    assert_whole(&sample, &[1, 2, 3, 5]);
+}
+
+#[test]
+fn leftovers_of_killed_writers_go() {
+    let sample = Sample::new(4, 77);
+    let packs = sample.path().join("packs");
+    fs::copy(packs.join("3.pack"), packs.join("9.pack")).unwrap();
+    fs::write(packs.join(".2.pack.tmp"), "half").unwrap();
+    fs::write(sample.path().join("checkpoints/.5.12-0.tmp"), "half").unwrap();
+    // As if a prune had been killed after the manifests went.
+    fs::remove_file(sample.path().join("checkpoints/2")).unwrap();
+    sample.prune(&Keep::default()).unwrap();
+    assert_whole(&sample, &[1, 3, 4]);
+    let hidden = |part: &str| {
+        let names = fs::read_dir(sample.path().join(part)).unwrap();
+        names.filter(|name| name.as_ref().unwrap().file_name().to_string_lossy().starts_with('.')).count()
+    };
+    assert_eq!((hidden("packs"), hidden("checkpoints")), (0, 0));
+}

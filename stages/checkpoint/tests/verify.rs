@@ -1,0 +1,63 @@
+//! Looks at whole stores.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests")]
+
+#[path = "support/store.rs"]
+mod support;
+
+use std::time::Duration;
+
+use hopmap_checkpoint::CheckpointError;
+use hopmap_model::Context;
+use support::Sample;
+
+#[test]
+fn a_whole_store_has_no_problems() {
+    let sample = Sample::new(6, 42);
+    for deep in [false, true] {
+        let found = sample.verify(deep);
+        assert!(found.problems.is_empty() && found.warnings.is_empty(), "{found:?}");
+        assert_eq!(found.whole(), [1, 2, 3, 4, 5, 6]);
+        assert!(found.unneeded.is_empty() && found.blocks > 0);
+        let json = serde_json::to_value(&found).unwrap();
+        assert_eq!(json["checkpoints"][5]["whole"], true);
+    }
+}
+
+#[test]
+fn some_checkpoints_can_be_looked_at() {
+    let sample = Sample::new(4, 5);
+    let store = sample.store();
+    let lock = store.read_lock(Duration::ZERO).unwrap();
+    let found = store.verify(&lock, true, Some(&[2, 3]), &Context::detached()).unwrap();
+    assert_eq!(found.whole(), [2, 3]);
+    let missing = store.verify(&lock, true, Some(&[9]), &Context::detached());
+    assert!(matches!(missing, Err(CheckpointError::NoCheckpoint { number: 9, .. })));
+}
+
+#[test]
+fn what_a_store_holds_adds_up() {
+    let sample = Sample::new(5, 8);
+    let store = sample.store();
+    let lock = store.read_lock(Duration::ZERO).unwrap();
+    let statistics = store.statistics(&lock).unwrap();
+    let bytes: usize = sample.versions.values().flat_map(|files| files.values()).map(Vec::len).sum();
+    assert_eq!((statistics.checkpoints, statistics.bytes), (5, bytes as u64));
+    let on_disk = |part: &str| -> u64 {
+        let files = std::fs::read_dir(sample.path().join(part)).unwrap();
+        files.map(|file| file.unwrap().metadata().unwrap().len()).sum()
+    };
+    assert_eq!(statistics.packs, on_disk("packs"));
+    assert_eq!(statistics.manifests, on_disk("checkpoints"));
+    let payloads: u64 = statistics.codecs.iter().map(|share| share.stored).sum();
+    assert_eq!(payloads + statistics.index, statistics.packs);
+    assert_eq!(statistics.depths.values().sum::<u64>(), statistics.blocks);
+    assert_eq!(statistics.unneeded, Some(0));
+    assert!(statistics.ratio > 2.0, "{statistics:?}");
+    let explained = store.explain(&lock, 4).unwrap();
+    assert_eq!(explained.zero + explained.unchanged + explained.known + explained.new, explained.bytes);
+    assert_eq!(explained.brought.values().sum::<u64>() + explained.zero, explained.bytes);
+    assert_eq!(explained.depths.values().sum::<u64>() + explained.zero, explained.bytes);
+    assert_eq!(explained.files.iter().map(|file| file.bytes).sum::<u64>(), explained.bytes);
+    assert!((explained.write_seconds(1.0, explained.stored as f64) - 2.0).abs() < 1e-9);
+    assert_eq!(store.list().unwrap().iter().map(|listed| listed.number).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
+}
