@@ -1,4 +1,4 @@
-//! What the codecs make of a series of images of DMTCP: `codecs FOLDER [CHECKPOINTS [quick]]`.
+//! What the codecs make of a series of images of DMTCP: `codecs FOLDER [CHECKPOINTS [DEPTH [quick]]]`.
 //!
 //! FOLDER has a folder for each checkpoint. A store is imitated in memory: pages of zeros are dropped, pages that were seen are
 //! referred to, the others become blocks; every checkpoint is then put together again and compared. Times are of one thread.
@@ -18,9 +18,6 @@ const OF_CHUNK: usize = 12;
 const OF_BLOCK: usize = 16;
 /// Bytes of decoded blocks that are kept.
 const KEPT: usize = 32 << 20;
-/// Longest chain.
-const DEEPEST: u8 = 2;
-
 type Place = (u8, u64);
 type Id = (u32, u32);
 
@@ -67,6 +64,8 @@ struct Store {
     /// Seconds of decoding.
     decoding: f64,
     quick: bool,
+    /// Longest chain.
+    deepest: u8,
     won: HashMap<Codec, (usize, usize, usize)>,
 }
 
@@ -156,7 +155,7 @@ impl Store {
 
     fn base(&self, twin: Id) -> Option<Id> {
         let block = &self.blocks[twin.0 as usize];
-        match block.depth < DEEPEST {
+        match block.depth < self.deepest {
             true => Some(twin),
             false => block.bases.get(twin.1 as usize).copied().flatten(),
         }
@@ -261,8 +260,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().collect();
     let folder = arguments.get(1).ok_or("which folder?")?;
     let most = arguments.get(2).map_or(Ok(usize::MAX), |most| most.parse())?;
-    let quick = arguments.get(3).is_some_and(|effort| effort == "quick");
-    let mut store = Store { quick, ..Store::default() };
+    let deepest = arguments.get(3).map_or(Ok(2), |deepest| deepest.parse())?;
+    let quick = arguments.get(4).is_some_and(|effort| effort == "quick");
+    let mut store = Store { quick, deepest, ..Store::default() };
     let (mut read, mut before) = (0, 0);
     let mut checkpoints = vec![];
     for path in images(Path::new(folder), most)? {
