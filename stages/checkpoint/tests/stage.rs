@@ -124,7 +124,7 @@ fn what_cannot_be_is_refused() {
 fn folders_that_are_no_series_are_refused() {
     let one = series(&["ab"]);
     let found = refused(one.path(), json!({}));
-    assert!(found.contains("one checkpoint only") && found.contains("name the folder above"), "{found}");
+    assert!(found.contains("one checkpoint only") && found.contains("name the folder that holds"), "{found}");
     assert!(refused(&one.path().join("ckpt_1/image"), json!({})).contains("cannot read"));
     assert!(refused(&one.path().join("none"), json!({})).contains("No such file"));
     assert!(refused(tempfile::tempdir().unwrap().path(), json!({})).contains("there are no checkpoints"));
