@@ -231,6 +231,11 @@ fn what_cannot_be_generated_is_refused() {
         refused(|params| params.changes = vec![Change::Insertions { count: 1, bytes: 0 }]),
         "`insertions` asks for 1 of 0 bytes"
     );
+    let growing = |params: &mut GenerateParams| {
+        params.checkpoints = 9999;
+        params.changes = vec![Change::Insertions { count: 10_000, bytes: 1 << 20 }];
+    };
+    assert_eq!(refused(growing), "the memory of a rank grows to 1.048e14 bytes");
     let much = |params: &mut GenerateParams| {
         params.shared = 0.5;
         params.changes = vec![Change::Drift { share: 0.75, step: 0.1, width: Width::Single }];
