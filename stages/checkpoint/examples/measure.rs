@@ -1,6 +1,6 @@
 //! What a series of checkpoints takes in a store, and how long adding and giving back take.
 //!
-//! `cargo run --release -p hopmap-checkpoint --example measure -- SERIES… [--threads N]`: each SERIES is a folder whose folders are the
+//! `cargo run --release -p hopmap-checkpoint --example measure -- SERIES… [--threads N] [--depth N] [--each]`: each SERIES is a folder whose folders are the
 //! checkpoints. Times are CPU seconds of this process, user and system; sizes are those on disk.
 
 use std::path::{Path, PathBuf};
@@ -15,11 +15,15 @@ type Error = Box<dyn std::error::Error>;
 #[expect(clippy::print_stdout, reason = "what it measures is printed")]
 fn main() -> Result<(), Error> {
     let mut threads = 1;
+    let mut settings = Settings::default();
+    let mut each = false;
     let mut series = Vec::new();
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--threads" => threads = arguments.next().ok_or("--threads N")?.parse()?,
+            "--depth" => settings.depth = arguments.next().ok_or("--depth N")?.parse()?,
+            "--each" => each = true,
             _ => series.push(PathBuf::from(argument)),
         }
     }
@@ -29,20 +33,20 @@ fn main() -> Result<(), Error> {
     );
     println!("|---|---|---|---|---|---|---|---|---|");
     for series in series {
-        measure(&series)?;
+        measure(&series, &settings, each)?;
     }
     Ok(())
 }
 
 #[expect(clippy::print_stdout, reason = "what it measures is printed")]
-fn measure(series: &Path) -> Result<(), Error> {
+fn measure(series: &Path, settings: &Settings, each: bool) -> Result<(), Error> {
     let mut checkpoints: Vec<PathBuf> =
         std::fs::read_dir(series)?.map(|entry| Ok(entry?.path())).collect::<Result<_, std::io::Error>>()?;
     checkpoints.retain(|path| path.is_dir());
     checkpoints.sort();
     let folder = tempfile::tempdir_in(std::env::var("HOPMAP_SCRATCH").unwrap_or_else(|_| "/tmp".into()))?;
     let place = folder.path().join("store");
-    Store::init(&place, Settings::default())?;
+    Store::init(&place, settings.clone())?;
     let add = |checkpoint: &Path| -> Result<(f64, u64, u64), Error> {
         let store = Store::open(&place)?;
         let lock = store.lock("measure", Duration::ZERO)?;
@@ -53,7 +57,11 @@ fn measure(series: &Path) -> Result<(), Error> {
     };
     let mut results = Vec::new();
     for checkpoint in &checkpoints {
-        results.push(add(checkpoint)?);
+        let (seconds, bytes, stored) = add(checkpoint)?;
+        if each {
+            println!("{}: {bytes} bytes, {stored} stored, {seconds:.3} s", checkpoint.display());
+        }
+        results.push((seconds, bytes, stored));
     }
     let unchanged = match checkpoints.last() {
         Some(last) => add(last)?,

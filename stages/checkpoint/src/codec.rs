@@ -58,14 +58,6 @@ impl Codec {
     }
 }
 
-impl Codec {
-    /// The codec of a number.
-    #[must_use]
-    pub fn of_number(number: u8) -> Option<Self> {
-        [Self::Raw, Self::Zstd, Self::Prefix].into_iter().find(|codec| *codec as u8 == number)
-    }
-}
-
 /// A block before it is encoded.
 #[derive(Debug, Clone, Copy)]
 pub struct Block<'a> {

@@ -18,6 +18,7 @@ fn noise(seed: u64, length: usize) -> Vec<u8> {
     bytes.flatten().take(length).collect()
 }
 
+#[expect(clippy::unwrap_used, reason = "a test fails here")]
 fn add(store: &Store, folder: &Path) -> hopmap_checkpoint::store::Added {
     let lock = store.lock("a test", Duration::ZERO).unwrap();
     store.add(&lock, Source::Folder(folder), &AddOptions::default(), &Context::detached()).unwrap()

@@ -300,21 +300,24 @@ impl<'a> Session<'a> {
             } else {
                 self.figures.new += bytes;
                 let twin = twin.and_then(|twin| twin.id);
-                let id =
-                    lane.pending.push(batch.bytes_of(chunk), kept, twin, self.number, &mut self.next_block);
+                let id = lane.pending(twin).push(
+                    batch.bytes_of(chunk),
+                    kept,
+                    twin,
+                    self.number,
+                    &mut self.next_block,
+                );
                 self.index.insert(kept, id);
                 Some(id)
             };
             lane.record(chunk, id);
-            if lane.pending.is_full() {
-                jobs.extend(lane.job(place));
-            }
+            jobs.extend(lane.jobs(place, false));
         }
         lane.give_back(batch);
     }
 
     fn flush(&mut self, lanes: &mut [Lane<'_>]) -> Result<(), CheckpointError> {
-        let jobs = lanes.iter_mut().enumerate().filter_map(|(place, lane)| lane.job(place)).collect();
+        let jobs = lanes.iter_mut().enumerate().flat_map(|(place, lane)| lane.jobs(place, true)).collect();
         self.write(lanes, jobs)
     }
 

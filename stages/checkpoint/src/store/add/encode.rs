@@ -24,6 +24,8 @@ pub(super) struct Job {
 pub(super) struct Done {
     pub(super) lane: usize,
     pub(super) number: u32,
+    /// Whether it was to be told by versions before.
+    pub(super) was_based: bool,
     pub(super) block: NewBlock,
     pub(super) outcome: Outcome,
     /// Bytes by the base kept and by the version before, when both were tried.
@@ -101,6 +103,6 @@ impl Job {
         let Pending { number, lengths, hashes, .. } = self.pending;
         let block =
             NewBlock { codec: encoded.codec, depth, lengths, bases, hashes, payload: encoded.payload };
-        Ok(Done { lane: self.lane, number, block, outcome, compared })
+        Ok(Done { lane: self.lane, number, was_based: self.wants_bases, block, outcome, compared })
     }
 }

@@ -11,7 +11,7 @@ use hopmap_durable::DurableError;
 use super::encode::{Done, Job};
 use crate::CheckpointError;
 use crate::chunk::{Batch, Chunk, ChunkId, Earlier, EarlierChunk, KeptHash, Place};
-use crate::codec::{BLOCK, Chooser};
+use crate::codec::{BASED_BLOCK, BLOCK, Chooser};
 use crate::cut::{self, Cutter, Known, PageMap};
 use crate::store::base::BaseRule;
 use crate::store::digest::Digest;
@@ -24,10 +24,15 @@ use crate::tree::{self, Entry, EntryKind};
 pub(super) struct Lane<'a> {
     opened: Option<Opened<'a>>,
     pub(super) batch: Batch,
-    pub(super) pending: Pending,
+    /// New chunks that are told by their versions before, and those that are not.
+    pub(super) based: Pending,
+    pub(super) fresh: Pending,
     runs: RunBuilder,
     digest: Digest,
+    /// What was learned from all blocks, from those with bases, and from those without.
     chooser: Chooser,
+    based_chooser: Chooser,
+    fresh_chooser: Chooser,
     rule: BaseRule,
     epsilon: f64,
 }
@@ -88,10 +93,13 @@ impl<'a> Lane<'a> {
         Self {
             opened: None,
             batch: Batch::default(),
-            pending: Pending::default(),
+            based: Pending::default(),
+            fresh: Pending::default(),
             runs: RunBuilder::default(),
             digest: Digest::default(),
             chooser: Chooser::default(),
+            based_chooser: Chooser::default(),
+            fresh_chooser: Chooser::default(),
             rule: BaseRule::new(epsilon),
             epsilon,
         }
@@ -150,27 +158,49 @@ impl<'a> Lane<'a> {
         Ok(Some((opened.number, Recipe { format: opened.cutter.format(), digest, runs })))
     }
 
-    /// What is pending, to be encoded.
-    pub(super) fn job(&mut self, lane: usize) -> Option<Job> {
-        if self.pending.lengths.is_empty() {
-            return None;
+    /// Where a new chunk waits for the others of its block.
+    pub(super) fn pending(&mut self, twin: Option<ChunkId>) -> &mut Pending {
+        match twin.is_some() && self.chooser.wants_bases() {
+            true => &mut self.based,
+            false => &mut self.fresh,
         }
-        let pending = std::mem::take(&mut self.pending);
-        let wants_bases = self.chooser.wants_bases();
-        let compares = wants_bases && self.rule.compares();
-        Some(Job {
+    }
+
+    /// What is pending, to be encoded: full blocks, or all.
+    pub(super) fn jobs(&mut self, lane: usize, all: bool) -> impl Iterator<Item = Job> {
+        let is_due = |pending: &Pending, most: usize| {
+            let full = pending.bytes.len() >= most || pending.lengths.len() >= MOST_CHUNKS;
+            full || (all && !pending.lengths.is_empty())
+        };
+        let based = is_due(&self.based, BASED_BLOCK).then(|| std::mem::take(&mut self.based));
+        let fresh = is_due(&self.fresh, BLOCK).then(|| std::mem::take(&mut self.fresh));
+        let based = based.map(|pending| Job {
             lane,
             pending,
-            wants_bases,
-            compares,
+            wants_bases: true,
+            compares: self.rule.compares(),
             takes_previous: self.rule.takes_previous(),
             epsilon: self.epsilon,
-            chooser: self.chooser.clone(),
-        })
+            chooser: self.based_chooser.clone(),
+        });
+        let fresh = fresh.map(|pending| Job {
+            lane,
+            pending,
+            wants_bases: false,
+            compares: false,
+            takes_previous: false,
+            epsilon: self.epsilon,
+            chooser: self.fresh_chooser.clone(),
+        });
+        based.into_iter().chain(fresh)
     }
 
     pub(super) fn learn(&mut self, done: &Done) {
         self.chooser.learn(&done.outcome);
+        match done.was_based {
+            true => self.based_chooser.learn(&done.outcome),
+            false => self.fresh_chooser.learn(&done.outcome),
+        }
         if let Some((kept, previous)) = done.compared {
             self.rule.learn(kept, previous);
         }
@@ -211,10 +241,6 @@ impl Pending {
         self.hashes.push(hash);
         self.twins.push(twin);
         id
-    }
-
-    pub(super) fn is_full(&self) -> bool {
-        self.bytes.len() >= BLOCK || self.lengths.len() >= MOST_CHUNKS
     }
 }
 
