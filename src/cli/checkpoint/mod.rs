@@ -78,6 +78,8 @@ impl From<CheckpointError> for Failure {
             | CheckpointError::NoCheckpoint { .. }
             | CheckpointError::SeveralFiles { .. }
             | CheckpointError::NoFile { .. }
+            | CheckpointError::Pinned { .. }
+            | CheckpointError::NothingKept
             | CheckpointError::Setting { .. } => Self::usage(error),
             error => Self::Failed(Report::new(error)),
         }
