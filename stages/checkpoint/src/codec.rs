@@ -15,7 +15,8 @@ use crate::chunk::LONGEST_CHUNK;
 
 pub use choose::{Chooser, Hint, Outcome};
 
-/// Most bytes of the chunks of a block, and best for chunks without bases: Zstandard finds more in more.
+/// Most bytes of the chunks of a block, and best for chunks without bases: Zstandard finds more in more (four
+/// million bytes make 2 … 9 % less of first checkpoints than one million), and parts of different kinds are told apart anyway.
 pub const BLOCK: usize = 4 * 1024 * 1024;
 
 /// Best bytes of a block whose chunks have bases: the tables of Zstandard stay in the fastest cache, and a base is found as far
@@ -97,8 +98,8 @@ pub fn encode(block: &Block<'_>, hint: Hint) -> Result<Encoded, CodecError> {
     encode_by(block, codec, hint.thorough)
 }
 
-/// Encodes a block by a codec, with more or less effort. One that needs bases gives way to one that does not when there are none, and any to
-/// [`Codec::Raw`] when the payload would be longer than the block.
+/// Encodes a block by a codec, with more or less effort. One that needs bases gives way to one that does not when there are
+/// none, and any to [`Codec::Raw`] when the payload would be longer than the block.
 pub fn encode_by(block: &Block<'_>, codec: Codec, thorough: bool) -> Result<Encoded, CodecError> {
     let codec = match codec {
         Codec::Prefix if !has_bases(block.bases) => Codec::Zstd,
@@ -115,7 +116,8 @@ pub fn encode_by(block: &Block<'_>, codec: Codec, thorough: bool) -> Result<Enco
     Ok(Encoded { codec, uses_bases: codec.uses_bases(), payload })
 }
 
-/// The bytes of a block: `lengths` in all, appended to `bytes`. `bases` are those it was encoded with, none when it uses none.
+/// The bytes of a block: `lengths` in all, appended to `bytes`. `bases` are those it was encoded with, none when it uses
+/// none.
 pub fn decode(
     codec: Codec,
     payload: &[u8],

@@ -36,8 +36,9 @@ pub struct Chooser {
     asked: u64,
     /// Blocks in a row that had bases and did not use them.
     unused: u32,
+    /// Codec of the last block that had bases.
     usual: Option<Codec>,
-    /// Blocks in a row that came out by that codec.
+    /// Blocks with bases in a row that came out by that codec.
     steady: u32,
     /// Whether never to spend more time on what is new.
     quick: bool,
@@ -63,13 +64,15 @@ impl Chooser {
         self.unused < ENOUGH || self.asked.is_multiple_of(EVERY)
     }
 
-    /// What the next block should be told. `twin` is the codec of the block in which the earlier versions of most of its chunks are.
+    /// What the next block should be told. `twin` is the codec of the block in which the earlier versions of most of its chunks
+    /// are; none if they have none.
     #[must_use]
     pub fn hint(&self, twin: Option<Codec>) -> Hint {
-        let sure = self.steady >= 4 || (twin.is_some() && twin == self.usual);
+        let before = twin.filter(|codec| codec.uses_bases());
+        let sure = before.is_some() || self.steady >= 4;
         let explore = !sure || self.asked.is_multiple_of(TRIED);
         // What has no earlier version is stored for long; what changes is soon stored anew.
-        Hint { usual: self.usual, explore, thorough: twin.is_none() && !self.quick }
+        Hint { usual: before.or(self.usual), explore, thorough: twin.is_none() && !self.quick }
     }
 
     /// Hears how a block came out.
@@ -80,9 +83,11 @@ impl Chooser {
             (true, false) => self.unused = self.unused.saturating_add(1),
             (false, false) => {}
         }
-        let same = self.usual == Some(outcome.codec);
-        self.steady = if same { self.steady.saturating_add(1) } else { 0 };
-        self.usual = Some(outcome.codec);
+        if outcome.had_bases {
+            let same = self.usual == Some(outcome.codec);
+            self.steady = if same { self.steady.saturating_add(1) } else { 0 };
+            self.usual = Some(outcome.codec);
+        }
     }
 }
 
@@ -106,7 +111,7 @@ fn best(block: &Block<'_>) -> Result<Codec, CodecError> {
     if size < sample.len() / 16 {
         return Ok(Codec::Prefix);
     }
-    for codec in [Codec::Changes, Codec::Words, Codec::Halves] {
+    for codec in [Codec::Changes, Codec::HalfChanges, Codec::Words, Codec::Halves] {
         best = best.min((sample.size(codec)?, codec));
     }
     Ok(best.1)

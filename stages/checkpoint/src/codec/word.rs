@@ -97,7 +97,8 @@ fn sums_of<W: Word, const STRIDE: usize>(words: &mut [W]) {
     }
 }
 
-/// Puts the bytes of eight words together by their significance: byte `i` of word `j` becomes byte `j` of word `i`. Its own inverse.
+/// Puts the bytes of eight words together by their significance: byte `i` of word `j` becomes byte `j` of word `i`.
+/// Its own inverse.
 #[inline]
 fn transpose(rows: &mut [u64; 8]) {
     for (half, mask) in
