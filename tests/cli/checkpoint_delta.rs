@@ -153,12 +153,12 @@ fn images_are_compared_at_addresses_if_one_asks_for_it() {
     let stored = |align: &str| {
         delta(&sandbox, &[align, "rules=[\"first\"]", "block_overhead=0"]);
         let shown: Value = serde_json::from_str(&sandbox.stdout(&["show", "deltas", "--json"])).unwrap();
-        shown["artifact"]["metrics"]["stored_bytes_first_4096"].as_f64().unwrap() / 4096.0
+        shown["artifact"]["metrics"]["stored_bytes_first_4096"].clone()
     };
     // The first image has 7 blocks. At positions everything behind the new area is another block; at addresses one page is new and
     // the 2 headers and 4 records are stored.
-    assert_eq!(stored("align=position"), 7.0 + 5.0);
-    assert_eq!(stored("align=address"), 7.0 + 1.0 + 6.0);
+    assert_eq!(stored("align=position"), f64::from((7 + 5) * 4096));
+    assert_eq!(stored("align=address"), f64::from((7 + 1 + 6) * 4096));
     sandbox.write("series/3/ckpt.dmtcp", &dmtcp(&[&text, &heap])[..6 * 4096]);
     insta::assert_snapshot!(delta(&sandbox, &["align=address"]), @r#"
     ------- stderr -------
