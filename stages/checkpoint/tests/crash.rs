@@ -59,8 +59,8 @@ fn a_child_adds_and_prunes() {
             let lock = store.lock("a test", Duration::from_secs(20)).unwrap();
             let told = store.prune(&lock, &keep(4), true, &Context::detached()).unwrap();
             writeln!(log, "removes {:?}", told.removed).unwrap();
-            store.prune(&lock, &keep(4), false, &Context::detached()).unwrap();
-            writeln!(log, "pruned").unwrap();
+            let done = store.prune(&lock, &keep(4), false, &Context::detached()).unwrap();
+            writeln!(log, "rewrote {:?}", done.rewritten).unwrap();
         }
     }
 }
@@ -125,6 +125,9 @@ fn a_killed_writer_leaves_a_whole_store() {
         check(work);
     }
     let (added, gone) = logged(work);
+    let log = fs::read_to_string(work.join("log")).unwrap();
+    let rewrote = log.lines().filter(|line| line.starts_with("rewrote [") && !line.ends_with("[]")).count();
+    eprintln!("{times} killed; {} added, {} removed, {rewrote} prunes that rewrote", added.len(), gone.len());
     assert!(added.len() > times && !gone.is_empty(), "too little happened: {} {}", added.len(), gone.len());
     let store = Store::open(&work.join("store")).unwrap();
     let next = add(&store, 1).unwrap().manifest.number;
@@ -224,6 +227,38 @@ fn full_disk() {
         restore_files(&store, number, &expected).unwrap();
     }
     assert_eq!(add(&store, 9).unwrap().manifest.number, last + 1);
+}
+
+#[test]
+fn a_pack_that_cannot_be_written_again_stays_as_it_is() {
+    on_a_disk("full_disk_without_a_whole_pack", "mkdir disk\nmount -t tmpfs -o size=16m tmpfs disk");
+}
+
+#[test]
+fn full_disk_without_a_whole_pack() {
+    let Some(disk) = on_its_own() else { return };
+    let store = Store::init(&disk.join("store"), Settings::default()).unwrap();
+    let bytes = noise(3, 6_000_000);
+    for length in [bytes.len(), 1_000_000] {
+        let lock = store.lock("a test", Duration::ZERO).unwrap();
+        let source = Source::Stream("image".into(), Box::new(&bytes[..length]));
+        store.add(&lock, source, &AddOptions::default(), &Context::detached()).unwrap();
+    }
+    fill(&disk);
+    let prune = || {
+        let lock = store.lock("a test", Duration::ZERO).unwrap();
+        store.prune(&lock, &Keep { last: Some(1), ..Keep::default() }, false, &Context::detached()).unwrap()
+    };
+    let pruned = prune();
+    assert!(pruned.rewritten.is_empty() && pruned.notes.len() == 1, "{pruned:?}");
+    assert!(pruned.notes[0].contains("too full"), "{pruned:?}");
+    let expected = [("image".into(), bytes[..1_000_000].to_vec())].into();
+    restore_files(&store, 2, &expected).unwrap();
+    fs::remove_file(disk.join("filler")).unwrap();
+    let pruned = prune();
+    assert!(pruned.rewritten == [1] && pruned.freed > 2_000_000, "{pruned:?}");
+    restore_files(&store, 2, &expected).unwrap();
+    assert!(verify(&store, true).problems.is_empty());
 }
 
 #[test]
