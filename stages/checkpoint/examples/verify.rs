@@ -44,14 +44,14 @@ fn measure(series: &Path) -> Result<(), Error> {
         let lock = store.lock("verify", Duration::ZERO)?;
         store.add(&lock, Source::Folder(checkpoint), &AddOptions::default(), &Context::detached())?;
     }
-    let look = |deep: bool| -> Result<f64, Error> {
+    let verify = |deep: bool| -> Result<f64, Error> {
         let lock = store.read_lock(Duration::ZERO)?;
         let before = cpu();
         let found = store.verify(&lock, deep, None, &Context::detached())?;
         let seconds = cpu() - before;
         if found.problems.is_empty() { Ok(seconds) } else { Err("the store is damaged".into()) }
     };
-    let best = |deep: bool| -> Result<f64, Error> { Ok(look(deep)?.min(look(deep)?).min(look(deep)?)) };
+    let best = |deep: bool| -> Result<f64, Error> { Ok(verify(deep)?.min(verify(deep)?).min(verify(deep)?)) };
     let (shallow, deep) = (best(false)?, best(true)?);
     let count = || -> Result<_, Error> {
         let lock = store.read_lock(Duration::ZERO)?;
