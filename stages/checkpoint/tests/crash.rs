@@ -21,15 +21,17 @@ use support::{Dice, noise, restore_files, verify};
 /// Names the folder in which a process of this test works until it is killed.
 const WORK: &str = "HOPMAP_TEST_CHECKPOINT_WORK";
 
-/// The contents of the stream of a seed: they change as those of a program would.
+/// The contents of the stream of a seed: pages that change as those of a program would, others that are new every time, and some that
+/// the next three have as well, so that packs get to be mostly unneeded.
 fn contents(seed: u64) -> Vec<u8> {
-    let mut bytes = noise(5, 400_000);
+    let mut bytes = noise(5, 200_000);
     let mut dice = Dice(1);
     for step in 0..seed % 50 {
-        let page = dice.below(90) * 4096;
+        let page = dice.below(45) * 4096;
         bytes[page..page + 1000].copy_from_slice(&noise(step, 1000));
     }
-    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    bytes.extend(noise(seed + 1000, 1_200_000));
+    (seed.saturating_sub(3)..=seed).rev().for_each(|part| bytes.extend(noise(part + 1_000_000, 100_000)));
     bytes
 }
 
@@ -59,8 +61,8 @@ fn a_child_adds_and_prunes() {
             let lock = store.lock("a test", Duration::from_secs(20)).unwrap();
             let told = store.prune(&lock, &keep(4), true, &Context::detached()).unwrap();
             writeln!(log, "removes {:?}", told.removed).unwrap();
-            store.prune(&lock, &keep(4), false, &Context::detached()).unwrap();
-            writeln!(log, "pruned").unwrap();
+            let done = store.prune(&lock, &keep(4), false, &Context::detached()).unwrap();
+            writeln!(log, "rewrote {:?}", done.rewritten).unwrap();
         }
     }
 }
@@ -114,7 +116,7 @@ fn a_killed_writer_leaves_a_whole_store() {
         let before = fs::read_to_string(work.join("log")).unwrap_or_default().lines().count();
         let mut child = child(work);
         // Moments spread over some additions and prunes, however slow the machine is.
-        let steps = dice.below(6);
+        let steps = dice.below(12);
         while fs::read_to_string(work.join("log")).unwrap_or_default().lines().count() < before + steps {
             assert!(child.try_wait().unwrap().is_none(), "the child ended by itself");
             std::thread::sleep(Duration::from_millis(1));
@@ -125,7 +127,10 @@ fn a_killed_writer_leaves_a_whole_store() {
         check(work);
     }
     let (added, gone) = logged(work);
-    assert!(added.len() > times && !gone.is_empty(), "too little happened: {} {}", added.len(), gone.len());
+    let log = fs::read_to_string(work.join("log")).unwrap();
+    let rewrote = log.lines().filter(|line| line.starts_with("rewrote [") && !line.ends_with("[]")).count();
+    eprintln!("{times} killed; {} added, {} removed, {rewrote} prunes that rewrote", added.len(), gone.len());
+    assert!(added.len() > times && !gone.is_empty() && rewrote > 0, "too little happened");
     let store = Store::open(&work.join("store")).unwrap();
     let next = add(&store, 1).unwrap().manifest.number;
     assert!(added.keys().all(|number| *number < next));
@@ -223,7 +228,42 @@ fn full_disk() {
         let expected = [("image".into(), noise(u64::from(number), 700_000))].into();
         restore_files(&store, number, &expected).unwrap();
     }
-    assert_eq!(add(&store, 9).unwrap().manifest.number, last + 1);
+    let lock = store.lock("a test", Duration::ZERO).unwrap();
+    let source = Source::Stream("image".into(), Box::new(&b"small"[..]));
+    let next = store.add(&lock, source, &AddOptions::default(), &Context::detached()).unwrap();
+    assert_eq!(next.manifest.number, last + 1);
+}
+
+#[test]
+fn a_pack_that_cannot_be_written_again_stays_as_it_is() {
+    on_a_disk("full_disk_without_a_whole_pack", "mkdir disk\nmount -t tmpfs -o size=16m tmpfs disk");
+}
+
+#[test]
+fn full_disk_without_a_whole_pack() {
+    let Some(disk) = on_its_own() else { return };
+    let store = Store::init(&disk.join("store"), Settings::default()).unwrap();
+    let bytes = noise(3, 6_000_000);
+    for length in [bytes.len(), 1_000_000] {
+        let lock = store.lock("a test", Duration::ZERO).unwrap();
+        let source = Source::Stream("image".into(), Box::new(&bytes[..length]));
+        store.add(&lock, source, &AddOptions::default(), &Context::detached()).unwrap();
+    }
+    fill(&disk);
+    let prune = || {
+        let lock = store.lock("a test", Duration::ZERO).unwrap();
+        store.prune(&lock, &Keep { last: Some(1), ..Keep::default() }, false, &Context::detached()).unwrap()
+    };
+    let pruned = prune();
+    assert!(pruned.rewritten.is_empty() && pruned.notes.len() == 1, "{pruned:?}");
+    assert!(pruned.notes[0].contains("too full"), "{pruned:?}");
+    let expected = [("image".into(), bytes[..1_000_000].to_vec())].into();
+    restore_files(&store, 2, &expected).unwrap();
+    fs::remove_file(disk.join("filler")).unwrap();
+    let pruned = prune();
+    assert!(pruned.rewritten == [1] && pruned.freed > 2_000_000, "{pruned:?}");
+    restore_files(&store, 2, &expected).unwrap();
+    assert!(verify(&store, true).problems.is_empty());
 }
 
 #[test]

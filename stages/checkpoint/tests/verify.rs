@@ -7,6 +7,7 @@ mod support;
 use std::time::Duration;
 
 use hopmap_checkpoint::CheckpointError;
+use hopmap_checkpoint::store::{AddOptions, RestoreOptions, Settings, Source, Store};
 use hopmap_model::Context;
 use support::Sample;
 
@@ -60,4 +61,25 @@ fn what_a_store_holds_adds_up() {
     assert_eq!(explained.files.iter().map(|file| file.bytes).sum::<u64>(), explained.bytes);
     assert!((explained.write_seconds(1.0, explained.stored as f64) - 2.0).abs() < 1e-9);
     assert_eq!(store.list().unwrap().iter().map(|listed| listed.number).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
+}
+
+#[test]
+fn a_folder_with_links_and_pipes_comes_back_synced() {
+    let folder = tempfile::tempdir().unwrap();
+    let from = folder.path().join("from");
+    std::fs::create_dir(&from).unwrap();
+    std::fs::write(from.join("file"), "contents").unwrap();
+    for (name, target) in [("nowhere", "missing"), ("up", ".."), ("script", "file")] {
+        std::os::unix::fs::symlink(target, from.join(name)).unwrap();
+    }
+    assert!(std::process::Command::new("mkfifo").arg(from.join("pipe")).status().unwrap().success());
+    let store = Store::init(&folder.path().join("store"), Settings::default()).unwrap();
+    let lock = store.lock("a test", Duration::ZERO).unwrap();
+    store.add(&lock, Source::Folder(&from), &AddOptions::default(), &Context::detached()).unwrap();
+    let lock = store.read_lock(Duration::ZERO).unwrap();
+    let to = folder.path().join("to");
+    store.restore(&lock, 1, &to, RestoreOptions { unsynced: false }, &Context::detached()).unwrap();
+    assert_eq!(std::fs::read_to_string(to.join("script")).unwrap(), "contents");
+    assert_eq!(std::fs::read_link(to.join("nowhere")).unwrap(), std::path::Path::new("missing"));
+    assert_eq!(std::fs::read_dir(&to).unwrap().count(), 5);
 }

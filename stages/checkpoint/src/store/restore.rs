@@ -40,8 +40,8 @@ pub struct Restored {
     pub bytes: u64,
 }
 
-/// Bytes of chunks that are decoded ahead.
-const WINDOW: u64 = 4 << 20;
+/// Bytes of blocks that are decoded ahead, however few of their chunks are needed.
+const WINDOW: u64 = 8 << 20;
 
 /// Bytes of decoded blocks that are kept, because other blocks are told by them or they are needed again.
 const KEPT: usize = 24 << 20;
@@ -73,7 +73,7 @@ impl Store {
             let path = staging.path().join(&entry.path);
             let mut sink = FileSink::open(&path, holes)?;
             reader.read(&entry.path, recipe, &mut sink, cx)?;
-            sink.finish()?;
+            sink.finish(!options.unsynced)?;
         }
         tree::finish(staging.path(), &manifest.entries)?;
         match options.unsynced {
@@ -185,8 +185,11 @@ impl<'a> FileSink<'a> {
         Ok(Self { path, file: BufWriter::with_capacity(1 << 18, file), offset: 0, holes })
     }
 
-    fn finish(mut self) -> Result<(), CheckpointError> {
-        Ok(self.file.flush().map_err(DurableError::io("write", self.path))?)
+    /// Puts the file on disk now: its mode may keep us from opening it later.
+    fn finish(mut self, sync: bool) -> Result<(), CheckpointError> {
+        let written = self.file.flush();
+        let synced = written.and_then(|()| if sync { self.file.get_ref().sync_data() } else { Ok(()) });
+        Ok(synced.map_err(DurableError::io("write", self.path))?)
     }
 
     /// The bytes from here on that are all in a hole, or all outside, and whether they are in one.
@@ -286,7 +289,7 @@ impl<'a> FileReader<'a> {
         cx: &Context<'_>,
     ) -> Result<(), CheckpointError> {
         let mut digest = Digest::default();
-        let mut windows = windows(&recipe.runs);
+        let mut windows = self.windows(&recipe.runs);
         let mut current = windows.next().map(|runs| self.decode(runs)).transpose()?;
         while let Some(window) = current {
             if cx.should_stop() {
@@ -304,6 +307,28 @@ impl<'a> FileReader<'a> {
             return Err(CheckpointError::WrongContents { path: path.to_owned() });
         }
         Ok(())
+    }
+
+    /// Runs in portions whose blocks have about [`WINDOW`] bytes.
+    fn windows<'r>(&self, mut runs: &'r [Run]) -> impl Iterator<Item = &'r [Run]> {
+        std::iter::from_fn(move || {
+            let mut blocks = BTreeSet::new();
+            let mut bytes = 0;
+            let full = runs.iter().position(|run| {
+                let new = run.first.filter(|first| blocks.insert((first.pack, first.block)));
+                bytes += new.map_or(0, |first| self.block_bytes(first));
+                bytes >= WINDOW
+            });
+            let (window, rest) = runs.split_at(full.map_or(runs.len(), |last| last + 1));
+            runs = rest;
+            (!window.is_empty()).then_some(window)
+        })
+    }
+
+    /// Bytes of the block of a chunk. Decoding tells why there is none.
+    fn block_bytes(&self, chunk: ChunkId) -> u64 {
+        let pack = self.store.pack(chunk.pack).ok();
+        pack.and_then(|pack| Some(pack.block(chunk.block)?.bytes() as u64)).unwrap_or(0)
     }
 
     fn decode<'r>(&self, runs: &'r [Run]) -> Result<Window<'r>, CheckpointError> {
@@ -369,21 +394,4 @@ impl Window<'_> {
         }
         sink.data(bytes.get(begin..range.end).unwrap_or_default())
     }
-}
-
-/// Runs in portions of about [`WINDOW`] bytes of chunks.
-fn windows(mut runs: &[Run]) -> impl Iterator<Item = &[Run]> {
-    std::iter::from_fn(move || {
-        if runs.is_empty() {
-            return None;
-        }
-        let mut bytes = 0;
-        let full = runs.iter().position(|run| {
-            bytes += if run.first.is_some() { run.bytes() } else { 0 };
-            bytes >= WINDOW
-        });
-        let (window, rest) = runs.split_at(full.map_or(runs.len(), |last| last + 1));
-        runs = rest;
-        Some(window)
-    })
 }

@@ -121,14 +121,24 @@ fn replace_with(
     sync_folder(parent)
 }
 
+/// Links are not followed and pipes not opened; what must not be read is left to the system.
 fn sync_tree(folder: &Path) -> Result<(), DurableError> {
-    let entries = fs::read_dir(folder).map_err(DurableError::io("read", folder))?;
+    let refused = |error: &std::io::Error| error.kind() == ErrorKind::PermissionDenied;
+    let entries = match fs::read_dir(folder) {
+        Err(error) if refused(&error) => return Ok(()),
+        entries => entries.map_err(DurableError::io("read", folder))?,
+    };
     for entry in entries {
-        let path = entry.map_err(DurableError::io("read", folder))?.path();
-        if path.is_dir() {
+        let entry = entry.map_err(DurableError::io("read", folder))?;
+        let path = entry.path();
+        let kind = entry.file_type().map_err(DurableError::io("read", &path))?;
+        if kind.is_dir() {
             sync_tree(&path)?;
-        } else {
-            File::open(&path).and_then(|file| file.sync_data()).map_err(DurableError::io("sync", &path))?;
+        } else if kind.is_file() {
+            match File::open(&path).and_then(|file| file.sync_data()) {
+                Err(error) if !refused(&error) => return Err(DurableError::io("sync", &path)(error)),
+                _ => {}
+            }
         }
     }
     sync_folder(folder)
@@ -192,6 +202,20 @@ mod tests {
         }
         assert_eq!(fs::read_to_string(place.join("file")).unwrap(), "two");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_folder_with_links_and_pipes_takes_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let staging = Staging::new(folder.path()).unwrap();
+        for (name, target) in [("nowhere", "missing"), ("up", "../.."), ("itself", "itself")] {
+            std::os::unix::fs::symlink(target, staging.path().join(name)).unwrap();
+        }
+        let made = std::process::Command::new("mkfifo").arg(staging.path().join("pipe")).status().unwrap();
+        assert!(made.success());
+        let place = folder.path().join("place");
+        staging.commit(&place).unwrap();
+        assert_eq!(fs::read_dir(&place).unwrap().count(), 4);
     }
 
     #[test]
