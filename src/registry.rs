@@ -6,9 +6,9 @@ use std::sync::{Arc, LazyLock};
 use hopmap_artifact::{ArtifactError, Codec, Folder};
 pub(crate) use hopmap_checkpoint as checkpoint;
 use hopmap_model::{
-    Artifact, CheckpointSeries, CheckpointStore, Context, Deltas, Diagnosis, Direction, Error, Events, Failures, InputPath,
-    Inputs, LaunchFile, Mapping, Measurements, Metrics, Outcome, Port, Routes, Schedule, Stage, SystemGraph,
-    Tables, TaskDag, TaskGraph, TextFile, TraceArchive, TraceSummary, Value,
+    Artifact, CheckpointSeries, CheckpointStore, Context, Deltas, Diagnosis, Direction, Error, Events,
+    Failures, InputPath, Inputs, LaunchFile, Mapping, Measurements, Metrics, Outcome, Port, Routes, Schedule,
+    Stage, SystemGraph, Tables, TaskDag, TaskGraph, TextFile, TraceArchive, TraceSummary, Value,
 };
 pub(crate) use hopmap_topology::agent;
 use serde_json::Value as Json;

@@ -32,7 +32,7 @@ fn several_faults_at_once() {
        :              `-- did you mean `trace/otf`?
      4 | with = { archive = "${params.trce}" }
        `----
-      help: kinds: trace/otf2, trace/events, trace/dag, trace/replay, trace/otf, trace/csv, trace/import, trace/export, trace/summary, trace/generate, topology/synthetic, topology/probe, topology/levels, topology/import, topology/netloc, topology/ibnetdiscover, topology/omnipath, topology/hwloc, topology/slurm, topology/simgrid, topology/scotch, topology/parus, topology/matrix, topology/export, select/nodes, select/hosts, stored/task-graph, stored/system-graph, stored/mapping, stored/measurements, instance/qaplib, instance/taillard-e, instance/stencil, instance/graph, instance/geometric, instance/random, instance/power-law, map/linear, map/round-robin, map/random, map/annealing, map/genetic, map/composite, map/tabu, map/exact, map/external, map/hierarchical, map/import, map/auto, route/import, route/demands, route/build, route/tables, route/map, route/failures, route/check, route/model, route/export, schedule/import, schedule/list, schedule/genetic, schedule/exact, schedule/auto, schedule/check, schedule/export, schedule/mapping, evaluate/mapping, evaluate/accuracy, evaluate/collectives, launch/machinefile, launch/rankfile, launch/hostfile, launch/slurm, launch/cray
+      help: kinds: trace/otf2, trace/events, trace/dag, trace/replay, trace/otf, trace/csv, trace/import, trace/export, trace/summary, trace/generate, topology/synthetic, topology/probe, topology/levels, topology/import, topology/netloc, topology/ibnetdiscover, topology/omnipath, topology/hwloc, topology/slurm, topology/simgrid, topology/scotch, topology/parus, topology/matrix, topology/export, select/nodes, select/hosts, stored/task-graph, stored/system-graph, stored/mapping, stored/measurements, instance/qaplib, instance/taillard-e, instance/stencil, instance/graph, instance/geometric, instance/random, instance/power-law, map/linear, map/round-robin, map/random, map/annealing, map/genetic, map/composite, map/tabu, map/exact, map/external, map/hierarchical, map/import, map/auto, route/import, route/demands, route/build, route/tables, route/map, route/failures, route/check, route/model, route/export, schedule/import, schedule/list, schedule/genetic, schedule/exact, schedule/auto, schedule/check, schedule/export, schedule/mapping, evaluate/mapping, evaluate/accuracy, evaluate/collectives, launch/machinefile, launch/rankfile, launch/hostfile, launch/slurm, launch/cray, checkpoint/delta
     error: there is no parameter `trce`
        ,-[p.toml:4:20]
      3 | uses = "trace/otf3"
@@ -433,13 +433,13 @@ fn a_pipeline_that_does_not_exist() {
     insta::assert_snapshot!(sandbox.seen(&["check", "plce"]), @r#"
     ------- stderr -------
     error: plce does not exist
-      help: name a TOML file, or one of: place, place-netloc, schedule, route, graph2sch, job, topology-refresh
+      help: name a TOML file, or one of: place, place-netloc, schedule, route, graph2sch, job, checkpoint, topology-refresh
     [exit code 2]
     "#);
     insta::assert_snapshot!(sandbox.seen(&["check", "."]), @r#"
     ------- stderr -------
     error: . is a folder, not a pipeline file
-      help: name a TOML file, or one of: place, place-netloc, schedule, route, graph2sch, job, topology-refresh
+      help: name a TOML file, or one of: place, place-netloc, schedule, route, graph2sch, job, checkpoint, topology-refresh
     [exit code 2]
     "#);
     sandbox.write("binary.toml", [0xff, 0xfe, 0x00]);

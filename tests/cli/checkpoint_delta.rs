@@ -37,10 +37,83 @@ const IMAGES: [&str; 4] = ["aaaabcdef", "hhhhhcdef", "iiiihidef", "jjjjhijjj"];
 fn rules_choose_bases_and_the_table_says_what_they_store() {
     let sandbox = Sandbox::new();
     series(&sandbox, &IMAGES);
-    insta::assert_snapshot!(delta(&sandbox, &["block=[256]", "optimum=true"]), @"");
-    insta::assert_snapshot!(table(&sandbox, "rules"), @"");
-    insta::assert_snapshot!(table(&sandbox, "checkpoints"), @"");
-    insta::assert_snapshot!(sandbox.seen(&["show", "deltas"]), @"");
+    insta::assert_snapshot!(delta(&sandbox, &["block=[256]", "optimum=true"]), @r"
+    deltas DIGEST deltas
+    ------- stderr -------
+    first, blocks of 256 bytes: 7904 of 9216 bytes stored, 0.000 s of writing, depth 1, bases 1 1 1
+    incremental, blocks of 256 bytes: 7064 of 9216 bytes stored, 0.000 s of writing, depth 3, bases 1 2 3
+    adca literal, blocks of 256 bytes: 7904 of 9216 bytes stored, 0.000 s of writing, depth 1, bases 1 1 1
+    adca immediate, blocks of 256 bytes: 7344 of 9216 bytes stored, 0.000 s of writing, depth 2, bases 1 1 3
+    optimum, blocks of 256 bytes: 7064 of 9216 bytes stored, 0.000 s of writing, depth 3, bases 1 2 3
+    ");
+    insta::assert_snapshot!(table(&sandbox, "rules"), @r"
+    rule,reading,block,bases,sum_of_bases,base_changes,full_bytes,stored_bytes,write_s,depth
+    first,,256,1 1 1,3,0,9216,7904,7.904e-6,1
+    incremental,,256,1 2 3,6,2,9216,7064,7.064e-6,3
+    adca,literal,256,1 1 1,3,0,9216,7904,7.904e-6,1
+    adca,immediate,256,1 1 3,5,1,9216,7344,7.344e-6,2
+    optimum,,256,1 2 3,6,2,9216,7064,7.064e-6,3
+    ");
+    insta::assert_snapshot!(table(&sandbox, "checkpoints"), @r"
+    rule,reading,block,checkpoint,name,base,full_bytes,blocks,changed_blocks,stored_bytes,depth,write_s,saving
+    first,,256,1,ckpt_1,,2304,9,9,2304,0,2.304e-6,
+    first,,256,2,ckpt_2,1,2304,9,5,1400,1,1.4e-6,
+    first,,256,3,ckpt_3,1,2304,9,6,1680,1,1.68e-6,
+    first,,256,4,ckpt_4,1,2304,9,9,2520,1,2.52e-6,
+    incremental,,256,1,ckpt_1,,2304,9,9,2304,0,2.304e-6,
+    incremental,,256,2,ckpt_2,1,2304,9,5,1400,1,1.4e-6,
+    incremental,,256,3,ckpt_3,2,2304,9,5,1400,2,1.4e-6,
+    incremental,,256,4,ckpt_4,3,2304,9,7,1960,3,1.96e-6,
+    adca,literal,256,1,ckpt_1,,2304,9,9,2304,0,2.304e-6,
+    adca,literal,256,2,ckpt_2,1,2304,9,5,1400,1,1.4e-6,0.0
+    adca,literal,256,3,ckpt_3,1,2304,9,6,1680,1,1.68e-6,0.16666666666666666
+    adca,literal,256,4,ckpt_4,1,2304,9,9,2520,1,2.52e-6,0.2222222222222222
+    adca,immediate,256,1,ckpt_1,,2304,9,9,2304,0,2.304e-6,
+    adca,immediate,256,2,ckpt_2,1,2304,9,5,1400,1,1.4e-6,0.0
+    adca,immediate,256,3,ckpt_3,1,2304,9,6,1680,1,1.68e-6,0.16666666666666666
+    adca,immediate,256,4,ckpt_4,3,2304,9,7,1960,2,1.96e-6,0.2222222222222222
+    optimum,,256,1,ckpt_1,,2304,9,9,2304,0,2.304e-6,
+    optimum,,256,2,ckpt_2,1,2304,9,5,1400,1,1.4e-6,
+    optimum,,256,3,ckpt_3,2,2304,9,5,1400,2,1.4e-6,
+    optimum,,256,4,ckpt_4,3,2304,9,7,1960,3,1.96e-6,
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["show", "deltas"]), @r"
+    deltas  deltas
+    digest  DIGEST
+      E_adca_immediate_256         0.000007344
+      E_adca_literal_256           0.000007904
+      E_first_256                  0.000007904
+      E_incremental_256            0.000007064
+      E_optimum_256                0.000007064
+      base_changes_adca_immediate_256 1
+      base_changes_adca_literal_256 0
+      base_changes_first_256       0
+      base_changes_incremental_256 2
+      base_changes_optimum_256     2
+      block_overhead               24
+      checkpoints                  4
+      depth_adca_immediate_256     2
+      depth_adca_literal_256       1
+      depth_first_256              1
+      depth_incremental_256        3
+      depth_optimum_256            3
+      epsilon                      0.2
+      full_bytes                   9216
+      stored_bytes_adca_immediate_256 7344
+      stored_bytes_adca_literal_256 7904
+      stored_bytes_first_256       7904
+      stored_bytes_incremental_256 7064
+      stored_bytes_optimum_256     7064
+      sum_of_bases_adca_immediate_256 5
+      sum_of_bases_adca_literal_256 3
+      sum_of_bases_first_256       3
+      sum_of_bases_incremental_256 6
+      sum_of_bases_optimum_256     6
+      write_bytes_per_s            1000000000
+      write_latency_s              0
+    table checkpoints: 20 rows (rule, reading, block, checkpoint, name, base, full_bytes, blocks, changed_blocks, stored_bytes, depth, write_s, saving)
+    table rules: 5 rows (rule, reading, block, bases, sum_of_bases, base_changes, full_bytes, stored_bytes, write_s, depth)
+    ");
     // Another order of the same lists, and lists that name something twice, ask for the same.
     let first = table(&sandbox, "checkpoints");
     let again = ["block=[256, 256]", "optimum=true", "rules=[\"adca\", \"first\", \"incremental\"]"];
@@ -61,7 +134,13 @@ fn files_come_and_go() {
     sandbox.write("series/.done", "");
     delta(&sandbox, &["block=[256]", "rules=[\"incremental\"]", "block_overhead=0"]);
     let rows = table(&sandbox, "checkpoints");
-    insta::assert_snapshot!(rows, @"");
+    insta::assert_snapshot!(rows, @r"
+    rule,reading,block,checkpoint,name,base,full_bytes,blocks,changed_blocks,stored_bytes,depth,write_s,saving
+    incremental,,256,1,ckpt_1,,512,2,2,512,0,5.12e-7,
+    incremental,,256,2,ckpt_2,1,768,3,1,256,1,2.56e-7,
+    incremental,,256,3,ckpt_3,2,768,3,0,0,2,0.0,
+    incremental,,256,4,ckpt_4,3,512,2,1,256,3,2.56e-7,
+    ");
 }
 
 #[test]
@@ -74,14 +153,20 @@ fn images_are_compared_at_addresses_if_one_asks_for_it() {
     let stored = |align: &str| {
         delta(&sandbox, &[align, "rules=[\"first\"]", "block_overhead=0"]);
         let shown: Value = serde_json::from_str(&sandbox.stdout(&["show", "deltas", "--json"])).unwrap();
-        shown["artifact"]["metrics"]["stored_bytes_first_4096"].as_f64().unwrap() / 4096.0
+        shown["artifact"]["metrics"]["stored_bytes_first_4096"].clone()
     };
     // The first image has 7 blocks. At positions everything behind the new area is another block; at addresses one page is new and
     // the 2 headers and 4 records are stored.
-    assert_eq!(stored("align=position"), 7.0 + 5.0);
-    assert_eq!(stored("align=address"), 7.0 + 1.0 + 6.0);
+    assert_eq!(stored("align=position"), f64::from((7 + 5) * 4096));
+    assert_eq!(stored("align=address"), f64::from((7 + 1 + 6) * 4096));
     sandbox.write("series/3/ckpt.dmtcp", &dmtcp(&[&text, &heap])[..6 * 4096]);
-    insta::assert_snapshot!(delta(&sandbox, &["align=address"]), @"");
+    insta::assert_snapshot!(delta(&sandbox, &["align=address"]), @r#"
+    ------- stderr -------
+    error: DIR/series/3/ckpt.dmtcp cannot be compared
+      `-> the image is incomplete: the last record is missing at byte 24576
+      help: with `align = "position"` images are compared like any other file, whole or not
+    [exit code 1]
+    "#);
     assert!(!delta(&sandbox, &["align=position"]).contains("error"));
 }
 
@@ -114,7 +199,7 @@ fn the_time_of_writing_is_given_or_measured() {
         shown["artifact"]["metrics"].clone()
     };
     let given = metrics(&["block=[256]", "write_latency_s=0.5", "write_bytes_per_s=100"]);
-    assert_eq!(given["E_first_256"], 1.0 + 5.12 + 2.8);
+    assert_eq!(given["E_first_256"], 1.0 + 7.92);
     sandbox.write("disk/file", "");
     let measured = metrics(&["block=[256]", "target=disk"]);
     let seconds = |name: &str| measured[name].as_f64().unwrap();
@@ -122,27 +207,117 @@ fn the_time_of_writing_is_given_or_measured() {
     let expected = 2.0 * seconds("write_latency_s") + (512.0 + 280.0) / seconds("write_bytes_per_s");
     assert!((seconds("E_first_256") / expected - 1.0).abs() < 1e-9);
     assert_eq!(std::fs::read_dir(sandbox.path().join("disk")).unwrap().count(), 1);
-    insta::assert_snapshot!(delta(&sandbox, &["target=nowhere"]), @"");
+    let nowhere = delta(&sandbox, &["target=nowhere"]);
+    assert!(nowhere.contains("error: cannot write DIR/nowhere/.hopmap-write-"), "{nowhere}");
 }
 
 #[test]
 fn what_is_wrong_is_said() {
     let sandbox = Sandbox::new();
-    insta::assert_snapshot!(delta(&sandbox, &[]), @"");
+    insta::assert_snapshot!(delta(&sandbox, &[]), @r"
+    ------- stderr -------
+    error: cannot read DIR/series
+      `-> No such file or directory (os error 2)
+    [exit code 1]
+    ");
     std::fs::create_dir(sandbox.path().join("series")).unwrap();
-    insta::assert_snapshot!(delta(&sandbox, &[]), @"");
+    insta::assert_snapshot!(delta(&sandbox, &[]), @r"
+    ------- stderr -------
+    error: there are no checkpoints in DIR/series
+      help: a series is a folder in which every checkpoint is a folder, or a file; names that begin with a dot do not count
+    [exit code 1]
+    ");
     series(&sandbox, &["ab"]);
-    insta::assert_snapshot!(delta(&sandbox, &[]), @"");
+    insta::assert_snapshot!(delta(&sandbox, &[]), @r"
+    ------- stderr -------
+    error: there is one checkpoint only in DIR/series: ckpt_1
+      help: a series has two checkpoints or more: name the folder that holds them all
+    [exit code 1]
+    ");
     std::fs::create_dir(sandbox.path().join("series/ckpt_2")).unwrap();
-    insta::assert_snapshot!(delta(&sandbox, &[]), @"");
+    insta::assert_snapshot!(delta(&sandbox, &[]), @r"
+    ------- stderr -------
+    error: the checkpoint DIR/series/ckpt_2 has no files
+      help: a program was killed while it wrote it, or it is no checkpoint: take it out of the series
+    [exit code 1]
+    ");
     series(&sandbox, &["ab", "ab"]);
-    insta::assert_snapshot!(delta(&sandbox, &["block=[1000]"]), @"");
-    insta::assert_snapshot!(delta(&sandbox, &["block=4096"]), @"");
-    insta::assert_snapshot!(delta(&sandbox, &["block=[]"]), @"");
-    insta::assert_snapshot!(delta(&sandbox, &["epsilon=2"]), @"");
-    insta::assert_snapshot!(delta(&sandbox, &["rules=[\"last\"]"]), @"");
-    insta::assert_snapshot!(delta(&sandbox, &["write_bytes_per_s=0"]), @"");
-    insta::assert_snapshot!(delta(&sandbox, &["write_latency_s=1", "target=series"]), @"");
+    insta::assert_snapshot!(delta(&sandbox, &["block=[1000]"]), @r#"
+    ------- stderr -------
+    error: `block` is 1000, but blocks have 256, 512, 1024 … or 65536 bytes
+       ,-[--with:1:1]
+     1 | ,-> series = "series"
+     2 | |-> block = [1000]
+       : `---- here
+       `----
+    [exit code 2]
+    "#);
+    insta::assert_snapshot!(delta(&sandbox, &["block=4096"]), @r#"
+    ------- stderr -------
+    error: `block`: invalid type: integer `4096`, expected a sequence
+       ,-[--with:2:9]
+     1 | series = "series"
+     2 | block = 4096
+       :         ^^|^
+       :           `-- here
+       `----
+      help: block: Bytes of a block, 256 to 65536 and a power of two; several are compared in one pass
+    [exit code 2]
+    "#);
+    insta::assert_snapshot!(delta(&sandbox, &["block=[]"]), @r#"
+    ------- stderr -------
+    error: `block` is an empty list
+       ,-[--with:1:1]
+     1 | ,-> series = "series"
+     2 | |-> block = []
+       : `---- here
+       `----
+    [exit code 2]
+    "#);
+    insta::assert_snapshot!(delta(&sandbox, &["epsilon=2"]), @r#"
+    ------- stderr -------
+    error: `epsilon` is 2, but has to be at least 0 and below 1: it is a part of the size of a delta
+       ,-[--with:1:1]
+     1 | ,-> series = "series"
+     2 | |-> epsilon = 2
+       : `---- here
+       `----
+    [exit code 2]
+    "#);
+    insta::assert_snapshot!(delta(&sandbox, &["rules=[\"last\"]"]), @r#"
+    ------- stderr -------
+    error: `rules[0]`: unknown variant `last`, expected one of `first`, `incremental`, `adca`
+       ,-[--with:2:10]
+     1 | series = "series"
+     2 | rules = ["last"]
+       :          ^^^|^^
+       :             `-- here
+       `----
+      help: rules: The rules that choose bases
+    [exit code 2]
+    "#);
+    insta::assert_snapshot!(delta(&sandbox, &["write_bytes_per_s=0"]), @r#"
+    ------- stderr -------
+    error: `write_bytes_per_s` is 0, but has to be above 0 bytes per second
+       ,-[--with:1:1]
+     1 | ,-> series = "series"
+     2 | |-> write_bytes_per_s = 0
+       : `---- here
+       `----
+    [exit code 2]
+    "#);
+    insta::assert_snapshot!(delta(&sandbox, &["write_latency_s=1", "target=series"]), @r#"
+    ------- stderr -------
+    error: `write_latency_s` is given, and `target` is to be measured
+       ,-[--with:1:1]
+     1 | ,-> series = "series"
+     2 | |   write_latency_s = 1
+     3 | |-> target = "series"
+       : `---- here
+       `----
+      help: leave out `target` to use the given time of writing, or the given time to measure it
+    [exit code 2]
+    "#);
 }
 
 #[test]
@@ -150,7 +325,15 @@ fn the_pipeline_reports_what_each_rule_stores() {
     let sandbox = Sandbox::new();
     series(&sandbox, &IMAGES);
     let run = ["run", "checkpoint", "-p", "series=series", "-p", "block=[256, 512]", "--report", "r.html"];
-    insta::assert_snapshot!(sandbox.seen(&run), @"");
+    let seen = sandbox.seen(&run);
+    for part in [
+        "checkpoint: 2 ran in",
+        "at-positions: adca immediate, blocks of 256 bytes: 7344 of 9216 bytes stored, 0.000 s of writing, depth 2, bases 1 1 3",
+        "at-positions: first, blocks of 512 bytes: 7944 of 9216 bytes stored, 0.000 s of writing, depth 1, bases 1 1 1",
+        "at-addresses: incremental, blocks of 256 bytes: 7064 of 9216 bytes stored, 0.000 s of writing, depth 3, bases 1 2 3",
+    ] {
+        assert!(seen.contains(part), "{part}: {seen}");
+    }
     let html = sandbox.read("r.html");
     for part in
         ["Deltas: at-positions", "What deltas of a series store", "adca immediate: ", "Time to write all"]
@@ -158,7 +341,7 @@ fn the_pipeline_reports_what_each_rule_stores() {
         assert!(html.contains(part), "the report does not show {part}");
     }
     // Nothing is done again until a checkpoint comes.
-    assert!(sandbox.seen(&run).contains("cached"));
+    assert!(sandbox.seen(&run).contains("nothing to do, 2 of 2 up to date"));
     series(&sandbox, &[&IMAGES[..], &["kkkkhijjj"]].concat());
     sandbox.stdout(&run);
     assert!(sandbox.read("r.html").contains("5 checkpoints"));

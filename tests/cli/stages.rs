@@ -80,6 +80,7 @@ fn all_stages_and_one() {
     launch/hostfile         Host file for Open MPI's sequential mapper: the host of every rank
     launch/slurm            Host file for srun -m arbitrary: the host of every rank
     launch/cray             MPICH_RANK_ORDER for HPE Cray MPICH: the ranks in slot order
+    checkpoint/delta        What deltas of a series of checkpoints store, with the first, the previous or ADCA's base
     "#);
     insta::assert_snapshot!(sandbox.seen(&["stages", "evaluate/mapping"]), @r#"
     evaluate/mapping: Metrics of a mapping beside linear, round-robin and random placements

@@ -37,7 +37,7 @@ pub(super) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     let store = open(&arguments.store)?;
     let begin = Instant::now();
     let source = source(arguments)?;
-    let options = AddOptions { name: arguments.name.clone(), created: now(), ..AddOptions::default() };
+    let options = AddOptions { name: arguments.name.clone(), created: now() };
     let lock = store.lock(&holder("checkpoint add"), arguments.work.wait())?;
     let added = arguments.work.run(output, |cx| store.add(&lock, source, &options, cx))?;
     added.notes.iter().for_each(|note| output.note(note));

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::json;
 
 use super::amounts::{bytes, time, times};
 use super::{Exit, Failure, Output, open};
-use crate::registry::checkpoint::store::{Manifest, Store};
+use crate::registry::checkpoint::store::Listed;
+use crate::registry::checkpoint::tree::Time;
 
 /// Arguments of `checkpoint list`.
 #[derive(Debug, Args)]
@@ -17,68 +17,37 @@ pub(super) struct Arguments {
     store: PathBuf,
 }
 
-/// A checkpoint, and the bytes of its own files on disk.
-struct Line {
-    manifest: Manifest,
-    stored: u64,
-}
-
 pub(super) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
-    let store = open(&arguments.store)?;
-    let mut lines = Vec::new();
-    let mut damaged = Vec::new();
-    for number in store.numbers()? {
-        match store.manifest(number) {
-            Ok(manifest) => lines.push(Line { stored: stored(&store, number), manifest }),
-            Err(error) => damaged.push(error),
-        }
-    }
+    let listed = open(&arguments.store)?.list()?;
     if output.is_json() {
-        output.json(&lines.iter().map(as_json).collect::<Vec<_>>());
+        output.json(&listed);
     }
-    match lines.is_empty() && damaged.is_empty() {
+    match listed.is_empty() {
         true => output.line("no checkpoints yet"),
         false => output.line(format!(
             "{:>6}  {:<20}  {:>9}  {:>9}  {:>8}  files  name",
             "number", "added", "bytes", "stored", ""
         )),
     }
-    lines.iter().for_each(|line| output.line(in_words(line)));
-    damaged.iter().for_each(|error| output.note(error));
-    Ok(if damaged.is_empty() { Exit::Done } else { Exit::Failed })
+    listed.iter().for_each(|line| output.line(in_words(line)));
+    let damaged = listed.iter().any(|line| line.damaged.is_some());
+    Ok(if damaged { Exit::Failed } else { Exit::Done })
 }
 
-/// Bytes of manifest and pack.
-fn stored(store: &Store, number: u32) -> u64 {
-    let length = |path: PathBuf| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
-    length(store.manifest_path(number)) + length(store.pack_path(number))
-}
-
-fn in_words(line: &Line) -> String {
-    let Line { manifest, stored } = line;
-    let whole = manifest.figures.bytes;
+fn in_words(line: &Listed) -> String {
+    if let Some(reason) = &line.damaged {
+        return format!("{:>6}  damaged: {reason}", line.number);
+    }
+    let pinned = if line.pinned { " (pinned)" } else { "" };
     let text = format!(
-        "{:>6}  {:<20}  {:>9}  {:>9}  {:>8}  {:>5}  {}",
-        manifest.number,
-        time(manifest.created),
-        bytes(whole),
-        bytes(*stored),
-        times(whole, *stored),
-        manifest.recipes.len(),
-        manifest.name
+        "{:>6}  {:<20}  {:>9}  {:>9}  {:>8}  {:>5}  {}{pinned}",
+        line.number,
+        time(Time { seconds: line.created, nanoseconds: 0 }),
+        bytes(line.bytes),
+        bytes(line.stored),
+        times(line.bytes, line.stored),
+        line.files,
+        line.name
     );
     text.trim_end().to_owned()
-}
-
-fn as_json(line: &Line) -> serde_json::Value {
-    let Line { manifest, stored } = line;
-    json!({
-        "number": manifest.number,
-        "created": time(manifest.created),
-        "name": manifest.name,
-        "files": manifest.recipes.len(),
-        "bytes": manifest.figures.bytes,
-        "stored_bytes": stored,
-        "compared_with": manifest.earlier,
-    })
 }

@@ -2,9 +2,13 @@
 
 mod add;
 mod amounts;
+mod explain;
 mod init;
 mod list;
+mod prune;
 mod restore;
+mod stats;
+mod verify;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,6 +44,14 @@ enum Command {
     List(list::Arguments),
     /// Give a checkpoint back, compared with what was added.
     Restore(restore::Arguments),
+    /// Say whether checkpoints can be given back, and which damage touches which.
+    Verify(verify::Arguments),
+    /// Remove checkpoints, and what no other needs of them.
+    Prune(prune::Arguments),
+    /// Say what a store takes.
+    Stats(stats::Arguments),
+    /// Say why a checkpoint takes what it takes.
+    Explain(explain::Arguments),
 }
 
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
@@ -48,6 +60,10 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
         Command::Add(arguments) => add::main(arguments, output),
         Command::List(arguments) => list::main(arguments, output),
         Command::Restore(arguments) => restore::main(arguments, output),
+        Command::Verify(arguments) => verify::main(arguments, output),
+        Command::Prune(arguments) => prune::main(arguments, output),
+        Command::Stats(arguments) => stats::main(arguments, output),
+        Command::Explain(arguments) => explain::main(arguments, output),
     }
 }
 
@@ -62,6 +78,8 @@ impl From<CheckpointError> for Failure {
             | CheckpointError::NoCheckpoint { .. }
             | CheckpointError::SeveralFiles { .. }
             | CheckpointError::NoFile { .. }
+            | CheckpointError::Pinned { .. }
+            | CheckpointError::NothingKept
             | CheckpointError::Setting { .. } => Self::usage(error),
             error => Self::Failed(Report::new(error)),
         }

@@ -1,4 +1,4 @@
-//! What the codecs make of a series of images of DMTCP: `codecs FOLDER [CHECKPOINTS]`.
+//! What the codecs make of a series of images of DMTCP: `codecs FOLDER [CHECKPOINTS [DEPTH [quick]]]`.
 //!
 //! FOLDER has a folder for each checkpoint. A store is imitated in memory: pages of zeros are dropped, pages that were seen are
 //! referred to, the others become blocks; every checkpoint is then put together again and compared. Times are of one thread.
@@ -18,9 +18,6 @@ const OF_CHUNK: usize = 12;
 const OF_BLOCK: usize = 16;
 /// Bytes of decoded blocks that are kept.
 const KEPT: usize = 32 << 20;
-/// Longest chain.
-const DEEPEST: u8 = 2;
-
 type Place = (u8, u64);
 type Id = (u32, u32);
 
@@ -64,6 +61,11 @@ struct Store {
     kept: HashMap<u32, Vec<u8>>,
     kept_bytes: usize,
     times: Times,
+    /// Seconds of decoding.
+    decoding: f64,
+    quick: bool,
+    /// Longest chain.
+    deepest: u8,
     won: HashMap<Codec, (usize, usize, usize)>,
 }
 
@@ -114,7 +116,7 @@ impl Store {
         let mut ids = vec![None; pieces.len()];
         let (mut fresh, mut based) = (Pending::default(), Pending::default());
         let mut hashes = HashMap::new();
-        self.chooser = Chooser::default();
+        self.chooser = if self.quick { Chooser::quick() } else { Chooser::default() };
         for (at, piece) in pieces.iter().enumerate() {
             let chunk = &bytes[piece.start..piece.start + piece.length];
             if chunk.iter().all(|&byte| byte == 0) {
@@ -153,7 +155,7 @@ impl Store {
 
     fn base(&self, twin: Id) -> Option<Id> {
         let block = &self.blocks[twin.0 as usize];
-        match block.depth < DEEPEST {
+        match block.depth < self.deepest {
             true => Some(twin),
             false => block.bases.get(twin.1 as usize).copied().flatten(),
         }
@@ -195,10 +197,14 @@ impl Store {
     }
 
     fn chunk(&mut self, id: Id) -> Result<Vec<u8>, Box<dyn Error>> {
+        Ok(self.bytes_of(id)?.to_vec())
+    }
+
+    fn bytes_of(&mut self, id: Id) -> Result<&[u8], Box<dyn Error>> {
         self.decode(id.0)?;
         let lengths = &self.blocks[id.0 as usize].lengths;
         let start: usize = lengths[..id.1 as usize].iter().map(|&length| length as usize).sum();
-        Ok(self.kept[&id.0][start..start + lengths[id.1 as usize] as usize].to_vec())
+        Ok(&self.kept[&id.0][start..start + lengths[id.1 as usize] as usize])
     }
 
     fn decode(&mut self, number: u32) -> Result<(), Box<dyn Error>> {
@@ -212,7 +218,9 @@ impl Store {
         let bases: Vec<Option<&[u8]>> = bases.iter().map(|base| base.as_deref()).collect();
         let block = &self.blocks[number as usize];
         let mut bytes = vec![];
+        let start = now();
         codec::decode(block.codec, &block.payload, &block.lengths, &bases, &mut bytes)?;
+        self.decoding += now() - start;
         if self.kept_bytes > KEPT {
             self.kept.clear();
             self.kept_bytes = 0;
@@ -252,7 +260,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().collect();
     let folder = arguments.get(1).ok_or("which folder?")?;
     let most = arguments.get(2).map_or(Ok(usize::MAX), |most| most.parse())?;
-    let mut store = Store::default();
+    let deepest = arguments.get(3).map_or(Ok(2), |deepest| deepest.parse())?;
+    let quick = arguments.get(4).is_some_and(|effort| effort == "quick");
+    let mut store = Store { quick, deepest, ..Store::default() };
     let (mut read, mut before) = (0, 0);
     let mut checkpoints = vec![];
     for path in images(Path::new(folder), most)? {
@@ -280,19 +290,20 @@ fn main() -> Result<(), Box<dyn Error>> {
     for (codec, (blocks, bytes, payload)) in won {
         println!("  {codec:?}: {blocks} blocks, {:.2} MB of {:.2}", payload as f64 / 1e6, bytes as f64 / 1e6);
     }
-    print!("restore");
+    print!("restore, and decoding alone:");
     for (path, ids) in checkpoints {
         let bytes = std::fs::read(&path)?;
         store.forget();
         let pieces = pieces(&bytes);
         let mut restored = vec![0; bytes.len()];
-        let start = now();
+        let (start, before) = (now(), store.decoding);
         for (piece, id) in pieces.iter().zip(ids) {
             if let Some(id) = id {
-                restored[piece.start..piece.start + piece.length].copy_from_slice(&store.chunk(id)?);
+                restored[piece.start..piece.start + piece.length].copy_from_slice(store.bytes_of(id)?);
             }
         }
-        print!(" {:.0}", rate(bytes.len(), now() - start));
+        let decoding = store.decoding - before;
+        print!(" {:.0} ({:.0})", rate(bytes.len(), now() - start), rate(bytes.len(), decoding));
         if restored != bytes {
             return Err("a checkpoint came back changed".into());
         }

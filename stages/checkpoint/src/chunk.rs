@@ -79,7 +79,8 @@ pub enum Space {
     /// Bytes of the memory of the process whose image the file is.
     Memory,
     /// The record that describes the area which begins at this address of memory; one more for the record of an area whose
-    /// parts have records of their own, of which the first begins at the same address.
+    /// parts have records of their own, of which the first begins at the same address. What is behind the fields of a record
+    /// is as many bytes further.
     Record,
 }
 

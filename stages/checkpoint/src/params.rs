@@ -138,8 +138,10 @@ pub struct GenerateParams {
     /// Share of the memory that is the same in all ranks and never changes: programs and libraries.
     #[serde(default)]
     pub shared: f64,
-    /// What happens between two checkpoints, in this order. Fields of floating-point numbers are made for `drift`; all else
-    /// happens to a heap and to areas beside it, which are what `shared` and fields leave.
+    /// What happens between two checkpoints, in this order: `moves` (`pages`, `areas`), `insertions` (`count`, `bytes`), `words`
+    /// (`pages`, `words`), `drift` (`share`, `step`, `width`), `growth` (`pages`) and `zeros` (`pages`), such as
+    /// `{ kind = "words", pages = 0.3, words = 0.1 }`. Fields of floating-point numbers are made for `drift`; all else happens to a
+    /// heap and to areas beside it, which are what `shared` and fields leave.
     #[serde(default)]
     pub changes: Vec<Change>,
     /// Another seed gives other contents and other places.
@@ -175,7 +177,7 @@ pub enum Change {
         /// Share of the pages.
         #[serde(default)]
         pages: f64,
-        /// Number of areas.
+        /// Number of areas, or all if there are fewer.
         #[serde(default)]
         areas: u32,
     },

@@ -5,11 +5,14 @@
 #[path = "support/images.rs"]
 mod images;
 
-use hopmap_checkpoint::chunk::{Earlier, PAGE, Place, Space};
+use hopmap_checkpoint::chunk::{Chunk, Earlier, PAGE, Place, Space};
 use hopmap_checkpoint::cut::{CutError, Format, PageMap, page_maps};
 use proptest::prelude::*;
 
 use images::{Area, Cut, Slow, cut, cut_whole, dmtcp, is_same, noise, places, record, sample};
+
+/// Bytes of a record that have a meaning.
+const FIELDS: usize = 1112;
 
 fn memory(address: u64) -> Place {
     Place { space: Space::Memory, address }
@@ -28,18 +31,37 @@ fn an_image_is_cut_at_its_pages() {
     let expected = [
         (file(0), PAGE),
         (file(4096), PAGE),
-        (record(0x1000), PAGE),
+        (record(0x1000), FIELDS),
+        (record(0x1000 + 1112), PAGE - FIELDS),
         (memory(0x1000), PAGE),
         (memory(0x2000), 100),
-        (record(0x9001), PAGE),
-        (record(0x9000), PAGE),
-        (record(0x1_0000), PAGE),
+        (record(0x9001), FIELDS),
+        (record(0x9001 + 1112), PAGE - FIELDS),
+        (record(0x9000), FIELDS),
+        (record(0x9000 + 1112), PAGE - FIELDS),
+        (record(0x1_0000), FIELDS),
+        (record(0x1_0000 + 1112), PAGE - FIELDS),
         (memory(0x1_0000), PAGE),
         (memory(0x1_1000), 3 * PAGE),
-        (record(0), PAGE),
+        (record(0), FIELDS),
+        (record(1112), PAGE - FIELDS),
     ];
     assert_eq!(places(&whole), expected);
-    assert!(whole.chunks[9].zero);
+    assert!(whole.chunks[13].zero);
+}
+
+#[test]
+fn what_records_leave_unset_is_no_change_of_all_of_them() {
+    let before = sample();
+    let earlier = cut_whole(&before, None).unwrap().earlier();
+    let after: Vec<u8> = before.iter().map(|&byte| if byte == 0xaa { 0xab } else { byte }).collect();
+    let before_of = |chunk: &Chunk| *earlier.get(chunk.twin.unwrap()).unwrap();
+    let whole = cut_whole(&after, Some(&earlier)).unwrap();
+    let records = whole.chunks.iter().filter(|chunk| chunk.place.space == Space::Record);
+    let (fields, rests): (Vec<_>, Vec<_>) = records.partition(|chunk| chunk.length == FIELDS);
+    assert!(fields.iter().all(|chunk| before_of(chunk).hash == chunk.hash.kept()));
+    assert!(rests.iter().all(|chunk| chunk.hash == rests[0].hash && before_of(chunk).place == chunk.place));
+    assert_eq!((fields.len(), rests.len()), (9, 9));
 }
 
 #[test]
@@ -47,7 +69,7 @@ fn data_keep_the_phase_of_their_addresses() {
     let image = dmtcp(&[Area::File(0x1ff0, noise(1, 2 * PAGE), 0)]);
     let whole = cut_whole(&image, None).unwrap();
     let expected = [(memory(0x1ff0), 16), (memory(0x2000), PAGE), (memory(0x3000), PAGE - 16)];
-    assert_eq!(places(&whole)[3..6], expected);
+    assert_eq!(places(&whole)[4..7], expected);
 }
 
 #[test]
@@ -68,7 +90,9 @@ fn pages_are_found_again_behind_new_records() {
     let record = |address| Place { space: Space::Record, address };
     let expected = [
         record(0x8_0001),
+        record(0x8_0001 + 1112),
         record(0x8_0000),
+        record(0x8_0000 + 1112),
         memory(0x8_0000),
         record(0x10_0000),
         record(0x11_4000),

@@ -83,7 +83,7 @@ fn a_series_has_a_file_of_every_rank_in_every_checkpoint_and_is_the_same_each_ti
     for image in bytes.values() {
         hasher.update(image);
     }
-    assert_eq!(hasher.finalize().to_hex()[..16], *"e2ac799bbd4556f5");
+    assert_eq!(hasher.finalize().to_hex()[..16], *"dfb37dbb9342aad2");
 }
 
 #[test]
@@ -231,6 +231,11 @@ fn what_cannot_be_generated_is_refused() {
         refused(|params| params.changes = vec![Change::Insertions { count: 1, bytes: 0 }]),
         "`insertions` asks for 1 of 0 bytes"
     );
+    let growing = |params: &mut GenerateParams| {
+        params.checkpoints = 9999;
+        params.changes = vec![Change::Insertions { count: 10_000, bytes: 1 << 20 }];
+    };
+    assert_eq!(refused(growing), "the memory of a rank grows to 1.048e14 bytes");
     let much = |params: &mut GenerateParams| {
         params.shared = 0.5;
         params.changes = vec![Change::Drift { share: 0.75, step: 0.1, width: Width::Single }];

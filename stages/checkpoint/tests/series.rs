@@ -6,9 +6,12 @@ mod image_records;
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use dumps::Kind;
 use hopmap_checkpoint::series::dmtcp::{Area, ImageWriter, MappedFile, Part, Program};
+use hopmap_checkpoint::store::{AddOptions, Settings, Source, Store};
+use hopmap_model::Context;
 use image_records::{Record, pages, records};
 
 /// What is changed between two images: pages with contents, how many of them are new or others, and how many words are others.
@@ -123,5 +126,40 @@ fn the_records_of_an_image_of_dmtcp_are_written_as_dmtcp_does() {
         assert!(image[contents.clone()] == again[contents], "{:#x}", record.start);
         let told = record.at..record.at + 88 + record.name.len() + 1;
         assert!(image[told.clone()] == again[told], "{:#x}", record.start);
+    }
+}
+
+/// Every image of a real series comes back from a store, which keeps little of all but the first.
+#[test]
+fn real_series_come_back_from_a_store() {
+    for kind in Kind::ALL {
+        let folder = tempfile::tempdir().unwrap();
+        let series = dumps::dump_series(folder.path(), kind, 3);
+        let store = Store::init(&folder.path().join("store"), Settings::default()).unwrap();
+        let cx = Context::detached();
+        for checkpoint in &series {
+            let lock = store.lock("a test", Duration::ZERO).unwrap();
+            let options = AddOptions { name: "program".into(), ..AddOptions::default() };
+            store.add(&lock, Source::Folder(checkpoint), &options, &cx).unwrap();
+        }
+        let lock = store.read_lock(Duration::ZERO).unwrap();
+        for (number, checkpoint) in (1..).zip(&series) {
+            let image = dumps::image(checkpoint, kind);
+            let mut restored = Vec::new();
+            let name = Path::new(image.file_name().unwrap());
+            store.restore_file(&lock, number, Some(name), &mut restored, &cx).unwrap();
+            assert!(restored == fs::read(&image).unwrap(), "{kind:?} {number}");
+        }
+        let stored = |number| fs::metadata(store.pack_path(number)).unwrap().len();
+        // A few words in each page of the map; a list that is shifted; doubles of which the lower bits are others.
+        let most = match kind {
+            Kind::Map => 0.25,
+            Kind::Sorted => 0.05,
+            Kind::Heat => 0.75,
+        };
+        for number in [2, 3] {
+            let part = stored(number) as f64 / stored(1) as f64;
+            assert!(part < most, "{kind:?}: checkpoint {number} takes {part:.3} of the first");
+        }
     }
 }

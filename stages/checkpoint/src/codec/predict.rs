@@ -2,7 +2,7 @@
 
 use super::word::{self, Word};
 
-/// Words are predicted by the polynomial of degree `order - 1` through the `order` words before them at a distance of `stride`; by
+/// Words are predicted by the polynomial of degree `order - 1` through the `order` words before them, each `stride` apart; by
 /// nothing when the order is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Predictor {

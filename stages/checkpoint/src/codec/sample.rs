@@ -1,6 +1,7 @@
 //! A part of a block that stands for all of it.
 
-use super::{Block, Codec, CodecError, transform};
+use super::transform::{self, SAMPLE_LEVEL};
+use super::{Block, Codec, CodecError, zstandard};
 
 /// Bytes of chunks that a sample has at least, if the block has them.
 const SAMPLE: usize = 24 * 1024;
@@ -36,7 +37,10 @@ impl<'a> Sample<'a> {
     pub(super) fn size(&self, codec: Codec) -> Result<usize, CodecError> {
         let block = Block { bytes: &self.bytes, lengths: &self.lengths, bases: &self.bases };
         let mut payload = Vec::new();
-        transform::encode(&block, codec, &mut payload)?;
+        match codec {
+            Codec::Zstd => _ = zstandard::compress(&self.bytes, &[], SAMPLE_LEVEL, &mut payload)?,
+            codec => transform::encode(&block, codec, false, &mut payload)?,
+        }
         Ok(payload.len())
     }
 

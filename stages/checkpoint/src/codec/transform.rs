@@ -2,10 +2,14 @@
 
 use super::predict::{Predictor, predictor};
 use super::word::{self, Word};
-use super::{Block, Codec, CodecError, plane, zstandard};
+use super::{Block, Codec, CodecError, mixed, plane, zstandard};
 
-/// Level of Zstandard for blocks without bases: most of a series is its first checkpoint.
-const LEVEL: i32 = 6;
+/// Level of Zstandard for samples: what is compared is how much there is to find.
+pub(super) const SAMPLE_LEVEL: i32 = 2;
+/// Level of Zstandard for blocks of what is new: most of a series is its first checkpoint.
+const THOROUGH_LEVEL: i32 = 7;
+/// Level of Zstandard for other blocks without bases.
+const QUICK_LEVEL: i32 = 3;
 /// Level of Zstandard for blocks with bases: most is found in the bases at any level.
 const BASED_LEVEL: i32 = 3;
 
@@ -13,10 +17,17 @@ const BASED_LEVEL: i32 = 3;
 const DICTIONARY: [u8; 4] = [0x37, 0xa4, 0x30, 0xec];
 
 /// Appends a block to a payload. The codecs that need bases take those that are missing as zeros or nothing.
-pub(super) fn encode(block: &Block<'_>, codec: Codec, payload: &mut Vec<u8>) -> Result<(), CodecError> {
+pub(super) fn encode(
+    block: &Block<'_>,
+    codec: Codec,
+    thorough: bool,
+    payload: &mut Vec<u8>,
+) -> Result<(), CodecError> {
+    let level = if thorough { THOROUGH_LEVEL } else { QUICK_LEVEL };
     match codec {
+        Codec::Mixed => mixed::encode(block.bytes, level, payload)?,
         Codec::Raw => payload.extend_from_slice(block.bytes),
-        Codec::Zstd => _ = zstandard::compress(block.bytes, &[], LEVEL, payload)?,
+        Codec::Zstd => _ = zstandard::compress(block.bytes, &[], level, payload)?,
         Codec::Prefix => _ = zstandard::compress(block.bytes, &prefix(block.bases), BASED_LEVEL, payload)?,
         Codec::Words => encode_words::<u64>(block.bytes, &[], payload)?,
         Codec::Halves => encode_words::<u32>(block.bytes, &[], payload)?,
@@ -41,12 +52,21 @@ pub(super) fn decode(
         Codec::Raw => return Err(CodecError::Damaged("its length is another")),
         Codec::Zstd => zstandard::decompress(payload, &[], bytes)?,
         Codec::Prefix => zstandard::decompress(payload, &prefix(bases), bytes)?,
-        Codec::Words => decode_words::<u64>(payload, &[], bytes)?,
-        Codec::Halves => decode_words::<u32>(payload, &[], bytes)?,
-        Codec::Changes => decode_words::<u64>(payload, &beneath(lengths, bases), bytes)?,
-        Codec::HalfChanges => decode_words::<u32>(payload, &beneath(lengths, bases), bytes)?,
+        Codec::Words => return whole(decode_words::<u64>(payload, &[], bytes)?),
+        Codec::Halves => return whole(decode_words::<u32>(payload, &[], bytes)?),
+        Codec::Changes => return whole(decode_words::<u64>(payload, &beneath(lengths, bases), bytes)?),
+        Codec::HalfChanges => return whole(decode_words::<u32>(payload, &beneath(lengths, bases), bytes)?),
+        Codec::Mixed => mixed::decode(payload, bytes)?,
     }
     Ok(())
+}
+
+/// Nothing may be left of a payload.
+fn whole(left: &[u8]) -> Result<(), CodecError> {
+    match left.is_empty() {
+        true => Ok(()),
+        false => Err(CodecError::Damaged("its length is another")),
+    }
 }
 
 /// The bases one after the other.
@@ -72,7 +92,11 @@ fn beneath(lengths: &[u32], bases: &[Option<&[u8]>]) -> Vec<u8> {
 }
 
 /// Payload: order, stride, the planes, and the bytes after the last whole word.
-fn encode_words<W: Word>(bytes: &[u8], beneath: &[u8], payload: &mut Vec<u8>) -> Result<(), CodecError> {
+pub(super) fn encode_words<W: Word>(
+    bytes: &[u8],
+    beneath: &[u8],
+    payload: &mut Vec<u8>,
+) -> Result<(), CodecError> {
     let (mut words, mut spare) = (Vec::<W>::new(), Vec::<W>::new());
     word::words(bytes, &mut words);
     for (word, base) in words.iter_mut().zip(beneath.chunks_exact(W::BYTES)) {
@@ -96,7 +120,12 @@ fn encode_words<W: Word>(bytes: &[u8], beneath: &[u8], payload: &mut Vec<u8>) ->
     Ok(())
 }
 
-fn decode_words<W: Word>(payload: &[u8], beneath: &[u8], bytes: &mut [u8]) -> Result<(), CodecError> {
+/// Fills `bytes`, and gives what is left of the payload.
+pub(super) fn decode_words<'a, W: Word>(
+    payload: &'a [u8],
+    beneath: &[u8],
+    bytes: &mut [u8],
+) -> Result<&'a [u8], CodecError> {
     let (&[order, stride], mut rest) =
         payload.split_first_chunk().ok_or(CodecError::Damaged("it ends too early"))?;
     let predictor = Predictor { order, stride };
@@ -126,9 +155,7 @@ fn decode_words<W: Word>(payload: &[u8], beneath: &[u8], bytes: &mut [u8]) -> Re
         word.put(target);
     }
     let left = targets.into_remainder();
-    if rest.len() != left.len() {
-        return Err(CodecError::Damaged("its length is another"));
-    }
-    left.copy_from_slice(rest);
-    Ok(())
+    let (last, rest) = rest.split_at_checked(left.len()).ok_or(CodecError::Damaged("it ends too early"))?;
+    left.copy_from_slice(last);
+    Ok(rest)
 }

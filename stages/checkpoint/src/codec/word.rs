@@ -67,12 +67,38 @@ pub(super) fn differences<W: Word>(words: &[W], stride: usize, target: &mut Vec<
 
 /// The inverse of [`differences`], in place.
 pub(super) fn sums<W: Word>(words: &mut [W], stride: usize) {
-    for at in stride..words.len() {
-        words[at] = words[at].plus(words[at - stride]);
+    match stride {
+        1 => sums_of::<W, 1>(words),
+        2 => sums_of::<W, 2>(words),
+        3 => sums_of::<W, 3>(words),
+        4 => sums_of::<W, 4>(words),
+        5 => sums_of::<W, 5>(words),
+        6 => sums_of::<W, 6>(words),
+        _ => {
+            for at in stride..words.len() {
+                words[at] = words[at].plus(words[at - stride]);
+            }
+        }
     }
 }
 
-/// Puts the bytes of eight words together by their significance: byte `i` of word `j` becomes byte `j` of word `i`. Its own inverse.
+/// With the sums kept in registers: a word just written cannot be read back at once.
+fn sums_of<W: Word, const STRIDE: usize>(words: &mut [W]) {
+    let mut sums = [W::default(); STRIDE];
+    let mut groups = words.chunks_exact_mut(STRIDE);
+    for group in groups.by_ref() {
+        for (sum, word) in sums.iter_mut().zip(group) {
+            *sum = sum.plus(*word);
+            *word = *sum;
+        }
+    }
+    for (sum, word) in sums.iter_mut().zip(groups.into_remainder()) {
+        *word = sum.plus(*word);
+    }
+}
+
+/// Puts the bytes of eight words together by their significance: byte `i` of word `j` becomes byte `j` of word `i`.
+/// Its own inverse.
 #[inline]
 fn transpose(rows: &mut [u64; 8]) {
     for (half, mask) in

@@ -8,6 +8,8 @@ use super::CodecError;
 
 thread_local! {
     static COMPRESSING: Cell<Option<CCtx<'static>>> = const { Cell::new(None) };
+    /// Where payloads are made before their lengths are known.
+    static MADE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
     static DECOMPRESSING: Cell<Option<DCtx<'static>>> = const { Cell::new(None) };
 }
 
@@ -20,15 +22,21 @@ pub(super) fn compress(
     payload: &mut Vec<u8>,
 ) -> Result<usize, CodecError> {
     let mut context = COMPRESSING.take().unwrap_or_else(CCtx::create);
-    let before = payload.len();
-    payload.resize(before + compress_bound(bytes.len()), 0);
-    let target = &mut payload[before..];
+    let mut made = MADE.take();
+    let most = compress_bound(bytes.len());
+    if made.len() < most {
+        made.resize(most, 0);
+    }
+    let target = made.as_mut_slice();
     let result = match prefix.is_empty() {
         true => context.compress(target, bytes, level),
         false => context.compress_using_dict(target, bytes, prefix, level),
     };
     COMPRESSING.set(Some(context));
-    payload.truncate(before + *result.as_ref().unwrap_or(&0));
+    if let Some(made) = result.as_ref().ok().and_then(|&length| made.get(..length)) {
+        payload.extend_from_slice(made);
+    }
+    MADE.set(made);
     result.map_err(|code| CodecError::Zstd(get_error_name(code).to_owned()))
 }
 

@@ -32,8 +32,8 @@ pub(crate) struct Image<'a> {
     past: Past,
     part: Part,
     areas: Areas,
-    /// The record of the earlier version that was like one here, the last time there was one.
-    record: Option<u32>,
+    /// The record of the earlier version that was like one here, the last time there was one, and what is behind its fields.
+    like: [Option<u32>; 2],
 }
 
 /// What comes next in the image.
@@ -61,7 +61,7 @@ impl<'a> Image<'a> {
             past: Past::new(earlier),
             part: Part::Header,
             areas: Areas::default(),
-            record: None,
+            like: [None; 2],
         }
     }
 }
@@ -72,13 +72,13 @@ impl Cutter for Image<'_> {
     }
 
     fn cut(&mut self, batch: &mut Batch, amount: usize) -> Result<bool, CutError> {
-        let Self { feed, past, part, areas, record } = self;
+        let Self { feed, past, part, areas, like } = self;
         let mut filling = feed.fill(batch, amount, PAGE);
         while !filling.is_full() {
             let ahead = filling.read_ahead(PAGE)?;
             *part = match *part {
                 Part::Header => header(&mut filling, past, ahead)?,
-                Part::Record => whole_record(&mut filling, past, areas, record, ahead)?,
+                Part::Record => record(&mut filling, past, areas, like, ahead)?,
                 Part::Data { address, left } => data(&mut filling, past, ahead, (address, left))?,
                 Part::Rest if ahead == 0 => return Ok(false),
                 Part::Rest => {
@@ -105,12 +105,13 @@ fn header(filling: &mut Filling<'_, '_>, past: &mut Past, ahead: usize) -> Resul
     Ok(if offset == 0 { Part::Header } else { Part::Record })
 }
 
-/// The record of an area, or the last.
-fn whole_record(
+/// The record of an area, or the last, in two chunks: its fields, and what is behind them, which DMTCP does not set. In one
+/// image that is the same in all records, in the next it is something else: apart, it does not make all records new.
+fn record(
     filling: &mut Filling<'_, '_>,
     past: &mut Past,
     areas: &mut Areas,
-    last: &mut Option<u32>,
+    like: &mut [Option<u32>; 2],
     ahead: usize,
 ) -> Result<Part, CutError> {
     let offset = filling.offset();
@@ -119,10 +120,13 @@ fn whole_record(
         return Err(incomplete(offset + ahead as u64, reason));
     };
     let record = areas.read(bytes).map_err(|reason| damaged(offset, reason))?;
-    let place = Place { space: Space::Record, address: record.address };
-    // The records of new areas are most like those of their neighbours.
-    *last = past.at(place).or(*last);
-    pages::keep_like(filling, PAGE, place, *last);
+    for (like, (begin, end)) in like.iter_mut().zip([(0, area::FIELDS), (area::FIELDS, PAGE)]) {
+        let address = record.address + begin as u64;
+        let place = Place { space: Space::Record, address };
+        // The records of new areas are most like those of their neighbours.
+        *like = past.at(place).or(*like);
+        pages::keep_like(filling, end - begin, place, *like);
+    }
     Ok(match record.next {
         Next::Record => Part::Record,
         Next::Data { address, left } => Part::Data { address, left },

@@ -4,19 +4,20 @@ use std::collections::BTreeMap;
 
 use hopmap_model::{CheckpointDelta, Deltas, RuleTotals};
 
-use super::Settings;
+use super::{Settings, WriteCost};
 
 /// The table of checkpoints with its sums; rows of one rule and block length follow each other.
 pub(super) fn deltas(checkpoints: Vec<CheckpointDelta>, settings: &Settings) -> Deltas {
     let rules: Vec<RuleTotals> = checkpoints
         .chunk_by(|a, b| (a.rule, a.block) == (b.rule, b.block))
-        .filter_map(|rows| rows.first().map(|first| totals(first, rows)))
+        .filter_map(|rows| rows.first().map(|first| totals(first, rows, settings.cost)))
         .collect();
     let metrics = metrics(&checkpoints, &rules, settings);
     Deltas { checkpoints, rules, metrics }
 }
 
-fn totals(first: &CheckpointDelta, rows: &[CheckpointDelta]) -> RuleTotals {
+fn totals(first: &CheckpointDelta, rows: &[CheckpointDelta], cost: WriteCost) -> RuleTotals {
+    let stored_bytes = rows.iter().map(|row| row.stored_bytes).sum();
     let bases: Vec<u32> = rows.iter().filter_map(|row| row.base).collect();
     RuleTotals {
         rule: first.rule,
@@ -24,8 +25,9 @@ fn totals(first: &CheckpointDelta, rows: &[CheckpointDelta]) -> RuleTotals {
         sum_of_bases: bases.iter().copied().map(u64::from).sum(),
         base_changes: bases.windows(2).map(|pair| u32::from(pair.first() != pair.last())).sum(),
         full_bytes: rows.iter().map(|row| row.full_bytes).sum(),
-        stored_bytes: rows.iter().map(|row| row.stored_bytes).sum(),
-        write_s: rows.iter().map(|row| row.write_s).sum(),
+        stored_bytes,
+        // Σ W(S), with fewer roundings than term by term.
+        write_s: rows.len().saturating_sub(1) as f64 * cost.latency_s + cost.seconds(stored_bytes),
         depth: rows.iter().map(|row| row.depth).max().unwrap_or(0),
         bases,
     }

@@ -159,9 +159,7 @@ pub enum SeriesError {
     },
     /// One checkpoint only.
     #[error("there is one checkpoint only in {}: {name}", path.display())]
-    #[diagnostic(help(
-        "name the folder above the checkpoints; if this is a checkpoint itself, its files are not told apart from it"
-    ))]
+    #[diagnostic(help("a series has two checkpoints or more: name the folder that holds them all"))]
     One {
         /// The folder.
         path: PathBuf,

@@ -28,6 +28,9 @@ pub(crate) const MOST: u32 = 9999;
 /// Least and most bytes of the memory of a rank.
 pub(crate) const BYTES: std::ops::RangeInclusive<u64> = 16 * PAGE as u64..=1 << 32;
 
+/// Most bytes of the memory of a rank at the last checkpoint.
+pub(crate) const LARGEST: u64 = 1 << 34;
+
 /// Most insertions between two checkpoints, and most bytes of one.
 pub(crate) const MOST_INSERTIONS: (u32, u32) = (10_000, 1 << 20);
 
@@ -44,9 +47,22 @@ pub(crate) fn check(params: &GenerateParams) -> Result<(), GenerateError> {
     check_share("shared", params.shared)?;
     params.changes.iter().try_for_each(check_change)?;
     let used = params.shared + params.changes.iter().map(field::share).sum::<f64>();
-    match used <= 1.0 {
-        true => Ok(()),
-        false => Err(GenerateError::TooMuch { used }),
+    if used > 1.0 {
+        return Err(GenerateError::TooMuch { used });
+    }
+    let growth: f64 = params.changes.iter().map(|change| growth(change, params.bytes)).sum();
+    match params.bytes as f64 + growth * f64::from(params.checkpoints - 1) {
+        bytes if bytes > LARGEST as f64 => Err(GenerateError::Grows { bytes }),
+        _ => Ok(()),
+    }
+}
+
+/// Most bytes by which a change makes the memory grow.
+fn growth(change: &Change, bytes: u64) -> f64 {
+    match *change {
+        Change::Growth { pages } => pages * bytes as f64,
+        Change::Insertions { count, bytes } => f64::from(count) * f64::from(bytes),
+        _ => 0.0,
     }
 }
 

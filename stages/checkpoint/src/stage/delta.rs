@@ -23,7 +23,8 @@ pub struct DeltaStage;
 impl Stage for DeltaStage {
     type Params = DeltaParams;
     const KIND: &'static str = "checkpoint/delta";
-    const SUMMARY: &'static str = "What deltas of a series of checkpoints take against the first, the previous, or the base that ADCA chooses";
+    const SUMMARY: &'static str =
+        "What deltas of a series of checkpoints store, with the first, the previous or ADCA's base";
     const REVISION: u32 = 1;
 
     fn ports() -> &'static [Port] {

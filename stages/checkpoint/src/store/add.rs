@@ -17,6 +17,7 @@ use hopmap_durable::{DurableError, replace_file, sync_folder};
 use hopmap_model::Context;
 use rayon::prelude::*;
 
+use super::base::Choice;
 use super::blocks::Blocks;
 use super::index::Index;
 use super::manifest::{Figures, Manifest, Recipe};
@@ -329,9 +330,9 @@ impl<'a> Session<'a> {
         for done in done {
             let lane = &mut lanes[done.lane];
             lane.learn(&done);
-            if let Some((kept, previous)) = done.compared {
+            if let Some(choice) = done.compared {
                 self.figures.comparisons.0 += 1;
-                self.figures.comparisons.1 += u64::from(lane.prefers_previous(kept, previous));
+                self.figures.comparisons.1 += u64::from(choice != Choice::Kept);
             }
             let stored = done.block.payload.len() as u64;
             self.figures.stored += stored;

@@ -1,70 +1,145 @@
 //! By which versions new chunks are told: ADCA (Seed 002), for what is smaller than a page.
 //!
 //! As published, ADCA decides for a whole checkpoint whether it is told by the base kept so far (C) or by the checkpoint before (C'), and
-//! changes the base when C' saves more than ε of C. Here it decides block by block which versions of the pages of the block are the
-//! bases, and stores what it found smaller at once (the reading `immediate`). A version whose chain is as long as the store allows
-//! cannot be a base; the version that it was told by can.
+//! changes the base when C' saves more than ε of C. Here it decides for some blocks which versions of their pages are the bases,
+//! stores what it found smaller at once (the reading `immediate`), and the blocks after them do the same.
+//!
+//! Chains are bounded. A version whose chain is as long as the store allows cannot be a base; the version that it was told by can.
+//! Such patches grow with every checkpoint. So when telling a block by the base of that base, or by nothing, costs less more than
+//! the bound costs now, that is done: the next checkpoints then have a base that is near again.
 
 use super::Store;
 use crate::CheckpointError;
 use crate::chunk::ChunkId;
 
-/// Compare both bases in the first block and in every so many after it.
+/// Compare bases in the first block and in every so many after it.
 const EVERY: u64 = 8;
 
-/// The versions by which a new chunk may be told.
+/// The versions by which a new chunk may be told, and its last version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Candidates {
+    /// The version before, whether it can be a base or not.
+    pub(crate) last: Option<ChunkId>,
+    /// The version before, or the base kept if its chain is too long.
+    pub(crate) previous: Option<ChunkId>,
     /// The version that the one before was told by, or that version itself.
     pub(crate) kept: Option<ChunkId>,
-    /// The version before; none if its chain is too long.
-    pub(crate) previous: Option<ChunkId>,
+    /// The version that the base kept was told by, or that base itself.
+    pub(crate) root: Option<ChunkId>,
 }
 
 /// The versions by which a chunk may be told whose last version is `twin`.
 pub(crate) fn candidates(store: &Store, twin: ChunkId, deepest: u8) -> Result<Candidates, CheckpointError> {
-    let pack = store.pack(twin.pack)?;
-    let Some(entry) = pack.block(twin.block) else { return Ok(Candidates::default()) };
-    let previous = (entry.depth < deepest).then_some(twin);
-    let kept = entry.bases.get(usize::from(twin.chunk)).copied().flatten();
-    Ok(Candidates { kept: kept.or(previous), previous })
+    let (depth, base) = look(store, twin)?;
+    let allowed = (depth < deepest).then_some(twin);
+    let kept = base.or(allowed);
+    let root = match kept {
+        Some(kept) => look(store, kept)?.1.or(Some(kept)),
+        None => None,
+    };
+    Ok(Candidates { last: Some(twin), previous: allowed.or(kept), kept, root })
 }
 
-/// Decides which base is used.
+/// How deep a chunk is, and what it is told by.
+fn look(store: &Store, id: ChunkId) -> Result<(u8, Option<ChunkId>), CheckpointError> {
+    let pack = store.pack(id.pack)?;
+    let entry = pack.block(id.block).ok_or_else(|| pack.damaged_block(id.block, "it is missing"))?;
+    Ok((entry.depth, entry.bases.get(usize::from(id.chunk)).copied().flatten()))
+}
+
+/// What a block is told by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Choice {
+    /// The bases kept.
+    #[default]
+    Kept,
+    /// The versions before, as far as they can be bases.
+    Previous,
+    /// The bases of the bases kept.
+    Root,
+    /// Nothing.
+    Fresh,
+}
+
+/// Bytes that a block takes, told by what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sizes {
+    pub(crate) kept: usize,
+    pub(crate) previous: usize,
+    /// The rest is known when the bound of chains keeps some version from being a base.
+    pub(crate) bound: Option<Bound>,
+}
+
+/// Bytes that a block takes where chains are too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Bound {
+    /// By the versions before, were there no bound.
+    pub(crate) last: usize,
+    pub(crate) root: usize,
+    pub(crate) fresh: usize,
+}
+
+impl Sizes {
+    /// What to take.
+    pub(crate) fn choice(&self, epsilon: f64) -> Choice {
+        let (kept, previous) = (self.kept as f64, self.previous as f64);
+        let adca = kept > 0.0 && (kept - previous) / kept > epsilon;
+        let (choice, size) = if adca { (Choice::Previous, self.previous) } else { (Choice::Kept, self.kept) };
+        let Some(Bound { last, root, fresh }) = self.bound else { return choice };
+        let bound_costs = size.saturating_sub(last);
+        let costs_less = |other: usize| other.saturating_sub(size) < bound_costs;
+        match () {
+            () if costs_less(root) => Choice::Root,
+            () if costs_less(fresh) => Choice::Fresh,
+            () => choice,
+        }
+    }
+}
+
+/// Decides what blocks are told by.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct BaseRule {
-    epsilon: f64,
-    takes_previous: bool,
+    choice: Choice,
     blocks: u64,
-    /// How often both were compared, and how often the version before was taken.
-    pub(crate) comparisons: (u64, u64),
 }
 
 impl BaseRule {
-    pub(crate) fn new(epsilon: f64) -> Self {
-        Self { epsilon, ..Self::default() }
-    }
-
-    /// Whether to encode the next block both ways.
+    /// Whether to compare in the next block.
     pub(crate) fn compares(&mut self) -> bool {
         self.blocks += 1;
         (self.blocks - 1).is_multiple_of(EVERY)
     }
 
-    /// Which of the two is used without comparing.
-    pub(crate) fn takes_previous(&self) -> bool {
-        self.takes_previous
+    /// What the next block is told by if nothing is compared.
+    pub(crate) fn choice(&self) -> Choice {
+        self.choice
     }
 
-    /// Whether the version before is better by ADCA's rule.
-    pub(crate) fn prefers_previous(epsilon: f64, kept: usize, previous: usize) -> bool {
-        kept > 0 && (kept as f64 - previous as f64) / kept as f64 > epsilon
+    /// Hears what came out of a comparison.
+    pub(crate) fn learn(&mut self, choice: Choice) {
+        self.choice = choice;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_base_changes_when_that_saves_more_than_epsilon() {
+        let sizes = |kept, previous| Sizes { kept, previous, bound: None };
+        assert_eq!(sizes(100, 81).choice(0.2), Choice::Kept);
+        assert_eq!(sizes(100, 79).choice(0.2), Choice::Previous);
+        assert_eq!(sizes(0, 0).choice(0.2), Choice::Kept);
     }
 
-    /// Hears how a comparison came out.
-    pub(crate) fn learn(&mut self, kept: usize, previous: usize) {
-        self.takes_previous = Self::prefers_previous(self.epsilon, kept, previous);
-        self.comparisons.0 += 1;
-        self.comparisons.1 += u64::from(self.takes_previous);
+    #[test]
+    fn a_bound_that_costs_more_than_a_new_base_leads_to_one() {
+        let sizes =
+            |last, root, fresh| Sizes { kept: 31, previous: 31, bound: Some(Bound { last, root, fresh }) };
+        assert_eq!(sizes(16, 43, 95).choice(0.2), Choice::Root);
+        assert_eq!(sizes(16, 50, 95).choice(0.2), Choice::Kept);
+        assert_eq!(sizes(16, 50, 40).choice(0.2), Choice::Fresh);
+        assert_eq!(sizes(31, 31, 31).choice(0.2), Choice::Kept);
     }
 }

@@ -88,7 +88,7 @@ pub struct Figures {
     pub stored: u64,
     /// New bytes that are told by chunks of other checkpoints: number of the checkpoint, bytes, bytes that they take.
     pub bases: Vec<(u32, u64, u64)>,
-    /// How often ADCA compared the base kept with the checkpoint before, and how often it took the latter.
+    /// How often ADCA compared the base kept with others, and how often it changed it.
     pub comparisons: (u64, u64),
 }
 

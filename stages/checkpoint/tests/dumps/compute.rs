@@ -26,7 +26,9 @@ impl Computation {
         let mut random = Random(88_172_645_463_325_252);
         match kind {
             Kind::Heat => {
-                let now = (0..SIDE * SIDE).map(|_| (random.next() % 1000) as f64 / 7.0).collect();
+                let heat = |at: usize| ((at / SIDE).pow(2) + (at % SIDE).pow(2)) as f64 / 5000.0;
+                let now =
+                    (0..SIDE * SIDE).map(|at| heat(at) + (random.next() % 1000) as f64 * 1e-6).collect();
                 Self::Heat { now, next: vec![0.0; SIDE * SIDE] }
             }
             Kind::Map => {

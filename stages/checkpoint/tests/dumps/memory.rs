@@ -1,4 +1,4 @@
-//! The memory of this process, written as DMTCP would.
+//! The memory of a process that waits, written as DMTCP would.
 
 use std::fs::{self, File};
 use std::io::BufWriter;
@@ -12,17 +12,13 @@ const PAGE: usize = 4096;
 /// Areas that the kernel puts into every process; DMTCP leaves them out.
 const KERNEL: [&str; 5] = ["[vdso]", "[vvar]", "[vvar_vclock]", "[vsyscall]", "[vectors]"];
 
-/// Writes an image of this process.
-pub(crate) fn dump(path: &Path, name: &str) {
-    let program = Program {
-        name: name.into(),
-        executable: std::env::current_exe().unwrap().display().to_string(),
-        process: std::process::id(),
-        peers: 1,
-    };
-    let memory = File::open("/proc/self/mem").unwrap();
-    // Nothing that is allocated from here on is in the list, so whatever is in it stays until the image is written.
-    let areas = areas(&fs::read_to_string("/proc/self/maps").unwrap());
+/// Writes an image of a process that nothing happens in meanwhile.
+pub(crate) fn dump(process: u32, path: &Path, name: &str) {
+    let of = |name: &str| Path::new("/proc").join(process.to_string()).join(name);
+    let executable = fs::read_link(of("exe")).unwrap().display().to_string();
+    let program = Program { name: name.into(), executable, process, peers: 1 };
+    let memory = File::open(of("mem")).unwrap();
+    let areas = areas(&fs::read_to_string(of("maps")).unwrap());
     let mut image = ImageWriter::new(BufWriter::new(File::create(path).unwrap()), &program).unwrap();
     for area in &areas {
         let contents = contents(&memory, area);

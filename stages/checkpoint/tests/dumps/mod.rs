@@ -1,19 +1,24 @@
-//! Real series of images, made without DMTCP: a program computes and writes its own memory, page by page.
+//! Real series of images, made without DMTCP: a program computes, and its memory is written page by page.
 //!
-//! The program is the test binary itself, started a second time, so that images hold no memory of other tests.
+//! The program is the test binary itself, started a second time; it waits while the test reads its memory, so that images hold
+//! neither memory of tests nor traces of the reading.
 #![allow(dead_code, reason = "not every test needs all")]
 
 mod compute;
 mod memory;
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write, stdin, stdout};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use compute::Computation;
 
-/// What the program is to do: kind, number of images, folder.
-const TASK: &str = "HOPMAP_DUMP";
+/// What the program is to compute, and how often.
+const TASK: &str = "HOPMAP_COMPUTE";
+
+/// What it says when its memory can be read.
+const READY: &str = "ready to be read";
 
 /// What the program computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,14 +48,23 @@ impl Kind {
 /// checkpoints, in order.
 pub(crate) fn dump_series(folder: &Path, kind: Kind, count: usize) -> Vec<PathBuf> {
     let folders: Vec<_> = (1..=count).map(|number| folder.join(format!("{number:02}"))).collect();
-    folders.iter().for_each(|folder| fs::create_dir(folder).unwrap());
     let module = module_path!().split_once("::").map_or("", |(_, module)| module);
-    let output = Command::new(std::env::current_exe().unwrap())
-        .args([&format!("{module}::program"), "--exact", "--ignored"])
-        .env(TASK, format!("{}:{count}:{}", kind.name(), folder.display()))
-        .output()
+    let mut program = Command::new(std::env::current_exe().unwrap())
+        .args([&format!("{module}::program"), "--exact", "--ignored", "--nocapture"])
+        .env(TASK, format!("{}:{count}", kind.name()))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
         .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    let mut lines = BufReader::new(program.stdout.take().unwrap()).lines();
+    for folder in &folders {
+        assert!(lines.any(|line| line.unwrap() == READY), "the program ended");
+        fs::create_dir(folder).unwrap();
+        memory::dump(program.id(), &image(folder, kind), kind.name());
+        program.stdin.as_mut().unwrap().write_all(b"go on\n").unwrap();
+    }
+    lines.for_each(drop);
+    assert!(program.wait().unwrap().success());
     folders
 }
 
@@ -63,13 +77,13 @@ pub(crate) fn image(checkpoint: &Path, kind: Kind) -> PathBuf {
 #[ignore = "the program that `dump_series` starts"]
 fn program() {
     let task = std::env::var(TASK).unwrap();
-    let [kind, count, folder] = task.splitn(3, ':').collect::<Vec<_>>().try_into().unwrap();
+    let (kind, count) = task.split_once(':').unwrap();
     let kind = Kind::ALL.into_iter().find(|known| known.name() == kind).unwrap();
     let mut computation = Computation::new(kind);
-    for number in 1..=count.parse().unwrap() {
-        let checkpoint = Path::new(folder).join(format!("{number:02}"));
-        memory::dump(&image(&checkpoint, kind), kind.name());
+    for _ in 0..count.parse().unwrap() {
         computation.advance();
+        writeln!(stdout(), "{READY}").unwrap();
+        stdin().lock().read_line(&mut String::new()).unwrap();
     }
     computation.check();
 }

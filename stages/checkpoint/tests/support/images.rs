@@ -215,7 +215,9 @@ pub(crate) fn record(address: u64, size: u64, file: i64, properties: u64, name: 
         [address, address.wrapping_add(size), size, 0, 3, 34, 8, 1, 4711, file.cast_unsigned(), properties];
     let mut bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
     bytes.extend(name);
-    bytes.resize(PAGE, 0);
+    bytes.resize(88 + 1024, 0);
+    // What was on the stack.
+    bytes.resize(PAGE, 0xaa);
     bytes
 }
 

@@ -12,7 +12,7 @@ const TOP: f64 = 62.0;
 /// A rule: its name, its bars, and below them arcs to the bases.
 const NAME: f64 = 16.0;
 const BARS: f64 = 62.0;
-const ARCS: f64 = 40.0;
+const ARCS: f64 = 46.0;
 const RULE: f64 = NAME + BARS + ARCS;
 /// The lines at the bottom.
 const LINES: f64 = 130.0;
@@ -44,7 +44,7 @@ pub fn deltas(deltas: &Deltas, block: u32) -> String {
         top += RULE;
     }
     chart.draw_lines(&mut svg, &rules, top + 14.0);
-    svg.finish(LEFT + WIDTH + 130.0, top + 14.0 + LINES + 40.0)
+    svg.finish(LEFT + WIDTH + 160.0, top + 14.0 + LINES + 40.0)
 }
 
 /// A rule and what it stores.
@@ -106,7 +106,8 @@ impl Chart {
     fn draw_rule(&self, svg: &mut Svg, rule: &Shown<'_>, colour: usize, top: f64) {
         let floor = top + NAME + BARS;
         svg.text(LEFT, top, "n w", &rule.words());
-        for tick in self.bytes.ticks(2) {
+        // Zero is where the bars stand, and the line of bases is named there.
+        for tick in self.bytes.ticks(2).into_iter().filter(|tick| *tick > 0.0) {
             let y = floor - BARS * self.bytes.at(tick);
             svg.line(LEFT, y, LEFT + WIDTH, y, "l");
             svg.text(LEFT - 8.0, y + 4.0, "q n e", &quantity(tick, Unit::Bytes));
@@ -145,10 +146,10 @@ impl Chart {
                 continue;
             }
             let (from, to) = (self.x(row.checkpoint), self.x(base));
-            let down = floor + 16.0 + (6.0 + (from - to) * 0.06).min(ARCS - 24.0);
+            let down = floor + 16.0 + (6.0 + (from - to) * 0.06).min(ARCS - 28.0);
             let mut arc = Path::from(from, floor + 16.0);
             arc.curve_to((from, down), (to, down), (to, floor + 16.0));
-            svg.add(format_args!("<path d=\"{arc}\" class=\"c sk{colour}\"/>"));
+            svg.add(format_args!("<path d=\"{arc}\" class=\"g sk{colour}\" style=\"stroke-width:1\"/>"));
         }
         svg.text(LEFT - 8.0, floor + 12.0, "q n e", "base");
     }
@@ -176,7 +177,7 @@ impl Chart {
             svg.add(format_args!("<path class=\"g sk{colour}\" d=\"{path}\"/>"));
             svg.close_group();
             let last = rest.last().map_or(y, |point| point.1);
-            labels.push((last, shortened(&format!("{name} {seconds}"), 126.0)));
+            labels.push((last, shortened(&format!("{name} {seconds}"), 156.0)));
         }
         draw_labels(svg, labels);
         let every = libm::ceil(28.0 / self.step()).max(1.0) as usize;

@@ -12,6 +12,9 @@ mod field {
     pub(super) const NAME: usize = 88;
 }
 
+/// Bytes of a record that have a meaning: the numbers, and a name of 1024 bytes.
+pub(super) const FIELDS: usize = field::NAME + 1024;
+
 /// The area is all zeros, and there are no data (`DMTCP_ZERO_PAGE`).
 const ZERO: u64 = 1;
 

@@ -35,7 +35,7 @@ fn moves(memory: &mut Memory, share: f64, areas: u32, draws: &mut Draws) {
             std::mem::swap(*one, *other);
         }
     }
-    for _ in 0..areas {
+    for _ in 0..areas.min(memory.areas.len() as u32) {
         memory.move_area(draws.below(memory.areas.len()));
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use miette::Diagnostic;
 
-use super::{BYTES, MOST, MOST_INSERTIONS};
+use super::{BYTES, LARGEST, MOST, MOST_INSERTIONS};
 
 /// A series that cannot be generated.
 #[derive(Debug, thiserror::Error, Diagnostic)]
@@ -51,6 +51,15 @@ pub enum GenerateError {
         count: u32,
         /// Bytes of each.
         bytes: u32,
+    },
+    /// More memory than there may be at the last checkpoint.
+    #[error("the memory of a rank grows to {bytes:.3e} bytes")]
+    #[diagnostic(help(
+        "it may grow to {LARGEST} bytes; ask for fewer checkpoints, or for less in `growth` and `insertions`"
+    ))]
+    Grows {
+        /// Bytes at the last checkpoint.
+        bytes: f64,
     },
     /// A file cannot be written.
     #[error("cannot write the series: {}", path.display())]

@@ -11,7 +11,7 @@ use crate::{Change, GenerateParams};
 /// Where the heap begins.
 pub(super) const HEAP: u64 = 0x60_0000;
 
-/// Where libraries begin; areas are below, the newest lowest, as Linux has them.
+/// Where libraries begin; areas are below, as high as they have room, as Linux has them.
 pub(super) const LIBRARIES: u64 = 0x7f00_0000_0000;
 
 /// Most bytes of an area of a library.
@@ -40,6 +40,12 @@ pub(super) struct Area {
     pub(super) bytes: Vec<u8>,
 }
 
+impl Area {
+    fn ends(&self) -> (u64, u64) {
+        (self.start, self.start + self.bytes.len() as u64)
+    }
+}
+
 /// The memory of a rank without its libraries.
 #[derive(Debug)]
 pub(super) struct Memory {
@@ -51,21 +57,14 @@ pub(super) struct Memory {
     pub(super) fields: BTreeMap<u32, Area>,
     /// Pages of heap and areas at first.
     pub(super) first_pages: usize,
-    /// First address of the lowest area.
-    lowest: u64,
 }
 
 impl Memory {
     /// The memory at the first checkpoint.
     pub(super) fn new(params: &GenerateParams, rank: u32) -> Self {
         let pages = (params.bytes / PAGE as u64) as usize;
-        let mut memory = Self {
-            heap: Vec::new(),
-            areas: Vec::new(),
-            fields: BTreeMap::new(),
-            first_pages: 0,
-            lowest: LIBRARIES,
-        };
+        let mut memory =
+            Self { heap: Vec::new(), areas: Vec::new(), fields: BTreeMap::new(), first_pages: 0 };
         let mut left = pages.saturating_sub(share_of(pages, params.shared));
         for (index, change) in (0..).zip(&params.changes) {
             if let Change::Drift { share, width, .. } = *change {
@@ -111,10 +110,19 @@ impl Memory {
         }
     }
 
-    /// An address for an area, with a page left out above it, so that areas beside each other stay two.
-    fn place(&mut self, length: usize) -> u64 {
-        self.lowest -= (length + PAGE) as u64;
-        self.lowest
+    /// The highest address where an area has room, with a page left out at both ends, so that areas beside each other stay two.
+    fn place(&self, length: usize) -> u64 {
+        let (length, page) = (length as u64, PAGE as u64);
+        let mut taken: Vec<_> = self.areas.iter().chain(self.fields.values()).map(Area::ends).collect();
+        taken.sort_unstable();
+        let mut above = LIBRARIES;
+        for (start, end) in taken.into_iter().rev() {
+            if above - end >= length + 2 * page {
+                break;
+            }
+            above = start;
+        }
+        above - length - page
     }
 
     /// All whole pages of the heap and of the areas.

@@ -3,9 +3,9 @@
 use super::lane::Pending;
 use crate::CheckpointError;
 use crate::chunk::ChunkId;
-use crate::codec::{self, Block, Chooser, Codec, Encoded, Outcome};
+use crate::codec::{self, Block, Chooser, Codec, Encoded, Hint, Outcome};
 use crate::store::Store;
-use crate::store::base::{BaseRule, Candidates, candidates};
+use crate::store::base::{Bound, Candidates, Choice, Sizes, candidates};
 use crate::store::blocks::{Blocks, ChunkBytes};
 use crate::store::pack::NewBlock;
 
@@ -15,7 +15,7 @@ pub(super) struct Job {
     pub(super) pending: Pending,
     pub(super) wants_bases: bool,
     pub(super) compares: bool,
-    pub(super) takes_previous: bool,
+    pub(super) choice: Choice,
     pub(super) epsilon: f64,
     pub(super) chooser: Chooser,
 }
@@ -28,47 +28,78 @@ pub(super) struct Done {
     pub(super) was_based: bool,
     pub(super) block: NewBlock,
     pub(super) outcome: Outcome,
-    /// Bytes by the base kept and by the version before, when both were tried.
-    pub(super) compared: Option<(usize, usize)>,
+    /// What was found best, when several bases were tried.
+    pub(super) compared: Option<Choice>,
 }
 
 type Bases = Vec<Option<ChunkId>>;
 
 pub(super) fn encode(store: &Store, blocks: &Blocks<'_>, job: Job) -> Result<Done, CheckpointError> {
-    let candidates = job.candidates(store)?;
-    let kept: Bases = candidates.iter().map(|candidates| candidates.kept).collect();
-    let previous: Bases =
-        candidates.iter().map(|candidates| candidates.previous.or(candidates.kept)).collect();
-    let hint = job.chooser.hint(job.twin_codec(store));
-    let with = |bases: &Bases| -> Result<(Encoded, Bases), CheckpointError> {
+    let candidates = job.candidates(store);
+    let all = |base: fn(&Candidates) -> Option<ChunkId>| -> Bases { candidates.iter().map(base).collect() };
+    let by = |choice| match choice {
+        Choice::Kept => all(|candidates| candidates.kept),
+        Choice::Previous => all(|candidates| candidates.previous),
+        Choice::Root => all(|candidates| candidates.root),
+        Choice::Fresh => vec![None; candidates.len()],
+    };
+    let told = Teller { blocks, job: &job, hint: job.chooser.hint(job.twin_codec(store)) };
+    let (kept, previous) = (by(Choice::Kept), by(Choice::Previous));
+    let last = all(|candidates| candidates.last);
+    if !job.compares || (kept == previous && previous == last) {
+        let (encoded, bases) = told.by(by(job.choice))?;
+        return job.done(store, encoded, bases, None);
+    }
+    let kept = told.by(kept)?;
+    let mut sizes = Sizes { kept: kept.0.payload.len(), previous: kept.0.payload.len(), bound: None };
+    let mut best = kept;
+    let mut others = Vec::new();
+    let mut size_by = |choice| -> Result<usize, CheckpointError> {
+        let other = told.by(by(choice))?;
+        let size = other.0.payload.len();
+        others.push((choice, other));
+        Ok(size)
+    };
+    sizes.previous = size_by(Choice::Previous)?;
+    if previous != last {
+        let (root, fresh) = (size_by(Choice::Root)?, size_by(Choice::Fresh)?);
+        sizes.bound = Some(Bound { last: told.by(last)?.0.payload.len(), root, fresh });
+    }
+    let choice = sizes.choice(job.epsilon);
+    if let Some((_, other)) = others.into_iter().find(|(other, _)| *other == choice) {
+        best = other;
+    }
+    job.done(store, best.0, best.1, Some(choice))
+}
+
+/// Encodes the block of a job by bases.
+struct Teller<'a> {
+    blocks: &'a Blocks<'a>,
+    job: &'a Job,
+    hint: Hint,
+}
+
+impl Teller<'_> {
+    fn by(&self, bases: Bases) -> Result<(Encoded, Bases), CheckpointError> {
         // A base that is damaged is none; verifying tells of it.
-        let bytes = bases.iter().map(|base| base.and_then(|base| blocks.chunk(base).ok()));
+        let bytes = bases.iter().map(|base| base.and_then(|base| self.blocks.chunk(base).ok()));
         let bytes: Vec<Option<ChunkBytes>> = bytes.collect();
-        let usable = bases.iter().zip(&bytes).map(|(base, bytes)| base.filter(|_| bytes.is_some())).collect();
+        let usable =
+            bases.into_iter().zip(&bytes).map(|(base, bytes)| base.filter(|_| bytes.is_some())).collect();
         let bytes: Vec<Option<&[u8]>> = bytes.iter().map(|base| base.as_ref().map(AsRef::as_ref)).collect();
-        let pending = &job.pending;
+        let pending = &self.job.pending;
         let block = Block { bytes: &pending.bytes, lengths: &pending.lengths, bases: &bytes };
-        Ok((codec::encode(&block, hint)?, usable))
-    };
-    let mut compared = None;
-    let (encoded, bases) = if job.compares && kept != previous {
-        let (one, other) = (with(&kept)?, with(&previous)?);
-        let (first, second) = (one.0.payload.len(), other.0.payload.len());
-        compared = Some((first, second));
-        if BaseRule::prefers_previous(job.epsilon, first, second) { other } else { one }
-    } else {
-        with(if job.takes_previous { &previous } else { &kept })?
-    };
-    job.done(store, encoded, bases, compared)
+        Ok((codec::encode(&block, self.hint)?, usable))
+    }
 }
 
 impl Job {
-    fn candidates(&self, store: &Store) -> Result<Vec<Candidates>, CheckpointError> {
+    fn candidates(&self, store: &Store) -> Vec<Candidates> {
         let deepest = store.settings().depth;
         let of = |twin: &Option<ChunkId>| match twin.filter(|_| self.wants_bases) {
             // What cannot be read is no base.
-            Some(twin) => Ok(candidates(store, twin, deepest).unwrap_or_default()),
-            None => Ok(Candidates::default()),
+            Some(twin) => candidates(store, twin, deepest).unwrap_or_default(),
+            None => Candidates::default(),
         };
         self.pending.twins.iter().map(of).collect()
     }
@@ -84,7 +115,7 @@ impl Job {
         store: &Store,
         encoded: Encoded,
         bases: Bases,
-        compared: Option<(usize, usize)>,
+        compared: Option<Choice>,
     ) -> Result<Done, CheckpointError> {
         let had_bases = bases.iter().any(Option::is_some);
         let bases = if encoded.uses_bases { bases } else { Vec::new() };

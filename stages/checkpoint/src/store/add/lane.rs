@@ -13,11 +13,11 @@ use crate::CheckpointError;
 use crate::chunk::{Batch, Chunk, ChunkId, Earlier, EarlierChunk, KeptHash, Place};
 use crate::codec::{BASED_BLOCK, BLOCK, Chooser};
 use crate::cut::{self, Cutter, Known, PageMap};
-use crate::store::base::BaseRule;
+use crate::store::Store;
+use crate::store::base::{BaseRule, Choice};
 use crate::store::digest::Digest;
 use crate::store::manifest::{Manifest, Recipe, RunBuilder};
 use crate::store::pack::{Hashes, MOST_CHUNKS, Pack};
-use crate::store::{Store, base};
 use crate::tree::{self, Entry, EntryKind};
 
 /// Files one after the other, and what was learned from their blocks.
@@ -100,7 +100,7 @@ impl<'a> Lane<'a> {
             chooser: Chooser::default(),
             based_chooser: Chooser::default(),
             fresh_chooser: Chooser::default(),
-            rule: BaseRule::new(epsilon),
+            rule: BaseRule::default(),
             epsilon,
         }
     }
@@ -179,7 +179,7 @@ impl<'a> Lane<'a> {
             pending,
             wants_bases: true,
             compares: self.rule.compares(),
-            takes_previous: self.rule.takes_previous(),
+            choice: self.rule.choice(),
             epsilon: self.epsilon,
             chooser: self.based_chooser.clone(),
         });
@@ -188,7 +188,7 @@ impl<'a> Lane<'a> {
             pending,
             wants_bases: false,
             compares: false,
-            takes_previous: false,
+            choice: Choice::Fresh,
             epsilon: self.epsilon,
             chooser: self.fresh_chooser.clone(),
         });
@@ -201,13 +201,9 @@ impl<'a> Lane<'a> {
             true => self.based_chooser.learn(&done.outcome),
             false => self.fresh_chooser.learn(&done.outcome),
         }
-        if let Some((kept, previous)) = done.compared {
-            self.rule.learn(kept, previous);
+        if let Some(choice) = done.compared {
+            self.rule.learn(choice);
         }
-    }
-
-    pub(super) fn prefers_previous(&self, kept: usize, previous: usize) -> bool {
-        base::BaseRule::prefers_previous(self.epsilon, kept, previous)
     }
 }
 

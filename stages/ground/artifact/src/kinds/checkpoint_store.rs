@@ -14,7 +14,8 @@ impl Codec for CheckpointStore {
             true => contents.adopt(name, path),
             false => contents.copy(name, path),
         };
-        let sum = |bytes: fn(&StoredCheckpoint) -> u64| self.checkpoints.iter().map(bytes).sum::<u64>() as f64;
+        let sum =
+            |bytes: fn(&StoredCheckpoint) -> u64| self.checkpoints.iter().map(bytes).sum::<u64>() as f64;
         let contents = Contents::new()
             .table(checkpoints(&self.checkpoints))
             .metric("bytes", sum(|row| row.bytes))

@@ -1,0 +1,145 @@
+//! `checkpoint/delta` as a stage: what it takes, refuses and gives.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use hopmap_checkpoint::{DeltaParams, DeltaStage};
+use hopmap_model::{Context, DeltaRule, Deltas, Error, Inputs, Outcome, Stage};
+use serde_json::{Value, json};
+
+/// Blocks of 256 bytes, each of one letter.
+fn image(blocks: &str) -> Vec<u8> {
+    blocks.bytes().flat_map(|letter| [letter; 256]).collect()
+}
+
+/// Checkpoints in a folder each, with one image.
+fn series(images: &[&str]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (number, blocks) in (1..).zip(images) {
+        let checkpoint = folder.path().join(format!("ckpt_{number}"));
+        fs::create_dir(&checkpoint).unwrap();
+        fs::write(checkpoint.join("image"), image(blocks)).unwrap();
+    }
+    folder
+}
+
+fn params(series: &Path, mut more: Value) -> DeltaParams {
+    more["series"] = json!(series);
+    serde_json::from_value(more).unwrap()
+}
+
+fn deltas(series: &Path, more: Value) -> Result<Arc<Deltas>, Error> {
+    let params = params(series, more);
+    DeltaStage::check(&params)?;
+    DeltaStage::reads(&params)?;
+    match DeltaStage::run(params, Inputs::new(), &Context::detached())? {
+        Outcome::Done(outputs) => Ok(Arc::clone(outputs.get("deltas").unwrap()).downcast().unwrap()),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// An error with its hint and its causes.
+fn refused(series: &Path, more: Value) -> String {
+    let error = deltas(series, more).unwrap_err();
+    let causes: Vec<String> = error.chain().map(ToString::to_string).collect();
+    format!("{} ({})", causes.join(": "), error.help().map(|help| help.to_string()).unwrap_or_default())
+}
+
+#[test]
+fn files_of_the_series_are_what_it_reads() {
+    let folder = series(&["ab", "ac"]);
+    let read = DeltaStage::reads(&params(folder.path(), json!({}))).unwrap();
+    assert_eq!(read.iter().map(|file| file.name()).collect::<Vec<_>>(), ["ckpt_1/image", "ckpt_2/image"]);
+}
+
+#[test]
+fn files_that_come_are_stored_whole_and_files_that_go_take_nothing() {
+    let folder = series(&["ab", "ab", "ab", "ab"]);
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("ckpt_2/new"), image("x")).unwrap();
+    fs::write(at("ckpt_3/new"), image("x")).unwrap();
+    fs::write(at("ckpt_3/empty"), []).unwrap();
+    fs::remove_file(at("ckpt_4/image")).unwrap();
+    fs::write(at("ckpt_4/new"), image("xy")).unwrap();
+    std::os::unix::fs::symlink("new", at("ckpt_4/link")).unwrap();
+    let found = deltas(folder.path(), json!({ "block": [256], "rules": ["incremental"] })).unwrap();
+    let rows: Vec<_> =
+        found.checkpoints.iter().map(|row| (row.full_bytes, row.changed_blocks, row.stored_bytes)).collect();
+    assert_eq!(rows, [(512, 2, 512), (768, 1, 280), (768, 0, 0), (512, 1, 280)]);
+}
+
+#[test]
+fn lists_in_any_order_and_twice_ask_for_the_same() {
+    let folder = series(&["aaaabcdef", "hhhhhcdef", "iiiihidef", "jjjjhijjj"]);
+    let once = json!({ "block": [256, 512], "rules": ["first", "adca"], "optimum": true });
+    let twice = json!({ "block": [512, 256, 256], "rules": ["adca", "first", "adca"],
+        "reading": ["immediate", "literal"], "optimum": true });
+    let (once, twice) = (deltas(folder.path(), once).unwrap(), deltas(folder.path(), twice).unwrap());
+    assert_eq!(once, twice);
+    let rules: Vec<_> = once.rules.iter().map(|row| (row.block, row.rule)).collect();
+    let expected = [DeltaRule::First, DeltaRule::AdcaLiteral, DeltaRule::AdcaImmediate, DeltaRule::Optimum];
+    assert_eq!(rules[..4], expected.map(|rule| (256, rule)));
+    assert_eq!(rules[4..], expected.map(|rule| (512, rule)));
+}
+
+#[test]
+fn the_time_of_writing_is_a_latency_and_a_rate() {
+    let folder = series(&["ab", "ac"]);
+    let more =
+        json!({ "block": [256], "rules": ["first"], "write_latency_s": 0.5, "write_bytes_per_s": 100.0 });
+    let found = deltas(folder.path(), more).unwrap();
+    assert_eq!(found.checkpoints.iter().map(|row| row.write_s).collect::<Vec<_>>(), [0.5 + 5.12, 0.5 + 2.8]);
+    assert!((found.metrics["E_first_256"] - 8.92).abs() < 1e-12);
+    // Unless it is given or measured, E is proportional to the bytes.
+    let found = deltas(folder.path(), json!({ "block": [256] })).unwrap();
+    assert!((found.metrics["E_first_256"] - (512.0 + 280.0) / 1e9).abs() < 1e-18);
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let folder = series(&["ab", "ac"]);
+    for (more, message) in [
+        (json!({ "block": [1000] }), "`block` is 1000, but blocks have 256, 512, 1024"),
+        (json!({ "block": [128] }), "`block` is 128"),
+        (json!({ "block": [131_072] }), "`block` is 131072"),
+        (json!({ "block": [] }), "`block` is an empty list"),
+        (json!({ "rules": [] }), "`rules` is an empty list"),
+        (json!({ "reading": [] }), "`reading` is an empty list"),
+        (json!({ "epsilon": 2.0 }), "`epsilon` is 2, but has to be at least 0 and below 1"),
+        (json!({ "epsilon": -0.1 }), "`epsilon` is -0.1"),
+        (json!({ "write_bytes_per_s": 0.0 }), "`write_bytes_per_s` is 0, but has to be above 0"),
+        (json!({ "write_latency_s": -1.0 }), "`write_latency_s` is -1"),
+        (json!({ "write_latency_s": 1.0, "target": folder.path() }), "`write_latency_s` is given"),
+    ] {
+        let refused = refused(folder.path(), more.clone());
+        assert!(refused.contains(message), "{more}: {refused}");
+    }
+    assert!(deltas(folder.path(), json!({ "rules": [], "optimum": true })).is_ok());
+    assert!(deltas(folder.path(), json!({ "rules": ["first"], "reading": [] })).is_ok());
+}
+
+#[test]
+fn folders_that_are_no_series_are_refused() {
+    let one = series(&["ab"]);
+    let found = refused(one.path(), json!({}));
+    assert!(found.contains("one checkpoint only") && found.contains("name the folder that holds"), "{found}");
+    assert!(refused(&one.path().join("ckpt_1/image"), json!({})).contains("cannot read"));
+    assert!(refused(&one.path().join("none"), json!({})).contains("No such file"));
+    assert!(refused(tempfile::tempdir().unwrap().path(), json!({})).contains("there are no checkpoints"));
+    fs::create_dir(one.path().join("ckpt_2")).unwrap();
+    assert!(refused(one.path(), json!({})).contains("ckpt_2 has no files"));
+}
+
+#[test]
+fn an_image_without_an_end_is_refused_at_addresses_only() {
+    let folder = series(&["ab", "ac"]);
+    let mut header = vec![0; 10_000];
+    header[..27].copy_from_slice(b"DMTCP_CHECKPOINT_IMAGE_v4.0");
+    fs::write(folder.path().join("ckpt_2/image"), header).unwrap();
+    let found = refused(folder.path(), json!({ "align": "address" }));
+    assert!(found.contains("ckpt_2/image") && found.contains("incomplete"), "{found}");
+    assert!(found.contains("8192") && found.contains("align = \"position\""), "{found}");
+    assert!(deltas(folder.path(), json!({})).is_ok());
+}
