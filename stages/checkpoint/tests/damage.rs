@@ -215,3 +215,37 @@ fn what_is_there_twice_is_not_lost_when_one_goes() {
     }
     assert_ne!(path, Path::new(""));
 }
+
+#[test]
+fn what_is_added_after_damaged_blocks_were_discarded_is_whole() {
+    let mut sample = Sample::new(2, 31);
+    let store = sample.store();
+    let block = store.pack(1).unwrap().blocks().iter().flatten().next().unwrap().clone();
+    let path = store.pack_path(1);
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[block.offset as usize] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    let lock = store.lock("a test", std::time::Duration::ZERO).unwrap();
+    let discarded = store.discard_damaged(&lock, &hopmap_model::Context::detached()).unwrap();
+    assert_eq!(discarded, [(1, 0)]);
+    assert_eq!(store.discard_damaged(&lock, &hopmap_model::Context::detached()).unwrap(), []);
+    drop(lock);
+    let before = sample.verify(true);
+    assert_eq!(before.damaged(), [1, 2]);
+    assert!(before.problems.iter().all(|problem| problem.what == "it is missing"), "{before:?}");
+    sample.add(99);
+    assert_eq!(sample.verify(true).whole(), [3]);
+    sample.assert_restores(&[3]);
+}
+
+#[test]
+fn what_is_added_where_packs_are_missing_is_whole() {
+    for missing in 1..=3 {
+        let mut sample = Sample::new(3, 31);
+        fs::remove_file(sample.store().pack_path(missing)).unwrap();
+        assert!(sample.verify(true).damaged().contains(&missing));
+        sample.add(99);
+        assert!(sample.verify(true).whole().contains(&4), "{missing}");
+        sample.assert_restores(&[4]);
+    }
+}

@@ -24,6 +24,7 @@ use super::manifest::{Figures, Manifest, Recipe};
 use super::pack::PackWriter;
 use super::{Store, WriteLock};
 use crate::CheckpointError;
+use crate::chunk::ChunkId;
 use crate::cut::{PageMap, page_maps};
 use crate::tree::{self, Entry, EntryKind, Time, Tree};
 use encode::{Done, Job};
@@ -287,7 +288,8 @@ impl<'a> Session<'a> {
         for chunk in &batch.chunks {
             self.figures.bytes += chunk.length as u64;
             let bytes = chunk.length as u64;
-            let twin = lane.twin(chunk);
+            let is_usable = |id: ChunkId| self.index.is_usable(id.pack, id.block);
+            let twin = lane.twin(chunk).filter(|twin| twin.id.is_none_or(is_usable));
             let kept = chunk.hash.kept();
             let id = if chunk.zero {
                 self.figures.zero += bytes;

@@ -1,9 +1,11 @@
 //! Which chunks a store knows, by their hashes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
 
 use super::Store;
+use super::pack::{BlockEntry, Pack};
 use crate::CheckpointError;
 use crate::chunk::{ChunkId, KeptHash};
 
@@ -11,6 +13,8 @@ use crate::chunk::{ChunkId, KeptHash};
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     chunks: HashMap<KeptHash, ChunkId, BuildHasherDefault<Taken>>,
+    /// Blocks that cannot be decoded, because one that they are told by is not there.
+    unusable: HashSet<(u32, u32)>,
 }
 
 /// Takes the first bytes of a hash as they are: they are as good as any.
@@ -38,19 +42,31 @@ impl Index {
     pub(crate) fn load(store: &Store) -> Result<(Self, Vec<CheckpointError>), CheckpointError> {
         let mut index = Self::default();
         let mut damaged = Vec::new();
+        let mut packs = HashMap::new();
         for number in store.pack_numbers()? {
-            if let Err(error) = index.load_pack(store, number) {
+            if let Err(error) = index.load_pack(store, number, &mut packs) {
                 damaged.push(error);
             }
         }
         Ok((index, damaged))
     }
 
-    fn load_pack(&mut self, store: &Store, number: u32) -> Result<(), CheckpointError> {
+    fn load_pack(
+        &mut self,
+        store: &Store,
+        number: u32,
+        packs: &mut HashMap<u32, Arc<Pack>>,
+    ) -> Result<(), CheckpointError> {
         let pack = store.pack(number)?;
+        packs.insert(number, Arc::clone(&pack));
+        for (block, entry) in (0..).zip(pack.blocks()) {
+            if entry.as_ref().is_some_and(|entry| !self.has_bases(entry, packs)) {
+                self.unusable.insert((number, block));
+            }
+        }
         let hashes = pack.hashes()?;
         for (block, entry) in (0..).zip(pack.blocks()) {
-            let Some(entry) = entry else { continue };
+            let Some(entry) = entry.as_ref().filter(|_| self.is_usable(number, block)) else { continue };
             for chunk in 0..entry.lengths.len() as u16 {
                 if let Some(hash) = hashes.of(entry, chunk) {
                     self.insert(hash, ChunkId { pack: number, block, chunk });
@@ -58,6 +74,23 @@ impl Index {
             }
         }
         Ok(())
+    }
+
+    /// Whether all blocks are there that a block is told by; they are in packs before.
+    fn has_bases(&self, entry: &BlockEntry, packs: &HashMap<u32, Arc<Pack>>) -> bool {
+        let mut last = None;
+        entry.bases.iter().flatten().all(|base| {
+            let id = (base.pack, base.block);
+            // Neighbours are mostly told by neighbours.
+            last.replace(id) == Some(id)
+                || packs.get(&base.pack).is_some_and(|pack| pack.block(base.block).is_some())
+                    && self.is_usable(base.pack, base.block)
+        })
+    }
+
+    /// Whether a block can be decoded, as far as tables tell.
+    pub(crate) fn is_usable(&self, pack: u32, block: u32) -> bool {
+        self.unusable.is_empty() || !self.unusable.contains(&(pack, block))
     }
 
     pub(crate) fn get(&self, hash: KeptHash) -> Option<ChunkId> {

@@ -120,14 +120,43 @@ impl Store {
         }
         let readers = self.keep_readers_away()?;
         let done = self.carry_out(&plan.delete, &plan.rewrite, &live, &mut pruned, cx);
-        self.forget_packs();
-        // Whoever reads later must not be told that a prune still runs.
-        let _ = fs::File::options()
-            .write(true)
-            .open(self.folder.join("readers"))
-            .and_then(|file| file.set_len(0));
-        drop(readers);
+        self.let_readers_in(readers);
         done.map(|()| pruned)
+    }
+
+    /// Takes blocks away whose checksums are wrong, and says which: pack and block. What needs them was lost before; but as long as
+    /// they are there, new checkpoints are told by them and lost as well. Packs are written again for that, which needs space.
+    pub fn discard_damaged(
+        &self,
+        _lock: &WriteLock,
+        cx: &Context<'_>,
+    ) -> Result<Vec<(u32, u32)>, CheckpointError> {
+        let readers = self.keep_readers_away()?;
+        let mut discarded = Vec::new();
+        for number in self.pack_numbers()? {
+            if cx.should_stop() {
+                return Err(CheckpointError::Interrupted);
+            }
+            // A pack that cannot be opened tells nothing; nothing is told by it either.
+            let Ok(pack) = self.pack(number) else { continue };
+            let there = (0..pack.blocks().len() as u32).filter(|&block| pack.block(block).is_some());
+            let is_whole = |block: &u32| match pack.payload(*block) {
+                Err(CheckpointError::DamagedBlock { .. }) => Ok(false),
+                payload => payload.map(|_| true),
+            };
+            let (mut whole, before) = (BTreeSet::new(), discarded.len());
+            for block in there {
+                match is_whole(&block)? {
+                    true => drop(whole.insert(block)),
+                    false => discarded.push((number, block)),
+                }
+            }
+            if discarded.len() > before {
+                self.rewrite(number, Some(&whole))?;
+            }
+        }
+        self.let_readers_in(readers);
+        Ok(discarded)
     }
 
     /// The numbers that are kept and those that are not.
@@ -182,6 +211,14 @@ impl Store {
             }
             other => other.into(),
         })
+    }
+
+    fn let_readers_in(&self, readers: Lock) {
+        self.forget_packs();
+        // Whoever reads later must not be told that a prune still runs.
+        let file = fs::File::options().write(true).open(self.folder.join("readers"));
+        let _ = file.and_then(|file| file.set_len(0));
+        drop(readers);
     }
 
     fn manifest_bytes(&self, numbers: &[u32]) -> u64 {
