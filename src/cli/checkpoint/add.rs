@@ -29,6 +29,9 @@ pub(super) struct Arguments {
     /// What to call it. It is compared with the last checkpoint of the same name; a stream's file gets this name.
     #[arg(long, default_value = "")]
     name: String,
+    /// Store new data in half the time and some more bytes, 2 to 7 in 100 of them.
+    #[arg(long)]
+    quick: bool,
     #[command(flatten)]
     work: Work,
 }
@@ -37,7 +40,7 @@ pub(super) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     let store = open(&arguments.store)?;
     let begin = Instant::now();
     let source = source(arguments)?;
-    let options = AddOptions { name: arguments.name.clone(), created: now() };
+    let options = AddOptions { name: arguments.name.clone(), created: now(), quick: arguments.quick };
     let lock = store.lock(&holder("checkpoint add"), arguments.work.wait())?;
     let added = arguments.work.run(output, |cx| store.add(&lock, source, &options, cx))?;
     added.notes.iter().for_each(|note| output.note(note));

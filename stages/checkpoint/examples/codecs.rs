@@ -173,12 +173,13 @@ impl Store {
         let had_bases = now();
         let block_bases: Vec<Option<&[u8]>> = bases.iter().map(|base| base.as_deref()).collect();
         let block = Block { bytes: &pending.bytes, lengths: &pending.lengths, bases: &block_bases };
-        let encoded = codec::encode(&block, self.chooser.hint(pending.codec))?;
+        let hint = self.chooser.hint(pending.codec, 0);
+        let encoded = codec::encode(&block, hint)?;
         self.times.encode += now() - had_bases;
         self.times.bases += had_bases - start;
         self.chooser.learn(&Outcome {
             codec: encoded.codec,
-            had_bases: bases.iter().any(Option::is_some),
+            explored: bases.iter().any(Option::is_some) && hint.explores(),
             uses_bases: encoded.uses_bases,
             bytes: pending.bytes.len(),
             payload: encoded.payload.len(),

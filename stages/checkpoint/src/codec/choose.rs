@@ -19,8 +19,8 @@ pub struct Hint {
 pub struct Outcome {
     /// Its codec.
     pub codec: Codec,
-    /// Whether it had bases.
-    pub had_bases: bool,
+    /// Whether it had bases, and was tried by all codecs.
+    pub explored: bool,
     /// Whether it uses them.
     pub uses_bases: bool,
     /// Bytes of its chunks.
@@ -38,7 +38,7 @@ pub struct Chooser {
     unused: u32,
     /// Codec of the last block that had bases.
     usual: Option<Codec>,
-    /// Blocks with bases in a row that came out by that codec.
+    /// Blocks in a row that were tried by all codecs and came out by that one.
     steady: u32,
     /// Whether never to spend more time on what is new.
     quick: bool,
@@ -46,10 +46,18 @@ pub struct Chooser {
 
 /// Blocks with unused bases after which bases are not read any more.
 const ENOUGH: u32 = 12;
-/// Of so many blocks one has its bases read nevertheless.
-const EVERY: u64 = 24;
 /// Of so many blocks one is tried by all codecs although those before it all came out the same.
 const TRIED: u64 = 8;
+/// After so many that were tried by all codecs and came out the same, not all are tried.
+const STEADY: u32 = 4;
+
+impl Hint {
+    /// Whether a block that has bases is tried by all codecs.
+    #[must_use]
+    pub fn explores(&self) -> bool {
+        self.explore || !self.usual.is_some_and(Codec::uses_bases)
+    }
+}
 
 impl Chooser {
     /// One that stores new data in half the time and some more bytes: 2 to 7 in 100 of it.
@@ -58,32 +66,32 @@ impl Chooser {
         Self { quick: true, ..Self::default() }
     }
 
-    /// Whether the next block's bases are worth reading; if not, it is encoded without.
+    /// Whether bases are worth reading; if not, blocks are better encoded without, but for one now and then that shows whether
+    /// that is still so.
     #[must_use]
     pub fn wants_bases(&self) -> bool {
-        self.unused < ENOUGH || self.asked.is_multiple_of(EVERY)
+        self.unused < ENOUGH
     }
 
-    /// What the next block should be told. `twin` is the codec of the block in which the earlier versions of most of its chunks
-    /// are; none if they have none.
+    /// What a block should be told: the next one, or the one that comes so many after it. `twin` is the codec of the block in which
+    /// the earlier versions of most of its chunks are; none if they have none.
     #[must_use]
-    pub fn hint(&self, twin: Option<Codec>) -> Hint {
+    pub fn hint(&self, twin: Option<Codec>, after: u64) -> Hint {
         let before = twin.filter(|codec| codec.uses_bases());
-        let sure = before.is_some() || self.steady >= 4;
-        let explore = !sure || self.asked.is_multiple_of(TRIED);
+        let is_steady = self.steady >= STEADY;
+        let usual = if is_steady { self.usual } else { before.or(self.usual) };
+        let sure = is_steady || before.is_some();
+        let explore = !sure || (self.asked + after).is_multiple_of(TRIED);
         // What has no earlier version is stored for long; what changes is soon stored anew.
-        Hint { usual: before.or(self.usual), explore, thorough: twin.is_none() && !self.quick }
+        Hint { usual, explore, thorough: twin.is_none() && !self.quick }
     }
 
     /// Hears how a block came out.
     pub fn learn(&mut self, outcome: &Outcome) {
         self.asked += 1;
-        match (outcome.had_bases, outcome.uses_bases) {
-            (_, true) => self.unused = 0,
-            (true, false) => self.unused = self.unused.saturating_add(1),
-            (false, false) => {}
-        }
-        if outcome.had_bases {
+        // What came out by the usual codec says nothing about others.
+        if outcome.explored {
+            self.unused = if outcome.uses_bases { 0 } else { self.unused.saturating_add(1) };
             let same = self.usual == Some(outcome.codec);
             self.steady = if same { self.steady.saturating_add(1) } else { 0 };
             self.usual = Some(outcome.codec);
@@ -95,7 +103,7 @@ impl Chooser {
 pub(super) fn codec(block: &Block<'_>, hint: Hint) -> Result<Codec, CodecError> {
     let has_bases = has_bases(block.bases);
     match hint.usual {
-        Some(usual) if !hint.explore && has_bases && usual.uses_bases() => Ok(usual),
+        Some(usual) if has_bases && !hint.explores() => Ok(usual),
         _ if !has_bases => Ok(Codec::Mixed),
         _ => best(block),
     }

@@ -5,12 +5,16 @@
 //! stores what it found smaller at once (the reading `immediate`), and the blocks after them do the same.
 //!
 //! Chains are bounded. A version whose chain is as long as the store allows cannot be a base; the version that it was told by can.
-//! Such patches grow with every checkpoint. So when telling a block by the base of that base, or by nothing, costs less more than
+//! Such patches grow with every checkpoint. So when telling a block by the base of that base, or by nothing, costs little more than
 //! the bound costs now, that is done: the next checkpoints then have a base that is near again.
 
 use super::Store;
 use crate::CheckpointError;
 use crate::chunk::ChunkId;
+
+/// A base that is near is worth the bytes that the bound costs now, and half as many more: more checkpoints will come, and
+/// they cost more. In halves.
+const WORTH: usize = 3;
 
 /// Compare bases in the first block and in every so many after it.
 const EVERY: u64 = 8;
@@ -87,7 +91,7 @@ impl Sizes {
         let (choice, size) = if adca { (Choice::Previous, self.previous) } else { (Choice::Kept, self.kept) };
         let Some(Bound { last, root, fresh }) = self.bound else { return choice };
         let bound_costs = size.saturating_sub(last);
-        let costs_less = |other: usize| other.saturating_sub(size) < bound_costs;
+        let costs_less = |other: usize| other.saturating_sub(size) < bound_costs * WORTH / 2;
         match () {
             () if costs_less(root) => Choice::Root,
             () if costs_less(fresh) => Choice::Fresh,
@@ -138,8 +142,8 @@ mod tests {
         let sizes =
             |last, root, fresh| Sizes { kept: 31, previous: 31, bound: Some(Bound { last, root, fresh }) };
         assert_eq!(sizes(16, 43, 95).choice(0.2), Choice::Root);
-        assert_eq!(sizes(16, 50, 95).choice(0.2), Choice::Kept);
-        assert_eq!(sizes(16, 50, 40).choice(0.2), Choice::Fresh);
+        assert_eq!(sizes(16, 55, 95).choice(0.2), Choice::Kept);
+        assert_eq!(sizes(16, 55, 40).choice(0.2), Choice::Fresh);
         assert_eq!(sizes(31, 31, 31).choice(0.2), Choice::Kept);
     }
 }

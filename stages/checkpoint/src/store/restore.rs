@@ -41,7 +41,7 @@ pub struct Restored {
 }
 
 /// Bytes of blocks that are decoded ahead, however few of their chunks are needed.
-const WINDOW: u64 = 8 << 20;
+const WINDOW: u64 = 4 << 20;
 
 /// Bytes of decoded blocks that are kept, because other blocks are told by them or they are needed again.
 const KEPT: usize = 24 << 20;

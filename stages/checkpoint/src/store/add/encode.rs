@@ -18,6 +18,8 @@ pub(super) struct Job {
     pub(super) choice: Choice,
     pub(super) epsilon: f64,
     pub(super) chooser: Chooser,
+    /// How many blocks are between what the chooser knows and this one.
+    pub(super) after: u64,
 }
 
 /// A block that is encoded.
@@ -43,7 +45,7 @@ pub(super) fn encode(store: &Store, blocks: &Blocks<'_>, job: Job) -> Result<Don
         Choice::Root => all(|candidates| candidates.root),
         Choice::Fresh => vec![None; candidates.len()],
     };
-    let told = Teller { blocks, job: &job, hint: job.chooser.hint(job.twin_codec(store)) };
+    let told = Teller { blocks, job: &job, hint: job.hint(store) };
     let (kept, previous) = (by(Choice::Kept), by(Choice::Previous));
     let last = all(|candidates| candidates.last);
     if !job.compares || (kept == previous && previous == last) {
@@ -94,6 +96,10 @@ impl Teller<'_> {
 }
 
 impl Job {
+    fn hint(&self, store: &Store) -> Hint {
+        self.chooser.hint(self.twin_codec(store), self.after)
+    }
+
     fn candidates(&self, store: &Store) -> Vec<Candidates> {
         let deepest = store.settings().depth;
         let of = |twin: &Option<ChunkId>| match twin.filter(|_| self.wants_bases) {
@@ -118,6 +124,7 @@ impl Job {
         compared: Option<Choice>,
     ) -> Result<Done, CheckpointError> {
         let had_bases = bases.iter().any(Option::is_some);
+        let explored = had_bases && self.hint(store).explores();
         let bases = if encoded.uses_bases { bases } else { Vec::new() };
         let mut depth = 0;
         for base in bases.iter().flatten() {
@@ -126,7 +133,7 @@ impl Job {
         }
         let outcome = Outcome {
             codec: encoded.codec,
-            had_bases,
+            explored,
             uses_bases: encoded.uses_bases,
             bytes: self.pending.bytes.len(),
             payload: encoded.payload.len(),

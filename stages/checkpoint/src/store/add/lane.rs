@@ -33,9 +33,16 @@ pub(super) struct Lane<'a> {
     chooser: Chooser,
     based_chooser: Chooser,
     fresh_chooser: Chooser,
+    /// Blocks with bases that the chooser did not hear of yet.
+    based_after: u64,
+    /// Whether one more block of this round is to be told by bases even where they did not pay so far.
+    tries_bases: bool,
     rule: BaseRule,
     epsilon: f64,
 }
+
+/// Bytes of a file that are looked at before the others.
+const FIRST: usize = 1 << 20;
 
 /// A file that is open.
 pub(super) struct Opened<'a> {
@@ -88,8 +95,9 @@ impl<'a> Opened<'a> {
 }
 
 impl<'a> Lane<'a> {
-    pub(super) fn new(store: &Store) -> Self {
+    pub(super) fn new(store: &Store, quick: bool) -> Self {
         let epsilon = store.settings().epsilon;
+        let chooser = if quick { Chooser::quick() } else { Chooser::default() };
         Self {
             opened: None,
             batch: Batch::default(),
@@ -98,8 +106,10 @@ impl<'a> Lane<'a> {
             runs: RunBuilder::default(),
             digest: Digest::default(),
             chooser: Chooser::default(),
-            based_chooser: Chooser::default(),
-            fresh_chooser: Chooser::default(),
+            based_chooser: chooser.clone(),
+            fresh_chooser: chooser,
+            based_after: 0,
+            tries_bases: true,
             rule: BaseRule::default(),
             epsilon,
         }
@@ -118,6 +128,9 @@ impl<'a> Lane<'a> {
     /// Reads on and cuts.
     pub(super) fn cut(&mut self, amount: usize) -> Result<(), CheckpointError> {
         let Some(opened) = &mut self.opened else { return Ok(()) };
+        self.tries_bases = true;
+        // The first blocks show what the others should be: they are looked at before much more is read.
+        let amount = if opened.bytes == 0 { amount.min(FIRST) } else { amount };
         let more = opened.cutter.cut(&mut self.batch, amount);
         let more = more.map_err(|source| CheckpointError::Cut { path: opened.path.clone(), source })?;
         opened.ended = !more;
@@ -160,7 +173,7 @@ impl<'a> Lane<'a> {
 
     /// Where a new chunk waits for the others of its block.
     pub(super) fn pending(&mut self, twin: Option<ChunkId>) -> &mut Pending {
-        match twin.is_some() && self.chooser.wants_bases() {
+        match twin.is_some() && (self.chooser.wants_bases() || self.tries_bases) {
             true => &mut self.based,
             false => &mut self.fresh,
         }
@@ -174,6 +187,9 @@ impl<'a> Lane<'a> {
         };
         let based = is_due(&self.based, BASED_BLOCK).then(|| std::mem::take(&mut self.based));
         let fresh = is_due(&self.fresh, BLOCK).then(|| std::mem::take(&mut self.fresh));
+        self.tries_bases &= based.is_none();
+        let after = self.based_after;
+        self.based_after += u64::from(based.is_some());
         let based = based.map(|pending| Job {
             lane,
             pending,
@@ -182,6 +198,7 @@ impl<'a> Lane<'a> {
             choice: self.rule.choice(),
             epsilon: self.epsilon,
             chooser: self.based_chooser.clone(),
+            after,
         });
         let fresh = fresh.map(|pending| Job {
             lane,
@@ -191,6 +208,7 @@ impl<'a> Lane<'a> {
             choice: Choice::Fresh,
             epsilon: self.epsilon,
             chooser: self.fresh_chooser.clone(),
+            after: 0,
         });
         based.into_iter().chain(fresh)
     }
@@ -198,7 +216,10 @@ impl<'a> Lane<'a> {
     pub(super) fn learn(&mut self, done: &Done) {
         self.chooser.learn(&done.outcome);
         match done.was_based {
-            true => self.based_chooser.learn(&done.outcome),
+            true => {
+                self.based_after = 0;
+                self.based_chooser.learn(&done.outcome);
+            }
             false => self.fresh_chooser.learn(&done.outcome),
         }
         if let Some(choice) = done.compared {
