@@ -212,7 +212,7 @@ fn the_time_of_writing_is_given_or_measured() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn folders_that_are_no_series_are_told() {
     let sandbox = Sandbox::new();
     insta::assert_snapshot!(delta(&sandbox, &[]), @r"
     ------- stderr -------
@@ -241,6 +241,11 @@ fn what_is_wrong_is_said() {
       help: a program was killed while it wrote it, or it is no checkpoint: take it out of the series
     [exit code 1]
     ");
+}
+
+#[test]
+fn parameters_that_cannot_be_are_told() {
+    let sandbox = Sandbox::new();
     series(&sandbox, &["ab", "ab"]);
     insta::assert_snapshot!(delta(&sandbox, &["block=[1000]"]), @r#"
     ------- stderr -------
@@ -353,7 +358,7 @@ fn an_unreadable_file_is_named() {
     let sandbox = Sandbox::new();
     series(&sandbox, &["ab", "ab"]);
     let file = sandbox.path().join("series/ckpt_2/image");
-    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0)).unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o000)).unwrap();
     if std::fs::read(&file).is_ok() {
         eprintln!("skipped: this user may read everything");
         return;
