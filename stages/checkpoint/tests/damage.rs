@@ -249,3 +249,22 @@ fn what_is_added_where_packs_are_missing_is_whole() {
         sample.assert_restores(&[4]);
     }
 }
+
+#[test]
+fn damage_of_what_nobody_needs_is_told_and_touches_nothing() {
+    let sample = Sample::new(3, 31);
+    let store = sample.store();
+    let block = store.pack(3).unwrap().blocks().iter().flatten().next().unwrap().clone();
+    let path = store.pack_path(3);
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[block.offset as usize] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    // As a prune that is killed leaves it: a later one has no pack of its own.
+    let mut manifest = store.manifest(2).unwrap();
+    manifest.number = 3;
+    fs::write(store.manifest_path(3), manifest.encode().unwrap()).unwrap();
+    let found = sample.verify(true);
+    assert!(found.problems.is_empty() && found.unneeded == [3], "{found:?}");
+    assert!(found.warnings.iter().any(|warning| warning.contains("checksum")), "{found:?}");
+    assert_eq!(found.whole(), [1, 2, 3]);
+}

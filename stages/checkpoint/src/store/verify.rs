@@ -120,7 +120,7 @@ impl Store {
         look.check_blocks(cx)?;
         look.check_files(cx)?;
         if numbers.is_none() {
-            look.unneeded()?;
+            look.unneeded(cx)?;
         }
         Ok(look.finish())
     }
@@ -269,9 +269,17 @@ impl<'a> Look<'a> {
         self.found.problems.len() - 1
     }
 
-    fn unneeded(&mut self) -> Result<(), CheckpointError> {
-        let packs = self.store.pack_numbers()?;
-        self.found.unneeded = packs.into_iter().filter(|&pack| self.live.blocks(pack).is_none()).collect();
+    /// Looks at what no checkpoint needs.
+    fn unneeded(&mut self, cx: &Context<'_>) -> Result<(), CheckpointError> {
+        // A pack behind the last checkpoint is being added, or goes with the next writer.
+        let latest = self.store.latest()?.unwrap_or(0);
+        let mut packs = self.store.pack_numbers()?;
+        packs.retain(|&pack| pack <= latest);
+        for &pack in &packs {
+            self.check_unneeded(pack, cx)?;
+        }
+        packs.retain(|&pack| self.live.blocks(pack).is_none());
+        self.found.unneeded = packs;
         Ok(())
     }
 

@@ -83,6 +83,33 @@ impl Look<'_> {
         Ok(())
     }
 
+    /// Compares the checksums of blocks that no checkpoint needs: new ones may be told by them.
+    pub(super) fn check_unneeded(&mut self, number: u32, cx: &Context<'_>) -> Result<(), CheckpointError> {
+        let none = BTreeSet::new();
+        let Ok(pack) = self.store.pack(number) else {
+            if self.live.blocks(number).is_none() {
+                let path = self.store.pack_path(number);
+                let warning = format!("{}: it cannot be read; no checkpoint needs it", path.display());
+                self.found.warnings.push(warning);
+            }
+            return Ok(());
+        };
+        let needed = self.live.blocks(number).unwrap_or(&none);
+        let others: BTreeSet<u32> =
+            (0..pack.blocks().len() as u32).filter(|block| !needed.contains(block)).collect();
+        for portion in portions(&pack, &others) {
+            if cx.should_stop() {
+                return Err(CheckpointError::Interrupted);
+            }
+            let damaged = portion.par_iter().filter_map(|&(block, _)| pack.payload(block).err());
+            let damaged: Vec<String> = damaged.map(|error| error.to_string()).collect();
+            self.found.warnings.extend(damaged.iter().map(|what| format!("{what}; no checkpoint needs it")));
+            self.found.blocks += portion.len() as u64;
+            self.found.bytes += portion.iter().map(|(_, entry)| u64::from(entry.payload)).sum::<u64>();
+        }
+        Ok(())
+    }
+
     /// Notes what a look at a block found.
     fn take(&mut self, pack: &Pack, block: u32, seen: Result<Vec<[u8; 4]>, String>) {
         let Some(entry) = pack.block(block) else { return };
