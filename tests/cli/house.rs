@@ -103,8 +103,18 @@ fn no_stage_is_built_from_another_and_the_ground_knows_none() {
 #[test]
 fn algorithms_build_without_arrow() {
     let house = house();
-    let packages =
-        ["model", "objective", "changes", "formats", "map", "route", "schedule", "select", "topology"];
+    let packages = [
+        "model",
+        "objective",
+        "changes",
+        "formats",
+        "checkpoint",
+        "map",
+        "route",
+        "schedule",
+        "select",
+        "topology",
+    ];
     for name in packages.map(|package| format!("hopmap-{package}")) {
         let heavy =
             house.built_from[&name].iter().find(|needed| needed.starts_with("arrow") || *needed == "parquet");
