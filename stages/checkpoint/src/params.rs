@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeltaParams {
-    /// The series: a folder whose folders (or files) are the checkpoints, in the order of their names; numbers in names count as
-    /// numbers.
-    pub series: InputPath,
+    /// The series, unless it comes from a stage: a folder whose folders (or files) are the checkpoints, in the order of their names;
+    /// numbers in names count as numbers.
+    #[serde(default)]
+    pub series: Option<InputPath>,
     /// Bytes of a block, 256 to 65536 and a power of two; several are compared in one pass.
     #[serde(default = "pages")]
     pub block: Vec<u32>,

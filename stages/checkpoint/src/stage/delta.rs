@@ -1,14 +1,14 @@
 //! `checkpoint/delta`: what a series takes by deltas, as published.
 
-use std::path::Path;
-
 use hopmap_model::{
-    Context, DeltaRule, Deltas, Error, InputPath, Inputs, Outcome, Outputs, Port, RuleTotals, Stage,
+    CheckpointSeries, Context, DeltaRule, Deltas, Error, InputPath, Inputs, Outcome, Outputs, Port,
+    RuleTotals, Stage,
 };
 
+use super::names;
 use crate::delta::{DeltaError, Settings, WriteCost, deltas};
 use crate::params::{DeltaParams, Reading, Rule};
-use crate::series;
+use crate::series::{self, SeriesError};
 
 /// Lengths of blocks that there are.
 const BLOCKS: std::ops::RangeInclusive<u32> = 256..=65_536;
@@ -28,7 +28,7 @@ impl Stage for DeltaStage {
     const REVISION: u32 = 1;
 
     fn ports() -> &'static [Port] {
-        const { &[Port::output::<Deltas>("deltas")] }
+        const { &[Port::optional::<CheckpointSeries>("checkpoints"), Port::output::<Deltas>("deltas")] }
     }
 
     fn check(params: &Self::Params) -> Result<(), Error> {
@@ -36,36 +36,28 @@ impl Stage for DeltaStage {
     }
 
     fn reads(params: &Self::Params) -> Result<Vec<InputPath>, Error> {
-        let series = series::find(params.series.path())?;
-        let files = series.into_iter().flat_map(|checkpoint| {
-            let name = checkpoint.name;
-            checkpoint
-                .files
-                .into_iter()
-                .map(move |file| InputPath::named(file.path, name_in_series(&name, &file.place)))
-        });
-        Ok(files.collect())
+        match &params.series {
+            Some(series) => Ok(names::of(series::find(series.path())?)),
+            None => Ok(Vec::new()),
+        }
     }
 
     fn observes(params: &Self::Params) -> bool {
         params.target.is_some()
     }
 
-    fn run(params: Self::Params, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-        let series = series::find(params.series.path())?;
+    fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let connected = inputs.optional::<CheckpointSeries>("checkpoints")?;
+        let series = series::given(params.series.as_ref().map(InputPath::path), connected.as_ref())?;
+        if let [only] = series.as_slice() {
+            let path = params.series.as_ref().map(|series| series.path().to_owned()).unwrap_or_default();
+            return Err(SeriesError::One { path, name: only.name.clone() }.into());
+        }
         let settings = settings(&params)?;
         let (deltas, whole) = deltas(&series, &settings, cx)?;
         deltas.rules.iter().for_each(|rule| cx.log(sentence(rule)));
         let outputs = Outputs::new().with("deltas", deltas);
         Ok(if whole { Outcome::Done(outputs) } else { Outcome::Partial(outputs) })
-    }
-}
-
-/// Where a file is in the folder of the series.
-fn name_in_series(checkpoint: &str, place: &Path) -> String {
-    match place.as_os_str().is_empty() {
-        true => checkpoint.to_owned(),
-        false => Path::new(checkpoint).join(place).to_string_lossy().into_owned(),
     }
 }
 
