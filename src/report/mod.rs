@@ -2,7 +2,7 @@
 //!
 //! It shows what people would rather look at than read: the pipeline with the state and reason of each stage, the
 //! machine as it was measured, the matrix in rank order and in slot order, the machine with its loads, schedules as
-//! Gantt charts, routes on their network, deltas of checkpoints, the metrics beside linear and random, and the commands that
+//! Gantt charts, routes on their network, deltas and stores of checkpoints, the metrics beside linear and random, and the commands that
 //! launch the program.
 
 mod deltas;
@@ -14,6 +14,7 @@ mod routes;
 mod schedules;
 mod searches;
 mod sections;
+mod stored;
 
 use std::path::{Path, PathBuf};
 
@@ -57,6 +58,7 @@ pub fn write(
     schedules::schedules(&mut page, pipeline, store, report);
     routes::routes(&mut page, pipeline, store, report);
     deltas::deltas(&mut page, pipeline, store, report);
+    stored::stored(&mut page, pipeline, store, report);
     placement::placements(&mut page, pipeline, store, report);
     sections::stages(&mut page, pipeline, report);
     replace_file(path, page.finish(&pipeline.name).as_bytes())?;
