@@ -70,6 +70,9 @@ const ROUND: usize = 4 << 20;
 /// Files that are looked at in one round, when there are several.
 const LANES: usize = 8;
 
+/// Long blocks that are encoded at once.
+const TOGETHER: usize = 4;
+
 /// Bytes of decoded blocks that are kept for their versions.
 const KEPT: usize = 12 << 20;
 
@@ -120,6 +123,8 @@ struct Session<'a> {
     earlier: Option<Manifest>,
     next_block: u32,
     figures: Figures,
+    /// Long blocks that are not encoded yet.
+    waiting: Vec<Job>,
     quick: bool,
     bases: BTreeMap<u32, (u64, u64)>,
     notes: Vec<String>,
@@ -145,6 +150,7 @@ impl<'a> Session<'a> {
             earlier,
             next_block: 0,
             figures: Figures::default(),
+            waiting: Vec::new(),
             quick: options.quick,
             bases: BTreeMap::new(),
             notes,
@@ -281,7 +287,7 @@ impl<'a> Session<'a> {
                 recipes.insert(number, recipe);
             }
         }
-        self.write(lanes, jobs)?;
+        self.write(lanes, jobs, false)?;
         cx.progress(self.figures.bytes, total);
         Ok(())
     }
@@ -325,10 +331,16 @@ impl<'a> Session<'a> {
 
     fn flush(&mut self, lanes: &mut [Lane<'_>]) -> Result<(), CheckpointError> {
         let jobs = lanes.iter_mut().enumerate().flat_map(|(place, lane)| lane.jobs(place, true)).collect();
-        self.write(lanes, jobs)
+        self.write(lanes, jobs, true)
     }
 
-    fn write(&mut self, lanes: &mut [Lane<'_>], jobs: Vec<Job>) -> Result<(), CheckpointError> {
+    /// Encodes blocks and writes them. Long ones wait until there are some of them, so that cores share them.
+    fn write(&mut self, lanes: &mut [Lane<'_>], jobs: Vec<Job>, all: bool) -> Result<(), CheckpointError> {
+        let (mut jobs, long): (Vec<Job>, Vec<Job>) = jobs.into_iter().partition(|job| job.wants_bases);
+        self.waiting.extend(long);
+        if all || self.waiting.len() >= TOGETHER {
+            jobs.append(&mut self.waiting);
+        }
         let done = jobs.into_par_iter().map(|job| encode::encode(self.store, &self.blocks, job));
         let done: Vec<Done> = done.collect::<Result<_, _>>()?;
         for done in done {
