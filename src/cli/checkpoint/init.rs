@@ -1,5 +1,6 @@
 //! `hopmap checkpoint init`: an empty store.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -26,8 +27,13 @@ pub(super) struct Arguments {
     epsilon: f64,
 }
 
+/// A number that nobody else knows.
+fn seed() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
 pub(super) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
-    let settings = Settings { depth: arguments.depth, epsilon: arguments.epsilon, ..Settings::default() };
+    let settings = Settings { depth: arguments.depth, epsilon: arguments.epsilon, seed: seed(), ..Settings::default() };
     let store = Store::init(&arguments.store, settings)?;
     if output.is_json() {
         output.json(&json!({ "store": store.folder(), "settings": store.settings() }));

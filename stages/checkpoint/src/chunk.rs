@@ -10,7 +10,8 @@ pub const PAGE: usize = 4096;
 /// Longest chunk, in bytes.
 pub const LONGEST_CHUNK: usize = 16 * 1024;
 
-/// What tells chunks apart: XXH3 of 128 bits. A store keeps 96 of them for each chunk; the digest of a file is BLAKE3 over
+/// What tells chunks apart: XXH3 of 128 bits, with a seed that every store draws for itself, so that nobody can make two chunks of
+/// one hash without knowing it. A store keeps 96 of them for each chunk; the digest of a file is BLAKE3 over
 /// whole ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct ChunkHash(u128);
@@ -19,10 +20,16 @@ impl ChunkHash {
     /// Bits that a store keeps.
     const KEPT: u32 = 96;
 
-    /// The hash of a chunk.
+    /// The hash of a chunk, by the seed 0.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
-        Self(XxHash3_128::oneshot(bytes))
+        Self::seeded(0, bytes)
+    }
+
+    /// The hash of a chunk.
+    #[must_use]
+    pub fn seeded(seed: u64, bytes: &[u8]) -> Self {
+        Self(XxHash3_128::oneshot_with_seed(seed, bytes))
     }
 
     /// The hash of its kept part and the rest, which follows it.
@@ -193,5 +200,26 @@ impl Earlier {
         // Files are mostly in the order of their places already.
         by_place.sort_by_key(|&index| self.place(index));
         by_place
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two words that hide the beginnings of what XXH3 multiplies by are exchanged in part: without a seed the sums stay.
+    #[test]
+    fn pages_that_were_made_to_have_one_hash_have_two_by_a_seed() {
+        const SECRETS: [u64; 2] = [0x396c_feb8, 0x2c81_017c];
+        let page = |high: [u64; 2]| {
+            let mut page = [7; PAGE];
+            for (stripe, (secret, high)) in SECRETS.into_iter().zip(high).enumerate() {
+                page[stripe * 64..stripe * 64 + 8].copy_from_slice(&(secret | high << 32).to_le_bytes());
+            }
+            page
+        };
+        let (one, other) = (page([5, 7]), page([4, 8]));
+        assert_eq!(ChunkHash::of(&one), ChunkHash::of(&other));
+        assert_ne!(ChunkHash::seeded(12_345, &one).kept(), ChunkHash::seeded(12_345, &other).kept());
     }
 }

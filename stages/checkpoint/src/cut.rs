@@ -54,6 +54,8 @@ pub struct Known {
     pub earlier: Option<Arc<Earlier>>,
     /// Where its pages are in memory, if it is `pages-N.img` of CRIU.
     pub page_map: Option<PageMap>,
+    /// By which its chunks are hashed.
+    pub seed: u64,
 }
 
 /// Looks at the beginning of a file and starts to cut it.
@@ -75,10 +77,11 @@ pub fn cutter<'a>(
     let format = if head.starts_with(GZIP) { Format::Gzip } else { Format::Plain };
     let recognised = dmtcp::is_image(&head);
     let source: Box<dyn Read + Send + 'a> = Box::new(std::io::Cursor::new(head).chain(source));
+    let past = past::Past::new(known.earlier, known.seed);
     Ok(match (recognised, known.page_map) {
-        (true, _) => Box::new(dmtcp::Image::new(source, known.earlier)),
-        (false, Some(map)) => Box::new(criu::Pages::new(source, map, known.earlier)),
-        (false, None) => Box::new(plain::Plain::new(source, format, known.earlier)),
+        (true, _) => Box::new(dmtcp::Image::new(source, past)),
+        (false, Some(map)) => Box::new(criu::Pages::new(source, map, past)),
+        (false, None) => Box::new(plain::Plain::new(source, format, past)),
     })
 }
 

@@ -139,6 +139,12 @@ pub enum CheckpointError {
         /// The file.
         path: PathBuf,
     },
+    /// A stream without bytes.
+    #[error("the stream is empty")]
+    #[diagnostic(help(
+        "the program that was to write it has failed, or wrote elsewhere; nothing was stored"
+    ))]
+    EmptyStream,
     /// More than the disk can hold.
     #[error("checkpoint {number} takes {needed} bytes, and the disk has {free} left")]
     #[diagnostic(help("restore it to another disk; nothing was written"))]

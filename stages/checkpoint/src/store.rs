@@ -67,11 +67,13 @@ pub struct Settings {
     pub epsilon: f64,
     /// The number of the next checkpoint is at least this one: numbers are never given twice.
     pub next: u32,
+    /// By which chunks are hashed: drawn at random for a store that is not to be made again byte for byte.
+    pub seed: u64,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { format: FORMAT, depth: 2, epsilon: 0.2, next: 1 }
+        Self { format: FORMAT, depth: 2, epsilon: 0.2, next: 1, seed: 0 }
     }
 }
 
@@ -98,7 +100,13 @@ impl Store {
                 if folder.join("store.json").exists() {
                     return Err(CheckpointError::IsStore { path: folder.to_owned() });
                 }
-                if entries.next().is_some() {
+                // What an init that was killed has made is as good as nothing.
+                let ours = ["packs", "checkpoints", "lock", "readers"];
+                let is_ours = |entry: std::io::Result<fs::DirEntry>| {
+                    let name = entry.map(|entry| entry.file_name()).unwrap_or_default();
+                    name.to_str().is_some_and(|name| ours.contains(&name) || is_leftover(name))
+                };
+                if !entries.all(is_ours) {
                     return Err(CheckpointError::NotEmpty { path: folder.to_owned() });
                 }
             }

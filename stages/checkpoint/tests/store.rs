@@ -71,3 +71,127 @@ fn an_unchanged_checkpoint_adds_no_pack() {
     store.restore(&lock, 2, &to, RestoreOptions::default(), &Context::detached()).unwrap();
     assert!(fs::read(to.join("a")).unwrap() == noise(3, 100_000));
 }
+
+/// What is read does whatever it likes at its end.
+struct Ending<F: FnMut() + Send>(u64, F);
+
+impl<F: FnMut() + Send> std::io::Read for Ending<F> {
+    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        let step = bytes.len().min(self.0 as usize);
+        bytes[..step].fill(9);
+        self.0 -= step as u64;
+        if step == 0 {
+            self.1();
+        }
+        Ok(step)
+    }
+}
+
+#[test]
+fn a_stream_that_ends_because_its_writer_was_interrupted_is_no_checkpoint() {
+    struct Stopped(std::sync::atomic::AtomicBool);
+    impl hopmap_model::Observer for Stopped {
+        fn progress(&self, _: u64, _: u64) {}
+        fn log(&self, _: &str) {}
+        fn cancelled(&self) -> bool {
+            self.0.load(std::sync::atomic::Ordering::Relaxed)
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::init(&folder.path().join("store"), Settings::default()).unwrap();
+    let stopped = Stopped(false.into());
+    let reader = Ending(1000, || stopped.0.store(true, std::sync::atomic::Ordering::Relaxed));
+    let lock = store.lock("a test", Duration::ZERO).unwrap();
+    let source = Source::Stream("state".into(), Box::new(reader));
+    let error =
+        store.add(&lock, source, &AddOptions::default(), &Context::new(1, None, &stopped)).unwrap_err();
+    assert!(matches!(error, hopmap_checkpoint::CheckpointError::Interrupted));
+    let empty = Source::Stream("state".into(), Box::new(std::io::empty()));
+    let error = store.add(&lock, empty, &AddOptions::default(), &Context::detached()).unwrap_err();
+    assert!(matches!(error, hopmap_checkpoint::CheckpointError::EmptyStream));
+    assert!(store.numbers().unwrap().is_empty());
+    assert!(store.pack_numbers().unwrap().is_empty());
+}
+
+#[test]
+fn what_came_to_the_place_of_a_restore_meanwhile_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::init(&folder.path().join("store"), Settings::default()).unwrap();
+    let to = folder.path().join("back");
+    fs::create_dir(&to).unwrap();
+    let late = to.join("results");
+    let lock = store.lock("a test", Duration::ZERO).unwrap();
+    let source = Source::Stream("state".into(), Box::new(&[1, 2, 3][..]));
+    store.add(&lock, source, &AddOptions::default(), &Context::detached()).unwrap();
+    struct Meanwhile(std::path::PathBuf);
+    impl hopmap_model::Observer for Meanwhile {
+        fn progress(&self, _: u64, _: u64) {}
+        fn log(&self, _: &str) {}
+        fn cancelled(&self) -> bool {
+            fs::write(&self.0, "of a job").unwrap();
+            false
+        }
+    }
+    let observer = Meanwhile(late.clone());
+    let read = store.read_lock(Duration::ZERO).unwrap();
+    let cx = Context::new(1, None, &observer);
+    let error = store.restore(&read, 1, &to, RestoreOptions::default(), &cx).unwrap_err();
+    assert!(matches!(error, hopmap_checkpoint::CheckpointError::NotEmpty { .. }));
+    assert_eq!(fs::read_to_string(late).unwrap(), "of a job");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+}
+
+#[test]
+fn a_file_that_changes_after_it_was_found_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::init(&folder.path().join("store"), Settings::default()).unwrap();
+    let input = folder.path().join("input");
+    fs::create_dir(&input).unwrap();
+    for name in ["a", "b", "c", "z.log"] {
+        fs::write(input.join(name), noise(3, 100_000)).unwrap();
+    }
+    struct Meanwhile(std::path::PathBuf);
+    impl hopmap_model::Observer for Meanwhile {
+        fn progress(&self, _: u64, _: u64) {
+            fs::write(&self.0, "one line more").unwrap();
+        }
+        fn log(&self, _: &str) {}
+        fn cancelled(&self) -> bool {
+            false
+        }
+    }
+    for late in ["z.log", "new"] {
+        let observer = Meanwhile(input.join(late));
+        let lock = store.lock("a test", Duration::ZERO).unwrap();
+        let cx = Context::new(1, None, &observer);
+        let error = store.add(&lock, Source::Folder(&input), &AddOptions::default(), &cx).unwrap_err();
+        assert!(matches!(error, hopmap_checkpoint::CheckpointError::Changed { .. }), "{late}: {error}");
+    }
+    assert!(store.numbers().unwrap().is_empty());
+}
+
+#[test]
+fn an_init_that_was_killed_can_be_done_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("store");
+    Store::init(&place, Settings::default()).unwrap();
+    fs::remove_file(place.join("store.json")).unwrap();
+    Store::init(&place, Settings::default()).unwrap();
+}
+
+#[test]
+fn every_name_of_a_file_leads_to_its_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::init(&folder.path().join("store"), Settings::default()).unwrap();
+    let input = folder.path().join("input");
+    fs::create_dir(&input).unwrap();
+    fs::write(input.join("a"), "bytes").unwrap();
+    fs::hard_link(input.join("a"), input.join("b")).unwrap();
+    add(&store, &input);
+    let lock = store.read_lock(Duration::ZERO).unwrap();
+    for name in ["a", "b", "./b"] {
+        let mut out = Vec::new();
+        store.restore_file(&lock, 1, Some(Path::new(name)), &mut out, &Context::detached()).unwrap();
+        assert_eq!(out, b"bytes");
+    }
+}

@@ -3,12 +3,11 @@
 mod map;
 
 use std::io::Read;
-use std::sync::Arc;
 
 use super::feed::Feed;
 use super::past::Past;
 use super::{CutError, Cutter, Format, pages};
-use crate::chunk::{Batch, Earlier, PAGE, Place, Space};
+use crate::chunk::{Batch, PAGE, Place, Space};
 
 pub use map::{PageMap, page_maps};
 
@@ -24,12 +23,8 @@ pub(crate) struct Pages<'a> {
 }
 
 impl<'a> Pages<'a> {
-    pub(crate) fn new(
-        source: Box<dyn Read + Send + 'a>,
-        map: PageMap,
-        earlier: Option<Arc<Earlier>>,
-    ) -> Self {
-        Self { feed: Feed::new(source), past: Past::new(earlier), map, run: 0, done: 0 }
+    pub(crate) fn new(source: Box<dyn Read + Send + 'a>, map: PageMap, past: Past) -> Self {
+        Self { feed: Feed::new(source), past, map, run: 0, done: 0 }
     }
 }
 

@@ -6,12 +6,11 @@
 mod area;
 
 use std::io::Read;
-use std::sync::Arc;
 
 use super::feed::{Feed, Filling};
 use super::past::Past;
 use super::{CutError, Cutter, Format, pages};
-use crate::chunk::{Batch, Earlier, PAGE, Place, Space};
+use crate::chunk::{Batch, PAGE, Place, Space};
 
 use area::{Areas, Next};
 
@@ -55,14 +54,8 @@ enum Part {
 }
 
 impl<'a> Image<'a> {
-    pub(crate) fn new(source: Box<dyn Read + Send + 'a>, earlier: Option<Arc<Earlier>>) -> Self {
-        Self {
-            feed: Feed::new(source),
-            past: Past::new(earlier),
-            part: Part::Header,
-            areas: Areas::default(),
-            like: [None; 2],
-        }
+    pub(crate) fn new(source: Box<dyn Read + Send + 'a>, past: Past) -> Self {
+        Self { feed: Feed::new(source), past, part: Part::Header, areas: Areas::default(), like: [None; 2] }
     }
 }
 
@@ -121,11 +114,11 @@ fn record(
     };
     let record = areas.read(bytes).map_err(|reason| damaged(offset, reason))?;
     for (like, (begin, end)) in like.iter_mut().zip([(0, area::FIELDS), (area::FIELDS, PAGE)]) {
-        let address = record.address + begin as u64;
+        let address = record.address.wrapping_add(begin as u64);
         let place = Place { space: Space::Record, address };
         // The records of new areas are most like those of their neighbours.
         *like = past.at(place).or(*like);
-        pages::keep_like(filling, end - begin, place, *like);
+        pages::keep_like(filling, past, end - begin, place, *like);
     }
     Ok(match record.next {
         Next::Record => Part::Record,

@@ -2,7 +2,7 @@
 
 use super::feed::{Filling, leading_zeros};
 use super::past::Past;
-use crate::chunk::{ChunkHash, PAGE, Place, Space};
+use crate::chunk::{PAGE, Place, Space};
 
 /// Bytes from a place to the end of its page, or to the end of what there is.
 pub(super) fn rest_of_page(address: u64, left: u64) -> usize {
@@ -13,16 +13,22 @@ pub(super) fn rest_of_page(address: u64, left: u64) -> usize {
 /// The next bytes as a chunk that belongs to a place, and its twin.
 pub(super) fn keep(filling: &mut Filling<'_, '_>, past: &mut Past, length: usize, place: Place) {
     let twin = past.at(place);
-    keep_like(filling, length, place, twin);
+    keep_like(filling, past, length, place, twin);
 }
 
 /// The next bytes as a chunk that belongs to a place and has this twin.
-pub(super) fn keep_like(filling: &mut Filling<'_, '_>, length: usize, place: Place, twin: Option<u32>) {
+pub(super) fn keep_like(
+    filling: &mut Filling<'_, '_>,
+    past: &Past,
+    length: usize,
+    place: Place,
+    twin: Option<u32>,
+) {
     let bytes = filling.ahead().get(..length).unwrap_or_default();
     if leading_zeros(bytes) == length {
         return filling.keep_zeros(length, place, twin);
     }
-    let hash = ChunkHash::of(bytes);
+    let hash = past.hash(bytes);
     filling.keep(length, hash, place, twin);
 }
 

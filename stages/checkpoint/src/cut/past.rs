@@ -3,19 +3,25 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use crate::chunk::{Earlier, EarlierChunk, KeptHash, Place};
+use crate::chunk::{ChunkHash, Earlier, EarlierChunk, KeptHash, Place};
 
 /// An earlier version, or none.
 #[derive(Default)]
 pub(super) struct Past {
     earlier: Option<Arc<Earlier>>,
+    seed: u64,
     by_hash: OnceLock<HashMap<KeptHash, u32>>,
     next: u32,
 }
 
 impl Past {
-    pub(super) fn new(earlier: Option<Arc<Earlier>>) -> Self {
-        Self { earlier, ..Self::default() }
+    pub(super) fn new(earlier: Option<Arc<Earlier>>, seed: u64) -> Self {
+        Self { earlier, seed, ..Self::default() }
+    }
+
+    /// The hash of a chunk.
+    pub(super) fn hash(&self, bytes: &[u8]) -> ChunkHash {
+        ChunkHash::seeded(self.seed, bytes)
     }
 
     /// A chunk by its number.

@@ -1,13 +1,12 @@
 //! Files of no known format: what the earlier version had is taken up again, the rest is cut where its contents say.
 
 use std::io::Read;
-use std::sync::Arc;
 
 use super::feed::{Feed, Filling, leading_zeros};
 use super::gear;
 use super::past::{Cursor, Past};
 use super::{CutError, Cutter, Format};
-use crate::chunk::{Batch, ChunkHash, Earlier, LONGEST_CHUNK, PAGE, Place, Space};
+use crate::chunk::{Batch, ChunkHash, LONGEST_CHUNK, PAGE, Place, Space};
 
 /// Bytes that are looked at to cut a chunk: two of the longest, and enough behind them to see whether zeros begin there.
 const LOOK_AHEAD: usize = 2 * LONGEST_CHUNK + PAGE;
@@ -31,15 +30,11 @@ pub(crate) struct Plain<'a> {
 }
 
 impl<'a> Plain<'a> {
-    pub(crate) fn new(
-        source: Box<dyn Read + Send + 'a>,
-        format: Format,
-        earlier: Option<Arc<Earlier>>,
-    ) -> Self {
+    pub(crate) fn new(source: Box<dyn Read + Send + 'a>, format: Format, past: Past) -> Self {
         Self {
             feed: Feed::new(source),
             format,
-            past: Past::new(earlier),
+            past,
             followed: Cursor::default(),
             level: Cursor::default(),
             strange: 0,
@@ -140,7 +135,7 @@ impl Knife<'_> {
     fn same(&self, ahead: &[u8], cursor: Cursor) -> Result<Part, Option<(usize, ChunkHash)>> {
         let chunk = cursor.begins(self.past).ok_or(None)?;
         let bytes = ahead.get(..chunk.length).filter(|bytes| chunk_length(bytes)).ok_or(None)?;
-        let hash = ChunkHash::of(bytes);
+        let hash = self.past.hash(bytes);
         if hash.kept() == chunk.hash {
             let then = Then::At(cursor.chunk + 1);
             return Ok(Part::Data { length: chunk.length, hash, twin: Some(cursor.chunk), then });
@@ -155,7 +150,7 @@ impl Knife<'_> {
         let bytes = data.get(..length).filter(|bytes| chunk_length(bytes))?;
         let hash = match hashed {
             Some((hashed, hash)) if hashed == length => hash,
-            _ => ChunkHash::of(bytes),
+            _ => self.past.hash(bytes),
         };
         Some(Part::Data { length, hash, twin: Some(self.followed.chunk), then: Then::On })
     }
@@ -174,7 +169,7 @@ impl Knife<'_> {
     fn by_content(&self, data: &[u8], in_place: Option<Part>) -> Part {
         let length = gear::cut(data);
         let (bytes, behind) = data.split_at(length);
-        let hash = ChunkHash::of(bytes);
+        let hash = self.past.hash(bytes);
         if let Some(found) = self.past.find(hash.kept(), length) {
             return Part::Data { length, hash, twin: Some(found), then: Then::At(found + 1) };
         }
@@ -182,7 +177,7 @@ impl Knife<'_> {
         let twin = twin.map(|_| self.followed.chunk);
         let Some(in_place) = in_place else { return Part::Data { length, hash, twin, then: Then::On } };
         let second = behind.get(..gear::cut(behind)).unwrap_or_default();
-        match self.past.find(ChunkHash::of(second).kept(), second.len()) {
+        match self.past.find(self.past.hash(second).kept(), second.len()) {
             Some(found) => Part::Data { length, hash, twin, then: Then::At(found) },
             None => in_place,
         }

@@ -132,12 +132,12 @@ impl FileSignature {
         let mut difference = Difference { records: self.records, ..Difference::default() };
         for run in &self.runs {
             let mut address = run.address;
-            let end = run.address + run.length;
+            let end = run.address.saturating_add(run.length);
             for hash in self.hashes.iter().skip(run.first) {
                 if address >= end {
                     break;
                 }
-                let next = end.min(address - address % self.block + self.block);
+                let next = end.min((address - address % self.block).saturating_add(self.block));
                 if base.and_then(|base| base.at(address)) != Some(*hash) {
                     difference.blocks += 1;
                     difference.bytes += next - address;

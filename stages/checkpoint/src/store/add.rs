@@ -68,13 +68,13 @@ pub struct Added {
 const ROUND: usize = 4 << 20;
 
 /// Files that are looked at in one round, when there are several.
-const LANES: usize = 8;
+const LANES: usize = 2;
 
 /// Long blocks that are encoded at once.
 const TOGETHER: usize = 4;
 
 /// Bytes of decoded blocks that are kept for their versions.
-const KEPT: usize = 12 << 20;
+const KEPT: usize = 16 << 20;
 
 impl Store {
     /// Adds a checkpoint and returns when it is on disk.
@@ -183,8 +183,17 @@ impl<'a> Session<'a> {
             recipes,
             figures: self.figures,
         };
-        let pack_bytes = commit_pack(self.store, self.writer, self.next_block, self.number, temporary)?;
         let bytes = manifest.encode()?;
+        // What cannot be read back is not added.
+        Manifest::decode(&bytes).map_err(|reason| CheckpointError::DamagedManifest {
+            path: self.store.manifest_path(self.number),
+            number: self.number,
+            reason,
+        })?;
+        if cx.should_stop() {
+            return Err(CheckpointError::Interrupted);
+        }
+        let pack_bytes = commit_pack(self.store, self.writer, self.next_block, self.number, temporary)?;
         replace_file(&self.store.manifest_path(self.number), &bytes)?;
         Ok(Added { manifest, pack_bytes, manifest_bytes: bytes.len() as u64, notes: self.notes })
     }
@@ -202,6 +211,10 @@ impl<'a> Session<'a> {
         let files = files.map(|(number, entry)| (number, folder.join(&entry.path), maps.remove(&entry.path)));
         let files = files.collect();
         let recipes = self.add_files(&entries, files, cx)?;
+        let now = tree::walk(folder)?.entries;
+        if let Some(changed) = differs(&entries, &now) {
+            return Err(CheckpointError::Changed { path: folder.join(&changed.path) });
+        }
         Ok((entries, recipes))
     }
 
@@ -233,7 +246,8 @@ impl<'a> Session<'a> {
                 if let Some((number, path, map)) = queue.next() {
                     let twin = twins.get(&number).copied();
                     let earlier = lane::earlier(self.store, self.earlier.as_ref(), twin);
-                    lane.begin(Opened::file(number, path, earlier, map)?);
+                    let entry = entries.get(number as usize).map(|entry| (entry.length(), entry.modified));
+                    lane.begin(Opened::file(number, path, entry, earlier, map, self.seed())?);
                 }
             }
             if lanes.iter().all(Lane::is_idle) {
@@ -256,15 +270,22 @@ impl<'a> Session<'a> {
         let twin = self.earlier.as_ref().and_then(|earlier| earlier.entry(&path)).map(|(number, _)| number);
         let earlier = lane::earlier(self.store, self.earlier.as_ref(), twin);
         let mut lanes = vec![Lane::new(self.store, self.quick)];
-        lanes[0].begin(Opened::stream(1, path.clone(), reader, earlier)?);
+        lanes[0].begin(Opened::stream(1, path.clone(), reader, earlier, self.seed())?);
         let mut recipes = BTreeMap::new();
         while !lanes[0].is_idle() {
             self.round(&mut lanes, &mut recipes, 0, cx)?;
         }
         self.flush(&mut lanes)?;
+        if self.figures.bytes == 0 {
+            return Err(CheckpointError::EmptyStream);
+        }
         let kind = EntryKind::File { length: self.figures.bytes, holes: Vec::new() };
         let entries = vec![listed::folder(PathBuf::new(), created), listed::file(path, kind, created)];
         Ok((entries, recipes))
+    }
+
+    fn seed(&self) -> u64 {
+        self.store.settings().seed
     }
 
     /// Every lane reads on by its part of a round; then what is new is encoded and written.
@@ -304,7 +325,9 @@ impl<'a> Session<'a> {
             let id = if chunk.zero {
                 self.figures.zero += bytes;
                 None
-            } else if let Some(same) = twin.filter(|twin| twin.hash == kept && twin.length == chunk.length) {
+            } else if let Some(same) =
+                twin.filter(|twin| twin.id.is_some() && twin.hash == kept && twin.length == chunk.length)
+            {
                 self.figures.unchanged += bytes;
                 same.id
             } else if let Some(known) = self.index.get(kept) {
@@ -371,6 +394,13 @@ impl<'a> Session<'a> {
             }
         }
     }
+}
+
+/// The first entry that is in one of two trees alone, or not the same in both.
+fn differs<'t>(before: &'t [Entry], after: &'t [Entry]) -> Option<&'t Entry> {
+    let longer = if before.len() < after.len() { after } else { before };
+    let same = before.iter().zip(after).take_while(|(before, after)| before == after).count();
+    longer.get(same)
 }
 
 /// Puts the pack in its place, if there is anything in it.

@@ -14,6 +14,7 @@ use crate::codec;
 pub struct Blocks<'a> {
     store: &'a Store,
     kept: Mutex<Kept>,
+    decoding: Mutex<HashMap<(u32, u32), Slot>>,
 }
 
 #[derive(Debug)]
@@ -26,6 +27,9 @@ struct Kept {
 }
 
 type Used = (u64, Arc<Vec<u8>>);
+
+/// A block that is being decoded; whoever else needs it waits for it.
+type Slot = Arc<Mutex<()>>;
 
 /// A chunk in its decoded block.
 #[derive(Debug, Clone)]
@@ -45,7 +49,7 @@ impl<'a> Blocks<'a> {
     #[must_use]
     pub fn new(store: &'a Store, most: usize) -> Self {
         let kept = Kept { blocks: HashMap::new(), bytes: 0, most, turn: 0 };
-        Self { store, kept: Mutex::new(kept) }
+        Self { store, kept: Mutex::new(kept), decoding: Mutex::default() }
     }
 
     /// The bytes of all chunks of a block.
@@ -53,9 +57,23 @@ impl<'a> Blocks<'a> {
         if let Some(bytes) = self.kept().get((pack, block)) {
             return Ok(bytes);
         }
-        let bytes = Arc::new(self.decode(pack, block)?);
-        self.kept().insert((pack, block), Arc::clone(&bytes));
-        Ok(bytes)
+        // Blocks wait only for blocks of less depth, so nobody waits for whoever waits for him.
+        let slot = Arc::clone(lock(&self.decoding).entry((pack, block)).or_default());
+        let _turn = lock(&slot);
+        if let Some(bytes) = self.kept().get((pack, block)) {
+            return Ok(bytes);
+        }
+        let decoded = self.decode(pack, block).map(Arc::new);
+        if let Ok(bytes) = &decoded {
+            self.kept().insert((pack, block), Arc::clone(bytes));
+        }
+        lock(&self.decoding).remove(&(pack, block));
+        decoded
+    }
+
+    /// By which the chunks of the store are hashed.
+    pub(crate) fn seed(&self) -> u64 {
+        self.store.settings().seed
     }
 
     /// The bytes of a chunk.
@@ -91,8 +109,12 @@ impl<'a> Blocks<'a> {
     }
 
     fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.kept)
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Kept {

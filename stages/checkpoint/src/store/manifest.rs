@@ -2,7 +2,7 @@
 //!
 //! A manifest is a header (`hopmapMF`, format), [wire](super::wire) numbers compressed by Zstandard, and the BLAKE3 of all that.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -127,16 +127,6 @@ impl Run {
 }
 
 impl Manifest {
-    /// The numbers of all packs that its chunks are in; packs of their bases are not among them.
-    #[must_use]
-    pub fn packs(&self) -> BTreeSet<u32> {
-        self.recipes
-            .values()
-            .flat_map(|recipe| &recipe.runs)
-            .filter_map(|run| Some(run.first?.pack))
-            .collect()
-    }
-
     /// Bytes of all its files.
     #[must_use]
     pub fn bytes(&self) -> u64 {

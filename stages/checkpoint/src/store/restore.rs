@@ -5,11 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
-use std::io::{BufWriter, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::io::{BufWriter, ErrorKind, Seek, SeekFrom, Write};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use hopmap_durable::{DurableError, Staging, adopt_folder, replace_folder};
+use hopmap_durable::{DurableError, Staging, sync_folder, sync_tree};
 use hopmap_model::Context;
 use rayon::prelude::*;
 
@@ -76,10 +76,17 @@ impl Store {
             sink.finish(!options.unsynced)?;
         }
         tree::finish(staging.path(), &manifest.entries)?;
-        match options.unsynced {
-            true => replace_folder(staging.path(), to)?,
-            false => adopt_folder(staging.path(), to)?,
+        if !options.unsynced {
+            sync_tree(staging.path())?;
         }
+        // Whatever came to that place meanwhile is not ours to remove.
+        fs::rename(staging.path(), to).map_err(|error| match error.kind() {
+            ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists | ErrorKind::NotADirectory => {
+                CheckpointError::NotEmpty { path: to.to_owned() }
+            }
+            _ => DurableError::io("write", to)(error).into(),
+        })?;
+        sync_folder(parent)?;
         Ok(Restored { number, files: manifest.recipes.len(), bytes })
     }
 
@@ -99,16 +106,6 @@ impl Store {
         sink.out.flush().map_err(DurableError::io("write", Path::new("-")))?;
         Ok(Restored { number, files: 1, bytes: recipe.bytes() })
     }
-
-    /// Reads all files of a checkpoint and compares everything, as a restore does, without writing.
-    pub fn read_through(&self, manifest: &Manifest, cx: &Context<'_>) -> Result<(), CheckpointError> {
-        let reader = FileReader::new(self);
-        for (&entry, recipe) in &manifest.recipes {
-            let path = manifest.entries.get(entry as usize).map_or(Path::new(""), |entry| &entry.path);
-            reader.read(path, recipe, &mut Nowhere, cx)?;
-        }
-        Ok(())
-    }
 }
 
 /// The file of this path, or the only one.
@@ -117,7 +114,13 @@ fn one_file<'a>(
     path: Option<&Path>,
 ) -> Result<(PathBuf, &'a Recipe), CheckpointError> {
     let found = match path {
-        Some(path) => manifest.entry(path).map(|(number, _)| number),
+        Some(path) => {
+            let path: PathBuf = path.components().filter(|part| *part != Component::CurDir).collect();
+            manifest.entry(&path).map(|(number, entry)| match entry.kind {
+                EntryKind::HardLink(first) => first,
+                _ => number,
+            })
+        }
         None if manifest.recipes.len() == 1 => manifest.recipes.keys().next().copied(),
         None => {
             let (number, files) = (manifest.number, manifest.recipes.len());
@@ -251,21 +254,11 @@ impl Sink for StreamSink<'_> {
     }
 }
 
-struct Nowhere;
-
-impl Sink for Nowhere {
-    fn data(&mut self, _: &[u8]) -> Result<(), CheckpointError> {
-        Ok(())
-    }
-
-    fn zeros(&mut self, _: u64) -> Result<(), CheckpointError> {
-        Ok(())
-    }
-}
-
 /// Runs that are written together, and the blocks they are in.
 struct Window<'r> {
     runs: &'r [Run],
+    /// By which chunks are hashed.
+    seed: u64,
     packs: BTreeMap<u32, (Arc<Pack>, Arc<Hashes>)>,
     blocks: BTreeMap<(u32, u32), Arc<Vec<u8>>>,
 }
@@ -345,7 +338,7 @@ impl<'a> FileReader<'a> {
             Ok(((pack, block), bytes))
         });
         let blocks = blocks.collect::<Result<_, CheckpointError>>()?;
-        Ok(Window { runs, packs, blocks })
+        Ok(Window { runs, seed: self.blocks.seed(), packs, blocks })
     }
 }
 
@@ -385,7 +378,7 @@ impl Window<'_> {
             }
             range.end = range.start + run.length as usize;
             let content = bytes.get(range.clone()).ok_or_else(|| missing(pack, first.block))?;
-            let hash = ChunkHash::of(content);
+            let hash = ChunkHash::seeded(self.seed, content);
             if hashes.of(block, chunk) != Some(hash.kept()) {
                 return Err(pack.damaged_block(first.block, "a chunk has another hash"));
             }

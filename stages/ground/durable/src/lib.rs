@@ -10,5 +10,6 @@ pub use error::DurableError;
 pub use lock::Lock;
 pub use log::AppendLog;
 pub use replace::{
-    Staging, adopt_folder, copy_file, is_leftover, replace_file, replace_folder, replace_symlink, sync_folder,
+    Staging, adopt_folder, copy_file, is_leftover, replace_file, replace_folder, replace_symlink,
+    sync_folder, sync_tree,
 };

@@ -122,7 +122,8 @@ fn replace_with(
 }
 
 /// Links are not followed and pipes not opened; what must not be read is left to the system.
-fn sync_tree(folder: &Path) -> Result<(), DurableError> {
+/// Puts a folder and everything in it on disk.
+pub fn sync_tree(folder: &Path) -> Result<(), DurableError> {
     let refused = |error: &std::io::Error| error.kind() == ErrorKind::PermissionDenied;
     let entries = match fs::read_dir(folder) {
         Err(error) if refused(&error) => return Ok(()),

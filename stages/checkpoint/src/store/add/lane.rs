@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::fs::{File, Metadata};
 use std::io::Read;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hopmap_durable::DurableError;
+use rustix::fs::OFlags;
 
 use super::encode::{Done, Job};
 use crate::CheckpointError;
@@ -18,7 +20,7 @@ use crate::store::base::{BaseRule, Choice};
 use crate::store::digest::Digest;
 use crate::store::manifest::{Manifest, Recipe, RunBuilder};
 use crate::store::pack::{Hashes, MOST_CHUNKS, Pack};
-use crate::tree::{self, Entry, EntryKind};
+use crate::tree::{self, Entry, EntryKind, Time};
 
 /// Files one after the other, and what was learned from their blocks.
 pub(super) struct Lane<'a> {
@@ -57,15 +59,28 @@ pub(super) struct Opened<'a> {
 }
 
 impl<'a> Opened<'a> {
+    /// Opens a file that was found with this length and, perhaps, this time.
     pub(super) fn file(
         number: u32,
         path: PathBuf,
+        found: Option<(u64, Time)>,
         earlier: Option<Arc<Earlier>>,
         page_map: Option<PageMap>,
+        seed: u64,
     ) -> Result<Self, CheckpointError> {
-        let file = File::open(&path).map_err(DurableError::io("read", &path))?;
+        // Whatever stands there now: links are not followed, and nobody waits for the other end of a pipe.
+        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+        let file = File::options().read(true).custom_flags(flags).open(&path);
+        let file = file.map_err(DurableError::io("read", &path))?;
         let before = file.metadata().map_err(DurableError::io("read", &path))?;
-        let known = Known { length: Some(before.len()), earlier: earlier.clone(), page_map };
+        let time = Time { seconds: before.mtime(), nanoseconds: before.mtime_nsec() as u32 };
+        let is_as_found = |(length, modified): (u64, Time)| {
+            before.len() == length && (modified == Time::default() || modified == time)
+        };
+        if !before.is_file() || !found.is_none_or(is_as_found) {
+            return Err(CheckpointError::Changed { path });
+        }
+        let known = Known { length: Some(before.len()), earlier: earlier.clone(), page_map, seed };
         let cutter = cut::cutter(Box::new(file), known)
             .map_err(|source| CheckpointError::Cut { path: path.clone(), source })?;
         Ok(Self { number, path, before: Some(before), cutter, earlier, ended: false, bytes: 0 })
@@ -76,8 +91,9 @@ impl<'a> Opened<'a> {
         path: PathBuf,
         reader: Box<dyn Read + Send + 'a>,
         earlier: Option<Arc<Earlier>>,
+        seed: u64,
     ) -> Result<Self, CheckpointError> {
-        let known = Known { length: None, earlier: earlier.clone(), page_map: None };
+        let known = Known { length: None, earlier: earlier.clone(), page_map: None, seed };
         let cutter = cut::cutter(reader, known)
             .map_err(|source| CheckpointError::Cut { path: path.clone(), source })?;
         Ok(Self { number, path, before: None, cutter, earlier, ended: false, bytes: 0 })
@@ -261,6 +277,9 @@ impl Pending {
     }
 }
 
+/// A pack, and the hashes of its chunks.
+type Readable = (Arc<Pack>, Arc<Hashes>);
+
 /// The version of a file that a store has, from a checkpoint; none if what it needs is damaged.
 pub(super) fn earlier(
     store: &Store,
@@ -268,7 +287,7 @@ pub(super) fn earlier(
     entry: Option<u32>,
 ) -> Option<Arc<Earlier>> {
     let recipe = manifest?.recipes.get(&entry?)?;
-    let mut packs: HashMap<u32, Option<(Arc<Pack>, Hashes)>> = HashMap::new();
+    let mut packs: HashMap<u32, Option<Readable>> = HashMap::new();
     let mut chunks = Vec::new();
     for run in &recipe.runs {
         let Some(first) = run.first else {
@@ -278,7 +297,7 @@ pub(super) fn earlier(
         };
         let pack = packs.entry(first.pack).or_insert_with(|| {
             let pack = store.pack(first.pack).ok()?;
-            let hashes = pack.hashes().ok()?;
+            let hashes = store.hashes(first.pack).ok()?;
             Some((pack, hashes))
         });
         let Some((pack, hashes)) = pack else { continue };

@@ -153,7 +153,7 @@ impl Look<'_> {
         let mut begin = 0;
         for (chunk, &length) in (0..).zip(&entry.lengths) {
             let content = bytes.get(begin..begin + length as usize).ok_or("its length is another")?;
-            let hash = ChunkHash::of(content);
+            let hash = ChunkHash::seeded(decoded.seed(), content);
             if hashes.is_some_and(|hashes| hashes.of(entry, chunk) != Some(hash.kept())) {
                 return Err("a chunk has another hash".to_owned());
             }
