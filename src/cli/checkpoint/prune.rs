@@ -74,8 +74,9 @@ pub(super) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
 
 fn print(pruned: &Pruned, output: Output) {
     pruned.notes.iter().for_each(|note| output.note(note));
-    let would = if pruned.dry_run { "would be " } else { "" };
+    // How much hollow blocks take is known when they have been written.
+    let (would, about) = if pruned.dry_run { ("would be ", "about ") } else { ("", "") };
     output.line(format!("{would}removed: {}", in_words(&pruned.removed)));
     output.line(format!("{would}kept: {}", in_words(&pruned.kept)));
-    output.line(format!("{would}freed: {}", bytes(pruned.freed)));
+    output.line(format!("{would}freed: {about}{}", bytes(pruned.freed)));
 }

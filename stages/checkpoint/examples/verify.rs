@@ -65,6 +65,8 @@ fn measure(series: &Path) -> Result<(), Error> {
     store.prune(&lock, &Keep { last: Some(1), ..Keep::default() }, false, &Context::detached())?;
     let pruning = cpu() - before;
     drop(lock);
+    // Blocks that were written again are looked at as well.
+    verify(true)?;
     let (_, _, left) = count()?;
     let name = series.file_name().unwrap_or_default().display();
     let mega = |bytes: u64| bytes as f64 / 1e6;

@@ -14,6 +14,7 @@ mod blocks;
 #[cfg(test)]
 mod crafted;
 mod digest;
+mod hollow;
 mod index;
 mod live;
 mod manifest;

@@ -84,6 +84,16 @@ impl<'a> Blocks<'a> {
         Ok(ChunkBytes { block: self.block(id.pack, id.block)?, range })
     }
 
+    /// How deep a block is that is told by these chunks.
+    pub(crate) fn depth(&self, bases: &[Option<ChunkId>]) -> Result<u8, CheckpointError> {
+        let mut depth = 0;
+        for base in bases.iter().flatten() {
+            let below = self.store.pack(base.pack)?.block(base.block).map_or(0, |block| block.depth);
+            depth = depth.max(below.saturating_add(1));
+        }
+        Ok(depth)
+    }
+
     fn decode(&self, number: u32, block: u32) -> Result<Vec<u8>, CheckpointError> {
         let pack = self.store.pack(number)?;
         let payload = pack.payload(block)?;

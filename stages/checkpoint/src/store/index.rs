@@ -5,6 +5,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use super::Store;
+use super::hollow::ZeroHashes;
 use super::pack::{BlockEntry, Pack};
 use crate::CheckpointError;
 use crate::chunk::{ChunkId, KeptHash};
@@ -13,8 +14,10 @@ use crate::chunk::{ChunkId, KeptHash};
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     chunks: HashMap<KeptHash, ChunkId, BuildHasherDefault<Taken>>,
-    /// Blocks that cannot be decoded, because one that they are told by is not there.
+    /// Blocks that cannot be decoded, because one that they are told by is not there, or hollow where they need it.
     unusable: HashSet<(u32, u32)>,
+    /// Chunks of which a prune left zeros.
+    hollow: HashSet<ChunkId>,
 }
 
 /// Takes the first bytes of a hash as they are: they are as good as any.
@@ -43,8 +46,9 @@ impl Index {
         let mut index = Self::default();
         let mut damaged = Vec::new();
         let mut packs = HashMap::new();
+        let mut zeros = ZeroHashes::default();
         for number in store.pack_numbers()? {
-            if let Err(error) = index.load_pack(store, number, &mut packs) {
+            if let Err(error) = index.load_pack(store, number, &mut packs, &mut zeros) {
                 damaged.push(error);
             }
         }
@@ -56,28 +60,36 @@ impl Index {
         store: &Store,
         number: u32,
         packs: &mut HashMap<u32, Arc<Pack>>,
+        zeros: &mut ZeroHashes,
     ) -> Result<(), CheckpointError> {
         let pack = store.pack(number)?;
+        // Without its hashes it is not known which of its chunks are hollow; nothing can be told by it then.
+        let hashes = pack.hashes()?;
         packs.insert(number, Arc::clone(&pack));
         for (block, entry) in (0..).zip(pack.blocks()) {
             if entry.as_ref().is_some_and(|entry| !self.has_bases(entry, packs)) {
                 self.unusable.insert((number, block));
             }
         }
-        let hashes = pack.hashes()?;
         for (block, entry) in (0..).zip(pack.blocks()) {
             let Some(entry) = entry.as_ref().filter(|_| self.is_usable(number, block)) else { continue };
-            for chunk in 0..entry.lengths.len() as u16 {
-                if let Some(hash) = hashes.of(entry, chunk) {
-                    self.insert(hash, ChunkId { pack: number, block, chunk });
+            for (chunk, &length) in (0..).zip(&entry.lengths) {
+                let Some(hash) = hashes.of(entry, chunk) else { continue };
+                let id = ChunkId { pack: number, block, chunk };
+                match zeros.is_hollow(length, hash) {
+                    true => drop(self.hollow.insert(id)),
+                    false => self.insert(hash, id),
                 }
             }
         }
         Ok(())
     }
 
-    /// Whether all blocks are there that a block is told by; they are in packs before.
+    /// Whether all chunks are there that a block is told by; they are in packs before.
     fn has_bases(&self, entry: &BlockEntry, packs: &HashMap<u32, Arc<Pack>>) -> bool {
+        if !self.hollow.is_empty() && entry.bases.iter().flatten().any(|base| self.hollow.contains(base)) {
+            return false;
+        }
         let mut last = None;
         entry.bases.iter().flatten().all(|base| {
             let id = (base.pack, base.block);

@@ -1,10 +1,14 @@
 //! Which blocks checkpoints need: those their chunks are in, and those by which these are told.
 
+mod chunks;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Store;
 use super::manifest::Manifest;
 use crate::CheckpointError;
+
+pub(crate) use chunks::{ChunkSet, LiveChunks};
 
 /// Blocks that are needed, by their packs.
 #[derive(Debug, Default)]

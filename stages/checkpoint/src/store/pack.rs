@@ -3,7 +3,8 @@
 //! A pack is a header (`hopmapPK`, format, number of the pack), the payloads of its blocks, the hashes of their chunks (12 bytes each), the
 //! table of its blocks twice, and a trailer twice. All numbers are little-endian; the table is [wire](super::wire) numbers, compressed
 //! by Zstandard. Every payload, the hashes, the tables and the trailers have checksums (XXH3) of their own. A block that no checkpoint needs
-//! any more may be missing: it keeps its number and has no payload and no hashes.
+//! any more may be missing: it keeps its number and has no payload and no hashes. A chunk that no checkpoint needs any more may be
+//! [hollow](super::hollow): zeros in its block, and the hash of these.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};

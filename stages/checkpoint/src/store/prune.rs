@@ -1,8 +1,10 @@
 //! Taking checkpoints away, and the blocks that no other needs.
 //!
-//! First the manifests go, then the packs without a needed block, then packs that are mostly unneeded are written again without what
+//! First the manifests go, then the packs without a needed block, then packs of which much is unneeded are written again without what
 //! is not needed. `kill -9` between any two steps leaves a whole store that takes more space than it could; the next prune frees it.
 //! Only the last step needs space on the disk; where there is none, a pack stays as it is.
+
+mod sweep;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,11 +15,12 @@ use hopmap_durable::{DurableError, Lock, replace_file, sync_folder};
 use hopmap_model::Context;
 use serde::{Deserialize, Serialize};
 
+use super::hollow::copied;
 use super::live::Live;
-use super::numbers::is_full;
-use super::pack::{NewBlock, Pack, PackWriter};
+use super::pack::{Pack, PackWriter};
 use super::{Store, WriteLock, in_words};
 use crate::CheckpointError;
+use sweep::Sweep;
 
 /// Which checkpoints are kept: all that one of the rules keeps. Without `last` and `every` all are kept but those to remove.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -45,7 +48,7 @@ pub struct Pruned {
     pub deleted: Vec<u32>,
     /// Packs that were written again without what nobody needs.
     pub rewritten: Vec<u32>,
-    /// Bytes of files that were freed.
+    /// Bytes of files that were freed; when nothing was done, an estimate: as if all chunks of a block were compressed alike.
     pub freed: u64,
     /// What could not be done, and why.
     pub notes: Vec<String>,
@@ -111,16 +114,18 @@ impl Store {
         if let Some(first) = hidden.into_iter().next() {
             return Err(CheckpointError::NeedsUnknown { what: first.to_string() });
         }
-        let plan = Plan::new(self, &live)?;
+        let sweep = Sweep::new(self, &kept)?;
         let mut pruned = Pruned { dry_run, removed, kept, ..Pruned::default() };
         if dry_run {
-            pruned.freed = plan.freed + self.manifest_bytes(&pruned.removed);
-            (pruned.deleted, pruned.rewritten) = (plan.delete, plan.rewrite);
+            pruned.freed = self.manifest_bytes(&pruned.removed);
+            sweep.estimate(&mut pruned)?;
+            pruned.sort();
             return Ok(pruned);
         }
         let readers = self.keep_readers_away()?;
-        let done = self.carry_out(&plan.delete, &plan.rewrite, &live, &mut pruned, cx);
+        let done = self.carry_out(sweep, &live, &mut pruned, cx);
         self.let_readers_in(readers);
+        pruned.sort();
         done.map(|()| pruned)
     }
 
@@ -152,7 +157,7 @@ impl Store {
                 }
             }
             if discarded.len() > before {
-                self.rewrite(number, Some(&whole))?;
+                self.replace_pack(number, u64::MAX, |pack, temporary| write_again(pack, &whole, temporary))?;
             }
         }
         self.let_readers_in(readers);
@@ -227,126 +232,54 @@ impl Store {
 
     fn carry_out(
         &self,
-        delete: &[u32],
-        rewrite: &[u32],
+        sweep: Sweep<'_>,
         live: &Live,
         pruned: &mut Pruned,
         cx: &Context<'_>,
     ) -> Result<(), CheckpointError> {
-        let total = (delete.len() + rewrite.len()) as u64;
         // From the first on: `latest` is what keeps numbers, and it goes last.
         for &number in &pruned.removed {
             pruned.freed += bytes_of(&self.manifest_path(number));
             self.remove_manifest(number)?;
         }
         sync_folder(&self.folder.join("checkpoints"))?;
-        for &number in delete {
-            let path = self.pack_path(number);
-            let bytes = bytes_of(&path);
-            fs::remove_file(&path).map_err(DurableError::io("remove", &path))?;
-            pruned.deleted.push(number);
-            pruned.freed += bytes;
+        // What no block leads to makes space for the packs that are written again.
+        for number in self.pack_numbers()? {
+            if live.blocks(number).is_none() {
+                pruned.delete(self, number)?;
+            }
         }
         sync_folder(&self.folder.join("packs"))?;
         self.settle_gone()?;
-        for (done, &number) in (delete.len() as u64..).zip(rewrite) {
-            if cx.should_stop() {
-                pruned.notes.push("interrupted: some packs still hold what nobody needs".to_owned());
-                break;
-            }
-            cx.progress(done, total);
-            match self.rewrite(number, live.blocks(number)) {
-                Ok(freed) => {
-                    pruned.rewritten.push(number);
-                    pruned.freed += freed;
-                }
-                Err(error) if is_full(&error) => {
-                    pruned.notes.push(format!("the disk is too full to write pack {number} again: {error}"));
-                }
-                Err(error) => pruned.notes.push(format!("pack {number} stays as it is: {error}")),
-            }
-        }
-        cx.progress(total, total);
-        Ok(())
-    }
-
-    /// Writes a pack again with its needed blocks alone, under their numbers. Returns how much smaller it got.
-    fn rewrite(&self, number: u32, blocks: Option<&BTreeSet<u32>>) -> Result<u64, CheckpointError> {
-        let pack = self.pack(number)?;
-        let temporary = self.folder.join("packs").join(format!(".{number}.pack.tmp"));
-        let written = write_again(&pack, blocks, &temporary).and_then(|(path, bytes)| {
-            let place = self.pack_path(number);
-            fs::rename(&path, &place).map_err(DurableError::io("write", &place))?;
-            sync_folder(&self.folder.join("packs"))?;
-            Ok(bytes)
-        });
-        if written.is_err() {
-            // It is removed by the next writer if this fails as well.
-            let _ = fs::remove_file(&temporary);
-        }
-        written.map(|bytes| pack.length().saturating_sub(bytes))
+        sweep.carry_out(pruned, cx)
     }
 }
 
+impl Pruned {
+    fn sort(&mut self) {
+        self.deleted.sort_unstable();
+        self.rewritten.sort_unstable();
+    }
+}
+
+/// Writes a pack with some of its blocks alone, under their numbers.
 fn write_again(
     pack: &Pack,
-    blocks: Option<&BTreeSet<u32>>,
+    blocks: &BTreeSet<u32>,
     temporary: &Path,
 ) -> Result<(PathBuf, u64), CheckpointError> {
     let hashes = pack.hashes()?;
     let mut writer = PackWriter::create(temporary.to_owned(), pack.number())?;
-    for &block in blocks.into_iter().flatten() {
+    for &block in blocks {
         let payload = pack.payload(block)?;
         let entry = pack.block(block).ok_or_else(|| pack.damaged_block(block, "it is missing"))?;
-        let hashes = (0..entry.lengths.len() as u16).map_while(|chunk| hashes.of(entry, chunk)).collect();
-        let block_again = NewBlock {
-            codec: entry.codec,
-            depth: entry.depth,
-            lengths: entry.lengths.clone(),
-            bases: entry.bases.clone(),
-            hashes,
-            payload,
-        };
-        writer.put(block, block_again)?;
+        writer.put(block, copied(entry, &hashes, payload))?;
     }
     writer.finish()
 }
 
 fn bytes_of(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |metadata| metadata.len())
-}
-
-/// Which packs go, and which are written again.
-#[derive(Debug, Default)]
-struct Plan {
-    delete: Vec<u32>,
-    rewrite: Vec<u32>,
-    /// Bytes of all that, about.
-    freed: u64,
-}
-
-impl Plan {
-    fn new(store: &Store, live: &Live) -> Result<Self, CheckpointError> {
-        let mut plan = Self::default();
-        let mut rewrite = Vec::new();
-        for number in store.pack_numbers()? {
-            let Some(blocks) = live.blocks(number) else {
-                plan.delete.push(number);
-                plan.freed += bytes_of(&store.pack_path(number));
-                continue;
-            };
-            let pack = store.pack(number)?;
-            let (needed, all) = payloads(&pack, blocks);
-            if needed * 2 < all {
-                rewrite.push((needed, number));
-                plan.freed += all - needed;
-            }
-        }
-        // Small ones first: they need the least space, and make some.
-        rewrite.sort_unstable();
-        plan.rewrite = rewrite.into_iter().map(|(_, number)| number).collect();
-        Ok(plan)
-    }
 }
 
 /// Bytes of the payloads that are needed, and of all.

@@ -56,8 +56,8 @@ pub struct Statistics {
     pub codecs: Vec<CodecShare>,
     /// Blocks by how many others have to be decoded before them, one after the other.
     pub depths: BTreeMap<u8, u64>,
-    /// Bytes of payloads that no checkpoint needs; none if something damaged hides it. A prune frees them when they are all of a
-    /// pack, or more than half.
+    /// Bytes of the payloads of blocks that no checkpoint needs; none if something damaged hides it. A prune frees them, and what it
+    /// can of blocks that are needed in part, where that is a quarter of a pack or more; a dry run of it tells how much.
     pub unneeded: Option<u64>,
     /// What cannot be read.
     pub damaged: Vec<String>,

@@ -84,11 +84,16 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    /// A store of so many checkpoints; those of another seed have other contents.
-    pub(crate) fn new(checkpoints: u32, seed: u64) -> Self {
+    /// A store without checkpoints.
+    pub(crate) fn empty() -> Self {
         let folder = tempfile::tempdir().unwrap();
         Store::init(&folder.path().join("store"), Settings::default()).unwrap();
-        let mut sample = Self { folder, versions: BTreeMap::new(), last: first(seed) };
+        Self { folder, versions: BTreeMap::new(), last: Files::new() }
+    }
+
+    /// A store of so many checkpoints; those of another seed have other contents.
+    pub(crate) fn new(checkpoints: u32, seed: u64) -> Self {
+        let mut sample = Self { last: first(seed), ..Self::empty() };
         (0..checkpoints).for_each(|number| sample.add(seed + u64::from(number)));
         sample
     }
@@ -98,6 +103,16 @@ impl Sample {
         if !self.versions.is_empty() {
             step(&mut self.last, seed);
         }
+        self.add_last();
+    }
+
+    /// Adds one more checkpoint, of these files.
+    pub(crate) fn add_files(&mut self, files: Files) {
+        self.last = files;
+        self.add_last();
+    }
+
+    fn add_last(&mut self) {
         let from = self.folder.path().join("from");
         plant(&from, &self.last);
         let store = self.store();

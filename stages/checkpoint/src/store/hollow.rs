@@ -1,0 +1,160 @@
+//! Hollow blocks: those of whose chunks nobody needs some. The bytes of these are zeros then, which take next to no space; number,
+//! lengths and places of all chunks stay.
+//!
+//! A store never has chunks of zeros otherwise, so the kept hash of so many zeros tells that a chunk is hollow.
+
+use super::blocks::{Blocks, ChunkBytes};
+use super::live::ChunkSet;
+use super::pack::{BlockEntry, Hashes, NewBlock, Pack};
+use crate::CheckpointError;
+use crate::chunk::{ChunkHash, ChunkId, KeptHash, LONGEST_CHUNK};
+use crate::codec::{self, Block, Codec};
+
+/// The kept hashes of chunks of zeros, each made when it is first needed.
+#[derive(Debug, Default)]
+pub(crate) struct ZeroHashes {
+    by_length: Vec<Option<KeptHash>>,
+}
+
+impl ZeroHashes {
+    /// The kept hash of so many zeros; none when no chunk is as long.
+    fn of(&mut self, length: u32) -> Option<KeptHash> {
+        let length = usize::try_from(length).ok().filter(|&length| length <= LONGEST_CHUNK)?;
+        if self.by_length.len() <= length {
+            self.by_length.resize(length + 1, None);
+        }
+        let hash = self.by_length.get_mut(length)?;
+        Some(*hash.get_or_insert_with(|| ChunkHash::of(&vec![0; length]).kept()))
+    }
+
+    /// Whether a chunk of that length and kept hash is hollow.
+    pub(crate) fn is_hollow(&mut self, length: u32, hash: KeptHash) -> bool {
+        self.of(length) == Some(hash)
+    }
+
+    /// Which chunks of a block are hollow.
+    fn hollow(&mut self, hashes: &Hashes, entry: &BlockEntry) -> Vec<bool> {
+        let of_chunk = |(chunk, &length): (u16, &u32)| {
+            hashes.of(entry, chunk).is_some_and(|hash| self.is_hollow(length, hash))
+        };
+        (0..).zip(&entry.lengths).map(of_chunk).collect()
+    }
+
+    /// Bytes of the payload of a block that hollowing frees, about: as if all its chunks were compressed alike. 0 if it is not worth
+    /// while.
+    pub(crate) fn estimate(&mut self, hashes: Option<&Hashes>, entry: &BlockEntry, live: &ChunkSet) -> u64 {
+        let hollow = hashes.map(|hashes| self.hollow(hashes, entry)).unwrap_or_default();
+        let (mut needed, mut all) = (0, 0);
+        for (place, &length) in entry.lengths.iter().enumerate() {
+            let is_live = live.contains(place as u16);
+            let counts = is_live || !hollow.get(place).copied().unwrap_or(false);
+            needed += if is_live { u64::from(length) } else { 0 };
+            all += if counts { u64::from(length) } else { 0 };
+        }
+        let payload = u64::from(entry.payload);
+        let freed = payload - (payload * needed).checked_div(all).unwrap_or(0).min(payload);
+        if freed * 10 >= payload { freed } else { 0 }
+    }
+}
+
+/// Makes blocks of a pack hollow.
+pub(crate) struct Hollower<'a> {
+    blocks: &'a Blocks<'a>,
+    pack: &'a Pack,
+    hashes: &'a Hashes,
+}
+
+impl<'a> Hollower<'a> {
+    /// For the blocks of a pack, whose bases are as they were when it was written.
+    pub(crate) fn new(blocks: &'a Blocks<'a>, pack: &'a Pack, hashes: &'a Hashes) -> Self {
+        Self { blocks, pack, hashes }
+    }
+
+    /// A block as it is to be written again: hollow, or as it is when that takes hardly fewer bytes or its needed chunks are not
+    /// what they should be.
+    pub(crate) fn block(&self, number: u32, live: &ChunkSet) -> Result<NewBlock, CheckpointError> {
+        let entry = self.pack.block(number);
+        let entry = entry.ok_or_else(|| self.pack.damaged_block(number, "it is missing"))?;
+        let payload = self.pack.payload(number)?;
+        let hollow = self.hollow(number, entry, live);
+        Ok(match hollow.filter(|hollow| hollow.payload.len() * 10 <= payload.len() * 9) {
+            Some(hollow) => hollow,
+            None => copied(entry, self.hashes, payload),
+        })
+    }
+
+    /// The block without what is not needed; none if there is no more of that than before, or the block cannot be decoded.
+    fn hollow(&self, number: u32, entry: &BlockEntry, live: &ChunkSet) -> Option<NewBlock> {
+        let mut zeros = ZeroHashes::default();
+        let was_hollow = zeros.hollow(self.hashes, entry);
+        let is_dead = |(place, hollow): (usize, &bool)| !hollow && !live.contains(place as u16);
+        if !was_hollow.iter().enumerate().any(is_dead) {
+            return None;
+        }
+        let mut bytes = self.blocks.block(self.pack.number(), number).ok()?.as_ref().clone();
+        let mut hashes = Vec::with_capacity(entry.lengths.len());
+        let mut rest = bytes.as_mut_slice();
+        for (chunk, &length) in (0..).zip(&entry.lengths) {
+            let (content, behind) = rest.split_at_mut_checked(length as usize)?;
+            let kept = self.hashes.of(entry, chunk)?;
+            match live.contains(chunk) {
+                // What is damaged stays as it is: verifying must go on telling of it.
+                true if ChunkHash::of(content).kept() != kept => return None,
+                true => hashes.push(kept),
+                false => {
+                    content.fill(0);
+                    hashes.push(zeros.of(length)?);
+                }
+            }
+            rest = behind;
+        }
+        let is_live = |place: usize| live.contains(place as u16);
+        let bases = entry.bases.iter().enumerate();
+        let bases = bases.map(|(place, base)| base.filter(|_| is_live(place))).collect();
+        self.encode(entry, &bytes, bases, hashes)
+    }
+
+    /// The block of these bytes, if it gives them again.
+    fn encode(
+        &self,
+        entry: &BlockEntry,
+        bytes: &[u8],
+        bases: Vec<Option<ChunkId>>,
+        hashes: Vec<KeptHash>,
+    ) -> Option<NewBlock> {
+        let told: Vec<Option<ChunkBytes>> = bases
+            .iter()
+            .map(|base| base.map(|base| self.blocks.chunk(base)).transpose())
+            .collect::<Result<_, _>>()
+            .ok()?;
+        let told: Vec<Option<&[u8]>> = told.iter().map(|base| base.as_ref().map(AsRef::as_ref)).collect();
+        // What could not be compressed as a whole can be now.
+        let codec = if entry.codec == Codec::Raw { Codec::Mixed } else { entry.codec };
+        let block = Block { bytes, lengths: &entry.lengths, bases: &told };
+        let encoded = codec::encode_by(&block, codec, true).ok()?;
+        let (bases, told) = if encoded.uses_bases { (bases, told) } else { Default::default() };
+        let mut again = Vec::with_capacity(bytes.len());
+        codec::decode(encoded.codec, &encoded.payload, &entry.lengths, &told, &mut again).ok()?;
+        let depth = self.blocks.depth(&bases).ok()?;
+        (again == bytes && depth <= entry.depth).then(|| NewBlock {
+            codec: encoded.codec,
+            depth,
+            lengths: entry.lengths.clone(),
+            bases,
+            hashes,
+            payload: encoded.payload,
+        })
+    }
+}
+
+/// A block as it is.
+pub(crate) fn copied(entry: &BlockEntry, hashes: &Hashes, payload: Vec<u8>) -> NewBlock {
+    NewBlock {
+        codec: entry.codec,
+        depth: entry.depth,
+        lengths: entry.lengths.clone(),
+        bases: entry.bases.clone(),
+        hashes: (0..entry.lengths.len() as u16).map_while(|chunk| hashes.of(entry, chunk)).collect(),
+        payload,
+    }
+}

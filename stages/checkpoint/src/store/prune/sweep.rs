@@ -1,0 +1,247 @@
+//! Taking away what no checkpoint needs of packs, chunk by chunk.
+//!
+//! Packs only lead to packs before them, so one way through from the last to the first knows at each pack which of its chunks are needed:
+//! those that files consist of, and those by which what stays of the packs behind it is told. A pack is changed when those
+//! behind it are on the disk as they stay, so that `kill -9` never leaves a block whose bases are gone.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use hopmap_durable::{DurableError, sync_folder};
+use hopmap_model::Context;
+use rayon::prelude::*;
+
+use super::super::Store;
+use super::super::blocks::Blocks;
+use super::super::hollow::{Hollower, ZeroHashes};
+use super::super::live::{ChunkSet, LiveChunks};
+use super::super::numbers::is_full;
+use super::super::pack::{BlockEntry, NewBlock, Pack, PackWriter};
+use super::{Pruned, bytes_of};
+use crate::CheckpointError;
+use crate::chunk::ChunkId;
+
+/// Bytes of decoded blocks that are made hollow together.
+const PORTION: usize = 8 << 20;
+
+/// Bytes of decoded blocks that are kept, because others are told by them.
+const KEPT: usize = 24 << 20;
+
+/// A way through the packs of a store, from the last to the first.
+pub(super) struct Sweep<'a> {
+    store: &'a Store,
+    live: LiveChunks,
+    zeros: ZeroHashes,
+}
+
+/// What is to be done with a pack.
+enum Due {
+    Delete,
+    /// Write it again; that frees about so many bytes.
+    Rewrite(u64),
+    Nothing,
+}
+
+/// What a pack that was written again came to.
+struct Rewritten {
+    /// Bytes that were freed.
+    freed: u64,
+    /// By what its blocks are told now.
+    bases: Vec<ChunkId>,
+}
+
+impl<'a> Sweep<'a> {
+    /// For the needs of these checkpoints.
+    pub(super) fn new(store: &'a Store, kept: &[u32]) -> Result<Self, CheckpointError> {
+        Ok(Self { store, live: LiveChunks::of(store, kept)?, zeros: ZeroHashes::default() })
+    }
+
+    /// Tells what would be done and freed, about.
+    pub(super) fn estimate(mut self, pruned: &mut Pruned) -> Result<(), CheckpointError> {
+        for number in self.store.pack_numbers()?.into_iter().rev() {
+            match self.due(number)? {
+                Due::Delete => {
+                    pruned.freed += bytes_of(&self.store.pack_path(number));
+                    pruned.deleted.push(number);
+                }
+                Due::Rewrite(freed) => {
+                    pruned.freed += freed;
+                    pruned.rewritten.push(number);
+                    self.keep(number, ChunkSet::contains)?;
+                }
+                Due::Nothing => self.keep(number, |_, _| true)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Does it.
+    pub(super) fn carry_out(mut self, pruned: &mut Pruned, cx: &Context<'_>) -> Result<(), CheckpointError> {
+        let numbers = self.store.pack_numbers()?;
+        let blocks = Blocks::new(self.store, KEPT);
+        for (done, &number) in numbers.iter().rev().enumerate() {
+            if cx.should_stop() {
+                pruned.notes.push("interrupted: some packs still hold what nobody needs".to_owned());
+                break;
+            }
+            cx.progress(done as u64, numbers.len() as u64);
+            match self.due(number)? {
+                Due::Delete => pruned.delete(self.store, number)?,
+                Due::Rewrite(_) => match self.rewrite(number, &blocks, cx) {
+                    Ok(Some(rewritten)) => {
+                        pruned.rewritten.push(number);
+                        pruned.freed += rewritten.freed;
+                        rewritten.bases.into_iter().for_each(|base| self.live.insert(base));
+                        continue;
+                    }
+                    Ok(None) => {}
+                    Err(error) => pruned.notes.push(note(number, &error)),
+                },
+                Due::Nothing => {}
+            }
+            self.keep(number, |_, _| true)?;
+        }
+        sync_folder(&self.store.folder().join("packs"))?;
+        cx.progress(numbers.len() as u64, numbers.len() as u64);
+        Ok(())
+    }
+
+    /// A pack is written again when that frees a quarter of its payloads.
+    fn due(&mut self, number: u32) -> Result<Due, CheckpointError> {
+        let Some(live) = self.live.blocks(number) else { return Ok(Due::Delete) };
+        let pack = self.store.pack(number)?;
+        // Without hashes it is not written again, which is found when that is tried.
+        let hashes = pack.hashes().ok();
+        let (mut freed, mut all) = (0, 0);
+        for (block, entry) in (0..).zip(pack.blocks()) {
+            let Some(entry) = entry else { continue };
+            all += u64::from(entry.payload);
+            freed += match live.get(&block) {
+                Some(live) => self.zeros.estimate(hashes.as_ref(), entry, live),
+                None => u64::from(entry.payload),
+            };
+        }
+        Ok(if freed > 0 && freed * 4 >= all { Due::Rewrite(freed) } else { Due::Nothing })
+    }
+
+    /// Notes as needed by what the needed blocks of a pack are told: the bases of those of their chunks that `which` says.
+    fn keep(&mut self, number: u32, which: fn(&ChunkSet, u16) -> bool) -> Result<(), CheckpointError> {
+        let Some(live) = self.live.blocks(number) else { return Ok(()) };
+        let pack = self.store.pack(number)?;
+        let mut bases = Vec::new();
+        for (&block, live) in live {
+            let told = pack.block(block).map(|entry| entry.bases.as_slice()).unwrap_or_default();
+            let told = (0..).zip(told).filter(|(place, _)| which(live, *place));
+            bases.extend(told.filter_map(|(_, base)| *base));
+        }
+        bases.into_iter().for_each(|base| self.live.insert(base));
+        Ok(())
+    }
+
+    /// Writes a pack again with its needed blocks alone, hollow where that pays. None when it would not get smaller.
+    fn rewrite(
+        &self,
+        number: u32,
+        blocks: &Blocks<'_>,
+        cx: &Context<'_>,
+    ) -> Result<Option<Rewritten>, CheckpointError> {
+        let empty = BTreeMap::new();
+        let live = self.live.blocks(number).unwrap_or(&empty);
+        let mut bases = Vec::new();
+        let most = self.store.pack(number)?.length().saturating_sub(1);
+        let freed = self.store.replace_pack(number, most, |pack, temporary| {
+            write_hollow(pack, live, blocks, temporary, &mut bases, cx)
+        })?;
+        Ok(freed.map(|freed| Rewritten { freed, bases }))
+    }
+}
+
+impl Pruned {
+    /// Removes a pack that nobody needs.
+    pub(super) fn delete(&mut self, store: &Store, number: u32) -> Result<(), CheckpointError> {
+        let path = store.pack_path(number);
+        let bytes = bytes_of(&path);
+        fs::remove_file(&path).map_err(DurableError::io("remove", &path))?;
+        self.deleted.push(number);
+        self.freed += bytes;
+        Ok(())
+    }
+}
+
+fn note(number: u32, error: &CheckpointError) -> String {
+    match is_full(error) {
+        true => format!("the disk is too full to write pack {number} again: {error}"),
+        false => format!("pack {number} stays as it is: {error}"),
+    }
+}
+
+impl Store {
+    /// Puts what is written beside a pack in its place, unless it has more than so many bytes. How much smaller it is.
+    pub(super) fn replace_pack(
+        &self,
+        number: u32,
+        most: u64,
+        write: impl FnOnce(&Pack, &Path) -> Result<(PathBuf, u64), CheckpointError>,
+    ) -> Result<Option<u64>, CheckpointError> {
+        let pack = self.pack(number)?;
+        let temporary = self.folder.join("packs").join(format!(".{number}.pack.tmp"));
+        let replaced = write(&pack, &temporary).and_then(|(path, bytes)| {
+            if bytes > most {
+                return Ok(None);
+            }
+            let place = self.pack_path(number);
+            fs::rename(&path, &place).map_err(DurableError::io("write", &place))?;
+            sync_folder(&self.folder.join("packs"))?;
+            Ok(Some(pack.length().saturating_sub(bytes)))
+        });
+        if !matches!(replaced, Ok(Some(_))) {
+            // It is removed by the next writer if this fails as well.
+            let _ = fs::remove_file(&temporary);
+        }
+        replaced
+    }
+}
+
+fn write_hollow(
+    pack: &Pack,
+    live: &BTreeMap<u32, ChunkSet>,
+    blocks: &Blocks<'_>,
+    temporary: &Path,
+    bases: &mut Vec<ChunkId>,
+    cx: &Context<'_>,
+) -> Result<(PathBuf, u64), CheckpointError> {
+    let hashes = pack.hashes()?;
+    let hollower = Hollower::new(blocks, pack, &hashes);
+    let mut writer = PackWriter::create(temporary.to_owned(), pack.number())?;
+    for portion in portions(pack, live) {
+        if cx.should_stop() {
+            return Err(CheckpointError::Interrupted);
+        }
+        let made: Vec<(u32, NewBlock)> = portion
+            .par_iter()
+            .map(|&(number, live)| Ok((number, hollower.block(number, live)?)))
+            .collect::<Result<_, CheckpointError>>()?;
+        for (number, block) in made {
+            bases.extend(block.bases.iter().flatten());
+            writer.put(number, block)?;
+        }
+    }
+    writer.finish()
+}
+
+/// The needed blocks of a pack, in portions of about [`PORTION`] bytes.
+fn portions<'l>(pack: &Pack, live: &'l BTreeMap<u32, ChunkSet>) -> Vec<Vec<(u32, &'l ChunkSet)>> {
+    let mut portions = Vec::new();
+    let (mut portion, mut bytes) = (Vec::new(), 0);
+    for (&number, live) in live {
+        bytes += pack.block(number).map_or(0, BlockEntry::bytes);
+        portion.push((number, live));
+        if bytes >= PORTION {
+            portions.push(std::mem::take(&mut portion));
+            bytes = 0;
+        }
+    }
+    portions.push(portion);
+    portions
+}
