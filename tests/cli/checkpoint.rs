@@ -143,10 +143,11 @@ fn folders_come_back_as_they_were() {
 
 #[test]
 fn what_cannot_be_kept_is_said() {
+    let _settled = settled();
     let sandbox = stored(0);
     sandbox.write("ckpt/image", "x");
     let _socket = std::os::unix::net::UnixListener::bind(sandbox.path().join("ckpt/socket")).unwrap();
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "ckpt", "--quiet"]), @"");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "ckpt"]), @"");
     let added: Value =
         serde_json::from_str(&sandbox.stdout(&["checkpoint", "add", "store", "ckpt", "--json"])).unwrap();
     assert_eq!(added["notes"].as_array().unwrap().len(), 1);
@@ -158,7 +159,10 @@ fn streams_come_back_through_pipes() {
     let stream = noise(5, 300_000);
     let added = fed(&sandbox, &["checkpoint", "add", "store", "-", "--name", "lammps", "--json"], &stream);
     let added: Value = serde_json::from_slice(&added.stdout).unwrap();
-    assert_eq!((&added["number"], &added["bytes"], &added["new_bytes"]), (&1.into(), &300_000.into(), &300_000.into()));
+    assert_eq!(
+        (&added["number"], &added["bytes"], &added["new_bytes"]),
+        (&1.into(), &300_000.into(), &300_000.into())
+    );
     let empty = fed(&sandbox, &["checkpoint", "add", "store", "-"], b"");
     assert!(empty.status.success());
     let out = |checkpoint: &str| {
@@ -177,7 +181,10 @@ fn streams_come_back_through_pipes() {
     sandbox.write("ckpt/rank/0", "zero");
     sandbox.write("ckpt/rank/1", "one");
     sandbox.stdout(&["checkpoint", "add", "store", "ckpt"]);
-    assert_eq!(sandbox.stdout(&["checkpoint", "restore", "store", "3", "--file", "rank/1", "-o", "-"]), "one");
+    assert_eq!(
+        sandbox.stdout(&["checkpoint", "restore", "store", "3", "--file", "rank/1", "-o", "-"]),
+        "one"
+    );
 }
 
 #[test]
@@ -254,7 +261,9 @@ pub(crate) fn generate(sandbox: &Sandbox, checkpoints: u32) {
     let checkpoints = format!("checkpoints={checkpoints}");
     let words = r#"changes=[{ kind = "words", pages = 0.3, words = 0.1 }]"#;
     let with = ["--with", &checkpoints, "--with", "bytes=262144", "--with", "shared=0.25", "--with", words];
-    sandbox.stdout(&[&["exec", "checkpoint/generate", "--out", "images", "--with", "ranks=2"][..], &with].concat());
+    sandbox.stdout(
+        &[&["exec", "checkpoint/generate", "--out", "images", "--with", "ranks=2"][..], &with].concat(),
+    );
 }
 
 #[test]

@@ -106,7 +106,9 @@ fn prunes_that_say_nothing_or_too_much() {
 fn settings_that_cannot_be_read() {
     let sandbox = stored(1);
     let settings = sandbox.read("store/store.json");
-    for broken in ["", "{}", &settings.replace("\"format\": 1", "\"format\": 2"), &settings.replace("0.2", "3")] {
+    for broken in
+        ["", "{}", &settings.replace("\"format\": 1", "\"format\": 2"), &settings.replace("0.2", "3")]
+    {
         sandbox.write("store/store.json", broken);
         insta::allow_duplicates! {
             assert!(sandbox.seen(&["checkpoint", "list", "store"]).contains("error: "));
@@ -183,7 +185,9 @@ fn two_writers() {
     // Who reads is not kept waiting.
     assert!(sandbox.output(&["checkpoint", "restore", "store", "1", "-o", "-"]).stdout == image(1));
     drop(first.stdin.take());
-    assert!(sandbox.stdout(&["checkpoint", "add", "store", "ckpt", "--wait", "60"]).contains("checkpoint 3: "));
+    assert!(
+        sandbox.stdout(&["checkpoint", "add", "store", "ckpt", "--wait", "60"]).contains("checkpoint 3: ")
+    );
     assert!(first.wait().unwrap().success());
 }
 

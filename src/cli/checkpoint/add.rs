@@ -71,6 +71,7 @@ fn stream(arguments: &Arguments) -> Result<Option<(String, File)>, Failure> {
             let help = "a checkpoint is a folder; give a single file as a stream: `hopmap checkpoint add STORE - < FILE`";
             return Err(Mistake::new(message, help).into());
         }
+        refuse_itself(arguments)?;
         return Ok(None);
     }
     let name = if arguments.name.is_empty() { "checkpoint" } else { &arguments.name };
@@ -78,8 +79,21 @@ fn stream(arguments: &Arguments) -> Result<Option<(String, File)>, Failure> {
         return Err(Mistake::new(format!("`{name}` is no name of a file"), "name it without `/`").into());
     }
     let input = io::stdin().as_fd().try_clone_to_owned();
-    let input = input.map_err(DurableError::io("read", Path::new("-")))?;
+    let input = input.map_err(DurableError::io("read", Path::new("standard input")))?;
     Ok(Some((name.to_owned(), File::from(input))))
+}
+
+/// A checkpoint that holds the store would grow by what it adds.
+fn refuse_itself(arguments: &Arguments) -> Result<(), Failure> {
+    let (Ok(store), Ok(checkpoint)) = (arguments.store.canonicalize(), arguments.checkpoint.canonicalize())
+    else {
+        return Ok(());
+    };
+    if store.starts_with(&checkpoint) {
+        let message = format!("the store is in {}", arguments.checkpoint.display());
+        return Err(Mistake::new(message, "name the folder of the checkpoint alone").into());
+    }
+    Ok(())
 }
 
 /// Standard input that Ctrl-C ends also while nothing comes.

@@ -64,7 +64,7 @@ pub enum CheckpointError {
         path: PathBuf,
     },
     /// A setting out of its range.
-    #[error("`{name}` is {range}")]
+    #[error("`{name}` has to be {range}")]
     #[diagnostic(help("nothing was changed"))]
     Setting {
         /// Which.
