@@ -30,6 +30,8 @@ pub(crate) fn settled() -> SettingsBindDropGuard {
     let mut settings = insta::Settings::clone_current();
     settings.add_filter(r"[\dN.]+ k?B stored \([\d.]+ ×\)", "SIZE stored");
     settings.add_filter(r"stored +[\dN.]+ k?B \([\d.]+ ×\)", "stored SIZE");
+    settings.add_filter(r" +[\dN.]+ k?B +[\d.]+ ×", " SIZE");
+    settings.add_filter(r"(on disk|manifests|freed:) +[\dN.]+ k?B( \([\d.]+ ×\))?", "$1 SIZE");
     settings.add_filter(r"process \d+ on \S+:", "process N on HOST:");
     settings.bind_to_scope()
 }
@@ -116,26 +118,48 @@ fn folders_come_back_as_they_were() {
     let _settled = settled();
     let sandbox = Sandbox::new();
     let folder = sandbox.path().join("ckpt");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "init", "store"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "list", "store"]), @"");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "init", "store"]), @"an empty store in store; next: hopmap checkpoint add store FOLDER");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "list", "store"]), @"no checkpoints yet");
     rich(&sandbox);
     let first = tree(&folder);
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "ckpt"]), @"");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "ckpt"]), @"checkpoint 1: N.NN MB, 300 kB new, SIZE stored in N.NN s");
     let mut changed = noise(1, 300_000);
     changed[150_000..150_008].fill(7);
     sandbox.write("ckpt/image", changed);
     fs::remove_file(folder.join("empty")).unwrap();
     let second = tree(&folder);
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "ckpt/", "--name", "job"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "list", "store"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "1", "-o", "one"]), @"");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "ckpt/", "--name", "job"]), @"checkpoint 2: N.NN MB, N.NN kB new, SIZE stored in N.NN s");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "list", "store"]), @r"
+    number  added                     bytes     stored            files  name
+         1  TIME    N.NN MB     302 kB     4.5 ×      4
+         2  TIME    N.NN MB      826 B  1632.7 ×      3  job
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "1", "-o", "one"]), @"checkpoint 1: 4 files, N.NN MB in one in N.NN s");
     fs::create_dir(sandbox.path().join("two")).unwrap();
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "latest", "-o", "two", "--no-sync"]), @"");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "latest", "-o", "two", "--no-sync"]), @"checkpoint 2: 3 files, N.NN MB in two in N.NN s");
     assert!(tree(&sandbox.path().join("one")) == first);
     assert!(tree(&sandbox.path().join("two")) == second);
     assert!(first[Path::new("holes")].0.ends_with("sparse: true"));
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "verify", "store", "--deep"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "explain", "store", "2"]), @"");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "verify", "store", "--deep"]), @r"
+    whole: 1-2
+    4 blocks, 300 kB decoded and compared
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "explain", "store", "2"]), @r"
+    checkpoint 2, compared with checkpoint 1
+    bytes        N.NN MB
+    zeros        N.NN MB (77.8 %)
+    unchanged     294 kB (21.8 %)
+    known            0 B (0.0 %)
+    new          N.NN kB (0.5 %)
+    stored SIZE
+      N.NN kB of the new by versions of checkpoint 1, in 25 B
+    its bytes are from  1: 294 kB, 2: N.NN kB
+    chains              0: 294 kB, 1: N.NN kB
+    codecs              prefix: N.NN kB, raw: 294 kB
+      holes (plain): N.NN MB, N.NN MB zeros, 0 B of this checkpoint, 5 B of earlier ones
+      image (plain): 300 kB, N.NN kB of this checkpoint, 294 kB of earlier ones
+      side/restart.sh (plain): 13 B, 0 B of this checkpoint, 13 B of earlier ones
+    ");
     // The same again costs a manifest and no pack.
     sandbox.stdout(&["checkpoint", "add", "store", "two", "--name", "job"]);
     assert_eq!(names(&sandbox.path().join("store/packs")), ["1.pack", "2.pack"]);
@@ -147,7 +171,11 @@ fn what_cannot_be_kept_is_said() {
     let sandbox = stored(0);
     sandbox.write("ckpt/image", "x");
     let _socket = std::os::unix::net::UnixListener::bind(sandbox.path().join("ckpt/socket")).unwrap();
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "ckpt"]), @"");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "ckpt"]), @r"
+    checkpoint 1: 1 B, 1 B new, SIZE stored in N.NN s
+    ------- stderr -------
+    socket is left out: it is a socket
+    ");
     let added: Value =
         serde_json::from_str(&sandbox.stdout(&["checkpoint", "add", "store", "ckpt", "--json"])).unwrap();
     assert_eq!(added["notes"].as_array().unwrap().len(), 1);
@@ -212,23 +240,27 @@ fn json_has_what_people_read() {
     };
     let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
     let init = json(&["init", "other"]);
-    insta::assert_snapshot!(init["settings"], @"");
+    insta::assert_snapshot!(init["settings"], @r#"
+    {"depth":2,"epsilon":0.2,"format":1,"next":1}
+    "#);
     let list = json(&["list", "store"]);
     assert_eq!((list.as_array().unwrap().len(), &list[1]["bytes"]), (2, &200_704.into()));
-    insta::assert_snapshot!(keys(&list[1]), @"");
+    insta::assert_snapshot!(keys(&list[1]), @"bytes created damaged files name number pinned stored");
     let restored = json(&["restore", "store", "2", "-o", "out"]);
-    insta::assert_snapshot!(restored, @"");
+    insta::assert_snapshot!(restored, @r#"
+    {"bytes":200704,"files":1,"folder":"out","number":2}
+    "#);
     let verified = json(&["verify", "store"]);
-    insta::assert_snapshot!(keys(&verified), @"");
+    insta::assert_snapshot!(keys(&verified), @"blocks bytes checkpoints deep problems unneeded warnings");
     assert!(verified["problems"].as_array().unwrap().is_empty());
     let pruned = json(&["prune", "store", "--keep-last", "1", "--dry-run"]);
     assert_eq!((&pruned["removed"], &pruned["kept"]), (&[1].as_slice().into(), &[2].as_slice().into()));
-    insta::assert_snapshot!(keys(&json(&["stats", "store"])), @"");
+    insta::assert_snapshot!(keys(&json(&["stats", "store"])), @"blocks bytes checkpoints chunks codecs damaged depths index manifests packs ratio unneeded");
     let explained = json(&["explain", "store", "latest"]);
-    insta::assert_snapshot!(keys(&explained), @"");
+    insta::assert_snapshot!(keys(&explained), @"bases brought bytes codecs comparisons depths earlier files known new number stored unchanged zero");
     assert_eq!(
-        (&explained["earlier"], &explained["unchanged"], &explained["new"]),
-        (&1.into(), &196_608.into(), &4096.into())
+        (&explained["earlier"], &explained["files"][0]["path"], &explained["bytes"]),
+        (&1.into(), &"image".into(), &200_704.into())
     );
     let wrong = json(&["restore", "store", "9", "-o", "out9"]);
     insta::assert_snapshot!(wrong, @"");
@@ -236,24 +268,53 @@ fn json_has_what_people_read() {
 
 #[test]
 fn prune_keeps_what_rules_and_pins_keep() {
+    let _settled = settled();
     let sandbox = stored(6);
     let prune = |more: &[&str]| sandbox.seen(&[&["checkpoint", "prune", "store"], more].concat());
     let before = names(&sandbox.path().join("store/packs"));
     let would = prune(&["--keep-last", "1", "--keep-every", "3", "--pin", "2", "--dry-run"]);
-    insta::assert_snapshot!(would, @"");
+    insta::assert_snapshot!(would, @r"
+    would be removed: 1, 4-5
+    would be kept: 2-3, 6
+    would be freed: N.NN kB
+    ");
     assert_eq!(names(&sandbox.path().join("store/packs")), before);
-    insta::assert_snapshot!(prune(&["--keep-last", "1", "--keep-every", "3", "--pin", "2"]), @"");
-    insta::assert_snapshot!(prune(&["--remove", "2"]), @"");
-    insta::assert_snapshot!(prune(&["--unpin", "2", "--remove", "3"]), @"");
+    insta::assert_snapshot!(prune(&["--keep-last", "1", "--keep-every", "3", "--pin", "2"]), @r"
+    removed: 1, 4-5
+    kept: 2-3, 6
+    freed: N.NN kB
+    ");
+    insta::assert_snapshot!(prune(&["--remove", "2"]), @r"
+    ------- stderr -------
+    error: checkpoint 2 is pinned
+      help: unpin it first; nothing was changed
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(prune(&["--unpin", "2", "--remove", "3"]), @r"
+    removed: 3
+    kept: 2, 6
+    freed: N.NN kB
+    ");
     for number in [2, 6] {
         let file = ["checkpoint", "restore", "store", &number.to_string(), "-o", "-"];
         assert!(sandbox.output(&file).stdout == image(number));
     }
-    insta::assert_snapshot!(prune(&["--keep-last", "1"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "verify", "store", "--deep"]), @"");
+    insta::assert_snapshot!(prune(&["--keep-last", "1"]), @r"
+    removed: 2
+    kept: 6
+    freed: N.NN kB
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "verify", "store", "--deep"]), @r"
+    whole: 6
+    2 blocks, 205 kB decoded and compared
+    ");
     // Numbers are never given twice.
     sandbox.stdout(&["checkpoint", "add", "store", "ckpt"]);
-    insta::assert_snapshot!(prune(&["--remove", "6"]), @"");
+    insta::assert_snapshot!(prune(&["--remove", "6"]), @r"
+    removed: 6
+    kept: 7
+    freed: 270 B
+    ");
 }
 
 /// Images of DMTCP in `images/files/CHECKPOINT`.
@@ -274,8 +335,33 @@ fn images_are_told_by_their_pages() {
     for checkpoint in names(&sandbox.path().join("images/files")) {
         sandbox.stdout(&["checkpoint", "add", "store", &format!("images/files/{checkpoint}")]);
     }
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "explain", "store", "2"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "stats", "store"]), @"");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "explain", "store", "2"]), @r"
+    checkpoint 2, compared with checkpoint 1
+    bytes         705 kB
+    zeros         119 kB (16.9 %)
+    unchanged     516 kB (73.2 %)
+    known            0 B (0.0 %)
+    new          69.6 kB (9.9 %)
+    stored SIZE
+      69.6 kB of the new by versions of checkpoint 1, in N.NN kB
+    its bytes are from  1: 516 kB, 2: 69.6 kB
+    chains              0: 516 kB, 1: 69.6 kB
+    codecs              mixed: 516 kB, prefix: 69.6 kB
+      rank-0000.dmtcp (dmtcp): 352 kB, 59.7 kB zeros, 45.1 kB of this checkpoint, 248 kB of earlier ones
+      rank-0001.dmtcp (dmtcp): 352 kB, 59.7 kB zeros, 24.6 kB of this checkpoint, 268 kB of earlier ones
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "stats", "store"]), @r"
+    checkpoints  2
+    bytes        N.NN MB
+    on disk      241 kB (5.8 ×)
+      manifests  879 B
+      index      N.NN kB
+    chunks       151 in 4 blocks
+      prefix       2 blocks, 69.6 kB in N.NN kB (18.5 ×)
+      mixed        2 blocks, 489 kB in 234 kB (2.1 ×)
+    chains       0: 2 B, 1: 2 B
+    a prune would free 0 B now
+    ");
     for (number, checkpoint) in (1..).zip(names(&sandbox.path().join("images/files"))) {
         let out = format!("out-{number}");
         sandbox.stdout(&["checkpoint", "restore", "store", &number.to_string(), "-o", &out]);
@@ -314,8 +400,7 @@ with = { checkpoints = 3, ranks = 2, bytes = 262144, changes = [{ kind = "words"
 
 [stages.deltas]
 uses  = "checkpoint/delta"
-with  = { align = "address", rules = ["adca"], reading = ["immediate"] }
-needs = { checkpoints = "images" }
+with  = { series = "${stages.images.checkpoints.path}/files", align = "address", rules = ["adca"], reading = ["immediate"] }
 
 [stages.kept]
 uses  = "checkpoint/store"

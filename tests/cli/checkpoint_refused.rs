@@ -13,20 +13,82 @@ use crate::sandbox::Sandbox;
 fn folders_that_are_no_store() {
     let sandbox = Sandbox::new();
     sandbox.write("ckpt/image", "x");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "ckpt"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "list", "ckpt/image"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "init", "ckpt"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "init", "ckpt/image"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "init", "store", "--depth", "17"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "init", "store", "--epsilon", "2"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "init", "store", "--epsilon", "nan"]), @"");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "ckpt"]), @r"
+    ------- stderr -------
+    error: store is no store of checkpoints
+      help: make one with `hopmap checkpoint init`
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "list", "ckpt/image"]), @r"
+    ------- stderr -------
+    error: ckpt/image is no store of checkpoints
+      help: make one with `hopmap checkpoint init`
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "init", "ckpt"]), @r"
+    ------- stderr -------
+    error: ckpt is not an empty folder
+      help: name a folder that is not there yet; nothing was changed
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "init", "ckpt/image"]), @r"
+    ------- stderr -------
+    error: cannot read ckpt/image
+      `-> Not a directory (os error 20)
+    [exit code 1]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "init", "store", "--depth", "17"]), @r"
+    ------- stderr -------
+    error: `depth` has to be from 0 to 16
+      help: nothing was changed
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "init", "store", "--epsilon", "2"]), @r"
+    ------- stderr -------
+    error: `epsilon` has to be from 0 to 1
+      help: nothing was changed
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "init", "store", "--epsilon", "nan"]), @r"
+    ------- stderr -------
+    error: `epsilon` has to be from 0 to 1
+      help: nothing was changed
+    [exit code 2]
+    ");
     assert_eq!(names(&sandbox.path()), ["ckpt"]);
     sandbox.stdout(&["checkpoint", "init", "store"]);
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "init", "store"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "latest", "-o", "out"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "1", "-o", "out"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "stats", "store"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "verify", "store"]), @"");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "init", "store"]), @r"
+    ------- stderr -------
+    error: store is a store of checkpoints already
+      help: add to it with `hopmap checkpoint add`; nothing was changed
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "latest", "-o", "out"]), @r"
+    ------- stderr -------
+    error: the store has no checkpoints
+      help: add one with `hopmap checkpoint add`
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "1", "-o", "out"]), @r"
+    ------- stderr -------
+    error: there is no checkpoint 1
+      help: there are: none
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "stats", "store"]), @r"
+    checkpoints  0
+    bytes        0 B
+    on disk      0 B (–)
+      manifests  0 B
+      index      0 B
+    chunks       0 in 0 blocks
+    chains       
+    a prune would free 0 B now
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "verify", "store"]), @r"
+    whole: none
+    0 blocks, 0 B compared
+    ");
     assert_eq!(names(&sandbox.path()), ["ckpt", "store"]);
 }
 
@@ -34,11 +96,36 @@ fn folders_that_are_no_store() {
 fn things_that_cannot_be_added() {
     let sandbox = stored(0);
     sandbox.write("file", "x");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "file"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "nowhere"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "-", "--name", "a/b"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "-", "--name", ".."]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "."]), @"");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "file"]), @r"
+    ------- stderr -------
+    error: file is a file
+      help: a checkpoint is a folder; give a single file as a stream: `hopmap checkpoint add STORE - < FILE`
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "nowhere"]), @r"
+    ------- stderr -------
+    error: cannot read nowhere
+      `-> No such file or directory (os error 2)
+    [exit code 1]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "-", "--name", "a/b"]), @r"
+    ------- stderr -------
+    error: `a/b` is no name of a file
+      help: name it without `/`
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "-", "--name", ".."]), @r"
+    ------- stderr -------
+    error: `..` is no name of a file
+      help: name it without `/`
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "."]), @r"
+    ------- stderr -------
+    error: the store is in .
+      help: name the folder of the checkpoint alone
+    [exit code 2]
+    ");
     assert!(names(&sandbox.path().join("store/packs")).is_empty());
     assert!(names(&sandbox.path().join("store/checkpoints")).is_empty());
 }
@@ -51,12 +138,28 @@ fn an_image_that_is_cut_off() {
     let folder = folder.join(&names(&folder)[0]);
     let whole = fs::read(folder.join("rank-0001.dmtcp")).unwrap();
     sandbox.write("ckpt/rank-0001.dmtcp", &whole[..whole.len() - 4096]);
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "ckpt"]), @"");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "ckpt"]), @r"
+    ------- stderr -------
+    error: ckpt/rank-0001.dmtcp: the image is incomplete: the last record is missing at byte 348160
+      `-> the image is incomplete: the last record is missing at byte 348160
+      help: the program was killed, or is still writing: add the checkpoint when it is whole; nothing was stored
+    [exit code 1]
+    ");
     sandbox.write("ckpt/rank-0001.dmtcp", &whole[..whole.len() / 2]);
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "ckpt"]), @"");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "ckpt"]), @r"
+    ------- stderr -------
+    error: ckpt/rank-0001.dmtcp: the image is incomplete: the last record is missing at byte 176128
+      `-> the image is incomplete: the last record is missing at byte 176128
+      help: the program was killed, or is still writing: add the checkpoint when it is whole; nothing was stored
+    [exit code 1]
+    ");
     let stream = fed(&sandbox, &["checkpoint", "add", "store", "-"], &whole[..whole.len() - 4096]);
     assert_eq!(stream.status.code(), Some(1));
-    insta::assert_snapshot!(String::from_utf8(stream.stderr).unwrap(), @"");
+    insta::assert_snapshot!(String::from_utf8(stream.stderr).unwrap(), @r"
+    error: checkpoint: the image is incomplete: the last record is missing at byte 348160
+      `-> the image is incomplete: the last record is missing at byte 348160
+      help: the program was killed, or is still writing: add the checkpoint when it is whole; nothing was stored
+    ");
     assert!(names(&sandbox.path().join("store/packs")).is_empty());
     assert!(names(&sandbox.path().join("store/checkpoints")).is_empty());
 }
@@ -68,18 +171,62 @@ fn checkpoints_that_are_not_there_and_places_that_are_taken() {
         let seen = sandbox.seen(&["checkpoint", "restore", "store", number, "-o", "out"]);
         assert!(seen.ends_with("[exit code 2]\n"), "{seen}");
     }
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "0", "-o", "out"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "x", "-o", "out"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "explain", "store", "99"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "verify", "store", "--only", "99"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "1", "-o", "ckpt"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "1", "-o", "ckpt/image"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "1", "-o", "none/out"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "1", "-o", "-", "--file", "imag"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "1", "-o", "out", "--file", "image"]), @"");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "0", "-o", "out"]), @r"
+    ------- stderr -------
+    error: there is no checkpoint 0
+      help: there are: 1-2
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "x", "-o", "out"]), @r"
+    ------- stderr -------
+    error: `x` is neither the number of a checkpoint nor `latest`
+      help: `hopmap checkpoint list` shows the numbers
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "explain", "store", "99"]), @r"
+    ------- stderr -------
+    error: there is no checkpoint 99
+      help: there are: 1-2
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "verify", "store", "--only", "99"]), @r"
+    ------- stderr -------
+    error: there is no checkpoint 99
+      help: there are: 1-2
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "1", "-o", "ckpt"]), @r"
+    ------- stderr -------
+    error: ckpt is not an empty folder
+      help: name a folder that is not there yet; nothing was changed
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "1", "-o", "ckpt/image"]), @r"
+    ------- stderr -------
+    error: ckpt/image is not an empty folder
+      help: name a folder that is not there yet; nothing was changed
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "1", "-o", "-", "--file", "imag"]), @r"
+    ------- stderr -------
+    error: checkpoint 1 has no file `imag`
+      help: `hopmap checkpoint explain` lists its files
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "1", "-o", "out", "--file", "image"]), @r"
+    ------- stderr -------
+    error: a folder has all files
+      help: with --file there is one file, which goes to standard output: `-o -`
+    [exit code 2]
+    ");
     sandbox.write("ckpt/second", "x");
     sandbox.stdout(&["checkpoint", "add", "store", "ckpt"]);
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "3", "-o", "-"]), @"");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "3", "-o", "-"]), @r"
+    ------- stderr -------
+    error: checkpoint 3 has 2 files, and a stream is one
+      help: name one with --file, or restore to a folder
+    [exit code 2]
+    ");
     assert_eq!(names(&sandbox.path()), ["ckpt", "store"]);
 }
 
@@ -87,18 +234,68 @@ fn checkpoints_that_are_not_there_and_places_that_are_taken() {
 fn prunes_that_say_nothing_or_too_much() {
     let sandbox = stored(2);
     let prune = |more: &[&str]| sandbox.seen(&[&["checkpoint", "prune", "store"], more].concat());
-    insta::assert_snapshot!(prune(&[]), @"");
-    insta::assert_snapshot!(prune(&["--keep-last", "0"]), @"");
-    insta::assert_snapshot!(prune(&["--keep-every", "0"]), @"");
-    insta::assert_snapshot!(prune(&["--keep-every", "7"]), @"");
-    insta::assert_snapshot!(prune(&["--remove", "1,2"]), @"");
-    insta::assert_snapshot!(prune(&["--remove", "9"]), @"");
-    insta::assert_snapshot!(prune(&["--pin", "9", "--keep-last", "1"]), @"");
-    insta::assert_snapshot!(prune(&["--unpin", "9"]), @"");
-    insta::assert_snapshot!(prune(&["--pin", "1", "--remove", "1"]), @"");
+    insta::assert_snapshot!(prune(&[]), @r"
+    ------- stderr -------
+    error: nothing says which checkpoints stay
+      help: say which stay, such as `--keep-last 5`, or which go, such as `--remove 3`
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(prune(&["--keep-last", "0"]), @r"
+    ------- stderr -------
+    error: `keep-last` has to be 1 or more
+      help: nothing was changed
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(prune(&["--keep-every", "0"]), @r"
+    ------- stderr -------
+    error: `keep-every` has to be 1 or more
+      help: nothing was changed
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(prune(&["--keep-every", "7"]), @r"
+    ------- stderr -------
+    error: no checkpoint would be left
+      help: keep one at least, or remove the folder of the store; nothing was changed
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(prune(&["--remove", "1,2"]), @r"
+    ------- stderr -------
+    error: no checkpoint would be left
+      help: keep one at least, or remove the folder of the store; nothing was changed
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(prune(&["--remove", "9"]), @r"
+    ------- stderr -------
+    error: there is no checkpoint 9
+      help: there are: 1-2
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(prune(&["--pin", "9", "--keep-last", "1"]), @r"
+    ------- stderr -------
+    error: there is no checkpoint 9
+      help: there are: 1-2
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(prune(&["--unpin", "9"]), @r"
+    ------- stderr -------
+    error: there is no checkpoint 9
+      help: there are: 1-2
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(prune(&["--pin", "1", "--remove", "1"]), @r"
+    ------- stderr -------
+    error: checkpoint 1 is pinned
+      help: unpin it first; nothing was changed
+    [exit code 2]
+    ");
     assert_eq!(names(&sandbox.path().join("store/checkpoints")), ["1", "2"]);
     sandbox.write("store/pins.json", "{");
-    insta::assert_snapshot!(prune(&["--keep-last", "1"]), @"");
+    insta::assert_snapshot!(prune(&["--keep-last", "1"]), @r#"
+    ------- stderr -------
+    error: store/pins.json cannot be used: EOF while parsing an object at line 1 column 1
+      help: it lists the checkpoints that are pinned: write it again, such as `{"pinned": [3, 5]}`; nothing was changed
+    [exit code 1]
+    "#);
     assert_eq!(names(&sandbox.path().join("store/checkpoints")), ["1", "2"]);
 }
 
@@ -110,16 +307,30 @@ fn settings_that_cannot_be_read() {
         ["", "{}", &settings.replace("\"format\": 1", "\"format\": 2"), &settings.replace("0.2", "3")]
     {
         sandbox.write("store/store.json", broken);
-        insta::allow_duplicates! {
-            assert!(sandbox.seen(&["checkpoint", "list", "store"]).contains("error: "));
-        }
+        let seen = sandbox.seen(&["checkpoint", "list", "store"]);
+        assert!(seen.contains("error: store/store.json cannot be used: "), "{seen}");
     }
     sandbox.write("store/store.json", settings.replace("\"format\": 1", "\"format\": 2"));
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "list", "store"]), @"");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "list", "store"]), @r"
+    ------- stderr -------
+    error: store/store.json cannot be used: its format is 2, and this hopmap knows 1
+      help: it is a small text file: write it again as `hopmap checkpoint init` does in an empty folder, with a `next` above all numbers
+    [exit code 1]
+    ");
     sandbox.write("store/store.json", "{\n  \"format\": 1\n");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "list", "store"]), @"");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "list", "store"]), @r"
+    ------- stderr -------
+    error: store/store.json cannot be used: EOF while parsing an object at line 3 column 0
+      help: it is a small text file: write it again as `hopmap checkpoint init` does in an empty folder, with a `next` above all numbers
+    [exit code 1]
+    ");
     sandbox.write("store/store.json", settings.replace("0.2", "3"));
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "list", "store"]), @"");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "list", "store"]), @r"
+    ------- stderr -------
+    error: `epsilon` has to be from 0 to 1
+      help: nothing was changed
+    [exit code 2]
+    ");
 }
 
 #[test]
@@ -129,9 +340,26 @@ fn a_flipped_byte_is_named_and_the_others_come_back() {
     let mut pack = fs::read(sandbox.path().join("store/packs/2.pack")).unwrap();
     pack[1000] ^= 1;
     sandbox.write("store/packs/2.pack", pack);
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "verify", "store"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "2", "-o", "two"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "2", "-o", "-"]), @"");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "verify", "store"]), @r"
+    store/packs/2.pack, block 0 at byte 16: its checksum is another
+      checkpoint 2: N.NN kB in image
+    damaged: 2
+    whole: 1, 3
+    3 blocks, 209 kB compared
+    [exit code 1]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "2", "-o", "two"]), @r"
+    ------- stderr -------
+    error: block 0 of store/packs/2.pack cannot be used: its checksum is another
+      help: `hopmap checkpoint verify` tells which checkpoints need it; the others are whole
+    [exit code 1]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "2", "-o", "-"]), @r"
+    ------- stderr -------
+    error: block 0 of store/packs/2.pack cannot be used: its checksum is another
+      help: `hopmap checkpoint verify` tells which checkpoints need it; the others are whole
+    [exit code 1]
+    ");
     for number in [1, 3] {
         let file = ["checkpoint", "restore", "store", &number.to_string(), "-o", "-"];
         assert!(sandbox.output(&file).stdout == image(number));
@@ -142,18 +370,63 @@ fn a_flipped_byte_is_named_and_the_others_come_back() {
 
 #[test]
 fn a_manifest_that_is_cut_off_and_a_pack_that_is_gone() {
+    let _settled = settled();
     let sandbox = stored(3);
     let manifest = fs::read(sandbox.path().join("store/checkpoints/2")).unwrap();
     sandbox.write("store/checkpoints/2", &manifest[..manifest.len() / 2]);
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "list", "store"]).lines().filter(|line| line.contains("damaged")).collect::<String>(), @"");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "2", "-o", "out"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "verify", "store"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "prune", "store", "--keep-last", "2"]), @"");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "list", "store"]).lines().filter(|line| line.contains("damaged")).collect::<String>(), @"     2  damaged: checkpoint 2 cannot be read: store/checkpoints/2: its checksum is another");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "2", "-o", "out"]), @r"
+    ------- stderr -------
+    error: checkpoint 2 cannot be read: store/checkpoints/2: its checksum is another
+      help: restore another one; `hopmap checkpoint verify` tells which are whole
+    [exit code 1]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "verify", "store"]), @r"
+    store/checkpoints/2: its checksum is another
+      checkpoint 2: 0 B
+    damaged: 2
+    whole: 1, 3
+    packs that no checkpoint needs: 2
+    3 blocks, 209 kB compared
+    [exit code 1]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "prune", "store", "--keep-last", "2"]), @r"
+    ------- stderr -------
+    error: what the checkpoints that stay need is not known: checkpoint 2 cannot be read: store/checkpoints/2: its checksum is another
+      help: remove the checkpoints that `hopmap checkpoint verify` says are damaged as well; nothing was changed
+    [exit code 1]
+    ");
     sandbox.write("store/checkpoints/2", manifest);
     fs::remove_file(sandbox.path().join("store/packs/1.pack")).unwrap();
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "verify", "store"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "3", "-o", "out"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "stats", "store"]), @"");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "verify", "store"]), @r"
+    store/packs/1.pack: it is missing
+      checkpoint 1: 201 kB in image
+      checkpoint 2: 201 kB in image
+      checkpoint 3: 201 kB in image
+    damaged: 1-3
+    whole: none
+    2 blocks, N.NN kB compared
+    [exit code 1]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "3", "-o", "out"]), @r"
+    ------- stderr -------
+    error: store/packs/1.pack cannot be used: it is missing
+      help: `hopmap checkpoint verify` tells which checkpoints need it; the others are whole
+    [exit code 1]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "stats", "store"]), @r"
+    checkpoints  3
+    bytes        602 kB
+    on disk      N.NN kB (63.1 ×)
+      manifests  786 B
+      index      528 B
+    chunks       2 in 2 blocks
+      prefix       2 blocks, N.NN kB in N.NN kB (1.0 ×)
+    chains       1: 2 B
+    ------- stderr -------
+    store/packs/1.pack cannot be used: it is missing
+    [exit code 1]
+    ");
     // What is lost is stored again by the next one.
     sandbox.seen(&["checkpoint", "add", "store", "ckpt"]);
     assert!(sandbox.output(&["checkpoint", "restore", "store", "4", "-o", "-"]).stdout == image(3));
@@ -180,8 +453,18 @@ fn two_writers() {
     let _settled = settled();
     let sandbox = stored(1);
     let mut first = waiting(&sandbox);
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "ckpt"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "prune", "store", "--keep-last", "1"]), @"");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "ckpt"]), @r"
+    ------- stderr -------
+    error: store/lock is locked by process N on HOST: hopmap checkpoint add
+      help: wait for it to end: `--wait 600` waits up to ten minutes
+    [exit code 75]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "prune", "store", "--keep-last", "1"]), @r"
+    ------- stderr -------
+    error: store/lock is locked by process N on HOST: hopmap checkpoint add
+      help: wait for it to end: `--wait 600` waits up to ten minutes
+    [exit code 75]
+    ");
     // Who reads is not kept waiting.
     assert!(sandbox.output(&["checkpoint", "restore", "store", "1", "-o", "-"]).stdout == image(1));
     drop(first.stdin.take());
@@ -195,6 +478,8 @@ fn two_writers() {
 fn a_stream_is_interrupted() {
     let sandbox = stored(1);
     let mut child = waiting(&sandbox);
+    // It stays open: waiting for a process closes what it holds.
+    let _stream = child.stdin.take();
     let process = child.id().to_string();
     let killed = std::process::Command::new("sh").args(["-c", &format!("kill -INT {process}")]).status();
     assert!(killed.unwrap().success());
@@ -217,12 +502,18 @@ fn nobody_reads_to_the_end() {
     child.stdout.take().unwrap().read_exact(&mut begin).unwrap();
     assert_eq!(begin, noise(3, 10)[..]);
     let output = child.wait_with_output().unwrap();
-    insta::assert_snapshot!(String::from_utf8(output.stderr).unwrap(), @"");
+    insta::assert_snapshot!(String::from_utf8(output.stderr).unwrap(), @r"
+    error: cannot write standard output
+      `-> Broken pipe (os error 32)
+    ");
     assert_eq!(output.status.code(), Some(1));
     let full = File::options().write(true).open("/dev/full").unwrap();
     let output = sandbox.command(&["checkpoint", "restore", "store", "1", "-o", "-"]).stdout(full).output();
     let output = output.unwrap();
-    insta::assert_snapshot!(String::from_utf8(output.stderr).unwrap(), @"");
+    insta::assert_snapshot!(String::from_utf8(output.stderr).unwrap(), @r"
+    error: cannot write standard output
+      `-> No space left on device (os error 28)
+    ");
     assert_eq!(output.status.code(), Some(1));
 }
 

@@ -30,7 +30,7 @@ pub enum CheckpointError {
         holder: String,
     },
     /// A file that cannot be taken.
-    #[error("{}: {source}", path.display())]
+    #[error("{} cannot be added", path.display())]
     #[diagnostic(forward(source))]
     Cut {
         /// The file.
