@@ -9,6 +9,7 @@ mod archives;
 mod broken;
 mod check;
 mod checkpoint;
+mod checkpoint_damaged;
 mod checkpoint_delta;
 mod checkpoint_refused;
 #[path = "../../stages/launch/tests/system/cluster.rs"]
