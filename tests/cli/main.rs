@@ -8,7 +8,10 @@ mod agent;
 mod archives;
 mod broken;
 mod check;
+mod checkpoint;
+mod checkpoint_damaged;
 mod checkpoint_delta;
+mod checkpoint_refused;
 #[path = "../../stages/launch/tests/system/cluster.rs"]
 mod cluster;
 mod collectives;

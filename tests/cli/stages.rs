@@ -5,7 +5,7 @@ use crate::sandbox::Sandbox;
 #[test]
 fn all_stages_and_one() {
     let sandbox = Sandbox::new();
-    insta::assert_snapshot!(sandbox.seen(&["stages"]), @r#"
+    insta::assert_snapshot!(sandbox.seen(&["stages"]), @r"
     trace/otf2              Messages and bytes between processes from an OTF2 trace
     trace/events            The messages of an OTF2 trace one by one, as a table
     trace/dag               Tasks of an OTF2 trace and what each of them waits for
@@ -81,7 +81,9 @@ fn all_stages_and_one() {
     launch/slurm            Host file for srun -m arbitrary: the host of every rank
     launch/cray             MPICH_RANK_ORDER for HPE Cray MPICH: the ranks in slot order
     checkpoint/delta        What deltas of a series of checkpoints store, with the first, the previous or ADCA's base
-    "#);
+    checkpoint/store        A series of checkpoints in a store: pages and parts of files once, the rest told by earlier versions
+    checkpoint/generate     A series of checkpoints whose changes are known
+    ");
     insta::assert_snapshot!(sandbox.seen(&["stages", "evaluate/mapping"]), @r#"
     evaluate/mapping: Metrics of a mapping beside linear, round-robin and random placements
 

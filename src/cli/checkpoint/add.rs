@@ -1,9 +1,15 @@
 //! `hopmap checkpoint add`: one more checkpoint.
 
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
+use hopmap_durable::DurableError;
+use hopmap_model::Context;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::json;
 
 use super::amounts::{bytes, now, times};
@@ -39,10 +45,16 @@ pub(super) struct Arguments {
 pub(super) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
     let store = open(&arguments.store)?;
     let begin = Instant::now();
-    let source = source(arguments)?;
+    let stream = stream(arguments)?;
     let options = AddOptions { name: arguments.name.clone(), created: now(), quick: arguments.quick };
     let lock = store.lock(&holder("checkpoint add"), arguments.work.wait())?;
-    let added = arguments.work.run(output, |cx| store.add(&lock, source, &options, cx))?;
+    let added = arguments.work.run(output, |cx| {
+        let source = match &stream {
+            None => Source::Folder(&arguments.checkpoint),
+            Some((name, file)) => Source::Stream(name.clone(), Box::new(Input { file, cx })),
+        };
+        store.add(&lock, source, &options, cx)
+    })?;
     added.notes.iter().for_each(|note| output.note(note));
     if output.is_json() {
         output.json(&as_json(&added));
@@ -51,20 +63,59 @@ pub(super) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     Ok(Exit::Done)
 }
 
-fn source(arguments: &Arguments) -> Result<Source<'_>, Failure> {
+/// Name and contents of a stream, if it is to be one.
+fn stream(arguments: &Arguments) -> Result<Option<(String, File)>, Failure> {
     if arguments.checkpoint != Path::new("-") {
         if arguments.checkpoint.is_file() {
             let message = format!("{} is a file", arguments.checkpoint.display());
             let help = "a checkpoint is a folder; give a single file as a stream: `hopmap checkpoint add STORE - < FILE`";
             return Err(Mistake::new(message, help).into());
         }
-        return Ok(Source::Folder(&arguments.checkpoint));
+        refuse_itself(arguments)?;
+        return Ok(None);
     }
     let name = if arguments.name.is_empty() { "checkpoint" } else { &arguments.name };
     if name.contains('/') || [".", ".."].contains(&name) {
         return Err(Mistake::new(format!("`{name}` is no name of a file"), "name it without `/`").into());
     }
-    Ok(Source::Stream(name.to_owned(), Box::new(std::io::stdin())))
+    let input = io::stdin().as_fd().try_clone_to_owned();
+    let input = input.map_err(DurableError::io("read", Path::new("standard input")))?;
+    Ok(Some((name.to_owned(), File::from(input))))
+}
+
+/// A checkpoint that holds the store would grow by what it adds.
+fn refuse_itself(arguments: &Arguments) -> Result<(), Failure> {
+    let (Ok(store), Ok(checkpoint)) = (arguments.store.canonicalize(), arguments.checkpoint.canonicalize())
+    else {
+        return Ok(());
+    };
+    if store.starts_with(&checkpoint) {
+        let message = format!("the store is in {}", arguments.checkpoint.display());
+        return Err(Mistake::new(message, "name the folder of the checkpoint alone").into());
+    }
+    Ok(())
+}
+
+/// Standard input that Ctrl-C ends also while nothing comes.
+struct Input<'a> {
+    file: &'a File,
+    cx: &'a Context<'a>,
+}
+
+impl Read for Input<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+        loop {
+            if self.cx.should_stop() {
+                return Err(io::Error::other("interrupted"));
+            }
+            match poll(&mut [PollFd::new(self.file, PollFlags::IN)], Some(&LOOK)) {
+                Ok(0) | Err(rustix::io::Errno::INTR) => {}
+                Ok(_) => return self.file.read(bytes),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
 }
 
 /// Bytes that the checkpoint takes on disk.

@@ -125,7 +125,9 @@ impl Work {
         let observer = Bar { shown: bar, output, cancelled: &cancelled };
         let done = pool.install(|| task(&Context::new(jobs, None, &observer)));
         observer.shown.finish_and_clear();
-        Ok(done?)
+        // What was being read or written then ends with an error of its own.
+        let stopped = |error| if observer.cancelled() { CheckpointError::Interrupted } else { error };
+        Ok(done.map_err(stopped)?)
     }
 }
 

@@ -54,17 +54,25 @@ pub(super) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
         return Err(Mistake::new("nothing says which checkpoints stay", help).into());
     }
     let lock = store.lock(&holder("checkpoint prune"), arguments.work.wait())?;
-    if !arguments.dry_run {
-        arguments.pin.iter().try_for_each(|&number| store.pin(&lock, number))?;
-        arguments.unpin.iter().try_for_each(|&number| store.unpin(&lock, number).map(drop))?;
-    }
     let keep = Keep {
         last: arguments.keep_last,
         every: arguments.keep_every,
         pinned: arguments.pin.clone(),
+        unpinned: arguments.unpin.clone(),
         remove: arguments.remove.clone(),
     };
-    let pruned = arguments.work.run(output, |cx| store.prune(&lock, &keep, arguments.dry_run, cx))?;
+    let pruned = arguments.work.run(output, |cx| {
+        if arguments.dry_run {
+            return store.prune(&lock, &keep, true, cx);
+        }
+        if pins {
+            // What is refused changes no pins.
+            store.prune(&lock, &keep, true, cx)?;
+            arguments.unpin.iter().try_for_each(|&number| store.unpin(&lock, number).map(drop))?;
+            arguments.pin.iter().try_for_each(|&number| store.pin(&lock, number))?;
+        }
+        store.prune(&lock, &keep, false, cx)
+    })?;
     if output.is_json() {
         output.json(&pruned);
     }

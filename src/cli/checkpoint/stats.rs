@@ -43,8 +43,10 @@ fn print(statistics: &Statistics, output: Output) {
             format!("{} blocks, {} in {} ({})", share.blocks, bytes(whole), bytes(part), times(whole, part));
         output.line(format!("  {:<12} {line}", share.codec));
     }
-    let depths = statistics.depths.iter().map(|(depth, count)| format!("{depth}: {}", bytes(*count)));
-    output.line(format!("chains       {}", depths.collect::<Vec<_>>().join(", ")));
+    if !statistics.depths.is_empty() {
+        let depths = statistics.depths.iter().map(|(depth, blocks)| format!("{depth}: {blocks} blocks"));
+        output.line(format!("chains       {}", depths.collect::<Vec<_>>().join(", ")));
+    }
     if let Some(unneeded) = statistics.unneeded {
         output.line(format!("a prune would free {} now", bytes(unneeded)));
     }

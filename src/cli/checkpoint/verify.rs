@@ -68,10 +68,12 @@ fn problem_lines(problem: &Problem, output: Output) {
 
 fn affected_line(affected: &Affected) -> String {
     const MOST: usize = 3;
+    if affected.files.is_empty() {
+        return format!("  checkpoint {}: nothing of it can be restored", affected.number);
+    }
     let names: Vec<String> =
         affected.files.iter().take(MOST).map(|path| path.display().to_string()).collect();
     let rest = affected.files.len().saturating_sub(MOST);
     let rest = if rest > 0 { format!(" and {rest} more") } else { String::new() };
-    let what = if names.is_empty() { String::new() } else { format!(" in {}{rest}", names.join(", ")) };
-    format!("  checkpoint {}: {}{what}", affected.number, bytes(affected.bytes))
+    format!("  checkpoint {}: {} in {}{rest}", affected.number, bytes(affected.bytes), names.join(", "))
 }

@@ -30,7 +30,7 @@ pub enum CheckpointError {
         holder: String,
     },
     /// A file that cannot be taken.
-    #[error("{}: {source}", path.display())]
+    #[error("{} cannot be added", path.display())]
     #[diagnostic(forward(source))]
     Cut {
         /// The file.
@@ -64,7 +64,7 @@ pub enum CheckpointError {
         path: PathBuf,
     },
     /// A setting out of its range.
-    #[error("`{name}` is {range}")]
+    #[error("`{name}` has to be {range}")]
     #[diagnostic(help("nothing was changed"))]
     Setting {
         /// Which.

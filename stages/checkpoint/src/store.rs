@@ -147,7 +147,9 @@ impl Store {
             let reason = format!("its format is {}, and this hopmap knows {FORMAT}", settings.format);
             return Err(CheckpointError::DamagedSettings { path, reason });
         }
-        settings.check()?;
+        settings
+            .check()
+            .map_err(|error| CheckpointError::DamagedSettings { path, reason: error.to_string() })?;
         Ok(Self::at(folder, settings))
     }
 

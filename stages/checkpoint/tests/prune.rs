@@ -27,7 +27,7 @@ fn what_stays_is_the_union_of_the_rules_and_comes_back() {
     let lock = store.lock("a test", Duration::ZERO).unwrap();
     store.pin(&lock, 3).unwrap();
     drop(lock);
-    let keep = Keep { last: Some(2), every: Some(4), pinned: vec![1], remove: vec![4] };
+    let keep = Keep { last: Some(2), every: Some(4), pinned: vec![1], remove: vec![4], ..Keep::default() };
     let lock = store.lock("a test", Duration::ZERO).unwrap();
     let told = store.prune(&lock, &keep, true, &Context::detached()).unwrap();
     drop(lock);

@@ -31,6 +31,8 @@ pub struct Keep {
     pub every: Option<u32>,
     /// These; also those that are pinned.
     pub pinned: Vec<u32>,
+    /// These only as far as the other rules do, also if they are pinned.
+    pub unpinned: Vec<u32>,
     /// Not these, whatever other rules say; pinned ones are refused.
     pub remove: Vec<u32>,
 }
@@ -174,8 +176,10 @@ impl Store {
             return Err(setting("keep-every", "1 or more"));
         }
         self.require(&keep.pinned)?;
+        self.require(&keep.unpinned)?;
         self.require(&keep.remove)?;
         let mut pinned = self.pins()?;
+        pinned.retain(|number| !keep.unpinned.contains(number));
         pinned.extend(&keep.pinned);
         if let Some(&number) = keep.remove.iter().find(|number| pinned.contains(number)) {
             return Err(CheckpointError::Pinned { number });

@@ -103,7 +103,7 @@ impl Store {
         let (entry, recipe) = one_file(&manifest, path)?;
         let mut sink = StreamSink { out };
         FileReader::new(self).read(&entry, recipe, &mut sink, cx)?;
-        sink.out.flush().map_err(DurableError::io("write", Path::new("-")))?;
+        sink.out.flush().map_err(DurableError::io("write", Path::new("standard output")))?;
         Ok(Restored { number, files: 1, bytes: recipe.bytes() })
     }
 }
@@ -241,7 +241,7 @@ struct StreamSink<'a> {
 
 impl Sink for StreamSink<'_> {
     fn data(&mut self, bytes: &[u8]) -> Result<(), CheckpointError> {
-        Ok(self.out.write_all(bytes).map_err(DurableError::io("write", Path::new("-")))?)
+        Ok(self.out.write_all(bytes).map_err(DurableError::io("write", Path::new("standard output")))?)
     }
 
     fn zeros(&mut self, mut bytes: u64) -> Result<(), CheckpointError> {

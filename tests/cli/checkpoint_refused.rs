@@ -1,0 +1,375 @@
+//! `hopmap checkpoint` with what cannot be: one message with place and hint, the right exit code, and nothing left behind.
+
+use std::fs::{self, File, Permissions};
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::checkpoint::{fed, image, names, noise, settled, stored};
+use crate::sandbox::Sandbox;
+
+#[test]
+fn folders_that_are_no_store() {
+    let sandbox = Sandbox::new();
+    sandbox.write("ckpt/image", "x");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "ckpt"]), @r"
+    ------- stderr -------
+    error: store is no store of checkpoints
+      help: make one with `hopmap checkpoint init`
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "list", "ckpt/image"]), @r"
+    ------- stderr -------
+    error: ckpt/image is no store of checkpoints
+      help: make one with `hopmap checkpoint init`
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "init", "ckpt"]), @r"
+    ------- stderr -------
+    error: ckpt is not an empty folder
+      help: name a folder that is not there yet; nothing was changed
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "init", "ckpt/image"]), @r"
+    ------- stderr -------
+    error: cannot read ckpt/image
+      `-> Not a directory (os error 20)
+    [exit code 1]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "init", "store", "--depth", "17"]), @r"
+    ------- stderr -------
+    error: `depth` has to be from 0 to 16
+      help: nothing was changed
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "init", "store", "--epsilon", "2"]), @r"
+    ------- stderr -------
+    error: `epsilon` has to be from 0 to 1
+      help: nothing was changed
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "init", "store", "--epsilon", "nan"]), @r"
+    ------- stderr -------
+    error: `epsilon` has to be from 0 to 1
+      help: nothing was changed
+    [exit code 2]
+    ");
+    assert_eq!(names(&sandbox.path()), ["ckpt"]);
+    sandbox.stdout(&["checkpoint", "init", "store"]);
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "init", "store"]), @r"
+    ------- stderr -------
+    error: store is a store of checkpoints already
+      help: add to it with `hopmap checkpoint add`; nothing was changed
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "latest", "-o", "out"]), @r"
+    ------- stderr -------
+    error: the store has no checkpoints
+      help: add one with `hopmap checkpoint add`
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "1", "-o", "out"]), @r"
+    ------- stderr -------
+    error: there is no checkpoint 1
+      help: there are: none
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "stats", "store"]), @r"
+    checkpoints  0
+    bytes        0 B
+    on disk      0 B (–)
+      manifests  0 B
+      index      0 B
+    chunks       0 in 0 blocks
+    a prune would free 0 B now
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "verify", "store"]), @r"
+    whole: none
+    0 blocks, 0 B compared
+    ");
+    assert_eq!(names(&sandbox.path()), ["ckpt", "store"]);
+}
+
+#[test]
+fn things_that_cannot_be_added() {
+    let sandbox = stored(0);
+    sandbox.write("file", "x");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "file"]), @r"
+    ------- stderr -------
+    error: file is a file
+      help: a checkpoint is a folder; give a single file as a stream: `hopmap checkpoint add STORE - < FILE`
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "nowhere"]), @r"
+    ------- stderr -------
+    error: cannot read nowhere
+      `-> No such file or directory (os error 2)
+    [exit code 1]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "-", "--name", "a/b"]), @r"
+    ------- stderr -------
+    error: `a/b` is no name of a file
+      help: name it without `/`
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "-", "--name", ".."]), @r"
+    ------- stderr -------
+    error: `..` is no name of a file
+      help: name it without `/`
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "."]), @r"
+    ------- stderr -------
+    error: the store is in .
+      help: name the folder of the checkpoint alone
+    [exit code 2]
+    ");
+    assert!(names(&sandbox.path().join("store/packs")).is_empty());
+    assert!(names(&sandbox.path().join("store/checkpoints")).is_empty());
+}
+
+#[test]
+fn checkpoints_that_are_not_there_and_places_that_are_taken() {
+    let sandbox = stored(2);
+    for number in ["0", "99", "x", "4294967296", "-1"] {
+        let seen = sandbox.seen(&["checkpoint", "restore", "store", number, "-o", "out"]);
+        assert!(seen.ends_with("[exit code 2]\n"), "{seen}");
+    }
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "0", "-o", "out"]), @r"
+    ------- stderr -------
+    error: there is no checkpoint 0
+      help: there are: 1-2
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "x", "-o", "out"]), @r"
+    ------- stderr -------
+    error: `x` is neither the number of a checkpoint nor `latest`
+      help: `hopmap checkpoint list` shows the numbers
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "explain", "store", "99"]), @r"
+    ------- stderr -------
+    error: there is no checkpoint 99
+      help: there are: 1-2
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "verify", "store", "--only", "99"]), @r"
+    ------- stderr -------
+    error: there is no checkpoint 99
+      help: there are: 1-2
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "1", "-o", "ckpt"]), @r"
+    ------- stderr -------
+    error: ckpt is not an empty folder
+      help: name a folder that is not there yet; nothing was changed
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "1", "-o", "ckpt/image"]), @r"
+    ------- stderr -------
+    error: ckpt/image is not an empty folder
+      help: name a folder that is not there yet; nothing was changed
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "1", "-o", "-", "--file", "imag"]), @r"
+    ------- stderr -------
+    error: checkpoint 1 has no file `imag`
+      help: `hopmap checkpoint explain` lists its files
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "1", "-o", "out", "--file", "image"]), @r"
+    ------- stderr -------
+    error: a folder has all files
+      help: with --file there is one file, which goes to standard output: `-o -`
+    [exit code 2]
+    ");
+    sandbox.write("ckpt/second", "x");
+    sandbox.stdout(&["checkpoint", "add", "store", "ckpt"]);
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "3", "-o", "-"]), @r"
+    ------- stderr -------
+    error: checkpoint 3 has 2 files, and a stream is one
+      help: name one with --file, or restore to a folder
+    [exit code 2]
+    ");
+    assert_eq!(names(&sandbox.path()), ["ckpt", "store"]);
+}
+
+#[test]
+fn prunes_that_say_nothing_or_too_much() {
+    let sandbox = stored(2);
+    let prune = |more: &[&str]| sandbox.seen(&[&["checkpoint", "prune", "store"], more].concat());
+    insta::assert_snapshot!(prune(&[]), @r"
+    ------- stderr -------
+    error: nothing says which checkpoints stay
+      help: say which stay, such as `--keep-last 5`, or which go, such as `--remove 3`
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(prune(&["--keep-last", "0"]), @r"
+    ------- stderr -------
+    error: `keep-last` has to be 1 or more
+      help: nothing was changed
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(prune(&["--keep-every", "0"]), @r"
+    ------- stderr -------
+    error: `keep-every` has to be 1 or more
+      help: nothing was changed
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(prune(&["--keep-every", "7"]), @r"
+    ------- stderr -------
+    error: no checkpoint would be left
+      help: keep one at least, or remove the folder of the store; nothing was changed
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(prune(&["--remove", "1,2"]), @r"
+    ------- stderr -------
+    error: no checkpoint would be left
+      help: keep one at least, or remove the folder of the store; nothing was changed
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(prune(&["--remove", "9"]), @r"
+    ------- stderr -------
+    error: there is no checkpoint 9
+      help: there are: 1-2
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(prune(&["--pin", "9", "--keep-last", "1"]), @r"
+    ------- stderr -------
+    error: there is no checkpoint 9
+      help: there are: 1-2
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(prune(&["--unpin", "9"]), @r"
+    ------- stderr -------
+    error: there is no checkpoint 9
+      help: there are: 1-2
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(prune(&["--pin", "1", "--remove", "1"]), @r"
+    ------- stderr -------
+    error: checkpoint 1 is pinned
+      help: unpin it first; nothing was changed
+    [exit code 2]
+    ");
+    assert_eq!(names(&sandbox.path().join("store/checkpoints")), ["1", "2"]);
+    sandbox.write("store/pins.json", "{");
+    insta::assert_snapshot!(prune(&["--keep-last", "1"]), @r#"
+    ------- stderr -------
+    error: store/pins.json cannot be used: EOF while parsing an object at line 1 column 1
+      help: it lists the checkpoints that are pinned: write it again, such as `{"pinned": [3, 5]}`; nothing was changed
+    [exit code 1]
+    "#);
+    assert_eq!(names(&sandbox.path().join("store/checkpoints")), ["1", "2"]);
+}
+
+/// An `add -` that has the lock, and waits for more of its stream.
+fn waiting(sandbox: &Sandbox) -> Child {
+    let mut command = sandbox.command(&["checkpoint", "add", "store", "-"]);
+    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.as_mut().unwrap().write_all(&noise(9, 100_000)).unwrap();
+    let end = Instant::now() + Duration::from_secs(60);
+    let packs = sandbox.path().join("store/packs");
+    while !names(&packs).iter().any(|name| name.ends_with(".tmp")) {
+        assert!(Instant::now() < end, "nothing is written");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child
+}
+
+#[test]
+fn two_writers() {
+    let _settled = settled();
+    let sandbox = stored(1);
+    let mut first = waiting(&sandbox);
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "ckpt"]), @r"
+    ------- stderr -------
+    error: store/lock is locked by process N on HOST: hopmap checkpoint add
+      help: wait for it to end: `--wait 600` waits up to ten minutes
+    [exit code 75]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "prune", "store", "--keep-last", "1"]), @r"
+    ------- stderr -------
+    error: store/lock is locked by process N on HOST: hopmap checkpoint add
+      help: wait for it to end: `--wait 600` waits up to ten minutes
+    [exit code 75]
+    ");
+    // Who reads is not kept waiting.
+    assert!(sandbox.output(&["checkpoint", "restore", "store", "1", "-o", "-"]).stdout == image(1));
+    drop(first.stdin.take());
+    assert!(
+        sandbox.stdout(&["checkpoint", "add", "store", "ckpt", "--wait", "60"]).contains("checkpoint 3: ")
+    );
+    assert!(first.wait().unwrap().success());
+}
+
+#[test]
+fn a_stream_is_interrupted() {
+    let sandbox = stored(1);
+    let mut child = waiting(&sandbox);
+    // It stays open: waiting for a process closes what it holds.
+    let _stream = child.stdin.take();
+    let process = child.id().to_string();
+    let killed = std::process::Command::new("sh").args(["-c", &format!("kill -INT {process}")]).status();
+    assert!(killed.unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    insta::assert_snapshot!(said, @r"
+    error: interrupted
+      help: nothing was changed
+    ");
+    assert_eq!(names(&sandbox.path().join("store/packs")), ["1.pack"]);
+    assert_eq!(names(&sandbox.path().join("store/checkpoints")), ["1"]);
+}
+
+#[test]
+fn nobody_reads_to_the_end() {
+    let sandbox = stored(0);
+    // More than a pipe holds.
+    fed(&sandbox, &["checkpoint", "add", "store", "-"], &noise(3, 4_000_000));
+    let mut command = sandbox.command(&["checkpoint", "restore", "store", "1", "-o", "-"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut begin = [0; 10];
+    child.stdout.take().unwrap().read_exact(&mut begin).unwrap();
+    assert_eq!(begin, noise(3, 10)[..]);
+    let output = child.wait_with_output().unwrap();
+    insta::assert_snapshot!(String::from_utf8(output.stderr).unwrap(), @r"
+    error: cannot write standard output
+      `-> Broken pipe (os error 32)
+    ");
+    assert_eq!(output.status.code(), Some(1));
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let output = sandbox.command(&["checkpoint", "restore", "store", "1", "-o", "-"]).stdout(full).output();
+    let output = output.unwrap();
+    insta::assert_snapshot!(String::from_utf8(output.stderr).unwrap(), @r"
+    error: cannot write standard output
+      `-> No space left on device (os error 28)
+    ");
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn a_store_that_cannot_be_written_to() {
+    let sandbox = stored(1);
+    let mode = |mode: u32| {
+        for folder in ["store", "store/packs", "store/checkpoints"] {
+            fs::set_permissions(sandbox.path().join(folder), Permissions::from_mode(mode)).unwrap();
+        }
+        for file in ["store/lock", "store/readers"] {
+            fs::set_permissions(sandbox.path().join(file), Permissions::from_mode(mode & 0o666)).unwrap();
+        }
+    };
+    mode(0o555);
+    if fs::write(sandbox.path().join("store/packs/.try"), "").is_ok() {
+        eprintln!("skipped: this user may write everything");
+        return;
+    }
+    let added = sandbox.seen(&["checkpoint", "add", "store", "ckpt"]);
+    let restored = sandbox.output(&["checkpoint", "restore", "store", "1", "-o", "-"]).stdout;
+    mode(0o755);
+    assert!(added.contains("error: ") && added.contains("[exit code 1]"), "{added}");
+    assert!(restored == image(1));
+}
