@@ -16,6 +16,9 @@ pub(super) struct Arguments {
     store: PathBuf,
     /// Number of the checkpoint, or `latest`.
     checkpoint: String,
+    /// Of which `latest` is meant: the checkpoints that were added with this name.
+    #[arg(long)]
+    name: Option<String>,
     #[command(flatten)]
     work: Work,
 }
@@ -23,7 +26,7 @@ pub(super) struct Arguments {
 pub(super) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
     let store = open(&arguments.store)?;
     let lock = store.read_lock(arguments.work.wait())?;
-    let number = number(&store, &arguments.checkpoint)?;
+    let number = number(&store, &arguments.checkpoint, arguments.name.as_deref())?;
     let explained = arguments.work.run(output, |_| store.explain(&lock, number))?;
     if output.is_json() {
         output.json(&explained);

@@ -33,10 +33,11 @@ fn seed() -> u64 {
 }
 
 pub(super) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
-    let settings = Settings { depth: arguments.depth, epsilon: arguments.epsilon, seed: seed(), ..Settings::default() };
+    let settings =
+        Settings { depth: arguments.depth, epsilon: arguments.epsilon, seed: seed(), ..Settings::default() };
     let store = Store::init(&arguments.store, settings)?;
     if output.is_json() {
-        output.json(&json!({ "store": store.folder(), "settings": store.settings() }));
+        output.json(&json!({ "store": shown(store.folder()), "settings": store.settings() }));
     }
     let store = shown(&arguments.store);
     output.line(format!("an empty store in {store}; next: hopmap checkpoint add {store} FOLDER"));

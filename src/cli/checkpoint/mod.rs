@@ -158,11 +158,16 @@ impl Observer for Bar<'_> {
 }
 
 /// The number of a checkpoint: `latest`, or digits.
-fn number(store: &Store, text: &str) -> Result<u32, Failure> {
+fn number(store: &Store, text: &str, name: Option<&str>) -> Result<u32, Failure> {
     if text == "latest" {
-        let latest = store.latest()?;
+        let latest = match name {
+            Some(name) => store.latest_named(name)?,
+            None => store.latest()?,
+        };
         return latest.ok_or_else(|| {
-            Mistake::new("the store has no checkpoints", "add one with `hopmap checkpoint add`").into()
+            let what = name.map(|name| format!(" called `{name}`")).unwrap_or_default();
+            let help = "add one with `hopmap checkpoint add`";
+            Mistake::new(format!("the store has no checkpoints{what}"), help).into()
         });
     }
     text.parse().map_err(|_| {

@@ -23,7 +23,7 @@ Examples:
 pub(super) struct Arguments {
     /// Folder of the store.
     store: PathBuf,
-    /// Keep so many of the last ones.
+    /// Keep so many of the last ones of every name.
     #[arg(long, value_name = "COUNT")]
     keep_last: Option<usize>,
     /// Keep those whose numbers are multiples of this.

@@ -22,13 +22,16 @@ The folder is written beside its place and renamed when every byte was compared 
 
 Examples:
   hopmap checkpoint restore store latest -o restart
-  hopmap checkpoint restore store 7 -o - | my-program --restart-from -
+  hopmap checkpoint restore store latest --name my-job -o - | my-program --restart-from -
   hopmap checkpoint restore store 7 --file rank3.dat -o - > rank3.dat")]
 pub(super) struct Arguments {
     /// Folder of the store.
     store: PathBuf,
     /// Number of the checkpoint, or `latest`.
     checkpoint: String,
+    /// Of which `latest` is meant: the checkpoints that were added with this name.
+    #[arg(long)]
+    name: Option<String>,
     /// Where to write it: a folder that is missing or empty, or `-` for one file on standard output.
     #[arg(short, long, value_name = "FOLDER")]
     out: PathBuf,
@@ -46,7 +49,7 @@ pub(super) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     let store = open(&arguments.store)?;
     let begin = Instant::now();
     let lock = store.read_lock(arguments.work.wait())?;
-    let number = number(&store, &arguments.checkpoint)?;
+    let number = number(&store, &arguments.checkpoint, arguments.name.as_deref())?;
     if arguments.out == Path::new("-") {
         let file = arguments.file.as_deref();
         let restored = arguments.work.run(output, |cx| {
@@ -63,7 +66,7 @@ pub(super) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     let restored =
         arguments.work.run(output, |cx| store.restore(&lock, number, &arguments.out, options, cx))?;
     if output.is_json() {
-        output.json(&json!({ "number": number, "files": restored.files, "bytes": restored.bytes, "folder": arguments.out }));
+        output.json(&json!({ "number": number, "files": restored.files, "bytes": restored.bytes, "folder": shown(&arguments.out) }));
     }
     let (files, seconds) = (restored.files, begin.elapsed().as_secs_f64());
     let place = shown(&arguments.out);

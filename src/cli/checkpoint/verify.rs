@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use hopmap_model::Context;
 
 use super::amounts::bytes;
 use super::{Exit, Failure, Output, Work, open};
+use crate::cli::run::holder;
 use crate::cli::summary::shown;
 use crate::registry::checkpoint::store::{Affected, Problem, Verified, in_words};
 
@@ -17,7 +19,8 @@ it; the others can be restored.
 
 Examples:
   hopmap checkpoint verify store
-  hopmap checkpoint verify store --deep --only 7,8")]
+  hopmap checkpoint verify store --deep --only 7,8
+  hopmap checkpoint verify store --discard     # then add the last state once more: it is stored whole again")]
 pub(super) struct Arguments {
     /// Folder of the store.
     store: PathBuf,
@@ -27,6 +30,9 @@ pub(super) struct Arguments {
     /// Look at these checkpoints only, and at what they need.
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
     only: Vec<u32>,
+    /// Then take damaged blocks out of the packs, so that what is added from now on is stored anew where it was told by them.
+    #[arg(long)]
+    discard: bool,
     #[command(flatten)]
     work: Work,
 }
@@ -40,6 +46,12 @@ pub(super) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
         output.json(&verified);
     }
     print(&verified, output);
+    drop(lock);
+    if arguments.discard {
+        let lock = store.lock(&holder("checkpoint verify"), arguments.work.wait())?;
+        let discarded = store.discard_damaged(&lock, &Context::detached())?;
+        output.line(format!("blocks discarded: {}", discarded.len()));
+    }
     Ok(if verified.damaged().is_empty() { Exit::Done } else { Exit::Failed })
 }
 

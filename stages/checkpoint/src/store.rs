@@ -23,6 +23,7 @@ mod pack;
 mod prune;
 mod restore;
 mod statistics;
+mod text;
 mod verify;
 mod wire;
 
@@ -84,6 +85,8 @@ const FORMAT: u32 = 1;
 #[derive(Debug)]
 pub struct WriteLock {
     _lock: Lock,
+    /// How long its holder waits for readers where they are in the way.
+    wait: Duration,
 }
 
 /// The lock of whoever reads; nothing is taken away meanwhile.
@@ -184,7 +187,7 @@ impl Store {
         self.remove_unfinished()?;
         // Somebody else may have pruned since packs were read.
         self.forget_packs();
-        Ok(WriteLock { _lock: lock })
+        Ok(WriteLock { _lock: lock, wait })
     }
 
     /// Removes the pack of a checkpoint that was never finished: checkpoints need packs of their number and before.
@@ -251,6 +254,12 @@ impl Store {
     /// The number of the last checkpoint.
     pub fn latest(&self) -> Result<Option<u32>, CheckpointError> {
         Ok(self.numbers()?.last().copied())
+    }
+
+    /// The number of the last checkpoint of a name that can be read.
+    pub fn latest_named(&self, name: &str) -> Result<Option<u32>, CheckpointError> {
+        let named = |number: &u32| self.manifest(*number).is_ok_and(|manifest| manifest.name == name);
+        Ok(self.numbers()?.into_iter().rev().find(named))
     }
 
     /// A pack; opened once.

@@ -162,3 +162,21 @@ fn leftovers_of_killed_writers_go() {
     };
     assert_eq!((hidden("packs"), hidden("checkpoints")), (0, 0));
 }
+
+#[test]
+fn series_of_a_store_do_not_push_each_other_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::init(&folder.path().join("store"), Settings::default()).unwrap();
+    let lock = store.lock("a test", Duration::ZERO).unwrap();
+    for (version, name) in ["one", "two", "two", "one", "two", "two"].into_iter().enumerate() {
+        let bytes = vec![version as u8 + 1; 10_000];
+        let source = Source::Stream(name.into(), Box::new(&bytes[..]));
+        let options = AddOptions { name: name.into(), ..AddOptions::default() };
+        store.add(&lock, source, &options, &Context::detached()).unwrap();
+    }
+    assert_eq!(store.latest_named("one").unwrap(), Some(4));
+    assert_eq!(store.latest_named("three").unwrap(), None);
+    let keep = Keep { last: Some(1), ..Keep::default() };
+    let pruned = store.prune(&lock, &keep, false, &Context::detached()).unwrap();
+    assert_eq!((pruned.kept, pruned.removed), (vec![4, 6], vec![1, 2, 3, 5]));
+}

@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hopmap_checkpoint::store::{AddOptions, RestoreOptions, Settings, Source, Store};
-use hopmap_model::Context;
+use hopmap_model::{Context, Observer};
 
 fn noise(seed: u64, length: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
@@ -72,6 +73,24 @@ fn an_unchanged_checkpoint_adds_no_pack() {
     assert!(fs::read(to.join("a")).unwrap() == noise(3, 100_000));
 }
 
+/// Does something while something is done.
+struct Meanwhile<P, C> {
+    progress: P,
+    cancelled: C,
+}
+
+impl<P: Fn() + Sync, C: Fn() -> bool + Sync> Observer for Meanwhile<P, C> {
+    fn progress(&self, _: u64, _: u64) {
+        (self.progress)();
+    }
+
+    fn log(&self, _: &str) {}
+
+    fn cancelled(&self) -> bool {
+        (self.cancelled)()
+    }
+}
+
 /// What is read does whatever it likes at its end.
 struct Ending<F: FnMut() + Send>(u64, F);
 
@@ -89,22 +108,15 @@ impl<F: FnMut() + Send> std::io::Read for Ending<F> {
 
 #[test]
 fn a_stream_that_ends_because_its_writer_was_interrupted_is_no_checkpoint() {
-    struct Stopped(std::sync::atomic::AtomicBool);
-    impl hopmap_model::Observer for Stopped {
-        fn progress(&self, _: u64, _: u64) {}
-        fn log(&self, _: &str) {}
-        fn cancelled(&self) -> bool {
-            self.0.load(std::sync::atomic::Ordering::Relaxed)
-        }
-    }
     let folder = tempfile::tempdir().unwrap();
     let store = Store::init(&folder.path().join("store"), Settings::default()).unwrap();
-    let stopped = Stopped(false.into());
-    let reader = Ending(1000, || stopped.0.store(true, std::sync::atomic::Ordering::Relaxed));
+    let stopped = AtomicBool::new(false);
+    let observer = Meanwhile { progress: || {}, cancelled: || stopped.load(Ordering::Relaxed) };
+    let reader = Ending(1000, || stopped.store(true, Ordering::Relaxed));
     let lock = store.lock("a test", Duration::ZERO).unwrap();
     let source = Source::Stream("state".into(), Box::new(reader));
     let error =
-        store.add(&lock, source, &AddOptions::default(), &Context::new(1, None, &stopped)).unwrap_err();
+        store.add(&lock, source, &AddOptions::default(), &Context::new(1, None, &observer)).unwrap_err();
     assert!(matches!(error, hopmap_checkpoint::CheckpointError::Interrupted));
     let empty = Source::Stream("state".into(), Box::new(std::io::empty()));
     let error = store.add(&lock, empty, &AddOptions::default(), &Context::detached()).unwrap_err();
@@ -123,21 +135,16 @@ fn what_came_to_the_place_of_a_restore_meanwhile_stays() {
     let lock = store.lock("a test", Duration::ZERO).unwrap();
     let source = Source::Stream("state".into(), Box::new(&[1, 2, 3][..]));
     store.add(&lock, source, &AddOptions::default(), &Context::detached()).unwrap();
-    struct Meanwhile(std::path::PathBuf);
-    impl hopmap_model::Observer for Meanwhile {
-        fn progress(&self, _: u64, _: u64) {}
-        fn log(&self, _: &str) {}
-        fn cancelled(&self) -> bool {
-            fs::write(&self.0, "of a job").unwrap();
-            false
-        }
-    }
-    let observer = Meanwhile(late.clone());
+    let write = || {
+        fs::write(&late, "of a job").unwrap();
+        false
+    };
+    let observer = Meanwhile { progress: || {}, cancelled: write };
     let read = store.read_lock(Duration::ZERO).unwrap();
     let cx = Context::new(1, None, &observer);
     let error = store.restore(&read, 1, &to, RestoreOptions::default(), &cx).unwrap_err();
     assert!(matches!(error, hopmap_checkpoint::CheckpointError::NotEmpty { .. }));
-    assert_eq!(fs::read_to_string(late).unwrap(), "of a job");
+    assert_eq!(fs::read_to_string(&late).unwrap(), "of a job");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
 }
 
@@ -150,18 +157,9 @@ fn a_file_that_changes_after_it_was_found_is_refused() {
     for name in ["a", "b", "c", "z.log"] {
         fs::write(input.join(name), noise(3, 100_000)).unwrap();
     }
-    struct Meanwhile(std::path::PathBuf);
-    impl hopmap_model::Observer for Meanwhile {
-        fn progress(&self, _: u64, _: u64) {
-            fs::write(&self.0, "one line more").unwrap();
-        }
-        fn log(&self, _: &str) {}
-        fn cancelled(&self) -> bool {
-            false
-        }
-    }
     for late in ["z.log", "new"] {
-        let observer = Meanwhile(input.join(late));
+        let write = || fs::write(input.join(late), "one line more").unwrap();
+        let observer = Meanwhile { progress: write, cancelled: || false };
         let lock = store.lock("a test", Duration::ZERO).unwrap();
         let cx = Context::new(1, None, &observer);
         let error = store.add(&lock, Source::Folder(&input), &AddOptions::default(), &cx).unwrap_err();

@@ -6,7 +6,7 @@
 
 mod sweep;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::hollow::copied;
 use super::live::Live;
 use super::pack::{Pack, PackWriter};
-use super::{Store, WriteLock, in_words};
+use super::{Store, WriteLock, in_words, until};
 use crate::CheckpointError;
 use sweep::Sweep;
 
@@ -106,7 +106,7 @@ impl Store {
     /// stays cannot be read: what it needs would not be known.
     pub fn prune(
         &self,
-        _lock: &WriteLock,
+        lock: &WriteLock,
         keep: &Keep,
         dry_run: bool,
         cx: &Context<'_>,
@@ -124,7 +124,7 @@ impl Store {
             pruned.sort();
             return Ok(pruned);
         }
-        let readers = self.keep_readers_away()?;
+        let readers = self.keep_readers_away(lock)?;
         let done = self.carry_out(sweep, &live, &mut pruned, cx);
         self.let_readers_in(readers);
         pruned.sort();
@@ -135,17 +135,26 @@ impl Store {
     /// they are there, new checkpoints are told by them and lost as well. Packs are written again for that, which needs space.
     pub fn discard_damaged(
         &self,
-        _lock: &WriteLock,
+        lock: &WriteLock,
         cx: &Context<'_>,
     ) -> Result<Vec<(u32, u32)>, CheckpointError> {
-        let readers = self.keep_readers_away()?;
+        let readers = self.keep_readers_away(lock)?;
         let mut discarded = Vec::new();
+        let done = self.discard(&mut discarded, cx);
+        self.let_readers_in(readers);
+        done.map(|()| discarded)
+    }
+
+    fn discard(&self, discarded: &mut Vec<(u32, u32)>, cx: &Context<'_>) -> Result<(), CheckpointError> {
         for number in self.pack_numbers()? {
             if cx.should_stop() {
-                return Err(CheckpointError::Interrupted);
+                break;
             }
-            // A pack that cannot be opened tells nothing; nothing is told by it either.
+            // A pack that cannot be opened, or whose hashes are damaged, tells nothing; nothing is told by it either.
             let Ok(pack) = self.pack(number) else { continue };
+            if pack.hashes().is_err() {
+                continue;
+            }
             let there = (0..pack.blocks().len() as u32).filter(|&block| pack.block(block).is_some());
             let is_whole = |block: &u32| match pack.payload(*block) {
                 Err(CheckpointError::DamagedBlock { .. }) => Ok(false),
@@ -162,8 +171,7 @@ impl Store {
                 self.replace_pack(number, u64::MAX, |pack, temporary| write_again(pack, &whole, temporary))?;
             }
         }
-        self.let_readers_in(readers);
-        Ok(discarded)
+        Ok(())
     }
 
     /// The numbers that are kept and those that are not.
@@ -186,21 +194,32 @@ impl Store {
         }
         let numbers = self.numbers()?;
         let by_rule = keep.last.is_some() || keep.every.is_some();
-        let first_of_last = numbers.len().saturating_sub(keep.last.unwrap_or(0));
-        let stays = |place: usize, number: u32| {
+        let last = self.last_of_every_name(&numbers, keep.last.unwrap_or(0));
+        let stays = |number: u32| {
             let kept = !by_rule
-                || place >= first_of_last
+                || last.contains(&number)
                 || keep.every.is_some_and(|every| number.is_multiple_of(every))
                 || pinned.contains(&number);
             kept && !keep.remove.contains(&number)
         };
-        let (kept, removed): (Vec<_>, Vec<_>) =
-            numbers.iter().copied().enumerate().partition(|&(place, number)| stays(place, number));
-        let strip = |numbers: Vec<(usize, u32)>| numbers.into_iter().map(|(_, number)| number).collect();
+        let (kept, removed): (Vec<u32>, Vec<u32>) = numbers.into_iter().partition(|&number| stays(number));
         if kept.is_empty() && !removed.is_empty() {
             return Err(CheckpointError::NothingKept);
         }
-        Ok((strip(kept), strip(removed)))
+        Ok((kept, removed))
+    }
+
+    /// So many of the last checkpoints of every name: the series of a store do not push each other out. One that cannot be read
+    /// counts as one without a name.
+    fn last_of_every_name(&self, numbers: &[u32], last: usize) -> BTreeSet<u32> {
+        let mut by_name: BTreeMap<String, usize> = BTreeMap::new();
+        let is_last = |number: &u32| {
+            let name = self.manifest(*number).map(|manifest| manifest.name).unwrap_or_default();
+            let seen = by_name.entry(name).or_default();
+            *seen += 1;
+            *seen <= last
+        };
+        numbers.iter().rev().copied().filter(is_last).collect()
     }
 
     fn require(&self, wanted: &[u32]) -> Result<(), CheckpointError> {
@@ -211,14 +230,16 @@ impl Store {
         }
     }
 
-    fn keep_readers_away(&self) -> Result<Lock, CheckpointError> {
+    fn keep_readers_away(&self, lock: &WriteLock) -> Result<Lock, CheckpointError> {
         let holder = format!("process {}, which prunes", std::process::id());
-        Lock::try_exclusive(&self.folder.join("readers"), &holder).map_err(|error| match error {
-            // What is in the file is an earlier prune, not who reads.
-            DurableError::Busy { path, .. } => {
-                CheckpointError::Busy { path, holder: "somebody who restores or verifies".to_owned() }
+        until(lock.wait, || Lock::try_exclusive(&self.folder.join("readers"), &holder)).map_err(|error| {
+            match error {
+                // What is in the file is an earlier prune, not who reads.
+                CheckpointError::Busy { path, .. } => {
+                    CheckpointError::Busy { path, holder: "somebody who restores or verifies".to_owned() }
+                }
+                other => other,
             }
-            other => other.into(),
         })
     }
 

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::live::Live;
 use super::prune::payloads;
+use super::text::in_text;
 use super::{ReadLock, Store};
 use crate::CheckpointError;
 use crate::cut::Format;
@@ -113,6 +114,7 @@ pub struct Explained {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ExplainedFile {
     /// Where it is in the checkpoint.
+    #[serde(serialize_with = "in_text")]
     pub path: PathBuf,
     /// As what it was read.
     pub format: &'static str,
@@ -141,8 +143,10 @@ impl Store {
     pub fn list(&self) -> Result<Vec<Listed>, CheckpointError> {
         // A list is worth more than a whole list of pins.
         let pins = self.pins().unwrap_or_default();
-        let listed = self.numbers()?.into_iter().map(|number| self.listed(number, &pins));
-        Ok(listed.collect())
+        let numbers = self.numbers()?.into_iter();
+        // What a prune has taken away meanwhile is not there, and not damaged.
+        let listed = numbers.filter(|&number| self.manifest_path(number).exists());
+        Ok(listed.map(|number| self.listed(number, &pins)).collect())
     }
 
     fn listed(&self, number: u32, pins: &BTreeSet<u32>) -> Listed {

@@ -16,6 +16,7 @@ use serde::Serialize;
 use super::digest::Digest;
 use super::live::Live;
 use super::manifest::{Manifest, Recipe};
+use super::text::{all_in_text, in_text};
 use super::{ReadLock, Store, in_words};
 use crate::CheckpointError;
 use crate::chunk::{ChunkHash, ChunkId};
@@ -59,6 +60,7 @@ pub struct CheckpointState {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
     /// The file of the store.
+    #[serde(serialize_with = "in_text")]
     pub path: PathBuf,
     /// The pack, if it is one.
     pub pack: Option<u32>,
@@ -78,6 +80,7 @@ pub struct Affected {
     /// The checkpoint.
     pub number: u32,
     /// The files that cannot be restored; none when nothing of the checkpoint can.
+    #[serde(serialize_with = "all_in_text")]
     pub files: Vec<PathBuf>,
     /// Bytes of the files that are lost.
     pub bytes: u64,

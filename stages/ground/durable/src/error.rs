@@ -29,7 +29,7 @@ pub enum DurableError {
     },
     /// The file system has no locks.
     #[error("the file system of {} does not support flock", path.display())]
-    #[diagnostic(help("put the store on another file system with --store, or mount this one with locks"))]
+    #[diagnostic(help("put the store on another file system, or mount this one with locks"))]
     NoLocks {
         /// The lock file.
         path: PathBuf,
