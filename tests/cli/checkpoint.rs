@@ -240,16 +240,12 @@ fn json_has_what_people_read() {
     };
     let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
     let init = json(&["init", "other"]);
-    insta::assert_snapshot!(init["settings"], @r#"
-    {"depth":2,"epsilon":0.2,"format":1,"next":1}
-    "#);
+    insta::assert_snapshot!(init["settings"], @r#"{"depth":2,"epsilon":0.2,"format":1,"next":1}"#);
     let list = json(&["list", "store"]);
     assert_eq!((list.as_array().unwrap().len(), &list[1]["bytes"]), (2, &200_704.into()));
     insta::assert_snapshot!(keys(&list[1]), @"bytes created damaged files name number pinned stored");
     let restored = json(&["restore", "store", "2", "-o", "out"]);
-    insta::assert_snapshot!(restored, @r#"
-    {"bytes":200704,"files":1,"folder":"out","number":2}
-    "#);
+    insta::assert_snapshot!(restored, @r#"{"bytes":200704,"files":1,"folder":"out","number":2}"#);
     let verified = json(&["verify", "store"]);
     insta::assert_snapshot!(keys(&verified), @"blocks bytes checkpoints deep problems unneeded warnings");
     assert!(verified["problems"].as_array().unwrap().is_empty());
@@ -263,9 +259,7 @@ fn json_has_what_people_read() {
         (&1.into(), &"image".into(), &200_704.into())
     );
     let wrong = json(&["restore", "store", "9", "-o", "out9"]);
-    insta::assert_snapshot!(wrong, @r#"
-    {"errors":[{"help":"there are: 1-2","message":"there is no checkpoint 9"}]}
-    "#);
+    insta::assert_snapshot!(wrong, @r#"{"errors":[{"help":"there are: 1-2","message":"there is no checkpoint 9"}]}"#);
 }
 
 #[test]
