@@ -332,7 +332,7 @@ fn the_pipeline_reports_what_each_rule_stores() {
     let run = ["run", "checkpoint", "-p", "series=series", "-p", "block=[256, 512]", "--report", "r.html"];
     let seen = sandbox.seen(&run);
     for part in [
-        "checkpoint: 2 ran in",
+        "checkpoint: 3 ran in",
         "at-positions: adca immediate, blocks of 256 bytes: 7344 of 9216 bytes stored, 0.000 s of writing, depth 2, bases 1 1 3",
         "at-positions: first, blocks of 512 bytes: 7944 of 9216 bytes stored, 0.000 s of writing, depth 1, bases 1 1 1",
         "at-addresses: incremental, blocks of 256 bytes: 7064 of 9216 bytes stored, 0.000 s of writing, depth 3, bases 1 2 3",
@@ -346,7 +346,7 @@ fn the_pipeline_reports_what_each_rule_stores() {
         assert!(html.contains(part), "the report does not show {part}");
     }
     // Nothing is done again until a checkpoint comes.
-    assert!(sandbox.seen(&run).contains("nothing to do, 2 of 2 up to date"));
+    assert!(sandbox.seen(&run).contains("nothing to do, 3 of 3 up to date"));
     series(&sandbox, &[&IMAGES[..], &["kkkkhijjj"]].concat());
     sandbox.stdout(&run);
     assert!(sandbox.read("r.html").contains("5 checkpoints"));
