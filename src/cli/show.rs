@@ -96,8 +96,8 @@ fn stored(store: &Store, name: &str) -> Vec<String> {
         None => (name, None),
     };
     let mut found = Vec::new();
-    for (_, cell, key) in store.all_current().filter(|(_, cell, _)| *cell == cell_name) {
-        let outputs = store.result(key).into_iter().flat_map(|result| result.outputs.iter());
+    for (_, cell, current) in store.all_current().filter(|(_, cell, _)| *cell == cell_name) {
+        let outputs = store.result(&current.key).into_iter().flat_map(|result| result.outputs.iter());
         let wanted = outputs.filter(|(output, _)| port.is_none_or(|port| port == *output));
         found.extend(wanted.map(|(_, record)| (cell, record.digest.clone())));
     }

@@ -48,7 +48,7 @@ impl Garbage {
 
 /// Finds what can go. Writes nothing.
 pub fn find_garbage(store: &Store, policy: Policy) -> Result<Garbage, StoreError> {
-    let used: HashSet<&str> = store.all_current().map(|(_, _, key)| key).collect();
+    let used: HashSet<&str> = store.all_current().map(|(_, _, current)| current.key.as_str()).collect();
     let is_young = |path: &Path| {
         let modified = fs::metadata(path).and_then(|metadata| metadata.modified());
         modified.is_ok_and(|time| SystemTime::now().duration_since(time).unwrap_or_default() < policy.keep)

@@ -9,6 +9,7 @@ use serde_json::Value as Json;
 
 use super::store::{Store, StoreError};
 use super::walk::{Settled, State};
+use crate::pipeline::Cell;
 
 /// One line of a journal.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -39,6 +40,15 @@ pub enum Event {
 pub struct StageEvent {
     /// The cell.
     pub cell: String,
+    /// Its stage.
+    #[serde(default)]
+    pub stage: String,
+    /// Keys and values of its matrix.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub matrix: Vec<(String, Json)>,
+    /// Its key, if it could be computed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
     /// What became of it.
     pub state: String,
     /// Seconds from the begin of the run to the end of the cell.
@@ -99,9 +109,12 @@ impl Journal {
         &self.folder
     }
 
-    pub(crate) fn settled(&mut self, cell: &str, settled: &Settled, at_s: f64) -> Result<(), StoreError> {
+    pub(crate) fn settled(&mut self, cell: &Cell, settled: &Settled, at_s: f64) -> Result<(), StoreError> {
         self.write(&Event::Stage(StageEvent {
-            cell: cell.into(),
+            cell: cell.id.clone(),
+            stage: cell.stage.clone(),
+            matrix: cell.matrix.clone(),
+            key: settled.key.clone(),
             state: state_name(settled.state),
             at_s,
             seconds: settled.seconds,

@@ -3,6 +3,7 @@
 //! Planning and running are one code path: [`Walk::decide`](walk::Walk::decide) says what a cell needs, and a plan is
 //! a run that stops before executing.
 
+mod catalogue;
 mod events;
 mod execute;
 mod garbage;
@@ -18,6 +19,7 @@ mod store;
 pub(crate) mod tests;
 mod walk;
 
+pub use catalogue::{Catalogue, StoredCell};
 pub use events::{Events, NoEvents};
 pub use execute::{WriteError, write_outputs};
 pub use garbage::{Garbage, Policy, collect, find_garbage};
@@ -28,5 +30,5 @@ pub use launch::{Launch, Launched, launch};
 pub use reason::{Reason, short};
 pub use run::{Limits, RunReport, plan, run};
 pub use save::Saved;
-pub use store::{Ending, OutputRecord, OutputRecords, ResultRecord, STORE_FOLDER, Store, StoreError, Writer};
+pub use store::{Current, Ending, OutputRecord, OutputRecords, ResultRecord, STORE_FOLDER, Store, StoreError, Writer};
 pub use walk::{Settled, State};

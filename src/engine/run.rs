@@ -336,7 +336,7 @@ impl<'a> Run<'a> {
         };
         self.used_cores -= cores;
         let settled = match result {
-            Ok(given) => self.keep(&key, &manifest, given)?,
+            Ok(given) => self.keep(&key, &manifest, given, seconds)?,
             Err(error) => Settled::failed(error),
         };
         for twin in twins {
@@ -354,7 +354,13 @@ impl<'a> Run<'a> {
     }
 
     /// Puts a result on record, unless it was cut short.
-    fn keep(&mut self, key: &str, manifest: &Manifest, given: Given) -> Result<Settled, StoreError> {
+    fn keep(
+        &mut self,
+        key: &str,
+        manifest: &Manifest,
+        given: Given,
+        seconds: f64,
+    ) -> Result<Settled, StoreError> {
         let Given { ending, timed, outputs } = given;
         let outputs: OutputRecords = Arc::new(outputs);
         let (state, ending) = match ending {
@@ -363,7 +369,7 @@ impl<'a> Run<'a> {
             StageEnding::Partial => (State::Partial, None),
         };
         if let Some(ending) = ending {
-            let record = ResultRecord::new(key, ending, timed, outputs.clone(), manifest);
+            let record = ResultRecord::new(key, ending, timed, outputs.clone(), manifest).took(seconds);
             self.writer.record(self.store, record)?;
         }
         Ok(Settled { outputs, ..Settled::new(state) })
@@ -374,7 +380,7 @@ impl<'a> Run<'a> {
         save_outputs(cell, &mut settled, self.store, false);
         let settled = settled.located(self.pipeline, cell);
         if let Some(key) = settled.key.as_deref().filter(|_| settled.state != State::Partial) {
-            self.writer.set_current(self.store, &self.pipeline.name, &cell.id, key)?;
+            self.writer.set_current(self.store, &self.pipeline.name, cell, key)?;
         }
         self.failed |= matches!(settled.state, State::Failed | State::Infeasible);
         self.unsettled -= 1;
@@ -396,7 +402,7 @@ impl<'a> Run<'a> {
         let now = self.started.elapsed().as_secs_f64();
         for index in self.unwritten.drain(..) {
             if let Some(settled) = &self.walk.settled[index] {
-                journal.settled(&self.pipeline.cells[index].id, settled, now)?;
+                journal.settled(&self.pipeline.cells[index], settled, now)?;
             }
         }
         Ok(())

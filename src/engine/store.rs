@@ -9,10 +9,13 @@ use hopmap_artifact::Folder;
 use hopmap_durable::{AppendLog, DurableError, Lock};
 use miette::Diagnostic;
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 use serde_json::value::RawValue;
 
+use super::catalogue::names;
 use super::hashes::Hashes;
 use super::key::Manifest;
+use crate::pipeline::Cell;
 
 /// Name of the store's folder.
 pub const STORE_FOLDER: &str = ".hopmap";
@@ -24,7 +27,7 @@ const FORMAT: &str = "1";
 pub struct Store {
     root: PathBuf,
     results: HashMap<String, ResultRecord>,
-    current: HashMap<(String, String), String>,
+    current: HashMap<(String, String), Current>,
     begun: HashMap<(String, String), String>,
     damaged_lines: usize,
     /// Hashes of input files.
@@ -50,6 +53,9 @@ pub struct ResultRecord {
     pub ending: Ending,
     /// Whether a budget in seconds shaped it.
     pub timed: bool,
+    /// Seconds it took; unknown of results of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
     /// The artifacts by output port.
     pub outputs: OutputRecords,
     /// What the key was made of: a [`Manifest`] that is read only when somebody asks.
@@ -62,7 +68,13 @@ impl ResultRecord {
     pub fn new(key: &str, ending: Ending, timed: bool, outputs: OutputRecords, manifest: &Manifest) -> Self {
         // Manifests are plain data with text keys: they always have a form in JSON.
         let manifest = serde_json::value::to_raw_value(manifest).unwrap_or_default();
-        Self { key: key.to_owned(), ending, timed, outputs, manifest }
+        Self { key: key.to_owned(), ending, timed, seconds: None, outputs, manifest }
+    }
+
+    /// The same, with the time it took.
+    #[must_use]
+    pub fn took(self, seconds: f64) -> Self {
+        Self { seconds: Some(seconds), ..self }
     }
 
     /// What the key was made of; `None` if another version wrote it in another form.
@@ -88,11 +100,29 @@ pub struct OutputRecord {
     pub metrics: BTreeMap<String, f64>,
 }
 
+/// A cell of a pipeline as it was when it last ran or was confirmed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Current {
+    /// Its key.
+    pub key: String,
+    /// Name of its stage.
+    #[serde(default)]
+    pub stage: String,
+    /// Keys and values of its matrix.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub matrix: Vec<(String, Json)>,
+}
+
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Record {
     Result(ResultRecord),
-    Current { pipeline: String, cell: String, key: String },
+    Current {
+        pipeline: String,
+        cell: String,
+        #[serde(flatten)]
+        current: Current,
+    },
     Begun { pipeline: String, cell: String, key: String },
 }
 
@@ -156,8 +186,12 @@ impl Store {
             Record::Result(result) => {
                 self.results.insert(result.key.clone(), result);
             }
-            Record::Current { pipeline, cell, key } => {
-                self.current.insert((pipeline, cell), key);
+            Record::Current { pipeline, cell, mut current } => {
+                if current.stage.is_empty() {
+                    // Older versions kept no more than the name of the cell.
+                    (current.stage, current.matrix) = names(&cell);
+                }
+                self.current.insert((pipeline, cell), current);
             }
             Record::Begun { pipeline, cell, key } => {
                 self.begun.insert((pipeline, cell), key);
@@ -226,12 +260,12 @@ impl Store {
     /// The key that a cell of a pipeline had when it last ran or was confirmed.
     #[must_use]
     pub fn current(&self, pipeline: &str, cell: &str) -> Option<&str> {
-        self.current.get(&(pipeline.to_owned(), cell.to_owned())).map(String::as_str)
+        self.current.get(&(pipeline.to_owned(), cell.to_owned())).map(|current| current.key.as_str())
     }
 
-    /// Names of pipeline and cell, and their keys.
-    pub fn all_current(&self) -> impl Iterator<Item = (&str, &str, &str)> {
-        self.current.iter().map(|((pipeline, cell), key)| (pipeline.as_str(), cell.as_str(), key.as_str()))
+    /// Names of pipeline and cell, and what they were last.
+    pub fn all_current(&self) -> impl Iterator<Item = (&str, &str, &Current)> {
+        self.current.iter().map(|((pipeline, cell), current)| (pipeline.as_str(), cell.as_str(), current))
     }
 
     /// The first file of an artifact that is missing or has another size than it should have.
@@ -310,13 +344,17 @@ impl Writer {
         &mut self,
         store: &mut Store,
         pipeline: &str,
-        cell: &str,
+        cell: &Cell,
         key: &str,
     ) -> Result<(), StoreError> {
-        if store.current(pipeline, cell) == Some(key) {
+        if store.current(pipeline, &cell.id) == Some(key) {
             return Ok(());
         }
-        let record = || Record::Current { pipeline: pipeline.into(), cell: cell.into(), key: key.into() };
+        let record = || Record::Current {
+            pipeline: pipeline.into(),
+            cell: cell.id.clone(),
+            current: Current { key: key.into(), stage: cell.stage.clone(), matrix: cell.matrix.clone() },
+        };
         self.append(&record())?;
         store.learn(record());
         Ok(())
@@ -336,11 +374,11 @@ impl Writer {
         keys.sort();
         let results = keys.into_iter().map(|key| Record::Result(store.results[key].clone()));
         let mut current: Vec<_> = store.all_current().collect();
-        current.sort_unstable();
-        let current = current.into_iter().map(|(pipeline, cell, key)| Record::Current {
+        current.sort_unstable_by_key(|(pipeline, cell, _)| (*pipeline, *cell));
+        let current = current.into_iter().map(|(pipeline, cell, current)| Record::Current {
             pipeline: pipeline.into(),
             cell: cell.into(),
-            key: key.into(),
+            current: current.clone(),
         });
         let mut begun: Vec<_> = store.begun.iter().collect();
         begun.sort_unstable();
@@ -367,7 +405,7 @@ impl Store {
     pub fn retain(&mut self, keep: impl Fn(&str) -> bool) {
         self.results.retain(|key, _| keep(key));
         let results = &self.results;
-        self.current.retain(|_, key| results.contains_key(key));
+        self.current.retain(|_, current| results.contains_key(&current.key));
         self.begun.retain(|_, key| !results.contains_key(key));
     }
 }

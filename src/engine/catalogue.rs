@@ -1,0 +1,150 @@
+//! What a store knows of the cells of a pipeline: their names, what went into them and what came out.
+
+use std::cmp::Ordering;
+
+use serde_json::Value as Json;
+
+use super::journal::{RunSummary, StageEvent};
+use super::key::Manifest;
+use super::store::{ResultRecord, Store};
+
+/// The cells of a pipeline, as they are now or as a run left them, in the order of their names.
+#[derive(Debug, Clone)]
+pub struct Catalogue {
+    /// Name of the pipeline.
+    pub pipeline: String,
+    /// Name of the run; none if they are what the store has now.
+    pub run: Option<String>,
+    /// The cells.
+    pub cells: Vec<StoredCell>,
+}
+
+/// A cell and its result.
+#[derive(Debug, Clone)]
+pub struct StoredCell {
+    /// Its name, such as `placement[mapper=annealing,seed=3]`.
+    pub id: String,
+    /// Name of its stage.
+    pub stage: String,
+    /// Keys and values of its matrix.
+    pub matrix: Vec<(String, Json)>,
+    /// Its key; none if it never had one.
+    pub key: Option<String>,
+    /// What became of it: `cached`, `ran`, `failed` …
+    pub state: String,
+    /// The result of its key; none if it has no result, or none any more.
+    pub result: Option<ResultRecord>,
+}
+
+impl StoredCell {
+    /// What its key was made of.
+    #[must_use]
+    pub fn manifest(&self) -> Option<Manifest> {
+        self.result.as_ref()?.manifest()
+    }
+}
+
+impl Catalogue {
+    /// The cells of a pipeline as the store has them now. A pipeline that never ran has none.
+    #[must_use]
+    pub fn now(store: &Store, pipeline: &str) -> Self {
+        let of_pipeline = store.all_current().filter(|(name, _, _)| *name == pipeline);
+        let cell = |(_, id, current): (&str, &str, &super::store::Current)| {
+            let result = store.result(&current.key).cloned();
+            StoredCell {
+                id: id.to_owned(),
+                stage: current.stage.clone(),
+                matrix: current.matrix.clone(),
+                key: Some(current.key.clone()),
+                state: if result.is_some() { "cached".into() } else { "failed".into() },
+                result,
+            }
+        };
+        Self { pipeline: pipeline.to_owned(), run: None, cells: sorted(of_pipeline.map(cell).collect()) }
+    }
+
+    /// The cells as a run left them. Results that were cleared since then are missing.
+    #[must_use]
+    pub fn of_run(store: &Store, run: &RunSummary) -> Self {
+        let cell = |event: &StageEvent| {
+            let (stage, matrix) = match event.stage.is_empty() {
+                true => names(&event.cell),
+                false => (event.stage.clone(), event.matrix.clone()),
+            };
+            StoredCell {
+                id: event.cell.clone(),
+                stage,
+                matrix,
+                key: event.key.clone(),
+                state: event.state.clone(),
+                result: event.key.as_deref().and_then(|key| store.result(key)).cloned(),
+            }
+        };
+        let cells = sorted(run.stages.iter().map(cell).collect());
+        Self { pipeline: run.pipeline.clone(), run: Some(run.run.clone()), cells }
+    }
+
+    /// Names of all pipelines of a store.
+    #[must_use]
+    pub fn pipelines(store: &Store) -> Vec<String> {
+        let mut names: Vec<String> = store.all_current().map(|(name, _, _)| name.to_owned()).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+}
+
+fn sorted(mut cells: Vec<StoredCell>) -> Vec<StoredCell> {
+    cells.sort_by(|one, other| {
+        let matrix = || one.matrix.iter().zip(&other.matrix).map(|(one, other)| by_value(&one.1, &other.1));
+        let different = |ordering: &Ordering| ordering.is_ne();
+        one.stage
+            .cmp(&other.stage)
+            .then_with(|| matrix().find(different).unwrap_or(Ordering::Equal))
+            .then_with(|| one.id.cmp(&other.id))
+    });
+    cells
+}
+
+/// Numbers by their size, everything else as text.
+fn by_value(one: &Json, other: &Json) -> Ordering {
+    match (one.as_f64(), other.as_f64()) {
+        (Some(one), Some(other)) => one.total_cmp(&other),
+        _ => one.to_string().cmp(&other.to_string()),
+    }
+}
+
+/// Stage and matrix of a cell, from its name alone.
+pub(crate) fn names(cell: &str) -> (String, Vec<(String, Json)>) {
+    let Some((stage, rest)) = cell.split_once('[') else { return (cell.to_owned(), Vec::new()) };
+    let pairs = rest.trim_end_matches(']').split(',').filter_map(|pair| pair.split_once('='));
+    let value = |text: &str| serde_json::from_str(text).unwrap_or_else(|_| Json::String(text.to_owned()));
+    (stage.to_owned(), pairs.map(|(key, text)| (key.to_owned(), value(text))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_name_tells_stage_and_matrix() {
+        assert_eq!(names("program"), ("program".to_owned(), vec![]));
+        let matrix = vec![("mapper".to_owned(), json!("annealing")), ("seed".to_owned(), json!(3))];
+        assert_eq!(names("placement[mapper=annealing,seed=3]"), ("placement".to_owned(), matrix));
+    }
+
+    #[test]
+    fn cells_are_in_the_order_of_their_numbers() {
+        let cell = |seed: i64| StoredCell {
+            id: format!("a[seed={seed}]"),
+            stage: "a".into(),
+            matrix: vec![("seed".into(), json!(seed))],
+            key: None,
+            state: "ran".into(),
+            result: None,
+        };
+        let order: Vec<String> = sorted([10, 9, 1].map(cell).into()).into_iter().map(|cell| cell.id).collect();
+        assert_eq!(order, ["a[seed=1]", "a[seed=9]", "a[seed=10]"]);
+    }
+}

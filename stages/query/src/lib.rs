@@ -1,0 +1,3 @@
+//! SQL over artifacts.
+
+pub use polars::sql::SQLContext;
