@@ -8,7 +8,8 @@ use std::time::Duration;
 use hopmap_model::Context;
 
 use super::manifest::{Manifest, Recipe, Run};
-use super::pack::{NewBlock, PackWriter, compress, decompress};
+use super::pack::{NewBlock, PackWriter};
+use super::whole::{compress, decompress};
 use super::wire::Writer;
 use super::{AddOptions, RestoreOptions, Settings, Source, Store};
 use crate::CheckpointError;
