@@ -25,6 +25,7 @@ mod restore;
 mod statistics;
 mod text;
 mod verify;
+mod whole;
 mod wire;
 
 use std::collections::BTreeMap;

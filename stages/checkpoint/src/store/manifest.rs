@@ -7,7 +7,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use super::pack::{MOST_CHUNKS, compress, decompress};
+use super::pack::MOST_CHUNKS;
+use super::whole::{compress, decompress};
 use super::wire::{Reader, Torn, Writer};
 use crate::CheckpointError;
 use crate::chunk::{ChunkId, LONGEST_CHUNK, Place, Space};

@@ -14,10 +14,11 @@ use std::path::{Path, PathBuf};
 use hopmap_durable::DurableError;
 use twox_hash::{XxHash3_64, XxHash3_128};
 
+use super::whole::{LONGEST, compress, decompress};
 use super::wire::{Reader, Torn, Writer};
 use crate::CheckpointError;
 use crate::chunk::{ChunkId, KeptHash, LONGEST_CHUNK};
-use crate::codec::{BLOCK, Codec, CodecError};
+use crate::codec::{BLOCK, Codec};
 
 /// Most chunks of a block.
 pub(crate) const MOST_CHUNKS: usize = 1024;
@@ -331,7 +332,7 @@ impl Pack {
     }
 
     /// Packs do not stay open: a store may have more of them than a process may have open files.
-    fn file(&self) -> Result<File, CheckpointError> {
+    pub(super) fn file(&self) -> Result<File, CheckpointError> {
         Ok(File::open(&self.path).map_err(DurableError::io("read", &self.path))?)
     }
 
@@ -404,14 +405,26 @@ impl Pack {
     pub fn payload(&self, number: u32) -> Result<Vec<u8>, CheckpointError> {
         let entry = self.block(number).ok_or_else(|| self.damaged_block(number, "it is missing"))?;
         let mut payload = vec![0; entry.payload as usize];
-        self.file()?.read_exact_at(&mut payload, entry.offset).map_err(|error| match error.kind() {
+        self.read_payload(&self.file()?, number, entry, &mut payload)?;
+        Ok(payload)
+    }
+
+    /// Fills `payload`, which is as long as the payload of a block, from the file of the pack, and compares its checksum.
+    pub(super) fn read_payload(
+        &self,
+        file: &File,
+        number: u32,
+        entry: &BlockEntry,
+        payload: &mut [u8],
+    ) -> Result<(), CheckpointError> {
+        file.read_exact_at(payload, entry.offset).map_err(|error| match error.kind() {
             std::io::ErrorKind::UnexpectedEof => self.damaged_block(number, "the pack ends before it"),
             _ => DurableError::io("read", &self.path)(error).into(),
         })?;
-        if XxHash3_64::oneshot(&payload) != entry.checksum {
+        if XxHash3_64::oneshot(payload) != entry.checksum {
             return Err(self.damaged_block(number, "its checksum is another"));
         }
-        Ok(payload)
+        Ok(())
     }
 
     /// The hashes of all chunks of the blocks that are there.
@@ -508,51 +521,4 @@ fn parse_table(pack: u32, table: &[u8], trailer: &Trailer) -> Result<Vec<Option<
         return Err(Torn);
     }
     Ok(blocks)
-}
-
-/// Level of tables and manifests: they are small, and written once.
-const LEVEL: i32 = 12;
-
-/// Bytes of anything that is compressed as a whole; the length comes first.
-pub(crate) fn compress(bytes: &[u8]) -> Result<Vec<u8>, CheckpointError> {
-    let mut compressed =
-        zstd::bulk::compress(bytes, LEVEL).map_err(|error| CodecError::Zstd(error.to_string()))?;
-    if !is_credible(bytes.len() as u64, compressed.len()) {
-        pad(&mut compressed, (bytes.len() as u64 - CREDIBLE).div_ceil(RATIO) as usize);
-    }
-    Ok([&(bytes.len() as u64).to_le_bytes()[..], &compressed].concat())
-}
-
-/// Longest of what is compressed as a whole.
-const LONGEST: u64 = 1 << 32;
-
-/// What is longer has to be at least one part in [`RATIO`] of its length, so that small files never fill the memory.
-const CREDIBLE: u64 = 16 << 20;
-const RATIO: u64 = 256;
-
-fn is_credible(length: u64, compressed: usize) -> bool {
-    length <= LONGEST && length <= CREDIBLE.saturating_add(RATIO.saturating_mul(compressed as u64))
-}
-
-/// Makes a frame so long with one that says nothing (RFC 8878, 3.1.2).
-fn pad(compressed: &mut Vec<u8>, length: usize) {
-    const SKIPPED: u32 = 0x184D_2A50;
-    let rest = length.saturating_sub(compressed.len() + 8);
-    compressed.extend_from_slice(&SKIPPED.to_le_bytes());
-    compressed.extend_from_slice(&(rest as u32).to_le_bytes());
-    compressed.resize(compressed.len() + rest, 0);
-}
-
-pub(crate) fn decompress(bytes: &[u8]) -> Result<Vec<u8>, Torn> {
-    use std::io::Read;
-    let (length, compressed) = bytes.split_at_checked(8).ok_or(Torn)?;
-    let length = u64::from_le_bytes(length.try_into().map_err(|_| Torn)?);
-    if !is_credible(length, compressed.len()) {
-        return Err(Torn);
-    }
-    let mut out = Vec::new();
-    let decoder = zstd::stream::read::Decoder::new(compressed).map_err(|_| Torn)?;
-    // Memory grows with what is really there, not with what is claimed.
-    decoder.take(length + 1).read_to_end(&mut out).map_err(|_| Torn)?;
-    if out.len() as u64 == length { Ok(out) } else { Err(Torn) }
 }
