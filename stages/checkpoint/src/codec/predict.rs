@@ -128,3 +128,30 @@ const LOGARITHMS: [u16; RUN * RUNS + 1] = {
 fn logarithm(number: u32) -> u64 {
     LOGARITHMS.get(number as usize).copied().map_or(0, u64::from)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Records of 11 words, as LAMMPS writes them to its restart files: each word is near the same one of the record before.
+    #[test]
+    fn records_of_eleven_words_are_recognised() {
+        let state = |at: u64| at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52;
+        let words: Vec<u64> = (0..4096).map(|at| ((at % 11) << 40) * 7919 + state(at)).collect();
+        assert_eq!(predictor(&words).stride, 11);
+        let bytes = words.len() * 8;
+        assert!(estimate(&words) < bytes / 3, "{} of {bytes}", estimate(&words));
+    }
+
+    #[test]
+    fn noise_is_estimated_as_long_as_it_is_and_zeros_as_nothing() {
+        let mut state = 1_u64;
+        let mut noise = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state ^ (state >> 29)
+        };
+        let words: Vec<u64> = (0..4096).map(|_| noise()).collect();
+        assert!(estimate(&words) > words.len() * 8 * 9 / 10, "{}", estimate(&words));
+        assert_eq!(estimate(&vec![0_u64; 4096]), 0);
+    }
+}

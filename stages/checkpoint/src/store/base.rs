@@ -150,6 +150,19 @@ mod tests {
     }
 
     #[test]
+    fn bases_are_compared_less_often_while_that_comes_to_the_same() {
+        let mut rule = BaseRule::default();
+        let mut compared = Vec::new();
+        for block in 0..120 {
+            if rule.compares() {
+                compared.push(block);
+                rule.learn(if block < 100 { Choice::Kept } else { Choice::Previous });
+            }
+        }
+        assert_eq!(compared, [0, 8, 16, 24, 32, 64, 96]);
+    }
+
+    #[test]
     fn a_bound_that_costs_more_than_a_new_base_leads_to_one() {
         let sizes =
             |last, root, fresh| Sizes { kept: 31, previous: 31, bound: Some(Bound { last, root, fresh }) };
