@@ -34,10 +34,9 @@ fn what_stays_is_the_union_of_the_rules_and_comes_back() {
     assert_whole(&sample, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
     let done = sample.prune(&keep).unwrap();
     assert_eq!((&done.removed, &done.kept), (&vec![2, 4, 5, 6, 7], &vec![1, 3, 8, 9, 10]));
-    assert_eq!(
-        (&told.removed, &told.deleted, &told.rewritten),
-        (&done.removed, &done.deleted, &done.rewritten)
-    );
+    assert_eq!((&told.removed, &told.deleted), (&done.removed, &done.deleted));
+    // Only writing a pack again shows whether it gets smaller: what does not stays as it is.
+    assert!(done.rewritten.iter().all(|pack| told.rewritten.contains(pack)), "{told:?} {done:?}");
     assert!(done.freed > 0 && done.notes.is_empty(), "{done:?}");
     assert_whole(&sample, &[1, 3, 8, 9, 10]);
     sample.add(7);

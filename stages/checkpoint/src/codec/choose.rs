@@ -114,13 +114,11 @@ pub(super) fn codec(block: &Block<'_>, hint: Hint) -> Result<Codec, CodecError> 
 fn best(block: &Block<'_>) -> Result<Codec, CodecError> {
     let sample = Sample::of(block);
     let size = sample.size(Codec::Prefix)?;
-    let mut best = (size - size / 16, Codec::Prefix);
     // What the bases tell nearly all of is best told by them.
     if size < sample.len() / 16 {
         return Ok(Codec::Prefix);
     }
-    for codec in [Codec::Changes, Codec::HalfChanges, Codec::Words, Codec::Halves] {
-        best = best.min((sample.size(codec)?, codec));
-    }
-    Ok(best.1)
+    let prefix = (size - size / 16, Codec::Prefix);
+    let words = sample.least(&[Codec::Changes, Codec::HalfChanges, Codec::Words, Codec::Halves], prefix.0)?;
+    Ok(words.map_or(prefix, |words| words.min(prefix)).1)
 }

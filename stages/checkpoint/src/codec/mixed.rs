@@ -74,9 +74,7 @@ fn codec(part: &[u8]) -> Result<Codec, CodecError> {
     let size = sample.size(Codec::Zstd)?;
     // Zstandard finds repetitions that are farther apart than the sample shows: the more it finds the more.
     let allowance = if size < sample.len() / 2 { size / 5 } else { size / 24 };
-    let mut best = (size - allowance, Codec::Zstd);
-    for codec in [Codec::Words, Codec::Halves] {
-        best = best.min((sample.size(codec)?, codec));
-    }
-    Ok(best.1)
+    let zstd = (size - allowance, Codec::Zstd);
+    let words = sample.least(&[Codec::Words, Codec::Halves], zstd.0)?;
+    Ok(words.map_or(zstd, |words| words.min(zstd)).1)
 }

@@ -44,6 +44,33 @@ impl<'a> Sample<'a> {
         Ok(payload.len())
     }
 
+    /// Its bytes by a codec of words, about, without encoding it.
+    pub(super) fn estimate(&self, codec: Codec) -> usize {
+        let beneath = || transform::beneath(&self.lengths, &self.bases);
+        match codec {
+            Codec::Words => transform::estimate::<u64>(&self.bytes, &[]),
+            Codec::Halves => transform::estimate::<u32>(&self.bytes, &[]),
+            Codec::Changes => transform::estimate::<u64>(&self.bytes, &beneath()),
+            Codec::HalfChanges => transform::estimate::<u32>(&self.bytes, &beneath()),
+            Codec::Raw | Codec::Zstd | Codec::Prefix | Codec::Mixed => self.bytes.len(),
+        }
+    }
+
+    /// The best of codecs of words, and its bytes, if one may make fewer than so many. Only those are encoded that promise to.
+    pub(super) fn least(&self, codecs: &[Codec], most: usize) -> Result<Option<(usize, Codec)>, CodecError> {
+        let estimates: Vec<(usize, Codec)> =
+            codecs.iter().map(|&codec| (self.estimate(codec), codec)).collect();
+        let least = estimates.iter().map(|(size, _)| *size).min().unwrap_or(usize::MAX);
+        // Repetitions are not in the estimates.
+        let close = (least + least / 4).min(most + most / 2);
+        let mut best = None;
+        for (_, codec) in estimates.into_iter().filter(|(size, _)| *size <= close) {
+            let found = Some((self.size(codec)?, codec));
+            best = if best.is_none() { found } else { best.min(found) };
+        }
+        Ok(best)
+    }
+
     /// Its bytes.
     pub(super) fn len(&self) -> usize {
         self.bytes.len()

@@ -336,7 +336,8 @@ impl<'a> Session<'a> {
             } else {
                 self.figures.new += bytes;
                 let twin = twin.and_then(|twin| twin.id);
-                let id = lane.pending(twin).push(
+                let depth = twin.map(|twin| self.depth(twin));
+                let id = lane.pending(depth).push(
                     batch.bytes_of(chunk),
                     kept,
                     twin,
@@ -352,6 +353,12 @@ impl<'a> Session<'a> {
         lane.give_back(batch);
     }
 
+    /// How deep a chunk is.
+    fn depth(&self, id: ChunkId) -> u8 {
+        let pack = self.store.pack(id.pack).ok();
+        pack.and_then(|pack| pack.block(id.block).map(|block| block.depth)).unwrap_or(0)
+    }
+
     fn flush(&mut self, lanes: &mut [Lane<'_>]) -> Result<(), CheckpointError> {
         let jobs = lanes.iter_mut().enumerate().flat_map(|(place, lane)| lane.jobs(place, true)).collect();
         self.write(lanes, jobs, true)
@@ -359,7 +366,7 @@ impl<'a> Session<'a> {
 
     /// Encodes blocks and writes them. Long ones wait until there are some of them, so that cores share them.
     fn write(&mut self, lanes: &mut [Lane<'_>], jobs: Vec<Job>, all: bool) -> Result<(), CheckpointError> {
-        let (mut jobs, long): (Vec<Job>, Vec<Job>) = jobs.into_iter().partition(|job| job.wants_bases);
+        let (mut jobs, long): (Vec<Job>, Vec<Job>) = jobs.into_iter().partition(|job| job.twins.is_some());
         self.waiting.extend(long);
         if all || self.waiting.len() >= TOGETHER {
             jobs.append(&mut self.waiting);

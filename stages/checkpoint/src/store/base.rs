@@ -19,6 +19,10 @@ const WORTH: usize = 3;
 /// Compare bases in the first block and in every so many after it.
 const EVERY: u64 = 8;
 
+/// The same when so many comparisons in a row came to the same.
+const EVERY_STEADY: u64 = 32;
+const STEADY: u32 = 4;
+
 /// The versions by which a new chunk may be told, and its last version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Candidates {
@@ -104,14 +108,21 @@ impl Sizes {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct BaseRule {
     choice: Choice,
-    blocks: u64,
+    /// Blocks to go until bases are compared.
+    left: u64,
+    /// Comparisons in a row that came to the same.
+    steady: u32,
 }
 
 impl BaseRule {
     /// Whether to compare in the next block.
     pub(crate) fn compares(&mut self) -> bool {
-        self.blocks += 1;
-        (self.blocks - 1).is_multiple_of(EVERY)
+        let compares = self.left == 0;
+        if compares {
+            self.left = if self.steady >= STEADY { EVERY_STEADY } else { EVERY };
+        }
+        self.left -= 1;
+        compares
     }
 
     /// What the next block is told by if nothing is compared.
@@ -121,6 +132,7 @@ impl BaseRule {
 
     /// Hears what came out of a comparison.
     pub(crate) fn learn(&mut self, choice: Choice) {
+        self.steady = if choice == self.choice { self.steady.saturating_add(1) } else { 0 };
         self.choice = choice;
     }
 }
@@ -135,6 +147,19 @@ mod tests {
         assert_eq!(sizes(100, 81).choice(0.2), Choice::Kept);
         assert_eq!(sizes(100, 79).choice(0.2), Choice::Previous);
         assert_eq!(sizes(0, 0).choice(0.2), Choice::Kept);
+    }
+
+    #[test]
+    fn bases_are_compared_less_often_while_that_comes_to_the_same() {
+        let mut rule = BaseRule::default();
+        let mut compared = Vec::new();
+        for block in 0..120 {
+            if rule.compares() {
+                compared.push(block);
+                rule.learn(if block < 100 { Choice::Kept } else { Choice::Previous });
+            }
+        }
+        assert_eq!(compared, [0, 8, 16, 24, 32, 64, 96]);
     }
 
     #[test]

@@ -13,7 +13,8 @@ use crate::store::pack::NewBlock;
 pub(super) struct Job {
     pub(super) lane: usize,
     pub(super) pending: Pending,
-    pub(super) wants_bases: bool,
+    /// How deep the versions before are by which its chunks are told; none if these are told by nothing.
+    pub(super) twins: Option<u8>,
     pub(super) compares: bool,
     pub(super) choice: Choice,
     pub(super) epsilon: f64,
@@ -26,8 +27,8 @@ pub(super) struct Job {
 pub(super) struct Done {
     pub(super) lane: usize,
     pub(super) number: u32,
-    /// Whether it was to be told by versions before.
-    pub(super) was_based: bool,
+    /// How deep the versions before are by which it was to be told, if any.
+    pub(super) twins: Option<u8>,
     pub(super) block: NewBlock,
     pub(super) outcome: Outcome,
     /// What was found best, when several bases were tried.
@@ -45,7 +46,7 @@ pub(super) fn encode(store: &Store, blocks: &Blocks<'_>, job: Job) -> Result<Don
         Choice::Root => all(|candidates| candidates.root),
         Choice::Fresh => vec![None; candidates.len()],
     };
-    let told = Teller { blocks, job: &job, hint: job.hint(store) };
+    let told = Teller { blocks, job: &job, hint: job.hint(store), codec: None };
     let (kept, previous) = (by(Choice::Kept), by(Choice::Previous));
     let last = all(|candidates| candidates.last);
     if !job.compares || (kept == previous && previous == last) {
@@ -53,6 +54,8 @@ pub(super) fn encode(store: &Store, blocks: &Blocks<'_>, job: Job) -> Result<Don
         return job.done(store, encoded, bases, None);
     }
     let kept = told.by(kept)?;
+    // What tells one version best tells the others as well, unless it tells none.
+    let told = Teller { codec: Some(kept.0.codec).filter(|codec| codec.uses_bases()), ..told };
     let mut sizes = Sizes { kept: kept.0.payload.len(), previous: kept.0.payload.len(), bound: None };
     let mut best = kept;
     let mut others = Vec::new();
@@ -79,6 +82,8 @@ struct Teller<'a> {
     blocks: &'a Blocks<'a>,
     job: &'a Job,
     hint: Hint,
+    /// The codec, if it is known already.
+    codec: Option<Codec>,
 }
 
 impl Teller<'_> {
@@ -91,7 +96,11 @@ impl Teller<'_> {
         let bytes: Vec<Option<&[u8]>> = bytes.iter().map(|base| base.as_ref().map(AsRef::as_ref)).collect();
         let pending = &self.job.pending;
         let block = Block { bytes: &pending.bytes, lengths: &pending.lengths, bases: &bytes };
-        Ok((codec::encode(&block, self.hint)?, usable))
+        let encoded = match self.codec.filter(|_| bytes.iter().any(Option::is_some)) {
+            Some(codec) => codec::encode_by(&block, codec, self.hint.thorough)?,
+            None => codec::encode(&block, self.hint)?,
+        };
+        Ok((encoded, usable))
     }
 }
 
@@ -102,7 +111,7 @@ impl Job {
 
     fn candidates(&self, store: &Store) -> Vec<Candidates> {
         let deepest = store.settings().depth;
-        let of = |twin: &Option<ChunkId>| match twin.filter(|_| self.wants_bases) {
+        let of = |twin: &Option<ChunkId>| match twin.filter(|_| self.twins.is_some()) {
             // What cannot be read is no base.
             Some(twin) => candidates(store, twin, deepest).unwrap_or_default(),
             None => Candidates::default(),
@@ -141,6 +150,6 @@ impl Job {
         let Pending { number, lengths, hashes, .. } = self.pending;
         let block =
             NewBlock { codec: encoded.codec, depth, lengths, bases, hashes, payload: encoded.payload };
-        Ok(Done { lane: self.lane, number, was_based: self.wants_bases, block, outcome, compared })
+        Ok(Done { lane: self.lane, number, twins: self.twins, block, outcome, compared })
     }
 }

@@ -26,9 +26,10 @@ use crate::tree::{self, Entry, EntryKind, Time};
 pub(super) struct Lane<'a> {
     opened: Option<Opened<'a>>,
     pub(super) batch: Batch,
-    /// New chunks that are told by their versions before, and those that are not.
-    pub(super) based: Pending,
-    pub(super) fresh: Pending,
+    /// New chunks that are told by their versions before, by how deep these are: a block is as deep as its deepest chunk.
+    based: BTreeMap<u8, Based>,
+    /// Those that are not.
+    fresh: Pending,
     runs: RunBuilder,
     digest: Digest,
     /// What was learned from all blocks, from those with bases, and from those without.
@@ -39,8 +40,14 @@ pub(super) struct Lane<'a> {
     based_after: u64,
     /// Whether one more block of this round is to be told by bases even where they did not pay so far.
     tries_bases: bool,
-    rule: BaseRule,
     epsilon: f64,
+}
+
+/// New chunks whose versions before are equally deep, and what such are told by.
+#[derive(Debug, Default)]
+struct Based {
+    pending: Pending,
+    rule: BaseRule,
 }
 
 /// Bytes of a file that are looked at before the others.
@@ -117,7 +124,7 @@ impl<'a> Lane<'a> {
         Self {
             opened: None,
             batch: Batch::default(),
-            based: Pending::default(),
+            based: BTreeMap::new(),
             fresh: Pending::default(),
             runs: RunBuilder::default(),
             digest: Digest::default(),
@@ -126,7 +133,6 @@ impl<'a> Lane<'a> {
             fresh_chooser: chooser,
             based_after: 0,
             tries_bases: true,
-            rule: BaseRule::default(),
             epsilon,
         }
     }
@@ -187,59 +193,56 @@ impl<'a> Lane<'a> {
         Ok(Some((opened.number, Recipe { format: opened.cutter.format(), digest, runs })))
     }
 
-    /// Where a new chunk waits for the others of its block.
-    pub(super) fn pending(&mut self, twin: Option<ChunkId>) -> &mut Pending {
-        match twin.is_some() && (self.chooser.wants_bases() || self.tries_bases) {
-            true => &mut self.based,
-            false => &mut self.fresh,
+    /// Where a new chunk waits for the others of its block; `depth` is that of its version before, if it has one.
+    pub(super) fn pending(&mut self, depth: Option<u8>) -> &mut Pending {
+        match depth.filter(|_| self.chooser.wants_bases() || self.tries_bases) {
+            Some(depth) => &mut self.based.entry(depth).or_default().pending,
+            None => &mut self.fresh,
         }
     }
 
     /// What is pending, to be encoded: full blocks, or all.
-    pub(super) fn jobs(&mut self, lane: usize, all: bool) -> impl Iterator<Item = Job> {
-        let is_due = |pending: &Pending, most: usize| {
-            let full = pending.bytes.len() >= most || pending.lengths.len() >= MOST_CHUNKS;
-            full || (all && !pending.lengths.is_empty())
-        };
-        let based = is_due(&self.based, BASED_BLOCK).then(|| std::mem::take(&mut self.based));
-        let fresh = is_due(&self.fresh, BLOCK).then(|| std::mem::take(&mut self.fresh));
-        self.tries_bases &= based.is_none();
-        let after = self.based_after;
-        self.based_after += u64::from(based.is_some());
-        let based = based.map(|pending| Job {
-            lane,
-            pending,
-            wants_bases: true,
-            compares: self.rule.compares(),
-            choice: self.rule.choice(),
-            epsilon: self.epsilon,
-            chooser: self.based_chooser.clone(),
-            after,
-        });
-        let fresh = fresh.map(|pending| Job {
-            lane,
-            pending,
-            wants_bases: false,
-            compares: false,
-            choice: Choice::Fresh,
-            epsilon: self.epsilon,
-            chooser: self.fresh_chooser.clone(),
-            after: 0,
-        });
-        based.into_iter().chain(fresh)
+    pub(super) fn jobs(&mut self, lane: usize, all: bool) -> Vec<Job> {
+        let mut jobs = Vec::new();
+        for (&depth, based) in &mut self.based {
+            if !based.pending.is_due(BASED_BLOCK, all) {
+                continue;
+            }
+            self.tries_bases = false;
+            jobs.push(Job {
+                lane,
+                pending: std::mem::take(&mut based.pending),
+                twins: Some(depth),
+                compares: based.rule.compares(),
+                choice: based.rule.choice(),
+                epsilon: self.epsilon,
+                chooser: self.based_chooser.clone(),
+                after: self.based_after,
+            });
+            self.based_after += 1;
+        }
+        if self.fresh.is_due(BLOCK, all) {
+            jobs.push(Job {
+                lane,
+                pending: std::mem::take(&mut self.fresh),
+                twins: None,
+                compares: false,
+                choice: Choice::Fresh,
+                epsilon: self.epsilon,
+                chooser: self.fresh_chooser.clone(),
+                after: 0,
+            });
+        }
+        jobs
     }
 
     pub(super) fn learn(&mut self, done: &Done) {
         self.chooser.learn(&done.outcome);
-        match done.was_based {
-            true => {
-                self.based_after = 0;
-                self.based_chooser.learn(&done.outcome);
-            }
-            false => self.fresh_chooser.learn(&done.outcome),
-        }
+        let Some(depth) = done.twins else { return self.fresh_chooser.learn(&done.outcome) };
+        self.based_after = 0;
+        self.based_chooser.learn(&done.outcome);
         if let Some(choice) = done.compared {
-            self.rule.learn(choice);
+            self.based.entry(depth).or_default().rule.learn(choice);
         }
     }
 }
@@ -255,6 +258,12 @@ pub(super) struct Pending {
 }
 
 impl Pending {
+    /// Whether it is a full block, or one at all where `all` are due.
+    fn is_due(&self, most: usize, all: bool) -> bool {
+        let full = self.bytes.len() >= most || self.lengths.len() >= MOST_CHUNKS;
+        full || (all && !self.lengths.is_empty())
+    }
+
     /// Adds a chunk; the first one gives the block its number.
     pub(super) fn push(
         &mut self,
