@@ -14,6 +14,7 @@ mod blocks;
 #[cfg(test)]
 mod crafted;
 mod digest;
+mod fingerprint;
 mod hollow;
 mod index;
 mod live;
@@ -41,6 +42,7 @@ use crate::CheckpointError;
 
 pub use add::{AddOptions, Added, Source};
 pub use blocks::Blocks;
+pub use fingerprint::Fingerprints;
 pub use manifest::{Figures, Manifest, Recipe, Run};
 pub use pack::{BlockEntry, Hashes, Pack};
 pub use prune::{Keep, Pruned};

@@ -58,6 +58,7 @@ impl Store {
     ) -> Result<Restored, CheckpointError> {
         let manifest = self.manifest(number)?;
         refuse_what_is_there(to)?;
+        self.refuse_other_packs(&manifest, None)?;
         let parent = match to.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
@@ -101,6 +102,7 @@ impl Store {
     ) -> Result<Restored, CheckpointError> {
         let manifest = self.manifest(number)?;
         let (entry, recipe) = one_file(&manifest, path)?;
+        self.refuse_other_packs(&manifest, Some(recipe))?;
         let mut sink = StreamSink { out };
         FileReader::new(self).read(&entry, recipe, &mut sink, cx)?;
         sink.out.flush().map_err(DurableError::io("write", Path::new("standard output")))?;

@@ -138,6 +138,8 @@ struct Look<'a> {
     packs: BTreeMap<u32, usize>,
     /// The problems of packs whose hashes cannot be read: their chunks can only be bases.
     hashes: BTreeMap<u32, usize>,
+    /// The problems of packs that are another for some checkpoint.
+    others: BTreeMap<u32, usize>,
     /// The problems of blocks.
     blocks: BTreeMap<(u32, u32), usize>,
     /// Blocks that cannot be decoded, because of themselves or of others.
@@ -154,6 +156,7 @@ impl<'a> Look<'a> {
             live: Live::default(),
             packs: BTreeMap::new(),
             hashes: BTreeMap::new(),
+            others: BTreeMap::new(),
             blocks: BTreeMap::new(),
             unusable: BTreeSet::new(),
             rests: BTreeMap::new(),
@@ -205,7 +208,8 @@ impl<'a> Look<'a> {
                 return Err(CheckpointError::Interrupted);
             }
             let Ok(manifest) = self.store.manifest(number) else { continue };
-            let touched = self.touched(&manifest, &tainted);
+            let mut touched = self.touched(&manifest, &tainted);
+            self.touch_by_other_packs(&manifest, &mut touched);
             let lost: BTreeSet<u32> =
                 touched.values().flat_map(|touch| touch.files.iter().copied()).collect();
             let mut whole = lost.is_empty();
