@@ -228,6 +228,31 @@ fn a_pack_of_a_copy_that_was_added_to_is_told_before_anything_is_restored() {
 }
 
 #[test]
+fn a_pack_whose_manifest_is_lost_is_told() {
+    let warnings = |sample: &Sample| sample.verify(false).warnings;
+    let sample = Sample::new(3, 31);
+    let store = sample.store();
+    // As if the third had nothing of the second, and nothing of its own.
+    let mut manifest = store.manifest(1).unwrap();
+    manifest.number = 3;
+    fs::write(store.manifest_path(3), manifest.encode().unwrap()).unwrap();
+    assert_eq!(warnings(&sample), [""; 0]);
+    fs::remove_file(store.manifest_path(2)).unwrap();
+    let told = warnings(&sample);
+    assert!(told.len() == 1 && told[0].contains("checkpoints/2 is missing, and "), "{told:?}");
+    assert!(told[0].ends_with("its manifest is lost, or a prune was stopped before it removed the pack"));
+    // The number of the last one is not known any more.
+    fs::remove_file(store.manifest_path(3)).unwrap();
+    let told = warnings(&sample);
+    assert!(told.len() == 2 && told[1].contains("checkpoints/3 is missing, and "), "{told:?}");
+    assert!(told.iter().all(|told| told.ends_with("; the next `add` removes the pack")), "{told:?}");
+    // A prune removes both.
+    let sample = Sample::new(3, 31);
+    sample.prune(&hopmap_checkpoint::store::Keep { remove: vec![2], ..Default::default() }).unwrap();
+    assert_eq!(warnings(&sample), [""; 0]);
+}
+
+#[test]
 fn what_is_there_twice_is_not_lost_when_one_goes() {
     let sample = Sample::new(3, 11);
     let path = sample.store().pack_path(2);

@@ -280,14 +280,34 @@ impl<'a> Look<'a> {
     fn unneeded(&mut self, cx: &Context<'_>) -> Result<(), CheckpointError> {
         // A pack behind the last checkpoint is being added, or goes with the next writer.
         let latest = self.store.latest()?.unwrap_or(0);
-        let mut packs = self.store.pack_numbers()?;
-        packs.retain(|&pack| pack <= latest);
+        let (mut packs, behind): (Vec<u32>, Vec<u32>) =
+            self.store.pack_numbers()?.into_iter().partition(|&pack| pack <= latest);
+        for pack in behind {
+            let why = "it is being added, its `add` was killed, or its manifest is lost; the next `add` removes the pack";
+            self.warn_of_missing_manifest(pack, why);
+        }
         for &pack in &packs {
             self.check_unneeded(pack, cx)?;
         }
         packs.retain(|&pack| self.live.blocks(pack).is_none());
+        for &pack in &packs {
+            self.warn_of_missing_manifest(
+                pack,
+                "its manifest is lost, or a prune was stopped before it removed the pack",
+            );
+        }
         self.found.unneeded = packs;
         Ok(())
+    }
+
+    /// Tells of a checkpoint that has a pack and no manifest. A prune removes both.
+    fn warn_of_missing_manifest(&mut self, number: u32, why: &str) {
+        let path = self.store.manifest_path(number);
+        if !path.exists() {
+            let pack = self.store.pack_path(number);
+            let warning = format!("{} is missing, and {} is there: {why}", path.display(), pack.display());
+            self.found.warnings.push(warning);
+        }
     }
 
     fn finish(mut self) -> Verified {
