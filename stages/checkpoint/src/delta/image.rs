@@ -79,11 +79,11 @@ mod tests {
     /// Areas: address, contents, bytes of the file they map or 0, properties.
     fn image(areas: &[(u64, &[u8], u64, u64)]) -> Vec<u8> {
         let mut image = vec![0; 2 * PAGE];
-        image[..27].copy_from_slice(b"DMTCP_CHECKPOINT_IMAGE_v4.0");
+        image[..28].copy_from_slice(b"DMTCP_CHECKPOINT_IMAGE_v4.0\n");
         for (address, bytes, file_bytes, properties) in areas {
             image.extend(record(*address, bytes.len() as u64, *file_bytes, *properties));
             let written = if *file_bytes > 0 { *file_bytes as usize } else { bytes.len() };
-            if properties & 3 == 0 {
+            if *properties == 0 {
                 image.extend(&bytes[..written.min(bytes.len())]);
             }
         }
