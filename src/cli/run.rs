@@ -1,8 +1,8 @@
 //! `hopmap run`: run what has to run.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use clap::Args;
@@ -102,8 +102,14 @@ fn write_report(
     Ok(Some(place))
 }
 
-/// A first Ctrl-C asks the stages to deliver what they have, a second one ends at once: the store is sound either way.
+/// A first Ctrl-C asks the stages to deliver what they have, a second one ends at once: the store is sound either way. Whoever asks
+/// again gets the same flag.
 pub(super) fn on_interrupt() -> Result<Arc<AtomicBool>, Failure> {
+    static CANCELLED: Mutex<Option<Arc<AtomicBool>>> = Mutex::new(None);
+    let mut there = CANCELLED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(cancelled) = there.as_ref() {
+        return Ok(Arc::clone(cancelled));
+    }
     let cancelled = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&cancelled);
     let handler = move || {
@@ -113,7 +119,7 @@ pub(super) fn on_interrupt() -> Result<Arc<AtomicBool>, Failure> {
         }
     };
     ctrlc::set_handler(handler).into_diagnostic()?;
-    Ok(cancelled)
+    Ok(Arc::clone(there.insert(cancelled)))
 }
 
 /// What others are told who find something locked.

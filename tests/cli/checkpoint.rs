@@ -255,7 +255,7 @@ fn json_has_what_people_read() {
     assert!(verified["problems"].as_array().unwrap().is_empty());
     let pruned = json(&["prune", "store", "--keep-last", "1", "--dry-run"]);
     assert_eq!((&pruned["removed"], &pruned["kept"]), (&[1].as_slice().into(), &[2].as_slice().into()));
-    insta::assert_snapshot!(keys(&json(&["stats", "store"])), @"blocks bytes checkpoints chunks codecs damaged depths index manifests packs ratio unneeded");
+    insta::assert_snapshot!(keys(&json(&["stats", "store"])), @"blocks bytes checkpoints chunks codecs damaged depths index manifests packs prunable ratio unneeded");
     let explained = json(&["explain", "store", "latest"]);
     insta::assert_snapshot!(keys(&explained), @"bases brought bytes codecs comparisons depths earlier files known new number stored unchanged zero");
     assert_eq!(
@@ -360,7 +360,7 @@ fn images_are_told_by_their_pages() {
       prefix       2 blocks, 69.6 kB in N.NN kB (18.5 ×)
       mixed        2 blocks, 489 kB in 234 kB (2.1 ×)
     chains       0: 2 blocks, 1: 2 blocks
-    a prune would free 0 B now
+    a prune would free nothing now: the checkpoints need everything
     ");
     for (number, checkpoint) in (1..).zip(names(&sandbox.path().join("images/files"))) {
         let out = format!("out-{number}");

@@ -173,7 +173,7 @@ fn images_are_compared_at_addresses_if_one_asks_for_it() {
 /// An image of DMTCP, format v4, with these areas.
 fn dmtcp(areas: &[&[u8]]) -> Vec<u8> {
     let mut header = vec![0; 8192];
-    header[..27].copy_from_slice(b"DMTCP_CHECKPOINT_IMAGE_v4.0");
+    header[..28].copy_from_slice(b"DMTCP_CHECKPOINT_IMAGE_v4.0\n");
     let mut end = vec![0; 4096];
     end[16..24].fill(0xff);
     [&header, &areas.concat()[..], &end].concat()

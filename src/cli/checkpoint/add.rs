@@ -15,7 +15,6 @@ use serde_json::json;
 use super::amounts::{bytes, now, times};
 use super::{Exit, Failure, Output, Work, open};
 use crate::cli::failure::Mistake;
-use crate::cli::run::holder;
 use crate::registry::checkpoint::store::{AddOptions, Added, Source};
 
 /// Arguments of `checkpoint add`.
@@ -47,7 +46,7 @@ pub(super) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     let begin = Instant::now();
     let stream = stream(arguments)?;
     let options = AddOptions { name: arguments.name.clone(), created: now(), quick: arguments.quick };
-    let lock = store.lock(&holder("checkpoint add"), arguments.work.wait())?;
+    let lock = arguments.work.lock(&store, "checkpoint add")?;
     let added = arguments.work.run(output, |cx| {
         let source = match &stream {
             None => Source::Folder(&arguments.checkpoint),

@@ -25,7 +25,7 @@ pub(super) struct Arguments {
 
 pub(super) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
     let store = open(&arguments.store)?;
-    let lock = store.read_lock(arguments.work.wait())?;
+    let lock = arguments.work.read_lock(&store)?;
     let number = number(&store, &arguments.checkpoint, arguments.name.as_deref())?;
     let explained = arguments.work.run(output, |_| store.explain(&lock, number))?;
     if output.is_json() {

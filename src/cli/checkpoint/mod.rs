@@ -23,9 +23,9 @@ use miette::Report;
 use super::exit::Exit;
 use super::failure::{Failure, Mistake};
 use super::output::Output;
-use super::run::{all_cores, on_interrupt};
+use super::run::{all_cores, holder, on_interrupt};
 use crate::registry::checkpoint::CheckpointError;
-use crate::registry::checkpoint::store::Store;
+use crate::registry::checkpoint::store::{ReadLock, Store, WriteLock};
 
 /// Arguments of `checkpoint`.
 #[derive(Debug, Args)]
@@ -106,6 +106,18 @@ struct Work {
 impl Work {
     fn wait(&self) -> Duration {
         Duration::from_secs(self.wait.into())
+    }
+
+    /// Keeps other writers away; Ctrl-C ends the waiting for them.
+    fn lock(&self, store: &Store, command: &str) -> Result<WriteLock, Failure> {
+        let cancelled = on_interrupt()?;
+        Ok(store.lock_unless(&|| cancelled.load(Ordering::Relaxed), &holder(command), self.wait())?)
+    }
+
+    /// Keeps what is there from being taken away; Ctrl-C ends the waiting.
+    fn read_lock(&self, store: &Store) -> Result<ReadLock, Failure> {
+        let cancelled = on_interrupt()?;
+        Ok(store.read_lock_unless(&|| cancelled.load(Ordering::Relaxed), self.wait())?)
     }
 
     /// Does something with so many threads; Ctrl-C stops it, and a bar shows how far it is.

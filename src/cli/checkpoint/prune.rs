@@ -7,7 +7,6 @@ use clap::Args;
 use super::amounts::bytes;
 use super::{Exit, Failure, Output, Work, open};
 use crate::cli::failure::Mistake;
-use crate::cli::run::holder;
 use crate::registry::checkpoint::store::{Keep, Pruned, in_words};
 
 /// Arguments of `checkpoint prune`.
@@ -53,7 +52,7 @@ pub(super) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
         let help = "say which stay, such as `--keep-last 5`, or which go, such as `--remove 3`";
         return Err(Mistake::new("nothing says which checkpoints stay", help).into());
     }
-    let lock = store.lock(&holder("checkpoint prune"), arguments.work.wait())?;
+    let lock = arguments.work.lock(&store, "checkpoint prune")?;
     let keep = Keep {
         last: arguments.keep_last,
         every: arguments.keep_every,

@@ -48,7 +48,7 @@ pub(super) struct Arguments {
 pub(super) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
     let store = open(&arguments.store)?;
     let begin = Instant::now();
-    let lock = store.read_lock(arguments.work.wait())?;
+    let lock = arguments.work.read_lock(&store)?;
     let number = number(&store, &arguments.checkpoint, arguments.name.as_deref())?;
     if arguments.out == Path::new("-") {
         let file = arguments.file.as_deref();

@@ -20,7 +20,7 @@ pub(super) struct Arguments {
 
 pub(super) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
     let store = open(&arguments.store)?;
-    let lock = store.read_lock(arguments.work.wait())?;
+    let lock = arguments.work.read_lock(&store)?;
     let statistics = arguments.work.run(output, |_| store.statistics(&lock))?;
     if output.is_json() {
         output.json(&statistics);
@@ -47,8 +47,16 @@ fn print(statistics: &Statistics, output: Output) {
         let depths = statistics.depths.iter().map(|(depth, blocks)| format!("{depth}: {blocks} blocks"));
         output.line(format!("chains       {}", depths.collect::<Vec<_>>().join(", ")));
     }
-    if let Some(unneeded) = statistics.unneeded {
-        output.line(format!("a prune would free {} now", bytes(unneeded)));
+    if let (Some(prunable), Some(unneeded)) = (statistics.prunable, statistics.unneeded) {
+        let freed = match (prunable, unneeded) {
+            (0, 0) => "nothing now: the checkpoints need everything".to_owned(),
+            (0, _) => format!(
+                "nothing now: the {} not needed are less than a quarter of their packs",
+                bytes(unneeded)
+            ),
+            _ => format!("about {} now", bytes(prunable)),
+        };
+        output.line(format!("a prune would free {freed}"));
     }
     statistics.damaged.iter().for_each(|damaged| output.note(damaged));
 }

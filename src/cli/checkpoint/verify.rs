@@ -3,11 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use hopmap_model::Context;
 
 use super::amounts::bytes;
 use super::{Exit, Failure, Output, Work, open};
-use crate::cli::run::holder;
 use crate::cli::summary::shown;
 use crate::registry::checkpoint::store::{Affected, Problem, Verified, in_words};
 
@@ -39,7 +37,7 @@ pub(super) struct Arguments {
 
 pub(super) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
     let store = open(&arguments.store)?;
-    let lock = store.read_lock(arguments.work.wait())?;
+    let lock = arguments.work.read_lock(&store)?;
     let only = (!arguments.only.is_empty()).then_some(arguments.only.as_slice());
     let verified = arguments.work.run(output, |cx| store.verify(&lock, arguments.deep, only, cx))?;
     if output.is_json() {
@@ -48,8 +46,8 @@ pub(super) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     print(&verified, output);
     drop(lock);
     if arguments.discard {
-        let lock = store.lock(&holder("checkpoint verify"), arguments.work.wait())?;
-        let discarded = store.discard_damaged(&lock, &Context::detached())?;
+        let lock = arguments.work.lock(&store, "checkpoint verify")?;
+        let discarded = arguments.work.run(output, |cx| store.discard_damaged(&lock, cx))?;
         output.line(format!("blocks discarded: {}", discarded.len()));
     }
     Ok(if verified.damaged().is_empty() { Exit::Done } else { Exit::Failed })

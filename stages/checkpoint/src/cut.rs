@@ -16,6 +16,7 @@ use miette::Diagnostic;
 use crate::chunk::{Batch, Earlier};
 
 pub use criu::{PageMap, page_maps};
+pub(crate) use dmtcp::{Areas, HEAD, Next, is_image};
 
 /// How a file of gzip begins (RFC 1952), with the only method there is.
 const GZIP: &[u8] = b"\x1f\x8b\x08";

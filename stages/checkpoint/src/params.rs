@@ -73,8 +73,8 @@ pub enum Align {
     /// Those at the same place in the file, as HBICT does.
     #[default]
     Position,
-    /// In images of DMTCP (v4) those at the same address of memory; their headers and records are stored always. In other files
-    /// those at the same place.
+    /// In images of DMTCP (v4), and in pages of CRIU with their page maps, those at the same address of memory; headers and records
+    /// are stored always. In other files those at the same place.
     Address,
 }
 

@@ -14,6 +14,7 @@ mod blocks;
 #[cfg(test)]
 mod crafted;
 mod digest;
+mod fingerprint;
 mod hollow;
 mod index;
 mod live;
@@ -42,6 +43,7 @@ use crate::CheckpointError;
 
 pub use add::{AddOptions, Added, Source};
 pub use blocks::Blocks;
+pub use fingerprint::Fingerprints;
 pub use manifest::{Figures, Manifest, Recipe, Run};
 pub use pack::{BlockEntry, Hashes, Pack};
 pub use prune::{Keep, Pruned};
@@ -181,7 +183,17 @@ impl Store {
 
     /// Keeps other writers away, waiting for them so long, and removes what killed ones left.
     pub fn lock(&self, holder: &str, wait: Duration) -> Result<WriteLock, CheckpointError> {
-        let lock = until(wait, || Lock::try_exclusive(&self.folder.join("lock"), holder))?;
+        self.lock_unless(&|| false, holder, wait)
+    }
+
+    /// As [`Store::lock`], but nobody waits any longer when `stop` says so.
+    pub fn lock_unless(
+        &self,
+        stop: &dyn Fn() -> bool,
+        holder: &str,
+        wait: Duration,
+    ) -> Result<WriteLock, CheckpointError> {
+        let lock = until(wait, stop, || Lock::try_exclusive(&self.folder.join("lock"), holder))?;
         for part in ["", "packs", "checkpoints"] {
             remove_leftovers(&self.folder.join(part))?;
         }
@@ -203,8 +215,17 @@ impl Store {
 
     /// Keeps what is there from being taken away. A store that cannot be written to needs no lock.
     pub fn read_lock(&self, wait: Duration) -> Result<ReadLock, CheckpointError> {
+        self.read_lock_unless(&|| false, wait)
+    }
+
+    /// As [`Store::read_lock`], but nobody waits any longer when `stop` says so.
+    pub fn read_lock_unless(
+        &self,
+        stop: &dyn Fn() -> bool,
+        wait: Duration,
+    ) -> Result<ReadLock, CheckpointError> {
         let path = self.folder.join("readers");
-        let lock = until(wait, || Lock::try_shared(&path))?;
+        let lock = until(wait, stop, || Lock::try_shared(&path))?;
         // Somebody else may have pruned since packs were read.
         self.forget_packs();
         Ok(ReadLock { _lock: lock })
@@ -303,12 +324,17 @@ impl Settings {
     }
 }
 
-/// Tries again for so long while somebody else has the lock.
-fn until<L>(wait: Duration, lock: impl Fn() -> Result<L, DurableError>) -> Result<L, CheckpointError> {
+/// Tries again for so long while somebody else has the lock, unless somebody asks to stop.
+fn until<L>(
+    wait: Duration,
+    stop: &dyn Fn() -> bool,
+    lock: impl Fn() -> Result<L, DurableError>,
+) -> Result<L, CheckpointError> {
     const PAUSE: Duration = Duration::from_millis(20);
     let end = Instant::now() + wait;
     loop {
         match lock() {
+            Err(DurableError::Busy { .. }) if stop() => return Err(CheckpointError::Interrupted),
             Err(DurableError::Busy { .. }) if Instant::now() < end => std::thread::sleep(PAUSE),
             Err(DurableError::Busy { path, holder }) => return Err(CheckpointError::Busy { path, holder }),
             result => return Ok(result?),

@@ -199,6 +199,60 @@ fn a_damaged_block_names_what_it_touches_and_no_more() {
 }
 
 #[test]
+fn a_pack_of_a_copy_that_was_added_to_is_told_before_anything_is_restored() {
+    let (mut sample, mut copy) = (Sample::new(2, 1000), Sample::new(2, 1000));
+    sample.add(1);
+    copy.add(2);
+    fs::copy(copy.store().pack_path(3), sample.store().pack_path(3)).unwrap();
+    for deep in [false, true] {
+        let found = sample.verify(deep);
+        assert_eq!((found.damaged(), found.problems.len()), (vec![3], 1), "{:?}", found.problems);
+        assert_eq!(found.problems[0].pack, Some(3));
+        assert!(found.problems[0].what.starts_with("it is another pack"), "{:?}", found.problems);
+        assert_eq!(found.problems[0].checkpoints[0].files, [Path::new("image"), Path::new("part/table")]);
+    }
+    let store = sample.store();
+    let lock = store.read_lock(std::time::Duration::ZERO).unwrap();
+    let context = hopmap_model::Context::detached();
+    let mut out = Vec::new();
+    let error = store.restore_file(&lock, 3, Some(Path::new("image")), &mut out, &context).unwrap_err();
+    assert!(error.to_string().contains("it is another pack") && out.is_empty(), "{error}");
+    // What needs nothing of it is given back.
+    store.restore_file(&lock, 3, Some(Path::new("part/restart.sh")), &mut out, &context).unwrap();
+    assert!(out == sample.last[Path::new("part/restart.sh")]);
+    drop(lock);
+    let keep = hopmap_checkpoint::store::Keep { last: Some(2), ..Default::default() };
+    let refused = sample.prune(&keep).unwrap_err();
+    assert!(refused.to_string().contains("it is another pack"), "{refused}");
+    sample.assert_restores(&[1, 2]);
+}
+
+#[test]
+fn a_pack_whose_manifest_is_lost_is_told() {
+    let warnings = |sample: &Sample| sample.verify(false).warnings;
+    let sample = Sample::new(3, 31);
+    let store = sample.store();
+    // As if the third had nothing of the second, and nothing of its own.
+    let mut manifest = store.manifest(1).unwrap();
+    manifest.number = 3;
+    fs::write(store.manifest_path(3), manifest.encode().unwrap()).unwrap();
+    assert_eq!(warnings(&sample), [""; 0]);
+    fs::remove_file(store.manifest_path(2)).unwrap();
+    let told = warnings(&sample);
+    assert!(told.len() == 1 && told[0].contains("checkpoints/2 is missing, and "), "{told:?}");
+    assert!(told[0].ends_with("its manifest is lost, or a prune was stopped before it removed the pack"));
+    // The number of the last one is not known any more.
+    fs::remove_file(store.manifest_path(3)).unwrap();
+    let told = warnings(&sample);
+    assert!(told.len() == 2 && told[1].contains("checkpoints/3 is missing, and "), "{told:?}");
+    assert!(told.iter().all(|told| told.ends_with("; the next `add` removes the pack")), "{told:?}");
+    // A prune removes both.
+    let sample = Sample::new(3, 31);
+    sample.prune(&hopmap_checkpoint::store::Keep { remove: vec![2], ..Default::default() }).unwrap();
+    assert_eq!(warnings(&sample), [""; 0]);
+}
+
+#[test]
 fn what_is_there_twice_is_not_lost_when_one_goes() {
     let sample = Sample::new(3, 11);
     let path = sample.store().pack_path(2);

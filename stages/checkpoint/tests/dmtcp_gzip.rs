@@ -129,6 +129,23 @@ fn a_store_that_cannot_take_an_image_does_not_stop_the_program() {
 }
 
 #[test]
+fn copies_on_path_do_not_call_each_other_for_ever() {
+    let place = Place::new();
+    let folders = ["bin", "second", "third"].map(|name| place.path(name));
+    for folder in &folders[1..] {
+        fs::create_dir(folder).unwrap();
+        fs::copy(SCRIPT, folder.join("gzip")).unwrap();
+        fs::set_permissions(folder.join("gzip"), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let copies = folders.map(|folder| folder.display().to_string()).join(":");
+    // Without a limit a mistake would never end.
+    let mut limited = Command::new("timeout");
+    limited.args(["20", "gzip", "-c"]).env("PATH", format!("{copies}:{}", std::env::var("PATH").unwrap()));
+    let output = limited.env_remove("HOPMAP_STORE").stdin(Stdio::null()).output().unwrap();
+    assert!(output.status.success() && output.stdout.starts_with(&[0o37, 0o213]), "{output:?}");
+}
+
+#[test]
 fn without_another_gzip_it_says_so() {
     let place = Place::new();
     let output = place.gzip(None).env("PATH", place.path("bin")).output().unwrap();

@@ -41,8 +41,8 @@ fn image(bytes: Vec<u8>) -> Files {
     Files::from([("image".into(), bytes)])
 }
 
-#[test]
-fn a_large_block_of_which_little_is_needed_gets_small() {
+/// Three checkpoints of a large image, of which the last one needs little of the first one's pack.
+fn large() -> Sample {
     let mut sample = Sample::empty();
     let mut bytes = noise(5, 700 * PAGE);
     sample.add_files(image(bytes.clone()));
@@ -52,6 +52,30 @@ fn a_large_block_of_which_little_is_needed_gets_small() {
     sample.add_files(image(bytes.clone()));
     bytes[..PAGE].fill(7);
     sample.add_files(image(bytes));
+    sample
+}
+
+#[test]
+fn statistics_count_what_a_prune_really_frees() {
+    let sample = large();
+    let store = sample.store();
+    let lock = store.read_lock(Duration::ZERO).unwrap();
+    let nothing = store.statistics(&lock).unwrap();
+    assert_eq!((nothing.prunable, nothing.unneeded), (Some(0), Some(0)));
+    // As a prune that is killed leaves it.
+    [1, 2].iter().for_each(|&number| fs::remove_file(store.manifest_path(number)).unwrap());
+    let told = store.statistics(&lock).unwrap();
+    drop(lock);
+    let done = sample.prune(&Keep::default()).unwrap();
+    let (freed, told) = (done.freed as f64, told.prunable.unwrap() as f64);
+    assert!(freed > 1.5e6 && (told / freed - 1.0).abs() < 0.2, "{told} {freed}");
+    let lock = store.read_lock(Duration::ZERO).unwrap();
+    assert_eq!(store.statistics(&lock).unwrap().prunable, Some(0));
+}
+
+#[test]
+fn a_large_block_of_which_little_is_needed_gets_small() {
+    let mut sample = large();
     let before = stored(&sample);
     let told = dry_run(&sample, &Keep { last: Some(1), ..Keep::default() });
     assert_eq!(stored(&sample), before);

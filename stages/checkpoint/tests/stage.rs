@@ -136,7 +136,7 @@ fn folders_that_are_no_series_are_refused() {
 fn an_image_without_an_end_is_refused_at_addresses_only() {
     let folder = series(&["ab", "ac"]);
     let mut header = vec![0; 10_000];
-    header[..27].copy_from_slice(b"DMTCP_CHECKPOINT_IMAGE_v4.0");
+    header[..28].copy_from_slice(b"DMTCP_CHECKPOINT_IMAGE_v4.0\n");
     fs::write(folder.path().join("ckpt_2/image"), header).unwrap();
     let found = refused(folder.path(), json!({ "align": "address" }));
     assert!(found.contains("ckpt_2/image") && found.contains("incomplete"), "{found}");

@@ -52,7 +52,7 @@ fn what_a_store_holds_adds_up() {
     let payloads: u64 = statistics.codecs.iter().map(|share| share.stored).sum();
     assert_eq!(payloads + statistics.index, statistics.packs);
     assert_eq!(statistics.depths.values().sum::<u64>(), statistics.blocks);
-    assert_eq!(statistics.unneeded, Some(0));
+    assert_eq!((statistics.prunable, statistics.unneeded), (Some(0), Some(0)));
     assert!(statistics.ratio > 2.0, "{statistics:?}");
     let explained = store.explain(&lock, 4).unwrap();
     assert_eq!(explained.zero + explained.unchanged + explained.known + explained.new, explained.bytes);

@@ -12,7 +12,7 @@ use super::past::Past;
 use super::{CutError, Cutter, Format, pages};
 use crate::chunk::{Batch, PAGE, Place, Space};
 
-use area::{Areas, Next};
+pub(crate) use area::{Areas, Next};
 
 /// How an image begins.
 const SIGNATURE: &[u8] = b"DMTCP_CHECKPOINT_IMAGE_v4.0\n";

@@ -1,74 +1,57 @@
-//! Areas of memory in an image of DMTCP, format v4 (`ProcMapsArea` of its sources).
-//!
-//! An image is a header, written twice, and areas, each a record and its bytes; a last record has no area. Headers and records
-//! are 4096 bytes long.
+//! Images of DMTCP and pages of CRIU, whose bytes are compared at their addresses in memory.
 
 use std::io::Read;
 
 use super::read::Stream;
-use crate::cut::CutError;
+use crate::chunk::PAGE;
+use crate::cut::{Areas, CutError, Next, PageMap};
 
-/// Bytes that tell whether a file is an image.
-pub(super) const HEAD: u64 = 27;
-
-const RECORD: usize = 4096;
-/// Properties of areas whose bytes are not in the image: all of them are zero, or they belong to the areas that follow.
-const WITHOUT_BYTES: u64 = 1 | 2;
-
-/// Whether a file that begins like this is an image.
-pub(super) fn is_image(head: &[u8]) -> bool {
-    head.starts_with(b"DMTCP_CHECKPOINT_IMAGE_v4.0")
-}
-
-/// Reads an image to its end: headers and records are stored always, bytes of areas belong to their addresses.
+/// Reads an image of DMTCP to its end: headers and records are stored always, bytes of areas belong to their addresses.
 pub(super) fn read<R: Read>(stream: &mut Stream<R>) -> Result<(), CutError> {
     for _ in 0..2 {
         let offset = stream.offset();
-        if stream.record(RECORD)?.len() < RECORD {
+        if stream.record(PAGE)?.len() < PAGE {
             return Err(incomplete(offset, "its header has no end"));
         }
     }
-    while let Some(area) = next_area(stream)? {
-        if area.bytes > 0 && !stream.run(area.address, Some(area.bytes))? {
-            return Err(incomplete(stream.offset(), "an area has no end"));
+    let mut areas = Areas::default();
+    loop {
+        match next(stream, &mut areas)? {
+            Next::Record => {}
+            Next::Data { address, left } => {
+                if !stream.run(address, Some(left))? {
+                    return Err(incomplete(stream.offset(), "an area has no end"));
+                }
+            }
+            Next::Nothing => break,
         }
     }
-    // DMTCP writes nothing here; whatever it is, it is stored.
-    while !stream.record(RECORD)?.is_empty() {}
+    rest(stream)
+}
+
+/// Reads pages of CRIU to their end; they belong to the addresses that their map tells.
+pub(super) fn read_pages<R: Read>(stream: &mut Stream<R>, map: &PageMap) -> Result<(), CutError> {
+    for &(address, pages) in &map.runs {
+        if !stream.run(address, Some(pages.saturating_mul(PAGE as u64)))? {
+            return Err(incomplete(stream.offset(), "its page map names more pages"));
+        }
+    }
+    rest(stream)
+}
+
+/// What comes behind the pages. Nobody writes anything there; whatever it is, it is stored.
+fn rest<R: Read>(stream: &mut Stream<R>) -> Result<(), CutError> {
+    while !stream.record(PAGE)?.is_empty() {}
     Ok(())
 }
 
-/// Bytes in the image of an area of memory.
-struct Area {
-    address: u64,
-    bytes: u64,
-}
-
-/// The area that the next record describes; none at the last record.
-fn next_area<R: Read>(stream: &mut Stream<R>) -> Result<Option<Area>, CutError> {
+/// What follows the next record.
+fn next<R: Read>(stream: &mut Stream<R>, areas: &mut Areas) -> Result<Next, CutError> {
     let offset = stream.offset();
-    let record = stream.record(RECORD)?;
-    if record.len() < RECORD {
-        return Err(incomplete(offset, "the last record is missing"));
-    }
-    let field = |at| number(record, at);
-    let (address, end, size) = (field(0), field(8), field(16));
-    if address == 0 && size == u64::MAX {
-        return Ok(None);
-    }
-    if address.checked_add(size) != Some(end) {
-        return Err(CutError::Damaged { offset, reason: "an area does not end where it should".into() });
-    }
-    // Behind the end of a mapped file there is nothing to write.
-    let (file_bytes, properties) = (field(72), field(80));
-    let bytes = if file_bytes > 0 { size.min(file_bytes) } else { size };
-    Ok(Some(Area { address, bytes: if properties & WITHOUT_BYTES == 0 { bytes } else { 0 } }))
-}
-
-/// The little-endian number at a place of a record.
-fn number(record: &[u8], at: usize) -> u64 {
-    let bytes = record.get(at..at + 8).and_then(|bytes| bytes.try_into().ok());
-    u64::from_le_bytes(bytes.unwrap_or_default())
+    let record = stream.record(PAGE)?;
+    let record = record.first_chunk().ok_or_else(|| incomplete(offset, "the last record is missing"))?;
+    let damaged = |reason: &str| CutError::Damaged { offset, reason: reason.into() };
+    Ok(areas.read(record).map_err(damaged)?.next)
 }
 
 fn incomplete(offset: u64, reason: &str) -> CutError {
@@ -82,23 +65,25 @@ mod tests {
     use std::collections::BTreeMap;
 
     fn record(address: u64, bytes: u64, file_bytes: u64, properties: u64) -> Vec<u8> {
-        let mut record = vec![7; RECORD];
+        let mut record = vec![7; PAGE];
         for (at, value) in
             [(0, address), (8, address.wrapping_add(bytes)), (16, bytes), (72, file_bytes), (80, properties)]
         {
             record[at..at + 8].copy_from_slice(&value.to_le_bytes());
         }
+        // Of a file; the length of one counts only where there is one.
+        record[88] = b'/';
         record
     }
 
     /// Areas: address, contents, bytes of the file they map or 0, properties.
     fn image(areas: &[(u64, &[u8], u64, u64)]) -> Vec<u8> {
-        let mut image = vec![0; 2 * RECORD];
-        image[..HEAD as usize].copy_from_slice(b"DMTCP_CHECKPOINT_IMAGE_v4.0");
+        let mut image = vec![0; 2 * PAGE];
+        image[..28].copy_from_slice(b"DMTCP_CHECKPOINT_IMAGE_v4.0\n");
         for (address, bytes, file_bytes, properties) in areas {
             image.extend(record(*address, bytes.len() as u64, *file_bytes, *properties));
             let written = if *file_bytes > 0 { *file_bytes as usize } else { bytes.len() };
-            if properties & WITHOUT_BYTES == 0 {
+            if *properties == 0 {
                 image.extend(&bytes[..written.min(bytes.len())]);
             }
         }
@@ -133,6 +118,28 @@ mod tests {
     }
 
     #[test]
+    fn pages_of_criu_are_compared_at_their_addresses() {
+        let signature = |runs: &[(u64, u64)], bytes: &[u8]| {
+            let mut stream = Stream::new(bytes, &[4096]);
+            read_pages(&mut stream, &PageMap { runs: runs.to_vec() })?;
+            let file = stream.finish().remove(0);
+            Ok::<_, CutError>(Signature { files: BTreeMap::from([("pages-1.img".into(), file)]) })
+        };
+        let page = |value: u8| vec![value; PAGE];
+        let bytes = [page(1), page(2), page(3)].concat();
+        let base = signature(&[(0x10000, 2), (0x40000, 1)], &bytes).unwrap();
+        // A page before all others moves them in the file.
+        let moved = [page(9), bytes.clone()].concat();
+        let runs = [(0x8000, 1), (0x10000, 2), (0x40000, 1)];
+        let found = signature(&runs, &moved).unwrap().difference(&base);
+        assert_eq!(found, Difference { blocks: 1, bytes: 4096, records: 0 });
+        assert!(matches!(signature(&runs, &bytes), Err(CutError::Incomplete { offset: 12288, .. })));
+        // Whatever nobody knows of is stored.
+        let longer = signature(&[(0x10000, 2)], &bytes).unwrap().difference(&base);
+        assert_eq!(longer, Difference { blocks: 0, bytes: 0, records: 4096 });
+    }
+
+    #[test]
     fn images_without_an_end_are_told() {
         let whole = image(&[(0x10000, &[1; 8192], 0, 0)]);
         for length in (27..whole.len()).step_by(97).chain([whole.len() - 1]) {
@@ -144,11 +151,11 @@ mod tests {
     #[test]
     fn areas_that_contradict_themselves_are_told() {
         let mut wrong = image(&[(0x10000, &[1; 4096], 0, 0)]);
-        wrong[2 * RECORD + 8] ^= 1;
+        wrong[2 * PAGE + 8] ^= 1;
         assert!(matches!(signature(&wrong), Err(CutError::Damaged { offset: 8192, .. })));
         // An area of 2⁶⁰ bytes takes no more memory than any other.
         let mut huge = image(&[]);
-        huge.truncate(2 * RECORD);
+        huge.truncate(2 * PAGE);
         huge.extend(record(0x1000, 1 << 60, 0, 0));
         huge.extend([1; 5000]);
         assert!(matches!(signature(&huge), Err(CutError::Incomplete { .. })));

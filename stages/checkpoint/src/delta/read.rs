@@ -1,7 +1,8 @@
 //! Files read once, as a stream, and hashed in blocks of several lengths.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Cursor, ErrorKind, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hopmap_durable::DurableError;
 use rayon::prelude::*;
@@ -9,7 +10,7 @@ use rayon::prelude::*;
 use super::image;
 use super::signature::{FileSignature, Signature};
 use super::{Align, DeltaError};
-use crate::cut::CutError;
+use crate::cut::{CutError, HEAD, PageMap, is_image, page_maps};
 use crate::series::{Checkpoint, CheckpointFile};
 
 /// Bytes that are read at once: a multiple of every block length.
@@ -21,7 +22,8 @@ pub(super) fn signatures(
     blocks: &[u32],
     align: Align,
 ) -> Result<Vec<Signature>, DeltaError> {
-    let read = |file: &CheckpointFile| file_signatures(&file.path, blocks, align);
+    let maps = if align == Align::Address { page_maps_of(checkpoint) } else { BTreeMap::new() };
+    let read = |file: &CheckpointFile| file_signatures(&file.path, blocks, align, maps.get(&file.path));
     let files: Vec<Vec<FileSignature>> = checkpoint.files.par_iter().map(read).collect::<Result<_, _>>()?;
     let mut signatures = vec![Signature::default(); blocks.len()];
     for (file, found) in checkpoint.files.iter().zip(files) {
@@ -32,17 +34,36 @@ pub(super) fn signatures(
     Ok(signatures)
 }
 
-fn file_signatures(path: &Path, blocks: &[u32], align: Align) -> Result<Vec<FileSignature>, DeltaError> {
+/// Where the pages of files of CRIU are in memory.
+fn page_maps_of(checkpoint: &Checkpoint) -> BTreeMap<PathBuf, PageMap> {
+    let folders: BTreeSet<&Path> = checkpoint.files.iter().filter_map(|file| file.path.parent()).collect();
+    let mut maps = BTreeMap::new();
+    for folder in folders {
+        maps.extend(page_maps(folder).into_iter().map(|(name, map)| (folder.join(name), map)));
+    }
+    maps
+}
+
+fn file_signatures(
+    path: &Path,
+    blocks: &[u32],
+    align: Align,
+    map: Option<&PageMap>,
+) -> Result<Vec<FileSignature>, DeltaError> {
     let mut file = std::fs::File::open(path).map_err(DurableError::io("read", path))?;
     let unreadable = |source| DeltaError::File { path: path.into(), source };
     let mut head = Vec::new();
     if align == Align::Address {
-        let read = (&mut file).take(image::HEAD).read_to_end(&mut head);
+        let read = (&mut file).take(HEAD as u64).read_to_end(&mut head);
         read.map_err(|error| unreadable(CutError::Read(error)))?;
     }
-    let is_image = image::is_image(&head);
+    let is_image = is_image(&head);
     let mut stream = Stream::new(Cursor::new(head).chain(file), blocks);
-    let read = if is_image { image::read(&mut stream) } else { stream.run(0, None).map(drop) };
+    let read = match map {
+        _ if is_image => image::read(&mut stream),
+        Some(map) => image::read_pages(&mut stream, map),
+        None => stream.run(0, None).map(drop),
+    };
     read.map_err(unreadable)?;
     Ok(stream.finish())
 }

@@ -25,7 +25,7 @@ impl Stage for DeltaStage {
     const KIND: &'static str = "checkpoint/delta";
     const SUMMARY: &'static str =
         "What deltas of a series of checkpoints store, with the first, the previous or ADCA's base";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
         const { &[Port::optional::<CheckpointSeries>("checkpoints"), Port::output::<Deltas>("deltas")] }

@@ -19,6 +19,7 @@ use rayon::prelude::*;
 
 use super::base::Choice;
 use super::blocks::Blocks;
+use super::fingerprint::Fingerprints;
 use super::index::Index;
 use super::manifest::{Figures, Manifest, Recipe};
 use super::pack::PackWriter;
@@ -123,6 +124,7 @@ struct Session<'a> {
     earlier: Option<Manifest>,
     next_block: u32,
     figures: Figures,
+    fingerprints: Fingerprints,
     /// Long blocks that are not encoded yet.
     waiting: Vec<Job>,
     quick: bool,
@@ -150,6 +152,7 @@ impl<'a> Session<'a> {
             earlier,
             next_block: 0,
             figures: Figures::default(),
+            fingerprints: Fingerprints::default(),
             waiting: Vec::new(),
             quick: options.quick,
             bases: BTreeMap::new(),
@@ -182,6 +185,7 @@ impl<'a> Session<'a> {
             entries,
             recipes,
             figures: self.figures,
+            fingerprints: self.fingerprints,
         };
         let bytes = manifest.encode()?;
         // What cannot be read back is not added.
@@ -347,6 +351,7 @@ impl<'a> Session<'a> {
                 self.index.insert(kept, id);
                 Some(id)
             };
+            id.into_iter().for_each(|id| self.fingerprints.add(id, kept));
             lane.record(chunk, id);
             jobs.extend(lane.jobs(place, false));
         }

@@ -23,7 +23,11 @@ impl Live {
         let mut hidden = Vec::new();
         for &number in numbers {
             match store.manifest(number) {
-                Ok(manifest) => live.take(&manifest),
+                Ok(manifest) => {
+                    live.take(&manifest);
+                    let others = store.other_packs(&manifest, |_| true);
+                    hidden.extend(others.into_iter().map(|pack| store.other_pack(pack)));
+                }
                 Err(error) => hidden.push(error),
             }
         }

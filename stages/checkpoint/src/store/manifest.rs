@@ -7,6 +7,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use super::fingerprint::Fingerprints;
 use super::pack::MOST_CHUNKS;
 use super::whole::{compress, decompress};
 use super::wire::{Reader, Torn, Writer};
@@ -16,7 +17,8 @@ use crate::cut::Format;
 use crate::tree::{Entry, EntryKind, Time};
 
 const MAGIC: &[u8; 8] = b"hopmapMF";
-const FORMAT: u32 = 1;
+/// Manifests of format 1 end before what packs are told by.
+const FORMAT: u32 = 2;
 const CHECKSUM: usize = 32;
 
 /// A checkpoint.
@@ -38,6 +40,8 @@ pub struct Manifest {
     pub recipes: BTreeMap<u32, Recipe>,
     /// What adding it came to.
     pub figures: Figures,
+    /// What it takes of each pack; nothing in manifests of format 1.
+    pub fingerprints: Fingerprints,
 }
 
 /// The contents of a file.
@@ -143,9 +147,13 @@ impl Manifest {
 
     /// Its bytes.
     pub fn encode(&self) -> Result<Vec<u8>, CheckpointError> {
+        self.encode_as(FORMAT)
+    }
+
+    fn encode_as(&self, format: u32) -> Result<Vec<u8>, CheckpointError> {
         let mut out = Writer::default();
-        self.write(&mut out);
-        let mut bytes = [&MAGIC[..], &FORMAT.to_le_bytes()].concat();
+        self.write(format, &mut out);
+        let mut bytes = [&MAGIC[..], &format.to_le_bytes()].concat();
         bytes.extend_from_slice(&compress(&out.finish())?);
         bytes.extend_from_slice(blake3::hash(&bytes).as_bytes());
         Ok(bytes)
@@ -160,14 +168,15 @@ impl Manifest {
             return Err("its checksum is another");
         }
         let (format, content) = content.split_at_checked(4).ok_or("it is cut off")?;
-        if format != FORMAT.to_le_bytes() {
+        let format = format.try_into().map_or(0, u32::from_le_bytes);
+        if !(1..=FORMAT).contains(&format) {
             return Err("it was written by another version of hopmap");
         }
         let content = decompress(content).map_err(|Torn| "its contents cannot be unpacked")?;
-        Self::read(&mut Reader::new(&content)).map_err(|Torn| "its contents contradict themselves")
+        Self::read(format, Reader::new(&content)).map_err(|Torn| "its contents contradict themselves")
     }
 
-    fn write(&self, out: &mut Writer) {
+    fn write(&self, format: u32, out: &mut Writer) {
         out.number(u64::from(self.number));
         out.number(u64::from(self.earlier));
         write_time(self.created, out);
@@ -181,9 +190,13 @@ impl Manifest {
         for recipe in self.recipes.values() {
             recipe.write(out);
         }
+        if format > 1 {
+            self.fingerprints.write(out);
+        }
     }
 
-    fn read(input: &mut Reader<'_>) -> Result<Self, Torn> {
+    fn read(format: u32, mut reader: Reader<'_>) -> Result<Self, Torn> {
+        let input = &mut reader;
         let (number, earlier) = (input.small()?, input.small()?);
         let created = read_time(input)?;
         let name = std::str::from_utf8(input.text()?).map_err(|_| Torn)?.to_owned();
@@ -197,8 +210,9 @@ impl Manifest {
                 recipes.insert(number as u32, Recipe::read(length, input)?);
             }
         }
-        input.end()?;
-        Ok(Self { number, earlier, created, name, stream, entries, recipes, figures })
+        let fingerprints = if format > 1 { Fingerprints::read(input)? } else { Fingerprints::default() };
+        reader.end()?;
+        Ok(Self { number, earlier, created, name, stream, entries, recipes, figures, fingerprints })
     }
 }
 
@@ -428,5 +442,42 @@ impl Format {
         [Self::Plain, Self::Dmtcp, Self::Criu, Self::Gzip]
             .into_iter()
             .find(|format| format.number() == number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A manifest of one file, of zeros, with what only format 2 has.
+    fn sample() -> Manifest {
+        let kind = EntryKind::File { length: 10, holes: Vec::new() };
+        let modified = Time::default();
+        let entry = Entry { path: "file".into(), kind, mode: 0o600, owner: 1, group: 2, modified };
+        let runs = vec![Run { first: None, chunks: 1, length: 10, place: Place::default() }];
+        let recipe = Recipe { runs, ..Recipe::default() };
+        let mut fingerprints = Fingerprints::default();
+        fingerprints.add(ChunkId { pack: 7, block: 0, chunk: 0 }, crate::chunk::KeptHash([3; 12]));
+        Manifest {
+            number: 7,
+            earlier: 6,
+            created: modified,
+            name: "job".into(),
+            stream: false,
+            entries: vec![entry],
+            recipes: BTreeMap::from([(0, recipe)]),
+            figures: Figures::default(),
+            fingerprints,
+        }
+    }
+
+    #[test]
+    fn manifests_of_the_first_format_are_read() {
+        let manifest = sample();
+        assert_eq!(Manifest::decode(&manifest.encode().unwrap()).as_ref(), Ok(&manifest));
+        let old = Manifest { fingerprints: Fingerprints::default(), ..manifest.clone() };
+        assert_eq!(Manifest::decode(&manifest.encode_as(1).unwrap()), Ok(old));
+        let newer = manifest.encode_as(FORMAT + 1).unwrap();
+        assert_eq!(Manifest::decode(&newer), Err("it was written by another version of hopmap"));
     }
 }

@@ -124,7 +124,7 @@ impl Store {
             pruned.sort();
             return Ok(pruned);
         }
-        let readers = self.keep_readers_away(lock)?;
+        let readers = self.keep_readers_away(lock, cx)?;
         let done = self.carry_out(sweep, &live, &mut pruned, cx);
         self.let_readers_in(readers);
         pruned.sort();
@@ -138,11 +138,18 @@ impl Store {
         lock: &WriteLock,
         cx: &Context<'_>,
     ) -> Result<Vec<(u32, u32)>, CheckpointError> {
-        let readers = self.keep_readers_away(lock)?;
+        let readers = self.keep_readers_away(lock, cx)?;
         let mut discarded = Vec::new();
         let done = self.discard(&mut discarded, cx);
         self.let_readers_in(readers);
         done.map(|()| discarded)
+    }
+
+    /// Bytes that a prune would free that removes no checkpoint, and bytes that nobody needs and that it would leave; about.
+    pub(super) fn prunable(&self, numbers: &[u32]) -> Result<(u64, u64), CheckpointError> {
+        let mut pruned = Pruned::default();
+        let stay = Sweep::new(self, numbers)?.estimate(&mut pruned)?;
+        Ok((pruned.freed, stay))
     }
 
     fn discard(&self, discarded: &mut Vec<(u32, u32)>, cx: &Context<'_>) -> Result<(), CheckpointError> {
@@ -230,16 +237,15 @@ impl Store {
         }
     }
 
-    fn keep_readers_away(&self, lock: &WriteLock) -> Result<Lock, CheckpointError> {
+    fn keep_readers_away(&self, lock: &WriteLock, cx: &Context<'_>) -> Result<Lock, CheckpointError> {
         let holder = format!("process {}, which prunes", std::process::id());
-        until(lock.wait, || Lock::try_exclusive(&self.folder.join("readers"), &holder)).map_err(|error| {
-            match error {
-                // What is in the file is an earlier prune, not who reads.
-                CheckpointError::Busy { path, .. } => {
-                    CheckpointError::Busy { path, holder: "somebody who restores or verifies".to_owned() }
-                }
-                other => other,
+        let take = || Lock::try_exclusive(&self.folder.join("readers"), &holder);
+        until(lock.wait, &|| cx.should_stop(), take).map_err(|error| match error {
+            // What is in the file is an earlier prune, not who reads.
+            CheckpointError::Busy { path, .. } => {
+                CheckpointError::Busy { path, holder: "somebody who restores or verifies".to_owned() }
             }
+            other => other,
         })
     }
 
@@ -305,15 +311,4 @@ fn write_again(
 
 fn bytes_of(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |metadata| metadata.len())
-}
-
-/// Bytes of the payloads that are needed, and of all.
-pub(super) fn payloads(pack: &Pack, live: &BTreeSet<u32>) -> (u64, u64) {
-    let mut bytes = (0, 0);
-    for (block, entry) in (0..).zip(pack.blocks()) {
-        let payload = entry.as_ref().map_or(0, |entry| u64::from(entry.payload));
-        bytes.0 += if live.contains(&block) { payload } else { 0 };
-        bytes.1 += payload;
-    }
-    bytes
 }

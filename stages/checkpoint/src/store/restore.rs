@@ -51,6 +51,7 @@ impl Store {
     ) -> Result<Restored, CheckpointError> {
         let manifest = self.manifest(number)?;
         refuse_what_is_there(to)?;
+        self.refuse_other_packs(&manifest, None)?;
         let parent = match to.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
@@ -93,6 +94,7 @@ impl Store {
     ) -> Result<Restored, CheckpointError> {
         let manifest = self.manifest(number)?;
         let (entry, recipe) = one_file(&manifest, path)?;
+        self.refuse_other_packs(&manifest, Some(recipe))?;
         let target = Box::new(StreamTarget::new(out));
         Restoring::new(self, std::iter::once(Ok(Output { path: &entry, recipe, target })), cx).run()?;
         Ok(Restored { number, files: 1, bytes: recipe.bytes() })

@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::live::Live;
-use super::prune::payloads;
 use super::text::in_text;
 use super::{ReadLock, Store};
 use crate::CheckpointError;
@@ -57,8 +56,9 @@ pub struct Statistics {
     pub codecs: Vec<CodecShare>,
     /// Blocks by how many others have to be decoded before them, one after the other.
     pub depths: BTreeMap<u8, u64>,
-    /// Bytes of the payloads of blocks that no checkpoint needs; none if something damaged hides it. A prune frees them, and what it
-    /// can of blocks that are needed in part, where that is a quarter of a pack or more; a dry run of it tells how much.
+    /// Bytes that a prune would free now that removes no checkpoint, about; none if something damaged hides it.
+    pub prunable: Option<u64>,
+    /// Bytes that no checkpoint needs and that such a prune would leave, about: less than a quarter of the packs they are in.
     pub unneeded: Option<u64>,
     /// What cannot be read.
     pub damaged: Vec<String>,
@@ -178,13 +178,14 @@ impl Store {
         let numbers = self.numbers()?;
         let bytes = |number: &u32| self.manifest(*number).map_or(0, |manifest| manifest.bytes());
         let bytes = numbers.iter().map(bytes).fold(0, u64::saturating_add);
-        let (live, hidden) = Live::of(self, &numbers);
+        let (_, hidden) = Live::of(self, &numbers);
+        let prunable = if hidden.is_empty() { Some(self.prunable(&numbers)?) } else { None };
         let mut damaged: Vec<String> = hidden.iter().map(ToString::to_string).collect();
         let mut tally = Tally::default();
         for number in self.pack_numbers()? {
             tally.packs += length_of(self.pack_path(number));
             match self.pack(number) {
-                Ok(pack) => tally.add(&pack, live.blocks(number).unwrap_or(&BTreeSet::new())),
+                Ok(pack) => tally.add(&pack),
                 Err(error) => damaged.push(error.to_string()),
             }
         }
@@ -203,7 +204,8 @@ impl Store {
             blocks: tally.blocks,
             codecs: tally.codecs.into_values().collect(),
             depths: tally.depths,
-            unneeded: hidden.is_empty().then_some(tally.unneeded),
+            prunable: prunable.map(|(freed, _)| freed),
+            unneeded: prunable.map(|(_, stay)| stay),
             damaged,
         })
     }
@@ -265,16 +267,14 @@ struct Tally {
     index: u64,
     chunks: u64,
     blocks: u64,
-    unneeded: u64,
     codecs: BTreeMap<u8, CodecShare>,
     depths: BTreeMap<u8, u64>,
 }
 
 impl Tally {
-    fn add(&mut self, pack: &super::Pack, live: &BTreeSet<u32>) {
-        let (needed, all) = payloads(pack, live);
-        self.unneeded += all - needed;
-        self.index += pack.length().saturating_sub(all);
+    fn add(&mut self, pack: &super::Pack) {
+        let payloads = pack.blocks().iter().flatten().map(|entry| u64::from(entry.payload)).sum();
+        self.index += pack.length().saturating_sub(payloads);
         self.chunks += pack.chunks() as u64;
         for entry in pack.blocks().iter().flatten() {
             self.blocks += 1;

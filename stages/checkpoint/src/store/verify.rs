@@ -138,6 +138,8 @@ struct Look<'a> {
     packs: BTreeMap<u32, usize>,
     /// The problems of packs whose hashes cannot be read: their chunks can only be bases.
     hashes: BTreeMap<u32, usize>,
+    /// The problems of packs that are another for some checkpoint.
+    others: BTreeMap<u32, usize>,
     /// The problems of blocks.
     blocks: BTreeMap<(u32, u32), usize>,
     /// Blocks that cannot be decoded, because of themselves or of others.
@@ -154,6 +156,7 @@ impl<'a> Look<'a> {
             live: Live::default(),
             packs: BTreeMap::new(),
             hashes: BTreeMap::new(),
+            others: BTreeMap::new(),
             blocks: BTreeMap::new(),
             unusable: BTreeSet::new(),
             rests: BTreeMap::new(),
@@ -205,7 +208,8 @@ impl<'a> Look<'a> {
                 return Err(CheckpointError::Interrupted);
             }
             let Ok(manifest) = self.store.manifest(number) else { continue };
-            let touched = self.touched(&manifest, &tainted);
+            let mut touched = self.touched(&manifest, &tainted);
+            self.touch_by_other_packs(&manifest, &mut touched);
             let lost: BTreeSet<u32> =
                 touched.values().flat_map(|touch| touch.files.iter().copied()).collect();
             let mut whole = lost.is_empty();
@@ -276,14 +280,34 @@ impl<'a> Look<'a> {
     fn unneeded(&mut self, cx: &Context<'_>) -> Result<(), CheckpointError> {
         // A pack behind the last checkpoint is being added, or goes with the next writer.
         let latest = self.store.latest()?.unwrap_or(0);
-        let mut packs = self.store.pack_numbers()?;
-        packs.retain(|&pack| pack <= latest);
+        let (mut packs, behind): (Vec<u32>, Vec<u32>) =
+            self.store.pack_numbers()?.into_iter().partition(|&pack| pack <= latest);
+        for pack in behind {
+            let why = "it is being added, its `add` was killed, or its manifest is lost; the next `add` removes the pack";
+            self.warn_of_missing_manifest(pack, why);
+        }
         for &pack in &packs {
             self.check_unneeded(pack, cx)?;
         }
         packs.retain(|&pack| self.live.blocks(pack).is_none());
+        for &pack in &packs {
+            self.warn_of_missing_manifest(
+                pack,
+                "its manifest is lost, or a prune was stopped before it removed the pack",
+            );
+        }
         self.found.unneeded = packs;
         Ok(())
+    }
+
+    /// Tells of a checkpoint that has a pack and no manifest. A prune removes both.
+    fn warn_of_missing_manifest(&mut self, number: u32, why: &str) {
+        let path = self.store.manifest_path(number);
+        if !path.exists() {
+            let pack = self.store.pack_path(number);
+            let warning = format!("{} is missing, and {} is there: {why}", path.display(), pack.display());
+            self.found.warnings.push(warning);
+        }
     }
 
     fn finish(mut self) -> Verified {

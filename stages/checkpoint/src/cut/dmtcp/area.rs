@@ -29,7 +29,7 @@ const KNOWN: [u64; 5] = [0, ZERO, PARENT, CHILD, CHILD | ZERO];
 
 /// The areas of an image, as far as it has been read.
 #[derive(Debug, Default)]
-pub(super) struct Areas {
+pub(crate) struct Areas {
     /// Where the last area ended: they come in the order of memory.
     reached: u64,
     /// Where the area ends of which parts must follow.
@@ -38,17 +38,17 @@ pub(super) struct Areas {
 
 /// A record that is in order.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Record {
+pub(crate) struct Record {
     /// Where its area begins. One more for the record of a whole area: its first part begins at the same address. 0 for the
     /// last record.
-    pub(super) address: u64,
+    pub(crate) address: u64,
     /// What follows it.
-    pub(super) next: Next,
+    pub(crate) next: Next,
 }
 
 /// What follows a record.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Next {
+pub(crate) enum Next {
     /// Another.
     Record,
     /// Data.
@@ -64,7 +64,7 @@ pub(super) enum Next {
 
 impl Areas {
     /// What a record says.
-    pub(super) fn read(&mut self, bytes: &[u8; PAGE]) -> Result<Record, &'static str> {
+    pub(crate) fn read(&mut self, bytes: &[u8; PAGE]) -> Result<Record, &'static str> {
         let begin = number(bytes, field::BEGIN);
         let size = number(bytes, field::SIZE);
         let properties = number(bytes, field::PROPERTIES);

@@ -40,7 +40,8 @@ enum Due {
     Delete,
     /// Write it again; that frees about so many bytes.
     Rewrite(u64),
-    Nothing,
+    /// About so many bytes are not needed, which is too little.
+    Nothing(u64),
 }
 
 /// What a pack that was written again came to.
@@ -57,8 +58,9 @@ impl<'a> Sweep<'a> {
         Ok(Self { store, live: LiveChunks::of(store, kept)?, zeros: ZeroHashes::default() })
     }
 
-    /// Tells what would be done and freed, about.
-    pub(super) fn estimate(mut self, pruned: &mut Pruned) -> Result<(), CheckpointError> {
+    /// Tells what would be done and freed, about; and how many bytes that nobody needs would stay.
+    pub(super) fn estimate(mut self, pruned: &mut Pruned) -> Result<u64, CheckpointError> {
+        let mut stay = 0;
         for number in self.store.pack_numbers()?.into_iter().rev() {
             match self.due(number)? {
                 Due::Delete => {
@@ -70,10 +72,13 @@ impl<'a> Sweep<'a> {
                     pruned.rewritten.push(number);
                     self.keep(number, ChunkSet::contains)?;
                 }
-                Due::Nothing => self.keep(number, |_, _| true)?,
+                Due::Nothing(unneeded) => {
+                    stay += unneeded;
+                    self.keep(number, |_, _| true)?;
+                }
             }
         }
-        Ok(())
+        Ok(stay)
     }
 
     /// Does it.
@@ -98,7 +103,7 @@ impl<'a> Sweep<'a> {
                     Ok(None) => {}
                     Err(error) => pruned.notes.push(note(number, &error)),
                 },
-                Due::Nothing => {}
+                Due::Nothing(_) => {}
             }
             self.keep(number, |_, _| true)?;
         }
@@ -122,7 +127,7 @@ impl<'a> Sweep<'a> {
                 None => u64::from(entry.payload),
             };
         }
-        Ok(if freed > 0 && freed * 4 >= all { Due::Rewrite(freed) } else { Due::Nothing })
+        Ok(if freed > 0 && freed * 4 >= all { Due::Rewrite(freed) } else { Due::Nothing(freed) })
     }
 
     /// Notes as needed by what the needed blocks of a pack are told: the bases of those of their chunks that `which` says.

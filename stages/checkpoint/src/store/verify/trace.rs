@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::manifest::Manifest;
-use super::{Look, Touch, block_of};
+use super::{Look, Touch, block_of, reason_of};
 
 /// The problems that keep a block from being decoded; blocks without any are not in it.
 pub(super) type Tainted = BTreeMap<(u32, u32), BTreeSet<usize>>;
@@ -32,6 +32,26 @@ impl Look<'_> {
             }
         }
         tainted
+    }
+
+    /// The files of a checkpoint that are in packs which are not those it was added with.
+    pub(super) fn touch_by_other_packs(&mut self, manifest: &Manifest, touched: &mut BTreeMap<usize, Touch>) {
+        for pack in self.store.other_packs(manifest, |_| true) {
+            let problem = match self.others.get(&pack) {
+                Some(&problem) => problem,
+                None => self.problem(pack, None, None, reason_of(&self.store.other_pack(pack))),
+            };
+            self.others.insert(pack, problem);
+            let touch = touched.entry(problem).or_default();
+            for (&entry, recipe) in &manifest.recipes {
+                let runs = recipe.runs.iter().filter(|run| run.first.is_some_and(|first| first.pack == pack));
+                let bytes = runs.fold(0u64, |sum, run| sum.saturating_add(run.bytes()));
+                if bytes > 0 {
+                    touch.files.insert(entry);
+                    touch.bytes = touch.bytes.saturating_add(bytes);
+                }
+            }
+        }
     }
 
     /// What problems mean to a checkpoint.
