@@ -125,16 +125,34 @@ pub fn decode(
     bases: &[Option<&[u8]>],
     bytes: &mut Vec<u8>,
 ) -> Result<(), CodecError> {
-    let length = lengths.iter().fold(0_u64, |sum, &length| sum.saturating_add(length.into()));
-    let length = usize::try_from(length).ok().filter(|&length| length <= BLOCK + LONGEST_CHUNK);
+    let length = usize::try_from(total(lengths)).ok().filter(|&length| length <= BLOCK + LONGEST_CHUNK);
     let length = length.ok_or(CodecError::Damaged("it is longer than a block may be"))?;
     let before = bytes.len();
     bytes.resize(before + length, 0);
-    let decoded = transform::decode(codec, payload, lengths, bases, &mut bytes[before..]);
+    let decoded = decode_into(codec, payload, lengths, bases, &mut bytes[before..]);
     if decoded.is_err() {
         bytes.truncate(before);
     }
     decoded
+}
+
+/// The same into a place that is as long as the block; what was there before does not matter, and what is there after an error
+/// is nothing.
+pub fn decode_into(
+    codec: Codec,
+    payload: &[u8],
+    lengths: &[u32],
+    bases: &[Option<&[u8]>],
+    bytes: &mut [u8],
+) -> Result<(), CodecError> {
+    match total(lengths) == bytes.len() as u64 {
+        true => transform::decode(codec, payload, lengths, bases, bytes),
+        false => Err(CodecError::Damaged("its length is another")),
+    }
+}
+
+fn total(lengths: &[u32]) -> u64 {
+    lengths.iter().fold(0, |sum, &length| sum.saturating_add(length.into()))
 }
 
 /// Whether any chunk has a base that tells anything.

@@ -42,24 +42,20 @@ pub(super) fn decode(payload: &[u8], bytes: &mut [u8]) -> Result<(), CodecError>
     let (packed, mut rest) =
         rest.split_at_checked(u32::from_le_bytes(*length) as usize).ok_or_else(damaged)?;
     let is_packed = |codec: u8| codec == Codec::Zstd as u8;
-    let mut together = Vec::new();
-    if codecs.iter().all(|&codec| is_packed(codec)) {
-        zstandard::decompress(packed, &[], bytes)?;
-    } else {
-        let parts = bytes.chunks(PART).zip(codecs).filter(|(_, codec)| is_packed(**codec));
-        together.resize(parts.map(|(part, _)| part.len()).sum(), 0);
-        zstandard::decompress(packed, &[], &mut together)?;
+    let parts = bytes.chunks(PART).zip(codecs).filter(|(_, codec)| is_packed(**codec));
+    let mut end = parts.map(|(part, _)| part.len()).sum();
+    zstandard::decompress(packed, &[], &mut bytes[..end])?;
+    // They stand together at the beginning; from the last to the first none gets in the way of another.
+    for (place, _) in codecs.iter().enumerate().rev().filter(|(_, codec)| is_packed(**codec)) {
+        let begin = end - PART.min(bytes.len() - place * PART);
+        if begin < place * PART {
+            bytes.copy_within(begin..end, place * PART);
+        }
+        end = begin;
     }
-    let mut left = together.as_slice();
     for (part, &codec) in bytes.chunks_mut(PART).zip(codecs) {
         match Codec::of_number(codec) {
-            Some(Codec::Zstd) => {
-                // Nothing is left when all parts were decoded to their places at once.
-                if let Some((mine, others)) = left.split_at_checked(part.len()) {
-                    part.copy_from_slice(mine);
-                    left = others;
-                }
-            }
+            Some(Codec::Zstd) => {}
             Some(Codec::Words) => rest = decode_words::<u64>(rest, &[], part)?,
             Some(Codec::Halves) => rest = decode_words::<u32>(rest, &[], part)?,
             _ => return Err(CodecError::Damaged("a part of an unknown kind")),

@@ -35,27 +35,27 @@ pub(super) fn encode(plane: &[u8], payload: &mut Vec<u8>) -> Result<(), CodecErr
     Ok(())
 }
 
-/// Fills a plane from the beginning of a payload, and gives the rest of the payload.
-pub(super) fn decode<'a>(payload: &'a [u8], plane: &mut [u8]) -> Result<&'a [u8], CodecError> {
+/// A plane from the beginning of a payload, and the rest of the payload. It is made in `space`, which is as long, unless the payload
+/// has it as it is.
+pub(super) fn decode<'p: 's, 's>(
+    payload: &'p [u8],
+    space: &'s mut [u8],
+) -> Result<(&'s [u8], &'p [u8]), CodecError> {
     let damaged = || CodecError::Damaged("it ends too early");
     let (&kind, rest) = payload.split_first().ok_or_else(damaged)?;
     match kind {
         CONSTANT => {
             let (&byte, rest) = rest.split_first().ok_or_else(damaged)?;
-            plane.fill(byte);
-            Ok(rest)
+            space.fill(byte);
+            Ok((space, rest))
         }
-        RAW => {
-            let (bytes, rest) = rest.split_at_checked(plane.len()).ok_or_else(damaged)?;
-            plane.copy_from_slice(bytes);
-            Ok(rest)
-        }
+        RAW => rest.split_at_checked(space.len()).ok_or_else(damaged),
         PACKED => {
             let (length, rest) = rest.split_first_chunk::<4>().ok_or_else(damaged)?;
             let length = u32::from_le_bytes(*length) as usize;
             let (packed, rest) = rest.split_at_checked(length).ok_or_else(damaged)?;
-            zstandard::decompress(packed, &[], plane)?;
-            Ok(rest)
+            zstandard::decompress(packed, &[], space)?;
+            Ok((space, rest))
         }
         _ => Err(CodecError::Damaged("a plane of an unknown kind")),
     }

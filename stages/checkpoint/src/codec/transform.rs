@@ -1,5 +1,7 @@
 //! The codecs one by one.
 
+use std::cell::Cell;
+
 use super::predict::{Predictor, predictor};
 use super::word::{self, Word};
 use super::{Block, Codec, CodecError, mixed, plane, zstandard};
@@ -120,12 +122,37 @@ pub(super) fn encode_words<W: Word>(
     Ok(())
 }
 
+thread_local! {
+    /// Where planes are made.
+    static PLANES: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// Most bytes of planes that a thread keeps the space of.
+const KEPT: usize = 1 << 20;
+
 /// Fills `bytes`, and gives what is left of the payload.
-pub(super) fn decode_words<'a, W: Word>(
-    payload: &'a [u8],
+pub(super) fn decode_words<'p, W: Word>(
+    payload: &'p [u8],
     beneath: &[u8],
     bytes: &mut [u8],
-) -> Result<&'a [u8], CodecError> {
+) -> Result<&'p [u8], CodecError> {
+    let mut space = PLANES.take();
+    if space.len() < bytes.len() {
+        space.resize(bytes.len(), 0);
+    }
+    let decoded = decode_words_in::<W>(payload, beneath, bytes, &mut space);
+    if space.len() <= KEPT {
+        PLANES.set(space);
+    }
+    decoded
+}
+
+fn decode_words_in<'p, W: Word>(
+    payload: &'p [u8],
+    beneath: &[u8],
+    bytes: &mut [u8],
+    space: &mut [u8],
+) -> Result<&'p [u8], CodecError> {
     let (&[order, stride], mut rest) =
         payload.split_first_chunk().ok_or(CodecError::Damaged("it ends too early"))?;
     let predictor = Predictor { order, stride };
@@ -133,14 +160,14 @@ pub(super) fn decode_words<'a, W: Word>(
         return Err(CodecError::Damaged("a prediction of an unknown kind"));
     }
     let count = bytes.len() / W::BYTES;
-    let mut planes = vec![0; count * W::BYTES];
+    let mut planes: [&[u8]; 8] = [&[]; 8];
     if count > 0 {
-        for plane in planes.chunks_exact_mut(count) {
-            rest = plane::decode(rest, plane)?;
+        for (plane, space) in planes.iter_mut().zip(space.chunks_exact_mut(count)).take(W::BYTES) {
+            (*plane, rest) = plane::decode(rest, space)?;
         }
     }
     let mut words = Vec::<W>::new();
-    word::join(&planes, &mut words);
+    word::join(&planes[..W::BYTES], &mut words);
     if order > 0 || !beneath.is_empty() {
         words.iter_mut().for_each(|word| *word = word.unfold());
     }

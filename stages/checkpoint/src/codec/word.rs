@@ -14,10 +14,15 @@ pub(super) trait Word: Copy + Default + Into<u64> {
     fn fold(self) -> Self;
     /// The inverse of `fold`.
     fn unfold(self) -> Self;
+    /// At most [`TILE`] words of planes that are as long as they.
+    fn join(planes: &[&[u8]], words: &mut [Self]);
 }
 
+/// Words that are joined at once: few enough for the fastest cache.
+const TILE: usize = 512;
+
 macro_rules! word {
-    ($word:ty, $bits:expr) => {
+    ($word:ty, $bits:expr, $join:path) => {
         impl Word for $word {
             const BYTES: usize = $bits / 8;
             #[inline]
@@ -44,12 +49,30 @@ macro_rules! word {
             fn unfold(self) -> Self {
                 (self >> 1) ^ (self & 1).wrapping_neg()
             }
+            fn join(planes: &[&[u8]], words: &mut [Self]) {
+                let (low, high) = planes.split_at(planes.len() / 2);
+                let mut halves = [[0; TILE]; 2];
+                let [lows, highs] = halves.each_mut().map(|half| &mut half[..words.len()]);
+                $join(low, lows);
+                $join(high, highs);
+                for ((word, &low), &high) in words.iter_mut().zip(&*lows).zip(&*highs) {
+                    *word = Self::from(low) | Self::from(high) << ($bits / 2);
+                }
+            }
         }
     };
 }
 
-word!(u32, 32);
-word!(u64, 64);
+word!(u32, 32, join_pairs);
+word!(u64, 64, u32::join);
+
+/// Words of two bytes of two planes.
+fn join_pairs(planes: &[&[u8]], words: &mut [u16]) {
+    let [low, high] = planes else { return };
+    for ((word, &low), &high) in words.iter_mut().zip(*low).zip(*high) {
+        *word = u16::from(low) | u16::from(high) << 8;
+    }
+}
 
 /// The words of some bytes; what is left of less than a word is not among them.
 pub(super) fn words<W: Word>(bytes: &[u8], words: &mut Vec<W>) {
@@ -75,8 +98,11 @@ pub(super) fn sums<W: Word>(words: &mut [W], stride: usize) {
         5 => sums_of::<W, 5>(words),
         6 => sums_of::<W, 6>(words),
         _ => {
-            for at in stride..words.len() {
-                words[at] = words[at].plus(words[at - stride]);
+            for at in (stride..words.len()).step_by(stride.max(1)) {
+                let (before, words) = words.split_at_mut(at);
+                for (word, &before) in words.iter_mut().zip(&before[at - stride..]) {
+                    *word = word.plus(before);
+                }
             }
         }
     }
@@ -137,25 +163,20 @@ pub(super) fn split<W: Word>(words: &[W], planes: &mut Vec<u8>) {
     }
 }
 
-/// The inverse of [`split`]: the words of planes.
-pub(super) fn join<W: Word>(planes: &[u8], words: &mut Vec<W>) {
-    let count = planes.len() / W::BYTES;
+/// The inverse of [`split`]: the words of planes of one length.
+pub(super) fn join<W: Word>(planes: &[&[u8]], words: &mut Vec<W>) {
+    let count = planes.first().map_or(0, |plane| plane.len());
     words.clear();
     words.reserve(count);
-    let whole = count / 8 * 8;
-    for at in (0..whole).step_by(8) {
-        let mut rows = [0; 8];
-        for (row, plane) in rows.iter_mut().zip(planes.chunks_exact(count)) {
-            *row = u64::of(&plane[at..at + 8]);
+    let mut tile = [W::default(); TILE];
+    for begin in (0..count).step_by(TILE) {
+        let end = count.min(begin + TILE);
+        let mut parts: [&[u8]; 8] = [&[]; 8];
+        for (part, plane) in parts.iter_mut().zip(planes) {
+            *part = &plane[begin..end];
         }
-        transpose(&mut rows);
-        words.extend(rows.iter().map(|row| W::of(&row.to_le_bytes()[..W::BYTES])));
-    }
-    for at in whole..count {
-        let mut row = [0; 8];
-        for (byte, plane) in row.iter_mut().zip(planes.chunks_exact(count)) {
-            *byte = plane[at];
-        }
-        words.push(W::of(&row[..W::BYTES]));
+        let tile = &mut tile[..end - begin];
+        W::join(&parts[..W::BYTES], tile);
+        words.extend_from_slice(tile);
     }
 }
