@@ -1,32 +1,35 @@
 //! Decoded blocks, the last ones kept.
 
+mod buffers;
+mod files;
+mod kept;
+
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use self::buffers::Buffers;
+use self::files::Files;
+use self::kept::{Kept, Key};
 use super::Store;
+use super::pack::{BlockEntry, Pack};
 use crate::CheckpointError;
 use crate::chunk::ChunkId;
 use crate::codec;
+
+/// Most blocks that are decoded for one. By default a block of 80 chunks, told by as many blocks of as many chunks each, takes
+/// 6481 at the worst, and those of real series some dozens; a store that was made to keep us busy may lead to any number.
+const MOST_DECODED: u32 = 1 << 14;
 
 /// Decodes blocks of a store and keeps those that were used last. Blocks that others are told by are decoded with them.
 #[derive(Debug)]
 pub struct Blocks<'a> {
     store: &'a Store,
     kept: Mutex<Kept>,
-    decoding: Mutex<HashMap<(u32, u32), Slot>>,
+    decoding: Mutex<HashMap<Key, Slot>>,
+    buffers: Buffers,
+    files: Files,
 }
-
-#[derive(Debug)]
-struct Kept {
-    /// The turn in which each was used last, and its bytes.
-    blocks: HashMap<(u32, u32), Used>,
-    bytes: usize,
-    most: usize,
-    turn: u64,
-}
-
-type Used = (u64, Arc<Vec<u8>>);
 
 /// A block that is being decoded; whoever else needs it waits for it.
 type Slot = Arc<Mutex<()>>;
@@ -48,40 +51,37 @@ impl<'a> Blocks<'a> {
     /// Keeps blocks of about so many bytes.
     #[must_use]
     pub fn new(store: &'a Store, most: usize) -> Self {
-        let kept = Kept { blocks: HashMap::new(), bytes: 0, most, turn: 0 };
-        Self { store, kept: Mutex::new(kept), decoding: Mutex::default() }
+        Self {
+            store,
+            kept: Mutex::new(Kept::new(most)),
+            decoding: Mutex::default(),
+            buffers: Buffers::default(),
+            files: Files::default(),
+        }
     }
 
     /// The bytes of all chunks of a block.
     pub fn block(&self, pack: u32, block: u32) -> Result<Arc<Vec<u8>>, CheckpointError> {
-        if let Some(bytes) = self.kept().get((pack, block)) {
-            return Ok(bytes);
-        }
-        // Blocks wait only for blocks of less depth, so nobody waits for whoever waits for him.
-        let slot = Arc::clone(lock(&self.decoding).entry((pack, block)).or_default());
-        let _turn = lock(&slot);
-        if let Some(bytes) = self.kept().get((pack, block)) {
-            return Ok(bytes);
-        }
-        let decoded = self.decode(pack, block).map(Arc::new);
-        if let Ok(bytes) = &decoded {
-            self.kept().insert((pack, block), Arc::clone(bytes));
-        }
-        lock(&self.decoding).remove(&(pack, block));
-        decoded
-    }
-
-    /// By which the chunks of the store are hashed.
-    pub(crate) fn seed(&self) -> u64 {
-        self.store.settings().seed
+        self.block_of((pack, block), &mut MOST_DECODED.clone())
     }
 
     /// The bytes of a chunk.
     pub fn chunk(&self, id: ChunkId) -> Result<ChunkBytes, CheckpointError> {
         let pack = self.store.pack(id.pack)?;
-        let range = pack.block(id.block).and_then(|entry| entry.range(id.chunk));
-        let range = range.ok_or_else(|| pack.damaged_block(id.block, "it is missing"))?;
+        let range = range(&pack, id)?;
         Ok(ChunkBytes { block: self.block(id.pack, id.block)?, range })
+    }
+
+    /// Takes back a block that is needed no more, for its memory to be used again.
+    pub(super) fn give_back(&self, block: Arc<Vec<u8>>) {
+        if let Some(buffer) = Arc::into_inner(block) {
+            self.buffers.give(buffer);
+        }
+    }
+
+    /// By which the chunks of the store are hashed.
+    pub(crate) fn seed(&self) -> u64 {
+        self.store.settings().seed
     }
 
     /// How deep a block is that is told by these chunks.
@@ -94,57 +94,92 @@ impl<'a> Blocks<'a> {
         Ok(depth)
     }
 
-    fn decode(&self, number: u32, block: u32) -> Result<Vec<u8>, CheckpointError> {
-        let pack = self.store.pack(number)?;
-        let payload = pack.payload(block)?;
-        let entry = pack.block(block).ok_or_else(|| pack.damaged_block(block, "it is missing"))?;
-        // Every step leads to a block of less depth, so this comes to an end, and soon.
-        let base = |base: ChunkId| {
-            let below = self.store.pack(base.pack)?.block(base.block).map(|below| below.depth);
-            if below.is_some_and(|below| below >= entry.depth) {
-                return Err(pack.damaged_block(block, "its chain is longer than it says"));
-            }
-            self.chunk(base)
-        };
-        let bases = entry.bases.iter().map(|id| id.map(base).transpose());
-        let bases: Vec<Option<ChunkBytes>> = bases.collect::<Result<_, _>>()?;
-        let bases: Vec<Option<&[u8]>> = bases.iter().map(|base| base.as_ref().map(AsRef::as_ref)).collect();
-        let mut bytes = Vec::with_capacity(entry.bytes());
-        codec::decode(entry.codec, &payload, &entry.lengths, &bases, &mut bytes)
-            .map_err(|_| pack.damaged_block(block, "it cannot be decoded"))?;
-        if bytes.len() != entry.bytes() {
-            return Err(pack.damaged_block(block, "its length is another"));
+    /// A block, for which so many others may yet be decoded.
+    fn block_of(&self, key: Key, left: &mut u32) -> Result<Arc<Vec<u8>>, CheckpointError> {
+        if let Some(bytes) = lock(&self.kept).get(key) {
+            return Ok(bytes);
         }
+        // Blocks wait only for blocks of less depth, so nobody waits for whoever waits for him.
+        let slot = Arc::clone(lock(&self.decoding).entry(key).or_default());
+        let _turn = lock(&slot);
+        if let Some(bytes) = lock(&self.kept).get(key) {
+            return Ok(bytes);
+        }
+        let decoded = self.decode(key, left).map(Arc::new);
+        if let Ok(bytes) = &decoded {
+            lock(&self.kept).insert(key, Arc::clone(bytes));
+        }
+        lock(&self.decoding).remove(&key);
+        decoded
+    }
+
+    fn decode(&self, (number, block): Key, left: &mut u32) -> Result<Vec<u8>, CheckpointError> {
+        let pack = self.store.pack(number)?;
+        let entry = pack.block(block).ok_or_else(|| pack.damaged_block(block, "it is missing"))?;
+        *left =
+            left.checked_sub(1).ok_or_else(|| pack.damaged_block(block, "it is told by too many others"))?;
+        let bases = self.bases(&pack, block, entry, left)?;
+        let bases: Vec<Option<&[u8]>> = bases.iter().map(|base| base.as_ref().map(AsRef::as_ref)).collect();
+        let mut payload = self.buffers.take(entry.payload as usize);
+        pack.read_payload(&*self.files.of(&pack)?, block, entry, &mut payload)?;
+        let mut bytes = self.room(entry.bytes());
+        let decoded = codec::decode_into(entry.codec, &payload, &entry.lengths, &bases, &mut bytes);
+        self.buffers.give(payload);
+        decoded.map_err(|_| pack.damaged_block(block, "it cannot be decoded"))?;
         Ok(bytes)
     }
 
-    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
-        lock(&self.kept)
+    /// The chunks by which a block is told, one after the other mostly of one block.
+    fn bases(
+        &self,
+        pack: &Pack,
+        block: u32,
+        entry: &BlockEntry,
+        left: &mut u32,
+    ) -> Result<Vec<Option<ChunkBytes>>, CheckpointError> {
+        let mut last: Option<(Key, Arc<Pack>, Arc<Vec<u8>>)> = None;
+        let mut bases = Vec::with_capacity(entry.bases.len());
+        for base in &entry.bases {
+            let Some(base) = *base else {
+                bases.push(None);
+                continue;
+            };
+            let key = (base.pack, base.block);
+            let (_, below, bytes) = match last.take().filter(|(last, ..)| *last == key) {
+                Some(last) => last,
+                None => {
+                    let below = self.store.pack(base.pack)?;
+                    // Every step leads to a block of less depth, so this comes to an end.
+                    if below.block(base.block).is_some_and(|below| below.depth >= entry.depth) {
+                        return Err(pack.damaged_block(block, "its chain is longer than it says"));
+                    }
+                    let bytes = self.block_of(key, left)?;
+                    (key, below, bytes)
+                }
+            };
+            bases.push(Some(ChunkBytes { block: Arc::clone(&bytes), range: range(&below, base)? }));
+            last = Some((key, below, bytes));
+        }
+        Ok(bases)
+    }
+
+    /// Memory for a block: that of the blocks that have to go, if these are as long.
+    fn room(&self, bytes: usize) -> Vec<u8> {
+        loop {
+            let gone = lock(&self.kept).make_room(bytes);
+            match gone {
+                Some(gone) => self.give_back(gone),
+                None => return self.buffers.take(bytes),
+            }
+        }
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+fn range(pack: &Pack, id: ChunkId) -> Result<Range<usize>, CheckpointError> {
+    let range = pack.block(id.block).and_then(|entry| entry.range(id.chunk));
+    range.ok_or_else(|| pack.damaged_block(id.block, "it is missing"))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Kept {
-    fn get(&mut self, key: (u32, u32)) -> Option<Arc<Vec<u8>>> {
-        self.turn += 1;
-        let (turn, bytes) = self.blocks.get_mut(&key)?;
-        *turn = self.turn;
-        Some(Arc::clone(bytes))
-    }
-
-    fn insert(&mut self, key: (u32, u32), bytes: Arc<Vec<u8>>) {
-        self.turn += 1;
-        self.bytes += bytes.len();
-        if let Some((_, old)) = self.blocks.insert(key, (self.turn, bytes)) {
-            self.bytes -= old.len();
-        }
-        while self.bytes > self.most && self.blocks.len() > 1 {
-            let oldest = self.blocks.iter().min_by_key(|(_, (turn, _))| *turn).map(|(key, _)| *key);
-            let Some((_, gone)) = oldest.and_then(|key| self.blocks.remove(&key)) else { return };
-            self.bytes -= gone.len();
-        }
-    }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use hopmap_model::Context;
 
+use super::digest::Digest;
 use super::manifest::{Manifest, Recipe, Run};
 use super::pack::{NewBlock, PackWriter};
 use super::whole::{compress, decompress};
@@ -45,14 +46,14 @@ impl Site {
         fs::write(self.store.manifest_path(manifest.number), bytes).unwrap();
     }
 
-    /// Writes a pack of blocks of one chunk of one byte each, told by these chunks, with these depths.
+    /// Writes a pack of blocks of chunks of one byte, one for each of these chunks by which they are told, with these depths.
     fn pack(&self, number: u32, blocks: &[(u8, Vec<Option<ChunkId>>)]) {
         let path = self.folder.path().join("pack");
         let mut writer = PackWriter::create(path, number).unwrap();
         for (place, (depth, bases)) in (0..).zip(blocks) {
-            let payload = vec![number as u8];
-            let hashes = vec![ChunkHash::of(&payload).kept()];
-            let (codec, lengths, bases) = (Codec::Raw, vec![1], bases.clone());
+            let payload = vec![number as u8; bases.len().max(1)];
+            let hashes = vec![ChunkHash::of(&payload[..1]).kept(); payload.len()];
+            let (codec, lengths, bases) = (Codec::Raw, vec![1; payload.len()], bases.clone());
             writer.put(place, NewBlock { codec, depth: *depth, lengths, bases, hashes, payload }).unwrap();
         }
         let (path, _) = writer.finish().unwrap();
@@ -214,6 +215,38 @@ fn chains_that_are_longer_than_they_say_end() {
     let store = Store::open(site.store.folder()).unwrap();
     let lock = store.read_lock(Duration::ZERO).unwrap();
     let error = store.restore_file(&lock, 99, None, &mut Vec::new(), &Context::detached()).unwrap_err();
+    assert!(matches!(error, CheckpointError::DamagedBlock { .. }), "{error}");
+}
+
+#[test]
+fn a_block_that_is_told_by_more_blocks_than_any_is_refused() {
+    let (site, whole) = Site::with_one();
+    let told = |pack, blocks: std::ops::Range<u32>| -> Vec<Option<ChunkId>> {
+        blocks.map(|block| Some(ChunkId { pack, block, chunk: 0 })).collect()
+    };
+    let restore = |number| {
+        let store = Store::open(site.store.folder()).unwrap();
+        let lock = store.read_lock(Duration::ZERO).unwrap();
+        let mut out = Vec::new();
+        store.restore_file(&lock, number, None, &mut out, &Context::detached()).map(|_| out)
+    };
+    // Blocks of 1024 chunks, each told by another block: 15 of them lead to 15,360 blocks, 17 to 17,408.
+    site.pack(2, &vec![(0, Vec::new()); 17 * 1024]);
+    let wide: Vec<_> = (0..17).map(|block| (1, told(2, block * 1024..block * 1024 + 1024))).collect();
+    site.pack(3, &wide);
+    site.pack(4, &[(2, told(3, 0..15))]);
+    site.pack(5, &[(2, told(3, 0..17))]);
+    for number in [4, 5] {
+        let mut manifest = one_byte(&whole, number);
+        let recipe = manifest.recipes.get_mut(&1).unwrap();
+        let mut digest = Digest::default();
+        digest.chunk(1, ChunkHash::of(&[number as u8]));
+        recipe.digest = digest.finish();
+        site.put(&manifest);
+    }
+    assert_eq!(restore(4).unwrap(), [4]);
+    let error = restore(5).unwrap_err();
+    assert!(error.to_string().contains("told by too many others"), "{error}");
     assert!(matches!(error, CheckpointError::DamagedBlock { .. }), "{error}");
 }
 

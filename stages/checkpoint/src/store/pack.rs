@@ -332,7 +332,7 @@ impl Pack {
     }
 
     /// Packs do not stay open: a store may have more of them than a process may have open files.
-    fn file(&self) -> Result<File, CheckpointError> {
+    pub(super) fn file(&self) -> Result<File, CheckpointError> {
         Ok(File::open(&self.path).map_err(DurableError::io("read", &self.path))?)
     }
 
@@ -405,14 +405,26 @@ impl Pack {
     pub fn payload(&self, number: u32) -> Result<Vec<u8>, CheckpointError> {
         let entry = self.block(number).ok_or_else(|| self.damaged_block(number, "it is missing"))?;
         let mut payload = vec![0; entry.payload as usize];
-        self.file()?.read_exact_at(&mut payload, entry.offset).map_err(|error| match error.kind() {
+        self.read_payload(&self.file()?, number, entry, &mut payload)?;
+        Ok(payload)
+    }
+
+    /// Fills `payload`, which is as long as the payload of a block, from the file of the pack, and compares its checksum.
+    pub(super) fn read_payload(
+        &self,
+        file: &File,
+        number: u32,
+        entry: &BlockEntry,
+        payload: &mut [u8],
+    ) -> Result<(), CheckpointError> {
+        file.read_exact_at(payload, entry.offset).map_err(|error| match error.kind() {
             std::io::ErrorKind::UnexpectedEof => self.damaged_block(number, "the pack ends before it"),
             _ => DurableError::io("read", &self.path)(error).into(),
         })?;
-        if XxHash3_64::oneshot(&payload) != entry.checksum {
+        if XxHash3_64::oneshot(payload) != entry.checksum {
             return Err(self.damaged_block(number, "its checksum is another"));
         }
-        Ok(payload)
+        Ok(())
     }
 
     /// The hashes of all chunks of the blocks that are there.
