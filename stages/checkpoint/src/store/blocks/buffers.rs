@@ -42,3 +42,23 @@ impl Buffers {
         spare.drain(..old);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_used_again_where_it_fits_and_bounded() {
+        let buffers = Buffers::default();
+        let long = buffers.take(1000);
+        let place = long.as_ptr();
+        buffers.give(long);
+        assert_eq!(buffers.take(100).len(), 100, "a short one does not take it");
+        let again = buffers.take(700);
+        assert_eq!((again.as_ptr(), again.len()), (place, 700));
+        for _ in 0..5 {
+            buffers.give(vec![0; MOST / 3]);
+        }
+        assert_eq!(lock(&buffers.spare).len(), 3);
+    }
+}

@@ -56,3 +56,35 @@ impl Kept {
         Some(gone)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_used_longest_ago_makes_room() {
+        let mut kept = Kept::new(3 * (100 + OVERHEAD));
+        for block in 0..3 {
+            assert!(kept.make_room(100).is_none());
+            kept.insert((1, block), Arc::new(vec![block as u8; 100]));
+        }
+        assert!(kept.get((1, 0)).is_some());
+        assert_eq!(kept.make_room(100).as_deref(), Some(&vec![1; 100]));
+        assert!(kept.make_room(100).is_none());
+        assert!(kept.get((1, 1)).is_none() && kept.get((1, 0)).is_some() && kept.get((1, 2)).is_some());
+        // What is longer than all that may be kept empties it, and stays until there is something else.
+        assert_eq!(std::iter::from_fn(|| kept.make_room(1 << 20)).count(), 2);
+        kept.insert((2, 0), Arc::new(vec![0; 1 << 20]));
+        assert_eq!(kept.make_room(1).map(|gone| gone.len()), Some(1 << 20));
+        assert_eq!((kept.bytes, kept.turns.len(), kept.blocks.len()), (0, 0, 0));
+    }
+
+    #[test]
+    fn a_block_that_comes_again_counts_once() {
+        let mut kept = Kept::new(10_000);
+        for length in [10, 20] {
+            kept.insert((1, 1), Arc::new(vec![0; length]));
+        }
+        assert_eq!((kept.bytes, kept.turns.len()), (20 + OVERHEAD, 1));
+    }
+}

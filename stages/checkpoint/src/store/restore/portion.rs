@@ -1,5 +1,6 @@
 //! A part of a file: its chunks decoded, and compared with their hashes.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
@@ -71,15 +72,15 @@ impl Portion {
                 portion.places.push(Place::Zeros(run.length));
                 continue;
             };
-            let key = (first.pack, first.block);
-            if !sources.contains_key(&key) {
-                let (pack, hashes) = (store.pack(first.pack)?, store.hashes(first.pack)?);
-                portion.blocks.push(blocks.block(first.pack, first.block)?);
-                sources.insert(key, Source { number: portion.blocks.len() - 1, pack, hashes });
-            }
-            if let Some(source) = sources.get(&key) {
-                portion.add(source, run, first, blocks.seed())?;
-            }
+            let source = match sources.entry((first.pack, first.block)) {
+                Entry::Occupied(source) => source.into_mut(),
+                Entry::Vacant(place) => {
+                    let (pack, hashes) = (store.pack(first.pack)?, store.hashes(first.pack)?);
+                    portion.blocks.push(blocks.block(first.pack, first.block)?);
+                    place.insert(Source { number: portion.blocks.len() - 1, pack, hashes })
+                }
+            };
+            portion.add(source, run, first, blocks.seed())?;
         }
         Ok(portion)
     }

@@ -190,3 +190,72 @@ impl<'p, W: FnMut(&[IoSlice<'_>], u64) -> io::Result<usize>> Gather<'p, W> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Write<'w> = &'w mut dyn FnMut(&[IoSlice<'_>], u64) -> io::Result<usize>;
+
+    /// A file that takes no more than so many bytes at once.
+    fn gathered(most: usize, gathering: impl Fn(&mut Gather<'_, Write<'_>>)) -> Vec<u8> {
+        let mut file = Vec::new();
+        let mut write = |slices: &[IoSlice<'_>], at: u64| {
+            let bytes: Vec<u8> = slices.iter().flat_map(|slice| slice.to_vec()).take(most).collect();
+            file.resize(file.len().max(at as usize + bytes.len()), b'.');
+            file[at as usize..at as usize + bytes.len()].copy_from_slice(&bytes);
+            Ok(bytes.len())
+        };
+        let mut gather: Gather<'_, Write<'_>> = Gather::new(2, &mut write);
+        gathering(&mut gather);
+        gather.flush().unwrap();
+        file
+    }
+
+    #[test]
+    fn what_is_gathered_is_written_where_it_belongs_however_few_bytes_go_at_once() {
+        for most in [1, 2, 3, 5, 100] {
+            let file = gathered(most, |gather| {
+                gather.push(b"one").unwrap();
+                gather.push(b"").unwrap();
+                gather.push(b"two").unwrap();
+                gather.skip(2).unwrap();
+                gather.zeros(2).unwrap();
+                gather.push(b"!").unwrap();
+            });
+            assert_eq!(file, b"..onetwo..\0\0!", "{most}");
+        }
+    }
+
+    #[test]
+    fn more_slices_than_the_system_takes_and_long_zeros_come_out_whole() {
+        let file = gathered(usize::MAX, |gather| {
+            for _ in 0..MOST_SLICES + 7 {
+                gather.push(b"ab").unwrap();
+            }
+            gather.zeros(3 * ZEROS.len() as u64 + 5).unwrap();
+        });
+        assert_eq!(file.len(), 2 + 2 * (MOST_SLICES + 7) + 3 * ZEROS.len() + 5);
+        assert!(file[2..2 + 2 * (MOST_SLICES + 7)].chunks(2).all(|pair| pair == b"ab"));
+        assert!(file[2 + 2 * (MOST_SLICES + 7)..].iter().all(|&byte| byte == 0));
+    }
+
+    #[test]
+    fn stretches_end_where_holes_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        File::create(&path).unwrap();
+        let target = FileTarget::open(path, &[(10, 5), (15, 5), (100, u64::MAX)], false).unwrap();
+        let cases = [
+            (0, 8, (8, false)),
+            (0, 50, (10, false)),
+            (10, 50, (5, true)),
+            (17, 2, (2, true)),
+            (20, 500, (80, false)),
+            (200, 500, (500, true)),
+        ];
+        for (offset, bytes, stretch) in cases {
+            assert_eq!(target.stretch(offset, bytes), stretch, "{offset}");
+        }
+    }
+}
