@@ -60,6 +60,13 @@ impl<'a> Blocks<'a> {
         }
     }
 
+    /// Keeps the files of some packs open, none of which is deleted meanwhile.
+    #[must_use]
+    pub(super) fn with_open_files(mut self) -> Self {
+        self.files.stay_open = true;
+        self
+    }
+
     /// The bytes of all chunks of a block.
     pub fn block(&self, pack: u32, block: u32) -> Result<Arc<Vec<u8>>, CheckpointError> {
         self.block_of((pack, block), &mut MOST_DECODED.clone())

@@ -14,10 +14,15 @@ const MOST: usize = 8;
 #[derive(Debug, Default)]
 pub(super) struct Files {
     open: Mutex<Vec<(u32, Arc<File>)>>,
+    /// Whether any stay open: a pack that is deleted meanwhile would still take its space.
+    pub(super) stay_open: bool,
 }
 
 impl Files {
     pub(super) fn of(&self, pack: &Pack) -> Result<Arc<File>, CheckpointError> {
+        if !self.stay_open {
+            return Ok(Arc::new(pack.file()?));
+        }
         let mut open = lock(&self.open);
         let found = open.iter().position(|(number, _)| *number == pack.number());
         let entry = match found.map(|place| open.remove(place)) {

@@ -72,7 +72,7 @@ impl<'r, F: Iterator<Item = Result<Output<'r>, CheckpointError>> + Send> Restori
     pub(super) fn new(store: &'r Store, files: F, cx: &'r Context<'r>) -> Self {
         Self {
             store,
-            blocks: Blocks::new(store, KEPT),
+            blocks: Blocks::new(store, KEPT).with_open_files(),
             cx,
             tasks: Mutex::new(Tasks { files, current: None, turn: 0 }),
             progress: Mutex::default(),
