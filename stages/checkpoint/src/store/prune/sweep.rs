@@ -28,6 +28,9 @@ const PORTION: usize = 8 << 20;
 /// Bytes of decoded blocks that are kept, because others are told by them.
 const KEPT: usize = 24 << 20;
 
+/// Fewest bytes for which a pack is written again: what most file systems round files up by.
+const LEAST: u64 = 4096;
+
 /// A way through the packs of a store, from the last to the first.
 pub(super) struct Sweep<'a> {
     store: &'a Store,
@@ -112,7 +115,7 @@ impl<'a> Sweep<'a> {
         Ok(())
     }
 
-    /// A pack is written again when that frees a quarter of its payloads.
+    /// A pack is written again when that frees a quarter of its payloads, and more than what files are rounded up by.
     fn due(&mut self, number: u32) -> Result<Due, CheckpointError> {
         let Some(live) = self.live.blocks(number) else { return Ok(Due::Delete) };
         let pack = self.store.pack(number)?;
@@ -127,7 +130,7 @@ impl<'a> Sweep<'a> {
                 None => u64::from(entry.payload),
             };
         }
-        Ok(if freed > 0 && freed * 4 >= all { Due::Rewrite(freed) } else { Due::Nothing(freed) })
+        Ok(if freed >= LEAST && freed * 4 >= all { Due::Rewrite(freed) } else { Due::Nothing(freed) })
     }
 
     /// Notes as needed by what the needed blocks of a pack are told: the bases of those of their chunks that `which` says.
