@@ -23,6 +23,8 @@ mod numbers;
 mod pack;
 mod prune;
 mod restore;
+#[cfg(test)]
+mod sealed;
 mod statistics;
 mod text;
 mod verify;
