@@ -28,7 +28,7 @@ fn store(folder: &Path) -> Store {
         let source = folder.join("source");
         fs::create_dir_all(source.join("below")).unwrap();
         let mut random = Random(7);
-        let mut bytes: Vec<u8> = (0..5_000).map(|_| random.next() as u8).collect();
+        let mut bytes: Vec<u8> = (0..20_000).map(|_| random.next() as u8).collect();
         (0..version as usize * 3).for_each(|place| bytes[place * 1000] ^= 0x55);
         fs::write(source.join("below/image"), &bytes).unwrap();
         fs::write(source.join("note"), format!("version {version}")).unwrap();
