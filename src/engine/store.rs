@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use hopmap_artifact::Folder;
 use hopmap_durable::{AppendLog, DurableError, Lock};
@@ -15,6 +16,7 @@ use serde_json::value::RawValue;
 use super::catalogue::names;
 use super::hashes::Hashes;
 use super::key::Manifest;
+use super::unsynced::{Unsynced, boot};
 use crate::pipeline::Cell;
 
 /// Name of the store's folder.
@@ -30,6 +32,8 @@ pub struct Store {
     current: HashMap<(String, String), Current>,
     begun: HashMap<(String, String), String>,
     damaged_lines: usize,
+    /// Whether a run ended before it had put its artifacts on disk.
+    is_unsynced: bool,
     /// Hashes of input files.
     pub hashes: Hashes,
 }
@@ -113,9 +117,10 @@ pub struct Current {
     pub matrix: Vec<(String, Json)>,
 }
 
+/// One line of the log.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Record {
+pub(super) enum Record {
     Result(ResultRecord),
     Current {
         pipeline: String,
@@ -123,7 +128,17 @@ enum Record {
         #[serde(flatten)]
         current: Current,
     },
-    Begun { pipeline: String, cell: String, key: String },
+    Begun {
+        pipeline: String,
+        cell: String,
+        key: String,
+    },
+    /// The artifacts of the results from here on may be in the memory of this boot of the machine only.
+    Unsynced {
+        boot: String,
+    },
+    /// The artifacts of all results before are on disk.
+    Synced,
 }
 
 /// A store that cannot be used.
@@ -170,15 +185,33 @@ impl Store {
             current: HashMap::new(),
             begun: HashMap::new(),
             damaged_lines: 0,
+            is_unsynced: false,
             hashes: Hashes::load(&root.join("hashes.log"))?,
         };
+        let mut unsynced = Unsynced::default();
         for line in AppendLog::read(&root.join("state.log"))?.lines() {
             match serde_json::from_str(line) {
-                Ok(record) => store.learn(record),
+                Ok(record) => {
+                    unsynced.hear(&record);
+                    store.learn(record);
+                }
                 Err(_) => store.damaged_lines += 1,
             }
         }
+        store.is_unsynced = !unsynced.is_empty();
+        unsynced.lost().for_each(|key| store.forget_if_damaged(key));
         Ok(store)
+    }
+
+    /// Forgets a result whose artifacts did not get on disk before the machine went down.
+    fn forget_if_damaged(&mut self, key: &str) {
+        let is_whole = |output: &OutputRecord| {
+            let folder = Folder::open(&self.artifact(&output.digest));
+            folder.is_ok_and(|folder| folder.digest() == output.digest && folder.verify().is_ok())
+        };
+        if self.results.get(key).is_some_and(|result| !result.outputs.values().all(is_whole)) {
+            self.results.remove(key);
+        }
     }
 
     fn learn(&mut self, record: Record) {
@@ -196,6 +229,7 @@ impl Store {
             Record::Begun { pipeline, cell, key } => {
                 self.begun.insert((pipeline, cell), key);
             }
+            Record::Unsynced { .. } | Record::Synced => {}
         }
     }
 
@@ -283,11 +317,22 @@ impl Store {
 #[derive(Debug)]
 pub struct Writer {
     _lock: Lock,
+    root: PathBuf,
     state: AppendLog,
-    hashes: PathBuf,
     /// Whether something was appended that is not on disk yet.
     unsynced: bool,
+    /// Whether there are results whose artifacts are not on disk yet.
+    has_unsynced_artifacts: bool,
+    last_sync: Instant,
+    /// How long that took.
+    sync_took: Duration,
 }
+
+/// Artifacts are put on disk together, so far apart: thousands of small ones cost thousands of syncs else.
+const BETWEEN_SYNCS: Duration = Duration::from_secs(1);
+
+/// Where putting them on disk is slow, at most one part in so many of the time goes into it.
+const SHARE_OF_SYNCS: u32 = 10;
 
 impl Writer {
     /// Creates the store if it does not exist, locks it, and clears what killed runs left.
@@ -310,16 +355,56 @@ impl Writer {
         // Stages that keep files too large for memory expect it.
         fs::create_dir(&work).map_err(DurableError::io("create", &work))?;
         let state = AppendLog::open(&root.join("state.log"))?;
-        Ok(Self { _lock: lock, state, hashes: root.join("hashes.log"), unsynced: false })
+        Ok(Self {
+            _lock: lock,
+            root: root.to_owned(),
+            state,
+            unsynced: false,
+            has_unsynced_artifacts: false,
+            last_sync: Instant::now(),
+            sync_took: Duration::ZERO,
+        })
     }
 
     /// Records a result. The state of the search that led to it is of no more use.
-    pub fn record(&mut self, store: &mut Store, result: ResultRecord) -> Result<(), StoreError> {
+    ///
+    /// If its artifacts are not on disk yet the log says so until they are, which is soon.
+    pub fn record(
+        &mut self,
+        store: &mut Store,
+        result: ResultRecord,
+        is_on_disk: bool,
+    ) -> Result<(), StoreError> {
+        if !is_on_disk && !self.has_unsynced_artifacts {
+            self.append(&Record::Unsynced { boot: boot() })?;
+            self.has_unsynced_artifacts = true;
+        }
         self.append(&Record::Result(result.clone()))?;
         // One that cannot be removed is waste, which is cleared with the rest.
         let _ = fs::remove_file(store.state(&result.key));
         store.learn(Record::Result(result));
+        if self.last_sync.elapsed() > BETWEEN_SYNCS.max(self.sync_took * SHARE_OF_SYNCS) {
+            self.sync_artifacts(store)?;
+        }
         Ok(())
+    }
+
+    /// Puts the artifacts of all results on disk, and says so in the log.
+    fn sync_artifacts(&mut self, store: &mut Store) -> Result<(), StoreError> {
+        if !self.has_unsynced_artifacts {
+            return Ok(());
+        }
+        let started = Instant::now();
+        let artifacts = self.root.join("artifacts");
+        let synced = fs::File::open(&artifacts).and_then(|folder| Ok(rustix::fs::syncfs(folder)?));
+        synced.map_err(DurableError::io("sync", &artifacts))?;
+        self.has_unsynced_artifacts = false;
+        (self.last_sync, self.sync_took) = (Instant::now(), started.elapsed());
+        if std::mem::take(&mut store.is_unsynced) {
+            // What the machine lost when it went down must not come back with the line that all is well.
+            return self.compact(store);
+        }
+        self.append(&Record::Synced)
     }
 
     /// Records the key with which a cell begins to run, if that is news: until it has a result its state is needed.
@@ -362,14 +447,19 @@ impl Writer {
 
     /// Puts everything recorded on disk.
     pub fn sync(&mut self, store: &mut Store) -> Result<(), StoreError> {
+        self.sync_artifacts(store)?;
         if std::mem::take(&mut self.unsynced) {
             self.state.sync()?;
         }
-        Ok(store.hashes.save(&self.hashes)?)
+        Ok(store.hashes.save(&self.root.join("hashes.log"))?)
     }
 
     /// Writes the log anew with only what is still known.
-    pub fn compact(&mut self, store: &Store) -> Result<(), StoreError> {
+    pub fn compact(&mut self, store: &mut Store) -> Result<(), StoreError> {
+        if store.is_unsynced {
+            self.has_unsynced_artifacts = true;
+            return self.sync_artifacts(store);
+        }
         let mut keys: Vec<&String> = store.results.keys().collect();
         keys.sort();
         let results = keys.into_iter().map(|key| Record::Result(store.results[key].clone()));
@@ -438,7 +528,7 @@ fn line(record: &Record) -> String {
     line
 }
 
-fn check_format(root: &Path) -> Result<(), StoreError> {
+pub(super) fn check_format(root: &Path) -> Result<(), StoreError> {
     let path = root.join("format");
     match fs::read_to_string(&path) {
         Ok(found) if found == FORMAT => Ok(()),
