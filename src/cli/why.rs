@@ -36,6 +36,14 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
             cells.iter().map(|&index| as_json(&pipeline.cells[index], &report.cells[index])).collect();
         output.json(&cells);
     }
+    if cells.len() > summary::MOST_LISTED {
+        for stage in summary::stages(&pipeline, &report).iter().filter(|stage| stage.name == arguments.stage)
+        {
+            stage.print_counts(output);
+        }
+        output.line(format!("  one cell alone: hopmap why '{}' …", pipeline.cells[cells[0]].id));
+        return Ok(Exit::Done);
+    }
     for &index in &cells {
         explain(&pipeline, &pipeline.cells[index], &report.cells[index], output);
     }
