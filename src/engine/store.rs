@@ -120,7 +120,7 @@ pub struct Current {
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Record {
     Result(ResultRecord),
-    /// A [`Current`]. Its fields stand here, because flattened ones take three times as long to read.
+    /// A [`Current`]. Its fields stand here, because flattened ones are read through a buffer.
     Current {
         pipeline: String,
         cell: String,
