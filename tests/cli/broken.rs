@@ -108,7 +108,7 @@ fn a_key_of_a_stage_that_does_not_exist() {
        : ^^|^^
        :   `-- did you mean `uses`?
        `----
-      help: keys of a stage: uses, with, needs, matrix, save, threads, launcher
+      help: keys of a stage: uses, with, needs, foreach, matrix, zip, exclude, save, threads, launcher
     2 errors
     [exit code 2]
     "#);
@@ -262,7 +262,7 @@ fn a_matrix_that_is_none() {
        :                    |
        :                    `-- here
        `----
-      help: write a list, or an inclusive range of whole numbers such as "1..10"
+      help: write a list, or a range such as "1..10", "16..128 step 16", "0.1..0.5 step 0.1" or "16..1024 times 2"; both ends belong to it
     error: a matrix key needs at least one value
        ,-[p.toml:4:36]
      3 | with = { costs = [1] }
@@ -277,7 +277,7 @@ fn a_matrix_that_is_none() {
        :                                            ^^|^^
        :                                              `-- here
        `----
-      help: write a list, or an inclusive range of whole numbers such as "1..10"
+      help: write a list, or a range such as "1..10", "16..128 step 16", "0.1..0.5 step 0.1" or "16..1024 times 2"; both ends belong to it
     3 errors
     [exit code 2]
     "#);
@@ -310,7 +310,7 @@ fn a_selector_that_is_none() {
        :                     ^^^^^|^^^^
        :                          `-- here
        `----
-      help: written as `stage`, `stage.port`, `stage[*]`, `stage[min METRIC]`, `stage[max METRIC]` or `stage[key=value, …]`
+      help: written as `stage`, `stage.port`, `stage[*]`, `stage[min METRIC]`, `stage[max METRIC]`, `stage[key=value, …]` or `stage[key=value, min METRIC]`
     [exit code 2]
     "#);
 }
