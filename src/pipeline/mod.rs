@@ -13,6 +13,7 @@ mod node;
 mod problem;
 mod selector;
 mod settings;
+mod tables;
 mod template;
 
 use std::path::{Path, PathBuf};
@@ -29,6 +30,7 @@ pub(crate) use launcher::{LAUNCHERS, distributed_stages, not_distributed};
 pub use problem::{LocatedProblem, Problem, Problems, Source, closest};
 pub use selector::Extreme;
 pub(crate) use settings::{assignments, first_sentence};
+pub use tables::TableQuestion;
 pub use template::Folders;
 
 /// A pipeline, ready to be planned.
@@ -41,6 +43,8 @@ pub struct Pipeline {
     pub source: Source,
     /// All cells; what a cell needs stands before it.
     pub cells: Vec<Cell>,
+    /// Questions that are asked after every run.
+    pub tables: Vec<TableQuestion>,
     folders: Folders,
     parameters: Vec<(String, template::Resolved)>,
 }
