@@ -61,10 +61,7 @@ fn every_form() {
     sandbox.stdout(&["query", sql, "--format", "parquet", "--out", "out/again"]);
     assert!(bytes("out/again") == bytes("out/f.parquet"));
     sandbox.write("f.sql", format!("-- the best\n{sql}\n"));
-    assert_eq!(
-        sandbox.stdout(&["query", "-f", "f.sql", "sweep.toml"]),
-        sandbox.stdout(&["query", sql])
-    );
+    assert_eq!(sandbox.stdout(&["query", "-f", "f.sql", "sweep.toml"]), sandbox.stdout(&["query", sql]));
 }
 
 #[test]
@@ -86,8 +83,14 @@ fn tables_are_listed() {
     let sandbox = Sandbox::with_ring();
     sandbox.stdout(&["run", "ring.toml", "--no-report"]);
     insta::assert_snapshot!(sandbox.seen(&["query", "--tables"]), @"");
-    let list: Value = serde_json::from_str(&sandbox.stdout(&["query", "--tables", "ring", "--json"])).unwrap();
-    assert!(list.as_array().unwrap().iter().any(|table| table["table"] == "placement_ranks" && table["rows"] == 8));
+    let list: Value =
+        serde_json::from_str(&sandbox.stdout(&["query", "--tables", "ring", "--json"])).unwrap();
+    assert!(
+        list.as_array()
+            .unwrap()
+            .iter()
+            .any(|table| table["table"] == "placement_ranks" && table["rows"] == 8)
+    );
     let shown = sandbox.stdout(&["query", "SHOW TABLES", "--format", "csv"]);
     assert!(shown.starts_with("table,rows,columns\ncells,5,"), "{shown}");
 }
@@ -99,7 +102,18 @@ fn runs_are_told_apart() {
     sandbox.edit("ring.csv", "0,3,10,1000", "0,3,10,5000");
     sandbox.stdout(&["run", "sweep.toml", "--no-report"]);
     let asked = |more: &[&str]| {
-        sandbox.seen(&[&["query", "SELECT COUNT(*) AS cells, SUM(bytes) AS bytes FROM program_edges CROSS JOIN placement", "--format", "csv"], more].concat())
+        sandbox.seen(
+            &[
+                &[
+                    "query",
+                    "SELECT COUNT(*) AS cells, SUM(bytes) AS bytes FROM program_edges CROSS JOIN placement",
+                    "--format",
+                    "csv",
+                ],
+                more,
+            ]
+            .concat(),
+        )
     };
     let runs: Value = serde_json::from_str(&sandbox.stdout(&["runs", "--json"])).unwrap();
     let [first, second] = [0, 1].map(|run| runs[run]["run"].as_str().unwrap().to_owned());
@@ -111,7 +125,10 @@ fn runs_are_told_apart() {
     insta::assert_snapshot!(sandbox.seen(&["query", grouped, "--run", "all", "--format", "csv"]), @"");
     insta::assert_snapshot!(sandbox.seen(&["query", "SELECT run FROM placement", "--run", &first]), @"");
     let wrong = sandbox.seen(&["query", "SELECT 1 AS a", "--run", "yesterday"]);
-    assert!(wrong.starts_with("------- stderr -------\nerror: there is no run `yesterday`\n  help: the newest: "), "{wrong}");
+    assert!(
+        wrong.starts_with("------- stderr -------\nerror: there is no run `yesterday`\n  help: the newest: "),
+        "{wrong}"
+    );
     assert!(wrong.ends_with("[exit code 2]\n"));
 }
 
@@ -121,7 +138,16 @@ fn artifacts_without_a_store() {
     sandbox.stdout(&["exec", "trace/csv", "--with", "file=ring.csv", "--out", "ring.graph"]);
     sandbox.stdout(&["exec", "trace/csv", "--with", "file=ring.csv", "--out", "other.graph"]);
     let asked = |sql: &str| {
-        sandbox.seen(&["query", sql, "--artifact", "a=ring.graph", "--artifact", "b=other.graph", "--format", "csv"])
+        sandbox.seen(&[
+            "query",
+            sql,
+            "--artifact",
+            "a=ring.graph",
+            "--artifact",
+            "b=other.graph",
+            "--format",
+            "csv",
+        ])
     };
     insta::assert_snapshot!(asked("SELECT COUNT(*) AS same FROM a_edges JOIN b_edges ON a_edges.source = b_edges.source AND a_edges.bytes = b_edges.bytes"), @"");
     insta::assert_snapshot!(asked("SELECT kind, bytes FROM a"), @"");
@@ -160,7 +186,10 @@ fn a_damaged_table_is_no_answer() {
     std::fs::write(&tables[0], bytes).unwrap();
     insta::assert_snapshot!(sandbox.seen(&["query", "SELECT SUM(slot) FROM placement_ranks"]), @"");
     // What does not need it is answered.
-    assert_eq!(sandbox.stdout(&["query", "SELECT COUNT(*) AS n FROM placement", "--format", "csv"]), "n\n6\n");
+    assert_eq!(
+        sandbox.stdout(&["query", "SELECT COUNT(*) AS n FROM placement", "--format", "csv"]),
+        "n\n6\n"
+    );
 }
 
 #[test]
@@ -233,6 +262,32 @@ fn a_question_that_fails_fails_after_the_run() {
     insta::assert_snapshot!(sandbox.seen(&["run", "sweep.toml", "--no-report"]), @"");
 }
 
+#[test]
+fn threads_change_no_answer() {
+    let sandbox = sweep();
+    let questions = [
+        "SELECT host, SUM(slot * 0.1) AS s, COUNT(*) AS n FROM placement_ranks GROUP BY host",
+        "SELECT a.rank, b.host, SUM(a.slot * 0.1) AS s FROM placement_ranks AS a JOIN placement_ranks AS b ON a.slot = b.rank GROUP BY a.rank, b.host",
+        "SELECT a.cell, b.host, a.slot FROM placement_ranks AS a JOIN placement_ranks AS b ON a.slot = b.rank",
+        "SELECT host FROM placement_ranks UNION SELECT cell FROM placement",
+        "SELECT DISTINCT host, seed FROM placement_ranks",
+        "SELECT cell, rank, host FROM placement_ranks ORDER BY host DESC LIMIT 11",
+        "SELECT rank, AVG(slot) OVER (PARTITION BY host) AS mean FROM placement_ranks",
+    ];
+    for sql in questions {
+        let answers = ["1", "2", "7"].map(|threads| {
+            let mut command = sandbox.command(&["query", sql, "--format", "csv"]);
+            command.env("POLARS_MAX_THREADS", threads).env("RAYON_NUM_THREADS", threads);
+            let output = command.output().unwrap();
+            assert!(output.status.success(), "{sql}: {}", String::from_utf8_lossy(&output.stderr));
+            String::from_utf8(output.stdout).unwrap()
+        });
+        assert!(answers[0].lines().count() > 2, "{sql}");
+        assert_eq!(answers[0], answers[1], "{sql}");
+        assert_eq!(answers[0], answers[2], "{sql}");
+    }
+}
+
 /// Rows and the sum of one column, as `hopmap query` and two other programs read them.
 #[test]
 fn every_artifact_opens_in_pyarrow_and_duckdb() {
@@ -242,10 +297,18 @@ fn every_artifact_opens_in_pyarrow_and_duckdb() {
     }
     let python = std::env::var("HOPMAP_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let sandbox = sweep();
-    let samples = ["place", "schedule", "route", "graph2sch", "figure-3"];
-    for name in samples {
-        let pipeline = project().join(format!("pipelines/{name}.toml"));
-        let run = ["run", pipeline.to_str().unwrap(), "--no-report", "--store", ".hopmap"];
+    let samples: [(&str, &[&str]); 5] = [
+        ("place", &["out=out"]),
+        ("schedule", &["out=out"]),
+        ("route", &["out=out"]),
+        ("graph2sch", &["schedule=out/schedule.sch", "gantt=out/schedule.html"]),
+        ("claims", &["out=out", "evaluations=20_000", "instances=1..1", "seeds=1..1"]),
+    ];
+    for (name, params) in samples {
+        let pipeline = project().join(format!("pipelines/{name}.toml")).display().to_string();
+        let params = params.iter().flat_map(|param| ["-p", param]);
+        let run: Vec<&str> =
+            ["run", &pipeline, "--no-report", "--store", ".hopmap"].into_iter().chain(params).collect();
         sandbox.stdout(&run);
     }
     let mut expected: BTreeMap<String, Value> = BTreeMap::new();
@@ -254,7 +317,12 @@ fn every_artifact_opens_in_pyarrow_and_duckdb() {
     }
     assert!(expected.len() > 30, "{} tables", expected.len());
     let script = project().join("tests/cli/query/read.py");
-    let mut reader = Command::new(python).arg(script).stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut reader = Command::new(python)
+        .arg(script)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
     serde_json::to_writer(reader.stdin.take().unwrap(), &expected).unwrap();
     let output = reader.wait_with_output().unwrap();
     assert!(output.status.success(), "HOPMAP_PYTHON should name a Python with pyarrow and duckdb");
@@ -265,16 +333,21 @@ fn every_artifact_opens_in_pyarrow_and_duckdb() {
 /// For every table of an artifact the path of its file, with a column, the number of rows and the sum of the column.
 fn tables_of(sandbox: &Sandbox, folder: &Path) -> Vec<(String, Value)> {
     let artifact = format!("a={}", folder.display());
-    let list: Value = serde_json::from_str(&sandbox.stdout(&["query", "--tables", "--artifact", &artifact, "--json"])).unwrap();
+    let list: Value =
+        serde_json::from_str(&sandbox.stdout(&["query", "--tables", "--artifact", &artifact, "--json"]))
+            .unwrap();
     let tables = list.as_array().unwrap().iter().filter(|table| table["table"] != "a");
     let read = |table: &Value| {
         let name = table["table"].as_str().unwrap();
         let columns = table["columns"].as_array().unwrap();
-        let number = columns.iter().rev().find(|column| column["type"] != "TEXT" && column["type"] != "BOOLEAN");
+        let number =
+            columns.iter().rev().find(|column| column["type"] != "TEXT" && column["type"] != "BOOLEAN");
         let column = number.map(|column| column["name"].as_str().unwrap());
         let sum = column.map_or("0.0".to_owned(), |column| format!("SUM(CAST(\"{column}\" AS DOUBLE))"));
         let sql = format!("SELECT COUNT(*) AS rows, {sum} AS sum FROM {name}");
-        let answer: Value = serde_json::from_str(&sandbox.stdout(&["query", &sql, "--artifact", &artifact, "--json"])).unwrap();
+        let answer: Value =
+            serde_json::from_str(&sandbox.stdout(&["query", &sql, "--artifact", &artifact, "--json"]))
+                .unwrap();
         let file = folder.join(format!("{}.parquet", &name[2..])).display().to_string();
         (file, serde_json::json!({ "column": column, "rows": answer["rows"], "sum": answer["sum"] }))
     };
