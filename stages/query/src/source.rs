@@ -103,9 +103,10 @@ impl Opened {
         };
         let column = |(place, field): (usize, &Arc<Field>)| {
             let kind = ColumnType::of(field.data_type(), || is_large(place));
-            Ok((field.name().clone(), kind.ok_or_else(|| strange(Path::new("memory"), field))?))
+            let kind = kind.ok_or_else(|| strange(Path::new("memory"), field))?;
+            Ok((field.name().clone(), kind))
         };
-        let columns = schema.fields().iter().enumerate().map(column).collect::<Result<_, _>>()?;
+        let columns = schema.fields().iter().enumerate().map(column).collect::<Result<_, QueryError>>()?;
         Ok(Self { columns, rows: batch.num_rows(), data: Data::Rows(batch.clone()) })
     }
 

@@ -6,10 +6,9 @@
 use std::sync::Arc;
 
 use polars::prelude::{
-    BaseColumnUdf, Column, DataType, Field, FunctionOptions, PolarsError, PolarsResult, Schema,
-    UserDefinedFunction,
+    BaseColumnUdf, Column, DataType, Field, PolarsError, PolarsResult, Schema, UserDefinedFunction,
 };
-use polars::sql::function_registry::FunctionRegistry;
+use polars::sql::{FunctionOptions, FunctionRegistry};
 
 /// Name of the function in SQL.
 pub(crate) const CHECKED_SUM: &str = "checked_sum";
@@ -64,3 +63,26 @@ fn check(columns: &mut [Column]) -> PolarsResult<Column> {
 
 /// What is said of a sum that does not fit.
 pub(crate) const TOO_LARGE: &str = "a sum of whole numbers does not fit into 64 bits";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is left of a sum that wraps, and what it should have been.
+    fn checked(sums: Column, reals: &[f64]) -> bool {
+        check(&mut [sums, Column::new("real".into(), reals)]).is_ok()
+    }
+
+    #[test]
+    fn sums_that_wrapped_are_found_and_rounding_is_not() {
+        let large = 2_f64.powi(62);
+        let wrapped = i64::MAX.wrapping_add(2);
+        assert!(checked(Column::new("n".into(), [5, i64::MAX]), &[5.0, 2.0 * large]));
+        assert!(!checked(Column::new("n".into(), [5, wrapped]), &[5.0, 2.0 * large]));
+        assert!(!checked(Column::new("n".into(), [0_i64]), &[4.0 * large]));
+        assert!(!checked(Column::new("n".into(), [u64::MAX - 1]), &[8.0 * large - 2.0]));
+        assert!(!checked(Column::new("n".into(), [7_u32]), &[7.0 + 2_f64.powi(32)]));
+        assert!(checked(Column::new("n".into(), [Some(1_000_000_i64), None]), &[1_000_000.5, 0.0]));
+        assert!(checked(Column::new("x".into(), [1e300]), &[0.0]));
+    }
+}

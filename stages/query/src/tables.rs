@@ -158,13 +158,22 @@ impl Tables {
 
 fn run(sql: &str, used: &BTreeMap<String, Arc<Opened>>, most: Option<usize>) -> Result<Answer, Refusal> {
     let fault = Fault::default();
-    // Polars panics where a type was not built in.
+    // Polars panics where a type was not built in and, built for development, where a number does not fit.
     let answered = catch_unwind(AssertUnwindSafe(|| collect(sql, used, &fault, most)));
     if let Some(error) = fault.lock().unwrap_or_else(PoisonError::into_inner).take() {
         return Err(Refusal::Read(error));
     }
-    let frame = answered.map_err(|_| Refusal::Panic)?.map_err(Refusal::Polars)?;
+    let frame = answered.map_err(|panic| panicked(panic.as_ref()))?.map_err(Refusal::Polars)?;
     Answer::of_frame(&frame, most).map_err(Refusal::Polars)
+}
+
+fn panicked(panic: &(dyn std::any::Any + Send)) -> Refusal {
+    let said = panic.downcast_ref::<&str>().copied();
+    let said = said.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or_default();
+    match said {
+        "attempt to add with overflow" => Refusal::Polars(PolarsError::ComputeError(TOO_LARGE.into())),
+        _ => Refusal::Panic,
+    }
 }
 
 /// Why Polars did not answer.
@@ -266,7 +275,9 @@ fn innermost(error: &PolarsError) -> String {
 }
 
 fn first_line(text: &str) -> String {
-    text.trim().lines().next().unwrap_or_default().trim_end_matches(':').to_owned()
+    let line = text.trim().lines().next().unwrap_or_default();
+    // What follows is how to build Polars otherwise.
+    line.split("; consider").next().unwrap_or_default().trim_end_matches(':').to_owned()
 }
 
 /// What stands in quotes.
