@@ -6,6 +6,7 @@
 pub mod accepted;
 pub mod cli;
 pub mod engine;
+pub mod gates;
 pub mod pipeline;
 pub mod ranks;
 pub mod refresh;

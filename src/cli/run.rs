@@ -10,6 +10,7 @@ use miette::IntoDiagnostic;
 
 use super::exit::Exit;
 use super::failure::Failure;
+use super::gates::{self, GateArguments};
 use super::open::{PipelineArguments, StoreArguments, working_directory};
 use super::output::Output;
 use super::progress::Progress;
@@ -28,6 +29,8 @@ pub(crate) struct Arguments {
     pipeline: PipelineArguments,
     #[command(flatten)]
     store: StoreArguments,
+    #[command(flatten)]
+    gates: GateArguments,
     /// Cores to use in all [default: all of this machine].
     #[arg(short, long, value_name = "CORES", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
@@ -49,11 +52,12 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
-    let pipeline = arguments.pipeline.open()?;
+    let mut pipeline = arguments.pipeline.open()?;
     let root = arguments.store.root(&arguments.pipeline)?;
     let mut writer = Writer::open(&root, &holder(&format!("run {}", pipeline.name)))?;
     let mut store = Store::load(&root)?;
     summary::damaged_lines(&store, output);
+    let accepted = arguments.gates.prepare(&mut pipeline, &store)?;
     let limits = Limits {
         jobs: arguments.jobs.map_or_else(all_cores, usize::from),
         deadline: arguments.deadline,
@@ -61,7 +65,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     };
     let cancelled = on_interrupt()?;
     let progress = Progress::new(output, pipeline.cells.len());
-    let report = engine::run(&pipeline, &mut store, &mut writer, limits, &cancelled, &progress)?;
+    let mut report = engine::run(&pipeline, &mut store, &mut writer, limits, &cancelled, &progress)?;
     progress.finish();
     for settled in &report.cells {
         if let Some(error) = &settled.error {
@@ -71,6 +75,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
             }
         }
     }
+    let problems = gates::judge(&pipeline, &mut report, &accepted);
     let place = write_report(arguments, &pipeline, &store, &report)?;
     if output.is_json() {
         output.json(&summary::as_json(&pipeline, &store, &report));
@@ -79,7 +84,11 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     if let Some(place) = place {
         output.line(format!("  {:<12} {}", "report", summary::shown(&place)));
     }
-    Ok(Exit::of_code(report.exit_code()))
+    gates::print(&pipeline, &report, output);
+    match report.exit_code() {
+        0 | 3 => gates::exit(problems, &report),
+        code => Ok(Exit::of_code(code)),
+    }
 }
 
 /// Writes the report, unless nothing has happened since it was written.
@@ -96,10 +105,17 @@ fn write_report(
         Some(path) => working_directory()?.join(path),
         None => crate::report::place(store, pipeline),
     };
-    if report.folder.is_some() || !place.exists() {
+    let accepted = arguments.gates.place(pipeline)?;
+    if report.folder.is_some() || !place.exists() || is_newer(&accepted, &place) {
         crate::report::write(&place, pipeline, store, report, &summary::shown)?;
     }
     Ok(Some(place))
+}
+
+/// Whether a file was written after another one.
+fn is_newer(file: &Path, other: &Path) -> bool {
+    let written = |path: &Path| path.metadata().and_then(|metadata| metadata.modified());
+    written(file).is_ok_and(|time| written(other).is_ok_and(|other| time > other))
 }
 
 /// A first Ctrl-C asks the stages to deliver what they have, a second one ends at once: the store is sound either way.

@@ -72,7 +72,7 @@ pub(crate) fn print(pipeline: &Pipeline, store: &Store, report: &RunReport, outp
 }
 
 /// The first few; those of a sweep would bury everything else.
-fn print_some<T>(mut items: impl Iterator<Item = T>, line: impl Fn(T) -> String, output: Output) {
+pub(crate) fn print_some<T>(mut items: impl Iterator<Item = T>, line: impl Fn(T) -> String, output: Output) {
     const MOST: usize = 6;
     items.by_ref().take(MOST).for_each(|item| output.line(line(item)));
     match items.count() {
@@ -204,5 +204,6 @@ pub(crate) fn as_json(pipeline: &Pipeline, store: &Store, report: &RunReport) ->
         "seconds": report.seconds,
         "exit": report.exit_code(),
         "cells": pipeline.cells.iter().zip(&report.cells).map(cell).collect::<Vec<_>>(),
+        "gates": report.gates,
     })
 }

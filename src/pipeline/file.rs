@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::Problem;
 use super::node::{Entry, Node, NodeValue, Table};
 
-const TOP_KEYS: &[&str] = &["name", "description", "params", "stages"];
+const TOP_KEYS: &[&str] = &["name", "description", "params", "stages", "gates"];
 const STAGE_KEYS: &[&str] = &["uses", "with", "needs", "matrix", "save", "threads", "launcher"];
 
 /// A pipeline file.
@@ -15,6 +15,7 @@ pub(crate) struct File {
     pub(crate) description: Option<String>,
     pub(crate) parameters: Table,
     pub(crate) stages: Vec<StageBlock>,
+    pub(crate) gates: Table,
 }
 
 /// One `[stages.NAME]`.
@@ -50,11 +51,7 @@ impl File {
         unknown_keys(&table, TOP_KEYS, "keys of a pipeline file", problems);
         let mut stages = Vec::new();
         for entry in sub_table(&table, "stages", problems).entries {
-            if !is_name(&entry.key) {
-                let problem =
-                    Problem::new(format!("`{}` is not a name for a stage", entry.key), &entry.key_span);
-                problems.push(problem.help("names have letters, digits, `-` and `_`"));
-            }
+            check_name(&entry, "a stage", problems);
             stages.extend(StageBlock::parse(entry, problems));
         }
         if stages.is_empty() && problems.is_empty() {
@@ -71,6 +68,7 @@ impl File {
             description: text_of(&table, "description", problems),
             parameters: sub_table(&table, "params", problems),
             stages,
+            gates: gates(&table, problems),
         })
     }
 }
@@ -164,7 +162,7 @@ fn text_of(table: &Table, key: &str, problems: &mut Vec<Problem>) -> Option<Stri
     text
 }
 
-fn wrong_form(what: &str, wanted: &str, node: &Node) -> Problem {
+pub(crate) fn wrong_form(what: &str, wanted: &str, node: &Node) -> Problem {
     Problem::new(format!("{what} should be {wanted}"), &node.span)
         .label(format!("this is {}", node.describe()))
 }
@@ -173,6 +171,19 @@ fn unknown_keys(table: &Table, known: &[&str], what: &str, problems: &mut Vec<Pr
     for entry in table.entries.iter().filter(|entry| !known.contains(&entry.key.as_str())) {
         let problem = Problem::new(format!("unknown key `{}`", entry.key), &entry.key_span);
         problems.push(problem.suggest(&entry.key, what, known.iter().copied()));
+    }
+}
+
+fn gates(table: &Table, problems: &mut Vec<Problem>) -> Table {
+    let gates = sub_table(table, "gates", problems);
+    gates.entries.iter().for_each(|entry| check_name(entry, "a gate", problems));
+    gates
+}
+
+fn check_name(entry: &Entry, of_what: &str, problems: &mut Vec<Problem>) {
+    if !is_name(&entry.key) {
+        let problem = Problem::new(format!("`{}` is not a name for {of_what}", entry.key), &entry.key_span);
+        problems.push(problem.help("names have letters, digits, `-` and `_`"));
     }
 }
 

@@ -7,6 +7,7 @@ mod connect;
 mod embedded;
 mod expand;
 mod file;
+mod gates;
 mod launcher;
 mod matrix;
 mod node;
@@ -20,6 +21,7 @@ use std::path::{Path, PathBuf};
 use hopmap_model::Port;
 use serde_json::Value as Json;
 
+use crate::gates::Gate;
 use crate::registry::{Configured, StageEntry};
 
 pub(crate) use build::configure_alone;
@@ -27,7 +29,7 @@ pub use embedded::{EMBEDDED, Embedded};
 pub use launcher::Launcher;
 pub(crate) use launcher::{LAUNCHERS, distributed_stages, not_distributed};
 pub use problem::{LocatedProblem, Problem, Problems, Source, closest};
-pub use selector::Extreme;
+pub use selector::{Choice, Extreme};
 pub(crate) use settings::{assignments, first_sentence};
 pub use template::Folders;
 
@@ -41,6 +43,8 @@ pub struct Pipeline {
     pub source: Source,
     /// All cells; what a cell needs stands before it.
     pub cells: Vec<Cell>,
+    /// What its results have to keep.
+    pub gates: Vec<Gate>,
     folders: Folders,
     parameters: Vec<(String, template::Resolved)>,
 }
@@ -166,6 +170,12 @@ impl Pipeline {
     pub fn place(&self, cell: &Cell) -> String {
         let before = self.source.text().get(..cell.settings.span.start).unwrap_or_default();
         format!("{}:{}", self.source.name(), before.matches('\n').count() + 1)
+    }
+
+    /// Where the accepted values of its gates are kept: beside the pipeline file, under its name.
+    #[must_use]
+    pub fn accepted_file(&self) -> PathBuf {
+        self.folders.file.join(format!("{}.accepted.json", build::stem(self.source.name())))
     }
 
     /// Indexes of the cells of a stage, or of the one cell of that name.

@@ -12,7 +12,7 @@ pub(crate) struct Selector {
 
 /// Which cells of a stage with a matrix.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Choice {
+pub enum Choice {
     /// The one whose matrix keys equal ours.
     Paired,
     /// All of them.
@@ -62,7 +62,7 @@ impl Selector {
 }
 
 impl Choice {
-    fn parse(inside: &str) -> Result<Self, String> {
+    pub(crate) fn parse(inside: &str) -> Result<Self, String> {
         if inside == "*" {
             return Ok(Self::All);
         }

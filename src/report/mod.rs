@@ -6,6 +6,7 @@
 //! launch the program.
 
 mod deltas;
+mod gates;
 mod measured;
 mod page;
 mod placement;
@@ -50,6 +51,7 @@ pub fn write(
 ) -> Result<(), Report> {
     let mut page = page::Page::new(MOST_BYTES);
     sections::summary(&mut page, pipeline, store, report, shown);
+    gates::gates(&mut page, report);
     sections::quality(&mut page, pipeline, store, report);
     sections::pipeline(&mut page, pipeline, report);
     searches::tables(&mut page, pipeline, store, report);
