@@ -8,6 +8,7 @@ pub mod cli;
 pub mod engine;
 pub mod gates;
 pub mod pipeline;
+pub mod provenance;
 pub mod ranks;
 pub mod refresh;
 pub mod registry;

@@ -14,6 +14,7 @@ mod open;
 mod output;
 mod plan;
 mod progress;
+mod provenance;
 mod report;
 mod run;
 mod runs;
