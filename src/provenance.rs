@@ -169,10 +169,8 @@ pub fn trace(root: &str, folder: Option<&Path>, memory: &Memory<'_>) -> Provenan
     while let Some((digest, folder)) = waiting.pop() {
         let origin = origin(digest, folder, memory);
         let inputs = origin.made.iter().flat_map(|made| &made.inputs);
-        let new: Vec<String> = inputs
-            .map(|input| input.digest.clone())
-            .filter(|digest| seen.insert(digest.clone()))
-            .collect();
+        let new: Vec<String> =
+            inputs.map(|input| input.digest.clone()).filter(|digest| seen.insert(digest.clone())).collect();
         // The last one is looked at next.
         waiting.extend(new.into_iter().rev().map(|digest| (digest, None)));
         artifacts.push(origin);
@@ -228,7 +226,8 @@ impl Written {
 
 /// What the log of the store says where the artifact is gone.
 fn remembered(result: &ResultRecord, manifest: Manifest, memory: &Memory<'_>) -> Made {
-    let cell = memory.cells.get(result.key.as_str()).map_or_else(|| "?".to_owned(), |cell| (*cell).to_owned());
+    let cell =
+        memory.cells.get(result.key.as_str()).map_or_else(|| "?".to_owned(), |cell| (*cell).to_owned());
     made(cell, result.key.clone(), manifest, None, memory)
 }
 
@@ -257,9 +256,8 @@ fn not_default(manifest: &Manifest) -> BTreeMap<String, Json> {
     let given = manifest.parameters.as_object().into_iter().flatten();
     // Paths never enter a key; the files behind them are told by name and contents.
     let is_path = |value: &Json| value.as_str() == Some("(path)");
-    let differs = |(name, value): &(&String, &Json)| {
-        !value.is_null() && !is_path(value) && *value != default(name)
-    };
+    let differs =
+        |(name, value): &(&String, &Json)| !value.is_null() && !is_path(value) && *value != default(name);
     given.filter(differs).map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
@@ -269,12 +267,19 @@ mod tests {
     use serde_json::json;
 
     fn manifest(parameters: Json) -> Manifest {
-        Manifest { kind: "map/annealing".into(), revision: 1, parameters, inputs: Vec::new(), files: Vec::new() }
+        Manifest {
+            kind: "map/annealing".into(),
+            revision: 1,
+            parameters,
+            inputs: Vec::new(),
+            files: Vec::new(),
+        }
     }
 
     #[test]
     fn only_what_is_not_the_default_is_told() {
-        let default = registry::stage("map/annealing").unwrap().schema["properties"]["seed"]["default"].clone();
+        let default =
+            registry::stage("map/annealing").unwrap().schema["properties"]["seed"]["default"].clone();
         assert!(default.is_number(), "{default}");
         let told = not_default(&manifest(json!({ "seed": default, "evaluations": 17, "pinned": null })));
         assert_eq!(told, BTreeMap::from([("evaluations".to_owned(), json!(17))]));
@@ -286,7 +291,8 @@ mod tests {
         let path = folder.path().join(PROVENANCE);
         assert!(read(&path).unwrap().is_none());
         let manifest = manifest(json!({ "seed": 1 }));
-        let mut written = json!({ "cell": "a", "key": manifest.key().to_string(), "manifest": manifest, "hopmap": "0" });
+        let mut written =
+            json!({ "cell": "a", "key": manifest.key().to_string(), "manifest": manifest, "hopmap": "0" });
         std::fs::write(&path, written.to_string()).unwrap();
         assert_eq!(read(&path).unwrap().unwrap().cell, "a");
         written["manifest"]["parameters"]["seed"] = json!(2);

@@ -59,7 +59,8 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
         return of_pipeline(arguments, output);
     }
     let (Some(to), []) = (&arguments.to, arguments.parameters.as_slice()) else {
-        let what = if arguments.to.is_some() { "an artifact takes no -p" } else { "say where, with --to FILE" };
+        let what =
+            if arguments.to.is_some() { "an artifact takes no -p" } else { "say where, with --to FILE" };
         let hint = "without --to, and with -p, name a pipeline file";
         return Err(Mistake::new(format!("`{}` is no pipeline file: {what}", arguments.what), hint).into());
     };
@@ -112,7 +113,11 @@ fn of_pipeline(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
     let pipeline = opened.open()?;
     if pipeline.gates.is_empty() {
         let message = format!("{} has no gates, so there is nothing to accept", pipeline.source.name());
-        return Err(Mistake::new(message, "a gate is a line below [gates], such as quality = \"placement.F <= 1.02 * accepted\"").into());
+        return Err(Mistake::new(
+            message,
+            "a gate is a line below [gates], such as quality = \"placement.F <= 1.02 * accepted\"",
+        )
+        .into());
     }
     let place = match &arguments.to {
         Some(path) => working_directory()?.join(path),
@@ -123,7 +128,9 @@ fn of_pipeline(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
     let judged = judge(&pipeline, &mut store)?;
     match arguments.check {
         true => check_values(&pipeline, &judged, before.as_ref(), &place, output),
-        false => accept_values(&pipeline, judged, before.as_ref(), (&place, arguments.note.as_deref()), output),
+        false => {
+            accept_values(&pipeline, judged, before.as_ref(), (&place, arguments.note.as_deref()), output)
+        }
     }
 }
 
@@ -165,7 +172,10 @@ fn outputs(
             None => format!("{id} failed"),
         },
     };
-    let hint = format!("values are accepted of a run in which every stage has a result: `hopmap run {}`", pipeline.source.name());
+    let hint = format!(
+        "values are accepted of a run in which every stage has a result: `hopmap run {}`",
+        pipeline.source.name()
+    );
     Err(Mistake::new(format!("nothing can be accepted: {because}"), hint).into())
 }
 
@@ -210,7 +220,9 @@ fn check_values(
 ) -> Result<Exit, Failure> {
     let Some(before) = before else {
         let hint = format!("accept the values with `hopmap accept {}`", pipeline.source.name());
-        return Err(Mistake::new(format!("nothing is accepted yet: there is no {}", shown(place)), hint).into());
+        return Err(
+            Mistake::new(format!("nothing is accepted yet: there is no {}", shown(place)), hint).into()
+        );
     };
     let differences = before.differences(&judged.values);
     if output.is_json() {

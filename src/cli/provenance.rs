@@ -27,7 +27,12 @@ pub(crate) enum Form {
 }
 
 /// Prints where an artifact or a file comes from.
-pub(crate) fn print(name: &str, arguments: &StoreArguments, form: Form, output: Output) -> Result<(), Failure> {
+pub(crate) fn print(
+    name: &str,
+    arguments: &StoreArguments,
+    form: Form,
+    output: Output,
+) -> Result<(), Failure> {
     let root = arguments.root_here()?;
     let store = root.is_dir().then(|| Store::load(&root)).transpose()?;
     let runs: Vec<RunSummary> = store.as_ref().map(engine::read_runs).transpose()?.unwrap_or_default();
@@ -49,7 +54,12 @@ pub(crate) fn print(name: &str, arguments: &StoreArguments, form: Form, output: 
 }
 
 /// Follows a file that people saved.
-fn of_file(path: &Path, store: Option<&Store>, memory: &Memory<'_>, output: Output) -> Result<Provenance, Failure> {
+fn of_file(
+    path: &Path,
+    store: Option<&Store>,
+    memory: &Memory<'_>,
+    output: Output,
+) -> Result<Provenance, Failure> {
     let origin = origin_of(path, store).map_err(Failure::usage)?;
     let (kind, digest) = match origin {
         Some(FileOrigin::Bytes { digest }) => return Ok(trace(&digest, None, memory)),
@@ -84,11 +94,17 @@ fn tree(provenance: &Provenance) -> String {
         let is_told = !told.insert(digest);
         let above = if is_told { " (above)" } else { "" };
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "{}", format!("{indent}{port}{kind} {} {cell}{above}", short(digest)).trim_end());
+        let _ =
+            writeln!(text, "{}", format!("{indent}{port}{kind} {} {cell}{above}", short(digest)).trim_end());
         if is_told {
             continue;
         }
-        for line in origin.made.iter().flat_map(made).chain(origin.ends.iter().map(|why| format!("the chain ends here: {why}"))) {
+        for line in origin
+            .made
+            .iter()
+            .flat_map(made)
+            .chain(origin.ends.iter().map(|why| format!("the chain ends here: {why}")))
+        {
             let _ = writeln!(text, "{indent}  {line}");
         }
         let inputs = origin.made.iter().flat_map(|made| made.inputs.iter().rev());

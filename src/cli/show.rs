@@ -68,7 +68,9 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
             Format::Table => Form::Tree,
             Format::Json => Form::Json,
             Format::Dot => Form::Dot,
-            Format::Csv => return Err(Mistake::new("a provenance is no table", "--format json or --format dot").into()),
+            Format::Csv => {
+                return Err(Mistake::new("a provenance is no table", "--format json or --format dot").into());
+            }
         };
         provenance::print(&arguments.artifact, &arguments.store, form, output)?;
         return Ok(Exit::Done);

@@ -66,14 +66,16 @@ impl Bench<'_, '_> {
         let mut verdicts = Vec::with_capacity(gate.count());
         let mut reported = false;
         for index in 0..gate.count() {
-            let value = |((term, bound), together): ((&Term, &Bound), &Option<Value>)| match (&bound.cells, together) {
-                (Cells::Each(cells), _) => {
-                    let cell = cells[index];
-                    (term.of_cell(&self.pipeline.cells[cell].id), self.metric(cell, bound, &term.metric))
-                }
-                (Cells::Together(_), Some(value)) => (term.to_string(), value.clone()),
-                (Cells::Together(cells), None) => (term.to_string(), self.together(term, bound, cells)),
-            };
+            let value =
+                |((term, bound), together): ((&Term, &Bound), &Option<Value>)| match (&bound.cells, together)
+                {
+                    (Cells::Each(cells), _) => {
+                        let cell = cells[index];
+                        (term.of_cell(&self.pipeline.cells[cell].id), self.metric(cell, bound, &term.metric))
+                    }
+                    (Cells::Together(_), Some(value)) => (term.to_string(), value.clone()),
+                    (Cells::Together(cells), None) => (term.to_string(), self.together(term, bound, cells)),
+                };
             let (names, values): (Vec<String>, Vec<Value>) = terms().zip(&together).map(value).unzip();
             let left = side(&gate.formula.left, &names);
             let verdict = match values.into_iter().collect::<Result<Vec<f64>, Missing>>() {

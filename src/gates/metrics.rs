@@ -8,7 +8,8 @@ use crate::pipeline::{Choice, Pipeline, Problem, Problems};
 
 /// Says which metrics of gates no result of the same kind of stage has. Where there is no such result, nothing is sure yet.
 pub fn check_metrics(pipeline: &Pipeline, store: &Store) -> Result<(), Problems> {
-    let mut doubtful: Vec<Doubt<'_>> = pipeline.gates.iter().flat_map(|gate| doubts(gate, pipeline)).collect();
+    let mut doubtful: Vec<Doubt<'_>> =
+        pipeline.gates.iter().flat_map(|gate| doubts(gate, pipeline)).collect();
     doubtful.retain(|doubt| !doubt.is_known(pipeline, store));
     if doubtful.is_empty() {
         return Ok(());
@@ -52,7 +53,12 @@ fn doubts<'a>(gate: &'a Gate, pipeline: &Pipeline) -> Vec<Doubt<'a>> {
         let metrics = std::iter::once(term.metric.as_str()).chain(chosen_by);
         let kinds: BTreeSet<&'static str> =
             bound.cells.indexes().iter().map(|&cell| pipeline.cells[cell].entry.kind).collect();
-        doubts.extend(metrics.map(|metric| Doubt { stage: &term.stage, metric, bound, kinds: kinds.clone() }));
+        doubts.extend(metrics.map(|metric| Doubt {
+            stage: &term.stage,
+            metric,
+            bound,
+            kinds: kinds.clone(),
+        }));
     }
     doubts
 }

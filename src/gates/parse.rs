@@ -162,7 +162,8 @@ impl<'a> Parser<'a> {
             });
         }
         let Some(function) = Function::ALL.into_iter().find(|function| function.name() == name) else {
-            let problem = Problem::new(format!("there is no function `{name}`"), &(start..start + name.len()));
+            let problem =
+                Problem::new(format!("there is no function `{name}`"), &(start..start + name.len()));
             return Err(problem.suggest(name, "functions", Function::ALL.map(Function::name)));
         };
         self.skip_spaces();
@@ -364,8 +365,11 @@ mod tests {
                 prop::sample::select(vec![Operator::Plus, Operator::Minus, Operator::Times, Operator::Over]);
             prop_oneof![
                 inner.clone().prop_map(|inner| Expression::Negative(Box::new(inner))),
-                (inner.clone(), operator, inner)
-                    .prop_map(|(left, operator, right)| Expression::Operation(left.into(), operator, right.into())),
+                (inner.clone(), operator, inner).prop_map(|(left, operator, right)| Expression::Operation(
+                    left.into(),
+                    operator,
+                    right.into()
+                )),
             ]
         })
     }
@@ -389,13 +393,15 @@ mod tests {
     fn formulas() -> impl Strategy<Value = Formula> {
         let comparison = prop::sample::select(Comparison::ALL.to_vec());
         let terms = prop::collection::vec(terms(), 50);
-        (expressions(), comparison, expressions(), terms).prop_map(|(mut left, comparison, mut right, mut terms)| {
-            let mut count = 0;
-            numbered(&mut left, &mut count);
-            numbered(&mut right, &mut count);
-            terms.truncate(count);
-            Formula { left, comparison, right, terms }
-        })
+        (expressions(), comparison, expressions(), terms).prop_map(
+            |(mut left, comparison, mut right, mut terms)| {
+                let mut count = 0;
+                numbered(&mut left, &mut count);
+                numbered(&mut right, &mut count);
+                terms.truncate(count);
+                Formula { left, comparison, right, terms }
+            },
+        )
     }
 
     proptest! {

@@ -131,7 +131,8 @@ pub fn number(value: f64) -> String {
 /// Thousands apart.
 fn grouped(text: &str) -> String {
     let start = usize::from(text.starts_with('-'));
-    let end = text[start..].find(|letter: char| !letter.is_ascii_digit()).map_or(text.len(), |end| start + end);
+    let end =
+        text[start..].find(|letter: char| !letter.is_ascii_digit()).map_or(text.len(), |end| start + end);
     let mut grouped = text[..start].to_owned();
     for (index, digit) in text[start..end].chars().enumerate() {
         if index > 0 && (end - start - index) % 3 == 0 {
@@ -161,7 +162,8 @@ mod tests {
     #[test]
     fn numbers_are_written_for_people() {
         let written = [0.0, 7.0, -1176.0, 1_234_567.0, 0.1 + 0.2, 1234.5678, 1e20, 1.5e-7, 999_999.96];
-        let expected = ["0", "7", "-1,176", "1,234,567", "0.3", "1,234.57", "1.00000e20", "1.50000e-7", "1,000,000"];
+        let expected =
+            ["0", "7", "-1,176", "1,234,567", "0.3", "1,234.57", "1.00000e20", "1.50000e-7", "1,000,000"];
         assert_eq!(written.map(number), expected);
         assert_eq!([340.04, 12.34, 2.83, 0.5, 0.0123].map(percent), ["340", "12", "2.8", "0.5", "0.012"]);
         assert_eq!(told_apart(1_000_000.1, 1_000_000.2), ("1,000,000.1".into(), "1,000,000.2".into()));
@@ -183,9 +185,15 @@ mod tests {
 
     #[test]
     fn a_broken_gate_says_by_how_much() {
-        assert_eq!(verdict(1234.0, Comparison::AtMost, 1200.0), "g: a.F is 1,234, allowed 1,200: 2.8 % too much");
+        assert_eq!(
+            verdict(1234.0, Comparison::AtMost, 1200.0),
+            "g: a.F is 1,234, allowed 1,200: 2.8 % too much"
+        );
         assert_eq!(verdict(1.0, Comparison::AtLeast, 4.0), "g: a.F is 1, wanted at least 4: 75 % too little");
-        assert_eq!(verdict(90.0, Comparison::Below, 90.0), "g: a.F is 90, allowed less than 90: exactly that");
+        assert_eq!(
+            verdict(90.0, Comparison::Below, 90.0),
+            "g: a.F is 90, allowed less than 90: exactly that"
+        );
         assert_eq!(verdict(3.0, Comparison::Equal, 0.0), "g: a.F is 3, wanted 0: 3 too much");
         assert_eq!(verdict(3.0, Comparison::Unequal, 3.0), "g: a.F is 3, wanted anything but 3");
         assert_eq!(verdict(1.0, Comparison::AtMost, f64::NAN), "g: a.F is 1, allowed NaN: that is no number");

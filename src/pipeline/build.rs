@@ -40,15 +40,8 @@ pub(crate) fn pipeline(
     let scope = Scope { parameters: &parameters, matrix: &[], artifact: &|_, _| None, folders: &folders };
     let gates = gates(&file.gates, &cells, &blocks, &scope, source.text(), &mut problems);
     let name = file.name.unwrap_or_else(|| stem(source.name()));
-    let mut pipeline = Pipeline {
-        name,
-        description: file.description,
-        source,
-        cells,
-        gates,
-        folders,
-        parameters,
-    };
+    let mut pipeline =
+        Pipeline { name, description: file.description, source, cells, gates, folders, parameters };
     configure_all(&mut pipeline, &mut problems);
     repeated_saves(&pipeline, &blocks, &mut problems);
     match problems.is_empty() {

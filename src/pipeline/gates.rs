@@ -58,7 +58,8 @@ fn read(
         true => span.start + 1 + inner.start..span.start + 1 + inner.end,
         false => span.clone(),
     };
-    let found = Formula::parse(&resolved).map(|(formula, places)| (formula, places.into_iter().map(place).collect()));
+    let found =
+        Formula::parse(&resolved).map(|(formula, places)| (formula, places.into_iter().map(place).collect()));
     let problem = match found {
         Ok((formula, places)) => match fault(&formula) {
             None => return Some((formula, places)),
@@ -74,7 +75,9 @@ fn read(
 fn fault(formula: &Formula) -> Option<&'static str> {
     let Formula { left, right, terms, .. } = formula;
     match () {
-        () if left.needs_accepted() => Some("`accepted` is the accepted value of the left side, and stands on the right"),
+        () if left.needs_accepted() => {
+            Some("`accepted` is the accepted value of the left side, and stands on the right")
+        }
         () if terms.is_empty() => Some("this gate is about no metric"),
         () if right.needs_accepted() && left.terms().is_empty() => {
             Some("nothing on the left side of this gate can be accepted")
@@ -119,7 +122,8 @@ impl Binder<'_> {
             (_, Choice::Best { .. }) | (Some(_), Choice::All | Choice::Where(_)) => Cells::Together(cells),
             (None, Choice::All) => {
                 let problem = Problem::new(format!("`{stage}[*]` stands for {} cells", cells.len()), &place);
-                let help = format!("put them together: max({term}), min({term}), mean({term}) or median({term})");
+                let help =
+                    format!("put them together: max({term}), min({term}), mean({term}) or median({term})");
                 problems.push(problem.label("which value?").help(help));
                 return None;
             }
@@ -134,7 +138,12 @@ impl Binder<'_> {
     }
 
     /// The cells that a term may mean; at least one.
-    fn candidates(&self, term: &Term, place: &Range<usize>, problems: &mut Vec<Problem>) -> Option<Vec<usize>> {
+    fn candidates(
+        &self,
+        term: &Term,
+        place: &Range<usize>,
+        problems: &mut Vec<Problem>,
+    ) -> Option<Vec<usize>> {
         let stage = term.stage.as_str();
         let Some(cells) = self.by_stage.get(stage) else {
             // A stage without cells has a problem of its own.
@@ -167,7 +176,8 @@ impl Binder<'_> {
                 return None;
             }
         }
-        let fits = |&cell: &usize| asked.iter().all(|(key, wanted)| value(cell, key).as_ref() == Some(wanted));
+        let fits =
+            |&cell: &usize| asked.iter().all(|(key, wanted)| value(cell, key).as_ref() == Some(wanted));
         let found: Vec<usize> = cells.iter().copied().filter(fits).collect();
         if found.is_empty() {
             let problem = Problem::new(format!("`{stage}` has no such cell"), place);
@@ -205,7 +215,12 @@ impl Binder<'_> {
 
     /// Terms with a value for each cell, put beside each other: the one with the most matrix keys leads, and every one of
     /// its cells has to find exactly one cell of each other term.
-    fn paired(&self, terms: &[Term], mut bounds: Vec<Bound>, problems: &mut Vec<Problem>) -> Option<Vec<Bound>> {
+    fn paired(
+        &self,
+        terms: &[Term],
+        mut bounds: Vec<Bound>,
+        problems: &mut Vec<Problem>,
+    ) -> Option<Vec<Bound>> {
         let keys = |index: usize| match &bounds[index].cells {
             Cells::Each(cells) => {
                 let asked: &[(String, String)] =
@@ -244,7 +259,9 @@ impl Binder<'_> {
 
     fn values(&self, cell: usize, keys: &[&str]) -> Vec<String> {
         let matrix = &self.cells[cell].matrix;
-        let value = |key: &&str| matrix.iter().find(|(name, _)| name == key).map_or_else(String::new, |(_, value)| show(value));
+        let value = |key: &&str| {
+            matrix.iter().find(|(name, _)| name == key).map_or_else(String::new, |(_, value)| show(value))
+        };
         keys.iter().map(value).collect()
     }
 
@@ -257,7 +274,10 @@ impl Binder<'_> {
                 let best = format!("{stage}[min {}]", term.metric);
                 Problem::new(format!("{} cells of `{stage}` pair with `{beside}`", fitting.len()), place)
                     .label("which one?")
-                    .help(format!("choose: {best}, max({stage}[*].{}), or {}", term.metric, self.cells[first].id))
+                    .help(format!(
+                        "choose: {best}, max({stage}[*].{}), or {}",
+                        term.metric, self.cells[first].id
+                    ))
             }
         }
     }

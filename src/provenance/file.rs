@@ -45,7 +45,9 @@ pub fn origin_of(path: &Path, store: Option<&Store>) -> Result<Option<FileOrigin
             let hash = hasher.finalize().to_hex();
             let is_it = |(digest, name): &&(&str, &str)| {
                 let folder = Folder::open(&store.artifact(digest)).ok();
-                folder.is_some_and(|folder| folder.description().files.get(*name).is_some_and(|found| *found == *hash))
+                folder.is_some_and(|folder| {
+                    folder.description().files.get(*name).is_some_and(|found| *found == *hash)
+                })
             };
             if let Some((digest, _)) = candidates.iter().find(is_it) {
                 return Ok(Some(FileOrigin::Bytes { digest: (*digest).to_owned() }));
@@ -59,7 +61,9 @@ pub fn origin_of(path: &Path, store: Option<&Store>) -> Result<Option<FileOrigin
 fn candidates(store: &Store, size: u64) -> Vec<(&str, &str)> {
     let outputs = store.results().flat_map(|result| result.outputs.values());
     let mut found: Vec<(&str, &str)> = outputs
-        .flat_map(|output| output.files.iter().map(|(name, bytes)| (output.digest.as_str(), name.as_str(), *bytes)))
+        .flat_map(|output| {
+            output.files.iter().map(|(name, bytes)| (output.digest.as_str(), name.as_str(), *bytes))
+        })
         .filter(|(_, _, bytes)| *bytes == size)
         .filter_map(|(digest, name, _)| Some((digest, name.strip_prefix("files/")?)))
         .collect();

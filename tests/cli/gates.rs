@@ -59,7 +59,11 @@ fn a_gate_is_open_then_holds_then_breaks_and_says_by_how_much() {
     assert_snapshot!(sandbox.seen(&["accept", "ring.toml"]), @"");
     assert_eq!(sandbox.read("ring.accepted.json"), text);
     assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--no-report"]), @"");
-    sandbox.edit("ring.toml", "uses  = \"map/annealing\"\nwith  = { evaluations = 20000 }", "uses = \"map/linear\"");
+    sandbox.edit(
+        "ring.toml",
+        "uses  = \"map/annealing\"\nwith  = { evaluations = 20000 }",
+        "uses = \"map/linear\"",
+    );
     assert_snapshot!(sandbox.seen(&["plan", "ring.toml"]), @"");
     assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--quiet"]), @"");
     // Also where nothing has to run.
@@ -97,7 +101,8 @@ several = "median(placement[*].F) >= max(random[*].F)"
     assert_snapshot!(sandbox.seen(&["run", "sweep.toml", "--quiet"]), @"");
     assert_snapshot!(sandbox.seen(&["accept", "sweep.toml"]), @"");
     assert_snapshot!(sandbox.seen(&["plan", "sweep.toml"]), @"");
-    let value: Value = serde_json::from_slice(&sandbox.output(&["run", "sweep.toml", "--json"]).stdout).unwrap();
+    let value: Value =
+        serde_json::from_slice(&sandbox.output(&["run", "sweep.toml", "--json"]).stdout).unwrap();
     assert_eq!(value["exit"], 3);
     let standing = |gate: &str| {
         let all = value["gates"].as_array().unwrap().iter().filter(|verdict| verdict["gate"] == gate);

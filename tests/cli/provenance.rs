@@ -67,8 +67,7 @@ fn an_artifact_outside_a_store_is_followed_as_far_as_it_goes() {
 #[test]
 fn an_artifact_that_was_cleared_is_remembered_by_the_log() {
     let sandbox = ran();
-    let shown: Value =
-        serde_json::from_str(&sandbox.stdout(&["show", "--json", "program"])).unwrap();
+    let shown: Value = serde_json::from_str(&sandbox.stdout(&["show", "--json", "program"])).unwrap();
     let digest = shown["digest"].as_str().unwrap();
     std::fs::remove_dir_all(sandbox.path().join(".hopmap/artifacts").join(digest)).unwrap();
     std::fs::remove_dir_all(sandbox.path().join(".hopmap/runs")).unwrap();
