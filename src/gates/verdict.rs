@@ -118,7 +118,7 @@ fn told_apart(one: f64, other: f64) -> (String, String) {
 pub fn number(value: f64) -> String {
     let size = value.abs();
     if !value.is_finite() || (size > 0.0 && !(1e-4..1e15).contains(&size)) {
-        return format!("{value:.5e}").replace("e0", "");
+        return format!("{value:.5e}");
     }
     if value.fract() == 0.0 {
         return grouped(&format!("{value:.0}"));
