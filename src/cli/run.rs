@@ -75,7 +75,11 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
             }
         }
     }
+    let before = report.exit_code();
     let problems = gates::judge(&pipeline, &mut report, &accepted);
+    if let Some(folder) = report.folder.as_deref().filter(|_| report.exit_code() != before) {
+        engine::ended_otherwise(folder, report.seconds, report.exit_code())?;
+    }
     let place = write_report(arguments, &pipeline, &store, &report)?;
     if output.is_json() {
         output.json(&summary::as_json(&pipeline, &store, &report));

@@ -24,11 +24,13 @@ pub use events::{Events, NoEvents};
 pub use execute::{WriteError, write_outputs};
 pub use garbage::{Garbage, Policy, collect, find_garbage};
 pub(crate) use journal::state_name;
-pub use journal::{Event, RunSummary, StageEvent, read_run, read_runs};
+pub use journal::{Event, RunSummary, StageEvent, ended_otherwise, read_run, read_runs};
 pub use key::{InputDigest, Key, Manifest};
 pub use launch::{Launch, Launched, launch};
 pub use reason::{Reason, short};
 pub use run::{Limits, RunReport, plan, run};
 pub use save::Saved;
-pub use store::{Current, Ending, OutputRecord, OutputRecords, ResultRecord, STORE_FOLDER, Store, StoreError, Writer};
+pub use store::{
+    Current, Ending, OutputRecord, OutputRecords, ResultRecord, STORE_FOLDER, Store, StoreError, Writer,
+};
 pub use walk::{Settled, State};
