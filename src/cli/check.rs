@@ -23,7 +23,11 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
         output.json(&json!({ "pipeline": pipeline.name, "stages": stages, "cells": cells, "gates": gates }));
     }
     let cells = if cells == stages { String::new() } else { format!(", {cells} cells") };
-    let gates = if gates == 0 { String::new() } else { format!(", {gates} gates") };
+    let gates = match gates {
+        0 => String::new(),
+        1 => ", 1 gate".to_owned(),
+        more => format!(", {more} gates"),
+    };
     output.line(format!("{} is sound: {stages} stages{cells}{gates}", pipeline.source.name()));
     Ok(Exit::Done)
 }

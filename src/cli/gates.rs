@@ -10,9 +10,8 @@ use super::exit::Exit;
 use super::failure::Failure;
 use super::open::working_directory;
 use super::output::Output;
-use super::summary::print_some;
 use crate::engine::{RunReport, Store};
-use crate::gates::{self, AcceptedMetrics, Standing, Verdict};
+use crate::gates::{self, AcceptedMetrics, Gate, Standing, Verdict};
 use crate::pipeline::{Pipeline, Problems};
 
 /// What to judge gates by.
@@ -77,15 +76,27 @@ struct Broken(String);
 /// Says how the gates stand: broken ones are errors, the others are told.
 pub(crate) fn print(pipeline: &Pipeline, report: &RunReport, output: Output) {
     let of = |standing: Standing| report.gates.iter().filter(move |verdict| verdict.standing == standing);
-    for (word, standing) in
-        [("holds", Standing::Holds), ("unknown", Standing::Unknown), ("open", Standing::Open)]
-    {
-        print_some(of(standing), |verdict: &Verdict| format!("  {word:<12} {verdict}"), output);
+    for gate in &pipeline.gates {
+        for (word, standing) in
+            [("holds", Standing::Holds), ("unknown", Standing::Unknown), ("open", Standing::Open)]
+        {
+            print_cells(word, gate, of(standing).filter(|verdict| verdict.gate == gate.name), output);
+        }
     }
     if of(Standing::Open).next().is_some() {
         output.line(format!("  {:<12} hopmap accept {}", "to accept", pipeline.source.name()));
     }
     print_broken(&of(Standing::Broken).collect::<Vec<_>>(), output);
+}
+
+/// The first few cells of a gate that stand alike; those of a sweep would bury the other gates.
+fn print_cells<'a>(word: &str, gate: &Gate, mut verdicts: impl Iterator<Item = &'a Verdict>, output: Output) {
+    const MOST: usize = 3;
+    verdicts.by_ref().take(MOST).for_each(|verdict| output.line(format!("  {word:<12} {verdict}")));
+    match verdicts.count() {
+        0 => {}
+        more => output.line(format!("  {word:<12} {}: … and {more} more", gate.name)),
+    }
 }
 
 fn print_broken(broken: &[&Verdict], output: Output) {

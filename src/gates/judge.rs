@@ -19,7 +19,7 @@ pub struct Judged {
 }
 
 /// Metrics of an output.
-pub type Metrics = BTreeMap<String, f64>;
+pub(super) type Metrics = BTreeMap<String, f64>;
 
 /// Judges all gates of a pipeline by the metrics of its cells' outputs; those without a result have none.
 #[must_use]

@@ -18,31 +18,89 @@ fn provenance(sandbox: &Sandbox, what: &str) -> String {
 #[test]
 fn a_launch_file_leads_back_to_the_input_files() {
     let sandbox = ran();
-    assert_snapshot!(provenance(&sandbox, "out/rankfile"), @"");
+    assert_snapshot!(provenance(&sandbox, "out/rankfile"), @r#"
+    launch-file DIGEST rankfile
+      launch/rankfile revision 1, hopmap 0.1.0, run RUN of ring
+      mapping: mapping DIGEST placement
+        map/annealing revision 2, hopmap 0.1.0, run RUN of ring
+        evaluations = 20000
+        system: system-graph DIGEST machine
+          topology/synthetic revision 1, hopmap 0.1.0, run RUN of ring
+          costs = [1.0,10.0]
+          shape = "tree:2x4"
+        task-graph: task-graph DIGEST program
+          trace/csv revision 2, hopmap 0.1.0, run RUN of ring
+          file matrix.csv DIGEST
+    "#);
     assert_eq!(provenance(&sandbox, "out/rankfile"), provenance(&sandbox, "rankfile"));
     // What goes into several stages is told once.
-    assert_snapshot!(provenance(&sandbox, "quality"), @"");
+    assert_snapshot!(provenance(&sandbox, "quality"), @r#"
+    metrics DIGEST quality
+      evaluate/mapping revision 2, hopmap 0.1.0, run RUN of ring
+      mapping: mapping DIGEST placement
+        map/annealing revision 2, hopmap 0.1.0, run RUN of ring
+        evaluations = 20000
+        system: system-graph DIGEST machine
+          topology/synthetic revision 1, hopmap 0.1.0, run RUN of ring
+          costs = [1.0,10.0]
+          shape = "tree:2x4"
+        task-graph: task-graph DIGEST program
+          trace/csv revision 2, hopmap 0.1.0, run RUN of ring
+          file matrix.csv DIGEST
+      system: system-graph DIGEST machine (above)
+      task-graph: task-graph DIGEST program (above)
+    "#);
 }
 
 #[test]
 fn a_changed_launch_file_is_known_by_its_comment() {
     let sandbox = ran();
     sandbox.write("mine", sandbox.read("out/rankfile") + "\n");
-    assert_snapshot!(provenance(&sandbox, "mine"), @"");
+    assert_snapshot!(provenance(&sandbox, "mine"), @r#"
+    mapping DIGEST placement
+      map/annealing revision 2, hopmap 0.1.0, run RUN of ring
+      evaluations = 20000
+      system: system-graph DIGEST machine
+        topology/synthetic revision 1, hopmap 0.1.0, run RUN of ring
+        costs = [1.0,10.0]
+        shape = "tree:2x4"
+      task-graph: task-graph DIGEST program
+        trace/csv revision 2, hopmap 0.1.0, run RUN of ring
+        file matrix.csv DIGEST
+    ------- stderr -------
+    mine is not as it was written, but names what it was made from
+    "#);
     sandbox.write("strange", "n01\nn02\n");
-    assert_snapshot!(provenance(&sandbox, "strange"), @"");
+    assert_snapshot!(provenance(&sandbox, "strange"), @r"
+    ------- stderr -------
+    error: nothing tells where strange comes from
+      help: it is no file of an artifact in this store, and has no comment `hopmap KIND DIGEST`
+    [exit code 2]
+    ");
     let digest = "0".repeat(64);
     sandbox.write("other", format!("# hopmap mapping {digest}\nn01\n"));
-    assert_snapshot!(provenance(&sandbox, "other"), @"");
+    assert_snapshot!(provenance(&sandbox, "other"), @r"
+    ------- stderr -------
+    error: other was made from mapping 0000000000000000000000000000000000000000000000000000000000000000, which is not known here
+      help: --store names the store of the run that made it
+    [exit code 2]
+    ");
 }
 
 #[test]
 fn any_saved_file_is_known_by_its_bytes() {
     let sandbox = Sandbox::with_ring();
-    let save = "\n[stages.matrix]\nuses = \"trace/export\"\nneeds = { task-graph = \"program\" }\nsave = { file = \"matrix.csv\" }\n";
+    let save = "\n[stages.matrix]\nuses = \"trace/export\"\nwith = { to = \"csv\" }\nneeds = { task-graph = \"program\" }\nsave = { file = \"matrix.csv\" }\n";
     sandbox.write("ring.toml", sandbox.read("ring.toml") + save);
     sandbox.stdout(&["run", "ring.toml"]);
-    assert_snapshot!(provenance(&sandbox, "matrix.csv"), @"");
+    assert_snapshot!(provenance(&sandbox, "matrix.csv"), @r#"
+    text-file DIGEST matrix
+      trace/export revision 1, hopmap 0.1.0, run RUN of ring
+      to = "csv"
+      task-graph: task-graph DIGEST program
+        trace/csv revision 2, hopmap 0.1.0, run RUN of ring
+        file matrix.csv DIGEST
+    "#);
 }
 
 #[test]
@@ -51,9 +109,28 @@ fn an_artifact_outside_a_store_is_followed_as_far_as_it_goes() {
     sandbox.edit("ring.toml", "save  = { rankfile = \"out/rankfile\" }", "save  = { rankfile = \"out/rankfile\" }\n\n[stages.copy]\nuses = \"map/linear\"\nneeds = { task-graph = \"program\", system = \"machine\" }\nsave = { mapping = \"linear.mapping\" }");
     sandbox.stdout(&["run", "ring.toml"]);
     std::fs::remove_dir_all(sandbox.path().join(".hopmap")).unwrap();
-    assert_snapshot!(provenance(&sandbox, "linear.mapping"), @"");
-    sandbox.stdout(&["exec", "topology/synthetic", "--with", "shape=tree:2x4", "--out", "machine"]);
-    assert_snapshot!(provenance(&sandbox, "machine"), @"");
+    assert_snapshot!(provenance(&sandbox, "linear.mapping"), @r"
+    mapping DIGEST copy
+      map/linear revision 1, hopmap 0.1.0, in a run that is not remembered
+      system: artifact DIGEST
+        the chain ends here: there is no store here that could know it
+      task-graph: artifact DIGEST
+        the chain ends here: there is no store here that could know it
+    ");
+    sandbox.stdout(&[
+        "exec",
+        "topology/synthetic",
+        "--with",
+        "shape=tree:2x4",
+        "--with",
+        "costs=[1, 10]",
+        "--out",
+        "machine",
+    ]);
+    assert_snapshot!(provenance(&sandbox, "machine"), @r"
+    system-graph DIGEST
+      the chain ends here: there is no provenance.json beside it
+    ");
     sandbox.stdout(&["run", "ring.toml"]);
     sandbox.edit("linear.mapping/provenance.json", "\"cell\": \"copy\"", "\"cell\": \"other\"");
     std::fs::remove_dir_all(sandbox.path().join("machine")).unwrap();
@@ -61,7 +138,10 @@ fn an_artifact_outside_a_store_is_followed_as_far_as_it_goes() {
     assert!(said.contains("other\n") && said.contains("trace/csv"), "{said}");
     sandbox.edit("linear.mapping/provenance.json", "\"revision\": ", "\"revision\": 1");
     std::fs::remove_dir_all(sandbox.path().join(".hopmap")).unwrap();
-    assert_snapshot!(provenance(&sandbox, "linear.mapping"), @"");
+    assert_snapshot!(provenance(&sandbox, "linear.mapping"), @r"
+    mapping DIGEST
+      the chain ends here: its provenance.json is damaged
+    ");
 }
 
 #[test]
@@ -71,7 +151,18 @@ fn an_artifact_that_was_cleared_is_remembered_by_the_log() {
     let digest = shown["digest"].as_str().unwrap();
     std::fs::remove_dir_all(sandbox.path().join(".hopmap/artifacts").join(digest)).unwrap();
     std::fs::remove_dir_all(sandbox.path().join(".hopmap/runs")).unwrap();
-    assert_snapshot!(provenance(&sandbox, "placement"), @"");
+    assert_snapshot!(provenance(&sandbox, "placement"), @r#"
+    mapping DIGEST placement
+      map/annealing revision 2, hopmap 0.1.0, in a run that is not remembered
+      evaluations = 20000
+      system: system-graph DIGEST machine
+        topology/synthetic revision 1, hopmap 0.1.0, in a run that is not remembered
+        costs = [1.0,10.0]
+        shape = "tree:2x4"
+      task-graph: task-graph DIGEST program
+        trace/csv revision 2, in a run that is not remembered
+        file matrix.csv DIGEST
+    "#);
 }
 
 #[test]
@@ -88,6 +179,16 @@ fn a_chain_is_a_graph_for_programs() {
     assert_eq!(program["made"]["run"]["pipeline"], "ring");
     let dot = sandbox.stdout(&["show", "--provenance", "quality", "--format", "dot"]);
     assert_eq!(dot.matches(" -> ").count(), 6);
-    assert_snapshot!(sandbox.seen(&["show", "--provenance", "quality", "--format", "csv"]), @"");
-    assert_snapshot!(sandbox.seen(&["show", "quality", "--format", "dot"]), @"");
+    assert_snapshot!(sandbox.seen(&["show", "--provenance", "quality", "--format", "csv"]), @r"
+    ------- stderr -------
+    error: a provenance is no table
+      help: --format json or --format dot
+    [exit code 2]
+    ");
+    assert_snapshot!(sandbox.seen(&["show", "quality", "--format", "dot"]), @r"
+    ------- stderr -------
+    error: a table has no form in DOT
+      help: `hopmap show --provenance ARTIFACT --format dot` draws where it comes from
+    [exit code 2]
+    ");
 }
