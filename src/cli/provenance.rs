@@ -15,6 +15,9 @@ use super::summary::shown;
 use crate::engine::{self, RunSummary, Store, short};
 use crate::provenance::{FileOrigin, Made, Memory, Origin, Provenance, origin_of, trace};
 
+/// Input files of one artifact that the tree shows; archives have thousands.
+const MOST_FILES: usize = 6;
+
 /// How to print it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
@@ -124,8 +127,10 @@ fn made(made: &Made) -> Vec<String> {
         None => how.push_str(", in a run that is not remembered"),
     }
     let parameters = made.parameters.iter().map(|(name, value)| format!("{name} = {value}"));
-    let files = made.files.iter().map(|file| format!("file {} {}", file.name, file.blake3));
-    std::iter::once(how).chain(parameters).chain(files).collect()
+    let files = made.files.iter().take(MOST_FILES).map(|file| format!("file {} {}", file.name, file.blake3));
+    let more = made.files.len().saturating_sub(MOST_FILES);
+    let more = (more > 0).then(|| format!("… and {more} more files; --json has them all"));
+    std::iter::once(how).chain(parameters).chain(files).chain(more).collect()
 }
 
 /// Artifacts as nodes, what went into what as edges.

@@ -230,7 +230,7 @@ fn a_new_cell_is_open_until_it_is_accepted() {
     sandbox.stdout(&["run", "sweep.toml"]);
     sandbox.stdout(&["accept", "sweep.toml"]);
     sandbox.edit("sweep.toml", "seed = \"1..3\"", "seed = \"2..6\"");
-    assert_snapshot!(sandbox.seen(&["run", "sweep.toml", "--no-report"]), @r"
+    assert_snapshot!(sandbox.seen(&["run", "sweep.toml", "--no-report", "-j1"]), @r"
     sweep: 3 ran, 7 cached in N.NN s
       holds        each: placement[seed=2].F is 44,000, allowed 44,000 (accepted)
       holds        each: placement[seed=3].F is 44,000, allowed 44,000 (accepted)
@@ -240,10 +240,10 @@ fn a_new_cell_is_open_until_it_is_accepted() {
       to accept    hopmap accept sweep.toml
     ------- stderr -------
       placement[seed=4]: 8 solvers on every island, 50000 iterations, an exchange after every 1000
+      ran        placement[seed=4]  N.NN s
       placement[seed=5]: 8 solvers on every island, 50000 iterations, an exchange after every 1000
       ran        placement[seed=5]  N.NN s
       placement[seed=6]: 8 solvers on every island, 50000 iterations, an exchange after every 1000
-      ran        placement[seed=4]  N.NN s
       ran        placement[seed=6]  N.NN s
     ");
     assert_snapshot!(sandbox.seen(&["accept", "sweep.toml"]), @r"

@@ -95,7 +95,7 @@ fn any_saved_file_is_known_by_its_bytes() {
     sandbox.stdout(&["run", "ring.toml"]);
     assert_snapshot!(provenance(&sandbox, "matrix.csv"), @r#"
     text-file DIGEST matrix
-      trace/export revision 1, hopmap 0.1.0, run RUN of ring
+      trace/export revision 2, hopmap 0.1.0, run RUN of ring
       to = "csv"
       task-graph: task-graph DIGEST program
         trace/csv revision 2, hopmap 0.1.0, run RUN of ring
@@ -191,4 +191,32 @@ fn a_chain_is_a_graph_for_programs() {
       help: `hopmap show --provenance ARTIFACT --format dot` draws where it comes from
     [exit code 2]
     ");
+}
+
+#[test]
+fn exported_texts_name_what_they_were_made_from() {
+    let sandbox = Sandbox::with_ring();
+    let stage = |name: &str, kind: &str, to: &str, port: &str, from: &str| {
+        format!(
+            "\n[stages.{name}]\nuses = \"{kind}\"\nwith = {{ to = \"{to}\" }}\nneeds = {{ {port} = \"{from}\" }}\nsave = {{ file = \"{name}\" }}\n"
+        )
+    };
+    let stages = [
+        stage("slurm", "topology/export", "slurm-conf", "system", "machine"),
+        stage("simgrid", "topology/export", "simgrid", "system", "machine"),
+        stage("dot", "topology/export", "dot", "system", "machine"),
+        stage("matrix", "trace/export", "matrix-market", "task-graph", "program"),
+    ];
+    sandbox.write("ring.toml", sandbox.read("ring.toml") + &stages.concat());
+    sandbox.stdout(&["run", "ring.toml"]);
+    for (name, kind) in [
+        ("slurm", "system-graph"),
+        ("simgrid", "system-graph"),
+        ("dot", "system-graph"),
+        ("matrix", "task-graph"),
+    ] {
+        sandbox.write(name, sandbox.read(name) + "\n");
+        let said = provenance(&sandbox, name);
+        assert!(said.starts_with(kind), "{name}: {said}");
+    }
 }
