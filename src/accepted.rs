@@ -110,24 +110,8 @@ impl Accepted {
 
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self, AcceptedError> {
+        let value = read_json(path, FORMAT)?;
         let malformed = |reason: String| AcceptedError::Malformed { path: path.into(), reason };
-        match std::fs::metadata(path) {
-            Ok(metadata) if metadata.len() > MOST_BYTES => return Err(malformed("it is too large".into())),
-            Ok(metadata) if metadata.is_dir() => return Err(malformed("it is a folder".into())),
-            Ok(_) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Err(AcceptedError::Missing { path: path.into() });
-            }
-            Err(error) => return Err(DurableError::io("read", path)(error).into()),
-        }
-        let bytes = std::fs::read(path).map_err(DurableError::io("read", path))?;
-        let value: serde_json::Value =
-            serde_json::from_slice(&bytes).map_err(|error| malformed(error.to_string()))?;
-        match value.get("format").and_then(serde_json::Value::as_u64) {
-            Some(format) if format == u64::from(FORMAT) => {}
-            Some(found) => return Err(AcceptedError::Format { path: path.into(), found }),
-            None => return Err(malformed("it has no `format`".into())),
-        }
         let accepted: Self = serde_json::from_value(value).map_err(|error| malformed(error.to_string()))?;
         let is_digest = accepted.digest.len() == 64 && accepted.digest.bytes().all(|b| b.is_ascii_hexdigit());
         match is_digest {
@@ -175,6 +159,28 @@ impl Accepted {
         lines.extend(unequal("rows of ", &rows, &self.tables));
         lines.extend(unequal("", &found.metrics, &self.metrics));
         lines
+    }
+}
+
+/// A file of JSON that says of which format it is, and is of this one.
+pub(crate) fn read_json(path: &Path, wanted: u32) -> Result<serde_json::Value, AcceptedError> {
+    let malformed = |reason: String| AcceptedError::Malformed { path: path.into(), reason };
+    match std::fs::metadata(path) {
+        Ok(metadata) if metadata.len() > MOST_BYTES => return Err(malformed("it is too large".into())),
+        Ok(metadata) if metadata.is_dir() => return Err(malformed("it is a folder".into())),
+        Ok(_) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Err(AcceptedError::Missing { path: path.into() });
+        }
+        Err(error) => return Err(DurableError::io("read", path)(error).into()),
+    }
+    let bytes = std::fs::read(path).map_err(DurableError::io("read", path))?;
+    let value: serde_json::Value =
+        serde_json::from_slice(&bytes).map_err(|error| malformed(error.to_string()))?;
+    match value.get("format").and_then(serde_json::Value::as_u64) {
+        Some(format) if format == u64::from(wanted) => Ok(value),
+        Some(found) => Err(AcceptedError::Format { path: path.into(), found }),
+        None => Err(malformed("it has no `format`".into())),
     }
 }
 

@@ -6,7 +6,9 @@
 pub mod accepted;
 pub mod cli;
 pub mod engine;
+pub mod gates;
 pub mod pipeline;
+pub mod provenance;
 pub mod query;
 pub mod ranks;
 pub mod refresh;

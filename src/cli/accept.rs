@@ -1,6 +1,6 @@
-//! `hopmap accept`: the accepted state of an artifact as a small file.
+//! `hopmap accept`: the accepted values of gates, or the accepted state of an artifact, as a small file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use hopmap_artifact::Folder;
@@ -8,34 +8,43 @@ use miette::Report;
 use serde_json::json;
 
 use super::exit::Exit;
-use super::failure::Failure;
-use super::open::{StoreArguments, working_directory};
+use super::failure::{Failure, Mistake};
+use super::open::{PipelineArguments, StoreArguments, working_directory};
 use super::output::Output;
 use super::show::locate;
-use super::summary::shown;
+use super::summary::{print_some, shown};
 use crate::accepted::{Accepted, AcceptedError};
-use crate::engine::short;
+use crate::engine::{self, Ending, OutputRecords, Reason, RunReport, State, Store, short};
+use crate::gates::{self, AcceptedMetrics, Judged};
+use crate::pipeline::{EMBEDDED, Pipeline};
 
 /// Arguments of `accept`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-FILE is small text for version control: kind, digest, rows, metrics and where the artifact is. One that says the same
-already stays untouched.
+Of a pipeline, the values that its gates judge are accepted: those of the results that are in the store. `run` compares
+with NAME.accepted.json beside the pipeline file. Of an artifact, kind, digest, rows, metrics and where it is are
+written to FILE. Both are small text for version control; a file that says the same already stays untouched.
 
 Examples:
+  hopmap accept place.toml --note 'the new mapper is 3 % worse on halos'
+  hopmap accept --check place.toml                  # 0 if these are the accepted values, 3 if not
   hopmap accept machine --to accepted.json --note 'after the move of rack 7'
   hopmap accept quality --to quality.json           # the newest output of a stage
   hopmap accept --check machine --to accepted.json  # 0 if it is the accepted one, 3 if not")]
 pub(crate) struct Arguments {
-    /// Folder of an artifact, the first digits of its digest, or a stage whose newest output is meant.
-    artifact: String,
-    /// The file.
+    /// Pipeline file, or an artifact: its folder, the first digits of its digest, or a stage whose newest output is meant.
+    #[arg(value_name = "PIPELINE|ARTIFACT")]
+    what: String,
+    /// Value of a parameter of the pipeline; paths are relative to the working directory.
+    #[arg(short = 'p', long = "param", value_name = "NAME=VALUE")]
+    parameters: Vec<String>,
+    /// The file [default of a pipeline: NAME.accepted.json beside it].
     #[arg(long, value_name = "FILE")]
-    to: PathBuf,
+    to: Option<PathBuf>,
     /// What to remember about it.
     #[arg(long, value_name = "TEXT", conflicts_with = "check")]
     note: Option<String>,
-    /// Accept nothing: say whether the artifact is the accepted one, with exit code 3 if it is not.
+    /// Accept nothing: say whether it is what is accepted, with exit code 3 if it is not.
     #[arg(long)]
     check: bool,
     #[command(flatten)]
@@ -43,17 +52,29 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
-    let place = working_directory()?.join(&arguments.to);
-    let artifact = Folder::open(&locate(&arguments.artifact, &arguments.store)?).map_err(Failure::usage)?;
+    let path = Path::new(&arguments.what);
+    let is_embedded = || EMBEDDED.iter().any(|embedded| embedded.name == arguments.what);
+    let is_pipeline = path.is_file() || path.extension().is_some_and(|extension| extension == "toml");
+    if is_pipeline || (arguments.to.is_none() && !path.exists() && is_embedded()) {
+        return of_pipeline(arguments, output);
+    }
+    let (Some(to), []) = (&arguments.to, arguments.parameters.as_slice()) else {
+        let what =
+            if arguments.to.is_some() { "an artifact takes no -p" } else { "say where, with --to FILE" };
+        let hint = "without --to, and with -p, name a pipeline file";
+        return Err(Mistake::new(format!("`{}` is no pipeline file: {what}", arguments.what), hint).into());
+    };
+    let place = working_directory()?.join(to);
+    let artifact = Folder::open(&locate(&arguments.what, &arguments.store)?).map_err(Failure::usage)?;
     match arguments.check {
-        true => check(&artifact, &place, output),
-        false => accept(&artifact, &place, arguments.note.as_deref(), output),
+        true => check_artifact(&artifact, &place, output),
+        false => accept_artifact(&artifact, &place, arguments.note.as_deref(), output),
     }
 }
 
-fn accept(
+fn accept_artifact(
     artifact: &Folder,
-    place: &std::path::Path,
+    place: &Path,
     note: Option<&str>,
     output: Output,
 ) -> Result<Exit, Failure> {
@@ -62,12 +83,16 @@ fn accept(
     if output.is_json() {
         output.json(&json!({ "file": place, "written": written, "accepted": accepted }));
     }
-    let verb = if written { "accepted" } else { "accepted already" };
+    let verb = verb(written);
     output.line(format!("{verb}: {} {} in {}", accepted.kind, short(&accepted.digest), shown(place)));
     Ok(Exit::Done)
 }
 
-fn check(artifact: &Folder, place: &std::path::Path, output: Output) -> Result<Exit, Failure> {
+fn verb(written: bool) -> &'static str {
+    if written { "accepted" } else { "accepted already" }
+}
+
+fn check_artifact(artifact: &Folder, place: &Path, output: Output) -> Result<Exit, Failure> {
     let accepted = Accepted::read(place)?;
     artifact.verify().map_err(Report::new)?;
     let differences = accepted.differences(artifact);
@@ -79,6 +104,135 @@ fn check(artifact: &Folder, place: &std::path::Path, output: Output) -> Result<E
         return Ok(Exit::Done);
     }
     output.line(format!("{} is not what {} accepts", shown(artifact.path()), shown(place)));
+    differences.iter().for_each(|line| output.line(format!("  {line}")));
+    Ok(Exit::Different)
+}
+
+fn of_pipeline(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
+    let opened = PipelineArguments::new(arguments.what.clone(), arguments.parameters.clone());
+    let pipeline = opened.open()?;
+    if pipeline.gates.is_empty() {
+        let message = format!("{} has no gates, so there is nothing to accept", pipeline.source.name());
+        return Err(Mistake::new(
+            message,
+            "a gate is a line below [gates], such as quality = \"placement.F <= 1.02 * accepted\"",
+        )
+        .into());
+    }
+    let place = match &arguments.to {
+        Some(path) => working_directory()?.join(path),
+        None => pipeline.accepted_file(),
+    };
+    let mut store = Store::load(&arguments.store.root(&opened)?)?;
+    let before = AcceptedMetrics::read(&place)?;
+    let judged = judge(&pipeline, &mut store)?;
+    match arguments.check {
+        true => check_values(&pipeline, &judged, before.as_ref(), &place, output),
+        false => {
+            accept_values(&pipeline, judged, before.as_ref(), (&place, arguments.note.as_deref()), output)
+        }
+    }
+}
+
+/// The values of the gates, by the results that are in the store.
+fn judge(pipeline: &Pipeline, store: &mut Store) -> Result<Judged, Failure> {
+    gates::check_metrics(pipeline, store)?;
+    let planned = engine::plan(pipeline, store);
+    let outputs = (0..pipeline.cells.len()).map(|cell| outputs(cell, pipeline, store, &planned));
+    let outputs: Vec<OutputRecords> = outputs.collect::<Result<_, Failure>>()?;
+    let metrics = |cell: usize, output: &str| outputs[cell].get(output).map(|record| &record.metrics);
+    let mut judged = gates::judge(pipeline, &metrics, &std::collections::BTreeMap::new());
+    match judged.problems.take() {
+        Some(problems) => Err(problems.into()),
+        None => Ok(judged),
+    }
+}
+
+/// What a cell gave last. Only results of the pipeline as it is now can be accepted.
+fn outputs(
+    cell: usize,
+    pipeline: &Pipeline,
+    store: &Store,
+    planned: &RunReport,
+) -> Result<OutputRecords, Failure> {
+    let settled = &planned.cells[cell];
+    let id = &pipeline.cells[cell].id;
+    let because = match settled.state {
+        State::Cached => return Ok(settled.outputs.clone()),
+        State::WouldRun | State::Waits => match last(cell, pipeline, store, planned) {
+            Some(outputs) => return Ok(outputs),
+            None => match settled.reasons.first() {
+                Some(reason) => format!("{id} has to run: {reason}"),
+                None => format!("{id} has to run"),
+            },
+        },
+        State::Infeasible => format!("{id} has no solution"),
+        _ => match settled.because_of {
+            Some(other) => format!("{id} is blocked by {}", pipeline.cells[other].id),
+            None => format!("{id} failed"),
+        },
+    };
+    let hint = format!(
+        "values are accepted of a run in which every stage has a result: `hopmap run {}`",
+        pipeline.source.name()
+    );
+    Err(Mistake::new(format!("nothing can be accepted: {because}"), hint).into())
+}
+
+/// The last result of a cell that would run for no other reason than that something looks at the world every time.
+fn last(cell: usize, pipeline: &Pipeline, store: &Store, planned: &RunReport) -> Option<OutputRecords> {
+    let mut root = cell;
+    while planned.cells[root].state == State::Waits {
+        root = planned.cells[root].because_of?;
+    }
+    let only_looks = planned.cells[root].reasons.iter().all(|reason| *reason == Reason::Observes);
+    let key = store.current(&pipeline.name, &pipeline.cells[cell].id).filter(|_| only_looks)?;
+    let result = store.result(key).filter(|result| result.ending == Ending::Done)?;
+    Some(result.outputs.clone())
+}
+
+fn accept_values(
+    pipeline: &Pipeline,
+    judged: Judged,
+    before: Option<&AcceptedMetrics>,
+    (place, note): (&Path, Option<&str>),
+    output: Output,
+) -> Result<Exit, Failure> {
+    let changes = before.map(|before| before.differences(&judged.values)).unwrap_or_default();
+    let accepted = AcceptedMetrics::new(&pipeline.name, judged.values, note);
+    let written = accepted.write(place)?;
+    if output.is_json() {
+        output.json(&json!({ "file": place, "written": written, "accepted": accepted }));
+    }
+    let count = accepted.metrics.len();
+    let values = if count == 1 { "value" } else { "values" };
+    output.line(format!("{}: {count} {values} in {}", verb(written), shown(place)));
+    print_some(changes.into_iter(), 6, |line| format!("  {line} before"), output);
+    Ok(Exit::Done)
+}
+
+fn check_values(
+    pipeline: &Pipeline,
+    judged: &Judged,
+    before: Option<&AcceptedMetrics>,
+    place: &Path,
+    output: Output,
+) -> Result<Exit, Failure> {
+    let Some(before) = before else {
+        let hint = format!("accept the values with `hopmap accept {}`", pipeline.source.name());
+        return Err(
+            Mistake::new(format!("nothing is accepted yet: there is no {}", shown(place)), hint).into()
+        );
+    };
+    let differences = before.differences(&judged.values);
+    if output.is_json() {
+        output.json(&json!({ "file": place, "same": differences.is_empty(), "differences": differences }));
+    }
+    if differences.is_empty() {
+        output.line(format!("{}: these are the accepted values", pipeline.name));
+        return Ok(Exit::Done);
+    }
+    output.line(format!("{}: not what {} accepts", pipeline.name, shown(place)));
     differences.iter().for_each(|line| output.line(format!("  {line}")));
     Ok(Exit::Different)
 }

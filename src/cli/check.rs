@@ -18,11 +18,16 @@ pub(crate) struct Arguments {
 
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
     let pipeline = arguments.pipeline.open()?;
-    let (stages, cells) = (pipeline.stages().len(), pipeline.cells.len());
+    let (stages, cells, gates) = (pipeline.stages().len(), pipeline.cells.len(), pipeline.gates.len());
     if output.is_json() {
-        output.json(&json!({ "pipeline": pipeline.name, "stages": stages, "cells": cells }));
+        output.json(&json!({ "pipeline": pipeline.name, "stages": stages, "cells": cells, "gates": gates }));
     }
     let cells = if cells == stages { String::new() } else { format!(", {cells} cells") };
-    output.line(format!("{} is sound: {stages} stages{cells}", pipeline.source.name()));
+    let gates = match gates {
+        0 => String::new(),
+        1 => ", 1 gate".to_owned(),
+        more => format!(", {more} gates"),
+    };
+    output.line(format!("{} is sound: {stages} stages{cells}{gates}", pipeline.source.name()));
     Ok(Exit::Done)
 }

@@ -9,12 +9,14 @@ mod estimate;
 mod exec;
 mod exit;
 mod failure;
+mod gates;
 mod gc;
 mod graph;
 mod open;
 mod output;
 mod plan;
 mod progress;
+mod provenance;
 mod query;
 mod report;
 mod run;
@@ -90,7 +92,7 @@ enum Command {
     Gc(gc::Arguments),
     /// Measure messages on this host for a coordinator that knows the token.
     Agent(agent::Arguments),
-    /// Say which artifact is the right one, or whether one is.
+    /// Say which values of gates, or which artifact, are the right ones, or whether they are.
     Accept(accept::Arguments),
     /// Keep checkpoints of programs in few bytes, and give them back.
     Checkpoint(checkpoint::Arguments),

@@ -4,6 +4,7 @@ use clap::Args;
 
 use super::exit::Exit;
 use super::failure::Failure;
+use super::gates::{self, GateArguments};
 use super::open::{PipelineArguments, StoreArguments};
 use super::output::Output;
 use super::summary;
@@ -21,13 +22,17 @@ pub(crate) struct Arguments {
     /// List every cell, also of stages that have many.
     #[arg(long)]
     all: bool,
+    #[command(flatten)]
+    gates: GateArguments,
 }
 
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
-    let pipeline = arguments.pipeline.open()?;
+    let mut pipeline = arguments.pipeline.open()?;
     let mut store = Store::load(&arguments.store.root(&arguments.pipeline)?)?;
     summary::damaged_lines(&store, output);
-    let report = engine::plan(&pipeline, &mut store);
+    let accepted = arguments.gates.prepare(&mut pipeline, &store)?;
+    let mut report = engine::plan(&pipeline, &mut store);
+    let problems = gates::judge(&pipeline, &mut report, &accepted);
     if output.is_json() {
         output.json(&summary::as_json(&pipeline, &store, &report));
     }
@@ -51,9 +56,13 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
             )
         }
     });
+    gates::print(&pipeline, &report, output);
     let failed =
         report.cells.iter().any(|settled| matches!(settled.state, State::Failed | State::Infeasible));
-    Ok(if failed { Exit::Failed } else { Exit::Done })
+    match () {
+        () if failed => Ok(Exit::Failed),
+        () => gates::exit(problems, &report),
+    }
 }
 
 fn list(pipeline: &Pipeline, cell: &Cell, settled: &Settled, output: Output) {

@@ -84,7 +84,7 @@ mod with_analytics {
     use std::path::Path;
 
     use hopmap_query::{Answer, Form, QueryError, TableInfo, Tables};
-    use miette::{IntoDiagnostic, Report};
+    use miette::Report;
     use serde_json::json;
 
     use super::{Arguments, Exit, Failure, Format, Output};
@@ -92,7 +92,7 @@ mod with_analytics {
     use crate::cli::open::{PipelineArguments, pairs, working_directory};
     use crate::cli::summary::shown;
     use crate::engine::{self, Catalogue, RunSummary, Store, StoreError};
-    use crate::pipeline::{Problem, Source, closest};
+    use crate::pipeline::{Source, closest};
     use crate::query;
 
     /// Rows of a table that are shown unless more are asked for.

@@ -7,6 +7,7 @@ use clap::Args;
 use super::asked;
 use super::exit::Exit;
 use super::failure::Failure;
+use super::gates::{self, GateArguments};
 use super::open::{PipelineArguments, StoreArguments, working_directory};
 use super::output::Output;
 use super::summary;
@@ -21,15 +22,21 @@ pub(crate) struct Arguments {
     pipeline: PipelineArguments,
     #[command(flatten)]
     store: StoreArguments,
+    #[command(flatten)]
+    gates: GateArguments,
     /// File to write [default: reports/NAME.html in the store].
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
 
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
-    let pipeline = arguments.pipeline.open()?;
+    let mut pipeline = arguments.pipeline.open()?;
     let mut store = Store::load(&arguments.store.root(&arguments.pipeline)?)?;
+    let accepted = arguments.gates.prepare(&mut pipeline, &store)?;
     let mut planned = engine::plan(&pipeline, &mut store);
+    if let Some(problems) = gates::judge(&pipeline, &mut planned, &accepted) {
+        return Err(problems.into());
+    }
     let problems = asked::ask(&pipeline, &store, &mut planned)?;
     let place = match &arguments.out {
         Some(path) => working_directory()?.join(path),

@@ -11,6 +11,7 @@ use miette::IntoDiagnostic;
 use super::asked;
 use super::exit::Exit;
 use super::failure::Failure;
+use super::gates::{self, GateArguments};
 use super::open::{PipelineArguments, StoreArguments, working_directory};
 use super::output::Output;
 use super::progress::Progress;
@@ -29,6 +30,8 @@ pub(crate) struct Arguments {
     pipeline: PipelineArguments,
     #[command(flatten)]
     store: StoreArguments,
+    #[command(flatten)]
+    gates: GateArguments,
     /// Cores to use in all [default: all of this machine].
     #[arg(short, long, value_name = "CORES", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
@@ -50,11 +53,12 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
-    let pipeline = arguments.pipeline.open()?;
+    let mut pipeline = arguments.pipeline.open()?;
     let root = arguments.store.root(&arguments.pipeline)?;
     let mut writer = Writer::open(&root, &holder(&format!("run {}", pipeline.name)))?;
     let mut store = Store::load(&root)?;
     summary::damaged_lines(&store, output);
+    let accepted = arguments.gates.prepare(&mut pipeline, &store)?;
     let limits = Limits {
         jobs: arguments.jobs.map_or_else(all_cores, usize::from),
         deadline: arguments.deadline,
@@ -65,7 +69,12 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     let mut report = engine::run(&pipeline, &mut store, &mut writer, limits, &cancelled, &progress)?;
     progress.finish();
     summary::print_errors(&report, output);
-    let problems = asked::ask(&pipeline, &store, &mut report)?;
+    let before = report.exit_code();
+    let unjudged = gates::judge(&pipeline, &mut report, &accepted);
+    if let Some(folder) = report.folder.as_deref().filter(|_| report.exit_code() != before) {
+        engine::ended_otherwise(folder, report.seconds, report.exit_code())?;
+    }
+    let unanswered = asked::ask(&pipeline, &store, &mut report)?;
     let place = write_report(arguments, &pipeline, &store, &report)?;
     if output.is_json() {
         output.json(&summary::as_json(&pipeline, &store, &report));
@@ -75,9 +84,11 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
         output.line(format!("  {:<12} {}", "report", summary::shown(&place)));
     }
     asked::print(&report, output);
-    match problems {
+    gates::print(&pipeline, &report, output);
+    match unanswered {
         // Where a stage failed, the tables of its artifacts may be missing, and that is no fault of the question.
         Some(problems) if report.is_success() => Err(problems.into()),
+        _ if matches!(report.exit_code(), 0 | 3) => gates::exit(unjudged, &report),
         _ => Ok(Exit::of_code(report.exit_code())),
     }
 }
@@ -96,10 +107,17 @@ fn write_report(
         Some(path) => working_directory()?.join(path),
         None => crate::report::place(store, pipeline),
     };
-    if report.folder.is_some() || !place.exists() {
+    let accepted = arguments.gates.place(pipeline)?;
+    if report.folder.is_some() || !place.exists() || is_newer(&accepted, &place) {
         crate::report::write(&place, pipeline, store, report, &summary::shown)?;
     }
     Ok(Some(place))
+}
+
+/// Whether a file was written after another one.
+fn is_newer(file: &Path, other: &Path) -> bool {
+    let written = |path: &Path| path.metadata().and_then(|metadata| metadata.modified());
+    written(file).is_ok_and(|time| written(other).is_ok_and(|other| time > other))
 }
 
 /// A first Ctrl-C asks the stages to deliver what they have, a second one ends at once: the store is sound either way. Whoever asks

@@ -104,6 +104,10 @@ fn pipeline_schema() -> Json {
             "description": { "description": "what the pipeline is for", "type": "string" },
             "params": names(json!({})),
             "stages": names(stage),
+            "gates": names(json!({
+                "description": "what the results have to keep, such as placement.F <= 1.02 * accepted",
+                "type": "string",
+            })),
         },
         "$defs": definitions,
     })

@@ -13,6 +13,7 @@ use super::exit::Exit;
 use super::failure::{Failure, Mistake};
 use super::open::{StoreArguments, working_directory};
 use super::output::Output;
+use super::provenance::{self, Form};
 use super::summary::shown;
 use crate::engine::Store;
 
@@ -24,10 +25,16 @@ const ROWS: usize = 20;
 #[command(after_help = "\
 Examples:
   hopmap show placement
-  hopmap show lu.graph --table edges --format csv > edges.csv")]
+  hopmap show lu.graph --table edges --format csv > edges.csv
+  hopmap show --provenance out/rankfile             # which run made this file, and from what
+  hopmap show --provenance placement --format dot | dot -Tsvg > placement.svg")]
 pub(crate) struct Arguments {
-    /// Folder of an artifact, the first digits of its digest, or a stage whose newest output is wanted.
+    /// Folder of an artifact, the first digits of its digest, or a stage whose newest output is wanted; with --provenance
+    /// also a launch file or another file that a pipeline saved.
     artifact: String,
+    /// Tell where it comes from: every stage, parameter and input file behind it.
+    #[arg(long, conflicts_with_all = ["table", "limit"])]
+    provenance: bool,
     /// Table to print.
     #[arg(short, long)]
     table: Option<String>,
@@ -48,11 +55,30 @@ enum Format {
     Table,
     /// Comma-separated values with a header.
     Csv,
-    /// One JSON object per row and line.
+    /// One JSON object per row and line; of a provenance one graph.
     Json,
+    /// A graph in DOT, of a provenance.
+    Dot,
 }
 
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
+    if arguments.provenance {
+        let form = match arguments.format {
+            _ if output.is_json() => Form::Json,
+            Format::Table => Form::Tree,
+            Format::Json => Form::Json,
+            Format::Dot => Form::Dot,
+            Format::Csv => {
+                return Err(Mistake::new("a provenance is no table", "--format json or --format dot").into());
+            }
+        };
+        provenance::print(&arguments.artifact, &arguments.store, form, output)?;
+        return Ok(Exit::Done);
+    }
+    if arguments.format == Format::Dot {
+        let hint = "`hopmap show --provenance ARTIFACT --format dot` draws where it comes from";
+        return Err(Mistake::new("a table has no form in DOT", hint).into());
+    }
     let folder = Folder::open(&locate(&arguments.artifact, &arguments.store)?).map_err(Failure::usage)?;
     match &arguments.table {
         None => describe(&folder, output)?,
@@ -186,7 +212,8 @@ enum Printer {
 impl Printer {
     fn new(format: Format, output: Output) -> Self {
         match format {
-            Format::Table => Self::Table(Vec::new(), output),
+            // Refused before.
+            Format::Table | Format::Dot => Self::Table(Vec::new(), output),
             Format::Csv => Self::Csv(Box::new(arrow::csv::Writer::new(Raw(output)))),
             Format::Json => Self::Json(Box::new(arrow::json::LineDelimitedWriter::new(Raw(output)))),
         }

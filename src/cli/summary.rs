@@ -164,7 +164,7 @@ pub(crate) fn print(pipeline: &Pipeline, store: &Store, report: &RunReport, outp
 }
 
 /// The first few; those of a sweep would bury everything else.
-fn print_some<T>(
+pub(crate) fn print_some<T>(
     mut items: impl Iterator<Item = T>,
     most: usize,
     line: impl Fn(T) -> String,
@@ -301,5 +301,6 @@ pub(crate) fn as_json(pipeline: &Pipeline, store: &Store, report: &RunReport) ->
         "exit": report.exit_code(),
         "cells": pipeline.cells.iter().zip(&report.cells).map(cell).collect::<Vec<_>>(),
         "tables": report.tables,
+        "gates": report.gates,
     })
 }

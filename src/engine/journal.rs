@@ -131,6 +131,13 @@ impl Journal {
     }
 }
 
+/// Writes down how a run ended whose gates were judged after its last cell: the later word counts.
+pub fn ended_otherwise(folder: &Path, seconds: f64, exit: u8) -> Result<(), StoreError> {
+    let mut journal =
+        Journal { log: AppendLog::open(&folder.join("journal.jsonl"))?, folder: folder.to_owned() };
+    journal.end(seconds, exit)
+}
+
 /// A state as it is written in JSON.
 pub(crate) fn state_name(state: State) -> String {
     match serde_json::to_value(state) {

@@ -18,6 +18,7 @@ use super::reason::Reason;
 use super::save::save;
 use super::store::{Ending, OutputRecords, ResultRecord, Store, StoreError, Writer};
 use super::walk::{Decision, Settled, State, Task, Walk};
+use crate::gates::{Standing, Verdict};
 use crate::pipeline::{Cell, Pipeline};
 use crate::query::AnsweredTable;
 
@@ -45,6 +46,8 @@ pub struct RunReport {
     pub seconds: f64,
     /// Answers to the questions of the pipeline.
     pub tables: Vec<AnsweredTable>,
+    /// How its gates stand, once they are judged.
+    pub gates: Vec<Verdict>,
 }
 
 impl RunReport {
@@ -60,13 +63,20 @@ impl RunReport {
         self.cells.iter().all(|settled| matches!(settled.state, State::Cached | State::Ran | State::Partial))
     }
 
+    /// Whether a gate is broken.
+    #[must_use]
+    pub fn is_broken(&self) -> bool {
+        self.gates.iter().any(|verdict| verdict.standing == Standing::Broken)
+    }
+
     /// Exit code of the run.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match () {
             () if self.interrupted => 130,
-            () if self.is_success() => 0,
-            () => 1,
+            () if !self.is_success() => 1,
+            () if self.is_broken() => 3,
+            () => 0,
         }
     }
 }
@@ -92,6 +102,7 @@ pub fn plan(pipeline: &Pipeline, store: &mut Store) -> RunReport {
         interrupted: false,
         seconds: started.elapsed().as_secs_f64(),
         tables: Vec::new(),
+        gates: Vec::new(),
     }
 }
 
@@ -438,6 +449,7 @@ impl<'a> Run<'a> {
             interrupted,
             seconds: self.started.elapsed().as_secs_f64(),
             tables: Vec::new(),
+            gates: Vec::new(),
         };
         if let Some(mut journal) = self.journal {
             journal.end(report.seconds, report.exit_code())?;

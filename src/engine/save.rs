@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hopmap_artifact::{DESCRIPTION, Folder};
+use hopmap_artifact::{DESCRIPTION, Folder, PROVENANCE};
 use hopmap_durable::{DurableError, Staging, copy_file};
 use miette::{Diagnostic, Report};
 use serde::Serialize;
@@ -84,6 +84,10 @@ fn save_folder(source: &Path, record: &OutputRecord, path: &Path, dry: bool) -> 
         let staging = Staging::new(path.parent().unwrap_or(Path::new(".")))?;
         for (name, _) in &record.files {
             copy_file(&source.join(name), &staging.path().join(name))?;
+        }
+        let provenance = source.join(PROVENANCE);
+        if provenance.is_file() {
+            copy_file(&provenance, &staging.path().join(PROVENANCE))?;
         }
         staging.commit(path)?;
     }

@@ -81,6 +81,16 @@ impl ResultRecord {
         Self { seconds: Some(seconds), ..self }
     }
 
+    /// Kind of the stage that gave it, without reading the rest of what the key was made of.
+    #[must_use]
+    pub fn kind(&self) -> Option<String> {
+        #[derive(Deserialize)]
+        struct OnlyKind {
+            kind: String,
+        }
+        serde_json::from_str::<OnlyKind>(self.manifest.get()).ok().map(|manifest| manifest.kind)
+    }
+
     /// What the key was made of; `None` if another version wrote it in another form.
     #[must_use]
     pub fn manifest(&self) -> Option<Manifest> {

@@ -9,6 +9,7 @@ use serde_json::Value as Json;
 use super::connect::{Index, order};
 use super::expand::{LooseCell, Surroundings, expand};
 use super::file::File;
+use super::gates::gates;
 use super::launcher::launcher;
 use super::node::{Entry, Table};
 use super::settings::{as_toml, configure as configure_settings, node_of};
@@ -42,9 +43,10 @@ pub(crate) fn pipeline(
     let cells = sorted(cells, &loose, &mut problems);
     let scope = Scope { parameters: &parameters, matrix: &[], artifact: &|_, _| None, folders: &folders };
     let tables = questions(&file.tables, &blocks, &scope, source.text(), &mut problems);
+    let gates = gates(&file.gates, &cells, &blocks, &scope, source.text(), &mut problems);
     let name = file.name.unwrap_or_else(|| stem(source.name()));
     let mut pipeline =
-        Pipeline { name, description: file.description, source, cells, tables, folders, parameters };
+        Pipeline { name, description: file.description, source, cells, tables, gates, folders, parameters };
     configure_all(&mut pipeline, &mut problems);
     repeated_saves(&pipeline, &blocks, &mut problems);
     match problems.is_empty() {
@@ -280,7 +282,7 @@ fn repeated_saves(pipeline: &Pipeline, blocks: &[super::file::StageBlock], probl
     }
 }
 
-fn stem(name: &str) -> String {
+pub(super) fn stem(name: &str) -> String {
     let path = std::path::Path::new(name);
     path.file_stem().map_or_else(|| name.to_owned(), |stem| stem.to_string_lossy().into_owned())
 }

@@ -6,7 +6,7 @@ use super::Problem;
 use super::matrix::Key;
 use super::node::{Entry, Node, NodeValue, Table};
 
-const TOP_KEYS: &[&str] = &["name", "description", "params", "stages", "tables"];
+const TOP_KEYS: &[&str] = &["name", "description", "params", "stages", "tables", "gates"];
 const STAGE_KEYS: &[&str] =
     &["uses", "with", "needs", "foreach", "matrix", "zip", "exclude", "save", "threads", "launcher"];
 const FOREACH_KEYS: &[&str] = &["glob", "key"];
@@ -21,6 +21,7 @@ pub(crate) struct File {
     pub(crate) parameters: Table,
     pub(crate) stages: Vec<StageBlock>,
     pub(crate) tables: Table,
+    pub(crate) gates: Table,
 }
 
 /// One `[stages.NAME]`.
@@ -93,11 +94,7 @@ impl File {
         unknown_keys(&table, TOP_KEYS, "keys of a pipeline file", problems);
         let mut stages = Vec::new();
         for entry in sub_table(&table, "stages", problems).entries {
-            if !is_name(&entry.key) {
-                let problem =
-                    Problem::new(format!("`{}` is not a name for a stage", entry.key), &entry.key_span);
-                problems.push(problem.help("names have letters, digits, `-` and `_`"));
-            }
+            check_name(&entry, "a stage", problems);
             stages.extend(StageBlock::parse(entry, problems));
         }
         if stages.is_empty() && problems.is_empty() {
@@ -115,6 +112,7 @@ impl File {
             parameters: sub_table(&table, "params", problems),
             stages,
             tables: sub_table(&table, "tables", problems),
+            gates: gates(&table, problems),
         })
     }
 }
@@ -270,6 +268,19 @@ pub(crate) fn unknown_keys(table: &Table, known: &[&str], what: &str, problems: 
     for entry in table.entries.iter().filter(|entry| !known.contains(&entry.key.as_str())) {
         let problem = Problem::new(format!("unknown key `{}`", entry.key), &entry.key_span);
         problems.push(problem.suggest(&entry.key, what, known.iter().copied()));
+    }
+}
+
+fn gates(table: &Table, problems: &mut Vec<Problem>) -> Table {
+    let gates = sub_table(table, "gates", problems);
+    gates.entries.iter().for_each(|entry| check_name(entry, "a gate", problems));
+    gates
+}
+
+fn check_name(entry: &Entry, of_what: &str, problems: &mut Vec<Problem>) {
+    if !is_name(&entry.key) {
+        let problem = Problem::new(format!("`{}` is not a name for {of_what}", entry.key), &entry.key_span);
+        problems.push(problem.help("names have letters, digits, `-` and `_`"));
     }
 }
 

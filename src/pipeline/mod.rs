@@ -8,6 +8,7 @@ mod embedded;
 mod exclude;
 mod expand;
 mod file;
+mod gates;
 mod glob;
 mod launcher;
 mod matrix;
@@ -25,6 +26,7 @@ use std::path::{Path, PathBuf};
 use hopmap_model::Port;
 use serde_json::Value as Json;
 
+use crate::gates::Gate;
 use crate::registry::{Configured, StageEntry};
 
 pub(crate) use build::configure_alone;
@@ -33,6 +35,7 @@ pub use launcher::Launcher;
 pub(crate) use launcher::{LAUNCHERS, distributed_stages, not_distributed};
 pub use problem::{LocatedProblem, Problem, Problems, Source, closest};
 pub use selector::Extreme;
+pub(crate) use selector::{Choice, Selector};
 pub(crate) use settings::{assignments, first_sentence};
 pub use tables::TableQuestion;
 pub use template::Folders;
@@ -49,6 +52,8 @@ pub struct Pipeline {
     pub cells: Vec<Cell>,
     /// Questions that are asked after every run.
     pub tables: Vec<TableQuestion>,
+    /// What its results have to keep.
+    pub gates: Vec<Gate>,
     folders: Folders,
     parameters: Vec<(String, template::Resolved)>,
 }
@@ -175,6 +180,12 @@ impl Pipeline {
     pub fn place(&self, cell: &Cell) -> String {
         let before = self.source.text().get(..cell.settings.span.start).unwrap_or_default();
         format!("{}:{}", self.source.name(), before.matches('\n').count() + 1)
+    }
+
+    /// Where the accepted values of its gates are kept: beside the pipeline file, under its name.
+    #[must_use]
+    pub fn accepted_file(&self) -> PathBuf {
+        self.folders.file.join(format!("{}.accepted.json", build::stem(self.source.name())))
     }
 
     /// Indexes of the cells of a stage, or of the one cell of that name.

@@ -1,7 +1,7 @@
 //! The tables of a store.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use hopmap_artifact::{ArtifactError, DESCRIPTION, Folder};

@@ -7,6 +7,7 @@
 
 mod asked;
 mod deltas;
+mod gates;
 mod measured;
 mod page;
 mod placement;
@@ -51,6 +52,7 @@ pub fn write(
 ) -> Result<(), Report> {
     let mut page = page::Page::new(MOST_BYTES);
     sections::summary(&mut page, pipeline, store, report, shown);
+    gates::gates(&mut page, report);
     sections::quality(&mut page, pipeline, store, report);
     asked::tables(&mut page, report);
     sections::pipeline(&mut page, pipeline, report);

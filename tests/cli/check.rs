@@ -9,6 +9,7 @@ fn a_sound_pipeline_is_said_to_be_sound() {
     insta::assert_snapshot!(sandbox.seen(&["check", "ring.toml", "--json"]), @r#"
     {
       "cells": 5,
+      "gates": 0,
       "pipeline": "ring",
       "stages": 5
     }

@@ -137,6 +137,7 @@ fn machines_are_written_for_other_tools() {
     warning: the file does not hold bandwidths and latencies of links
     ");
     insta::assert_snapshot!(sandbox.read("text/files/topology.conf"), @r"
+    # hopmap system-graph 5616886d0ade6cd6e557591cfde0b19351b7d08db5945ba55b647f1042f1c3fd
     # Switches of the network, for TopologyPlugin=topology/tree
     SwitchName=leaf1_36-port Nodes=node[01-08]
     SwitchName=leaf2_36-port Nodes=node[09-16]

@@ -37,14 +37,15 @@ fn a_pipeline_imports_and_exports() {
       ran        program  N.NN s
       ran        matrix  N.NN s
     "#);
-    insta::assert_snapshot!(sandbox.read("out/traffic.mtx"), @r#"
+    insta::assert_snapshot!(sandbox.read("out/traffic.mtx"), @r"
     %%MatrixMarket matrix coordinate integer general
+    % hopmap task-graph 929f653a6f0e6fb0713c4195ea0b319ff28f7096e4f8b60e1dae31a5f6864123
     % row: sender, column: receiver, both counted from one; value: bytes
     %hopmap messages 2 1
     4 4 2
     1 2 100
     3 1 7
-    "#);
+    ");
     insta::assert_snapshot!(import(&sandbox, "out/traffic.mtx"), @r#"
     task-graph DIGEST graph
     ------- stderr -------

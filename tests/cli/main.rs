@@ -20,6 +20,7 @@ mod demands;
 mod determinism;
 mod exec;
 mod fabric;
+mod gates;
 mod gc;
 mod given_data;
 mod graph;
@@ -33,6 +34,7 @@ mod matrix;
 mod mpi;
 mod plan;
 mod probe;
+mod provenance;
 #[cfg(feature = "analytics")]
 mod query;
 mod report;

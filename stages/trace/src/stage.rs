@@ -1,14 +1,14 @@
 //! The stages.
 
 use hopmap_model::{
-    Context, Error, Events, InputPath, Inputs, Outcome, Outputs, Port, Stage, TaskDag, TaskGraph, TextFile,
-    TraceArchive, TraceSummary,
+    Artifact, Context, Error, Events, InputPath, Inputs, Outcome, Outputs, Port, Stage, TaskDag, TaskGraph,
+    TextFile, TraceArchive, TraceSummary,
 };
 
 use crate::{
-    Algorithms, Collectives, CsvParams, DagError, DagParams, EventsParams, ExportParams, GenerateParams,
-    ImportParams, Otf2Error, Otf2Params, OtfParams, Reader, ReplayError, ReplayParams, SummaryParams,
-    csv_matrix, export, generate, import, otf1, otf2, replay, summary,
+    Algorithms, Collectives, CsvParams, DagError, DagParams, EventsParams, ExportFormat, ExportParams,
+    GenerateParams, ImportParams, Otf2Error, Otf2Params, OtfParams, Reader, ReplayError, ReplayParams,
+    SummaryParams, csv_matrix, export, generate, import, otf1, otf2, replay, summary,
 };
 
 const PORTS: &[Port] = &[Port::output::<TaskGraph>("task-graph")];
@@ -332,7 +332,7 @@ impl Stage for Export {
     type Params = ExportParams;
     const KIND: &'static str = "trace/export";
     const SUMMARY: &'static str = "A task graph as a text file for other tools";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
         const PORTS: &[Port] = &[Port::input::<TaskGraph>("task-graph"), Port::output::<TextFile>("file")];
@@ -340,8 +340,14 @@ impl Stage for Export {
     }
 
     fn run(params: ExportParams, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-        let graph = inputs.one::<TaskGraph>("task-graph")?.value;
-        Ok(Outcome::Done(Outputs::new().with("file", export::export(&graph, params.to, cx))))
+        let graph = inputs.one::<TaskGraph>("task-graph")?;
+        let mut file = export::export(&graph.value, params.to, cx);
+        if params.to == ExportFormat::MatrixMarket {
+            // The header has to be the first line.
+            let origin = format!("\n% hopmap {} {}\n", TaskGraph::KIND, graph.digest);
+            file.text = file.text.replacen('\n', &origin, 1);
+        }
+        Ok(Outcome::Done(Outputs::new().with("file", file)))
     }
 }
 

@@ -1,12 +1,12 @@
 //! The stage that exports machines.
 
-use hopmap_model::{Context, Error, Inputs, Outcome, Outputs, Port, Stage, SystemGraph, TextFile};
+use hopmap_model::{Artifact, Context, Error, Inputs, Outcome, Outputs, Port, Stage, SystemGraph, TextFile};
 
-use super::{ExportParams, write};
+use super::{ExportFormat, ExportParams, write};
 
 /// `topology/export`: a machine as a text file for other tools.
 ///
-/// The log says what of the machine the file does not hold.
+/// A comment names the artifact of the machine, where the format has comments that every reader skips. The log says what of the machine the file does not hold.
 #[derive(Debug)]
 pub struct Export;
 
@@ -14,16 +14,51 @@ impl Stage for Export {
     type Params = ExportParams;
     const KIND: &'static str = "topology/export";
     const SUMMARY: &'static str = "A machine as a text file for other tools";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
         const { &[Port::input::<SystemGraph>("system"), Port::output::<TextFile>("file")] }
     }
 
     fn run(params: ExportParams, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-        let system = inputs.one::<SystemGraph>("system")?.value;
-        let (file, lost) = write(&system, &params)?;
+        let system = inputs.one::<SystemGraph>("system")?;
+        let (mut file, lost) = write(&system.value, &params)?;
+        file.text = with_origin(file.text, params.to, &system.digest);
         lost.iter().for_each(|lost| cx.log(format_args!("warning: the file does not hold {lost}")));
         Ok(Outcome::Done(Outputs::new().with("file", file)))
+    }
+}
+
+/// The text with a comment that names the artifact it was made from.
+fn with_origin(text: String, format: ExportFormat, digest: &str) -> String {
+    let origin = format!("hopmap {} {digest}", SystemGraph::KIND);
+    match format {
+        ExportFormat::SlurmConf | ExportFormat::SlurmYaml => format!("# {origin}\n{text}"),
+        ExportFormat::Dot => format!("// {origin}\n{text}"),
+        // The declaration has to be the first line.
+        ExportFormat::Simgrid => text.replacen('\n', &format!("\n<!-- {origin} -->\n"), 1),
+        ExportFormat::Scotch
+        | ExportFormat::Kahip
+        | ExportFormat::Distances
+        | ExportFormat::Svg
+        | ExportFormat::GraphCsv
+        | ExportFormat::GraphJson => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_comment_stands_where_the_format_allows_it() {
+        let with = |format| with_origin("<?xml version='1.0'?>\n<x/>\n".to_owned(), format, "d");
+        assert_eq!(
+            with(ExportFormat::Simgrid),
+            "<?xml version='1.0'?>\n<!-- hopmap system-graph d -->\n<x/>\n"
+        );
+        assert!(with(ExportFormat::SlurmYaml).starts_with("# hopmap system-graph d\n<?xml"));
+        assert!(with(ExportFormat::Dot).starts_with("// hopmap system-graph d\n<?xml"));
+        assert!(with(ExportFormat::Kahip).starts_with("<?xml"));
     }
 }

@@ -1,0 +1,348 @@
+//! What a gate says: two sums of numbers and metrics, and which of them has to be the larger one.
+
+use std::fmt::{self, Write};
+
+use super::choice::Choice;
+
+/// A gate's text, read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Formula {
+    /// The side that is judged.
+    pub left: Expression,
+    /// What has to hold.
+    pub comparison: Comparison,
+    /// The bound.
+    pub right: Expression,
+    /// The metrics that both sides name, in the order of the text.
+    pub terms: Vec<Term>,
+}
+
+/// A side of a gate.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Expression {
+    /// A number.
+    Number(f64),
+    /// The accepted value of the left side.
+    Accepted,
+    /// The term of this index.
+    Term(usize),
+    /// The negative of something.
+    Negative(Box<Self>),
+    /// Two things put together.
+    Operation(Box<Self>, Operator, Box<Self>),
+}
+
+/// How two values are put together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operator {
+    /// Their sum.
+    Plus,
+    /// Their difference.
+    Minus,
+    /// Their product.
+    Times,
+    /// Their quotient.
+    Over,
+}
+
+/// What has to hold between left and right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Comparison {
+    /// `<=`
+    AtMost,
+    /// `<`
+    Below,
+    /// `>=`
+    AtLeast,
+    /// `>`
+    Above,
+    /// `==`
+    Equal,
+    /// `!=`
+    Unequal,
+}
+
+/// A metric of a stage, of one cell or put together from several.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Term {
+    /// How several cells become one value.
+    pub function: Option<Function>,
+    /// The stage.
+    pub stage: String,
+    /// Its output, if that is said.
+    pub port: Option<String>,
+    /// Which of its cells.
+    pub choice: Choice,
+    /// Name of the metric.
+    pub metric: String,
+}
+
+/// How the values of several cells become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Function {
+    /// The smallest.
+    Min,
+    /// The largest.
+    Max,
+    /// Their sum divided by their number.
+    Mean,
+    /// The middle one, or half way between the two in the middle.
+    Median,
+}
+
+/// Values that differ by less than this part of the larger one are equal: sums and quotients are rounded.
+const ROUNDING: f64 = 1e-12;
+
+impl Expression {
+    /// Its value; none if it needs an accepted value and there is none.
+    #[must_use]
+    pub fn value(&self, terms: &[f64], accepted: Option<f64>) -> Option<f64> {
+        Some(match self {
+            Self::Number(number) => *number,
+            Self::Accepted => accepted?,
+            Self::Term(index) => terms[*index],
+            Self::Negative(inner) => -inner.value(terms, accepted)?,
+            Self::Operation(left, operator, right) => {
+                operator.apply(left.value(terms, accepted)?, right.value(terms, accepted)?)
+            }
+        })
+    }
+
+    /// Whether the accepted value stands in it.
+    #[must_use]
+    pub fn needs_accepted(&self) -> bool {
+        match self {
+            Self::Accepted => true,
+            Self::Number(_) | Self::Term(_) => false,
+            Self::Negative(inner) => inner.needs_accepted(),
+            Self::Operation(left, _, right) => left.needs_accepted() || right.needs_accepted(),
+        }
+    }
+
+    /// Indexes of the terms in it.
+    #[must_use]
+    pub fn terms(&self) -> Vec<usize> {
+        match self {
+            Self::Term(index) => vec![*index],
+            Self::Number(_) | Self::Accepted => Vec::new(),
+            Self::Negative(inner) => inner.terms(),
+            Self::Operation(left, _, right) => [left.terms(), right.terms()].concat(),
+        }
+    }
+
+    /// The expression as text, every leaf as `leaf` writes it and operators as `sign` does.
+    pub(super) fn written(
+        &self,
+        leaf: &dyn Fn(&Self) -> String,
+        sign: &dyn Fn(Operator) -> &'static str,
+    ) -> String {
+        let mut text = String::new();
+        self.write(&mut text, leaf, sign);
+        text
+    }
+
+    fn write(
+        &self,
+        text: &mut String,
+        leaf: &dyn Fn(&Self) -> String,
+        sign: &dyn Fn(Operator) -> &'static str,
+    ) {
+        let inner = |inner: &Self, text: &mut String, in_parentheses: bool| {
+            text.push_str(if in_parentheses { "(" } else { "" });
+            inner.write(text, leaf, sign);
+            text.push_str(if in_parentheses { ")" } else { "" });
+        };
+        match self {
+            Self::Negative(negated) => {
+                text.push('-');
+                inner(negated, text, matches!(**negated, Self::Operation(..)));
+            }
+            Self::Operation(left, operator, right) => {
+                inner(left, text, left.rank() < operator.rank());
+                // Writing to a string cannot fail.
+                let _ = write!(text, " {} ", sign(*operator));
+                inner(right, text, right.rank() <= operator.rank());
+            }
+            value => text.push_str(&leaf(value)),
+        }
+    }
+
+    /// How strongly it holds together.
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Operation(_, operator, _) => operator.rank(),
+            _ => 3,
+        }
+    }
+}
+
+impl Operator {
+    fn apply(self, left: f64, right: f64) -> f64 {
+        match self {
+            Self::Plus => left + right,
+            Self::Minus => left - right,
+            Self::Times => left * right,
+            Self::Over => left / right,
+        }
+    }
+
+    fn rank(self) -> u8 {
+        match self {
+            Self::Plus | Self::Minus => 1,
+            Self::Times | Self::Over => 2,
+        }
+    }
+
+    /// As it stands in a pipeline file.
+    pub(super) fn sign(self) -> &'static str {
+        match self {
+            Self::Plus => "+",
+            Self::Minus => "-",
+            Self::Times => "*",
+            Self::Over => "/",
+        }
+    }
+
+    /// As people write it.
+    pub(super) fn printed(self) -> &'static str {
+        match self {
+            Self::Plus => "+",
+            Self::Minus => "−",
+            Self::Times => "×",
+            Self::Over => "/",
+        }
+    }
+}
+
+impl Comparison {
+    /// All of them, the longer signs first.
+    pub(super) const ALL: [Self; 6] =
+        [Self::AtMost, Self::AtLeast, Self::Equal, Self::Unequal, Self::Below, Self::Above];
+
+    /// As it stands in a pipeline file.
+    #[must_use]
+    pub fn sign(self) -> &'static str {
+        match self {
+            Self::AtMost => "<=",
+            Self::Below => "<",
+            Self::AtLeast => ">=",
+            Self::Above => ">",
+            Self::Equal => "==",
+            Self::Unequal => "!=",
+        }
+    }
+
+    /// Whether it holds. Nothing holds of what is not a number, or not finite.
+    #[must_use]
+    pub fn holds(self, left: f64, right: f64) -> bool {
+        if !left.is_finite() || !right.is_finite() {
+            return false;
+        }
+        let equal = (left - right).abs() <= ROUNDING * left.abs().max(right.abs());
+        match self {
+            Self::AtMost => left < right || equal,
+            Self::Below => left < right && !equal,
+            Self::AtLeast => left > right || equal,
+            Self::Above => left > right && !equal,
+            Self::Equal => equal,
+            Self::Unequal => !equal,
+        }
+    }
+}
+
+impl Function {
+    /// All of them.
+    pub(super) const ALL: [Self; 4] = [Self::Min, Self::Max, Self::Mean, Self::Median];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Min => "min",
+            Self::Max => "max",
+            Self::Mean => "mean",
+            Self::Median => "median",
+        }
+    }
+
+    /// One value of several; not a number if there is none.
+    #[must_use]
+    pub fn of(self, mut values: Vec<f64>) -> f64 {
+        values.sort_by(f64::total_cmp);
+        let (Some(&first), Some(&last)) = (values.first(), values.last()) else { return f64::NAN };
+        let middle = values.len() / 2;
+        match self {
+            Self::Min => first,
+            Self::Max => last,
+            Self::Mean => values.iter().sum::<f64>() / values.len() as f64,
+            Self::Median if values.len() % 2 == 1 => values[middle],
+            Self::Median => f64::midpoint(values[middle - 1], values[middle]),
+        }
+    }
+}
+
+impl Term {
+    /// The term with the name of a cell in place of stage and choice.
+    #[must_use]
+    pub fn of_cell(&self, id: &str) -> String {
+        // `stage[…]`, the port in between.
+        let (stage, choice) = id.split_at(id.find('[').unwrap_or(id.len()));
+        self.named(stage, choice)
+    }
+
+    fn named(&self, stage: &str, choice: &str) -> String {
+        let port = self.port.as_ref().map(|port| format!(".{port}")).unwrap_or_default();
+        let value = format!("{stage}{port}{choice}.{}", self.metric);
+        match self.function {
+            Some(function) => format!("{}({value})", function.name()),
+            None => value,
+        }
+    }
+}
+
+impl fmt::Display for Term {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.named(&self.stage, &self.choice.to_string()))
+    }
+}
+
+impl fmt::Display for Formula {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let leaf = |leaf: &Expression| match leaf {
+            Expression::Number(number) => number.to_string(),
+            Expression::Term(index) => self.terms[*index].to_string(),
+            _ => "accepted".to_owned(),
+        };
+        let side = |side: &Expression| side.written(&leaf, &Operator::sign);
+        write!(f, "{} {} {}", side(&self.left), self.comparison.sign(), side(&self.right))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounding_breaks_no_gate() {
+        assert!(Comparison::AtMost.holds(0.1 + 0.2, 0.3));
+        assert!(Comparison::Equal.holds(0.1 + 0.2, 0.3));
+        assert!(!Comparison::Below.holds(0.3, 0.1 + 0.2));
+        assert!(!Comparison::AtMost.holds(1.000_001, 1.0));
+        assert!(Comparison::AtMost.holds(0.0, 0.0) && !Comparison::Unequal.holds(0.0, 0.0));
+    }
+
+    #[test]
+    fn nothing_holds_of_what_is_no_number() {
+        for comparison in Comparison::ALL {
+            assert!(!comparison.holds(f64::NAN, 1.0) && !comparison.holds(1.0, f64::INFINITY));
+        }
+    }
+
+    #[test]
+    fn several_values_become_one() {
+        let of = |function: Function| function.of(vec![4.0, 1.0, 2.0, 9.0]);
+        assert_eq!(Function::ALL.map(of), [1.0, 9.0, 4.0, 3.0]);
+        assert_eq!(Function::Median.of(vec![3.0, 1.0, 2.0]), 2.0);
+        assert!(Function::Max.of(Vec::new()).is_nan());
+    }
+}

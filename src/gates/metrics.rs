@@ -1,0 +1,95 @@
+//! Metrics that gates name and that no result of their stage has: found before anything runs, where the store can tell.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::choice::Choice;
+use super::{Bound, Gate};
+use crate::engine::Store;
+use crate::pipeline::{Pipeline, Problem, Problems};
+
+/// Says which metrics of gates no result of the same kind of stage has. Where there is no such result, nothing is sure yet.
+pub fn check_metrics(pipeline: &Pipeline, store: &Store) -> Result<(), Problems> {
+    let mut doubtful: Vec<Doubt<'_>> =
+        pipeline.gates.iter().flat_map(|gate| doubts(gate, pipeline)).collect();
+    doubtful.retain(|doubt| !doubt.is_known(pipeline, store));
+    if doubtful.is_empty() {
+        return Ok(());
+    }
+    let known = known_metrics(store, &doubtful);
+    let problem = |doubt: &Doubt<'_>| {
+        let found: Option<Vec<&BTreeSet<String>>> =
+            doubt.kinds.iter().map(|kind| known.get(&(*kind, doubt.bound.output))).collect();
+        let found = found?;
+        if found.iter().any(|metrics| metrics.contains(doubt.metric)) {
+            return None;
+        }
+        let (stage, metric) = (doubt.stage, doubt.metric);
+        let problem = Problem::new(format!("`{stage}` has no metric `{metric}`"), &doubt.bound.place);
+        let names: BTreeSet<&str> = found.into_iter().flatten().map(String::as_str).collect();
+        Some(problem.suggest(metric, "its metrics", names))
+    };
+    let problems: Vec<Problem> = doubtful.iter().filter_map(problem).collect();
+    match problems.is_empty() {
+        true => Ok(()),
+        false => Err(pipeline.source.tie(problems)),
+    }
+}
+
+/// A metric of which is not known whether it exists.
+struct Doubt<'a> {
+    stage: &'a str,
+    metric: &'a str,
+    bound: &'a Bound,
+    /// Kinds of the cells.
+    kinds: BTreeSet<&'static str>,
+}
+
+fn doubts<'a>(gate: &'a Gate, pipeline: &Pipeline) -> Vec<Doubt<'a>> {
+    let mut doubts = Vec::new();
+    for (term, bound) in gate.formula.terms.iter().zip(&gate.bounds) {
+        let chosen_by = match &term.choice {
+            Choice::Best { metric, .. } => Some(metric.as_str()),
+            _ => None,
+        };
+        let metrics = std::iter::once(term.metric.as_str()).chain(chosen_by);
+        let kinds: BTreeSet<&'static str> =
+            bound.cells.indexes().iter().map(|&cell| pipeline.cells[cell].entry.kind).collect();
+        doubts.extend(metrics.map(|metric| Doubt {
+            stage: &term.stage,
+            metric,
+            bound,
+            kinds: kinds.clone(),
+        }));
+    }
+    doubts
+}
+
+impl Doubt<'_> {
+    /// Whether some cell had the metric last time.
+    fn is_known(&self, pipeline: &Pipeline, store: &Store) -> bool {
+        self.bound.cells.indexes().iter().any(|&cell| {
+            let key = store.current(&pipeline.name, &pipeline.cells[cell].id);
+            let result = key.and_then(|key| store.result(key));
+            let output = result.and_then(|result| result.outputs.get(self.bound.output));
+            output.is_some_and(|output| output.metrics.contains_key(self.metric))
+        })
+    }
+}
+
+/// The metrics of all results in the store, by kind of stage and output.
+fn known_metrics(
+    store: &Store,
+    doubtful: &[Doubt<'_>],
+) -> BTreeMap<(&'static str, &'static str), BTreeSet<String>> {
+    let mut known = BTreeMap::new();
+    for result in store.results() {
+        let Some(kind) = result.kind() else { continue };
+        for doubt in doubtful {
+            let Some(&kind) = doubt.kinds.get(kind.as_str()) else { continue };
+            let Some(output) = result.outputs.get(doubt.bound.output) else { continue };
+            let metrics: &mut BTreeSet<String> = known.entry((kind, doubt.bound.output)).or_default();
+            metrics.extend(output.metrics.keys().cloned());
+        }
+    }
+    known
+}

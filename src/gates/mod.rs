@@ -1,0 +1,76 @@
+//! Gates: what the results of a pipeline have to keep, and whether they do.
+//!
+//! A gate compares two sums of numbers and metrics. `pipeline` ties its metrics to cells, [`judge`] looks at what the cells
+//! gave, and [`AcceptedMetrics`] is the small file with the values that were right before.
+
+mod accepted;
+mod choice;
+mod formula;
+mod judge;
+mod metrics;
+mod parse;
+mod verdict;
+
+use std::ops::Range;
+
+pub use accepted::AcceptedMetrics;
+pub use choice::Choice;
+pub use formula::{Comparison, Expression, Formula, Function, Operator, Term};
+pub use judge::{Judged, judge};
+pub use metrics::check_metrics;
+pub(crate) use parse::FORM;
+pub use verdict::{Standing, Verdict, number};
+
+/// A gate of a pipeline.
+#[derive(Debug, Clone)]
+pub struct Gate {
+    /// Its name.
+    pub name: String,
+    /// Where it stands in the pipeline file.
+    pub place: Range<usize>,
+    /// What it says.
+    pub formula: Formula,
+    /// The cells of each term of the formula.
+    pub bounds: Vec<Bound>,
+}
+
+/// The cells that a term of a gate is about.
+#[derive(Debug, Clone)]
+pub struct Bound {
+    /// Where the term stands in the pipeline file.
+    pub place: Range<usize>,
+    /// The output port whose metrics are meant.
+    pub output: &'static str,
+    /// The cells.
+    pub cells: Cells,
+}
+
+/// Cells of a term, as indexes.
+#[derive(Debug, Clone)]
+pub enum Cells {
+    /// The gate holds for each; those of all terms of a gate stand in the same order.
+    Each(Vec<usize>),
+    /// They have one value together.
+    Together(Vec<usize>),
+}
+
+impl Cells {
+    /// Their indexes.
+    #[must_use]
+    pub fn indexes(&self) -> &[usize] {
+        let (Self::Each(cells) | Self::Together(cells)) = self;
+        cells
+    }
+}
+
+impl Gate {
+    /// How many times it is judged: once for each cell of a sweep.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        let each = |bound: &Bound| match &bound.cells {
+            Cells::Each(cells) => Some(cells.len()),
+            Cells::Together(_) => None,
+        };
+        self.bounds.iter().find_map(each).unwrap_or(1)
+    }
+}

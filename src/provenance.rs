@@ -1,0 +1,304 @@
+//! Where an artifact comes from: the chain of stages back to the input files, as far as it is known.
+//!
+//! Every artifact of a store has a `provenance.json` beside what enters its digest: the cell that made it, its key and what the
+//! key was made of. Inputs are named there by digest, so that the chain goes from folder to folder.
+
+mod file;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use hopmap_artifact::{DESCRIPTION, Folder, PROVENANCE};
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use crate::engine::{Key, Manifest, ResultRecord, RunSummary, Store};
+use crate::registry;
+
+pub use file::{FileOrigin, origin_of};
+
+/// Artifacts and how they were made, from one of them back to the input files.
+#[derive(Debug, Serialize)]
+pub struct Provenance {
+    /// Digest of the artifact that was asked about.
+    pub root: String,
+    /// Every artifact once; what one was made of stands behind it.
+    pub artifacts: Vec<Origin>,
+}
+
+/// An artifact and how it was made.
+#[derive(Debug, Serialize)]
+pub struct Origin {
+    /// Its digest.
+    pub digest: String,
+    /// Its kind, if it is still there or the store remembers it.
+    pub kind: Option<String>,
+    /// Its folder, if it is still there.
+    pub path: Option<PathBuf>,
+    /// How it was made, if that is known.
+    pub made: Option<Made>,
+    /// Why the chain ends here, if it does not end with input files.
+    pub ends: Option<String>,
+}
+
+/// How an artifact was made.
+#[derive(Debug, Serialize)]
+pub struct Made {
+    /// The cell that made it first.
+    pub cell: String,
+    /// Kind of the stage.
+    pub stage: String,
+    /// Revision of the stage.
+    pub revision: u32,
+    /// Parameters that are not what they are by default.
+    pub parameters: BTreeMap<String, Json>,
+    /// Input ports and digests of the artifacts that went in.
+    pub inputs: Vec<Input>,
+    /// Names of the input files and their BLAKE3.
+    pub files: Vec<InputFile>,
+    /// Key of the result.
+    pub key: String,
+    /// Version of hopmap that made it, if that is known.
+    pub hopmap: Option<String>,
+    /// The run that made it, if the store remembers it.
+    pub run: Option<Run>,
+}
+
+/// An artifact that went into another.
+#[derive(Debug, Serialize)]
+pub struct Input {
+    /// The input port.
+    pub port: String,
+    /// Digest of the artifact.
+    pub digest: String,
+}
+
+/// A file that went into an artifact.
+#[derive(Debug, Serialize)]
+pub struct InputFile {
+    /// Its name, as far as it matters.
+    pub name: String,
+    /// BLAKE3 of its contents.
+    pub blake3: String,
+}
+
+/// A run that made an artifact.
+#[derive(Debug, Clone, Serialize)]
+pub struct Run {
+    /// Its name.
+    pub run: String,
+    /// The pipeline.
+    pub pipeline: String,
+    /// When it began, in UTC.
+    pub time: String,
+}
+
+/// The contents of `provenance.json`.
+#[derive(Deserialize)]
+struct Written {
+    cell: String,
+    key: String,
+    manifest: Manifest,
+    hopmap: String,
+}
+
+/// What a store knows of keys and artifacts.
+pub struct Memory<'a> {
+    store: Option<&'a Store>,
+    results: HashMap<&'a str, &'a ResultRecord>,
+    cells: HashMap<&'a str, &'a str>,
+    runs: HashMap<&'a str, Run>,
+}
+
+impl<'a> Memory<'a> {
+    /// What a store and its runs know.
+    #[must_use]
+    pub fn of(store: &'a Store, runs: &'a [RunSummary]) -> Self {
+        let mut results: HashMap<&str, &ResultRecord> = HashMap::new();
+        for result in store.results() {
+            for output in result.outputs.values() {
+                // Several keys can give the same artifact: which one is told must not depend on chance.
+                let kept = results.entry(&output.digest).or_insert(result);
+                *kept = if result.key < kept.key { result } else { *kept };
+            }
+        }
+        let mut cells: HashMap<&str, &str> = HashMap::new();
+        for (_, cell, current) in store.all_current() {
+            let kept = cells.entry(&current.key).or_insert(cell);
+            *kept = (*kept).min(cell);
+        }
+        let mut by_key: HashMap<&str, Run> = HashMap::new();
+        for run in runs {
+            let made = run.stages.iter().filter(|stage| stage.state != "cached");
+            for key in made.filter_map(|stage| stage.key.as_deref()) {
+                by_key.entry(key).or_insert_with(|| Run {
+                    run: run.run.clone(),
+                    pipeline: run.pipeline.clone(),
+                    time: run.time.clone(),
+                });
+            }
+        }
+        Self { store: Some(store), results, cells, runs: by_key }
+    }
+
+    /// No store at all.
+    #[must_use]
+    pub fn none() -> Self {
+        Self { store: None, results: HashMap::new(), cells: HashMap::new(), runs: HashMap::new() }
+    }
+
+    /// Whether anything is known of an artifact.
+    #[must_use]
+    pub fn knows(&self, digest: &str) -> bool {
+        self.results.contains_key(digest) || self.folder(digest).is_some()
+    }
+
+    /// The artifact's folder in the store, if it is there.
+    fn folder(&self, digest: &str) -> Option<PathBuf> {
+        let folder = self.store?.artifact(digest);
+        folder.join(DESCRIPTION).is_file().then_some(folder)
+    }
+}
+
+/// Follows an artifact back to the input files. `folder` is where it is, if that is not in the store.
+#[must_use]
+pub fn trace(root: &str, folder: Option<&Path>, memory: &Memory<'_>) -> Provenance {
+    let mut artifacts: Vec<Origin> = Vec::new();
+    let mut seen = HashSet::from([root.to_owned()]);
+    let mut waiting = vec![(root.to_owned(), folder.map(Path::to_owned))];
+    while let Some((digest, folder)) = waiting.pop() {
+        let origin = origin(digest, folder, memory);
+        let inputs = origin.made.iter().flat_map(|made| &made.inputs);
+        let new: Vec<String> =
+            inputs.map(|input| input.digest.clone()).filter(|digest| seen.insert(digest.clone())).collect();
+        // The last one is looked at next.
+        waiting.extend(new.into_iter().rev().map(|digest| (digest, None)));
+        artifacts.push(origin);
+    }
+    Provenance { root: root.to_owned(), artifacts }
+}
+
+fn origin(digest: String, folder: Option<PathBuf>, memory: &Memory<'_>) -> Origin {
+    let path = folder.or_else(|| memory.folder(&digest));
+    let record = memory.results.get(digest.as_str()).copied();
+    let described = path.as_deref().and_then(|path| Folder::open(path).ok());
+    let recorded = record.and_then(|result| result.outputs.values().find(|output| output.digest == digest));
+    let kind = described
+        .map(|folder| folder.description().kind.clone())
+        .or_else(|| recorded.map(|output| output.kind.clone()));
+    let written = path.as_deref().map_or(Ok(None), |path| read(&path.join(PROVENANCE)));
+    let (made, ends) = match (written, record) {
+        (Ok(Some(written)), _) => (Some(written.made(memory)), None),
+        (_, Some(result)) => match result.manifest() {
+            Some(manifest) => (Some(remembered(result, manifest, memory)), None),
+            None => (None, Some("another version of hopmap wrote down how it was made".to_owned())),
+        },
+        (Err(reason), None) => (None, Some(reason)),
+        (Ok(None), None) => (None, Some(unknown(path.as_deref(), memory))),
+    };
+    Origin { digest, kind, path, made, ends }
+}
+
+fn unknown(path: Option<&Path>, memory: &Memory<'_>) -> String {
+    match (path, memory.store) {
+        (Some(_), _) => format!("there is no {PROVENANCE} beside it"),
+        (None, Some(_)) => "it is not in this store, or not any more".to_owned(),
+        (None, None) => "there is no store here that could know it".to_owned(),
+    }
+}
+
+/// Reads `provenance.json`; none if there is none, an error if it says something else than it did.
+fn read(path: &Path) -> Result<Option<Written>, String> {
+    let Ok(text) = std::fs::read_to_string(path) else { return Ok(None) };
+    let damaged = || format!("its {PROVENANCE} is damaged");
+    let written: Written = serde_json::from_str(&text).map_err(|_| damaged())?;
+    match Key::parse(&written.key) == Some(written.manifest.key()) {
+        true => Ok(Some(written)),
+        false => Err(damaged()),
+    }
+}
+
+impl Written {
+    fn made(self, memory: &Memory<'_>) -> Made {
+        made(self.cell, self.key, self.manifest, Some(self.hopmap), memory)
+    }
+}
+
+/// What the log of the store says where the artifact is gone.
+fn remembered(result: &ResultRecord, manifest: Manifest, memory: &Memory<'_>) -> Made {
+    let cell =
+        memory.cells.get(result.key.as_str()).map_or_else(|| "?".to_owned(), |cell| (*cell).to_owned());
+    made(cell, result.key.clone(), manifest, None, memory)
+}
+
+fn made(cell: String, key: String, manifest: Manifest, hopmap: Option<String>, memory: &Memory<'_>) -> Made {
+    let parameters = not_default(&manifest);
+    let inputs = manifest.inputs.into_iter().flat_map(|(port, inputs)| {
+        inputs.into_iter().map(move |input| Input { port: port.clone(), digest: input.digest })
+    });
+    Made {
+        run: memory.runs.get(key.as_str()).cloned(),
+        inputs: inputs.collect(),
+        files: manifest.files.into_iter().map(|(name, blake3)| InputFile { name, blake3 }).collect(),
+        stage: manifest.kind,
+        revision: manifest.revision,
+        parameters,
+        cell,
+        key,
+        hopmap,
+    }
+}
+
+/// Parameters that are not what the schema of the stage says they are by default.
+fn not_default(manifest: &Manifest) -> BTreeMap<String, Json> {
+    let schema = registry::stage(&manifest.kind).map(|entry| &entry.schema["properties"]);
+    let default = |name: &str| schema.map_or(&Json::Null, |schema| &schema[name]["default"]);
+    let given = manifest.parameters.as_object().into_iter().flatten();
+    // Paths never enter a key; the files behind them are told by name and contents.
+    let is_path = |value: &Json| value.as_str() == Some("(path)");
+    let differs =
+        |(name, value): &(&String, &Json)| !value.is_null() && !is_path(value) && *value != default(name);
+    given.filter(differs).map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn manifest(parameters: Json) -> Manifest {
+        Manifest {
+            kind: "map/annealing".into(),
+            revision: 1,
+            parameters,
+            inputs: Vec::new(),
+            files: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn only_what_is_not_the_default_is_told() {
+        let default =
+            registry::stage("map/annealing").unwrap().schema["properties"]["seed"]["default"].clone();
+        assert!(default.is_number(), "{default}");
+        let told = not_default(&manifest(json!({ "seed": default, "evaluations": 17, "pinned": null })));
+        assert_eq!(told, BTreeMap::from([("evaluations".to_owned(), json!(17))]));
+    }
+
+    #[test]
+    fn a_changed_provenance_is_not_believed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(PROVENANCE);
+        assert!(read(&path).unwrap().is_none());
+        let manifest = manifest(json!({ "seed": 1 }));
+        let mut written =
+            json!({ "cell": "a", "key": manifest.key().to_string(), "manifest": manifest, "hopmap": "0" });
+        std::fs::write(&path, written.to_string()).unwrap();
+        assert_eq!(read(&path).unwrap().unwrap().cell, "a");
+        written["manifest"]["parameters"]["seed"] = json!(2);
+        std::fs::write(&path, written.to_string()).unwrap();
+        assert!(read(&path).is_err());
+        std::fs::write(&path, "{").unwrap();
+        assert!(read(&path).is_err());
+    }
+}
