@@ -44,10 +44,10 @@ impl Estimate {
     }
 
     /// A cell has settled.
-    pub(crate) fn settle(&mut self, stage: &str, state: State, seconds: f64) {
+    pub(crate) fn settle(&mut self, name: &str, state: State, seconds: f64) {
         self.settled += 1;
         self.failed += usize::from(is_failure(state));
-        if let Some(stage) = self.stages.get_mut(stage) {
+        if let Some(stage) = self.stages.get_mut(name) {
             stage.left = stage.left.saturating_sub(1);
             if !matches!(state, State::Cached | State::Blocked | State::NotStarted) {
                 stage.ran += 1;
@@ -140,7 +140,7 @@ mod tests {
         // Nobody knows of `b` yet: 9 cells of `a` and 10 of `b` at 2 s on two cores.
         assert_eq!(left(&estimate, &[]), Some(19.0));
         estimate.settle("b", State::Ran, 10.0);
-        assert_eq!(left(&estimate, &[]), Some((9.0 * 2.0 + 9.0 * 10.0) / 2.0));
+        assert_eq!(left(&estimate, &[]), Some(f64::midpoint(9.0 * 2.0, 9.0 * 10.0)));
         assert_eq!(left(&estimate, &[("b", 4.0)]), Some((9.0 * 2.0 + 9.0 * 10.0 - 4.0) / 2.0));
     }
 

@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     /// Ask about what a run left, not about what the store has now; may be repeated, or be `all`.
     #[arg(long = "run", value_name = "RUN")]
     runs: Vec<String>,
-    /// Add an artifact that is in no store: its tables become NAME_TABLE; may be repeated.
+    /// Add an artifact that is in no store: its tables become `NAME_TABLE`; may be repeated.
     #[arg(long = "artifact", value_name = "NAME=FOLDER")]
     artifacts: Vec<String>,
     /// Form of the answer [default: by the ending of --out, else table].
@@ -138,14 +138,13 @@ mod with_analytics {
         fn form(&self, output: Output) -> Result<Form, Failure> {
             let of_path = self.out.as_deref().and_then(Form::of_path);
             let form = match (self.format, of_path) {
-                (Some(Format::Table), _) => Form::Table,
                 (Some(Format::Csv), _) => Form::Csv,
                 (Some(Format::Json), _) => Form::Json,
                 (Some(Format::Arrow), _) => Form::Arrow,
                 (Some(Format::Parquet), _) => Form::Parquet,
                 (None, Some(form)) => form,
                 (None, None) if output.is_json() => Form::Json,
-                (None, None) => Form::Table,
+                (Some(Format::Table), _) | (None, None) => Form::Table,
             };
             if form.is_binary() && self.out.is_none() && std::io::stdout().is_terminal() {
                 let help = "name a file with --out, or redirect standard output";

@@ -100,6 +100,7 @@ impl fmt::Display for Verdict {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 fn sign<S: Serializer>(comparison: &Comparison, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(comparison.sign())
 }

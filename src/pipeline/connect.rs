@@ -19,6 +19,9 @@ use crate::registry::StageEntry;
 /// Cells of a stage by the values of some of their keys: every cell is looked for in no time, however many there are.
 type Lookup = HashMap<Vec<String>, Vec<usize>>;
 
+/// A stage, and the keys by which its cells are looked up.
+type Compared = (String, Vec<(String, Written)>);
+
 /// How a value stands in a [`Lookup`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Written {
@@ -30,7 +33,7 @@ enum Written {
 
 /// All cells by the name of their stage.
 pub(crate) struct Index<'a> {
-    lookups: RefCell<HashMap<(String, Vec<(String, Written)>), Lookup>>,
+    lookups: RefCell<HashMap<Compared, Lookup>>,
     cells: &'a [LooseCell<'a>],
     blocks: &'a [StageBlock],
     by_stage: HashMap<&'a str, Vec<usize>>,

@@ -31,7 +31,7 @@ pub(crate) fn find(base: &Path, pattern: &str) -> Result<Vec<String>, String> {
     let text = |path: PathBuf| {
         path.into_os_string()
             .into_string()
-            .map_err(|name| format!("the name {name:?} fits `{pattern}` and is not UTF-8"))
+            .map_err(|name| format!("the name `{}` fits `{pattern}` and is not UTF-8", name.display()))
     };
     search.found.into_iter().map(text).collect()
 }

@@ -207,7 +207,11 @@ mod tests {
     fn the_product_has_every_combination_once() {
         let dimensions = [dimension(&["a"], &[&[1], &[2]]), dimension(&["b", "c"], &[&[3, 4], &[5, 6]])];
         let shown = |combination: &Combination| {
-            combination.iter().map(|(key, value)| format!("{key}{}", value.value)).collect::<String>()
+            combination
+                .iter()
+                .map(|(key, value)| format!("{key}{}", value.value))
+                .collect::<Vec<_>>()
+                .concat()
         };
         let shown: Vec<String> = product(&dimensions).iter().map(shown).collect();
         assert_eq!(shown, ["a1b3c4", "a1b5c6", "a2b3c4", "a2b5c6"]);

@@ -285,7 +285,7 @@ mod tests {
             let whole = Range::parse(&format!("{first}..{last} step {step}")).unwrap().unwrap().values();
             let decimal = Range::parse(&format!("{}..{} step {}", point(first), point(last), point(step)));
             let decimal = decimal.unwrap().unwrap().values();
-            prop_assert_eq!(whole.len() as i64, steps + 1);
+            prop_assert_eq!(whole.len(), (steps + 1) as usize);
             prop_assert_eq!(decimal.len(), whole.len());
             for (decimal, whole) in decimal.iter().zip(whole) {
                 // The printed number is the decimal itself, whatever trailing zeros it had.

@@ -33,6 +33,7 @@ pub fn problem(complaint: Complaint) -> Problem {
 }
 
 /// Asks the questions of a pipeline about what there is of it now, and saves the answers. Says what is wrong with the others.
+#[must_use]
 pub fn ask(
     pipeline: &Pipeline,
     store: &Store,

@@ -256,6 +256,7 @@ fn a_new_cell_is_open_until_it_is_accepted() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one command after the other, each with what it says")]
 fn what_is_wrong_with_gates_is_found_before_anything_runs() {
     let sandbox = sweep(
         r#"[gates]

@@ -75,8 +75,9 @@ impl Answer {
         let most = most.unwrap_or(usize::MAX);
         let rows = frame.height().min(most);
         let starts = (0..rows.max(1)).step_by(BATCH);
-        let batches =
-            starts.map(|start| to_arrow(&frame.slice(start as i64, BATCH.min(rows - start.min(rows)))));
+        let batches = starts.map(|start| {
+            to_arrow(&frame.slice((start as u64).cast_signed(), BATCH.min(rows - start.min(rows))))
+        });
         Ok(Self::of(batches.collect::<PolarsResult<_>>()?, frame.height() > most))
     }
 

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use polars::prelude::{
-    AnonymousScan, AnonymousScanArgs, DataFrame, Field, LazyFrame, PolarsError, PolarsResult,
+    AnonymousScan, AnonymousScanArgs, DataFrame, Field, LazyFrame, PlSmallStr, PolarsError, PolarsResult,
     ScanArgsAnonymous, Schema, SchemaRef,
 };
 
@@ -32,8 +32,7 @@ impl AnonymousScan for Scan {
     fn scan(&self, wanted: AnonymousScanArgs) -> PolarsResult<DataFrame> {
         let all = || self.table.columns.iter().map(|(name, _)| name.as_str()).collect();
         let some = wanted.with_columns.as_ref();
-        let names: Vec<&str> =
-            some.map_or_else(all, |names| names.iter().map(|name| name.as_str()).collect());
+        let names: Vec<&str> = some.map_or_else(all, |names| names.iter().map(PlSmallStr::as_str).collect());
         self.table.read(&names, wanted.n_rows.unwrap_or(usize::MAX)).map_err(|error| {
             let text = error.to_string();
             *self.fault.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);

@@ -218,8 +218,9 @@ fn explain(error: &PolarsError, question: &Question, used: &BTreeMap<String, Arc
         let place = question.place("sum").unwrap_or_else(|| question.beginning());
         return Complaint::new(text, place).help("SUM(CAST(… AS DOUBLE)) gives a real number");
     }
-    let names = std::iter::once(text.as_str()).chain(quoted(&text));
-    let found = names.filter_map(|name| Some((name.to_owned(), question.place(name)?))).next();
+    let found = std::iter::once(text.as_str())
+        .chain(quoted(&text))
+        .find_map(|name| Some((name.to_owned(), question.place(name)?)));
     let columns: Vec<&str> =
         used.values().flat_map(|table| table.columns.iter().map(|(name, _)| name.as_str())).collect();
     match found {

@@ -100,7 +100,7 @@ proptest! {
         let mut expected: BTreeMap<u32, (i64, i64, i64)> = BTreeMap::new();
         for (key, bytes, _, name) in &rows {
             let sums = expected.entry(*key).or_default();
-            *sums = (sums.0 + 1, sums.1 + bytes.unwrap_or(0) as i64, sums.2 + i64::from(name.is_some()));
+            *sums = (sums.0 + 1, sums.1 + bytes.unwrap_or(0).cast_signed(), sums.2 + i64::from(name.is_some()));
         }
         let sql = "SELECT key, COUNT(*) AS rows, SUM(bytes) AS bytes, COUNT(name) AS names FROM t GROUP BY key";
         let batch = answer(&tables, sql);
