@@ -4,6 +4,7 @@ mod accept;
 mod agent;
 mod check;
 mod checkpoint;
+mod diff;
 mod exec;
 mod exit;
 mod failure;
@@ -77,6 +78,8 @@ enum Command {
     Exec(exec::Arguments),
     /// Show an artifact or one of its tables.
     Show(show::Arguments),
+    /// Say what is different between two artifacts, cells or runs, and why.
+    Diff(diff::Arguments),
     /// Write the HTML report of a pipeline from what is in the store.
     Report(report::Arguments),
     /// List the runs of a store.
@@ -116,6 +119,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Graph(arguments) => graph::main(&arguments, output),
         Command::Exec(arguments) => exec::main(&arguments, output),
         Command::Show(arguments) => show::main(&arguments, output),
+        Command::Diff(arguments) => diff::main(&arguments, output),
         Command::Report(arguments) => report::main(&arguments, output),
         Command::Runs(arguments) => runs::main(&arguments, output),
         Command::Gc(arguments) => gc::main(&arguments, output),
