@@ -12,7 +12,9 @@ use super::failure::{Failure, Mistake};
 use super::open::{StoreArguments, working_directory};
 use super::output::Output;
 use super::show::locate;
-use crate::compare::{Cause, Comparison, MetricChange, MetricChanges, RunChanges, Settings, Side, artifacts, runs};
+use crate::compare::{
+    Cause, Comparison, MetricChange, MetricChanges, RunChanges, Settings, Side, artifacts, runs,
+};
 use crate::engine::{self, Catalogue, RunSummary, Store, StoredCell, short};
 
 /// Version of what `--json` prints.
@@ -35,7 +37,12 @@ pub(crate) struct Arguments {
     #[arg(value_name = "A", allow_negative_numbers = true)]
     before: String,
     /// What to compare with it, of the same kind.
-    #[arg(value_name = "B", allow_negative_numbers = true, required_unless_present = "runs", conflicts_with = "runs")]
+    #[arg(
+        value_name = "B",
+        allow_negative_numbers = true,
+        required_unless_present = "runs",
+        conflicts_with = "runs"
+    )]
     after: Option<String>,
     /// The two runs of which the stage is compared.
     #[arg(long = "run", value_name = "RUN", allow_negative_numbers = true)]
@@ -69,7 +76,10 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
 fn part(text: &str) -> Result<f64, String> {
     let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 0.01));
     let value = number.trim().parse::<f64>().map(|number| number * scale);
-    value.ok().filter(|part| part.is_finite() && *part >= 0.0).ok_or_else(|| "for example 1% or 0.01".to_owned())
+    value
+        .ok()
+        .filter(|part| part.is_finite() && *part >= 0.0)
+        .ok_or_else(|| "for example 1% or 0.01".to_owned())
 }
 
 /// What a name stands for.
@@ -106,7 +116,8 @@ fn named(name: &str, arguments: &Arguments, store: &Store, all: &[RunSummary]) -
     match run {
         Some(run) if !path.join(DESCRIPTION).is_file() && !is_stored => Ok(Named::Run(Box::new(run.clone()))),
         Some(_) => {
-            let message = format!("`{name}` is a run and also a {}", if is_stored { "stage" } else { "folder" });
+            let message =
+                format!("`{name}` is a run and also a {}", if is_stored { "stage" } else { "folder" });
             let help = "name the run by when it began (`hopmap runs`), the folder as ./NAME, the stage by the digest of its output";
             Err(Mistake::new(message, help).into())
         }
@@ -128,7 +139,8 @@ fn manifest_of_cell(name: &str, store: &Store, side: &Side) -> Option<engine::Ma
         result.outputs.values().any(|output| output.digest == side.folder.digest())
     };
     let cell = |wanted: &str| {
-        let current = store.all_current().filter(|(_, cell, _)| *cell == wanted).map(|(_, _, current)| current);
+        let current =
+            store.all_current().filter(|(_, cell, _)| *cell == wanted).map(|(_, _, current)| current);
         current.filter_map(|current| store.result(&current.key)).find(is_output)
     };
     let result = cell(name).or_else(|| cell(name.rsplit_once('.')?.0))?;
@@ -199,11 +211,19 @@ fn only_artifact(store: &Store, catalogue: &Catalogue, name: &str) -> Result<Opt
     }
 }
 
-fn of_artifacts(arguments: &Arguments, (before, after): (&Side, &Side), output: Output) -> Result<bool, Failure> {
+fn of_artifacts(
+    arguments: &Arguments,
+    (before, after): (&Side, &Side),
+    output: Output,
+) -> Result<bool, Failure> {
     let kinds = [before, after].map(|side| side.folder.description().kind.as_str());
     if kinds[0] != kinds[1] {
         let message = format!("the first is a {}, the second a {}", kinds[0], kinds[1]);
-        return Err(Mistake::new(message, "compare two artifacts of the same kind; `hopmap show` says what one is").into());
+        return Err(Mistake::new(
+            message,
+            "compare two artifacts of the same kind; `hopmap show` says what one is",
+        )
+        .into());
     }
     let settings = Settings { threshold: arguments.threshold, is_deep: arguments.deep };
     let found = artifacts(before, after, settings).map_err(|error| Failure::from(Report::new(error)))?;

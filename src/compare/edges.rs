@@ -151,8 +151,12 @@ impl GraphChanges {
     pub(super) fn words(&self) -> Vec<String> {
         let mut lines = Vec::new();
         match self.ranks {
-            [before, after] if before < after => lines.push(format!("ranks {before} to {} are new", after - 1)),
-            [before, after] if before > after => lines.push(format!("ranks {after} to {} are gone", before - 1)),
+            [before, after] if before < after => {
+                lines.push(format!("ranks {before} to {} are new", after - 1))
+            }
+            [before, after] if before > after => {
+                lines.push(format!("ranks {after} to {} are gone", before - 1))
+            }
             _ => {}
         }
         if self.edges() > 0 {
@@ -261,7 +265,11 @@ mod tests {
             messages,
             bytes,
         };
-        TaskGraph { processes: vec![Process::default(); 8], edges: sent.iter().map(edge).collect(), ..TaskGraph::default() }
+        TaskGraph {
+            processes: vec![Process::default(); 8],
+            edges: sent.iter().map(edge).collect(),
+            ..TaskGraph::default()
+        }
     }
 
     fn stored(sent: &Sent) -> (tempfile::TempDir, Folder) {

@@ -41,7 +41,9 @@ pub(super) struct Meeting<'a> {
 impl<'a> Meeting<'a> {
     pub(super) fn new(system: &'a SystemGraph) -> Self {
         let within_host = match &system.cost {
-            CostModel::Levels(levels) => levels.groups.iter().map(|groups| is_within_hosts(system, groups)).collect(),
+            CostModel::Levels(levels) => {
+                levels.groups.iter().map(|groups| is_within_hosts(system, groups)).collect()
+            }
             _ => Vec::new(),
         };
         Self { system, paths: Paths::new(system), within_host }
@@ -65,7 +67,12 @@ impl<'a> Meeting<'a> {
     }
 
     /// F of a placement by level. `None` if a message has no way.
-    pub(super) fn costs(&self, graph: &TaskGraph, slots: &[u32], weight: Weight) -> Option<BTreeMap<Level, LevelCost>> {
+    pub(super) fn costs(
+        &self,
+        graph: &TaskGraph,
+        slots: &[u32],
+        weight: Weight,
+    ) -> Option<BTreeMap<Level, LevelCost>> {
         let costs = Costs::with_paths(self.system, self.paths.as_ref());
         let mut parts: BTreeMap<Level, LevelCost> = BTreeMap::new();
         for edge in &graph.edges {
@@ -85,5 +92,8 @@ impl<'a> Meeting<'a> {
 
 fn is_within_hosts(system: &SystemGraph, groups: &[u32]) -> bool {
     let mut host_of_group: HashMap<u32, u32> = HashMap::new();
-    groups.iter().zip(&system.slots).all(|(&group, slot)| *host_of_group.entry(group).or_insert(slot.host) == slot.host)
+    groups
+        .iter()
+        .zip(&system.slots)
+        .all(|(&group, slot)| *host_of_group.entry(group).or_insert(slot.host) == slot.host)
 }

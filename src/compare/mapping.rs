@@ -67,10 +67,13 @@ impl Placed {
                 (None, _) => "the machine",
                 _ => "the program",
             };
-            return Err(format!("{missing} of {which} mapping cannot be found: they are looked for in its store"));
+            return Err(format!(
+                "{missing} of {which} mapping cannot be found: they are looked for in its store"
+            ));
         };
         let slots = self.mapping.slots();
-        let fits = slots.len() == graph.ranks() && slots.iter().all(|&slot| (slot as usize) < system.slots.len());
+        let fits =
+            slots.len() == graph.ranks() && slots.iter().all(|&slot| (slot as usize) < system.slots.len());
         if !fits {
             return Err(format!("{which} mapping is not one of its program to its machine"));
         }
@@ -102,10 +105,20 @@ fn changes(before: &Placed, after: &Placed) -> MappingChanges {
             continue;
         }
         let level = meeting.as_ref().map(|meeting| meeting.level(from.slot, to.slot));
-        let coarse = if hosts[0] == hosts[1] { (0, "within a host".to_owned()) } else { (1, "to another host".to_owned()) };
+        let coarse = if hosts[0] == hosts[1] {
+            (0, "within a host".to_owned())
+        } else {
+            (1, "to another host".to_owned())
+        };
         *by_level.entry(level.clone().unwrap_or(coarse)).or_default() += 1;
         let level = level.map(|(_, name)| name);
-        moved.push(Move { rank, from: hosts[0].into(), to: hosts[1].into(), slots: [from.slot, to.slot], level });
+        moved.push(Move {
+            rank,
+            from: hosts[0].into(),
+            to: hosts[1].into(),
+            slots: [from.slot, to.slot],
+            level,
+        });
     }
     let costs = before.costs("the first").and_then(|old| Ok((old, after.costs("the second")?)));
     let (cost_by_level, cost, cost_unknown) = match costs {
@@ -128,8 +141,11 @@ fn changes(before: &Placed, after: &Placed) -> MappingChanges {
 fn shares(before: &BTreeMap<Level, LevelCost>, after: &BTreeMap<Level, LevelCost>) -> Vec<LevelShare> {
     let levels: BTreeSet<&Level> = before.keys().chain(after.keys()).collect();
     let part = |parts: &BTreeMap<Level, LevelCost>, level| parts.get(level).copied().unwrap_or_default();
-    let share =
-        |level: &Level| LevelShare { level: level.1.clone(), before: part(before, level), after: part(after, level) };
+    let share = |level: &Level| LevelShare {
+        level: level.1.clone(),
+        before: part(before, level),
+        after: part(after, level),
+    };
     levels.into_iter().map(share).collect()
 }
 
@@ -155,12 +171,16 @@ impl MappingChanges {
         }
         if let Some([before, after]) = self.cost {
             let relative = (after - before) / before;
-            let relative = if relative.is_finite() { format!("  ({})", percent(relative)) } else { String::new() };
+            let relative =
+                if relative.is_finite() { format!("  ({})", percent(relative)) } else { String::new() };
             lines.push(format!("F by level of the machine: {before} → {after}{relative}"));
             let line = |LevelShare { level, before, after }: &LevelShare| {
                 let difference = after.cost - before.cost;
                 let (old, new) = (before.pairs, after.pairs);
-                format!("  {level:<24} {} → {}  ({difference:+}), pairs {old} → {new}", before.cost, after.cost)
+                format!(
+                    "  {level:<24} {} → {}  ({difference:+}), pairs {old} → {new}",
+                    before.cost, after.cost
+                )
             };
             lines.extend(self.cost_by_level.iter().map(line));
         }
@@ -183,7 +203,10 @@ mod tests {
             routing: Routing::default(),
             links: Vec::new(),
             slots: (0..8).map(|slot| Slot { host: slot / 2, core: slot % 2 }).collect(),
-            cost: CostModel::Levels(Levels { costs: vec![1.0, 10.0, 100.0], groups: [2, 4, 8].map(groups).to_vec() }),
+            cost: CostModel::Levels(Levels {
+                costs: vec![1.0, 10.0, 100.0],
+                groups: [2, 4, 8].map(groups).to_vec(),
+            }),
         }
     }
 

@@ -59,8 +59,10 @@ impl MetricChange {
     /// Old and new value and the relative change.
     #[must_use]
     pub fn words(&self) -> String {
-        let value = |value: Option<f64>| value.map_or_else(|| "nothing".to_owned(), |value| value.to_string());
-        let relative = self.relative.map_or_else(String::new, |relative| format!("  ({})", percent(relative)));
+        let value =
+            |value: Option<f64>| value.map_or_else(|| "nothing".to_owned(), |value| value.to_string());
+        let relative =
+            self.relative.map_or_else(String::new, |relative| format!("  ({})", percent(relative)));
         format!("{:<28} {} → {}{relative}", self.name, value(self.before), value(self.after))
     }
 }
@@ -68,7 +70,11 @@ impl MetricChange {
 /// A relative change: `+12.3 %`.
 pub(super) fn percent(relative: f64) -> String {
     let percent = 100.0 * relative;
-    if percent.abs() >= 0.1 || percent == 0.0 { format!("{percent:+.1} %") } else { format!("{percent:+.1e} %") }
+    if percent.abs() >= 0.1 || percent == 0.0 {
+        format!("{percent:+.1} %")
+    } else {
+        format!("{percent:+.1e} %")
+    }
 }
 
 #[cfg(test)]
@@ -81,12 +87,22 @@ mod tests {
             pairs.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect::<BTreeMap<_, _>>()
         };
         let before = metrics(&[("F", 100.0), ("T", 10.0), ("same", 1.0), ("small", 1000.0), ("zero", 0.0)]);
-        let after = metrics(&[("F", 110.0), ("T", 5.0), ("same", 1.0), ("small", 1001.0), ("zero", 1.0), ("new", 1.0)]);
+        let after = metrics(&[
+            ("F", 110.0),
+            ("T", 5.0),
+            ("same", 1.0),
+            ("small", 1001.0),
+            ("zero", 1.0),
+            ("new", 1.0),
+        ]);
         let found = metric_changes(&before, &after, 0.01);
         let names: Vec<&str> = found.changed.iter().map(|change| change.name.as_str()).collect();
         assert_eq!(names, ["new", "zero", "T", "F"]);
         assert_eq!(found.below_threshold, 1);
-        assert_eq!(found.changed[2].words().split_whitespace().collect::<Vec<_>>().join(" "), "T 10 → 5 (-50.0 %)");
+        assert_eq!(
+            found.changed[2].words().split_whitespace().collect::<Vec<_>>().join(" "),
+            "T 10 → 5 (-50.0 %)"
+        );
         assert_eq!(metric_changes(&before, &before, 0.0), MetricChanges::default());
     }
 }

@@ -64,7 +64,8 @@ impl Side {
 
     /// The first input of a kind.
     fn input_of(&self, kind: &str) -> Option<PathBuf> {
-        let inputs = self.manifest.iter().flat_map(|manifest| &manifest.inputs).flat_map(|(_, inputs)| inputs);
+        let inputs =
+            self.manifest.iter().flat_map(|manifest| &manifest.inputs).flat_map(|(_, inputs)| inputs);
         let mut sides = inputs.filter_map(|input| self.input(&input.digest));
         let found = sides.find(|side| side.folder.description().kind == kind)?;
         Some(found.folder.path().to_owned())
@@ -161,7 +162,8 @@ fn contents(before: &Side, after: &Side) -> Result<Vec<Contents>, ArtifactError>
         Mapping::KIND => (mapping::compare(before, after)?.map(Contents::Mapping), &["ranks", "convergence"]),
         SystemGraph::KIND => return Ok(vec![Contents::SystemGraph(machines(before, after)?)]),
         Schedule::KIND => {
-            let found = schedule::compare(&Folder::read(before.folder.path())?, &Folder::read(after.folder.path())?);
+            let found =
+                schedule::compare(&Folder::read(before.folder.path())?, &Folder::read(after.folder.path())?);
             (Some(Contents::Schedule(found)), &["tasks", "convergence"])
         }
         _ => (None, &[]),
@@ -178,7 +180,11 @@ fn machines(before: &Side, after: &Side) -> Result<Vec<Json>, ArtifactError> {
         let system: SystemGraph = Folder::read(side.folder.path())?;
         Ok::<_, ArtifactError>(Machine { system, measurements: None })
     };
-    let found = changes(&read(before)?.snapshot(), &read(after)?.snapshot(), &Thresholds { drift: 0.0, ..Thresholds::default() });
+    let found = changes(
+        &read(before)?.snapshot(),
+        &read(after)?.snapshot(),
+        &Thresholds { drift: 0.0, ..Thresholds::default() },
+    );
     Ok(found.iter().map(change_as_json).collect())
 }
 

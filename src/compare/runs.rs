@@ -103,12 +103,14 @@ pub fn runs(before: &Catalogue, after: &Catalogue, stage: Option<&str>, threshol
         match (state, pair) {
             (CellState::New, _) => found.new.push(cell.id.clone()),
             (CellState::Gone, _) => found.gone.push(cell.id.clone()),
-            (CellState::Changed | CellState::Unknown, (Some(old), Some(new))) => found.changed.push(CellChange {
-                cell: cell.id.clone(),
-                stage: cell.stage.clone(),
-                states: [old.state.clone(), new.state.clone()],
-                metrics: metric_changes(&metrics(old), &metrics(new), threshold),
-            }),
+            (CellState::Changed | CellState::Unknown, (Some(old), Some(new))) => {
+                found.changed.push(CellChange {
+                    cell: cell.id.clone(),
+                    stage: cell.stage.clone(),
+                    states: [old.state.clone(), new.state.clone()],
+                    metrics: metric_changes(&metrics(old), &metrics(new), threshold),
+                })
+            }
             _ => {}
         }
     }
@@ -129,7 +131,11 @@ fn state(pair: (Option<&StoredCell>, Option<&StoredCell>)) -> CellState {
         _ if old.key.is_some() && old.key == new.key => CellState::Same,
         (Some(one), Some(other)) => {
             let digests = |record: &crate::engine::ResultRecord| {
-                record.outputs.iter().map(|(port, output)| (port.clone(), output.digest.clone())).collect::<Vec<_>>()
+                record
+                    .outputs
+                    .iter()
+                    .map(|(port, output)| (port.clone(), output.digest.clone()))
+                    .collect::<Vec<_>>()
             };
             if digests(one) == digests(other) { CellState::SameResult } else { CellState::Changed }
         }
@@ -171,17 +177,28 @@ fn first_causes(old: &BTreeMap<String, StoredCell>, new: &BTreeMap<String, Store
         .flat_map(|result| result.outputs.values().map(|output| output.digest.as_str()))
         .collect();
     let is_first = |reason: &Reason| match reason {
-        Reason::Input { new, .. } => new.is_empty() || new.iter().any(|digest| !made.contains(digest.as_str())),
+        Reason::Input { new, .. } => {
+            new.is_empty() || new.iter().any(|digest| !made.contains(digest.as_str()))
+        }
         _ => true,
     };
     let mut causes: Vec<FirstCause> = Vec::new();
     for (name, after) in new {
-        let Some((before, after_manifest)) = old.get(name).and_then(StoredCell::manifest).zip(after.manifest()) else { continue };
+        let Some((before, after_manifest)) =
+            old.get(name).and_then(StoredCell::manifest).zip(after.manifest())
+        else {
+            continue;
+        };
         for difference in differences(&before, &after_manifest).into_iter().filter(is_first) {
-            let same = causes.iter_mut().find(|cause| cause.stage == after.stage && cause.difference == difference);
+            let same =
+                causes.iter_mut().find(|cause| cause.stage == after.stage && cause.difference == difference);
             match same {
                 Some(cause) => cause.cells.push(name.clone()),
-                None => causes.push(FirstCause { stage: after.stage.clone(), difference, cells: vec![name.clone()] }),
+                None => causes.push(FirstCause {
+                    stage: after.stage.clone(),
+                    difference,
+                    cells: vec![name.clone()],
+                }),
             }
         }
     }
@@ -211,7 +228,11 @@ impl RunChanges {
             lines.push(format!("pipeline: {} → {}", self.pipelines[0], self.pipelines[1]));
         }
         for cause in &self.first_causes {
-            let more = if cause.cells.len() > 1 { format!("  ({} cells)", cause.cells.len()) } else { String::new() };
+            let more = if cause.cells.len() > 1 {
+                format!("  ({} cells)", cause.cells.len())
+            } else {
+                String::new()
+            };
             lines.push(format!("cause: {}: {}{more}", cause.stage, cause.difference));
         }
         for (name, summary) in &self.stages {
@@ -219,7 +240,9 @@ impl RunChanges {
                 summary.cells.iter().map(|(state, count)| format!("{count} {}", state.words())).collect();
             lines.push(format!("{name:<20} {}", counts.join(", ")));
             let is_sweep = summary.cells.get(&CellState::Changed).is_some_and(|&count| count > 1);
-            let median = |(metric, relative): (&String, &f64)| format!("    median of {metric:<18} {}", percent(*relative));
+            let median = |(metric, relative): (&String, &f64)| {
+                format!("    median of {metric:<18} {}", percent(*relative))
+            };
             lines.extend(summary.median_relative.iter().map(median).filter(|_| is_sweep));
         }
         for (cells, what) in [(&self.new, "new"), (&self.gone, "gone")] {
@@ -228,11 +251,12 @@ impl RunChanges {
         }
         for change in self.changed.iter().take(MOST_SHOWN) {
             let [old, new] = &change.states;
-            let state = if old == new || [old, new].iter().all(|state| ["ran", "cached"].contains(&state.as_str())) {
-                String::new()
-            } else {
-                format!(" ({old} → {new})")
-            };
+            let state =
+                if old == new || [old, new].iter().all(|state| ["ran", "cached"].contains(&state.as_str())) {
+                    String::new()
+                } else {
+                    format!(" ({old} → {new})")
+                };
             lines.push(format!("{}{state}", change.cell));
             lines.extend(change.metrics.changed.iter().map(|metric| format!("    {}", metric.words())));
         }

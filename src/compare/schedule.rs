@@ -50,14 +50,18 @@ pub(super) fn compare(before: &Schedule, after: &Schedule) -> ScheduleChanges {
         critical_path: [path(before), path(after)],
     };
     for (number, (old, new)) in (0..).zip(before.tasks.iter().zip(&after.tasks)) {
-        let processors =
-            [(before, old), (after, new)].map(|(all, task)| all.processors[task.processor as usize].name.clone());
+        let processors = [(before, old), (after, new)]
+            .map(|(all, task)| all.processors[task.processor as usize].name.clone());
         let is_moved = processors[0] != processors[1];
         let is_shifted = old.start.to_bits() != new.start.to_bits();
         found.moved += u64::from(is_moved);
         found.shifted += u64::from(is_shifted);
         if is_moved || is_shifted {
-            found.largest.push(TaskChange { task: after.name(number), processors, starts: [old.start, new.start] });
+            found.largest.push(TaskChange {
+                task: after.name(number),
+                processors,
+                starts: [old.start, new.start],
+            });
         }
     }
     found.largest.sort_by(|a, b| b.shift().abs().total_cmp(&a.shift().abs()));
@@ -85,7 +89,8 @@ impl ScheduleChanges {
         }
         let [old, new] = self.makespan;
         let relative = (new - old) / old;
-        let relative = if relative.is_finite() { format!("  ({})", percent(relative)) } else { String::new() };
+        let relative =
+            if relative.is_finite() { format!("  ({})", percent(relative)) } else { String::new() };
         lines.push(format!("makespan: {old} → {new}{relative}"));
         let (moved, shifted) = (self.moved, self.shifted);
         lines.push(format!("{moved} tasks on other processors, {shifted} begin at another time"));
@@ -123,7 +128,8 @@ mod tests {
 
     #[test]
     fn tasks_move_and_begin_later() {
-        let (before, after) = (schedule(&[(0, 0.0, 2.0), (0, 2.0, 4.0)]), schedule(&[(0, 0.0, 2.0), (1, 0.0, 3.0)]));
+        let (before, after) =
+            (schedule(&[(0, 0.0, 2.0), (0, 2.0, 4.0)]), schedule(&[(0, 0.0, 2.0), (1, 0.0, 3.0)]));
         assert_eq!(
             compare(&before, &after).words(),
             [

@@ -52,7 +52,11 @@ pub struct TableChanges {
 }
 
 /// The tables that are not the same, but for those that somebody else compares.
-pub(super) fn compare(before: &Folder, after: &Folder, covered: &[&str]) -> Result<Vec<TableChanges>, ArtifactError> {
+pub(super) fn compare(
+    before: &Folder,
+    after: &Folder,
+    covered: &[&str],
+) -> Result<Vec<TableChanges>, ArtifactError> {
     let (old, new) = (&before.description().tables, &after.description().tables);
     let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     let differs = |name: &&String| old.get(*name) != new.get(*name) && !covered.contains(&name.as_str());
@@ -81,16 +85,23 @@ fn rows_of(before: &Folder, after: &Folder, empty: TableChanges) -> Result<Table
     let only = |these: &[String], others: &[String]| {
         these.iter().filter(|column| !others.contains(column)).cloned().collect::<Vec<_>>()
     };
-    let key = key(before, &name, &common)?.zip(key(after, &name, &common)?).map_or(0, |(old, new)| old.max(new));
-    let mut found =
-        TableChanges { other_columns: [only(&old, &new), only(&new, &old)], columns: common, key, compared: true, ..empty };
+    let key =
+        key(before, &name, &common)?.zip(key(after, &name, &common)?).map_or(0, |(old, new)| old.max(new));
+    let mut found = TableChanges {
+        other_columns: [only(&old, &new), only(&new, &old)],
+        columns: common,
+        key,
+        compared: true,
+        ..empty
+    };
     let [old, new] = [before, after].map(|folder| Rows::open(folder, &found));
     let (old, new) = (old?, new?);
     if key > 0 {
         merge(old.map(keyed), new.map(keyed), |change| found.count(change))?;
     } else if found.rows.iter().sum::<u64>() <= MOST_ROWS as u64 {
         let sorted = |rows: Rows| {
-            let mut rows = rows.map(|row| row.map(|row| (row.text.clone(), row.text))).collect::<Result<Vec<_>, _>>()?;
+            let mut rows =
+                rows.map(|row| row.map(|row| (row.text.clone(), row.text))).collect::<Result<Vec<_>, _>>()?;
             rows.sort();
             Ok::<_, ArtifactError>(rows.into_iter().map(Ok))
         };
@@ -175,7 +186,9 @@ impl Rows {
         let options = FormatOptions::default().with_null("nothing");
         let mut formatters = Vec::new();
         for column in self.columns.iter().filter_map(|name| batch.column_by_name(name)) {
-            formatters.push(ArrayFormatter::try_new(column.as_ref(), &options).map_err(|error| unreadable(&error))?);
+            formatters.push(
+                ArrayFormatter::try_new(column.as_ref(), &options).map_err(|error| unreadable(&error))?,
+            );
         }
         let numbers = numbers(batch, &self.columns[..self.key]);
         let row = |row: usize| Row {
@@ -217,8 +230,10 @@ fn merge<K: Ord>(
             (None, Some(_)) => Ordering::Greater,
             (Some((old, _)), Some((new, _))) => old.cmp(new),
         };
-        let from_old = if order.is_le() { std::mem::replace(&mut old, before.next().transpose()?) } else { None };
-        let from_new = if order.is_ge() { std::mem::replace(&mut new, after.next().transpose()?) } else { None };
+        let from_old =
+            if order.is_le() { std::mem::replace(&mut old, before.next().transpose()?) } else { None };
+        let from_new =
+            if order.is_ge() { std::mem::replace(&mut new, after.next().transpose()?) } else { None };
         let change = RowChange { before: from_old.map(|(_, row)| row), after: from_new.map(|(_, row)| row) };
         if change.before != change.after {
             visit(change);
@@ -267,7 +282,8 @@ impl TableChanges {
             (Some(before), Some(after)) => {
                 let values = self.columns.iter().zip(before.iter().zip(after)).skip(self.key);
                 let differs = values.filter(|(_, (old, new))| old != new);
-                let parts: Vec<String> = differs.map(|(column, (old, new))| format!("{column} {old} → {new}")).collect();
+                let parts: Vec<String> =
+                    differs.map(|(column, (old, new))| format!("{column} {old} → {new}")).collect();
                 format!("{}: {}", all(&before[..self.key]), parts.join(", "))
             }
             (Some(row), None) => format!("- {}", all(row)),
@@ -323,7 +339,12 @@ mod tests {
             let row = |text: &&str| Ok((vec![(*text).to_owned()], vec![(*text).to_owned()]));
             texts.iter().map(row).collect::<Vec<_>>().into_iter()
         };
-        let mut found = TableChanges { columns: vec!["x".into()], table: "t".into(), compared: true, ..TableChanges::default() };
+        let mut found = TableChanges {
+            columns: vec!["x".into()],
+            table: "t".into(),
+            compared: true,
+            ..TableChanges::default()
+        };
         merge(rows(&["a", "a", "b"]), rows(&["a", "b", "c"]), |change| found.count(change)).unwrap();
         assert_eq!(found.words(), ["table t: 1 rows new, 1 gone, 0 changed", "  - x a", "  + x c"]);
     }
