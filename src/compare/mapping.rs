@@ -123,7 +123,7 @@ fn changes(before: &Placed, after: &Placed) -> MappingChanges {
     let costs = before.costs("the first").and_then(|old| Ok((old, after.costs("the second")?)));
     let (cost_by_level, cost, cost_unknown) = match costs {
         Ok((old, new)) => {
-            let total = |parts: &BTreeMap<Level, LevelCost>| parts.values().map(|part| part.cost).sum();
+            let total = |parts: &BTreeMap<Level, LevelCost>| parts.values().map(|part| part.cost).sum::<f64>();
             (shares(&old, &new), Some([total(&old), total(&new)]), None)
         }
         Err(reason) => (Vec::new(), None, Some(reason)),
@@ -140,11 +140,10 @@ fn changes(before: &Placed, after: &Placed) -> MappingChanges {
 
 fn shares(before: &BTreeMap<Level, LevelCost>, after: &BTreeMap<Level, LevelCost>) -> Vec<LevelShare> {
     let levels: BTreeSet<&Level> = before.keys().chain(after.keys()).collect();
-    let part = |parts: &BTreeMap<Level, LevelCost>, level| parts.get(level).copied().unwrap_or_default();
     let share = |level: &Level| LevelShare {
         level: level.1.clone(),
-        before: part(before, level),
-        after: part(after, level),
+        before: before.get(level).copied().unwrap_or_default(),
+        after: after.get(level).copied().unwrap_or_default(),
     };
     levels.into_iter().map(share).collect()
 }

@@ -28,7 +28,7 @@ pub fn origin(before: &Side, after: &Side, is_deep: bool) -> Vec<Cause> {
 fn causes(before: &Side, after: &Side, levels: usize, seen: &mut HashSet<(String, String)>) -> Vec<Cause> {
     let (Some(old), Some(new)) = (&before.manifest, &after.manifest) else { return Vec::new() };
     let cause = |difference: Reason| {
-        let pairs = match &difference {
+        let pairs: Vec<(String, String)> = match &difference {
             Reason::Input { old, new, .. } if levels > 0 && old.len() == new.len() => {
                 old.iter().cloned().zip(new.iter().cloned()).filter(|(old, new)| old != new).collect()
             }

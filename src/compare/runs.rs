@@ -169,16 +169,19 @@ fn median(mut values: Vec<f64>) -> f64 {
     if values.len() % 2 == 1 { values[middle] } else { f64::midpoint(values[middle - 1], values[middle]) }
 }
 
-/// Parameters, files, kinds and revisions that are different, and inputs that no cell of the runs made.
+/// Parameters, files, kinds and revisions that are different, and inputs that no other difference explains: such as what a stage saw
+/// that looks at the world, whose key stays the same.
 fn first_causes(old: &BTreeMap<String, StoredCell>, new: &BTreeMap<String, StoredCell>) -> Vec<FirstCause> {
-    let made: BTreeSet<&str> = new
-        .values()
+    let explained: BTreeSet<&str> = new
+        .iter()
+        .filter(|(name, cell)| old.get(*name).is_none_or(|old| old.key != cell.key))
+        .map(|(_, cell)| cell)
         .filter_map(|cell| cell.result.as_ref())
         .flat_map(|result| result.outputs.values().map(|output| output.digest.as_str()))
         .collect();
     let is_first = |reason: &Reason| match reason {
         Reason::Input { new, .. } => {
-            new.is_empty() || new.iter().any(|digest| !made.contains(digest.as_str()))
+            new.is_empty() || new.iter().any(|digest| !explained.contains(digest.as_str()))
         }
         _ => true,
     };
