@@ -236,10 +236,10 @@ fn of_artifacts(
 }
 
 fn print(found: &Comparison, output: Output) {
-    if !found.is_different() {
-        output.line(format!("the same {}: {}", found.kind, short(&found.before)));
-    } else {
+    if found.is_different() {
         output.line(format!("{} {} → {}", found.kind, short(&found.before), short(&found.after)));
+    } else {
+        output.line(format!("the same {}: {}", found.kind, short(&found.before)));
     }
     found.causes.iter().flat_map(Cause::words).for_each(|line| output.line(format!("  {line}")));
     if found.is_different() && found.causes.is_empty() {

@@ -123,7 +123,8 @@ fn changes(before: &Placed, after: &Placed) -> MappingChanges {
     let costs = before.costs("the first").and_then(|old| Ok((old, after.costs("the second")?)));
     let (cost_by_level, cost, cost_unknown) = match costs {
         Ok((old, new)) => {
-            let total = |parts: &BTreeMap<Level, LevelCost>| parts.values().map(|part| part.cost).sum::<f64>();
+            let total =
+                |parts: &BTreeMap<Level, LevelCost>| parts.values().map(|part| part.cost).sum::<f64>();
             (shares(&old, &new), Some([total(&old), total(&new)]), None)
         }
         Err(reason) => (Vec::new(), None, Some(reason)),

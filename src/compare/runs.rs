@@ -287,6 +287,6 @@ mod tests {
 
     #[test]
     fn the_median_of_an_even_number_is_between_the_middle_two() {
-        assert_eq!([median(vec![3.0, 1.0, 2.0]), median(vec![4.0, 1.0, 2.0, 3.0])], [2.0, 2.5]);
+        assert_eq!((median(vec![3.0, 1.0, 2.0]), median(vec![4.0, 1.0, 2.0, 3.0])), (2.0, 2.5));
     }
 }
