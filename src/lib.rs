@@ -5,6 +5,7 @@
 
 pub mod accepted;
 pub mod cli;
+pub mod compare;
 pub mod engine;
 pub mod gates;
 pub mod pipeline;

@@ -6,6 +6,7 @@ mod asked;
 mod check;
 mod checkpoint;
 mod estimate;
+mod diff;
 mod exec;
 mod exit;
 mod failure;
@@ -84,6 +85,8 @@ enum Command {
     Show(show::Arguments),
     /// Ask in SQL what is in the store: parameters, metrics and tables of all cells.
     Query(query::Arguments),
+    /// Say what is different between two artifacts, cells or runs, and why.
+    Diff(diff::Arguments),
     /// Write the HTML report of a pipeline from what is in the store.
     Report(report::Arguments),
     /// List the runs of a store.
@@ -124,6 +127,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Exec(arguments) => exec::main(&arguments, output),
         Command::Show(arguments) => show::main(&arguments, output),
         Command::Query(arguments) => query::main(&arguments, output),
+        Command::Diff(arguments) => diff::main(&arguments, output),
         Command::Report(arguments) => report::main(&arguments, output),
         Command::Runs(arguments) => runs::main(&arguments, output),
         Command::Gc(arguments) => gc::main(&arguments, output),

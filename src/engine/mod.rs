@@ -28,6 +28,7 @@ pub(crate) use journal::state_name;
 pub use journal::{Event, RunSummary, StageEvent, ended_otherwise, read_run, read_runs, read_runs_below};
 pub use key::{InputDigest, Key, Manifest};
 pub use launch::{Launch, Launched, launch};
+pub(crate) use reason::differences;
 pub use reason::{Reason, short};
 pub use run::{Limits, RunReport, plan, run};
 pub use save::Saved;

@@ -18,6 +18,7 @@ mod collectives;
 mod crash;
 mod demands;
 mod determinism;
+mod diff;
 mod exec;
 mod fabric;
 mod gates;

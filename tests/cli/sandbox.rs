@@ -91,7 +91,10 @@ impl Sandbox {
             let (core, end) = word.split_at(word.trim_end_matches([' ', '\n', '/']).len());
             let is_digest =
                 [12, 64].contains(&core.len()) && core.chars().all(|letter| letter.is_ascii_hexdigit());
-            let is_run = core.len() == 19 && core.as_bytes()[10] == b'T' && core.starts_with("20");
+            // A second run within a second has a number behind its name.
+            let is_run = core.starts_with("20")
+                && core.as_bytes().get(10) == Some(&b'T')
+                && (core.len() == 19 || core.as_bytes().get(19) == Some(&b'.'));
             let is_time = core.ends_with('Z') && core.len() == 20;
             let is_entry = core.get(10..11) == Some("T") && core.get(19..21) == Some("Z-");
             let is_seconds = end == " "

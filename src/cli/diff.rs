@@ -1,0 +1,280 @@
+//! `hopmap diff`: what is different between two artifacts, cells or runs, and why.
+
+use std::path::Path;
+
+use clap::Args;
+use hopmap_artifact::DESCRIPTION;
+use miette::Report;
+use serde_json::json;
+
+use super::exit::Exit;
+use super::failure::{Failure, Mistake};
+use super::open::{StoreArguments, working_directory};
+use super::output::Output;
+use super::show::locate;
+use crate::compare::{
+    Cause, Comparison, MetricChange, MetricChanges, RunChanges, Settings, Side, artifacts, runs,
+};
+use crate::engine::{self, Catalogue, RunSummary, Store, StoredCell, short};
+
+/// Version of what `--json` prints.
+const VERSION: u32 = 1;
+
+/// Arguments of `diff`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+An artifact is named as for `hopmap show`: by its folder, the first digits of its digest, or a stage or cell of the store. A run is
+named by when it began (`hopmap runs`), or `latest`, `previous` (also `-1`: the run of the same pipeline before the latest), `-2` …
+A folder with the name of a run is written ./NAME.
+
+Examples:
+  hopmap diff 'placement[seed=1]' 'placement[seed=2]'
+  hopmap diff lu.graph lu-new.graph --exit-code      # 0 if they are the same, 3 if not
+  hopmap diff previous latest --threshold 1%
+  hopmap diff placement --run previous --run latest")]
+pub(crate) struct Arguments {
+    /// Artifact, cell or run; with --run a stage or a cell of these runs.
+    #[arg(value_name = "A", allow_negative_numbers = true)]
+    before: String,
+    /// What to compare with it, of the same kind.
+    #[arg(
+        value_name = "B",
+        allow_negative_numbers = true,
+        required_unless_present = "runs",
+        conflicts_with = "runs"
+    )]
+    after: Option<String>,
+    /// The two runs of which the stage is compared.
+    #[arg(long = "run", value_name = "RUN", allow_negative_numbers = true)]
+    runs: Vec<String>,
+    /// Follow other inputs to the first causes.
+    #[arg(long)]
+    deep: bool,
+    /// Leave out metrics that change by less, such as 1% or 0.01.
+    #[arg(long, value_name = "PART", default_value = "0", value_parser = part)]
+    threshold: f64,
+    /// End with 3 if something is different.
+    #[arg(long)]
+    exit_code: bool,
+    #[command(flatten)]
+    store: StoreArguments,
+}
+
+pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
+    let is_different = match (&arguments.after, arguments.runs.as_slice()) {
+        (Some(after), _) => of_names(arguments, after, output)?,
+        (None, [before, after]) => of_stage(arguments, [before, after], output)?,
+        (None, _) => {
+            let help = "for example --run previous --run latest";
+            return Err(Mistake::new("a stage is compared between two runs: give --run twice", help).into());
+        }
+    };
+    Ok(if is_different && arguments.exit_code { Exit::Different } else { Exit::Done })
+}
+
+/// A share: `1%` or `0.01`.
+fn part(text: &str) -> Result<f64, String> {
+    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 0.01));
+    let value = number.trim().parse::<f64>().map(|number| number * scale);
+    value
+        .ok()
+        .filter(|part| part.is_finite() && *part >= 0.0)
+        .ok_or_else(|| "for example 1% or 0.01".to_owned())
+}
+
+/// What a name stands for.
+enum Named {
+    Run(Box<RunSummary>),
+    Artifact(Box<Side>),
+}
+
+fn of_names(arguments: &Arguments, after: &str, output: Output) -> Result<bool, Failure> {
+    let store = Store::load(&arguments.store.root_here()?)?;
+    let all = engine::read_runs(&store)?;
+    let named = |name: &str| named(name, arguments, &store, &all);
+    match (named(&arguments.before)?, named(after)?) {
+        (Named::Artifact(old), Named::Artifact(new)) => of_artifacts(arguments, (&old, &new), output),
+        (Named::Run(old), Named::Run(new)) => {
+            let catalogues = [old, new].map(|run| Catalogue::of_run(&store, &run));
+            Ok(of_catalogues(arguments, &catalogues, None, output))
+        }
+        (Named::Run(_), _) => Err(mixed(&arguments.before, after)),
+        (_, Named::Run(_)) => Err(mixed(after, &arguments.before)),
+    }
+}
+
+fn mixed(run: &str, other: &str) -> Failure {
+    let message = format!("`{run}` is a run, but `{other}` is an artifact");
+    Mistake::new(message, "compare two runs, or two artifacts; `hopmap runs` lists the runs").into()
+}
+
+/// A run or an artifact, whichever fits.
+fn named(name: &str, arguments: &Arguments, store: &Store, all: &[RunSummary]) -> Result<Named, Failure> {
+    let run = find_run(name, all);
+    let path = working_directory()?.join(name);
+    let is_stored = store.all_current().any(|(_, cell, _)| cell == name);
+    match run {
+        Some(run) if !path.join(DESCRIPTION).is_file() && !is_stored => Ok(Named::Run(Box::new(run.clone()))),
+        Some(_) => {
+            let message =
+                format!("`{name}` is a run and also a {}", if is_stored { "stage" } else { "folder" });
+            let help = "name the run by when it began (`hopmap runs`), the folder as ./NAME, the stage by the digest of its output";
+            Err(Mistake::new(message, help).into())
+        }
+        None if is_word_for_run(name) && !path.exists() => {
+            let message = format!("there is no run `{name}`: {} are known", all.len());
+            Err(Mistake::new(message, "`hopmap runs` lists them").into())
+        }
+        None => {
+            let mut side = open(&locate(name, &arguments.store)?)?;
+            side.manifest = manifest_of_cell(name, store, &side).or(side.manifest);
+            Ok(Named::Artifact(Box::new(side)))
+        }
+    }
+}
+
+/// What the key of a cell was made of: equal artifacts can have several origins, and the one asked for is this.
+fn manifest_of_cell(name: &str, store: &Store, side: &Side) -> Option<engine::Manifest> {
+    let is_output = |result: &&engine::ResultRecord| {
+        result.outputs.values().any(|output| output.digest == side.folder.digest())
+    };
+    let cell = |wanted: &str| {
+        let current =
+            store.all_current().filter(|(_, cell, _)| *cell == wanted).map(|(_, _, current)| current);
+        current.filter_map(|current| store.result(&current.key)).find(is_output)
+    };
+    let result = cell(name).or_else(|| cell(name.rsplit_once('.')?.0))?;
+    result.manifest()
+}
+
+fn is_word_for_run(name: &str) -> bool {
+    ["latest", "previous"].contains(&name) || name.parse::<i64>().is_ok_and(|number| number < 0)
+}
+
+/// The run of a name; `previous` and `-N` count back those of the pipeline that ran last.
+fn find_run<'a>(name: &str, all: &'a [RunSummary]) -> Option<&'a RunSummary> {
+    let back = match name {
+        "latest" => Some(0),
+        "previous" => Some(1),
+        _ => name.strip_prefix('-').and_then(|number| number.parse::<usize>().ok()),
+    };
+    let Some(back) = back else { return all.iter().find(|run| run.run == name || run.time == name) };
+    let latest = all.last()?;
+    all.iter().rev().filter(|run| run.pipeline == latest.pipeline).nth(back)
+}
+
+fn open(path: &Path) -> Result<Side, Failure> {
+    Side::open(path).map_err(Failure::usage)
+}
+
+/// A stage of two runs: its artifact if it has one cell with one output in both, else all of its cells.
+fn of_stage(arguments: &Arguments, names: [&String; 2], output: Output) -> Result<bool, Failure> {
+    let store = Store::load(&arguments.store.root_here()?)?;
+    let all = engine::read_runs(&store)?;
+    let stage = arguments.before.as_str();
+    let mut catalogues = Vec::new();
+    for name in names {
+        let run = find_run(name, &all).ok_or_else(|| {
+            Failure::from(Mistake::new(format!("there is no run `{name}`"), "`hopmap runs` lists them"))
+        })?;
+        let catalogue = Catalogue::of_run(&store, run);
+        if !catalogue.cells.iter().any(|cell| cell.stage == stage || cell.id == stage) {
+            let mut stages: Vec<&str> = catalogue.cells.iter().map(|cell| cell.stage.as_str()).collect();
+            stages.dedup();
+            let message = format!("the run {} has no stage or cell `{stage}`", run.run);
+            return Err(Mistake::new(message, format!("its stages: {}", stages.join(", "))).into());
+        }
+        catalogues.push(catalogue);
+    }
+    let [old, new] = [&catalogues[0], &catalogues[1]];
+    if let (Some(old), Some(new)) = (only_artifact(&store, old, stage)?, only_artifact(&store, new, stage)?) {
+        return of_artifacts(arguments, (&old, &new), output);
+    }
+    let stage = old.cells.iter().find(|cell| cell.id == stage).map_or(stage, |cell| cell.stage.as_str());
+    Ok(of_catalogues(arguments, &[old.clone(), new.clone()], Some(stage), output))
+}
+
+/// The only output of the only cell of a name.
+fn only_artifact(store: &Store, catalogue: &Catalogue, name: &str) -> Result<Option<Side>, Failure> {
+    let cells: Vec<&StoredCell> =
+        catalogue.cells.iter().filter(|cell| cell.id == name || cell.stage == name).collect();
+    let outputs = match cells.as_slice() {
+        [StoredCell { result: Some(result), .. }] => &result.outputs,
+        _ => return Ok(None),
+    };
+    match outputs.values().collect::<Vec<_>>().as_slice() {
+        [output] => {
+            let side = open(&store.artifact(&output.digest))?;
+            Ok(Some(Side { manifest: cells[0].manifest().or(side.manifest), ..side }))
+        }
+        _ => Ok(None),
+    }
+}
+
+fn of_artifacts(
+    arguments: &Arguments,
+    (before, after): (&Side, &Side),
+    output: Output,
+) -> Result<bool, Failure> {
+    let kinds = [before, after].map(|side| side.folder.description().kind.as_str());
+    if kinds[0] != kinds[1] {
+        let message = format!("the first is a {}, the second a {}", kinds[0], kinds[1]);
+        return Err(Mistake::new(
+            message,
+            "compare two artifacts of the same kind; `hopmap show` says what one is",
+        )
+        .into());
+    }
+    let settings = Settings { threshold: arguments.threshold, is_deep: arguments.deep };
+    let found = artifacts(before, after, settings).map_err(|error| Failure::from(Report::new(error)))?;
+    if output.is_json() {
+        output.json(&json!({ "version": VERSION, "artifacts": found }));
+    } else {
+        print(&found, output);
+    }
+    Ok(found.is_different())
+}
+
+fn print(found: &Comparison, output: Output) {
+    if found.is_different() {
+        output.line(format!("{} {} → {}", found.kind, short(&found.before), short(&found.after)));
+    } else {
+        output.line(format!("the same {}: {}", found.kind, short(&found.before)));
+    }
+    found.causes.iter().flat_map(Cause::words).for_each(|line| output.line(format!("  {line}")));
+    if found.is_different() && found.causes.is_empty() {
+        output.line(match found.origin_known {
+            true => "  made from the same: a budget in seconds, or what was looked at, is different",
+            false => "  it is not known how both were made",
+        });
+    }
+    print_metrics(&found.metrics, output);
+    for (name, old, new) in &found.attributes {
+        output.line(format!("{name}: {old} → {new}"));
+    }
+    found.contents.iter().flat_map(crate::compare::Contents::words).for_each(|line| output.line(line));
+}
+
+fn print_metrics(metrics: &MetricChanges, output: Output) {
+    if !metrics.changed.is_empty() {
+        output.line("metrics:");
+    }
+    metrics.changed.iter().map(MetricChange::words).for_each(|line| output.line(format!("  {line}")));
+    if metrics.below_threshold > 0 {
+        output.line(format!("  {} more changed by less than the threshold", metrics.below_threshold));
+    }
+}
+
+fn of_catalogues(arguments: &Arguments, both: &[Catalogue; 2], stage: Option<&str>, output: Output) -> bool {
+    let found: RunChanges = runs(&both[0], &both[1], stage, arguments.threshold);
+    if output.is_json() {
+        output.json(&json!({ "version": VERSION, "runs": found }));
+    } else {
+        output.line(format!("{} {} → {}", found.pipelines[1], found.runs[0], found.runs[1]));
+        found.words().into_iter().for_each(|line| output.line(line));
+        if !found.is_different() {
+            output.line("no result is different");
+        }
+    }
+    found.is_different()
+}

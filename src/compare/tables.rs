@@ -1,0 +1,351 @@
+//! Tables of any kind, row by row.
+//!
+//! The first integer columns that tell all rows apart in the order in which they stand are the key: rows of such tables are
+//! merged as they are read. Tables without a key are compared as sets of rows.
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+
+use arrow::array::{Array, RecordBatch, UInt32Array, UInt64Array};
+use arrow::datatypes::DataType;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+use hopmap_artifact::{ArtifactError, Folder, TableReader};
+use serde::Serialize;
+
+use super::{MOST_SHOWN, more};
+
+/// Most rows of tables without a key that are compared.
+const MOST_ROWS: usize = 1 << 20;
+
+/// A row that stands in one table only, or has other values.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RowChange {
+    /// The values before, by column; none if the row is new.
+    pub before: Option<Vec<String>>,
+    /// The values after; none if it is gone.
+    pub after: Option<Vec<String>>,
+}
+
+/// What is different between two tables.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct TableChanges {
+    /// Name of the table.
+    pub table: String,
+    /// Number of rows before and after; zero where there is no such table.
+    pub rows: [u64; 2],
+    /// Columns that both have.
+    pub columns: Vec<String>,
+    /// Columns that only the first has, and that only the second has.
+    pub other_columns: [Vec<String>; 2],
+    /// How many of the first columns tell rows apart; zero if none do.
+    pub key: usize,
+    /// Number of rows that stand in the first only.
+    pub gone: u64,
+    /// Number of rows that stand in the second only.
+    pub new: u64,
+    /// Number of rows with the same key and other values.
+    pub changed: u64,
+    /// The first few rows that are different.
+    pub first: Vec<RowChange>,
+    /// Whether the rows were compared: not if there are too many without a key.
+    pub compared: bool,
+}
+
+/// The tables that are not the same, but for those that somebody else compares.
+pub(super) fn compare(
+    before: &Folder,
+    after: &Folder,
+    covered: &[&str],
+) -> Result<Vec<TableChanges>, ArtifactError> {
+    let (old, new) = (&before.description().tables, &after.description().tables);
+    let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    let differs = |name: &&String| old.get(*name) != new.get(*name) && !covered.contains(&name.as_str());
+    let mut found = Vec::new();
+    for name in names.into_iter().filter(differs) {
+        let rows = [old, new].map(|tables| tables.get(name).map_or(0, |table| table.rows));
+        let is_both = old.contains_key(name) && new.contains_key(name);
+        let empty = TableChanges { table: name.clone(), rows, ..TableChanges::default() };
+        found.push(match is_both {
+            true => rows_of(before, after, empty)?,
+            false => TableChanges { gone: rows[0], new: rows[1], compared: true, ..empty },
+        });
+    }
+    Ok(found)
+}
+
+fn rows_of(before: &Folder, after: &Folder, empty: TableChanges) -> Result<TableChanges, ArtifactError> {
+    let name = empty.table.clone();
+    let columns = |folder: &Folder| {
+        let reader = folder.stream(&name)?;
+        let fields = reader.schema().fields();
+        Ok::<_, ArtifactError>(fields.iter().map(|field| field.name().clone()).collect::<Vec<_>>())
+    };
+    let (old, new) = (columns(before)?, columns(after)?);
+    let common: Vec<String> = old.iter().filter(|column| new.contains(column)).cloned().collect();
+    let only = |these: &[String], others: &[String]| {
+        these.iter().filter(|column| !others.contains(column)).cloned().collect::<Vec<_>>()
+    };
+    let key =
+        key(before, &name, &common)?.zip(key(after, &name, &common)?).map_or(0, |(old, new)| old.max(new));
+    let mut found = TableChanges {
+        other_columns: [only(&old, &new), only(&new, &old)],
+        columns: common,
+        key,
+        compared: true,
+        ..empty
+    };
+    let [old, new] = [before, after].map(|folder| Rows::open(folder, &found));
+    let (old, new) = (old?, new?);
+    if key > 0 {
+        merge(old.map(keyed), new.map(keyed), |change| found.count(change))?;
+    } else if found.rows.iter().sum::<u64>() <= MOST_ROWS as u64 {
+        let sorted = |rows: Rows| {
+            let mut rows =
+                rows.map(|row| row.map(|row| (row.text.clone(), row.text))).collect::<Result<Vec<_>, _>>()?;
+            rows.sort();
+            Ok::<_, ArtifactError>(rows.into_iter().map(Ok))
+        };
+        merge(sorted(old)?, sorted(new)?, |change| found.count(change))?;
+    } else {
+        found.compared = false;
+    }
+    Ok(found)
+}
+
+/// How many of the first integer columns tell rows apart in the order in which they stand.
+fn key(folder: &Folder, table: &str, columns: &[String]) -> Result<Option<usize>, ArtifactError> {
+    let reader = folder.stream(table)?;
+    let is_integer = |column: &&String| {
+        reader.schema().field_with_name(column).is_ok_and(|field| {
+            !field.is_nullable() && matches!(field.data_type(), DataType::UInt32 | DataType::UInt64)
+        })
+    };
+    let leading: Vec<String> = columns.iter().take_while(is_integer).cloned().collect();
+    let mut needed = 1;
+    let mut last: Option<Vec<u64>> = None;
+    for batch in reader {
+        let numbers = numbers(&batch?, &leading);
+        for row in 0..numbers.first().map_or(0, Vec::len) {
+            let row: Vec<u64> = numbers.iter().map(|column| column[row]).collect();
+            if let Some(last) = &last {
+                match last.iter().zip(&row).position(|(last, row)| last != row) {
+                    Some(place) if last[place] < row[place] => needed = needed.max(place + 1),
+                    _ => return Ok(None),
+                }
+            }
+            last = Some(row);
+        }
+    }
+    Ok((!leading.is_empty()).then_some(needed))
+}
+
+/// Integer columns of a batch.
+fn numbers(batch: &RecordBatch, columns: &[String]) -> Vec<Vec<u64>> {
+    let column = |name: &String| {
+        let column = batch.column_by_name(name)?;
+        if let Some(column) = column.as_any().downcast_ref::<UInt32Array>() {
+            return Some(column.values().iter().map(|&value| u64::from(value)).collect());
+        }
+        column.as_any().downcast_ref::<UInt64Array>().map(|column| column.values().to_vec())
+    };
+    columns.iter().filter_map(column).collect()
+}
+
+/// A row: its key and the text of all its values.
+struct Row {
+    key: Vec<u64>,
+    text: Vec<String>,
+}
+
+fn keyed(row: Result<Row, ArtifactError>) -> Result<(Vec<u64>, Vec<String>), ArtifactError> {
+    row.map(|row| (row.key, row.text))
+}
+
+/// The rows of a table one by one.
+struct Rows {
+    folder: Folder,
+    table: String,
+    columns: Vec<String>,
+    key: usize,
+    reader: TableReader,
+    batch: std::vec::IntoIter<Row>,
+}
+
+impl Rows {
+    fn open(folder: &Folder, found: &TableChanges) -> Result<Self, ArtifactError> {
+        let (table, columns) = (found.table.clone(), found.columns.clone());
+        let (reader, batch) = (folder.stream(&table)?, Vec::new().into_iter());
+        Ok(Self { folder: folder.clone(), table, columns, key: found.key, reader, batch })
+    }
+
+    fn rows(&self, batch: &RecordBatch) -> Result<Vec<Row>, ArtifactError> {
+        let unreadable = |error: &dyn std::fmt::Display| ArtifactError::Damaged {
+            path: self.folder.table_path(&self.table),
+            reason: error.to_string(),
+        };
+        let options = FormatOptions::default().with_null("nothing");
+        let mut formatters = Vec::new();
+        for column in self.columns.iter().filter_map(|name| batch.column_by_name(name)) {
+            formatters.push(
+                ArrayFormatter::try_new(column.as_ref(), &options).map_err(|error| unreadable(&error))?,
+            );
+        }
+        let numbers = numbers(batch, &self.columns[..self.key]);
+        let row = |row: usize| Row {
+            key: numbers.iter().map(|column| column[row]).collect(),
+            text: formatters.iter().map(|column| column.value(row).to_string()).collect(),
+        };
+        Ok((0..batch.num_rows()).map(row).collect())
+    }
+}
+
+impl Iterator for Rows {
+    type Item = Result<Row, ArtifactError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(row) = self.batch.next() {
+                return Some(Ok(row));
+            }
+            match self.reader.next()?.and_then(|batch| self.rows(&batch)) {
+                Ok(rows) => self.batch = rows.into_iter(),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+}
+
+/// Calls `visit` for every row that is different; both come in the order of their keys.
+fn merge<K: Ord>(
+    before: impl Iterator<Item = Result<(K, Vec<String>), ArtifactError>>,
+    after: impl Iterator<Item = Result<(K, Vec<String>), ArtifactError>>,
+    mut visit: impl FnMut(RowChange),
+) -> Result<(), ArtifactError> {
+    let (mut before, mut after) = (before, after);
+    let (mut old, mut new) = (before.next().transpose()?, after.next().transpose()?);
+    loop {
+        let order = match (&old, &new) {
+            (None, None) => return Ok(()),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some((old, _)), Some((new, _))) => old.cmp(new),
+        };
+        let from_old =
+            if order.is_le() { std::mem::replace(&mut old, before.next().transpose()?) } else { None };
+        let from_new =
+            if order.is_ge() { std::mem::replace(&mut new, after.next().transpose()?) } else { None };
+        let change = RowChange { before: from_old.map(|(_, row)| row), after: from_new.map(|(_, row)| row) };
+        if change.before != change.after {
+            visit(change);
+        }
+    }
+}
+
+impl TableChanges {
+    fn count(&mut self, change: RowChange) {
+        match (&change.before, &change.after) {
+            (None, _) => self.new += 1,
+            (_, None) => self.gone += 1,
+            _ => self.changed += 1,
+        }
+        if self.first.len() < MOST_SHOWN {
+            self.first.push(change);
+        }
+    }
+
+    pub(super) fn words(&self) -> Vec<String> {
+        let Self { table, rows: [before, after], gone, new, changed, .. } = self;
+        let mut lines = Vec::new();
+        let [old, added] = &self.other_columns;
+        for (columns, what) in [(old, "gone"), (added, "new")] {
+            lines.extend(columns.iter().map(|column| format!("table {table}: column {column} is {what}")));
+        }
+        if !self.compared {
+            lines.push(format!(
+                "table {table} is different, {before} → {after} rows: without a key that is too many to compare"
+            ));
+            return lines;
+        }
+        lines.push(format!("table {table}: {new} rows new, {gone} gone, {changed} changed"));
+        lines.extend(self.first.iter().map(|change| format!("  {}", self.row(change))));
+        lines.extend(more(gone + new + changed, self.first.len()));
+        lines
+    }
+
+    /// A row by its columns; of one that changed, its key and what is different.
+    fn row(&self, change: &RowChange) -> String {
+        let all = |row: &[String]| {
+            let pairs = self.columns.iter().zip(row).map(|(column, value)| format!("{column} {value}"));
+            pairs.collect::<Vec<_>>().join(", ")
+        };
+        match (&change.before, &change.after) {
+            (Some(before), Some(after)) => {
+                let values = self.columns.iter().zip(before.iter().zip(after)).skip(self.key);
+                let differs = values.filter(|(_, (old, new))| old != new);
+                let parts: Vec<String> =
+                    differs.map(|(column, (old, new))| format!("{column} {old} → {new}")).collect();
+                format!("{}: {}", all(&before[..self.key]), parts.join(", "))
+            }
+            (Some(row), None) => format!("- {}", all(row)),
+            (None, Some(row)) => format!("+ {}", all(row)),
+            (None, None) => String::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hopmap_model::{Edge, Process, TaskGraph};
+
+    fn stored(edges: &[(u32, u32, u64)], hosts: &[Option<&str>]) -> (tempfile::TempDir, Folder) {
+        let edge = |&(source, destination, bytes)| Edge { source, destination, messages: 1, bytes };
+        let process = |host: &Option<&str>| Process { host: host.map(str::to_owned), ..Process::default() };
+        let graph = TaskGraph {
+            processes: hosts.iter().map(process).collect(),
+            edges: edges.iter().map(edge).collect(),
+            ..TaskGraph::default()
+        };
+        let place = tempfile::tempdir().unwrap();
+        let folder = Folder::write(place.path(), &graph).unwrap();
+        (place, folder)
+    }
+
+    #[test]
+    fn rows_are_told_apart_by_their_key() {
+        let hosts = [Some("a"), None, Some("c")];
+        let (_a, before) = stored(&[(0, 1, 5), (0, 2, 6), (1, 0, 7)], &hosts);
+        let (_b, after) = stored(&[(0, 1, 5), (0, 2, 9), (2, 0, 1)], &[Some("a"), Some("b"), Some("c")]);
+        let lines: Vec<String> =
+            compare(&before, &after, &[]).unwrap().iter().flat_map(TableChanges::words).collect();
+        assert_eq!(
+            lines,
+            [
+                "table edges: 1 rows new, 1 gone, 1 changed",
+                "  source 0, destination 2: bytes 6 → 9",
+                "  - source 1, destination 0, messages 1, bytes 7",
+                "  + source 2, destination 0, messages 1, bytes 1",
+                "table processes: 0 rows new, 0 gone, 1 changed",
+                "  rank 1: host nothing → b",
+            ]
+        );
+        assert_eq!(compare(&before, &before, &[]).unwrap(), []);
+        assert_eq!(compare(&before, &after, &["edges", "processes"]).unwrap(), []);
+    }
+
+    #[test]
+    fn rows_without_a_key_are_a_set() {
+        let rows = |texts: &[&str]| {
+            let row = |text: &&str| Ok((vec![(*text).to_owned()], vec![(*text).to_owned()]));
+            texts.iter().map(row).collect::<Vec<_>>().into_iter()
+        };
+        let mut found = TableChanges {
+            columns: vec!["x".into()],
+            table: "t".into(),
+            compared: true,
+            ..TableChanges::default()
+        };
+        merge(rows(&["a", "a", "b"]), rows(&["a", "b", "c"]), |change| found.count(change)).unwrap();
+        assert_eq!(found.words(), ["table t: 1 rows new, 1 gone, 0 changed", "  - x a", "  + x c"]);
+    }
+}
