@@ -30,6 +30,7 @@ pub struct Store {
     current: HashMap<(String, String), Current>,
     begun: HashMap<(String, String), String>,
     damaged_lines: usize,
+    trusts_observations: bool,
     /// Hashes of input files.
     pub hashes: Hashes,
 }
@@ -170,6 +171,7 @@ impl Store {
             current: HashMap::new(),
             begun: HashMap::new(),
             damaged_lines: 0,
+            trusts_observations: false,
             hashes: Hashes::load(&root.join("hashes.log"))?,
         };
         for line in AppendLog::read(&root.join("state.log"))?.lines() {
@@ -197,6 +199,17 @@ impl Store {
                 self.begun.insert((pipeline, cell), key);
             }
         }
+    }
+
+    /// From now on the world is taken to be as it was seen last: results of stages that look at it count like others.
+    pub fn trust_observations(&mut self) {
+        self.trusts_observations = true;
+    }
+
+    /// Whether results of stages that look at the world count like others.
+    #[must_use]
+    pub fn trusts_observations(&self) -> bool {
+        self.trusts_observations
     }
 
     /// Its folder.
