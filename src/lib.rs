@@ -4,8 +4,10 @@
 //! that knows graphs is a stage below `stages/`, and [`registry`] is the only place where the two meet.
 
 pub mod accepted;
+pub mod archive;
 pub mod cli;
 pub mod engine;
+pub mod lock;
 pub mod pipeline;
 pub mod ranks;
 pub mod refresh;

@@ -6,9 +6,11 @@ mod check;
 mod checkpoint;
 mod exec;
 mod exit;
+mod export;
 mod failure;
 mod gc;
 mod graph;
+mod lock;
 mod open;
 mod output;
 mod plan;
@@ -21,6 +23,7 @@ mod show;
 mod stages;
 mod summary;
 mod topology;
+mod verify;
 mod why;
 
 use std::ffi::OsString;
@@ -77,6 +80,12 @@ enum Command {
     Exec(exec::Arguments),
     /// Show an artifact or one of its tables.
     Show(show::Arguments),
+    /// Write what the results of a pipeline were made of, and what they are, into a file for people and git.
+    Lock(lock::Arguments),
+    /// Make everything again and compare bytes, or check an archive.
+    Verify(verify::Arguments),
+    /// Pack a run into one archive that another machine can verify.
+    Export(export::Arguments),
     /// Write the HTML report of a pipeline from what is in the store.
     Report(report::Arguments),
     /// List the runs of a store.
@@ -116,6 +125,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Graph(arguments) => graph::main(&arguments, output),
         Command::Exec(arguments) => exec::main(&arguments, output),
         Command::Show(arguments) => show::main(&arguments, output),
+        Command::Lock(arguments) => lock::main(&arguments, output),
+        Command::Verify(arguments) => verify::main(&arguments, output),
+        Command::Export(arguments) => export::main(&arguments, output),
         Command::Report(arguments) => report::main(&arguments, output),
         Command::Runs(arguments) => runs::main(&arguments, output),
         Command::Gc(arguments) => gc::main(&arguments, output),

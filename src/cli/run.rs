@@ -10,11 +10,13 @@ use miette::IntoDiagnostic;
 
 use super::exit::Exit;
 use super::failure::Failure;
+use super::lock::LockArguments;
 use super::open::{PipelineArguments, StoreArguments, working_directory};
 use super::output::Output;
 use super::progress::Progress;
 use super::summary;
-use crate::engine::{self, Limits, RunReport, Store, Writer};
+use crate::engine::{self, Limits, RunReport, Store, StoreError, Writer};
+use crate::lock::Request;
 use crate::pipeline::Pipeline;
 
 /// Arguments of `run`.
@@ -22,7 +24,9 @@ use crate::pipeline::Pipeline;
 #[command(after_help = "\
 Examples:
   hopmap run place -p trace=lu/traces.otf2 -p shape=tree:2x16x40
-  hopmap run sweep.toml -j 8 --deadline 10m")]
+  hopmap run sweep.toml -j 8 --deadline 10m
+  hopmap run place.toml --lock      # and write place.lock
+  hopmap run place.toml --locked    # only if nothing differs from place.lock, and end with 3 if a result does")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pipeline: PipelineArguments,
@@ -46,11 +50,15 @@ pub(crate) struct Arguments {
     /// Start nothing more once a stage has failed.
     #[arg(long)]
     fail_fast: bool,
+    #[command(flatten)]
+    lock: LockArguments,
 }
 
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
-    let pipeline = arguments.pipeline.open()?;
+    let request = arguments.pipeline.request()?;
+    let pipeline = request.open()?;
     let root = arguments.store.root(&arguments.pipeline)?;
+    let locked = arguments.lock.before_run(&request, &pipeline, &root, output)?;
     let mut writer = Writer::open(&root, &holder(&format!("run {}", pipeline.name)))?;
     let mut store = Store::load(&root)?;
     summary::damaged_lines(&store, output);
@@ -63,6 +71,9 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     let progress = Progress::new(output, pipeline.cells.len());
     let report = engine::run(&pipeline, &mut store, &mut writer, limits, &cancelled, &progress)?;
     progress.finish();
+    if let Some(folder) = &report.folder {
+        Request { jobs: Some(limits.jobs), ..request.clone() }.write(folder).map_err(StoreError::from)?;
+    }
     for settled in &report.cells {
         if let Some(error) = &settled.error {
             output.error(error);
@@ -79,7 +90,10 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     if let Some(place) = place {
         output.line(format!("  {:<12} {}", "report", summary::shown(&place)));
     }
-    Ok(Exit::of_code(report.exit_code()))
+    match Exit::of_code(report.exit_code()) {
+        Exit::Done => arguments.lock.after_run(locked.as_ref(), &request, &pipeline, &mut store, output),
+        exit => Ok(exit),
+    }
 }
 
 /// Writes the report, unless nothing has happened since it was written.

@@ -144,7 +144,8 @@ mod tests {
             state: "ran".into(),
             result: None,
         };
-        let order: Vec<String> = sorted([10, 9, 1].map(cell).into()).into_iter().map(|cell| cell.id).collect();
+        let order: Vec<String> =
+            sorted([10, 9, 1].map(cell).into()).into_iter().map(|cell| cell.id).collect();
         assert_eq!(order, ["a[seed=1]", "a[seed=9]", "a[seed=10]"]);
     }
 }

@@ -30,5 +30,7 @@ pub use launch::{Launch, Launched, launch};
 pub use reason::{Reason, short};
 pub use run::{Limits, RunReport, plan, run};
 pub use save::Saved;
-pub use store::{Current, Ending, OutputRecord, OutputRecords, ResultRecord, STORE_FOLDER, Store, StoreError, Writer};
+pub use store::{
+    Current, Ending, OutputRecord, OutputRecords, ResultRecord, STORE_FOLDER, Store, StoreError, Writer,
+};
 pub use walk::{Settled, State};

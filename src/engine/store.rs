@@ -124,7 +124,11 @@ enum Record {
         #[serde(flatten)]
         current: Current,
     },
-    Begun { pipeline: String, cell: String, key: String },
+    Begun {
+        pipeline: String,
+        cell: String,
+        key: String,
+    },
 }
 
 /// A store that cannot be used.

@@ -67,20 +67,13 @@ pub struct Remade {
     pub pipeline: Pipeline,
 }
 
-/// What is to be made again, and how.
-pub struct Again<'a> {
-    /// The store whose results are held against the new ones.
-    pub store: &'a mut Store,
-    /// Digests that count in place of those of the store.
-    pub lock: Option<&'a Lock>,
-    /// Names of the stages or cells to make again; all if there are none.
-    pub only: &'a [String],
-    /// An empty folder for the new store.
-    pub place: &'a Path,
-    /// What the run may use.
-    pub limits: Limits,
-    /// Set when the user interrupts it.
-    pub cancelled: &'a AtomicBool,
+/// A pipeline that is going to be made again, and what it should come to.
+pub struct Again {
+    /// The cells that run or whose results are taken.
+    pub pipeline: Pipeline,
+    known: Vec<Known>,
+    /// What was asked for and has nothing to be compared with.
+    unknown: Vec<RemadeArtifact>,
 }
 
 /// What is known of a cell before it is made again.
@@ -99,44 +92,54 @@ struct Known {
     missing: String,
 }
 
-/// Makes a pipeline again in an empty store and compares bytes. What looks at the world, or was shaped by a budget in
-/// seconds, is taken as it is, so that everything that was made of it can be compared.
-pub fn make_again(
-    mut pipeline: Pipeline,
-    again: Again<'_>,
-    events: &dyn Fn(usize) -> Box<dyn Events>,
-) -> Result<Remade, Report> {
-    let Again { store, lock, only, place, limits, cancelled } = again;
-    // Copies for people are theirs: nothing outside the new store is touched.
-    pipeline.cells.iter_mut().for_each(|cell| cell.saves.clear());
-    let known = known(&pipeline, store, lock, only);
-    let wanted: Vec<usize> =
-        (0..known.len()).filter(|&index| known[index].selected && known[index].digests.is_some()).collect();
-    let mut unmade: Vec<RemadeArtifact> = Vec::new();
-    for (cell, known) in pipeline.cells.iter().zip(&known).filter(|(_, known)| known.selected) {
-        if known.digests.is_none() {
-            let why = known.missing.clone();
-            unmade.push(remade(cell, None, None, Verdict::NotComparable { why }));
-        }
+impl Again {
+    /// Looks up what a pipeline should come to: what the store has, or what a lock file says. `only` are names of the stages
+    /// or cells that are asked for; without any it is all.
+    ///
+    /// What looks at the world, or was shaped by a budget in seconds, is taken as it is, so that everything that was made of
+    /// it can be compared.
+    pub fn new(mut pipeline: Pipeline, store: &mut Store, lock: Option<&Lock>, only: &[String]) -> Self {
+        // Copies for people are theirs: nothing outside the new store is touched.
+        pipeline.cells.iter_mut().for_each(|cell| cell.saves.clear());
+        let known = known(&pipeline, store, lock, only);
+        let is_wanted = |known: &Known| known.selected && known.digests.is_some();
+        let wanted: Vec<usize> = (0..known.len()).filter(|&index| is_wanted(&known[index])).collect();
+        let open = |known: &&Known| known.selected && known.digests.is_none();
+        let unknown =
+            pipeline.cells.iter().zip(&known).filter(|(_, known)| open(known)).map(|(cell, known)| {
+                remade(cell, None, None, Verdict::NotComparable { why: known.missing.clone() })
+            });
+        let unknown = unknown.collect();
+        let mut by_name: BTreeMap<String, Known> =
+            pipeline.cells.iter().map(|cell| cell.id.clone()).zip(known).collect();
+        pipeline.retain(wanted);
+        let known = pipeline.cells.iter().filter_map(|cell| by_name.remove(&cell.id)).collect();
+        Self { pipeline, known, unknown }
     }
-    let mut by_name: BTreeMap<String, Known> =
-        pipeline.cells.iter().map(|cell| cell.id.clone()).zip(known).collect();
-    pipeline.retain(wanted);
-    let known: Vec<Known> =
-        pipeline.cells.iter().filter_map(|cell| by_name.remove(&cell.id)).collect();
-    let mut writer = Writer::open(place, "hopmap verify")?;
-    let mut second = Store::load(place)?;
-    second.trust_observations();
-    for known in known.iter().filter(|known| known.taken.is_some()) {
-        if let Some(result) = &known.result {
-            adopt(result, store, &mut second, &mut writer)?;
+
+    /// Makes it again in an empty folder and compares bytes.
+    pub fn run(
+        self,
+        store: &Store,
+        place: &Path,
+        limits: Limits,
+        cancelled: &AtomicBool,
+        events: &dyn Events,
+    ) -> Result<Remade, Report> {
+        let Self { pipeline, known, unknown } = self;
+        let mut writer = Writer::open(place, "hopmap verify")?;
+        let mut second = Store::load(place)?;
+        second.trust_observations();
+        for known in known.iter().filter(|known| known.taken.is_some()) {
+            if let Some(result) = &known.result {
+                adopt(result, store, &mut second, &mut writer)?;
+            }
         }
+        let report = engine::run(&pipeline, &mut second, &mut writer, limits, cancelled, events)?;
+        let mut artifacts = compare(&pipeline, &known, &report, store, &second);
+        artifacts.extend(unknown);
+        Ok(Remade { artifacts, report, pipeline })
     }
-    let events = events(pipeline.cells.len());
-    let report = engine::run(&pipeline, &mut second, &mut writer, limits, cancelled, &*events)?;
-    let mut artifacts = compare(&pipeline, &known, &report, store, &second);
-    artifacts.extend(unmade);
-    Ok(Remade { artifacts, report, pipeline })
 }
 
 fn known(pipeline: &Pipeline, store: &mut Store, lock: Option<&Lock>, only: &[String]) -> Vec<Known> {
@@ -190,12 +193,7 @@ fn digests(outputs: &BTreeMap<String, OutputRecord>) -> BTreeMap<String, String>
 }
 
 /// Takes a result into the second store as it is.
-fn adopt(
-    result: &ResultRecord,
-    from: &Store,
-    to: &mut Store,
-    writer: &mut Writer,
-) -> Result<(), StoreError> {
+fn adopt(result: &ResultRecord, from: &Store, to: &mut Store, writer: &mut Writer) -> Result<(), StoreError> {
     for record in result.outputs.values() {
         let (source, place) = (from.artifact(&record.digest), to.artifact(&record.digest));
         for (name, _) in &record.files {
@@ -257,7 +255,10 @@ fn compare(
                 _ if known.excuse.is_some() => not_comparable(known.excuse, "came out as another one"),
                 (Some(wanted), Some(found)) => match above {
                     Some(needed) => Verdict::NotComparable {
-                        why: format!("depends on {}, which came out as another one", pipeline.cells[needed].id),
+                        why: format!(
+                            "depends on {}, which came out as another one",
+                            pipeline.cells[needed].id
+                        ),
                     },
                     None => Verdict::Different {
                         what: rows::differences(&store.artifact(wanted), &second.artifact(found)),

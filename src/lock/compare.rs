@@ -178,7 +178,9 @@ pub fn outputs(lock: &Lock, found: &Lock, pipeline: &Pipeline, strict: bool) -> 
             _ if strict => None,
             _ if now.observes => Some("it looks at the world".to_owned()),
             _ if locked.timed || now.timed => Some("a budget in seconds shaped it".to_owned()),
-            Some(needed) => Some(format!("it depends on {}, which is another one", pipeline.cells[needed].id)),
+            Some(needed) => {
+                Some(format!("it depends on {}, which is another one", pipeline.cells[needed].id))
+            }
             None => None,
         };
         if let Some(excuse) = &excuse {

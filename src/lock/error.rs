@@ -14,7 +14,9 @@ pub enum LockError {
     Durable(#[from] DurableError),
     /// There is none.
     #[error("there is no lock file {}", path.display())]
-    #[diagnostic(help("`hopmap lock` writes one from what is in the store, `hopmap run --lock` after a run"))]
+    #[diagnostic(help(
+        "`hopmap lock` writes one from what is in the store, `hopmap run --lock` after a run"
+    ))]
     Missing {
         /// Where it was looked for.
         path: PathBuf,

@@ -217,9 +217,9 @@ impl std::fmt::Display for Lock {
         }
         if !self.parameters.is_empty() {
             writeln!(f, "\n[parameters]")?;
-            self.parameters.iter().try_for_each(|(name, value)| {
-                writeln!(f, "{} = {}", key(name), quoted(value))
-            })?;
+            self.parameters
+                .iter()
+                .try_for_each(|(name, value)| writeln!(f, "{} = {}", key(name), quoted(value)))?;
         }
         for cells in self.cells.chunk_by(|one, other| one.stage == other.stage) {
             write_stage(f, cells)?;

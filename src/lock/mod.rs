@@ -11,7 +11,7 @@ mod file;
 mod request;
 mod rows;
 
-pub use again::{Again, Remade, RemadeArtifact, SecondStore, Verdict, make_again};
+pub use again::{Again, Remade, RemadeArtifact, SecondStore, Verdict};
 pub use compare::{Difference, Differences, OutputDifference, before_a_run, outputs};
 pub use describe::{Expected, Unfinished, Unknown, describe, expect, lock};
 pub use error::LockError;

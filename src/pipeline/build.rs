@@ -53,12 +53,8 @@ fn parameters(
     from_command_line: &[(String, String)],
     problems: &mut Vec<Problem>,
 ) -> Result<Vec<(String, Resolved)>, Problems> {
-    let nowhere = Scope {
-        parameters: &[],
-        matrix: &[],
-        artifact: &|_, _| None,
-        folders: &Folders::new("", ""),
-    };
+    let nowhere =
+        Scope { parameters: &[], matrix: &[], artifact: &|_, _| None, folders: &Folders::new("", "") };
     let no_schema = Json::Null;
     let mut parameters: Vec<(String, Resolved)> = Vec::new();
     for entry in &written.entries {
