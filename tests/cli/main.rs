@@ -19,6 +19,7 @@ mod crash;
 mod demands;
 mod determinism;
 mod exec;
+mod export;
 mod fabric;
 mod gc;
 mod given_data;
@@ -29,6 +30,7 @@ mod instance;
 mod job;
 mod launcher;
 mod levels;
+mod lock;
 mod matrix;
 mod mpi;
 mod plan;
@@ -46,6 +48,7 @@ mod topology;
 mod topology_durability;
 mod topology_operation;
 mod topology_site;
+mod verify;
 mod why;
 
 /// A file that nobody lists would hold tests that never run.
