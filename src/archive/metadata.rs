@@ -154,13 +154,12 @@ fn end_time(export: &Export<'_>) -> String {
 }
 
 fn run(export: &Export<'_>, inputs: &Inputs, written: &[Written], action: &str) -> Json {
-    let of =
-        |about: &About| written.iter().filter(|file| file.about == *about).map(|file| encoded(&file.name));
     let without = inputs.files.keys().filter(|_| !export.inputs).chain(inputs.outside.keys());
-    let mut objects: Vec<String> = of(&About::Input).chain(without.map(|name| elsewhere_id(name))).collect();
+    let mut objects: Vec<String> =
+        named(written, About::Input).chain(without.map(|name| elsewhere_id(name))).collect();
     objects.extend(export.request.parameters.iter().map(|(name, _)| parameter_id(name)));
     let results: Vec<String> = digests(written).into_keys().map(|digest| folder_id(&digest)).collect();
-    let workflow = of(&About::Pipeline).next().unwrap_or_default();
+    let workflow = named(written, About::Pipeline).next().unwrap_or_default();
     let cells = export.pipeline.cells.len();
     let mut run = json!({
         "@id": action,
@@ -177,6 +176,11 @@ fn run(export: &Export<'_>, inputs: &Inputs, written: &[Written], action: &str) 
         run["startTime"] = known.time.clone().into();
     }
     run
+}
+
+/// IRIs of the files of a kind.
+fn named(written: &[Written], about: About) -> impl Iterator<Item = String> {
+    written.iter().filter(move |file| file.about == about).map(|file| encoded(&file.name))
 }
 
 fn parameter_id(name: &str) -> String {

@@ -49,10 +49,11 @@ const REPORT: &str = "report.html";
 #[must_use]
 pub fn looks_like_one(path: &Path) -> bool {
     let is_named_so = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("zip"));
+    path.is_file() && (is_named_so || begins_so(path))
+}
+
+fn begins_so(path: &Path) -> bool {
     let mut first = [0; 4];
-    let begins_so = || {
-        std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok()
-            && first == *b"PK\x03\x04"
-    };
-    path.is_file() && (is_named_so || begins_so())
+    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut first));
+    read.is_ok() && first == *b"PK\x03\x04"
 }

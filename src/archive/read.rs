@@ -34,17 +34,17 @@ const MOST_ENTRIES: usize = 10_000_000;
 pub struct Archive {
     pub(super) path: PathBuf,
     pub(super) zip: ZipArchive<BufReader<File>>,
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: BTreeMap<String, Entry>,
     seal: Seal,
     bytes: u64,
 }
 
 /// A file in an archive.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Entry {
     /// Its place in the directory.
     pub(super) index: usize,
-    pub(super) name: String,
+    /// Its size, as the directory claims.
     pub(super) size: u64,
 }
 
@@ -95,7 +95,6 @@ impl Archive {
         let mut zip =
             ZipArchive::new(BufReader::new(file)).map_err(|error| damaged("its directory", &error))?;
         let entries = entries(path, &mut zip, bytes)?;
-        zip.validate_header_consistency().map_err(|error| damaged("its headers", &error))?;
         Ok(Self { path: path.into(), zip, entries, seal, bytes })
     }
 
@@ -104,7 +103,7 @@ impl Archive {
         let mut checked = Checked { files: self.entries.len(), ..Checked::default() };
         let claimed = self.claimed(&mut checked)?;
         let mut hashes: BTreeMap<String, String> = BTreeMap::new();
-        for Entry { index, name, size } in self.entries.clone() {
+        for (name, Entry { index, size }) in self.entries.clone() {
             checked.bytes += size;
             match self.hash(index) {
                 Ok(hash) => drop(hashes.insert(name, hash)),
@@ -112,7 +111,7 @@ impl Archive {
             }
         }
         for (name, claim) in &claimed {
-            match (hashes.get(name), self.entries.iter().find(|entry| entry.name == *name)) {
+            match (hashes.get(name), self.entries.get(name)) {
                 (_, None) => checked.find(name, "is missing"),
                 (Some(hash), Some(entry)) if claim.blake3 != *hash || claim.bytes != entry.size => {
                     checked.find(name, "has other bytes than the metadata say");
@@ -143,7 +142,7 @@ impl Archive {
 
     /// What the metadata claim of every file.
     fn claimed(&mut self, checked: &mut Checked) -> Result<BTreeMap<String, Claim>, ArchiveError> {
-        if !self.entries.iter().any(|entry| entry.name == METADATA) {
+        if !self.entries.contains_key(METADATA) {
             let reason = format!("it has no {METADATA}");
             return Err(ArchiveError::Foreign { path: self.path.clone(), reason });
         }
@@ -216,7 +215,7 @@ impl Archive {
 
     /// A file as text; what is wrong if it cannot be read.
     pub(super) fn text(&mut self, name: &str) -> Result<String, String> {
-        let entry = self.entries.iter().find(|entry| entry.name == name).ok_or("is missing")?;
+        let entry = *self.entries.get(name).ok_or("is missing")?;
         if entry.size > MOST_TEXT {
             return Err("is too large".to_owned());
         }
@@ -232,8 +231,8 @@ impl Archive {
     /// The digest of an artifact is the BLAKE3 of its `artifact.json`, which has those of its tables and files.
     fn check_artifacts(&mut self, hashes: &BTreeMap<String, String>, checked: &mut Checked) {
         let mut folders: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        for entry in &self.entries {
-            let inside = entry.name.strip_prefix(ARTIFACTS).and_then(|rest| rest.strip_prefix('/'));
+        for name in self.entries.keys() {
+            let inside = name.strip_prefix(ARTIFACTS).and_then(|rest| rest.strip_prefix('/'));
             if let Some((digest, name)) = inside.and_then(|inside| inside.split_once('/')) {
                 folders.entry(digest.to_owned()).or_default().insert(name.to_owned());
             }
@@ -324,7 +323,7 @@ impl Archive {
     /// What the archive says of how to run its pipeline again.
     pub(super) fn request(&mut self) -> Result<PackedRequest, ArchiveError> {
         let foreign = |reason: String| ArchiveError::Foreign { path: self.path.clone(), reason };
-        let text = match self.entries.iter().any(|entry| entry.name == REQUEST) {
+        let text = match self.entries.contains_key(REQUEST) {
             true => self.text(REQUEST),
             false => return Err(foreign(format!("it has no {REQUEST}"))),
         };
@@ -392,7 +391,7 @@ fn entries(
     path: &Path,
     zip: &mut ZipArchive<BufReader<File>>,
     bytes: u64,
-) -> Result<Vec<Entry>, ArchiveError> {
+) -> Result<BTreeMap<String, Entry>, ArchiveError> {
     let refused = |place: String, reason: &str| ArchiveError::Refused {
         path: path.into(),
         place,
@@ -401,11 +400,9 @@ fn entries(
     if zip.len() > MOST_ENTRIES {
         return Err(refused("its directory".into(), "it has more than ten million files"));
     }
-    if zip.has_duplicate_names() {
-        return Err(refused("its directory".into(), "two files have the same name"));
-    }
-    let mut entries = Vec::new();
+    let mut entries = BTreeMap::new();
     let mut all = 0_u64;
+    let mut ranges = Vec::new();
     for index in 0..zip.len() {
         let file = zip
             .by_index_raw(index)
@@ -425,6 +422,7 @@ fn entries(
             return Err(refused(place, "it is encrypted"));
         }
         let (size, packed) = (file.size(), file.compressed_size());
+        ranges.push((at, file.data_start().unwrap_or(at).saturating_add(packed)));
         let most = match file.compression() {
             CompressionMethod::Stored => packed,
             CompressionMethod::Deflated => packed.saturating_mul(MOST_RATIO).saturating_add(MOST_RATIO),
@@ -443,7 +441,27 @@ fn entries(
             }
             continue;
         }
-        entries.push(Entry { index, name, size });
+        if entries.insert(name, Entry { index, size }).is_some() {
+            return Err(refused(place, "two files have this name"));
+        }
     }
-    Ok(entries)
+    match hidden(ranges, zip.offset(), zip.central_directory_start()) {
+        None => Ok(entries),
+        Some(at) => Err(refused(format!("byte {at}"), "files overlap, or the directory hides one")),
+    }
+}
+
+/// Where files overlap, or something lies between them that can be a file that the directory does not show.
+fn hidden(mut ranges: Vec<(u64, u64)>, start: u64, directory: u64) -> Option<u64> {
+    /// What may follow a file: its checksum and sizes, if they were not known before.
+    const DESCRIPTOR: u64 = 24;
+    ranges.sort_unstable();
+    let mut end = start;
+    for (from, to) in ranges.into_iter().chain([(directory, directory)]) {
+        if from < end || from - end > DESCRIPTOR {
+            return Some(end);
+        }
+        end = to;
+    }
+    None
 }

@@ -55,6 +55,6 @@ pub(super) fn check(file: &mut File) -> std::io::Result<Seal> {
 fn hash(file: &mut File, length: u64) -> std::io::Result<String> {
     file.seek(SeekFrom::Start(0))?;
     let mut hasher = blake3::Hasher::new();
-    hasher.update_reader(file.by_ref().take(length))?;
+    hasher.update_reader(Read::by_ref(file).take(length))?;
     Ok(hasher.finalize().to_hex().to_string())
 }

@@ -9,7 +9,7 @@ use miette::Report;
 
 use super::error::ArchiveError;
 use super::export::{PackedRequest, PackedResult};
-use super::read::{Archive, Entry};
+use super::read::Archive;
 use super::{ARTIFACTS, RESULTS, inputs};
 use crate::engine::{STORE_FOLDER, Store, Writer};
 use crate::lock::Request;
@@ -32,13 +32,13 @@ impl Archive {
         }
         let staging = Staging::new(&std::env::temp_dir())?;
         let store = staging.path().join(STORE_FOLDER);
-        for entry in self.entries.clone() {
-            let place = match entry.name.strip_prefix(ARTIFACTS) {
+        for (name, entry) in self.entries.clone() {
+            let place = match name.strip_prefix(ARTIFACTS) {
                 Some(rest) => store.join(ARTIFACTS).join(rest.trim_start_matches('/')),
-                None if inputs::is_input(&entry.name) => staging.path().join(&entry.name),
+                None if inputs::is_input(&name) => staging.path().join(&name),
                 None => continue,
             };
-            self.write(&entry, &place)?;
+            self.write(&name, entry.index, &place)?;
         }
         let results = self.results();
         let results = results.map_err(|reason| self.damaged(RESULTS, reason))?;
@@ -52,12 +52,12 @@ impl Archive {
         ArchiveError::Damaged { path: self.path.clone(), place: place.to_owned(), reason }
     }
 
-    fn write(&mut self, entry: &Entry, place: &Path) -> Result<(), Report> {
+    fn write(&mut self, name: &str, index: usize, place: &Path) -> Result<(), Report> {
         let parent = place.parent().unwrap_or(place);
         std::fs::create_dir_all(parent).map_err(DurableError::io("create", parent))?;
         let mut file = BufWriter::new(File::create_new(place).map_err(DurableError::io("create", place))?);
-        let written = self.copy(entry.index, &mut |bytes| file.write_all(bytes));
-        written.map_err(|reason| self.damaged(&entry.name, reason))?;
+        let written = self.copy(index, &mut |bytes| file.write_all(bytes));
+        written.map_err(|reason| self.damaged(name, reason))?;
         file.flush().map_err(DurableError::io("write", place))?;
         Ok(())
     }

@@ -13,7 +13,7 @@ use super::output::Output;
 use super::progress::Progress;
 use super::run::{all_cores, on_interrupt};
 use super::summary::shown;
-use crate::archive::{self, Archive};
+use crate::archive::{self, Archive, ArchiveError};
 use crate::engine::{self, Limits, Store, StoreError, short};
 use crate::lock::{Again, Lock, Remade, RemadeArtifact, Request, SecondStore, Verdict};
 use crate::pipeline::{Pipeline, closest};
@@ -255,7 +255,10 @@ fn verify_archive(arguments: &Arguments, output: Output) -> Result<Exit, Failure
     if !arguments.rerun {
         return Ok(Exit::Done);
     }
-    let unpacked = archive.unpack()?;
+    let unpacked = archive.unpack().map_err(|error| match error.downcast::<ArchiveError>() {
+        Ok(error) => error.into(),
+        Err(error) => Failure::Failed(error),
+    })?;
     let pipeline = unpacked.request.open()?;
     known_stages(&pipeline, &arguments.stage)?;
     let (remade, seconds) = again(arguments, pipeline, unpacked.store()?, None, output)?;

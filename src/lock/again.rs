@@ -57,7 +57,6 @@ pub struct RemadeArtifact {
 }
 
 /// What came of making everything again.
-#[derive(Debug)]
 pub struct Remade {
     /// Every artifact that was asked for.
     pub artifacts: Vec<RemadeArtifact>,
@@ -267,7 +266,7 @@ fn compare(
                 (None, _) => Verdict::Different { what: vec!["there was none before".to_owned()] },
                 (_, None) => Verdict::Different { what: vec!["there is none now".to_owned()] },
             };
-            artifacts.push(remade(cell, Some(port), wanted.get(port).map(String::as_str), verdict));
+            artifacts.push(remade(cell, Some(port.as_str()), wanted.get(port).map(String::as_str), verdict));
         }
         if ports_are_missing(wanted, &found) {
             let why = "it has no solution, and no diagnosis either".to_owned();

@@ -115,7 +115,7 @@ fn sorted(pipeline: &Pipeline, cells: Vec<LockedCell>) -> Vec<LockedCell> {
     };
     pairs.sort_by(|(one, _), (other, _)| {
         let values = one.matrix.iter().zip(&other.matrix).map(|(one, other)| by_value(&one.1, &other.1));
-        let first = values.filter(|ordering: &Ordering| ordering.is_ne()).next();
+        let first = { values }.find(|ordering: &Ordering| ordering.is_ne());
         one.stage.cmp(&other.stage).then(first.unwrap_or(Ordering::Equal)).then(one.id.cmp(&other.id))
     });
     pairs.into_iter().map(|(_, cell)| cell).collect()
