@@ -155,7 +155,7 @@ fn report(differences: &[OutputDifference], output: Output) -> Result<Exit, Fail
     let (excused, faults): (Vec<_>, Vec<_>) = differences.iter().partition(|found| found.excuse.is_some());
     for found in &excused {
         let excuse = found.excuse.as_deref().unwrap_or_default();
-        output.note(format!("note: {}: {}; {excuse}", found.cell, found.what.join(", ")));
+        output.note(format!("note: {}: {excuse}: {}", found.cell, found.what.join(", ")));
     }
     if faults.is_empty() {
         output.line("every result is as it is locked");
@@ -169,7 +169,11 @@ fn report(differences: &[OutputDifference], output: Output) -> Result<Exit, Fail
     if faults.len() > MOST {
         lines.push(format!("  … and {} more", faults.len() - MOST));
     }
-    let message = format!("{} results are not as they are locked\n{}", faults.len(), lines.join("\n"));
+    let count = match faults.len() {
+        1 => "a result is not as it is locked".to_owned(),
+        several => format!("{several} results are not as they are locked"),
+    };
+    let message = format!("{count}\n{}", lines.join("\n"));
     let help = "`hopmap verify` makes everything again and says where bytes differ; `hopmap lock` takes the new \
                 results as the right ones";
     Err(Failure::Different(Report::new(Mistake::new(message, help))))

@@ -212,7 +212,7 @@ fn results(locked: &LockedCell, now: &LockedCell) -> Vec<String> {
     differs
         .map(|port| {
             let (old, new) = (locked.outputs.get(port), now.outputs.get(port));
-            format!("{port} is {}, locked is {}", said(new), said(old))
+            format!("{port} is {} and not {}", said(new), said(old))
         })
         .collect()
 }

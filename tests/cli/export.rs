@@ -51,7 +51,16 @@ fn a_run_is_packed_and_checked() {
     );
     let names: Vec<String> =
         listed(&sandbox).into_iter().filter(|name| !name.starts_with("artifacts/")).collect();
-    insta::assert_snapshot!(names.join("\n"), @"");
+    insta::assert_snapshot!(names.join("\n"), @r#"
+    journal.jsonl
+    pipeline/ring.csv
+    pipeline/ring.toml
+    report.html
+    request.json
+    results.jsonl
+    ring.lock
+    ro-crate-metadata.json
+    "#);
 }
 
 #[test]
@@ -252,19 +261,68 @@ fn archives_that_could_do_harm_are_refused() {
     ] {
         said.push_str(&refused(script));
     }
-    insta::assert_snapshot!(said.replace("DIR/", ""), @"");
+    insta::assert_snapshot!(said.replace("DIR/", ""), @r#"
+    ------- stderr -------
+    error: x.zip is refused: ../evil at byte 0: its path leads out of the archive
+      help: `hopmap export` writes nothing like this; do not unpack it with other programs either
+    [exit code 2]
+    ------- stderr -------
+    error: x.zip is refused: /etc/evil at byte 0: its path is absolute, or written for another system
+      help: `hopmap export` writes nothing like this; do not unpack it with other programs either
+    [exit code 2]
+    ------- stderr -------
+    error: x.zip is refused: a\\b at byte 0: its path is absolute, or written for another system
+      help: `hopmap export` writes nothing like this; do not unpack it with other programs either
+    [exit code 2]
+    ------- stderr -------
+    error: x.zip is refused: link at byte 0: it is a link or a special file
+      help: `hopmap export` writes nothing like this; do not unpack it with other programs either
+    [exit code 2]
+    ------- stderr -------
+    error: x.zip is refused: byte 0: files overlap, or the directory hides one
+      help: `hopmap export` writes nothing like this; do not unpack it with other programs either
+    [exit code 2]
+    ------- stderr -------
+    error: x.zip is refused: bomb at byte 0: it would unpack to more than a hundred times its size
+      help: `hopmap export` writes nothing like this; do not unpack it with other programs either
+    [exit code 2]
+    ------- stderr -------
+    error: x.zip was not written by `hopmap export`: it has no ro-crate-metadata.json
+      help: `hopmap export` packs a run
+    [exit code 2]
+    "#);
     sandbox.write("x.zip", "no zip at all");
-    insta::assert_snapshot!(sandbox.seen(&["verify", "x.zip"]), @"");
+    insta::assert_snapshot!(sandbox.seen(&["verify", "x.zip"]), @r#"
+    ------- stderr -------
+    error: DIR/x.zip is no archive, or a damaged one: its directory: invalid Zip archive: Could not find EOCD
+      help: get it once more: what is damaged cannot be told from what is forged
+    [exit code 2]
+    "#);
 }
 
 #[test]
 fn what_cannot_be_packed_is_said() {
     let sandbox = Sandbox::with_ring();
-    insta::assert_snapshot!(sandbox.seen(&["export", "ring.toml", "-o", "x.zip"]), @"");
+    insta::assert_snapshot!(sandbox.seen(&["export", "ring.toml", "-o", "x.zip"]), @r#"
+    ------- stderr -------
+    error: there is no store at DIR/.hopmap
+      help: `hopmap run` makes one; --store names one elsewhere
+    [exit code 2]
+    "#);
     sandbox.stdout(&["run", "ring.toml", "-j1"]);
-    insta::assert_snapshot!(sandbox.seen(&["export", "none.toml", "-o", "x.zip"]), @"");
+    insta::assert_snapshot!(sandbox.seen(&["export", "none.toml", "-o", "x.zip"]), @r#"
+    ------- stderr -------
+    error: `none.toml` is neither a pipeline nor a run
+      help: the newest runs: RUN
+    [exit code 2]
+    "#);
     sandbox.edit("ring.csv", "1000", "2000");
-    insta::assert_snapshot!(sandbox.seen(&["export", "-o", "x.zip"]), @"");
+    insta::assert_snapshot!(sandbox.seen(&["export", "-o", "x.zip"]), @r#"
+    ------- stderr -------
+    error: 4 of 5 cells of `ring` have no result: program, placement, quality and 1 more
+      help: `hopmap run` makes them; `hopmap plan` says why each has to run
+    [exit code 2]
+    "#);
     assert!(!sandbox.path().join("x.zip").exists());
 }
 
