@@ -63,6 +63,9 @@ pub(super) fn describe(export: &Export<'_>, inputs: &Inputs, written: &[Written]
         "@id": ENGINE, "@type": "SoftwareApplication", "name": "hopmap", "softwareVersion": env!("CARGO_PKG_VERSION"),
         "description": env!("CARGO_PKG_DESCRIPTION"),
     }));
+    if let Some(license) = export.license.filter(|license| is_address(license)) {
+        graph.push(json!({ "@id": license, "@type": "CreativeWork", "name": license, "description": "the licence of the data" }));
+    }
     graph.push(run(export, inputs, written, &action));
     graph.extend(parameters(export));
     graph.extend(written.iter().map(|file| described(file, export, &action)));
@@ -84,12 +87,18 @@ pub(super) fn describe(export: &Export<'_>, inputs: &Inputs, written: &[Written]
     text
 }
 
+fn is_address(license: &str) -> bool {
+    license.starts_with("https://") || license.starts_with("http://")
+}
+
 fn reference(id: &str) -> Json {
     json!({ "@id": id })
 }
 
 fn references<'a>(ids: impl IntoIterator<Item = &'a str>) -> Json {
-    ids.into_iter().map(reference).collect()
+    let mut all: Vec<Json> = ids.into_iter().map(reference).collect();
+    // JSON-LD knows no difference, but RO-Crate asks for the shorter form.
+    if all.len() == 1 { all.remove(0) } else { Json::Array(all) }
 }
 
 /// What the crate follows. Workflow RO-Crate asks for a licence, so without one it is a Process Run Crate.
@@ -136,9 +145,12 @@ fn root(export: &Export<'_>, written: &[Written], action: &str) -> Json {
     if let Some(pipeline) = written.iter().find(|file| file.about == About::Pipeline) {
         root["mainEntity"] = reference(&encoded(&pipeline.name));
     }
-    if let Some(license) = export.license {
-        root["license"] = license.into();
-    }
+    // RO-Crate asks for a licence: where none is known, that is what has to be said.
+    root["license"] = match export.license {
+        Some(license) if is_address(license) => reference(license),
+        Some(license) => license.into(),
+        None => "no licence is stated".into(),
+    };
     root
 }
 
@@ -150,7 +162,7 @@ fn end_time(export: &Export<'_>) -> String {
         start.checked_add(jiff::SignedDuration::from_secs(seconds)).ok()
     };
     let time = export.run.and_then(ended).unwrap_or_else(jiff::Timestamp::now);
-    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    time.strftime("%Y-%m-%dT%H:%M:%S+00:00").to_string()
 }
 
 fn run(export: &Export<'_>, inputs: &Inputs, written: &[Written], action: &str) -> Json {
@@ -170,10 +182,10 @@ fn run(export: &Export<'_>, inputs: &Inputs, written: &[Written], action: &str) 
         "object": references(objects.iter().map(String::as_str)),
         "result": references(results.iter().map(String::as_str)),
         "endTime": end_time(export),
-        "actionStatus": reference("http://schema.org/CompletedActionStatus"),
+        "actionStatus": "http://schema.org/CompletedActionStatus",
     });
     if let Some(known) = export.run {
-        run["startTime"] = known.time.clone().into();
+        run["startTime"] = known.time.replace('Z', "+00:00").into();
     }
     run
 }

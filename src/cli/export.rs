@@ -85,7 +85,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     }
     exported.notes.iter().for_each(|note| output.note(format!("note: {note}")));
     if arguments.license.is_none() {
-        output.note("note: no licence is stated; --license states one, which Workflow Run RO-Crate asks for");
+        output.note("note: no licence is stated; --license states one, and makes it a Workflow Run RO-Crate");
     }
     output.line(format!("{}: {} files, {} bytes", shown(&place), exported.files, exported.bytes));
     output.line(format!("  {:<12} hopmap verify {}", "check it", shown(&place)));
