@@ -4,10 +4,12 @@
 //! that knows graphs is a stage below `stages/`, and [`registry`] is the only place where the two meet.
 
 pub mod accepted;
+pub mod archive;
 pub mod cli;
 pub mod compare;
 pub mod engine;
 pub mod gates;
+pub mod lock;
 pub mod pipeline;
 pub mod provenance;
 pub mod query;

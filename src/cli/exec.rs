@@ -61,7 +61,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     let working = working_directory()?;
     let inputs = inputs(entry, &arguments.inputs, &working)?;
     let source = Source::new("--with", assignments(entry, &pairs(&arguments.with, "--with")?));
-    let folders = Folders { file: working.clone(), working: working.clone() };
+    let folders = Folders::new(&working, &working);
     let launcher = launcher(entry, arguments.launcher.as_deref())?;
     let configured = configure_alone(entry, &source, &folders)?;
     let out = working.join(&arguments.out);

@@ -17,6 +17,8 @@ pub(crate) enum Failure {
     Problems(Problems),
     /// Something went wrong while doing it.
     Failed(Report),
+    /// Something is not as it should be.
+    Different(Report),
     /// Another run has the store.
     Locked(Report),
     /// The user interrupted it.
@@ -34,6 +36,7 @@ impl Failure {
             Self::Usage(report) => (Exit::Usage, vec![report]),
             Self::Problems(problems) => (Exit::Usage, problems.0.into_iter().map(Report::new).collect()),
             Self::Failed(report) => (Exit::Failed, vec![report]),
+            Self::Different(report) => (Exit::Different, vec![report]),
             Self::Locked(report) => (Exit::Locked, vec![report]),
             Self::Interrupted(report) => (Exit::Interrupted, vec![report]),
         };

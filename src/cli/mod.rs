@@ -5,14 +5,16 @@ mod agent;
 mod asked;
 mod check;
 mod checkpoint;
-mod estimate;
 mod diff;
+mod estimate;
 mod exec;
 mod exit;
+mod export;
 mod failure;
 mod gates;
 mod gc;
 mod graph;
+mod lock;
 mod open;
 mod output;
 mod plan;
@@ -27,6 +29,7 @@ mod show;
 mod stages;
 mod summary;
 mod topology;
+mod verify;
 mod why;
 
 use std::ffi::OsString;
@@ -87,6 +90,12 @@ enum Command {
     Query(query::Arguments),
     /// Say what is different between two artifacts, cells or runs, and why.
     Diff(diff::Arguments),
+    /// Write what the results of a pipeline were made of, and what they are, into a file for people and git.
+    Lock(lock::Arguments),
+    /// Make everything again and compare bytes, or check an archive.
+    Verify(verify::Arguments),
+    /// Pack a run into one archive that another machine can verify.
+    Export(export::Arguments),
     /// Write the HTML report of a pipeline from what is in the store.
     Report(report::Arguments),
     /// List the runs of a store.
@@ -128,6 +137,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Show(arguments) => show::main(&arguments, output),
         Command::Query(arguments) => query::main(&arguments, output),
         Command::Diff(arguments) => diff::main(&arguments, output),
+        Command::Lock(arguments) => lock::main(&arguments, output),
+        Command::Verify(arguments) => verify::main(&arguments, output),
+        Command::Export(arguments) => export::main(&arguments, output),
         Command::Report(arguments) => report::main(&arguments, output),
         Command::Runs(arguments) => runs::main(&arguments, output),
         Command::Gc(arguments) => gc::main(&arguments, output),

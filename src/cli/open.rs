@@ -7,6 +7,7 @@ use miette::IntoDiagnostic;
 
 use super::failure::{Failure, Mistake};
 use crate::engine::Store;
+use crate::lock::Request;
 use crate::pipeline::{EMBEDDED, Pipeline, Source};
 
 /// A pipeline and its parameters.
@@ -34,10 +35,16 @@ impl PipelineArguments {
 
     /// Reads the pipeline.
     pub(crate) fn open(&self) -> Result<Pipeline, Failure> {
+        Ok(self.request()?.open()?)
+    }
+
+    /// What was asked for, so that it can be remembered.
+    pub(crate) fn request(&self) -> Result<Request, Failure> {
         let working = working_directory()?;
         let parameters = pairs(&self.parameters, "-p")?;
         let (source, folder) = self.source(&working)?;
-        Ok(Pipeline::parse(source, &folder, &working, &parameters)?)
+        let (pipeline, text) = (source.name().to_owned(), source.text().to_owned());
+        Ok(Request { pipeline, text, folder, working, root: None, parameters, jobs: None })
     }
 
     /// The text of the pipeline and the folder its paths are relative to.

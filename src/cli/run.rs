@@ -12,11 +12,13 @@ use super::asked;
 use super::exit::Exit;
 use super::failure::Failure;
 use super::gates::{self, GateArguments};
+use super::lock::LockArguments;
 use super::open::{PipelineArguments, StoreArguments, working_directory};
 use super::output::Output;
 use super::progress::Progress;
 use super::summary;
-use crate::engine::{self, Limits, RunReport, Store, Writer};
+use crate::engine::{self, Limits, RunReport, Store, StoreError, Writer};
+use crate::lock::Request;
 use crate::pipeline::Pipeline;
 
 /// Arguments of `run`.
@@ -24,7 +26,9 @@ use crate::pipeline::Pipeline;
 #[command(after_help = "\
 Examples:
   hopmap run place -p trace=lu/traces.otf2 -p shape=tree:2x16x40
-  hopmap run sweep.toml -j 8 --deadline 10m")]
+  hopmap run sweep.toml -j 8 --deadline 10m
+  hopmap run place.toml --lock      # and write place.lock
+  hopmap run place.toml --locked    # only if nothing differs from place.lock, and end with 3 if a result does")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pipeline: PipelineArguments,
@@ -50,11 +54,15 @@ pub(crate) struct Arguments {
     /// Start nothing more once a stage has failed.
     #[arg(long)]
     fail_fast: bool,
+    #[command(flatten)]
+    lock: LockArguments,
 }
 
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
-    let mut pipeline = arguments.pipeline.open()?;
+    let request = arguments.pipeline.request()?;
+    let mut pipeline = request.open()?;
     let root = arguments.store.root(&arguments.pipeline)?;
+    let locked = arguments.lock.before_run(&request, &pipeline, &root, output)?;
     let mut writer = Writer::open(&root, &holder(&format!("run {}", pipeline.name)))?;
     let mut store = Store::load(&root)?;
     summary::damaged_lines(&store, output);
@@ -74,6 +82,9 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     if let Some(folder) = report.folder.as_deref().filter(|_| report.exit_code() != before) {
         engine::ended_otherwise(folder, report.seconds, report.exit_code())?;
     }
+    if let Some(folder) = &report.folder {
+        Request { jobs: Some(limits.jobs), ..request.clone() }.write(folder).map_err(StoreError::from)?;
+    }
     let unanswered = asked::ask(&pipeline, &store, &mut report)?;
     let place = write_report(arguments, &pipeline, &store, &report)?;
     if output.is_json() {
@@ -85,11 +96,15 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     }
     asked::print(&report, output);
     gates::print(&pipeline, &report, output);
-    match unanswered {
+    let exit = match unanswered {
         // Where a stage failed, the tables of its artifacts may be missing, and that is no fault of the question.
-        Some(problems) if report.is_success() => Err(problems.into()),
-        _ if matches!(report.exit_code(), 0 | 3) => gates::exit(unjudged, &report),
-        _ => Ok(Exit::of_code(report.exit_code())),
+        Some(problems) if report.is_success() => return Err(problems.into()),
+        _ if matches!(report.exit_code(), 0 | 3) => gates::exit(unjudged, &report)?,
+        _ => Exit::of_code(report.exit_code()),
+    };
+    match exit {
+        Exit::Done => arguments.lock.after_run(locked.as_ref(), &request, &pipeline, &mut store, output),
+        exit => Ok(exit),
     }
 }
 

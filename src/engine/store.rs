@@ -34,6 +34,7 @@ pub struct Store {
     damaged_lines: usize,
     /// Whether a run ended before it had put its artifacts on disk.
     is_unsynced: bool,
+    trusts_observations: bool,
     /// Hashes of input files.
     pub hashes: Hashes,
 }
@@ -198,6 +199,7 @@ impl Store {
             begun: HashMap::new(),
             damaged_lines: 0,
             is_unsynced: false,
+            trusts_observations: false,
             hashes: Hashes::load(&root.join("hashes.log"))?,
         };
         let mut unsynced = Unsynced::default();
@@ -241,6 +243,17 @@ impl Store {
             }
             Record::Unsynced { .. } | Record::Synced => {}
         }
+    }
+
+    /// From now on the world is taken to be as it was seen last: results of stages that look at it count like others.
+    pub fn trust_observations(&mut self) {
+        self.trusts_observations = true;
+    }
+
+    /// Whether results of stages that look at the world count like others.
+    #[must_use]
+    pub fn trusts_observations(&self) -> bool {
+        self.trusts_observations
     }
 
     /// Its folder.

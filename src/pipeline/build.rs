@@ -16,7 +16,7 @@ use super::settings::{as_toml, configure as configure_settings, node_of};
 use super::sweep::sweeps;
 use super::tables::questions;
 use super::template::{Base, Folders, Reference, Resolved, SchemaView, Scope, Template};
-use super::{Cell, Origin, Pipeline, Problem, Problems, Save, Settings, Source};
+use super::{Cell, Pipeline, Problem, Problems, Save, Settings, Source};
 use crate::registry::{Configured, StageEntry};
 
 type Lookup<'a> = dyn Fn(&str, Option<&str>) -> Option<PathBuf> + 'a;
@@ -62,12 +62,8 @@ fn parameters(
     from_command_line: &[(String, String)],
     problems: &mut Vec<Problem>,
 ) -> Result<Vec<(String, Resolved)>, Problems> {
-    let nowhere = Scope {
-        parameters: &[],
-        matrix: &[],
-        artifact: &|_, _| None,
-        folders: &Folders { file: PathBuf::new(), working: PathBuf::new() },
-    };
+    let nowhere =
+        Scope { parameters: &[], matrix: &[], artifact: &|_, _| None, folders: &Folders::new("", "") };
     let no_schema = Json::Null;
     let mut parameters: Vec<(String, Resolved)> = Vec::new();
     for entry in &written.entries {
@@ -180,15 +176,7 @@ fn sorted(cells: Vec<Cell>, loose: &[LooseCell<'_>], problems: &mut Vec<Problem>
     }
     let mut cells: Vec<Option<Cell>> = cells.into_iter().map(Some).collect();
     let mut sorted: Vec<Cell> = order.iter().filter_map(|&old| cells[old].take()).collect();
-    for cell in &mut sorted {
-        for origin in cell.needs.iter_mut().flat_map(|need| &mut need.origins) {
-            match origin {
-                Origin::Cell { cell, .. } => *cell = place[*cell],
-                Origin::Best { cells, .. } => cells.iter_mut().for_each(|cell| *cell = place[*cell]),
-            }
-        }
-        cell.settings.artifacts.iter_mut().for_each(|reference| reference.cell = place[reference.cell]);
-    }
+    sorted.iter_mut().for_each(|cell| cell.renumber(&place));
     sorted
 }
 
@@ -226,19 +214,26 @@ pub(crate) fn configure(
     problems: &mut Vec<Problem>,
 ) -> Option<Box<dyn Configured>> {
     let before = problems.len();
-    let scope = Scope {
-        parameters: &pipeline.parameters,
-        matrix: &cell.settings.matrix,
-        artifact,
-        folders: &pipeline.folders,
-    };
+    let values = values(pipeline, cell, artifact, &pipeline.folders, problems);
     let Settings { with, span, .. } = &cell.settings;
-    let node = node_of(with.clone(), span.clone());
-    let values = scope.resolve(&node, &SchemaView::new(&cell.entry.schema), problems);
     match problems.len() == before {
         true => configure_settings(cell.entry, with, values, span, problems),
         false => None,
     }
+}
+
+/// The parameters of a cell with references filled in and paths seen from some folders.
+pub(crate) fn values(
+    pipeline: &Pipeline,
+    cell: &Cell,
+    artifact: &Lookup<'_>,
+    folders: &Folders,
+    problems: &mut Vec<Problem>,
+) -> Json {
+    let scope = Scope { parameters: &pipeline.parameters, matrix: &cell.settings.matrix, artifact, folders };
+    let Settings { with, span, .. } = &cell.settings;
+    let node = node_of(with.clone(), span.clone());
+    scope.resolve(&node, &SchemaView::new(&cell.entry.schema), problems)
 }
 
 /// Reads the parameters of a stage that is in no pipeline, from a text of its own.

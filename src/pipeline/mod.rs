@@ -156,6 +156,19 @@ impl Cell {
     }
 }
 
+impl Cell {
+    /// Names the cells it needs by their new places.
+    fn renumber(&mut self, place: &[usize]) {
+        for origin in self.needs.iter_mut().flat_map(|need| &mut need.origins) {
+            match origin {
+                Origin::Cell { cell, .. } => *cell = place[*cell],
+                Origin::Best { cells, .. } => cells.iter_mut().for_each(|cell| *cell = place[*cell]),
+            }
+        }
+        self.settings.artifacts.iter_mut().for_each(|reference| reference.cell = place[reference.cell]);
+    }
+}
+
 impl Pipeline {
     /// The parameters of a cell, with the folders of artifacts filled in.
     pub fn configure(
@@ -173,6 +186,30 @@ impl Pipeline {
         let mut problems = Vec::new();
         let configured = build::configure(self, cell, &artifact, &mut problems);
         configured.ok_or_else(|| self.source.tie(problems))
+    }
+
+    /// The values of a cell's parameters as they would be if paths were seen from other folders.
+    ///
+    /// What a value is relative to can be told by asking with folders of different names.
+    #[must_use]
+    pub fn values_seen_from(&self, cell: &Cell, folders: &Folders) -> Json {
+        build::values(self, cell, &|_, _| Some(PathBuf::from("artifact")), folders, &mut Vec::new())
+    }
+
+    /// Keeps some cells and everything they need; forgets the others.
+    pub fn retain(&mut self, wanted: impl IntoIterator<Item = usize>) {
+        let mut open: Vec<usize> = wanted.into_iter().collect();
+        let mut kept = vec![false; self.cells.len()];
+        while let Some(index) = open.pop() {
+            if !std::mem::replace(&mut kept[index], true) {
+                open.extend(self.cells[index].dependencies());
+            }
+        }
+        let mut count = 0;
+        let place: Vec<usize> = kept.iter().map(|&kept| (count, count += usize::from(kept)).0).collect();
+        let mut kept = kept.into_iter();
+        self.cells.retain(|_| kept.next().unwrap_or(false));
+        self.cells.iter_mut().for_each(|cell| cell.renumber(&place));
     }
 
     /// File and line of a cell.
@@ -213,6 +250,15 @@ impl Pipeline {
         working: &Path,
         parameters: &[(String, String)],
     ) -> Result<Self, Problems> {
-        build::pipeline(source, Folders { file: folder.into(), working: working.into() }, parameters)
+        Self::parse_in(source, Folders::new(folder, working), parameters)
+    }
+
+    /// Reads a pipeline whose paths are seen from `folders`.
+    pub fn parse_in(
+        source: Source,
+        folders: Folders,
+        parameters: &[(String, String)],
+    ) -> Result<Self, Problems> {
+        build::pipeline(source, folders, parameters)
     }
 }

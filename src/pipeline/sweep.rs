@@ -156,6 +156,7 @@ impl Sweeper<'_> {
                 let whose = match base {
                     Base::File => "the folder of the pipeline file",
                     Base::WorkingDirectory => "the working directory",
+                    Base::Store => "the store",
                 };
                 let help = format!("it is relative to {whose}; hidden files do not count");
                 Problem::new(format!("`{text}` matches nothing"), &pattern.span).help(help)

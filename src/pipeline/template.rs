@@ -120,6 +120,8 @@ pub(crate) enum Base {
     File,
     /// The working directory.
     WorkingDirectory,
+    /// Nothing: it is the folder of an artifact.
+    Store,
 }
 
 /// A value with its references filled in.
@@ -167,13 +169,23 @@ pub struct Folders {
     pub file: PathBuf,
     /// The working directory.
     pub working: PathBuf,
+    /// Where absolute paths begin, if not at the root of the file system: so in a run that was unpacked from an archive.
+    pub root: Option<PathBuf>,
 }
 
 impl Folders {
+    /// Folders of a pipeline file on this machine.
+    #[must_use]
+    pub fn new(file: impl Into<PathBuf>, working: impl Into<PathBuf>) -> Self {
+        Self { file: file.into(), working: working.into(), root: None }
+    }
+
     pub(crate) fn resolve(&self, path: &Path, base: Base) -> PathBuf {
-        match base {
-            Base::File => self.file.join(path),
-            Base::WorkingDirectory => self.working.join(path),
+        match (base, &self.root) {
+            (Base::Store, _) => path.to_owned(),
+            (_, Some(root)) if path.is_absolute() => root.join(path.strip_prefix("/").unwrap_or(path)),
+            (Base::File, _) => self.file.join(path),
+            (Base::WorkingDirectory, _) => self.working.join(path),
         }
     }
 }
@@ -209,7 +221,7 @@ impl Scope<'_> {
                     what: "stages",
                     known: Vec::new(),
                 })?;
-                Ok(Resolved { value: path.to_string_lossy().into_owned().into(), base: Base::File })
+                Ok(Resolved { value: path.to_string_lossy().into_owned().into(), base: Base::Store })
             }
         }
     }
@@ -326,7 +338,7 @@ mod tests {
             ("n".to_owned(), Resolved { value: 4.into(), base: Base::File }),
             ("dir".to_owned(), Resolved { value: "in".into(), base: Base::WorkingDirectory }),
         ];
-        let folders = Folders { file: "/file".into(), working: "/work".into() };
+        let folders = Folders::new("/file", "/work");
         let scope = Scope {
             parameters: &parameters,
             matrix: &[("seed".to_owned(), Resolved { value: 7.into(), base: Base::File })],

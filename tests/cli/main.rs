@@ -20,6 +20,7 @@ mod demands;
 mod determinism;
 mod diff;
 mod exec;
+mod export;
 mod fabric;
 mod gates;
 mod gc;
@@ -31,6 +32,7 @@ mod instance;
 mod job;
 mod launcher;
 mod levels;
+mod lock;
 mod matrix;
 mod mpi;
 mod plan;
@@ -52,6 +54,7 @@ mod topology;
 mod topology_durability;
 mod topology_operation;
 mod topology_site;
+mod verify;
 mod why;
 
 /// A file that nobody lists would hold tests that never run.

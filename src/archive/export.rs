@@ -1,0 +1,287 @@
+//! Writing an archive.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+
+use hopmap_artifact::PROVENANCE;
+use hopmap_durable::{DurableError, Staging, sync_folder};
+use miette::{IntoDiagnostic, Report};
+use serde::{Deserialize, Serialize};
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, DateTime, ZipWriter};
+
+use super::error::ArchiveError;
+use super::inputs::{self, Inputs};
+use super::metadata::{self, About, Written};
+use super::{ARTIFACTS, JOURNAL, METADATA, REPORT, REQUEST, RESULTS, seal};
+use crate::engine::{ResultRecord, RunReport, RunSummary, Store};
+use crate::lock::{Lock, Request};
+use crate::pipeline::Pipeline;
+
+/// A run that is going to be packed.
+pub struct Export<'a> {
+    /// What was asked for.
+    pub request: &'a Request,
+    /// The pipeline.
+    pub pipeline: &'a Pipeline,
+    /// The results in the store: of every cell.
+    pub report: &'a RunReport,
+    /// What they were made of.
+    pub lock: &'a Lock,
+    /// The run; none if the store has forgotten it.
+    pub run: Option<&'a RunSummary>,
+    /// Whether the report in the store is of this run.
+    pub has_report: bool,
+    /// Whether to pack the input files, and not only their hashes.
+    pub inputs: bool,
+    /// The licence of the data, if it is known.
+    pub license: Option<&'a str>,
+}
+
+/// An archive that was written.
+#[derive(Debug, Serialize)]
+pub struct Exported {
+    /// Files in it.
+    pub files: usize,
+    /// Its size.
+    pub bytes: u64,
+    /// The digits of its seal.
+    pub blake3: String,
+    /// What is worth knowing about it.
+    pub notes: Vec<String>,
+}
+
+/// What an archive says of how to run its pipeline again.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct PackedRequest {
+    /// Version of this form.
+    pub(super) format: u32,
+    /// Version of hopmap.
+    pub(super) hopmap: String,
+    /// Name of the pipeline.
+    pub(super) name: String,
+    /// The pipeline file in the archive.
+    pub(super) pipeline: String,
+    /// The folder in the archive that stands for that of the pipeline file.
+    pub(super) folder: String,
+    /// The folder that stands for the working directory.
+    pub(super) working: String,
+    /// The lock file in the archive.
+    pub(super) lock: String,
+    /// Parameters by name.
+    pub(super) parameters: Vec<(String, String)>,
+    /// Whether the input files are in it.
+    pub(super) inputs: bool,
+}
+
+/// The result of a cell.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct PackedResult {
+    pub(super) cell: String,
+    pub(super) result: ResultRecord,
+}
+
+pub(super) const FORMAT: u32 = 1;
+
+/// A file that goes into the archive.
+struct Part {
+    source: Source,
+    about: About,
+    /// The hash that it should have.
+    blake3: Option<String>,
+}
+
+enum Source {
+    File(PathBuf),
+    Text(String),
+}
+
+/// Writes an archive, whole or not at all.
+pub fn export(place: &Path, export: &Export<'_>, store: &mut Store) -> Result<Exported, Report> {
+    let inputs = inputs::collect(export.request, export.pipeline, store, export.report)?;
+    let mut notes = Vec::new();
+    for name in inputs.outside.keys() {
+        notes.push(format!(
+            "{name} is not below any path that a parameter names: only its hash is in the archive"
+        ));
+    }
+    let parts = parts(export, &inputs, store)?;
+    let parent = place.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let staging = Staging::new(parent)?;
+    let beside = staging.path().join("archive");
+    let (files, blake3) = write(&beside, parts, export, &inputs)?;
+    let bytes = std::fs::metadata(&beside).map_err(DurableError::io("read", &beside))?.len();
+    std::fs::rename(&beside, place).map_err(DurableError::io("write", place))?;
+    sync_folder(parent)?;
+    Ok(Exported { files, bytes, blake3, notes })
+}
+
+fn parts(export: &Export<'_>, inputs: &Inputs, store: &Store) -> Result<BTreeMap<String, Part>, Report> {
+    let mut parts = BTreeMap::new();
+    let text = |text: String, about: About| Part { source: Source::Text(text), about, blake3: None };
+    let file_name = export.request.file_name();
+    let pipeline = format!("{}/{file_name}", inputs.folder);
+    let stem = Path::new(&file_name).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let lock = format!("{stem}.lock");
+    if export.inputs {
+        for (name, file) in &inputs.files {
+            let (source, blake3) = (Source::File(file.path.clone()), Some(file.blake3.clone()));
+            parts.insert(name.clone(), Part { source, about: About::Input, blake3 });
+        }
+    }
+    let mut results = Vec::new();
+    for (cell, settled) in export.pipeline.cells.iter().zip(&export.report.cells) {
+        let result = settled.key.as_deref().and_then(|key| store.result(key));
+        let Some(result) = result.filter(|_| !settled.outputs.is_empty() || settled.because_of.is_none())
+        else {
+            continue;
+        };
+        let packed = PackedResult { cell: cell.id.clone(), result: result.clone() };
+        results.push(serde_json::to_string(&packed).into_diagnostic()?);
+        for record in result.outputs.values() {
+            let folder = store.artifact(&record.digest);
+            let provenance = folder.join(PROVENANCE).exists().then(|| PROVENANCE.to_owned());
+            for name in record.files.iter().map(|(name, _)| name.clone()).chain(provenance) {
+                let about = About::Artifact { digest: record.digest.clone() };
+                let source = Source::File(folder.join(&name));
+                parts.insert(
+                    format!("{ARTIFACTS}/{}/{name}", record.digest),
+                    Part { source, about, blake3: None },
+                );
+            }
+        }
+    }
+    results.push(String::new());
+    parts.insert(RESULTS.to_owned(), text(results.join("\n"), About::Results));
+    if let Some(run) = export.run {
+        let journal = store.runs().join(&run.run).join("journal.jsonl");
+        parts.insert(
+            JOURNAL.to_owned(),
+            Part { source: Source::File(journal), about: About::Journal, blake3: None },
+        );
+        let report = crate::report::place(store, export.pipeline);
+        if export.has_report && report.is_file() {
+            parts.insert(
+                REPORT.to_owned(),
+                Part { source: Source::File(report), about: About::Report, blake3: None },
+            );
+        }
+    }
+    let request = PackedRequest {
+        format: FORMAT,
+        hopmap: env!("CARGO_PKG_VERSION").to_owned(),
+        name: export.pipeline.name.clone(),
+        pipeline: pipeline.clone(),
+        folder: inputs.folder.clone(),
+        working: inputs.working.clone(),
+        lock: lock.clone(),
+        parameters: export.request.parameters.clone(),
+        inputs: export.inputs,
+    };
+    let request = serde_json::to_string_pretty(&request).into_diagnostic()?;
+    parts.insert(REQUEST.to_owned(), text(format!("{request}\n"), About::Request));
+    parts.insert(lock, text(export.lock.to_string(), About::Lock));
+    parts.insert(pipeline, text(export.request.text.clone(), About::Pipeline));
+    Ok(parts)
+}
+
+/// Writes all parts in the order of their names, the metadata, and the seal.
+fn write(
+    path: &Path,
+    parts: BTreeMap<String, Part>,
+    export: &Export<'_>,
+    inputs: &Inputs,
+) -> Result<(usize, String), Report> {
+    let create = || File::options().read(true).write(true).create_new(true).open(path);
+    let file = create().map_err(DurableError::io("create", path))?;
+    let failed = |error: zip::result::ZipError| miette::miette!("cannot write {}: {error}", path.display());
+    let mut zip = ZipWriter::new(BufWriter::new(file));
+    let mut written = Vec::new();
+    for (name, Part { source, about, blake3 }) in parts {
+        let (bytes, found) = match source {
+            Source::Text(text) => add(&mut zip, &name, text.len() as u64, &mut text.as_bytes()),
+            Source::File(source) => add_file(&mut zip, &name, &source),
+        }?;
+        if blake3.is_some_and(|blake3| blake3 != found) {
+            return Err(ArchiveError::Changed { name }.into());
+        }
+        written.push(Written { name, bytes, blake3: found, about });
+    }
+    let count = written.len() + 1;
+    let text = metadata::describe(export, inputs, &written);
+    add(&mut zip, METADATA, text.len() as u64, &mut text.as_bytes())?;
+    zip.set_comment(seal::comment()).map_err(failed)?;
+    let writer = zip.finish().map_err(failed)?;
+    let io = DurableError::io("write", path);
+    let mut file = match writer.into_inner() {
+        Ok(file) => file,
+        Err(error) => return Err(io(error.into_error()).into()),
+    };
+    let digits = seal::seal(&mut file).and_then(|digits| file.sync_all().map(|()| digits));
+    Ok((count, digits.map_err(DurableError::io("write", path))?))
+}
+
+type Archive = ZipWriter<BufWriter<File>>;
+
+fn add_file(zip: &mut Archive, name: &str, path: &Path) -> Result<(u64, String), Report> {
+    let mut file = File::open(path).map_err(DurableError::io("read", path))?;
+    let size = file.metadata().map_err(DurableError::io("read", path))?.len();
+    add(zip, name, size, &mut file)
+}
+
+/// Adds a file piece by piece; gives its size and its BLAKE3.
+fn add(zip: &mut Archive, name: &str, size: u64, source: &mut dyn Read) -> Result<(u64, String), Report> {
+    const LARGE: u64 = 0xFFF0_0000;
+    let mut buffer = vec![0; 1 << 16];
+    let mut filled = fill(source, &mut buffer).into_diagnostic()?;
+    let method = match is_text(name, &buffer[..filled]) {
+        true => CompressionMethod::Deflated,
+        false => CompressionMethod::Stored,
+    };
+    let options = SimpleFileOptions::default()
+        .compression_method(method)
+        .last_modified_time(DateTime::default())
+        .unix_permissions(0o644)
+        .large_file(size >= LARGE);
+    zip.start_file(name, options).into_diagnostic()?;
+    let mut hasher = blake3::Hasher::new();
+    let mut bytes = 0;
+    while filled > 0 {
+        hasher.update(&buffer[..filled]);
+        zip.write_all(&buffer[..filled]).into_diagnostic()?;
+        bytes += filled as u64;
+        filled = fill(source, &mut buffer).into_diagnostic()?;
+    }
+    match bytes == size {
+        true => Ok((bytes, hasher.finalize().to_hex().to_string())),
+        false => Err(ArchiveError::Changed { name: name.to_owned() }.into()),
+    }
+}
+
+/// Fills a buffer as far as there is something to read.
+fn fill(source: &mut dyn Read, buffer: &mut [u8]) -> std::io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match source.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
+/// Whether a file is text as far as its beginning tells: Parquet and traces are compressed already.
+fn is_text(name: &str, beginning: &[u8]) -> bool {
+    if name.ends_with(".parquet") || beginning.contains(&0) {
+        return false;
+    }
+    match std::str::from_utf8(beginning) {
+        Ok(_) => true,
+        // The last letter may go on behind the beginning.
+        Err(error) => error.error_len().is_none() && error.valid_up_to() + 4 > beginning.len(),
+    }
+}

@@ -1,0 +1,60 @@
+//! The seal: BLAKE3 of all bytes of an archive but the last ones, which are its digits.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+
+/// What stands before the digits at the end of an archive.
+const WORDS: &str = "hopmap archive; BLAKE3 of everything before these digits: ";
+const DIGITS: usize = 64;
+
+/// The comment of an archive that has yet to be sealed.
+pub(super) fn comment() -> String {
+    format!("{WORDS}{}", "0".repeat(DIGITS))
+}
+
+/// What the end of an archive says of the rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Seal {
+    /// Every byte is as it was written.
+    Whole,
+    /// Some byte is not.
+    Broken,
+    /// There is none: another program packed the files.
+    None,
+}
+
+/// Seals an archive that ends in [`comment`]; gives the digits.
+pub(super) fn seal(file: &mut File) -> std::io::Result<String> {
+    let length = file.seek(SeekFrom::End(0))?;
+    let digits = hash(file, length - DIGITS as u64)?;
+    file.seek(SeekFrom::End(-(DIGITS as i64)))?;
+    file.write_all(digits.as_bytes())?;
+    Ok(digits)
+}
+
+/// Holds an archive against its seal.
+pub(super) fn check(file: &mut File) -> std::io::Result<Seal> {
+    let length = file.seek(SeekFrom::End(0))?;
+    let end = (WORDS.len() + DIGITS) as u64;
+    if length < end {
+        return Ok(Seal::None);
+    }
+    file.seek(SeekFrom::Start(length - end))?;
+    let mut text = vec![0; WORDS.len() + DIGITS];
+    file.read_exact(&mut text)?;
+    let (words, digits) = text.split_at(WORDS.len());
+    let alike = words.iter().zip(WORDS.as_bytes()).filter(|(one, other)| one == other).count();
+    if words != WORDS.as_bytes() {
+        // Words that are nearly right were right once.
+        return Ok(if alike * 2 > WORDS.len() { Seal::Broken } else { Seal::None });
+    }
+    let found = hash(file, length - DIGITS as u64)?;
+    Ok(if found.as_bytes() == digits { Seal::Whole } else { Seal::Broken })
+}
+
+fn hash(file: &mut File, length: u64) -> std::io::Result<String> {
+    file.seek(SeekFrom::Start(0))?;
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(Read::by_ref(file).take(length))?;
+    Ok(hasher.finalize().to_hex().to_string())
+}

@@ -1,0 +1,269 @@
+//! `hopmap verify`: everything made again and compared byte by byte; an archive checked.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+
+use super::exit::Exit;
+use super::failure::{Failure, Mistake};
+use super::open::{PipelineArguments, StoreArguments, working_directory};
+use super::output::Output;
+use super::progress::Progress;
+use super::run::{all_cores, on_interrupt};
+use super::summary::shown;
+use crate::archive::{self, Archive, ArchiveError};
+use crate::engine::{self, Limits, Store, StoreError, short};
+use crate::lock::{Again, Lock, Remade, RemadeArtifact, Request, SecondStore, Verdict};
+use crate::pipeline::{Pipeline, closest};
+
+/// Arguments of `verify`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A pipeline is made again in an empty store, with another number of threads than last time, and every artifact is compared
+with the one in the store. What looks at the world, or was shaped by a budget in seconds, is taken as it is: it cannot be
+compared, but what was made of it can. Of an archive that `hopmap export` wrote every byte is checked.
+
+Exit codes: 0 if everything that can be compared is the same, 3 if something is not, 1 if a stage failed.
+
+Examples:
+  hopmap verify place.toml
+  hopmap verify sweep.toml --stage placement -j 4
+  hopmap verify place.toml --lock place.lock     # no results needed: the digests of a lock file
+  hopmap verify lu.crate.zip --rerun")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pipeline: PipelineArguments,
+    #[command(flatten)]
+    store: StoreArguments,
+    /// Make only this stage again, or this cell; what it needs is taken from the store.
+    #[arg(long, value_name = "NAME")]
+    stage: Vec<String>,
+    /// Compare with the digests of a lock file [default of FILE: beside the pipeline file].
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    lock: Option<Option<PathBuf>>,
+    /// Cores to use in all [default: another number than last time].
+    #[arg(short, long, value_name = "CORES", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// Keep the second store, and say where it is.
+    #[arg(long)]
+    keep: bool,
+    /// Of an archive: make everything again from the inputs in it.
+    #[arg(long)]
+    rerun: bool,
+}
+
+pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
+    match archive::looks_like_one(Path::new(&arguments.pipeline.pipeline)) {
+        true => verify_archive(arguments, output),
+        false => verify_pipeline(arguments, output),
+    }
+}
+
+fn verify_pipeline(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
+    if arguments.rerun {
+        let help = "a pipeline is always made again; an archive is a file that `hopmap export` wrote";
+        return Err(Mistake::new("--rerun is for archives", help).into());
+    }
+    let request = arguments.pipeline.request()?;
+    let pipeline = request.open()?;
+    let root = arguments.store.root(&arguments.pipeline)?;
+    let lock = match &arguments.lock {
+        None if !root.is_dir() => return Err(StoreError::Missing { path: root }.into()),
+        None => None,
+        Some(file) => {
+            let place = match file {
+                Some(file) => working_directory()?.join(file),
+                None => request.lock_file(),
+            };
+            Some(super::lock::read(&place, &pipeline)?)
+        }
+    };
+    known_stages(&pipeline, &arguments.stage)?;
+    let store = Store::load(&root)?;
+    let (remade, seconds) = again(arguments, pipeline, store, lock.as_ref(), output)?;
+    Ok(report(&remade, seconds, output))
+}
+
+fn known_stages(pipeline: &Pipeline, names: &[String]) -> Result<(), Failure> {
+    for name in names.iter().filter(|name| pipeline.cells_of(name).is_empty()) {
+        let stages = pipeline.stages();
+        let help = match closest(name, &stages) {
+            Some(meant) => format!("did you mean `{meant}`? stages: {}", stages.join(", ")),
+            None => format!("stages: {}", stages.join(", ")),
+        };
+        return Err(Mistake::new(format!("`{}` has no stage `{name}`", pipeline.name), help).into());
+    }
+    Ok(())
+}
+
+/// Makes a pipeline again beside a store.
+fn again(
+    arguments: &Arguments,
+    pipeline: Pipeline,
+    mut store: Store,
+    lock: Option<&Lock>,
+    output: Output,
+) -> Result<(Remade, f64), Failure> {
+    let jobs = jobs(arguments.jobs, last_jobs(&store, &pipeline.name), output);
+    let had_store = store.root().is_dir();
+    let root = store.root().to_owned();
+    let second = SecondStore::new(&root, arguments.keep).map_err(StoreError::from)?;
+    let cancelled = on_interrupt()?;
+    let limits = Limits { jobs, deadline: None, fail_fast: false };
+    let again = Again::new(pipeline, &mut store, lock, &arguments.stage);
+    let progress = Progress::new(output, &again.pipeline, jobs);
+    let remade = again.run(&store, second.path(), limits, &cancelled, &progress);
+    progress.finish();
+    let remade = remade?;
+    if arguments.keep {
+        output.note(format!("the second store is {}", shown(second.path())));
+    }
+    drop(second);
+    if !had_store && !arguments.keep {
+        // It was made for the second one; if something else is in it by now it stays.
+        let _ = std::fs::remove_dir(&root);
+    }
+    for settled in &remade.report.cells {
+        if let Some(error) = &settled.error {
+            output.error(error);
+        }
+    }
+    let seconds = remade.report.seconds;
+    Ok((remade, seconds))
+}
+
+/// The cores that the newest run of a pipeline had.
+fn last_jobs(store: &Store, pipeline: &str) -> Option<usize> {
+    let runs = engine::read_runs(store).ok()?;
+    let mut of_pipeline = runs.iter().rev().filter(|run| run.pipeline == pipeline);
+    of_pipeline.find_map(|run| Request::read(&store.runs().join(&run.run))?.jobs)
+}
+
+/// Another number of cores than last time, if there are any.
+fn jobs(wanted: Option<u16>, last: Option<usize>, output: Output) -> usize {
+    let all = all_cores();
+    let jobs = match (wanted, last) {
+        (Some(wanted), _) => usize::from(wanted),
+        (None, Some(last)) if last != all => all,
+        (None, _) => (all / 2).max(1),
+    };
+    let before = last.map_or_else(String::new, |last| format!(", {last} last time"));
+    output.note(format!("-j{jobs}{before}"));
+    jobs
+}
+
+/// Says how everything came out.
+fn report(remade: &Remade, seconds: f64, output: Output) -> Exit {
+    if output.is_json() {
+        output.json(&json!({
+            "pipeline": remade.pipeline.name,
+            "artifacts": remade.artifacts,
+            "seconds": seconds,
+            "interrupted": remade.report.interrupted,
+        }));
+    }
+    let count = |wanted: fn(&Verdict) -> bool| {
+        remade.artifacts.iter().filter(|artifact| wanted(&artifact.verdict)).count()
+    };
+    let same = count(|verdict| *verdict == Verdict::Same);
+    let different = count(|verdict| matches!(verdict, Verdict::Different { .. }));
+    let open = count(|verdict| matches!(verdict, Verdict::NotComparable { .. }));
+    let failed = count(|verdict| matches!(verdict, Verdict::Failed { .. }));
+    print(&remade.artifacts, output);
+    let counts = [(same, "the same"), (different, "different"), (open, "not comparable"), (failed, "failed")];
+    let counts: Vec<String> = counts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
+    let counts = if counts.is_empty() { "nothing to compare".to_owned() } else { counts.join(", ") };
+    output.line(format!("{}: {counts} in {seconds:.2} s", remade.pipeline.name));
+    match (different, failed) {
+        _ if remade.report.interrupted => Exit::Interrupted,
+        (1.., _) => Exit::Different,
+        (0, 1..) => Exit::Failed,
+        (0, 0) => Exit::Done,
+    }
+}
+
+/// A line for every artifact, but one for all cells of a stage that came out alike.
+fn print(artifacts: &[RemadeArtifact], output: Output) {
+    let mut alike: BTreeMap<(usize, String, String), Vec<&RemadeArtifact>> = BTreeMap::new();
+    let mut order: Vec<&str> = Vec::new();
+    for artifact in artifacts {
+        let place = order.iter().position(|stage| *stage == artifact.stage).unwrap_or_else(|| {
+            order.push(&artifact.stage);
+            order.len() - 1
+        });
+        let (word, rest) = said(&artifact.verdict);
+        alike.entry((place, word.to_owned(), rest.join("\n"))).or_default().push(artifact);
+    }
+    for ((place, word, rest), artifacts) in alike {
+        let name = match artifacts.as_slice() {
+            [artifact] => artifact.cell.clone(),
+            several if several.iter().all(|artifact| artifact.cell == several[0].cell) => {
+                several[0].cell.clone()
+            }
+            several => format!("{} ({} artifacts)", order[place], several.len()),
+        };
+        let artifact = match artifacts.as_slice() {
+            [RemadeArtifact { output: Some(output), digest: Some(digest), .. }] => {
+                format!("{output} {}", short(digest))
+            }
+            _ => String::new(),
+        };
+        let mut lines = rest.lines();
+        let first = lines.next().unwrap_or_default();
+        output.line(format!("  {word:<14} {name:<24} {artifact}  {first}").trim_end());
+        lines.for_each(|line| output.line(format!("  {:<14} {line}", "")));
+    }
+}
+
+fn said(verdict: &Verdict) -> (&'static str, Vec<String>) {
+    match verdict {
+        Verdict::Same => ("same", Vec::new()),
+        Verdict::Different { what } => ("different", what.clone()),
+        Verdict::NotComparable { why } => ("not comparable", vec![why.clone()]),
+        Verdict::Failed { why } => ("failed", vec![why.clone()]),
+    }
+}
+
+fn verify_archive(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
+    let path = working_directory()?.join(&arguments.pipeline.pipeline);
+    let mut archive = Archive::open(&path)?;
+    let checked = archive.check()?;
+    if output.is_json() && !arguments.rerun {
+        output.json(&checked);
+    }
+    checked.notes.iter().for_each(|note| output.note(format!("note: {note}")));
+    for finding in &checked.findings {
+        output.line(format!("  {finding}"));
+    }
+    if !checked.findings.is_empty() {
+        output.line(format!("{}: {} faults", shown(&path), checked.findings.len()));
+        return Ok(Exit::Different);
+    }
+    output.line(format!(
+        "{}: {} files and {} artifacts are whole, {} bytes",
+        shown(&path),
+        checked.files,
+        checked.artifacts,
+        checked.bytes
+    ));
+    if !arguments.rerun {
+        return Ok(Exit::Done);
+    }
+    let unpacked = archive.unpack().map_err(|error| match error.downcast::<ArchiveError>() {
+        Ok(error) => error.into(),
+        Err(error) => Failure::Failed(error),
+    })?;
+    let pipeline = unpacked.request.open()?;
+    known_stages(&pipeline, &arguments.stage)?;
+    let (remade, seconds) = again(arguments, pipeline, unpacked.store()?, None, output)?;
+    if arguments.keep {
+        output.note(format!("everything is in {}", unpacked.keep().display()));
+    }
+    Ok(report(&remade, seconds, output))
+}

@@ -1,0 +1,218 @@
+//! A pipeline held against its lock: before a run what goes in, after it what came out.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
+
+use serde::Serialize;
+
+use super::describe::{Expected, Unknown, some, text_hash};
+use super::file::{Ending, Lock, LockedCell, LockedFile};
+use super::request::Request;
+use crate::engine::short;
+use crate::pipeline::Pipeline;
+
+/// What is different before anything has run.
+#[derive(Debug, Default, Serialize)]
+pub struct Differences {
+    /// What changes results.
+    pub found: Vec<Difference>,
+    /// What changes none, but tells where a difference may come from.
+    pub notes: Vec<String>,
+}
+
+/// The same difference in one or more cells.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// The cells.
+    pub cells: Vec<String>,
+    /// What is different.
+    pub what: String,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", some(&self.cells), self.what)
+    }
+}
+
+/// Holds what is known before a run against the lock.
+#[must_use]
+pub fn before_a_run(lock: &Lock, request: &Request, expected: &[Expected]) -> Differences {
+    let locked = lock.by_name();
+    let mut by_what: Vec<(String, Vec<String>)> = Vec::new();
+    let mut places: HashMap<(String, String), usize> = HashMap::new();
+    let mut add = |stage: &str, cell: String, what: String| {
+        let place = *places.entry((stage.to_owned(), what.clone())).or_insert_with(|| {
+            by_what.push((what, Vec::new()));
+            by_what.len() - 1
+        });
+        by_what[place].1.push(cell);
+    };
+    let mut known = BTreeSet::new();
+    for Expected { cell, unknown } in expected {
+        let id = cell.id();
+        match locked.get(&id) {
+            None => add(&cell.stage, id.clone(), "is not in the lock".to_owned()),
+            Some(locked) => {
+                for what in changes(locked, cell, unknown.as_ref()) {
+                    add(&cell.stage, id.clone(), what);
+                }
+            }
+        }
+        known.insert(id);
+    }
+    for cell in lock.cells.iter().filter(|cell| !known.contains(&cell.id())) {
+        add(&cell.stage, cell.id(), "is in the lock, but not in the pipeline".to_owned());
+    }
+    let found = by_what.into_iter().map(|(what, cells)| Difference { cells, what }).collect();
+    Differences { found, notes: notes(lock, request) }
+}
+
+fn notes(lock: &Lock, request: &Request) -> Vec<String> {
+    let mut notes = Vec::new();
+    let version = env!("CARGO_PKG_VERSION");
+    if lock.hopmap != version {
+        notes.push(format!("the lock was written by hopmap {}, this is {version}", lock.hopmap));
+    }
+    if lock.text != text_hash(&request.text) {
+        notes.push("the text of the pipeline has changed since it was locked".to_owned());
+    }
+    let given: BTreeMap<&String, &String> =
+        request.parameters.iter().map(|(name, value)| (name, value)).collect();
+    let names: BTreeSet<&String> = lock.parameters.keys().chain(given.keys().copied()).collect();
+    for name in names {
+        let (old, new) = (lock.parameters.get(name), given.get(name).copied());
+        if old != new {
+            let said = |value: Option<&String>| value.map_or("not given", String::as_str).to_owned();
+            notes.push(format!("-p {name}: {} → {}", said(old), said(new)));
+        }
+    }
+    notes
+}
+
+/// What has changed in a cell since it was locked.
+fn changes(old: &LockedCell, new: &LockedCell, unknown: Option<&Unknown>) -> Vec<String> {
+    if old.uses != new.uses {
+        return vec![format!("uses: {} → {}", old.uses, new.uses)];
+    }
+    let mut changes = Vec::new();
+    if old.revision != new.revision {
+        changes.push(format!("revision of {}: {} → {}", new.uses, old.revision, new.revision));
+    }
+    changes.extend(entries("", &old.parameters, &new.parameters));
+    changes.extend(entries("input ", &old.needs, &new.needs));
+    match unknown {
+        Some(Unknown::Made(_)) => {}
+        Some(Unknown::Unreadable(error)) => {
+            let causes: Vec<String> = error.chain().map(ToString::to_string).collect();
+            changes.push(causes.join(": "));
+        }
+        None => changes.extend(files(&old.files, &new.files)),
+    }
+    changes
+}
+
+fn entries<T: PartialEq + fmt::Display>(
+    what: &str,
+    old: &BTreeMap<String, T>,
+    new: &BTreeMap<String, T>,
+) -> Vec<String> {
+    let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    let said = |value: Option<&T>| value.map_or_else(|| "nothing".to_owned(), ToString::to_string);
+    let differs = names.into_iter().filter(|name| old.get(*name) != new.get(*name));
+    differs.map(|name| format!("{what}{name}: {} → {}", said(old.get(name)), said(new.get(name)))).collect()
+}
+
+fn files(old: &[LockedFile], new: &[LockedFile]) -> Vec<String> {
+    let hashes = |files: &[LockedFile]| {
+        let mut by_name: BTreeMap<String, BTreeSet<(String, u64)>> = BTreeMap::new();
+        for file in files {
+            by_name.entry(file.name.clone()).or_default().insert((file.blake3.clone(), file.bytes));
+        }
+        by_name
+    };
+    let (old, new) = (hashes(old), hashes(new));
+    let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    let said = |files: &BTreeSet<(String, u64)>| {
+        let texts = files.iter().map(|(hash, bytes)| format!("{} of {bytes} bytes", short(hash)));
+        texts.collect::<Vec<_>>().join(" and ")
+    };
+    let change = |name: &String| match (old.get(name), new.get(name)) {
+        (Some(old), Some(new)) if old != new => Some(format!("file {name}: {} → {}", said(old), said(new))),
+        (Some(_), None) => Some(format!("file {name} is gone")),
+        (None, Some(_)) => Some(format!("file {name} is new")),
+        _ => None,
+    };
+    names.into_iter().filter_map(change).collect()
+}
+
+/// A cell whose results are not those of the lock.
+#[derive(Debug, Clone, Serialize)]
+pub struct OutputDifference {
+    /// The cell.
+    pub cell: String,
+    /// What is different.
+    pub what: Vec<String>,
+    /// What went into it.
+    pub inputs: Vec<String>,
+    /// Why that is no fault, if it is none.
+    pub excuse: Option<String>,
+}
+
+/// Holds results against the lock, in the order of the cells. With `strict` nothing is excused.
+#[must_use]
+pub fn outputs(lock: &Lock, found: &Lock, pipeline: &Pipeline, strict: bool) -> Vec<OutputDifference> {
+    let (old, new) = (lock.by_name(), found.by_name());
+    let mut differences = Vec::new();
+    let mut excuses: HashMap<usize, String> = HashMap::new();
+    let mut different: BTreeSet<usize> = BTreeSet::new();
+    for (index, cell) in pipeline.cells.iter().enumerate() {
+        let (Some(locked), Some(now)) = (old.get(&cell.id), new.get(&cell.id)) else { continue };
+        let what = results(locked, now);
+        if what.is_empty() {
+            continue;
+        }
+        different.insert(index);
+        let from_above = cell.dependencies().find(|needed| excuses.contains_key(needed));
+        let excuse = match from_above {
+            _ if strict => None,
+            _ if now.observes => Some("it looks at the world".to_owned()),
+            _ if locked.timed || now.timed => Some("a budget in seconds shaped it".to_owned()),
+            Some(needed) => {
+                Some(format!("it depends on {}, which is another one", pipeline.cells[needed].id))
+            }
+            None => None,
+        };
+        if let Some(excuse) = &excuse {
+            excuses.insert(index, excuse.clone());
+        }
+        let inputs = cell.dependencies().collect::<BTreeSet<_>>().into_iter().map(|needed| {
+            let verdict = if different.contains(&needed) { "another one" } else { "as locked" };
+            format!("{}: {verdict}", pipeline.cells[needed].id)
+        });
+        let files = now.files.iter().map(|file| format!("file {}: as locked", file.name));
+        let inputs = inputs.chain(files).collect();
+        differences.push(OutputDifference { cell: cell.id.clone(), what, inputs, excuse });
+    }
+    differences
+}
+
+fn results(locked: &LockedCell, now: &LockedCell) -> Vec<String> {
+    if locked.ending != now.ending {
+        let said = |ending: Ending| match ending {
+            Ending::Done => "a result",
+            Ending::Infeasible => "no solution",
+            Ending::Blocked => "nothing to run on",
+        };
+        return vec![format!("has {}, locked was {}", said(now.ending), said(locked.ending))];
+    }
+    let ports: BTreeSet<&String> = locked.outputs.keys().chain(now.outputs.keys()).collect();
+    let said = |digest: Option<&String>| digest.map_or("nothing", |digest| short(digest)).to_owned();
+    let differs = ports.into_iter().filter(|port| locked.outputs.get(*port) != now.outputs.get(*port));
+    differs
+        .map(|port| {
+            let (old, new) = (locked.outputs.get(port), now.outputs.get(port));
+            format!("{port} is {} and not {}", said(new), said(old))
+        })
+        .collect()
+}

@@ -1,0 +1,311 @@
+//! What is known of the cells of a pipeline: without running them what goes in, with their results what came out.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+
+use hopmap_durable::DurableError;
+use hopmap_model::Direction;
+use miette::{Diagnostic, Report};
+use serde_json::Value as Json;
+use toml::{Table, Value};
+
+use super::file::{Ending, Lock, LockedCell, LockedFile};
+use super::request::Request;
+use crate::engine::{self, RunReport, Settled, State, Store};
+use crate::pipeline::{Cell, Extreme, Need, Origin, Pipeline};
+use crate::registry::Configured;
+
+/// A cell as it is before it runs.
+#[derive(Debug)]
+pub struct Expected {
+    /// What is known of it; outputs are missing.
+    pub cell: LockedCell,
+    /// What is not known of it.
+    pub unknown: Option<Unknown>,
+}
+
+/// Why the files of a cell are not known.
+#[derive(Debug)]
+pub enum Unknown {
+    /// They are in an artifact that is made first, by this cell.
+    Made(String),
+    /// They cannot be read.
+    Unreadable(Report),
+}
+
+/// Some cells have no result, so there is nothing to lock.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+#[error("{} of {} cells of `{pipeline}` have no result: {}", cells.len(), of, some(cells))]
+#[diagnostic(help("`hopmap run` makes them; `hopmap plan` says why each has to run"))]
+pub struct Unfinished {
+    pipeline: String,
+    cells: Vec<String>,
+    of: usize,
+}
+
+/// The first few names.
+pub(super) fn some(names: &[String]) -> String {
+    const MOST: usize = 3;
+    let shown = names.iter().take(MOST).cloned().collect::<Vec<_>>().join(", ");
+    match names.len() {
+        0..=MOST => shown,
+        more => format!("{shown} and {} more", more - MOST),
+    }
+}
+
+/// The cells of a pipeline as the store has them, the world being as it was seen last.
+pub fn expect(pipeline: &Pipeline, store: &mut Store) -> RunReport {
+    store.trust_observations();
+    engine::plan(pipeline, store)
+}
+
+/// The lock of a pipeline, from the results in the store.
+pub fn lock(request: &Request, pipeline: &Pipeline, store: &mut Store) -> Result<Lock, Report> {
+    let report = expect(pipeline, store);
+    let is_settled =
+        |settled: &Settled| matches!(settled.state, State::Cached | State::Infeasible | State::Blocked);
+    let named = pipeline.cells.iter().zip(&report.cells);
+    let open: Vec<String> =
+        named.filter(|(_, settled)| !is_settled(settled)).map(|(cell, _)| cell.id.clone()).collect();
+    if !open.is_empty() {
+        let (pipeline, of) = (pipeline.name.clone(), pipeline.cells.len());
+        return Err(Unfinished { pipeline, cells: open, of }.into());
+    }
+    let mut cells = Vec::new();
+    for (expected, settled) in describe(pipeline, store, &report).into_iter().zip(&report.cells) {
+        if let Some(Unknown::Unreadable(error)) = expected.unknown {
+            return Err(error);
+        }
+        cells.push(with_result(expected.cell, settled, store));
+    }
+    Ok(Lock {
+        hopmap: env!("CARGO_PKG_VERSION").to_owned(),
+        pipeline: pipeline.name.clone(),
+        text: text_hash(&request.text),
+        parameters: request.parameters.iter().cloned().collect(),
+        cells: sorted(pipeline, cells),
+    })
+}
+
+/// BLAKE3 of the text of a pipeline.
+pub(crate) fn text_hash(text: &str) -> String {
+    blake3::hash(text.as_bytes()).to_hex().to_string()
+}
+
+fn with_result(mut cell: LockedCell, settled: &Settled, store: &Store) -> LockedCell {
+    cell.ending = match settled.state {
+        State::Infeasible => Ending::Infeasible,
+        State::Blocked => Ending::Blocked,
+        _ => Ending::Done,
+    };
+    let result = settled.key.as_deref().and_then(|key| store.result(key));
+    cell.timed = result.is_some_and(|result| result.timed);
+    cell.outputs =
+        settled.outputs.iter().map(|(port, record)| (port.clone(), record.digest.clone())).collect();
+    cell
+}
+
+/// Stages by name, their cells by the values of their matrices: numbers by their size, everything else as text.
+fn sorted(pipeline: &Pipeline, cells: Vec<LockedCell>) -> Vec<LockedCell> {
+    let mut pairs: Vec<(&Cell, LockedCell)> = pipeline.cells.iter().zip(cells).collect();
+    let by_value = |one: &Json, other: &Json| match (one.as_f64(), other.as_f64()) {
+        (Some(one), Some(other)) => one.total_cmp(&other),
+        _ => one.to_string().cmp(&other.to_string()),
+    };
+    pairs.sort_by(|(one, _), (other, _)| {
+        let values = one.matrix.iter().zip(&other.matrix).map(|(one, other)| by_value(&one.1, &other.1));
+        let first = { values }.find(|ordering: &Ordering| ordering.is_ne());
+        one.stage.cmp(&other.stage).then(first.unwrap_or(Ordering::Equal)).then(one.id.cmp(&other.id))
+    });
+    pairs.into_iter().map(|(_, cell)| cell).collect()
+}
+
+/// What goes into every cell, as far as it can be known without running anything.
+pub fn describe(pipeline: &Pipeline, store: &mut Store, report: &RunReport) -> Vec<Expected> {
+    let wiring = Wiring::new(pipeline);
+    pipeline.cells.iter().map(|cell| describe_cell(&wiring, cell, store, report)).collect()
+}
+
+fn describe_cell(wiring: &Wiring<'_>, cell: &Cell, store: &mut Store, report: &RunReport) -> Expected {
+    let pipeline = wiring.pipeline;
+    let of_artifact = |index: usize, output: &str| {
+        let record = report.cells[index].outputs.get(output);
+        record.map_or_else(|| PathBuf::from("artifact"), |record| store.artifact(&record.digest))
+    };
+    let made_first = cell
+        .named_artifacts()
+        .find(|(index, output)| report.cells[*index].outputs.get(*output).is_none())
+        .map(|(index, _)| Unknown::Made(pipeline.cells[index].id.clone()));
+    let own;
+    let configured = match cell.ready_parameters() {
+        Some(ready) => Ok(ready),
+        None => match pipeline.configure(cell, &of_artifact) {
+            Ok(configured) => {
+                own = configured;
+                Ok(&*own)
+            }
+            Err(mut problems) => Err(match problems.0.is_empty() {
+                true => miette::miette!("its parameters do not fit"),
+                false => Report::new(problems.0.remove(0)),
+            }),
+        },
+    };
+    let mut described = LockedCell {
+        stage: cell.stage.clone(),
+        label: label(cell),
+        uses: cell.entry.kind.to_owned(),
+        revision: cell.entry.revision,
+        observes: false,
+        timed: false,
+        ending: Ending::Done,
+        needs: wiring.needs(cell),
+        files: Vec::new(),
+        outputs: BTreeMap::new(),
+        parameters: BTreeMap::new(),
+    };
+    let unknown = match (configured, made_first) {
+        (Err(error), _) => Some(Unknown::Unreadable(error)),
+        (Ok(configured), made_first) => {
+            described.observes = configured.observes();
+            described.parameters = parameters(configured.canonical());
+            match made_first {
+                Some(unknown) => Some(unknown),
+                None => match files(configured, store) {
+                    Ok(files) => {
+                        described.files = files;
+                        None
+                    }
+                    Err(error) => Some(Unknown::Unreadable(error)),
+                },
+            }
+        }
+    };
+    Expected { cell: described, unknown }
+}
+
+/// What stands in the brackets of the name of a cell.
+fn label(cell: &Cell) -> String {
+    let rest = cell.id.strip_prefix(&cell.stage).unwrap_or_default();
+    rest.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or_default().to_owned()
+}
+
+/// The files that a cell reads, but for those in artifacts, which have digests of their own.
+fn files(configured: &dyn Configured, store: &mut Store) -> Result<Vec<LockedFile>, Report> {
+    let artifacts = store.root().join("artifacts");
+    let mut files = Vec::new();
+    for file in configured.reads()? {
+        if file.path().starts_with(&artifacts) {
+            continue;
+        }
+        let blake3 = store.hashes.of(file.path())?;
+        let metadata = std::fs::metadata(file.path()).map_err(DurableError::io("read", file.path()))?;
+        files.push(LockedFile { name: file.name().into_owned(), bytes: metadata.len(), blake3 });
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn parameters(canonical: &Json) -> BTreeMap<String, Value> {
+    let pairs = canonical.as_object().into_iter().flatten();
+    pairs.filter_map(|(name, value)| Some((name.clone(), as_toml(value)?))).collect()
+}
+
+/// A value as TOML, keys in order. What is not set is left out: TOML has no null.
+fn as_toml(value: &Json) -> Option<Value> {
+    Some(match value {
+        Json::Null => return None,
+        Json::Bool(value) => Value::Boolean(*value),
+        Json::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(number), _) => Value::Integer(number),
+            (None, Some(real)) if number.is_f64() => Value::Float(real),
+            _ => Value::String(number.to_string()),
+        },
+        Json::String(text) => Value::String(text.clone()),
+        Json::Array(values) => {
+            Value::Array(values.iter().map(|v| as_toml(v).unwrap_or(Value::String("null".into()))).collect())
+        }
+        Json::Object(map) => {
+            let sorted: BTreeMap<&String, &Json> = map.iter().collect();
+            let pairs = sorted.into_iter().filter_map(|(key, value)| Some((key.clone(), as_toml(value)?)));
+            Value::Table(pairs.collect::<Table>())
+        }
+    })
+}
+
+/// How the cells of a pipeline are connected, as people write it.
+struct Wiring<'a> {
+    pipeline: &'a Pipeline,
+    /// Cells of each stage.
+    cells: HashMap<&'a str, Vec<&'a Cell>>,
+}
+
+impl<'a> Wiring<'a> {
+    fn new(pipeline: &'a Pipeline) -> Self {
+        let mut cells: HashMap<&str, Vec<&Cell>> = HashMap::new();
+        pipeline.cells.iter().for_each(|cell| cells.entry(&cell.stage).or_default().push(cell));
+        Self { pipeline, cells }
+    }
+
+    /// Where the inputs of a cell come from, by port.
+    fn needs(&self, cell: &Cell) -> BTreeMap<String, String> {
+        cell.needs.iter().map(|need| (need.port.name.to_owned(), self.origins(cell, need))).collect()
+    }
+
+    fn origins(&self, cell: &Cell, need: &Need) -> String {
+        let mut single: Vec<(usize, &str)> = Vec::new();
+        let mut texts: Vec<String> = Vec::new();
+        for origin in &need.origins {
+            match origin {
+                Origin::Cell { cell, output } => single.push((*cell, output)),
+                Origin::Best { cells, output, metric, extreme } => {
+                    let word = match extreme {
+                        Extreme::Min => "min",
+                        Extreme::Max => "max",
+                    };
+                    let all: Vec<(usize, &str)> = cells.iter().map(|&cell| (cell, *output)).collect();
+                    texts.push(format!("{word} {metric} of {}", self.group(cell, &all)));
+                }
+            }
+        }
+        if !single.is_empty() {
+            texts.insert(0, self.group(cell, &single));
+        }
+        texts.join(" and ")
+    }
+
+    /// Cells in few words: the one of a stage with our values is the stage, all of a stage with our values are `stage[*]`.
+    fn group(&self, cell: &Cell, origins: &[(usize, &str)]) -> String {
+        let at = |origin: &(usize, &str)| &self.pipeline.cells[origin.0];
+        let mut texts = Vec::new();
+        for run in origins.chunk_by(|one, other| at(one).stage == at(other).stage && one.1 == other.1) {
+            let first = at(&run[0]);
+            let several = first.entry.ports(Direction::Out).count() > 1;
+            let port = if several { format!(".{}", run[0].1) } else { String::new() };
+            let stage = format!("{}{port}", first.stage);
+            let is_paired = |other: &Cell| other.matrix.iter().all(|pair| cell.matrix.contains(pair));
+            match run.len() {
+                1 if is_paired(first) => texts.push(stage),
+                2.. if self.are_all(cell, run) => texts.push(format!("{stage}[*]")),
+                _ => texts.extend(run.iter().map(|origin| match label(at(origin)) {
+                    label if label.is_empty() => stage.clone(),
+                    label => format!("{stage}[{label}]"),
+                })),
+            }
+        }
+        texts.join(", ")
+    }
+
+    /// Whether these are all cells of their stage that have our values of the matrix keys that both have.
+    fn are_all(&self, cell: &Cell, origins: &[(usize, &str)]) -> bool {
+        let agrees = |other: &Cell| {
+            let same = |(key, value): &(String, Json)| {
+                other.matrix.iter().find(|(name, _)| name == key).is_none_or(|(_, found)| found == value)
+            };
+            cell.matrix.iter().all(same)
+        };
+        let stage = &self.cells[self.pipeline.cells[origins[0].0].stage.as_str()];
+        origins.iter().all(|(index, _)| agrees(&self.pipeline.cells[*index]))
+            && stage.iter().filter(|other| agrees(other)).count() == origins.len()
+    }
+}
