@@ -383,7 +383,7 @@ fn a_pipeline_makes_a_series_and_stores_it() {
     };
     let (one, seen) = store("runs-1");
     let (four, _) = store("runs-4");
-    insta::assert_snapshot!(seen, @r"
+    insta::assert_snapshot!(seen, @"
     p: 3 ran in N.NN s
       kept         out
       report       runs-1/reports/p.html
@@ -392,19 +392,19 @@ fn a_pipeline_makes_a_series_and_stores_it() {
       ran        images  N.NN s
       deltas: adca immediate, blocks of 4096 bytes: 1349384 of 2088960 bytes stored, 0.001 s of writing, depth 2, bases 1 2
       ran        deltas  N.NN s
-      kept: 0001: 255607 of 696320 bytes stored
-      kept: 0002: 8539 of 696320 bytes stored
-      kept: 0003: 11841 of 696320 bytes stored
+      kept: 0001: 255616 of 696320 bytes stored
+      kept: 0002: 8544 of 696320 bytes stored
+      kept: 0003: 11414 of 696320 bytes stored
       ran        kept  N.NN s
     ");
     assert_eq!(one["digest"], four["digest"]);
     assert_eq!(one["artifact"]["metrics"], four["artifact"]["metrics"]);
     // What the stage stored is a store like any other.
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "list", "out/files"]), @r"
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "list", "out/files"]), @"
     number  added                     bytes     stored            files  name
          1  TIME     696 kB     256 kB     2.7 ×      2
          2  TIME     696 kB    N.NN kB    81.5 ×      2
-         3  TIME     696 kB    11.8 kB    58.8 ×      2
+         3  TIME     696 kB    11.4 kB    61.0 ×      2
     ");
     sandbox.stdout(&["checkpoint", "restore", "out/files", "3", "-o", "three"]);
     assert_eq!(names(&sandbox.path().join("three")), ["rank-0000.dmtcp", "rank-0001.dmtcp"]);

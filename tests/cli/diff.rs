@@ -34,8 +34,53 @@ matrix = { seed = "1..3" }
 #[test]
 fn two_runs_and_where_their_differences_begin() {
     let sandbox = two_runs();
-    insta::assert_snapshot!(sandbox.seen(&["diff", "previous", "latest"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["diff", "latest", "latest", "--exit-code"]), @"");
+    insta::assert_snapshot!(sandbox.seen(&["diff", "previous", "latest"]), @"
+    ring RUN → RUN
+    cause: machine: costs: [1.0,10.0] → [1.0,20.0]
+    cause: program: file matrix.csv: DIGEST → DIGEST
+    machine              1 changed
+    placement            1 changed
+    program              1 changed
+    quality              1 changed
+    rankfile             1 changed
+    placement
+        T                            10000 → 60000  (+500.0 %)
+        F                            80000 → 240000  (+200.0 %)
+        max_link_load_bytes          2000 → 6000  (+200.0 %)
+        hop_bytes                    16000 → 24000  (+50.0 %)
+    quality
+        T                            10000 → 60000  (+500.0 %)
+        T_linear                     10000 → 60000  (+500.0 %)
+        T_random                     10000 → 60000  (+500.0 %)
+        T_round_robin                10000 → 60000  (+500.0 %)
+        F_random                     71000 → 221000  (+211.3 %)
+        F                            80000 → 240000  (+200.0 %)
+        F_linear                     80000 → 240000  (+200.0 %)
+        F_round_robin                80000 → 240000  (+200.0 %)
+        max_link_load_bytes          2000 → 6000  (+200.0 %)
+        max_link_load_bytes_linear   2000 → 6000  (+200.0 %)
+        max_link_load_bytes_random   2000 → 6000  (+200.0 %)
+        max_link_load_bytes_round_robin 2000 → 6000  (+200.0 %)
+        hop_bytes_random             14000 → 22000  (+57.1 %)
+        hop_bytes                    16000 → 24000  (+50.0 %)
+        hop_bytes_linear             16000 → 24000  (+50.0 %)
+        hop_bytes_round_robin        16000 → 24000  (+50.0 %)
+        hop_bytes_over_random        1.1428571428571428 → 1.0909090909090908  (-4.5 %)
+        F_over_random                1.1267605633802817 → 1.085972850678733  (-3.6 %)
+    program
+        bytes                        8000 → 12000  (+50.0 %)
+    machine
+    rankfile
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["diff", "latest", "latest", "--exit-code"]), @"
+    ring RUN → RUN
+    machine              1 the same
+    placement            1 the same
+    program              1 the same
+    quality              1 the same
+    rankfile             1 the same
+    no result is different
+    ");
     assert_eq!(sandbox.output(&["diff", "-1", "latest", "--exit-code"]).status.code(), Some(3));
     let json: Json = serde_json::from_str(&sandbox.stdout(&["diff", "-1", "latest", "--json"])).unwrap();
     assert_eq!((&json["version"], &json["runs"]["pipelines"][0]), (&1.into(), &"ring".into()));
@@ -48,12 +93,94 @@ fn a_stage_of_two_runs() {
         let arguments = [&["diff", name, "--run", "previous", "--run", "latest"], more].concat();
         sandbox.seen(&arguments)
     };
-    insta::assert_snapshot!(stage("program", &[]), @"");
-    insta::assert_snapshot!(stage("machine", &[]), @"");
-    insta::assert_snapshot!(stage("placement", &["--deep"]), @"");
-    insta::assert_snapshot!(stage("rankfile", &[]), @"");
-    insta::assert_snapshot!(stage("quality", &["--threshold", "50%"]), @"");
-    insta::assert_snapshot!(stage("nothing", &[]), @"");
+    insta::assert_snapshot!(stage("program", &[]), @"
+    task-graph DIGEST → DIGEST
+      file matrix.csv: DIGEST → DIGEST
+    metrics:
+      bytes                        8000 → 12000  (+50.0 %)
+    edges: 0 new, 0 gone, 1 changed
+    bytes in all: 8000 → 12000
+    messages in all: 80 → 80
+    largest changes:
+      0 → 3: 1000 bytes in 10 messages → 5000 bytes in 10 messages
+    ");
+    insta::assert_snapshot!(stage("machine", &[]), @"
+    system-graph DIGEST → DIGEST
+      costs: [1.0,10.0] → [1.0,20.0]
+    levels cost 1, 20, were 1, 10
+    ");
+    insta::assert_snapshot!(stage("placement", &["--deep"]), @"
+    mapping DIGEST → DIGEST
+      input system: DIGEST → DIGEST
+        because costs: [1.0,10.0] → [1.0,20.0]
+      input task-graph: DIGEST → DIGEST
+        because file matrix.csv: DIGEST → DIGEST
+    metrics:
+      T                            10000 → 60000  (+500.0 %)
+      F                            80000 → 240000  (+200.0 %)
+      max_link_load_bytes          2000 → 6000  (+200.0 %)
+      hop_bytes                    16000 → 24000  (+50.0 %)
+    no rank moved
+    F by level of the machine: 80000 → 240000  (+200.0 %)
+      level 1                  80000 → 240000  (+160000), pairs 8 → 8
+    ");
+    insta::assert_snapshot!(stage("rankfile", &[]), @"
+    launch-file DIGEST → DIGEST
+      input mapping: DIGEST → DIGEST
+        because input system: DIGEST → DIGEST
+        because input task-graph: DIGEST → DIGEST
+    file rankfile is different
+      @@ -1,2 +1,2 @@
+      -# hopmap mapping DIGEST
+      +# hopmap mapping DIGEST
+       rank 0=host0 slot=0
+    ");
+    insta::assert_snapshot!(stage("quality", &["--threshold", "50%"]), @"
+    metrics DIGEST → DIGEST
+      input mapping: DIGEST → DIGEST
+        because input system: DIGEST → DIGEST
+        because input task-graph: DIGEST → DIGEST
+      input system: DIGEST → DIGEST
+        because costs: [1.0,10.0] → [1.0,20.0]
+      input task-graph: DIGEST → DIGEST
+        because file matrix.csv: DIGEST → DIGEST
+    metrics:
+      T                            10000 → 60000  (+500.0 %)
+      T_linear                     10000 → 60000  (+500.0 %)
+      T_random                     10000 → 60000  (+500.0 %)
+      T_round_robin                10000 → 60000  (+500.0 %)
+      F_random                     71000 → 221000  (+211.3 %)
+      F                            80000 → 240000  (+200.0 %)
+      F_linear                     80000 → 240000  (+200.0 %)
+      F_round_robin                80000 → 240000  (+200.0 %)
+      max_link_load_bytes          2000 → 6000  (+200.0 %)
+      max_link_load_bytes_linear   2000 → 6000  (+200.0 %)
+      max_link_load_bytes_random   2000 → 6000  (+200.0 %)
+      max_link_load_bytes_round_robin 2000 → 6000  (+200.0 %)
+      hop_bytes_random             14000 → 22000  (+57.1 %)
+      hop_bytes                    16000 → 24000  (+50.0 %)
+      hop_bytes_linear             16000 → 24000  (+50.0 %)
+      hop_bytes_round_robin        16000 → 24000  (+50.0 %)
+      2 more changed by less than the threshold
+    table placements: 23 rows new, 23 gone, 0 changed
+      + placement linear, sample 0, F 240000.0, T 60000.0, dilation_max 2.0, dilation_mean 2.0, hop_bytes 24000.0, max_link_load_bytes 6000.0
+      - placement linear, sample 0, F 80000.0, T 10000.0, dilation_max 2.0, dilation_mean 2.0, hop_bytes 16000.0, max_link_load_bytes 2000.0
+      + placement mapping, sample 0, F 240000.0, T 60000.0, dilation_max 2.0, dilation_mean 2.0, hop_bytes 24000.0, max_link_load_bytes 6000.0
+      - placement mapping, sample 0, F 80000.0, T 10000.0, dilation_max 2.0, dilation_mean 2.0, hop_bytes 16000.0, max_link_load_bytes 2000.0
+      + placement random, sample 0, F 107000.0, T 20000.0, dilation_max 2.0, dilation_mean 1.25, hop_bytes 10000.0, max_link_load_bytes 2000.0
+      - placement random, sample 0, F 53000.0, T 10000.0, dilation_max 2.0, dilation_mean 1.25, hop_bytes 10000.0, max_link_load_bytes 2000.0
+      + placement random, sample 1, F 202000.0, T 60000.0, dilation_max 2.0, dilation_mean 1.5, hop_bytes 20000.0, max_link_load_bytes 6000.0
+      - placement random, sample 1, F 62000.0, T 10000.0, dilation_max 2.0, dilation_mean 1.5, hop_bytes 12000.0, max_link_load_bytes 2000.0
+      + placement random, sample 10, F 240000.0, T 60000.0, dilation_max 2.0, dilation_mean 2.0, hop_bytes 24000.0, max_link_load_bytes 6000.0
+      - placement random, sample 10, F 80000.0, T 10000.0, dilation_max 2.0, dilation_mean 2.0, hop_bytes 16000.0, max_link_load_bytes 2000.0
+      … and 36 more
+    ");
+    insta::assert_snapshot!(stage("nothing", &[]), @"
+    ------- stderr -------
+    error: the run RUN has no stage or cell `nothing`
+      help: its stages: machine, placement, program, quality, rankfile
+    [exit code 2]
+    ");
 }
 
 #[test]
@@ -62,12 +189,43 @@ fn two_cells_of_a_sweep_and_two_sweeps() {
     sandbox.write("ring.csv", ring(8));
     sandbox.write("sweep.toml", SWEEP);
     sandbox.stdout(&["run", "sweep.toml", "-j1"]);
-    insta::assert_snapshot!(sandbox.seen(&["diff", "placement[seed=1]", "placement[seed=2]"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["diff", "placement[seed=1]", "placement[seed=1]"]), @"");
+    insta::assert_snapshot!(sandbox.seen(&["diff", "placement[seed=1]", "placement[seed=2]"]), @"
+    mapping DIGEST → DIGEST
+      seed: 1 → 2
+    metrics:
+      dilation_mean                2 → N.NN  (-12.5 %)
+      hop_bytes                    16000 → 14000  (-12.5 %)
+      F                            80000 → 71000  (-11.2 %)
+    6 of 8 ranks moved: 6 level 1
+      rank 1: host1 → host2 (slot 2 → 4)
+      rank 3: host3 → host1 (slot 6 → 2)
+      rank 4: host2 → host0 (slot 4 → 0)
+      rank 5: host3 → host0 (slot 7 → 1)
+      rank 6: host0 → host3 (slot 0 → 7)
+      rank 7: host0 → host3 (slot 1 → 6)
+    F by level of the machine: 80000 → 71000  (-11.2 %)
+      level 0 (within a host)  0 → 1000  (+1000), pairs 0 → 1
+      level 1                  80000 → 70000  (-10000), pairs 8 → 7
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["diff", "placement[seed=1]", "placement[seed=1]"]), @"the same mapping: DIGEST");
     sandbox.edit("sweep.toml", "1..3", "2..4");
     sandbox.edit("sweep.toml", "[1, 10]", "[1, 30]");
     sandbox.stdout(&["run", "sweep.toml", "-j1"]);
-    insta::assert_snapshot!(sandbox.seen(&["diff", "placement", "--run", "-1", "--run", "latest"]), @"");
+    insta::assert_snapshot!(sandbox.seen(&["diff", "placement", "--run", "-1", "--run", "latest"]), @"
+    sweep RUN → RUN
+    cause: machine: costs: [1.0,10.0] → [1.0,30.0]
+    placement            1 new, 1 gone, 2 changed
+        median of F                  +197.2 %
+        median of T                  +200.0 %
+    placement[seed=4] is new
+    placement[seed=1] is gone
+    placement[seed=2]
+        T                            10000 → 30000  (+200.0 %)
+        F                            71000 → 211000  (+197.2 %)
+    placement[seed=3]
+        T                            10000 → 30000  (+200.0 %)
+        F                            71000 → 211000  (+197.2 %)
+    ");
 }
 
 #[test]
@@ -79,7 +237,7 @@ fn folders_are_compared_without_a_store() {
         let file = format!("file={name}.csv");
         sandbox.stdout(&["exec", "trace/csv", "--with", &file, "--out", name]);
     }
-    sandbox.stdout(&["exec", "topology/synthetic", "--with", "shape=tree:2x4", "--out", "machine"]);
+    sandbox.stdout(&["exec", "topology/synthetic", "--with", "shape=tree:2x4", "--with", "costs=[1, 10]", "--out", "machine"]);
     insta::assert_snapshot!(sandbox.seen(&["diff", "ring", "wider"]), @"");
     insta::assert_snapshot!(sandbox.seen(&["diff", "ring", "machine"]), @"");
     insta::assert_snapshot!(sandbox.seen(&["diff", "ring", "nowhere"]), @"");
@@ -91,7 +249,17 @@ fn folders_are_compared_without_a_store() {
 fn a_name_that_is_a_run_and_a_folder_is_refused() {
     let sandbox = two_runs();
     sandbox.stdout(&["exec", "trace/csv", "--with", "file=ring.csv", "--out", "latest"]);
-    insta::assert_snapshot!(sandbox.seen(&["diff", "previous", "latest"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["diff", "./latest", "program"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["diff", "previous", "program"]), @"");
+    insta::assert_snapshot!(sandbox.seen(&["diff", "previous", "latest"]), @"
+    ------- stderr -------
+    error: `latest` is a run and also a folder
+      help: name the run by when it began (`hopmap runs`), the folder as ./NAME, the stage by the digest of its output
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["diff", "./latest", "program"]), @"the same task-graph: DIGEST");
+    insta::assert_snapshot!(sandbox.seen(&["diff", "previous", "program"]), @"
+    ------- stderr -------
+    error: `previous` is a run, but `program` is an artifact
+      help: compare two runs, or two artifacts; `hopmap runs` lists the runs
+    [exit code 2]
+    ");
 }
