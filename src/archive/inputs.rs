@@ -141,22 +141,22 @@ fn leaves(one: &Json, other: &Json, visit: &mut impl FnMut(&str, &str)) {
 fn place(file: &Path, named: &[Named], starts: &[Vec<String>; 3]) -> Option<String> {
     let canonical = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let as_it_is = |path: &Path| path.to_owned();
-    let behind = |named: &Named, real: &dyn Fn(&Path) -> PathBuf| {
-        let (file, path) = (real(file), real(&named.path));
-        let names = walk(starts[named.base].clone(), &named.written)?;
+    let behind = |parameter: &Named, real: &dyn Fn(&Path) -> PathBuf| {
+        let (file, path) = (real(file), real(&parameter.path));
+        let leading = walk(starts[parameter.base].clone(), &parameter.written)?;
         // Below the folder that is named, or beside the file that is named.
-        let (folder, names) = match file.strip_prefix(&path) {
-            Ok(_) => (path, names),
-            Err(_) => (path.parent()?.to_owned(), names[..names.len().saturating_sub(1)].to_vec()),
+        let (folder, leading) = match file.strip_prefix(&path) {
+            Ok(_) => (path, leading),
+            Err(_) => (path.parent()?.to_owned(), leading[..leading.len().saturating_sub(1)].to_vec()),
         };
         let rest = file.strip_prefix(&folder).ok()?.to_owned();
-        Some((folder.components().count(), named.base, walk(names, &rest)?))
+        Some((folder.components().count(), parameter.base, walk(leading, &rest)?))
     };
     let nearest = |real: &dyn Fn(&Path) -> PathBuf| {
-        named.iter().filter_map(|named| behind(named, real)).max_by_key(|found| found.0)
+        named.iter().filter_map(|parameter| behind(parameter, real)).max_by_key(|found| found.0)
     };
-    let (_, base, names) = nearest(&as_it_is).or_else(|| nearest(&canonical))?;
-    let place = std::iter::once(BASES[base].to_owned()).chain(names).collect::<Vec<_>>().join("/");
+    let (_, base, parts) = nearest(&as_it_is).or_else(|| nearest(&canonical))?;
+    let place = std::iter::once(BASES[base].to_owned()).chain(parts).collect::<Vec<_>>().join("/");
     super::names::flaw(&place).is_none().then_some(place)
 }
 

@@ -1,7 +1,7 @@
 //! A run as one file that another machine can verify: an RO-Crate in a zip archive.
 //!
 //! Zip, because any program on any system opens it, one file can be read without the others, every file has a checksum,
-//! sizes beyond 4 GiB have a form, and the packers and registries of RO-Crates expect it. A tar archive would have to be
+//! sizes beyond four gigabytes have a form, and the packers and registries of such crates expect it. A tar archive would have to be
 //! read from its beginning for every file, and has no checksum of contents.
 //!
 //! ```text

@@ -30,7 +30,7 @@ pub(super) fn encoded(name: &str) -> String {
     for byte in name.bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b'/' => {
-                text.push(byte as char)
+                text.push(byte as char);
             }
             byte => text.push_str(&format!("%{byte:02X}")),
         }

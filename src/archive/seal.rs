@@ -27,7 +27,7 @@ pub(super) enum Seal {
 pub(super) fn seal(file: &mut File) -> std::io::Result<String> {
     let length = file.seek(SeekFrom::End(0))?;
     let digits = hash(file, length - DIGITS as u64)?;
-    file.seek(SeekFrom::End(-(DIGITS as i64)))?;
+    file.seek(SeekFrom::Start(length - DIGITS as u64))?;
     file.write_all(digits.as_bytes())?;
     Ok(digits)
 }

@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
     /// Put hashes of the input files into the archive, but not the files.
     #[arg(long)]
     no_inputs: bool,
-    /// Licence of the data, such as https://spdx.org/licenses/CC-BY-4.0; none is stated without.
+    /// Licence of the data, such as `https://spdx.org/licenses/CC-BY-4.0`; none is stated without.
     #[arg(long, value_name = "URL")]
     license: Option<String>,
     #[command(flatten)]

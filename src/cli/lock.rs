@@ -71,6 +71,7 @@ fn said(written: bool, lock: &Lock, place: &Path, output: Output) {
 
 /// What `run` does with a lock file.
 #[derive(Debug, Args)]
+#[expect(clippy::option_option, reason = "given or not, with a file or without")]
 pub(crate) struct LockArguments {
     /// Write the lock file when everything is done [default of FILE: beside the pipeline file].
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, conflicts_with = "locked")]

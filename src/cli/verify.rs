@@ -32,6 +32,7 @@ Examples:
   hopmap verify sweep.toml --stage placement -j 4
   hopmap verify place.toml --lock place.lock     # no results needed: the digests of a lock file
   hopmap verify lu.crate.zip --rerun")]
+#[expect(clippy::option_option, reason = "given or not, with a file or without")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pipeline: PipelineArguments,
@@ -87,15 +88,13 @@ fn verify_pipeline(arguments: &Arguments, output: Output) -> Result<Exit, Failur
 }
 
 fn known_stages(pipeline: &Pipeline, names: &[String]) -> Result<(), Failure> {
-    for name in names.iter().filter(|name| pipeline.cells_of(name).is_empty()) {
-        let stages = pipeline.stages();
-        let help = match closest(name, &stages) {
-            Some(meant) => format!("did you mean `{meant}`? stages: {}", stages.join(", ")),
-            None => format!("stages: {}", stages.join(", ")),
-        };
-        return Err(Mistake::new(format!("`{}` has no stage `{name}`", pipeline.name), help).into());
-    }
-    Ok(())
+    let Some(name) = names.iter().find(|name| pipeline.cells_of(name).is_empty()) else { return Ok(()) };
+    let stages = pipeline.stages();
+    let help = match closest(name, &stages) {
+        Some(meant) => format!("did you mean `{meant}`? stages: {}", stages.join(", ")),
+        None => format!("stages: {}", stages.join(", ")),
+    };
+    Err(Mistake::new(format!("`{}` has no stage `{name}`", pipeline.name), help).into())
 }
 
 /// Makes a pipeline again beside a store.

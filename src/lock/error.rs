@@ -1,6 +1,7 @@
 //! What can be wrong with a lock file.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use hopmap_durable::DurableError;
 use miette::{Diagnostic, NamedSource, SourceSpan};
@@ -31,7 +32,7 @@ pub enum LockError {
         reason: String,
         /// The text.
         #[source_code]
-        text: NamedSource<String>,
+        text: Arc<NamedSource<String>>,
         /// The place, if it is known.
         #[label("here")]
         place: Option<SourceSpan>,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use hopmap_durable::{DurableError, replace_file};
 use miette::NamedSource;
@@ -160,7 +161,7 @@ impl Lock {
         let malformed = |reason: String, place: Option<std::ops::Range<usize>>| LockError::Malformed {
             path: path.into(),
             reason,
-            text: NamedSource::new(path.display().to_string(), text.to_owned()),
+            text: Arc::new(NamedSource::new(path.display().to_string(), text.to_owned())),
             place: place.map(Into::into),
         };
         let syntax = |error: toml::de::Error| malformed(error.message().to_owned(), error.span());
