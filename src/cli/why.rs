@@ -41,7 +41,9 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
         {
             stage.print_counts(output);
         }
-        output.line(format!("  one cell alone: hopmap why '{}' …", pipeline.cells[cells[0]].id));
+        let would_run = cells.iter().find(|&&index| report.cells[index].state != State::Cached);
+        let example = &pipeline.cells[*would_run.unwrap_or(&cells[0])].id;
+        output.line(format!("one cell: hopmap why '{example}' {}", arguments.pipeline.pipeline));
         return Ok(Exit::Done);
     }
     for &index in &cells {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hopmap_artifact::Folder;
-use hopmap_durable::{AppendLog, DurableError, Lock};
+use hopmap_durable::{AppendLog, DurableError, Lock, sync_folder, sync_tree};
 use miette::Diagnostic;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -105,15 +105,13 @@ pub struct OutputRecord {
 }
 
 /// A cell of a pipeline as it was when it last ran or was confirmed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Current {
     /// Its key.
     pub key: String,
     /// Name of its stage.
-    #[serde(default)]
     pub stage: String,
     /// Keys and values of its matrix.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub matrix: Vec<(String, Json)>,
 }
 
@@ -122,11 +120,15 @@ pub struct Current {
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Record {
     Result(ResultRecord),
+    /// A [`Current`]. Its fields stand here, because flattened ones take three times as long to read.
     Current {
         pipeline: String,
         cell: String,
-        #[serde(flatten)]
-        current: Current,
+        key: String,
+        #[serde(default)]
+        stage: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        matrix: Vec<(String, Json)>,
     },
     Begun {
         pipeline: String,
@@ -219,12 +221,10 @@ impl Store {
             Record::Result(result) => {
                 self.results.insert(result.key.clone(), result);
             }
-            Record::Current { pipeline, cell, mut current } => {
-                if current.stage.is_empty() {
-                    // Older versions kept no more than the name of the cell.
-                    (current.stage, current.matrix) = names(&cell);
-                }
-                self.current.insert((pipeline, cell), current);
+            Record::Current { pipeline, cell, key, stage, matrix } => {
+                // Older versions kept no more than the name of the cell.
+                let (stage, matrix) = if stage.is_empty() { names(&cell) } else { (stage, matrix) };
+                self.current.insert((pipeline, cell), Current { key, stage, matrix });
             }
             Record::Begun { pipeline, cell, key } => {
                 self.begun.insert((pipeline, cell), key);
@@ -321,18 +321,17 @@ pub struct Writer {
     state: AppendLog,
     /// Whether something was appended that is not on disk yet.
     unsynced: bool,
-    /// Whether there are results whose artifacts are not on disk yet.
-    has_unsynced_artifacts: bool,
+    /// Artifacts of results that are not on disk yet.
+    unsynced_artifacts: Vec<PathBuf>,
     last_sync: Instant,
-    /// How long that took.
-    sync_took: Duration,
 }
 
-/// Artifacts are put on disk together, so far apart: thousands of small ones cost thousands of syncs else.
-const BETWEEN_SYNCS: Duration = Duration::from_secs(1);
+/// Artifacts are put on disk together, so far apart: thousands of small ones cost thousands of syncs else. As long does the
+/// system itself keep what was written in memory.
+const BETWEEN_SYNCS: Duration = Duration::from_secs(30);
 
-/// Where putting them on disk is slow, at most one part in so many of the time goes into it.
-const SHARE_OF_SYNCS: u32 = 10;
+/// Beyond so many artifacts the whole file system is synced at once; fewer do not wait for what other programs write.
+const MANY: usize = 100;
 
 impl Writer {
     /// Creates the store if it does not exist, locks it, and clears what killed runs left.
@@ -360,9 +359,8 @@ impl Writer {
             root: root.to_owned(),
             state,
             unsynced: false,
-            has_unsynced_artifacts: false,
+            unsynced_artifacts: Vec::new(),
             last_sync: Instant::now(),
-            sync_took: Duration::ZERO,
         })
     }
 
@@ -375,15 +373,18 @@ impl Writer {
         result: ResultRecord,
         is_on_disk: bool,
     ) -> Result<(), StoreError> {
-        if !is_on_disk && !self.has_unsynced_artifacts {
-            self.append(&Record::Unsynced { boot: boot() })?;
-            self.has_unsynced_artifacts = true;
+        if !is_on_disk {
+            if self.unsynced_artifacts.is_empty() {
+                self.append(&Record::Unsynced { boot: boot() })?;
+            }
+            let artifacts = result.outputs.values().map(|output| store.artifact(&output.digest));
+            self.unsynced_artifacts.extend(artifacts);
         }
         self.append(&Record::Result(result.clone()))?;
         // One that cannot be removed is waste, which is cleared with the rest.
         let _ = fs::remove_file(store.state(&result.key));
         store.learn(Record::Result(result));
-        if self.last_sync.elapsed() > BETWEEN_SYNCS.max(self.sync_took * SHARE_OF_SYNCS) {
+        if self.last_sync.elapsed() > BETWEEN_SYNCS {
             self.sync_artifacts(store)?;
         }
         Ok(())
@@ -391,15 +392,19 @@ impl Writer {
 
     /// Puts the artifacts of all results on disk, and says so in the log.
     fn sync_artifacts(&mut self, store: &mut Store) -> Result<(), StoreError> {
-        if !self.has_unsynced_artifacts {
+        if self.unsynced_artifacts.is_empty() {
             return Ok(());
         }
-        let started = Instant::now();
         let artifacts = self.root.join("artifacts");
-        let synced = fs::File::open(&artifacts).and_then(|folder| Ok(rustix::fs::syncfs(folder)?));
-        synced.map_err(DurableError::io("sync", &artifacts))?;
-        self.has_unsynced_artifacts = false;
-        (self.last_sync, self.sync_took) = (Instant::now(), started.elapsed());
+        if store.is_unsynced || self.unsynced_artifacts.len() > MANY {
+            let synced = fs::File::open(&artifacts).and_then(|folder| Ok(rustix::fs::syncfs(folder)?));
+            synced.map_err(DurableError::io("sync", &artifacts))?;
+        } else {
+            self.unsynced_artifacts.iter().try_for_each(|artifact| sync_tree(artifact))?;
+            sync_folder(&artifacts)?;
+        }
+        self.unsynced_artifacts.clear();
+        self.last_sync = Instant::now();
         if std::mem::take(&mut store.is_unsynced) {
             // What the machine lost when it went down must not come back with the line that all is well.
             return self.compact(store);
@@ -438,7 +443,9 @@ impl Writer {
         let record = || Record::Current {
             pipeline: pipeline.into(),
             cell: cell.id.clone(),
-            current: Current { key: key.into(), stage: cell.stage.clone(), matrix: cell.matrix.clone() },
+            key: key.into(),
+            stage: cell.stage.clone(),
+            matrix: cell.matrix.clone(),
         };
         self.append(&record())?;
         store.learn(record());
@@ -457,7 +464,7 @@ impl Writer {
     /// Writes the log anew with only what is still known.
     pub fn compact(&mut self, store: &mut Store) -> Result<(), StoreError> {
         if store.is_unsynced {
-            self.has_unsynced_artifacts = true;
+            self.unsynced_artifacts.push(self.root.join("artifacts"));
             return self.sync_artifacts(store);
         }
         let mut keys: Vec<&String> = store.results.keys().collect();
@@ -468,7 +475,9 @@ impl Writer {
         let current = current.into_iter().map(|(pipeline, cell, current)| Record::Current {
             pipeline: pipeline.into(),
             cell: cell.into(),
-            current: current.clone(),
+            key: current.key.clone(),
+            stage: current.stage.clone(),
+            matrix: current.matrix.clone(),
         });
         let mut begun: Vec<_> = store.begun.iter().collect();
         begun.sort_unstable();

@@ -57,6 +57,11 @@ pub(crate) enum Foreach {
         /// Where it stands.
         span: Range<usize>,
     },
+    /// Something that cannot be understood, which has been reported.
+    Broken {
+        /// Where it stands.
+        span: Range<usize>,
+    },
 }
 
 impl Foreach {
@@ -64,7 +69,7 @@ impl Foreach {
     pub(crate) fn span(&self) -> &Range<usize> {
         match self {
             Self::Files { pattern, .. } => &pattern.span,
-            Self::Stage { span, .. } => span,
+            Self::Stage { span, .. } | Self::Broken { span } => span,
         }
     }
 }
@@ -172,35 +177,38 @@ fn foreach(table: &Table, problems: &mut Vec<Problem>) -> Option<Foreach> {
     if let Some(name) = node.text() {
         return Some(Foreach::Stage { name: name.to_owned(), span: node.span.clone() });
     }
+    let files = files(node, problems);
+    Some(files.unwrap_or_else(|| Foreach::Broken { span: node.span.clone() }))
+}
+
+fn files(node: &Node, problems: &mut Vec<Problem>) -> Option<Foreach> {
     let Some(files) = node.table() else {
         problems.push(wrong_form("`foreach`", "the name of a stage, or { glob = \"…\" }", node));
         return None;
     };
     unknown_keys(files, FOREACH_KEYS, "keys of `foreach`", problems);
-    let pattern = match files.get("glob").map(|entry| &entry.node) {
-        Some(pattern) if pattern.text().is_some() => pattern.clone(),
-        Some(other) => {
-            problems.push(wrong_form("`glob`", "text such as \"traces/**/*.otf2\"", other));
-            return None;
-        }
-        None => {
-            let problem = Problem::new("`foreach` does not say which files", &node.span);
-            problems
-                .push(problem.label("`glob` is missing").help("for example { glob = \"traces/**/*.otf2\" }"));
-            return None;
-        }
+    let Some(Entry { node: pattern, .. }) = files.get("glob") else {
+        let problem = Problem::new("`foreach` does not say which files", &node.span);
+        let problem = problem.label("`glob` is missing");
+        problems.push(problem.help("for example { glob = \"traces/**/*.otf2\" }"));
+        return None;
     };
-    let key = match files.get("key") {
-        None => Key { name: FILE_KEY.into(), span: node.span.clone() },
-        Some(Entry { node, .. }) => match node.text().filter(|name| is_name(name)) {
-            Some(name) => Key { name: name.to_owned(), span: node.span.clone() },
-            None => {
-                problems.push(wrong_form("`key`", "a name of letters, digits, `-` and `_`", node));
-                return None;
-            }
-        },
-    };
-    Some(Foreach::Files { pattern, key })
+    if pattern.text().is_none() {
+        problems.push(wrong_form("`glob`", "text such as \"traces/**/*.otf2\"", pattern));
+        return None;
+    }
+    let key = files.get("key").map(|entry| &entry.node);
+    let name = key.map_or(Some(FILE_KEY), |key| key.text().filter(|name| is_name(name)));
+    let span = key.map_or(&node.span, |key| &key.span).clone();
+    match (name, key) {
+        (Some(name), _) => {
+            Some(Foreach::Files { pattern: pattern.clone(), key: Key { name: name.into(), span } })
+        }
+        (None, key) => {
+            problems.push(wrong_form("`key`", "a name of letters, digits, `-` and `_`", key.unwrap_or(node)));
+            None
+        }
+    }
 }
 
 fn exclude(table: &Table, problems: &mut Vec<Problem>) -> Vec<Node> {

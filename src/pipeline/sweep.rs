@@ -129,6 +129,7 @@ impl Sweeper<'_> {
         match foreach {
             Foreach::Files { pattern, key } => self.files(pattern, key, problems),
             Foreach::Stage { name, span } => self.cells_of(name, span, problems),
+            Foreach::Broken { .. } => None,
         }
     }
 
