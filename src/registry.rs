@@ -95,6 +95,8 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
         StageEntry::of::<hopmap_checkpoint::Generate>(),
         #[cfg(test)]
         StageEntry::of::<crate::engine::tests::SearchStage>(),
+        #[cfg(test)]
+        StageEntry::of::<crate::engine::tests::TextStage>(),
     ]
 });
 

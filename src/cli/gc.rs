@@ -1,5 +1,6 @@
 //! `hopmap gc`: clear a store.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
@@ -11,7 +12,7 @@ use super::open::StoreArguments;
 use super::output::Output;
 use super::run::duration;
 use super::summary::shown;
-use crate::engine::{self, Policy, Store, StoreError, Writer, short};
+use crate::engine::{self, Garbage, Policy, Store, StoreError, Writer, short};
 
 /// Arguments of `gc`.
 #[derive(Debug, Args)]
@@ -57,15 +58,8 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
             "bytes": garbage.bytes(),
         }));
     }
-    garbage.results.iter().for_each(|key| output.line(format!("result    {}", short(key))));
-    for (folder, bytes) in &garbage.artifacts {
-        output.line(format!("artifact  {}  {bytes} bytes", shown(folder)));
-    }
-    for (file, bytes) in &garbage.states {
-        output.line(format!("state     {}  {bytes} bytes", shown(file)));
-    }
-    for (folder, bytes) in &garbage.runs {
-        output.line(format!("run       {}  {bytes} bytes", shown(folder)));
+    if output.is_talkative() {
+        output.raw(listed(&garbage, &root).as_bytes());
     }
     let verb = if arguments.dry_run { "would free" } else { "freed" };
     output.line(match garbage.is_empty() {
@@ -73,4 +67,21 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
         false => format!("{verb} {} bytes", garbage.bytes()),
     });
     Ok(Exit::Done)
+}
+
+/// Everything that goes, a line each.
+fn listed(garbage: &Garbage, root: &Path) -> String {
+    let shown_root = PathBuf::from(shown(root));
+    let mut text = String::new();
+    for key in &garbage.results {
+        text.push_str(&format!("result    {}\n", short(key)));
+    }
+    let groups = [("artifact", &garbage.artifacts), ("state", &garbage.states), ("run", &garbage.runs)];
+    for (what, entries) in groups {
+        for (path, bytes) in entries {
+            let path = path.strip_prefix(root).map_or_else(|_| path.clone(), |path| shown_root.join(path));
+            text.push_str(&format!("{what:<8}  {}  {bytes} bytes\n", path.display()));
+        }
+    }
+    text
 }

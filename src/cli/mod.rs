@@ -4,6 +4,7 @@ mod accept;
 mod agent;
 mod check;
 mod checkpoint;
+mod estimate;
 mod exec;
 mod exit;
 mod failure;

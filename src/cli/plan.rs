@@ -7,7 +7,8 @@ use super::failure::Failure;
 use super::open::{PipelineArguments, StoreArguments};
 use super::output::Output;
 use super::summary;
-use crate::engine::{self, State, Store};
+use crate::engine::{self, Settled, State, Store};
+use crate::pipeline::{Cell, Pipeline};
 
 /// Arguments of `plan`.
 #[derive(Debug, Args)]
@@ -17,6 +18,9 @@ pub(crate) struct Arguments {
     pipeline: PipelineArguments,
     #[command(flatten)]
     store: StoreArguments,
+    /// List every cell, also of stages that have many.
+    #[arg(long)]
+    all: bool,
 }
 
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
@@ -27,15 +31,13 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     if output.is_json() {
         output.json(&summary::as_json(&pipeline, &store, &report));
     }
-    for (cell, settled) in pipeline.cells.iter().zip(&report.cells) {
-        output.line(summary::cell_line(&pipeline, cell, settled));
-        for saved in settled.saved.iter().filter(|saved| saved.written) {
-            output.line(format!("  restores   {}", summary::shown(&saved.path)));
-        }
-        if let Some(error) = &settled.error {
-            output.error(error);
+    for stage in summary::stages(&pipeline, &report) {
+        match stage.cells.len() > summary::MOST_LISTED && !arguments.all {
+            true => stage.print_counts(output),
+            false => stage.cells.iter().for_each(|(cell, settled)| list(&pipeline, cell, settled, output)),
         }
     }
+    summary::print_errors(&report, output);
     let would_run = report.count(State::WouldRun);
     let waits = report.count(State::Waits);
     output.line(match (would_run, waits) {
@@ -52,4 +54,11 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     let failed =
         report.cells.iter().any(|settled| matches!(settled.state, State::Failed | State::Infeasible));
     Ok(if failed { Exit::Failed } else { Exit::Done })
+}
+
+fn list(pipeline: &Pipeline, cell: &Cell, settled: &Settled, output: Output) {
+    output.line(summary::cell_line(pipeline, cell, settled));
+    for saved in settled.saved.iter().filter(|saved| saved.written) {
+        output.line(format!("  restores   {}", summary::shown(&saved.path)));
+    }
 }

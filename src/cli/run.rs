@@ -60,17 +60,10 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
         fail_fast: arguments.fail_fast && !arguments.keep_going,
     };
     let cancelled = on_interrupt()?;
-    let progress = Progress::new(output, pipeline.cells.len());
+    let progress = Progress::new(output, &pipeline, limits.jobs);
     let report = engine::run(&pipeline, &mut store, &mut writer, limits, &cancelled, &progress)?;
     progress.finish();
-    for settled in &report.cells {
-        if let Some(error) = &settled.error {
-            output.error(error);
-            if let Some(log) = &settled.log {
-                output.note(format!("  log: {}", summary::shown(log)));
-            }
-        }
-    }
+    summary::print_errors(&report, output);
     let place = write_report(arguments, &pipeline, &store, &report)?;
     if output.is_json() {
         output.json(&summary::as_json(&pipeline, &store, &report));

@@ -6,7 +6,7 @@ use super::exit::Exit;
 use super::failure::Failure;
 use super::open::StoreArguments;
 use super::output::Output;
-use crate::engine::{self, RunSummary, Store, StoreError};
+use crate::engine::{self, RunSummary, StoreError};
 
 /// Arguments of `runs`.
 #[derive(Debug, Args)]
@@ -24,8 +24,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     if !root.is_dir() {
         return Err(StoreError::Missing { path: root }.into());
     }
-    let mut runs = engine::read_runs(&Store::load(&root)?)?;
-    runs.drain(..runs.len().saturating_sub(arguments.last.unwrap_or(usize::MAX)));
+    let runs = engine::read_runs_below(&root, arguments.last.unwrap_or(usize::MAX))?;
     if output.is_json() {
         output.json(&runs);
     }

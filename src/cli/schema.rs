@@ -30,6 +30,11 @@ fn pipeline_schema() -> Json {
     let names = |map: Json| json!({ "type": "object", "additionalProperties": map });
     let kinds: Vec<&str> = STAGES.iter().map(|entry| entry.kind).collect();
     let mut definitions = Map::new();
+    let values = json!({
+        "description": "a list, or a range with both ends: 1..10, 16..128 step 16, 0.1..0.5 step 0.1, 16..1024 times 2",
+        "type": ["array", "string"],
+    });
+    definitions.insert("values".into(), values);
     let rules: Vec<Json> = STAGES.iter().map(|entry| rule(entry, &mut definitions)).collect();
     let stage = json!({
         "type": "object",
@@ -42,14 +47,42 @@ fn pipeline_schema() -> Json {
             },
             "with": { "description": "parameters of the stage", "type": "object" },
             "needs": {
-                "description": "what is connected to each input: stage, stage.port, stage[*], stage[min F], stage[key=value]",
+                "description": "what is connected to each input: stage, stage.port, stage[*], stage[min F], stage[key=value], stage[key=value, min F]; several cells where the input takes many",
                 "type": "object",
                 "additionalProperties": { "type": ["string", "array"], "items": { "type": "string" } },
+            },
+            "foreach": {
+                "description": "a cell for every file that fits a pattern, or for every cell of another stage",
+                "anyOf": [
+                    { "description": "name of a stage: a cell for each of its cells, with its matrix keys", "type": "string" },
+                    {
+                        "type": "object",
+                        "required": ["glob"],
+                        "additionalProperties": false,
+                        "properties": {
+                            "glob": { "description": "pattern such as traces/**/*.otf2, relative to this file; a value of -p to the working directory; hidden files do not count", "type": "string" },
+                            "key": { "description": "matrix key that has the path", "type": "string", "default": "file" },
+                        },
+                    },
+                ],
             },
             "matrix": {
                 "description": "keys and their values; every combination is a cell of its own",
                 "type": "object",
-                "additionalProperties": { "type": ["array", "string"] },
+                "additionalProperties": { "$ref": "#/$defs/values" },
+            },
+            "zip": {
+                "description": "keys whose values go side by side, all of the same number; multiplied with matrix",
+                "type": "object",
+                "additionalProperties": { "$ref": "#/$defs/values" },
+            },
+            "exclude": {
+                "description": "combinations that are left out: those that meet every condition of one entry",
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "additionalProperties": { "description": "a value, a list of values, or a range that may be open: 256.." },
+                },
             },
             "save": { "description": "copies of outputs for people: output port and path", "type": "object", "additionalProperties": { "type": "string" } },
             "threads": { "description": "cores the stage may use, with a launcher each of its processes; never changes a result", "type": "integer", "minimum": 1 },

@@ -1,5 +1,6 @@
 //! What became of a pipeline, for people and as JSON.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use hopmap_artifact::Folder;
@@ -10,6 +11,90 @@ use super::failure::message;
 use super::output::Output;
 use crate::engine::{OutputRecord, RunReport, Saved, Settled, State, Store};
 use crate::pipeline::{Cell, Pipeline};
+
+/// Cells of a stage beyond this number are summed up.
+pub(crate) const MOST_LISTED: usize = 20;
+
+/// Of many failures, so many are told in full.
+pub(crate) const MOST_TOLD: usize = 3;
+
+/// Copies for people, and commands, that are listed.
+const MOST_COPIES: usize = 6;
+
+/// A stage and what became of its cells.
+pub(crate) struct StageReport<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) cells: Vec<(&'a Cell, &'a Settled)>,
+}
+
+/// The cells by their stages, in the order of the first cell of each.
+pub(crate) fn stages<'a>(pipeline: &'a Pipeline, report: &'a RunReport) -> Vec<StageReport<'a>> {
+    let mut stages: Vec<StageReport<'a>> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for (cell, settled) in pipeline.cells.iter().zip(&report.cells) {
+        let place = *places.entry(&cell.stage).or_insert(stages.len());
+        if place == stages.len() {
+            stages.push(StageReport { name: &cell.stage, cells: Vec::new() });
+        }
+        stages[place].cells.push((cell, settled));
+    }
+    stages
+}
+
+impl StageReport<'_> {
+    /// How many cells are in which state, in one line.
+    fn counts(&self) -> String {
+        let count = |state: State| self.cells.iter().filter(|(_, settled)| settled.state == state).count();
+        let states = State::ENDINGS.into_iter().chain([State::WouldRun, State::Waits]);
+        let counts: Vec<String> = states
+            .map(|state| (count(state), state_word(state)))
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, word)| format!("{count} {word}"))
+            .collect();
+        format!("  {:<10} {} cells: {}", self.name, self.cells.len(), counts.join(", "))
+    }
+
+    /// The same, and the reasons that most of them have.
+    pub(crate) fn print_counts(&self, output: Output) {
+        const MOST_REASONS: usize = 5;
+        output.line(self.counts());
+        let mut reasons: Vec<(usize, String)> = Vec::new();
+        let mut places: HashMap<String, usize> = HashMap::new();
+        for reason in self.cells.iter().flat_map(|(_, settled)| &settled.reasons) {
+            let place = *places.entry(reason.to_string()).or_insert_with_key(|reason| {
+                reasons.push((0, reason.clone()));
+                reasons.len() - 1
+            });
+            reasons[place].0 += 1;
+        }
+        // Of reasons that are as frequent, the first comes first.
+        reasons.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+        print_some(
+            reasons.into_iter(),
+            MOST_REASONS,
+            |(count, reason)| format!("    {count:>6} × {reason}"),
+            output,
+        );
+    }
+}
+
+/// What went wrong. Of many failures the first ones are told, and where the others are.
+pub(crate) fn print_errors(report: &RunReport, output: Output) {
+    let mut failures = report.cells.iter().filter_map(|settled| Some((settled, settled.error.as_ref()?)));
+    for (settled, error) in failures.by_ref().take(MOST_TOLD) {
+        output.error(error);
+        if let Some(log) = &settled.log {
+            output.note(format!("  log: {}", shown(log)));
+        }
+    }
+    match (failures.count(), &report.folder) {
+        (0, _) => {}
+        (more, Some(folder)) => {
+            output.note(format!("… and {more} more failed; logs: {}", shown(&folder.join("logs"))));
+        }
+        (more, None) => output.note(format!("… and {more} more failed")),
+    }
+}
 
 /// A state in one word.
 pub(crate) fn state_word(state: State) -> &'static str {
@@ -47,13 +132,20 @@ pub(crate) fn print(pipeline: &Pipeline, store: &Store, report: &RunReport, outp
         return;
     }
     output.line(headline(pipeline, report));
-    for (cell, settled) in pipeline.cells.iter().zip(&report.cells) {
-        for record in settled.outputs.values().filter(|record| record.kind == Metrics::KIND) {
-            output.line(format!("  {:<12} {}", cell.id, quality(record)));
+    for stage in stages(pipeline, report) {
+        if stage.cells.len() > MOST_LISTED {
+            output.line(stage.counts());
         }
-        for record in settled.outputs.values().filter(|record| record.kind == TraceSummary::KIND) {
-            output.line(format!("  {:<12} {}", cell.id, program(record)));
-        }
+        let cells = stage.cells.iter();
+        let records =
+            cells.flat_map(|(cell, settled)| settled.outputs.values().map(|record| (&cell.id, record)));
+        let telling = records.filter_map(|(id, record)| match record.kind.as_str() {
+            Metrics::KIND => Some(format!("  {id:<12} {}", quality(record))),
+            TraceSummary::KIND => Some(format!("  {id:<12} {}", program(record))),
+            _ => None,
+        });
+        let most = if stage.cells.len() > MOST_LISTED { MOST_TOLD } else { MOST_LISTED };
+        print_some(telling, most, |line| line, output);
     }
     let copies = pipeline
         .cells
@@ -64,17 +156,21 @@ pub(crate) fn print(pipeline: &Pipeline, store: &Store, report: &RunReport, outp
         let restored = if saved.written && state == State::Cached { "  (restored)" } else { "" };
         format!("  {:<12} {}{restored}", cell.id, shown(&saved.path))
     };
-    print_some(copies, copy, output);
+    print_some(copies, MOST_COPIES, copy, output);
     let command = |(port, record, path): (&str, &OutputRecord, PathBuf)| {
         format!("  {port:<12} {}", launch_command(store, record, &path).unwrap_or_default())
     };
-    print_some(launch_files(report, store).into_iter(), command, output);
+    print_some(launch_files(report, store).into_iter(), MOST_COPIES, command, output);
 }
 
 /// The first few; those of a sweep would bury everything else.
-fn print_some<T>(mut items: impl Iterator<Item = T>, line: impl Fn(T) -> String, output: Output) {
-    const MOST: usize = 6;
-    items.by_ref().take(MOST).for_each(|item| output.line(line(item)));
+fn print_some<T>(
+    mut items: impl Iterator<Item = T>,
+    most: usize,
+    line: impl Fn(T) -> String,
+    output: Output,
+) {
+    items.by_ref().take(most).for_each(|item| output.line(line(item)));
     match items.count() {
         0 => {}
         more => output.line(format!("  … and {more} more")),

@@ -36,6 +36,16 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
             cells.iter().map(|&index| as_json(&pipeline.cells[index], &report.cells[index])).collect();
         output.json(&cells);
     }
+    if cells.len() > summary::MOST_LISTED {
+        for stage in summary::stages(&pipeline, &report).iter().filter(|stage| stage.name == arguments.stage)
+        {
+            stage.print_counts(output);
+        }
+        let would_run = cells.iter().find(|&&index| report.cells[index].state != State::Cached);
+        let example = &pipeline.cells[*would_run.unwrap_or(&cells[0])].id;
+        output.line(format!("one cell: hopmap why '{example}' {}", arguments.pipeline.pipeline));
+        return Ok(Exit::Done);
+    }
     for &index in &cells {
         explain(&pipeline, &pipeline.cells[index], &report.cells[index], output);
     }

@@ -37,6 +37,8 @@ pub(crate) struct Given {
     pub(crate) ending: StageEnding,
     pub(crate) timed: bool,
     pub(crate) outputs: BTreeMap<String, OutputRecord>,
+    /// Whether the outputs are on disk, or will be when the store is synced.
+    pub(crate) is_on_disk: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,6 +121,9 @@ fn run_stage(task: Task, cell: &Cell, cx: &Context<'_>, shared: &Shared<'_>) -> 
     }
 }
 
+/// Artifacts of more bytes are put on disk by the thread that made them; smaller ones all together.
+const LARGE: u64 = 1 << 18;
+
 /// Runs the stage in our own process.
 fn run_here(
     task: Task,
@@ -139,11 +144,16 @@ fn run_here(
     };
     let mut records = BTreeMap::new();
     for (port, value, staging, folder) in write_outputs(cell.entry, &outputs, &shared.work)? {
-        let record = shared.keep(&folder, provenance, |place| staging.commit(place))?;
+        let record = OutputRecord::of(&folder)?;
+        let is_large = record.files.iter().map(|(_, size)| size).sum::<u64>() > LARGE;
+        shared.keep(&folder, &record, provenance, |place| match is_large || place.exists() {
+            true => staging.commit(place),
+            false => std::fs::rename(staging.path(), place).map_err(DurableError::io("create", place)),
+        })?;
         shared.values.lock().insert(record.digest.clone(), value);
         records.insert(port.to_owned(), record);
     }
-    Ok(Given { ending, timed: outputs.is_timed(), outputs: records })
+    Ok(Given { ending, timed: outputs.is_timed(), outputs: records, is_on_disk: false })
 }
 
 /// Runs the stage as the processes that its launcher starts, and takes over what the first of them wrote.
@@ -176,7 +186,8 @@ fn run_launched(
     for (port, path) in outputs {
         let folder = Folder::open(&path)?;
         folder.verify()?;
-        let record = shared.keep(&folder, provenance, |place| hopmap_durable::adopt_folder(&path, place))?;
+        let record = OutputRecord::of(&folder)?;
+        shared.keep(&folder, &record, provenance, |place| hopmap_durable::adopt_folder(&path, place))?;
         records.insert(port.to_owned(), record);
     }
     std::fs::remove_dir_all(&work).map_err(DurableError::io("remove", &work))?;
@@ -185,7 +196,7 @@ fn run_launched(
         Done { complete: false, .. } => StageEnding::Partial,
         Done { .. } => StageEnding::Done,
     };
-    Ok(Given { ending, timed: done.timed, outputs: records })
+    Ok(Given { ending, timed: done.timed, outputs: records, is_on_disk: true })
 }
 
 fn is_whole(record: &OutputRecord, place: &Path) -> bool {
@@ -331,21 +342,21 @@ impl Observer for CellObserver<'_> {
 }
 
 impl<'a> Shared<'a> {
-    /// Describes an artifact and moves it into the store, unless it is there already.
+    /// Moves an artifact into the store, unless it is there already.
     fn keep(
         &self,
         folder: &Folder,
+        record: &OutputRecord,
         provenance: &Json,
         commit: impl FnOnce(&Path) -> Result<(), DurableError>,
-    ) -> Result<OutputRecord, Report> {
-        let record = OutputRecord::of(folder)?;
+    ) -> Result<(), Report> {
         let place = self.artifacts.join(&record.digest);
-        if !is_whole(&record, &place) {
+        if !is_whole(record, &place) {
             let path = folder.path().join(PROVENANCE);
             std::fs::write(&path, format!("{provenance:#}\n")).map_err(DurableError::io("write", &path))?;
             commit(&place)?;
         }
-        Ok(record)
+        Ok(())
     }
 
     pub(crate) fn new(

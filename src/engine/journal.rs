@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::store::{Store, StoreError};
+use super::store::{Store, StoreError, check_format};
 use super::walk::{Settled, State};
 use crate::pipeline::Cell;
 
@@ -141,7 +141,13 @@ pub(crate) fn state_name(state: State) -> String {
 
 /// All runs of a store, the oldest first.
 pub fn read_runs(store: &Store) -> Result<Vec<RunSummary>, StoreError> {
-    let folder = store.runs();
+    read_runs_below(store.root(), usize::MAX)
+}
+
+/// The newest runs of the store in a folder, the oldest of them first. What else the store knows is not read.
+pub fn read_runs_below(root: &Path, newest: usize) -> Result<Vec<RunSummary>, StoreError> {
+    check_format(root)?;
+    let folder = root.join("runs");
     let entries = match std::fs::read_dir(&folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -149,6 +155,7 @@ pub fn read_runs(store: &Store) -> Result<Vec<RunSummary>, StoreError> {
     };
     let mut folders: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     folders.sort();
+    folders.drain(..folders.len().saturating_sub(newest));
     Ok(folders.iter().filter_map(|folder| read_run(folder).ok()).collect())
 }
 

@@ -17,6 +17,7 @@ mod save;
 mod store;
 #[cfg(test)]
 pub(crate) mod tests;
+mod unsynced;
 mod walk;
 
 pub use catalogue::{Catalogue, StoredCell};
@@ -24,7 +25,7 @@ pub use events::{Events, NoEvents};
 pub use execute::{WriteError, write_outputs};
 pub use garbage::{Garbage, Policy, collect, find_garbage};
 pub(crate) use journal::state_name;
-pub use journal::{Event, RunSummary, StageEvent, read_run, read_runs};
+pub use journal::{Event, RunSummary, StageEvent, read_run, read_runs, read_runs_below};
 pub use key::{InputDigest, Key, Manifest};
 pub use launch::{Launch, Launched, launch};
 pub use reason::{Reason, short};

@@ -131,8 +131,8 @@ struct Run<'a> {
     pending: BinaryHeap<Reverse<Pending>>,
     waiting: Vec<usize>,
     dependents: Vec<Vec<usize>>,
-    /// The same as `dependents`, kept to the end.
-    readers: Vec<Vec<usize>>,
+    /// Number of cells that may still read the outputs of each.
+    readers: Vec<usize>,
     unsettled: usize,
     /// Cells that settled and are not in the journal yet.
     unwritten: Vec<usize>,
@@ -205,7 +205,7 @@ impl<'a> Run<'a> {
             ready,
             pending: BinaryHeap::new(),
             waiting,
-            readers: dependents.clone(),
+            readers: dependents.iter().map(Vec::len).collect(),
             dependents,
             unsettled: count,
             unwritten: Vec::new(),
@@ -361,7 +361,7 @@ impl<'a> Run<'a> {
         given: Given,
         seconds: f64,
     ) -> Result<Settled, StoreError> {
-        let Given { ending, timed, outputs } = given;
+        let Given { ending, timed, outputs, is_on_disk } = given;
         let outputs: OutputRecords = Arc::new(outputs);
         let (state, ending) = match ending {
             StageEnding::Done => (State::Ran, Some(Ending::Done)),
@@ -370,7 +370,7 @@ impl<'a> Run<'a> {
         };
         if let Some(ending) = ending {
             let record = ResultRecord::new(key, ending, timed, outputs.clone(), manifest).took(seconds);
-            self.writer.record(self.store, record)?;
+            self.writer.record(self.store, record, is_on_disk)?;
         }
         Ok(Settled { outputs, ..Settled::new(state) })
     }
@@ -387,6 +387,9 @@ impl<'a> Run<'a> {
         self.events.settled(cell, &settled, self.unsettled);
         self.unwritten.push(index);
         self.walk.settled[index] = Some(settled);
+        for needed in cell.dependencies().collect::<HashSet<usize>>() {
+            self.readers[needed] -= 1;
+        }
         for dependent in std::mem::take(&mut self.dependents[index]) {
             self.waiting[dependent] -= 1;
             if self.waiting[dependent] == 0 {
@@ -410,12 +413,10 @@ impl<'a> Run<'a> {
 
     /// Lets go of values whose every reader has settled.
     fn forget_values(&self, index: usize, shared: &Shared<'_>) {
-        let is_settled = |cell: usize| self.walk.settled[cell].is_some();
-        for needed in self.pipeline.cells[index].dependencies().chain([index]) {
-            if self.readers[needed].iter().all(|&reader| is_settled(reader)) {
-                let outputs = self.walk.settled[needed].iter().flat_map(|settled| settled.outputs.values());
-                outputs.for_each(|record| shared.values.forget(&record.digest));
-            }
+        let read = self.pipeline.cells[index].dependencies().chain([index]);
+        for cell in read.filter(|&cell| self.readers[cell] == 0) {
+            let outputs = self.walk.settled[cell].iter().flat_map(|settled| settled.outputs.values());
+            outputs.for_each(|record| shared.values.forget(&record.digest));
         }
     }
 

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use hopmap_artifact::Folder;
-use hopmap_durable::{AppendLog, DurableError, Lock};
+use hopmap_durable::{AppendLog, DurableError, Lock, sync_folder, sync_tree};
 use miette::Diagnostic;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -15,6 +16,7 @@ use serde_json::value::RawValue;
 use super::catalogue::names;
 use super::hashes::Hashes;
 use super::key::Manifest;
+use super::unsynced::{Unsynced, boot};
 use crate::pipeline::Cell;
 
 /// Name of the store's folder.
@@ -30,6 +32,8 @@ pub struct Store {
     current: HashMap<(String, String), Current>,
     begun: HashMap<(String, String), String>,
     damaged_lines: usize,
+    /// Whether a run ended before it had put its artifacts on disk.
+    is_unsynced: bool,
     /// Hashes of input files.
     pub hashes: Hashes,
 }
@@ -101,33 +105,42 @@ pub struct OutputRecord {
 }
 
 /// A cell of a pipeline as it was when it last ran or was confirmed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Current {
     /// Its key.
     pub key: String,
     /// Name of its stage.
-    #[serde(default)]
     pub stage: String,
     /// Keys and values of its matrix.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub matrix: Vec<(String, Json)>,
 }
 
+/// One line of the log.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Record {
+pub(super) enum Record {
     Result(ResultRecord),
+    /// A [`Current`]. Its fields stand here, because flattened ones take three times as long to read.
     Current {
         pipeline: String,
         cell: String,
-        #[serde(flatten)]
-        current: Current,
+        key: String,
+        #[serde(default)]
+        stage: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        matrix: Vec<(String, Json)>,
     },
     Begun {
         pipeline: String,
         cell: String,
         key: String,
     },
+    /// The artifacts of the results from here on may be in the memory of this boot of the machine only.
+    Unsynced {
+        boot: String,
+    },
+    /// The artifacts of all results before are on disk.
+    Synced,
 }
 
 /// A store that cannot be used.
@@ -174,15 +187,33 @@ impl Store {
             current: HashMap::new(),
             begun: HashMap::new(),
             damaged_lines: 0,
+            is_unsynced: false,
             hashes: Hashes::load(&root.join("hashes.log"))?,
         };
+        let mut unsynced = Unsynced::default();
         for line in AppendLog::read(&root.join("state.log"))?.lines() {
             match serde_json::from_str(line) {
-                Ok(record) => store.learn(record),
+                Ok(record) => {
+                    unsynced.hear(&record);
+                    store.learn(record);
+                }
                 Err(_) => store.damaged_lines += 1,
             }
         }
+        store.is_unsynced = !unsynced.is_empty();
+        unsynced.lost().for_each(|key| store.forget_if_damaged(key));
         Ok(store)
+    }
+
+    /// Forgets a result whose artifacts did not get on disk before the machine went down.
+    fn forget_if_damaged(&mut self, key: &str) {
+        let is_whole = |output: &OutputRecord| {
+            let folder = Folder::open(&self.artifact(&output.digest));
+            folder.is_ok_and(|folder| folder.digest() == output.digest && folder.verify().is_ok())
+        };
+        if self.results.get(key).is_some_and(|result| !result.outputs.values().all(is_whole)) {
+            self.results.remove(key);
+        }
     }
 
     fn learn(&mut self, record: Record) {
@@ -190,16 +221,15 @@ impl Store {
             Record::Result(result) => {
                 self.results.insert(result.key.clone(), result);
             }
-            Record::Current { pipeline, cell, mut current } => {
-                if current.stage.is_empty() {
-                    // Older versions kept no more than the name of the cell.
-                    (current.stage, current.matrix) = names(&cell);
-                }
-                self.current.insert((pipeline, cell), current);
+            Record::Current { pipeline, cell, key, stage, matrix } => {
+                // Older versions kept no more than the name of the cell.
+                let (stage, matrix) = if stage.is_empty() { names(&cell) } else { (stage, matrix) };
+                self.current.insert((pipeline, cell), Current { key, stage, matrix });
             }
             Record::Begun { pipeline, cell, key } => {
                 self.begun.insert((pipeline, cell), key);
             }
+            Record::Unsynced { .. } | Record::Synced => {}
         }
     }
 
@@ -287,11 +317,21 @@ impl Store {
 #[derive(Debug)]
 pub struct Writer {
     _lock: Lock,
+    root: PathBuf,
     state: AppendLog,
-    hashes: PathBuf,
     /// Whether something was appended that is not on disk yet.
     unsynced: bool,
+    /// Artifacts of results that are not on disk yet.
+    unsynced_artifacts: Vec<PathBuf>,
+    last_sync: Instant,
 }
+
+/// Artifacts are put on disk together, so far apart: thousands of small ones cost thousands of syncs else. As long does the
+/// system itself keep what was written in memory.
+const BETWEEN_SYNCS: Duration = Duration::from_secs(30);
+
+/// Beyond so many artifacts the whole file system is synced at once; fewer do not wait for what other programs write.
+const MANY: usize = 100;
 
 impl Writer {
     /// Creates the store if it does not exist, locks it, and clears what killed runs left.
@@ -314,16 +354,62 @@ impl Writer {
         // Stages that keep files too large for memory expect it.
         fs::create_dir(&work).map_err(DurableError::io("create", &work))?;
         let state = AppendLog::open(&root.join("state.log"))?;
-        Ok(Self { _lock: lock, state, hashes: root.join("hashes.log"), unsynced: false })
+        Ok(Self {
+            _lock: lock,
+            root: root.to_owned(),
+            state,
+            unsynced: false,
+            unsynced_artifacts: Vec::new(),
+            last_sync: Instant::now(),
+        })
     }
 
     /// Records a result. The state of the search that led to it is of no more use.
-    pub fn record(&mut self, store: &mut Store, result: ResultRecord) -> Result<(), StoreError> {
+    ///
+    /// If its artifacts are not on disk yet the log says so until they are, which is soon.
+    pub fn record(
+        &mut self,
+        store: &mut Store,
+        result: ResultRecord,
+        is_on_disk: bool,
+    ) -> Result<(), StoreError> {
+        if !is_on_disk {
+            if self.unsynced_artifacts.is_empty() {
+                self.append(&Record::Unsynced { boot: boot() })?;
+            }
+            let artifacts = result.outputs.values().map(|output| store.artifact(&output.digest));
+            self.unsynced_artifacts.extend(artifacts);
+        }
         self.append(&Record::Result(result.clone()))?;
         // One that cannot be removed is waste, which is cleared with the rest.
         let _ = fs::remove_file(store.state(&result.key));
         store.learn(Record::Result(result));
+        if self.last_sync.elapsed() > BETWEEN_SYNCS {
+            self.sync_artifacts(store)?;
+        }
         Ok(())
+    }
+
+    /// Puts the artifacts of all results on disk, and says so in the log.
+    fn sync_artifacts(&mut self, store: &mut Store) -> Result<(), StoreError> {
+        if self.unsynced_artifacts.is_empty() {
+            return Ok(());
+        }
+        let artifacts = self.root.join("artifacts");
+        if store.is_unsynced || self.unsynced_artifacts.len() > MANY {
+            let synced = fs::File::open(&artifacts).and_then(|folder| Ok(rustix::fs::syncfs(folder)?));
+            synced.map_err(DurableError::io("sync", &artifacts))?;
+        } else {
+            self.unsynced_artifacts.iter().try_for_each(|artifact| sync_tree(artifact))?;
+            sync_folder(&artifacts)?;
+        }
+        self.unsynced_artifacts.clear();
+        self.last_sync = Instant::now();
+        if std::mem::take(&mut store.is_unsynced) {
+            // What the machine lost when it went down must not come back with the line that all is well.
+            return self.compact(store);
+        }
+        self.append(&Record::Synced)
     }
 
     /// Records the key with which a cell begins to run, if that is news: until it has a result its state is needed.
@@ -357,7 +443,9 @@ impl Writer {
         let record = || Record::Current {
             pipeline: pipeline.into(),
             cell: cell.id.clone(),
-            current: Current { key: key.into(), stage: cell.stage.clone(), matrix: cell.matrix.clone() },
+            key: key.into(),
+            stage: cell.stage.clone(),
+            matrix: cell.matrix.clone(),
         };
         self.append(&record())?;
         store.learn(record());
@@ -366,14 +454,19 @@ impl Writer {
 
     /// Puts everything recorded on disk.
     pub fn sync(&mut self, store: &mut Store) -> Result<(), StoreError> {
+        self.sync_artifacts(store)?;
         if std::mem::take(&mut self.unsynced) {
             self.state.sync()?;
         }
-        Ok(store.hashes.save(&self.hashes)?)
+        Ok(store.hashes.save(&self.root.join("hashes.log"))?)
     }
 
     /// Writes the log anew with only what is still known.
-    pub fn compact(&mut self, store: &Store) -> Result<(), StoreError> {
+    pub fn compact(&mut self, store: &mut Store) -> Result<(), StoreError> {
+        if store.is_unsynced {
+            self.unsynced_artifacts.push(self.root.join("artifacts"));
+            return self.sync_artifacts(store);
+        }
         let mut keys: Vec<&String> = store.results.keys().collect();
         keys.sort();
         let results = keys.into_iter().map(|key| Record::Result(store.results[key].clone()));
@@ -382,7 +475,9 @@ impl Writer {
         let current = current.into_iter().map(|(pipeline, cell, current)| Record::Current {
             pipeline: pipeline.into(),
             cell: cell.into(),
-            current: current.clone(),
+            key: current.key.clone(),
+            stage: current.stage.clone(),
+            matrix: current.matrix.clone(),
         });
         let mut begun: Vec<_> = store.begun.iter().collect();
         begun.sort_unstable();
@@ -442,7 +537,7 @@ fn line(record: &Record) -> String {
     line
 }
 
-fn check_format(root: &Path) -> Result<(), StoreError> {
+pub(super) fn check_format(root: &Path) -> Result<(), StoreError> {
     let path = root.join("format");
     match fs::read_to_string(&path) {
         Ok(found) if found == FORMAT => Ok(()),

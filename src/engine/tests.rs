@@ -101,3 +101,77 @@ fn clearing_keeps_the_state_that_a_pipeline_goes_on_with_and_no_other() {
     clear(folder.path());
     assert_eq!(states(folder.path()), ["I"]);
 }
+
+/// `test/text`: gives its seed as text.
+pub(crate) struct TextStage;
+
+impl Stage for TextStage {
+    type Params = SearchParams;
+    const KIND: &'static str = "test/text";
+    const SUMMARY: &'static str = "A text";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        const PORTS: &[Port] = &[Port::output::<TextFile>("text")];
+        PORTS
+    }
+
+    fn run(params: Self::Params, _: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
+        let text = TextFile { name: "seed".into(), text: format!("{:010}", params.seed) };
+        Ok(Outcome::Done(Outputs::new().with("text", text)))
+    }
+}
+
+/// States of ten cells that each give a text.
+fn run_texts(folder: &Path) -> Vec<State> {
+    let text = "[stages.text]\nuses = \"test/text\"\nmatrix = { seed = \"1..10\" }\n";
+    let pipeline = Pipeline::parse(Source::new("p.toml", text), folder, folder, &[]).ok().unwrap();
+    let root = folder.join("store");
+    let mut writer = Writer::open(&root, "test").unwrap();
+    let mut store = Store::load(&root).unwrap();
+    let limits = Limits { jobs: 1, deadline: None, fail_fast: false };
+    let report = run(&pipeline, &mut store, &mut writer, limits, &AtomicBool::new(false), &NoEvents).unwrap();
+    report.cells.iter().map(|settled| settled.state).collect()
+}
+
+/// The bytes that the third of ten texts has in the store, replaced by as many others: what a machine that goes down can leave.
+fn lose_third(folder: &Path) {
+    let artifacts = std::fs::read_dir(folder.join("store/artifacts")).unwrap();
+    let mut files = artifacts.map(|entry| entry.unwrap().path().join("files/seed"));
+    let third = files.find(|file| std::fs::read_to_string(file).unwrap().ends_with('3')).unwrap();
+    std::fs::write(third, "\0".repeat(10)).unwrap();
+}
+
+#[test]
+fn artifacts_that_were_not_on_disk_when_the_machine_went_down_are_made_again() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(run_texts(folder.path()), [State::Ran; 10]);
+    let log = folder.path().join("store/state.log");
+    let text = std::fs::read_to_string(&log).unwrap();
+    assert!(text.starts_with("{\"unsynced\"") || text.contains("\n{\"unsynced\""));
+    assert_eq!(text.lines().last(), Some("\"synced\""));
+    // A process that was killed: the machine still has everything, nothing is read again.
+    let unfinished = text.replace("\"synced\"\n", "");
+    std::fs::write(&log, &unfinished).unwrap();
+    assert_eq!(run_texts(folder.path()), [State::Cached; 10]);
+    // A machine that went down.
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    std::fs::write(&log, unfinished.replace(boot.trim(), "an earlier one")).unwrap();
+    lose_third(folder.path());
+    let states = run_texts(folder.path());
+    assert_eq!(states.iter().filter(|&&state| state == State::Ran).count(), 1);
+    assert_eq!(states[2], State::Ran);
+    // What was lost does not come back with the next line that all is on disk.
+    assert_eq!(run_texts(folder.path()), [State::Cached; 10]);
+    let text = std::fs::read_to_string(&log).unwrap();
+    assert!(!text.contains("an earlier one"));
+}
+
+#[test]
+fn artifacts_that_were_on_disk_are_not_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    run_texts(folder.path());
+    // Of the right length: only whoever reads it sees that it is damaged.
+    lose_third(folder.path());
+    assert_eq!(run_texts(folder.path()), [State::Cached; 10]);
+}

@@ -7,11 +7,12 @@ use hopmap_model::Direction;
 use serde_json::Value as Json;
 
 use super::connect::{Index, order};
-use super::expand::{LooseCell, expand};
+use super::expand::{LooseCell, Surroundings, expand};
 use super::file::File;
 use super::launcher::launcher;
 use super::node::{Entry, Table};
 use super::settings::{as_toml, configure as configure_settings, node_of};
+use super::sweep::sweeps;
 use super::template::{Base, Folders, Reference, Resolved, SchemaView, Scope, Template};
 use super::{Cell, Origin, Pipeline, Problem, Problems, Save, Settings, Source};
 use crate::registry::{Configured, StageEntry};
@@ -28,10 +29,12 @@ pub(crate) fn pipeline(
         File::parse(source.text(), &mut problems).ok_or_else(|| source.tie(std::mem::take(&mut problems)))?;
     let parameters = parameters(&source, &file.parameters, from_command_line, &mut problems)?;
     let blocks = file.stages;
-    let loose: Vec<LooseCell<'_>> = blocks
-        .iter()
-        .flat_map(|block| expand(block, &blocks, &parameters, &folders, &mut problems))
-        .collect();
+    let sweeps = sweeps(&blocks, &parameters, &folders, &mut problems);
+    let around =
+        Surroundings { blocks: &blocks, sweeps: &sweeps, parameters: &parameters, folders: &folders };
+    let pairs = blocks.iter().zip(&sweeps);
+    let loose: Vec<LooseCell<'_>> =
+        pairs.flat_map(|(block, sweep)| expand(block, sweep, &around, &mut problems)).collect();
     let index = Index::new(&loose, &blocks, &parameters, &folders);
     let cells: Vec<Cell> =
         loose.iter().map(|cell| connected(cell, &index, &parameters, &folders, &mut problems)).collect();
@@ -103,7 +106,7 @@ fn connected(
     Cell {
         id: cell.id.clone(),
         stage: cell.block.name.clone(),
-        matrix: cell.matrix.clone(),
+        matrix: cell.matrix.iter().map(|(key, resolved)| (key.clone(), resolved.value.clone())).collect(),
         entry: cell.entry,
         needs,
         saves: saves(cell, parameters, folders, problems),
@@ -111,6 +114,7 @@ fn connected(
         launcher: launcher(cell.block, cell.entry, &scope, problems),
         settings: Settings {
             with: cell.with.clone(),
+            matrix: cell.matrix.clone(),
             span: cell.block.with_span.clone(),
             artifacts,
             ready: None,
@@ -218,7 +222,7 @@ pub(crate) fn configure(
     let before = problems.len();
     let scope = Scope {
         parameters: &pipeline.parameters,
-        matrix: &cell.matrix,
+        matrix: &cell.settings.matrix,
         artifact,
         folders: &pipeline.folders,
     };

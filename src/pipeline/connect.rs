@@ -1,5 +1,6 @@
 //! From loose cells to a graph: selectors resolved, ports checked, cycles found.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -15,8 +16,21 @@ use super::template::{Folders, Reference, Resolved, Scope, Template};
 use super::{ArtifactReference, Need, Origin, Problem};
 use crate::registry::StageEntry;
 
+/// Cells of a stage by the values of some of their keys: every cell is looked for in no time, however many there are.
+type Lookup = HashMap<Vec<String>, Vec<usize>>;
+
+/// How a value stands in a [`Lookup`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Written {
+    /// As people write it: the number 1 and the text `1` are alike.
+    Shown,
+    /// So that only equal values are alike.
+    Exactly,
+}
+
 /// All cells by the name of their stage.
 pub(crate) struct Index<'a> {
+    lookups: RefCell<HashMap<(String, Vec<(String, Written)>), Lookup>>,
     cells: &'a [LooseCell<'a>],
     blocks: &'a [StageBlock],
     by_stage: HashMap<&'a str, Vec<usize>>,
@@ -35,7 +49,7 @@ impl<'a> Index<'a> {
         for (index, cell) in cells.iter().enumerate() {
             by_stage.entry(&cell.block.name).or_default().push(index);
         }
-        Self { cells, blocks, by_stage, parameters, folders }
+        Self { lookups: RefCell::default(), cells, blocks, by_stage, parameters, folders }
     }
 
     /// Everything connected to the inputs of a cell.
@@ -81,8 +95,7 @@ impl<'a> Index<'a> {
                 let Ok(template) = Template::parse(text) else { return };
                 for reference in template.references() {
                     let Reference::Artifact { stage, port } = reference else { continue };
-                    let selector =
-                        Selector { stage: stage.clone(), port: port.clone(), choice: Choice::Paired };
+                    let selector = Selector::paired(stage, port.as_deref());
                     let Some(cells) = self.candidates(cell, &selector, &node.span, problems) else {
                         continue;
                     };
@@ -167,14 +180,14 @@ impl<'a> Index<'a> {
                 let output = output(*cells.first()?, problems)?;
                 Some(vec![Origin::Best { cells, output, metric: metric.clone(), extreme: *extreme }])
             }
-            Choice::All => cells
-                .into_iter()
-                .map(|cell| Some(Origin::Cell { cell, output: output(cell, problems)? }))
-                .collect(),
-            Choice::Paired | Choice::Where(_) => {
+            Choice::One if selector.wanted.is_empty() || port.arity != Arity::Many => {
                 let cell = self.single(&cells, &selector, span, problems)?;
                 Some(vec![Origin::Cell { cell, output: output(cell, problems)? }])
             }
+            Choice::One | Choice::All => cells
+                .into_iter()
+                .map(|cell| Some(Origin::Cell { cell, output: output(cell, problems)? }))
+                .collect(),
         }
     }
 
@@ -199,27 +212,16 @@ impl<'a> Index<'a> {
             }
             return None;
         };
-        let asked: &[(String, String)] = match &selector.choice {
-            Choice::Where(pairs) => pairs,
-            _ => &[],
-        };
-        for (key, _) in asked {
-            let known: Vec<&str> = self.cells[cells[0]].matrix.iter().map(|(key, _)| key.as_str()).collect();
+        let theirs = &self.cells[cells[0]].matrix;
+        for (key, _) in &selector.wanted {
+            let known: Vec<&str> = theirs.iter().map(|(key, _)| key.as_str()).collect();
             if !known.contains(&key.as_str()) {
                 let problem = Problem::new(format!("`{}` has no matrix key `{key}`", selector.stage), span);
                 problems.push(problem.suggest(key, "its matrix keys", known));
                 return None;
             }
         }
-        let fits = |&&index: &&usize| {
-            self.cells[index].matrix.iter().all(|(key, value)| {
-                match asked.iter().find(|(asked, _)| asked == key) {
-                    Some((_, wanted)) => show(value) == *wanted,
-                    None => cell.matrix.iter().all(|(ours, other)| ours != key || other == value),
-                }
-            })
-        };
-        let found: Vec<usize> = cells.iter().filter(fits).copied().collect();
+        let found = self.fitting(cell, selector, cells);
         if found.is_empty() {
             let example = &self.cells[cells[0]].id;
             let problem = Problem::new(format!("no cell of `{}` fits `{}`", selector.stage, cell.id), span);
@@ -229,6 +231,34 @@ impl<'a> Index<'a> {
             return None;
         }
         Some(found)
+    }
+
+    /// The cells of a stage, in their order, that have the values a selector asks for and else share ours.
+    fn fitting(&self, cell: &LooseCell<'_>, selector: &Selector, cells: &[usize]) -> Vec<usize> {
+        let asked = |key: &str| selector.wanted.iter().find(|(wanted, _)| wanted == key);
+        let ours = |key: &str| cell.matrix.iter().find(|(our, _)| our == key);
+        let (mut keys, mut values) = (Vec::new(), Vec::new());
+        for (key, _) in &self.cells[cells[0]].matrix {
+            if let Some((_, value)) = asked(key) {
+                keys.push((key.clone(), Written::Shown));
+                values.push(value.clone());
+            } else if let Some((_, resolved)) = ours(key) {
+                keys.push((key.clone(), Written::Exactly));
+                values.push(resolved.value.to_string());
+            }
+        }
+        if keys.is_empty() {
+            return cells.to_vec();
+        }
+        let mut lookups = self.lookups.borrow_mut();
+        let lookup = lookups.entry((selector.stage.clone(), keys)).or_insert_with_key(|(_, keys)| {
+            let mut lookup = Lookup::new();
+            for &index in cells {
+                lookup.entry(written(&self.cells[index], keys)).or_default().push(index);
+            }
+            lookup
+        });
+        lookup.get(&values).cloned().unwrap_or_default()
     }
 
     fn single(
@@ -271,6 +301,18 @@ impl<'a> Index<'a> {
             )),
         }
     }
+}
+
+/// The values of some keys of a cell.
+fn written(cell: &LooseCell<'_>, keys: &[(String, Written)]) -> Vec<String> {
+    let value = |(key, how): &(String, Written)| {
+        let found = cell.matrix.iter().find(|(other, _)| other == key);
+        found.map_or_else(String::new, |(_, resolved)| match how {
+            Written::Shown => show(&resolved.value),
+            Written::Exactly => resolved.value.to_string(),
+        })
+    };
+    keys.iter().map(value).collect()
 }
 
 /// The output a selector names, or the only one.

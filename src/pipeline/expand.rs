@@ -3,10 +3,11 @@
 use serde_json::Value as Json;
 
 use super::Problem;
-use super::file::StageBlock;
-use super::matrix::{Axis, axis_values, product, show};
+use super::file::{Foreach, StageBlock};
+use super::matrix::{Combination, Key, show};
 use super::node::{Entry, Node, NodeValue, Table};
 use super::selector::Selector;
+use super::sweep::Sweep;
 use super::template::{Folders, Reference, Resolved, SchemaView, Scope, Template};
 use crate::registry::{self, StageEntry};
 
@@ -14,46 +15,40 @@ use crate::registry::{self, StageEntry};
 pub(crate) struct LooseCell<'a> {
     pub(crate) id: String,
     pub(crate) block: &'a StageBlock,
-    pub(crate) matrix: Vec<(String, Json)>,
+    pub(crate) matrix: Combination,
     pub(crate) entry: &'static StageEntry,
     pub(crate) with: Table,
+}
+
+/// What a value of one stage may refer to.
+pub(crate) struct Surroundings<'a> {
+    pub(crate) blocks: &'a [StageBlock],
+    pub(crate) sweeps: &'a [Sweep],
+    pub(crate) parameters: &'a [(String, Resolved)],
+    pub(crate) folders: &'a Folders,
 }
 
 /// All cells of a stage.
 pub(crate) fn expand<'a>(
     block: &'a StageBlock,
-    blocks: &[StageBlock],
-    parameters: &[(String, Resolved)],
-    folders: &Folders,
+    sweep: &Sweep,
+    around: &Surroundings<'_>,
     problems: &mut Vec<Problem>,
 ) -> Vec<LooseCell<'a>> {
-    let scope = Scope { parameters, matrix: &[], artifact: &|_, _| None, folders };
-    let nothing = Json::Null;
-    let mut read_axis = |entry: &Entry| {
-        let resolved = scope.resolve(&entry.node, &SchemaView::new(&nothing), problems);
-        let values = axis_values(&entry.node, resolved, problems);
-        Axis { key: entry.key.clone(), key_span: entry.key_span.clone(), values }
-    };
-    let axes: Vec<Axis> = block.matrix.entries.iter().map(&mut read_axis).collect();
-    let Some(combinations) = product(&axes) else {
-        problems.push(Problem::new(
-            format!("the matrix of `{}` has more than 100,000 cells", block.name),
-            &block.name_span,
-        ));
-        return Vec::new();
-    };
+    let Surroundings { parameters, folders, .. } = *around;
     let mut cells = Vec::new();
-    for matrix in combinations {
-        let scope = Scope { parameters, matrix: &matrix, artifact: &|_, _| None, folders };
+    for matrix in &sweep.cells {
+        let scope = Scope { parameters, matrix, artifact: &|_, _| None, folders };
         let Some(entry) = kind_of(block, &scope, problems) else {
             check_references(block, &scope, problems);
             continue;
         };
-        let with = with_matrix(block, entry, &axes, &matrix);
-        cells.push(LooseCell { id: cell_id(&block.name, &matrix), block, matrix, entry, with });
+        let with = with_matrix(block, entry, &sweep.keys);
+        let id = cell_id(&block.name, matrix);
+        cells.push(LooseCell { id, block, matrix: matrix.clone(), entry, with });
     }
     if !cells.is_empty() {
-        unused_axes(block, blocks, &axes, &cells, problems);
+        unused_keys(block, sweep, around, &cells, problems);
     }
     cells
 }
@@ -90,25 +85,24 @@ fn check_references(block: &StageBlock, scope: &Scope<'_>, problems: &mut Vec<Pr
 }
 
 /// The values of `with`, those that the stage shares with the matrix replaced.
-fn with_matrix(block: &StageBlock, entry: &StageEntry, axes: &[Axis], matrix: &[(String, Json)]) -> Table {
-    let parameters = SchemaView::new(&entry.schema).property_names();
+fn with_matrix(block: &StageBlock, entry: &StageEntry, keys: &[Key]) -> Table {
+    let parameters = SchemaView::new(&entry.schema);
     let mut with = block.with.clone();
-    for (axis, (key, value)) in axes.iter().zip(matrix) {
-        if !parameters.contains(&key.as_str()) {
-            continue;
-        }
-        let node = Node { span: axis.key_span.clone(), value: NodeValue::Scalar(value.clone()) };
-        with.entries.retain(|entry| entry.key != *key);
-        with.entries.push(Entry { key: key.clone(), key_span: axis.key_span.clone(), node });
+    for Key { name, span } in keys.iter().filter(|key| parameters.has_property(&key.name)) {
+        // A reference, so that a path keeps the folder that it is relative to.
+        let value = NodeValue::Scalar(format!("${{matrix.{name}}}").into());
+        with.entries.retain(|entry| entry.key != *name);
+        let node = Node { span: span.clone(), value };
+        with.entries.push(Entry { key: name.clone(), key_span: span.clone(), node });
     }
     with
 }
 
 /// A matrix key has to make a difference: as a parameter of some cell, or through a reference.
-fn unused_axes(
+fn unused_keys(
     block: &StageBlock,
-    blocks: &[StageBlock],
-    axes: &[Axis],
+    sweep: &Sweep,
+    around: &Surroundings<'_>,
     cells: &[LooseCell<'_>],
     problems: &mut Vec<Problem>,
 ) {
@@ -117,28 +111,37 @@ fn unused_axes(
     for entry in block.with.entries.iter().chain(&block.save.entries) {
         matrix_references(&entry.node, &mut referenced);
     }
-    for (text, _) in block.needs.iter().flat_map(|need| &need.selectors) {
+    let needed = block.needs.iter().flat_map(|need| &need.selectors).map(|(text, _)| text);
+    for text in needed {
         text_references(text, &mut referenced);
         // A key that a stage we need has too pairs our cells with its cells.
-        let needed =
-            Selector::parse(text).ok().and_then(|it| blocks.iter().find(|block| block.name == it.stage));
-        referenced.extend(
-            needed.into_iter().flat_map(|block| &block.matrix.entries).map(|entry| entry.key.clone()),
-        );
+        let stage = Selector::parse(text).ok().map(|selector| selector.stage);
+        let stage = around.blocks.iter().position(|block| Some(&block.name) == stage.as_ref());
+        let keys = stage.into_iter().flat_map(|stage| &around.sweeps[stage].keys);
+        referenced.extend(keys.map(|key| key.name.clone()));
     }
-    for axis in axes {
-        let is_parameter = |cell: &LooseCell<'_>| {
-            SchemaView::new(&cell.entry.schema).property_names().contains(&axis.key.as_str())
-        };
-        if !referenced.contains(&axis.key) && !cells.iter().any(is_parameter) {
-            let known = SchemaView::new(&cells[0].entry.schema).property_names();
-            let problem = Problem::new(format!("matrix key `{}` changes nothing", axis.key), &axis.key_span);
-            let problem = problem.suggest(&axis.key, "parameters", known);
-            problems.push(match problem.help.is_some() {
-                true => problem,
-                false => problem.help(format!("use it as ${{matrix.{}}}", axis.key)),
-            });
-        }
+    let is_used = |key: &Key| {
+        let is_parameter = |cell: &LooseCell<'_>| SchemaView::new(&cell.entry.schema).has_property(&key.name);
+        referenced.contains(&key.name) || cells.iter().any(is_parameter)
+    };
+    let (followed, own): (Vec<&Key>, Vec<&Key>) = match &block.foreach {
+        Some(Foreach::Stage { span, .. }) => sweep.keys.iter().partition(|key| key.span == *span),
+        _ => (Vec::new(), sweep.keys.iter().collect()),
+    };
+    // Keys that come from a stage come together: one of them is enough.
+    if let (Some(first), true) = (followed.first(), followed.iter().all(|key| !is_used(key))) {
+        let names: Vec<String> = followed.iter().map(|key| format!("${{matrix.{}}}", key.name)).collect();
+        let problem = Problem::new("`foreach` changes nothing: every cell would be the same", &first.span);
+        problems.push(problem.help(format!("need the stage that it names, or use {}", names.join(", "))));
+    }
+    for key in own.into_iter().filter(|key| !is_used(key)) {
+        let known = SchemaView::new(&cells[0].entry.schema).property_names();
+        let problem = Problem::new(format!("matrix key `{}` changes nothing", key.name), &key.span);
+        let problem = problem.suggest(&key.name, "parameters", known);
+        problems.push(match problem.help.is_some() {
+            true => problem,
+            false => problem.help(format!("use it as ${{matrix.{}}}", key.name)),
+        });
     }
 }
 
@@ -161,10 +164,11 @@ fn text_references(text: &str, found: &mut Vec<String>) {
     }));
 }
 
-fn cell_id(stage: &str, matrix: &[(String, Json)]) -> String {
+fn cell_id(stage: &str, matrix: &Combination) -> String {
     if matrix.is_empty() {
         return stage.to_owned();
     }
-    let pairs: Vec<String> = matrix.iter().map(|(key, value)| format!("{key}={}", show(value))).collect();
+    let pairs: Vec<String> =
+        matrix.iter().map(|(key, resolved)| format!("{key}={}", show(&resolved.value))).collect();
     format!("{stage}[{}]", pairs.join(","))
 }

@@ -3,10 +3,15 @@
 use std::ops::Range;
 
 use super::Problem;
+use super::matrix::Key;
 use super::node::{Entry, Node, NodeValue, Table};
 
 const TOP_KEYS: &[&str] = &["name", "description", "params", "stages"];
-const STAGE_KEYS: &[&str] = &["uses", "with", "needs", "matrix", "save", "threads", "launcher"];
+const STAGE_KEYS: &[&str] =
+    &["uses", "with", "needs", "foreach", "matrix", "zip", "exclude", "save", "threads", "launcher"];
+const FOREACH_KEYS: &[&str] = &["glob", "key"];
+/// The matrix key of files, if a pipeline gives it no name.
+const FILE_KEY: &str = "file";
 
 /// A pipeline file.
 #[derive(Debug)]
@@ -26,10 +31,47 @@ pub(crate) struct StageBlock {
     pub(crate) with: Table,
     pub(crate) with_span: Range<usize>,
     pub(crate) needs: Vec<NeedBlock>,
+    pub(crate) foreach: Option<Foreach>,
     pub(crate) matrix: Table,
+    pub(crate) zip: Table,
+    pub(crate) exclude: Vec<Node>,
     pub(crate) save: Table,
     pub(crate) threads: Option<usize>,
     pub(crate) launcher: Option<Entry>,
+}
+
+/// What a stage follows: it has a cell for each.
+#[derive(Debug, Clone)]
+pub(crate) enum Foreach {
+    /// Files and folders.
+    Files {
+        /// The pattern of their names.
+        pattern: Node,
+        /// The matrix key that has the name.
+        key: Key,
+    },
+    /// Cells of another stage.
+    Stage {
+        /// Its name.
+        name: String,
+        /// Where it stands.
+        span: Range<usize>,
+    },
+    /// Something that cannot be understood, which has been reported.
+    Broken {
+        /// Where it stands.
+        span: Range<usize>,
+    },
+}
+
+impl Foreach {
+    /// Where it stands.
+    pub(crate) fn span(&self) -> &Range<usize> {
+        match self {
+            Self::Files { pattern, .. } => &pattern.span,
+            Self::Stage { span, .. } | Self::Broken { span } => span,
+        }
+    }
 }
 
 /// One entry of `needs`: a port of ours and the selectors connected to it.
@@ -98,7 +140,10 @@ impl StageBlock {
             with: sub_table(table, "with", problems),
             with_span,
             needs: needs(&sub_table(table, "needs", problems), problems),
+            foreach: foreach(table, problems),
             matrix: sub_table(table, "matrix", problems),
+            zip: sub_table(table, "zip", problems),
+            exclude: exclude(table, problems),
             save: sub_table(table, "save", problems),
             threads: threads(table, problems),
             launcher: launcher(table, problems),
@@ -125,6 +170,56 @@ fn needs(table: &Table, problems: &mut Vec<Problem>) -> Vec<NeedBlock> {
         },
     };
     table.entries.iter().map(&mut need).collect()
+}
+
+fn foreach(table: &Table, problems: &mut Vec<Problem>) -> Option<Foreach> {
+    let node = &table.get("foreach")?.node;
+    if let Some(name) = node.text() {
+        return Some(Foreach::Stage { name: name.to_owned(), span: node.span.clone() });
+    }
+    let files = files(node, problems);
+    Some(files.unwrap_or_else(|| Foreach::Broken { span: node.span.clone() }))
+}
+
+fn files(node: &Node, problems: &mut Vec<Problem>) -> Option<Foreach> {
+    let Some(files) = node.table() else {
+        problems.push(wrong_form("`foreach`", "the name of a stage, or { glob = \"…\" }", node));
+        return None;
+    };
+    unknown_keys(files, FOREACH_KEYS, "keys of `foreach`", problems);
+    let Some(Entry { node: pattern, .. }) = files.get("glob") else {
+        let problem = Problem::new("`foreach` does not say which files", &node.span);
+        let problem = problem.label("`glob` is missing");
+        problems.push(problem.help("for example { glob = \"traces/**/*.otf2\" }"));
+        return None;
+    };
+    if pattern.text().is_none() {
+        problems.push(wrong_form("`glob`", "text such as \"traces/**/*.otf2\"", pattern));
+        return None;
+    }
+    let key = files.get("key").map(|entry| &entry.node);
+    let name = key.map_or(Some(FILE_KEY), |key| key.text().filter(|name| is_name(name)));
+    let span = key.map_or(&node.span, |key| &key.span).clone();
+    match (name, key) {
+        (Some(name), _) => {
+            Some(Foreach::Files { pattern: pattern.clone(), key: Key { name: name.into(), span } })
+        }
+        (None, key) => {
+            problems.push(wrong_form("`key`", "a name of letters, digits, `-` and `_`", key.unwrap_or(node)));
+            None
+        }
+    }
+}
+
+fn exclude(table: &Table, problems: &mut Vec<Problem>) -> Vec<Node> {
+    let Some(entry) = table.get("exclude") else { return Vec::new() };
+    match &entry.node.value {
+        NodeValue::Array(nodes) if nodes.iter().all(|node| node.table().is_some()) => nodes.clone(),
+        _ => {
+            problems.push(wrong_form("`exclude`", "a list of tables such as [{ seed = 3 }]", &entry.node));
+            Vec::new()
+        }
+    }
 }
 
 fn threads(table: &Table, problems: &mut Vec<Problem>) -> Option<usize> {

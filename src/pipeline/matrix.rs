@@ -1,98 +1,172 @@
-//! Matrices: every combination of some values is a cell of its own.
+//! Matrices: keys, their values, and every combination of them.
+
+use std::collections::HashSet;
+use std::ops::Range as Span;
 
 use serde_json::Value as Json;
 
 use super::Problem;
-use super::node::{Node, NodeValue};
+use super::node::{Entry, Node, NodeValue, Table};
+use super::range::{RANGES, Range};
+use super::template::{Base, Resolved, Scope};
 
-/// Cells beyond this number are more likely a slip than a wish.
-const MOST_CELLS: usize = 100_000;
+/// Cells of a stage, and of a pipeline, beyond this number are more likely a slip than a wish.
+pub(crate) const MOST_CELLS: usize = 100_000;
 
-/// A key of a matrix and its values.
-#[derive(Debug, Clone)]
-pub(crate) struct Axis {
-    pub(crate) key: String,
-    pub(crate) key_span: std::ops::Range<usize>,
-    pub(crate) values: Vec<Json>,
+/// A key of a matrix.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Key {
+    pub(crate) name: String,
+    pub(crate) span: Span<usize>,
 }
 
-/// The values of an axis: a list, or an inclusive range such as `"1..10"`. References are filled in already.
-pub(crate) fn axis_values(node: &Node, resolved: Json, problems: &mut Vec<Problem>) -> Vec<Json> {
-    let values = match resolved {
-        Json::Array(values) => values,
-        Json::String(text) => match range(&text) {
-            Some(values) if values.len() <= MOST_CELLS => values,
-            Some(_) => {
-                problems
-                    .push(Problem::new(format!("`{text}` has more than {MOST_CELLS} values"), &node.span));
-                Vec::new()
-            }
-            None => {
-                let problem = Problem::new(format!("`{text}` is neither a list nor a range"), &node.span);
-                problems.push(
-                    problem.help("write a list, or an inclusive range of whole numbers such as \"1..10\""),
-                );
-                return Vec::new();
-            }
-        },
-        _ => {
-            let problem = Problem::new(
-                format!("a matrix key takes a list of values, not {}", node.describe()),
-                &node.span,
-            );
-            problems
-                .push(problem.help("write a list, or an inclusive range of whole numbers such as \"1..10\""));
-            return Vec::new();
-        }
+/// Keys whose values go side by side: one key of `matrix`, all of `zip`, or those that `foreach` gives.
+#[derive(Debug)]
+pub(crate) struct Dimension {
+    pub(crate) keys: Vec<Key>,
+    /// Number of its rows.
+    pub(crate) count: u128,
+    /// A value for each key in every row. None at all if they are more than a stage may have cells.
+    pub(crate) rows: Vec<Vec<Resolved>>,
+}
+
+/// The keys of a cell and their values.
+pub(crate) type Combination = Vec<(String, Resolved)>;
+
+/// Values of a key; listed only if they are not too many.
+struct Values {
+    count: u128,
+    listed: Vec<Resolved>,
+}
+
+/// The keys of `matrix`, each varying by itself.
+pub(crate) fn of_matrix(matrix: &Table, scope: &Scope<'_>, problems: &mut Vec<Problem>) -> Vec<Dimension> {
+    let dimension = |entry: &Entry| {
+        let Values { count, listed } = values(&entry.node, scope, problems);
+        let rows = listed.into_iter().map(|value| vec![value]).collect();
+        Dimension { keys: vec![key(entry)], count, rows }
     };
-    if values.is_empty() {
+    matrix.entries.iter().map(dimension).collect()
+}
+
+/// The keys of `zip`, whose values go side by side.
+pub(crate) fn of_zip(zip: &Table, scope: &Scope<'_>, problems: &mut Vec<Problem>) -> Option<Dimension> {
+    let columns: Vec<Values> = zip.entries.iter().map(|entry| values(&entry.node, scope, problems)).collect();
+    let (first, entry) = (columns.first()?, zip.entries.first()?);
+    for (other, column) in zip.entries.iter().zip(&columns).skip(1) {
+        // One without values has been reported already.
+        if column.count != first.count && column.count > 0 && first.count > 0 {
+            let message = format!(
+                "`{}` has {} values, `{}` has {}",
+                entry.key,
+                grouped(first.count),
+                other.key,
+                grouped(column.count)
+            );
+            let problem = Problem::new(message, &other.key_span).label("not the same number");
+            problems.push(problem.help("values of `zip` go side by side; `matrix` has every combination"));
+            return None;
+        }
+    }
+    let length = columns.iter().map(|column| column.listed.len()).min()?;
+    let row = |index: usize| columns.iter().map(|column| column.listed[index].clone()).collect();
+    let rows = (0..length).map(row).collect();
+    Some(Dimension { keys: zip.entries.iter().map(key).collect(), count: first.count, rows })
+}
+
+fn key(entry: &Entry) -> Key {
+    Key { name: entry.key.clone(), span: entry.key_span.clone() }
+}
+
+/// The values of a key: a list, or a range. References are filled in.
+fn values(node: &Node, scope: &Scope<'_>, problems: &mut Vec<Problem>) -> Values {
+    let before = problems.len();
+    let listed = match &node.value {
+        NodeValue::Array(nodes) => nodes.iter().map(|node| value(node, scope, problems)).collect(),
+        NodeValue::Scalar(Json::String(text)) => {
+            let Resolved { value, base } = scope.resolve_text(node, text, problems);
+            match value {
+                _ if problems.len() > before => Vec::new(),
+                Json::Array(values) => {
+                    values.into_iter().map(|value| plain(Resolved { value, base }, node, problems)).collect()
+                }
+                Json::String(text) => return range(&text, node, problems),
+                _ => vec![no_values(node, problems)],
+            }
+        }
+        _ => vec![no_values(node, problems)],
+    };
+    if problems.len() > before {
+        return Values { count: 0, listed: Vec::new() };
+    }
+    if listed.is_empty() {
         problems.push(Problem::new("a matrix key needs at least one value", &node.span));
     }
-    if let Some(position) =
-        values.iter().position(|value| value.is_object() || value.is_array() || value.is_null())
-    {
-        let span = match &node.value {
-            NodeValue::Array(nodes) => nodes.get(position).map_or(&node.span, |node| &node.span),
-            _ => &node.span,
-        };
-        problems.push(Problem::new("a value of a matrix key is text, a number or a truth value", span));
-        return Vec::new();
+    let mut seen = HashSet::new();
+    if let Some(repeated) = listed.iter().find(|resolved| !seen.insert(resolved.value.to_string())) {
+        problems.push(Problem::new(format!("the value {} stands twice", repeated.value), &node.span));
     }
-    if let Some(repeated) =
-        values.iter().enumerate().find_map(|(i, value)| values[..i].contains(value).then_some(value))
-    {
-        problems.push(Problem::new(format!("the value {repeated} stands twice"), &node.span));
-    }
-    values
+    Values { count: listed.len() as u128, listed }
 }
 
-fn range(text: &str) -> Option<Vec<Json>> {
-    let (first, last) = text.split_once("..")?;
-    let (first, last): (i64, i64) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-    let last = last.min(first.saturating_add(MOST_CELLS.cast_signed() as i64));
-    Some((first..=last).map(Json::from).collect())
+fn range(text: &str, node: &Node, problems: &mut Vec<Problem>) -> Values {
+    let problem = match Range::parse(text) {
+        Some(Ok(range)) => {
+            let count = range.count();
+            let values = if count > MOST_CELLS as u128 { Vec::new() } else { range.values() };
+            let resolved = |value| Resolved { value, base: Base::File };
+            return Values { count, listed: values.into_iter().map(resolved).collect() };
+        }
+        Some(Err(message)) => Problem::new(message, &node.span),
+        None => Problem::new(format!("`{text}` is neither a list nor a range"), &node.span),
+    };
+    problems.push(problem.help(RANGES));
+    Values { count: 0, listed: Vec::new() }
 }
 
-/// All combinations, the last key varying fastest. `None` if there are too many.
-pub(crate) fn product(axes: &[Axis]) -> Option<Vec<Vec<(String, Json)>>> {
-    let count = axes.iter().try_fold(1_usize, |count, axis| count.checked_mul(axis.values.len()))?;
-    if count > MOST_CELLS {
-        return None;
+fn value(node: &Node, scope: &Scope<'_>, problems: &mut Vec<Problem>) -> Resolved {
+    let resolved = match &node.value {
+        NodeValue::Scalar(Json::String(text)) => scope.resolve_text(node, text, problems),
+        _ => Resolved { value: node.plain(), base: Base::File },
+    };
+    plain(resolved, node, problems)
+}
+
+fn plain(resolved: Resolved, node: &Node, problems: &mut Vec<Problem>) -> Resolved {
+    let value = &resolved.value;
+    if value.is_object() || value.is_array() || value.is_null() {
+        problems.push(Problem::new("a value of a matrix key is text, a number or a truth value", &node.span));
     }
-    let mut cells = vec![Vec::new()];
-    for axis in axes {
-        cells = cells
-            .iter()
-            .flat_map(|cell| {
-                axis.values.iter().map(move |value| {
-                    let mut cell: Vec<(String, Json)> = cell.clone();
-                    cell.push((axis.key.clone(), value.clone()));
-                    cell
-                })
+    resolved
+}
+
+fn no_values(node: &Node, problems: &mut Vec<Problem>) -> Resolved {
+    let message = format!("a matrix key takes a list of values, not {}", node.describe());
+    problems.push(Problem::new(message, &node.span).help(RANGES));
+    Resolved { value: Json::Null, base: Base::File }
+}
+
+/// All combinations, the last dimension varying fastest.
+pub(crate) fn product(dimensions: &[Dimension]) -> Vec<Combination> {
+    let mut combinations = vec![Vec::new()];
+    for Dimension { keys, rows, .. } in dimensions {
+        let extended = |combination: &Combination| {
+            let combination = combination.clone();
+            rows.iter().map(move |row| {
+                let pairs = keys.iter().zip(row).map(|(key, value)| (key.name.clone(), value.clone()));
+                combination.iter().cloned().chain(pairs).collect()
             })
-            .collect();
+        };
+        combinations = combinations.iter().flat_map(extended).collect();
     }
-    Some(cells)
+    combinations
+}
+
+/// Number of all combinations.
+pub(crate) fn count(dimensions: &[Dimension]) -> u128 {
+    // None at all is none, however many the others have.
+    let counts = dimensions.iter().map(|dimension| dimension.count);
+    if counts.clone().any(|count| count == 0) { 0 } else { counts.fold(1, u128::saturating_mul) }
 }
 
 /// A value of a matrix key as people write it.
@@ -103,26 +177,46 @@ pub(crate) fn show(value: &Json) -> String {
     }
 }
 
+/// A number with its thousands apart, as `1,000,000`.
+pub(crate) fn grouped(number: u128) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn axis(key: &str, values: &[i64]) -> Axis {
-        Axis { key: key.into(), key_span: 0..0, values: values.iter().map(|&value| value.into()).collect() }
+    fn dimension(keys: &[&str], rows: &[&[i64]]) -> Dimension {
+        let value = |&value: &i64| Resolved { value: value.into(), base: Base::File };
+        Dimension {
+            keys: keys.iter().map(|&name| Key { name: name.into(), span: 0..0 }).collect(),
+            count: rows.len() as u128,
+            rows: rows.iter().map(|row| row.iter().map(value).collect()).collect(),
+        }
     }
 
     #[test]
     fn the_product_has_every_combination_once() {
-        let cells = product(&[axis("a", &[1, 2]), axis("b", &[3, 4, 5])]).unwrap();
-        let shown: Vec<String> = cells.iter().map(|cell| format!("{}{}", cell[0].1, cell[1].1)).collect();
-        assert_eq!(shown, ["13", "14", "15", "23", "24", "25"]);
-        assert!(product(&[axis("a", &[0; 1000]), axis("b", &[0; 1000])]).is_none());
+        let dimensions = [dimension(&["a"], &[&[1], &[2]]), dimension(&["b", "c"], &[&[3, 4], &[5, 6]])];
+        let shown = |combination: &Combination| {
+            combination.iter().map(|(key, value)| format!("{key}{}", value.value)).collect::<String>()
+        };
+        let shown: Vec<String> = product(&dimensions).iter().map(shown).collect();
+        assert_eq!(shown, ["a1b3c4", "a1b5c6", "a2b3c4", "a2b5c6"]);
+        assert_eq!(count(&dimensions), 4);
+        assert_eq!(product(&[]).len(), 1);
     }
 
     #[test]
-    fn ranges_include_both_ends() {
-        assert_eq!(range("1..3").unwrap(), [1, 2, 3].map(Json::from));
-        assert_eq!(range("3..1").unwrap().len(), 0);
-        assert!(range("1-3").is_none());
+    fn thousands_stand_apart() {
+        assert_eq!([7, 100, 1000, 1_234_567].map(grouped), ["7", "100", "1,000", "1,234,567"]);
     }
 }

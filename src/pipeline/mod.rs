@@ -5,14 +5,18 @@
 mod build;
 mod connect;
 mod embedded;
+mod exclude;
 mod expand;
 mod file;
+mod glob;
 mod launcher;
 mod matrix;
 mod node;
 mod problem;
+mod range;
 mod selector;
 mod settings;
+mod sweep;
 mod template;
 
 use std::path::{Path, PathBuf};
@@ -107,6 +111,7 @@ pub struct Save {
 /// The parameters of a cell as written, and the artifacts whose folders they name.
 struct Settings {
     with: node::Table,
+    matrix: matrix::Combination,
     span: std::ops::Range<usize>,
     artifacts: Vec<ArtifactReference>,
     ready: Option<Box<dyn Configured>>,

@@ -1,10 +1,14 @@
 //! What is wrong with a pipeline file, and where.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt::{self, Display};
 use std::ops::Range;
 use std::sync::Arc;
 
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
+
+/// Of problems at one place that differ only in what they name.
+const MOST_ALIKE: usize = 3;
 
 /// One thing that is wrong, not yet tied to a file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -92,8 +96,15 @@ impl Source {
     #[must_use]
     pub fn tie(&self, mut problems: Vec<Problem>) -> Problems {
         problems.sort_by_key(|problem| problem.span.start);
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         problems.retain(|problem| seen.insert(problem.clone()));
+        // A fault that every cell of a large matrix has again, with other values, is told by its first cells.
+        let mut alike: HashMap<_, usize> = HashMap::new();
+        problems.retain(|Problem { span, label, help, .. }| {
+            let count = alike.entry((span.clone(), label.clone(), help.clone())).or_default();
+            *count += 1;
+            *count <= MOST_ALIKE
+        });
         let problems =
             problems.into_iter().map(|problem| LocatedProblem { problem, source: self.clone() }).collect();
         Problems(problems)
@@ -144,5 +155,14 @@ mod tests {
         assert_eq!(closest("shap", &["costs", "shape"]), Some("shape"));
         assert_eq!(closest("annealling", &["linear", "annealing"]), Some("annealing"));
         assert_eq!(closest("qqq", &["costs", "shape"]), None);
+    }
+
+    #[test]
+    fn what_is_wrong_with_every_cell_is_told_by_the_first() {
+        let one = |number: usize| Problem::new(format!("cell {number}"), &(0..1));
+        let other = Problem::new("another", &(0..1)).label("there");
+        let problems = Source::new("p", "text").tie((0..1000).map(one).chain([other]).collect());
+        let told: Vec<String> = problems.0.iter().map(ToString::to_string).collect();
+        assert_eq!(told, ["cell 0", "cell 1", "cell 2", "another"]);
     }
 }

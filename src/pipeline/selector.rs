@@ -7,25 +7,25 @@ use std::fmt;
 pub(crate) struct Selector {
     pub(crate) stage: String,
     pub(crate) port: Option<String>,
+    /// Values that keys of its matrix have to have; the other keys equal ours.
+    pub(crate) wanted: Vec<(String, String)>,
     pub(crate) choice: Choice,
 }
 
-/// Which cells of a stage with a matrix.
+/// Which of the cells that fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// The one whose matrix keys equal ours.
-    Paired,
+    /// The only one.
+    One,
     /// All of them.
     All,
-    /// The one with the smallest or largest metric.
+    /// The one with the smallest or largest metric; the first of them where several have it.
     Best {
         /// The metric.
         metric: String,
         /// Smallest or largest.
         extreme: Extreme,
     },
-    /// The one with these values.
-    Where(Vec<(String, String)>),
 }
 
 /// Which end of a metric is wanted.
@@ -38,48 +38,69 @@ pub enum Extreme {
 }
 
 /// How selectors are written, for messages.
-pub(crate) const SELECTORS: &str = "written as `stage`, `stage.port`, `stage[*]`, `stage[min METRIC]`, `stage[max METRIC]` or `stage[key=value, …]`";
+pub(crate) const SELECTORS: &str = "written as `stage`, `stage.port`, `stage[*]`, `stage[min METRIC]`, `stage[max METRIC]`, `stage[key=value, …]` or `stage[key=value, min METRIC]`";
 
 impl Selector {
+    /// The cells of a stage whose keys equal ours.
+    pub(crate) fn paired(stage: &str, port: Option<&str>) -> Self {
+        let (stage, port) = (stage.to_owned(), port.map(str::to_owned));
+        Self { stage, port, wanted: Vec::new(), choice: Choice::One }
+    }
+
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
-        let (path, choice) = match text.split_once('[') {
-            None => (text, Choice::Paired),
+        let (path, inside) = match text.split_once('[') {
+            None => (text, None),
             Some((path, rest)) => {
                 let inside = rest.strip_suffix(']').ok_or_else(|| format!("`{text}` lacks a closing `]`"))?;
-                (path, Choice::parse(inside.trim())?)
+                (path, Some(inside.trim()))
             }
         };
         let (stage, port) = match path.split_once('.') {
             None => (path, None),
-            Some((stage, port)) => (stage, Some(port.to_owned())),
+            Some((stage, port)) => (stage, Some(port)),
         };
-        match stage.is_empty() || port.as_deref().is_some_and(str::is_empty) {
-            true => Err(format!("`{text}` names no stage")),
-            false => Ok(Self { stage: stage.to_owned(), port, choice }),
+        if stage.is_empty() || port.is_some_and(str::is_empty) {
+            return Err(format!("`{text}` names no stage"));
         }
+        let mut selector = Self::paired(stage, port);
+        if let Some(inside) = inside {
+            selector.choose(inside).ok_or_else(|| format!("`[{inside}]` is not a choice of cells"))?;
+        }
+        Ok(selector)
+    }
+
+    /// Reads what stands between the brackets: values of keys, then perhaps `*` or an extreme.
+    fn choose(&mut self, inside: &str) -> Option<()> {
+        let mut parts: Vec<&str> = inside.split(',').map(str::trim).collect();
+        if let Some(choice) = parts.last().and_then(|last| Choice::parse(last)) {
+            self.choice = choice;
+            parts.pop();
+        }
+        for part in parts {
+            let (key, value) = part.split_once('=')?;
+            let (key, value) = (key.trim(), value.trim());
+            if key.is_empty() {
+                return None;
+            }
+            self.wanted.push((key.to_owned(), value.to_owned()));
+        }
+        Some(())
     }
 }
 
 impl Choice {
-    fn parse(inside: &str) -> Result<Self, String> {
-        if inside == "*" {
-            return Ok(Self::All);
+    fn parse(text: &str) -> Option<Self> {
+        if text == "*" {
+            return Some(Self::All);
         }
-        for (word, extreme) in [("min", Extreme::Min), ("max", Extreme::Max)] {
-            if let Some(metric) =
-                inside.strip_prefix(word).filter(|rest| rest.starts_with(char::is_whitespace))
-            {
-                return Ok(Self::Best { metric: metric.trim().to_owned(), extreme });
-            }
-        }
-        let pair = |part: &str| match part.split_once('=') {
-            Some((key, value)) if !key.trim().is_empty() => {
-                Ok((key.trim().to_owned(), value.trim().to_owned()))
-            }
-            _ => Err(format!("`[{inside}]` is not a choice of cells")),
+        let (word, metric) = text.split_once(char::is_whitespace)?;
+        let extreme = match word {
+            "min" => Extreme::Min,
+            "max" => Extreme::Max,
+            _ => return None,
         };
-        inside.split(',').map(pair).collect::<Result<_, _>>().map(Self::Where)
+        Some(Self::Best { metric: metric.trim().to_owned(), extreme })
     }
 }
 
@@ -96,28 +117,32 @@ impl fmt::Display for Extreme {
 mod tests {
     use super::*;
 
-    fn choice(text: &str) -> Choice {
-        Selector::parse(text).unwrap().choice
-    }
-
     #[test]
     fn every_form_is_read() {
-        let plain = Selector::parse("import.system").unwrap();
+        let parse = |text: &str| Selector::parse(text).unwrap();
+        let wanted = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+            pairs.iter().map(|&(key, value)| (key.into(), value.into())).collect()
+        };
+        assert_eq!(parse("import.system"), Selector::paired("import", Some("system")));
+        assert_eq!(parse(" a "), Selector::paired("a", None));
+        assert_eq!(parse("a[*]").choice, Choice::All);
+        let best = Choice::Best { metric: "F".into(), extreme: Extreme::Min };
+        assert_eq!(parse("a[min F]").choice, best);
+        assert_eq!(parse("a[mapper=annealing, seed=3]").choice, Choice::One);
         assert_eq!(
-            (plain.stage.as_str(), plain.port.as_deref(), plain.choice),
-            ("import", Some("system"), Choice::Paired)
+            parse("a[mapper=annealing, seed=3]").wanted,
+            wanted(&[("mapper", "annealing"), ("seed", "3")])
         );
-        assert_eq!(choice("a[*]"), Choice::All);
-        assert_eq!(choice("a[min F]"), Choice::Best { metric: "F".into(), extreme: Extreme::Min });
-        assert_eq!(
-            choice("a[mapper=annealing, seed=3]"),
-            Choice::Where(vec![("mapper".into(), "annealing".into()), ("seed".into(), "3".into())])
-        );
+        let both = parse("a[mapper = annealing, min F]");
+        assert_eq!((both.wanted, both.choice), (wanted(&[("mapper", "annealing")]), best));
+        assert_eq!(parse("a[seed=1,*]").choice, Choice::All);
     }
 
     #[test]
     fn malformed_ones_are_refused() {
-        for text in ["", "[*]", "a[", "a[min]", "a[x]", "a[=1]", "a."] {
+        for text in
+            ["", "[*]", "a[", "a[]", "a[min]", "a[x]", "a[=1]", "a.", "a[min F, seed=1]", "a[*, min F]"]
+        {
             assert!(Selector::parse(text).is_err(), "{text}");
         }
     }

@@ -153,7 +153,7 @@ pub(crate) struct Scope<'a> {
     /// Parameters of the pipeline.
     pub(crate) parameters: &'a [(String, Resolved)],
     /// Keys and values of the cell.
-    pub(crate) matrix: &'a [(String, Json)],
+    pub(crate) matrix: &'a [(String, Resolved)],
     /// Folder of an artifact; `None` if the stage or the port does not exist.
     pub(crate) artifact: &'a dyn Fn(&str, Option<&str>) -> Option<PathBuf>,
     /// Folders against which paths are resolved.
@@ -192,13 +192,11 @@ impl Scope<'_> {
             }
             Reference::Matrix(name) => {
                 let found = self.matrix.iter().find(|(key, _)| key == name);
-                found.map(|(_, value)| Resolved { value: value.clone(), base: Base::File }).ok_or_else(|| {
-                    Missing {
-                        message: format!("there is no matrix key `{name}` here"),
-                        name: name.clone(),
-                        what: "matrix keys",
-                        known: self.matrix.iter().map(|(key, _)| key.clone()).collect(),
-                    }
+                found.map(|(_, value)| value.clone()).ok_or_else(|| Missing {
+                    message: format!("there is no matrix key `{name}` here"),
+                    name: name.clone(),
+                    what: "matrix keys",
+                    known: self.matrix.iter().map(|(key, _)| key.clone()).collect(),
                 })
             }
             Reference::Artifact { stage, port } => {
@@ -292,6 +290,10 @@ impl<'a> SchemaView<'a> {
         self.part["properties"].as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect()
     }
 
+    pub(crate) fn has_property(&self, name: &str) -> bool {
+        self.part["properties"].get(name).is_some()
+    }
+
     pub(crate) fn required(&self) -> Vec<&'a str> {
         self.part["required"].as_array().into_iter().flatten().filter_map(Json::as_str).collect()
     }
@@ -327,7 +329,7 @@ mod tests {
         let folders = Folders { file: "/file".into(), working: "/work".into() };
         let scope = Scope {
             parameters: &parameters,
-            matrix: &[("seed".to_owned(), 7.into())],
+            matrix: &[("seed".to_owned(), Resolved { value: 7.into(), base: Base::File })],
             artifact: &|stage, _| (stage == "s").then(|| "/store/a".into()),
             folders: &folders,
         };

@@ -42,6 +42,7 @@ mod schedule;
 mod schema;
 mod show;
 mod stages;
+mod sweep;
 mod topology;
 mod topology_durability;
 mod topology_operation;

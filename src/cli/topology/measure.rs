@@ -59,7 +59,7 @@ impl<'a> Source<'a> {
     pub(super) fn look(&self, root: &Path, is_ours: bool) -> Result<Machine, Report> {
         let mut writer = Writer::open(root, &holder("topology refresh")).map_err(Report::new)?;
         let mut store = Store::load(root).map_err(Report::new)?;
-        let progress = Progress::new(self.output, self.pipeline.cells.len());
+        let progress = Progress::new(self.output, self.pipeline, self.limits.jobs);
         let report =
             engine::run(self.pipeline, &mut store, &mut writer, self.limits, self.cancelled, &progress)?;
         progress.finish();
