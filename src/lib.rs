@@ -7,6 +7,7 @@ pub mod accepted;
 pub mod cli;
 pub mod engine;
 pub mod pipeline;
+pub mod query;
 pub mod ranks;
 pub mod refresh;
 pub mod registry;

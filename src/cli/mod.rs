@@ -2,6 +2,7 @@
 
 mod accept;
 mod agent;
+mod asked;
 mod check;
 mod checkpoint;
 mod estimate;
@@ -14,6 +15,7 @@ mod open;
 mod output;
 mod plan;
 mod progress;
+mod query;
 mod report;
 mod run;
 mod runs;
@@ -78,6 +80,8 @@ enum Command {
     Exec(exec::Arguments),
     /// Show an artifact or one of its tables.
     Show(show::Arguments),
+    /// Ask in SQL what is in the store: parameters, metrics and tables of all cells.
+    Query(query::Arguments),
     /// Write the HTML report of a pipeline from what is in the store.
     Report(report::Arguments),
     /// List the runs of a store.
@@ -117,6 +121,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Graph(arguments) => graph::main(&arguments, output),
         Command::Exec(arguments) => exec::main(&arguments, output),
         Command::Show(arguments) => show::main(&arguments, output),
+        Command::Query(arguments) => query::main(&arguments, output),
         Command::Report(arguments) => report::main(&arguments, output),
         Command::Runs(arguments) => runs::main(&arguments, output),
         Command::Gc(arguments) => gc::main(&arguments, output),

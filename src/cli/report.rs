@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::asked;
 use super::exit::Exit;
 use super::failure::Failure;
 use super::open::{PipelineArguments, StoreArguments, working_directory};
@@ -28,7 +29,8 @@ pub(crate) struct Arguments {
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
     let pipeline = arguments.pipeline.open()?;
     let mut store = Store::load(&arguments.store.root(&arguments.pipeline)?)?;
-    let planned = engine::plan(&pipeline, &mut store);
+    let mut planned = engine::plan(&pipeline, &mut store);
+    let problems = asked::ask(&pipeline, &store, &mut planned)?;
     let place = match &arguments.out {
         Some(path) => working_directory()?.join(path),
         None => report::place(&store, &pipeline),
@@ -38,5 +40,8 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
         output.json(&serde_json::json!({ "report": place }));
     }
     output.line(summary::shown(&place));
-    Ok(Exit::Done)
+    match problems {
+        Some(problems) if planned.is_success() => Err(problems.into()),
+        _ => Ok(Exit::Done),
+    }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use miette::IntoDiagnostic;
 
+use super::asked;
 use super::exit::Exit;
 use super::failure::Failure;
 use super::open::{PipelineArguments, StoreArguments, working_directory};
@@ -61,9 +62,10 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     };
     let cancelled = on_interrupt()?;
     let progress = Progress::new(output, &pipeline, limits.jobs);
-    let report = engine::run(&pipeline, &mut store, &mut writer, limits, &cancelled, &progress)?;
+    let mut report = engine::run(&pipeline, &mut store, &mut writer, limits, &cancelled, &progress)?;
     progress.finish();
     summary::print_errors(&report, output);
+    let problems = asked::ask(&pipeline, &store, &mut report)?;
     let place = write_report(arguments, &pipeline, &store, &report)?;
     if output.is_json() {
         output.json(&summary::as_json(&pipeline, &store, &report));
@@ -72,7 +74,12 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     if let Some(place) = place {
         output.line(format!("  {:<12} {}", "report", summary::shown(&place)));
     }
-    Ok(Exit::of_code(report.exit_code()))
+    asked::print(&report, output);
+    match problems {
+        // Where a stage failed, the tables of its artifacts may be missing, and that is no fault of the question.
+        Some(problems) if report.is_success() => Err(problems.into()),
+        _ => Ok(Exit::of_code(report.exit_code())),
+    }
 }
 
 /// Writes the report, unless nothing has happened since it was written.

@@ -300,5 +300,6 @@ pub(crate) fn as_json(pipeline: &Pipeline, store: &Store, report: &RunReport) ->
         "seconds": report.seconds,
         "exit": report.exit_code(),
         "cells": pipeline.cells.iter().zip(&report.cells).map(cell).collect::<Vec<_>>(),
+        "tables": report.tables,
     })
 }

@@ -4,9 +4,12 @@ use std::cmp::Ordering;
 
 use serde_json::Value as Json;
 
-use super::journal::{RunSummary, StageEvent};
+use super::journal::{RunSummary, StageEvent, state_name};
 use super::key::Manifest;
+use super::run::RunReport;
 use super::store::{ResultRecord, Store};
+use super::walk::Settled;
+use crate::pipeline::{Cell, Pipeline};
 
 /// The cells of a pipeline, as they are now or as a run left them, in the order of their names.
 #[derive(Debug, Clone)]
@@ -82,6 +85,21 @@ impl Catalogue {
         };
         let cells = sorted(run.stages.iter().map(cell).collect());
         Self { pipeline: run.pipeline.clone(), run: Some(run.run.clone()), cells }
+    }
+
+    /// The cells of a pipeline as a run or a plan just left them, and no others that it once had.
+    #[must_use]
+    pub fn of_report(store: &Store, pipeline: &Pipeline, report: &RunReport) -> Self {
+        let cell = |(cell, settled): (&Cell, &Settled)| StoredCell {
+            id: cell.id.clone(),
+            stage: cell.stage.clone(),
+            matrix: cell.matrix.clone(),
+            key: settled.key.clone(),
+            state: state_name(settled.state),
+            result: settled.key.as_deref().and_then(|key| store.result(key)).cloned(),
+        };
+        let cells = sorted(pipeline.cells.iter().zip(&report.cells).map(cell).collect());
+        Self { pipeline: pipeline.name.clone(), run: None, cells }
     }
 
     /// Names of all pipelines of a store.

@@ -19,6 +19,7 @@ use super::save::save;
 use super::store::{Ending, OutputRecords, ResultRecord, Store, StoreError, Writer};
 use super::walk::{Decision, Settled, State, Task, Walk};
 use crate::pipeline::{Cell, Pipeline};
+use crate::query::AnsweredTable;
 
 /// What a run may use.
 #[derive(Debug, Clone, Copy)]
@@ -42,6 +43,8 @@ pub struct RunReport {
     pub interrupted: bool,
     /// Seconds it took.
     pub seconds: f64,
+    /// Answers to the questions of the pipeline.
+    pub tables: Vec<AnsweredTable>,
 }
 
 impl RunReport {
@@ -88,6 +91,7 @@ pub fn plan(pipeline: &Pipeline, store: &mut Store) -> RunReport {
         folder: None,
         interrupted: false,
         seconds: started.elapsed().as_secs_f64(),
+        tables: Vec::new(),
     }
 }
 
@@ -433,6 +437,7 @@ impl<'a> Run<'a> {
             folder: None,
             interrupted,
             seconds: self.started.elapsed().as_secs_f64(),
+            tables: Vec::new(),
         };
         if let Some(mut journal) = self.journal {
             journal.end(report.seconds, report.exit_code())?;

@@ -13,6 +13,7 @@ use super::launcher::launcher;
 use super::node::{Entry, Table};
 use super::settings::{as_toml, configure as configure_settings, node_of};
 use super::sweep::sweeps;
+use super::tables::questions;
 use super::template::{Base, Folders, Reference, Resolved, SchemaView, Scope, Template};
 use super::{Cell, Origin, Pipeline, Problem, Problems, Save, Settings, Source};
 use crate::registry::{Configured, StageEntry};
@@ -39,8 +40,11 @@ pub(crate) fn pipeline(
     let cells: Vec<Cell> =
         loose.iter().map(|cell| connected(cell, &index, &parameters, &folders, &mut problems)).collect();
     let cells = sorted(cells, &loose, &mut problems);
+    let scope = Scope { parameters: &parameters, matrix: &[], artifact: &|_, _| None, folders: &folders };
+    let tables = questions(&file.tables, &blocks, &scope, source.text(), &mut problems);
     let name = file.name.unwrap_or_else(|| stem(source.name()));
-    let mut pipeline = Pipeline { name, description: file.description, source, cells, folders, parameters };
+    let mut pipeline =
+        Pipeline { name, description: file.description, source, cells, tables, folders, parameters };
     configure_all(&mut pipeline, &mut problems);
     repeated_saves(&pipeline, &blocks, &mut problems);
     match problems.is_empty() {

@@ -6,7 +6,7 @@ use super::Problem;
 use super::matrix::Key;
 use super::node::{Entry, Node, NodeValue, Table};
 
-const TOP_KEYS: &[&str] = &["name", "description", "params", "stages"];
+const TOP_KEYS: &[&str] = &["name", "description", "params", "stages", "tables"];
 const STAGE_KEYS: &[&str] =
     &["uses", "with", "needs", "foreach", "matrix", "zip", "exclude", "save", "threads", "launcher"];
 const FOREACH_KEYS: &[&str] = &["glob", "key"];
@@ -20,6 +20,7 @@ pub(crate) struct File {
     pub(crate) description: Option<String>,
     pub(crate) parameters: Table,
     pub(crate) stages: Vec<StageBlock>,
+    pub(crate) tables: Table,
 }
 
 /// One `[stages.NAME]`.
@@ -113,6 +114,7 @@ impl File {
             description: text_of(&table, "description", problems),
             parameters: sub_table(&table, "params", problems),
             stages,
+            tables: sub_table(&table, "tables", problems),
         })
     }
 }
@@ -259,19 +261,19 @@ fn text_of(table: &Table, key: &str, problems: &mut Vec<Problem>) -> Option<Stri
     text
 }
 
-fn wrong_form(what: &str, wanted: &str, node: &Node) -> Problem {
+pub(crate) fn wrong_form(what: &str, wanted: &str, node: &Node) -> Problem {
     Problem::new(format!("{what} should be {wanted}"), &node.span)
         .label(format!("this is {}", node.describe()))
 }
 
-fn unknown_keys(table: &Table, known: &[&str], what: &str, problems: &mut Vec<Problem>) {
+pub(crate) fn unknown_keys(table: &Table, known: &[&str], what: &str, problems: &mut Vec<Problem>) {
     for entry in table.entries.iter().filter(|entry| !known.contains(&entry.key.as_str())) {
         let problem = Problem::new(format!("unknown key `{}`", entry.key), &entry.key_span);
         problems.push(problem.suggest(&entry.key, what, known.iter().copied()));
     }
 }
 
-fn is_name(text: &str) -> bool {
+pub(crate) fn is_name(text: &str) -> bool {
     !text.is_empty()
         && text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_')
 }

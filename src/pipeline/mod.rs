@@ -17,6 +17,7 @@ mod range;
 mod selector;
 mod settings;
 mod sweep;
+mod tables;
 mod template;
 
 use std::path::{Path, PathBuf};
@@ -33,6 +34,7 @@ pub(crate) use launcher::{LAUNCHERS, distributed_stages, not_distributed};
 pub use problem::{LocatedProblem, Problem, Problems, Source, closest};
 pub use selector::Extreme;
 pub(crate) use settings::{assignments, first_sentence};
+pub use tables::TableQuestion;
 pub use template::Folders;
 
 /// A pipeline, ready to be planned.
@@ -45,6 +47,8 @@ pub struct Pipeline {
     pub source: Source,
     /// All cells; what a cell needs stands before it.
     pub cells: Vec<Cell>,
+    /// Questions that are asked after every run.
+    pub tables: Vec<TableQuestion>,
     folders: Folders,
     parameters: Vec<(String, template::Resolved)>,
 }

@@ -5,6 +5,7 @@
 //! Gantt charts, routes on their network, deltas and stores of checkpoints, the metrics beside linear and random, and the commands that
 //! launch the program.
 
+mod asked;
 mod deltas;
 mod measured;
 mod page;
@@ -51,6 +52,7 @@ pub fn write(
     let mut page = page::Page::new(MOST_BYTES);
     sections::summary(&mut page, pipeline, store, report, shown);
     sections::quality(&mut page, pipeline, store, report);
+    asked::tables(&mut page, report);
     sections::pipeline(&mut page, pipeline, report);
     searches::tables(&mut page, pipeline, store, report);
     searches::searches(&mut page, pipeline, store, report);

@@ -33,6 +33,8 @@ mod matrix;
 mod mpi;
 mod plan;
 mod probe;
+#[cfg(feature = "analytics")]
+mod query;
 mod report;
 mod route;
 mod run;

@@ -1,3 +1,26 @@
 //! SQL over artifacts.
+//!
+//! [`Tables`] are rows in memory or Parquet files under names; [`Tables::query`] asks them in SQL and gives an [`Answer`]
+//! as Arrow. Polars does the work behind it: columns are copied in and out, and only those that a question needs are read,
+//! row group by row group on all cores.
+//!
+//! The same question about the same tables has the same answer, byte for byte: groups come in the order of their columns
+//! unless the question says otherwise. Sums of whole numbers that do not fit are errors.
 
-pub use polars::sql::SQLContext;
+mod answer;
+mod columns;
+mod error;
+mod records;
+mod rewrite;
+mod scan;
+mod source;
+mod statement;
+mod sum;
+mod tables;
+
+pub use answer::{Answer, Form};
+pub use columns::ColumnType;
+pub use error::{Complaint, QueryError};
+pub use records::{Record, Value, table_of};
+pub use source::{Constant, Source, TableFile};
+pub use tables::{TableInfo, Tables, check, sql_name};

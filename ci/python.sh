@@ -1,0 +1,11 @@
+#!/bin/sh
+# Makes the Python with which tests read artifacts, unless it is there: a virtual environment in the folder it is given.
+set -eu
+folder=$1
+packages="pyarrow==26.0.1 duckdb==2.0.0"
+[ "$(cat "$folder/packages" 2>/dev/null)" != "$packages" ] || exit 0
+rm -rf "$folder"
+python3 -m venv "$folder"
+# shellcheck disable=SC2086 # a list of words
+"$folder/bin/pip" install --quiet --disable-pip-version-check $packages
+echo "$packages" > "$folder/packages"

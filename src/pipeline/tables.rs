@@ -1,0 +1,116 @@
+//! `[tables.NAME]`: questions in SQL that are asked after every run.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use super::Problem;
+use super::file::{StageBlock, is_name, unknown_keys, wrong_form};
+use super::node::{Entry, Node, NodeValue, Table};
+use super::template::{Resolved, Scope};
+use crate::query;
+
+/// A question that is asked after every run.
+#[derive(Debug, Clone)]
+pub struct TableQuestion {
+    /// Its name.
+    pub name: String,
+    /// The question.
+    pub sql: String,
+    /// File for the answer.
+    pub save: Option<PathBuf>,
+    /// Place of the SQL in the file.
+    span: Range<usize>,
+}
+
+impl TableQuestion {
+    /// A problem with the SQL as a problem of the pipeline file.
+    #[must_use]
+    pub fn located(&self, problem: Problem, text: &str) -> Problem {
+        located(problem, &self.sql, &self.span, text)
+    }
+}
+
+/// What is wrong with a text in SQL stands there in the file, if the file has the text as it is.
+fn located(problem: Problem, sql: &str, span: &Range<usize>, text: &str) -> Problem {
+    let written = text.get(span.clone()).unwrap_or_default();
+    let span = match written.find(sql).filter(|_| !sql.is_empty()) {
+        Some(begin) => {
+            let begin = span.start + begin;
+            begin + problem.span.start..begin + problem.span.end
+        }
+        None => span.clone(),
+    };
+    Problem { span, ..problem }
+}
+
+/// The questions of a pipeline file, checked as far as that is possible before there are results.
+pub(crate) fn questions(
+    tables: &Table,
+    stages: &[StageBlock],
+    scope: &Scope<'_>,
+    text: &str,
+    problems: &mut Vec<Problem>,
+) -> Vec<TableQuestion> {
+    let stages: Vec<&str> = stages.iter().map(|stage| stage.name.as_str()).collect();
+    let mut question = |entry: &Entry| {
+        let question = parse(entry, scope, problems)?;
+        match query::check(&question.sql, &stages) {
+            Ok(()) => Some(question),
+            Err(problem) => {
+                problems.push(question.located(problem, text));
+                None
+            }
+        }
+    };
+    let questions: Vec<TableQuestion> = tables.entries.iter().filter_map(&mut question).collect();
+    repeated_saves(&questions, problems);
+    questions
+}
+
+fn parse(entry: &Entry, scope: &Scope<'_>, problems: &mut Vec<Problem>) -> Option<TableQuestion> {
+    if !is_name(&entry.key) {
+        let problem = Problem::new(format!("`{}` is not a name for a table", entry.key), &entry.key_span);
+        problems.push(problem.help("names have letters, digits, `-` and `_`"));
+    }
+    let NodeValue::Table(table) = &entry.node.value else {
+        problems.push(wrong_form("an entry of `tables`", "a table with the key `sql`", &entry.node));
+        return None;
+    };
+    unknown_keys(table, &["sql", "save"], "keys of a table", problems);
+    let Some(sql) = table.get("sql") else {
+        let problem = Problem::new(format!("table `{}` asks nothing", entry.key), &entry.key_span);
+        problems.push(problem.label("`sql` is missing").help("for example sql = \"SELECT * FROM cells\""));
+        return None;
+    };
+    let Some(text) = sql.node.text() else {
+        problems.push(wrong_form("`sql`", "text such as \"SELECT * FROM cells\"", &sql.node));
+        return None;
+    };
+    let save = table.get("save").and_then(|entry| place(&entry.node, scope, problems));
+    Some(TableQuestion { name: entry.key.clone(), sql: text.to_owned(), save, span: sql.node.span.clone() })
+}
+
+fn place(node: &Node, scope: &Scope<'_>, problems: &mut Vec<Problem>) -> Option<PathBuf> {
+    let Some(text) = node.text() else {
+        problems.push(wrong_form("`save`", "a path such as \"out/summary.csv\"", node));
+        return None;
+    };
+    let Resolved { value, base } = scope.resolve_text(node, text, problems);
+    let path = scope.folders.resolve(Path::new(&super::matrix::show(&value)), base);
+    if !query::is_form(&path) {
+        let problem = Problem::new("the ending of this file stands for no form", &node.span);
+        problems.push(problem.help("endings: .csv, .json, .parquet, .arrow, .txt"));
+        return None;
+    }
+    Some(path)
+}
+
+fn repeated_saves(questions: &[TableQuestion], problems: &mut Vec<Problem>) {
+    for (place, question) in questions.iter().enumerate() {
+        let same = |other: &&TableQuestion| other.save.is_some() && other.save == question.save;
+        if let Some(other) = questions[..place].iter().find(same) {
+            let message = format!("tables `{}` and `{}` save to the same place", other.name, question.name);
+            problems.push(Problem::new(message, &question.span).help("give each its own path"));
+        }
+    }
+}
