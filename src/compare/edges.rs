@@ -152,10 +152,10 @@ impl GraphChanges {
         let mut lines = Vec::new();
         match self.ranks {
             [before, after] if before < after => {
-                lines.push(format!("ranks {before} to {} are new", after - 1))
+                lines.push(format!("ranks {before} to {} are new", after - 1));
             }
             [before, after] if before > after => {
-                lines.push(format!("ranks {after} to {} are gone", before - 1))
+                lines.push(format!("ranks {after} to {} are gone", before - 1));
             }
             _ => {}
         }

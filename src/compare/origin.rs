@@ -13,7 +13,7 @@ pub struct Cause {
     /// The difference.
     pub difference: Reason,
     /// Of an input, why it is another one; empty if that is not known.
-    pub because: Vec<Cause>,
+    pub because: Vec<Self>,
 }
 
 /// What is different between what two artifacts were made from, and one level down why inputs are; to the first causes if

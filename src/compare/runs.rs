@@ -98,9 +98,9 @@ pub fn runs(before: &Catalogue, after: &Catalogue, stage: Option<&str>, threshol
         before.cells.iter().chain(after.cells.iter().filter(|cell| !old.contains_key(&cell.id))).collect();
     for cell in order.into_iter().filter(|cell| stage.is_none_or(|stage| stage == cell.stage)) {
         let pair = (old.get(&cell.id), new.get(&cell.id));
-        let state = state(pair);
-        *found.stages.entry(cell.stage.clone()).or_default().cells.entry(state).or_default() += 1;
-        match (state, pair) {
+        let became = state_of(pair);
+        *found.stages.entry(cell.stage.clone()).or_default().cells.entry(became).or_default() += 1;
+        match (became, pair) {
             (CellState::New, _) => found.new.push(cell.id.clone()),
             (CellState::Gone, _) => found.gone.push(cell.id.clone()),
             (CellState::Changed | CellState::Unknown, (Some(old), Some(new))) => {
@@ -109,7 +109,7 @@ pub fn runs(before: &Catalogue, after: &Catalogue, stage: Option<&str>, threshol
                     stage: cell.stage.clone(),
                     states: [old.state.clone(), new.state.clone()],
                     metrics: metric_changes(&metrics(old), &metrics(new), threshold),
-                })
+                });
             }
             _ => {}
         }
@@ -121,7 +121,7 @@ pub fn runs(before: &Catalogue, after: &Catalogue, stage: Option<&str>, threshol
     found
 }
 
-fn state(pair: (Option<&StoredCell>, Option<&StoredCell>)) -> CellState {
+fn state_of(pair: (Option<&StoredCell>, Option<&StoredCell>)) -> CellState {
     let (old, new) = match pair {
         (None, _) => return CellState::New,
         (_, None) => return CellState::Gone,

@@ -298,6 +298,7 @@ mod tests {
     use super::*;
     use hopmap_model::{Edge, Process, TaskGraph};
 
+    #[expect(clippy::ref_option_ref, reason = "a slice gives references")]
     fn stored(edges: &[(u32, u32, u64)], hosts: &[Option<&str>]) -> (tempfile::TempDir, Folder) {
         let edge = |&(source, destination, bytes)| Edge { source, destination, messages: 1, bytes };
         let process = |host: &Option<&str>| Process { host: host.map(str::to_owned), ..Process::default() };

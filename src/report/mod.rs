@@ -8,6 +8,7 @@
 mod asked;
 mod deltas;
 mod gates;
+mod matrices;
 mod measured;
 mod page;
 mod placement;
@@ -16,11 +17,15 @@ mod routes;
 mod schedules;
 mod searches;
 mod sections;
+mod statistics;
 mod stored;
+mod sweep;
+mod timeline;
 
 use std::path::{Path, PathBuf};
 
 pub use published::write_published;
+pub use timeline::{chrome_trace, latest_run};
 
 use hopmap_durable::replace_file;
 use miette::Report;
@@ -56,6 +61,8 @@ pub fn write(
     sections::quality(&mut page, pipeline, store, report);
     asked::tables(&mut page, report);
     sections::pipeline(&mut page, pipeline, report);
+    sweep::sweeps(&mut page, pipeline, store, report);
+    matrices::matrices(&mut page, pipeline, store, report);
     searches::tables(&mut page, pipeline, store, report);
     searches::searches(&mut page, pipeline, store, report);
     measured::measured(&mut page, pipeline, store, report);
@@ -64,6 +71,7 @@ pub fn write(
     deltas::deltas(&mut page, pipeline, store, report);
     stored::stored(&mut page, pipeline, store, report);
     placement::placements(&mut page, pipeline, store, report);
+    timeline::draw(&mut page, pipeline, store, report);
     sections::stages(&mut page, pipeline, report);
     replace_file(path, page.finish(&pipeline.name).as_bytes())?;
     Ok(())

@@ -10,11 +10,31 @@ pub(crate) struct Page {
     body: String,
     most_bytes: usize,
     left_out: usize,
+    is_sortable: bool,
+}
+
+/// A field of a table that can be sorted.
+#[derive(Debug, Clone)]
+pub(crate) struct Field {
+    html: String,
+    value: Option<f64>,
+}
+
+impl Field {
+    /// Text, escaped already.
+    pub(crate) fn text(html: String) -> Self {
+        Self { html, value: None }
+    }
+
+    /// A number and how it is written.
+    pub(crate) fn number(value: f64, html: String) -> Self {
+        Self { html, value: Some(value) }
+    }
 }
 
 impl Page {
     pub(crate) fn new(most_bytes: usize) -> Self {
-        Self { body: String::new(), most_bytes: most_bytes - FRAME, left_out: 0 }
+        Self { body: String::new(), most_bytes: most_bytes - FRAME, left_out: 0, is_sortable: false }
     }
 
     /// Adds HTML, unless the page would grow too large.
@@ -62,6 +82,34 @@ impl Page {
         self.add(&html);
     }
 
+    /// Adds a table whose rows a click on a head sorts; without scripts it stays as it is.
+    pub(crate) fn sortable(&mut self, head: &[&str], rows: &[Vec<Field>]) {
+        self.is_sortable = true;
+        let mut html = String::from("<div class=\"wide\"><table class=\"sortable\"><thead><tr>");
+        let is_number =
+            |column: usize| rows.iter().any(|row| row.get(column).is_some_and(|field| field.value.is_some()));
+        for (column, name) in head.iter().enumerate() {
+            let class = if is_number(column) { " class=\"number\"" } else { "" };
+            let _ = write!(html, "<th{class}>{}</th>", escape(name));
+        }
+        html.push_str("</tr></thead><tbody>\n");
+        for row in rows {
+            html.push_str("<tr>");
+            for field in row {
+                let _ = match field.value {
+                    Some(value) if value.is_finite() => {
+                        write!(html, "<td class=\"number\" data-value=\"{value}\">{}</td>", field.html)
+                    }
+                    Some(_) => write!(html, "<td class=\"number\">{}</td>", field.html),
+                    None => write!(html, "<td>{}</td>", field.html),
+                };
+            }
+            html.push_str("</tr>\n");
+        }
+        html.push_str("</tbody></table></div>\n");
+        self.add(&html);
+    }
+
     /// The whole page.
     pub(crate) fn finish(self, title: &str) -> String {
         let left_out = match self.left_out {
@@ -74,9 +122,10 @@ impl Page {
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <title>{title} – hopmap</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n{body}{left_out}\
-             <footer>hopmap {version}</footer>\n</main>\n</body>\n</html>\n",
+             <footer>hopmap {version}</footer>\n</main>\n{script}</body>\n</html>\n",
             title = escape(title),
             body = self.body,
+            script = if self.is_sortable { SORT } else { "" },
             version = env!("CARGO_PKG_VERSION"),
         )
     }
@@ -95,6 +144,7 @@ pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
+const SORT: &str = concat!("<script>\n", include_str!("sort.js"), "</script>\n");
 const STYLE: &str = include_str!("report.css");
 
 #[cfg(test)]

@@ -1,14 +1,15 @@
-//! Searches of the same problem side by side, and tables that stages made.
+//! Searches of the same problem side by side, what is won by searching longer, and tables that stages made.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use hopmap_artifact::Folder;
 use hopmap_model::{Artifact, ConvergencePoint, Mapping, Schedule, TextFile};
-use hopmap_views::{makespan_searches, searches as cost_searches};
+use hopmap_views::{Band, Cloud, bands, makespan_searches, pareto, searches as cost_searches};
 
 use super::page::{Page, escape};
-use crate::engine::{RunReport, Store};
+use super::statistics::{Sample, front};
+use crate::engine::{RunReport, Settled, Store};
 use crate::pipeline::{Cell, Origin, Pipeline};
 
 /// Problems whose searches are drawn.
@@ -19,8 +20,22 @@ const MOST_SEARCHES: usize = 7;
 const MOST_ROWS: usize = 300;
 const MOST_COLUMNS: usize = 30;
 
-/// The best run of every way to search a problem: what it found, cell and digest.
-type Runs<'a> = BTreeMap<String, (f64, &'a Cell, &'a str)>;
+/// Curves of one way that a band is made of, and curves of a page.
+const MOST_RUNS: usize = 40;
+const MOST_CURVES: usize = 400;
+/// Points of a band.
+const STEPS: u32 = 80;
+
+/// The runs of every way to search a problem.
+type Runs<'a> = BTreeMap<String, Vec<Run<'a>>>;
+
+/// A run of a search.
+struct Run<'a> {
+    found: f64,
+    /// Seconds it took, if they are known.
+    seconds: Option<f64>,
+    digest: &'a str,
+}
 
 /// Lines of a picture: the name of a search, and its best after so many evaluations.
 type Curves = [(String, Vec<(u64, f64)>)];
@@ -62,34 +77,33 @@ pub(crate) fn searches(page: &mut Page, pipeline: &Pipeline, store: &Store, repo
 fn of_kind(page: &mut Page, pipeline: &Pipeline, store: &Store, report: &RunReport, sought: &Sought) {
     let mut problems: Vec<(Vec<usize>, Runs<'_>)> = Vec::new();
     for (cell, settled) in pipeline.cells.iter().zip(&report.cells) {
-        let Some(record) = settled.outputs.values().find(|record| record.kind == sought.kind) else {
-            continue;
-        };
-        let Some(&found) = record.metrics.get(sought.metric) else { continue };
+        let Some(run) = run(store, settled, sought) else { continue };
         let problem = problem(cell);
         let way = way(pipeline, &problem, cell);
         let index = problems.iter().position(|(other, _)| *other == problem).unwrap_or_else(|| {
             problems.push((problem, Runs::new()));
             problems.len() - 1
         });
-        let run = problems[index].1.entry(way).or_insert((found, cell, &record.digest));
-        if found < run.0 {
-            *run = (found, cell, &record.digest);
-        }
+        problems[index].1.entry(way).or_default().push(run);
     }
-    problems.retain(|(_, runs)| runs.len() > 1);
+    problems.retain(|(_, runs)| runs.len() > 1 || runs.values().any(|runs| runs.len() > 2));
     if problems.is_empty() {
         return;
     }
     page.heading(sought.heading);
+    let mut curves_left = MOST_CURVES;
     for (problem, runs) in problems.iter().take(MOST_PROBLEMS) {
         let names: Vec<&str> = problem.iter().map(|&cell| pipeline.cells[cell].id.as_str()).collect();
         page.add(&format!("<h3>{}</h3>\n", escape(&names.join(", "))));
-        let curves: Vec<_> =
-            runs.iter().filter_map(|(way, run)| Some((way.clone(), curve(store, run.2, sought)?))).collect();
-        let curves: Vec<_> =
-            curves.into_iter().filter(|(_, points)| points.len() > 1).take(MOST_SEARCHES).collect();
-        page.figure(&(sought.picture)(&curves), "The best run of each way to search.");
+        let quality_against_cost = clouds(page, runs, sought);
+        if runs.values().any(|runs| runs.len() > 2) {
+            draw_bands(page, store, runs, sought, &mut curves_left);
+        } else {
+            draw_best(page, store, runs, sought);
+        }
+        if quality_against_cost {
+            page.add("</div>\n");
+        }
     }
     if problems.len() > MOST_PROBLEMS {
         page.add(&format!(
@@ -97,6 +111,112 @@ fn of_kind(page: &mut Page, pipeline: &Pipeline, store: &Store, report: &RunRepo
             problems.len()
         ));
     }
+}
+
+/// What a cell found, and what that took.
+fn run<'a>(store: &Store, settled: &'a Settled, sought: &Sought) -> Option<Run<'a>> {
+    let record = settled.outputs.values().find(|record| record.kind == sought.kind)?;
+    let found = *record.metrics.get(sought.metric)?;
+    let seconds = settled.key.as_deref().and_then(|key| store.result(key)).and_then(|result| result.seconds);
+    Some(Run { found, seconds, digest: &record.digest })
+}
+
+/// Draws what was found against the seconds it took, and begins a pair of pictures with it, if there is anything to compare.
+fn clouds(page: &mut Page, runs: &Runs<'_>, sought: &Sought) -> bool {
+    let cloud = |(name, runs): (&String, &Vec<Run<'_>>)| {
+        let points: Vec<(f64, f64)> = runs
+            .iter()
+            .filter_map(|run| Some((run.seconds.filter(|seconds| *seconds > 0.0)?, run.found)))
+            .collect();
+        let cost = Sample::new(points.iter().map(|point| point.0)).quartiles();
+        let quality = Sample::new(points.iter().map(|point| point.1)).quartiles();
+        Cloud { name: name.clone(), points, cost, quality, is_on_front: false }
+    };
+    let mut clouds: Vec<Cloud> = runs.iter().map(cloud).filter(|cloud| !cloud.points.is_empty()).collect();
+    if clouds.len() < 2 {
+        return false;
+    }
+    let medians: Vec<(f64, f64)> = clouds.iter().map(|cloud| (cloud.cost[1], cloud.quality[1])).collect();
+    clouds.iter_mut().zip(front(&medians)).for_each(|(cloud, is_on_front)| cloud.is_on_front = is_on_front);
+    page.add("<div class=\"pair\">\n");
+    let caption = "Every run is a dot, every way a cross of its quartiles; what is above and right of the broken line is beaten by \
+                   something that is as quick.";
+    page.figure(&pareto(&clouds, sought.metric, "seconds"), caption);
+    true
+}
+
+/// Draws the best run of every way.
+fn draw_best(page: &mut Page, store: &Store, runs: &Runs<'_>, sought: &Sought) {
+    let best = |runs: &Vec<Run<'_>>| {
+        let least = runs.iter().min_by(|a, b| a.found.total_cmp(&b.found))?;
+        curve(store, least.digest, sought)
+    };
+    let curves: Vec<_> = runs.iter().filter_map(|(way, runs)| Some((way.clone(), best(runs)?))).collect();
+    let curves: Vec<_> =
+        curves.into_iter().filter(|(_, points)| points.len() > 1).take(MOST_SEARCHES).collect();
+    if !curves.is_empty() {
+        page.figure(&(sought.picture)(&curves), "The best run of each way to search.");
+    }
+}
+
+/// Draws the median and the quartiles of the runs of every way.
+fn draw_bands(page: &mut Page, store: &Store, runs: &Runs<'_>, sought: &Sought, curves_left: &mut usize) {
+    let mut drawn = Vec::new();
+    let mut most = 0;
+    for (way, runs) in runs {
+        let taken = runs.len().min(MOST_RUNS).min(*curves_left);
+        *curves_left -= taken;
+        most = most.max(runs.len());
+        let curves: Vec<Vec<(u64, f64)>> =
+            runs.iter().take(taken).filter_map(|run| curve(store, run.digest, sought)).collect();
+        drawn.extend(band(way, &curves));
+    }
+    if drawn.is_empty() {
+        return;
+    }
+    let first =
+        if most > MOST_RUNS { format!(" Of each way the first {MOST_RUNS} runs.") } else { String::new() };
+    let caption = format!(
+        "The best found so far: the median of the runs, and the band of the middle half of them.{first}"
+    );
+    page.figure(&bands(&drawn, sought.metric), &caption);
+}
+
+/// The median and the quartiles of what runs had found by the same number of evaluations. None of ways that do not search.
+fn band(way: &str, curves: &[Vec<(u64, f64)>]) -> Option<Band> {
+    let curves: Vec<Vec<(u64, f64)>> =
+        curves.iter().filter(|curve| !curve.is_empty()).map(|curve| falling(curve)).collect();
+    let begin = curves.iter().filter_map(|curve| curve.first()).map(|point| point.0).max()?.max(1);
+    let end = curves.iter().filter_map(|curve| curve.last()).map(|point| point.0).max()?;
+    if end <= begin {
+        return None;
+    }
+    let factor = end as f64 / begin as f64;
+    let at = |step: u32| (begin as f64 * factor.powf(f64::from(step) / f64::from(STEPS))).round() as u64;
+    let mut evaluations: Vec<u64> = (0..=STEPS).map(at).collect();
+    evaluations.dedup();
+    let point = |evaluations: u64| {
+        let by_then = |curve: &Vec<(u64, f64)>| {
+            let reached = curve.partition_point(|point| point.0 <= evaluations);
+            curve.get(reached.saturating_sub(1)).map(|point| point.1)
+        };
+        (evaluations, Sample::new(curves.iter().filter_map(by_then)).quartiles())
+    };
+    Some(Band {
+        name: way.to_owned(),
+        runs: curves.len(),
+        points: evaluations.into_iter().map(point).collect(),
+    })
+}
+
+/// The best so far after every evaluation.
+fn falling(curve: &[(u64, f64)]) -> Vec<(u64, f64)> {
+    let mut best = f64::INFINITY;
+    let so_far = |&(evaluations, found): &(u64, f64)| {
+        best = best.min(found);
+        (evaluations, best)
+    };
+    curve.iter().map(so_far).collect()
 }
 
 /// The cells that a mapping's program and machine come from.
@@ -160,5 +280,27 @@ fn table(page: &mut Page, cell: &Cell, text: &str) {
     let all = text.lines().count().saturating_sub(1);
     if all > rows.len() {
         page.add(&format!("<p class=\"note\">{} of {all} rows are shown.</p>\n", rows.len()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_band_is_the_middle_of_what_runs_had_by_then() {
+        let curves = [
+            vec![(1, 10.0), (10, 4.0), (100, 2.0)],
+            vec![(1, 8.0), (10, 9.0), (50, 6.0)],
+            vec![(1, 12.0), (100, 3.0)],
+        ];
+        let band = band("a", &curves).unwrap();
+        assert_eq!((band.runs, band.points.first().unwrap().0, band.points.last().unwrap().0), (3, 1, 100));
+        let shown = |values: [f64; 3]| values.map(|value| value.to_string());
+        assert_eq!(shown(band.points[0].1), ["9", "10", "11"]);
+        // A run that has ended keeps what it found; one that became worse keeps its best.
+        assert_eq!(shown(band.points.last().unwrap().1), ["2.5", "3", "4.5"]);
+        assert!(band.points.windows(2).all(|pair| pair[1].1[1] <= pair[0].1[1]));
+        assert!(super::band("no search", &[vec![(0, 5.0)]]).is_none());
     }
 }

@@ -13,6 +13,11 @@ use crate::pipeline::{Cell, Pipeline};
 /// Rows of the table of stages; a sweep can have a hundred thousand.
 const MOST_ROWS: usize = 2000;
 
+/// Failures that are told.
+const MOST_ERRORS: usize = 20;
+/// Placements that are compared with linear and random; a sweep has its own tables.
+const MOST_COMPARED: usize = 6;
+
 /// Name, what happened, and how to launch.
 pub(crate) fn summary(
     page: &mut Page,
@@ -34,11 +39,14 @@ pub(crate) fn summary(
         ));
     }
     page.add(&format!("<div class=\"tiles\">{tiles}</div>\n"));
-    for settled in &report.cells {
-        if let Some(error) = &settled.error {
-            let text = error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ");
-            page.add(&format!("<p class=\"failed\">{}</p>\n", escape(&text)));
-        }
+    let errors: Vec<&miette::Report> =
+        report.cells.iter().filter_map(|settled| settled.error.as_ref()).collect();
+    for error in errors.iter().take(MOST_ERRORS) {
+        let text = error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ");
+        page.add(&format!("<p class=\"failed\">{}</p>\n", escape(&text)));
+    }
+    if errors.len() > MOST_ERRORS {
+        page.add(&format!("<p class=\"failed\">… and {} more.</p>\n", errors.len() - MOST_ERRORS));
     }
     launch(page, store, report, shown);
 }
@@ -74,18 +82,24 @@ fn launch(page: &mut Page, store: &Store, report: &RunReport, shown: &dyn Fn(&Pa
 
 /// Metrics beside linear, round-robin and random.
 pub(crate) fn quality(page: &mut Page, pipeline: &Pipeline, store: &Store, report: &RunReport) {
-    let mut headed = false;
+    let mut compared: Vec<(&Cell, &OutputRecord)> = Vec::new();
     for (cell, settled) in pipeline.cells.iter().zip(&report.cells) {
-        for record in settled.outputs.values().filter(|record| record.kind == Metrics::KIND) {
-            let Ok(metrics) = Folder::read::<Metrics>(&store.artifact(&record.digest)) else { continue };
-            if !headed {
-                page.heading("Quality");
-                headed = true;
-            }
-            page.add(&format!("<h3>{}</h3>\n", escape(&cell.id)));
-            page.figure(&comparison(&metrics), "");
-            metrics_table(page, record);
-        }
+        let metrics = settled.outputs.values().filter(|record| record.kind == Metrics::KIND);
+        compared.extend(metrics.map(|record| (cell, record)));
+    }
+    if compared.is_empty() {
+        return;
+    }
+    page.heading("Quality");
+    for (cell, record) in compared.iter().take(MOST_COMPARED) {
+        let Ok(metrics) = Folder::read::<Metrics>(&store.artifact(&record.digest)) else { continue };
+        page.add(&format!("<h3>{}</h3>\n", escape(&cell.id)));
+        page.figure(&comparison(&metrics), "");
+        metrics_table(page, record);
+    }
+    if compared.len() > MOST_COMPARED {
+        let more = compared.len() - MOST_COMPARED;
+        page.add(&format!("<p class=\"note\">… and {more} more; their metrics are below.</p>\n"));
     }
 }
 

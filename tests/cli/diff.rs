@@ -237,7 +237,16 @@ fn folders_are_compared_without_a_store() {
         let file = format!("file={name}.csv");
         sandbox.stdout(&["exec", "trace/csv", "--with", &file, "--out", name]);
     }
-    sandbox.stdout(&["exec", "topology/synthetic", "--with", "shape=tree:2x4", "--with", "costs=[1, 10]", "--out", "machine"]);
+    sandbox.stdout(&[
+        "exec",
+        "topology/synthetic",
+        "--with",
+        "shape=tree:2x4",
+        "--with",
+        "costs=[1, 10]",
+        "--out",
+        "machine",
+    ]);
     insta::assert_snapshot!(sandbox.seen(&["diff", "ring", "wider"]), @"");
     insta::assert_snapshot!(sandbox.seen(&["diff", "ring", "machine"]), @"");
     insta::assert_snapshot!(sandbox.seen(&["diff", "ring", "nowhere"]), @"");

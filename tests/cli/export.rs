@@ -7,6 +7,9 @@ use serde_json::Value;
 
 use crate::sandbox::{Sandbox, project};
 
+/// Names and bytes of the files of an archive.
+type Members = BTreeMap<String, Vec<u8>>;
+
 /// A small generator, so that every run of a test does the same.
 pub(crate) struct Random(pub(crate) u64);
 
@@ -179,7 +182,7 @@ fn a_file_that_was_changed_added_or_removed_is_named() {
     let sandbox = exported();
     let whole = unpacked(&sandbox);
     let table = whole.keys().find(|name| name.ends_with("ranks.parquet")).unwrap().clone();
-    let verdict = |change: &dyn Fn(&mut BTreeMap<String, Vec<u8>>)| {
+    let verdict = |change: &dyn Fn(&mut Members)| {
         let mut files = whole.clone();
         change(&mut files);
         packed(&sandbox, &files);

@@ -147,6 +147,7 @@ fn forty_rows_are_enough_for_a_terminal() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a list is long")]
 fn tables_are_listed() {
     let sandbox = Sandbox::with_ring();
     sandbox.stdout(&["run", "ring.toml", "--no-report"]);
@@ -845,6 +846,7 @@ fn a_pipeline_asks_after_every_run() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one mistake after the other, each with what is said of it")]
 fn what_a_pipeline_asks_is_checked_when_planning() {
     let sandbox = Sandbox::with_ring();
     let checked = |tables: &str| {

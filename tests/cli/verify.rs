@@ -92,7 +92,10 @@ fn swap_results(sandbox: &Sandbox, kind: &str) {
     let last = lines.iter().rposition(of_kind).unwrap();
     assert_ne!(first, last);
     lines[last]["result"]["outputs"] = lines[first]["result"]["outputs"].clone();
-    sandbox.write(".hopmap/state.log", lines.iter().map(|line| format!("{line}\n")).collect::<String>());
+    sandbox.write(
+        ".hopmap/state.log",
+        lines.iter().map(|line| format!("{line}\n")).collect::<Vec<_>>().concat(),
+    );
 }
 
 #[test]

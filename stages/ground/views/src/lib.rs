@@ -9,6 +9,8 @@
 //! defined. Colours are told apart by people who do not see all of them: a single ramp
 //! from pale to dark for amounts, and the palette of Okabe and Ito (2008) for kinds.
 
+mod bands;
+mod chart;
 mod comparison;
 mod convergence;
 mod dag;
@@ -20,15 +22,19 @@ mod human;
 mod latencies;
 mod levels;
 mod matrix;
+mod multiples;
 mod order;
+mod pareto;
 mod routes;
 mod scale;
 mod stored;
 mod svg;
 mod theme;
 mod time;
+mod timeline;
 mod topology;
 
+pub use bands::{Band, bands};
 pub use comparison::comparison;
 pub use convergence::{convergence, makespan_convergence, makespan_searches, searches};
 pub use dag::{DagNode, NodeState, dag};
@@ -39,7 +45,10 @@ pub use gantt::gantt;
 pub use latencies::latencies;
 pub use levels::levels;
 pub use matrix::matrix;
+pub use multiples::{SmallMatrix, small_matrices};
 pub use order::RankOrder;
+pub use pareto::{Cloud, pareto};
 pub use routes::{Routed, route_loads, routes};
 pub use stored::stored;
+pub use timeline::{Slice, timeline};
 pub use topology::topology;

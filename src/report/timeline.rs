@@ -1,0 +1,179 @@
+//! When the cells of a run ran, and side by side with which others: as a picture, and for <https://ui.perfetto.dev>.
+
+use hopmap_views::{Slice, timeline};
+use serde_json::{Value as Json, json};
+
+use super::page::Page;
+use crate::engine::{RunReport, RunSummary, StageEvent, Store, read_run, read_runs};
+use crate::pipeline::Pipeline;
+
+/// Journals round, and tell of an end a moment after it.
+const TOLERANCE_S: f64 = 1e-3;
+
+/// A cell that ran, in a lane in which nothing else runs at that time.
+struct Ran<'a> {
+    event: &'a StageEvent,
+    lane: usize,
+    begin_s: f64,
+    end_s: f64,
+}
+
+/// The cells that ran, each in the first lane that is free, in the order in which they began.
+fn lanes(run: &RunSummary) -> Vec<Ran<'_>> {
+    let ran = |event: &&StageEvent| event.seconds > 0.0;
+    let mut events: Vec<&StageEvent> = run.stages.iter().filter(ran).collect();
+    let begin = |event: &StageEvent| (event.at_s - event.seconds).max(0.0);
+    events.sort_by(|a, b| begin(a).total_cmp(&begin(b)).then_with(|| a.cell.cmp(&b.cell)));
+    let mut free: Vec<f64> = Vec::new();
+    let mut all = Vec::new();
+    for event in events {
+        let at = begin(event);
+        let lane = free.iter().position(|&end| end <= at + TOLERANCE_S).unwrap_or(free.len());
+        if lane == free.len() {
+            free.push(0.0);
+        }
+        // Slices of a lane must not overlap, or they count as nested.
+        let begin_s = at.max(free[lane]);
+        let end_s = event.at_s.max(begin_s);
+        free[lane] = end_s;
+        all.push(Ran { event, lane, begin_s, end_s });
+    }
+    all
+}
+
+/// A run as trace events of Chrome, which ui.perfetto.dev opens: a track for every slot, a slice for every cell that ran, with its
+/// reasons as arguments. Times are microseconds from the begin of the run.
+#[must_use]
+pub fn chrome_trace(run: &RunSummary) -> Json {
+    let ran = lanes(run);
+    let lanes = ran.iter().map(|ran| ran.lane + 1).max().unwrap_or(0);
+    let process = json!({ "name": "process_name", "ph": "M", "pid": 1, "args": { "name": format!("hopmap run {}", run.pipeline) } });
+    let track = |lane: usize| json!({ "name": "thread_name", "ph": "M", "pid": 1, "tid": lane + 1, "args": { "name": format!("slot {}", lane + 1) } });
+    let microseconds = |seconds: f64| (seconds * 1e6).round();
+    let slice = |ran: &Ran<'_>| {
+        let matrix: serde_json::Map<String, Json> = ran.event.matrix.iter().cloned().collect();
+        json!({
+            "name": ran.event.cell,
+            "cat": ran.event.stage,
+            "ph": "X",
+            "pid": 1,
+            "tid": ran.lane + 1,
+            "ts": microseconds(ran.begin_s),
+            "dur": microseconds(ran.end_s - ran.begin_s),
+            "args": {
+                "state": ran.event.state,
+                "reasons": ran.event.reasons,
+                "matrix": matrix,
+                "key": ran.event.key,
+            },
+        })
+    };
+    let mut events = vec![process];
+    events.extend((0..lanes).map(track));
+    events.extend(ran.iter().map(slice));
+    json!({
+        "displayTimeUnit": "ms",
+        "otherData": { "pipeline": run.pipeline, "run": run.run, "time": run.time, "seconds": run.seconds, "exit": run.exit },
+        "traceEvents": events,
+    })
+}
+
+/// The last run of a pipeline in which something ran; if there is none, the last one.
+#[must_use]
+pub fn latest_run(store: &Store, pipeline: &str) -> Option<RunSummary> {
+    let mut runs = read_runs(store).ok()?;
+    runs.retain(|run| run.pipeline == pipeline);
+    let busy = runs.iter().rposition(|run| run.stages.iter().any(|event| event.seconds > 0.0));
+    let last = runs.len().checked_sub(1)?;
+    Some(runs.swap_remove(busy.unwrap_or(last)))
+}
+
+/// Draws the run that the report is about, or the last one.
+pub(crate) fn draw(page: &mut Page, pipeline: &Pipeline, store: &Store, report: &RunReport) {
+    let run = match &report.folder {
+        Some(folder) => read_run(folder).ok(),
+        None => latest_run(store, &pipeline.name),
+    };
+    let Some(run) = run else { return };
+    let slices: Vec<Slice> = lanes(&run).iter().map(slice).collect();
+    if slices.is_empty() {
+        return;
+    }
+    page.heading("Timeline");
+    let caption =
+        format!("The run of {}. `hopmap report --timeline FILE` writes it for ui.perfetto.dev.", run.time);
+    page.figure(&timeline(&slices), &caption);
+}
+
+fn slice(ran: &Ran<'_>) -> Slice {
+    Slice {
+        name: ran.event.cell.clone(),
+        group: ran.event.stage.clone(),
+        lane: ran.lane,
+        begin_s: ran.begin_s,
+        end_s: ran.end_s,
+        failed: matches!(ran.event.state.as_str(), "failed" | "infeasible"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn run(times: &[(f64, f64)]) -> RunSummary {
+        let event = |(index, &(begin, seconds)): (usize, &(f64, f64))| StageEvent {
+            cell: format!("a[seed={index}]"),
+            stage: "a".into(),
+            matrix: vec![("seed".into(), json!(index))],
+            key: None,
+            state: "ran".into(),
+            at_s: begin + seconds,
+            seconds,
+            reasons: vec!["never ran here".into()],
+        };
+        RunSummary {
+            run: "RUN".into(),
+            pipeline: "p".into(),
+            time: "TIME".into(),
+            seconds: Some(3.0),
+            exit: Some(0),
+            stages: times.iter().enumerate().map(event).collect(),
+        }
+    }
+
+    #[test]
+    fn a_trace_has_a_track_for_each_slot_and_a_slice_for_each_cell_that_ran() {
+        let trace = chrome_trace(&run(&[(0.0, 1.0), (0.5, 1.5), (1.0, 0.5), (1.0, 0.0)]));
+        let events = trace["traceEvents"].as_array().unwrap();
+        let slices: Vec<(&Json, &Json)> = events
+            .iter()
+            .filter(|event| event["ph"] == "X")
+            .map(|event| (&event["name"], &event["tid"]))
+            .collect();
+        assert_eq!(
+            slices,
+            [
+                (&json!("a[seed=0]"), &json!(1)),
+                (&json!("a[seed=1]"), &json!(2)),
+                (&json!("a[seed=2]"), &json!(1))
+            ]
+        );
+        assert_eq!(events.iter().filter(|event| event["name"] == "thread_name").count(), 2);
+        assert_eq!(events[3]["args"]["reasons"], json!(["never ran here"]));
+        assert_eq!((&events[4]["ts"], &events[4]["dur"]), (&json!(500_000.0), &json!(1_500_000.0)));
+    }
+
+    proptest! {
+        #[test]
+        fn slices_of_a_lane_never_overlap(times in prop::collection::vec((0.0_f64..10.0, 0.001_f64..5.0), 0..60)) {
+            let run = run(&times);
+            let mut ran = lanes(&run);
+            prop_assert_eq!(ran.len(), times.len());
+            ran.sort_by(|a, b| a.lane.cmp(&b.lane).then(a.begin_s.total_cmp(&b.begin_s)));
+            for pair in ran.windows(2) {
+                prop_assert!(pair[0].lane != pair[1].lane || pair[0].end_s <= pair[1].begin_s);
+            }
+        }
+    }
+}
