@@ -247,11 +247,59 @@ fn folders_are_compared_without_a_store() {
         "--out",
         "machine",
     ]);
-    insta::assert_snapshot!(sandbox.seen(&["diff", "ring", "wider"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["diff", "ring", "machine"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["diff", "ring", "nowhere"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["diff", "ring", "latest"]), @"");
-    insta::assert_snapshot!(sandbox.seen(&["diff", "ring"]), @"");
+    insta::assert_snapshot!(sandbox.seen(&["diff", "ring", "wider"]), @"
+    task-graph DIGEST → DIGEST
+      it is not known how both were made
+    metrics:
+      bytes                        8000 → 10000  (+25.0 %)
+      messages                     80 → 100  (+25.0 %)
+      pairs                        8 → 10  (+25.0 %)
+      processes                    8 → 10  (+25.0 %)
+    ranks 8 to 9 are new
+    edges: 5 new, 3 gone, 0 changed
+    bytes in all: 8000 → 10000
+    messages in all: 80 → 100
+    largest changes:
+      5 → 0: 1000 bytes in 10 messages → nothing
+      5 → 8: nothing → 1000 bytes in 10 messages
+      6 → 1: 1000 bytes in 10 messages → nothing
+      6 → 9: nothing → 1000 bytes in 10 messages
+      7 → 0: nothing → 1000 bytes in 10 messages
+      7 → 2: 1000 bytes in 10 messages → nothing
+      8 → 1: nothing → 1000 bytes in 10 messages
+      9 → 2: nothing → 1000 bytes in 10 messages
+    table processes: 2 rows new, 0 gone, 0 changed
+      + rank 8, host nothing, compute_s nothing, communication_s nothing, collective_s nothing
+      + rank 9, host nothing, compute_s nothing, communication_s nothing, collective_s nothing
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["diff", "ring", "machine"]), @"
+    ------- stderr -------
+    error: the first is a task-graph, the second a system-graph
+      help: compare two artifacts of the same kind; `hopmap show` says what one is
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["diff", "ring", "nowhere"]), @"
+    ------- stderr -------
+    error: there is no artifact, digest or stage `nowhere`
+      help: stages of .hopmap: none yet
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["diff", "ring", "latest"]), @"
+    ------- stderr -------
+    error: there is no run `latest`: 0 are known
+      help: `hopmap runs` lists them
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["diff", "ring"]), @"
+    ------- stderr -------
+    error: the following required arguments were not provided:
+      <B>
+
+    Usage: hopmap diff <A> <B>
+
+    For more information, try '--help'.
+    [exit code 2]
+    ");
 }
 
 #[test]
