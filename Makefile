@@ -12,8 +12,10 @@ HAS_HIGHS = $(if $(HAS_LIBCLANG),$(shell command -v cmake >/dev/null 2>&1 && com
 # Stages run as MPI ranks where there are an MPI and a libclang to build hopmap-ranks with.
 HAS_MPI = $(if $(HAS_LIBCLANG),$(shell command -v mpicc >/dev/null 2>&1 && echo yes))
 FEATURES = $(if $(HAS_OTF2),,--no-default-features) $(if $(HAS_MPI),--features mpi) $(if $(HAS_HIGHS),--features highs)
+# Questions in SQL bring Polars, which takes some minutes to build in release: the demo does without.
+ANALYTICS = --features analytics
 # With other crates or without tests, dependencies get other features and are built once more.
-DEMO = $(if $(filter dev,$(PROFILE)),--tests $(WORKSPACE),--bin hopmap)
+DEMO = $(if $(filter dev,$(PROFILE)),--tests $(WORKSPACE) $(ANALYTICS),--bin hopmap)
 WORKSPACE = --workspace $(if $(HAS_OTF2),,--exclude otf2-sys)
 
 .PHONY: demo test check soak bench install dist packages
@@ -37,25 +39,25 @@ packages:
 # Everything a change has to pass.
 test: packages
 	$(MAKE) --no-print-directory check
-	$(CARGO) test --locked $(WORKSPACE) $(FEATURES)
+	$(CARGO) test --locked $(WORKSPACE) $(FEATURES) $(ANALYTICS)
 
 check:
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --locked $(WORKSPACE) --all-targets $(FEATURES) -- -D warnings
+	$(CARGO) clippy --locked $(WORKSPACE) --all-targets $(FEATURES) $(ANALYTICS) -- -D warnings
 
 # The long loops: mutations of archives and crashes by the thousand.
 soak:
 	HOPMAP_SOAK=1 $(CARGO) test --locked $(WORKSPACE) $(FEATURES)
 
 bench:
-	$(CARGO) bench --locked $(WORKSPACE) $(FEATURES)
+	$(CARGO) bench --locked $(WORKSPACE) $(FEATURES) $(ANALYTICS)
 	$(CARGO) build --release --locked $(FEATURES) --bin hopmap
 	bash ci/bench-engine.sh
 	bash ci/bench-trace.sh
 
 install:
-	$(CARGO) install --locked --path . $(FEATURES)
+	$(CARGO) install --locked --path . $(FEATURES) $(ANALYTICS)
 
 # The binary as it is handed out: smaller and faster, but long to build.
 dist:
-	$(CARGO) build --locked --profile dist $(FEATURES) --bin hopmap $(if $(HAS_MPI),--bin hopmap-ranks)
+	$(CARGO) build --locked --profile dist $(FEATURES) $(ANALYTICS) --bin hopmap $(if $(HAS_MPI),--bin hopmap-ranks)
