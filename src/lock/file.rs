@@ -252,7 +252,8 @@ fn write_stage(f: &mut std::fmt::Formatter<'_>, cells: &[LockedCell]) -> std::fm
     }
     if let Some(Value::Table(parameters)) = parameters {
         writeln!(f, "\n[stages.{stage}.parameters]")?;
-        parameters.iter().try_for_each(|(name, value)| writeln!(f, "{} = {}", key(name), inline(value)))?;
+        let sorted: BTreeMap<_, _> = parameters.iter().collect();
+        sorted.iter().try_for_each(|(name, value)| writeln!(f, "{} = {}", key(name), inline(value)))?;
     }
     if has_matrix {
         writeln!(f, "\n[stages.{stage}.{CELLS}]")?;
@@ -402,8 +403,8 @@ mod tests {
         ]
 
         [stages.placement.parameters]
-        weight = "bytes"
         costs = [1.0, 10.5]
+        weight = "bytes"
 
         [stages.placement.cells]
         "seed=1" = { outputs = { mapping = "0…000000000000000000000001" }, parameters = { seed = 1 } }

@@ -172,7 +172,7 @@ mod tests {
         let folder = folder(&["a.csv"]);
         std::fs::write(folder.path().join(std::ffi::OsStr::from_bytes(b"\xff.csv")), "").unwrap();
         let error = find(folder.path(), "*.csv").unwrap_err();
-        assert_eq!(error, r#"the name "\xFF.csv" fits `*.csv` and is not UTF-8"#);
+        assert_eq!(error, "the name `\u{fffd}.csv` fits `*.csv` and is not UTF-8");
         assert_eq!(find(folder.path(), "*.txt").unwrap(), [""; 0]);
     }
 
