@@ -126,7 +126,13 @@ pub fn table_of(records: &[Record]) -> RecordBatch {
 
 fn array_of(values: &[&Value]) -> ArrayRef {
     let kinds = values.iter().filter_map(|value| value.kind());
-    match kinds.reduce(ColumnType::common).unwrap_or(ColumnType::Text) {
+    let is_negative = |value: &&Value| matches!(value, Value::Whole(number) if *number < 0);
+    let kind = match kinds.reduce(ColumnType::common).unwrap_or(ColumnType::Text) {
+        // No type of whole numbers has both.
+        ColumnType::Unsigned if values.iter().any(is_negative) => ColumnType::Real,
+        kind => kind,
+    };
+    match kind {
         ColumnType::Whole => Arc::new(values.iter().map(|value| value.whole()).collect::<Int64Array>()),
         ColumnType::Unsigned => {
             Arc::new(values.iter().map(|value| value.unsigned()).collect::<UInt64Array>())
