@@ -13,7 +13,6 @@ use super::output::Output;
 
 /// Arguments of `query`.
 #[derive(Debug, Args)]
-#[cfg_attr(not(feature = "analytics"), expect(dead_code, reason = "read where there is somebody to ask"))]
 #[command(after_help = "\
 Tables: one for every stage (a row for each cell: matrix, parameters, metrics, state, seconds, digest), STAGE_TABLE for
 every table of its artifacts (with matrix and parameters of the cell), `cells` and `runs`. --tables lists them.

@@ -1,8 +1,9 @@
 //! Stages as real MPI ranks, started by Open MPI and inside a real Slurm of emulated nodes. Runs when `HOPMAP_SYSTEM_TESTS=1` and
 //! `hopmap-ranks` is built (feature `mpi`).
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
 
@@ -57,9 +58,15 @@ fn sandbox() -> Sandbox {
     let pairs: String = (0..32).map(pair).collect();
     sandbox.write("program.csv", format!("source,destination,messages,bytes\n{pairs}"));
     sandbox.write("p.toml", PIPELINE);
-    // Session folders of Open MPI, which runs that go on at the same time must not share.
-    std::fs::create_dir(sandbox.path().join("tmp")).unwrap();
     sandbox
+}
+
+/// A folder for the session of one Open MPI: two that go on at the same time, or one after the other, take it from each other.
+fn session_folder(sandbox: &Sandbox) -> PathBuf {
+    static SESSIONS: AtomicU32 = AtomicU32::new(0);
+    let folder = sandbox.path().join(format!("tmp{}", SESSIONS.fetch_add(1, Ordering::Relaxed)));
+    std::fs::create_dir(&folder).unwrap();
+    folder
 }
 
 /// A run of the pipeline whose placement has a launcher.
@@ -69,7 +76,7 @@ fn run(sandbox: &Sandbox, launcher: &str, more: &[&str]) -> Command {
     let mut command = sandbox.command(&[&arguments, more].concat());
     command
         .env_remove("HOPMAP_RANKS")
-        .env("TMPDIR", sandbox.path().join("tmp"))
+        .env("TMPDIR", session_folder(sandbox))
         .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
         .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
         // More processes than cores must not wait for each other busily.

@@ -1,11 +1,13 @@
-//! What is added to a question before Polars answers it: an order for what has none, and sums that cannot wrap.
+//! What is added to a question before Polars answers it: an order for what has none, names for columns, and sums that
+//! cannot wrap.
 
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    CastKind, DataType, ExactNumberInfo, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, GroupByExpr, Ident, ObjectName, ObjectNamePart, OrderBy, OrderByExpr, OrderByKind,
-    OrderByOptions, Query, SetExpr, Statement, Value, VisitMut, VisitorMut,
+    BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgumentList, FunctionArguments, GroupByExpr, Ident, ObjectName, ObjectNamePart, OrderBy,
+    OrderByExpr, OrderByKind, OrderByOptions, Query, Select, SelectItem, SetExpr, Statement, Value, VisitMut,
+    VisitorMut,
 };
 
 use crate::statement::columns_of;
@@ -42,11 +44,22 @@ impl VisitorMut for Rewriter {
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         self.depth -= usize::from(has_query(expr));
+        among(expr);
         if let Expr::Function(function) = expr
             && let Some(checked) = checked(function)
         {
             *function = checked;
         }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        order_by_columns(query);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        select.projection.iter_mut().for_each(name);
         ControlFlow::Continue(())
     }
 
@@ -56,6 +69,66 @@ impl VisitorMut for Rewriter {
         }
         ControlFlow::Continue(())
     }
+}
+
+/// A computed column has the name that it is written with. Polars would call it after the column that it is computed
+/// from, and `MIN(F)` and `MAX(F)` could not stand side by side.
+fn name(item: &mut SelectItem) {
+    let SelectItem::UnnamedExpr(expr) = item else { return };
+    if !matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_)) {
+        let alias = Ident::with_quote('"', expr.to_string().replace('"', ""));
+        *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
+    }
+}
+
+/// What rows are ordered by may stand in SELECT, where Polars has it already: `ORDER BY COUNT(*)`.
+fn order_by_columns(query: &mut Query) {
+    let Some(select) = first_select(&query.body) else { return };
+    if columns_of(select).is_none() {
+        return;
+    }
+    let columns: Vec<Expr> = select.projection.iter().filter_map(expr_of).cloned().collect();
+    let Some(OrderBy { kind: OrderByKind::Expressions(exprs), .. }) = &mut query.order_by else { return };
+    for order in exprs.iter_mut().filter(|order| !matches!(order.expr, Expr::Identifier(_) | Expr::Value(_)))
+    {
+        if let Some(place) = columns.iter().position(|column| *column == order.expr) {
+            order.expr = number(place + 1);
+        }
+    }
+}
+
+fn expr_of(item: &SelectItem) -> Option<&Expr> {
+    match item {
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(expr),
+        _ => None,
+    }
+}
+
+fn number(number: usize) -> Expr {
+    Expr::value(Value::Number(number.to_string(), false))
+}
+
+/// `x = (SELECT MAX(y) …)`, which Polars knows as `x IN (SELECT MAX(y) …)`.
+fn among(expr: &mut Expr) {
+    let Expr::BinaryOp { left, op: BinaryOperator::Eq, right } = expr else { return };
+    if let Expr::Subquery(subquery) = right.as_ref()
+        && is_one_row(subquery)
+    {
+        *expr = Expr::InSubquery { expr: left.clone(), subquery: subquery.clone(), negated: false };
+    }
+}
+
+/// Whether a query answers with one row whatever its tables hold. With more rows, `=` would not be `IN`.
+fn is_one_row(query: &Query) -> bool {
+    let SetExpr::Select(select) = query.body.as_ref() else { return false };
+    let [SelectItem::ExprWithAlias { expr: Expr::Function(function), .. }] = &select.projection[..] else {
+        return false;
+    };
+    let name = function.name.to_string().to_lowercase();
+    let gathers = ["avg", "checked_sum", "count", "max", "median", "min"].contains(&name.as_str());
+    gathers
+        && function.over.is_none()
+        && matches!(&select.group_by, GroupByExpr::Expressions(keys, _) if keys.is_empty())
 }
 
 /// `SUM(x)` as `checked_sum(SUM(x), SUM(CAST(x AS DOUBLE)))`.
@@ -104,11 +177,7 @@ fn order(query: &mut Query) {
         }
         Some(OrderBy { kind: OrderByKind::Expressions(exprs), .. }) => {
             let columns = first_select(&query.body).and_then(columns_of).unwrap_or(0);
-            let ordinal = |number: usize| OrderByExpr {
-                expr: Expr::value(Value::Number(number.to_string(), false)),
-                options,
-                with_fill: None,
-            };
+            let ordinal = |place: usize| OrderByExpr { expr: number(place), options, with_fill: None };
             let is_all = matches!(&exprs[..], [OrderByExpr { expr: Expr::Identifier(name), .. }] if name.value.eq_ignore_ascii_case("all"));
             if !is_all {
                 exprs.extend((1..=columns).map(ordinal));
@@ -130,7 +199,7 @@ fn has_no_order(body: &SetExpr) -> bool {
     }
 }
 
-fn first_select(body: &SetExpr) -> Option<&sqlparser::ast::Select> {
+fn first_select(body: &SetExpr) -> Option<&Select> {
     match body {
         SetExpr::Select(select) => Some(select),
         SetExpr::SetOperation { left, .. } => first_select(left),
@@ -149,10 +218,7 @@ mod tests {
 
     #[test]
     fn groups_get_an_order_and_tables_keep_theirs() {
-        assert_eq!(
-            text("SELECT a, MAX(b) FROM t GROUP BY a"),
-            "SELECT a, MAX(b) FROM t GROUP BY a ORDER BY ALL"
-        );
+        assert_eq!(text("SELECT a FROM t GROUP BY a"), "SELECT a FROM t GROUP BY a ORDER BY ALL");
         assert_eq!(text("SELECT a, b FROM t ORDER BY b DESC"), "SELECT a, b FROM t ORDER BY b DESC, 1, 2");
         assert_eq!(text("SELECT * FROM t ORDER BY b"), "SELECT * FROM t ORDER BY b");
         assert_eq!(text("SELECT a FROM t"), "SELECT a FROM t");
@@ -161,11 +227,32 @@ mod tests {
     }
 
     #[test]
-    fn sums_are_checked() {
+    fn computed_columns_are_called_as_they_are_written() {
         assert_eq!(
-            text("SELECT sum(b) AS s FROM t"),
-            "SELECT checked_sum(sum(b), sum(TRY_CAST(b AS DOUBLE))) AS s FROM t"
+            text("SELECT a, COUNT(*) FROM t GROUP BY a ORDER BY COUNT(*) DESC"),
+            "SELECT a, COUNT(*) AS \"COUNT(*)\" FROM t GROUP BY a ORDER BY 2 DESC, 1, 2"
         );
+        assert_eq!(text("SELECT MAX(\"a.b\") FROM t"), "SELECT MAX(\"a.b\") AS \"MAX(a.b)\" FROM t");
+    }
+
+    #[test]
+    fn a_value_is_looked_for_among_those_of_a_query() {
+        assert_eq!(
+            text("SELECT a FROM t WHERE a = (SELECT MAX(b) FROM u)"),
+            "SELECT a FROM t WHERE a IN (SELECT MAX(b) AS \"MAX(b)\" FROM u)"
+        );
+        for sql in [
+            "SELECT a FROM t WHERE a = (SELECT b FROM u)",
+            "SELECT a FROM t WHERE a = (SELECT MAX(b) AS b FROM u GROUP BY c)",
+        ] {
+            assert_eq!(text(sql), sql);
+        }
+    }
+
+    #[test]
+    fn sums_are_checked() {
+        let sum = "SELECT checked_sum(sum(b), sum(TRY_CAST(b AS DOUBLE))) AS";
+        assert_eq!(text("SELECT sum(b) FROM t"), format!("{sum} \"sum(b)\" FROM t"));
         let nested = "SELECT SUM(b) OVER (PARTITION BY a) FROM t";
         assert!(
             text(nested).contains("SUM(TRY_CAST(b AS DOUBLE)) OVER (PARTITION BY a))"),

@@ -158,22 +158,13 @@ impl Tables {
 
 fn run(sql: &str, used: &BTreeMap<String, Arc<Opened>>, most: Option<usize>) -> Result<Answer, Refusal> {
     let fault = Fault::default();
-    // Polars panics where a type was not built in and, built for development, where a number does not fit.
+    // Polars panics where a type was not built in.
     let answered = catch_unwind(AssertUnwindSafe(|| collect(sql, used, &fault, most)));
     if let Some(error) = fault.lock().unwrap_or_else(PoisonError::into_inner).take() {
         return Err(Refusal::Read(error));
     }
-    let frame = answered.map_err(|panic| panicked(panic.as_ref()))?.map_err(Refusal::Polars)?;
+    let frame = answered.map_err(|_| Refusal::Panic)?.map_err(Refusal::Polars)?;
     Answer::of_frame(&frame, most).map_err(Refusal::Polars)
-}
-
-fn panicked(panic: &(dyn std::any::Any + Send)) -> Refusal {
-    let said = panic.downcast_ref::<&str>().copied();
-    let said = said.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or_default();
-    match said {
-        "attempt to add with overflow" => Refusal::Polars(PolarsError::ComputeError(TOO_LARGE.into())),
-        _ => Refusal::Panic,
-    }
 }
 
 /// Why Polars did not answer.
@@ -217,6 +208,16 @@ fn explain(error: &PolarsError, question: &Question, used: &BTreeMap<String, Arc
     if text == TOO_LARGE {
         let place = question.place("sum").unwrap_or_else(|| question.beginning());
         return Complaint::new(text, place).help("SUM(CAST(… AS DOUBLE)) gives a real number");
+    }
+    if text.starts_with("sort expressions must have same length") {
+        let message = "ORDER BY computes something that SELECT does not have";
+        let help = "give it a name in SELECT with AS, and order by that";
+        return Complaint::new(message, question.beginning()).help(help);
+    }
+    if let Some(name) = quoted(&text).next().filter(|_| text.contains("duplicate output name")) {
+        let place = question.place(name).unwrap_or_else(|| question.beginning());
+        let message = format!("there are two columns `{name}`");
+        return Complaint::new(message, place).help("give one another name with AS");
     }
     let found = std::iter::once(text.as_str())
         .chain(quoted(&text))
