@@ -6,6 +6,8 @@ use std::io::{Read, Seek, SeekFrom, Write};
 /// What stands before the digits at the end of an archive.
 const WORDS: &str = "hopmap archive; BLAKE3 of everything before these digits: ";
 const DIGITS: usize = 64;
+/// With these bytes the last part of an archive begins; 18 more follow, of which the last two are the length of the comment.
+const END: &[u8] = b"PK\x05\x06";
 
 /// The comment of an archive that has yet to be sealed.
 pub(super) fn comment() -> String {
@@ -35,19 +37,16 @@ pub(super) fn seal(file: &mut File) -> std::io::Result<String> {
 /// Holds an archive against its seal.
 pub(super) fn check(file: &mut File) -> std::io::Result<Seal> {
     let length = file.seek(SeekFrom::End(0))?;
-    let end = (WORDS.len() + DIGITS) as u64;
-    if length < end {
-        return Ok(Seal::None);
-    }
-    file.seek(SeekFrom::Start(length - end))?;
-    let mut text = vec![0; WORDS.len() + DIGITS];
+    let mut text = vec![0; (WORDS.len() + DIGITS).min(usize::try_from(length).unwrap_or(usize::MAX))];
+    file.seek(SeekFrom::End(-(text.len().cast_signed() as i64)))?;
     file.read_exact(&mut text)?;
-    let (words, digits) = text.split_at(WORDS.len());
-    let alike = words.iter().zip(WORDS.as_bytes()).filter(|(one, other)| one == other).count();
-    if words != WORDS.as_bytes() {
-        // Words that are nearly right were right once.
-        return Ok(if alike * 2 > WORDS.len() { Seal::Broken } else { Seal::None });
+    if !text.starts_with(WORDS.as_bytes()) || text.len() < WORDS.len() + DIGITS {
+        // An archive of another program ends in its directory, without a comment. Anything else was sealed once.
+        let end = text.len().saturating_sub(END.len() + 18);
+        let is_bare = text[end..].starts_with(END) && text.ends_with(&[0, 0]);
+        return Ok(if is_bare { Seal::None } else { Seal::Broken });
     }
+    let digits = &text[WORDS.len()..];
     let found = hash(file, length - DIGITS as u64)?;
     Ok(if found.as_bytes() == digits { Seal::Whole } else { Seal::Broken })
 }

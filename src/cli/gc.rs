@@ -12,7 +12,8 @@ use super::open::StoreArguments;
 use super::output::Output;
 use super::run::duration;
 use super::summary::shown;
-use crate::engine::{self, Garbage, Policy, Store, StoreError, Writer, short};
+use super::wait::WaitArguments;
+use crate::engine::{self, Garbage, Policy, Store, StoreError, short};
 
 /// Arguments of `gc`.
 #[derive(Debug, Args)]
@@ -34,6 +35,8 @@ pub(crate) struct Arguments {
     /// Keep this many of the newest runs.
     #[arg(long, value_name = "COUNT", default_value_t = 20)]
     runs: usize,
+    #[command(flatten)]
+    wait: WaitArguments,
 }
 
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
@@ -41,7 +44,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     if !root.is_dir() {
         return Err(StoreError::Missing { path: root }.into());
     }
-    let mut writer = Writer::open(&root, &format!("process {}: hopmap gc", std::process::id()))?;
+    let mut writer = arguments.wait.writer(&root, "gc")?;
     let mut store = Store::load(&root)?;
     let policy = Policy { keep: arguments.keep, runs: arguments.runs };
     let garbage = engine::find_garbage(&store, policy)?;

@@ -30,6 +30,7 @@ mod stages;
 mod summary;
 mod topology;
 mod verify;
+mod wait;
 mod why;
 
 use std::ffi::OsString;

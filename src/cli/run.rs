@@ -17,7 +17,8 @@ use super::open::{PipelineArguments, StoreArguments, working_directory};
 use super::output::Output;
 use super::progress::Progress;
 use super::summary;
-use crate::engine::{self, Limits, RunReport, Store, StoreError, Writer};
+use super::wait::WaitArguments;
+use crate::engine::{self, Limits, RunReport, Store, StoreError};
 use crate::lock::Request;
 use crate::pipeline::Pipeline;
 
@@ -27,6 +28,7 @@ use crate::pipeline::Pipeline;
 Examples:
   hopmap run place -p trace=lu/traces.otf2 -p shape=tree:2x16x40
   hopmap run sweep.toml -j 8 --deadline 10m
+  hopmap run batch.toml --quiet --wait 30m --keep-runs 100      # from cron
   hopmap run place.toml --lock      # and write place.lock
   hopmap run place.toml --locked    # only if nothing differs from place.lock, and end with 3 if a result does")]
 pub(crate) struct Arguments {
@@ -54,6 +56,11 @@ pub(crate) struct Arguments {
     /// Start nothing more once a stage has failed.
     #[arg(long)]
     fail_fast: bool,
+    /// Remove what is kept of older runs than this many (journals and logs; results stay).
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    keep_runs: Option<u32>,
+    #[command(flatten)]
+    wait: WaitArguments,
     #[command(flatten)]
     lock: LockArguments,
 }
@@ -63,7 +70,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     let mut pipeline = request.open()?;
     let root = arguments.store.root(&arguments.pipeline)?;
     let locked = arguments.lock.before_run(&request, &pipeline, &root, output)?;
-    let mut writer = Writer::open(&root, &holder(&format!("run {}", pipeline.name)))?;
+    let mut writer = arguments.wait.writer(&root, &format!("run {}", pipeline.name))?;
     let mut store = Store::load(&root)?;
     summary::damaged_lines(&store, output);
     let accepted = arguments.gates.prepare(&mut pipeline, &store)?;
@@ -84,6 +91,9 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     }
     if let Some(folder) = &report.folder {
         Request { jobs: Some(limits.jobs), ..request.clone() }.write(folder).map_err(StoreError::from)?;
+    }
+    if let Some(count) = arguments.keep_runs {
+        engine::keep_runs(&store, &writer, count as usize)?;
     }
     let unanswered = asked::ask(&pipeline, &store, &mut report)?;
     let place = write_report(arguments, &pipeline, &store, &report)?;

@@ -6,8 +6,9 @@ use serde_json::Value as Json;
 
 use super::journal::{RunSummary, StageEvent, state_name};
 use super::key::Manifest;
+use super::record::ResultRecord;
 use super::run::RunReport;
-use super::store::{ResultRecord, Store};
+use super::store::Store;
 use super::walk::Settled;
 use crate::pipeline::{Cell, Pipeline};
 
@@ -52,7 +53,7 @@ impl Catalogue {
     #[must_use]
     pub fn now(store: &Store, pipeline: &str) -> Self {
         let of_pipeline = store.all_current().filter(|(name, _, _)| *name == pipeline);
-        let cell = |(_, id, current): (&str, &str, &super::store::Current)| {
+        let cell = |(_, id, current): (&str, &str, &super::record::Current)| {
             let result = store.result(&current.key).cloned();
             StoredCell {
                 id: id.to_owned(),

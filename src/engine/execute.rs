@@ -17,7 +17,8 @@ use serde_json::{Value as Json, json};
 
 use super::events::Events;
 use super::launch::{Launch, Launched};
-use super::store::{OutputRecord, Store};
+use super::record::OutputRecord;
+use super::store::Store;
 use super::walk::{ConnectedInput, Task};
 use crate::pipeline::{Cell, Launcher};
 use crate::ranks::{Done, TaskInput};

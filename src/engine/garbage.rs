@@ -8,7 +8,9 @@ use std::time::{Duration, SystemTime};
 
 use hopmap_durable::DurableError;
 
-use super::store::{OutputRecord, Store, StoreError, Writer};
+use super::record::OutputRecord;
+use super::store::{Store, StoreError};
+use super::writer::Writer;
 
 /// What to keep.
 #[derive(Debug, Clone, Copy)]
@@ -84,9 +86,8 @@ pub fn find_garbage(store: &Store, policy: Policy) -> Result<Garbage, StoreError
     let mut states = entries(&store.states())?;
     states.retain(|file| !unfinished.contains(file) && !is_young(file));
     let states = states.into_iter().map(|file| (file.clone(), size(&file))).collect();
-    let mut runs = entries(&store.runs())?;
-    runs.truncate(runs.len().saturating_sub(policy.runs));
-    let runs = runs.into_iter().map(|folder| (folder.clone(), size(&folder))).collect();
+    let runs =
+        old_runs(store, policy.runs)?.into_iter().map(|folder| (folder.clone(), size(&folder))).collect();
     Ok(Garbage { results, artifacts, states, runs })
 }
 
@@ -102,6 +103,21 @@ pub fn collect(store: &mut Store, writer: &mut Writer, garbage: &Garbage) -> Res
         fs::remove_file(file).map_err(DurableError::io("remove", file))?;
     }
     Ok(())
+}
+
+/// Removes all runs but so many of the newest: their journals and logs, no result.
+pub fn keep_runs(store: &Store, _writer: &Writer, count: usize) -> Result<(), StoreError> {
+    for folder in old_runs(store, count)? {
+        fs::remove_dir_all(&folder).map_err(DurableError::io("remove", &folder))?;
+    }
+    Ok(())
+}
+
+/// All runs but so many of the newest.
+fn old_runs(store: &Store, keep: usize) -> Result<Vec<PathBuf>, DurableError> {
+    let mut runs = entries(&store.runs())?;
+    runs.truncate(runs.len().saturating_sub(keep));
+    Ok(runs)
 }
 
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, DurableError> {

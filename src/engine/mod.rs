@@ -12,6 +12,7 @@ mod journal;
 mod key;
 mod launch;
 mod reason;
+mod record;
 mod run;
 mod save;
 mod store;
@@ -19,20 +20,21 @@ mod store;
 pub(crate) mod tests;
 mod unsynced;
 mod walk;
+mod writer;
 
 pub use catalogue::{Catalogue, StoredCell};
 pub use events::{Events, NoEvents};
 pub use execute::{WriteError, write_outputs};
-pub use garbage::{Garbage, Policy, collect, find_garbage};
+pub use garbage::{Garbage, Policy, collect, find_garbage, keep_runs};
 pub(crate) use journal::state_name;
 pub use journal::{Event, RunSummary, StageEvent, ended_otherwise, read_run, read_runs, read_runs_below};
 pub use key::{InputDigest, Key, Manifest};
 pub use launch::{Launch, Launched, launch};
 pub(crate) use reason::differences;
 pub use reason::{Reason, short};
+pub use record::{Current, Ending, OutputRecord, OutputRecords, ResultRecord};
 pub use run::{Limits, RunReport, plan, run};
 pub use save::Saved;
-pub use store::{
-    Current, Ending, OutputRecord, OutputRecords, ResultRecord, STORE_FOLDER, Store, StoreError, Writer,
-};
+pub use store::{STORE_FOLDER, Store, StoreError};
 pub use walk::{Settled, State};
+pub use writer::Writer;

@@ -7,7 +7,8 @@ use hopmap_durable::{DurableError, Staging, copy_file};
 use miette::{Diagnostic, Report};
 use serde::Serialize;
 
-use super::store::{OutputRecord, Store};
+use super::record::OutputRecord;
+use super::store::Store;
 
 /// A copy of an output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

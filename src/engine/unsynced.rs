@@ -7,7 +7,7 @@
 
 use std::fs;
 
-use super::store::Record;
+use super::record::Record;
 
 /// Results whose artifacts were not on disk when the log last said so.
 #[derive(Default)]

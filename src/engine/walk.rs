@@ -10,8 +10,9 @@ use serde::Serialize;
 
 use super::key::{InputDigest, Manifest};
 use super::reason::{Reason, differences};
+use super::record::{Ending, OutputRecord, OutputRecords, ResultRecord};
 use super::save::Saved;
-use super::store::{Ending, OutputRecord, OutputRecords, ResultRecord, Store};
+use super::store::Store;
 use crate::pipeline::{Cell, Extreme, Origin, Pipeline};
 use crate::registry::Configured;
 

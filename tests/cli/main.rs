@@ -6,6 +6,8 @@
 mod accept;
 mod agent;
 mod archives;
+#[cfg(feature = "analytics")]
+mod batches;
 mod broken;
 mod check;
 mod checkpoint;
@@ -16,6 +18,7 @@ mod checkpoint_refused;
 mod cluster;
 mod collectives;
 mod crash;
+mod cron;
 mod demands;
 mod determinism;
 mod diff;
@@ -41,6 +44,7 @@ mod provenance;
 #[cfg(feature = "analytics")]
 mod query;
 mod report;
+mod report_sweep;
 mod route;
 mod run;
 mod runs;

@@ -36,9 +36,9 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use hopmap_durable::{DurableError, Lock, is_leftover, replace_file, sync_folder};
+use hopmap_durable::{DurableError, Lock, is_leftover, lock_within, replace_file, sync_folder};
 use serde::{Deserialize, Serialize};
 
 use crate::CheckpointError;
@@ -332,15 +332,10 @@ fn until<L>(
     stop: &dyn Fn() -> bool,
     lock: impl Fn() -> Result<L, DurableError>,
 ) -> Result<L, CheckpointError> {
-    const PAUSE: Duration = Duration::from_millis(20);
-    let end = Instant::now() + wait;
-    loop {
-        match lock() {
-            Err(DurableError::Busy { .. }) if stop() => return Err(CheckpointError::Interrupted),
-            Err(DurableError::Busy { .. }) if Instant::now() < end => std::thread::sleep(PAUSE),
-            Err(DurableError::Busy { path, holder }) => return Err(CheckpointError::Busy { path, holder }),
-            result => return Ok(result?),
-        }
+    match lock_within(wait, stop, lock) {
+        Err(DurableError::Busy { .. }) if stop() => Err(CheckpointError::Interrupted),
+        Err(DurableError::Busy { path, holder }) => Err(CheckpointError::Busy { path, holder }),
+        result => Ok(result?),
     }
 }
 

@@ -95,8 +95,10 @@ fn check(work: &Path) {
     let store = Store::open(&work.join("store")).unwrap();
     drop(store.lock("a test", Duration::from_secs(5)).unwrap());
     let found = verify(&store, true);
-    assert!(found.problems.is_empty() && found.warnings.is_empty(), "{found:?}");
     let (added, gone) = logged(work);
+    // A prune that was stopped has removed manifests and not yet their packs, and nothing else is to be warned of.
+    let left = found.unneeded.iter().filter(|number| gone.contains(number)).count();
+    assert!(found.problems.is_empty() && found.warnings.len() <= left, "{found:?}");
     let there = store.numbers().unwrap();
     for (number, seed) in added.iter().filter(|(number, _)| !gone.contains(number)) {
         assert!(there.contains(number), "{number} is lost");

@@ -65,6 +65,15 @@ impl Question {
         self.words.iter().chain(&self.tables).find(|(known, _)| same(known)).map(|(_, place)| place.clone())
     }
 
+    /// What stands before a name and a point: `a` in `a.b`.
+    pub(crate) fn before_point(&self, name: &Range<usize>) -> Option<&str> {
+        let before = self.text.get(..name.start)?.strip_suffix('.')?;
+        match before.strip_suffix('"') {
+            Some(quoted) => quoted.rsplit('"').next(),
+            None => before.rsplit(|letter: char| !letter.is_alphanumeric() && letter != '_').next(),
+        }
+    }
+
     /// The first word, for what is wrong with the whole.
     pub(crate) fn beginning(&self) -> Range<usize> {
         first_word(&self.text)

@@ -222,15 +222,28 @@ fn explain(error: &PolarsError, question: &Question, used: &BTreeMap<String, Arc
     let found = std::iter::once(text.as_str())
         .chain(quoted(&text))
         .find_map(|name| Some((name.to_owned(), question.place(name)?)));
-    let columns: Vec<&str> =
-        used.values().flat_map(|table| table.columns.iter().map(|(name, _)| name.as_str())).collect();
     match found {
-        Some((name, place)) if is_about_columns(error) && !columns.contains(&name.as_str()) => {
-            unknown_column(&name, place, columns)
+        Some((name, place)) if is_about_columns(error) => {
+            let columns = columns_at(&place, question, used);
+            match columns.contains(&name.as_str()) {
+                true => Complaint::new(text, place),
+                false => unknown_column(&name, place, columns),
+            }
         }
         Some((_, place)) => Complaint::new(text, place),
         None => Complaint::new(text, question.beginning()),
     }
+}
+
+/// The columns that may stand at a place: those of `table` in `table.column`, else those of all tables.
+fn columns_at<'a>(
+    place: &std::ops::Range<usize>,
+    question: &Question,
+    used: &'a BTreeMap<String, Arc<Opened>>,
+) -> Vec<&'a str> {
+    let table = question.before_point(place).and_then(|table| used.get(table));
+    let tables = table.map_or_else(|| used.values().collect(), |table| vec![table]);
+    tables.into_iter().flat_map(|table| table.columns.iter().map(|(name, _)| name.as_str())).collect()
 }
 
 fn unknown_column(name: &str, place: std::ops::Range<usize>, mut columns: Vec<&str>) -> Complaint {

@@ -180,6 +180,10 @@ fn wrong_names_are_found_and_the_right_ones_listed() {
         assert_eq!((message.as_str(), place.as_str()), ("there is no column `rnk`", "rnk"), "{sql}");
         assert_eq!(hint, "did you mean `rank`? / columns: rank, host, cost, bytes", "{sql}");
     }
+    let joined = "SELECT placement.evaluations FROM placement JOIN task_graph AS t ON placement.rank = t.\"budget.evaluations\"";
+    assert!(complaint(&tables, joined).2.ends_with("/ columns: rank, host, cost, bytes"));
+    let joined = joined.replace("SELECT placement", "SELECT \"placement\"");
+    assert!(complaint(&tables, &joined).2.ends_with("/ columns: rank, host, cost, bytes"));
     let (_, place, hint) = complaint(&tables, "SELECT budget.evaluations FROM task_graph");
     assert!(hint.contains("write \"budget.evaluations\", with the quotes"), "{place} {hint}");
     assert_eq!(csv(&tables, "SELECT \"budget.evaluations\" AS e FROM \"task-graph\""), "e\n7\n");

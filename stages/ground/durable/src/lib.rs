@@ -7,7 +7,7 @@ mod log;
 mod replace;
 
 pub use error::DurableError;
-pub use lock::Lock;
+pub use lock::{Lock, lock_within};
 pub use log::AppendLog;
 pub use replace::{
     Staging, adopt_folder, copy_file, is_leftover, replace_file, replace_folder, replace_symlink,

@@ -3,6 +3,7 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use crate::DurableError;
 
@@ -63,6 +64,23 @@ impl Lock {
     }
 }
 
+/// Tries to lock until nobody else holds the lock, for so long at most, and no longer than `stop` is false:
+/// [`DurableError::Busy`] then.
+pub fn lock_within<L>(
+    wait: Duration,
+    stop: &dyn Fn() -> bool,
+    lock: impl Fn() -> Result<L, DurableError>,
+) -> Result<L, DurableError> {
+    const PAUSE: Duration = Duration::from_millis(20);
+    let begin = Instant::now();
+    loop {
+        match lock() {
+            Err(DurableError::Busy { .. }) if !stop() && begin.elapsed() < wait => std::thread::sleep(PAUSE),
+            result => return result,
+        }
+    }
+}
+
 /// Whether the file system has no locks at all; a network file system without a lock service says so in its own way.
 fn has_no_locks(error: &std::io::Error) -> bool {
     const NO_LOCKS_AVAILABLE: i32 = 37;
@@ -92,6 +110,24 @@ mod tests {
         assert!(matches!(&error, DurableError::Busy { holder, .. } if holder == "process 7"));
         drop(lock);
         Lock::try_shared(&path).unwrap();
+    }
+
+    #[test]
+    fn a_lock_is_waited_for_until_it_is_free_or_somebody_says_stop() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let held = Lock::try_exclusive(&path, "process 7").unwrap();
+        let again = || Lock::try_exclusive(&path, "process 8");
+        let no_time = lock_within(Duration::ZERO, &|| false, again);
+        assert!(matches!(no_time, Err(DurableError::Busy { .. })));
+        let long = Duration::from_hours(1);
+        let stopped = lock_within(long, &|| true, again);
+        assert!(matches!(stopped, Err(DurableError::Busy { .. })));
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| lock_within(long, &|| false, again).is_ok());
+            drop(held);
+            assert!(waiting.join().unwrap());
+        });
     }
 
     #[test]

@@ -33,8 +33,7 @@ pub struct SmallMatrix<'a> {
 /// Matrices of bytes side by side, senders down and receivers across, each on a logarithmic scale of its own.
 #[must_use]
 pub fn small_matrices(matrices: &[SmallMatrix<'_>], title: &str) -> String {
-    let mut svg =
-        Svg::new(title, "senders down, receivers across; bytes, pale to dark, each on a scale of its own");
+    let mut svg = Svg::new(title, "bytes; senders down, receivers across; each on its own scale");
     for (index, matrix) in matrices.iter().enumerate() {
         let x = (SIDE + GAP) * (index % COLUMNS) as f64;
         let y = TOP + (SIDE + TEXT) * (index / COLUMNS) as f64;

@@ -1,0 +1,157 @@
+//! What the log of a store says: results, the cells of pipelines, and what is on disk.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::sync::Arc;
+
+use hopmap_artifact::Folder;
+use hopmap_durable::DurableError;
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+use serde_json::value::RawValue;
+
+use super::key::Manifest;
+
+/// How a stored result ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ending {
+    /// With an answer.
+    Done,
+    /// With the proof that there is none.
+    Infeasible,
+}
+
+/// The artifacts that a key gave.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ResultRecord {
+    /// The key.
+    pub key: String,
+    /// How it ended.
+    pub ending: Ending,
+    /// Whether a budget in seconds shaped it.
+    pub timed: bool,
+    /// Seconds it took; unknown of results of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
+    /// The artifacts by output port.
+    pub outputs: OutputRecords,
+    /// What the key was made of: a [`Manifest`] that is read only when somebody asks.
+    manifest: Box<RawValue>,
+}
+
+impl ResultRecord {
+    /// A result and what its key was made of.
+    #[must_use]
+    pub fn new(key: &str, ending: Ending, timed: bool, outputs: OutputRecords, manifest: &Manifest) -> Self {
+        // Manifests are plain data with text keys: they always have a form in JSON.
+        let manifest = serde_json::value::to_raw_value(manifest).unwrap_or_default();
+        Self { key: key.to_owned(), ending, timed, seconds: None, outputs, manifest }
+    }
+
+    /// The same, with the time it took.
+    #[must_use]
+    pub fn took(self, seconds: f64) -> Self {
+        Self { seconds: Some(seconds), ..self }
+    }
+
+    /// Kind of the stage that gave it, without reading the rest of what the key was made of.
+    #[must_use]
+    pub fn kind(&self) -> Option<String> {
+        #[derive(Deserialize)]
+        struct OnlyKind {
+            kind: String,
+        }
+        serde_json::from_str::<OnlyKind>(self.manifest.get()).ok().map(|manifest| manifest.kind)
+    }
+
+    /// What the key was made of; `None` if another version wrote it in another form.
+    #[must_use]
+    pub fn manifest(&self) -> Option<Manifest> {
+        serde_json::from_str(self.manifest.get()).ok()
+    }
+}
+
+/// Artifacts by output port. Shared, because every cell that is up to date holds them.
+pub type OutputRecords = Arc<BTreeMap<String, OutputRecord>>;
+
+/// An artifact in the store.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OutputRecord {
+    /// Kind of the artifact.
+    pub kind: String,
+    /// Its digest.
+    pub digest: String,
+    /// Its files and their sizes, so that a look at the folder shows whether it is whole.
+    pub files: Vec<(String, u64)>,
+    /// Its metrics.
+    pub metrics: BTreeMap<String, f64>,
+}
+
+/// A cell of a pipeline as it was when it last ran or was confirmed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Current {
+    /// Its key.
+    pub key: String,
+    /// Name of its stage.
+    pub stage: String,
+    /// Keys and values of its matrix.
+    pub matrix: Vec<(String, Json)>,
+}
+
+/// One line of the log.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Record {
+    Result(ResultRecord),
+    /// A [`Current`]. Its fields stand here, because flattened ones are read through a buffer.
+    Current {
+        pipeline: String,
+        cell: String,
+        key: String,
+        #[serde(default)]
+        stage: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        matrix: Vec<(String, Json)>,
+    },
+    Begun {
+        pipeline: String,
+        cell: String,
+        key: String,
+    },
+    /// The artifacts of the results from here on may be in the memory of this boot of the machine only.
+    Unsynced {
+        boot: String,
+    },
+    /// The artifacts of all results before are on disk.
+    Synced,
+}
+
+impl OutputRecord {
+    /// Describes an artifact that was written.
+    pub fn of(folder: &Folder) -> Result<Self, DurableError> {
+        let description = folder.description();
+        let tables = description.tables.keys().map(|name| format!("{name}.parquet"));
+        let files = description.files.keys().map(|name| format!("files/{name}"));
+        let sized = |name: String| {
+            let path = folder.path().join(&name);
+            let size = fs::metadata(&path).map_err(DurableError::io("read", &path))?.len();
+            Ok((name, size))
+        };
+        let names = std::iter::once(hopmap_artifact::DESCRIPTION.to_owned()).chain(tables).chain(files);
+        Ok(Self {
+            kind: description.kind.clone(),
+            digest: folder.digest().to_owned(),
+            files: names.map(sized).collect::<Result<_, DurableError>>()?,
+            metrics: description.metrics.clone(),
+        })
+    }
+}
+
+/// A record as the log has it.
+pub(super) fn line(record: &Record) -> String {
+    // Records are plain data with text keys: they always have a form in JSON.
+    let mut line = serde_json::to_string(record).unwrap_or_default();
+    line.push('\n');
+    line
+}

@@ -1,0 +1,209 @@
+//! Writing to a store.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use hopmap_durable::{AppendLog, DurableError, Lock, lock_within, sync_folder, sync_tree};
+
+use super::record::{Record, ResultRecord, line};
+use super::store::{FORMAT, Store, StoreError, check_format};
+use super::unsynced::boot;
+use crate::pipeline::Cell;
+
+/// The right to write to a store: one process at a time.
+#[derive(Debug)]
+pub struct Writer {
+    _lock: Lock,
+    root: PathBuf,
+    state: AppendLog,
+    /// Whether something was appended that is not on disk yet.
+    unsynced: bool,
+    /// Artifacts of results that are not on disk yet.
+    unsynced_artifacts: Vec<PathBuf>,
+    last_sync: Instant,
+}
+
+/// Artifacts are put on disk together, so far apart: thousands of small ones cost thousands of syncs else. As long does the
+/// system itself keep what was written in memory.
+const BETWEEN_SYNCS: Duration = Duration::from_secs(30);
+
+/// Beyond so many artifacts the whole file system is synced at once; fewer do not wait for what other programs write.
+const MANY: usize = 100;
+
+impl Writer {
+    /// Creates the store if it does not exist, locks it, and clears what killed runs left.
+    pub fn open(root: &Path, holder: &str) -> Result<Self, StoreError> {
+        Self::open_within(root, holder, Duration::ZERO, &|| false)
+    }
+
+    /// As [`Writer::open`], but waits for another process that has the store: for so long, and until `stop` says so.
+    pub fn open_within(
+        root: &Path,
+        holder: &str,
+        wait: Duration,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Self, StoreError> {
+        for folder in [root.to_owned(), root.join("artifacts"), root.join("states"), root.join("runs")] {
+            fs::create_dir_all(&folder).map_err(DurableError::io("create", &folder))?;
+        }
+        let path = root.join("lock");
+        let lock = lock_within(wait, stop, || Lock::try_exclusive(&path, holder))?;
+        check_format(root)?;
+        let format = root.join("format");
+        if !format.exists() {
+            let ignore = root.join(".gitignore");
+            fs::write(&ignore, "*\n").map_err(DurableError::io("write", &ignore))?;
+            hopmap_durable::replace_file(&format, FORMAT.as_bytes())?;
+        }
+        let work = root.join("work");
+        if work.exists() {
+            fs::remove_dir_all(&work).map_err(DurableError::io("remove", &work))?;
+        }
+        // Stages that keep files too large for memory expect it.
+        fs::create_dir(&work).map_err(DurableError::io("create", &work))?;
+        let state = AppendLog::open(&root.join("state.log"))?;
+        Ok(Self {
+            _lock: lock,
+            root: root.to_owned(),
+            state,
+            unsynced: false,
+            unsynced_artifacts: Vec::new(),
+            last_sync: Instant::now(),
+        })
+    }
+
+    /// Records a result. The state of the search that led to it is of no more use.
+    ///
+    /// If its artifacts are not on disk yet the log says so until they are, which is soon.
+    pub fn record(
+        &mut self,
+        store: &mut Store,
+        result: ResultRecord,
+        is_on_disk: bool,
+    ) -> Result<(), StoreError> {
+        if !is_on_disk {
+            if self.unsynced_artifacts.is_empty() {
+                self.append(&Record::Unsynced { boot: boot() })?;
+            }
+            let artifacts = result.outputs.values().map(|output| store.artifact(&output.digest));
+            self.unsynced_artifacts.extend(artifacts);
+        }
+        self.append(&Record::Result(result.clone()))?;
+        // One that cannot be removed is waste, which is cleared with the rest.
+        let _ = fs::remove_file(store.state(&result.key));
+        store.learn(Record::Result(result));
+        if self.last_sync.elapsed() > BETWEEN_SYNCS {
+            self.sync_artifacts(store)?;
+        }
+        Ok(())
+    }
+
+    /// Puts the artifacts of all results on disk, and says so in the log.
+    fn sync_artifacts(&mut self, store: &mut Store) -> Result<(), StoreError> {
+        if self.unsynced_artifacts.is_empty() {
+            return Ok(());
+        }
+        let artifacts = self.root.join("artifacts");
+        if store.is_unsynced || self.unsynced_artifacts.len() > MANY {
+            let synced = fs::File::open(&artifacts).and_then(|folder| Ok(rustix::fs::syncfs(folder)?));
+            synced.map_err(DurableError::io("sync", &artifacts))?;
+        } else {
+            self.unsynced_artifacts.iter().try_for_each(|artifact| sync_tree(artifact))?;
+            sync_folder(&artifacts)?;
+        }
+        self.unsynced_artifacts.clear();
+        self.last_sync = Instant::now();
+        if std::mem::take(&mut store.is_unsynced) {
+            // What the machine lost when it went down must not come back with the line that all is well.
+            return self.compact(store);
+        }
+        self.append(&Record::Synced)
+    }
+
+    /// Records the key with which a cell begins to run, if that is news: until it has a result its state is needed.
+    pub fn begin(
+        &mut self,
+        store: &mut Store,
+        pipeline: &str,
+        cell: &str,
+        key: &str,
+    ) -> Result<(), StoreError> {
+        if store.begun.get(&(pipeline.to_owned(), cell.to_owned())).is_some_and(|begun| begun == key) {
+            return Ok(());
+        }
+        let record = || Record::Begun { pipeline: pipeline.into(), cell: cell.into(), key: key.into() };
+        self.append(&record())?;
+        store.learn(record());
+        Ok(())
+    }
+
+    /// Records which key a cell has now, if that is news.
+    pub fn set_current(
+        &mut self,
+        store: &mut Store,
+        pipeline: &str,
+        cell: &Cell,
+        key: &str,
+    ) -> Result<(), StoreError> {
+        if store.current(pipeline, &cell.id) == Some(key) {
+            return Ok(());
+        }
+        let record = || Record::Current {
+            pipeline: pipeline.into(),
+            cell: cell.id.clone(),
+            key: key.into(),
+            stage: cell.stage.clone(),
+            matrix: cell.matrix.clone(),
+        };
+        self.append(&record())?;
+        store.learn(record());
+        Ok(())
+    }
+
+    /// Puts everything recorded on disk.
+    pub fn sync(&mut self, store: &mut Store) -> Result<(), StoreError> {
+        self.sync_artifacts(store)?;
+        if std::mem::take(&mut self.unsynced) {
+            self.state.sync()?;
+        }
+        Ok(store.hashes.save(&self.root.join("hashes.log"))?)
+    }
+
+    /// Writes the log anew with only what is still known.
+    pub fn compact(&mut self, store: &mut Store) -> Result<(), StoreError> {
+        if store.is_unsynced {
+            self.unsynced_artifacts.push(self.root.join("artifacts"));
+            return self.sync_artifacts(store);
+        }
+        let mut keys: Vec<&String> = store.results.keys().collect();
+        keys.sort();
+        let results = keys.into_iter().map(|key| Record::Result(store.results[key].clone()));
+        let mut current: Vec<_> = store.all_current().collect();
+        current.sort_unstable_by_key(|(pipeline, cell, _)| (*pipeline, *cell));
+        let current = current.into_iter().map(|(pipeline, cell, current)| Record::Current {
+            pipeline: pipeline.into(),
+            cell: cell.into(),
+            key: current.key.clone(),
+            stage: current.stage.clone(),
+            matrix: current.matrix.clone(),
+        });
+        let mut begun: Vec<_> = store.begun.iter().collect();
+        begun.sort_unstable();
+        let begun = begun.into_iter().map(|((pipeline, cell), key)| Record::Begun {
+            pipeline: pipeline.clone(),
+            cell: cell.clone(),
+            key: key.clone(),
+        });
+        let lines: Vec<String> = results.chain(current).chain(begun).map(|record| line(&record)).collect();
+        let path = self.root.join("state.log");
+        hopmap_durable::replace_file(&path, lines.concat().as_bytes())?;
+        self.state = AppendLog::open(&path)?;
+        Ok(())
+    }
+
+    fn append(&mut self, record: &Record) -> Result<(), StoreError> {
+        self.unsynced = true;
+        Ok(self.state.append(line(record).trim_end())?)
+    }
+}

@@ -1,0 +1,80 @@
+//! Pipelines that come with hopmap and end in a table of many runs.
+
+use crate::sandbox::{Sandbox, project};
+
+/// A pipeline of `pipelines/` on the sample traces, and what it prints.
+fn seen(sandbox: &Sandbox, pipeline: &str, parameters: &[&str]) -> String {
+    let file = project().join("pipelines").join(pipeline);
+    let out = format!("out={}", sandbox.path().join("out").display());
+    let run = ["run", file.to_str().unwrap(), "--store", "store", "--report", "report.html", "-p", &out];
+    let parameters: Vec<&str> = parameters.iter().flat_map(|&parameter| ["-p", parameter]).collect();
+    sandbox.stdout(&[&run, &parameters[..]].concat())
+}
+
+#[test]
+fn a_batch_ends_in_one_table() {
+    let sandbox = Sandbox::new();
+    let shown = seen(&sandbox, "batch.toml", &[]);
+    insta::assert_snapshot!(sandbox.read("out/batch.csv"), @"
+    trace,ranks,messages,bytes,best,F,F_linear,gain_percent
+    ../sample-traces/lammps-melt-16/eztrace_log.otf2,16,6208,28177904,linear,448534856.0,448534856.0,0.0
+    ../sample-traces/rows-columns-16/eztrace_log.otf2,16,888,16011264,hierarchical,47972352.0,1462001664.0,96.7
+    ");
+    assert!(shown.contains("gain_percent"), "{shown}");
+    let html = sandbox.read("report.html");
+    assert!(html.contains("Who sends how much to whom") && html.contains("lammps-melt-16"));
+}
+
+#[test]
+fn figure_3_is_made_of_any_folder_of_traces() {
+    let sandbox = Sandbox::new();
+    let data = format!("data={}", project().join("sample-traces").display());
+    seen(&sandbox, "figure-3.toml", &[&data, "traces=[\"rows-columns-16\"]"]);
+    insta::assert_snapshot!(sandbox.read("out/figure-3.csv"), @"
+    weight,trace,F L1,F L2,F L12,F auto,T auto for F,T auto for T
+    bytes,rows-columns-16,0.141,1.0,0.058,0.058,0.0692,0.0692
+    messages,rows-columns-16,0.633,1.0,0.617,0.617,0.5719,0.5719
+    ");
+}
+
+#[test]
+fn claims_end_in_one_table() {
+    let sandbox = Sandbox::new();
+    seen(&sandbox, "claims.toml", &["groups=[3, 3, 3]", "evaluations=500"]);
+    insta::assert_snapshot!(sandbox.read("out/claims.csv"), @r#"
+    question,choice,runs,mean_percent,least_percent,most_percent
+    breeding,"order, ring, 4 migrants",9,128.6,0.8,563.2
+    breeding,"order, master-slave, 1 migrants",9,136.6,13.1,547.0
+    breeding,"order, ring, 1 migrants",9,143.4,4.6,563.2
+    breeding,"order, master-slave, 4 migrants",9,197.4,21.8,712.0
+    breeding,"basic, master-slave, 4 migrants",9,222.1,13.2,752.7
+    breeding,"basic, master-slave, 1 migrants",9,231.3,8.6,775.0
+    breeding,"sorting, master-slave, 4 migrants",9,246.4,20.2,696.8
+    breeding,"sorting, ring, 1 migrants",9,253.9,9.0,719.5
+    breeding,"sorting, master-slave, 1 migrants",9,256.2,3.3,747.2
+    breeding,"sorting, ring, 4 migrants",9,266.3,10.4,721.2
+    breeding,"basic, ring, 4 migrants",9,288.0,29.7,775.0
+    breeding,"basic, ring, 1 migrants",9,351.5,21.2,775.0
+    cooling,cauchy,9,35.6,9.7,69.1
+    cooling,proportional,9,163.2,17.0,738.8
+    exchanges,"every 100, 1 solvers",9,163.2,17.0,738.8
+    exchanges,"every 100, 32 solvers",9,163.2,17.0,738.8
+    exchanges,"every 100, 8 solvers",9,163.2,17.0,738.8
+    exchanges,"every 1000, 1 solvers",9,163.2,17.0,738.8
+    exchanges,"every 1000, 32 solvers",9,163.2,17.0,738.8
+    exchanges,"every 1000, 8 solvers",9,163.2,17.0,738.8
+    neighbours,10 neighbours,9,108.8,4.4,390.6
+    neighbours,50 neighbours,9,163.2,17.0,738.8
+    neighbours,250 neighbours,9,465.9,22.1,742.3
+    processes,4 islands,9,163.2,17.0,738.8
+    processes,8 islands,9,326.0,17.0,765.1
+    processes,16 islands,9,346.0,18.1,765.1
+    processes,1 islands,9,347.4,20.4,738.8
+    processes,2 islands,9,349.0,17.0,738.8
+    verdicts,auto,9,19.0,0.0,48.2
+    verdicts,tabu,9,19.9,0.0,32.8
+    verdicts,annealing,9,163.2,17.0,738.8
+    verdicts,genetic,9,351.5,21.2,775.0
+    verdicts,composite,9,419.2,22.5,777.9
+    "#);
+}

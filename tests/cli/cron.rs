@@ -1,0 +1,105 @@
+//! Runs that nobody watches: silence, locks, and logs that do not grow for ever.
+
+use std::fs::File;
+use std::process::{Command, Stdio};
+
+use crate::sandbox::Sandbox;
+
+/// Standard output and standard error.
+fn said(sandbox: &Sandbox, arguments: &[&str]) -> (Option<i32>, String) {
+    let output = sandbox.output(arguments);
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8(said).unwrap())
+}
+
+/// The lock of a store, as another run has it.
+fn busy(sandbox: &Sandbox) -> File {
+    std::fs::create_dir_all(sandbox.path().join(".hopmap")).unwrap();
+    let lock = File::create(sandbox.path().join(".hopmap/lock")).unwrap();
+    std::fs::write(sandbox.path().join(".hopmap/lock"), "process 7 on login1: hopmap run ring").unwrap();
+    lock.lock().unwrap();
+    lock
+}
+
+fn runs(sandbox: &Sandbox) -> usize {
+    std::fs::read_dir(sandbox.path().join(".hopmap/runs")).unwrap().count()
+}
+
+#[test]
+fn a_quiet_run_says_nothing_unless_it_fails() {
+    let sandbox = Sandbox::with_ring();
+    for _ in 0..2 {
+        assert_eq!(said(&sandbox, &["run", "ring.toml", "--quiet"]), (Some(0), String::new()));
+    }
+    sandbox.write("ring.csv", "source,destination,messages,bytes\n0,1,1\n");
+    insta::assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--quiet"]), @"
+    ------- stderr -------
+    error: stage `program` (ring.toml:8)
+      `-> `DIR/ring.csv`, line 2: 3 values where the header has 4
+    [exit code 1]
+    ");
+}
+
+#[test]
+fn a_busy_store_is_told_at_once_or_waited_for() {
+    let sandbox = Sandbox::with_ring();
+    let lock = busy(&sandbox);
+    insta::assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--quiet"]), @"
+    ------- stderr -------
+    error: DIR/.hopmap/lock is locked by process 7 on login1: hopmap run ring
+      help: wait for it to end (`hopmap run` does with --wait 10m), or use another store with --store
+    [exit code 75]
+    ");
+    assert_eq!(sandbox.output(&["run", "ring.toml", "--wait", "1ms"]).status.code(), Some(75));
+    assert_eq!(sandbox.output(&["gc", "--wait", "1ms"]).status.code(), Some(75));
+    let mut waiting = sandbox
+        .command(&["run", "ring.toml", "--quiet", "--wait", "1h"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    assert!(waiting.try_wait().unwrap().is_none());
+    drop(lock);
+    assert!(waiting.wait().unwrap().success());
+    assert_eq!(runs(&sandbox), 1);
+}
+
+#[test]
+fn an_interrupt_ends_the_waiting() {
+    let sandbox = Sandbox::with_ring();
+    let _lock = busy(&sandbox);
+    let mut waiting = sandbox
+        .command(&["run", "ring.toml", "--wait", "1h"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let process = waiting.id().to_string();
+    // Until it listens, an interrupt ends it by the signal itself.
+    let listens = || {
+        let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+        u64::from_str_radix(caught.trim(), 16).unwrap() & 0b10 != 0
+    };
+    while !listens() {
+        std::thread::yield_now();
+    }
+    assert!(Command::new("kill").args(["-INT", &process]).status().unwrap().success());
+    assert_eq!(waiting.wait().unwrap().code(), Some(130));
+}
+
+#[test]
+fn old_runs_go_and_results_stay() {
+    let sandbox = Sandbox::with_ring();
+    for bytes in 1..=4 {
+        sandbox.write("ring.csv", format!("source,destination,messages,bytes\n0,1,1,{bytes}\n"));
+        sandbox.stdout(&["run", "ring.toml", "--quiet", "--keep-runs", "2"]);
+    }
+    assert_eq!(runs(&sandbox), 2);
+    sandbox.write("ring.csv", "source,destination,messages,bytes\n0,1,1,1\n");
+    let again: serde_json::Value =
+        serde_json::from_str(&sandbox.stdout(&["run", "ring.toml", "--json"])).unwrap();
+    let states: Vec<&str> =
+        again["cells"].as_array().unwrap().iter().map(|cell| cell["state"].as_str().unwrap()).collect();
+    assert!(!states.contains(&"ran"), "{states:?}");
+}

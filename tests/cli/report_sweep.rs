@@ -1,0 +1,138 @@
+//! Reports of sweeps: statistics, what failed, pictures, and the timeline.
+
+use serde_json::Value as Json;
+
+use crate::sandbox::Sandbox;
+
+/// Two mappers and eight seeds.
+const SWEEP: &str = r#"
+name = "sweep"
+
+[stages.program]
+uses = "trace/csv"
+with = { file = "ring.csv" }
+
+[stages.machine]
+uses = "topology/synthetic"
+with = { shape = "tree:2x4", costs = [1, 10] }
+
+[stages.placement]
+uses   = "map/${matrix.mapper}"
+needs  = { task-graph = "program", system = "machine" }
+matrix = { mapper = ["random", "linear"], seed = "1..8" }
+"#;
+
+fn sweep() -> Sandbox {
+    let sandbox = Sandbox::with_ring();
+    sandbox.write("sweep.toml", SWEEP);
+    sandbox
+}
+
+/// The fields of the first row of a table of `metric` that begins with a text.
+fn row(html: &str, metric: &str, first: &str) -> Vec<String> {
+    let table = html.split(&format!("<summary>{metric}</summary>")).nth(1).unwrap();
+    let row = table.split("<tr>").find(|row| row.starts_with(&format!("<td>{first}</td>"))).unwrap();
+    let field = |field: &str| field.split_once('>').unwrap().1.to_owned();
+    row.split("</td>").filter(|field| field.contains("<td")).map(field).collect()
+}
+
+#[test]
+fn a_sweep_is_told_by_medians_quartiles_and_intervals() {
+    let sandbox = sweep();
+    let run = sandbox.stdout(&["run", "sweep.toml", "--report", "report.html", "--json"]);
+    let run: Json = serde_json::from_str(&run).unwrap();
+    let cells = run["cells"].as_array().unwrap();
+    let random = cells.iter().filter(|cell| cell["cell"].as_str().unwrap().contains("mapper=random"));
+    let mut costs: Vec<f64> =
+        random.map(|cell| cell["outputs"]["mapping"]["metrics"]["F"].as_f64().unwrap()).collect();
+    costs.sort_by(f64::total_cmp);
+    let html = sandbox.read("report.html");
+    let fields = row(&html, "F", "random");
+    let median = f64::midpoint(costs[3], costs[4]);
+    assert_eq!(fields[1..3], ["8".to_owned(), median.to_string()], "{costs:?}");
+    // Of eight numbers the interval is the whole sample.
+    assert_eq!(fields[5..], [costs[0], costs[7], costs[0], costs[7]].map(|cost| cost.to_string()));
+    for part in ["Sweeps", "95 % of median", "on the front", "Timeline", "table class=\"sortable\""] {
+        assert!(html.contains(part), "the report does not show {part}");
+    }
+    assert!(!html.contains("script src"));
+}
+
+#[test]
+fn cells_without_a_result_are_counted_and_named() {
+    let sandbox = sweep();
+    sandbox.edit(
+        "sweep.toml",
+        "with = { shape = \"tree:2x4\"",
+        "matrix = { size = [2, 4] }\nwith = { shape = \"tree:2x${matrix.size}\"",
+    );
+    sandbox.edit(
+        "sweep.toml",
+        "[\"random\", \"linear\"], seed = \"1..8\"",
+        "[\"random\"], size = [2, 4], seed = \"1..30\"",
+    );
+    assert_eq!(sandbox.output(&["run", "sweep.toml", "--report", "report.html"]).status.code(), Some(1));
+    let html = sandbox.read("report.html");
+    assert!(
+        html.contains("30 of 60 cells have no result: <code>placement[mapper=random,size=2,seed=1]</code>")
+    );
+    assert!(html.contains("<code>placement[mapper=random,size=2,seed=20]</code> … and 10 more</p>"));
+    assert_eq!(html.matches("8 ranks do not fit on 4 slots").count(), 20);
+    assert!(html.contains("<p class=\"failed\">… and 10 more.</p>"));
+}
+
+#[test]
+fn a_report_of_a_thousand_cells_stays_readable() {
+    let sandbox = sweep();
+    sandbox.edit(
+        "sweep.toml",
+        "uses   = \"map/${matrix.mapper}\"",
+        "uses = \"map/random\"\nwith = { seed = \"${matrix.draw}\" }",
+    );
+    sandbox.edit("sweep.toml", "mapper = [\"random\", \"linear\"], seed = \"1..8\"", "draw = \"1..1000\"");
+    sandbox.stdout(&["run", "sweep.toml", "--report", "report.html"]);
+    let html = sandbox.read("report.html");
+    assert!(html.len() < 2_000_000, "{} bytes", html.len());
+    assert!(html.contains("… and 700 more."));
+    assert!(html.matches("<h3>").count() < 40 && html.matches("<svg").count() < 40);
+}
+
+#[test]
+fn a_timeline_has_a_slice_for_each_cell_that_ran() {
+    let sandbox = sweep();
+    sandbox.edit("sweep.toml", "seed = \"1..8\"", "seed = \"1..1\"");
+    insta::assert_snapshot!(sandbox.seen(&["report", "sweep.toml", "--timeline", "t.json"]), @r"
+    ------- stderr -------
+    error: no run of `sweep` is in .hopmap
+      help: run it first: hopmap run PIPELINE
+    [exit code 2]
+    ");
+    sandbox.stdout(&["run", "sweep.toml", "-j1", "--no-report"]);
+    sandbox.stdout(&["run", "sweep.toml", "-j1", "--no-report"]);
+    assert_eq!(sandbox.stdout(&["report", "sweep.toml", "--timeline", "t.json"]), "t.json\n");
+    assert!(!sandbox.path().join(".hopmap/reports").exists());
+    let mut trace: Json = serde_json::from_str(&sandbox.read("t.json")).unwrap();
+    for event in trace["traceEvents"].as_array_mut().unwrap() {
+        for (key, value) in [("ts", "TIME"), ("dur", "TIME")] {
+            if event.get(key).is_some_and(Json::is_number) {
+                event[key] = value.into();
+            }
+        }
+        if event["args"]["key"].is_string() {
+            event["args"]["key"] = "KEY".into();
+        }
+    }
+    trace["otherData"] = Json::Null;
+    let slices: Vec<&Json> =
+        trace["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] == "X").collect();
+    let names: Vec<&str> = slices.iter().map(|slice| slice["name"].as_str().unwrap()).collect();
+    let mut sorted = names.clone();
+    sorted.sort_unstable();
+    assert_eq!(
+        sorted,
+        ["machine", "placement[mapper=linear,seed=1]", "placement[mapper=random,seed=1]", "program"]
+    );
+    assert!(slices.iter().all(|slice| slice["args"]["reasons"][0].is_string() && slice["ts"] == "TIME"));
+    let both = sandbox.stdout(&["report", "sweep.toml", "--timeline", "t.json", "--out", "r.html"]);
+    assert_eq!(both, "t.json\nr.html\n");
+}
