@@ -20,7 +20,9 @@ pub enum DurableError {
     },
     /// Another process holds the lock.
     #[error("{} is locked by {holder}", path.display())]
-    #[diagnostic(help("wait for it to end (`hopmap run` does with --wait 10m), or use another store with --store"))]
+    #[diagnostic(help(
+        "wait for it to end (`hopmap run` does with --wait 10m), or use another store with --store"
+    ))]
     Busy {
         /// The lock file.
         path: PathBuf,
