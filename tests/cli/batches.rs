@@ -1,5 +1,7 @@
 //! Pipelines that come with hopmap and end in a table of many runs.
 
+use std::collections::BTreeSet;
+
 use crate::sandbox::{Sandbox, project};
 
 /// A pipeline of `pipelines/` on the sample traces, and what it prints.
@@ -23,6 +25,24 @@ fn a_batch_ends_in_one_table() {
     assert!(shown.contains("gain_percent"), "{shown}");
     let html = sandbox.read("report.html");
     assert!(html.contains("Who sends how much to whom") && html.contains("lammps-melt-16"));
+}
+
+#[test]
+fn the_whole_way_ends_in_launch_files_and_a_schedule() {
+    let sandbox = Sandbox::new();
+    seen(&sandbox, "full.toml", &["generations=5"]);
+    assert_eq!(sandbox.read("out/rankfile").lines().filter(|line| line.starts_with("rank ")).count(), 16);
+    let hosts: BTreeSet<String> = sandbox.read("out/machinefile").lines().filter_map(host).collect();
+    assert_eq!(hosts, ["node03", "node05", "node18", "node20"].map(str::to_owned).into());
+    let schedule = sandbox.read("out/schedule.sch");
+    assert!(schedule.contains("num_processors 16") && schedule.trim_end().ends_with("SCHEDULE_END>"));
+    assert!(sandbox.read("out/schedule.html").contains("<svg"));
+}
+
+/// The host of a line of a machinefile.
+fn host(line: &str) -> Option<String> {
+    let host = line.split([':', ' ']).next()?;
+    (!line.starts_with('#') && !host.is_empty()).then(|| host.to_owned())
 }
 
 #[test]

@@ -58,6 +58,8 @@ mod topology;
 mod topology_durability;
 mod topology_operation;
 mod topology_site;
+#[cfg(feature = "analytics")]
+mod tutorial;
 mod verify;
 mod why;
 

@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""Makes docs/gallery.md and its pictures: every pipeline that comes with hopmap, run on samples, with what it prints.
+
+    ci/gallery.py path/to/hopmap            # NAME … makes only these again
+    HOPMAP_DATA=… ci/gallery.py path/to/hopmap table-1 figure-3
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parent.parent
+GALLERY = PROJECT / "docs/gallery"
+
+# Name, the commands as a reader types them in the root of the project, and the picture of the report that shows what came out.
+ENTRIES = [
+    ("place", ["hopmap run pipelines/place.toml"], "This placement"),
+    ("place-netloc", ["hopmap run pipelines/place-netloc.toml"], "Mapping beside linear and random"),
+    ("full", ["hopmap run pipelines/full.toml"], "Schedule"),
+    ("batch", ["hopmap run pipelines/batch.toml"], "Who sends how much to whom"),
+    (
+        "job",
+        [
+            "hopmap exec trace/otf2 --with archive=sample-traces/rows-columns-16/eztrace_log.otf2 --out program --quiet",
+            "hopmap exec topology/synthetic --with shape=tree:4x16x64 --with 'costs=[1, 10, 100]' --with host_prefix=node --out machine --quiet",
+            "export SLURM_JOB_NODELIST='node[0003,0019,0500,0501]'     # Slurm says this in a job",
+            "hopmap run job -p program=program -p machine=machine --deadline 60s",
+        ],
+        "Traffic by level",
+    ),
+    ("schedule", ["hopmap run pipelines/schedule.toml"], "Schedule"),
+    ("graph2sch", ["hopmap run pipelines/graph2sch.toml"], "Schedule"),
+    ("route", ["hopmap run pipelines/route.toml"], "Routes"),
+    (
+        "checkpoint",
+        [
+            "hopmap exec checkpoint/generate --with checkpoints=6 --with bytes=4194304 --out generated --quiet \\\n"
+            "    --with 'changes=[{ kind = \"words\", pages = 0.3, words = 0.1 }, { kind = \"moves\", pages = 0.05, areas = 1 }]'",
+            "hopmap run checkpoint -p series=generated/files",
+        ],
+        "What deltas of a series store",
+    ),
+    (
+        "topology-refresh",
+        ["hopmap topology refresh -p hosts=localhost -p start='env HOST={host} hopmap agent' --publish published"],
+        "Machine",
+    ),
+    ("figure-3", ["hopmap run figure-3 -p data=$HOPMAP_DATA/traces"], "Who sends how much to whom"),
+    ("claims", ["hopmap run claims"], "F against seconds"),
+    ("table-1", ["hopmap run pipelines/table-1.toml -p data=$HOPMAP_DATA/taie"], None),
+    ("bench-mapping", ["hopmap run pipelines/bench-mapping.toml -j1"], None),
+]
+
+
+def run(hopmap, entry):
+    """Runs an entry in a folder like the root of the project; gives what it printed and its report."""
+    name, commands, _ = entry
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        for part in PROJECT.iterdir():
+            if part.name == "pipelines" or part.name.startswith("sample-"):
+                shutil.copytree(part, folder / part.name)
+        (folder / "bin").mkdir()
+        (folder / "bin/hopmap").symlink_to(Path(hopmap).resolve())
+        path = f"{folder}/bin:{os.environ['PATH']}"
+        script = "set -e\n" + "\n".join(commands)
+        done = subprocess.run(
+            ["sh", "-c", script], cwd=folder, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
+        )
+        if done.returncode != 0:
+            sys.exit(f"{name}: {done.stderr}")
+        reports = sorted(folder.glob("**/reports/*.html")) + sorted(folder.glob("published/state/report.html"))
+        html = reports[0].read_text() if reports else ""
+        return done.stdout.replace(str(folder) + "/", ""), html
+
+
+def picture(html, title):
+    """The first picture of a report whose title begins so."""
+    for svg in re.findall(r"<svg.*?</svg>", html, re.S):
+        found = re.search(r"<title[^>]*>(.*?)</title>", svg)
+        if found and found.group(1).startswith(title):
+            return svg
+    titles = re.findall(r"<svg.*?<title[^>]*>(.*?)</title>", html, re.S)
+    sys.exit(f"there is no picture `{title}`; there are: {', '.join(titles)}")
+
+
+def described(name):
+    text = (PROJECT / f"pipelines/{name}.toml").read_text()
+    return re.search(r'^description = "(.*)"$', text, re.M).group(1)
+
+
+def main():
+    hopmap, wanted = sys.argv[1], sys.argv[2:]
+    for entry in ENTRIES:
+        name, commands, title = entry
+        if wanted and name not in wanted:
+            continue
+        print(name, file=sys.stderr)
+        printed, html = run(hopmap, entry)
+        lines = [f"$ {command}" for command in commands]
+        (GALLERY / f"{name}.txt").write_text("\n".join(lines) + "\n" + printed.rstrip() + "\n")
+        if title:
+            (GALLERY / f"{name}.svg").write_text(picture(html, title) + "\n")
+    parts = [
+        "# Gallery\n\n"
+        "Every pipeline that comes with hopmap, run in the root of the project, with what it prints (standard output; `ci/gallery.py`\n"
+        "makes this page). `hopmap init --from NAME` makes a project of your own from one of them.\n"
+    ]
+    for name, _, title in ENTRIES:
+        if not (GALLERY / f"{name}.txt").exists():
+            print(f"{name} was never run", file=sys.stderr)
+            continue
+        output = (GALLERY / f"{name}.txt").read_text()
+        part = f"## {name}\n\n{described(name)}: [pipelines/{name}.toml](../pipelines/{name}.toml)\n\n```console\n{output}```\n"
+        if title:
+            part += f"\n![{title}](gallery/{name}.svg)\n"
+        parts.append(part)
+    (PROJECT / "docs/gallery.md").write_text("\n".join(parts))
+
+
+if __name__ == "__main__":
+    main()

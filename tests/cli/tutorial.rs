@@ -1,0 +1,124 @@
+//! The commands of `docs/tutorial.md`, run as they stand there.
+
+use std::process::Command;
+
+use crate::sandbox::{Sandbox, project};
+
+/// A command of the tutorial.
+#[derive(Debug, PartialEq)]
+struct Step {
+    /// What is typed, with the lines that follow behind `> `.
+    typed: String,
+    /// The lines that are shown; one with `…` stands for anything there.
+    shown: Vec<String>,
+}
+
+/// The commands in blocks of the kind `console`.
+fn steps(text: &str) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    let mut inside = false;
+    for line in text.lines() {
+        match (inside, line) {
+            (false, "```console") => inside = true,
+            (true, "```") => inside = false,
+            (true, line) => {
+                if let Some(typed) = line.strip_prefix("$ ") {
+                    steps.push(Step { typed: typed.to_owned(), shown: Vec::new() });
+                    continue;
+                }
+                let step = steps.last_mut().expect("a block begins with a command");
+                match line.strip_prefix("> ").or((line == ">").then_some("")) {
+                    Some(more) => step.typed = format!("{}\n{more}", step.typed),
+                    None => step.shown.push(line.to_owned()),
+                }
+            }
+            (false, _) => {}
+        }
+    }
+    steps
+}
+
+/// The exit code that a comment says: `# ends with 3`.
+fn expected_code(typed: &str) -> i32 {
+    typed.split_once("# ends with ").map_or(0, |(_, code)| code.trim().parse().unwrap())
+}
+
+/// Whether a line is as shown, where `…` is any text.
+fn is_like(line: &str, shown: &str) -> bool {
+    let mut rest = line;
+    let parts: Vec<&str> = shown.split('…').collect();
+    for (place, part) in parts.iter().enumerate() {
+        let is_last = place + 1 == parts.len();
+        let found = match (place, is_last) {
+            (0, true) => return line == *part,
+            (0, false) => rest.starts_with(part).then_some(0),
+            (_, true) => rest.ends_with(part).then(|| rest.len() - part.len()),
+            _ => rest.find(part),
+        };
+        let Some(found) = found else { return false };
+        rest = &rest[found + part.len()..];
+    }
+    true
+}
+
+/// Holds what was printed against what is shown.
+fn compare(typed: &str, printed: &str, shown: &[String]) {
+    if shown.iter().any(|line| line == "…") {
+        assert_eq!(shown.len(), 1, "{typed}: `…` stands alone for anything");
+        assert!(!printed.trim().is_empty(), "{typed} prints nothing");
+        return;
+    }
+    let lines: Vec<&str> = printed.lines().collect();
+    let is_same = lines.len() == shown.len() && lines.iter().zip(shown).all(|(line, shown)| is_like(line, shown));
+    assert!(is_same, "{typed} prints\n{printed}\nand not\n{}", shown.join("\n"));
+}
+
+/// A shell in which `hopmap` is the one of this build.
+fn shell(sandbox: &Sandbox) -> Command {
+    let folder = sandbox.path().join("bin");
+    std::fs::create_dir_all(&folder).unwrap();
+    let hopmap = folder.join("hopmap");
+    if !hopmap.exists() {
+        std::os::unix::fs::symlink(assert_cmd::cargo::cargo_bin!("hopmap"), &hopmap).unwrap();
+    }
+    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+    let mut command = Command::new("sh");
+    command.env("PATH", path).env("NO_COLOR", "1").env("RUST_BACKTRACE", "0");
+    command
+}
+
+#[test]
+fn every_command_does_what_is_shown() {
+    let sandbox = Sandbox::new();
+    std::os::unix::fs::symlink(project(), sandbox.path().join("hopmap")).unwrap();
+    let text = std::fs::read_to_string(project().join("docs/tutorial.md")).unwrap();
+    let mut folder = sandbox.path().to_owned();
+    let steps = steps(&text);
+    assert!(steps.len() > 15, "{steps:?}");
+    for Step { typed, shown } in steps {
+        if let Some(inner) = typed.strip_prefix("cd ") {
+            folder.push(inner);
+            continue;
+        }
+        let output = shell(&sandbox).args(["-c", &typed]).current_dir(&folder).output().unwrap();
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(expected_code(&typed)), "{typed}: {errors}");
+        // Progress goes to standard error; where a command fails, the error is what matters.
+        let printed = if output.status.success() { String::from_utf8(output.stdout).unwrap() } else { errors };
+        compare(&typed, &printed, &shown);
+    }
+}
+
+#[test]
+fn blocks_are_read_as_they_are_meant() {
+    let text = "```console\n$ cat <<'END'\n> a\n>\n> END\na\n\n$ false # ends with 1\n```\n```sh\n$ no\n```\n";
+    let expected = [("cat <<'END'\na\n\nEND", vec!["a", ""]), ("false # ends with 1", vec![])];
+    let expected = expected.map(|(typed, shown)| Step {
+        typed: typed.to_owned(),
+        shown: shown.into_iter().map(str::to_owned).collect(),
+    });
+    assert_eq!(steps(text), expected);
+    assert_eq!(expected_code("false # ends with 1"), 1);
+    assert!(is_like("ran in 0.1 s", "ran in … s") && !is_like("ran in 0.1 m", "ran in … s"));
+    assert!(is_like("a b c", "a b c") && !is_like("a b c d", "a b c"));
+}
