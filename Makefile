@@ -47,7 +47,7 @@ check:
 
 # The long loops: mutations of archives and crashes by the thousand.
 soak:
-	HOPMAP_SOAK=1 $(CARGO) test --locked $(WORKSPACE) $(FEATURES)
+	HOPMAP_SOAK=1 $(CARGO) test --locked $(WORKSPACE) $(FEATURES) $(ANALYTICS)
 
 bench:
 	$(CARGO) bench --locked $(WORKSPACE) $(FEATURES) $(ANALYTICS)

@@ -209,11 +209,6 @@ fn explain(error: &PolarsError, question: &Question, used: &BTreeMap<String, Arc
         let place = question.place("sum").unwrap_or_else(|| question.beginning());
         return Complaint::new(text, place).help("SUM(CAST(… AS DOUBLE)) gives a real number");
     }
-    if text.starts_with("sort expressions must have same length") {
-        let message = "ORDER BY computes something that SELECT does not have";
-        let help = "give it a name in SELECT with AS, and order by that";
-        return Complaint::new(message, question.beginning()).help(help);
-    }
     if let Some(name) = quoted(&text).next().filter(|_| text.contains("duplicate output name")) {
         let place = question.place(name).unwrap_or_else(|| question.beginning());
         let message = format!("there are two columns `{name}`");
@@ -226,7 +221,9 @@ fn explain(error: &PolarsError, question: &Question, used: &BTreeMap<String, Arc
         Some((name, place)) if is_about_columns(error) => {
             let columns = columns_at(&place, question, used);
             match columns.contains(&name.as_str()) {
-                true => Complaint::new(text, place),
+                true => Complaint::new(format!("the column `{name}` is not known here"), place).help(
+                    "after GROUP BY only keys and what is gathered are; what ORDER BY computes has to stand in SELECT",
+                ),
                 false => unknown_column(&name, place, columns),
             }
         }

@@ -231,8 +231,8 @@ fn computed_columns_need_no_names() {
     );
     let (message, place, _) = complaint(&tables, "SELECT host AS x, rank AS x FROM t");
     assert_eq!((message.as_str(), place.as_str()), ("there are two columns `x`", "SELECT"), "{place}");
-    let (message, _, _) = complaint(&tables, "SELECT host FROM t GROUP BY host ORDER BY MAX(rank)");
-    assert_eq!(message, "ORDER BY computes something that SELECT does not have");
+    let (message, place, _) = complaint(&tables, "SELECT host FROM t GROUP BY host ORDER BY MAX(rank)");
+    assert_eq!((message.as_str(), place.as_str()), ("the column `rank` is not known here", "rank"));
 }
 
 #[test]

@@ -8,8 +8,10 @@ use crate::human::{count_of, whole};
 use crate::svg::{Number, Path, Svg, shortened, shortened_inside, text_width};
 use layout::Layout;
 
-/// Nodes that are drawn one by one; larger graphs are drawn by groups.
-const MOST_NODES: usize = 200;
+/// Boxes that are drawn at most.
+const MOST_BOXES: usize = 200;
+/// Nodes beyond which those of a group are one box.
+const MOST_SINGLE: usize = 40;
 /// Edges that are drawn at most.
 const MOST_EDGES: usize = 3000;
 const TOP: f64 = 60.0;
@@ -68,11 +70,11 @@ impl NodeState {
 
 /// A pipeline from left to right: a box for every node, a curve for every edge from one node to another.
 ///
-/// Edges are pairs of indexes into `nodes`. More than 200 nodes are drawn as one box per group.
+/// Edges are pairs of indexes into `nodes`. More than 40 nodes are drawn as one box per group.
 #[must_use]
 pub fn dag(nodes: &[DagNode], edges: &[(u32, u32)]) -> String {
     let (boxes, edges) =
-        if nodes.len() > MOST_NODES { grouped(nodes, edges) } else { (nodes.to_vec(), edges.to_vec()) };
+        if nodes.len() > MOST_SINGLE { grouped(nodes, edges) } else { (nodes.to_vec(), edges.to_vec()) };
     let layout = Layout::new(boxes.len(), &edges);
     let mut svg = Svg::new("Pipeline", &subtitle(nodes, layout.routes.len()));
     for (edge, passed) in layout.routes.iter().take(MOST_EDGES) {
@@ -114,7 +116,7 @@ fn grouped(nodes: &[DagNode], edges: &[(u32, u32)]) -> (Vec<DagNode>, Vec<(u32, 
     for (node, content) in nodes.iter().enumerate() {
         let name = if content.group.is_empty() { &content.kind } else { &content.group };
         // What comes after the last box that fits is drawn as one.
-        let next = members.len().min(MOST_NODES - 1);
+        let next = members.len().min(MOST_BOXES - 1);
         let group = *index_of.entry(name).or_insert(next);
         if group == members.len() {
             members.push(Vec::new());
@@ -260,7 +262,7 @@ mod tests {
     fn a_thousand_groups_end_in_one_box() {
         let nodes: Vec<DagNode> = (0..1000).map(|index| node(index, &format!("g{index}"))).collect();
         let (boxes, _) = grouped(&nodes, &[(0, 1), (998, 999)]);
-        assert_eq!(boxes.len(), MOST_NODES);
-        assert_eq!(boxes[MOST_NODES - 1].name, "other stages");
+        assert_eq!(boxes.len(), MOST_BOXES);
+        assert_eq!(boxes[MOST_BOXES - 1].name, "other stages");
     }
 }

@@ -14,7 +14,7 @@ const FORMATS: [ExportFormat; 2] = [ExportFormat::Csv, ExportFormat::MatrixMarke
 /// The file, and what is said.
 fn export(graph: &TaskGraph, to: ExportFormat) -> (TextFile, Vec<String>) {
     let mut inputs = Inputs::new();
-    inputs.connect("task-graph", Arc::new(graph.clone()), String::new(), String::new());
+    inputs.connect("task-graph", Arc::new(graph.clone()), "d1".into(), "program".into());
     let listener = Listener::default();
     let outcome = Export::run(ExportParams { to }, inputs, &Context::new(1, None, &listener)).unwrap();
     let Outcome::Done(outputs) = outcome else { panic!("{outcome:?}") };
@@ -49,6 +49,7 @@ fn files_look_as_other_tools_expect() {
     assert_eq!(
         file.text,
         "%%MatrixMarket matrix coordinate integer general\n\
+         % hopmap task-graph d1\n\
          % row: sender, column: receiver, both counted from one; value: bytes\n\
          %hopmap messages 2 1\n4 4 2\n1 2 100\n3 1 7\n"
     );
