@@ -101,3 +101,48 @@ fn a_job_script_places_its_program_before_it_starts() {
         placed(&sandbox).iter().enumerate().map(|(rank, host)| format!("{rank} {host}")).collect();
     assert_eq!(ran, placed);
 }
+
+/// The job measures its own nodes, one of which is lost after the job got it, and starts its program on the others.
+#[test]
+fn a_job_that_loses_a_node_starts_on_the_others() {
+    if std::env::var("HOPMAP_SYSTEM_TESTS").as_deref() != Ok("1") {
+        eprintln!("skipped: HOPMAP_SYSTEM_TESTS is not set");
+        return;
+    }
+    let cluster = Cluster::start();
+    let sandbox = Sandbox::new();
+    sandbox.stdout(&["exec", "instance/stencil", "--with", "shape=3x2", "--out", "program"]);
+    let hopmap = assert_cmd::cargo::cargo_bin!("hopmap").display().to_string();
+    let agent = format!(
+        "timeout 60 srun -w {{host}} -N 1 -n 1 --overlap '{hopmap}' agent --bind 127.0.0.1 --name {{host}}"
+    );
+    sandbox.write(
+        "job.sh",
+        format!(
+            "#!/bin/bash\n#SBATCH --nodes=4 --ntasks-per-node=2 --no-kill\n\
+             pkill -9 -f \"slurmd -f $SLURM_CONF -N n4\" && sleep 1\n\
+             '{hopmap}' exec topology/probe --with \"start={agent}\" --with timeout=15 --with bandwidth=none \\\n\
+             --with messages=20 --with seconds=0.01 --out probe || exit 10\n\
+             '{hopmap}' run job -p program=program -p machine=probe/system --store own --deadline 60s || exit 11\n\
+             mpirun -n 6 --map-by seq --oversubscribe --bind-to none --hostfile out/hosts \\\n\
+             sh -c 'echo $OMPI_COMM_WORLD_RANK $SLURMD_NODENAME' > ran || exit 12\n"
+        ),
+    );
+    let sbatch = Command::new("timeout")
+        .args(["150", "sbatch", "--wait", "--output=log", "job.sh"])
+        .current_dir(sandbox.path())
+        .env("SLURM_CONF", cluster.configuration())
+        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+        .output()
+        .unwrap();
+    let said = sandbox.read("log");
+    assert!(sbatch.status.success(), "{}{said}", String::from_utf8_lossy(&sbatch.stderr));
+    assert!(said.contains("n4 is down"), "{said}");
+    let mut ran: Vec<String> = sandbox.read("ran").lines().map(str::to_owned).collect();
+    ran.sort();
+    let placed: Vec<String> =
+        placed(&sandbox).iter().enumerate().map(|(rank, host)| format!("{rank} {host}")).collect();
+    assert_eq!(ran, placed);
+    assert!(placed.iter().all(|rank| !rank.ends_with("n4")), "{placed:?}");
+}

@@ -69,7 +69,8 @@ fn compare(typed: &str, printed: &str, shown: &[String]) {
         return;
     }
     let lines: Vec<&str> = printed.lines().collect();
-    let is_same = lines.len() == shown.len() && lines.iter().zip(shown).all(|(line, shown)| is_like(line, shown));
+    let is_same =
+        lines.len() == shown.len() && lines.iter().zip(shown).all(|(line, shown)| is_like(line, shown));
     assert!(is_same, "{typed} prints\n{printed}\nand not\n{}", shown.join("\n"));
 }
 
@@ -104,14 +105,16 @@ fn every_command_does_what_is_shown() {
         let errors = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(expected_code(&typed)), "{typed}: {errors}");
         // Progress goes to standard error; where a command fails, the error is what matters.
-        let printed = if output.status.success() { String::from_utf8(output.stdout).unwrap() } else { errors };
+        let printed =
+            if output.status.success() { String::from_utf8(output.stdout).unwrap() } else { errors };
         compare(&typed, &printed, &shown);
     }
 }
 
 #[test]
 fn blocks_are_read_as_they_are_meant() {
-    let text = "```console\n$ cat <<'END'\n> a\n>\n> END\na\n\n$ false # ends with 1\n```\n```sh\n$ no\n```\n";
+    let text =
+        "```console\n$ cat <<'END'\n> a\n>\n> END\na\n\n$ false # ends with 1\n```\n```sh\n$ no\n```\n";
     let expected = [("cat <<'END'\na\n\nEND", vec!["a", ""]), ("false # ends with 1", vec![])];
     let expected = expected.map(|(typed, shown)| Step {
         typed: typed.to_owned(),

@@ -59,7 +59,7 @@ pub(crate) fn listed_hosts(
         None => vec![true; known.hosts.len()],
         Some(names) => known.marks(names, cx)?,
     };
-    for name in &excluded {
+    for name in excluded.iter().filter(|name| !known.is_lost(name)) {
         is_free[known.index(name, "`exclude`")? as usize] = false;
     }
     known.leave_out_down(&mut is_free, cx);
@@ -146,6 +146,13 @@ impl<'s> Known<'s> {
         Self { system, hosts, index }
     }
 
+    /// Whether a host is known to be down, and has no slots: whoever measured the machine got no answer from it.
+    fn is_lost(&self, name: &str) -> bool {
+        let is_it =
+            |node: &Node| node.name == name && node.kind == NodeKind::Host && node.state == NodeState::Down;
+        !self.index.contains_key(name) && self.system.nodes.iter().any(is_it)
+    }
+
     /// No rank can be on a host that does not answer, whoever says that it is free.
     fn leave_out_down(&self, is_free: &mut [bool], cx: &Context<'_>) {
         let is_down = |node: &&Node| node.kind == NodeKind::Host && node.state == NodeState::Down;
@@ -162,6 +169,11 @@ impl<'s> Known<'s> {
     /// Which hosts are named.
     fn marks(&self, names: Stated, cx: &Context<'_>) -> Result<Vec<bool>, SelectError> {
         let Stated { place, names, of_cluster } = names;
+        let (lost, names): (Vec<String>, Vec<String>) =
+            names.into_iter().partition(|name| self.is_lost(name));
+        if !lost.is_empty() {
+            cx.log(format_args!("left out, as they are down: {}", host_list::compress(&lost)));
+        }
         let (known, unknown): (Vec<String>, Vec<String>) =
             names.into_iter().partition(|name| !of_cluster || self.index.contains_key(name.as_str()));
         if !unknown.is_empty() {

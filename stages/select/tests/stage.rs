@@ -9,7 +9,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use hopmap_model::{
-    Context, CostModel, Error, Inputs, NodeState, Observer, Outcome, Paths, Stage, SystemGraph,
+    Context, CostModel, Error, Inputs, Node, NodeKind, NodeState, Observer, Outcome, Paths, Stage,
+    SystemGraph,
 };
 use hopmap_select::{Nodes, NodesParams};
 use serde_json::{Value, json};
@@ -252,6 +253,20 @@ fn hosts_that_are_down_are_never_chosen() {
     assert_eq!(names(&run_on(&system, json!({})).unwrap().0).split(' ').count(), 11);
     let (message, _) = refusal_on(&system, json!({ "free": "n4" }));
     assert_eq!(message, "1 hosts are asked for, but the 0 free hosts have 0");
+}
+
+/// A host that did not answer when the machine was measured is in it without slots.
+#[test]
+fn hosts_of_a_job_that_were_lost_are_left_out() {
+    let mut system = machine();
+    let lost = Node { name: "n12".into(), kind: NodeKind::Host, state: NodeState::Down };
+    system.nodes.push(lost);
+    let (chosen, log) = run_on(&system, json!({ "free": "n[3-4,12]" })).unwrap();
+    assert_eq!((names(&chosen).as_str(), log[0].as_str()), ("n3 n4", "left out, as they are down: n12"));
+    assert_eq!(names(&run_on(&system, json!({ "free": "n[3-4]", "exclude": "n[4,12]" })).unwrap().0), "n3");
+    let (message, _) = refusal_on(&system, json!({ "free": "n[3,13]" }));
+    assert_eq!(message, "`free` names `n13`, which is no host with slots of the machine");
+    assert!(run_on(&system, json!({ "free": "n12" })).is_err());
 }
 
 #[test]
