@@ -259,7 +259,7 @@ fn hosts_that_are_down_are_never_chosen() {
 #[test]
 fn hosts_of_a_job_that_were_lost_are_left_out() {
     let mut system = machine();
-    let lost = Node { name: "n12".into(), kind: NodeKind::Host, state: NodeState::Down };
+    let lost = Node { state: NodeState::Down, ..Node::new("n12", NodeKind::Host) };
     system.nodes.push(lost);
     let (chosen, log) = run_on(&system, json!({ "free": "n[3-4,12]" })).unwrap();
     assert_eq!((names(&chosen).as_str(), log[0].as_str()), ("n3 n4", "left out, as they are down: n12"));
