@@ -18,7 +18,7 @@ ANALYTICS = --features analytics
 DEMO = $(if $(filter dev,$(PROFILE)),--tests $(WORKSPACE) $(ANALYTICS),--bin hopmap)
 WORKSPACE = --workspace $(if $(HAS_OTF2),,--exclude otf2-sys)
 
-.PHONY: demo test check soak bench install dist packages
+.PHONY: demo test check soak bench install uninstall deb try-deb dist packages
 
 # The main job on a sample trace: a machinefile, a rankfile and a report in out/.
 demo: packages
@@ -55,8 +55,29 @@ bench:
 	bash ci/bench-engine.sh
 	bash ci/bench-trace.sh
 
-install:
-	$(CARGO) install --locked --path . $(FEATURES) $(ANALYTICS)
+# Where it is installed. The binaries are stripped of what only debuggers read.
+PREFIX ?= /usr/local
+DESTDIR ?=
+TARGET = $$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p')
+
+# What is installed: hopmap with everything that this machine can build.
+.PHONY: release
+release:
+	$(CARGO) build --profile $(PROFILE) --locked $(FEATURES) $(ANALYTICS) --bin hopmap $(if $(HAS_MPI),--bin hopmap-ranks)
+
+# Binaries, manual pages, completions and examples below $(DESTDIR)$(PREFIX).
+install: release
+	DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" sh ci/install.sh "$(TARGET)/$(PROFILE:dev=debug)"
+
+uninstall:
+	DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" sh ci/install.sh --remove
+
+# Debian packages in packages/, and a trial of them in a clean Debian (as root, with debootstrap).
+deb: release
+	sh ci/deb.sh "$(TARGET)/$(PROFILE:dev=debug)" packages
+
+try-deb: deb
+	sh ci/try-deb.sh packages/*.deb
 
 # The binary as it is handed out: smaller and faster, but long to build.
 dist:

@@ -5,6 +5,7 @@ mod agent;
 mod asked;
 mod check;
 mod checkpoint;
+mod completions;
 mod diff;
 mod estimate;
 mod exec;
@@ -14,7 +15,9 @@ mod failure;
 mod gates;
 mod gc;
 mod graph;
+mod init;
 mod lock;
+mod man;
 mod open;
 mod output;
 mod plan;
@@ -36,7 +39,7 @@ mod why;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 pub use exit::Exit;
 
@@ -61,6 +64,7 @@ struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
+  hopmap init lu --trace lu/traces.otf2
   hopmap run place -p trace=lu/traces.otf2 -p shape=tree:2x16x40
   hopmap plan pipelines/place.toml
   hopmap exec trace/otf2 --with archive=lu/traces.otf2 --out lu.graph
@@ -73,6 +77,8 @@ Exit codes: 0 done, 1 a stage failed or has no solution, 2 the command or the pi
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Make a project of a pipeline that comes with hopmap.
+    Init(init::Arguments),
     /// Run what has to run.
     Run(run::Arguments),
     /// Say what would run, and why.
@@ -115,6 +121,15 @@ enum Command {
     Stages(stages::Arguments),
     /// Print the JSON Schema of pipeline files, or of the parameters of a stage.
     Schema(schema::Arguments),
+    /// Print what a shell needs to complete hopmap's commands.
+    Completions(completions::Arguments),
+    /// Write the manual pages into a folder.
+    Man(man::Arguments),
+}
+
+/// All commands, from which help, completions and manual pages are made.
+fn definition() -> clap::Command {
+    Cli::command()
 }
 
 /// Runs a command line and says how it ended.
@@ -129,6 +144,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let output = Output::new(cli.json, cli.quiet);
     let ended = match cli.command {
+        Command::Init(arguments) => init::main(&arguments, output),
         Command::Run(arguments) => run::main(&arguments, output),
         Command::Plan(arguments) => plan::main(&arguments, output),
         Command::Why(arguments) => why::main(&arguments, output),
@@ -150,6 +166,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Topology(arguments) => topology::main(&arguments, output),
         Command::Stages(arguments) => stages::main(&arguments, output),
         Command::Schema(arguments) => schema::main(&arguments, output),
+        Command::Completions(arguments) => completions::main(&arguments, output),
+        Command::Man(arguments) => man::main(&arguments, output),
     };
     ended.unwrap_or_else(|failure| failure.report(output)).into()
 }

@@ -1,6 +1,9 @@
 //! `hopmap schema`: JSON Schemas, so that editors complete pipeline files.
 
+use std::collections::BTreeMap;
+
 use clap::Args;
+use hopmap_model::Direction;
 use serde_json::{Map, Value as Json, json};
 
 use super::exit::Exit;
@@ -26,7 +29,10 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
 }
 
 /// The schema of a pipeline file: what `with` takes depends on what `uses` says.
-fn pipeline_schema() -> Json {
+///
+/// It is of Draft 7, which all editors know. Those that complete by it, Taplo among them, follow neither `if` nor an `allOf`
+/// beside `properties`: so `with` and `needs` list whatever any kind takes, and the rule of each kind stands in `dependencies`.
+pub(crate) fn pipeline_schema() -> Json {
     let names = |map: Json| json!({ "type": "object", "additionalProperties": map });
     let kinds: Vec<&str> = STAGES.iter().map(|entry| entry.kind).collect();
     let mut definitions = Map::new();
@@ -45,10 +51,11 @@ fn pipeline_schema() -> Json {
                 "description": "kind of the stage; may hold ${matrix.KEY}",
                 "anyOf": [{ "enum": kinds }, { "type": "string", "pattern": r"\$\{" }],
             },
-            "with": { "description": "parameters of the stage", "type": "object" },
+            "with": { "description": "parameters of the stage", "type": "object", "properties": all_parameters() },
             "needs": {
                 "description": "what is connected to each input: stage, stage.port, stage[*], stage[min F], stage[key=value], stage[key=value, min F]; several cells where the input takes many",
                 "type": "object",
+                "properties": all_inputs(),
                 "additionalProperties": { "type": ["string", "array"], "items": { "type": "string" } },
             },
             "foreach": {
@@ -69,12 +76,12 @@ fn pipeline_schema() -> Json {
             "matrix": {
                 "description": "keys and their values; every combination is a cell of its own",
                 "type": "object",
-                "additionalProperties": { "$ref": "#/$defs/values" },
+                "additionalProperties": { "$ref": "#/definitions/values" },
             },
             "zip": {
                 "description": "keys whose values go side by side, all of the same number; multiplied with matrix",
                 "type": "object",
-                "additionalProperties": { "$ref": "#/$defs/values" },
+                "additionalProperties": { "$ref": "#/definitions/values" },
             },
             "exclude": {
                 "description": "combinations that are left out: those that meet every condition of one entry",
@@ -91,10 +98,10 @@ fn pipeline_schema() -> Json {
                 "type": "string",
             },
         },
-        "allOf": rules,
+        "dependencies": { "uses": { "allOf": rules } },
     });
     json!({
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "hopmap pipeline",
         "type": "object",
         "required": ["stages"],
@@ -104,13 +111,56 @@ fn pipeline_schema() -> Json {
             "description": { "description": "what the pipeline is for", "type": "string" },
             "params": names(json!({})),
             "stages": names(stage),
+            "tables": names(json!({
+                "description": "a question that is asked after every run",
+                "type": "object",
+                "required": ["sql"],
+                "additionalProperties": false,
+                "properties": {
+                    "sql": { "description": "the question, such as SELECT mapper, MIN(F) FROM placement GROUP BY mapper", "type": "string" },
+                    "save": { "description": "file for the answer, ending in .csv, .json, .parquet, .arrow or .txt", "type": "string" },
+                },
+            })),
             "gates": names(json!({
                 "description": "what the results have to keep, such as placement.F <= 1.02 * accepted",
                 "type": "string",
             })),
         },
-        "$defs": definitions,
+        "definitions": definitions,
     })
+}
+
+/// Every parameter of any kind, with what each kind says of it.
+fn all_parameters() -> Json {
+    let mut told: BTreeMap<&str, BTreeMap<&str, Vec<&str>>> = BTreeMap::new();
+    for entry in STAGES.iter() {
+        for (name, schema) in entry.schema["properties"].as_object().into_iter().flatten() {
+            let description = schema["description"].as_str().unwrap_or_default();
+            told.entry(name).or_default().entry(description).or_default().push(entry.kind);
+        }
+    }
+    let described = told.into_iter().map(|(name, texts)| {
+        let texts: Vec<String> =
+            texts.into_iter().map(|(text, kinds)| format!("{}: {text}", kinds.join(", "))).collect();
+        (name.to_owned(), json!({ "description": texts.join("\n\n") }))
+    });
+    Json::Object(described.collect())
+}
+
+/// Every input of any kind, with the kinds that have it.
+fn all_inputs() -> Json {
+    let mut kinds: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for entry in STAGES.iter() {
+        entry.ports(Direction::In).for_each(|port| kinds.entry(port.name).or_default().push(entry.kind));
+    }
+    let described = kinds.into_iter().map(|(name, kinds)| {
+        let description = format!("input of {}", kinds.join(", "));
+        (
+            name.to_owned(),
+            json!({ "description": description, "type": ["string", "array"], "items": { "type": "string" } }),
+        )
+    });
+    Json::Object(described.collect())
 }
 
 /// If `uses` is this kind, then `with` is this. Values may be references, so only the names of keys are binding.
@@ -128,6 +178,6 @@ fn rule(entry: &StageEntry, definitions: &mut Map<String, Json>) -> Json {
     definitions.insert(name.clone(), with);
     json!({
         "if": { "properties": { "uses": { "const": entry.kind } } },
-        "then": { "properties": { "with": { "$ref": format!("#/$defs/{name}") } } },
+        "then": { "properties": { "with": { "$ref": format!("#/definitions/{name}") } } },
     })
 }

@@ -11,7 +11,7 @@ fn the_schema_knows_every_stage_and_its_parameters() {
     let stages: Value = serde_json::from_str(&sandbox.stdout(&["stages", "--json"])).unwrap();
     for stage in stages.as_array().unwrap() {
         let kind = stage["kind"].as_str().unwrap();
-        let with = &schema["$defs"][kind.replace('/', "-")];
+        let with = &schema["definitions"][kind.replace('/', "-")];
         let names = |value: &Value| {
             value["properties"].as_object().map(|map| map.keys().cloned().collect::<Vec<_>>())
         };

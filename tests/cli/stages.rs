@@ -113,8 +113,22 @@ fn all_stages_and_one() {
 fn help_has_an_example_for_every_command() {
     let sandbox = Sandbox::new();
     for command in [
-        "run", "plan", "why", "check", "graph", "exec", "show", "report", "runs", "gc", "agent", "stages",
+        "run",
+        "plan",
+        "why",
+        "check",
+        "graph",
+        "exec",
+        "show",
+        "report",
+        "runs",
+        "gc",
+        "agent",
+        "stages",
         "schema",
+        "init",
+        "completions",
+        "man",
     ] {
         let help = sandbox.stdout(&[command, "--help"]);
         assert!(help.contains("Example"), "{command} --help has no example");

@@ -1,0 +1,292 @@
+//! `hopmap init`: a project of one's own, made of a pipeline that comes with hopmap.
+
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write};
+use std::path::{Component, Path, PathBuf};
+
+use clap::{Args, ValueHint};
+use miette::{IntoDiagnostic, WrapErr};
+use serde_json::json;
+
+use super::exit::Exit;
+use super::failure::{Failure, Mistake};
+use super::open::working_directory;
+use super::output::Output;
+use super::schema::pipeline_schema;
+use super::summary::shown;
+use crate::pipeline::{EMBEDDED, Embedded, Folders, Pipeline, SCHEMA_FILE, Source, closest, parameters};
+
+/// Arguments of `init`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The folder gets NAME.toml, which is yours to change, a JSON Schema by which editors complete it, a README and a
+.gitignore. No file that is there already is touched.
+
+Examples:
+  hopmap init
+  hopmap init lu --trace lu/trace/eztrace_log.otf2 --shape tree:2x16x40
+  hopmap init --list
+  hopmap init nightly --from topology-refresh")]
+pub(crate) struct Arguments {
+    /// Folder of the project; made if it is missing.
+    #[arg(default_value = ".", value_hint = ValueHint::DirPath)]
+    folder: PathBuf,
+    /// The pipeline that comes with hopmap to begin with.
+    #[arg(long, value_name = "PIPELINE", default_value = "place")]
+    from: String,
+    /// Trace of your program: the default of the parameter `trace`.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    trace: Option<PathBuf>,
+    /// Shape of your machine, such as tree:2x16x40: the default of the parameter `shape`.
+    #[arg(long)]
+    shape: Option<String>,
+    /// List the pipelines there are, and make nothing.
+    #[arg(long)]
+    list: bool,
+}
+
+pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
+    if arguments.list {
+        list(output);
+        return Ok(Exit::Done);
+    }
+    let embedded = find(&arguments.from)?;
+    let folder = real(&working_directory()?.join(&arguments.folder));
+    let files = files(embedded, &folder, &defaults(arguments, embedded, &folder)?)?;
+    refuse_others(&folder, &files)?;
+    std::fs::create_dir_all(&folder)
+        .into_diagnostic()
+        .wrap_err_with(|| format!("cannot make {}", arguments.folder.display()))?;
+    for (name, text) in &files {
+        write_new(&folder.join(name), text)?;
+    }
+    said(arguments, embedded, &folder, &files, output);
+    Ok(Exit::Done)
+}
+
+fn list(output: Output) {
+    let described: Vec<_> = EMBEDDED
+        .iter()
+        .map(|embedded| json!({ "name": embedded.name, "description": embedded.description() }))
+        .collect();
+    if output.is_json() {
+        output.json(&described);
+    }
+    let width = EMBEDDED.iter().map(|embedded| embedded.name.len()).max().unwrap_or(0);
+    for embedded in EMBEDDED {
+        output.line(format!("{:<width$}  {}", embedded.name, embedded.description()));
+    }
+}
+
+fn find(name: &str) -> Result<&'static Embedded, Failure> {
+    EMBEDDED.iter().find(|embedded| embedded.name == name).ok_or_else(|| {
+        let names: Vec<&str> = EMBEDDED.iter().map(|embedded| embedded.name).collect();
+        let help = match closest(name, &names) {
+            Some(meant) => format!("did you mean `{meant}`? `hopmap init --list` lists all"),
+            None => format!("one of: {}", names.join(", ")),
+        };
+        Mistake::new(format!("no pipeline `{name}` comes with hopmap"), help).into()
+    })
+}
+
+/// The defaults that were asked for, in TOML.
+fn defaults(
+    arguments: &Arguments,
+    embedded: &Embedded,
+    folder: &Path,
+) -> Result<Vec<(&'static str, String)>, Failure> {
+    let trace = arguments.trace.as_deref().map(|trace| path_from(folder, trace)).transpose()?;
+    let given = [("trace", trace), ("shape", arguments.shape.clone())];
+    let given = given.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    let known: Vec<&str> = parameters(embedded.text).map(|parameter| parameter.name).collect();
+    given
+        .map(|(name, value)| match known.contains(&name) {
+            true => Ok((name, toml::Value::String(value).to_string())),
+            false => Err(Mistake::new(
+                format!("the pipeline `{}` has no parameter `{name}`", embedded.name),
+                format!("its parameters: {}", known.join(", ")),
+            )
+            .into()),
+        })
+        .collect()
+}
+
+/// Names and contents of the files of a project.
+fn files(
+    embedded: &Embedded,
+    folder: &Path,
+    defaults: &[(&'static str, String)],
+) -> Result<Vec<(String, String)>, Failure> {
+    let name = format!("{}.toml", embedded.name);
+    let text = embedded.as_file(defaults);
+    if !defaults.is_empty() {
+        // A value that the pipeline does not take is said now, and nothing is made.
+        let folders = Folders::new(folder.to_owned(), folder.to_owned());
+        Pipeline::parse_in(Source::new(&name, text.clone()), folders, &[])?;
+    }
+    let mut schema = serde_json::to_string_pretty(&pipeline_schema()).into_diagnostic()?;
+    schema.push('\n');
+    let readme = readme(embedded, &text);
+    Ok(vec![
+        (name, text),
+        (SCHEMA_FILE.to_owned(), schema),
+        ("README.md".to_owned(), readme),
+        (".gitignore".to_owned(), "/.hopmap/\n/out/\n".to_owned()),
+    ])
+}
+
+/// What the project is, the next commands, and its parameters.
+fn readme(embedded: &Embedded, text: &str) -> String {
+    let file = format!("{}.toml", embedded.name);
+    let mut lines = vec![format!("# {}\n\n{}.\n", embedded.name, embedded.description())];
+    // Commands of the introduction are indented, which Markdown takes for code from four spaces on.
+    lines.extend(embedded.introduction().lines().map(|line| match line.starts_with("  ") {
+        true => format!("  {line}"),
+        false => line.to_owned(),
+    }));
+    lines.push(format!(
+        "
+## Next
+
+```sh
+hopmap check {file}                        # is the file right?
+hopmap plan {file}                         # what would run, and why
+hopmap run {file} --report report.html     # run what has to run; results are kept in .hopmap
+hopmap stages                              # what else a pipeline can do
+```
+"
+    ));
+    let known: Vec<_> = parameters(text).collect();
+    if known.iter().any(|parameter| parameter.name == "trace") {
+        lines.push(format!(
+            "Without a trace, make one to try it with:\n\n```sh\n{}\n```\n",
+            try_it(&file).join("\n")
+        ));
+    }
+    lines.push(format!(
+        "\
+## Parameters
+
+`hopmap run {file} -p NAME=VALUE` sets one for a run. The defaults stand in [{file}]({file}), and paths among them are relative to it.
+
+| | default | |
+|---|---|---|"
+    ));
+    let cell = |text: &str| text.replace('|', "\\|");
+    lines.extend(known.iter().map(|parameter| {
+        format!("| `{}` | `{}` | {} |", parameter.name, cell(parameter.default), cell(parameter.comment))
+    }));
+    lines.push(format!(
+        "
+`{SCHEMA_FILE}` is what editors complete and check {file} by: VS Code with Even Better TOML, or any other with Taplo.
+`hopmap schema > {SCHEMA_FILE}` writes that of a newer hopmap.
+"
+    ));
+    lines.join("\n")
+}
+
+/// Commands that make a trace of a program whose ranks send to their neighbours in a grid, and take it.
+fn try_it(file: &str) -> [String; 2] {
+    [
+        "hopmap exec trace/generate --with pattern=stencil3d --with ranks=16 --with events=20000 --out sample"
+            .to_owned(),
+        format!("hopmap run {file} -p trace=sample/archive/files/traces.otf2"),
+    ]
+}
+
+/// A file that is there already and says something else is in the way: nothing is made then.
+fn refuse_others(folder: &Path, files: &[(String, String)]) -> Result<(), Failure> {
+    let in_the_way = |(name, text): &&(String, String)| {
+        let place = folder.join(name);
+        place.symlink_metadata().is_ok() && std::fs::read(place).ok().as_deref() != Some(text.as_bytes())
+    };
+    let names: Vec<_> = files.iter().filter(in_the_way).map(|(name, _)| name.as_str()).collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    let verb = if names.len() == 1 { "exists" } else { "exist" };
+    Err(Mistake::new(
+        format!("{} {verb} already in {}; nothing was written", names.join(", "), shown_folder(folder)),
+        "name another folder: `hopmap init FOLDER` makes it",
+    )
+    .into())
+}
+
+fn shown_folder(folder: &Path) -> String {
+    let shown = shown(folder);
+    if shown.is_empty() { "this folder".to_owned() } else { shown }
+}
+
+/// Writes a file unless it is there, with the same contents.
+fn write_new(place: &Path, text: &str) -> Result<(), Failure> {
+    match OpenOptions::new().write(true).create_new(true).open(place) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        opened => opened
+            .and_then(|mut file| file.write_all(text.as_bytes()))
+            .into_diagnostic()
+            .wrap_err_with(|| format!("cannot write {}", place.display()))
+            .map_err(Failure::Failed),
+    }
+}
+
+fn said(
+    arguments: &Arguments,
+    embedded: &Embedded,
+    folder: &Path,
+    files: &[(String, String)],
+    output: Output,
+) {
+    let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
+    if output.is_json() {
+        output.json(&json!({ "pipeline": embedded.name, "folder": folder, "files": names }));
+    }
+    output.line(format!("made in {}: {}", shown_folder(folder), names.join(", ")));
+    output.line("next:");
+    if shown(folder) != "" {
+        output.line(format!("  cd {}", shown(folder)));
+    }
+    let file = format!("{}.toml", embedded.name);
+    output.line(format!("  hopmap check {file}"));
+    output.line(format!("  hopmap run {file}"));
+    let has_trace = parameters(embedded.text).any(|parameter| parameter.name == "trace");
+    if has_trace && arguments.trace.is_none() {
+        output.line("or, without a trace of your own:");
+        try_it(&file).iter().for_each(|command| output.line(format!("  {command}")));
+    }
+    if let Some(trace) = arguments.trace.as_ref().filter(|trace| !trace.exists()) {
+        output.note(format!("note: {} does not exist yet", trace.display()));
+    }
+}
+
+/// A path as a pipeline file in a folder has to name it.
+fn path_from(folder: &Path, path: &Path) -> Result<String, Failure> {
+    let named = match path.is_absolute() {
+        true => path.to_owned(),
+        false => relative(folder, &real(&working_directory()?.join(path))),
+    };
+    named.to_str().map(ToOwned::to_owned).ok_or_else(|| {
+        Mistake::new(format!("{} is not UTF-8", path.display()), "a pipeline file is, so it cannot name it")
+            .into()
+    })
+}
+
+/// Where a path is, links followed as far as it exists.
+fn real(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| match (path.parent(), path.components().next_back()) {
+        (Some(parent), Some(Component::Normal(name))) => real(parent).join(name),
+        (Some(parent), Some(Component::ParentDir)) => {
+            let mut parent = real(parent);
+            parent.pop();
+            parent
+        }
+        (Some(parent), _) => real(parent),
+        (None, _) => path.to_owned(),
+    })
+}
+
+/// The way from a folder to a path, both without `..`.
+fn relative(folder: &Path, path: &Path) -> PathBuf {
+    let common = folder.components().zip(path.components()).take_while(|(one, other)| one == other).count();
+    let up = folder.components().skip(common).map(|_| Component::ParentDir);
+    up.chain(path.components().skip(common)).collect()
+}

@@ -1,0 +1,159 @@
+//! A project of one's own, made of a pipeline that comes with hopmap.
+
+use super::embedded::Embedded;
+
+/// Name of the JSON Schema in a project, as the first line of its pipeline file names it for editors.
+pub const SCHEMA_FILE: &str = "hopmap.schema.json";
+
+/// A parameter of an embedded pipeline, as its text has it. Each stands in a line of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parameter<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its default, in TOML.
+    pub default: &'a str,
+    /// What is said of it.
+    pub comment: &'a str,
+}
+
+impl Embedded {
+    /// What it is for, in a line.
+    #[must_use]
+    pub fn description(&self) -> &'static str {
+        let line = self.text.lines().find_map(|line| line.strip_prefix("description = "));
+        line.unwrap_or_default().trim_matches('"')
+    }
+
+    /// The comment that it begins with, without the signs of a comment.
+    #[must_use]
+    pub fn introduction(&self) -> String {
+        let lines = self.text.lines().map_while(|line| line.strip_prefix('#'));
+        let mut text: String =
+            lines.map(|line| format!("{}\n", line.strip_prefix(' ').unwrap_or(line))).collect();
+        name_the_file(&mut text, self.name);
+        text
+    }
+
+    /// Its text as a file of a project: editors find the schema, samples give way to files of one's own, and defaults are
+    /// those that are given, in TOML.
+    #[must_use]
+    pub fn as_file(&self, defaults: &[(&str, String)]) -> String {
+        let mut text = format!("#:schema {SCHEMA_FILE}\n");
+        let mut in_parameters = false;
+        for line in self.text.lines() {
+            in_parameters = if line.starts_with('[') { line == "[params]" } else { in_parameters };
+            let parameter = parameter(line).filter(|_| in_parameters);
+            let mut line = line.to_owned();
+            if let Some(Parameter { name, default, .. }) = parameter {
+                let given = defaults.iter().find(|(other, _)| *other == name).map(|(_, value)| value.clone());
+                line = line.replacen(default, &given.unwrap_or_else(|| own_place(default)), 1);
+            } else if line.starts_with('#') {
+                name_the_file(&mut line, self.name);
+            }
+            text.push_str(&line);
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// The parameters in the text of a pipeline.
+pub fn parameters(text: &str) -> impl Iterator<Item = Parameter<'_>> {
+    let lines = text.lines().skip_while(|line| *line != "[params]").skip(1);
+    lines.take_while(|line| !line.starts_with('[')).filter_map(parameter)
+}
+
+fn parameter(line: &str) -> Option<Parameter<'_>> {
+    let (name, rest) = line.split_once('=').filter(|_| !line.starts_with('#'))?;
+    let mut quote = None;
+    let end = rest.find(|letter| match quote {
+        Some(open) => {
+            quote = Some(open).filter(|_| letter != open);
+            false
+        }
+        None => {
+            quote = Some(letter).filter(|letter| "\"'".contains(*letter));
+            letter == '#'
+        }
+    });
+    let (default, comment) = rest.split_at(end.unwrap_or(rest.len()));
+    Some(Parameter {
+        name: name.trim(),
+        default: default.trim(),
+        comment: comment.trim_start_matches('#').trim(),
+    })
+}
+
+/// Where one's own file is expected in the place of a sample: `../sample-traces/NAME/file` gives `traces/file`.
+fn own_place(default: &str) -> String {
+    let Some(sample) = default.strip_prefix("\"../sample-") else { return default.to_owned() };
+    match sample.split('/').collect::<Vec<_>>()[..] {
+        [kind, name, .., file] if !name.contains('*') => format!("\"{kind}/{file}"),
+        _ => format!("\"{sample}"),
+    }
+}
+
+/// Commands in comments run the file of the project, whatever they ran before.
+fn name_the_file(text: &mut String, name: &str) {
+    *text = text.replace(&format!("hopmap run {name} "), &format!("hopmap run {name}.toml "));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::embedded::EMBEDDED;
+    use super::*;
+
+    #[test]
+    fn parameters_are_read_as_they_are_written() {
+        let text = "[params]\na = \"x # y\"   # what: a = b\n# a remark = none\nb   = [1, 2]\n\n[stages.s]\nuses = 1\n";
+        let parameters: Vec<_> = parameters(text).collect();
+        let expected = [
+            Parameter { name: "a", default: "\"x # y\"", comment: "what: a = b" },
+            Parameter { name: "b", default: "[1, 2]", comment: "" },
+        ];
+        assert_eq!(parameters, expected);
+    }
+
+    /// The text of every pipeline keeps to what is read off its lines.
+    #[test]
+    fn parameters_of_embedded_pipelines_are_those_that_toml_has() {
+        for embedded in EMBEDDED {
+            let table: toml::Table = embedded.text.parse().unwrap();
+            assert_eq!(embedded.description(), table["description"].as_str().unwrap(), "{}", embedded.name);
+            assert!(
+                embedded.introduction().contains("hopmap "),
+                "{} does not say how to run it",
+                embedded.name
+            );
+            let read = parameters(embedded.text).map(|parameter| {
+                let value: toml::Table = format!("value = {}", parameter.default).parse().unwrap();
+                (parameter.name.to_owned(), value["value"].clone())
+            });
+            let read: toml::Table = read.collect();
+            assert_eq!(read, table["params"].as_table().unwrap().clone(), "{}", embedded.name);
+        }
+    }
+
+    #[test]
+    fn a_file_of_a_project_names_no_sample_and_is_the_pipeline_otherwise() {
+        for embedded in EMBEDDED {
+            let file = embedded.as_file(&[]);
+            assert!(file.starts_with("#:schema "), "{}", embedded.name);
+            assert!(!file.contains("../"), "{}", embedded.name);
+            let (mut own, mut original): (toml::Table, toml::Table) =
+                (file.parse().unwrap(), embedded.text.parse().unwrap());
+            own.remove("params");
+            original.remove("params");
+            assert_eq!(own, original, "{}", embedded.name);
+        }
+    }
+
+    #[test]
+    fn samples_give_way_to_files_of_ones_own() {
+        assert_eq!(own_place("\"../sample-traces/lu/eztrace_log.otf2\""), "\"traces/eztrace_log.otf2\"");
+        assert_eq!(own_place("\"../sample-topologies/f/netloc/IB.txt\""), "\"topologies/IB.txt\"");
+        assert_eq!(own_place("\"../sample-traces/*/eztrace_log.otf2\""), "\"traces/*/eztrace_log.otf2\"");
+        assert_eq!(own_place("\"../sample-traces\""), "\"traces\"");
+        assert_eq!(own_place("[1, 10]"), "[1, 10]");
+    }
+}

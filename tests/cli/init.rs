@@ -1,0 +1,205 @@
+//! `hopmap init`: a project of one's own.
+
+use std::path::Path;
+use std::process::Command;
+
+use insta::assert_snapshot;
+use serde_json::Value;
+
+use crate::sandbox::{Sandbox, project};
+
+/// Names of the pipelines that come with hopmap.
+fn names(sandbox: &Sandbox) -> Vec<String> {
+    let list: Value = serde_json::from_str(&sandbox.stdout(&["init", "--list", "--json"])).unwrap();
+    list.as_array().unwrap().iter().map(|entry| entry["name"].as_str().unwrap().to_owned()).collect()
+}
+
+fn sample() -> String {
+    project().join("sample-traces/rows-columns-16/eztrace_log.otf2").display().to_string()
+}
+
+#[test]
+fn without_a_word_the_project_places() {
+    let sandbox = Sandbox::new();
+    assert_snapshot!(sandbox.seen(&["init"]), @"");
+    let file = sandbox.read("place.toml");
+    let head: Vec<&str> = file.lines().take(13).collect();
+    assert_snapshot!(head.join("\n"), @"");
+    assert_eq!(sandbox.read(".gitignore"), "/.hopmap/\n/out/\n");
+    let readme = sandbox.read("README.md");
+    assert_snapshot!(readme, @"");
+}
+
+/// What a newcomer types is what the command and the README of the project say.
+#[test]
+fn the_commands_that_are_named_next_work() {
+    let sandbox = Sandbox::new();
+    let said = sandbox.stdout(&["init"]);
+    let commands: Vec<Vec<&str>> = said
+        .lines()
+        .filter_map(|line| line.strip_prefix("  hopmap "))
+        .filter(|line| *line != "run place.toml")
+        .map(|line| line.split(' ').collect())
+        .collect();
+    assert_eq!(commands.len(), 3, "{said}");
+    for command in &commands {
+        assert!(
+            sandbox.read("README.md").contains(&command.join(" ")),
+            "the README does not name {command:?}"
+        );
+        sandbox.stdout(command);
+    }
+    assert!(sandbox.read("out/rankfile").contains("rank 15="));
+    sandbox.stdout(&["plan", "place.toml"]);
+}
+
+#[test]
+fn a_trace_and_a_shape_become_defaults() {
+    let sandbox = Sandbox::new();
+    std::fs::create_dir(sandbox.path().join("runs")).unwrap();
+    for archive in std::fs::read_dir(Path::new(&sample()).parent().unwrap()).unwrap() {
+        let archive = archive.unwrap().path();
+        let copied = Command::new("cp").arg("-r").arg(&archive).arg(sandbox.path().join("runs")).status();
+        assert!(copied.unwrap().success());
+    }
+    let seen = sandbox.seen(&["init", "a/lu", "--trace", "runs/eztrace_log.otf2", "--shape", "tree:4x4"]);
+    assert_snapshot!(seen, @"");
+    let file = sandbox.read("a/lu/place.toml");
+    let params: Vec<&str> =
+        file.lines().filter(|line| line.starts_with("trace") || line.starts_with("shape")).collect();
+    assert_snapshot!(params.join("\n"), @"");
+    sandbox.stdout(&["run", "a/lu/place.toml"]);
+    assert!(sandbox.read("a/lu/out/rankfile").contains("rank 15="));
+    assert!(sandbox.path().join("a/lu/.hopmap").is_dir());
+
+    sandbox.stdout(&["init", "b", "--trace", &sample()]);
+    assert!(sandbox.read("b/place.toml").contains(&format!("trace = {:?}", sample())));
+}
+
+#[test]
+fn every_project_is_sound() {
+    let sandbox = Sandbox::new();
+    for name in names(&sandbox) {
+        sandbox.stdout(&["init", &name, "--from", &name]);
+        let file = format!("{name}/{name}.toml");
+        sandbox.stdout(&["check", &file]);
+        let first = sandbox.read(&file).lines().next().unwrap().to_owned();
+        let schema = first.strip_prefix("#:schema ").unwrap();
+        let schema: Value = serde_json::from_str(&sandbox.read(&format!("{name}/{schema}"))).unwrap();
+        assert_eq!(schema["title"], "hopmap pipeline");
+        let readme = sandbox.read(&format!("{name}/README.md"));
+        assert!(!readme.contains("../"), "the README of {name} names a sample");
+        assert!(
+            !readme.contains(&format!("hopmap run {name} ")),
+            "the README of {name} does not run its file"
+        );
+    }
+}
+
+#[test]
+fn nothing_is_overwritten() {
+    let sandbox = Sandbox::new();
+    sandbox.write("README.md", "mine");
+    assert_snapshot!(sandbox.seen(&["init"]), @"");
+    assert_eq!(sandbox.read("README.md"), "mine");
+    assert_eq!(std::fs::read_dir(sandbox.path()).unwrap().count(), 1);
+
+    sandbox.stdout(&["init", "p"]);
+    // The same again is no harm; a changed file is.
+    sandbox.stdout(&["init", "p"]);
+    sandbox.edit("p/place.toml", "tree:2x4x2", "tree:4x4");
+    std::fs::remove_file(sandbox.path().join("p/README.md")).unwrap();
+    assert_snapshot!(sandbox.seen(&["init", "p"]), @"");
+    assert!(sandbox.read("p/place.toml").contains("tree:4x4"));
+    assert!(!sandbox.path().join("p/README.md").exists());
+
+    sandbox.write("file", "");
+    assert_eq!(sandbox.output(&["init", "file"]).status.code(), Some(2));
+}
+
+#[test]
+fn mistakes_make_nothing() {
+    let sandbox = Sandbox::new();
+    assert_snapshot!(sandbox.seen(&["init", "x", "--from", "plce"]), @"");
+    assert_snapshot!(sandbox.seen(&["init", "x", "--from", "job", "--trace", "t.otf2"]), @"");
+    assert_snapshot!(sandbox.seen(&["init", "x", "--shape", "tree:"]), @"");
+    assert!(!sandbox.path().join("x").exists());
+}
+
+#[test]
+fn the_list_says_what_each_is_for() {
+    let sandbox = Sandbox::new();
+    let list = sandbox.stdout(&["init", "--list"]);
+    assert!(list.contains("place             Place the ranks of a traced program on a machine\n"), "{list}");
+    assert_eq!(list.lines().count(), names(&sandbox).len());
+    assert_eq!(std::fs::read_dir(sandbox.path()).unwrap().count(), 0);
+}
+
+/// Taplo is what checks TOML in editors: it agrees with every pipeline, and with none that has a mistake.
+#[test]
+fn editors_check_pipelines_as_hopmap_does() {
+    let python = std::env::var("HOPMAP_PYTHON").unwrap_or_default();
+    let taplo = Path::new(&python).with_file_name("taplo");
+    if !taplo.is_file() {
+        eprintln!("skipped: there is no taplo beside HOPMAP_PYTHON");
+        return;
+    }
+    let sandbox = Sandbox::new();
+    for name in names(&sandbox) {
+        sandbox.stdout(&["init", &name, "--from", &name]);
+    }
+    sandbox.write("pipelines/hopmap.schema.json", sandbox.stdout(&["schema"]));
+    let mut count = 0;
+    for file in std::fs::read_dir(project().join("pipelines")).unwrap() {
+        let path = file.unwrap().path();
+        if path.extension().is_some_and(|ending| ending == "toml") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let name = path.file_name().unwrap().to_str().unwrap();
+            sandbox.write(&format!("pipelines/{name}"), format!("#:schema hopmap.schema.json\n{text}"));
+            count += 1;
+        }
+    }
+    assert!(count >= names(&sandbox).len());
+    let features = "#:schema hopmap.schema.json
+[stages.p]
+uses = \"trace/csv\"
+with = { file = \"p.csv\" }
+[stages.m]
+uses = \"topology/synthetic\"
+with = { shape = \"tree:2x4\" }
+[stages.s]
+uses = \"map/${matrix.mapper}\"
+needs = { task-graph = \"p\", system = \"m\" }
+matrix = { mapper = [\"annealing\", \"exact\"], seed = \"1..3\" }
+exclude = [{ mapper = \"exact\", seed = \"2..\" }]
+[tables.best]
+sql = \"SELECT 1\"
+save = \"best.csv\"
+[gates]
+quality = \"s.F < 9\"
+";
+    sandbox.write("pipelines/features.toml", features);
+    let lint = |folder: &str| {
+        let output = Command::new(&taplo)
+            .args(["lint", "--no-auto-config", "**/*.toml"])
+            .current_dir(sandbox.path().join(folder))
+            .output()
+            .unwrap();
+        (output.status.success(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (fits, said) = lint(".");
+    assert!(fits, "{said}");
+
+    let mistakes = [
+        ("costs = \"${params.costs}\"", "cots = \"${params.costs}\"", "'cots' was unexpected"),
+        ("\"map/auto\"", "\"map/atuo\"", "map/atuo"),
+        ("needs = { mapping", "nedes = { mapping", "'nedes' was unexpected"),
+    ];
+    for (right, wrong, said) in mistakes {
+        let text = sandbox.read("place/place.toml");
+        sandbox.edit("place/place.toml", right, wrong);
+        let (fits, problems) = lint("place");
+        assert!(!fits && problems.contains(said), "{wrong}: {problems}");
+        sandbox.write("place/place.toml", text);
+    }
+}
