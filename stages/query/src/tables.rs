@@ -221,6 +221,7 @@ fn explain(error: &PolarsError, question: &Question, used: &BTreeMap<String, Arc
         Some((name, place)) if is_about_columns(error) => {
             let columns = columns_at(&place, question, used);
             match columns.contains(&name.as_str()) {
+                true if !text.starts_with("unable to find") => Complaint::new(text, place),
                 true => Complaint::new(format!("the column `{name}` is not known here"), place).help(
                     "after GROUP BY only keys and what is gathered are; what ORDER BY computes has to stand in SELECT",
                 ),
