@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::exit::Exit;
 use super::failure::{Failure, Mistake};
-use super::open::working_directory;
+use super::open::{pairs, working_directory};
 use super::output::Output;
 use super::schema::pipeline_schema;
 use super::summary::shown;
@@ -25,6 +25,7 @@ The folder gets NAME.toml, which is yours to change, a JSON Schema by which edit
 Examples:
   hopmap init
   hopmap init lu --trace lu/trace/eztrace_log.otf2 --shape tree:2x16x40
+  hopmap init small --shape tree:4x4 -p 'costs=[1, 10]'
   hopmap init --list
   hopmap init nightly --from topology-refresh")]
 pub(crate) struct Arguments {
@@ -40,6 +41,9 @@ pub(crate) struct Arguments {
     /// Shape of your machine, such as tree:2x16x40: the default of the parameter `shape`.
     #[arg(long)]
     shape: Option<String>,
+    /// Default of any parameter, as the pipeline file would have it.
+    #[arg(short = 'p', long = "param", value_name = "NAME=VALUE")]
+    parameters: Vec<String>,
     /// List the pipelines there are, and make nothing.
     #[arg(long)]
     list: bool,
@@ -94,28 +98,35 @@ fn defaults(
     arguments: &Arguments,
     embedded: &Embedded,
     folder: &Path,
-) -> Result<Vec<(&'static str, String)>, Failure> {
-    let trace = arguments.trace.as_deref().map(|trace| path_from(folder, trace)).transpose()?;
-    let given = [("trace", trace), ("shape", arguments.shape.clone())];
-    let given = given.into_iter().filter_map(|(name, value)| Some((name, value?)));
+) -> Result<Vec<(String, String)>, Failure> {
+    let mut given: Vec<(String, toml::Value)> = Vec::new();
+    for (name, value) in pairs(&arguments.parameters, "-p")? {
+        let parsed = toml::from_str(&format!("value = {value}"));
+        let parsed = parsed.ok().and_then(|mut table: toml::Table| table.remove("value"));
+        given.push((name, parsed.unwrap_or(toml::Value::String(value))));
+    }
+    if let Some(trace) = &arguments.trace {
+        given.push(("trace".to_owned(), path_from(folder, trace)?.into()));
+    }
+    if let Some(shape) = &arguments.shape {
+        given.push(("shape".to_owned(), shape.as_str().into()));
+    }
     let known: Vec<&str> = parameters(embedded.text).map(|parameter| parameter.name).collect();
-    given
-        .map(|(name, value)| match known.contains(&name) {
-            true => Ok((name, toml::Value::String(value).to_string())),
-            false => Err(Mistake::new(
-                format!("the pipeline `{}` has no parameter `{name}`", embedded.name),
-                format!("its parameters: {}", known.join(", ")),
-            )
-            .into()),
-        })
-        .collect()
+    if let Some((name, _)) = given.iter().find(|(name, _)| !known.contains(&name.as_str())) {
+        return Err(Mistake::new(
+            format!("the pipeline `{}` has no parameter `{name}`", embedded.name),
+            format!("its parameters: {}", known.join(", ")),
+        )
+        .into());
+    }
+    Ok(given.into_iter().map(|(name, value)| (name, value.to_string())).collect())
 }
 
 /// Names and contents of the files of a project.
 fn files(
     embedded: &Embedded,
     folder: &Path,
-    defaults: &[(&'static str, String)],
+    defaults: &[(String, String)],
 ) -> Result<Vec<(String, String)>, Failure> {
     let name = format!("{}.toml", embedded.name);
     let text = embedded.as_file(defaults);
@@ -149,10 +160,9 @@ fn readme(embedded: &Embedded, text: &str) -> String {
 ## Next
 
 ```sh
-hopmap check {file}                        # is the file right?
-hopmap plan {file}                         # what would run, and why
-hopmap run {file} --report report.html     # run what has to run; results are kept in .hopmap
-hopmap stages                              # what else a pipeline can do
+hopmap check {file}                      # is the file right?
+hopmap plan {file}                       # what would run, and why
+hopmap run {file} --report report.html   # run what has to run; results are kept in .hopmap
 ```
 "
     ));
@@ -200,6 +210,9 @@ fn refuse_others(folder: &Path, files: &[(String, String)]) -> Result<(), Failur
         let place = folder.join(name);
         place.symlink_metadata().is_ok() && std::fs::read(place).ok().as_deref() != Some(text.as_bytes())
     };
+    if folder.exists() && !folder.is_dir() {
+        return Err(Mistake::new(format!("{} is no folder", shown(folder)), "name another one").into());
+    }
     let names: Vec<_> = files.iter().filter(in_the_way).map(|(name, _)| name.as_str()).collect();
     if names.is_empty() {
         return Ok(());

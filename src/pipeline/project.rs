@@ -37,7 +37,7 @@ impl Embedded {
     /// Its text as a file of a project: editors find the schema, samples give way to files of one's own, and defaults are
     /// those that are given, in TOML.
     #[must_use]
-    pub fn as_file(&self, defaults: &[(&str, String)]) -> String {
+    pub fn as_file(&self, defaults: &[(String, String)]) -> String {
         let mut text = format!("#:schema {SCHEMA_FILE}\n");
         let mut in_parameters = false;
         for line in self.text.lines() {
@@ -45,8 +45,10 @@ impl Embedded {
             let parameter = parameter(line).filter(|_| in_parameters);
             let mut line = line.to_owned();
             if let Some(Parameter { name, default, .. }) = parameter {
-                let given = defaults.iter().find(|(other, _)| *other == name).map(|(_, value)| value.clone());
-                line = line.replacen(default, &given.unwrap_or_else(|| own_place(default)), 1);
+                let given = defaults.iter().find(|(other, _)| other == name).map(|(_, value)| value.clone());
+                let (before, value) = line.split_at(line.find('=').unwrap_or(0));
+                line = before.to_owned()
+                    + &value.replacen(default, &given.unwrap_or_else(|| own_place(default)), 1);
             } else if line.starts_with('#') {
                 name_the_file(&mut line, self.name);
             }

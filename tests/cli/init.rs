@@ -21,13 +21,73 @@ fn sample() -> String {
 #[test]
 fn without_a_word_the_project_places() {
     let sandbox = Sandbox::new();
-    assert_snapshot!(sandbox.seen(&["init"]), @"");
+    assert_snapshot!(sandbox.seen(&["init"]), @r#"
+    made in this folder: place.toml, hopmap.schema.json, README.md, .gitignore
+    next:
+      hopmap check place.toml
+      hopmap run place.toml
+    or, without a trace of your own:
+      hopmap exec trace/generate --with pattern=stencil3d --with ranks=16 --with events=20000 --out sample
+      hopmap run place.toml -p trace=sample/archive/files/traces.otf2
+    "#);
     let file = sandbox.read("place.toml");
     let head: Vec<&str> = file.lines().take(13).collect();
-    assert_snapshot!(head.join("\n"), @"");
+    assert_snapshot!(head.join("\n"), @r#"
+    #:schema hopmap.schema.json
+    # From a trace and a machine to a placement and the files that launch it.
+    #
+    #   hopmap run place.toml
+    #   hopmap run place.toml -p trace=lu/traces.otf2 -p shape=tree:2x16x40
+    name = "place"
+    description = "Place the ranks of a traced program on a machine"
+
+    [params]
+    trace = "traces/eztrace_log.otf2"   # OTF2 archive of a run, by Score-P or EZTrace
+    shape = "tree:2x4x2"            # innermost first: 2 cores a host, 4 hosts a switch, 2 switches
+    costs = [1, 10, 100]            # what a byte costs between two ranks that first meet on that level
+    out   = "out"                   # folder for the files that are made
+    "#);
     assert_eq!(sandbox.read(".gitignore"), "/.hopmap/\n/out/\n");
     let readme = sandbox.read("README.md");
-    assert_snapshot!(readme, @"");
+    assert_snapshot!(readme, @r#"
+    # place
+
+    Place the ranks of a traced program on a machine.
+
+    From a trace and a machine to a placement and the files that launch it.
+
+        hopmap run place.toml
+        hopmap run place.toml -p trace=lu/traces.otf2 -p shape=tree:2x16x40
+
+    ## Next
+
+    ```sh
+    hopmap check place.toml                      # is the file right?
+    hopmap plan place.toml                       # what would run, and why
+    hopmap run place.toml --report report.html   # run what has to run; results are kept in .hopmap
+    ```
+
+    Without a trace, make one to try it with:
+
+    ```sh
+    hopmap exec trace/generate --with pattern=stencil3d --with ranks=16 --with events=20000 --out sample
+    hopmap run place.toml -p trace=sample/archive/files/traces.otf2
+    ```
+
+    ## Parameters
+
+    `hopmap run place.toml -p NAME=VALUE` sets one for a run. The defaults stand in [place.toml](place.toml), and paths among them are relative to it.
+
+    | | default | |
+    |---|---|---|
+    | `trace` | `"traces/eztrace_log.otf2"` | OTF2 archive of a run, by Score-P or EZTrace |
+    | `shape` | `"tree:2x4x2"` | innermost first: 2 cores a host, 4 hosts a switch, 2 switches |
+    | `costs` | `[1, 10, 100]` | what a byte costs between two ranks that first meet on that level |
+    | `out` | `"out"` | folder for the files that are made |
+
+    `hopmap.schema.json` is what editors complete and check place.toml by: VS Code with Even Better TOML, or any other with Taplo.
+    `hopmap schema > hopmap.schema.json` writes that of a newer hopmap.
+    "#);
 }
 
 /// What a newcomer types is what the command and the README of the project say.
@@ -50,7 +110,6 @@ fn the_commands_that_are_named_next_work() {
         sandbox.stdout(command);
     }
     assert!(sandbox.read("out/rankfile").contains("rank 15="));
-    sandbox.stdout(&["plan", "place.toml"]);
 }
 
 #[test]
@@ -62,18 +121,46 @@ fn a_trace_and_a_shape_become_defaults() {
         let copied = Command::new("cp").arg("-r").arg(&archive).arg(sandbox.path().join("runs")).status();
         assert!(copied.unwrap().success());
     }
-    let seen = sandbox.seen(&["init", "a/lu", "--trace", "runs/eztrace_log.otf2", "--shape", "tree:4x4"]);
-    assert_snapshot!(seen, @"");
+    let seen = sandbox.seen(&["init", "a/lu", "--trace", "runs/eztrace_log.otf2", "--shape", "tree:4x2x2"]);
+    assert_snapshot!(seen, @r#"
+    made in a/lu: place.toml, hopmap.schema.json, README.md, .gitignore
+    next:
+      cd a/lu
+      hopmap check place.toml
+      hopmap run place.toml
+    "#);
     let file = sandbox.read("a/lu/place.toml");
     let params: Vec<&str> =
         file.lines().filter(|line| line.starts_with("trace") || line.starts_with("shape")).collect();
-    assert_snapshot!(params.join("\n"), @"");
+    assert_snapshot!(params.join("\n"), @r#"
+    trace = "../../runs/eztrace_log.otf2"   # OTF2 archive of a run, by Score-P or EZTrace
+    shape = "tree:4x2x2"            # innermost first: 2 cores a host, 4 hosts a switch, 2 switches
+    "#);
     sandbox.stdout(&["run", "a/lu/place.toml"]);
     assert!(sandbox.read("a/lu/out/rankfile").contains("rank 15="));
     assert!(sandbox.path().join("a/lu/.hopmap").is_dir());
 
     sandbox.stdout(&["init", "b", "--trace", &sample()]);
     assert!(sandbox.read("b/place.toml").contains(&format!("trace = {:?}", sample())));
+
+    // As many costs as levels: the mistake says so, and `-p` gives them.
+    assert_snapshot!(sandbox.seen(&["init", "c", "--shape", "tree:4x4"]), @r#"
+    ------- stderr -------
+    error: shape `tree:4x4` has 2 levels, but costs are [1.0, 10.0, 100.0]
+        ,-[place.toml:21:1]
+     20 | uses = "topology/synthetic"
+     21 | with = { shape = "${params.shape}", costs = "${params.costs}" }
+        : ^^|^
+        :   `-- here
+     22 | 
+        `----
+      help: give one cost for every level of the shape, innermost first
+    [exit code 2]
+    "#);
+    sandbox.stdout(&["init", "c", "--shape", "tree:4x4", "-p", "costs=[1, 20]", "-p", "out=results"]);
+    let file = sandbox.read("c/place.toml");
+    assert!(file.contains("\ncosts = [1, 20] ") && file.contains("\nout   = \"results\" "), "{file}");
+    sandbox.stdout(&["check", "c/place.toml"]);
 }
 
 #[test]
@@ -100,7 +187,12 @@ fn every_project_is_sound() {
 fn nothing_is_overwritten() {
     let sandbox = Sandbox::new();
     sandbox.write("README.md", "mine");
-    assert_snapshot!(sandbox.seen(&["init"]), @"");
+    assert_snapshot!(sandbox.seen(&["init"]), @r#"
+    ------- stderr -------
+    error: README.md exists already in this folder; nothing was written
+      help: name another folder: `hopmap init FOLDER` makes it
+    [exit code 2]
+    "#);
     assert_eq!(sandbox.read("README.md"), "mine");
     assert_eq!(std::fs::read_dir(sandbox.path()).unwrap().count(), 1);
 
@@ -109,20 +201,52 @@ fn nothing_is_overwritten() {
     sandbox.stdout(&["init", "p"]);
     sandbox.edit("p/place.toml", "tree:2x4x2", "tree:4x4");
     std::fs::remove_file(sandbox.path().join("p/README.md")).unwrap();
-    assert_snapshot!(sandbox.seen(&["init", "p"]), @"");
+    assert_snapshot!(sandbox.seen(&["init", "p"]), @r#"
+    ------- stderr -------
+    error: place.toml exists already in p; nothing was written
+      help: name another folder: `hopmap init FOLDER` makes it
+    [exit code 2]
+    "#);
     assert!(sandbox.read("p/place.toml").contains("tree:4x4"));
     assert!(!sandbox.path().join("p/README.md").exists());
 
     sandbox.write("file", "");
-    assert_eq!(sandbox.output(&["init", "file"]).status.code(), Some(2));
+    assert_snapshot!(sandbox.seen(&["init", "file"]), @r#"
+    ------- stderr -------
+    error: file is no folder
+      help: name another one
+    [exit code 2]
+    "#);
 }
 
 #[test]
 fn mistakes_make_nothing() {
     let sandbox = Sandbox::new();
-    assert_snapshot!(sandbox.seen(&["init", "x", "--from", "plce"]), @"");
-    assert_snapshot!(sandbox.seen(&["init", "x", "--from", "job", "--trace", "t.otf2"]), @"");
-    assert_snapshot!(sandbox.seen(&["init", "x", "--shape", "tree:"]), @"");
+    assert_snapshot!(sandbox.seen(&["init", "x", "--from", "plce"]), @r#"
+    ------- stderr -------
+    error: no pipeline `plce` comes with hopmap
+      help: did you mean `place`? `hopmap init --list` lists all
+    [exit code 2]
+    "#);
+    assert_snapshot!(sandbox.seen(&["init", "x", "--from", "job", "--trace", "t.otf2"]), @r#"
+    ------- stderr -------
+    error: the pipeline `job` has no parameter `trace`
+      help: its parameters: program, machine, nodes, mapper, launcher, out
+    [exit code 2]
+    "#);
+    assert_snapshot!(sandbox.seen(&["init", "x", "--shape", "tree:"]), @r#"
+    ------- stderr -------
+    error: level 0 of shape `tree:` is ``, which is not a whole number above zero
+        ,-[place.toml:21:1]
+     20 | uses = "topology/synthetic"
+     21 | with = { shape = "${params.shape}", costs = "${params.costs}" }
+        : ^^|^
+        :   `-- here
+     22 | 
+        `----
+      help: write the branches of every level, innermost first: `tree:2x4x2`
+    [exit code 2]
+    "#);
     assert!(!sandbox.path().join("x").exists());
 }
 

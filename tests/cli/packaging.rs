@@ -36,8 +36,8 @@ fn commands(sandbox: &Sandbox, of: &[&str]) -> Vec<String> {
     let help = sandbox.stdout(&[of, &["--help"]].concat());
     let lines =
         help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    let names = lines.filter_map(|line| line.split_whitespace().next());
-    names.filter(|name| *name != "help").map(ToOwned::to_owned).collect()
+    let names = lines.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    names.filter(|name| !["", "help"].contains(name)).map(ToOwned::to_owned).collect()
 }
 
 #[test]
