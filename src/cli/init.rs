@@ -214,6 +214,9 @@ fn refuse_others(folder: &Path, files: &[(String, String)]) -> Result<(), Failur
         let place = folder.join(name);
         place.symlink_metadata().is_ok() && std::fs::read(place).ok().as_deref() != Some(text.as_bytes())
     };
+    if folder.exists() && !folder.is_dir() {
+        return Err(Mistake::new(format!("{} is no folder", shown(folder)), "name another one").into());
+    }
     let names: Vec<_> = files.iter().filter(in_the_way).map(|(name, _)| name.as_str()).collect();
     if names.is_empty() {
         return Ok(());
