@@ -31,6 +31,7 @@ mod summary;
 mod topology;
 mod verify;
 mod why;
+mod worker;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -114,6 +115,9 @@ enum Command {
     Stages(stages::Arguments),
     /// Print the JSON Schema of pipeline files, or of the parameters of a stage.
     Schema(schema::Arguments),
+    /// Run the stage of a folder that hopmap wrote.
+    #[command(hide = true)]
+    Worker(worker::Arguments),
 }
 
 /// Runs a command line and says how it ended.
@@ -149,6 +153,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Topology(arguments) => topology::main(&arguments, output),
         Command::Stages(arguments) => stages::main(&arguments, output),
         Command::Schema(arguments) => schema::main(&arguments, output),
+        Command::Worker(arguments) => worker::main(&arguments),
     };
     ended.unwrap_or_else(|failure| failure.report(output)).into()
 }

@@ -6,6 +6,7 @@
 mod accept;
 mod agent;
 mod archives;
+mod batch;
 mod broken;
 mod check;
 mod checkpoint;
