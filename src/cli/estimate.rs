@@ -32,13 +32,13 @@ impl StageEstimate {
 
 impl Estimate {
     /// Nothing has run yet. `cells` are the stage and the cores of each cell.
-    pub(crate) fn new<'a>(jobs: usize, cells: impl IntoIterator<Item = (&'a str, usize)>) -> Self {
+    pub(crate) fn new<'a, C: Into<f64>>(jobs: usize, cells: impl IntoIterator<Item = (&'a str, C)>) -> Self {
         let mut estimate = Self { jobs: jobs as f64, ..Self::default() };
         for (stage, cores) in cells {
             estimate.total += 1;
             let stage = estimate.stages.entry(stage.to_owned()).or_default();
             stage.left += 1;
-            stage.cores = cores.min(jobs) as f64;
+            stage.cores = cores.into().min(jobs as f64);
         }
         estimate
     }

@@ -20,7 +20,6 @@ use super::summary::shown;
 use crate::engine::{self, Launch, Launched, short, write_outputs};
 use crate::pipeline::{
     Folders, LAUNCHERS, Launcher, Source, assignments, closest, configure_alone, distributed_stages,
-    not_distributed,
 };
 use crate::ranks::TaskInput;
 use crate::registry::{self, Configured, StageEntry};
@@ -90,10 +89,15 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
 /// The launcher of the command line; an empty one is none.
 fn launcher(entry: &'static StageEntry, text: Option<&str>) -> Result<Option<Launcher>, Failure> {
     let Some(text) = text else { return Ok(None) };
-    if !entry.distributed {
-        return Err(Mistake::new(not_distributed(entry), distributed_stages()).into());
+    let launcher = Launcher::parse(text).map_err(|message| Mistake::new(message, LAUNCHERS))?;
+    if let Some(launcher) = &launcher {
+        launcher.check(entry).map_err(|message| Mistake::new(message, distributed_stages()))?;
+        if launcher.is_batch() {
+            let help = "`srun` or `salloc` start one stage now; `launcher` in a pipeline file takes `sbatch`";
+            return Err(Mistake::new("`exec` waits for its stage and queues no jobs", help).into());
+        }
     }
-    Launcher::parse(text).map_err(|message| Mistake::new(message, LAUNCHERS).into())
+    Ok(launcher)
 }
 
 /// Runs the stage in our own process; whether there is a solution.

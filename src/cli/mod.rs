@@ -35,6 +35,7 @@ mod topology;
 mod verify;
 mod wait;
 mod why;
+mod worker;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -125,6 +126,9 @@ enum Command {
     Completions(completions::Arguments),
     /// Write the manual pages into a folder.
     Man(man::Arguments),
+    /// Run the stage of a folder that hopmap wrote.
+    #[command(hide = true)]
+    Worker(worker::Arguments),
 }
 
 /// All commands, from which help, completions and manual pages are made.
@@ -168,6 +172,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Schema(arguments) => schema::main(&arguments, output),
         Command::Completions(arguments) => completions::main(&arguments, output),
         Command::Man(arguments) => man::main(&arguments, output),
+        Command::Worker(arguments) => worker::main(&arguments),
     };
     ended.unwrap_or_else(|failure| failure.report(output)).into()
 }

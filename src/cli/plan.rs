@@ -9,7 +9,7 @@ use super::open::{PipelineArguments, StoreArguments};
 use super::output::Output;
 use super::summary;
 use crate::engine::{self, Settled, State, Store};
-use crate::pipeline::{Cell, Pipeline};
+use crate::pipeline::{Cell, Pipeline, bytes};
 
 /// Arguments of `plan`.
 #[derive(Debug, Args)]
@@ -24,6 +24,9 @@ pub(crate) struct Arguments {
     all: bool,
     #[command(flatten)]
     gates: GateArguments,
+    /// Memory that the run may use, such as 8GB [default: all of this machine].
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    memory: Option<u64>,
 }
 
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
@@ -31,6 +34,8 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     let mut store = Store::load(&arguments.store.root(&arguments.pipeline)?)?;
     summary::damaged_lines(&store, output);
     let accepted = arguments.gates.prepare(&mut pipeline, &store)?;
+    let memory = arguments.memory.or_else(engine::memory);
+    engine::check_memory(&pipeline, &mut store, memory).map_err(Failure::usage)?;
     let mut report = engine::plan(&pipeline, &mut store);
     let problems = gates::judge(&pipeline, &mut report, &accepted);
     if output.is_json() {

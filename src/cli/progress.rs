@@ -49,7 +49,10 @@ impl Progress {
             *sweeps.entry(cell.stage.clone()).or_default() += 1;
         }
         sweeps.retain(|_, cells| *cells > MOST_LISTED);
-        let cells = pipeline.cells.iter().map(|cell| (cell.stage.as_str(), cell.threads.unwrap_or(1)));
+        // So many jobs run side by side in a batch system, whatever there is here.
+        let of_job = jobs as f64 / pipeline.batch.jobs as f64;
+        let cores = |cell: &Cell| if cell.is_batch() { of_job } else { cell.threads.unwrap_or(1) as f64 };
+        let cells = pipeline.cells.iter().map(|cell| (cell.stage.as_str(), cores(cell)));
         let state = RunState {
             estimate: Estimate::new(jobs, cells),
             running: HashMap::new(),

@@ -20,7 +20,7 @@ use super::summary;
 use super::wait::WaitArguments;
 use crate::engine::{self, Limits, RunReport, Store, StoreError};
 use crate::lock::Request;
-use crate::pipeline::Pipeline;
+use crate::pipeline::{Pipeline, bytes};
 
 /// Arguments of `run`.
 #[derive(Debug, Args)]
@@ -41,6 +41,9 @@ pub(crate) struct Arguments {
     /// Cores to use in all [default: all of this machine].
     #[arg(short, long, value_name = "CORES", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
+    /// Memory to use in all, such as 8GB [default: all of this machine].
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    memory: Option<u64>,
     /// Time for the whole run; stages that search deliver the best they have by then.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     deadline: Option<Duration>,
@@ -76,9 +79,11 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     let accepted = arguments.gates.prepare(&mut pipeline, &store)?;
     let limits = Limits {
         jobs: arguments.jobs.map_or_else(all_cores, usize::from),
+        memory: arguments.memory.or_else(engine::memory),
         deadline: arguments.deadline,
         fail_fast: arguments.fail_fast && !arguments.keep_going,
     };
+    engine::check_memory(&pipeline, &mut store, limits.memory).map_err(Failure::usage)?;
     let cancelled = on_interrupt()?;
     let progress = Progress::new(output, &pipeline, limits.jobs);
     let mut report = engine::run(&pipeline, &mut store, &mut writer, limits, &cancelled, &progress)?;

@@ -93,10 +93,12 @@ pub(crate) fn pipeline_schema() -> Json {
             },
             "save": { "description": "copies of outputs for people: output port and path", "type": "object", "additionalProperties": { "type": "string" } },
             "threads": { "description": "cores the stage may use, with a launcher each of its processes; never changes a result", "type": "integer", "minimum": 1 },
+            "memory": { "description": "memory that a cell takes, such as 4 GB; cells run side by side only while it lasts; never changes a result", "type": "string" },
             "launcher": {
-                "description": "command that starts the stage as MPI ranks, such as mpirun -n 4; may hold ${params.NAME}; empty for none; never changes a result",
+                "description": "command that starts the stage elsewhere or as MPI ranks, such as mpirun -n 4, srun -n 1, sbatch -n 1 --time 10, sbatch -n 64 mpirun; may hold ${params.NAME}; empty for none; never changes a result",
                 "type": "string",
             },
+            "retries": { "description": "how often a batch job is submitted again that ended for causes outside the stage, such as a failed node", "type": "integer", "minimum": 0, "default": 2 },
         },
         "dependencies": { "uses": { "allOf": rules } },
     });
@@ -121,6 +123,15 @@ pub(crate) fn pipeline_schema() -> Json {
                     "save": { "description": "file for the answer, ending in .csv, .json, .parquet, .arrow or .txt", "type": "string" },
                 },
             })),
+            "batch": {
+                "description": "how the pipeline deals with batch systems",
+                "type": "object",
+                "additionalProperties": false,
+                "properties": {
+                    "jobs": { "description": "jobs that are in the queue at once", "type": "integer", "minimum": 1, "default": 20 },
+                    "patience": { "description": "time without an answer after which a batch system is given up", "type": "string", "default": "10 min" },
+                },
+            },
             "gates": names(json!({
                 "description": "what the results have to keep, such as placement.F <= 1.02 * accepted",
                 "type": "string",

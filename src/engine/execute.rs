@@ -7,7 +7,7 @@ use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use hopmap_artifact::{ArtifactError, Folder, PROVENANCE};
 use hopmap_durable::{DurableError, Staging};
@@ -15,6 +15,7 @@ use hopmap_model::{Arity, Context, Direction, Inputs, Observer, Outcome, Outputs
 use miette::{Diagnostic, Report};
 use serde_json::{Value as Json, json};
 
+use super::batch;
 use super::events::Events;
 use super::launch::{Launch, Launched};
 use super::record::OutputRecord;
@@ -54,7 +55,10 @@ pub(crate) struct Shared<'a> {
     pub(crate) artifacts: PathBuf,
     pub(crate) work: PathBuf,
     pub(crate) states: PathBuf,
+    pub(crate) jobs: PathBuf,
     pub(crate) logs: PathBuf,
+    /// Time without an answer after which a batch system is given up.
+    pub(crate) patience: Duration,
     pub(crate) values: Values,
     pub(crate) cancelled: &'a AtomicBool,
     pub(crate) events: &'a dyn Events,
@@ -95,7 +99,7 @@ pub(crate) fn execute(
 ) -> Finished {
     let started = Instant::now();
     let (index, key) = (task.cell, task.key.clone());
-    let log = StageLog { path: shared.logs.join(log_name(&cell.id)), file: Mutex::new(None) };
+    let log = StageLog::of(cell, shared);
     let observer = CellObserver { cell, log: &log, shared };
     let cx = Context::new(limits.0, limits.1, &observer).with_scratch(&shared.work);
     // A stage that looks at the world may see another one next time: the key does not tell.
@@ -110,29 +114,33 @@ pub(crate) fn execute(
 }
 
 fn run_stage(task: Task, cell: &Cell, cx: &Context<'_>, shared: &Shared<'_>) -> Result<Given, Report> {
-    let provenance = json!({
+    let job = shared.jobs.join(&task.key);
+    if job.exists() {
+        // A run that queued this cell was killed, and now it is to run here.
+        batch::withdraw(&batch::Slurm, &job, shared.patience, &|| cx.should_stop())?;
+    }
+    match &cell.launcher {
+        None => run_here(task, cell, cx, shared),
+        Some(launcher) => run_launched(&task, cell, launcher, cx, shared),
+    }
+}
+
+/// What is kept beside an artifact.
+fn provenance(task: &Task, cell: &Cell) -> Json {
+    json!({
         "cell": cell.id,
         "key": task.key,
         "manifest": task.manifest,
         "hopmap": env!("CARGO_PKG_VERSION"),
-    });
-    match &cell.launcher {
-        None => run_here(task, cell, cx, shared, &provenance),
-        Some(launcher) => run_launched(&task, cell, launcher, cx, shared, &provenance),
-    }
+    })
 }
 
 /// Artifacts of more bytes are put on disk by the thread that made them; smaller ones all together.
 const LARGE: u64 = 1 << 18;
 
 /// Runs the stage in our own process.
-fn run_here(
-    task: Task,
-    cell: &Cell,
-    cx: &Context<'_>,
-    shared: &Shared<'_>,
-    provenance: &Json,
-) -> Result<Given, Report> {
+fn run_here(task: Task, cell: &Cell, cx: &Context<'_>, shared: &Shared<'_>) -> Result<Given, Report> {
+    let provenance = provenance(&task, cell);
     let mut inputs = Inputs::new();
     for ConnectedInput { port, label, kind, digest, .. } in task.inputs {
         let value = shared.values.get(&kind, &digest, &shared.artifacts.join(&digest))?;
@@ -147,7 +155,7 @@ fn run_here(
     for (port, value, staging, folder) in write_outputs(cell.entry, &outputs, &shared.work)? {
         let record = OutputRecord::of(&folder)?;
         let is_large = record.files.iter().map(|(_, size)| size).sum::<u64>() > LARGE;
-        shared.keep(&folder, &record, provenance, |place| match is_large || place.exists() {
+        shared.keep(&folder, &record, &provenance, |place| match is_large || place.exists() {
             true => staging.commit(place),
             false => std::fs::rename(staging.path(), place).map_err(DurableError::io("create", place)),
         })?;
@@ -164,8 +172,23 @@ fn run_launched(
     launcher: &Launcher,
     cx: &Context<'_>,
     shared: &Shared<'_>,
-    provenance: &Json,
 ) -> Result<Given, Report> {
+    let launch = Launch {
+        launcher,
+        entry: cell.entry,
+        configured: &*task.configured,
+        inputs: task_inputs(task, shared),
+        // Processes have a core each unless the pipeline says otherwise.
+        threads: cell.threads.unwrap_or(1),
+    };
+    let work = shared.work.join(&task.key);
+    let given = take_over(super::launch::launch(&launch, &work, cx)?, task, cell, shared)?;
+    std::fs::remove_dir_all(&work).map_err(DurableError::io("remove", &work))?;
+    Ok(given)
+}
+
+/// What is connected to the inputs of a cell, for those who read it in another process.
+pub(crate) fn task_inputs(task: &Task, shared: &Shared<'_>) -> Vec<TaskInput> {
     let input = |input: &ConnectedInput| TaskInput {
         port: input.port.to_owned(),
         kind: input.kind.clone(),
@@ -173,25 +196,26 @@ fn run_launched(
         digest: input.digest.clone(),
         label: input.label.clone(),
     };
-    let launch = Launch {
-        launcher,
-        entry: cell.entry,
-        configured: &*task.configured,
-        inputs: task.inputs.iter().map(input).collect(),
-        // Processes have a core each unless the pipeline says otherwise.
-        threads: cell.threads.unwrap_or(1),
-    };
-    let work = shared.work.join(&task.key);
-    let Launched { done, outputs } = super::launch::launch(&launch, &work, cx)?;
+    task.inputs.iter().map(input).collect()
+}
+
+/// Moves what other processes wrote into the store.
+pub(crate) fn take_over(
+    launched: Launched,
+    task: &Task,
+    cell: &Cell,
+    shared: &Shared<'_>,
+) -> Result<Given, Report> {
+    let Launched { done, outputs } = launched;
+    let provenance = provenance(task, cell);
     let mut records = BTreeMap::new();
     for (port, path) in outputs {
         let folder = Folder::open(&path)?;
         folder.verify()?;
         let record = OutputRecord::of(&folder)?;
-        shared.keep(&folder, &record, provenance, |place| hopmap_durable::adopt_folder(&path, place))?;
+        shared.keep(&folder, &record, &provenance, |place| hopmap_durable::adopt_folder(&path, place))?;
         records.insert(port.to_owned(), record);
     }
-    std::fs::remove_dir_all(&work).map_err(DurableError::io("remove", &work))?;
     let ending = match done {
         Done { feasible: false, .. } => StageEnding::Infeasible,
         Done { complete: false, .. } => StageEnding::Partial,
@@ -280,7 +304,7 @@ fn panicked(panic: &(dyn std::any::Any + Send), cell: &Cell) -> Report {
 }
 
 /// A file name for the log of a cell.
-fn log_name(id: &str) -> String {
+pub(crate) fn log_name(id: &str) -> String {
     const LONGEST: usize = 120;
     let safe: String = id
         .chars()
@@ -295,13 +319,17 @@ fn log_name(id: &str) -> String {
 }
 
 /// The log of one cell, created with its first line.
-struct StageLog {
+pub(crate) struct StageLog {
     path: PathBuf,
     file: Mutex<Option<File>>,
 }
 
 impl StageLog {
-    fn write(&self, line: &str) {
+    pub(crate) fn of(cell: &Cell, shared: &Shared<'_>) -> Self {
+        Self { path: shared.logs.join(log_name(&cell.id)), file: Mutex::new(None) }
+    }
+
+    pub(crate) fn write(&self, line: &str) {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         if file.is_none() {
             *file = self.path.parent().and_then(|parent| {
@@ -315,16 +343,16 @@ impl StageLog {
         }
     }
 
-    fn written(&self) -> Option<PathBuf> {
+    pub(crate) fn written(&self) -> Option<PathBuf> {
         let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         file.as_ref().map(|_| self.path.clone())
     }
 }
 
-struct CellObserver<'a> {
-    cell: &'a Cell,
-    log: &'a StageLog,
-    shared: &'a Shared<'a>,
+pub(crate) struct CellObserver<'a> {
+    pub(crate) cell: &'a Cell,
+    pub(crate) log: &'a StageLog,
+    pub(crate) shared: &'a Shared<'a>,
 }
 
 impl Observer for CellObserver<'_> {
@@ -363,12 +391,13 @@ impl<'a> Shared<'a> {
     pub(crate) fn new(
         store: &Store,
         logs: PathBuf,
+        patience: Duration,
         cancelled: &'a AtomicBool,
         events: &'a dyn Events,
     ) -> Self {
         let artifacts = store.root().join("artifacts");
-        let (work, states) = (store.work(), store.states());
-        Self { artifacts, work, states, logs, values: Values::default(), cancelled, events }
+        let (work, states, jobs) = (store.work(), store.states(), store.jobs());
+        Self { artifacts, work, states, jobs, logs, patience, values: Values::default(), cancelled, events }
     }
 }
 

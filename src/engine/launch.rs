@@ -18,7 +18,9 @@ use crate::registry::{Configured, StageEntry};
 
 /// Name of the program that every process runs.
 const PROGRAM: &str = "hopmap-ranks";
-/// Variable that names it.
+/// The command of hopmap that does the same for a stage that is one process.
+const WORKER: &str = "worker";
+/// Variable that names the program.
 const VARIABLE: &str = "HOPMAP_RANKS";
 /// Time between two looks at the launcher.
 const INTERVAL: Duration = Duration::from_millis(20);
@@ -55,7 +57,9 @@ pub struct Launched {
 
 /// Processes that could not be started or gave no result.
 #[derive(Debug, thiserror::Error, Diagnostic)]
-enum LaunchError {
+pub(super) enum LaunchError {
+    #[error("hopmap does not know where it is itself")]
+    NoSelf(#[source] std::io::Error),
     #[error("{PROGRAM}, which runs stages as MPI ranks, is missing: {}", places.join(", "))]
     #[diagnostic(help(
         "build it from the sources of hopmap with `cargo build --release --features mpi` (on Debian after `apt-get install \
@@ -86,21 +90,34 @@ fn last_lines(output: &[String]) -> String {
 
 /// Runs a stage as the processes that a launcher starts. `folder` is for the files of the task; all processes have to reach it.
 pub fn launch(launch: &Launch<'_>, folder: &Path, cx: &Context<'_>) -> Result<Launched, Report> {
-    let program = find_program()?;
+    let program = program(launch.entry.distributed)?;
     prepare(launch, folder, cx)?;
     let mut processes = Processes::start(launch.launcher, &program, folder)?;
     let status = processes.wait(folder, cx)?;
-    let done = folder.join(DONE);
-    if !status.success() || !done.exists() {
+    if !status.success() || !folder.join(DONE).exists() {
         return Err(processes.failure(status, folder, cx));
     }
+    given(launch.entry, folder)
+}
+
+/// What the processes of a stage gave that has come to its end.
+pub(super) fn given(entry: &StageEntry, folder: &Path) -> Result<Launched, Report> {
     let output = |port: &'static hopmap_model::Port| (port.name, folder.join(OUT).join(port.name));
-    let outputs = launch.entry.ports(Direction::Out).map(output).collect();
-    Ok(Launched { done: ranks::read(&done)?, outputs })
+    // A port that may stay empty has no folder then.
+    let outputs = entry.ports(Direction::Out).map(output).filter(|(_, path)| path.exists()).collect();
+    Ok(Launched { done: ranks::read(&folder.join(DONE))?, outputs })
+}
+
+/// What is started for a stage, the folder of its task behind it: ranks where it can be several processes, else hopmap itself.
+pub(super) fn program(distributed: bool) -> Result<Vec<PathBuf>, LaunchError> {
+    match distributed {
+        true => Ok(vec![find_program()?]),
+        false => Ok(vec![env::current_exe().map_err(LaunchError::NoSelf)?, WORKER.into()]),
+    }
 }
 
 /// Writes the task into a new folder.
-fn prepare(launch: &Launch<'_>, folder: &Path, cx: &Context<'_>) -> Result<(), Report> {
+pub(super) fn prepare(launch: &Launch<'_>, folder: &Path, cx: &Context<'_>) -> Result<(), Report> {
     if folder.exists() {
         fs::remove_dir_all(folder).map_err(DurableError::io("remove", folder))?;
     }
@@ -155,12 +172,14 @@ struct Processes {
 }
 
 impl Processes {
-    fn start(launcher: &Launcher, program: &Path, folder: &Path) -> Result<Self, Report> {
-        let (shown_program, shown_folder) = (program.to_string_lossy(), folder.to_string_lossy());
-        let command = format!("`{}`", launcher.with(&[&shown_program, &shown_folder]));
+    fn start(launcher: &Launcher, program: &[PathBuf], folder: &Path) -> Result<Self, Report> {
+        let more: Vec<_> =
+            program.iter().map(PathBuf::as_path).chain([folder]).map(Path::to_string_lossy).collect();
+        let more: Vec<&str> = more.iter().map(AsRef::as_ref).collect();
+        let command = format!("`{}`", launcher.with(&more));
         let mut child = Command::new(launcher.program())
             .args(launcher.arguments())
-            .arg(program)
+            .args(program)
             .arg(folder)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

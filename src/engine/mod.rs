@@ -3,6 +3,7 @@
 //! Planning and running are one code path: [`Walk::decide`](walk::Walk::decide) says what a cell needs, and a plan is
 //! a run that stops before executing.
 
+mod batch;
 mod catalogue;
 mod events;
 mod execute;
@@ -11,6 +12,7 @@ mod hashes;
 mod journal;
 mod key;
 mod launch;
+mod machine;
 mod reason;
 mod record;
 mod run;
@@ -30,10 +32,11 @@ pub(crate) use journal::state_name;
 pub use journal::{Event, RunSummary, StageEvent, ended_otherwise, read_run, read_runs, read_runs_below};
 pub use key::{InputDigest, Key, Manifest};
 pub use launch::{Launch, Launched, launch};
+pub use machine::memory;
 pub(crate) use reason::differences;
 pub use reason::{Reason, short};
 pub use record::{Current, Ending, OutputRecord, OutputRecords, ResultRecord};
-pub use run::{Limits, RunReport, plan, run};
+pub use run::{Limits, RunReport, TooLarge, check_memory, plan, run};
 pub use save::Saved;
 pub use store::{STORE_FOLDER, Store, StoreError};
 pub use walk::{Settled, State};

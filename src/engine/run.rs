@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use miette::Report;
+use miette::{Diagnostic, Report};
 
+use super::batch::{self, Order, Slurm};
 use super::events::Events;
 use super::execute::{Finished, Given, Shared, StageEnding, execute};
 use super::journal::Journal;
@@ -21,7 +22,7 @@ use super::store::{Store, StoreError};
 use super::walk::{Decision, Settled, State, Task, Walk};
 use super::writer::Writer;
 use crate::gates::{Standing, Verdict};
-use crate::pipeline::{Cell, Pipeline};
+use crate::pipeline::{Cell, Pipeline, show_bytes};
 use crate::query::AnsweredTable;
 
 /// What a run may use.
@@ -29,6 +30,8 @@ use crate::query::AnsweredTable;
 pub struct Limits {
     /// Cores in all.
     pub jobs: usize,
+    /// Bytes of memory in all; `None` if that is not known.
+    pub memory: Option<u64>,
     /// Time after which the stages deliver what they have.
     pub deadline: Option<Duration>,
     /// Whether the first failure stops everything that has not begun.
@@ -108,6 +111,39 @@ pub fn plan(pipeline: &Pipeline, store: &mut Store) -> RunReport {
     }
 }
 
+/// A cell that this machine has too little memory for.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+#[error("stage `{cell}` ({place}) needs {needed} of memory, and there are {there}")]
+#[diagnostic(help(
+    "run it where there is more, with a `launcher` such as \"sbatch -n 1\" for example; --memory says how much may be used here"
+))]
+pub struct TooLarge {
+    cell: String,
+    place: String,
+    needed: String,
+    there: String,
+}
+
+/// Refuses a pipeline with a cell that would run and is larger than the memory there is.
+pub fn check_memory(pipeline: &Pipeline, store: &mut Store, memory: Option<u64>) -> Result<(), TooLarge> {
+    let Some(there) = memory else { return Ok(()) };
+    if pipeline.cells.iter().all(|cell| cell.memory_here() <= there) {
+        return Ok(());
+    }
+    let cells = plan(pipeline, store).cells;
+    let would_run = |state: State| matches!(state, State::WouldRun | State::Waits);
+    let mut pairs = pipeline.cells.iter().zip(&cells);
+    match pairs.find(|(cell, settled)| cell.memory_here() > there && would_run(settled.state)) {
+        None => Ok(()),
+        Some((cell, _)) => Err(TooLarge {
+            cell: cell.id.clone(),
+            place: pipeline.place(cell),
+            needed: show_bytes(cell.memory_here()),
+            there: show_bytes(there),
+        }),
+    }
+}
+
 /// Runs what has to run. Results are in the store the moment their cell is done.
 pub fn run(
     pipeline: &Pipeline,
@@ -119,17 +155,39 @@ pub fn run(
 ) -> Result<RunReport, Report> {
     let mut run = Run::new(pipeline, store, writer, limits, cancelled, events);
     run.settle_without_running()?;
-    if !run.pending.is_empty() || !run.ready.is_empty() {
+    if !run.pending.is_empty() || !run.queued.is_empty() || !run.ready.is_empty() {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(limits.jobs)
             .build()
             .map_err(|error| miette::miette!("cannot start {} threads: {error}", limits.jobs))?;
         let journal = Journal::create(run.store, &pipeline.name)?;
-        let shared = Shared::new(run.store, journal.folder().join("logs"), cancelled, events);
+        let logs = journal.folder().join("logs");
+        let shared = Shared::new(run.store, logs, pipeline.batch.patience, cancelled, events);
         run.journal = Some(journal);
-        pool.in_place_scope(|scope| run.execute_all(scope, &shared))?;
+        let (sender, receiver) = mpsc::channel::<Finished>();
+        let (orders, incoming) = mpsc::channel::<Order<'_>>();
+        let desk = sender.clone();
+        std::thread::scope(|threads| {
+            if pipeline.cells.iter().any(Cell::is_batch) {
+                let shared = &shared;
+                threads.spawn(move || {
+                    batch::serve(&Slurm, &incoming, &desk, shared, pipeline.batch.patience);
+                });
+            }
+            let channels = Channels { finished: (sender, receiver), orders };
+            pool.in_place_scope(|scope| run.execute_all(scope, &shared, &channels))
+        })?;
+    }
+    if run.store.jobs().exists() {
+        batch::cancel_unwanted(&Slurm, run.store);
     }
     run.finish()
+}
+
+/// How running cells are heard of, and where jobs of batch systems are ordered.
+struct Channels<'a> {
+    finished: (mpsc::Sender<Finished>, mpsc::Receiver<Finished>),
+    orders: mpsc::Sender<Order<'a>>,
 }
 
 struct Run<'a> {
@@ -146,6 +204,8 @@ struct Run<'a> {
     ready: BinaryHeap<Reverse<usize>>,
     /// Cells that were decided to run, in the order of their index.
     pending: BinaryHeap<Reverse<Pending>>,
+    /// The same for those that are jobs of a batch system.
+    queued: BinaryHeap<Reverse<Pending>>,
     waiting: Vec<usize>,
     dependents: Vec<Vec<usize>>,
     /// Number of cells that may still read the outputs of each.
@@ -156,6 +216,9 @@ struct Run<'a> {
     /// Cells that run, by key, and the cells that wait for the same key.
     running: HashMap<String, Running>,
     used_cores: usize,
+    used_memory: u64,
+    /// Jobs that are in the queue of a batch system, or run there.
+    jobs: usize,
     failed: bool,
     /// Cells from here to the end of the pipeline, along the longest way.
     chain: Vec<usize>,
@@ -165,6 +228,8 @@ struct Pending(Task);
 
 struct Running {
     cores: usize,
+    memory: u64,
+    is_batch: bool,
     reasons: Vec<Reason>,
     manifest: Manifest,
     twins: Vec<usize>,
@@ -221,6 +286,7 @@ impl<'a> Run<'a> {
             started: Instant::now(),
             ready,
             pending: BinaryHeap::new(),
+            queued: BinaryHeap::new(),
             waiting,
             readers: dependents.iter().map(Vec::len).collect(),
             dependents,
@@ -228,6 +294,8 @@ impl<'a> Run<'a> {
             unwritten: Vec::new(),
             running: HashMap::new(),
             used_cores: 0,
+            used_memory: 0,
+            jobs: 0,
             failed: false,
             chain,
         }
@@ -238,7 +306,11 @@ impl<'a> Run<'a> {
         while let Some(Reverse(index)) = self.ready.pop() {
             match self.walk.decide(index, self.store) {
                 Decision::Settle(settled) => self.settle(index, *settled)?,
-                Decision::Execute(task) => self.pending.push(Reverse(Pending(*task))),
+                Decision::Execute(task) => {
+                    let is_batch = self.pipeline.cells[index].is_batch();
+                    let heap = if is_batch { &mut self.queued } else { &mut self.pending };
+                    heap.push(Reverse(Pending(*task)));
+                }
             }
         }
         Ok(())
@@ -248,18 +320,23 @@ impl<'a> Run<'a> {
         &mut self,
         scope: &rayon::Scope<'scope>,
         shared: &'scope Shared<'_>,
+        channels: &Channels<'a>,
     ) -> Result<(), StoreError>
     where
         'a: 'scope,
     {
-        let (sender, receiver) = mpsc::channel::<Finished>();
+        let (sender, receiver) = &channels.finished;
         loop {
             self.settle_without_running()?;
             if self.is_stopping() {
                 self.pending.clear();
+                self.queued.clear();
             }
             while let Some(task) = self.next_task() {
-                self.start(task, scope, shared, &sender)?;
+                self.start(task, scope, shared, sender)?;
+            }
+            while let Some(task) = self.next_job() {
+                self.order(task, &channels.orders)?;
             }
             if !self.ready.is_empty() {
                 continue;
@@ -278,23 +355,47 @@ impl<'a> Run<'a> {
         self.cancelled.load(Ordering::Relaxed) || (self.limits.fail_fast && self.failed)
     }
 
-    /// The next cell to start, if there are cores for it.
+    /// The next cell to start here, if there are cores and memory for it.
     fn next_task(&mut self) -> Option<Task> {
         loop {
-            let cores = self.cores(&self.pending.peek()?.0.0);
-            if self.used_cores > 0 && self.used_cores + cores > self.limits.jobs {
+            let task = &self.pending.peek()?.0.0;
+            let (cores, memory) = (self.cores(task), self.pipeline.cells[task.cell].memory_here());
+            let is_too_much = self.used_cores + cores > self.limits.jobs
+                || self.limits.memory.is_some_and(|there| self.used_memory + memory > there);
+            if self.used_cores > 0 && is_too_much {
                 return None;
             }
             let task = self.pending.pop()?.0.0;
-            if self.is_done_meanwhile(&task) {
-                self.ready.push(Reverse(task.cell));
-                continue;
+            if let Some(task) = self.unless_somebody_else_has_it(task) {
+                return Some(task);
             }
-            match self.running.get_mut(&task.key) {
-                // Somebody is at it already: share the result.
-                Some(running) => running.twins.push(task.cell),
-                None => return Some(task),
+        }
+    }
+
+    /// The next cell to hand to a batch system, if there is room in the queue.
+    fn next_job(&mut self) -> Option<Task> {
+        while self.jobs < self.pipeline.batch.jobs {
+            let task = self.queued.pop()?.0.0;
+            if let Some(task) = self.unless_somebody_else_has_it(task) {
+                return Some(task);
             }
+        }
+        None
+    }
+
+    /// A task, unless another cell of the same key has given its result or is at it.
+    fn unless_somebody_else_has_it(&mut self, task: Task) -> Option<Task> {
+        if self.is_done_meanwhile(&task) {
+            self.ready.push(Reverse(task.cell));
+            return None;
+        }
+        match self.running.get_mut(&task.key) {
+            // Share the result.
+            Some(running) => {
+                running.twins.push(task.cell);
+                None
+            }
+            None => Some(task),
         }
     }
 
@@ -319,24 +420,47 @@ impl<'a> Run<'a> {
         'a: 'scope,
     {
         let cell: &'a Cell = &self.pipeline.cells[task.cell];
-        self.writer.begin(self.store, &self.pipeline.name, &cell.id, &task.key)?;
-        self.events.started(cell, &task.reasons);
         let cores = self.cores(&task);
+        self.begin(&task, cores)?;
         let threads = cell.threads.unwrap_or(self.limits.jobs).min(self.limits.jobs);
         let deadline = self.share_of_deadline(task.cell);
-        self.used_cores += cores;
-        let running = Running {
-            cores,
-            reasons: task.reasons.clone(),
-            manifest: task.manifest.clone(),
-            twins: Vec::new(),
-        };
-        self.running.insert(task.key.clone(), running);
         let sender = sender.clone();
         scope.spawn(move |_| {
             // The receiver lives as long as anything runs.
             let _ = sender.send(execute(task, cell, (threads, deadline), shared));
         });
+        Ok(())
+    }
+
+    /// Hands a cell to the batch system of its launcher.
+    fn order(&mut self, task: Task, orders: &mpsc::Sender<Order<'a>>) -> Result<(), StoreError> {
+        let cell: &'a Cell = &self.pipeline.cells[task.cell];
+        let Some(launcher) = &cell.launcher else { return Ok(()) };
+        self.begin(&task, 0)?;
+        let deadline = self.share_of_deadline(task.cell);
+        // The other end listens as long as we hold this one.
+        let _ = orders.send(Order { task, cell, launcher, deadline });
+        Ok(())
+    }
+
+    /// Notes that a cell runs.
+    fn begin(&mut self, task: &Task, cores: usize) -> Result<(), StoreError> {
+        let cell = &self.pipeline.cells[task.cell];
+        self.writer.begin(self.store, &self.pipeline.name, &cell.id, &task.key)?;
+        self.events.started(cell, &task.reasons);
+        let (memory, is_batch) = (cell.memory_here(), cell.is_batch());
+        self.used_cores += cores;
+        self.used_memory += memory;
+        self.jobs += usize::from(is_batch);
+        let running = Running {
+            cores,
+            memory,
+            is_batch,
+            reasons: task.reasons.clone(),
+            manifest: task.manifest.clone(),
+            twins: Vec::new(),
+        };
+        self.running.insert(task.key.clone(), running);
         Ok(())
     }
 
@@ -348,10 +472,13 @@ impl<'a> Run<'a> {
 
     fn finished(&mut self, finished: Finished, shared: &Shared<'_>) -> Result<(), StoreError> {
         let Finished { cell, key, result, seconds, log } = finished;
-        let Some(Running { cores, reasons, manifest, twins }) = self.running.remove(&key) else {
+        let Some(Running { cores, memory, is_batch, reasons, manifest, twins }) = self.running.remove(&key)
+        else {
             return Ok(());
         };
         self.used_cores -= cores;
+        self.used_memory -= memory;
+        self.jobs -= usize::from(is_batch);
         let settled = match result {
             Ok(given) => self.keep(&key, &manifest, given, seconds)?,
             Err(error) => Settled::failed(error),

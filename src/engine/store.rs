@@ -184,6 +184,12 @@ impl Store {
         self.begun.values().map(String::as_str).filter(|key| !self.results.contains_key(*key))
     }
 
+    /// Folder of what was handed to batch systems, by key.
+    #[must_use]
+    pub fn jobs(&self) -> PathBuf {
+        self.root.join("jobs")
+    }
+
     /// Folder of the runs.
     #[must_use]
     pub fn runs(&self) -> PathBuf {

@@ -12,6 +12,7 @@ use super::file::File;
 use super::gates::gates;
 use super::launcher::launcher;
 use super::node::{Entry, Table};
+use super::resources::RETRIES;
 use super::settings::{as_toml, configure as configure_settings, node_of};
 use super::sweep::sweeps;
 use super::tables::questions;
@@ -45,8 +46,9 @@ pub(crate) fn pipeline(
     let tables = questions(&file.tables, &blocks, &scope, source.text(), &mut problems);
     let gates = gates(&file.gates, &cells, &blocks, &scope, source.text(), &mut problems);
     let name = file.name.unwrap_or_else(|| stem(source.name()));
+    let File { description, batch, .. } = file;
     let mut pipeline =
-        Pipeline { name, description: file.description, source, cells, tables, gates, folders, parameters };
+        Pipeline { name, description, source, cells, tables, gates, batch, folders, parameters };
     configure_all(&mut pipeline, &mut problems);
     repeated_saves(&pipeline, &blocks, &mut problems);
     match problems.is_empty() {
@@ -113,6 +115,8 @@ fn connected(
         needs,
         saves: saves(cell, parameters, folders, problems),
         threads: cell.block.threads,
+        memory: cell.block.memory,
+        retries: cell.block.retries.unwrap_or(RETRIES),
         launcher: launcher(cell.block, cell.entry, &scope, problems),
         settings: Settings {
             with: cell.with.clone(),

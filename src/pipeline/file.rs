@@ -5,10 +5,13 @@ use std::ops::Range;
 use super::Problem;
 use super::matrix::Key;
 use super::node::{Entry, Node, NodeValue, Table};
+use super::resources::{Batch, batch, memory, retries};
 
-const TOP_KEYS: &[&str] = &["name", "description", "params", "stages", "tables", "gates"];
-const STAGE_KEYS: &[&str] =
-    &["uses", "with", "needs", "foreach", "matrix", "zip", "exclude", "save", "threads", "launcher"];
+const TOP_KEYS: &[&str] = &["name", "description", "params", "stages", "tables", "gates", "batch"];
+const STAGE_KEYS: &[&str] = &[
+    "uses", "with", "needs", "foreach", "matrix", "zip", "exclude", "save", "threads", "memory", "launcher",
+    "retries",
+];
 const FOREACH_KEYS: &[&str] = &["glob", "key"];
 /// The matrix key of files, if a pipeline gives it no name.
 const FILE_KEY: &str = "file";
@@ -22,6 +25,7 @@ pub(crate) struct File {
     pub(crate) stages: Vec<StageBlock>,
     pub(crate) tables: Table,
     pub(crate) gates: Table,
+    pub(crate) batch: Batch,
 }
 
 /// One `[stages.NAME]`.
@@ -39,7 +43,9 @@ pub(crate) struct StageBlock {
     pub(crate) exclude: Vec<Node>,
     pub(crate) save: Table,
     pub(crate) threads: Option<usize>,
+    pub(crate) memory: Option<u64>,
     pub(crate) launcher: Option<Entry>,
+    pub(crate) retries: Option<u32>,
 }
 
 /// What a stage follows: it has a cell for each.
@@ -113,6 +119,7 @@ impl File {
             stages,
             tables: sub_table(&table, "tables", problems),
             gates: gates(&table, problems),
+            batch: batch(&table, problems),
         })
     }
 }
@@ -146,7 +153,9 @@ impl StageBlock {
             exclude: exclude(table, problems),
             save: sub_table(table, "save", problems),
             threads: threads(table, problems),
+            memory: memory(table, problems),
             launcher: launcher(table, problems),
+            retries: retries(table, problems),
             name,
             name_span,
         })
@@ -240,7 +249,7 @@ fn launcher(table: &Table, problems: &mut Vec<Problem>) -> Option<Entry> {
     Some(entry.clone())
 }
 
-fn sub_table(table: &Table, key: &str, problems: &mut Vec<Problem>) -> Table {
+pub(crate) fn sub_table(table: &Table, key: &str, problems: &mut Vec<Problem>) -> Table {
     match table.get(key).map(|entry| &entry.node) {
         None => Table::default(),
         Some(node) => node.table().cloned().unwrap_or_else(|| {

@@ -1,4 +1,4 @@
-//! `launcher`: the command that starts the processes of a stage.
+//! `launcher`: the command that starts the processes of a stage, or hands it to a batch system.
 
 use super::Problem;
 use super::file::StageBlock;
@@ -6,7 +6,7 @@ use super::matrix::show;
 use super::template::Scope;
 use crate::registry::{STAGES, StageEntry};
 
-/// The command that starts the processes of a stage, such as `mpirun -n 4`.
+/// The command that starts the processes of a stage, such as `mpirun -n 4`, or that queues it, such as `sbatch -n 1`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launcher {
     words: Vec<String>,
@@ -19,6 +19,24 @@ impl Launcher {
         Ok((!words.is_empty()).then_some(Self { words }))
     }
 
+    /// Whether it hands a script to a batch system and ends, long before the stage does.
+    #[must_use]
+    pub fn is_batch(&self) -> bool {
+        name_of(self.program()) == "sbatch"
+    }
+
+    /// Whether what it starts takes no memory of this machine.
+    #[must_use]
+    pub fn is_elsewhere(&self) -> bool {
+        ["sbatch", "srun", "salloc", "ssh"].contains(&name_of(self.program()))
+    }
+
+    /// Whether it starts MPI ranks and nothing else.
+    fn starts_ranks(&self) -> bool {
+        const STARTERS: [&str; 6] = ["mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prterun", "aprun"];
+        self.words.iter().any(|word| STARTERS.contains(&name_of(word)))
+    }
+
     /// The program.
     #[must_use]
     pub fn program(&self) -> &str {
@@ -29,6 +47,14 @@ impl Launcher {
     #[must_use]
     pub fn arguments(&self) -> &[String] {
         &self.words[1..]
+    }
+
+    /// Whether a stage can be started by it.
+    pub(crate) fn check(&self, entry: &StageEntry) -> Result<(), String> {
+        match entry.distributed || !self.starts_ranks() {
+            true => Ok(()),
+            false => Err(format!("{} cannot run as several processes", entry.kind)),
+        }
     }
 
     /// The command with more arguments, as people type it.
@@ -47,34 +73,42 @@ pub(crate) fn launcher(
     problems: &mut Vec<Problem>,
 ) -> Option<Launcher> {
     let written = block.launcher.as_ref()?;
-    if !entry.distributed {
-        let problem = Problem::new(not_distributed(entry), &written.key_span);
-        problems.push(problem.label("remove `launcher`").help(distributed_stages()));
-        return None;
-    }
     let before = problems.len();
     let text = show(&scope.resolve_text(&written.node, written.node.text()?, problems).value);
     if problems.len() > before {
         return None;
     }
-    Launcher::parse(&text).unwrap_or_else(|message| {
+    let launcher = Launcher::parse(&text).unwrap_or_else(|message| {
         problems.push(Problem::new(message, &written.node.span).help(LAUNCHERS));
         None
-    })
+    })?;
+    if let Err(message) = launcher.check(entry) {
+        problems.push(
+            Problem::new(message, &written.key_span)
+                .label("this starts MPI ranks")
+                .help(distributed_stages()),
+        );
+        return None;
+    }
+    Some(launcher)
+}
+
+/// The program of a path.
+fn name_of(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or(word)
 }
 
 /// What a launcher looks like, for messages.
-pub(crate) const LAUNCHERS: &str = "write a command such as \"mpirun -n 4\" or \"srun -n 4\"";
+pub(crate) const LAUNCHERS: &str =
+    "write a command such as \"mpirun -n 4\", \"srun -n 4\" or \"sbatch -n 1 --time 10\"";
 
-/// Says that a stage takes no launcher.
-pub(crate) fn not_distributed(entry: &StageEntry) -> String {
-    format!("{} cannot run as several processes", entry.kind)
-}
-
-/// The stages that take a launcher, for messages.
+/// The stages that take any launcher, for messages.
 pub(crate) fn distributed_stages() -> String {
     let able: Vec<&str> = STAGES.iter().filter(|entry| entry.distributed).map(|entry| entry.kind).collect();
-    format!("stages that can: {}", able.join(", "))
+    format!(
+        "stages that can: {}; as one process `srun -n 1` and `sbatch -n 1` start all others",
+        able.join(", ")
+    )
 }
 
 #[cfg(test)]
@@ -89,5 +123,24 @@ mod tests {
         assert_eq!(launcher.with(&["x y"]), "mpirun -n 2 --host 'a b' 'x y'");
         assert_eq!(Launcher::parse(" ").unwrap(), None);
         assert!(Launcher::parse("mpirun 'a").is_err());
+    }
+
+    #[test]
+    fn what_starts_ranks_is_only_for_stages_that_can_be_several_processes() {
+        let stage = |kind: &str| crate::registry::stage(kind).unwrap();
+        let can = |text: &str, kind: &str| Launcher::parse(text).unwrap().unwrap().check(stage(kind)).is_ok();
+        for launcher in ["mpirun -n 4", "salloc -N 4 /opt/bin/mpiexec", "sbatch -n 4 mpirun"] {
+            assert!(can(launcher, "map/tabu") && !can(launcher, "map/linear"), "{launcher}");
+        }
+        for launcher in ["srun -n 1", "sbatch -n 1", "ssh node1"] {
+            assert!(can(launcher, "map/tabu") && can(launcher, "map/linear"), "{launcher}");
+        }
+    }
+
+    #[test]
+    fn only_sbatch_is_gone_before_the_stage_has_run() {
+        let is_batch = |text: &str| Launcher::parse(text).unwrap().unwrap().is_batch();
+        assert!(is_batch("sbatch") && is_batch("/usr/bin/sbatch -n 1"));
+        assert!(!is_batch("srun -n 1") && !is_batch("salloc sbatch"));
     }
 }

@@ -16,6 +16,7 @@ mod node;
 mod problem;
 mod project;
 mod range;
+mod resources;
 mod selector;
 mod settings;
 mod sweep;
@@ -33,9 +34,10 @@ use crate::registry::{Configured, StageEntry};
 pub(crate) use build::configure_alone;
 pub use embedded::{EMBEDDED, Embedded};
 pub use launcher::Launcher;
-pub(crate) use launcher::{LAUNCHERS, distributed_stages, not_distributed};
+pub(crate) use launcher::{LAUNCHERS, distributed_stages};
 pub use problem::{LocatedProblem, Problem, Problems, Source, closest};
 pub use project::{Parameter, SCHEMA_FILE, parameters};
+pub use resources::{Batch, bytes, show_bytes};
 pub use selector::Extreme;
 pub(crate) use selector::{Choice, Selector};
 pub(crate) use settings::{assignments, first_sentence};
@@ -56,6 +58,8 @@ pub struct Pipeline {
     pub tables: Vec<TableQuestion>,
     /// What its results have to keep.
     pub gates: Vec<Gate>,
+    /// How it deals with batch systems.
+    pub batch: Batch,
     folders: Folders,
     parameters: Vec<(String, template::Resolved)>,
 }
@@ -76,8 +80,12 @@ pub struct Cell {
     pub saves: Vec<Save>,
     /// Cores it may use, each of its processes if it has a launcher; all if not said.
     pub threads: Option<usize>,
+    /// Bytes of memory it takes; not counted if not said.
+    pub memory: Option<u64>,
     /// What starts its processes; it runs in our own process without.
     pub launcher: Option<Launcher>,
+    /// How often a job is submitted again that ended for causes outside the stage.
+    pub retries: u32,
     settings: Settings,
 }
 
@@ -144,6 +152,19 @@ impl Cell {
             Origin::Best { cells, .. } => cells,
         });
         origins.copied().chain(self.settings.artifacts.iter().map(|reference| reference.cell))
+    }
+
+    /// Whether it is a job of a batch system.
+    #[must_use]
+    pub fn is_batch(&self) -> bool {
+        self.launcher.as_ref().is_some_and(Launcher::is_batch)
+    }
+
+    /// Bytes of memory that it takes of this machine, as far as it is said.
+    #[must_use]
+    pub fn memory_here(&self) -> u64 {
+        let is_elsewhere = self.launcher.as_ref().is_some_and(Launcher::is_elsewhere);
+        self.memory.filter(|_| !is_elsewhere).unwrap_or(0)
     }
 
     /// The parameters, if they name no folders of artifacts.

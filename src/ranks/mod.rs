@@ -9,5 +9,5 @@ mod process;
 mod task;
 
 pub use process::{blame, observes, run, stop_with_the_engine};
-pub(crate) use task::{DONE, FAULT, GREETING, Message, OUT, has_begun, read};
+pub(crate) use task::{DONE, FAULT, GREETING, Message, OUT, has_begun, is_stopped, read, write};
 pub use task::{Done, Fault, Task, TaskInput, stop};

@@ -34,6 +34,11 @@ enum TaskError {
          inside Slurm, `salloc -n 4 mpirun` starts what `srun` cannot connect"
     ))]
     SeveralFirst,
+    #[error("{kind} is one process here, but the launcher starts several")]
+    #[diagnostic(help(
+        "let it start one: `srun -n 1`; MPI ranks are started by `mpirun` or, without it, by `srun --mpi=TYPE`"
+    ))]
+    SeveralAlone { kind: &'static str },
     #[error("{0}")]
     Parameters(String),
     #[error("cannot start {threads} threads: {problem}")]
@@ -46,17 +51,18 @@ enum TaskError {
     Artifact(#[from] ArtifactError),
 }
 
-/// Runs the task of a folder as one of several processes; the first one writes the outputs and talks with `say`.
+/// Runs the task of a folder as one of several processes, or alone; the first one writes the outputs and talks with `say`.
 pub fn run(
     folder: &Path,
-    communicator: &dyn Communicator,
+    communicator: Option<&dyn Communicator>,
     say: &(dyn Fn(&str) + Sync),
 ) -> Result<(), Report> {
     let task = Task::read(folder)?;
     let (entry, configured) = configure(&task)?;
-    let is_first = communicator.process() == 0;
+    let is_first = communicator.is_none_or(|communicator| communicator.process() == 0);
     if is_first && !task::begin(folder)? {
-        return Err(TaskError::SeveralFirst.into());
+        let alone = || TaskError::SeveralAlone { kind: entry.kind };
+        return Err(communicator.map_or_else(alone, |_| TaskError::SeveralFirst).into());
     }
     let outcome = search(&task, configured, folder, communicator, is_first.then_some(say))?;
     match is_first {
@@ -88,15 +94,15 @@ fn search(
     task: &Task,
     configured: Box<dyn Configured>,
     folder: &Path,
-    communicator: &dyn Communicator,
+    communicator: Option<&dyn Communicator>,
     say: Option<&(dyn Fn(&str) + Sync)>,
 ) -> Result<Outcome, Report> {
     let deadline = task.seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     let deadline = deadline.and_then(|left| Instant::now().checked_add(left));
     let inputs = inputs(task)?;
     let observer = RankObserver::new(folder, say);
-    let cx =
-        Context::new(task.threads, deadline, &observer).with_scratch(folder).with_communicator(communicator);
+    let cx = Context::new(task.threads, deadline, &observer).with_scratch(folder);
+    let cx = communicator.map_or(cx, |communicator| cx.with_communicator(communicator));
     let cx = task.state.as_deref().map_or(cx, |state| cx.with_state(state));
     let pool = rayon::ThreadPoolBuilder::new().num_threads(task.threads).build();
     let pool =
@@ -224,7 +230,7 @@ mod tests {
 
     fn run_task(task: &Task, folder: &Path) -> Result<(), Report> {
         task.write(folder).unwrap();
-        run(folder, &Alone, &|_| {})
+        run(folder, Some(&Alone), &|_| {})
     }
 
     #[test]

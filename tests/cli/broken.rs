@@ -23,7 +23,7 @@ fn several_faults_at_once() {
        :  `-- did you mean `name`?
      2 | [stages.program]
        `----
-      help: keys of a pipeline file: name, description, params, stages, tables, gates
+      help: keys of a pipeline file: name, description, params, stages, tables, gates, batch
     error: there is no stage kind `trace/otf3`
        ,-[p.toml:3:8]
      2 | [stages.program]
@@ -108,7 +108,7 @@ fn a_key_of_a_stage_that_does_not_exist() {
        : ^^|^^
        :   `-- did you mean `uses`?
        `----
-      help: keys of a stage: uses, with, needs, foreach, matrix, zip, exclude, save, threads, launcher
+      help: keys of a stage: uses, with, needs, foreach, matrix, zip, exclude, save, threads, memory, launcher, retries
     2 errors
     [exit code 2]
     "#);
@@ -333,16 +333,16 @@ fn a_reference_that_is_none() {
 
 #[test]
 fn a_launcher() {
-    insta::assert_snapshot!(check(&format!("{MACHINE}launcher = \"srun -n 4\"\n")), @r#"
+    insta::assert_snapshot!(check(&format!("{MACHINE}launcher = \"mpirun -n 4\"\n")), @r#"
     ------- stderr -------
     error: topology/synthetic cannot run as several processes
        ,-[p.toml:4:1]
      3 | with = { shape = "tree:2x2", costs = [1, 10] }
-     4 | launcher = "srun -n 4"
+     4 | launcher = "mpirun -n 4"
        : ^^^^|^^^
-       :     `-- remove `launcher`
+       :     `-- this starts MPI ranks
        `----
-      help: stages that can: topology/probe, map/annealing, map/genetic, map/composite, map/tabu, map/auto, schedule/genetic, schedule/auto
+      help: stages that can: topology/probe, map/annealing, map/genetic, map/composite, map/tabu, map/auto, schedule/genetic, schedule/auto; as one process `srun -n 1` and `sbatch -n 1` start all others
     [exit code 2]
     "#);
     let search = |launcher: &str| {
@@ -372,7 +372,7 @@ fn a_launcher() {
         :            ^^^^^^^^|^^^^^^^^
         :                    `-- here
         `----
-      help: write a command such as "mpirun -n 4" or "srun -n 4"
+      help: write a command such as "mpirun -n 4", "srun -n 4" or "sbatch -n 1 --time 10"
     [exit code 2]
     "#);
     insta::assert_snapshot!(search("\"mpirun -n ${params.processes}\""), @r#"
@@ -387,6 +387,15 @@ fn a_launcher() {
     [exit code 2]
     "#);
     assert!(search("\"\"").contains("is sound"));
+    assert!(search("\"sbatch -n 1\"").contains("is sound"));
+}
+
+#[test]
+fn what_a_stage_takes_of_a_machine() {
+    let text = format!(
+        "[batch]\njobs = 0\npatience = \"soon\"\nqueue = 3\n{MACHINE}memory = \"4 XB\"\nretries = -1\n"
+    );
+    insta::assert_snapshot!(check(&text), @"");
 }
 
 #[test]

@@ -135,10 +135,64 @@ fn exec_launches_too() {
         sandbox.seen(&["exec", "map/linear", "--launcher", "mpirun", "--in", "task-graph=g", "--in", "system=m", "--out", "c"]), @r"
     ------- stderr -------
     error: map/linear cannot run as several processes
-      help: stages that can: topology/probe, map/annealing, map/genetic, map/composite, map/tabu, map/auto, schedule/genetic, schedule/auto
+      help: stages that can: topology/probe, map/annealing, map/genetic, map/composite, map/tabu, map/auto, schedule/genetic, schedule/auto; as one process `srun -n 1` and `sbatch -n 1` start all others
     [exit code 2]
     "
     );
+}
+
+/// Cells of a stage that is one process, started by a script that lets no two of them run side by side.
+const ONE_BY_ONE: &str = r#"[stages.program]
+uses     = "instance/stencil"
+with     = { shape = "4x4" }
+matrix   = { bytes = [1, 2, 3, 4] }
+launcher = "sh alone"
+memory   = "6 GB"
+"#;
+
+const ALONE: &str = "mkdir lock || exit 9\nsleep 0.2\n\"$@\" && rmdir lock\n";
+
+#[test]
+fn any_stage_can_be_one_process_elsewhere_and_cells_share_the_memory() {
+    let sandbox = Sandbox::new();
+    sandbox.write("alone", ALONE);
+    sandbox.write("p.toml", ONE_BY_ONE);
+    let run = |more: &[&str]| {
+        let output = sandbox.output(&[&["run", "p.toml", "--json", "--no-report", "-j4"], more].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let cells = json(&output)["cells"].as_array().unwrap().clone();
+        let digest = |cell: &Value| cell["outputs"]["task-graph"]["digest"].as_str().unwrap().to_owned();
+        cells.iter().map(digest).collect::<Vec<_>>()
+    };
+    let launched = run(&["--memory", "10 GB"]);
+    sandbox.edit("p.toml", "launcher = \"sh alone\"\n", "");
+    assert_eq!(run(&["--memory", "12 GB", "--store", "other"]), launched);
+}
+
+#[test]
+fn a_cell_that_is_larger_than_the_memory_is_refused_before_anything_runs() {
+    let sandbox = Sandbox::new();
+    sandbox.write("alone", ALONE);
+    sandbox.write("p.toml", ONE_BY_ONE);
+    for command in ["run", "plan"] {
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(sandbox.seen(&[command, "p.toml", "--memory", "4GB"]), @"");
+        }
+    }
+    // What is in the store needs no memory.
+    sandbox.stdout(&["run", "p.toml", "--memory", "6GB"]);
+    assert!(sandbox.stdout(&["run", "p.toml", "--memory", "4GB"]).contains("nothing to do"));
+}
+
+#[test]
+fn a_stage_that_is_one_process_is_not_started_twice() {
+    let sandbox = Sandbox::new();
+    sandbox.write("p.toml", ONE_BY_ONE.replace("[1, 2, 3, 4]", "[1]"));
+    sandbox.write("alone", "\"$@\" &\nfirst=$!\n\"$@\"\nsecond=$?\nwait $first && exit $second\n");
+    let output = sandbox.output(&["run", "p.toml", "--quiet"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("instance/stencil is one process here, but the launcher starts several"), "{said}");
 }
 
 #[test]

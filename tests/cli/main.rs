@@ -8,6 +8,7 @@ mod agent;
 mod archives;
 #[cfg(feature = "analytics")]
 mod batches;
+mod batch;
 mod broken;
 mod check;
 mod checkpoint;

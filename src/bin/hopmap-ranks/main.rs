@@ -54,7 +54,7 @@ fn work(folder: &Path, relay: &Relay) -> Result<(), Error> {
     if relay.process() == 0 {
         ranks::stop_with_the_engine(folder);
     }
-    ranks::run(folder, relay, &|line| {
+    ranks::run(folder, Some(relay), &|line| {
         // An engine that does not listen any more is gone.
         let _ = std::io::stdout().lock().write_all(format!("{line}\n").as_bytes());
     })

@@ -140,6 +140,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     let pipeline = given.open()?;
     let limits = Limits {
         jobs: arguments.jobs.map_or_else(all_cores, usize::from),
+        memory: crate::engine::memory(),
         deadline: arguments.deadline,
         fail_fast: true,
     };

@@ -1,0 +1,613 @@
+//! All jobs of a run, watched by one thread: submitted, asked for together, stopped, tried again, their results taken over.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Seek, SeekFrom};
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::time::{Duration, Instant};
+
+use hopmap_durable::DurableError;
+use hopmap_model::Context;
+use miette::Report;
+
+use super::failure::{End, Ended, Given as Unfinished, JobFailure, on};
+use super::record::{Record, leave, new_name};
+use super::{BatchError, BatchSystem, JobState, NewJob, Status, script};
+use crate::engine::execute::{
+    CellObserver, Finished, Given, Shared, StageLog, log_name, take_over, task_inputs,
+};
+use crate::engine::launch::{self, Launch, program};
+use crate::engine::walk::Task;
+use crate::pipeline::{Cell, Launcher};
+use crate::ranks::{self, DONE, Done, FAULT, Fault, Message, OUT};
+
+/// Shortest and longest time between two looks at the files of the jobs.
+const LOOKS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
+/// Shortest and longest time between two questions to the batch system; each takes a third longer than the one before.
+const QUESTIONS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+/// Time that a stage has to deliver what it has once it was asked to.
+const GRACE: Duration = Duration::from_secs(30);
+/// Time after which a job that the batch system has ended leaves nothing more, also on a network file system; longer if it ended well.
+const SETTLED: (Duration, Duration) = (Duration::from_secs(3), Duration::from_secs(60));
+
+/// A cell that is to be a job.
+pub(crate) struct Order<'a> {
+    pub(crate) task: Task,
+    pub(crate) cell: &'a Cell,
+    pub(crate) launcher: &'a Launcher,
+    pub(crate) deadline: Option<Instant>,
+}
+
+/// Watches jobs until no more come.
+pub(crate) fn serve<'a: 's, 's>(
+    system: &'s dyn BatchSystem,
+    orders: &Receiver<Order<'a>>,
+    finished: &Sender<Finished>,
+    shared: &'s Shared<'s>,
+    patience: Duration,
+) {
+    let mut desk = Desk::new(system, shared, patience);
+    loop {
+        match orders.recv_timeout(desk.pause) {
+            Ok(order) => {
+                desk.pause = LOOKS.0;
+                desk.admit(order);
+                continue;
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            // The run has come to its end, or could not go on: what is queued is taken over by the next one.
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        desk.pause = (desk.pause * 2).min(LOOKS.1);
+        desk.turn(finished);
+    }
+}
+
+struct Desk<'a> {
+    system: &'a dyn BatchSystem,
+    shared: &'a Shared<'a>,
+    patience: Duration,
+    jobs: Vec<Job<'a>>,
+    pause: Duration,
+    question: Duration,
+    next_question: Instant,
+    /// Since when the batch system does not answer, and when it is asked again.
+    silent: Option<(Instant, Instant)>,
+}
+
+enum Phase {
+    /// To be submitted.
+    New,
+    /// Perhaps submitted: the name is known, the number is not.
+    Sought,
+    /// In the queue, or through it.
+    Queued,
+    /// Of an earlier run and of no use: to be gone before another is submitted.
+    Leaving,
+}
+
+struct Job<'a> {
+    order: Order<'a>,
+    log: StageLog,
+    started: Instant,
+    /// `jobs/KEY`.
+    folder: PathBuf,
+    record: Record,
+    phase: Phase,
+    retried: u32,
+    status: Option<Status>,
+    /// How it ended as the batch system has it, and when that was heard.
+    end: Option<(End, Instant)>,
+    /// When its script was seen to have ended.
+    left: Option<Instant>,
+    /// When it has to be asked for what it has, lest the batch system ends it.
+    last_moment: Option<Instant>,
+    /// When it was asked to stop, because the user or the deadline want it.
+    stopped: Option<Instant>,
+    is_cancelled: bool,
+    /// Bytes of the log that were read.
+    heard: u64,
+}
+
+impl Job<'_> {
+    fn task(&self) -> PathBuf {
+        self.record.task(&self.folder)
+    }
+
+    fn state(&self, shared: &Shared<'_>) -> Option<PathBuf> {
+        (!self.order.task.configured.observes()).then(|| shared.states.join(&self.order.task.key))
+    }
+
+    fn say(&self, shared: &Shared<'_>, line: &str) {
+        use hopmap_model::Observer;
+        CellObserver { cell: self.order.cell, log: &self.log, shared }.log(line);
+    }
+
+    /// Passes on what the job has printed since last time.
+    fn hear(&mut self, shared: &Shared<'_>) {
+        use hopmap_model::Observer;
+        let Ok(mut file) = fs::File::open(&self.record.log) else { return };
+        if file.seek(SeekFrom::Start(self.heard)).is_err() {
+            return;
+        }
+        let mut lines = BufReader::new(file);
+        let mut line = Vec::new();
+        let observer = CellObserver { cell: self.order.cell, log: &self.log, shared };
+        // Half a line is heard when the rest of it is there.
+        while lines.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) && line.ends_with(b"\n") {
+            self.heard += line.len() as u64;
+            match Message::parse(String::from_utf8_lossy(&line).trim_end()) {
+                Some(Message::Progress(done, total)) => observer.progress(done, total),
+                Some(Message::Log(line)) => observer.log(&line),
+                // What others print stays in the log of the job.
+                None => {}
+            }
+            line.clear();
+        }
+    }
+
+    /// Writes the task, the script and the record of a new attempt.
+    fn prepare(&mut self, system: &dyn BatchSystem, shared: &Shared<'_>) -> Result<PathBuf, Report> {
+        let Order { task, cell, launcher, deadline } = &self.order;
+        // Of an attempt before this one nothing may be left that could take part.
+        let _ = fs::remove_dir_all(self.record.task(&self.folder));
+        self.record.attempt += 1;
+        self.record.name = new_name(&task.key);
+        self.record.job = None;
+        let jobs = shared.logs.with_file_name("jobs");
+        fs::create_dir_all(&jobs).map_err(DurableError::io("create", &jobs))?;
+        let name = log_name(&cell.id);
+        let name = name.trim_end_matches(".log");
+        self.record.log = jobs.join(format!("{name}.{}.log", self.record.attempt));
+        let folder = self.task();
+        fs::create_dir_all(&folder).map_err(DurableError::io("create", &folder))?;
+        let state = self.state(shared);
+        let observer = CellObserver { cell, log: &self.log, shared };
+        let cx = Context::new(1, *deadline, &observer);
+        let cx = state.as_deref().map_or(cx, |state| cx.with_state(state));
+        let threads = cell.threads.unwrap_or(1);
+        let inputs = task_inputs(task, shared);
+        launch::prepare(
+            &Launch { launcher, entry: cell.entry, configured: &*task.configured, inputs, threads },
+            &folder,
+            &cx,
+        )?;
+        let within = system.command(launcher);
+        let program = program(cell.entry.distributed && !within.is_empty())?;
+        let program = program.iter().map(|word| word.to_string_lossy().into_owned());
+        let command: Vec<String> = within.iter().cloned().chain(program).collect();
+        let script = self.record.log.with_extension("sh");
+        let title = format!("{}, attempt {}", cell.id, self.record.attempt);
+        script::write(&script, &title, &command, &folder)?;
+        self.record.write(&self.folder)?;
+        Ok(script)
+    }
+
+    fn forget_attempt(&mut self) {
+        (self.status, self.end, self.left, self.last_moment) = (None, None, None, None);
+        self.heard = 0;
+        self.phase = Phase::New;
+    }
+}
+
+impl<'a> Desk<'a> {
+    fn new(system: &'a dyn BatchSystem, shared: &'a Shared<'a>, patience: Duration) -> Self {
+        Self {
+            system,
+            shared,
+            patience,
+            jobs: Vec::new(),
+            pause: LOOKS.1,
+            question: QUESTIONS.0,
+            next_question: Instant::now(),
+            silent: None,
+        }
+    }
+
+    /// Takes a cell in: its job is new, or one that a run left that was killed.
+    fn admit(&mut self, order: Order<'a>) {
+        let folder = self.shared.jobs.join(&order.task.key);
+        let launcher = order.launcher.with(&[]);
+        let before = Record::read(&folder);
+        let phase = before.as_ref().map_or(Phase::New, |record| {
+            let task = record.task(&folder);
+            // A result that was taken over leaves an empty folder if we were killed at that moment.
+            let is_emptied = task.join(DONE).exists()
+                && fs::read_dir(task.join(OUT)).is_ok_and(|mut entries| entries.next().is_none());
+            let is_other = record.launcher != launcher && !ranks::has_begun(&task);
+            match record.job {
+                _ if order.task.configured.observes() || ranks::is_stopped(&task) => Phase::Leaving,
+                _ if is_emptied || is_other => Phase::Leaving,
+                Some(_) => Phase::Queued,
+                None => Phase::Sought,
+            }
+        });
+        let record = before.unwrap_or_else(|| Record {
+            cell: order.cell.id.clone(),
+            launcher: launcher.clone(),
+            attempt: 0,
+            name: String::new(),
+            job: None,
+            log: PathBuf::new(),
+        });
+        let job = Job {
+            log: StageLog::of(order.cell, self.shared),
+            order,
+            started: Instant::now(),
+            folder,
+            record,
+            phase,
+            retried: 0,
+            status: None,
+            end: None,
+            left: None,
+            last_moment: None,
+            stopped: None,
+            is_cancelled: false,
+            heard: 0,
+        };
+        if let (Phase::Queued, Some(number)) = (&job.phase, job.record.job) {
+            job.say(self.shared, &format!("job {number} of an earlier run is taken over"));
+        }
+        self.jobs.push(job);
+    }
+
+    fn turn(&mut self, finished: &Sender<Finished>) {
+        self.ask();
+        let mut jobs = std::mem::take(&mut self.jobs);
+        jobs.retain_mut(|job| {
+            let Some(result) = self.advance(job).transpose() else { return true };
+            if let Err(error) = &result {
+                job.log.write(&format!("failed: {}", crate::engine::execute::explain(error)));
+            }
+            let (cell, key) = (job.order.task.cell, job.order.task.key.clone());
+            let seconds = job.started.elapsed().as_secs_f64();
+            // The receiver lives as long as anything runs.
+            let _ = finished.send(Finished { cell, key, result, seconds, log: job.log.written() });
+            self.pause = LOOKS.0;
+            false
+        });
+        self.jobs = jobs;
+    }
+
+    /// What the batch system answered; nothing while it is silent and there is patience left.
+    fn heard<T>(&mut self, answer: Result<T, BatchError>) -> Result<Option<T>, BatchError> {
+        match answer {
+            Ok(answer) => {
+                self.silent = None;
+                Ok(Some(answer))
+            }
+            Err(error @ BatchError::Silent(_)) => {
+                let now = Instant::now();
+                let since = self.silent.map_or(now, |(since, _)| since);
+                let pause = (now - since).clamp(QUESTIONS.0, QUESTIONS.1);
+                self.silent = Some((since, now + pause));
+                if now - since < self.patience { Ok(None) } else { Err(error) }
+            }
+            Err(refused) => Err(refused),
+        }
+    }
+
+    /// Whether the batch system can be expected to answer.
+    fn may_ask(&self) -> bool {
+        self.silent.is_none_or(|(_, again)| Instant::now() >= again)
+    }
+
+    /// Asks how all jobs stand, if it is time.
+    fn ask(&mut self) {
+        let is_open = |job: &&Job<'_>| matches!(job.phase, Phase::Queued) && job.end.is_none();
+        let open: Vec<u64> = self.jobs.iter().filter(is_open).filter_map(|job| job.record.job).collect();
+        if open.is_empty() || Instant::now() < self.next_question || !self.may_ask() {
+            return;
+        }
+        let answer = self.system.ask(&open);
+        let now = Instant::now();
+        self.question = (self.question * 4 / 3).min(QUESTIONS.1);
+        self.next_question = now + self.question;
+        let Ok(Some(mut answer)) = self.heard(answer) else { return };
+        for job in self.jobs.iter_mut().filter(|job| matches!(job.phase, Phase::Queued) && job.end.is_none())
+        {
+            let Some(number) = job.record.job.filter(|number| open.contains(number)) else { continue };
+            match answer.remove(&number).filter(|status| status.name == job.record.name) {
+                Some(status) => learn(job, number, status, now, self.shared),
+                None => job.end = Some((End::Forgotten, now)),
+            }
+        }
+    }
+
+    /// Asks soon: something is known to have changed.
+    fn ask_soon(&mut self, within: Duration) {
+        self.question = self.question.min(within.max(QUESTIONS.0));
+        self.next_question = self.next_question.min(Instant::now() + within);
+    }
+
+    /// Does what is next for a job; its result, if it has come to its end.
+    fn advance(&mut self, job: &mut Job<'a>) -> Result<Option<Given>, Report> {
+        match job.phase {
+            Phase::New => self.submit(job)?,
+            Phase::Sought => self.seek(job)?,
+            Phase::Leaving => self.send_away(job)?,
+            Phase::Queued => return self.look(job),
+        }
+        Ok(None)
+    }
+
+    fn wants_stop(&self, job: &Job<'_>) -> bool {
+        self.shared.cancelled.load(Ordering::Relaxed)
+            || job.order.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    fn submit(&mut self, job: &mut Job<'a>) -> Result<(), Report> {
+        if self.wants_stop(job) {
+            let _ = fs::remove_dir_all(&job.folder);
+            return Err(Unfinished::NotBegun.into());
+        }
+        if !self.may_ask() {
+            return Ok(());
+        }
+        let script = job.prepare(self.system, self.shared)?;
+        let Order { cell, launcher, .. } = job.order;
+        let is_one = !cell.entry.distributed || self.system.command(launcher).is_empty();
+        let answer = self.system.submit(&NewJob {
+            launcher,
+            name: &job.record.name,
+            comment: &cell.id,
+            script: &script,
+            log: &job.record.log,
+            threads: cell.threads.filter(|_| is_one),
+            memory: cell.memory.filter(|_| is_one),
+        });
+        let answer = self.heard(answer).inspect_err(|error| {
+            if matches!(error, BatchError::Refused { .. }) {
+                let _ = fs::remove_dir_all(&job.folder);
+            }
+        })?;
+        // It may have been accepted though the answer got lost.
+        job.phase = if answer.is_some() { Phase::Queued } else { Phase::Sought };
+        if let Some(number) = answer {
+            self.is_queued(job, number)?;
+        }
+        Ok(())
+    }
+
+    fn is_queued(&mut self, job: &mut Job<'a>, number: u64) -> Result<(), Report> {
+        job.phase = Phase::Queued;
+        job.record.job = Some(number);
+        job.record.write(&job.folder)?;
+        self.ask_soon(QUESTIONS.0 * 2);
+        Ok(())
+    }
+
+    /// Looks for a job whose number got lost, by its name.
+    fn seek(&mut self, job: &mut Job<'a>) -> Result<(), Report> {
+        if !self.may_ask() {
+            return if self.wants_stop(job) { Err(Unfinished::NotBegun.into()) } else { Ok(()) };
+        }
+        let answer = self.system.find(&job.record.name);
+        match self.heard(answer)? {
+            Some(Some(number)) => self.is_queued(job, number)?,
+            Some(None) => job.forget_attempt(),
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Ends a job of an earlier run before another one is submitted.
+    fn send_away(&mut self, job: &mut Job<'a>) -> Result<(), Report> {
+        if self.may_ask() {
+            let answer = leave(self.system, &job.record);
+            if self.heard(answer)? == Some(true) {
+                job.forget_attempt();
+                job.record.launcher = job.order.launcher.with(&[]);
+            }
+        }
+        Ok(())
+    }
+
+    fn look(&mut self, job: &mut Job<'a>) -> Result<Option<Given>, Report> {
+        job.hear(self.shared);
+        let task = job.task();
+        let done = ranks::read::<Done>(&task.join(DONE)).ok();
+        if done.is_some_and(|done| done.complete) {
+            return self.collect(job).map(Some);
+        }
+        self.stop_if_needed(job)?;
+        let status = script::ended(&task);
+        if status.is_some() && job.left.is_none() {
+            job.left = Some(Instant::now());
+            self.ask_soon(Duration::ZERO);
+        }
+        let is_wanted = self.wants_stop(job) || done.is_some_and(|done| done.timed);
+        if done.is_some() && status.is_some() && is_wanted {
+            return self.collect(job).map(Some);
+        }
+        let Some(end) = self.end(job, status, done.is_some()) else { return self.is_given_up(job) };
+        if let Some(fault) = failed_stage(job, end) {
+            let _ = fs::remove_dir_all(&job.folder);
+            return Err(fault);
+        }
+        // A stage that was asked by a signal for what it has, and is not what ends the run, was asked by the batch system.
+        let end = match end {
+            End::As(JobState::Completed) if done.is_some() => End::As(JobState::OutOfTime),
+            end => end,
+        };
+        if done.is_some() && is_wanted {
+            return self.collect(job).map(Some);
+        }
+        let goes_on = end == End::As(JobState::OutOfTime) && self.is_saved(job);
+        if (end.is_outside() || goes_on) && job.retried < job.order.cell.retries && !self.wants_stop(job) {
+            self.again(job, end);
+            return Ok(None);
+        }
+        if done.is_some() && end == End::As(JobState::OutOfTime) {
+            job.say(
+                self.shared,
+                "the time of its job is over: this is the best so far; the next run goes on",
+            );
+            return self.collect(job).map(Some);
+        }
+        self.fail(job, end, status).map(Some)
+    }
+
+    /// An error if the batch system has been silent for too long.
+    fn is_given_up(&self, _: &Job<'a>) -> Result<Option<Given>, Report> {
+        match self.silent {
+            Some((since, _)) if since.elapsed() >= self.patience => {
+                let text = format!("no answer for {}", humantime::format_duration(self.patience));
+                Err(BatchError::Silent(text).into())
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn is_saved(&self, job: &Job<'_>) -> bool {
+        job.state(self.shared).is_some_and(|state| state.exists())
+    }
+
+    /// How a job ended, once all that it can have left is there to be seen.
+    fn end(&self, job: &Job<'a>, status: Option<i32>, is_done: bool) -> Option<End> {
+        let left_something = status.is_some() || is_done || job.task().join(FAULT).exists();
+        match (job.end, job.left) {
+            (Some((End::As(JobState::Completed), heard)), _) if !left_something => {
+                (heard.elapsed() >= SETTLED.1).then_some(End::As(JobState::Completed))
+            }
+            (Some((end @ (End::As(JobState::Failed) | End::Forgotten), heard)), _) if !left_something => {
+                (heard.elapsed() >= SETTLED.0).then_some(end)
+            }
+            // What ended by itself and is not known any more has ended as its script says.
+            (Some((End::Forgotten, _)), _) | (None, Some(_)) => {
+                let is_settled =
+                    job.end.is_some() || job.left.is_some_and(|left| left.elapsed() >= SETTLED.1);
+                let state = if status == Some(0) { JobState::Completed } else { JobState::Failed };
+                (is_settled && left_something).then_some(End::As(state))
+            }
+            (Some((end, _)), _) => Some(end),
+            (None, None) => None,
+        }
+    }
+
+    /// Asks a job for what it has: because the user or the deadline want it, or because its time is nearly over.
+    fn stop_if_needed(&mut self, job: &mut Job<'a>) -> Result<(), Report> {
+        if self.wants_stop(job) {
+            let stopped = *job.stopped.get_or_insert_with(Instant::now);
+            if stopped.elapsed() < LOOKS.1 {
+                // Where this fails the folder is gone, which the processes notice.
+                let _ = ranks::stop(&job.task());
+            }
+            let is_late = stopped.elapsed() >= GRACE;
+            if (!ranks::has_begun(&job.task()) || is_late) && !job.is_cancelled {
+                job.is_cancelled = self.cancel(job);
+                self.ask_soon(Duration::from_millis(200));
+            }
+            if stopped.elapsed() >= GRACE * 2 {
+                return Err(Unfinished::NotEnded(job.record.job.unwrap_or_default()).into());
+            }
+        } else if job.last_moment.is_some_and(|moment| Instant::now() >= moment) {
+            job.last_moment = None;
+            if ranks::has_begun(&job.task()) {
+                job.say(self.shared, "the time of its job is nearly over: it is asked for what it has");
+                let _ = ranks::stop(&job.task());
+            }
+        }
+        Ok(())
+    }
+
+    fn cancel(&mut self, job: &Job<'a>) -> bool {
+        let Some(number) = job.record.job else { return false };
+        let answer = self.system.cancel(number, &job.record.name);
+        matches!(self.heard(answer), Ok(Some(())))
+    }
+
+    /// Submits a cell once more.
+    fn again(&mut self, job: &mut Job<'a>, end: End) {
+        job.retried += 1;
+        let number = job.record.job.unwrap_or_default();
+        let words = end.in_words("", None);
+        let (retried, most) = (job.retried, job.order.cell.retries);
+        job.say(self.shared, &format!("job {number} {words}; retry {retried} of {most}"));
+        if end == End::Forgotten {
+            self.cancel(job);
+        }
+        job.forget_attempt();
+        // A process that goes on though its node is lost finds its task gone and stops.
+        let _ = fs::remove_dir_all(job.task());
+        self.pause = LOOKS.0;
+    }
+
+    fn fail(&self, job: &mut Job<'a>, end: End, status: Option<i32>) -> Result<Given, Report> {
+        let number = job.record.job.unwrap_or_default();
+        let launcher = job.order.launcher.with(&[]);
+        let limit = job.status.as_ref().and_then(|status| status.limit);
+        let limit =
+            limit.map(|limit| format!(" of {}", humantime::format_duration(limit))).unwrap_or_default();
+        let (nodes, reason) =
+            job.status.as_ref().map_or(("", ""), |status| (status.nodes.as_str(), status.reason.as_str()));
+        if job.stopped.is_some() && !ranks::has_begun(&job.task()) {
+            let _ = fs::remove_dir_all(&job.folder);
+            return Err(Unfinished::NotBegun.into());
+        }
+        let failure = JobFailure::new(
+            end,
+            &Ended {
+                job: number,
+                launcher: &launcher,
+                nodes,
+                reason,
+                limit: &limit,
+                log: &job.record.log,
+                status,
+                is_saved: self.is_saved(job),
+                retried: job.retried,
+            },
+        );
+        let _ = fs::remove_dir_all(&job.folder);
+        Err(failure.into())
+    }
+
+    fn collect(&self, job: &mut Job<'a>) -> Result<Given, Report> {
+        let Order { task, cell, .. } = &job.order;
+        let given = take_over(launch::given(cell.entry, &job.task())?, task, cell, self.shared)?;
+        // What is left is cleared when nobody wants it any more.
+        let _ = fs::remove_dir_all(&job.folder);
+        Ok(given)
+    }
+}
+
+/// Takes in how a job stands, and says what has changed.
+fn learn(job: &mut Job<'_>, number: u64, status: Status, now: Instant, shared: &Shared<'_>) {
+    let before = job.status.as_ref().map(|before| (before.state, before.reason.as_str()));
+    if before != Some((status.state, status.reason.as_str())) {
+        match status.state {
+            JobState::Pending if status.reason.is_empty() => job.say(shared, &format!("job {number} waits")),
+            JobState::Pending => job.say(shared, &format!("job {number} waits: {}", status.reason)),
+            JobState::Running if before.is_none_or(|(state, _)| state != JobState::Running) => {
+                job.say(shared, &format!("job {number} runs{}", on(&status.nodes)));
+            }
+            _ => {}
+        }
+    }
+    if let (JobState::Running, Some(left), Some(limit)) = (status.state, status.left, status.limit) {
+        let lead = (limit / 10).clamp(Duration::from_secs(5), Duration::from_mins(1));
+        if job.last_moment.is_none() && before.is_none_or(|(state, _)| state != JobState::Running) {
+            job.last_moment = Some(now + left.saturating_sub(lead));
+        }
+    }
+    if status.state.is_end() {
+        job.end = Some((End::As(status.state), now));
+    }
+    job.status = Some(status);
+}
+
+/// The failure of the stage itself, in its own words.
+fn failed_stage(job: &Job<'_>, end: End) -> Option<Report> {
+    if !matches!(end, End::As(JobState::Failed | JobState::Completed)) {
+        return None;
+    }
+    let fault = ranks::read::<Fault>(&job.task().join(FAULT)).ok()?;
+    let (rank, number) = (fault.rank, job.record.job.unwrap_or_default());
+    let nodes = job.status.as_ref().map_or("", |status| &status.nodes);
+    let launcher = job.order.launcher.with(&[]);
+    let of = if job.order.cell.entry.distributed { format!("rank {rank} of job") } else { "job".into() };
+    Some(Report::new(fault).wrap_err(format!("{of} {number} of `{launcher}`{}", on(nodes))))
+}

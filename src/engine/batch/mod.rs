@@ -1,0 +1,112 @@
+//! Cells as jobs of a batch system: submitted, watched all together, tried again, taken over.
+//!
+//! [`BatchSystem`] is all that is known of a batch system; `slurm` is the only one there is.
+
+mod desk;
+mod failure;
+mod record;
+mod script;
+mod slurm;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::time::Duration;
+
+use miette::Diagnostic;
+
+pub(crate) use desk::{Order, serve};
+pub(crate) use record::{cancel_unwanted, withdraw};
+pub(crate) use slurm::Slurm;
+
+use crate::pipeline::Launcher;
+
+/// What we want of a batch system.
+pub(crate) trait BatchSystem: Sync {
+    /// The command that a launcher starts within the job.
+    fn command<'a>(&self, launcher: &'a Launcher) -> &'a [String];
+
+    /// Queues a script and gives the number of the job.
+    fn submit(&self, job: &NewJob<'_>) -> Result<u64, BatchError>;
+
+    /// How jobs stand, all asked for with one call. What the system has forgotten is missing in the answer.
+    fn ask(&self, jobs: &[u64]) -> Result<HashMap<u64, Status>, BatchError>;
+
+    /// The number of a job with this name.
+    fn find(&self, name: &str) -> Result<Option<u64>, BatchError>;
+
+    /// Ends a job of this number and name; one that has ended already is none of its concern.
+    fn cancel(&self, job: u64, name: &str) -> Result<(), BatchError>;
+}
+
+/// A job to be queued.
+pub(crate) struct NewJob<'a> {
+    /// What queues it, with the options that the user wrote.
+    pub(crate) launcher: &'a Launcher,
+    /// Its name; no other job has it.
+    pub(crate) name: &'a str,
+    /// What it is, in words.
+    pub(crate) comment: &'a str,
+    /// The script.
+    pub(crate) script: &'a Path,
+    /// File for what it prints.
+    pub(crate) log: &'a Path,
+    /// Cores, if it is one process.
+    pub(crate) threads: Option<usize>,
+    /// Bytes of memory, if it is one process and the pipeline says how many.
+    pub(crate) memory: Option<u64>,
+}
+
+/// How a job stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Status {
+    /// Its name: a batch system that lost what it knew may give a number again.
+    pub(crate) name: String,
+    pub(crate) state: JobState,
+    /// The word of the batch system for why it waits or has ended; may be empty.
+    pub(crate) reason: String,
+    /// Where it runs or ran; may be empty.
+    pub(crate) nodes: String,
+    /// Time until the batch system ends it.
+    pub(crate) left: Option<Duration>,
+    /// Time that it has in all.
+    pub(crate) limit: Option<Duration>,
+}
+
+/// The states of a job that make a difference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum JobState {
+    Pending,
+    Running,
+    Completed,
+    Failed,
+    OutOfTime,
+    OutOfMemory,
+    NodeFailed,
+    Preempted,
+    Cancelled,
+}
+
+impl JobState {
+    /// Whether nothing more will happen.
+    pub(crate) fn is_end(self) -> bool {
+        !matches!(self, Self::Pending | Self::Running)
+    }
+}
+
+/// Why a batch system did not do what it was asked for.
+#[derive(Debug, Clone, thiserror::Error, Diagnostic)]
+pub(crate) enum BatchError {
+    /// It does not answer now. Asking again may help.
+    #[error("the batch system does not answer: {0}")]
+    #[diagnostic(help(
+        "jobs that are in its queue stay there: run again when it is back, and their results are taken over"
+    ))]
+    Silent(String),
+    /// It does not want to.
+    #[error("{message}")]
+    Refused {
+        message: String,
+        #[help]
+        help: String,
+    },
+}

@@ -1,0 +1,111 @@
+//! What is on disk of a job: `jobs/KEY/job.json` says which one it is, `jobs/KEY/ATTEMPT/` is the folder of its task.
+//!
+//! It outlives the run that submitted the job, so that the next one knows of it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use hopmap_durable::DurableError;
+use miette::Report;
+use serde::{Deserialize, Serialize};
+
+use super::{BatchError, BatchSystem};
+use crate::engine::store::Store;
+use crate::ranks;
+
+const RECORD: &str = "job.json";
+
+/// Time between two looks at a job that was told to go.
+const INTERVAL: Duration = Duration::from_millis(500);
+
+/// The job of a cell.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Record {
+    /// The cell.
+    pub(super) cell: String,
+    /// What queues it.
+    pub(super) launcher: String,
+    /// How often the cell was submitted.
+    pub(super) attempt: u32,
+    /// Name of the job, written down before it is submitted.
+    pub(super) name: String,
+    /// Its number, written down when the batch system has said it.
+    pub(super) job: Option<u64>,
+    /// What it prints.
+    pub(super) log: PathBuf,
+}
+
+impl Record {
+    pub(super) fn read(folder: &Path) -> Option<Self> {
+        ranks::read(&folder.join(RECORD)).ok()
+    }
+
+    pub(super) fn write(&self, folder: &Path) -> Result<(), Report> {
+        ranks::write(&folder.join(RECORD), self)
+    }
+
+    /// The folder of the task.
+    pub(super) fn task(&self, folder: &Path) -> PathBuf {
+        folder.join(self.attempt.to_string())
+    }
+}
+
+/// A name that no other job has.
+pub(super) fn new_name(key: &str) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    format!("hopmap-{}-{:x}", &key[..key.len().min(8)], now.as_nanos())
+}
+
+/// Cancels a job that may have been submitted; whether it is gone.
+pub(super) fn leave(system: &dyn BatchSystem, record: &Record) -> Result<bool, BatchError> {
+    let job = match record.job {
+        Some(job) => Some(job),
+        None => system.find(&record.name)?,
+    };
+    let Some(job) = job else { return Ok(true) };
+    system.cancel(job, &record.name)?;
+    let status = system.ask(&[job])?.remove(&job).filter(|status| status.name == record.name);
+    Ok(status.is_none_or(|status| status.state.is_end()))
+}
+
+/// Ends the job that an earlier run left for a cell, and waits until it is gone: no cell runs twice at once.
+pub(crate) fn withdraw(
+    system: &dyn BatchSystem,
+    folder: &Path,
+    patience: Duration,
+    is_stopped: &dyn Fn() -> bool,
+) -> Result<(), Report> {
+    let started = Instant::now();
+    while let Some(record) = Record::read(folder) {
+        match leave(system, &record) {
+            Ok(true) => break,
+            Ok(false) => {}
+            Err(BatchError::Silent(_)) if started.elapsed() < patience && !is_stopped() => {}
+            Err(error) => return Err(error.into()),
+        }
+        std::thread::sleep(INTERVAL);
+    }
+    fs::remove_dir_all(folder).map_err(DurableError::io("remove", folder))?;
+    Ok(())
+}
+
+/// Ends the jobs of cells that want something else by now. Where the batch system does not hear it, their processes find their
+/// task gone and stop by themselves.
+pub(crate) fn cancel_unwanted(system: &dyn BatchSystem, store: &Store) {
+    let Ok(entries) = fs::read_dir(store.jobs()) else { return };
+    let wanted: std::collections::HashSet<&str> = store.unfinished().collect();
+    let unwanted: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|folder| {
+            folder.file_name().and_then(|name| name.to_str()).is_none_or(|key| !wanted.contains(key))
+        })
+        .collect();
+    for folder in unwanted {
+        if let Some(Record { job: Some(job), name, .. }) = Record::read(&folder) {
+            let _ = system.cancel(job, &name);
+        }
+        // What is left of it is cleared next time.
+        let _ = fs::remove_dir_all(folder);
+    }
+}

@@ -1,0 +1,287 @@
+//! Cells as jobs of a batch system: a real Slurm of emulated nodes. Runs when `HOPMAP_SYSTEM_TESTS=1`; what takes minutes, when
+//! `HOPMAP_SOAK` is set too.
+
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::cluster::{Cluster, NODES};
+use crate::sandbox::Sandbox;
+
+/// Searches that go on from their state, a stage that is one process, and one that needs them all.
+const PIPELINE: &str = r#"name = "jobs"
+
+[params]
+launcher = ""
+evaluations = 20000
+seeds = "1..3"
+retries = 2
+
+[stages.program]
+uses = "trace/csv"
+with = { file = "program.csv" }
+
+[stages.machine]
+uses = "topology/synthetic"
+with = { shape = "tree:2x4x4", costs = [1, 10, 100] }
+
+[stages.placement]
+uses     = "map/tabu"
+with     = { evaluations = "${params.evaluations}", islands = 3 }
+needs    = { task-graph = "program", system = "machine" }
+matrix   = { seed = "${params.seeds}" }
+launcher = "${params.launcher}"
+threads  = 1
+
+[stages.quality]
+uses     = "evaluate/mapping"
+needs    = { task-graph = "program", system = "machine", mapping = "placement[min F]" }
+launcher = "${params.launcher}"
+
+[batch]
+jobs = 16
+"#;
+
+/// More evaluations than anybody waits for.
+const ENDLESS: &str = "evaluations=1000000000000000";
+
+fn wanted() -> bool {
+    let wanted = std::env::var_os("HOPMAP_SYSTEM_TESTS").is_some_and(|value| value == "1");
+    if !wanted {
+        eprintln!("skipped: HOPMAP_SYSTEM_TESTS is not 1");
+    }
+    wanted
+}
+
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    let pair = |rank: usize| {
+        let (near, far) = ((rank + 3) % 32, (rank * 7 + 5) % 32);
+        format!("{rank},{near},10,{}\n{rank},{far},3,{}\n", 1000 + 37 * rank, 700 + 91 * (rank % 5))
+    };
+    let pairs: String = (0..32).map(pair).collect();
+    sandbox.write("program.csv", format!("source,destination,messages,bytes\n{pairs}"));
+    sandbox.write("p.toml", PIPELINE);
+    sandbox
+}
+
+/// A cluster and a folder that runs use it from.
+struct Lab {
+    cluster: Cluster,
+    sandbox: Sandbox,
+}
+
+impl Lab {
+    fn new() -> Self {
+        Self { cluster: Cluster::start(), sandbox: sandbox() }
+    }
+
+    fn run(&self, launcher: &str, more: &[&str]) -> Command {
+        let launcher = format!("launcher={launcher}");
+        let arguments = ["run", "p.toml", "--json", "--no-report", "-p", &launcher];
+        let mut command = self.sandbox.command(&[&arguments, more].concat());
+        command.env("SLURM_CONF", self.cluster.configuration()).env_remove("HOPMAP_RANKS");
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// A command of Slurm; what it prints.
+    fn slurm(&self, program: &str, arguments: &[&str]) -> String {
+        let mut command = Command::new(program);
+        let output =
+            command.args(arguments).env("SLURM_CONF", self.cluster.configuration()).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Number, state and node of every job.
+    fn jobs(&self) -> Vec<(String, String, String)> {
+        let listed = self.slurm("squeue", &["-h", "-t", "all", "-o", "%i %T %N"]);
+        let job = |line: &str| {
+            let mut words = line.split(' ').map(str::to_owned);
+            (words.next().unwrap(), words.next().unwrap(), words.next().unwrap_or_default())
+        };
+        listed.lines().map(job).collect()
+    }
+
+    /// Waits until so many jobs have a state; fails if the run ends before.
+    fn wait_for(&self, count: usize, state: &str, run: &mut Child) {
+        let deadline = Instant::now() + Duration::from_mins(2);
+        while self.jobs().iter().filter(|(_, found, _)| found == state).count() < count {
+            assert!(run.try_wait().unwrap().is_none(), "the run has ended");
+            assert!(Instant::now() < deadline, "no {count} jobs are {state}: {:?}", self.jobs());
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    fn folder(&self) -> &Path {
+        self.cluster.configuration().parent().unwrap()
+    }
+
+    /// Ends the daemon that wrote a pid file.
+    fn kill(&self, signal: &str, pid_file: &str) {
+        let pid = std::fs::read_to_string(self.folder().join(pid_file)).unwrap();
+        assert!(Command::new("kill").args(["-s", signal, pid.trim()]).status().unwrap().success());
+        while Path::new("/proc").join(pid.trim()).exists() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn start_controller(&self) {
+        let path = format!("{}:/usr/sbin", std::env::var("PATH").unwrap());
+        let configuration = self.cluster.configuration();
+        let mut command = Command::new("slurmctld");
+        command.arg("-f").arg(configuration).env("PATH", path).stdin(Stdio::null()).stdout(Stdio::null());
+        assert!(command.status().unwrap().success());
+    }
+}
+
+fn report(output: &Output) -> Value {
+    let said = String::from_utf8_lossy(&output.stderr);
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{said}"))
+}
+
+/// Name, state and digest of every cell.
+fn cells(output: &Output) -> Vec<(String, String, String)> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let cell = |cell: &Value| {
+        let outputs = cell["outputs"].as_object().unwrap();
+        let digests: Vec<String> = outputs.values().map(|output| text(&output["digest"])).collect();
+        (text(&cell["cell"]), text(&cell["state"]), digests.concat())
+    };
+    report(output)["cells"].as_array().unwrap().iter().map(cell).collect()
+}
+
+fn digests(output: &Output) -> Vec<(String, String)> {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    cells(output).into_iter().map(|(cell, _, digest)| (cell, digest)).collect()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_sweep_through_sbatch_gives_the_same_digests() {
+    if !wanted() {
+        return;
+    }
+    let lab = Lab::new();
+    let seeds = ["-p", "seeds=1..50"];
+    let alone = digests(&lab.run("", &[&seeds[..], &["--store", "alone"]].concat()).output().unwrap());
+    let output = lab.run("sbatch -N 1 -n 1 --time 10", &seeds).output().unwrap();
+    assert_eq!(digests(&output), alone);
+    assert_eq!(lab.jobs().len(), 51);
+    let left = std::fs::read_dir(lab.sandbox.path().join(".hopmap/jobs")).unwrap().count();
+    assert_eq!(left, 0);
+}
+
+#[test]
+fn a_node_that_fails_a_controller_that_restarts_and_a_run_that_is_killed_change_no_result() {
+    if !wanted() {
+        return;
+    }
+    let lab = Lab::new();
+    let seeds = ["-p", "seeds=1..12", "-p", "evaluations=3000000"];
+    let alone = digests(&lab.run("", &[&seeds[..], &["--store", "alone"]].concat()).output().unwrap());
+    let launcher = "sbatch -N 1 -n 1";
+    let mut run = lab.run(launcher, &seeds).spawn().unwrap();
+    lab.wait_for(3, "RUNNING", &mut run);
+    // A node goes down with what runs there.
+    let (_, _, node) = lab.jobs().into_iter().find(|(_, state, _)| state == "RUNNING").unwrap();
+    assert!(NODES.contains(&node.as_str()));
+    lab.kill("KILL", &format!("{node}.pid"));
+    lab.slurm("scontrol", &["update", &format!("nodename={node}"), "state=down", "reason=test"]);
+    lab.wait_for(1, "NODE_FAIL", &mut run);
+    // The controller is away for a while.
+    lab.kill("TERM", "slurmctld.pid");
+    std::thread::sleep(Duration::from_secs(2));
+    lab.start_controller();
+    // The run is killed; its jobs go on.
+    run.kill().unwrap();
+    run.wait().unwrap();
+    let known = lab.jobs().len();
+    let output = lab.run(launcher, &seeds).output().unwrap();
+    assert_eq!(digests(&output), alone, "{}", said(&output));
+    // Nothing was submitted twice but what the node had.
+    assert!(known <= 12 + 4, "{:?}", lab.jobs());
+    assert!(lab.jobs().len() <= 13 + 4, "{:?}", lab.jobs());
+}
+
+#[test]
+fn jobs_that_end_without_a_result_say_why() {
+    if !wanted() {
+        return;
+    }
+    let lab = Lab::new();
+    let one = ["-p", "seeds=1..1", "-p", ENDLESS, "--quiet"];
+    let complaint = |output: Output| {
+        assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+        let text = said(&output).replace(lab.sandbox.path().to_str().unwrap(), "HERE");
+        let runs: Vec<&str> = text.split('/').filter(|part| part.starts_with("20")).collect();
+        runs.iter().fold(text.clone(), |text, run| text.replace(run, "RUN"))
+    };
+    // Somebody cancels it.
+    let mut run = lab.run("sbatch -n 1", &one).spawn().unwrap();
+    lab.wait_for(1, "RUNNING", &mut run);
+    lab.slurm("scancel", &["1"]);
+    insta::assert_snapshot!(complaint(run.wait_with_output().unwrap()), @"");
+    // It asks for what there is not.
+    insta::assert_snapshot!(complaint(lab.run("sbatch -n 1 -p nowhere", &one).output().unwrap()), @"");
+    // What runs in it fails.
+    insta::assert_snapshot!(complaint(lab.run("sbatch -n 1 sh -c 'echo no licence; exit 3'", &one).output().unwrap()), @"");
+    // The stage itself fails, and is not tried again.
+    lab.sandbox.edit("p.toml", "tree:2x4x4", "tree:2x2x2");
+    insta::assert_snapshot!(complaint(lab.run("sbatch -n 1", &one).output().unwrap()), @"");
+    assert_eq!(lab.jobs().len(), 3);
+}
+
+#[test]
+fn an_interrupt_brings_the_best_of_jobs_that_run_and_cancels_those_that_wait() {
+    if !wanted() {
+        return;
+    }
+    let lab = Lab::new();
+    // All cores of a node each: four run, two wait.
+    let launcher = "sbatch -n 1 --exclusive";
+    let mut run = lab.run(launcher, &["-p", "seeds=1..6", "-p", ENDLESS]).spawn().unwrap();
+    lab.wait_for(4, "RUNNING", &mut run);
+    lab.wait_for(2, "PENDING", &mut run);
+    let work = lab.sandbox.path().join(".hopmap/jobs");
+    let begun = || {
+        let tasks = std::fs::read_dir(&work).into_iter().flatten().flatten();
+        tasks.filter(|task| task.path().join("1/begun").exists()).count()
+    };
+    while begun() < 4 {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(Command::new("kill").args(["-s", "INT", &run.id().to_string()]).status().unwrap().success());
+    let output = run.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", said(&output));
+    let states: Vec<String> = cells(&output).into_iter().map(|(_, state, _)| state).collect();
+    assert_eq!(states.iter().filter(|state| *state == "partial").count(), 4, "{states:?}");
+    let open =
+        lab.jobs().into_iter().filter(|(_, state, _)| ["RUNNING", "PENDING"].contains(&state.as_str()));
+    assert_eq!(open.count(), 0);
+}
+
+#[test]
+fn a_job_that_runs_out_of_time_goes_on_in_the_next() {
+    if !wanted() || std::env::var_os("HOPMAP_SOAK").is_none() {
+        return;
+    }
+    let lab = Lab::new();
+    // One that hears nothing is ended by Slurm; its time is a minute and as long again until Slurm looks.
+    let deaf = lab
+        .run("sbatch -n 1 --time 1 sh -c 'sleep 1000'", &["-p", "seeds=1..1", "--quiet"])
+        .output()
+        .unwrap();
+    assert_eq!(deaf.status.code(), Some(1));
+    assert!(said(&deaf).contains("ran out of its time of 1m"), "{}", said(&deaf));
+    // A search delivers what it has before its time is over, and goes on with that twice.
+    let output = lab.run("sbatch -n 1 --time 1", &["-p", "seeds=1..1", "-p", ENDLESS]).output().unwrap();
+    assert!(said(&output).contains("retry 2 of 2"), "{}", said(&output));
+    let placement = cells(&output).into_iter().find(|(cell, _, _)| cell.starts_with("placement")).unwrap();
+    assert_eq!(placement.1, "partial");
+}
