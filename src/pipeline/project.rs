@@ -28,8 +28,8 @@ impl Embedded {
     #[must_use]
     pub fn introduction(&self) -> String {
         let lines = self.text.lines().map_while(|line| line.strip_prefix('#'));
-        let mut text: String =
-            lines.map(|line| format!("{}\n", line.strip_prefix(' ').unwrap_or(line))).collect();
+        let lines: Vec<&str> = lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
+        let mut text = lines.join("\n") + "\n";
         name_the_file(&mut text, self.name);
         text
     }

@@ -93,7 +93,7 @@ fn every_command_does_what_is_shown() {
     let sandbox = Sandbox::new();
     std::os::unix::fs::symlink(project(), sandbox.path().join("hopmap")).unwrap();
     let text = std::fs::read_to_string(project().join("docs/tutorial.md")).unwrap();
-    let mut folder = sandbox.path().to_owned();
+    let mut folder = sandbox.path().clone();
     let steps = steps(&text);
     assert!(steps.len() > 15, "{steps:?}");
     for Step { typed, shown } in steps {
