@@ -395,7 +395,51 @@ fn what_a_stage_takes_of_a_machine() {
     let text = format!(
         "[batch]\njobs = 0\npatience = \"soon\"\nqueue = 3\n{MACHINE}memory = \"4 XB\"\nretries = -1\n"
     );
-    insta::assert_snapshot!(check(&text), @"");
+    insta::assert_snapshot!(check(&text), @r#"
+    ------- stderr -------
+    error: `jobs` should be a number of jobs, at least 1
+       ,-[p.toml:2:8]
+     1 | [batch]
+     2 | jobs = 0
+       :        |
+       :        `-- this is a number
+     3 | patience = "soon"
+       `----
+    error: `patience` should be a time such as "10 min"
+       ,-[p.toml:3:12]
+     2 | jobs = 0
+     3 | patience = "soon"
+       :            ^^^|^^
+       :               `-- this is text
+     4 | queue = 3
+       `----
+    error: unknown key `queue`
+       ,-[p.toml:4:1]
+     3 | patience = "soon"
+     4 | queue = 3
+       : ^^|^^
+       :   `-- here
+     5 | [stages.machine]
+       `----
+      help: keys of [batch]: jobs, patience
+    error: `4 XB` is no size; write for example 4 GB or 512 MiB
+       ,-[p.toml:8:10]
+     7 | with = { shape = "tree:2x2", costs = [1, 10] }
+     8 | memory = "4 XB"
+       :          ^^^|^^
+       :             `-- here
+     9 | retries = -1
+       `----
+    error: `retries` should be a number such as 2; 0 for none
+       ,-[p.toml:9:11]
+     8 | memory = "4 XB"
+     9 | retries = -1
+       :           ^|
+       :            `-- this is a number
+       `----
+    5 errors
+    [exit code 2]
+    "#);
 }
 
 #[test]

@@ -176,7 +176,12 @@ fn a_cell_that_is_larger_than_the_memory_is_refused_before_anything_runs() {
     sandbox.write("p.toml", ONE_BY_ONE);
     for command in ["run", "plan"] {
         insta::allow_duplicates! {
-            insta::assert_snapshot!(sandbox.seen(&[command, "p.toml", "--memory", "4GB"]), @"");
+            insta::assert_snapshot!(sandbox.seen(&[command, "p.toml", "--memory", "4GB"]), @r#"
+            ------- stderr -------
+            error: stage `program[bytes=1]` (p.toml:3) needs 6 GB of memory, and there are 4 GB
+              help: run it where there is more, with a `launcher` such as "sbatch -n 1" for example; --memory says how much may be used here
+            [exit code 2]
+            "#);
         }
     }
     // What is in the store needs no memory.

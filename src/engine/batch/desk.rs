@@ -333,6 +333,11 @@ impl<'a> Desk<'a> {
         Ok(None)
     }
 
+    /// Whether the job is one process of ours.
+    fn is_one(&self, cell: &Cell, launcher: &Launcher) -> bool {
+        !cell.entry.distributed || self.system.command(launcher).is_empty()
+    }
+
     fn wants_stop(&self, job: &Job<'_>) -> bool {
         self.shared.cancelled.load(Ordering::Relaxed)
             || job.order.deadline.is_some_and(|deadline| Instant::now() >= deadline)
@@ -348,7 +353,7 @@ impl<'a> Desk<'a> {
         }
         let script = job.prepare(self.system, self.shared)?;
         let Order { cell, launcher, .. } = job.order;
-        let is_one = !cell.entry.distributed || self.system.command(launcher).is_empty();
+        let is_one = self.is_one(cell, launcher);
         let answer = self.system.submit(&NewJob {
             launcher,
             name: &job.record.name,
@@ -422,8 +427,8 @@ impl<'a> Desk<'a> {
         if done.is_some() && status.is_some() && is_wanted {
             return self.collect(job).map(Some);
         }
-        let Some(end) = self.end(job, status, done.is_some()) else { return self.is_given_up(job) };
-        if let Some(fault) = failed_stage(job, end) {
+        let Some(end) = self.end(job, status, done.is_some()) else { return self.is_given_up() };
+        if let Some(fault) = failed_stage(job, end, self.is_one(job.order.cell, job.order.launcher)) {
             let _ = fs::remove_dir_all(&job.folder);
             return Err(fault);
         }
@@ -451,7 +456,7 @@ impl<'a> Desk<'a> {
     }
 
     /// An error if the batch system has been silent for too long.
-    fn is_given_up(&self, _: &Job<'a>) -> Result<Option<Given>, Report> {
+    fn is_given_up(&self) -> Result<Option<Given>, Report> {
         match self.silent {
             Some((since, _)) if since.elapsed() >= self.patience => {
                 let text = format!("no answer for {}", humantime::format_duration(self.patience));
@@ -600,7 +605,7 @@ fn learn(job: &mut Job<'_>, number: u64, status: Status, now: Instant, shared: &
 }
 
 /// The failure of the stage itself, in its own words.
-fn failed_stage(job: &Job<'_>, end: End) -> Option<Report> {
+fn failed_stage(job: &Job<'_>, end: End, is_one: bool) -> Option<Report> {
     if !matches!(end, End::As(JobState::Failed | JobState::Completed)) {
         return None;
     }
@@ -608,6 +613,6 @@ fn failed_stage(job: &Job<'_>, end: End) -> Option<Report> {
     let (rank, number) = (fault.rank, job.record.job.unwrap_or_default());
     let nodes = job.status.as_ref().map_or("", |status| &status.nodes);
     let launcher = job.order.launcher.with(&[]);
-    let of = if job.order.cell.entry.distributed { format!("rank {rank} of job") } else { "job".into() };
+    let of = if is_one { "job".into() } else { format!("rank {rank} of job") };
     Some(Report::new(fault).wrap_err(format!("{of} {number} of `{launcher}`{}", on(nodes))))
 }

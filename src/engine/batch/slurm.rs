@@ -135,9 +135,9 @@ impl BatchSystem for Slurm {
         command.arg("--no-requeue").arg(format!("--comment={}", job.comment));
         command.args(job.threads.map(|threads| format!("--cpus-per-task={threads}")));
         command.args(job.memory.map(|bytes| format!("--mem={}K", bytes.div_ceil(1024))));
-        // A job that is waited for here would keep all others waiting.
-        command.args(given.iter().filter(|word| !["-W", "--wait"].contains(&word.as_str())));
-        command.args(["--parsable", "--quiet", "--open-mode=append"]);
+        // A job that is waited for here would keep all others waiting, and a quiet sbatch says no number.
+        command.args(given.iter().filter(|word| !["-W", "--wait", "-Q", "--quiet"].contains(&word.as_str())));
+        command.args(["--parsable", "--open-mode=append"]);
         command.arg(format!("--job-name={}", job.name)).arg("--output").arg(job.log);
         command.arg("--error").arg(job.log).arg(job.script);
         let output = call(&mut command)?;
@@ -148,9 +148,9 @@ impl BatchSystem for Slurm {
         let said = String::from_utf8_lossy(&output.stdout);
         // NUMBER, or NUMBER;CLUSTER.
         let number = said.lines().last().and_then(|line| line.trim().split(';').next()?.parse().ok());
-        number.ok_or_else(|| BatchError::Refused {
-            message: format!("sbatch gave no number of a job but `{}`", said.trim()),
-            help: help.into(),
+        // What has no number is looked for by its name.
+        number.ok_or_else(|| {
+            BatchError::Silent(format!("sbatch gave no number of a job but `{}`", said.trim()))
         })
     }
 
