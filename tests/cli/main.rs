@@ -6,9 +6,9 @@
 mod accept;
 mod agent;
 mod archives;
+mod batch;
 #[cfg(feature = "analytics")]
 mod batches;
-mod batch;
 mod broken;
 mod check;
 mod checkpoint;

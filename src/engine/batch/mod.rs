@@ -4,6 +4,7 @@
 
 mod desk;
 mod failure;
+mod job;
 mod record;
 mod script;
 mod slurm;
@@ -14,7 +15,8 @@ use std::time::Duration;
 
 use miette::Diagnostic;
 
-pub(crate) use desk::{Order, serve};
+pub(crate) use desk::serve;
+pub(crate) use job::Order;
 pub(crate) use record::{cancel_unwanted, withdraw};
 pub(crate) use slurm::Slurm;
 
