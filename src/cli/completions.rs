@@ -4,7 +4,6 @@ use clap::{Args, ValueEnum};
 use clap_complete::Shell;
 
 use super::exit::Exit;
-use super::failure::Failure;
 use super::output::Output;
 
 /// Arguments of `completions`.
@@ -37,9 +36,9 @@ impl From<KnownShell> for Shell {
     }
 }
 
-pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
+pub(crate) fn main(arguments: &Arguments, output: Output) -> Exit {
     let mut text = Vec::new();
     clap_complete::generate(Shell::from(arguments.shell), &mut super::definition(), "hopmap", &mut text);
     output.raw(&text);
-    Ok(Exit::Done)
+    Exit::Done
 }

@@ -255,7 +255,7 @@ fn said(
     }
     output.line(format!("made in {}: {}", shown_folder(folder), names.join(", ")));
     output.line("next:");
-    if shown(folder) != "" {
+    if !shown(folder).is_empty() {
         output.line(format!("  cd {}", shown(folder)));
     }
     let file = format!("{}.toml", embedded.name);

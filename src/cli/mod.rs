@@ -165,7 +165,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Topology(arguments) => topology::main(&arguments, output),
         Command::Stages(arguments) => stages::main(&arguments, output),
         Command::Schema(arguments) => schema::main(&arguments, output),
-        Command::Completions(arguments) => completions::main(&arguments, output),
+        Command::Completions(arguments) => Ok(completions::main(&arguments, output)),
         Command::Man(arguments) => man::main(&arguments, output),
     };
     ended.unwrap_or_else(|failure| failure.report(output)).into()
