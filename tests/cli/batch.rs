@@ -298,9 +298,12 @@ fn a_job_that_runs_out_of_time_goes_on_in_the_next() {
         .unwrap();
     assert_eq!(deaf.status.code(), Some(1));
     assert!(said(&deaf).contains("ran out of its time of 1m"), "{}", said(&deaf));
-    // A search delivers what it has before its time is over, and goes on with that twice.
-    let output = lab.run("sbatch -n 1 --time 1", &["-p", "seeds=1..1", "-p", ENDLESS]).output().unwrap();
-    assert!(said(&output).contains("retry 2 of 2"), "{}", said(&output));
-    let placement = cells(&output).into_iter().find(|(cell, _, _)| cell.starts_with("placement")).unwrap();
-    assert_eq!(placement.1, "partial");
+    // A search delivers what it has before its time is over, and goes on with that in another job.
+    lab.sandbox.edit("p.toml", "threads  = 1\n", "threads  = 1\nretries  = 9\n");
+    lab.sandbox.edit("p.toml", "map/tabu", "map/annealing");
+    let long = ["-p", "seeds=1..1", "-p", "evaluations=200000000"];
+    let output = lab.run("sbatch -n 1 --time 1", &long).output().unwrap();
+    assert!(said(&output).contains("retry 1 of 9"), "{}", said(&output));
+    let alone = lab.run("", &[&long[..], &["--store", "alone"]].concat()).output().unwrap();
+    assert_eq!(digests(&output), digests(&alone));
 }

@@ -23,7 +23,7 @@ const QUESTIONS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_
 /// Time that a stage has to deliver what it has once it was asked to.
 const GRACE: Duration = Duration::from_secs(30);
 /// Time after which a job that the batch system has ended leaves nothing more, also on a network file system; longer if it ended well.
-const SETTLED: (Duration, Duration) = (Duration::from_secs(3), Duration::from_secs(60));
+const SETTLED: (Duration, Duration) = (Duration::from_secs(3), Duration::from_mins(1));
 
 /// Watches jobs until no more come.
 pub(crate) fn serve<'a: 's, 's>(
@@ -298,7 +298,7 @@ impl<'a> Desk<'a> {
         if done.is_some() && status.is_some() && is_wanted {
             return self.collect(job).map(Some);
         }
-        let Some(end) = self.end(job, status, done.is_some()) else { return self.is_given_up() };
+        let Some(end) = Self::end(job, status, done.is_some()) else { return self.is_given_up() };
         if let Some(fault) = failed_stage(job, end, self.is_one(job.order.cell, job.order.launcher)) {
             let _ = fs::remove_dir_all(&job.folder);
             return Err(fault);
@@ -317,10 +317,7 @@ impl<'a> Desk<'a> {
             return Ok(None);
         }
         if done.is_some() && end == End::As(JobState::OutOfTime) {
-            job.say(
-                self.shared,
-                "the time of its job is over: this is the best so far; the next run goes on",
-            );
+            job.say(self.shared, "the time of its job is over: this is the best so far");
             return self.collect(job).map(Some);
         }
         self.fail(job, end, status).map(Some)
@@ -342,7 +339,7 @@ impl<'a> Desk<'a> {
     }
 
     /// How a job ended, once all that it can have left is there to be seen.
-    fn end(&self, job: &Job<'a>, status: Option<i32>, is_done: bool) -> Option<End> {
+    fn end(job: &Job<'_>, status: Option<i32>, is_done: bool) -> Option<End> {
         let left_something = status.is_some() || is_done || job.task().join(FAULT).exists();
         match (job.end, job.left) {
             (Some((End::As(JobState::Completed), heard)), _) if !left_something => {

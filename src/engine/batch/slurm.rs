@@ -230,7 +230,7 @@ fn state(word: &str) -> JobState {
     }
 }
 
-/// A time such as `1-02:03:04`, `2:03:04` or `0:30`; UNLIMITED, INVALID and NOT_SET are none.
+/// A time such as `1-02:03:04`, `2:03:04` or `0:30`; `UNLIMITED`, `INVALID` and `NOT_SET` are none.
 fn time(text: &str) -> Option<Duration> {
     let (days, clock) = match text.split_once('-') {
         Some((days, clock)) => (days.parse::<u64>().ok()?, clock),
@@ -283,7 +283,7 @@ mod tests {
             reason: String::new(),
             nodes: "n2".into(),
             left: Some(Duration::from_secs(598)),
-            limit: Some(Duration::from_secs(600)),
+            limit: Some(Duration::from_mins(10)),
         };
         assert_eq!((job, found), (17, expected));
         let (_, found) = status("3|x|PENDING|NOT_SET|UNLIMITED||(Resources)").unwrap();
