@@ -34,15 +34,57 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
 /// beside `properties`: so `with` and `needs` list whatever any kind takes, and the rule of each kind stands in `dependencies`.
 pub(crate) fn pipeline_schema() -> Json {
     let names = |map: Json| json!({ "type": "object", "additionalProperties": map });
-    let kinds: Vec<&str> = STAGES.iter().map(|entry| entry.kind).collect();
     let mut definitions = Map::new();
+    let stage = stage_schema(&mut definitions);
+    json!({
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "hopmap pipeline",
+        "type": "object",
+        "required": ["stages"],
+        "additionalProperties": false,
+        "properties": {
+            "name": { "description": "name by which the store remembers what ran", "type": "string" },
+            "description": { "description": "what the pipeline is for", "type": "string" },
+            "params": names(json!({})),
+            "stages": names(stage),
+            "tables": names(json!({
+                "description": "a question that is asked after every run",
+                "type": "object",
+                "required": ["sql"],
+                "additionalProperties": false,
+                "properties": {
+                    "sql": { "description": "the question, such as SELECT mapper, MIN(F) FROM placement GROUP BY mapper", "type": "string" },
+                    "save": { "description": "file for the answer, ending in .csv, .json, .parquet, .arrow or .txt", "type": "string" },
+                },
+            })),
+            "batch": {
+                "description": "how the pipeline deals with batch systems",
+                "type": "object",
+                "additionalProperties": false,
+                "properties": {
+                    "jobs": { "description": "jobs that are in the queue at once", "type": "integer", "minimum": 1, "default": 20 },
+                    "patience": { "description": "time without an answer after which a batch system is given up", "type": "string", "default": "10 min" },
+                },
+            },
+            "gates": names(json!({
+                "description": "what the results have to keep, such as placement.F <= 1.02 * accepted",
+                "type": "string",
+            })),
+        },
+        "definitions": definitions,
+    })
+}
+
+/// The schema of a stage; what its parts refer to goes into `definitions`.
+fn stage_schema(definitions: &mut Map<String, Json>) -> Json {
+    let kinds: Vec<&str> = STAGES.iter().map(|entry| entry.kind).collect();
     let values = json!({
         "description": "a list, or a range with both ends: 1..10, 16..128 step 16, 0.1..0.5 step 0.1, 16..1024 times 2",
         "type": ["array", "string"],
     });
     definitions.insert("values".into(), values);
-    let rules: Vec<Json> = STAGES.iter().map(|entry| rule(entry, &mut definitions)).collect();
-    let stage = json!({
+    let rules: Vec<Json> = STAGES.iter().map(|entry| rule(entry, definitions)).collect();
+    json!({
         "type": "object",
         "required": ["uses"],
         "additionalProperties": false,
@@ -101,43 +143,6 @@ pub(crate) fn pipeline_schema() -> Json {
             "retries": { "description": "how often a batch job is submitted again that ended for causes outside the stage, such as a failed node", "type": "integer", "minimum": 0, "default": 2 },
         },
         "dependencies": { "uses": { "allOf": rules } },
-    });
-    json!({
-        "$schema": "http://json-schema.org/draft-07/schema#",
-        "title": "hopmap pipeline",
-        "type": "object",
-        "required": ["stages"],
-        "additionalProperties": false,
-        "properties": {
-            "name": { "description": "name by which the store remembers what ran", "type": "string" },
-            "description": { "description": "what the pipeline is for", "type": "string" },
-            "params": names(json!({})),
-            "stages": names(stage),
-            "tables": names(json!({
-                "description": "a question that is asked after every run",
-                "type": "object",
-                "required": ["sql"],
-                "additionalProperties": false,
-                "properties": {
-                    "sql": { "description": "the question, such as SELECT mapper, MIN(F) FROM placement GROUP BY mapper", "type": "string" },
-                    "save": { "description": "file for the answer, ending in .csv, .json, .parquet, .arrow or .txt", "type": "string" },
-                },
-            })),
-            "batch": {
-                "description": "how the pipeline deals with batch systems",
-                "type": "object",
-                "additionalProperties": false,
-                "properties": {
-                    "jobs": { "description": "jobs that are in the queue at once", "type": "integer", "minimum": 1, "default": 20 },
-                    "patience": { "description": "time without an answer after which a batch system is given up", "type": "string", "default": "10 min" },
-                },
-            },
-            "gates": names(json!({
-                "description": "what the results have to keep, such as placement.F <= 1.02 * accepted",
-                "type": "string",
-            })),
-        },
-        "definitions": definitions,
     })
 }
 

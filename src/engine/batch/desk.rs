@@ -14,6 +14,7 @@ use super::record::{Record, leave};
 use super::{BatchError, BatchSystem, JobState, NewJob, script};
 use crate::engine::execute::{Finished, Given, Shared, StageLog, take_over};
 use crate::engine::launch;
+use crate::pipeline::{Cell, Launcher};
 use crate::ranks::{self, DONE, Done, FAULT, OUT};
 
 /// Shortest and longest time between two looks at the files of the jobs.
