@@ -192,9 +192,17 @@ fn ranks_on_the_nodes_of_a_slurm_cluster_give_the_same_digest() {
     let alone = digest(&run(&sandbox, "", &["--store", "alone"]).output().unwrap());
     let ranks = run(&sandbox, "timeout 120 salloc -Q -N 4 -n 4 mpirun -n 4", &["--store", "allocated"]);
     assert_eq!(slurm(&mut { ranks }), alone);
-    let mut nodes: Vec<String> = sandbox.read("nodes").lines().map(str::to_owned).collect();
-    nodes.sort();
-    assert_eq!(nodes, NODES);
+    let seen = || {
+        let mut nodes: Vec<String> = sandbox.read("nodes").lines().map(str::to_owned).collect();
+        nodes.sort();
+        nodes
+    };
+    assert_eq!(seen(), NODES);
+    // The same in a job that is submitted and not waited for by Slurm's own commands.
+    std::fs::remove_file(sandbox.path().join("nodes")).unwrap();
+    let ranks = run(&sandbox, "sbatch -N 4 -n 4 --time 5 mpirun -n 4", &["--store", "submitted"]);
+    assert_eq!(slurm(&mut { ranks }), alone);
+    assert_eq!(seen(), NODES);
     // Debian's Open MPI cannot be started by `srun` itself, but on a node that `srun` gives, where it knows no Slurm.
     let launcher = "timeout 120 srun -n 1 mpirun --mca plm isolated --mca ras ^slurm --oversubscribe -n 2";
     let ranks = run(&sandbox, launcher, &["--store", "srun"]);
