@@ -158,6 +158,13 @@ fn digests(output: &Output) -> Vec<(String, String)> {
     cells(output).into_iter().map(|(cell, _, digest)| (cell, digest)).collect()
 }
 
+/// The log of a cell.
+fn logged(lab: &Lab, output: &Output, cell: &str) -> String {
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let cell = report["cells"].as_array().unwrap().iter().find(|found| found["cell"] == cell).unwrap();
+    std::fs::read_to_string(lab.sandbox.path().join(cell["log"].as_str().unwrap())).unwrap()
+}
+
 fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
@@ -303,7 +310,8 @@ fn a_job_that_runs_out_of_time_goes_on_in_the_next() {
     lab.sandbox.edit("p.toml", "map/tabu", "map/annealing");
     let long = ["-p", "seeds=1..1", "-p", "evaluations=200000000"];
     let output = lab.run("sbatch -n 1 --time 1", &long).output().unwrap();
-    assert!(said(&output).contains("retry 1 of 9"), "{}", said(&output));
+    let log = logged(&lab, &output, "placement[seed=1]");
+    assert!(log.contains("retry 1 of 9"), "{log}{}", said(&output));
     let alone = lab.run("", &[&long[..], &["--store", "alone"]].concat()).output().unwrap();
     assert_eq!(digests(&output), digests(&alone));
 }
