@@ -310,8 +310,8 @@ fn a_job_that_runs_out_of_time_goes_on_in_the_next() {
     lab.sandbox.edit("p.toml", "map/tabu", "map/annealing");
     let long = ["-p", "seeds=1..1", "-p", "evaluations=200000000"];
     let output = lab.run("sbatch -n 1 --time 1", &long).output().unwrap();
-    let log = logged(&lab, &output, "placement[seed=1]");
-    assert!(log.contains("retry 1 of 9"), "{log}{}", said(&output));
+    let told = logged(&lab, &output, "placement[seed=1]");
+    assert!(told.contains("retry 1 of 9"), "{told}{}", said(&output));
     let alone = lab.run("", &[&long[..], &["--store", "alone"]].concat()).output().unwrap();
     assert_eq!(digests(&output), digests(&alone));
 }
