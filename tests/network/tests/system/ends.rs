@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use hopmap_test_network::{Description, Network};
 
@@ -85,6 +86,20 @@ fn a_command_that_is_killed_is_gone_on_its_host() {
     child.kill().unwrap();
     child.wait().unwrap();
     eventually("the program ends", || !runs(&["sleep", "7105"]));
+}
+
+/// Of all moments some fall between the start of the process and what binds it to its parent.
+#[test]
+fn a_command_that_is_killed_while_it_starts_is_gone_on_its_host() {
+    let Some(_alone) = wanted() else { return };
+    let network = start(&Description::uniform(2, 0.0));
+    for moment in 0..40 {
+        let mut child = network.command(0, "sleep").arg("7106").spawn().unwrap();
+        std::thread::sleep(Duration::from_micros(150 * moment));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    eventually("the programs end", || !runs(&["sleep", "7106"]));
 }
 
 #[test]

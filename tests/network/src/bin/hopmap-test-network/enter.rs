@@ -2,15 +2,18 @@
 
 use std::ffi::OsString;
 use std::fs::File;
+use std::io::{self, PipeWriter, pipe};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Command, ExitCode, ExitStatus};
 
 use hopmap_test_network::{Error, host_name};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, setns};
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
-use nix::unistd::getppid;
+use nix::unistd::{close, dup};
 
 use crate::failed;
 use crate::hosts::{enter_network, name_file, network_file};
@@ -38,19 +41,40 @@ pub(crate) fn enter(process: u32, host: usize, words: &[OsString]) -> Result<Exi
         setns(file, kind).map_err(|error| failed(&host_name(host), error))?;
     }
     std::env::set_current_dir(&folder).map_err(|error| failed(&folder.display().to_string(), error))?;
+    // The end that the child inherits tells it whether the other one, which only this process has, is still there.
+    let (life, _held) = lifeline().map_err(|error| failed("pipe to a command", error))?;
     // Only children are in the new PID namespace.
-    let status = Command::new(program).arg("bound").arg("--").args(words).status();
-    status.map(ending).map_err(|error| failed(&host_name(host), error))
+    let mut command = Command::new(program);
+    command.arg("bound").arg(life.as_raw_fd().to_string()).arg("--").args(words);
+    command.status().map(ending).map_err(|error| failed(&host_name(host), error))
+}
+
+/// A pipe whose end to read is inherited by children and whose end to write is not.
+fn lifeline() -> io::Result<(OwnedFd, PipeWriter)> {
+    let (read, write) = pipe()?;
+    // A duplicate is inherited, the first one is not.
+    Ok((dup(read)?, write))
 }
 
 /// Becomes a command that ends with its parent, as the parent stands for it outside.
-pub(crate) fn bound(words: &[OsString]) -> Result<ExitCode, Error> {
+///
+/// The parent may have ended before the signal of its death was asked for. Its number does not tell: a parent outside of the
+/// PID namespace has none in it, and neither has who adopts the child there. The pipe does.
+pub(crate) fn bound(life: RawFd, words: &[OsString]) -> Result<ExitCode, Error> {
     prctl::set_pdeathsig(Signal::SIGKILL).map_err(|error| failed("signal of a parent's death", error))?;
-    // A parent outside of the namespace has no number in it; a process that has been adopted has one for its parent.
-    if getppid().as_raw() != 0 {
+    if has_ended(life).map_err(|error| failed("pipe from a parent", error))? {
         return Ok(ExitCode::FAILURE);
     }
     become_command(words)
+}
+
+/// Whether the process at the other end of a pipe is gone; the pipe is closed.
+fn has_ended(life: RawFd) -> io::Result<bool> {
+    let pipe = File::open(format!("/proc/self/fd/{life}"))?;
+    close(life)?;
+    let mut looked = [PollFd::new(pipe.as_fd(), PollFlags::empty())];
+    poll(&mut looked, PollTimeout::ZERO)?;
+    Ok(looked.iter().any(|end| end.any() == Some(true)))
 }
 
 /// Becomes a command on a host of the network that this process is in.

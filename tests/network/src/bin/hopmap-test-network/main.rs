@@ -106,9 +106,10 @@ enum Task {
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<OsString>,
     },
-    /// Become a command that ends with its parent.
+    /// Become a command that ends with its parent, which holds the other end of a pipe.
     #[command(hide = true)]
     Bound {
+        life: i32,
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<OsString>,
     },
@@ -159,7 +160,7 @@ fn perform(task: Task) -> Result<ExitCode, Error> {
         Task::Serve => serve::serve(),
         Task::First => first::first(),
         Task::Enter { process, host, words } => enter::enter(process, host, &words),
-        Task::Bound { words } => enter::bound(&words),
+        Task::Bound { life, words } => enter::bound(life, &words),
     }
 }
 
