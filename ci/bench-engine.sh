@@ -84,7 +84,7 @@ cells() { # CPU seconds per cell, in milliseconds, of a first run of a sweep of 
   sed "s/1\\.\\.1000/1..$1/" sweep.toml > cells.toml
   for _ in 1 2 3; do
     rm -rf store
-    { time "$hopmap" run cells.toml --store store --quiet --no-report -j1; } 2>&1 | awk '{print $3 + $6}'
+    { time "$hopmap" run cells.toml --store store --quiet --no-report -j1; } 2>&1 | awk '{print $4 + $7}'
   done | sort -n | head -1
 }
 one=$(cells 1) all=$(cells 1001)

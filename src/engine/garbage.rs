@@ -1,14 +1,14 @@
 //! Clearing a store: results that no pipeline uses any more, artifacts that no result uses, states of searches that nobody
 //! goes on with, old runs.
 
-use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use foldhash::{HashMap, HashMapExt as _, HashSet, HashSetExt as _};
 use hopmap_durable::DurableError;
 
-use super::record::OutputRecord;
 use super::store::{Store, StoreError};
 use super::writer::Writer;
 
@@ -61,23 +61,22 @@ pub fn find_garbage(store: &Store, policy: Policy) -> Result<Garbage, StoreError
     let mut results = Vec::new();
     let mut needed: HashSet<&str> = HashSet::new();
     let mut sizes: HashMap<&str, u64> = HashMap::new();
-    for result in store.results() {
-        let digests = || result.outputs.values().map(|output| output.digest.as_str());
-        if used.contains(result.key.as_str()) || digests().any(|digest| is_young(&store.artifact(digest))) {
-            needed.extend(digests());
+    for (key, outputs) in store.sizes() {
+        if used.contains(key) || outputs.iter().any(|(digest, _)| is_young(&store.artifact(digest))) {
+            needed.extend(outputs.into_iter().map(|(digest, _)| digest));
         } else {
-            results.push(result.key.clone());
-            let size = |output: &OutputRecord| output.files.iter().map(|(_, size)| size).sum();
-            sizes.extend(result.outputs.values().map(|output| (output.digest.as_str(), size(output))));
+            results.push(key.to_owned());
+            sizes.extend(outputs);
         }
     }
     results.sort();
+    let is_needed = |name: &OsStr| name.to_str().is_some_and(|digest| needed.contains(digest));
     let mut artifacts = Vec::new();
-    for folder in entries(&store.root().join("artifacts"))? {
-        let digest = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        if needed.contains(digest) || is_young(&folder) {
+    for folder in entries_but(&store.root().join("artifacts"), is_needed)? {
+        if is_young(&folder) {
             continue;
         }
+        let digest = folder.file_name().and_then(OsStr::to_str).unwrap_or_default();
         // What the log says saves looking into a hundred thousand folders.
         let bytes = sizes.get(digest).copied().unwrap_or_else(|| size(&folder));
         artifacts.push((folder, bytes));
@@ -121,12 +120,18 @@ fn old_runs(store: &Store, keep: usize) -> Result<Vec<PathBuf>, DurableError> {
 }
 
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, DurableError> {
+    entries_but(folder, |_| false)
+}
+
+/// What is in a folder, by name, without what is passed over; nothing if there is no such folder.
+fn entries_but(folder: &Path, is_passed: impl Fn(&OsStr) -> bool) -> Result<Vec<PathBuf>, DurableError> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(DurableError::io("read", folder)(error)),
     };
-    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    let paths = entries.flatten().filter(|entry| !is_passed(&entry.file_name()));
+    let mut paths: Vec<PathBuf> = paths.map(|entry| entry.path()).collect();
     // As bytes: comparing paths part by part takes longer than reading the folder.
     paths.sort_unstable_by(|one, other| one.as_os_str().cmp(other.as_os_str()));
     Ok(paths)

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use hopmap_artifact::Folder;
 use hopmap_durable::DurableError;
-use serde::{Deserialize, Serialize};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value as Json;
 use serde_json::value::RawValue;
 
@@ -99,11 +100,78 @@ pub struct Current {
     pub matrix: Vec<(String, Json)>,
 }
 
+/// A result as the log has it: read when somebody asks for it, as most of a hundred thousand are not.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(try_from = "Box<RawValue>")]
+pub(super) struct StoredResult {
+    pub(super) key: String,
+    /// The [`ResultRecord`].
+    text: Box<RawValue>,
+    record: OnceLock<Option<Box<ResultRecord>>>,
+}
+
+impl StoredResult {
+    /// What the log says of it; `None` if another version wrote it in another form.
+    pub(super) fn record(&self) -> Option<&ResultRecord> {
+        self.record.get_or_init(|| serde_json::from_str(self.text.get()).ok()).as_deref()
+    }
+
+    /// Digests of its artifacts and the bytes of their files, without reading the rest.
+    pub(super) fn sizes(&self) -> Vec<(&str, u64)> {
+        #[derive(Deserialize)]
+        struct OnlyOutputs<'a> {
+            #[serde(borrow)]
+            outputs: BTreeMap<&'a str, OnlyFiles<'a>>,
+        }
+        #[derive(Deserialize)]
+        struct OnlyFiles<'a> {
+            digest: &'a str,
+            files: Vec<(IgnoredAny, u64)>,
+        }
+        let result = serde_json::from_str::<OnlyOutputs>(self.text.get());
+        let outputs = result.map(|result| result.outputs).unwrap_or_default();
+        let size = |output: &OnlyFiles| output.files.iter().map(|(_, size)| size).sum();
+        outputs.values().map(|output| (output.digest, size(output))).collect()
+    }
+}
+
+impl TryFrom<Box<RawValue>> for StoredResult {
+    type Error = serde_json::Error;
+
+    fn try_from(text: Box<RawValue>) -> Result<Self, Self::Error> {
+        #[derive(Deserialize)]
+        struct OnlyKey {
+            key: String,
+        }
+        // The key stands first, where we wrote the line: the rest of it need not be read.
+        let first = text.get().strip_prefix(r#"{"key":""#).and_then(|rest| rest.split_once('"'));
+        let key = match first {
+            Some((key, _)) if !key.contains('\\') => key.to_owned(),
+            _ => serde_json::from_str::<OnlyKey>(text.get())?.key,
+        };
+        Ok(Self { key, text, record: OnceLock::new() })
+    }
+}
+
+impl From<ResultRecord> for StoredResult {
+    fn from(record: ResultRecord) -> Self {
+        // Records are plain data with text keys: they always have a form in JSON.
+        let text = serde_json::value::to_raw_value(&record).unwrap_or_default();
+        Self { key: record.key.clone(), text, record: OnceLock::from(Some(Box::new(record))) }
+    }
+}
+
+impl Serialize for StoredResult {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.text.serialize(serializer)
+    }
+}
+
 /// One line of the log.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Record {
-    Result(ResultRecord),
+    Result(StoredResult),
     /// A [`Current`]. Its fields stand here, because flattened ones are read through a buffer.
     Current {
         pipeline: String,

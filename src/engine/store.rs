@@ -1,9 +1,9 @@
 //! The store: artifacts by digest, and a log of which key gave which artifacts.
 
-use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use foldhash::{HashMap, HashMapExt as _};
 use hopmap_artifact::Folder;
 use hopmap_durable::{AppendLog, DurableError};
 use miette::Diagnostic;
@@ -11,7 +11,7 @@ use rayon::prelude::*;
 
 use super::catalogue::names;
 use super::hashes::Hashes;
-use super::record::{Current, OutputRecord, Record, ResultRecord};
+use super::record::{Current, OutputRecord, Record, ResultRecord, StoredResult};
 use super::unsynced::Unsynced;
 
 /// Name of the store's folder.
@@ -26,7 +26,7 @@ const MANY_LINES: usize = 1000;
 #[derive(Debug)]
 pub struct Store {
     root: PathBuf,
-    pub(super) results: HashMap<String, ResultRecord>,
+    pub(super) results: HashMap<String, StoredResult>,
     current: HashMap<(String, String), Current>,
     pub(super) begun: HashMap<(String, String), String>,
     damaged_lines: usize,
@@ -110,7 +110,7 @@ impl Store {
             let folder = Folder::open(&self.artifact(&output.digest));
             folder.is_ok_and(|folder| folder.digest() == output.digest && folder.verify().is_ok())
         };
-        if self.results.get(key).is_some_and(|result| !result.outputs.values().all(is_whole)) {
+        if self.result(key).is_some_and(|result| !result.outputs.values().all(is_whole)) {
             self.results.remove(key);
         }
     }
@@ -199,12 +199,17 @@ impl Store {
     /// The result of a key.
     #[must_use]
     pub fn result(&self, key: &str) -> Option<&ResultRecord> {
-        self.results.get(key)
+        self.results.get(key)?.record()
     }
 
     /// All results.
     pub fn results(&self) -> impl Iterator<Item = &ResultRecord> {
-        self.results.values()
+        self.results.values().filter_map(StoredResult::record)
+    }
+
+    /// Keys of all results, with digests of their artifacts and the bytes of their files.
+    pub(super) fn sizes(&self) -> Vec<(&str, Vec<(&str, u64)>)> {
+        self.results.par_iter().map(|(key, result)| (key.as_str(), result.sizes())).collect()
     }
 
     /// The key that a cell of a pipeline had when it last ran or was confirmed.

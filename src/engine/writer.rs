@@ -89,10 +89,12 @@ impl Writer {
             let artifacts = result.outputs.values().map(|output| store.artifact(&output.digest));
             self.unsynced_artifacts.extend(artifacts);
         }
-        self.append(&Record::Result(result.clone()))?;
-        // One that cannot be removed is waste, which is cleared with the rest.
-        let _ = fs::remove_file(store.state(&result.key));
-        store.learn(Record::Result(result));
+        // A state that cannot be removed is waste, which is cleared with the rest.
+        let state = store.state(&result.key);
+        let record = Record::Result(result.into());
+        self.append(&record)?;
+        let _ = fs::remove_file(state);
+        store.learn(record);
         if self.last_sync.elapsed() > BETWEEN_SYNCS {
             self.sync_artifacts(store)?;
         }
