@@ -6,8 +6,8 @@ use serde_json::Value as Json;
 
 use super::journal::{RunSummary, StageEvent, state_name};
 use super::key::Manifest;
+use super::outcome::RunReport;
 use super::record::ResultRecord;
-use super::run::RunReport;
 use super::store::Store;
 use super::walk::Settled;
 use crate::pipeline::{Cell, Pipeline};

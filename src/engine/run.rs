@@ -1,29 +1,27 @@
-//! Planning and running a pipeline.
+//! Running a pipeline.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use miette::{Diagnostic, Report};
+use miette::Report;
 
 use super::batch::{self, Order, Slurm};
 use super::events::Events;
 use super::execute::{Finished, Given, Shared, StageEnding, execute};
 use super::journal::Journal;
 use super::key::Manifest;
+use super::outcome::RunReport;
 use super::reason::Reason;
 use super::record::{Ending, OutputRecords, ResultRecord};
-use super::save::save;
+use super::save::save_outputs;
 use super::store::{Store, StoreError};
 use super::walk::{Decision, Settled, State, Task, Walk};
 use super::writer::Writer;
-use crate::gates::{Standing, Verdict};
-use crate::pipeline::{Cell, Pipeline, show_bytes};
-use crate::query::AnsweredTable;
+use crate::pipeline::{Cell, Pipeline};
 
 /// What a run may use.
 #[derive(Debug, Clone, Copy)]
@@ -36,112 +34,6 @@ pub struct Limits {
     pub deadline: Option<Duration>,
     /// Whether the first failure stops everything that has not begun.
     pub fail_fast: bool,
-}
-
-/// What became of a pipeline.
-#[derive(Debug)]
-pub struct RunReport {
-    /// What became of each cell.
-    pub cells: Vec<Settled>,
-    /// Folder of the run; missing if nothing ran.
-    pub folder: Option<PathBuf>,
-    /// Whether the user interrupted it.
-    pub interrupted: bool,
-    /// Seconds it took.
-    pub seconds: f64,
-    /// Answers to the questions of the pipeline.
-    pub tables: Vec<AnsweredTable>,
-    /// How its gates stand, once they are judged.
-    pub gates: Vec<Verdict>,
-}
-
-impl RunReport {
-    /// Number of cells in a state.
-    #[must_use]
-    pub fn count(&self, state: State) -> usize {
-        self.cells.iter().filter(|settled| settled.state == state).count()
-    }
-
-    /// Whether every cell has its result.
-    #[must_use]
-    pub fn is_success(&self) -> bool {
-        self.cells.iter().all(|settled| matches!(settled.state, State::Cached | State::Ran | State::Partial))
-    }
-
-    /// Whether a gate is broken.
-    #[must_use]
-    pub fn is_broken(&self) -> bool {
-        self.gates.iter().any(|verdict| verdict.standing == Standing::Broken)
-    }
-
-    /// Exit code of the run.
-    #[must_use]
-    pub fn exit_code(&self) -> u8 {
-        match () {
-            () if self.interrupted => 130,
-            () if !self.is_success() => 1,
-            () if self.is_broken() => 3,
-            () => 0,
-        }
-    }
-}
-
-/// Says what a run would do. Writes nothing.
-pub fn plan(pipeline: &Pipeline, store: &mut Store) -> RunReport {
-    let started = Instant::now();
-    let mut walk = Walk::new(pipeline);
-    for index in 0..pipeline.cells.len() {
-        let mut settled = match walk.decide(index, store) {
-            Decision::Settle(settled) => *settled,
-            Decision::Execute(task) => {
-                Settled { reasons: task.reasons, key: Some(task.key), ..Settled::new(State::WouldRun) }
-            }
-        };
-        let cell = &pipeline.cells[index];
-        save_outputs(cell, &mut settled, store, true);
-        walk.settled[index] = Some(settled.located(pipeline, cell));
-    }
-    RunReport {
-        cells: walk.settled.into_iter().flatten().collect(),
-        folder: None,
-        interrupted: false,
-        seconds: started.elapsed().as_secs_f64(),
-        tables: Vec::new(),
-        gates: Vec::new(),
-    }
-}
-
-/// A cell that this machine has too little memory for.
-#[derive(Debug, thiserror::Error, Diagnostic)]
-#[error("stage `{cell}` ({place}) needs {needed} of memory, and there are {there}")]
-#[diagnostic(help(
-    "run it where there is more, with a `launcher` such as \"sbatch -n 1\" for example; --memory says how much may be used here"
-))]
-pub struct TooLarge {
-    cell: String,
-    place: String,
-    needed: String,
-    there: String,
-}
-
-/// Refuses a pipeline with a cell that would run and is larger than the memory there is.
-pub fn check_memory(pipeline: &Pipeline, store: &mut Store, memory: Option<u64>) -> Result<(), TooLarge> {
-    let Some(there) = memory else { return Ok(()) };
-    if pipeline.cells.iter().all(|cell| cell.memory_here() <= there) {
-        return Ok(());
-    }
-    let cells = plan(pipeline, store).cells;
-    let would_run = |state: State| matches!(state, State::WouldRun | State::Waits);
-    let mut pairs = pipeline.cells.iter().zip(&cells);
-    match pairs.find(|(cell, settled)| cell.memory_here() > there && would_run(settled.state)) {
-        None => Ok(()),
-        Some((cell, _)) => Err(TooLarge {
-            cell: cell.id.clone(),
-            place: pipeline.place(cell),
-            needed: show_bytes(cell.memory_here()),
-            there: show_bytes(there),
-        }),
-    }
 }
 
 /// Runs what has to run. Results are in the store the moment their cell is done.
@@ -585,23 +477,5 @@ impl<'a> Run<'a> {
             report.folder = Some(journal.folder().to_owned());
         }
         Ok(report)
-    }
-}
-
-/// Makes the copies that a cell promises; with `dry` only says which would be made.
-fn save_outputs(cell: &Cell, settled: &mut Settled, store: &Store, dry: bool) {
-    if !settled.is_usable() {
-        return;
-    }
-    for wish in &cell.saves {
-        let Some(record) = settled.outputs.get(wish.output) else { continue };
-        match save(store, record, wish.output, &wish.path, dry) {
-            Ok(saved) => settled.saved.push(saved),
-            Err(error) => {
-                settled.state = State::Failed;
-                settled.error = Some(error);
-                return;
-            }
-        }
     }
 }

@@ -9,6 +9,8 @@ use serde::Serialize;
 
 use super::record::OutputRecord;
 use super::store::Store;
+use super::walk::{Settled, State};
+use crate::pipeline::Cell;
 
 /// A copy of an output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -32,14 +34,26 @@ enum SaveError {
     SomethingInTheWay { path: PathBuf },
 }
 
+/// Makes the copies that a cell promises; with `dry` only says which would be made.
+pub(super) fn save_outputs(cell: &Cell, settled: &mut Settled, store: &Store, dry: bool) {
+    if !settled.is_usable() {
+        return;
+    }
+    for wish in &cell.saves {
+        let Some(record) = settled.outputs.get(wish.output) else { continue };
+        match save(store, record, wish.output, &wish.path, dry) {
+            Ok(saved) => settled.saved.push(saved),
+            Err(error) => {
+                settled.state = State::Failed;
+                settled.error = Some(error);
+                return;
+            }
+        }
+    }
+}
+
 /// Makes the copy unless it is there and whole. With `dry` only looks.
-pub(crate) fn save(
-    store: &Store,
-    record: &OutputRecord,
-    output: &str,
-    path: &Path,
-    dry: bool,
-) -> Result<Saved, Report> {
+fn save(store: &Store, record: &OutputRecord, output: &str, path: &Path, dry: bool) -> Result<Saved, Report> {
     let source = store.artifact(&record.digest);
     let written = match only_file(record) {
         Some(name) => save_file(&source, name, path, dry)?,

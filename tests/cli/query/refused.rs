@@ -1,0 +1,154 @@
+//! Questions without an answer.
+
+use std::path::PathBuf;
+
+use super::sweep;
+use crate::sandbox::Sandbox;
+
+#[test]
+fn what_is_wrong_is_shown_where_it_stands() {
+    let sandbox = sweep();
+    let asked = |sql: &str| sandbox.seen(&["query", sql]);
+    insta::assert_snapshot!(asked("SELECT mapper\nFROM placement WHERE GROUP"), @"
+    ------- stderr -------
+    error: there is no column `GROUP`
+       ,-[SQL:2:22]
+     1 | SELECT mapper
+     2 | FROM placement WHERE GROUP
+       :                      ^^|^^
+       :                        `-- here
+       `----
+      help: columns: cell, mapper, seed, forbidden, objective, pinned, weight, F, T, dilation_max, dilation_mean, evaluations, hop_bytes, max_link_load_bytes, state, seconds, digest
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(asked("SELECT rank FROM placement_ranks AS a JOIN placement_ranks AS b ON a.rank = b.rank GROUP BY cell"), @r#"
+    ------- stderr -------
+    error: ambiguous reference to column "rank" (use one of: a."rank", b."rank")
+       ,-[SQL:1:8]
+     1 | SELECT rank FROM placement_ranks AS a JOIN placement_ranks AS b ON a.rank = b.rank GROUP BY cell
+       :        ^^|^
+       :          `-- here
+       `----
+    [exit code 2]
+    "#);
+    insta::assert_snapshot!(asked("SELECT * FROM placements"), @"
+    ------- stderr -------
+    error: there is no table `placements`
+       ,-[SQL:1:15]
+     1 | SELECT * FROM placements
+       :               ^^^^^|^^^^
+       :                    `-- did you mean `placement`?
+       `----
+      help: tables: cells, placement, placement_convergence, placement_hosts, placement_ranks, program, program_edges, program_processes, runs, the_machine, the_machine_groups, the_machine_levels, the_machine_links, the_machine_nodes, the_machine_slots
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(asked("SELECT mapper, AVG(f)\nFROM placement\nGROUP BY mapper"), @"
+    ------- stderr -------
+    error: there is no column `f`
+       ,-[SQL:1:20]
+     1 | SELECT mapper, AVG(f)
+       :                    |
+       :                    `-- did you mean `F`?
+     2 | FROM placement
+       `----
+      help: columns: cell, mapper, seed, forbidden, objective, pinned, weight, F, T, dilation_max, dilation_mean, evaluations, hop_bytes, max_link_load_bytes, state, seconds, digest
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(asked("DELETE FROM placement"), @"
+    ------- stderr -------
+    error: only questions are answered: SELECT, WITH and SHOW TABLES
+       ,-[SQL:1:1]
+     1 | DELETE FROM placement
+       : ^^^|^^
+       :    `-- here
+       `----
+      help: artifacts are never changed; `hopmap run` makes new ones
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(asked("SELECT hops(F) FROM placement"), @"
+    ------- stderr -------
+    error: unsupported function 'hops'
+       ,-[SQL:1:8]
+     1 | SELECT hops(F) FROM placement
+       :        ^^|^
+       :          `-- here
+       `----
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(asked(""), @"
+    ------- stderr -------
+    error: there is no question here
+       ,-[SQL:1:1]
+       `----
+      help: for example SELECT * FROM cells
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["query", "SELECT 1 AS a", "swep"]), @"
+    ------- stderr -------
+    error: there is no pipeline `swep`
+      help: did you mean `sweep`? pipelines of .hopmap: sweep
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["query", "--tables", "sweep", "more"]), @"
+    ------- stderr -------
+    error: `more` is one argument too many
+      help: with --tables or --file only a pipeline is named
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["query", "-f", "missing.sql"]), @"
+    ------- stderr -------
+    error: cannot read missing.sql: No such file or directory (os error 2)
+      help: --file names a text with one question
+    [exit code 2]
+    ");
+}
+
+#[test]
+fn a_damaged_table_is_no_answer() {
+    let sandbox = sweep();
+    let artifacts = sandbox.path().join(".hopmap/artifacts");
+    let mut tables: Vec<PathBuf> = std::fs::read_dir(artifacts)
+        .unwrap()
+        .map(|entry| entry.unwrap().path().join("ranks.parquet"))
+        .filter(|path| path.exists())
+        .collect();
+    tables.sort();
+    let mut bytes = std::fs::read(&tables[0]).unwrap();
+    bytes[6] ^= 1;
+    std::fs::write(&tables[0], bytes).unwrap();
+    insta::assert_snapshot!(sandbox.seen(&["query", "SELECT SUM(slot) FROM placement_ranks"]), @"
+    ------- stderr -------
+    error: DIR/.hopmap/artifacts/DIGEST/ranks.parquet is damaged: its bytes are not those that its artifact names
+      help: everything in a store can be made again: remove the folder of the artifact and run its pipeline
+    [exit code 1]
+    ");
+    // What does not need it is answered.
+    assert_eq!(
+        sandbox.stdout(&["query", "SELECT COUNT(*) AS n FROM placement", "--format", "csv"]),
+        "n\n6\n"
+    );
+}
+
+#[test]
+fn an_empty_store_has_nothing_to_ask_about() {
+    let sandbox = Sandbox::with_ring();
+    insta::assert_snapshot!(sandbox.seen(&["query", "SELECT * FROM cells"]), @"
+    ------- stderr -------
+    error: there is no store at DIR/.hopmap
+      help: `hopmap run` makes one; --store names one elsewhere
+    [exit code 2]
+    ");
+    std::fs::create_dir(sandbox.path().join(".hopmap")).unwrap();
+    insta::assert_snapshot!(sandbox.seen(&["query", "SELECT * FROM cells"]), @"
+    ------- stderr -------
+    error: nothing is stored in .hopmap yet
+      help: `hopmap run` runs a pipeline
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["query", "SELECT * FROM cells", "ring.toml"]), @"
+    ------- stderr -------
+    error: nothing of ring is stored yet
+      help: `hopmap run` runs it
+    [exit code 2]
+    ");
+}

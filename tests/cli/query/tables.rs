@@ -1,0 +1,363 @@
+//! What can be asked about.
+
+use serde_json::Value;
+
+use crate::sandbox::Sandbox;
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "a list is long")]
+fn tables_are_listed() {
+    let sandbox = Sandbox::with_ring();
+    sandbox.stdout(&["run", "ring.toml", "--no-report"]);
+    insta::assert_snapshot!(sandbox.seen(&["query", "--tables"]), @"
+    cells: 5 rows
+      cell                         TEXT
+      stage                        TEXT
+      kind                         TEXT
+      state                        TEXT
+      seconds                      DOUBLE
+      timed                        BOOLEAN
+      key                          TEXT
+    machine: 1 rows
+      cell                         TEXT
+      bandwidth                    TEXT
+      bytes                        TEXT
+      cores                        TEXT
+      cost                         TEXT
+      costs                        TEXT
+      host_level                   TEXT
+      host_prefix                  TEXT
+      parameter_hosts              TEXT
+      inside                       TEXT
+      link_latency                 TEXT
+      shape                        TEXT
+      hosts                        DOUBLE
+      links                        DOUBLE
+      slots                        DOUBLE
+      state                        TEXT
+      seconds                      DOUBLE
+      digest                       TEXT
+    machine_groups: 16 rows
+      cell                         TEXT
+      level                        BIGINT
+      slot                         BIGINT
+      group                        BIGINT
+      bandwidth                    TEXT
+      bytes                        TEXT
+      cores                        TEXT
+      cost                         TEXT
+      costs                        TEXT
+      host_level                   TEXT
+      host_prefix                  TEXT
+      hosts                        TEXT
+      inside                       TEXT
+      link_latency                 TEXT
+      shape                        TEXT
+    machine_levels: 2 rows
+      cell                         TEXT
+      level                        BIGINT
+      cost                         DOUBLE
+      bandwidth                    TEXT
+      bytes                        TEXT
+      cores                        TEXT
+      parameter_cost               TEXT
+      costs                        TEXT
+      host_level                   TEXT
+      host_prefix                  TEXT
+      hosts                        TEXT
+      inside                       TEXT
+      link_latency                 TEXT
+      shape                        TEXT
+    machine_links: 8 rows
+      cell                         TEXT
+      source                       BIGINT
+      destination                  BIGINT
+      latency_s                    DOUBLE
+      bandwidth_bytes_per_s        DOUBLE
+      bandwidth                    TEXT
+      bytes                        TEXT
+      cores                        TEXT
+      cost                         TEXT
+      costs                        TEXT
+      host_level                   TEXT
+      host_prefix                  TEXT
+      hosts                        TEXT
+      inside                       TEXT
+      link_latency                 TEXT
+      shape                        TEXT
+    machine_nodes: 5 rows
+      cell                         TEXT
+      id                           BIGINT
+      name                         TEXT
+      kind                         TEXT
+      bandwidth                    TEXT
+      bytes                        TEXT
+      cores                        TEXT
+      cost                         TEXT
+      costs                        TEXT
+      host_level                   TEXT
+      host_prefix                  TEXT
+      hosts                        TEXT
+      inside                       TEXT
+      link_latency                 TEXT
+      shape                        TEXT
+    machine_slots: 8 rows
+      cell                         TEXT
+      slot                         BIGINT
+      host                         BIGINT
+      core                         BIGINT
+      bandwidth                    TEXT
+      bytes                        TEXT
+      cores                        TEXT
+      cost                         TEXT
+      costs                        TEXT
+      host_level                   TEXT
+      host_prefix                  TEXT
+      hosts                        TEXT
+      inside                       TEXT
+      link_latency                 TEXT
+      shape                        TEXT
+    placement: 1 rows
+      cell                         TEXT
+      accepted                     TEXT
+      after_exchange               TEXT
+      cooling                      TEXT
+      descent                      BOOLEAN
+      parameter_evaluations        BIGINT
+      factor                       TEXT
+      final_temperature            TEXT
+      forbidden                    TEXT
+      frozen                       BOOLEAN
+      genetic                      BOOLEAN
+      initial_temperature          TEXT
+      islands                      BIGINT
+      iteration                    TEXT
+      iterations                   TEXT
+      max_neighbours               TEXT
+      neighbours                   TEXT
+      neighbours_unit              TEXT
+      objective                    TEXT
+      patience                     TEXT
+      pinned                       TEXT
+      parameter_seconds            TEXT
+      seed                         BIGINT
+      solvers                      TEXT
+      successive                   TEXT
+      weight                       TEXT
+      F                            DOUBLE
+      T                            DOUBLE
+      dilation_max                 DOUBLE
+      dilation_mean                DOUBLE
+      evaluations                  DOUBLE
+      hop_bytes                    DOUBLE
+      max_link_load_bytes          DOUBLE
+      state                        TEXT
+      seconds                      DOUBLE
+      digest                       TEXT
+    placement_convergence: 8 rows
+      cell                         TEXT
+      island                       BIGINT
+      evaluations                  BIGINT
+      cost                         DOUBLE
+      accepted                     TEXT
+      after_exchange               TEXT
+      cooling                      TEXT
+      descent                      BOOLEAN
+      parameter_evaluations        BIGINT
+      factor                       TEXT
+      final_temperature            TEXT
+      forbidden                    TEXT
+      frozen                       BOOLEAN
+      genetic                      BOOLEAN
+      initial_temperature          TEXT
+      islands                      BIGINT
+      iteration                    TEXT
+      iterations                   TEXT
+      max_neighbours               TEXT
+      neighbours                   TEXT
+      neighbours_unit              TEXT
+      objective                    TEXT
+      patience                     TEXT
+      pinned                       TEXT
+      seconds                      TEXT
+      seed                         BIGINT
+      solvers                      TEXT
+      successive                   TEXT
+      weight                       TEXT
+    placement_hosts: 4 rows
+      cell                         TEXT
+      host                         TEXT
+      first_slot                   BIGINT
+      slots                        BIGINT
+      accepted                     TEXT
+      after_exchange               TEXT
+      cooling                      TEXT
+      descent                      BOOLEAN
+      evaluations                  BIGINT
+      factor                       TEXT
+      final_temperature            TEXT
+      forbidden                    TEXT
+      frozen                       BOOLEAN
+      genetic                      BOOLEAN
+      initial_temperature          TEXT
+      islands                      BIGINT
+      iteration                    TEXT
+      iterations                   TEXT
+      max_neighbours               TEXT
+      neighbours                   TEXT
+      neighbours_unit              TEXT
+      objective                    TEXT
+      patience                     TEXT
+      pinned                       TEXT
+      seconds                      TEXT
+      seed                         BIGINT
+      solvers                      TEXT
+      successive                   TEXT
+      weight                       TEXT
+    placement_ranks: 8 rows
+      cell                         TEXT
+      rank                         BIGINT
+      slot                         BIGINT
+      host                         TEXT
+      core                         BIGINT
+      accepted                     TEXT
+      after_exchange               TEXT
+      cooling                      TEXT
+      descent                      BOOLEAN
+      evaluations                  BIGINT
+      factor                       TEXT
+      final_temperature            TEXT
+      forbidden                    TEXT
+      frozen                       BOOLEAN
+      genetic                      BOOLEAN
+      initial_temperature          TEXT
+      islands                      BIGINT
+      iteration                    TEXT
+      iterations                   TEXT
+      max_neighbours               TEXT
+      neighbours                   TEXT
+      neighbours_unit              TEXT
+      objective                    TEXT
+      patience                     TEXT
+      pinned                       TEXT
+      seconds                      TEXT
+      seed                         BIGINT
+      solvers                      TEXT
+      successive                   TEXT
+      weight                       TEXT
+    program: 1 rows
+      cell                         TEXT
+      file                         TEXT
+      ranks                        TEXT
+      bytes                        DOUBLE
+      messages                     DOUBLE
+      pairs                        DOUBLE
+      processes                    DOUBLE
+      state                        TEXT
+      seconds                      DOUBLE
+      digest                       TEXT
+    program_edges: 8 rows
+      cell                         TEXT
+      source                       BIGINT
+      destination                  BIGINT
+      messages                     BIGINT
+      bytes                        BIGINT
+      file                         TEXT
+      ranks                        TEXT
+    program_processes: 8 rows
+      cell                         TEXT
+      rank                         BIGINT
+      host                         TEXT
+      compute_s                    DOUBLE
+      communication_s              DOUBLE
+      collective_s                 DOUBLE
+      file                         TEXT
+      ranks                        TEXT
+    quality: 1 rows
+      cell                         TEXT
+      samples                      BIGINT
+      seed                         BIGINT
+      F                            DOUBLE
+      F_linear                     DOUBLE
+      F_over_linear                DOUBLE
+      F_over_random                DOUBLE
+      F_over_round_robin           DOUBLE
+      F_random                     DOUBLE
+      F_round_robin                DOUBLE
+      T                            DOUBLE
+      T_linear                     DOUBLE
+      T_over_linear                DOUBLE
+      T_over_random                DOUBLE
+      T_over_round_robin           DOUBLE
+      T_random                     DOUBLE
+      T_round_robin                DOUBLE
+      dilation_max                 DOUBLE
+      dilation_max_linear          DOUBLE
+      dilation_max_over_linear     DOUBLE
+      dilation_max_over_random     DOUBLE
+      dilation_max_over_round_robin DOUBLE
+      dilation_max_random          DOUBLE
+      dilation_max_round_robin     DOUBLE
+      dilation_mean                DOUBLE
+      dilation_mean_linear         DOUBLE
+      dilation_mean_over_linear    DOUBLE
+      dilation_mean_over_random    DOUBLE
+      dilation_mean_over_round_robin DOUBLE
+      dilation_mean_random         DOUBLE
+      dilation_mean_round_robin    DOUBLE
+      hop_bytes                    DOUBLE
+      hop_bytes_linear             DOUBLE
+      hop_bytes_over_linear        DOUBLE
+      hop_bytes_over_random        DOUBLE
+      hop_bytes_over_round_robin   DOUBLE
+      hop_bytes_random             DOUBLE
+      hop_bytes_round_robin        DOUBLE
+      max_link_load_bytes          DOUBLE
+      max_link_load_bytes_linear   DOUBLE
+      max_link_load_bytes_over_linear DOUBLE
+      max_link_load_bytes_over_random DOUBLE
+      max_link_load_bytes_over_round_robin DOUBLE
+      max_link_load_bytes_random   DOUBLE
+      max_link_load_bytes_round_robin DOUBLE
+      state                        TEXT
+      seconds                      DOUBLE
+      digest                       TEXT
+    quality_placements: 23 rows
+      cell                         TEXT
+      placement                    TEXT
+      sample                       BIGINT
+      F                            DOUBLE
+      T                            DOUBLE
+      dilation_max                 DOUBLE
+      dilation_mean                DOUBLE
+      hop_bytes                    DOUBLE
+      max_link_load_bytes          DOUBLE
+      samples                      BIGINT
+      seed                         BIGINT
+    rankfile: 1 rows
+      cell                         TEXT
+      open_mpi                     BIGINT
+      state                        TEXT
+      seconds                      DOUBLE
+      digest                       TEXT
+    runs: 1 rows
+      run                          TEXT
+      pipeline                     TEXT
+      time                         TEXT
+      seconds                      DOUBLE
+      exit                         BIGINT
+      ran                          BIGINT
+      cached                       BIGINT
+      failed                       BIGINT
+    ");
+    let list: Value =
+        serde_json::from_str(&sandbox.stdout(&["query", "--tables", "ring", "--json"])).unwrap();
+    assert!(
+        list.as_array()
+            .unwrap()
+            .iter()
+            .any(|table| table["table"] == "placement_ranks" && table["rows"] == 8)
+    );
+    let shown = sandbox.stdout(&["query", "SHOW TABLES", "--format", "csv"]);
+    assert!(shown.starts_with("table,rows,columns\ncells,5,"), "{shown}");
+}
