@@ -140,7 +140,7 @@ fn stage_schema(definitions: &mut Map<String, Json>) -> Json {
                 "description": "command that starts the stage elsewhere or as MPI ranks, such as mpirun -n 4, srun -n 1, sbatch -n 1 --time 10, sbatch -n 64 mpirun; may hold ${params.NAME}; empty for none; never changes a result",
                 "type": "string",
             },
-            "retries": { "description": "how often a batch job is submitted again that ended for causes outside the stage, such as a failed node", "type": "integer", "minimum": 0, "default": 2 },
+            "retries": { "description": "how often a stage with a launcher is submitted or started again that ended for causes outside the stage, such as a failed node", "type": "integer", "minimum": 0, "default": 2 },
         },
         "dependencies": { "uses": { "allOf": rules } },
     })

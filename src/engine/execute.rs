@@ -180,6 +180,7 @@ fn run_launched(
         inputs: task_inputs(task, shared),
         // Processes have a core each unless the pipeline says otherwise.
         threads: cell.threads.unwrap_or(1),
+        retries: cell.retries,
     };
     let work = shared.work.join(&task.key);
     let given = take_over(super::launch::launch(&launch, &work, cx)?, task, cell, shared)?;

@@ -12,6 +12,7 @@ use hopmap_durable::DurableError;
 use hopmap_model::{Context, Direction};
 use miette::{Diagnostic, Report};
 
+use super::lost::Loss;
 use crate::pipeline::Launcher;
 use crate::ranks::{self, DONE, Done, FAULT, Fault, GREETING, Message, OUT, Task, TaskInput};
 use crate::registry::{Configured, StageEntry};
@@ -45,6 +46,8 @@ pub struct Launch<'a> {
     pub inputs: Vec<TaskInput>,
     /// Cores of each process.
     pub threads: usize,
+    /// How often it is started again when its host is lost.
+    pub retries: u32,
 }
 
 /// What the processes of a stage gave: how it ended, and the folder of every output.
@@ -72,16 +75,26 @@ pub(super) enum LaunchError {
          correct `launcher`"
     ))]
     NoLauncher { program: String, source: std::io::Error },
-    #[error("{command} ended without a result: {status}{}", last_lines(output))]
+    #[error("{command} {}{}", how(*loss, *status), last_lines(output))]
     Failed {
         command: String,
         status: ExitStatus,
+        loss: Option<Loss>,
         output: Vec<String>,
         #[help]
-        help: &'static str,
+        help: String,
     },
     #[error("{command} was stopped before its processes began")]
     NotBegun { command: String },
+}
+
+fn how(loss: Option<Loss>, status: ExitStatus) -> String {
+    loss.map_or_else(|| format!("ended without a result: {status}"), |loss| loss.in_words().to_owned())
+}
+
+/// How often something was done, in words.
+pub(super) fn times(count: u32) -> String {
+    if count == 1 { "once".to_owned() } else { format!("{count} times") }
 }
 
 fn last_lines(output: &[String]) -> String {
@@ -91,13 +104,24 @@ fn last_lines(output: &[String]) -> String {
 /// Runs a stage as the processes that a launcher starts. `folder` is for the files of the task; all processes have to reach it.
 pub fn launch(launch: &Launch<'_>, folder: &Path, cx: &Context<'_>) -> Result<Launched, Report> {
     let program = program(launch.entry.distributed)?;
-    prepare(launch, folder, cx)?;
-    let mut processes = Processes::start(launch.launcher, &program, folder)?;
-    let status = processes.wait(folder, cx)?;
-    if !status.success() || !folder.join(DONE).exists() {
-        return Err(processes.failure(status, folder, cx));
+    let mut retried = 0;
+    loop {
+        prepare(launch, folder, cx)?;
+        let mut processes = Processes::start(launch.launcher, &program, folder)?;
+        let status = processes.wait(folder, cx)?;
+        if status.success() && folder.join(DONE).exists() {
+            return given(launch.entry, folder);
+        }
+        let loss = processes.loss(launch.launcher.program(), status, cx);
+        match loss {
+            Some(loss) if retried < launch.retries && !cx.should_stop() => {
+                retried += 1;
+                let (command, what) = (&processes.command, loss.in_words());
+                cx.log(format!("{command} {what}; retry {retried} of {}", launch.retries));
+            }
+            _ => return Err(processes.failure(status, loss, retried, folder, cx)),
+        }
     }
-    given(launch.entry, folder)
 }
 
 /// What the processes of a stage gave that has come to its end.
@@ -164,6 +188,8 @@ struct Processes {
     command: String,
     lines: Receiver<String>,
     last_lines: Vec<String>,
+    /// What the launcher said of a host that was lost.
+    loss: Option<Loss>,
     /// Whether the MPI library spoke of the interface by which launchers connect processes, which it does where there is none.
     lacks_pmi: bool,
     /// When the launcher was told to end because its processes had not begun.
@@ -198,6 +224,7 @@ impl Processes {
             command,
             lines,
             last_lines: Vec::new(),
+            loss: None,
             lacks_pmi: false,
             told: None,
             is_stopped: false,
@@ -238,6 +265,7 @@ impl Processes {
             Some(Message::Log(line)) => cx.log(line),
             None => {
                 cx.log(&line);
+                self.loss = self.loss.or_else(|| Loss::of_line(&line));
                 self.lacks_pmi |= line.contains("PMI");
                 if self.last_lines.len() == LAST_LINES {
                     self.last_lines.remove(0);
@@ -265,7 +293,21 @@ impl Processes {
         }
     }
 
-    fn failure(self, status: ExitStatus, folder: &Path, cx: &Context<'_>) -> Report {
+    /// Why there is no result, if the stage is not to blame and may be started again.
+    fn loss(&self, program: &str, status: ExitStatus, cx: &Context<'_>) -> Option<Loss> {
+        let loss = self.loss.or_else(|| Loss::of_status(program, status))?;
+        let goes_on = loss != Loss::Time || cx.state().is_some_and(Path::exists);
+        (goes_on && self.told.is_none()).then_some(loss)
+    }
+
+    fn failure(
+        self,
+        status: ExitStatus,
+        loss: Option<Loss>,
+        retried: u32,
+        folder: &Path,
+        cx: &Context<'_>,
+    ) -> Report {
         let command = self.command;
         if let Ok(fault) = ranks::read::<Fault>(&folder.join(FAULT)) {
             let rank = fault.rank;
@@ -275,14 +317,17 @@ impl Processes {
             return LaunchError::NotBegun { command }.into();
         }
         let is_saved = cx.state().is_some_and(Path::exists);
-        let help = match () {
-            () if is_saved => "the state of the search is saved: the next run goes on where it was",
-            () if self.lacks_pmi => OTHER_MPI,
-            () => {
-                "start something simple with this launcher, such as `hostname`, to see whether it works at all"
-            }
+        let help = match loss {
+            _ if is_saved => "the state of the search is saved: the next run goes on where it was".to_owned(),
+            Some(_) => format!(
+                "it was started {}; `retries` of the stage allows more, and the next run tries again",
+                times(retried + 1)
+            ),
+            None if self.lacks_pmi => OTHER_MPI.to_owned(),
+            None => "start something simple with this launcher, such as `hostname`, to see whether it works at all"
+                .to_owned(),
         };
-        LaunchError::Failed { command, status, output: self.last_lines, help }.into()
+        LaunchError::Failed { command, status, loss, output: self.last_lines, help }.into()
     }
 }
 

@@ -84,7 +84,7 @@ pub struct Cell {
     pub memory: Option<u64>,
     /// What starts its processes; it runs in our own process without.
     pub launcher: Option<Launcher>,
-    /// How often a job is submitted again that ended for causes outside the stage.
+    /// How often it is submitted or started elsewhere again when that ended for causes outside the stage.
     pub retries: u32,
     settings: Settings,
 }

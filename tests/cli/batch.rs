@@ -217,6 +217,36 @@ fn a_node_that_fails_a_controller_that_restarts_and_a_run_that_is_killed_change_
 }
 
 #[test]
+fn a_process_in_the_foreground_that_loses_its_node_is_started_on_another() {
+    if !wanted() {
+        return;
+    }
+    let lab = Lab::new();
+    // Only the stage that is one process has the launcher.
+    lab.sandbox.edit("p.toml", "launcher = \"${params.launcher}\"\nthreads", "threads");
+    let one = ["-p", "seeds=1..1"];
+    let alone = digests(&lab.run("", &[&one[..], &["--store", "alone"]].concat()).output().unwrap());
+    let first_waits = "test -e begun || { touch begun; sleep 300; }; exec \"$0\" \"$@\"";
+    let launcher = format!("srun -n 1 sh -c '{first_waits}'");
+    let mut run = lab.run(&launcher, &one).spawn().unwrap();
+    lab.wait_for(1, "RUNNING", &mut run);
+    while !lab.sandbox.path().join("begun").exists() {
+        assert!(run.try_wait().unwrap().is_none(), "the run has ended");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let (_, _, node) = lab.jobs().remove(0);
+    lab.kill("KILL", &format!("{node}.pid"));
+    lab.slurm("scontrol", &["update", &format!("nodename={node}"), "state=down", "reason=test"]);
+    let output = run.wait_with_output().unwrap();
+    assert_eq!(digests(&output), alone);
+    let log = logged(&lab, &output, "quality");
+    assert!(log.contains("was lost: its node failed; retry 1 of 2"), "{log}");
+    let jobs = lab.jobs();
+    assert_eq!(jobs.len(), 2, "{jobs:?}");
+    assert!(jobs.iter().any(|(_, state, other)| state == "COMPLETED" && *other != node), "{jobs:?}");
+}
+
+#[test]
 fn jobs_that_end_without_a_result_say_why() {
     if !wanted() {
         return;
@@ -242,6 +272,13 @@ fn jobs_that_end_without_a_result_say_why() {
     error: stage `placement[seed=1]` (p.toml:19)
       `-> sbatch: error: invalid partition specified: nowhere; sbatch: error: Batch job submission failed: Invalid partition name specified
       help: `launcher` has the options of sbatch; `sinfo` shows the partitions and their limits
+    ");
+    // It asks for a cluster that would not be looked at.
+    let elsewhere = lab.run("sbatch -n 1 -M other", &one).output().unwrap();
+    insta::assert_snapshot!(complaint(elsewhere), @"
+    error: stage `placement[seed=1]` (p.toml:19)
+      `-> `-M` names another cluster, and hopmap asks after its jobs in the one it is in
+      help: run hopmap where that cluster is the default one
     ");
     // What runs in it fails.
     let failed = lab.run("sbatch -n 1 sh -c 'echo no licence; exit 3'", &one).output().unwrap();

@@ -200,6 +200,30 @@ fn a_stage_that_is_one_process_is_not_started_twice() {
     assert!(said.contains("instance/stencil is one process here, but the launcher starts several"), "{said}");
 }
 
+/// Loses its host as often as a file has lines.
+const FRAGILE: &str = "if [ -s losses ]; then\n  sed -i 1d losses\n  echo 'srun: error: Node failure on n4' >&2\n  exit 1\nfi\nexec sh \"$@\"\n";
+
+#[test]
+fn a_launcher_that_loses_its_host_is_started_again() {
+    let sandbox = sandbox(PROCESS);
+    sandbox.write("launcher", FRAGILE);
+    sandbox.write("losses", "1\n2\n3\n");
+    insta::assert_snapshot!(complaint(&sandbox, &mut launched(&sandbox)), @"
+    error: stage `placement` (p.toml:16)
+      `-> `sh launcher HERE/process HERE/.hopmap/work/KEY` was lost: its node failed
+            srun: error: Node failure on n4
+      help: it was started 3 times; `retries` of the stage allows more, and the next run tries again
+    ");
+    sandbox.write("losses", "1\n2\n");
+    let output = launched(&sandbox).arg("--json").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report = json(&output);
+    let placement =
+        report["cells"].as_array().unwrap().iter().find(|cell| cell["cell"] == "placement").unwrap();
+    let log = std::fs::read_to_string(sandbox.path().join(placement["log"].as_str().unwrap())).unwrap();
+    assert!(log.contains("was lost: its node failed; retry 2 of 2"), "{log}");
+}
+
 #[test]
 fn a_launcher_that_does_not_exist() {
     let sandbox = sandbox(PROCESS);

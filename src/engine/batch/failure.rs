@@ -7,6 +7,7 @@ use std::path::Path;
 use miette::Diagnostic;
 
 use super::JobState;
+use crate::engine::launch::times;
 use crate::ranks::Message;
 
 /// Lines of the log that a message shows.
@@ -51,10 +52,7 @@ impl End {
             Self::As(JobState::NodeFailed | JobState::Preempted) | Self::Forgotten => {
                 return format!(
                     "it was submitted {}; `retries` of the stage allows more, and the next run tries again",
-                    match retries {
-                        0 => "once".to_owned(),
-                        more => format!("{} times", more + 1),
-                    }
+                    times(retries + 1)
                 );
             }
             Self::As(JobState::OutOfTime) => "give it more with --time in `launcher`",

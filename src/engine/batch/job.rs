@@ -123,7 +123,14 @@ impl Job<'_> {
         let threads = cell.threads.unwrap_or(1);
         let inputs = task_inputs(task, shared);
         launch::prepare(
-            &Launch { launcher, entry: cell.entry, configured: &*task.configured, inputs, threads },
+            &Launch {
+                launcher,
+                entry: cell.entry,
+                configured: &*task.configured,
+                inputs,
+                threads,
+                retries: 0,
+            },
             &folder,
             &cx,
         )?;

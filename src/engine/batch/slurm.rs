@@ -83,6 +83,16 @@ fn options(words: &[String]) -> usize {
 }
 
 fn check(options: &[String]) -> Result<(), BatchError> {
+    // Jobs of a run are asked for together, in one cluster.
+    let is_cluster = |word: &&String| word.starts_with("-M") || word.starts_with("--clusters");
+    if let Some(option) = options.iter().find(is_cluster) {
+        return Err(BatchError::Refused {
+            message: format!(
+                "`{option}` names another cluster, and hopmap asks after its jobs in the one it is in"
+            ),
+            help: "run hopmap where that cluster is the default one".into(),
+        });
+    }
     let is_other = |word: &&String| OTHER.contains(&word.split('=').next().unwrap_or(word));
     match options.iter().find(is_other) {
         None => Ok(()),
