@@ -51,8 +51,8 @@ ENTRIES = [
     ),
     ("figure-3", ["hopmap run figure-3 -p data=$HOPMAP_DATA/traces"], "Who sends how much to whom"),
     ("claims", ["hopmap run claims"], "F against seconds"),
-    ("table-1", ["hopmap run pipelines/table-1.toml -p data=$HOPMAP_DATA/taie"], None),
-    ("bench-mapping", ["hopmap run pipelines/bench-mapping.toml -j1"], None),
+    ("table-1", ["hopmap run pipelines/table-1.toml -p data=$HOPMAP_DATA/qap/taie", "cat pipelines/out/table-1.md"], None),
+    ("bench-mapping", ["cd pipelines", "hopmap run bench-mapping.toml -j1", "cat out/bench-mapping.md"], None),
 ]
 
 

@@ -3,27 +3,36 @@
 Starts the method (faq or 2opt) from random permutations until the seconds are over and prints the best permutation, from zero.
 """
 
+import signal
 import sys
 import time
 
+begin = time.monotonic()
 import numpy
 from scipy.optimize import quadratic_assignment
+
+
+class TimeIsOver(Exception):
+    pass
+
+
+def stop(*_):
+    raise TimeIsOver
+
 
 method, path, seconds, seed = sys.argv[1], sys.argv[2], float(sys.argv[3]), int(sys.argv[4])
 numbers = numpy.fromstring(open(path).read(), dtype=float, sep=" ")
 size = int(numbers[0])
 weights, costs = numbers[1:].reshape(2, size, size)
 random = numpy.random.default_rng(seed)
-best, placement, longest = None, None, 0.0
-end = time.monotonic() + seconds
-# The last start has to end in time.
-while best is None or time.monotonic() + longest < end:
-    begin = time.monotonic()
-    options = {"rng": random}
-    if method == "faq":
-        options["P0"] = "randomized"
-    found = quadratic_assignment(weights, costs, method=method, options=options)
-    if best is None or found.fun < best:
-        best, placement = found.fun, found.col_ind
-    longest = max(longest, time.monotonic() - begin)
-print(*placement)
+options = {"rng": random, "P0": "randomized"} if method == "faq" else {"rng": random}
+best = quadratic_assignment(weights, costs, method=method, options=options)
+signal.signal(signal.SIGALRM, stop)
+try:
+    # The start that is cut short is lost.
+    signal.setitimer(signal.ITIMER_REAL, max(begin + seconds - time.monotonic(), 1e-6))
+    while True:
+        found = quadratic_assignment(weights, costs, method=method, options=options)
+        best = min(best, found, key=lambda found: found.fun)
+except TimeIsOver:
+    print(*best.col_ind)
