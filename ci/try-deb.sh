@@ -7,7 +7,9 @@ root=${ROOT:-}
 if [ -z "$root" ]; then
   root=$(mktemp -d)
   trap 'rm -rf "$root"' EXIT
-  debootstrap --variant=minbase --include=man-db,bash-completion stable "$root" >/dev/null
+  # The release that the packages were built on: others have other libraries.
+  release=$(. /etc/os-release && echo "${VERSION_CODENAME:-stable}")
+  debootstrap --variant=minbase --include=man-db,bash-completion "$release" "$root" >/dev/null
 fi
 inside() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive LANG=C.UTF-8 sh -euc "$1"; }
 files() { (cd "$root" && find etc usr root opt srv -xdev ! -type d ! -name '*.pyc' | LC_ALL=C sort); }
