@@ -30,17 +30,25 @@ pub(crate) fn main(arguments: &Arguments) -> Result<Exit, Failure> {
     let result = std::thread::scope(|scope| {
         scope.spawn(|| stop_when_interrupted(folder, &interrupted, &ended));
         ranks::stop_with_the_engine(folder);
-        let result = ranks::run(folder, None, &|line| {
+        let _ended = Ended(&ended);
+        ranks::run(folder, None, &|line| {
             // An engine that does not listen any more is gone.
             let _ = std::io::stdout().lock().write_all(format!("{line}\n").as_bytes());
-        });
-        ended.store(true, Ordering::Relaxed);
-        result
+        })
     });
     result.map(|()| Exit::Done).map_err(|error| {
         ranks::blame(folder, 0, &error);
         Failure::Failed(error)
     })
+}
+
+/// Says that the stage has ended, also where it panicked.
+struct Ended<'a>(&'a AtomicBool);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Batch systems send a signal before they end a job: time to deliver what there is.

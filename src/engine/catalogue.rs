@@ -115,14 +115,19 @@ impl Catalogue {
 
 fn sorted(mut cells: Vec<StoredCell>) -> Vec<StoredCell> {
     cells.sort_by(|one, other| {
-        let matrix = || one.matrix.iter().zip(&other.matrix).map(|(one, other)| by_value(&one.1, &other.1));
-        let different = |ordering: &Ordering| ordering.is_ne();
         one.stage
             .cmp(&other.stage)
-            .then_with(|| matrix().find(different).unwrap_or(Ordering::Equal))
+            .then_with(|| by_matrix(&one.matrix, &other.matrix))
             .then_with(|| one.id.cmp(&other.id))
     });
     cells
+}
+
+/// The order of the cells of a stage by the values of their keys.
+pub(crate) fn by_matrix(one: &[(String, Json)], other: &[(String, Json)]) -> Ordering {
+    let mut pairs = one.iter().zip(other).map(|(one, other)| by_value(&one.1, &other.1));
+    let first = pairs.find(|ordering| ordering.is_ne());
+    first.unwrap_or_else(|| one.len().cmp(&other.len()))
 }
 
 /// Numbers by their size, everything else as text.

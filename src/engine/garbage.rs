@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use foldhash::{HashMap, HashMapExt as _, HashSet, HashSetExt as _};
 use hopmap_durable::DurableError;
 
+use super::batch;
 use super::store::{Store, StoreError};
 use super::writer::Writer;
 
@@ -116,6 +117,8 @@ pub fn keep_runs(store: &Store, _writer: &Writer, count: usize) -> Result<(), St
 fn old_runs(store: &Store, keep: usize) -> Result<Vec<PathBuf>, DurableError> {
     let mut runs = entries(&store.runs())?;
     runs.truncate(runs.len().saturating_sub(keep));
+    let in_use = batch::runs_with_jobs(store);
+    runs.retain(|run| !in_use.contains(run));
     Ok(runs)
 }
 

@@ -1,5 +1,7 @@
 //! A stage as several processes: the task written, the launcher started and watched, its outputs taken over.
 
+use std::borrow::Cow;
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -9,10 +11,10 @@ use std::time::{Duration, Instant};
 use std::{env, fs};
 
 use hopmap_durable::DurableError;
-use hopmap_model::{Context, Direction};
+use hopmap_model::{Arity, Context, Direction};
 use miette::{Diagnostic, Report};
 
-use super::lost::Loss;
+use super::lost::{self, Loss};
 use crate::pipeline::Launcher;
 use crate::ranks::{self, DONE, Done, FAULT, Fault, GREETING, Message, OUT, Task, TaskInput};
 use crate::registry::{Configured, StageEntry};
@@ -84,6 +86,9 @@ pub(super) enum LaunchError {
         #[help]
         help: String,
     },
+    #[error("its processes left nothing at the output `{port}`")]
+    #[diagnostic(help("is the folder of the store one and the same on all hosts? run again"))]
+    NoOutput { port: &'static str },
     #[error("{command} was stopped before its processes began")]
     NotBegun { command: String },
 }
@@ -102,22 +107,34 @@ fn last_lines(output: &[String]) -> String {
 }
 
 /// Runs a stage as the processes that a launcher starts. `folder` is for the files of the task; all processes have to reach it.
+///
+/// Every attempt has a folder of its own there: a process that goes on though its host was lost finds its task gone and stops.
 pub fn launch(launch: &Launch<'_>, folder: &Path, cx: &Context<'_>) -> Result<Launched, Report> {
     let program = program(launch.entry.distributed)?;
     let mut retried = 0;
     loop {
+        let folder = &folder.join((retried + 1).to_string());
         prepare(launch, folder, cx)?;
         let mut processes = Processes::start(launch.launcher, &program, folder)?;
         let status = processes.wait(folder, cx)?;
-        if status.success() && folder.join(DONE).exists() {
+        let done = ranks::read::<Done>(&folder.join(DONE)).ok();
+        // One that is cut short was asked for it: by us, by its budget, or by a signal on its host.
+        let is_wanted = done.is_some_and(|done| done.complete || done.timed) || cx.should_stop();
+        if status.success() && done.is_some() && is_wanted {
             return given(launch.entry, folder);
         }
-        let loss = processes.loss(launch.launcher.program(), status, cx);
+        let loss = processes.loss(launch.launcher.program(), status, folder, cx);
+        let loss = loss.or(done.filter(|_| status.success()).map(|_| Loss::Stopped));
         match loss {
             Some(loss) if retried < launch.retries && !cx.should_stop() => {
                 retried += 1;
+                let _ = fs::remove_dir_all(folder);
                 let (command, what) = (&processes.command, loss.in_words());
                 cx.log(format!("{command} {what}; retry {retried} of {}", launch.retries));
+            }
+            Some(loss) if done.is_some_and(|done| !done.complete) => {
+                cx.log(format!("{} {}: this is the best so far", processes.command, loss.in_words()));
+                return given(launch.entry, folder);
             }
             _ => return Err(processes.failure(status, loss, retried, folder, cx)),
         }
@@ -128,6 +145,11 @@ pub fn launch(launch: &Launch<'_>, folder: &Path, cx: &Context<'_>) -> Result<La
 pub(super) fn given(entry: &StageEntry, folder: &Path) -> Result<Launched, Report> {
     let output = |port: &'static hopmap_model::Port| (port.name, folder.join(OUT).join(port.name));
     // A port that may stay empty has no folder then.
+    for port in entry.ports(Direction::Out) {
+        if port.arity != Arity::Optional && !output(port).1.exists() {
+            return Err(LaunchError::NoOutput { port: port.name }.into());
+        }
+    }
     let outputs = entry.ports(Direction::Out).map(output).filter(|(_, path)| path.exists()).collect();
     Ok(Launched { done: ranks::read(&folder.join(DONE))?, outputs })
 }
@@ -201,12 +223,19 @@ impl Processes {
     fn start(launcher: &Launcher, program: &[PathBuf], folder: &Path) -> Result<Self, Report> {
         let more: Vec<_> =
             program.iter().map(PathBuf::as_path).chain([folder]).map(Path::to_string_lossy).collect();
-        let more: Vec<&str> = more.iter().map(AsRef::as_ref).collect();
-        let command = format!("`{}`", launcher.with(&more));
+        let words: Vec<&str> = more.iter().map(AsRef::as_ref).collect();
+        let command = format!("`{}`", launcher.with(&words));
+        // What ssh is given, a shell takes apart once more.
+        let quoted =
+            |word: &&str| shlex::try_quote(word).map_or_else(|_| (*word).to_owned(), Cow::into_owned);
+        let is_ssh = lost::is_ssh(launcher.program());
+        let more: Vec<OsString> = match is_ssh {
+            true => words.iter().map(quoted).map(OsString::from).collect(),
+            false => program.iter().map(PathBuf::as_path).chain([folder]).map(OsString::from).collect(),
+        };
         let mut child = Command::new(launcher.program())
             .args(launcher.arguments())
-            .args(program)
-            .arg(folder)
+            .args(more)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -294,8 +323,11 @@ impl Processes {
     }
 
     /// Why there is no result, if the stage is not to blame and may be started again.
-    fn loss(&self, program: &str, status: ExitStatus, cx: &Context<'_>) -> Option<Loss> {
-        let loss = self.loss.or_else(|| Loss::of_status(program, status))?;
+    fn loss(&self, program: &str, status: ExitStatus, folder: &Path, cx: &Context<'_>) -> Option<Loss> {
+        if folder.join(FAULT).exists() {
+            return None;
+        }
+        let loss = self.loss.or_else(|| Loss::of_status(program, status, &self.last_lines))?;
         let goes_on = loss != Loss::Time || cx.state().is_some_and(Path::exists);
         (goes_on && self.told.is_none()).then_some(loss)
     }

@@ -11,6 +11,8 @@ pub(super) enum Loss {
     Connection,
     /// A batch system made room for another job.
     Preempted,
+    /// A signal on its host asked it for what it had.
+    Stopped,
     /// The time that a batch system gave is over: worth another attempt where a search has saved its state.
     Time,
 }
@@ -36,6 +38,19 @@ const WORDS: [(&str, Loss); 14] = [
 /// The status with which ssh ends when it could not connect, or lost its host.
 const SSH: i32 = 255;
 
+/// What ssh says with that status that will be the same next time.
+const REFUSALS: [&str; 4] = [
+    "Permission denied",
+    "Host key verification failed",
+    "Could not resolve hostname",
+    "REMOTE HOST IDENTIFICATION HAS CHANGED",
+];
+
+/// Whether a launcher is ssh.
+pub(super) fn is_ssh(program: &str) -> bool {
+    program.rsplit('/').next() == Some("ssh")
+}
+
 impl Loss {
     /// What one line of a launcher says of it.
     pub(super) fn of_line(line: &str) -> Option<Self> {
@@ -43,9 +58,9 @@ impl Loss {
     }
 
     /// What the end of a launcher says of it.
-    pub(super) fn of_status(program: &str, status: ExitStatus) -> Option<Self> {
-        let is_ssh = program.rsplit('/').next() == Some("ssh");
-        (is_ssh && status.code() == Some(SSH)).then_some(Self::Connection)
+    pub(super) fn of_status(program: &str, status: ExitStatus, last_lines: &[String]) -> Option<Self> {
+        let is_refused = || last_lines.iter().any(|line| REFUSALS.iter().any(|words| line.contains(words)));
+        (is_ssh(program) && status.code() == Some(SSH) && !is_refused()).then_some(Self::Connection)
     }
 
     /// What happened, behind the command.
@@ -53,6 +68,7 @@ impl Loss {
         match self {
             Self::Node => "was lost: its node failed",
             Self::Connection => "lost a host",
+            Self::Stopped => "was asked to end where it runs",
             Self::Preempted => "was ended to make room for another",
             Self::Time => "ran out of its time",
         }
@@ -95,8 +111,10 @@ mod tests {
     #[test]
     fn ssh_says_by_its_status_that_it_has_no_host() {
         let ended = |code: i32| ExitStatus::from_raw(code << 8);
-        assert_eq!(Loss::of_status("/usr/bin/ssh", ended(255)), Some(Loss::Connection));
-        assert_eq!(Loss::of_status("ssh", ended(1)), None);
-        assert_eq!(Loss::of_status("mpirun", ended(255)), None);
+        assert_eq!(Loss::of_status("/usr/bin/ssh", ended(255), &[]), Some(Loss::Connection));
+        assert_eq!(Loss::of_status("ssh", ended(1), &[]), None);
+        assert_eq!(Loss::of_status("mpirun", ended(255), &[]), None);
+        let refused = ["nobody@node7: Permission denied (publickey).".to_owned()];
+        assert_eq!(Loss::of_status("ssh", ended(255), &refused), None);
     }
 }

@@ -27,6 +27,7 @@ mod unsynced;
 mod walk;
 mod writer;
 
+pub(crate) use catalogue::by_matrix;
 pub use catalogue::{Catalogue, StoredCell};
 pub use events::{Events, NoEvents};
 pub use execute::{WriteError, write_outputs};

@@ -101,8 +101,13 @@ impl Settled {
 
     /// Says in the error which stage it was and where it stands.
     pub(crate) fn located(mut self, pipeline: &Pipeline, cell: &Cell) -> Self {
-        self.error =
-            self.error.map(|error| error.wrap_err(format!("stage `{}` ({})", cell.id, pipeline.place(cell))));
+        self.error = self.error.map(|error| {
+            let stage = format!("stage `{}` ({})", cell.id, pipeline.place(cell));
+            match pipeline.own_files(cell) {
+                Some(help) => Report::new(NotHere { stage, help, source: error.into() }),
+                None => error.wrap_err(stage),
+            }
+        });
         self
     }
 
@@ -209,7 +214,7 @@ impl<'a> Walk<'a> {
     fn origin(&self, origin: &Origin) -> Result<(usize, &'static str), Box<Settled>> {
         let (cells, output, metric, extreme) = match origin {
             Origin::Cell { cell, output } => return self.usable(*cell).map(|()| (*cell, *output)),
-            Origin::Best { cells, output, metric, extreme } => (cells, *output, metric, *extreme),
+            Origin::Best { cells, output, metric, extreme, .. } => (cells, *output, metric, *extreme),
         };
         let mut best: Option<(usize, f64)> = None;
         for &cell in cells {
@@ -326,6 +331,16 @@ fn manifest(
     "paths in a pipeline file are relative to that file, values of -p to the working directory"
 ))]
 struct UnreadableInput(DurableError);
+
+/// A stage whose files are not where the pipeline has them that comes with hopmap.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+#[error("{stage}")]
+struct NotHere {
+    stage: String,
+    #[help]
+    help: String,
+    source: Box<dyn std::error::Error + Send + Sync>,
+}
 
 /// The stored result of a key, if it is whole; else a reason to run, if there is one already.
 fn cached(key: &str, observes: bool, store: &Store) -> Result<Box<Settled>, Option<Reason>> {

@@ -33,3 +33,22 @@ fn old_runs_go() {
     sandbox.stdout(&["gc", "--runs", "1"]);
     assert_eq!(sandbox.stdout(&["runs"]).lines().count(), 1);
 }
+
+#[test]
+fn runs_whose_jobs_are_still_queued_stay() {
+    let sandbox = Sandbox::with_ring();
+    sandbox.stdout(&["run", "ring.toml"]);
+    let runs = sandbox.path().join(".hopmap/runs");
+    let run = std::fs::read_dir(&runs).unwrap().next().unwrap().unwrap().path();
+    let job = format!(
+        r#"{{"cell":"a","launcher":"sbatch","attempt":1,"name":"hopmap-a","job":7,"log":"{}/jobs/a.1.log"}}"#,
+        run.display()
+    );
+    std::fs::create_dir_all(sandbox.path().join(".hopmap/jobs/key")).unwrap();
+    sandbox.write(".hopmap/jobs/key/job.json", job);
+    sandbox.stdout(&["gc", "--runs", "0"]);
+    assert!(run.exists());
+    std::fs::remove_dir_all(sandbox.path().join(".hopmap/jobs")).unwrap();
+    sandbox.stdout(&["gc", "--runs", "0"]);
+    assert!(!run.exists());
+}

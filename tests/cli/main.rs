@@ -36,6 +36,7 @@ mod init;
 mod instance;
 mod job;
 mod launcher;
+mod launcher_lost;
 mod levels;
 mod lock;
 mod matrix;

@@ -1,5 +1,6 @@
 //! All jobs of a run, watched by one thread: submitted, asked for together, stopped, tried again, their results taken over.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -110,6 +111,7 @@ impl<'a> Desk<'a> {
             folder,
             record,
             phase,
+            not_taken: None,
             retried: 0,
             status: None,
             end: None,
@@ -170,6 +172,7 @@ impl<'a> Desk<'a> {
     fn ask(&mut self) {
         let is_open = |job: &&Job<'_>| matches!(job.phase, Phase::Queued) && job.end.is_none();
         let open: Vec<u64> = self.jobs.iter().filter(is_open).filter_map(|job| job.record.job).collect();
+        let was_asked: HashSet<u64> = open.iter().copied().collect();
         if open.is_empty() || Instant::now() < self.next_question || !self.may_ask() {
             return;
         }
@@ -180,7 +183,7 @@ impl<'a> Desk<'a> {
         let Ok(Some(mut answer)) = self.heard(answer) else { return };
         for job in self.jobs.iter_mut().filter(|job| matches!(job.phase, Phase::Queued) && job.end.is_none())
         {
-            let Some(number) = job.record.job.filter(|number| open.contains(number)) else { continue };
+            let Some(number) = job.record.job.filter(|number| was_asked.contains(number)) else { continue };
             match answer.remove(&number).filter(|status| status.name == job.record.name) {
                 Some(status) => learn(job, number, status, now, self.shared),
                 None => job.end = Some((End::Forgotten, now)),
@@ -220,7 +223,7 @@ impl<'a> Desk<'a> {
             let _ = fs::remove_dir_all(&job.folder);
             return Err(Unfinished::NotBegun.into());
         }
-        if !self.may_ask() {
+        if !self.may_ask() || job.not_taken.is_some_and(|(_, again)| Instant::now() < again) {
             return Ok(());
         }
         let script = job.prepare(self.system, self.shared)?;
@@ -235,6 +238,10 @@ impl<'a> Desk<'a> {
             threads: cell.threads.filter(|_| is_one),
             memory: cell.memory.filter(|_| is_one),
         });
+        match &answer {
+            Err(BatchError::Silent(why)) => self.is_not_taken(job, why)?,
+            _ => job.not_taken = None,
+        }
         let answer = self.heard(answer).inspect_err(|error| {
             if matches!(error, BatchError::Refused { .. }) {
                 let _ = fs::remove_dir_all(&job.folder);
@@ -246,6 +253,20 @@ impl<'a> Desk<'a> {
             self.is_queued(job, number)?;
         }
         Ok(())
+    }
+
+    /// Notes that the batch system did not take a job; an error once that has been so for too long.
+    fn is_not_taken(&self, job: &mut Job<'a>, why: &str) -> Result<(), Report> {
+        let now = Instant::now();
+        if job.not_taken.is_none() {
+            job.say(self.shared, &format!("not submitted yet: {why}"));
+        }
+        let since = job.not_taken.map_or(now, |(since, _)| since);
+        job.not_taken = Some((since, now + (now - since).clamp(QUESTIONS.0, QUESTIONS.1)));
+        match now - since < self.patience {
+            true => Ok(()),
+            false => Err(BatchError::Silent(why.to_owned()).into()),
+        }
     }
 
     fn is_queued(&mut self, job: &mut Job<'a>, number: u64) -> Result<(), Report> {
@@ -264,6 +285,8 @@ impl<'a> Desk<'a> {
         let answer = self.system.find(&job.record.name);
         match self.heard(answer)? {
             Some(Some(number)) => self.is_queued(job, number)?,
+            // It has come to its end, and the batch system has forgotten it since.
+            Some(None) if is_complete(job) => job.phase = Phase::Queued,
             Some(None) => job.forget_attempt(),
             None => {}
         }
@@ -277,7 +300,11 @@ impl<'a> Desk<'a> {
             if self.heard(answer)? == Some(true) {
                 job.forget_attempt();
                 job.record.launcher = job.order.launcher.with(&[]);
+                return Ok(());
             }
+        }
+        if self.wants_stop(job) {
+            return Err(Unfinished::NotEnded(job.record.job.unwrap_or_default()).into());
         }
         Ok(())
     }
@@ -285,12 +312,13 @@ impl<'a> Desk<'a> {
     fn look(&mut self, job: &mut Job<'a>) -> Result<Option<Given>, Report> {
         job.hear(self.shared);
         let task = job.task();
+        // The end first: what was there before it is seen then.
+        let status = script::ended(&task);
         let done = ranks::read::<Done>(&task.join(DONE)).ok();
         if done.is_some_and(|done| done.complete) {
             return self.collect(job).map(Some);
         }
         self.stop_if_needed(job)?;
-        let status = script::ended(&task);
         if status.is_some() && job.left.is_none() {
             job.left = Some(Instant::now());
             self.ask_soon(Duration::ZERO);
@@ -341,12 +369,17 @@ impl<'a> Desk<'a> {
 
     /// How a job ended, once all that it can have left is there to be seen.
     fn end(job: &Job<'_>, status: Option<i32>, is_done: bool) -> Option<End> {
-        let left_something = status.is_some() || is_done || job.task().join(FAULT).exists();
+        let task = job.task();
+        let left_something = status.is_some() || is_done || task.join(FAULT).exists();
         match (job.end, job.left) {
             (Some((End::As(JobState::Completed), heard)), _) if !left_something => {
                 (heard.elapsed() >= SETTLED.1).then_some(End::As(JobState::Completed))
             }
             (Some((end @ (End::As(JobState::Failed) | End::Forgotten), heard)), _) if !left_something => {
+                (heard.elapsed() >= SETTLED.0).then_some(end)
+            }
+            // What was ended from outside may have been about to deliver.
+            (Some((end, heard)), _) if !left_something && ranks::has_begun(&task) => {
                 (heard.elapsed() >= SETTLED.0).then_some(end)
             }
             // What ended by itself and is not known any more has ended as its script says.
@@ -441,9 +474,16 @@ impl<'a> Desk<'a> {
 
     fn collect(&self, job: &mut Job<'a>) -> Result<Given, Report> {
         let Order { task, cell, .. } = &job.order;
+        // Outputs are moved one by one: whoever is interrupted here begins anew.
+        Record::remove(&job.folder)?;
         let given = take_over(launch::given(cell.entry, &job.task())?, task, cell, self.shared)?;
         // What is left is cleared when nobody wants it any more.
         let _ = fs::remove_dir_all(&job.folder);
         Ok(given)
     }
+}
+
+/// Whether a job has left its whole result.
+fn is_complete(job: &Job<'_>) -> bool {
+    ranks::read::<Done>(&job.task().join(DONE)).is_ok_and(|done| done.complete)
 }

@@ -45,6 +45,8 @@ pub(super) struct Job<'a> {
     pub(super) folder: PathBuf,
     pub(super) record: Record,
     pub(super) phase: Phase,
+    /// Since when the batch system does not take it, and when it is submitted again.
+    pub(super) not_taken: Option<(Instant, Instant)>,
     pub(super) retried: u32,
     pub(super) status: Option<Status>,
     /// How it ended as the batch system has it, and when that was heard.
@@ -164,6 +166,10 @@ pub(super) fn learn(job: &mut Job<'_>, number: u64, status: Status, now: Instant
             }
             _ => {}
         }
+    }
+    if status.state == JobState::Pending {
+        // One that ran before was queued again, and begins anew.
+        (job.left, job.last_moment) = (None, None);
     }
     if let (JobState::Running, Some(left), Some(limit)) = (status.state, status.left, status.limit) {
         let lead = (limit / 10).clamp(Duration::from_secs(5), Duration::from_mins(1));

@@ -17,7 +17,7 @@ use miette::Diagnostic;
 
 pub(crate) use desk::serve;
 pub(crate) use job::Order;
-pub(crate) use record::{cancel_unwanted, withdraw};
+pub(crate) use record::{cancel_unwanted, runs_with_jobs, withdraw};
 pub(crate) use slurm::Slurm;
 
 use crate::pipeline::Launcher;

@@ -2,7 +2,9 @@
 //!
 //! It outlives the run that submitted the job, so that the next one knows of it.
 
+use std::collections::HashSet;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -10,6 +12,7 @@ use hopmap_durable::DurableError;
 use miette::Report;
 use serde::{Deserialize, Serialize};
 
+use super::failure::Given as Unfinished;
 use super::{BatchError, BatchSystem};
 use crate::engine::store::Store;
 use crate::ranks;
@@ -43,6 +46,17 @@ impl Record {
 
     pub(super) fn write(&self, folder: &Path) -> Result<(), Report> {
         ranks::write(&folder.join(RECORD), self)
+    }
+
+    /// Forgets the job.
+    pub(super) fn remove(folder: &Path) -> Result<(), Report> {
+        let place = folder.join(RECORD);
+        match fs::remove_file(&place) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(DurableError::io("remove", &place)(error).into())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The folder of the task.
@@ -80,8 +94,8 @@ pub(crate) fn withdraw(
     while let Some(record) = Record::read(folder) {
         match leave(system, &record) {
             Ok(true) => break,
-            Ok(false) => {}
-            Err(BatchError::Silent(_)) if started.elapsed() < patience && !is_stopped() => {}
+            Ok(false) | Err(BatchError::Silent(_)) if started.elapsed() < patience && !is_stopped() => {}
+            Ok(false) => return Err(Unfinished::NotEnded(record.job.unwrap_or_default()).into()),
             Err(error) => return Err(error.into()),
         }
         std::thread::sleep(INTERVAL);
@@ -90,11 +104,18 @@ pub(crate) fn withdraw(
     Ok(())
 }
 
+/// Folders of the runs whose jobs may still be in a queue: they write there.
+pub(crate) fn runs_with_jobs(store: &Store) -> HashSet<PathBuf> {
+    let entries = fs::read_dir(store.jobs()).into_iter().flatten().flatten();
+    let records = entries.filter_map(|entry| Record::read(&entry.path()));
+    records.filter_map(|record| Some(record.log.parent()?.parent()?.to_owned())).collect()
+}
+
 /// Ends the jobs of cells that want something else by now. Where the batch system does not hear it, their processes find their
 /// task gone and stop by themselves.
 pub(crate) fn cancel_unwanted(system: &dyn BatchSystem, store: &Store) {
     let Ok(entries) = fs::read_dir(store.jobs()) else { return };
-    let wanted: std::collections::HashSet<&str> = store.unfinished().collect();
+    let wanted: HashSet<&str> = store.unfinished().collect();
     let unwanted: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|folder| {

@@ -4,6 +4,8 @@ use std::path::Path;
 
 use hopmap_durable::{DurableError, replace_file};
 
+use crate::ranks::{DONE, OUT};
+
 /// Written by the script when the stage has ended, with its exit status: whatever it left is there.
 pub(super) const ENDED: &str = "ended";
 
@@ -24,7 +26,7 @@ pub(super) fn write(
         "#!/bin/sh
 # {title}, written by hopmap
 folder={folder}
-rm -f \"$folder/begun\" \"$folder/stop\"
+rm -rf \"$folder/begun\" \"$folder/stop\" \"$folder/{ENDED}\" \"$folder/{DONE}\" \"$folder/{OUT}\" \"$folder\"/fault*.json
 trap 'touch \"$folder/stop\" 2> /dev/null' TERM
 {command} \"$folder\" &
 child=$!

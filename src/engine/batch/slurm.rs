@@ -127,8 +127,32 @@ fn complaint(command: &str, output: &Output, help: &str) -> BatchError {
     }
 }
 
+/// Jobs whose numbers fit into one argument of a command.
+const ASKED_AT_ONCE: usize = 5000;
+
 fn listed(jobs: &[u64]) -> String {
     jobs.iter().map(u64::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// The same error, where the jobs are there whatever a command says.
+fn silent(error: BatchError) -> BatchError {
+    match error {
+        BatchError::Refused { message, .. } => BatchError::Silent(message),
+        silent @ BatchError::Silent(_) => silent,
+    }
+}
+
+/// How jobs stand, with one call.
+fn ask(jobs: &[u64]) -> Result<HashMap<u64, Status>, BatchError> {
+    let mut command = Command::new("squeue");
+    command.args(["--noheader", "--states=all", "--format=%i|%j|%T|%L|%l|%N|%r", "--jobs", &listed(jobs)]);
+    let output = call(&mut command).map_err(silent)?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).lines().filter_map(status).collect()),
+        // So it says when it knows none of them any more.
+        false if String::from_utf8_lossy(&output.stderr).contains("Invalid job id") => Ok(HashMap::new()),
+        false => Err(silent(complaint("squeue", &output, ""))),
+    }
 }
 
 impl BatchSystem for Slurm {
@@ -165,31 +189,17 @@ impl BatchSystem for Slurm {
     }
 
     fn ask(&self, jobs: &[u64]) -> Result<HashMap<u64, Status>, BatchError> {
-        let mut command = Command::new("squeue");
-        command.args([
-            "--noheader",
-            "--states=all",
-            "--format=%i|%j|%T|%L|%l|%N|%r",
-            "--jobs",
-            &listed(jobs),
-        ]);
-        let output = call(&mut command)?;
-        match output.status.success() {
-            true => Ok(String::from_utf8_lossy(&output.stdout).lines().filter_map(status).collect()),
-            // So it says when it knows none of them any more.
-            false if String::from_utf8_lossy(&output.stderr).contains("Invalid job id") => Ok(HashMap::new()),
-            // Whatever it says, the jobs are there: it is asked again.
-            false => Err(match complaint("squeue", &output, "") {
-                BatchError::Refused { message, .. } => BatchError::Silent(message),
-                silent @ BatchError::Silent(_) => silent,
-            }),
+        let mut found = HashMap::new();
+        for jobs in jobs.chunks(ASKED_AT_ONCE) {
+            found.extend(ask(jobs)?);
         }
+        Ok(found)
     }
 
     fn find(&self, name: &str) -> Result<Option<u64>, BatchError> {
         let mut command = Command::new("squeue");
         command.args(["--noheader", "--states=all", "--format=%i", "--name", name]);
-        let output = call(&mut command)?;
+        let output = call(&mut command).map_err(silent)?;
         match output.status.success() {
             true => {
                 Ok(String::from_utf8_lossy(&output.stdout).lines().find_map(|line| line.trim().parse().ok()))
@@ -199,7 +209,8 @@ impl BatchSystem for Slurm {
     }
 
     fn cancel(&self, job: u64, name: &str) -> Result<(), BatchError> {
-        let output = call(Command::new("scancel").args(["--quiet", "--name", name, &job.to_string()]))?;
+        let mut command = Command::new("scancel");
+        let output = call(command.args(["--quiet", "--name", name, &job.to_string()])).map_err(silent)?;
         match output.status.success() {
             true => Ok(()),
             false => match complaint("scancel", &output, "") {
