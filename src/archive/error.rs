@@ -54,6 +54,17 @@ pub enum ArchiveError {
         /// The archive.
         path: PathBuf,
     },
+    /// An artifact in the store is damaged.
+    #[error("the artifact of `{cell}` is damaged: {} has other bytes than when it was made", path.display())]
+    #[diagnostic(help(
+        "remove the folder of the artifact and `hopmap run` makes it again; `hopmap verify` finds all that are damaged"
+    ))]
+    DamagedArtifact {
+        /// The cell that gave it.
+        cell: String,
+        /// The file.
+        path: PathBuf,
+    },
     /// A file changed while it was packed.
     #[error("{name} changed since the run, or while it was packed")]
     #[diagnostic(help("run the pipeline again, then export it"))]

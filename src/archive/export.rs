@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
-use hopmap_artifact::PROVENANCE;
+use hopmap_artifact::{DESCRIPTION, Folder, PROVENANCE};
 use hopmap_durable::{DurableError, Staging, sync_folder};
 use miette::{IntoDiagnostic, Report};
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ use super::error::ArchiveError;
 use super::inputs::{self, Inputs};
 use super::metadata::{self, About, Written};
 use super::{ARTIFACTS, JOURNAL, METADATA, REPORT, REQUEST, RESULTS, seal};
-use crate::engine::{ResultRecord, RunReport, RunSummary, Store};
+use crate::engine::{OutputRecord, ResultRecord, RunReport, RunSummary, Store};
 use crate::lock::{Lock, Request};
 use crate::pipeline::Pipeline;
 
@@ -95,7 +95,22 @@ struct Part {
 
 enum Source {
     File(PathBuf),
+    /// A file of the artifact of a cell.
+    Stored {
+        path: PathBuf,
+        cell: String,
+    },
     Text(String),
+}
+
+impl Source {
+    /// What is wrong if it has other bytes than it should have.
+    fn changed(self, name: String) -> ArchiveError {
+        match self {
+            Self::Stored { path, cell } => ArchiveError::DamagedArtifact { cell, path },
+            Self::File(_) | Self::Text(_) => ArchiveError::Changed { name },
+        }
+    }
 }
 
 /// Writes an archive, whole or not at all.
@@ -141,16 +156,7 @@ fn parts(export: &Export<'_>, inputs: &Inputs, store: &Store) -> Result<BTreeMap
         let packed = PackedResult { cell: cell.id.clone(), result: result.clone() };
         results.push(serde_json::to_string(&packed).into_diagnostic()?);
         for record in result.outputs.values() {
-            let folder = store.artifact(&record.digest);
-            let provenance = folder.join(PROVENANCE).exists().then(|| PROVENANCE.to_owned());
-            for name in record.files.iter().map(|(name, _)| name.clone()).chain(provenance) {
-                let about = About::Artifact { digest: record.digest.clone() };
-                let source = Source::File(folder.join(&name));
-                parts.insert(
-                    format!("{ARTIFACTS}/{}/{name}", record.digest),
-                    Part { source, about, blake3: None },
-                );
-            }
+            parts.extend(artifact(&cell.id, record, &store.artifact(&record.digest))?);
         }
     }
     results.push(String::new());
@@ -187,6 +193,28 @@ fn parts(export: &Export<'_>, inputs: &Inputs, store: &Store) -> Result<BTreeMap
     Ok(parts)
 }
 
+/// The files of an artifact, each with the hash that it had when it was made; what says how it was made has none.
+fn artifact(cell: &str, record: &OutputRecord, folder: &Path) -> Result<Vec<(String, Part)>, ArchiveError> {
+    let described = Folder::open(folder).ok().filter(|described| described.digest() == record.digest);
+    let described = described.ok_or_else(|| ArchiveError::DamagedArtifact {
+        cell: cell.to_owned(),
+        path: folder.join(DESCRIPTION),
+    })?;
+    let mut hashes: BTreeMap<PathBuf, String> =
+        described.hashes().map(|(path, blake3)| (path, blake3.to_owned())).collect();
+    hashes.insert(folder.join(DESCRIPTION), record.digest.clone());
+    let provenance = folder.join(PROVENANCE).exists().then(|| PROVENANCE.to_owned());
+    let names = record.files.iter().map(|(name, _)| name.clone()).chain(provenance);
+    let part = |name: String| {
+        let path = folder.join(&name);
+        let blake3 = hashes.remove(&path);
+        let about = About::Artifact { digest: record.digest.clone() };
+        let source = Source::Stored { path, cell: cell.to_owned() };
+        (format!("{ARTIFACTS}/{}/{name}", record.digest), Part { source, about, blake3 })
+    };
+    Ok(names.map(part).collect())
+}
+
 /// Writes all parts in the order of their names, the metadata, and the seal.
 fn write(
     path: &Path,
@@ -200,12 +228,12 @@ fn write(
     let mut zip = ZipWriter::new(BufWriter::new(file));
     let mut written = Vec::new();
     for (name, Part { source, about, blake3 }) in parts {
-        let (bytes, found) = match source {
+        let (bytes, found) = match &source {
             Source::Text(text) => add(&mut zip, &name, text.len() as u64, &mut text.as_bytes()),
-            Source::File(source) => add_file(&mut zip, &name, &source),
+            Source::File(path) | Source::Stored { path, .. } => add_file(&mut zip, &name, path),
         }?;
         if blake3.is_some_and(|blake3| blake3 != found) {
-            return Err(ArchiveError::Changed { name }.into());
+            return Err(source.changed(name).into());
         }
         written.push(Written { name, bytes, blake3: found, about });
     }

@@ -103,8 +103,8 @@ fn check_artifact(artifact: &Folder, place: &Path, output: Output) -> Result<Exi
         output.line(format!("{} {} is the accepted one", accepted.kind, short(&accepted.digest)));
         return Ok(Exit::Done);
     }
-    output.line(format!("{} is not what {} accepts", shown(artifact.path()), shown(place)));
-    differences.iter().for_each(|line| output.line(format!("  {line}")));
+    output.fault(format!("{} is not what {} accepts", shown(artifact.path()), shown(place)));
+    differences.iter().for_each(|line| output.fault(format!("  {line}")));
     Ok(Exit::Different)
 }
 
@@ -232,8 +232,8 @@ fn check_values(
         output.line(format!("{}: these are the accepted values", pipeline.name));
         return Ok(Exit::Done);
     }
-    output.line(format!("{}: not what {} accepts", pipeline.name, shown(place)));
-    differences.iter().for_each(|line| output.line(format!("  {line}")));
+    output.fault(format!("{}: not what {} accepts", pipeline.name, shown(place)));
+    differences.iter().for_each(|line| output.fault(format!("  {line}")));
     Ok(Exit::Different)
 }
 

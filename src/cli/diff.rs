@@ -7,10 +7,12 @@ use hopmap_artifact::DESCRIPTION;
 use miette::Report;
 use serde_json::json;
 
+use super::cells;
 use super::exit::Exit;
 use super::failure::{Failure, Mistake};
 use super::open::{StoreArguments, working_directory};
 use super::output::Output;
+use super::runs::find_run;
 use super::show::locate;
 use crate::compare::{
     Cause, Comparison, MetricChange, MetricChanges, RunChanges, Settings, Side, artifacts, runs,
@@ -69,7 +71,14 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
             return Err(Mistake::new("a stage is compared between two runs: give --run twice", help).into());
         }
     };
-    Ok(if is_different && arguments.exit_code { Exit::Different } else { Exit::Done })
+    if !is_different || !arguments.exit_code {
+        return Ok(Exit::Done);
+    }
+    output.fault_when_quiet(match &arguments.after {
+        Some(after) => format!("{} and {after} are different", arguments.before),
+        None => format!("{} is different in {}", arguments.before, arguments.runs.join(" and ")),
+    });
+    Ok(Exit::Different)
 }
 
 /// A share: `1%` or `0.01`.
@@ -138,29 +147,12 @@ fn manifest_of_cell(name: &str, store: &Store, side: &Side) -> Option<engine::Ma
     let is_output = |result: &&engine::ResultRecord| {
         result.outputs.values().any(|output| output.digest == side.folder.digest())
     };
-    let cell = |wanted: &str| {
-        let current =
-            store.all_current().filter(|(_, cell, _)| *cell == wanted).map(|(_, _, current)| current);
-        current.filter_map(|current| store.result(&current.key)).find(is_output)
-    };
-    let result = cell(name).or_else(|| cell(name.rsplit_once('.')?.0))?;
-    result.manifest()
+    let (cells, _) = cells::in_store(name, store).ok()?;
+    cells.into_iter().filter_map(|current| store.result(&current.key)).find(is_output)?.manifest()
 }
 
 fn is_word_for_run(name: &str) -> bool {
     ["latest", "previous"].contains(&name) || name.parse::<i64>().is_ok_and(|number| number < 0)
-}
-
-/// The run of a name; `previous` and `-N` count back those of the pipeline that ran last.
-fn find_run<'a>(name: &str, all: &'a [RunSummary]) -> Option<&'a RunSummary> {
-    let back = match name {
-        "latest" => Some(0),
-        "previous" => Some(1),
-        _ => name.strip_prefix('-').and_then(|number| number.parse::<usize>().ok()),
-    };
-    let Some(back) = back else { return all.iter().find(|run| run.run == name || run.time == name) };
-    let latest = all.last()?;
-    all.iter().rev().filter(|run| run.pipeline == latest.pipeline).nth(back)
 }
 
 fn open(path: &Path) -> Result<Side, Failure> {
@@ -178,27 +170,27 @@ fn of_stage(arguments: &Arguments, names: [&String; 2], output: Output) -> Resul
             Failure::from(Mistake::new(format!("there is no run `{name}`"), "`hopmap runs` lists them"))
         })?;
         let catalogue = Catalogue::of_run(&store, run);
-        if !catalogue.cells.iter().any(|cell| cell.stage == stage || cell.id == stage) {
+        let found = cells::in_catalogue(stage, &catalogue)?;
+        if found.is_empty() {
             let mut stages: Vec<&str> = catalogue.cells.iter().map(|cell| cell.stage.as_str()).collect();
             stages.dedup();
             let message = format!("the run {} has no stage or cell `{stage}`", run.run);
             return Err(Mistake::new(message, format!("its stages: {}", stages.join(", "))).into());
         }
-        catalogues.push(catalogue);
+        let cells: Vec<StoredCell> = found.into_iter().map(|index| catalogue.cells[index].clone()).collect();
+        catalogues.push((catalogue, cells));
     }
-    let [old, new] = [&catalogues[0], &catalogues[1]];
-    if let (Some(old), Some(new)) = (only_artifact(&store, old, stage)?, only_artifact(&store, new, stage)?) {
+    let [(old, old_cells), (new, new_cells)] = [&catalogues[0], &catalogues[1]];
+    if let (Some(old), Some(new)) = (only_artifact(&store, old_cells)?, only_artifact(&store, new_cells)?) {
         return of_artifacts(arguments, (&old, &new), output);
     }
-    let stage = old.cells.iter().find(|cell| cell.id == stage).map_or(stage, |cell| cell.stage.as_str());
+    let stage = old_cells[0].stage.as_str();
     Ok(of_catalogues(arguments, &[old.clone(), new.clone()], Some(stage), output))
 }
 
-/// The only output of the only cell of a name.
-fn only_artifact(store: &Store, catalogue: &Catalogue, name: &str) -> Result<Option<Side>, Failure> {
-    let cells: Vec<&StoredCell> =
-        catalogue.cells.iter().filter(|cell| cell.id == name || cell.stage == name).collect();
-    let outputs = match cells.as_slice() {
+/// The only output of the only cell.
+fn only_artifact(store: &Store, cells: &[StoredCell]) -> Result<Option<Side>, Failure> {
+    let outputs = match cells {
         [StoredCell { result: Some(result), .. }] => &result.outputs,
         _ => return Ok(None),
     };

@@ -170,7 +170,9 @@ fn still_there(pipeline: &Pipeline, run: &RunSummary, report: &engine::RunReport
 impl From<ArchiveError> for Failure {
     fn from(error: ArchiveError) -> Self {
         match error {
-            ArchiveError::Durable(_) | ArchiveError::Changed { .. } => Self::Failed(Report::new(error)),
+            ArchiveError::Durable(_)
+            | ArchiveError::DamagedArtifact { .. }
+            | ArchiveError::Changed { .. } => Self::Failed(Report::new(error)),
             error => Self::usage(error),
         }
     }

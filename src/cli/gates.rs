@@ -7,7 +7,7 @@ use clap::Args;
 use miette::{Diagnostic, Report};
 
 use super::exit::Exit;
-use super::failure::Failure;
+use super::failure::{Failure, Mistake};
 use super::open::working_directory;
 use super::output::Output;
 use crate::engine::{RunReport, Store};
@@ -34,19 +34,30 @@ impl GateArguments {
         }
     }
 
-    /// Reads the accepted values, after checking that the gates name metrics that there can be.
+    /// A file that is named has to be there; the one beside the pipeline file need not be.
+    fn check_named(&self, pipeline: &Pipeline) -> Result<(), Failure> {
+        let is_missing = |path: &&PathBuf| matches!(path.try_exists(), Ok(false));
+        let Some(path) = self.accepted.as_ref().filter(is_missing) else { return Ok(()) };
+        let (name, path) = (pipeline.source.name(), path.display());
+        let help = format!("after a run without --accepted, `hopmap accept {name} --to {path}` writes it");
+        Err(Mistake::new(format!("there is no file {path} with accepted values"), help).into())
+    }
+
+    /// Reads the accepted values, after checking that the pipeline names metrics that there can be.
     pub(crate) fn prepare(
         &self,
         pipeline: &mut Pipeline,
         store: &Store,
     ) -> Result<BTreeMap<String, f64>, Failure> {
+        self.check_named(pipeline)?;
         if self.no_gates {
             pipeline.gates.clear();
-        }
-        if pipeline.gates.is_empty() {
             return Ok(BTreeMap::new());
         }
         gates::check_metrics(pipeline, store)?;
+        if pipeline.gates.is_empty() {
+            return Ok(BTreeMap::new());
+        }
         let accepted = AcceptedMetrics::read(&self.place(pipeline)?)?;
         Ok(accepted.map(|accepted| accepted.metrics).unwrap_or_default())
     }

@@ -159,11 +159,13 @@ fn readme(embedded: &Embedded, text: &str) -> String {
         true => format!("  {line}"),
         false => line.to_owned(),
     }));
+    let first = glob(text).map(|glob| format!("Put your traces where `{glob}` finds them, then:\n\n"));
+    let first = first.unwrap_or_default();
     lines.push(format!(
         "
 ## Next
 
-```sh
+{first}```sh
 hopmap check {file}                      # is the file right?
 hopmap plan {file}                       # what would run, and why
 hopmap run {file} --report report.html   # run what has to run; results are kept in .hopmap
@@ -199,6 +201,12 @@ hopmap run {file} --report report.html   # run what has to run; results are kept
     lines.join("\n")
 }
 
+/// The files that a pipeline looks for, one cell for each: without one it is refused.
+fn glob(text: &str) -> Option<&str> {
+    let mut defaults = parameters(text).map(|parameter| parameter.default.trim_matches('"'));
+    defaults.find(|default| default.contains('*'))
+}
+
 /// Commands that make a trace of a program whose ranks send to their neighbours in a grid, and take it.
 fn try_it(file: &str) -> [String; 2] {
     [
@@ -231,7 +239,7 @@ fn refuse_others(folder: &Path, files: &[(String, String)]) -> Result<(), Failur
 
 fn shown_folder(folder: &Path) -> String {
     let shown = shown(folder);
-    if shown.is_empty() { "this folder".to_owned() } else { shown }
+    if shown == "." { "this folder".to_owned() } else { shown }
 }
 
 /// Writes a file unless it is there, with the same contents.
@@ -259,8 +267,11 @@ fn said(
     }
     output.line(format!("made in {}: {}", shown_folder(folder), names.join(", ")));
     output.line("next:");
-    if !shown(folder).is_empty() {
+    if shown(folder) != "." {
         output.line(format!("  cd {}", shown(folder)));
+    }
+    if let Some(glob) = files.first().and_then(|(_, text)| glob(text)) {
+        output.line(format!("  put your traces where {glob} finds them, then"));
     }
     let file = format!("{}.toml", embedded.name);
     output.line(format!("  hopmap check {file}"));

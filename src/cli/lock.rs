@@ -15,6 +15,9 @@ use crate::engine::Store;
 use crate::lock::{self, Differences, Lock, LockError, OutputDifference, Request, Unfinished};
 use crate::pipeline::Pipeline;
 
+/// Differences that are told one by one.
+const MOST_FOUND: usize = 50;
+
 /// Arguments of `lock`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -103,10 +106,7 @@ impl LockArguments {
         let Some(file) = &self.locked else { return Ok(None) };
         let place = Self::place(request, file.as_ref())?;
         let lock = read(&place, pipeline)?;
-        let mut store = Store::load(root)?;
-        let planned = lock::expect(pipeline, &mut store);
-        let expected = lock::describe(pipeline, &mut store, &planned);
-        let differences = lock::before_a_run(&lock, request, &expected);
+        let differences = differences(&lock, request, pipeline, &mut Store::load(root)?);
         match differences.found.is_empty() {
             true => {
                 differences.notes.iter().for_each(|note| output.note(format!("note: {note}")));
@@ -137,6 +137,31 @@ impl LockArguments {
     }
 }
 
+/// What goes in now and did not go in when it was locked.
+fn differences(lock: &Lock, request: &Request, pipeline: &Pipeline, store: &mut Store) -> Differences {
+    let planned = lock::expect(pipeline, store);
+    let expected = lock::describe(pipeline, store, &planned);
+    lock::before_a_run(lock, request, &expected)
+}
+
+/// Says what goes in now and did not go in when it was locked: results may be the same all the same.
+pub(super) fn note_differences(
+    lock: &Lock,
+    request: &Request,
+    pipeline: &Pipeline,
+    store: &mut Store,
+    output: Output,
+) {
+    let Differences { found, notes } = differences(lock, request, pipeline, store);
+    for found in found.iter().take(MOST_FOUND) {
+        output.note(format!("note: not as it is locked: {found}"));
+    }
+    if found.len() > MOST_FOUND {
+        output.note(format!("note: … and {} more are not as they are locked", found.len() - MOST_FOUND));
+    }
+    notes.iter().for_each(|note| output.note(format!("note: {note}")));
+}
+
 /// Reads the lock file of a pipeline.
 pub(super) fn read(place: &Path, pipeline: &Pipeline) -> Result<Lock, Failure> {
     let lock = Lock::read(place)?;
@@ -165,7 +190,9 @@ fn report(differences: &[OutputDifference], output: Output) -> Result<Exit, Fail
     let mut lines = Vec::new();
     for fault in faults.iter().take(MOST) {
         lines.push(format!("  {}: {}", fault.cell, fault.what.join(", ")));
-        lines.push(format!("    went in: {}", fault.inputs.join(", ")));
+        if !fault.inputs.is_empty() {
+            lines.push(format!("    went in: {}", fault.inputs.join(", ")));
+        }
     }
     if faults.len() > MOST {
         lines.push(format!("  … and {} more", faults.len() - MOST));
@@ -182,11 +209,10 @@ fn report(differences: &[OutputDifference], output: Output) -> Result<Exit, Fail
 
 /// A pipeline that is not what its lock file says.
 fn refused(place: &Path, differences: &Differences) -> Mistake {
-    const MOST: usize = 50;
     let mut lines: Vec<String> =
-        differences.found.iter().take(MOST).map(|found| format!("  {found}")).collect();
-    if differences.found.len() > MOST {
-        lines.push(format!("  … and {} more", differences.found.len() - MOST));
+        differences.found.iter().take(MOST_FOUND).map(|found| format!("  {found}")).collect();
+    if differences.found.len() > MOST_FOUND {
+        lines.push(format!("  … and {} more", differences.found.len() - MOST_FOUND));
     }
     lines.extend(differences.notes.iter().map(|note| format!("  note: {note}")));
     let message = format!("nothing ran, for not all is as {} says\n{}", shown(place), lines.join("\n"));

@@ -3,6 +3,7 @@
 mod accept;
 mod agent;
 mod asked;
+mod cells;
 mod check;
 mod checkpoint;
 mod completions;

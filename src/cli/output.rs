@@ -40,6 +40,19 @@ impl Output {
         }
     }
 
+    /// Prints a line of the result that says what is wrong; when quiet to standard error, which cron mails.
+    pub(crate) fn fault(self, line: impl Display) {
+        self.fault_when_quiet(&line);
+        self.line(line);
+    }
+
+    /// Says what is wrong to those who hear of nothing else.
+    pub(crate) fn fault_when_quiet(self, line: impl Display) {
+        if self.quiet && !self.json {
+            let _ = writeln!(std::io::stderr().lock(), "{line}");
+        }
+    }
+
     /// Prints a value as JSON.
     pub(crate) fn json(self, value: &impl Serialize) {
         // Values are plain data with text keys: they always have a form in JSON.

@@ -35,13 +35,14 @@ pub(crate) struct Arguments {
     /// List the tables with their columns and rows.
     #[arg(long, conflicts_with = "file")]
     tables: bool,
-    /// Ask about what a run left, not about what the store has now; may be repeated, or be `all`.
-    #[arg(long = "run", value_name = "RUN")]
+    /// Ask about what a run left, not about what the store has now: its name, `latest`, `previous` or `-2` as for `hopmap diff`. May be
+    /// repeated, or be `all`; tables then have a column `run`.
+    #[arg(long = "run", value_name = "RUN", allow_negative_numbers = true)]
     runs: Vec<String>,
     /// Add an artifact that is in no store: its tables become `NAME_TABLE`; may be repeated.
     #[arg(long = "artifact", value_name = "NAME=FOLDER")]
     artifacts: Vec<String>,
-    /// Form of the answer [default: by the ending of --out, else table].
+    /// Form of the answer [default: by the ending of --out; without --out, table].
     #[arg(long, value_enum)]
     format: Option<Format>,
     /// File for the answer.
@@ -89,6 +90,7 @@ mod with_analytics {
     use super::{Arguments, Exit, Failure, Format, Output};
     use crate::cli::failure::Mistake;
     use crate::cli::open::{PipelineArguments, pairs, working_directory};
+    use crate::cli::runs::find_run;
     use crate::cli::summary::shown;
     use crate::engine::{self, Catalogue, RunSummary, Store, StoreError};
     use crate::pipeline::{Source, closest};
@@ -136,6 +138,12 @@ mod with_analytics {
 
         fn form(&self, output: Output) -> Result<Form, Failure> {
             let of_path = self.out.as_deref().and_then(Form::of_path);
+            let is_said = self.format.is_some() || of_path.is_some() || output.is_json();
+            if let Some(path) = self.out.as_deref().filter(|_| !is_said) {
+                let message = format!("the ending of {} stands for no form", path.display());
+                let help = "endings: .csv, .json, .parquet, .arrow, .txt; --format says it without one";
+                return Err(Mistake::new(message, help).into());
+            }
             let form = match (self.format, of_path) {
                 (Some(Format::Csv), _) => Form::Csv,
                 (Some(Format::Json), _) => Form::Json,
@@ -192,14 +200,14 @@ mod with_analytics {
             let runs: Vec<RunSummary> = runs.into_iter().filter(|run| run.pipeline == name).collect();
             let catalogues = match self.runs.is_empty() {
                 true => vec![current(&store, &name, cells, output)?],
-                false => self.chosen(&runs)?.map(|run| Catalogue::of_run(&store, run)).collect(),
+                false => self.of_runs(&store, &runs)?,
             };
             Ok(query::tables(&store, &catalogues, &runs))
         }
 
         /// The pipeline that is meant if none is named: that of the runs, the only one, or the one that ran last.
         fn newest(&self, store: &Store, runs: &[RunSummary], output: Output) -> Result<String, Failure> {
-            if let Some(run) = runs.iter().find(|run| self.runs.contains(&run.run)) {
+            if let Some(run) = self.runs.iter().find_map(|name| find_run(name, runs)) {
                 return Ok(run.pipeline.clone());
             }
             let names = Catalogue::pipelines(store);
@@ -215,16 +223,26 @@ mod with_analytics {
             }
         }
 
-        fn chosen<'a>(
-            &self,
-            runs: &'a [RunSummary],
-        ) -> Result<Box<dyn Iterator<Item = &'a RunSummary> + 'a>, Failure> {
+        /// The cells as the chosen runs left them. Where it is said that it is one run, nothing has to tell it from others.
+        fn of_runs(&self, store: &Store, runs: &[RunSummary]) -> Result<Vec<Catalogue>, Failure> {
+            let chosen = self.chosen(runs)?;
+            let mut catalogues: Vec<Catalogue> =
+                chosen.into_iter().map(|run| Catalogue::of_run(store, run)).collect();
+            if let ([name], [only]) = (self.runs.as_slice(), catalogues.as_mut_slice())
+                && name != "all"
+            {
+                only.run = None;
+            }
+            Ok(catalogues)
+        }
+
+        fn chosen<'a>(&self, runs: &'a [RunSummary]) -> Result<Vec<&'a RunSummary>, Failure> {
             if self.runs.iter().any(|name| name == "all") {
-                return Ok(Box::new(runs.iter()));
+                return Ok(runs.iter().collect());
             }
             let mut chosen = Vec::new();
             for name in &self.runs {
-                let Some(run) = runs.iter().find(|run| run.run == *name) else {
+                let Some(run) = find_run(name, runs) else {
                     let known: Vec<&str> = runs.iter().rev().map(|run| run.run.as_str()).take(5).collect();
                     let help = match known.is_empty() {
                         true => "nothing ran yet".to_owned(),
@@ -236,7 +254,7 @@ mod with_analytics {
                 };
                 chosen.push(run);
             }
-            Ok(Box::new(chosen.into_iter()))
+            Ok(chosen)
         }
 
         fn deliver(&self, answer: &Answer, form: Form, output: Output) -> Result<(), Failure> {

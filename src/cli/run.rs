@@ -72,8 +72,13 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     let request = arguments.pipeline.request()?;
     let mut pipeline = request.open()?;
     let root = arguments.store.root(&arguments.pipeline)?;
-    let locked = arguments.lock.before_run(&request, &pipeline, &root, output)?;
+    let mut locked = arguments.lock.before_run(&request, &pipeline, &root, output)?;
     let mut writer = arguments.wait.writer(&root, &format!("run {}", pipeline.name))?;
+    if arguments.wait.waits() {
+        // Files may have come or changed meanwhile.
+        pipeline = request.open()?;
+        locked = arguments.lock.before_run(&request, &pipeline, &root, output)?;
+    }
     let mut store = Store::load(&root)?;
     summary::damaged_lines(&store, output);
     let accepted = arguments.gates.prepare(&mut pipeline, &store)?;

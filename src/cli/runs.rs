@@ -10,7 +10,11 @@ use crate::engine::{self, RunSummary, StoreError};
 
 /// Arguments of `runs`.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hopmap runs --last 5")]
+#[command(after_help = "\
+A run is named by when it began, in UTC; other commands take this name.
+
+Example:
+  hopmap runs --last 5")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     store: StoreArguments,
@@ -35,6 +39,18 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     Ok(Exit::Done)
 }
 
+/// The run of a name; `previous` and `-N` count back those of the pipeline that ran last.
+pub(super) fn find_run<'a>(name: &str, all: &'a [RunSummary]) -> Option<&'a RunSummary> {
+    let back = match name {
+        "latest" => Some(0),
+        "previous" => Some(1),
+        _ => name.strip_prefix('-').and_then(|number| number.parse::<usize>().ok()),
+    };
+    let Some(back) = back else { return all.iter().find(|run| run.run == name || run.time == name) };
+    let latest = all.last()?;
+    all.iter().rev().filter(|run| run.pipeline == latest.pipeline).nth(back)
+}
+
 fn line(run: &RunSummary) -> String {
     let count = |state: &str| run.stages.iter().filter(|stage| stage.state == state).count();
     let end = match (run.exit, run.seconds) {
@@ -43,5 +59,5 @@ fn line(run: &RunSummary) -> String {
     };
     let (ran, cached, failed) = (count("ran"), count("cached"), count("failed") + count("infeasible"));
     let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
-    format!("{}  {:<20} {ran} ran, {cached} cached{failed}, {end}", run.time, run.pipeline)
+    format!("{:<21}  {:<20} {ran} ran, {cached} cached{failed}, {end}", run.run, run.pipeline)
 }

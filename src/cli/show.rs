@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use clap::{Args, ValueEnum};
-use hopmap_artifact::Folder;
+use hopmap_artifact::{ArtifactError, Folder};
 use miette::{IntoDiagnostic, Report};
 
+use super::cells;
 use super::exit::Exit;
 use super::failure::{Failure, Mistake};
 use super::open::{StoreArguments, working_directory};
@@ -29,8 +30,8 @@ Examples:
   hopmap show --provenance out/rankfile             # which run made this file, and from what
   hopmap show --provenance placement --format dot | dot -Tsvg > placement.svg")]
 pub(crate) struct Arguments {
-    /// Folder of an artifact, the first digits of its digest, or a stage whose newest output is wanted; with --provenance
-    /// also a launch file or another file that a pipeline saved.
+    /// Folder of an artifact, the first digits of its digest, or a stage or cell (`placement[seed=3]`) whose newest output is
+    /// wanted; with --provenance also a launch file or another file that a pipeline saved.
     artifact: String,
     /// Tell where it comes from: every stage, parameter and input file behind it.
     #[arg(long, conflicts_with_all = ["table", "limit"])]
@@ -97,7 +98,7 @@ pub(crate) fn locate(name: &str, store: &StoreArguments) -> Result<PathBuf, Fail
         return Ok(path);
     }
     let store = Store::load(&store.root_here()?)?;
-    let mut found: Vec<String> = stored(&store, name);
+    let mut found = stored(&store, name)?;
     found.sort();
     found.dedup();
     match found.as_slice() {
@@ -115,29 +116,24 @@ pub(crate) fn locate(name: &str, store: &StoreArguments) -> Result<PathBuf, Fail
     }
 }
 
-/// Digests that begin with the name, or outputs of cells of that name.
-fn stored(store: &Store, name: &str) -> Vec<String> {
-    let (cell_name, port) = match name.split_once('.') {
-        Some((cell, port)) => (cell, Some(port)),
-        None => (name, None),
-    };
-    let mut found = Vec::new();
-    for (_, cell, current) in store.all_current().filter(|(_, cell, _)| *cell == cell_name) {
-        let outputs = store.result(&current.key).into_iter().flat_map(|result| result.outputs.iter());
-        let wanted = outputs.filter(|(output, _)| port.is_none_or(|port| port == *output));
-        found.extend(wanted.map(|(_, record)| (cell, record.digest.clone())));
-    }
+/// Outputs of the cell of that name, else digests that begin with it.
+fn stored(store: &Store, name: &str) -> Result<Vec<String>, Mistake> {
+    let (cells, port) = cells::in_store(name, store)?;
+    let results = cells.into_iter().filter_map(|current| store.result(&current.key));
+    let outputs = results.flat_map(|result| result.outputs.iter());
+    let wanted = outputs.filter(|(output, _)| port.is_none_or(|port| port == *output));
+    let found: Vec<String> = wanted.map(|(_, record)| record.digest.clone()).collect();
     if !found.is_empty() {
-        return found.into_iter().map(|(_, digest)| digest).collect();
+        return Ok(found);
     }
     let is_digest = name.len() >= 4 && name.chars().all(|letter| letter.is_ascii_hexdigit());
     let digests =
         store.results().flat_map(|result| result.outputs.values()).map(|record| record.digest.clone());
-    digests.filter(|digest| is_digest && digest.starts_with(name)).collect()
+    Ok(digests.filter(|digest| is_digest && digest.starts_with(name)).collect())
 }
 
 fn stage_names(store: &Store) -> String {
-    let mut names: Vec<&str> = store.all_current().map(|(_, cell, _)| cell).collect();
+    let mut names: Vec<&str> = store.all_current().map(|(_, _, current)| current.stage.as_str()).collect();
     names.sort_unstable();
     names.dedup();
     names.truncate(20);
@@ -180,7 +176,8 @@ fn print_table(
     limit: Option<usize>,
     output: Output,
 ) -> Result<(), Failure> {
-    let reader = folder.stream(table).map_err(Failure::usage)?;
+    folder.verify_table(table).map_err(failure)?;
+    let reader = folder.stream(table).map_err(failure)?;
     let rows = reader.rows();
     let shown = limit.unwrap_or(if format == Format::Table { ROWS } else { rows }).min(rows);
     let mut printer = Printer::new(format, output);
@@ -200,6 +197,14 @@ fn print_table(
         output.note(format!("{shown} of {rows} rows; --limit {rows} shows all"));
     }
     Ok(())
+}
+
+/// A table that there is not is a mistake in the command, a damaged one is none.
+fn failure(error: ArtifactError) -> Failure {
+    match error {
+        ArtifactError::NoTable { .. } => Failure::usage(error),
+        error => Failure::Failed(Report::new(error)),
+    }
 }
 
 /// Prints a table batch by batch, but for aligned columns, whose width only all rows tell.

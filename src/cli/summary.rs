@@ -246,12 +246,13 @@ fn launch_command(store: &Store, record: &OutputRecord, path: &Path) -> Option<S
     Some(command.replace("{file}", &shown(path)).replace("{program}", "PROGRAM"))
 }
 
-/// A path as people would type it: relative to the working directory where it is below it.
+/// A path as people would type it: relative to the working directory where it is below it, which itself is `.`.
 pub(crate) fn shown(path: &Path) -> String {
     let clean: PathBuf = path.components().collect();
     let clean = std::fs::canonicalize(&clean).unwrap_or(clean);
     let here = std::env::current_dir().and_then(std::fs::canonicalize).unwrap_or_default();
-    clean.strip_prefix(here).unwrap_or(&clean).display().to_string()
+    let seen = clean.strip_prefix(here).unwrap_or(&clean);
+    if seen.as_os_str().is_empty() { ".".to_owned() } else { seen.display().to_string() }
 }
 
 /// Says if the store's log was damaged.

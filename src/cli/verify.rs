@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 
+use super::cells;
 use super::exit::Exit;
 use super::failure::{Failure, Mistake};
 use super::open::{PipelineArguments, StoreArguments, working_directory};
@@ -30,7 +31,7 @@ Exit codes: 0 if everything that can be compared is the same, 3 if something is 
 Examples:
   hopmap verify place.toml
   hopmap verify sweep.toml --stage placement -j 4
-  hopmap verify place.toml --lock place.lock     # no results needed: the digests of a lock file
+  hopmap verify place.toml --lock=place.lock     # no results needed: the digests of a lock file
   hopmap verify lu.crate.zip --rerun")]
 #[expect(clippy::option_option, reason = "given or not, with a file or without")]
 pub(crate) struct Arguments {
@@ -42,7 +43,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME")]
     stage: Vec<String>,
     /// Compare with the digests of a lock file [default of FILE: beside the pipeline file].
-    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     lock: Option<Option<PathBuf>>,
     /// Cores to use in all [default: another number than last time].
     #[arg(short, long, value_name = "CORES", value_parser = clap::value_parser!(u16).range(1..))]
@@ -81,25 +82,41 @@ fn verify_pipeline(arguments: &Arguments, output: Output) -> Result<Exit, Failur
             Some(super::lock::read(&place, &pipeline)?)
         }
     };
-    known_stages(&pipeline, &arguments.stage)?;
-    let store = Store::load(&root)?;
-    let (remade, seconds) = again(arguments, pipeline, store, lock.as_ref(), output)?;
+    let only = selected(&pipeline, &arguments.stage)?;
+    let mut store = Store::load(&root)?;
+    if let Some(lock) = &lock {
+        super::lock::note_differences(lock, &request, &pipeline, &mut store, output);
+    }
+    let (remade, seconds) = again(arguments, &only, pipeline, store, lock.as_ref(), output)?;
     Ok(report(&remade, seconds, output))
 }
 
-fn known_stages(pipeline: &Pipeline, names: &[String]) -> Result<(), Failure> {
-    let Some(name) = names.iter().find(|name| pipeline.cells_of(name).is_empty()) else { return Ok(()) };
+/// The names of the stages and cells that are asked for; none if it is all.
+fn selected(pipeline: &Pipeline, names: &[String]) -> Result<Vec<String>, Failure> {
+    let mut selected = Vec::new();
+    for name in names {
+        match cells::in_pipeline(name, pipeline)?.as_slice() {
+            [] => return Err(unknown(pipeline, name).into()),
+            [cell] => selected.push(pipeline.cells[*cell].id.clone()),
+            _ => selected.push(name.clone()),
+        }
+    }
+    Ok(selected)
+}
+
+fn unknown(pipeline: &Pipeline, name: &str) -> Mistake {
     let stages = pipeline.stages();
     let help = match closest(name, &stages) {
         Some(meant) => format!("did you mean `{meant}`? stages: {}", stages.join(", ")),
         None => format!("stages: {}", stages.join(", ")),
     };
-    Err(Mistake::new(format!("`{}` has no stage `{name}`", pipeline.name), help).into())
+    Mistake::new(format!("`{}` has no stage `{name}`", pipeline.name), help)
 }
 
-/// Makes a pipeline again beside a store.
+/// Makes a pipeline, or the stages and cells of some names, again beside a store.
 fn again(
     arguments: &Arguments,
+    only: &[String],
     pipeline: Pipeline,
     mut store: Store,
     lock: Option<&Lock>,
@@ -111,7 +128,7 @@ fn again(
     let second = SecondStore::new(&root, arguments.keep).map_err(StoreError::from)?;
     let cancelled = on_interrupt()?;
     let limits = Limits { jobs, memory: engine::memory(), deadline: None, fail_fast: false };
-    let again = Again::new(pipeline, &mut store, lock, &arguments.stage);
+    let again = Again::new(pipeline, &mut store, lock, only);
     let progress = Progress::new(output, &again.pipeline, jobs);
     let remade = again.run(&store, second.path(), limits, &cancelled, &progress);
     progress.finish();
@@ -178,7 +195,12 @@ fn report(remade: &Remade, seconds: f64, output: Output) -> Exit {
         .map(|(count, word)| format!("{count} {word}"))
         .collect();
     let counts = if counts.is_empty() { "nothing to compare".to_owned() } else { counts.join(", ") };
-    output.line(format!("{}: {counts} in {seconds:.2} s", remade.pipeline.name));
+    let line = format!("{}: {counts} in {seconds:.2} s", remade.pipeline.name);
+    if different + failed > 0 {
+        output.fault(line);
+    } else {
+        output.line(line);
+    }
     match (different, failed) {
         _ if remade.report.interrupted => Exit::Interrupted,
         (1.., _) => Exit::Different,
@@ -213,10 +235,12 @@ fn print(artifacts: &[RemadeArtifact], output: Output) {
             }
             _ => String::new(),
         };
+        let is_wrong = artifacts.iter().any(|artifact| artifact.verdict.is_wrong());
+        let say = |line: &str| if is_wrong { output.fault(line) } else { output.line(line) };
         let mut lines = rest.lines();
         let first = lines.next().unwrap_or_default();
-        output.line(format!("  {word:<14} {name:<24} {artifact}  {first}").trim_end());
-        lines.for_each(|line| output.line(format!("  {:<14} {line}", "")));
+        say(format!("  {word:<14} {name:<24} {artifact}  {first}").trim_end());
+        lines.for_each(|line| say(&format!("  {:<14} {line}", "")));
     }
 }
 
@@ -238,10 +262,11 @@ fn verify_archive(arguments: &Arguments, output: Output) -> Result<Exit, Failure
     }
     checked.notes.iter().for_each(|note| output.note(format!("note: {note}")));
     for finding in &checked.findings {
-        output.line(format!("  {finding}"));
+        output.fault(format!("  {finding}"));
     }
     if !checked.findings.is_empty() {
-        output.line(format!("{}: {} faults", shown(&path), checked.findings.len()));
+        let faults = if checked.findings.len() == 1 { "fault" } else { "faults" };
+        output.fault(format!("{}: {} {faults}", shown(&path), checked.findings.len()));
         return Ok(Exit::Different);
     }
     output.line(format!(
@@ -259,8 +284,8 @@ fn verify_archive(arguments: &Arguments, output: Output) -> Result<Exit, Failure
         Err(error) => Failure::Failed(error),
     })?;
     let pipeline = unpacked.request.open()?;
-    known_stages(&pipeline, &arguments.stage)?;
-    let (remade, seconds) = again(arguments, pipeline, unpacked.store()?, None, output)?;
+    let only = selected(&pipeline, &arguments.stage)?;
+    let (remade, seconds) = again(arguments, &only, pipeline, unpacked.store()?, None, output)?;
     if arguments.keep {
         output.note(format!("everything is in {}", unpacked.keep().display()));
     }

@@ -21,6 +21,11 @@ pub(crate) struct WaitArguments {
 }
 
 impl WaitArguments {
+    /// Whether time may pass until the store is ours.
+    pub(crate) fn waits(&self) -> bool {
+        self.wait.is_some()
+    }
+
     /// The right to write to a store. Ctrl-C ends the waiting for it.
     pub(crate) fn writer(&self, root: &Path, command: &str) -> Result<Writer, Failure> {
         let cancelled = on_interrupt()?;

@@ -3,6 +3,7 @@
 use clap::Args;
 use serde_json::json;
 
+use super::cells;
 use super::exit::Exit;
 use super::failure::{Failure, Mistake};
 use super::open::{PipelineArguments, StoreArguments};
@@ -13,9 +14,12 @@ use crate::pipeline::{Cell, Pipeline, closest};
 
 /// Arguments of `why`.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hopmap why placement pipelines/place.toml")]
+#[command(after_help = "\
+Examples:
+  hopmap why placement pipelines/place.toml
+  hopmap why 'placement[seed=3]' sweep.toml")]
 pub(crate) struct Arguments {
-    /// Stage, or one of its cells such as `placement[seed=3]`.
+    /// Stage, or one of its cells such as `placement[seed=3]`: keys in any order, as many as leave one cell.
     stage: String,
     #[command(flatten)]
     pipeline: PipelineArguments,
@@ -25,7 +29,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
     let pipeline = arguments.pipeline.open()?;
-    let cells = pipeline.cells_of(&arguments.stage);
+    let cells = cells::in_pipeline(&arguments.stage, &pipeline)?;
     if cells.is_empty() {
         return Err(unknown(&pipeline, &arguments.stage).into());
     }
@@ -44,12 +48,15 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
         let would_run = cells.iter().find(|&&index| report.cells[index].state != State::Cached);
         let example = &pipeline.cells[*would_run.unwrap_or(&cells[0])].id;
         output.line(format!("one cell: hopmap why '{example}' {}", arguments.pipeline.pipeline));
-        return Ok(Exit::Done);
+        let errors = cells.iter().filter_map(|&index| report.cells[index].error.as_ref());
+        errors.take(summary::MOST_TOLD).for_each(|error| output.error(error));
+    } else {
+        for &index in &cells {
+            explain(&pipeline, &pipeline.cells[index], &report.cells[index], output);
+        }
     }
-    for &index in &cells {
-        explain(&pipeline, &pipeline.cells[index], &report.cells[index], output);
-    }
-    Ok(Exit::Done)
+    let has_failed = cells.iter().any(|&index| report.cells[index].state == State::Failed);
+    Ok(if has_failed { Exit::Failed } else { Exit::Done })
 }
 
 fn explain(pipeline: &Pipeline, cell: &Cell, settled: &Settled, output: Output) {
@@ -59,7 +66,8 @@ fn explain(pipeline: &Pipeline, cell: &Cell, settled: &Settled, output: Output) 
         State::Waits => format!("is decided when `{other}` has run"),
         State::Blocked => format!("cannot run: `{other}` failed or has no solution"),
         State::Infeasible => "has no solution; that is in the store".to_owned(),
-        State::Failed => "cannot run:".to_owned(),
+        // Its error is printed below.
+        State::Failed => "cannot run".to_owned(),
         _ => "would not run: nothing it depends on has changed".to_owned(),
     };
     output.line(format!("{} ({}) {verdict}", cell.id, cell.entry.kind));

@@ -128,8 +128,12 @@ impl Comparison {
     }
 }
 
-/// Compares two artifacts of one kind.
+/// Compares two artifacts of one kind, after a look at every byte of both: a digest tells nothing of what is damaged.
 pub fn artifacts(before: &Side, after: &Side, settings: Settings) -> Result<Comparison, ArtifactError> {
+    before.folder.verify()?;
+    if after.folder.path() != before.folder.path() {
+        after.folder.verify()?;
+    }
     let (old, new) = (before.folder.description(), after.folder.description());
     let is_same = before.folder.digest() == after.folder.digest();
     let names: std::collections::BTreeSet<&String> =

@@ -40,6 +40,14 @@ pub enum Verdict {
     },
 }
 
+impl Verdict {
+    /// Whether it did not come out as it should.
+    #[must_use]
+    pub fn is_wrong(&self) -> bool {
+        matches!(self, Self::Different { .. } | Self::Failed { .. })
+    }
+}
+
 /// An artifact that was made again.
 #[derive(Debug, Clone, Serialize)]
 pub struct RemadeArtifact {
@@ -259,9 +267,7 @@ fn compare(
                             pipeline.cells[needed].id
                         ),
                     },
-                    None => Verdict::Different {
-                        what: rows::differences(&store.artifact(wanted), &second.artifact(found)),
-                    },
+                    None => Verdict::Different { what: differences(store, second, wanted, found) },
                 },
                 (None, _) => Verdict::Different { what: vec!["there was none before".to_owned()] },
                 (_, None) => Verdict::Different { what: vec!["there is none now".to_owned()] },
@@ -274,6 +280,18 @@ fn compare(
         }
     }
     artifacts
+}
+
+/// Where an artifact differs from the one that was expected. Of one that only a lock file knows there are no bytes.
+fn differences(store: &Store, second: &Store, wanted: &str, found: &str) -> Vec<String> {
+    let expected = store.artifact(wanted);
+    match expected.exists() {
+        true => rows::differences(&expected, &second.artifact(found)),
+        false => {
+            let found = engine::short(found);
+            vec![format!("is {found} now; of what was expected only the digest is known")]
+        }
+    }
 }
 
 fn ports_are_missing(wanted: &BTreeMap<String, String>, found: &BTreeMap<String, String>) -> bool {

@@ -258,7 +258,7 @@ impl<'a> Wiring<'a> {
         for origin in &need.origins {
             match origin {
                 Origin::Cell { cell, output } => single.push((*cell, output)),
-                Origin::Best { cells, output, metric, extreme } => {
+                Origin::Best { cells, output, metric, extreme, .. } => {
                     let word = match extreme {
                         Extreme::Min => "min",
                         Extreme::Max => "max",

@@ -32,7 +32,7 @@ pub(crate) fn pipeline(
         File::parse(source.text(), &mut problems).ok_or_else(|| source.tie(std::mem::take(&mut problems)))?;
     let parameters = parameters(&source, &file.parameters, from_command_line, &mut problems)?;
     let blocks = file.stages;
-    let sweeps = sweeps(&blocks, &parameters, &folders, &mut problems);
+    let sweeps = sweeps(&blocks, &parameters, &folders, &source, &mut problems);
     let around =
         Surroundings { blocks: &blocks, sweeps: &sweeps, parameters: &parameters, folders: &folders };
     let pairs = blocks.iter().zip(&sweeps);

@@ -181,7 +181,8 @@ impl<'a> Index<'a> {
         match &selector.choice {
             Choice::Best { metric, extreme } => {
                 let output = output(*cells.first()?, problems)?;
-                Some(vec![Origin::Best { cells, output, metric: metric.clone(), extreme: *extreme }])
+                let (metric, extreme, place) = (metric.clone(), *extreme, span.clone());
+                Some(vec![Origin::Best { cells, output, metric, extreme, place }])
             }
             Choice::One if selector.wanted.is_empty() || port.arity != Arity::Many => {
                 let cell = self.single(&cells, &selector, span, problems)?;

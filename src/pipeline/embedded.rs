@@ -1,5 +1,13 @@
 //! Pipelines that come with hopmap and run anywhere.
 
+use std::path::Path;
+
+use serde_json::Value as Json;
+
+use super::node::{Entry, Node};
+use super::template::{Base, Reference, Resolved, SchemaView, Template};
+use super::{Cell, Pipeline, Source};
+
 /// A pipeline of `pipelines/`, part of the binary.
 #[derive(Debug)]
 pub struct Embedded {
@@ -24,3 +32,42 @@ pub static EMBEDDED: &[Embedded] = &[
     Embedded { name: "checkpoint", text: include_str!("../../pipelines/checkpoint.toml") },
     Embedded { name: "topology-refresh", text: include_str!("../../pipelines/topology-refresh.toml") },
 ];
+
+/// Whether a text is that of a pipeline that comes with hopmap: paths in it are relative to no file.
+pub(crate) fn is_embedded(source: &Source) -> bool {
+    EMBEDDED.iter().any(|embedded| embedded.name == source.name() && embedded.text == source.text())
+}
+
+/// The parameter with whose default a text begins; none if it was given.
+pub(crate) fn default_in<'a>(node: &Node, parameters: &'a [(String, Resolved)]) -> Option<&'a str> {
+    let template = Template::parse(node.text()?).ok()?;
+    let Reference::Parameter(name) = template.references().next()? else { return None };
+    let (name, value) = parameters.iter().find(|(key, _)| key == name)?;
+    (value.base == Base::File).then_some(name.as_str())
+}
+
+/// What to do where files are not there that a pipeline that comes with hopmap names.
+pub(crate) fn give_your_own<'a>(name: &str, parameters: impl Iterator<Item = &'a str>, what: &str) -> String {
+    let options: Vec<String> = parameters.map(|parameter| format!("-p {parameter}={what}")).collect();
+    let options = options.join(" ");
+    format!("give your own with `{options}`: {name} comes with hopmap, and its defaults are not here")
+}
+
+impl Pipeline {
+    /// How to give a cell files of one's own, if its pipeline comes with hopmap and they are not where that has them.
+    pub(crate) fn own_files(&self, cell: &Cell) -> Option<String> {
+        if !is_embedded(&self.source) {
+            return None;
+        }
+        let schema = SchemaView::new(&cell.entry.schema);
+        let values = self.values_seen_from(cell, &self.folders);
+        let is_missing = |entry: &&Entry| {
+            let path = values.get(&entry.key).and_then(Json::as_str);
+            schema.property(&entry.key).is_path() && path.is_some_and(|path| !Path::new(path).exists())
+        };
+        let missing = cell.settings.with.entries.iter().filter(is_missing);
+        let mut names = missing.filter_map(|entry| default_in(&entry.node, &self.parameters)).peekable();
+        names.peek()?;
+        Some(give_your_own(self.source.name(), names, "PATH"))
+    }
+}

@@ -116,6 +116,8 @@ pub enum Origin {
         metric: String,
         /// Smallest or largest.
         extreme: Extreme,
+        /// Where this is said in the pipeline file.
+        place: std::ops::Range<usize>,
     },
 }
 
@@ -246,13 +248,6 @@ impl Pipeline {
     #[must_use]
     pub fn accepted_file(&self) -> PathBuf {
         self.folders.file.join(format!("{}.accepted.json", build::stem(self.source.name())))
-    }
-
-    /// Indexes of the cells of a stage, or of the one cell of that name.
-    #[must_use]
-    pub fn cells_of(&self, name: &str) -> Vec<usize> {
-        let named = |(index, cell): (usize, &Cell)| (cell.stage == name || cell.id == name).then_some(index);
-        self.cells.iter().enumerate().filter_map(named).collect()
     }
 
     /// Names of the stages in the order of the cells.

@@ -44,11 +44,15 @@ impl Embedded {
             in_parameters = if line.starts_with('[') { line == "[params]" } else { in_parameters };
             let parameter = parameter(line).filter(|_| in_parameters);
             let mut line = line.to_owned();
-            if let Some(Parameter { name, default, .. }) = parameter {
-                let given = defaults.iter().find(|(other, _)| other == name).map(|(_, value)| value.clone());
+            if let Some(Parameter { name, default, comment }) = parameter {
+                let given = defaults.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str());
+                let own = given.map_or_else(|| own_place(default), str::to_owned);
                 let (before, value) = line.split_at(line.find('=').unwrap_or(0));
-                line = before.to_owned()
-                    + &value.replacen(default, &given.unwrap_or_else(|| own_place(default)), 1);
+                let mut value = value.replacen(default, &own, 1);
+                if name == "shape" && own != default && !comment.is_empty() {
+                    value = value.replacen(comment, said_of_shape(&own), 1);
+                }
+                line = before.to_owned() + &value;
             } else if line.starts_with('#') {
                 name_the_file(&mut line, self.name);
             }
@@ -56,6 +60,14 @@ impl Embedded {
             text.push('\n');
         }
         text
+    }
+}
+
+/// What is said of a shape that is not the one of the pipeline, whose numbers its comment tells.
+fn said_of_shape(shape: &str) -> &'static str {
+    match shape.starts_with("\"tree:") {
+        true => "innermost first: cores a host, hosts a switch, and so on",
+        false => "`hopmap stages topology/synthetic` says how shapes are written",
     }
 }
 
@@ -148,6 +160,21 @@ mod tests {
             original.remove("params");
             assert_eq!(own, original, "{}", embedded.name);
         }
+    }
+
+    #[test]
+    fn what_is_said_of_a_shape_fits_the_one_that_is_given() {
+        let said = |name: &str, shape: &str| {
+            let embedded = EMBEDDED.iter().find(|embedded| embedded.name == name).unwrap();
+            let file = embedded.as_file(&[("shape".to_owned(), shape.to_owned())]);
+            let shape = parameters(&file).find(|parameter| parameter.name == "shape");
+            shape.unwrap().comment.to_owned()
+        };
+        let general = "innermost first: cores a host, hosts a switch, and so on";
+        assert!(said("place", "\"tree:2x4x2\"").contains("2 cores a host"));
+        assert_eq!(said("place", "\"tree:2x16x40\""), general);
+        assert_eq!(said("figure-3", "\"tree:4x4\""), general);
+        assert!(said("route", "\"fat-tree:4x4/1x2\"").contains("hopmap stages topology/synthetic"));
     }
 
     #[test]

@@ -2,6 +2,10 @@
 
 use std::fmt;
 
+use serde_json::Value as Json;
+
+use super::matrix::show;
+
 /// A stage, perhaps one of its ports, perhaps some of its cells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Selector {
@@ -86,6 +90,14 @@ impl Selector {
             self.wanted.push((key.to_owned(), value.to_owned()));
         }
         Some(())
+    }
+
+    /// Whether a cell has the values that its keys have to have.
+    pub(crate) fn fits(&self, matrix: &[(String, Json)]) -> bool {
+        let has = |(key, wanted): &(String, String)| {
+            matrix.iter().any(|(name, value)| name == key && show(value) == *wanted)
+        };
+        self.wanted.iter().all(has)
     }
 }
 

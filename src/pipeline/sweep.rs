@@ -1,11 +1,12 @@
 //! Which cells every stage has: what `foreach` gives, times `matrix`, times `zip`, without what `exclude` leaves out.
 
-use super::Problem;
+use super::embedded::{default_in, give_your_own, is_embedded};
 use super::exclude::without_excluded;
 use super::file::{Foreach, StageBlock};
 use super::glob;
 use super::matrix::{Combination, Dimension, Key, MOST_CELLS, count, grouped, of_matrix, of_zip, product};
 use super::template::{Base, Folders, Resolved, Scope};
+use super::{Problem, Source};
 
 /// The matrix of a stage, multiplied out.
 #[derive(Debug, Default)]
@@ -22,10 +23,12 @@ pub(crate) fn sweeps(
     blocks: &[StageBlock],
     parameters: &[(String, Resolved)],
     folders: &Folders,
+    source: &Source,
     problems: &mut Vec<Problem>,
 ) -> Vec<Sweep> {
     let scope = Scope { parameters, matrix: &[], artifact: &|_, _| None, folders };
-    let mut sweeper = Sweeper { blocks, scope, made: blocks.iter().map(|_| None).collect(), total: 0 };
+    let made = blocks.iter().map(|_| None).collect();
+    let mut sweeper = Sweeper { blocks, scope, source, made, total: 0 };
     for stage in 0..blocks.len() {
         sweeper.make_with_origins(stage, problems);
     }
@@ -47,6 +50,7 @@ pub(crate) fn sweeps(
 struct Sweeper<'a> {
     blocks: &'a [StageBlock],
     scope: Scope<'a>,
+    source: &'a Source,
     made: Vec<Option<Sweep>>,
     /// Number of cells so far.
     total: u128,
@@ -158,7 +162,11 @@ impl Sweeper<'_> {
                     Base::WorkingDirectory => "the working directory",
                     Base::Store => "the store",
                 };
-                let help = format!("it is relative to {whose}; hidden files do not count");
+                let default = default_in(pattern, self.scope.parameters).filter(|_| is_embedded(self.source));
+                let help = match default {
+                    Some(name) => give_your_own(self.source.name(), std::iter::once(name), "PATTERN"),
+                    None => format!("it is relative to {whose}; hidden files do not count"),
+                };
                 Problem::new(format!("`{text}` matches nothing"), &pattern.span).help(help)
             }
             Err(message) => Problem::new(message, &pattern.span),

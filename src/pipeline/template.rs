@@ -319,7 +319,8 @@ impl<'a> SchemaView<'a> {
         self.part["properties"].is_object() && self.part["additionalProperties"] == Json::Bool(false)
     }
 
-    fn is_path(&self) -> bool {
+    /// Whether it takes a path, or nothing.
+    pub(crate) fn is_path(&self) -> bool {
         self.part["format"] == hopmap_model::INPUT_PATH_FORMAT
     }
 

@@ -7,7 +7,7 @@ use hopmap_query::{Constant, Record, Value};
 use super::columns::{Names, flat, renamed, value};
 use crate::engine::{OutputRecord, StoredCell};
 
-/// A cell, and the run that it is of where several runs are looked at.
+/// A cell, and the run that it is of where runs are told apart.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
     pub(crate) run: Option<String>,

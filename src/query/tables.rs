@@ -16,14 +16,14 @@ pub(super) const CELLS: &str = "cells";
 pub(super) const RUNS: &str = "runs";
 
 /// Every stage as a table of its cells, every table of its artifacts as a table with the rows of all cells, `cells` and
-/// `runs`. Several catalogues are several runs, which a column `run` tells apart.
+/// `runs`. Where a catalogue has the name of a run, a column `run` tells it.
 #[must_use]
 pub fn tables(store: &Store, catalogues: &[Catalogue], runs: &[RunSummary]) -> Tables {
     let mut stages: BTreeMap<&str, Vec<Row>> = BTreeMap::new();
     for catalogue in catalogues {
-        let run = catalogue.run.as_ref().filter(|_| catalogues.len() > 1);
         for cell in &catalogue.cells {
-            stages.entry(&cell.stage).or_default().push(Row { run: run.cloned(), cell: cell.clone() });
+            let row = Row { run: catalogue.run.clone(), cell: cell.clone() };
+            stages.entry(&cell.stage).or_default().push(row);
         }
     }
     let stages: Vec<(&str, Arc<[Row]>)> =

@@ -65,3 +65,25 @@ fn what_is_damaged_is_neither_accepted_nor_compared() {
     assert!(said.contains("torn.json is no accepted state: EOF while parsing"), "{said}");
     assert!(said.ends_with("[exit code 2]\n"), "{said}");
 }
+
+#[test]
+fn what_is_not_accepted_is_said_even_when_quiet() {
+    let sandbox = with_machines();
+    sandbox.stdout(&["accept", "machine", "--to", "machine.json"]);
+    let check =
+        |artifact: &str| sandbox.seen(&["accept", "--check", artifact, "--to", "machine.json", "--quiet"]);
+    assert_eq!(check("machine"), "");
+    assert_snapshot!(check("other"), @"
+    ------- stderr -------
+    other is not what machine.json accepts
+      digest DIGEST instead of DIGEST
+      rows of groups 12, accepted 16
+      rows of links 6, accepted 8
+      rows of nodes 4, accepted 5
+      rows of slots 6, accepted 8
+      hosts 3, accepted 4
+      links 6, accepted 8
+      slots 6, accepted 8
+    [exit code 3]
+    ");
+}

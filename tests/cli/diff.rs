@@ -320,3 +320,81 @@ fn a_name_that_is_a_run_and_a_folder_is_refused() {
     [exit code 2]
     ");
 }
+
+#[test]
+fn damaged_artifacts_are_neither_the_same_nor_different() {
+    let sandbox = Sandbox::new();
+    sandbox.write("ring.csv", ring(8));
+    sandbox.write("wider.csv", ring(10));
+    for (out, file) in [("ring", "file=ring.csv"), ("copy", "file=ring.csv"), ("wider", "file=wider.csv")] {
+        sandbox.stdout(&["exec", "trace/csv", "--with", file, "--out", out]);
+    }
+    sandbox.damage("copy/edges.parquet");
+    insta::assert_snapshot!(sandbox.seen(&["diff", "ring", "copy"]), @"
+    ------- stderr -------
+    error: DIR/copy/edges.parquet is damaged: its bytes are not those that artifact.json names
+      help: remove the artifact and make it again
+    [exit code 1]
+    ");
+    let fails = |before: &str, after: &str| {
+        assert_eq!(sandbox.output(&["diff", before, after]).status.code(), Some(1), "{before} and {after}");
+    };
+    fails("copy", "ring");
+    fails("copy", "copy");
+    fails("copy", "wider");
+    fails("wider", "copy");
+    sandbox.write("copy/edges.parquet", "PAR1");
+    fails("ring", "copy");
+    std::fs::remove_file(sandbox.path().join("copy/edges.parquet")).unwrap();
+    insta::assert_snapshot!(sandbox.seen(&["diff", "copy", "ring"]), @"
+    ------- stderr -------
+    error: cannot read DIR/copy/edges.parquet
+      `-> No such file or directory (os error 2)
+    [exit code 1]
+    ");
+}
+
+#[test]
+fn a_difference_is_said_even_when_quiet() {
+    let sandbox = two_runs();
+    let quiet =
+        |arguments: &[&str]| sandbox.seen(&[&["diff"], arguments, &["--exit-code", "--quiet"]].concat());
+    insta::assert_snapshot!(quiet(&["previous", "latest"]), @"
+    ------- stderr -------
+    previous and latest are different
+    [exit code 3]
+    ");
+    insta::assert_snapshot!(quiet(&["machine", "--run", "previous", "--run", "latest"]), @"
+    ------- stderr -------
+    machine is different in previous and latest
+    [exit code 3]
+    ");
+    assert_eq!(quiet(&["latest", "latest"]), "");
+}
+
+#[test]
+fn cells_are_named_by_keys_in_any_order() {
+    let sandbox = Sandbox::with_ring();
+    sandbox.write("sweep.toml", crate::lock::SWEEP);
+    sandbox.stdout(&["run", "sweep.toml", "--no-report"]);
+    let whole =
+        sandbox.stdout(&["diff", "placement[mapper=random,seed=1]", "placement[mapper=random,seed=2]"]);
+    let names = ["placement[seed=1, mapper=random]", "placement[seed=2, mapper=random]"];
+    assert_eq!(sandbox.stdout(&["diff", names[0], names[1]]), whole);
+    insta::assert_snapshot!(sandbox.seen(&["diff", "placement[seed=1]", "placement[seed=2]"]), @"
+    ------- stderr -------
+    error: `placement[seed=1]` stands for 2 cells
+      help: name one: placement[mapper=linear,seed=1], placement[mapper=random,seed=1]
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["diff", names[0], "--run", "latest", "--run", "latest"]), @"the same mapping: DIGEST");
+    insta::assert_snapshot!(
+        sandbox.seen(&["diff", "placement[seed=1]", "--run", "latest", "--run", "latest"]),
+        @"
+    ------- stderr -------
+    error: `placement[seed=1]` stands for 2 cells
+      help: name one: placement[mapper=linear,seed=1], placement[mapper=random,seed=1]
+    [exit code 2]
+    "
+    );
+}

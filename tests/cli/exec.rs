@@ -134,3 +134,16 @@ fn a_generated_trace_is_read_in_a_pipeline() {
     let shown = sandbox.stdout(&["show", "program", "--json"]);
     assert!(shown.contains("task-graph"), "{shown}");
 }
+
+#[test]
+fn the_working_directory_is_named_where_it_is_in_the_way() {
+    let sandbox = Sandbox::new();
+    sandbox.write("notes.txt", "mine");
+    let machine = ["--with", "shape=tree:2", "--with", "costs=[1]", "--out", "."];
+    insta::assert_snapshot!(sandbox.seen(&[&["exec", "topology/synthetic"], &machine[..]].concat()), @"
+    ------- stderr -------
+    error: . holds something that is not an artifact
+      help: name a new folder, an empty one, or an artifact to replace
+    [exit code 2]
+    ");
+}

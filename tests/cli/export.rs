@@ -371,3 +371,59 @@ print(len([entity for entity in crate.data_entities if entity.type == 'Dataset']
     5 artifacts
     "#);
 }
+
+#[test]
+fn a_damaged_artifact_is_not_packed() {
+    let sandbox = Sandbox::with_ring();
+    sandbox.stdout(&["run", "ring.toml", "-j1"]);
+    let folder = sandbox.artifact("machine");
+    let export = || sandbox.seen(&["export", "ring.toml", "-o", "ring.crate.zip"]);
+    let description = std::fs::read_to_string(folder.join("artifact.json")).unwrap();
+    let other = description.replace("\"hosts\": 4", "\"hosts\": 5");
+    std::fs::write(folder.join("artifact.json"), other).unwrap();
+    insta::assert_snapshot!(export(), @"
+    ------- stderr -------
+    error: the artifact of `machine` is damaged: DIR/.hopmap/artifacts/DIGEST/artifact.json has other bytes than when it was made
+      help: remove the folder of the artifact and `hopmap run` makes it again; `hopmap verify` finds all that are damaged
+    [exit code 1]
+    ");
+    std::fs::write(folder.join("artifact.json"), description).unwrap();
+    sandbox.damage(folder.join("slots.parquet"));
+    insta::assert_snapshot!(export(), @"
+    ------- stderr -------
+    error: the artifact of `machine` is damaged: DIR/.hopmap/artifacts/DIGEST/slots.parquet has other bytes than when it was made
+      help: remove the folder of the artifact and `hopmap run` makes it again; `hopmap verify` finds all that are damaged
+    [exit code 1]
+    ");
+    assert!(!sandbox.path().join("ring.crate.zip").exists());
+    // As the help says.
+    std::fs::remove_dir_all(&folder).unwrap();
+    sandbox.stdout(&["run", "ring.toml", "-j1"]);
+    assert!(export().starts_with("ring.crate.zip: "));
+}
+
+#[test]
+fn what_is_wrong_with_an_archive_is_said_even_when_quiet() {
+    let sandbox = exported();
+    assert_eq!(sandbox.seen(&["verify", "ring.crate.zip", "--quiet"]), "");
+    let mut files = unpacked(&sandbox);
+    files.remove("pipeline/ring.csv");
+    packed(&sandbox, &files);
+    insta::assert_snapshot!(sandbox.seen(&["verify", "ring.crate.zip", "--quiet"]), @"
+    ------- stderr -------
+      pipeline/ring.csv: is missing
+    ring.crate.zip: 1 fault
+    [exit code 3]
+    ");
+}
+
+#[test]
+fn one_fault_is_no_plural() {
+    let sandbox = exported();
+    let mut bytes = std::fs::read(sandbox.path().join("ring.crate.zip")).unwrap();
+    // The last byte is a digit of the seal.
+    *bytes.last_mut().unwrap() ^= 1;
+    sandbox.write("ring.crate.zip", &bytes);
+    let seen = sandbox.seen(&["verify", "ring.crate.zip"]);
+    assert!(seen.contains("ring.crate.zip: 1 fault\n"), "{seen}");
+}

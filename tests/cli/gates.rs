@@ -560,3 +560,38 @@ fn gates_change_no_key() {
       holds        g: placement.F is 44,000, allowed 1,000,000,000
     ");
 }
+
+#[test]
+fn other_values_are_said_even_when_quiet() {
+    let sandbox = with_gates(GATES);
+    sandbox.stdout(&["run", "ring.toml"]);
+    sandbox.stdout(&["accept", "ring.toml"]);
+    let check = || sandbox.seen(&["accept", "--check", "ring.toml", "--quiet"]);
+    assert_eq!(check(), "");
+    sandbox.edit("ring.accepted.json", "44000.0", "43000.0");
+    assert_snapshot!(check(), @"
+    ------- stderr -------
+    ring: not what ring.accepted.json accepts
+      placement.F 44,000, accepted 43,000
+      quality.F 44,000, accepted 43,000
+    [exit code 3]
+    ");
+}
+
+#[test]
+fn accepted_values_that_are_named_have_to_be_there() {
+    let sandbox = with_gates(GATES);
+    assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--accepted", "missing.json", "--quiet"]), @"
+    ------- stderr -------
+    error: there is no file missing.json with accepted values
+      help: after a run without --accepted, `hopmap accept ring.toml --to missing.json` writes it
+    [exit code 2]
+    ");
+    assert!(!sandbox.path().join("out").exists(), "something ran");
+    for command in ["plan", "report"] {
+        let output = sandbox.output(&[command, "ring.toml", "--accepted", "missing.json"]);
+        assert_eq!(output.status.code(), Some(2), "{command}");
+    }
+    // The file beside the pipeline need not be there.
+    sandbox.stdout(&["run", "ring.toml"]);
+}

@@ -135,7 +135,7 @@ fn a_trace_and_a_shape_become_defaults() {
         file.lines().filter(|line| line.starts_with("trace") || line.starts_with("shape")).collect();
     assert_snapshot!(params.join("\n"), @r#"
     trace = "../../runs/eztrace_log.otf2"   # OTF2 archive of a run, by Score-P or EZTrace
-    shape = "tree:2x2x4"            # innermost first: 2 cores a host, 4 hosts a switch, 2 switches
+    shape = "tree:2x2x4"            # innermost first: cores a host, hosts a switch, and so on
     "#);
     sandbox.stdout(&["run", "a/lu/place.toml"]);
     assert!(sandbox.read("a/lu/out/rankfile").contains("rank 15="));
@@ -162,6 +162,27 @@ fn a_trace_and_a_shape_become_defaults() {
     let file = sandbox.read("c/place.toml");
     assert!(file.contains("\ncosts = [1, 20] ") && file.contains("\nout   = \"results\" "), "{file}");
     sandbox.stdout(&["check", "c/place.toml"]);
+}
+
+/// A pipeline for every trace of a folder is refused as long as there is none: that comes before the commands.
+#[test]
+fn a_project_for_many_traces_says_where_to_put_them() {
+    let sandbox = Sandbox::new();
+    assert_snapshot!(sandbox.seen(&["init", "many", "--from", "batch"]), @"
+    made in many: batch.toml, hopmap.schema.json, README.md, .gitignore
+    next:
+      cd many
+      put your traces where traces/**/*.otf2 finds them, then
+      hopmap check batch.toml
+      hopmap run batch.toml
+    ");
+    let first = "Put your traces where `traces/**/*.otf2` finds them, then:";
+    assert!(sandbox.read("many/README.md").contains(first));
+    sandbox.write("many/traces/run/traces.otf2", "");
+    sandbox.stdout(&["check", "many/batch.toml"]);
+    sandbox.write("more/runs/lu.otf2", "");
+    let said = sandbox.stdout(&["init", "more", "--from", "batch", "-p", "traces=runs/*.otf2"]);
+    assert!(said.contains("where runs/*.otf2 finds them"), "{said}");
 }
 
 #[test]

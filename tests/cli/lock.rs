@@ -321,3 +321,15 @@ fn damaged_lock_files_end_in_an_error_or_an_answer() {
         assert!(matches!(output.status.code(), Some(0 | 2 | 3)), "{said}");
     }
 }
+
+#[test]
+fn nothing_is_said_of_inputs_where_there_are_none() {
+    let sandbox = sweep();
+    sandbox.stdout(&["run", "sweep.toml", "--lock", "-j1"]);
+    let text = sandbox.read("sweep.lock");
+    let digest = text.split("system-graph = \"").nth(1).unwrap().split('"').next().unwrap();
+    sandbox.write("sweep.lock", text.replace(digest, &"0".repeat(64)));
+    let seen = sandbox.seen(&["run", "sweep.toml", "--locked", "--no-report"]);
+    assert!(seen.contains("machine: system-graph is DIGEST and not DIGEST"), "{seen}");
+    assert!(!seen.contains("went in"), "{seen}");
+}

@@ -150,3 +150,25 @@ fn a_metric_that_does_not_exist_is_named() {
     [exit code 1]
     "#);
 }
+
+#[test]
+fn a_metric_that_no_result_has_is_refused_before_anything_runs() {
+    let sandbox = sweep();
+    sandbox.stdout(&["run", "sweep.toml"]);
+    sandbox.edit("sweep.toml", "[min F]", "[min G]");
+    sandbox.edit("ring.csv", "1000", "2000");
+    insta::assert_snapshot!(sandbox.seen(&["plan", "sweep.toml"]), @r#"
+    ------- stderr -------
+    error: `placement` has no metric `G`
+        ,-[sweep.toml:17:21]
+     16 | uses  = "launch/rankfile"
+     17 | needs = { mapping = "placement[min G]" }
+        :                     ^^^^^^^^^|^^^^^^^^
+        :                              `-- here
+     18 | save  = { rankfile = "best" }
+        `----
+      help: its metrics: F, T, dilation_max, dilation_mean, evaluations, hop_bytes, max_link_load_bytes
+    [exit code 2]
+    "#);
+    assert_eq!(sandbox.output(&["run", "sweep.toml"]).status.code(), Some(2));
+}

@@ -272,3 +272,38 @@ fn threads_change_no_answer() {
         assert_eq!(answers[0], answers[2], "{sql}");
     }
 }
+
+#[test]
+fn one_run_is_told_by_a_column_where_all_are_asked_for() {
+    let sandbox = sweep();
+    let question = "SELECT COUNT(DISTINCT run) AS runs, COUNT(*) AS cells FROM placement";
+    let asked = |runs: &[&str]| sandbox.seen(&[&["query", question, "--format", "csv"], runs].concat());
+    insta::assert_snapshot!(asked(&["--run", "all"]), @"
+    runs,cells
+    1,6
+    ");
+    insta::assert_snapshot!(asked(&["sweep", "--run", "all"]), @"
+    runs,cells
+    1,6
+    ");
+    sandbox.edit("ring.csv", "0,3,10,1000", "0,3,10,5000");
+    sandbox.stdout(&["run", "sweep.toml", "--no-report"]);
+    insta::assert_snapshot!(asked(&["--run", "previous", "--run", "latest"]), @"
+    runs,cells
+    2,12
+    ");
+}
+
+#[test]
+fn runs_are_named_as_for_diff() {
+    let sandbox = sweep();
+    sandbox.edit("sweep.toml", "1..3", "1..2");
+    sandbox.edit("ring.csv", "0,3,10,1000", "0,3,10,5000");
+    sandbox.stdout(&["run", "sweep.toml", "--no-report"]);
+    for (name, cells) in [("latest", 4), ("previous", 6), ("-1", 6)] {
+        let question = ["query", "SELECT COUNT(*) AS cells FROM placement", "--run", name, "--format", "csv"];
+        assert_eq!(sandbox.stdout(&question), format!("cells\n{cells}\n"), "{name}");
+    }
+    let earlier = sandbox.output(&["query", "SELECT 1 AS one", "--run", "-2"]);
+    assert_eq!(earlier.status.code(), Some(2));
+}

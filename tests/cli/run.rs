@@ -273,3 +273,55 @@ fn an_embedded_pipeline_runs_anywhere() {
     assert!(sandbox.read("out/rankfile").contains("rank 15="));
     assert!(sandbox.path().join(".hopmap").is_dir());
 }
+
+#[test]
+fn an_embedded_pipeline_without_its_samples_asks_for_files_of_ones_own() {
+    let sandbox = Sandbox::new();
+    let parameters = [
+        ("place", "trace"),
+        ("place-netloc", "fabric"),
+        ("schedule", "trace"),
+        ("route", "trace"),
+        ("graph2sch", "graph"),
+        ("job", "program"),
+        ("figure-3", "data"),
+        ("checkpoint", "series"),
+    ];
+    for (name, parameter) in parameters {
+        let seen = sandbox.seen(&["run", name, "--no-report"]);
+        assert!(seen.contains(&format!("help: give your own with `-p {parameter}=PATH`")), "{name}: {seen}");
+        assert!(!seen.contains("pipeline file"), "{name}: {seen}");
+    }
+    insta::assert_snapshot!(sandbox.seen(&["run", "checkpoint", "--no-report", "--quiet"]), @"
+    ------- stderr -------
+    error: stage `at-positions` (checkpoint:18)
+      |-> cannot read DIR/checkpoints
+      `-> No such file or directory (os error 2)
+      help: give your own with `-p series=PATH`: checkpoint comes with hopmap, and its defaults are not here
+    error: stage `at-addresses` (checkpoint:22)
+      |-> cannot read DIR/checkpoints
+      `-> No such file or directory (os error 2)
+      help: give your own with `-p series=PATH`: checkpoint comes with hopmap, and its defaults are not here
+    error: stage `stored` (checkpoint:26)
+      |-> cannot read DIR/checkpoints
+      `-> No such file or directory (os error 2)
+      help: give your own with `-p series=PATH`: checkpoint comes with hopmap, and its defaults are not here
+    [exit code 1]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["run", "batch"]), @r#"
+    ------- stderr -------
+    error: `../sample-traces/**/*.otf2` matches nothing
+        ,-[batch:19:20]
+     18 | uses    = "trace/otf2"
+     19 | foreach = { glob = "${params.traces}", key = "trace" }
+        :                    ^^^^^^^^^|^^^^^^^^
+        :                             `-- here
+     20 | with    = { archive = "${matrix.trace}" }
+        `----
+      help: give your own with `-p traces=PATTERN`: batch comes with hopmap, and its defaults are not here
+    [exit code 2]
+    "#);
+    // Who gave a file knows which.
+    let seen = sandbox.seen(&["run", "graph2sch", "-p", "graph=none.grf", "--no-report"]);
+    assert!(seen.contains("none.grf") && !seen.contains("give your own"), "{seen}");
+}

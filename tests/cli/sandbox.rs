@@ -46,6 +46,22 @@ impl Sandbox {
         self.write(name, text.replace(old, new));
     }
 
+    /// Changes a bit in the middle of a file.
+    pub(crate) fn damage(&self, name: impl AsRef<Path>) {
+        let path = self.path().join(name);
+        let mut bytes = std::fs::read(&path).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        std::fs::write(path, bytes).unwrap();
+    }
+
+    /// The folder of the newest output of a stage.
+    pub(crate) fn artifact(&self, stage: &str) -> PathBuf {
+        let shown: serde_json::Value =
+            serde_json::from_str(&self.stdout(&["show", stage, "--json"])).unwrap();
+        PathBuf::from(shown["path"].as_str().unwrap())
+    }
+
     /// The command, ready to run here.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin!("hopmap"));

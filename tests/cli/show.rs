@@ -74,3 +74,73 @@ fn what_cannot_be_shown_is_said() {
     [exit code 2]
     "#);
 }
+
+#[test]
+fn a_damaged_table_is_not_printed() {
+    let sandbox = Sandbox::with_ring();
+    sandbox.stdout(&["exec", "trace/csv", "--with", "file=ring.csv", "--out", "ring"]);
+    sandbox.damage("ring/edges.parquet");
+    insta::assert_snapshot!(sandbox.seen(&["show", "ring", "--table", "edges", "--limit", "1"]), @"
+    ------- stderr -------
+    error: DIR/ring/edges.parquet is damaged: its bytes are not those that artifact.json names
+      help: remove the artifact and make it again
+    [exit code 1]
+    ");
+    // Of what is whole nothing is held back.
+    sandbox.stdout(&["show", "ring", "--table", "processes"]);
+    std::fs::remove_file(sandbox.path().join("ring/edges.parquet")).unwrap();
+    insta::assert_snapshot!(sandbox.seen(&["show", "ring", "--table", "edges"]), @"
+    ------- stderr -------
+    error: cannot read DIR/ring/edges.parquet
+      `-> No such file or directory (os error 2)
+    [exit code 1]
+    ");
+}
+
+/// A sweep of placements, as many as the seeds say.
+fn sweep(sandbox: &Sandbox, name: &str, seeds: &str) {
+    let text = crate::lock::SWEEP.replace("\"linear\", ", "").replace("1..3", seeds);
+    sandbox.write(name, text);
+    sandbox.stdout(&["run", name, "--no-report"]);
+}
+
+#[test]
+fn a_stage_of_a_sweep_has_cells_one_of_which_is_shown() {
+    let sandbox = Sandbox::with_ring();
+    sweep(&sandbox, "first.toml", "21..23");
+    sweep(&sandbox, "second.toml", "1..12");
+    insta::assert_snapshot!(sandbox.seen(&["show", "placement"]), @"
+    ------- stderr -------
+    error: `placement` has 12 cells
+      help: name one: placement[mapper=random,seed=1], placement[mapper=random,seed=2], placement[mapper=random,seed=3], …
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["show", "placement[mapper=random]"]), @"
+    ------- stderr -------
+    error: `placement[mapper=random]` stands for 15 cells
+      help: name one: placement[mapper=random,seed=1], placement[mapper=random,seed=2], placement[mapper=random,seed=3], …
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["show", "placement[seed=13]"]), @"
+    ------- stderr -------
+    error: `placement` has no cell `placement[seed=13]`
+      help: its cells: placement[mapper=random,seed=1], placement[mapper=random,seed=2], placement[mapper=random,seed=3], …
+    [exit code 2]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["show", "placing"]), @"
+    ------- stderr -------
+    error: there is no artifact, digest or stage `placing`
+      help: stages of .hopmap: best, machine, placement, program
+    [exit code 2]
+    ");
+    let whole = sandbox.stdout(&["show", "placement[mapper=random,seed=10]"]);
+    assert!(whole.starts_with("mapping "), "{whole}");
+    for name in [
+        "placement[seed=10]",
+        "placement[seed=10, mapper=random]",
+        "placement[seed=10].mapping",
+        "placement.mapping[seed=10]",
+    ] {
+        assert_eq!(sandbox.stdout(&["show", name]), whole, "{name}");
+    }
+}

@@ -222,3 +222,93 @@ fn a_second_store_is_kept_on_request() {
     let place = said.lines().find_map(|line| line.strip_prefix("the second store is ")).unwrap();
     assert!(sandbox.stdout(&["show", "machine", "--store", place]).contains("system-graph"));
 }
+
+#[test]
+fn what_is_different_is_said_even_when_quiet() {
+    let sandbox = Sandbox::with_ring();
+    sandbox.stdout(&["run", "ring.toml", "-j1"]);
+    assert_eq!(sandbox.seen(&["verify", "ring.toml", "-j1", "--quiet"]), "");
+    sandbox.damage(sandbox.artifact("machine").join("slots.parquet"));
+    insta::assert_snapshot!(sandbox.seen(&["verify", "ring.toml", "-j1", "--quiet"]), @"
+    ------- stderr -------
+      different      machine                  system-graph DIGEST  slots.parquet in the store is damaged
+    ring: 4 the same, 1 different in N.NN s
+    [exit code 3]
+    ");
+}
+
+#[test]
+fn a_cell_is_made_again_whatever_the_order_of_its_keys() {
+    let sandbox = Sandbox::with_ring();
+    sandbox.write("sweep.toml", SWEEP);
+    sandbox.stdout(&["run", "sweep.toml", "-j1"]);
+    let verified = |name: &str| sandbox.seen(&["verify", "sweep.toml", "--stage", name, "-j1"]);
+    insta::assert_snapshot!(verified("placement[seed=2, mapper=random]"), @"
+      same           placement[mapper=random,seed=2] mapping DIGEST
+    sweep: 1 the same in N.NN s
+    ------- stderr -------
+    -j1, 1 last time
+      ran        placement[mapper=random,seed=2]  N.NN s
+    ");
+    insta::assert_snapshot!(verified("placement[seed=2]"), @"
+    ------- stderr -------
+    error: `placement[seed=2]` stands for 2 cells
+      help: name one: placement[mapper=linear,seed=2], placement[mapper=random,seed=2]
+    [exit code 2]
+    ");
+}
+
+#[test]
+fn a_lock_file_is_named_behind_an_equals_sign() {
+    let sandbox = Sandbox::with_ring();
+    sandbox.stdout(&["run", "ring.toml", "--lock", "-j1"]);
+    std::fs::rename(sandbox.path().join("ring.lock"), sandbox.path().join("other.lock")).unwrap();
+    sandbox.stdout(&["verify", "--lock=other.lock", "ring.toml", "-j1"]);
+    insta::assert_snapshot!(sandbox.seen(&["verify", "--lock", "ring.toml", "-j1"]), @"
+    ------- stderr -------
+    error: there is no lock file DIR/ring.lock
+      help: `hopmap lock` writes one from what is in the store, `hopmap run --lock` after a run
+    [exit code 2]
+    ");
+}
+
+#[test]
+fn what_goes_in_otherwise_than_it_is_locked_is_said_though_results_are_the_same() {
+    let sandbox = Sandbox::with_ring();
+    sandbox.stdout(&["run", "ring.toml", "--lock", "-j1"]);
+    sandbox.edit("ring.lock", "shape = \"tree:2x4\"", "shape = \"tree:2x5\"");
+    insta::assert_snapshot!(sandbox.seen(&["verify", "ring.toml", "--lock", "-j1"]), @r#"
+      same           program                  task-graph DIGEST
+      same           machine                  system-graph DIGEST
+      same           placement                mapping DIGEST
+      same           quality                  metrics DIGEST
+      same           rankfile                 rankfile DIGEST
+    ring: 5 the same in N.NN s
+    ------- stderr -------
+    note: not as it is locked: machine: shape: "tree:2x5" → "tree:2x4"
+    -j1, 1 last time
+      ran        program  N.NN s
+      ran        machine  N.NN s
+      placement: 8 solvers on every island, 50000 iterations, an exchange after every 1000
+      ran        placement  N.NN s
+      ran        quality  N.NN s
+      ran        rankfile  N.NN s
+    "#);
+}
+
+#[test]
+fn of_an_artifact_that_only_the_lock_knows_the_digest_is_told() {
+    let sandbox = Sandbox::with_ring();
+    sandbox.stdout(&["run", "ring.toml", "--lock", "-j1"]);
+    let text = sandbox.read("ring.lock");
+    let digest = text.split("system-graph = \"").nth(1).unwrap().split('"').next().unwrap();
+    sandbox.write("ring.lock", text.replace(digest, &"0".repeat(64)));
+    insta::assert_snapshot!(sandbox.seen(&["verify", "ring.toml", "--lock", "--stage", "machine", "-j1"]), @"
+      different      machine                  system-graph DIGEST  is DIGEST now; of what was expected only the digest is known
+    ring: 1 different in N.NN s
+    ------- stderr -------
+    -j1, 1 last time
+      ran        machine  N.NN s
+    [exit code 3]
+    ");
+}

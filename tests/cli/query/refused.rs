@@ -152,3 +152,17 @@ fn an_empty_store_has_nothing_to_ask_about() {
     [exit code 2]
     ");
 }
+
+#[test]
+fn an_ending_that_stands_for_no_form_is_refused() {
+    let sandbox = sweep();
+    insta::assert_snapshot!(sandbox.seen(&["query", "SELECT 1 AS one", "--out", "one.foo"]), @"
+    ------- stderr -------
+    error: the ending of one.foo stands for no form
+      help: endings: .csv, .json, .parquet, .arrow, .txt; --format says it without one
+    [exit code 2]
+    ");
+    assert!(!sandbox.path().join("one.foo").exists());
+    sandbox.stdout(&["query", "SELECT 1 AS one", "--out", "one.foo", "--format", "csv"]);
+    assert_eq!(sandbox.read("one.foo"), "one\n1\n");
+}

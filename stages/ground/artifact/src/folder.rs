@@ -126,16 +126,21 @@ impl Folder {
 
     /// Checks every table and file against its BLAKE3.
     pub fn verify(&self) -> Result<(), ArtifactError> {
-        let tables =
-            self.description.tables.iter().map(|(name, table)| (self.table_path(name), &table.blake3));
-        let files = self.description.files.iter().map(|(name, blake3)| (self.file_path(name), blake3));
-        for (path, expected) in tables.chain(files) {
-            if hash_file(&path)? != *expected {
-                let reason = format!("its bytes are not those that {DESCRIPTION} names");
-                return Err(ArtifactError::Damaged { path, reason });
-            }
-        }
-        Ok(())
+        self.hashes().try_for_each(|(path, expected)| check_file(path, expected))
+    }
+
+    /// Checks a table against its BLAKE3.
+    pub fn verify_table(&self, name: &str) -> Result<(), ArtifactError> {
+        let table = self.expect_table(name)?;
+        check_file(self.table_path(name), &table.blake3)
+    }
+
+    /// Its tables and files, each with the BLAKE3 that it should have.
+    pub fn hashes(&self) -> impl Iterator<Item = (PathBuf, &str)> {
+        let Description { tables, files, .. } = &self.description;
+        let tables = tables.iter().map(move |(name, table)| (self.table_path(name), table.blake3.as_str()));
+        let files = files.iter().map(move |(name, blake3)| (self.file_path(name), blake3.as_str()));
+        tables.chain(files)
     }
 
     /// Where it is.
@@ -180,9 +185,9 @@ impl Folder {
         TableReader::open(&self.table_path(name))
     }
 
-    fn expect_table(&self, name: &str) -> Result<(), ArtifactError> {
-        if self.description.tables.contains_key(name) {
-            return Ok(());
+    fn expect_table(&self, name: &str) -> Result<&TableDescription, ArtifactError> {
+        if let Some(table) = self.description.tables.get(name) {
+            return Ok(table);
         }
         let tables = self.description.tables.keys().cloned().collect::<Vec<_>>().join(", ");
         Err(ArtifactError::NoTable { path: self.path.clone(), table: name.into(), tables })
@@ -205,6 +210,15 @@ impl Folder {
 
 fn hash(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex().to_string()
+}
+
+/// Checks a file against its BLAKE3.
+fn check_file(path: PathBuf, expected: &str) -> Result<(), ArtifactError> {
+    if hash_file(&path)? == expected {
+        return Ok(());
+    }
+    let reason = format!("its bytes are not those that {DESCRIPTION} names");
+    Err(ArtifactError::Damaged { path, reason })
 }
 
 /// BLAKE3 of a file, which need not fit into memory.
