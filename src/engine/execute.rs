@@ -60,6 +60,8 @@ pub(crate) struct Shared<'a> {
     /// Time without an answer after which a batch system is given up.
     pub(crate) patience: Duration,
     pub(crate) values: Values,
+    /// Held while an artifact is moved into the store, by its digest.
+    keeping: [Mutex<()>; 16],
     pub(crate) cancelled: &'a AtomicBool,
     pub(crate) events: &'a dyn Events,
 }
@@ -381,6 +383,9 @@ impl<'a> Shared<'a> {
         commit: impl FnOnce(&Path) -> Result<(), DurableError>,
     ) -> Result<(), Report> {
         let place = self.artifacts.join(&record.digest);
+        // Two cells may give the same at the same moment.
+        let stripe = usize::from(record.digest.bytes().next().unwrap_or_default()) % self.keeping.len();
+        let _alone = self.keeping[stripe].lock().unwrap_or_else(PoisonError::into_inner);
         if !is_whole(record, &place) {
             let path = folder.path().join(PROVENANCE);
             std::fs::write(&path, format!("{provenance:#}\n")).map_err(DurableError::io("write", &path))?;
@@ -398,7 +403,8 @@ impl<'a> Shared<'a> {
     ) -> Self {
         let artifacts = store.root().join("artifacts");
         let (work, states, jobs) = (store.work(), store.states(), store.jobs());
-        Self { artifacts, work, states, jobs, logs, patience, values: Values::default(), cancelled, events }
+        let (values, keeping) = (Values::default(), Default::default());
+        Self { artifacts, work, states, jobs, logs, patience, values, keeping, cancelled, events }
     }
 }
 
