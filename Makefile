@@ -1,84 +1,96 @@
 # Set-up is two commands: `make demo` and `make test`. Everything else is for people who work on hopmap.
 
 CARGO ?= cargo
-# What `make demo` builds: release, or dev to take what `make test` has built already.
-PROFILE ?= release
-PACKAGES = build-essential pkg-config libopen-trace-format2-dev cmake libclang-dev
-# Without pkg-config or libotf2 everything but OTF2 archives still works.
+# Foreign libraries: none, names of features, or `full` for all that this machine can build.
+FEATURES ?=
+install deb dist release bench: FEATURES = full
+
 HAS_OTF2 = $(shell pkg-config --exists otf2 2>/dev/null && echo yes)
 HAS_LIBCLANG = $(shell ls $(LIBCLANG_PATH)/libclang.so /usr/lib/llvm-*/lib/libclang.so /usr/lib*/libclang.so 2>/dev/null | grep -q . && echo yes)
-# Routes are solved exactly where there are cmake and a C++ compiler to build HiGHS with.
 HAS_HIGHS = $(if $(HAS_LIBCLANG),$(shell command -v cmake >/dev/null 2>&1 && command -v c++ >/dev/null 2>&1 && echo yes))
-# Stages run as MPI ranks where there are an MPI and a libclang to build hopmap-ranks with.
 HAS_MPI = $(if $(HAS_LIBCLANG),$(shell command -v mpicc >/dev/null 2>&1 && echo yes))
-FEATURES = $(if $(HAS_OTF2),,--no-default-features) $(if $(HAS_MPI),--features mpi) $(if $(HAS_HIGHS),--features highs)
-# Questions in SQL bring Polars, which takes some minutes to build in release: the demo does without.
-ANALYTICS = --features analytics
-# With other crates or without tests, dependencies get other features and are built once more.
-DEMO = $(if $(filter dev,$(PROFILE)),--tests $(WORKSPACE) $(ANALYTICS),--bin hopmap)
-WORKSPACE = --workspace $(if $(HAS_OTF2),,--exclude otf2-sys)
+FULL = metis $(if $(HAS_OTF2),libotf2) $(if $(HAS_HIGHS),highs) $(if $(HAS_MPI),mpi)
+WANTED = $(strip $(if $(filter full,$(FEATURES)),$(FULL),$(FEATURES)))
+FLAGS = $(if $(WANTED),--features "$(WANTED)")
+# What is tested: Polars (`hopmap-query`) takes minutes to build and is tested with `FEATURES=full`.
+WORKSPACE = --workspace $(if $(filter libotf2,$(WANTED)),,--exclude otf2-sys) $(if $(filter full,$(FEATURES)),,--exclude hopmap-query)
+TARGET = $$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p')
 
-.PHONY: demo test check soak bench install uninstall deb try-deb dist packages
+.PHONY: demo test quick check soak bench release install uninstall deb dist wheel try-packages missing
 
-# The main job on a sample trace: a machinefile, a rankfile and a report in out/.
-demo: packages
-	$(MAKE) --no-print-directory demo-run
+# The main job on two sample traces: launch files and a report in out/. Needs Rust and a C compiler.
+demo:
+	$(CARGO) build --locked $(FLAGS) --bin hopmap
+	"$(TARGET)/debug/hopmap" run pipelines/demo.toml -p out="$(CURDIR)/out" --report "$(CURDIR)/out/report.html"
 
-.PHONY: demo-run
-demo-run:
-	$(CARGO) build --profile $(PROFILE) --locked $(FEATURES) $(DEMO)
-	"$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p')/$(PROFILE:dev=debug)/hopmap" \
-	  run pipelines/place.toml -p out="$(CURDIR)/out" --report "$(CURDIR)/out/report.html"
+# Everything a change has to pass, but for `make check`.
+test:
+	$(CARGO) fmt --all --check
+	sh ci/test.sh $(CARGO) test --locked $(WORKSPACE) $(FLAGS)
 
-# Debian packages that are missing: installed when root, named otherwise.
-packages:
-	@sh ci/packages.sh $(PACKAGES)
-	@$(if $(HAS_MPI),:,echo "built without MPI: for \`launcher\` install libopenmpi-dev and libclang-dev" >&2)
-	@$(if $(HAS_HIGHS),:,echo "built without HiGHS: for \`route/tables\` and \`route/map\` install cmake, g++ and libclang-dev" >&2)
-
-# Everything a change has to pass.
-test: packages
-	$(MAKE) --no-print-directory check
-	$(CARGO) test --locked $(WORKSPACE) $(FEATURES) $(ANALYTICS)
+# Unit tests: the answer within a minute when everything is built.
+quick:
+	$(CARGO) test --locked $(WORKSPACE) $(FLAGS) --lib --bins
 
 check:
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --locked $(WORKSPACE) --all-targets $(FEATURES) $(ANALYTICS) -- -D warnings
+	$(CARGO) clippy --locked $(WORKSPACE) --all-targets $(FLAGS) -- -D warnings
 
-# The long loops: mutations of archives and crashes by the thousand.
+# The long loops: mutations of archives and crashes by the thousand, packages in clean systems.
 soak:
-	HOPMAP_SOAK=1 $(CARGO) test --locked $(WORKSPACE) $(FEATURES) $(ANALYTICS)
+	HOPMAP_SOAK=1 sh ci/test.sh $(CARGO) test --locked $(WORKSPACE) $(FLAGS)
 
-bench:
-	$(CARGO) bench --locked $(WORKSPACE) $(FEATURES) $(ANALYTICS)
-	$(CARGO) build --release --locked $(FEATURES) --bin hopmap
+bench: release
+	$(CARGO) bench --locked $(WORKSPACE) $(FLAGS)
 	bash ci/bench-engine.sh
 	bash ci/bench-trace.sh
 
-# Where it is installed. The binaries are stripped of what only debuggers read.
+# Where it is installed.
 PREFIX ?= /usr/local
 DESTDIR ?=
-TARGET = $$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p')
 
-# What is installed: hopmap with everything that this machine can build.
-.PHONY: release
-release:
-	$(CARGO) build --profile $(PROFILE) --locked $(FEATURES) $(ANALYTICS) --bin hopmap $(if $(HAS_MPI),--bin hopmap-ranks)
+# What is installed: hopmap, hopmap-query and, where there is an MPI, hopmap-ranks; one of an earlier build goes. All at once: apart, what they share would be
+# built twice, for Polars gives it more features.
+release: missing
+	$(if $(filter mpi,$(WANTED)),,rm -f "$(TARGET)/release/hopmap-ranks")
+	$(CARGO) build --release --locked $(FLAGS) -p hopmap -p hopmap-query --bin hopmap --bin hopmap-query $(if $(filter mpi,$(WANTED)),--bin hopmap-ranks)
+
+# Names the foreign libraries that this machine does not have.
+missing:
+	@$(if $(HAS_OTF2),:,echo "built without libotf2: Debian has it as libopen-trace-format2-dev" >&2)
+	@$(if $(HAS_HIGHS),:,echo "built without HiGHS: it needs cmake, g++ and libclang-dev" >&2)
+	@$(if $(HAS_MPI),:,echo "built without MPI: it needs libopenmpi-dev and libclang-dev" >&2)
 
 # Binaries, manual pages, completions and examples below $(DESTDIR)$(PREFIX).
 install: release
-	DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" sh ci/install.sh "$(TARGET)/$(PROFILE:dev=debug)"
+	DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" sh ci/install.sh "$(TARGET)/release"
 
 uninstall:
 	DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" sh ci/install.sh --remove
 
-# Debian packages in packages/, and a trial of them in a clean Debian (as root, with debootstrap).
+# What runs on machines without Rust, in $(PACKAGES): Debian packages, a tarball, a wheel.
+PACKAGES ?= packages
+
 deb: release
-	sh ci/deb.sh "$(TARGET)/$(PROFILE:dev=debug)" packages
+	rm -f $(PACKAGES)/*.deb
+	sh ci/deb.sh "$(TARGET)/release" $(PACKAGES)
 
-try-deb: deb
-	sh ci/try-deb.sh packages/*.deb
+# Nothing in it needs a library that the other machine may not have: no libotf2 (the reader is our own), no MPI, and HiGHS
+# with a C++ library of its own, which is found first because the folder has no other.
+dist: missing
+	mkdir -p "$(TARGET)/static"
+	$(if $(filter highs,$(WANTED)),ln -sf "$$(c++ -print-file-name=libstdc++.a)" "$(TARGET)/static")
+	$(CARGO) rustc --profile dist --locked --features "$(filter-out libotf2 mpi,$(WANTED))" --bin hopmap -- -L "native=$(TARGET)/static"
+	$(CARGO) build --profile dist --locked -p hopmap-query
+	rm -f $(PACKAGES)/*.tar.gz
+	sh ci/tarball.sh "$(TARGET)/dist" $(PACKAGES)
 
-# The binary as it is handed out: smaller and faster, but long to build.
-dist:
-	$(CARGO) build --locked --profile dist $(FEATURES) $(ANALYTICS) --bin hopmap $(if $(HAS_MPI),--bin hopmap-ranks)
+# Without foreign libraries, as `pip install .` builds it, and tagged with the C library that it needs.
+WHEEL_FLAGS ?=
+wheel:
+	rm -f $(PACKAGES)/*.whl
+	MATURIN_PEP517_ARGS="--compatibility pypi --auditwheel check $(WHEEL_FLAGS)" python3 -m pip wheel --no-deps --wheel-dir $(PACKAGES) .
+
+# As root, with debootstrap: installs, uses and removes them in a clean Debian.
+try-packages: deb dist wheel
+	sh ci/try-packages.sh $(PACKAGES)/*.deb $(PACKAGES)/*.tar.gz $(PACKAGES)/*.whl

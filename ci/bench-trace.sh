@@ -20,7 +20,7 @@ if ! pkg-config --exists otf2; then
   exit 0
 fi
 cargo build --release --locked --quiet --bin hopmap
-cargo build --release --locked --quiet --package hopmap-trace --example otf2_matrix
+cargo build --release --locked --quiet --package hopmap-trace --features libotf2 --example otf2_matrix
 
 here=$PWD/ci/bench
 folder=$(mktemp -d "${TMPDIR:-/tmp}/hopmap-bench.XXXXXX")

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Packs what cargo has built as Debian packages: hopmap, and hopmap-mpi where hopmap-ranks has been built too.
+# Packs what cargo has built as Debian packages: hopmap, and hopmap-query and hopmap-mpi where these programs are built too.
 #
 #   sh ci/deb.sh FOLDER_OF_BINARIES OUT          prints the packages
 #
@@ -11,62 +11,74 @@ out=$(realpath "$2")
 cd "$(dirname "$0")/.."
 export SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}"
 maintainer=${MAINTAINER:-The hopmap maintainers <root@localhost>}
-version=$(sed -n '/^\[workspace.package\]/,/^\[workspace.dep/s/^version = "\(.*\)"/\1/p' Cargo.toml)
+version=$("$binaries/hopmap" --version | cut -d ' ' -f 2)
 architecture=$(dpkg --print-architecture)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 umask 022
 
-# What both packages have: changelog, copyright, stripped binaries, packed pages, sums, control.
-finish() { # NAME DEPENDS DESCRIPTION
+# What all packages have: changelog, copyright, stripped binaries, packed pages, sums, control.
+finish() { # NAME RELATIONS DESCRIPTION; the last line of RELATIONS begins Depends
   name=$1 root=$work/$1 documents=$work/$1/usr/share/doc/$1
   strip --strip-unneeded --remove-section=.comment --remove-section=.note "$root"/usr/bin/*
-  gzip -9n "$root"/usr/share/man/man1/*.1
+  find "$root/usr/share" -name '*.1' -exec gzip -9n {} +
   install -Dm 644 ci/debian/copyright "$documents/copyright"
-  gzip -9n > "$documents/changelog.gz" <<END
+  gzip -9n > "$documents/changelog.gz" <<CHANGELOG
 $name ($version) unstable; urgency=medium
 
   * CHANGELOG.md of the sources says what is new.
 
  -- $maintainer  $(date -R -u -d "@$SOURCE_DATE_EPOCH")
-END
+CHANGELOG
   # dpkg-shlibdeps takes the names of packages from a debian/control where it runs.
   mkdir -p "$work/shlibs/debian"
   printf 'Source: hopmap\n\nPackage: %s\nArchitecture: any\n' "$name" > "$work/shlibs/debian/control"
   libraries=$(cd "$work/shlibs" && dpkg-shlibdeps -O "$root"/usr/bin/* | sed -n 's/^shlibs:Depends=//p')
   mkdir "$root/DEBIAN"
   (cd "$root" && find usr -type f | LC_ALL=C sort | xargs -d '\n' md5sum) > "$root/DEBIAN/md5sums"
-  cat > "$root/DEBIAN/control" <<END
+  cat > "$root/DEBIAN/control" <<CONTROL
 Package: $name
 Source: hopmap
 Version: $version
 Architecture: $architecture
 Maintainer: $maintainer
 Installed-Size: $(du -sk --apparent-size "$root/usr" | cut -f1)
-Depends: $2$libraries
+$2$libraries
 Section: science
 Priority: optional
 Description: $3
-END
+CONTROL
   package=$out/${name}_${version}_$architecture.deb
   dpkg-deb --root-owner-group "-Z${COMPRESSION:-xz}" --build "$root" "$package" >/dev/null
   echo "$package"
 }
 
-DESTDIR=$work/hopmap PREFIX=/usr ZSH_FOLDER=vendor-completions sh ci/install.sh "$binaries"
-if [ -e "$work/hopmap/usr/bin/hopmap-ranks" ]; then
-  mkdir -p "$work/hopmap-mpi/usr/bin" "$work/hopmap-mpi/usr/share/man/man1"
-  mv "$work/hopmap/usr/bin/hopmap-ranks" "$work/hopmap-mpi/usr/bin"
-  mv "$work/hopmap/usr/share/man/man1/hopmap-ranks.1" "$work/hopmap-mpi/usr/share/man/man1"
-fi
+# Moves files of the installation into a package of their own.
+split() { # NAME FILE...
+  name=$1 && shift
+  for file in "$@"; do
+    mkdir -p "$(dirname "$work/$name/usr/$file")"
+    mv "$work/hopmap/usr/$file" "$work/$name/usr/$file"
+  done
+  mkdir -p "$work/$name/usr/share"
+}
 
-finish hopmap "" "placement of the ranks of a parallel program on a machine
+DESTDIR=$work/hopmap PREFIX=/usr ZSH_FOLDER=vendor-completions sh ci/install.sh "$binaries"
+[ ! -e "$work/hopmap/usr/bin/hopmap-query" ] || split hopmap-query bin/hopmap-query
+[ ! -e "$work/hopmap/usr/bin/hopmap-ranks" ] || split hopmap-mpi bin/hopmap-ranks share/man/man1/hopmap-ranks.1
+
+finish hopmap "Suggests: hopmap-query, hopmap-mpi
+Depends: " "placement of the ranks of a parallel program on a machine
  hopmap reads a trace of what a parallel program did, knows what the machine
  is, and searches the placement in which the heavy traffic stays close. The
  result is a file that mpirun or srun reads. Every step is a stage of a
  pipeline, every result can be made again bit for bit, and nothing is computed
  twice."
-[ ! -e "$work/hopmap-mpi" ] || finish hopmap-mpi "hopmap (= $version), " "stages of hopmap as MPI ranks
+[ ! -e "$work/hopmap-query" ] || finish hopmap-query "Depends: hopmap (= $version), " "questions in SQL about results of hopmap
+ hopmap searches the placement of the ranks of a parallel program on a machine.
+ This package has the program behind \"hopmap query\" and tables in pipelines:
+ SQL over parameters, metrics and tables of all results."
+[ ! -e "$work/hopmap-mpi" ] || finish hopmap-mpi "Depends: hopmap (= $version), " "stages of hopmap as MPI ranks
  hopmap searches the placement of the ranks of a parallel program on a machine.
  With this package a stage runs as many processes of Open MPI, on as many
  hosts as its launcher takes."

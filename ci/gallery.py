@@ -18,6 +18,7 @@ GALLERY = PROJECT / "docs/gallery"
 
 # Name, the commands as a reader types them in the root of the project, and the picture of the report that shows what came out.
 ENTRIES = [
+    ("demo", ["hopmap run pipelines/demo.toml"], "Mapping beside linear and random"),
     ("place", ["hopmap run pipelines/place.toml"], "This placement"),
     ("place-netloc", ["hopmap run pipelines/place-netloc.toml"], "Mapping beside linear and random"),
     ("full", ["hopmap run pipelines/full.toml"], "Schedule"),

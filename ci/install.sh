@@ -10,7 +10,7 @@ share=$prefix/share
 zsh=$share/zsh/${ZSH_FOLDER:-site-functions}
 
 if [ "$1" = --remove ]; then
-  rm -f "$prefix/bin/hopmap" "$prefix/bin/hopmap-ranks" "$share/man/man1/hopmap.1" "$share/man/man1/hopmap-"*.1
+  rm -f "$prefix/bin/hopmap" "$prefix/bin/hopmap-query" "$prefix/bin/hopmap-ranks" "$share/man/man1/hopmap.1" "$share/man/man1/hopmap-"*.1
   rm -f "$share/bash-completion/completions/hopmap" "$zsh/_hopmap" "$share/fish/vendor_completions.d/hopmap.fish"
   rm -rf "$share/doc/hopmap"
   exit 0
@@ -18,6 +18,7 @@ fi
 
 binaries=$1
 install -Dm 755 "$binaries/hopmap" "$prefix/bin/hopmap"
+if [ -x "$binaries/hopmap-query" ]; then install -Dm 755 "$binaries/hopmap-query" "$prefix/bin/hopmap-query"; fi
 pages=$(mktemp -d)
 trap 'rm -rf "$pages"' EXIT
 "$binaries/hopmap" man "$pages"

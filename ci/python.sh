@@ -1,8 +1,8 @@
 #!/bin/sh
-# Makes the Python with which tests read artifacts and check TOML, unless it is there: a virtual environment in the folder it is given.
+# Makes the Python with which tests read artifacts and archives and check TOML, unless it is there: a virtual environment in the folder it is given.
 set -eu
 folder=$1
-packages="pyarrow==26.0.1 duckdb==2.0.0 taplo==0.9.3"
+packages="pyarrow==26.0.1 duckdb==2.0.0 rocrate==0.16.0 taplo==0.9.3"
 [ "$(cat "$folder/packages" 2>/dev/null)" != "$packages" ] || exit 0
 rm -rf "$folder"
 python3 -m venv "$folder"

@@ -7,8 +7,8 @@ use hopmap_artifact::{ArtifactError, Codec, Folder};
 pub(crate) use hopmap_checkpoint as checkpoint;
 use hopmap_model::{
     Artifact, CheckpointSeries, CheckpointStore, Context, Deltas, Diagnosis, Direction, Error, Events,
-    Failures, InputPath, Inputs, LaunchFile, Mapping, Measurements, Metrics, Outcome, Port, Routes, Schedule,
-    Stage, SystemGraph, Tables, TaskDag, TaskGraph, TextFile, TraceArchive, TraceSummary, Value,
+    Failures, InputPath, Inputs, LaunchFile, Library, Mapping, Measurements, Metrics, Outcome, Port, Routes,
+    Schedule, Stage, SystemGraph, Tables, TaskDag, TaskGraph, TextFile, TraceArchive, TraceSummary, Value,
 };
 pub(crate) use hopmap_topology::agent;
 use serde_json::Value as Json;
@@ -147,6 +147,8 @@ pub struct StageEntry {
     pub ports: &'static [Port],
     /// Whether it can run as several processes.
     pub distributed: bool,
+    /// Libraries that some values of its parameters need.
+    pub libraries: &'static [&'static Library],
     /// JSON Schema of the parameters.
     pub schema: Json,
     configure: fn(Json) -> Result<Box<dyn Configured>, ParameterError>,
@@ -185,6 +187,7 @@ impl StageEntry {
             revision: S::REVISION,
             ports: S::ports(),
             distributed: S::distributed(),
+            libraries: S::libraries(),
             schema: schemars::schema_for!(S::Params).into(),
             configure: configure::<S>,
         }

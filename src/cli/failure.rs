@@ -10,7 +10,7 @@ use crate::engine::StoreError;
 use crate::pipeline::Problems;
 
 /// Why a command ended without doing what it was asked for.
-pub(crate) enum Failure {
+pub enum Failure {
     /// The command is wrong.
     Usage(Report),
     /// The pipeline file, or values of the command line, are wrong.
@@ -26,7 +26,8 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    pub(crate) fn usage(error: impl Into<Report>) -> Self {
+    /// The command is wrong, for a reason.
+    pub fn usage(error: impl Into<Report>) -> Self {
         Self::Usage(error.into())
     }
 

@@ -21,11 +21,13 @@ mod lock;
 mod man;
 mod open;
 mod output;
+mod placements;
 mod plan;
 mod progress;
 mod provenance;
 mod query;
 mod report;
+mod rows;
 mod run;
 mod runs;
 mod schema;
@@ -44,8 +46,10 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 pub use exit::Exit;
-
-use output::Output;
+pub use failure::Failure;
+pub use output::Output;
+pub use query::{Request as QueryRequest, Stored};
+pub use summary::shown;
 
 /// From the trace of a parallel program and the topology of a machine to a placement of its ranks.
 ///
@@ -139,13 +143,10 @@ fn definition() -> clap::Command {
 
 /// Runs a command line and says how it ended.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let cli = match Cli::try_parse_from(arguments) {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let cli = match parse(&arguments) {
         Ok(cli) => cli,
-        Err(error) => {
-            // Help and version are no errors, and a closed pipe is none either.
-            let _ = error.print();
-            return if error.use_stderr() { Exit::Usage.into() } else { Exit::Done.into() };
-        }
+        Err(exit) => return exit.into(),
     };
     let output = Output::new(cli.json, cli.quiet);
     let ended = match cli.command {
@@ -157,7 +158,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Graph(arguments) => graph::main(&arguments, output),
         Command::Exec(arguments) => exec::main(&arguments, output),
         Command::Show(arguments) => show::main(&arguments, output),
-        Command::Query(arguments) => query::main(&arguments, output),
+        Command::Query(_) => Err(Failure::usage(crate::query::exec(&arguments[1..]))),
         Command::Diff(arguments) => diff::main(&arguments, output),
         Command::Lock(arguments) => lock::main(&arguments, output),
         Command::Verify(arguments) => verify::main(&arguments, output),
@@ -176,4 +177,27 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Worker(arguments) => worker::main(&arguments),
     };
     ended.unwrap_or_else(|failure| failure.report(output)).into()
+}
+
+/// Runs the command line of a `hopmap query`, which `answer` answers, and says how it ended.
+pub fn query(
+    arguments: &[OsString],
+    answer: impl FnOnce(&QueryRequest, Output) -> Result<Exit, Failure>,
+) -> ExitCode {
+    let cli = match parse(arguments) {
+        Ok(cli) => cli,
+        Err(exit) => return exit.into(),
+    };
+    let Command::Query(arguments) = cli.command else { return Exit::Usage.into() };
+    let output = Output::new(cli.json, cli.quiet);
+    let ended = arguments.request(output).and_then(|request| answer(&request, output));
+    ended.unwrap_or_else(|failure| failure.report(output)).into()
+}
+
+fn parse(arguments: &[OsString]) -> Result<Cli, Exit> {
+    Cli::try_parse_from(arguments).map_err(|error| {
+        // Help and version are no errors, and a closed pipe is none either.
+        let _ = error.print();
+        if error.use_stderr() { Exit::Usage } else { Exit::Done }
+    })
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 /// How to print.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Output {
+pub struct Output {
     json: bool,
     quiet: bool,
 }
@@ -19,7 +19,9 @@ impl Output {
         Self { json, quiet }
     }
 
-    pub(crate) fn is_json(self) -> bool {
+    /// Whether results are wanted as JSON.
+    #[must_use]
+    pub fn is_json(self) -> bool {
         self.json
     }
 
@@ -34,7 +36,7 @@ impl Output {
     }
 
     /// Prints a line of the result, unless quiet or JSON is wanted.
-    pub(crate) fn line(self, line: impl Display) {
+    pub fn line(self, line: impl Display) {
         if !self.quiet && !self.json {
             self.raw(format!("{line}\n").as_bytes());
         }
@@ -54,7 +56,7 @@ impl Output {
     }
 
     /// Prints a value as JSON.
-    pub(crate) fn json(self, value: &impl Serialize) {
+    pub fn json(self, value: &impl Serialize) {
         // Values are plain data with text keys: they always have a form in JSON.
         let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
         text.push('\n');
@@ -62,13 +64,13 @@ impl Output {
     }
 
     /// Prints bytes that were asked for, even when quiet.
-    pub(crate) fn raw(self, bytes: &[u8]) {
+    pub fn raw(self, bytes: &[u8]) {
         // A reader that has seen enough closes the pipe: that is no error of ours.
         let _ = std::io::stdout().lock().write_all(bytes);
     }
 
     /// Says something on standard error, unless quiet.
-    pub(crate) fn note(self, line: impl Display) {
+    pub fn note(self, line: impl Display) {
         if self.is_talkative() {
             let _ = writeln!(std::io::stderr().lock(), "{line}");
         }

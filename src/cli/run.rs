@@ -105,7 +105,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     if let Some(count) = arguments.keep_runs {
         engine::keep_runs(&store, &writer, count as usize)?;
     }
-    let unanswered = asked::ask(&pipeline, &store, &mut report)?;
+    let unanswered = asked::ask(&pipeline, &store, &mut report);
     let place = write_report(arguments, &pipeline, &store, &report)?;
     if output.is_json() {
         output.json(&summary::as_json(&pipeline, &store, &report));

@@ -1,13 +1,10 @@
 //! `hopmap show`: an artifact or one of its tables.
 
-use std::io::Write;
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use arrow::array::RecordBatch;
 use clap::{Args, ValueEnum};
 use hopmap_artifact::{ArtifactError, Folder};
-use miette::{IntoDiagnostic, Report};
+use miette::Report;
 
 use super::cells;
 use super::exit::Exit;
@@ -15,6 +12,7 @@ use super::failure::{Failure, Mistake};
 use super::open::{StoreArguments, working_directory};
 use super::output::Output;
 use super::provenance::{self, Form};
+use super::rows::{self, Layout};
 use super::summary::shown;
 use crate::engine::Store;
 
@@ -178,23 +176,17 @@ fn print_table(
 ) -> Result<(), Failure> {
     folder.verify_table(table).map_err(failure)?;
     let reader = folder.stream(table).map_err(failure)?;
-    let rows = reader.rows();
-    let shown = limit.unwrap_or(if format == Format::Table { ROWS } else { rows }).min(rows);
-    let mut printer = Printer::new(format, output);
-    printer.print(&RecordBatch::new_empty(Arc::clone(reader.schema())))?;
-    let mut left = shown;
-    for batch in reader {
-        if left == 0 {
-            break;
-        }
-        let batch = batch.map_err(Report::new)?;
-        let batch = batch.slice(0, left.min(batch.num_rows()));
-        left -= batch.num_rows();
-        printer.print(&batch)?;
-    }
-    printer.end()?;
-    if shown < rows && format == Format::Table {
-        output.note(format!("{shown} of {rows} rows; --limit {rows} shows all"));
+    let all = reader.rows();
+    let shown = limit.unwrap_or(if format == Format::Table { ROWS } else { all }).min(all);
+    let layout = match format {
+        // DOT was refused before.
+        Format::Table | Format::Dot => Layout::Aligned,
+        Format::Csv => Layout::Csv,
+        Format::Json => Layout::Json,
+    };
+    rows::print(reader, layout, shown, output)?;
+    if shown < all && format == Format::Table {
+        output.note(format!("{shown} of {all} rows; --limit {all} shows all"));
     }
     Ok(())
 }
@@ -204,58 +196,5 @@ fn failure(error: ArtifactError) -> Failure {
     match error {
         ArtifactError::NoTable { .. } => Failure::usage(error),
         error => Failure::Failed(Report::new(error)),
-    }
-}
-
-/// Prints a table batch by batch, but for aligned columns, whose width only all rows tell.
-enum Printer {
-    Table(Vec<RecordBatch>, Output),
-    Csv(Box<arrow::csv::Writer<Raw>>),
-    Json(Box<arrow::json::LineDelimitedWriter<Raw>>),
-}
-
-impl Printer {
-    fn new(format: Format, output: Output) -> Self {
-        match format {
-            // Refused before.
-            Format::Table | Format::Dot => Self::Table(Vec::new(), output),
-            Format::Csv => Self::Csv(Box::new(arrow::csv::Writer::new(Raw(output)))),
-            Format::Json => Self::Json(Box::new(arrow::json::LineDelimitedWriter::new(Raw(output)))),
-        }
-    }
-
-    fn print(&mut self, batch: &RecordBatch) -> Result<(), Report> {
-        match self {
-            Self::Table(batches, _) => batches.push(batch.clone()),
-            Self::Csv(writer) => writer.write(batch).into_diagnostic()?,
-            Self::Json(writer) => writer.write(batch).into_diagnostic()?,
-        }
-        Ok(())
-    }
-
-    fn end(self) -> Result<(), Report> {
-        match self {
-            Self::Table(batches, output) => {
-                let table = arrow::util::pretty::pretty_format_batches(&batches).into_diagnostic()?;
-                output.raw(format!("{table}\n").as_bytes());
-            }
-            Self::Csv(_) => {}
-            Self::Json(mut writer) => writer.finish().into_diagnostic()?,
-        }
-        Ok(())
-    }
-}
-
-/// Standard output.
-struct Raw(Output);
-
-impl Write for Raw {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.raw(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! `hopmap stages`: what there is.
 
 use clap::Args;
-use hopmap_model::{Arity, Direction, Port};
+use hopmap_model::{Arity, Direction, Library, Port};
 use serde_json::{Value as Json, json};
 
 use super::exit::Exit;
@@ -44,8 +44,16 @@ fn list(output: Output) {
     }
     let width = STAGES.iter().map(|entry| entry.kind.len()).max().unwrap_or(0);
     for entry in STAGES.iter() {
-        output.line(format!("{:<width$}  {}", entry.kind, entry.summary));
+        let missing: Vec<&str> = missing(entry).map(|library| library.name).collect();
+        let mark =
+            if missing.is_empty() { String::new() } else { format!(" (without {})", missing.join(", ")) };
+        output.line(format!("{:<width$}  {}{mark}", entry.kind, entry.summary));
     }
+}
+
+/// Libraries that values of its parameters need and this build does not have.
+fn missing(entry: &StageEntry) -> impl Iterator<Item = &'static Library> {
+    entry.libraries.iter().copied().filter(|library| !library.is_built)
 }
 
 fn describe(entry: &StageEntry, output: Output) {
@@ -53,6 +61,9 @@ fn describe(entry: &StageEntry, output: Output) {
         output.json(&as_json(entry));
     }
     output.line(format!("{}: {}", entry.kind, entry.summary));
+    for library in missing(entry) {
+        output.line(format!("this build does not have {}: {}", library.name, library.hint()));
+    }
     for (direction, title) in [(Direction::In, "inputs"), (Direction::Out, "outputs")] {
         if entry.ports(direction).next().is_some() {
             output.line(format!("\n{title}"));
@@ -120,6 +131,8 @@ fn as_json(entry: &StageEntry) -> Json {
         "revision": entry.revision,
         "ports": entry.ports,
         "distributed": entry.distributed,
+        "missing": missing(entry).map(|library| json!({ "library": library.name, "help": library.hint() }))
+            .collect::<Vec<_>>(),
         "parameters": entry.schema,
     })
 }

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::failure::message;
 use super::output::Output;
+use super::placements;
 use crate::engine::{OutputRecord, RunReport, Saved, Settled, State, Store};
 use crate::pipeline::{Cell, Pipeline};
 
@@ -137,14 +138,20 @@ pub(crate) fn print(pipeline: &Pipeline, store: &Store, report: &RunReport, outp
             output.line(stage.counts());
         }
         let cells = stage.cells.iter();
-        let records =
-            cells.flat_map(|(cell, settled)| settled.outputs.values().map(|record| (&cell.id, record)));
-        let telling = records.filter_map(|(id, record)| match record.kind.as_str() {
+        let records: Vec<(&str, &OutputRecord)> = cells
+            .flat_map(|(cell, settled)| settled.outputs.values().map(|record| (cell.id.as_str(), record)))
+            .collect();
+        let listed = stage.cells.len() <= MOST_LISTED;
+        if let Some(table) = listed.then(|| placements::table(stage.name, &records)).flatten() {
+            table.into_iter().for_each(|line| output.line(format!("  {line}")));
+            continue;
+        }
+        let telling = records.into_iter().filter_map(|(id, record)| match record.kind.as_str() {
             Metrics::KIND => Some(format!("  {id:<12} {}", quality(record))),
             TraceSummary::KIND => Some(format!("  {id:<12} {}", program(record))),
             _ => None,
         });
-        let most = if stage.cells.len() > MOST_LISTED { MOST_TOLD } else { MOST_LISTED };
+        let most = if listed { MOST_LISTED } else { MOST_TOLD };
         print_some(telling, most, |line| line, output);
     }
     let copies = pipeline
@@ -247,7 +254,7 @@ fn launch_command(store: &Store, record: &OutputRecord, path: &Path) -> Option<S
 }
 
 /// A path as people would type it: relative to the working directory where it is below it, which itself is `.`.
-pub(crate) fn shown(path: &Path) -> String {
+pub fn shown(path: &Path) -> String {
     let clean: PathBuf = path.components().collect();
     let clean = std::fs::canonicalize(&clean).unwrap_or(clean);
     let here = std::env::current_dir().and_then(std::fs::canonicalize).unwrap_or_default();

@@ -4,7 +4,7 @@
 
 use std::cmp::Ordering;
 
-use arrow::array::{Array, RecordBatch, UInt32Array, UInt64Array};
+use arrow_array::{Array, RecordBatch, UInt32Array, UInt64Array};
 use hopmap_artifact::{ArtifactError, Folder, TableReader};
 use hopmap_model::Edge;
 use serde::Serialize;

@@ -6,10 +6,9 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use arrow::array::{Array, RecordBatch, UInt32Array, UInt64Array};
-use arrow::datatypes::DataType;
-use arrow::util::display::{ArrayFormatter, FormatOptions};
-use hopmap_artifact::{ArtifactError, Folder, TableReader};
+use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array, UInt64Array};
+use arrow_schema::DataType;
+use hopmap_artifact::{ArtifactError, Cell, Folder, TableReader};
 use serde::Serialize;
 
 use super::{MOST_SHOWN, more};
@@ -163,8 +162,6 @@ fn keyed(row: Result<Row, ArtifactError>) -> Result<(Vec<u64>, Vec<String>), Art
 
 /// The rows of a table one by one.
 struct Rows {
-    folder: Folder,
-    table: String,
     columns: Vec<String>,
     key: usize,
     reader: TableReader,
@@ -173,29 +170,22 @@ struct Rows {
 
 impl Rows {
     fn open(folder: &Folder, found: &TableChanges) -> Result<Self, ArtifactError> {
-        let (table, columns) = (found.table.clone(), found.columns.clone());
-        let (reader, batch) = (folder.stream(&table)?, Vec::new().into_iter());
-        Ok(Self { folder: folder.clone(), table, columns, key: found.key, reader, batch })
+        let (reader, batch) = (folder.stream(&found.table)?, Vec::new().into_iter());
+        Ok(Self { columns: found.columns.clone(), key: found.key, reader, batch })
     }
 
-    fn rows(&self, batch: &RecordBatch) -> Result<Vec<Row>, ArtifactError> {
-        let unreadable = |error: &dyn std::fmt::Display| ArtifactError::Damaged {
-            path: self.folder.table_path(&self.table),
-            reason: error.to_string(),
-        };
-        let options = FormatOptions::default().with_null("nothing");
-        let mut formatters = Vec::new();
-        for column in self.columns.iter().filter_map(|name| batch.column_by_name(name)) {
-            formatters.push(
-                ArrayFormatter::try_new(column.as_ref(), &options).map_err(|error| unreadable(&error))?,
-            );
-        }
+    fn rows(&self, batch: &RecordBatch) -> Vec<Row> {
+        let columns: Vec<_> = self.columns.iter().filter_map(|name| batch.column_by_name(name)).collect();
         let numbers = numbers(batch, &self.columns[..self.key]);
+        let text = |column: &ArrayRef, row: usize| match Cell::of(column, row) {
+            Cell::Null => "nothing".to_owned(),
+            value => value.to_string(),
+        };
         let row = |row: usize| Row {
             key: numbers.iter().map(|column| column[row]).collect(),
-            text: formatters.iter().map(|column| column.value(row).to_string()).collect(),
+            text: columns.iter().map(|column| text(column, row)).collect(),
         };
-        Ok((0..batch.num_rows()).map(row).collect())
+        (0..batch.num_rows()).map(row).collect()
     }
 }
 
@@ -207,8 +197,8 @@ impl Iterator for Rows {
             if let Some(row) = self.batch.next() {
                 return Some(Ok(row));
             }
-            match self.reader.next()?.and_then(|batch| self.rows(&batch)) {
-                Ok(rows) => self.batch = rows.into_iter(),
+            match self.reader.next()? {
+                Ok(batch) => self.batch = self.rows(&batch).into_iter(),
                 Err(error) => return Some(Err(error)),
             }
         }

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::journal::{RunSummary, StageEvent, state_name};
@@ -13,7 +14,7 @@ use super::walk::Settled;
 use crate::pipeline::{Cell, Pipeline};
 
 /// The cells of a pipeline, as they are now or as a run left them, in the order of their names.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Catalogue {
     /// Name of the pipeline.
     pub pipeline: String,
@@ -24,7 +25,7 @@ pub struct Catalogue {
 }
 
 /// A cell and its result.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct StoredCell {
     /// Its name, such as `placement[mapper=annealing,seed=3]`.
     pub id: String,
@@ -36,7 +37,8 @@ pub struct StoredCell {
     pub key: Option<String>,
     /// What became of it: `cached`, `ran`, `failed` …
     pub state: String,
-    /// The result of its key; none if it has no result, or none any more.
+    /// The result of its key; none if it has no result, or none any more. The store has it, so it is not written down twice.
+    #[serde(skip)]
     pub result: Option<ResultRecord>,
 }
 
@@ -101,6 +103,13 @@ impl Catalogue {
         };
         let cells = sorted(pipeline.cells.iter().zip(&report.cells).map(cell).collect());
         Self { pipeline: pipeline.name.clone(), run: None, cells }
+    }
+
+    /// Looks the results up that are not part of a catalogue on its way to another process.
+    pub fn look_up(&mut self, store: &Store) {
+        for cell in &mut self.cells {
+            cell.result = cell.key.as_deref().and_then(|key| store.result(key)).cloned();
+        }
     }
 
     /// Names of all pipelines of a store.

@@ -16,6 +16,7 @@ use miette::{Diagnostic, Report};
 
 use super::lost::{self, Loss};
 use crate::pipeline::Launcher;
+use crate::programs::find;
 use crate::ranks::{self, DONE, Done, FAULT, Fault, GREETING, Message, OUT, Task, TaskInput};
 use crate::registry::{Configured, StageEntry};
 
@@ -65,12 +66,12 @@ pub struct Launched {
 pub(super) enum LaunchError {
     #[error("hopmap does not know where it is itself")]
     NoSelf(#[source] std::io::Error),
-    #[error("{PROGRAM}, which runs stages as MPI ranks, is missing: {}", places.join(", "))]
+    #[error("{PROGRAM}, which runs stages as MPI ranks, is missing: {places}")]
     #[diagnostic(help(
         "build it from the sources of hopmap with `cargo build --release --features mpi` (on Debian after `apt-get install \
          libopenmpi-dev libclang-dev`), then put it beside hopmap or on PATH, or name it in {VARIABLE}"
     ))]
-    NoProgram { places: Vec<String> },
+    NoProgram { places: String },
     #[error("the launcher `{program}` cannot be started")]
     #[diagnostic(help(
         "install it (on Debian `apt-get install openmpi-bin` has mpirun, `slurm-client` has srun), load its module, or \
@@ -157,7 +158,7 @@ pub(super) fn given(entry: &StageEntry, folder: &Path) -> Result<Launched, Repor
 /// What is started for a stage, the folder of its task behind it: ranks where it can be several processes, else hopmap itself.
 pub(super) fn program(distributed: bool) -> Result<Vec<PathBuf>, LaunchError> {
     match distributed {
-        true => Ok(vec![find_program()?]),
+        true => Ok(vec![find(PROGRAM, VARIABLE).map_err(|places| LaunchError::NoProgram { places })?]),
         false => Ok(vec![env::current_exe().map_err(LaunchError::NoSelf)?, WORKER.into()]),
     }
 }
@@ -180,27 +181,6 @@ pub(super) fn prepare(launch: &Launch<'_>, folder: &Path, cx: &Context<'_>) -> R
         state: cx.state().map(Path::to_owned),
     };
     task.write(folder)
-}
-
-/// Where the program of the processes is: where the variable says, else beside us, else on the path.
-fn find_program() -> Result<PathBuf, LaunchError> {
-    if let Some(named) = env::var_os(VARIABLE) {
-        let path = PathBuf::from(named);
-        return match path.is_file() {
-            true => Ok(std::path::absolute(&path).unwrap_or(path)),
-            false => {
-                Err(LaunchError::NoProgram { places: vec![format!("{VARIABLE} names {}", path.display())] })
-            }
-        };
-    }
-    let beside = env::current_exe().ok().map(|hopmap| hopmap.with_file_name(PROGRAM));
-    let path = env::var_os("PATH").unwrap_or_default();
-    let on_path = env::split_paths(&path).map(|folder| folder.join(PROGRAM));
-    let found = beside.iter().cloned().chain(on_path).find(|path| path.is_file());
-    found.ok_or_else(|| {
-        let beside = beside.map(|path| format!("not at {}", path.display()));
-        LaunchError::NoProgram { places: beside.into_iter().chain(["not on PATH".to_owned()]).collect() }
-    })
 }
 
 /// A launcher and what it started.

@@ -77,7 +77,7 @@ impl ResultRecord {
 pub type OutputRecords = Arc<BTreeMap<String, OutputRecord>>;
 
 /// An artifact in the store.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct OutputRecord {
     /// Kind of the artifact.
     pub kind: String,

@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 use std::io::{BufReader, Read};
 use std::path::Path;
 
-use arrow::array::RecordBatch;
-use arrow::util::display::array_value_to_string;
-use hopmap_artifact::{ArtifactError, Folder};
+use arrow_array::RecordBatch;
+use hopmap_artifact::{ArtifactError, Cell, Folder};
 
 /// Differences beyond this number would bury the first ones.
 const MOST: usize = 8;
@@ -103,7 +102,7 @@ fn first_in_batch(old: &RecordBatch, new: &RecordBatch) -> Option<(usize, String
     let schema = old.schema();
     let columns = schema.fields().iter().zip(old.columns().iter().zip(new.columns()));
     let differing = columns.filter(|(_, (one, other))| one.slice(row, 1) != other.slice(row, 1));
-    let value = |column: &arrow::array::ArrayRef| array_value_to_string(column, row).unwrap_or_default();
+    let value = |column| Cell::of(column, row);
     let values = differing
         .map(|(field, (one, other))| format!("{} {}, was {}", field.name(), value(other), value(one)));
     Some((row, values.collect::<Vec<_>>().join("; ")))
@@ -129,7 +128,7 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
-    use arrow::array::{ArrayRef, StringArray, UInt32Array};
+    use arrow_array::{ArrayRef, StringArray, UInt32Array};
     use hopmap_model::Metrics;
 
     #[test]

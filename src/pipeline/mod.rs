@@ -35,6 +35,7 @@ pub(crate) use build::configure_alone;
 pub use embedded::{EMBEDDED, Embedded};
 pub use launcher::Launcher;
 pub(crate) use launcher::{LAUNCHERS, distributed_stages};
+pub(crate) use matrix::grouped;
 pub use problem::{LocatedProblem, Problem, Problems, Source, closest};
 pub use project::{Parameter, SCHEMA_FILE, parameters};
 pub use resources::{Batch, bytes, show_bytes};

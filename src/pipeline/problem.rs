@@ -6,12 +6,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
+use serde::{Deserialize, Serialize};
 
 /// Of problems at one place that differ only in what they name.
 const MOST_ALIKE: usize = 3;
 
 /// One thing that is wrong, not yet tied to a file.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Problem {
     /// What is wrong.
     pub message: String,
@@ -62,7 +63,8 @@ impl Problem {
 /// The known name most like a wrong one, if any is like it at all.
 #[must_use]
 pub fn closest<'a>(wrong: &str, known: &[&'a str]) -> Option<&'a str> {
-    let likeness = |name: &str| strsim::jaro_winkler(wrong, name);
+    let wrong = wrong.to_lowercase();
+    let likeness = |name: &str| strsim::jaro_winkler(&wrong, &name.to_lowercase());
     known
         .iter()
         .copied()
@@ -154,6 +156,7 @@ mod tests {
     fn the_closest_name_is_suggested_and_a_strange_one_is_not() {
         assert_eq!(closest("shap", &["costs", "shape"]), Some("shape"));
         assert_eq!(closest("annealling", &["linear", "annealing"]), Some("annealing"));
+        assert_eq!(closest("f", &["T", "F"]), Some("F"));
         assert_eq!(closest("qqq", &["costs", "shape"]), None);
     }
 

@@ -3,14 +3,16 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use super::Problem;
 use super::file::{StageBlock, is_name, unknown_keys, wrong_form};
 use super::node::{Entry, Node, NodeValue, Table};
 use super::template::{Resolved, Scope};
-use crate::query;
+use crate::query::{self, Form};
 
 /// A question that is asked after every run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TableQuestion {
     /// Its name.
     pub name: String,
@@ -18,7 +20,8 @@ pub struct TableQuestion {
     pub sql: String,
     /// File for the answer.
     pub save: Option<PathBuf>,
-    /// Place of the SQL in the file.
+    /// Place of the SQL in the file, which only the process knows that has read it.
+    #[serde(skip)]
     span: Range<usize>,
 }
 
@@ -52,17 +55,16 @@ pub(crate) fn questions(
     problems: &mut Vec<Problem>,
 ) -> Vec<TableQuestion> {
     let stages: Vec<&str> = stages.iter().map(|stage| stage.name.as_str()).collect();
-    let mut question = |entry: &Entry| {
-        let question = parse(entry, scope, problems)?;
-        match query::check(&question.sql, &stages) {
-            Ok(()) => Some(question),
-            Err(problem) => {
-                problems.push(question.located(problem, text));
-                None
-            }
+    let mut questions: Vec<TableQuestion> =
+        tables.entries.iter().filter_map(|entry| parse(entry, scope, problems)).collect();
+    let mut checked = query::check(&questions, &stages).into_iter();
+    questions.retain(|question| match checked.next() {
+        Some(Err(problem)) => {
+            problems.push(question.located(problem, text));
+            false
         }
-    };
-    let questions: Vec<TableQuestion> = tables.entries.iter().filter_map(&mut question).collect();
+        _ => true,
+    });
     repeated_saves(&questions, problems);
     questions
 }
@@ -97,7 +99,7 @@ fn place(node: &Node, scope: &Scope<'_>, problems: &mut Vec<Problem>) -> Option<
     };
     let Resolved { value, base } = scope.resolve_text(node, text, problems);
     let path = scope.folders.resolve(Path::new(&super::matrix::show(&value)), base);
-    if !query::is_form(&path) {
+    if Form::of_path(&path).is_none() {
         let problem = Problem::new("the ending of this file stands for no form", &node.span);
         problems.push(problem.help("endings: .csv, .json, .parquet, .arrow, .txt"));
         return None;

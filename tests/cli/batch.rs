@@ -1,6 +1,7 @@
 //! Cells as jobs of a batch system: a real Slurm of emulated nodes. Runs when `HOPMAP_SYSTEM_TESTS=1`; what takes minutes, when
 //! `HOPMAP_SOAK` is set too.
 
+use hopmap_test_support::{only_in_a_soak, system_tests};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -46,14 +47,6 @@ jobs = 16
 
 /// More evaluations than anybody waits for.
 const ENDLESS: &str = "evaluations=1000000000000000";
-
-fn wanted() -> bool {
-    let wanted = std::env::var_os("HOPMAP_SYSTEM_TESTS").is_some_and(|value| value == "1");
-    if !wanted {
-        eprintln!("skipped: HOPMAP_SYSTEM_TESTS is not 1");
-    }
-    wanted
-}
 
 fn sandbox() -> Sandbox {
     let sandbox = Sandbox::new();
@@ -122,7 +115,7 @@ impl Lab {
     /// Ends the daemon that wrote a pid file.
     fn kill(&self, signal: &str, pid_file: &str) {
         let pid = std::fs::read_to_string(self.folder().join(pid_file)).unwrap();
-        assert!(Command::new("kill").args(["-s", signal, pid.trim()]).status().unwrap().success());
+        hopmap_test_support::signal(pid.trim(), signal);
         while Path::new("/proc").join(pid.trim()).exists() {
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -171,7 +164,7 @@ fn said(output: &Output) -> String {
 
 #[test]
 fn a_sweep_through_sbatch_gives_the_same_digests() {
-    if !wanted() {
+    if !system_tests() {
         return;
     }
     let lab = Lab::new();
@@ -186,13 +179,16 @@ fn a_sweep_through_sbatch_gives_the_same_digests() {
 
 #[test]
 fn a_node_that_fails_a_controller_that_restarts_and_a_run_that_is_killed_change_no_result() {
-    if !wanted() {
+    if !system_tests() {
         return;
     }
     let lab = Lab::new();
-    let seeds = ["-p", "seeds=1..8", "-p", "evaluations=15000000"];
+    let seeds = ["-p", "seeds=1..8"];
     let alone = digests(&lab.run("", &[&seeds[..], &["--store", "alone"]].concat()).output().unwrap());
-    let launcher = "sbatch -N 1 -n 1";
+    // No job ends before everything has gone wrong.
+    lab.sandbox.write("hold", "");
+    let held = "while test -e hold; do sleep 0.1; done; exec \"$0\" \"$@\"";
+    let launcher = &format!("sbatch -N 1 -n 1 sh -c '{held}'");
     let mut run = lab.run(launcher, &seeds).spawn().unwrap();
     lab.wait_for(3, "RUNNING", &mut run);
     // A node goes down with what runs there.
@@ -209,6 +205,7 @@ fn a_node_that_fails_a_controller_that_restarts_and_a_run_that_is_killed_change_
     run.kill().unwrap();
     run.wait().unwrap();
     let known = lab.jobs().len();
+    std::fs::remove_file(lab.sandbox.path().join("hold")).unwrap();
     let output = lab.run(launcher, &seeds).output().unwrap();
     assert_eq!(digests(&output), alone, "{}", said(&output));
     // Nothing was submitted twice but what the node had.
@@ -218,7 +215,7 @@ fn a_node_that_fails_a_controller_that_restarts_and_a_run_that_is_killed_change_
 
 #[test]
 fn a_process_in_the_foreground_that_loses_its_node_is_started_on_another() {
-    if !wanted() {
+    if !system_tests() {
         return;
     }
     let lab = Lab::new();
@@ -248,7 +245,7 @@ fn a_process_in_the_foreground_that_loses_its_node_is_started_on_another() {
 
 #[test]
 fn jobs_that_end_without_a_result_say_why() {
-    if !wanted() {
+    if !system_tests() {
         return;
     }
     let lab = Lab::new();
@@ -302,7 +299,7 @@ fn jobs_that_end_without_a_result_say_why() {
 
 #[test]
 fn an_interrupt_brings_the_best_of_jobs_that_run_and_cancels_those_that_wait() {
-    if !wanted() {
+    if !system_tests() {
         return;
     }
     let lab = Lab::new();
@@ -319,7 +316,7 @@ fn an_interrupt_brings_the_best_of_jobs_that_run_and_cancels_those_that_wait() {
     while begun() < 4 {
         std::thread::sleep(Duration::from_millis(50));
     }
-    assert!(Command::new("kill").args(["-s", "INT", &run.id().to_string()]).status().unwrap().success());
+    hopmap_test_support::signal(run.id(), "INT");
     let output = run.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{}", said(&output));
     let states: Vec<String> = cells(&output).into_iter().map(|(_, state, _)| state).collect();
@@ -331,7 +328,7 @@ fn an_interrupt_brings_the_best_of_jobs_that_run_and_cancels_those_that_wait() {
 
 #[test]
 fn a_job_that_runs_out_of_time_goes_on_in_the_next() {
-    if !wanted() || std::env::var_os("HOPMAP_SOAK").is_none() {
+    if !system_tests() || !only_in_a_soak() {
         return;
     }
     let lab = Lab::new();

@@ -1,5 +1,6 @@
 //! `kill -9` at any moment: the store stays sound, the next run goes on, and the result is the same bytes.
 
+use hopmap_test_support::soak;
 use std::time::Duration;
 
 use crate::sandbox::Sandbox;
@@ -27,7 +28,7 @@ fn cached(sandbox: &Sandbox) -> Vec<String> {
 
 #[test]
 fn a_killed_run_goes_on_where_it_was() {
-    let times = if std::env::var_os("HOPMAP_SOAK").is_some() { 50 } else { 5 };
+    let times = if soak() { 50 } else { 5 };
     let expected = digests(&Sandbox::with_ring());
     let mut killed = 0;
     for number in 0..times {

@@ -1,7 +1,7 @@
 //! Runs that nobody watches: silence, locks, and logs that do not grow for ever.
 
 use std::fs::File;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use crate::sandbox::Sandbox;
 
@@ -84,7 +84,7 @@ fn an_interrupt_ends_the_waiting() {
     while !listens() {
         std::thread::yield_now();
     }
-    assert!(Command::new("kill").args(["-INT", &process]).status().unwrap().success());
+    hopmap_test_support::signal(&process, "INT");
     assert_eq!(waiting.wait().unwrap().code(), Some(130));
 }
 

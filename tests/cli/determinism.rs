@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::sandbox::{Sandbox, project};
+use crate::sandbox::{Sandbox, project, query_program};
 
 /// Every file of every artifact, but for how it was made.
 fn artifacts(store: &Path) -> BTreeMap<String, Vec<u8>> {
@@ -30,6 +30,9 @@ fn artifacts(store: &Path) -> BTreeMap<String, Vec<u8>> {
 fn one_thread_and_two_give_the_same_bytes() {
     let small = ["-p", "evaluations=20_000", "-p", "instances=1..1", "-p", "seeds=1..1"];
     for (pipeline, params) in [("place", &[][..]), ("claims", &small)] {
+        if pipeline == "claims" && query_program().is_none() {
+            continue;
+        }
         let sandbox = Sandbox::new();
         let file = project().join(format!("pipelines/{pipeline}.toml"));
         for jobs in ["1", "2", "7"] {

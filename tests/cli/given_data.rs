@@ -1,5 +1,6 @@
 //! Real traces with known answers, from the folder named by `HOPMAP_DATA`.
 
+use hopmap_test_support::given_data;
 use std::path::PathBuf;
 
 use crate::sandbox::Sandbox;
@@ -11,14 +12,6 @@ const EXPANDED: [(&str, &str, f64); 3] = [
     ("eztrace-mg.A.16", "c05b1cd1e0c4d37e", 102.0),
 ];
 
-fn data() -> Option<PathBuf> {
-    let folder = std::env::var_os("HOPMAP_DATA").map(PathBuf::from);
-    if folder.is_none() {
-        eprintln!("skipped: HOPMAP_DATA is not set");
-    }
-    folder
-}
-
 /// The anchor file of an archive.
 fn anchor(folder: &std::path::Path) -> PathBuf {
     let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
@@ -27,7 +20,7 @@ fn anchor(folder: &std::path::Path) -> PathBuf {
 
 #[test]
 fn every_archive_gives_exactly_the_expected_pairs() {
-    let Some(data) = data() else { return };
+    let Some(data) = given_data() else { return };
     let mut checked = 0;
     for entry in std::fs::read_dir(data.join("traces/expected")).unwrap() {
         let path = entry.unwrap().path();
@@ -63,7 +56,7 @@ fn every_archive_gives_exactly_the_expected_pairs() {
 
 /// F of the mapping and of linear, on a machine with costs 1, 10, 100.
 fn quality(trace: &str, shape: &str) -> (f64, f64) {
-    let data = data().unwrap();
+    let data = given_data().unwrap();
     let sandbox = Sandbox::new();
     let archive = format!("trace={}", anchor(&data.join("traces").join(trace)).display());
     let shape = format!("shape={shape}");
@@ -76,7 +69,7 @@ fn quality(trace: &str, shape: &str) -> (f64, f64) {
 
 #[test]
 fn annealing_beats_linear_by_as_much_as_it_should() {
-    if data().is_none() {
+    if given_data().is_none() {
         return;
     }
     for (trace, shape, ratio) in [
@@ -97,7 +90,7 @@ fn annealing_beats_linear_by_as_much_as_it_should() {
 /// Proven optima of QAPLIB (the values of its solution files), symmetric ones and one with costs that differ both ways.
 #[test]
 fn searches_find_the_optima_of_small_instances() {
-    let Some(data) = data() else { return };
+    let Some(data) = given_data() else { return };
     let optima = [
         ("nug12", 578.0),
         ("chr12a", 9552.0),
@@ -127,7 +120,7 @@ fn searches_find_the_optima_of_small_instances() {
 
 #[test]
 fn table_1_stands_beside_the_papers() {
-    let Some(data) = data() else { return };
+    let Some(data) = given_data() else { return };
     let sandbox = Sandbox::new();
     let file = crate::sandbox::project().join("pipelines/table-1.toml");
     let folder = format!("data={}", data.join("qap/taie").display());
@@ -153,7 +146,7 @@ fn table_1_stands_beside_the_papers() {
 /// FT and IS talk in collective operations alone, MG in both: their messages are those of MPICH's rules.
 #[test]
 fn expanded_operations_give_the_messages_that_they_always_gave() {
-    let Some(data) = data() else { return };
+    let Some(data) = given_data() else { return };
     for (name, edges, operations) in EXPANDED {
         let sandbox = Sandbox::new();
         let archive = format!("archive={}", anchor(&data.join("traces").join(name)).display());

@@ -1,12 +1,13 @@
 //! `hopmap init`: a project of one's own.
 
+use hopmap_test_support::skipped;
 use std::path::Path;
 use std::process::Command;
 
 use insta::assert_snapshot;
 use serde_json::Value;
 
-use crate::sandbox::{Sandbox, project};
+use crate::sandbox::{Sandbox, project, query_program};
 
 /// Names of the pipelines that come with hopmap.
 fn names(sandbox: &Sandbox) -> Vec<String> {
@@ -167,6 +168,9 @@ fn a_trace_and_a_shape_become_defaults() {
 /// A pipeline for every trace of a folder is refused as long as there is none: that comes before the commands.
 #[test]
 fn a_project_for_many_traces_says_where_to_put_them() {
+    if query_program().is_none() {
+        return;
+    }
     let sandbox = Sandbox::new();
     assert_snapshot!(sandbox.seen(&["init", "many", "--from", "batch"]), @"
     made in many: batch.toml, hopmap.schema.json, README.md, .gitignore
@@ -187,6 +191,9 @@ fn a_project_for_many_traces_says_where_to_put_them() {
 
 #[test]
 fn every_project_is_sound() {
+    if query_program().is_none() {
+        return;
+    }
     let sandbox = Sandbox::new();
     for name in names(&sandbox) {
         sandbox.stdout(&["init", &name, "--from", &name]);
@@ -284,7 +291,7 @@ fn editors_check_pipelines_as_hopmap_does() {
     let python = std::env::var("HOPMAP_PYTHON").unwrap_or_default();
     let taplo = Path::new(&python).with_file_name("taplo");
     if !taplo.is_file() {
-        eprintln!("skipped: there is no taplo beside HOPMAP_PYTHON");
+        skipped("there is no taplo beside HOPMAP_PYTHON");
         return;
     }
     let sandbox = Sandbox::new();

@@ -1,5 +1,6 @@
 //! The pipeline `job`: a stored program on the nodes of a job.
 
+use hopmap_test_support::system_tests;
 use std::process::{Command, Output};
 
 use crate::cluster::Cluster;
@@ -71,8 +72,7 @@ fn jobs_that_contradict_what_is_stored_are_refused() {
 
 #[test]
 fn a_job_script_places_its_program_before_it_starts() {
-    if std::env::var("HOPMAP_SYSTEM_TESTS").as_deref() != Ok("1") {
-        eprintln!("skipped: HOPMAP_SYSTEM_TESTS is not set");
+    if !system_tests() {
         return;
     }
     let cluster = Cluster::start();
@@ -105,8 +105,7 @@ fn a_job_script_places_its_program_before_it_starts() {
 /// The job measures its own nodes, one of which is lost after the job got it, and starts its program on the others.
 #[test]
 fn a_job_that_loses_a_node_starts_on_the_others() {
-    if std::env::var("HOPMAP_SYSTEM_TESTS").as_deref() != Ok("1") {
-        eprintln!("skipped: HOPMAP_SYSTEM_TESTS is not set");
+    if !system_tests() {
         return;
     }
     let cluster = Cluster::start();

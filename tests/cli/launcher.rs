@@ -313,8 +313,7 @@ fn an_interrupt_asks_the_processes_for_what_they_have() {
     let mut run =
         launched(&sandbox).arg("--json").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     wait_until_begun(&sandbox, &mut run);
-    let interrupt = Command::new("kill").args(["-s", "INT", &run.id().to_string()]).status().unwrap();
-    assert!(interrupt.success());
+    hopmap_test_support::signal(run.id(), "INT");
     let output = run.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
     assert_eq!(placement(&output)["state"], "partial");
@@ -337,7 +336,7 @@ fn an_interrupt_ends_a_launcher_that_waits_in_a_queue() {
         assert!(run.try_wait().unwrap().is_none(), "the run has ended");
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    assert!(Command::new("kill").args(["-s", "INT", &run.id().to_string()]).status().unwrap().success());
+    hopmap_test_support::signal(run.id(), "INT");
     let output = run.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
     let said = String::from_utf8(output.stderr).unwrap();

@@ -1,6 +1,7 @@
 //! Stages as real MPI ranks, started by Open MPI and inside a real Slurm of emulated nodes. Runs when `HOPMAP_SYSTEM_TESTS=1` and
 //! `hopmap-ranks` is built (feature `mpi`).
 
+use hopmap_test_support::{skipped, system_tests};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -38,12 +39,11 @@ const ENDLESS: &str = "evaluations=1000000000000000";
 
 /// Whether these tests can run.
 fn wanted() -> bool {
-    if std::env::var_os("HOPMAP_SYSTEM_TESTS").is_none_or(|value| value != "1") {
-        eprintln!("skipped: HOPMAP_SYSTEM_TESTS is not 1");
+    if !system_tests() {
         return false;
     }
     if !cfg!(feature = "mpi") {
-        eprintln!("skipped: built without the feature mpi");
+        skipped("built without the feature mpi");
         return false;
     }
     true
@@ -286,7 +286,7 @@ fn an_interrupt_brings_the_best_that_all_ranks_have() {
     let sandbox = sandbox();
     let mut run = run(&sandbox, "mpirun --oversubscribe -n 2", &["-p", ENDLESS]).spawn().unwrap();
     wait_until_begun(&sandbox, &mut run);
-    assert!(Command::new("kill").args(["-s", "INT", &run.id().to_string()]).status().unwrap().success());
+    hopmap_test_support::signal(run.id(), "INT");
     let output = run.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(placement(&output)["state"], "partial");

@@ -1,7 +1,9 @@
-//! What is installed beside the binary: manual pages, completions, Debian packages.
+//! What is installed beside the binary: manual pages, completions, Debian packages, tarballs, wheels.
 
 use std::path::Path;
 use std::process::{Command, Output};
+
+use hopmap_test_support::{only_in_a_soak, program, skipped, system_tests};
 
 use crate::sandbox::{Sandbox, project};
 
@@ -16,15 +18,6 @@ fn run(program: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Strin
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{program} {arguments:?}: {error}");
     String::from_utf8(output.stdout).unwrap()
-}
-
-/// Whether what needs programs of Debian can run.
-fn wanted() -> bool {
-    let wanted = std::env::var_os("HOPMAP_SYSTEM_TESTS").is_some_and(|value| value == "1");
-    if !wanted {
-        eprintln!("skipped: HOPMAP_SYSTEM_TESTS is not 1");
-    }
-    wanted
 }
 
 fn binaries() -> &'static Path {
@@ -85,6 +78,8 @@ fn install_puts_everything_below_the_prefix_and_takes_it_away() {
     let environment = [("DESTDIR", root.as_str()), ("PREFIX", "/opt/hopmap")];
     run("sh", &["ci/install.sh", binaries().to_str().unwrap()], &environment);
     let examples = "opt/hopmap/share/doc/hopmap/examples";
+    let program = sandbox.path().join("opt/hopmap/bin/hopmap-query");
+    assert_eq!(program.exists(), binaries().join("hopmap-query").exists());
     for file in [
         "opt/hopmap/bin/hopmap",
         "opt/hopmap/share/man/man1/hopmap-checkpoint-add.1",
@@ -113,7 +108,7 @@ fn install_puts_everything_below_the_prefix_and_takes_it_away() {
 /// The packages of the binaries that the tests have: what is in them, and that they say what they need.
 #[test]
 fn debian_packages_hold_what_is_installed() {
-    if !wanted() {
+    if !system_tests() {
         return;
     }
     let sandbox = Sandbox::new();
@@ -152,14 +147,83 @@ fn debian_packages_hold_what_is_installed() {
     run("dpkg-deb", &["--control", packages[0], &format!("{root}/DEBIAN")], &[]);
     run("sh", &["-c", "cd \"$0\" && md5sum --check --quiet DEBIAN/md5sums", &root], &[]);
 
-    let with_ranks = binaries().join("hopmap-ranks").exists();
-    assert_eq!(packages.len(), if with_ranks { 2 } else { 1 });
-    if with_ranks {
-        assert_eq!(field(packages[1], "Package"), "hopmap-mpi");
-        let depends = field(packages[1], "Depends");
-        assert!(
-            depends.starts_with(&format!("hopmap (= {version}), ")) && depends.contains("mpi"),
-            "{depends}"
-        );
+    let mut parts = vec!["hopmap"];
+    parts.extend(binaries().join("hopmap-query").exists().then_some("hopmap-query"));
+    parts.extend(binaries().join("hopmap-ranks").exists().then_some("hopmap-mpi"));
+    let names: Vec<String> = packages.iter().map(|package| field(package, "Package")).collect();
+    assert_eq!(names, parts);
+    assert!(!Path::new(&root).join("usr/bin/hopmap-query").exists());
+    for package in &packages[1..] {
+        let depends = field(package, "Depends");
+        assert!(depends.starts_with(&format!("hopmap (= {version}), libc6")), "{package}: {depends}");
+        assert_eq!(depends.contains("mpi"), package.contains("hopmap-mpi"), "{package}: {depends}");
     }
+}
+
+/// What a build with foreign libraries has to say, and what one without them packs: the same bytes each time, at any place.
+#[test]
+fn tarballs_run_wherever_they_are_unpacked() {
+    let sandbox = Sandbox::new();
+    let pack = |out: &str| {
+        let out = sandbox.path().join(out);
+        Command::new("sh")
+            .args([Path::new("ci/tarball.sh"), binaries(), &out])
+            .envs([("LEVEL", "1"), ("SOURCE_DATE_EPOCH", "1700000000")])
+            .current_dir(project())
+            .output()
+            .unwrap()
+    };
+    let packed = pack("out");
+    if cfg!(any(feature = "libotf2", feature = "highs")) {
+        let said = String::from_utf8(packed.stderr).unwrap();
+        assert!(!packed.status.success());
+        assert!(said.contains("bin/hopmap needs what other machines may not have: lib"), "{said}");
+        return;
+    }
+    let tarball = String::from_utf8(packed.stdout).unwrap();
+    let tarball = Path::new(tarball.trim());
+    let name = tarball.file_name().unwrap().to_str().unwrap().strip_suffix(".tar.gz").unwrap();
+    let version = sandbox.stdout(&["--version"]);
+    assert!(name.starts_with(&version.trim().replace(' ', "-")), "{name}");
+    let again = String::from_utf8(pack("again").stdout).unwrap();
+    assert!(std::fs::read(tarball).unwrap() == std::fs::read(again.trim()).unwrap(), "other bytes");
+
+    let place = sandbox.path().display().to_string();
+    run("tar", &["-C", &place, "-xzf", tarball.to_str().unwrap()], &[]);
+    let moved = format!("{place}/moved");
+    std::fs::rename(format!("{place}/{name}"), &moved).unwrap();
+    let binary = format!("{moved}/bin/hopmap");
+    assert_eq!(run(&binary, &["--version"], &[]), version);
+    let pipeline = format!("{moved}/share/doc/hopmap/examples/pipelines/place.toml");
+    run(&binary, &["check", &pipeline], &[]);
+    assert!(!Path::new(&moved).join("bin/hopmap-ranks").exists());
+    assert!(Path::new(&moved).join("share/doc/hopmap/LICENSE-MIT").is_file());
+}
+
+/// Every way to install without Rust: installed, used and removed in a clean Debian. The wheel is built with default features in
+/// a folder of its own, and the tarball has the same binary.
+#[test]
+fn packages_work_in_a_clean_debian() {
+    if !only_in_a_soak() || !system_tests() || program("debootstrap").is_none() {
+        return;
+    }
+    if !rustix::process::geteuid().is_root() {
+        skipped("only root can make a Debian");
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let out = sandbox.path().join("out").display().to_string();
+    let target = binaries().with_file_name("packages").display().to_string();
+    run("sh", &["ci/deb.sh", binaries().to_str().unwrap(), &out], &[("COMPRESSION", "none")]);
+    let wheel = ["wheel", "WHEEL_FLAGS=--profile dev", &format!("PACKAGES={out}")];
+    run("make", &wheel, &[("CARGO_TARGET_DIR", &target)]);
+    run("sh", &["ci/tarball.sh", &format!("{target}/debug"), &out], &[("LEVEL", "1")]);
+    let mut files: Vec<String> =
+        std::fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().path().display().to_string()).collect();
+    files.sort();
+    assert!(files.len() >= 3, "{files:?}");
+    files.insert(0, "ci/try-packages.sh".into());
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let said = run("sh", &files, &[]);
+    assert_eq!(said.matches("nothing is left").count(), 3, "{said}");
 }

@@ -6,6 +6,7 @@ use std::process::Command;
 use hopmap_artifact::Folder;
 use hopmap_model::{CostModel, Measurements, NodeState, SystemGraph};
 use hopmap_test_network::{Description, Network};
+use hopmap_test_support::{skipped, system_tests};
 
 use crate::cluster::Cluster;
 use crate::sandbox::Sandbox;
@@ -14,22 +15,13 @@ use crate::sandbox::Sandbox;
 const QUICK: [&str; 6] =
     ["--with", "sizes=[1, 1024, 131072]", "--with", "messages=40", "--with", "seconds=0.05"];
 
-/// Whether tests that need a network of their own can run.
-fn network_is_wanted() -> bool {
-    let wanted = std::env::var_os("HOPMAP_SYSTEM_TESTS").is_some_and(|value| value == "1");
-    if !wanted {
-        eprintln!("skipped: HOPMAP_SYSTEM_TESTS is not 1");
-    }
-    wanted
-}
-
 /// Whether tests that need an MPI can run.
 fn mpi_is_wanted() -> bool {
-    if !network_is_wanted() {
+    if !system_tests() {
         return false;
     }
     if !cfg!(feature = "mpi") {
-        eprintln!("skipped: built without the feature mpi");
+        skipped("built without the feature mpi");
         return false;
     }
     true
@@ -119,7 +111,7 @@ fn agents_measure_each_other_and_their_cores() {
 
 #[test]
 fn agents_that_one_srun_starts_are_told_apart_by_their_nodes() {
-    if !network_is_wanted() {
+    if !system_tests() {
         return;
     }
     let cluster = Cluster::start();
@@ -290,7 +282,7 @@ const PATIENT: [&str; 10] = [
 
 #[test]
 fn agents_find_the_latencies_and_the_levels_of_a_network() {
-    if !network_is_wanted() {
+    if !system_tests() {
         return;
     }
     let (sandbox, network) = (Sandbox::new(), racks());
@@ -351,7 +343,7 @@ fn refresh(network: &Network, sandbox: &Sandbox) -> serde_json::Value {
 
 #[test]
 fn drift_of_one_pair_is_reported_on_that_pair_and_on_no_other() {
-    if !network_is_wanted() {
+    if !system_tests() {
         return;
     }
     let (sandbox, network) = (Sandbox::new(), racks());

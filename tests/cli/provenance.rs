@@ -20,32 +20,32 @@ fn a_launch_file_leads_back_to_the_input_files() {
     let sandbox = ran();
     assert_snapshot!(provenance(&sandbox, "out/rankfile"), @r#"
     launch-file DIGEST rankfile
-      launch/rankfile revision 1, hopmap 0.1.0, run RUN of ring
+      launch/rankfile revision 1, hopmap VERSION, run RUN of ring
       mapping: mapping DIGEST placement
-        map/annealing revision 2, hopmap 0.1.0, run RUN of ring
+        map/annealing revision 2, hopmap VERSION, run RUN of ring
         evaluations = 20000
         system: system-graph DIGEST machine
-          topology/synthetic revision 1, hopmap 0.1.0, run RUN of ring
+          topology/synthetic revision 1, hopmap VERSION, run RUN of ring
           costs = [1.0,10.0]
           shape = "tree:2x4"
         task-graph: task-graph DIGEST program
-          trace/csv revision 2, hopmap 0.1.0, run RUN of ring
+          trace/csv revision 2, hopmap VERSION, run RUN of ring
           file matrix.csv DIGEST
     "#);
     assert_eq!(provenance(&sandbox, "out/rankfile"), provenance(&sandbox, "rankfile"));
     // What goes into several stages is told once.
     assert_snapshot!(provenance(&sandbox, "quality"), @r#"
     metrics DIGEST quality
-      evaluate/mapping revision 2, hopmap 0.1.0, run RUN of ring
+      evaluate/mapping revision 2, hopmap VERSION, run RUN of ring
       mapping: mapping DIGEST placement
-        map/annealing revision 2, hopmap 0.1.0, run RUN of ring
+        map/annealing revision 2, hopmap VERSION, run RUN of ring
         evaluations = 20000
         system: system-graph DIGEST machine
-          topology/synthetic revision 1, hopmap 0.1.0, run RUN of ring
+          topology/synthetic revision 1, hopmap VERSION, run RUN of ring
           costs = [1.0,10.0]
           shape = "tree:2x4"
         task-graph: task-graph DIGEST program
-          trace/csv revision 2, hopmap 0.1.0, run RUN of ring
+          trace/csv revision 2, hopmap VERSION, run RUN of ring
           file matrix.csv DIGEST
       system: system-graph DIGEST machine (above)
       task-graph: task-graph DIGEST program (above)
@@ -58,14 +58,14 @@ fn a_changed_launch_file_is_known_by_its_comment() {
     sandbox.write("mine", sandbox.read("out/rankfile") + "\n");
     assert_snapshot!(provenance(&sandbox, "mine"), @r#"
     mapping DIGEST placement
-      map/annealing revision 2, hopmap 0.1.0, run RUN of ring
+      map/annealing revision 2, hopmap VERSION, run RUN of ring
       evaluations = 20000
       system: system-graph DIGEST machine
-        topology/synthetic revision 1, hopmap 0.1.0, run RUN of ring
+        topology/synthetic revision 1, hopmap VERSION, run RUN of ring
         costs = [1.0,10.0]
         shape = "tree:2x4"
       task-graph: task-graph DIGEST program
-        trace/csv revision 2, hopmap 0.1.0, run RUN of ring
+        trace/csv revision 2, hopmap VERSION, run RUN of ring
         file matrix.csv DIGEST
     ------- stderr -------
     mine is not as it was written, but names what it was made from
@@ -95,10 +95,10 @@ fn any_saved_file_is_known_by_its_bytes() {
     sandbox.stdout(&["run", "ring.toml"]);
     assert_snapshot!(provenance(&sandbox, "matrix.csv"), @r#"
     text-file DIGEST matrix
-      trace/export revision 2, hopmap 0.1.0, run RUN of ring
+      trace/export revision 2, hopmap VERSION, run RUN of ring
       to = "csv"
       task-graph: task-graph DIGEST program
-        trace/csv revision 2, hopmap 0.1.0, run RUN of ring
+        trace/csv revision 2, hopmap VERSION, run RUN of ring
         file matrix.csv DIGEST
     "#);
 }
@@ -111,7 +111,7 @@ fn an_artifact_outside_a_store_is_followed_as_far_as_it_goes() {
     std::fs::remove_dir_all(sandbox.path().join(".hopmap")).unwrap();
     assert_snapshot!(provenance(&sandbox, "linear.mapping"), @r"
     mapping DIGEST copy
-      map/linear revision 1, hopmap 0.1.0, in a run that is not remembered
+      map/linear revision 1, hopmap VERSION, in a run that is not remembered
       system: artifact DIGEST
         the chain ends here: there is no store here that could know it
       task-graph: artifact DIGEST
@@ -153,10 +153,10 @@ fn an_artifact_that_was_cleared_is_remembered_by_the_log() {
     std::fs::remove_dir_all(sandbox.path().join(".hopmap/runs")).unwrap();
     assert_snapshot!(provenance(&sandbox, "placement"), @r#"
     mapping DIGEST placement
-      map/annealing revision 2, hopmap 0.1.0, in a run that is not remembered
+      map/annealing revision 2, hopmap VERSION, in a run that is not remembered
       evaluations = 20000
       system: system-graph DIGEST machine
-        topology/synthetic revision 1, hopmap 0.1.0, in a run that is not remembered
+        topology/synthetic revision 1, hopmap VERSION, in a run that is not remembered
         costs = [1.0,10.0]
         shape = "tree:2x4"
       task-graph: task-graph DIGEST program

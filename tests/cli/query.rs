@@ -1,13 +1,14 @@
 //! `hopmap query`, and `[tables.NAME]` of pipeline files.
 
 mod pipelines;
+mod program;
 mod readers;
 mod refused;
 mod tables;
 
 use serde_json::Value;
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, query_program};
 
 const SWEEP: &str = r#"name = "sweep"
 
@@ -25,16 +26,21 @@ needs  = { task-graph = "program", system = "the-machine" }
 matrix = { mapper = ["linear", "random"], seed = "1..3" }
 "#;
 
-fn sweep() -> Sandbox {
-    let sandbox = Sandbox::with_ring();
+/// A folder for tests that need `hopmap-query`; none where it was not built.
+fn with_query() -> Option<Sandbox> {
+    query_program().map(|_| Sandbox::with_ring())
+}
+
+fn sweep() -> Option<Sandbox> {
+    let sandbox = with_query()?;
     sandbox.write("sweep.toml", SWEEP);
     sandbox.stdout(&["run", "sweep.toml", "--no-report"]);
-    sandbox
+    Some(sandbox)
 }
 
 #[test]
 fn cells_are_rows_and_so_are_those_of_their_tables() {
-    let sandbox = sweep();
+    let Some(sandbox) = sweep() else { return };
     let asked = |sql: &str| sandbox.seen(&["query", sql]);
     insta::assert_snapshot!(asked("SELECT mapper, COUNT(*) AS cells, MIN(F) AS F FROM placement GROUP BY mapper"), @"
     +--------+-------+---------+
@@ -101,7 +107,7 @@ fn cells_are_rows_and_so_are_those_of_their_tables() {
 
 #[test]
 fn every_form() {
-    let sandbox = sweep();
+    let Some(sandbox) = sweep() else { return };
     let sql = "SELECT mapper, seed, F FROM placement WHERE seed = 1";
     insta::assert_snapshot!(sandbox.seen(&["query", sql, "--format", "csv"]), @"
     mapper,seed,F
@@ -135,7 +141,7 @@ fn every_form() {
 
 #[test]
 fn forty_rows_are_enough_for_a_terminal() {
-    let sandbox = sweep();
+    let Some(sandbox) = sweep() else { return };
     let pairs = "SELECT a.cell, b.rank, c.rank AS other FROM placement AS a CROSS JOIN placement_ranks AS b CROSS JOIN placement_ranks AS c";
     let output = sandbox.output(&["query", pairs]);
     let text = String::from_utf8(output.stdout).unwrap();
@@ -149,7 +155,7 @@ fn forty_rows_are_enough_for_a_terminal() {
 
 #[test]
 fn runs_are_told_apart() {
-    let sandbox = sweep();
+    let Some(sandbox) = sweep() else { return };
     sandbox.edit("sweep.toml", "1..3", "1..2");
     sandbox.edit("ring.csv", "0,3,10,1000", "0,3,10,5000");
     sandbox.stdout(&["run", "sweep.toml", "--no-report"]);
@@ -210,7 +216,7 @@ fn runs_are_told_apart() {
 
 #[test]
 fn artifacts_without_a_store() {
-    let sandbox = Sandbox::with_ring();
+    let Some(sandbox) = with_query() else { return };
     sandbox.stdout(&["exec", "trace/csv", "--with", "file=ring.csv", "--out", "ring.graph"]);
     sandbox.stdout(&["exec", "trace/csv", "--with", "file=ring.csv", "--out", "other.graph"]);
     let asked = |sql: &str| {
@@ -249,7 +255,7 @@ fn artifacts_without_a_store() {
 
 #[test]
 fn threads_change_no_answer() {
-    let sandbox = sweep();
+    let Some(sandbox) = sweep() else { return };
     let questions = [
         "SELECT host, SUM(slot * 0.1) AS s, COUNT(*) AS n FROM placement_ranks GROUP BY host",
         "SELECT a.rank, b.host, SUM(a.slot * 0.1) AS s FROM placement_ranks AS a JOIN placement_ranks AS b ON a.slot = b.rank GROUP BY a.rank, b.host",
@@ -275,7 +281,7 @@ fn threads_change_no_answer() {
 
 #[test]
 fn one_run_is_told_by_a_column_where_all_are_asked_for() {
-    let sandbox = sweep();
+    let Some(sandbox) = sweep() else { return };
     let question = "SELECT COUNT(DISTINCT run) AS runs, COUNT(*) AS cells FROM placement";
     let asked = |runs: &[&str]| sandbox.seen(&[&["query", question, "--format", "csv"], runs].concat());
     insta::assert_snapshot!(asked(&["--run", "all"]), @"
@@ -296,7 +302,7 @@ fn one_run_is_told_by_a_column_where_all_are_asked_for() {
 
 #[test]
 fn runs_are_named_as_for_diff() {
-    let sandbox = sweep();
+    let Some(sandbox) = sweep() else { return };
     sandbox.edit("sweep.toml", "1..3", "1..2");
     sandbox.edit("ring.csv", "0,3,10,1000", "0,3,10,5000");
     sandbox.stdout(&["run", "sweep.toml", "--no-report"]);

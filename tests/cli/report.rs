@@ -1,5 +1,6 @@
 //! The HTML report: self-contained, small, and about what happened.
 
+use hopmap_test_support::system_tests;
 use std::process::Command;
 
 use crate::sandbox::{Sandbox, ring};
@@ -58,8 +59,7 @@ fn the_report_command_shows_the_store_as_it_is() {
 
 #[test]
 fn a_real_browser_draws_it() {
-    if std::env::var_os("HOPMAP_SYSTEM_TESTS").is_none() {
-        eprintln!("skipped: HOPMAP_SYSTEM_TESTS is not set");
+    if !system_tests() {
         return;
     }
     let sandbox = Sandbox::with_ring();

@@ -1,5 +1,6 @@
 //! Routes of streams and tables of switches.
 
+use hopmap_test_support::skipped;
 use serde_json::Value;
 
 use crate::sandbox::Sandbox;
@@ -43,7 +44,7 @@ fn an_instance_becomes_tables_that_pass_the_check() {
     ");
     assert!(sandbox.read("model/files/route.lp").starts_with("Minimize\n objective: + 1000 Rmax"));
     if !cfg!(feature = "highs") {
-        eprintln!("skipped: built without the feature highs");
+        skipped("built without the feature highs");
         return;
     }
     let solved = exec(&sandbox, "route/tables", &["task-graph", "system", "mapping"], &["--out", "solved"]);
@@ -94,7 +95,7 @@ fn no_answer_is_an_answer() {
     sandbox.write("instance.toml", EXAMPLE.replace("type = 2", "type = 1"));
     sandbox.stdout(&IMPORT);
     if !cfg!(feature = "highs") {
-        eprintln!("skipped: built without the feature highs");
+        skipped("built without the feature highs");
         return;
     }
     let tables = exec(&sandbox, "route/tables", &["task-graph", "system", "mapping"], &["--out", "solved"]);

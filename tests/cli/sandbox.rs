@@ -1,7 +1,10 @@
 //! A folder of its own for every test, and the binary run inside it.
 
+use std::fs::File;
+use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::LazyLock;
 
 /// A folder in which commands run.
 pub(crate) struct Sandbox {
@@ -69,6 +72,17 @@ impl Sandbox {
         command
     }
 
+    /// The command, ready to run here as a user whom permissions hold for, also where tests run as root.
+    pub(crate) fn unprivileged(&self, arguments: &[&str]) -> Command {
+        // Opened by root, who alone may be able to enter its folder.
+        static BINARY: LazyLock<File> =
+            LazyLock::new(|| File::open(assert_cmd::cargo::cargo_bin!("hopmap")).unwrap());
+        let mut command = Command::new(format!("/proc/self/fd/{}", BINARY.as_raw_fd()));
+        command.args(arguments).current_dir(self.path()).env("NO_COLOR", "1").env("RUST_BACKTRACE", "0");
+        hopmap_test_support::unprivileged(&mut command, &self.path()).unwrap();
+        command
+    }
+
     /// Runs the command.
     pub(crate) fn output(&self, arguments: &[&str]) -> Output {
         self.command(arguments).output().unwrap()
@@ -98,9 +112,10 @@ impl Sandbox {
         self.settled(&seen)
     }
 
-    /// Text without what differs from run to run: folders, times, digests.
+    /// Text without what differs from run to run and from release to release: folders, times, digests, the version.
     fn settled(&self, text: &str) -> String {
         let text = text.replace(self.path().to_str().unwrap(), "DIR");
+        let text = text.replace(concat!("hopmap ", env!("CARGO_PKG_VERSION")), "hopmap VERSION");
         let words = text.split_inclusive(|letter: char| letter.is_whitespace() || letter == '/');
         let mut settled: Vec<String> = Vec::new();
         for word in words {
@@ -135,6 +150,17 @@ fn after_entry(word: &str) -> &str {
     let rest = word.get(33..).unwrap_or_default();
     rest.strip_prefix('.')
         .map_or(rest, |rest| rest.trim_start_matches(|letter: char| letter.is_ascii_digit()))
+}
+
+/// The program that answers questions in SQL; tests are skipped where it was not built.
+pub(crate) fn query_program() -> Option<PathBuf> {
+    let beside = || assert_cmd::cargo::cargo_bin!("hopmap").with_file_name("hopmap-query");
+    let program = std::env::var_os("HOPMAP_QUERY").map_or_else(beside, PathBuf::from);
+    if program.is_file() {
+        return Some(program);
+    }
+    hopmap_test_support::skipped("hopmap-query is missing; `cargo build -p hopmap-query` builds it");
+    None
 }
 
 /// A ring of ranks that all send the same, as CSV.

@@ -5,7 +5,10 @@ use crate::sandbox::Sandbox;
 #[test]
 fn all_stages_and_one() {
     let sandbox = Sandbox::new();
-    insta::assert_snapshot!(sandbox.seen(&["stages"]), @r"
+    let lines = sandbox.seen(&["stages"]);
+    // What a build lacks stands behind the summary.
+    let lines: Vec<&str> = lines.lines().map(|line| line.split(" (without ").next().unwrap()).collect();
+    insta::assert_snapshot!(lines.join("\n"), @r"
     trace/otf2              Messages and bytes between processes from an OTF2 trace
     trace/events            The messages of an OTF2 trace one by one, as a table
     trace/dag               Tasks of an OTF2 trace and what each of them waits for
@@ -101,12 +104,40 @@ fn all_stages_and_one() {
       seed             default 1
           Another seed gives other random placements
     "#);
+}
+
+#[test]
+fn a_kind_that_there_is_not_brings_a_suggestion() {
+    let sandbox = Sandbox::new();
     insta::assert_snapshot!(sandbox.seen(&["stages", "map/anealing"]), @r#"
     ------- stderr -------
     error: there is no stage kind `map/anealing`
       help: did you mean `map/annealing`? `hopmap stages` lists all
     [exit code 2]
     "#);
+}
+
+#[test]
+fn what_is_not_built_in_is_refused_before_anything_runs() {
+    if cfg!(feature = "libotf2") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let read = ["--with", "archive=none.otf2", "--with", "reader=libotf2", "--out", "graph"];
+    let seen = sandbox.seen(&[&["exec", "trace/otf2"][..], &read].concat());
+    assert!(
+        seen.contains("`reader = \"libotf2\"` reads archives with libotf2, which this build does not have"),
+        "{seen}"
+    );
+    assert!(seen.contains("build with `make install FEATURES=full`"), "{seen}");
+    assert!(seen.contains("[exit code 2]"), "{seen}");
+    let line =
+        |text: String| text.lines().find(|line| line.starts_with("trace/otf2 ")).unwrap_or("").to_owned();
+    assert!(line(sandbox.stdout(&["stages"])).ends_with(" (without libotf2)"));
+    assert!(sandbox.stdout(&["stages", "trace/otf2"]).contains("this build does not have libotf2: install"));
+    let listed: serde_json::Value =
+        serde_json::from_str(&sandbox.stdout(&["stages", "trace/otf2", "--json"])).unwrap();
+    assert_eq!(listed["missing"][0]["library"], "libotf2");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Refreshes that are killed, crowded, refused by their consumer or out of disk: what is published is always whole.
 
+use hopmap_test_support::{soak, system_tests};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -46,7 +47,7 @@ fn check(site: &Site, before: &[Option<Whole>; 2], plan: &Plan) -> [Option<Whole
 
 #[test]
 fn killed_crowded_and_refused_refreshes_leave_the_old_or_the_new_state() {
-    let times = if std::env::var_os("HOPMAP_SOAK").is_some() { 60 } else { 8 };
+    let times = if soak() { 60 } else { 8 };
     let mut dice = Dice(20_261_122);
     let mut plan = Plan::new(8);
     let site = Site::new(&plan);
@@ -130,8 +131,7 @@ echo "$failed"
 
 #[test]
 fn a_full_disk_leaves_what_was_published() {
-    if std::env::var_os("HOPMAP_SYSTEM_TESTS").is_none() {
-        eprintln!("skipped: HOPMAP_SYSTEM_TESTS is not set");
+    if !system_tests() {
         return;
     }
     let site = Site::new(&Plan::new(8));

@@ -1,5 +1,6 @@
 //! What the README gives to cron, systemd and Slurm, taken from there and run.
 
+use hopmap_test_support::{skipped, system_tests};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
@@ -79,14 +80,13 @@ fn the_units_for_systemd_are_sound_and_run() {
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
             assert!(output.status.success() && !said.contains("hopmap-topology"), "{said}");
         }
-        Err(error) => eprintln!("skipped: systemd-analyze does not run: {error}"),
+        Err(error) => skipped(format_args!("systemd-analyze does not run: {error}")),
     }
 }
 
 #[test]
 fn slurm_refreshes_when_a_node_goes_down_and_comes_back() {
-    if std::env::var("HOPMAP_SYSTEM_TESTS").as_deref() != Ok("1") {
-        eprintln!("skipped: HOPMAP_SYSTEM_TESTS is not 1");
+    if !system_tests() {
         return;
     }
     let site = Site::new(&Plan::new(4));

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::sandbox::{Sandbox, project};
+use crate::sandbox::{Sandbox, project, query_program};
 
 /// A command of the tutorial.
 #[derive(Debug, PartialEq)]
@@ -90,6 +90,9 @@ fn shell(sandbox: &Sandbox) -> Command {
 
 #[test]
 fn every_command_does_what_is_shown() {
+    if query_program().is_none() {
+        return;
+    }
     let sandbox = Sandbox::new();
     std::os::unix::fs::symlink(project(), sandbox.path().join("hopmap")).unwrap();
     let text = std::fs::read_to_string(project().join("docs/tutorial.md")).unwrap();

@@ -1,10 +1,6 @@
 //! `kill -9` at any moment of adding and pruning, two writers at once, and disks that are full or cannot be written to.
 //!
 //! `HOPMAP_SOAK=1` kills 100 times in place of 12. Disks of their own need `HOPMAP_SYSTEM_TESTS=1` and the right to mount.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests")]
-
-#[path = "support/store.rs"]
-mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions};
@@ -16,7 +12,9 @@ use std::time::Duration;
 use hopmap_checkpoint::CheckpointError;
 use hopmap_checkpoint::store::{AddOptions, Added, Keep, Settings, Source, Store};
 use hopmap_model::Context;
-use support::{Dice, noise, restore_files, verify};
+use hopmap_test_support::{soak, system_tests};
+
+use crate::support::store::{Dice, noise, restore_files, verify};
 
 /// Names the folder in which a process of this test works until it is killed.
 const WORK: &str = "HOPMAP_TEST_CHECKPOINT_WORK";
@@ -69,7 +67,7 @@ fn a_child_adds_and_prunes() {
 
 fn child(work: &Path) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "a_child_adds_and_prunes", "--nocapture"]).env(WORK, work);
+    command.args(["--exact", "crash::a_child_adds_and_prunes", "--nocapture"]).env(WORK, work);
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
@@ -109,7 +107,7 @@ fn check(work: &Path) {
 
 #[test]
 fn a_killed_writer_leaves_a_whole_store() {
-    let times = if std::env::var_os("HOPMAP_SOAK").is_some() { 100 } else { 12 };
+    let times = if soak() { 100 } else { 12 };
     let folder = tempfile::tempdir().unwrap();
     let work = folder.path();
     Store::init(&work.join("store"), Settings::default()).unwrap();
@@ -161,12 +159,11 @@ fn the_second_writer_waits_or_is_told_who_writes() {
 
 /// Runs a test of this file in a mount namespace of its own, where a script has prepared a folder `disk`.
 fn on_a_disk(test: &str, before: &str) {
-    if std::env::var_os("HOPMAP_SYSTEM_TESTS").is_none() {
-        eprintln!("skipped: HOPMAP_SYSTEM_TESTS is not set");
+    if !system_tests() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let script = format!("set -e\n{before}\nexec \"$0\" --exact {test} --nocapture");
+    let script = format!("set -e\n{before}\nexec \"$0\" --exact crash::{test} --nocapture");
     let mut command = Command::new("unshare");
     command.args(["--map-root-user", "--mount", "sh", "-c", &script]).arg(std::env::current_exe().unwrap());
     let output = command.env(WORK, folder.path()).current_dir(folder.path()).output().unwrap();

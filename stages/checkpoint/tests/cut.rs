@@ -1,15 +1,12 @@
 //! Files cut into chunks: the chunks give the file back whatever it is, and what did not change is found again.
 
-#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
-
-#[path = "support/images.rs"]
-mod images;
-
 use hopmap_checkpoint::chunk::{Chunk, Earlier, PAGE, Place, Space};
 use hopmap_checkpoint::cut::{CutError, Format, PageMap, page_maps};
 use proptest::prelude::*;
 
-use images::{Area, Cut, Slow, cut, cut_whole, dmtcp, is_same, noise, places, record, sample};
+use crate::support::images::{
+    Area, Cut, Slow, cut, cut_whole, dmtcp, is_same, noise, places, record, sample,
+};
 
 /// Bytes of a record that have a meaning.
 const FIELDS: usize = 1112;

@@ -2,17 +2,12 @@
 //!
 //! `HOPMAP_SOAK=1` does many thousands of cases in place of some hundred; `HOPMAP_SEED=N` repeats one.
 
-#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
-
-#[path = "support/images.rs"]
-mod images;
-#[path = "../../trace/tests/support/mutation.rs"]
-mod mutation;
-
 use std::time::{Duration, Instant};
 
 use hopmap_checkpoint::chunk::PAGE;
-use mutation::{Random, damage};
+use hopmap_test_support::{Random, damage, seeds};
+
+use crate::support::images;
 
 /// Bytes that mean something in records and page maps.
 const TELLING: &[u8] = b"\0\x01\x02\x04\x05\x08\x10\x7f\x80\xff/H";
@@ -59,9 +54,7 @@ fn one(seed: u64) {
 
 #[test]
 fn damaged_files_end_in_an_error_or_in_their_own_bytes() {
-    let soak = std::env::var_os("HOPMAP_SOAK").is_some();
-    let only = std::env::var("HOPMAP_SEED").ok().map(|seed| seed.parse::<u64>().unwrap());
-    (0..if soak { 100_000 } else { 500 }).filter(|seed| only.is_none_or(|only| only == *seed)).for_each(one);
+    seeds(500, 100_000).for_each(one);
 }
 
 #[test]

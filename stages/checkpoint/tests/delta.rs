@@ -1,5 +1,4 @@
 //! Deltas of series against a slow implementation that has whole images in memory, and against the table itself.
-#![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,5 +1,4 @@
 //! `docs/dmtcp/gzip`, called as DMTCP does, with a stand-in for `hopmap`.
-#![allow(clippy::unwrap_used, reason = "tests may")]
 
 use std::fs::{self, File};
 use std::io::Write;

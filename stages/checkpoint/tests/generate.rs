@@ -1,15 +1,13 @@
 //! Generated series: what they should be, and that every change is what it says.
-#![allow(clippy::unwrap_used, reason = "tests may")]
-
-mod image_records;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use hopmap_checkpoint::{Change, Generate, GenerateParams, Layout, Width};
 use hopmap_model::{CheckpointSeries, Context, Inputs, Outcome, Stage};
-use image_records::{Record, pages, records};
 use proptest::prelude::*;
+
+use crate::image_records::{Record, pages, records};
 
 const PAGE: usize = 4096;
 

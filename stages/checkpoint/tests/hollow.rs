@@ -1,8 +1,4 @@
 //! Blocks of which a prune takes some chunks away: what stays is right, also when more is added, and space is freed.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests")]
-
-#[path = "support/store.rs"]
-mod support;
 
 use std::fs;
 use std::path::Path;
@@ -10,8 +6,10 @@ use std::time::Duration;
 
 use hopmap_checkpoint::store::{Keep, Pruned, Store};
 use hopmap_model::Context;
+use hopmap_test_support::soak;
 use proptest::prelude::*;
-use support::{Dice, Files, Sample, noise};
+
+use crate::support::store::{Dice, Files, Sample, noise};
 
 const PAGE: usize = 4096;
 
@@ -209,7 +207,7 @@ proptest! {
 
 #[test]
 fn many_random_prunes_when_asked() {
-    let series = if std::env::var_os("HOPMAP_SOAK").is_some() { 60 } else { 2 };
+    let series = if soak() { 60 } else { 2 };
     let freed: u64 = (0..series).map(|seed| random_series(seed * 31 + 7, 16)).sum();
     assert!(freed > 0);
 }

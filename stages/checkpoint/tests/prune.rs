@@ -1,8 +1,4 @@
 //! Checkpoints that are pruned: those that stay come back as they were, and space is freed.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests")]
-
-#[path = "support/store.rs"]
-mod support;
 
 use std::fs;
 use std::time::Duration;
@@ -10,7 +6,8 @@ use std::time::Duration;
 use hopmap_checkpoint::CheckpointError;
 use hopmap_checkpoint::store::{AddOptions, Keep, Settings, Source, Store};
 use hopmap_model::Context;
-use support::Sample;
+
+use crate::support::store::{self, Sample};
 
 fn assert_whole(sample: &Sample, numbers: &[u32]) {
     let found = sample.verify(true);
@@ -70,7 +67,7 @@ fn numbers_are_never_given_twice() {
 fn a_store_that_was_open_before_a_prune_of_another_sees_it() {
     let folder = tempfile::tempdir().unwrap();
     let before = Store::init(&folder.path().join("store"), Settings::default()).unwrap();
-    let bytes = support::noise(55, 6_000_000);
+    let bytes = store::noise(55, 6_000_000);
     // The end is in a block of its own; under another name its first chunk is told by no other.
     let add = |store: &Store, begin: usize| {
         let lock = store.lock("a test", Duration::ZERO).unwrap();
@@ -79,7 +76,7 @@ fn a_store_that_was_open_before_a_prune_of_another_sees_it() {
     };
     add(&before, 0);
     add(&before, 5_000_000);
-    assert!(support::verify(&before, true).problems.is_empty());
+    assert!(store::verify(&before, true).problems.is_empty());
     let other = Store::open(before.folder()).unwrap();
     let lock = other.lock("a test", Duration::ZERO).unwrap();
     let done = other.prune(&lock, &Keep { last: Some(1), ..Keep::default() }, false, &Context::detached());
@@ -88,11 +85,11 @@ fn a_store_that_was_open_before_a_prune_of_another_sees_it() {
     assert!(done.rewritten == [1] && done.freed > 2_000_000, "{done:?}");
     // Blocks that are gone must not be referred to: those of the first version were in them.
     assert_eq!(add(&before, 0), 3);
-    let found = support::verify(&before, true);
+    let found = store::verify(&before, true);
     assert!(found.problems.is_empty() && found.whole() == [2, 3], "{found:?}");
     for (number, begin) in [(2, 5_000_000), (3, 0)] {
         let expected = [(begin.to_string().into(), bytes[begin..].to_vec())].into();
-        support::restore_files(&before, number, &expected).unwrap();
+        store::restore_files(&before, number, &expected).unwrap();
     }
 }
 

@@ -1,18 +1,15 @@
 //! Series of images: those of real programs, and those of DMTCP itself.
-#![allow(clippy::unwrap_used, reason = "tests may")]
-
-mod dumps;
-mod image_records;
 
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use dumps::Kind;
 use hopmap_checkpoint::series::dmtcp::{Area, ImageWriter, MappedFile, Part, Program};
 use hopmap_checkpoint::store::{AddOptions, Settings, Source, Store};
 use hopmap_model::Context;
-use image_records::{Record, pages, records};
+
+use crate::dumps::{self, Kind};
+use crate::image_records::{Record, pages, records};
 
 /// What is changed between two images: pages with contents, how many of them are new or others, and how many words are others.
 struct Difference {

@@ -1,5 +1,4 @@
 //! `checkpoint/delta` as a stage: what it takes, refuses and gives.
-#![allow(clippy::unwrap_used)]
 
 use std::fs;
 use std::path::Path;

@@ -1,7 +1,5 @@
 //! Folders looked at and made again, and entries that lead out of them or contradict each other.
 
-#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
-
 use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
 use std::io::{Seek, SeekFrom, Write};

@@ -1,15 +1,12 @@
 //! Looks at whole stores.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests")]
-
-#[path = "support/store.rs"]
-mod support;
 
 use std::time::Duration;
 
 use hopmap_checkpoint::CheckpointError;
 use hopmap_checkpoint::store::{AddOptions, RestoreOptions, Settings, Source, Store};
 use hopmap_model::Context;
-use support::Sample;
+
+use crate::support::store::Sample;
 
 #[test]
 fn a_whole_store_has_no_problems() {

@@ -1,5 +1,4 @@
 //! The stage `evaluate/collectives` from its inputs to its tables.
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -1,5 +1,4 @@
 //! The stage `evaluate/mapping` from its inputs to its metrics.
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::sync::Arc;
 

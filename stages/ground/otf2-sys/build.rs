@@ -14,7 +14,7 @@ impl std::fmt::Debug for Missing {
             text,
             "  Elsewhere: install OTF2 3.0 or newer and let PKG_CONFIG_PATH name the folder of otf2.pc"
         )?;
-        writeln!(text, "  Without OTF2: build with --no-default-features\n")?;
+        writeln!(text, "  Without OTF2: leave out the feature libotf2\n")?;
         write!(text, "  pkg-config: {reason}")
     }
 }

@@ -2,20 +2,14 @@
 //!
 //! `HOPMAP_SOAK=1` does thousands of cases in place of some hundred; `HOPMAP_SEED=N` repeats one.
 
-#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
-
-#[path = "support/body.rs"]
-mod body;
-#[path = "../../trace/tests/support/mutation.rs"]
-mod mutation;
-
 use std::fs;
 use std::time::{Duration, Instant};
 
 use hopmap_instance::{FlowMatrix, check_solution, read};
 use hopmap_model::Context;
+use hopmap_test_support::{Random, damage, seeds};
 
-use mutation::{Random, damage};
+use crate::support::body;
 
 const INSTANCE: &str = "4\n\n 0 3 0 2\n 3 0 0.0 1\n 0 1e1 0 4\n 2 1 4 0\n\n 0 22.5 53 53\n 22 0 40 62\n 53 40 0 55\n53 62 55 0\n";
 const SOLUTION: &str = "4 1000000\n3, 4, 1,\n2\n";
@@ -53,14 +47,10 @@ fn fuzz_qaplib(folder: &std::path::Path, seed: u64) {
 
 #[test]
 fn damaged_files_end_in_an_error_or_an_instance() {
-    let soak = std::env::var_os("HOPMAP_SOAK").is_some();
-    let only = std::env::var("HOPMAP_SEED").ok().map(|seed| seed.parse::<u64>().unwrap());
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("whole"), INSTANCE).unwrap();
     read(&folder.path().join("whole"), FlowMatrix::A, &Context::detached()).unwrap();
-    (0..if soak { 100_000 } else { 500 })
-        .filter(|seed| only.is_none_or(|only| only == *seed))
-        .for_each(|seed| fuzz_qaplib(folder.path(), seed));
+    seeds(500, 100_000).for_each(|seed| fuzz_qaplib(folder.path(), seed));
 }
 
 const GRAPHS: [&str; 3] = [
@@ -89,11 +79,7 @@ fn fuzz_graph(path: &std::path::Path, seed: u64) {
 
 #[test]
 fn damaged_graphs_end_in_an_error_or_a_graph() {
-    let soak = std::env::var_os("HOPMAP_SOAK").is_some();
-    let only = std::env::var("HOPMAP_SEED").ok().map(|seed| seed.parse::<u64>().unwrap());
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("graph");
-    (0..if soak { 200_000 } else { 3000 })
-        .filter(|seed| only.is_none_or(|only| only == *seed))
-        .for_each(|seed| fuzz_graph(&path, seed));
+    seeds(3000, 200_000).for_each(|seed| fuzz_graph(&path, seed));
 }

@@ -1,21 +1,11 @@
 //! The instances of QAPLIB and of Taillard, from the folder named by `HOPMAP_DATA`.
 
-#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
-#![expect(clippy::print_stderr, reason = "a test that is skipped says so")]
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use hopmap_instance::{FlowMatrix, TaillardEParams, check_solution, read, read_graph, taillard_e};
 use hopmap_model::Context;
-
-fn data() -> Option<PathBuf> {
-    let folder = std::env::var_os("HOPMAP_DATA").map(PathBuf::from);
-    if folder.is_none() {
-        eprintln!("skipped: HOPMAP_DATA is not set");
-    }
-    folder
-}
+use hopmap_test_support::given_data;
 
 /// Paths of a kind by their names without the kind.
 fn files(folder: &Path, kind: &str) -> BTreeMap<String, PathBuf> {
@@ -45,7 +35,7 @@ fn cost(instance: &[u64], permutation: &[usize]) -> u64 {
 
 #[test]
 fn every_instance_is_read_and_every_solution_has_the_cost_it_states() {
-    let Some(data) = data() else { return };
+    let Some(data) = given_data() else { return };
     let (instances, solutions) =
         (files(&data.join("qap/qaplib"), "dat"), files(&data.join("qap/qaplib"), "sln"));
     assert_eq!((instances.len(), solutions.len()), (136, 128));
@@ -67,7 +57,7 @@ fn every_instance_is_read_and_every_solution_has_the_cost_it_states() {
 
 #[test]
 fn exchanging_the_matrices_inverts_the_placement() {
-    let Some(data) = data() else { return };
+    let Some(data) = given_data() else { return };
     let cx = Context::detached();
     for name in ["bur26a", "chr12a", "esc16a", "tai64c"] {
         let path = |kind: &str| data.join(format!("qap/qaplib/{name}.{kind}"));
@@ -93,7 +83,7 @@ fn shares(values: impl Iterator<Item = u64>, size: usize) -> [f64; 3] {
 
 #[test]
 fn generated_instances_have_the_shares_of_those_of_taillard() {
-    let Some(data) = data() else { return };
+    let Some(data) = given_data() else { return };
     let cx = Context::detached();
     for groups in [[3, 3, 3], [3, 3, 5], [5, 3, 5], [5, 5, 5], [5, 5, 7], [7, 7, 7], [9, 9, 9]] {
         let size: u32 = groups.iter().product();
@@ -118,7 +108,7 @@ fn generated_instances_have_the_shares_of_those_of_taillard() {
 /// measured it on these files.
 #[test]
 fn graphs_cost_what_other_programs_say_they_cost() {
-    let Some(data) = data() else { return };
+    let Some(data) = given_data() else { return };
     let distance = |a: u32, b: u32| match (a / 4 == b / 4, a / 64 == b / 64) {
         (true, _) => 1,
         (false, true) => 10,

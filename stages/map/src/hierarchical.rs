@@ -5,6 +5,8 @@ mod multisection;
 mod partitioner;
 mod tree;
 
+pub(crate) use partitioner::METIS;
+
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 

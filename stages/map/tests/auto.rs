@@ -1,16 +1,14 @@
 //! What holds for every search: never worse than linear, reproducible, continued by a larger budget, stoppable.
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
-
-mod common;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use common::{Nobody, anneal, double_sums, exhaustive, graph, grid, inputs, mapping, run, tree};
 use hopmap_map::{
     AutoParams, AutoStage, LinearParams, LinearStage, RandomParams, RandomStage, RoundRobinStage,
 };
 use hopmap_model::{Context, Mapping, Observer, Outcome, Stage, SystemGraph, TaskGraph, Weight};
 use proptest::prelude::*;
+
+use crate::common::{Nobody, anneal, double_sums, exhaustive, graph, grid, inputs, mapping, run, tree};
 
 fn linear(graph: &TaskGraph, system: &SystemGraph) -> Mapping {
     run::<LinearStage>(LinearParams::default(), graph, system)

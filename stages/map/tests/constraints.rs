@@ -1,15 +1,13 @@
 //! Every mapper keeps constraints, and the best placement that keeps them is found.
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-mod common;
-
-use common::{double_sums, graph, grid, inputs, run, tree};
 use hopmap_map::{
     AnnealingParams, AnnealingStage, AutoParams, AutoStage, LinearParams, LinearStage, Pin, RandomParams,
     RandomStage, RoundRobinStage, TabuParams, TabuStage,
 };
 use hopmap_model::{Context, Mapping, Stage, SystemGraph, TaskGraph};
 use proptest::prelude::*;
+
+use crate::common::{double_sums, graph, grid, inputs, run, tree};
 
 fn slot(rank: u32, slot: u32) -> Pin {
     Pin { rank, slot: Some(slot), host: None }

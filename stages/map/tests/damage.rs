@@ -1,14 +1,10 @@
 //! Damages answers of other programs at random: reading ends with a permutation or an error, whatever the bytes are.
 //!
 //! `HOPMAP_SOAK=1` does many thousands of cases; `HOPMAP_SEED=N` repeats one.
-#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-#[path = "support/body.rs"]
-mod body;
-#[path = "../../trace/tests/support/mutation.rs"]
-mod mutation;
+use hopmap_test_support::{Random, damage, seeds};
 
-use mutation::{Random, damage};
+use crate::support::body;
 
 const ANSWERS: [(&str, usize); 4] = [
     ("6 1234\n 3 1 2\n 6 5 4\n", 6),
@@ -20,10 +16,7 @@ const TELLING: &[u8] = b"0123456789 \n,;-+.e[]\xff";
 
 #[test]
 fn damaged_answers_end_in_an_error_or_a_permutation() {
-    let soak = std::env::var_os("HOPMAP_SOAK").is_some();
-    let only = std::env::var("HOPMAP_SEED").ok().map(|seed| seed.parse::<u64>().unwrap());
-    for seed in (0..if soak { 1_000_000 } else { 5000 }).filter(|seed| only.is_none_or(|only| only == *seed))
-    {
+    for seed in seeds(5000, 1_000_000) {
         let mut random = Random(seed);
         let (text, n) = ANSWERS[random.below(ANSWERS.len())];
         let mut bytes = text.as_bytes().to_vec();

@@ -1,16 +1,13 @@
 //! Branch and bound: optimal, with bounds that hold at any limit, the same with any number of threads, stoppable.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "helpers of tests")]
 
-mod common;
-
-use std::path::PathBuf;
-
-use common::{Nobody, double_sums, exhaustive, graph, grid, inputs, mapping, run, tree};
 use hopmap_map::{ExactParams, ExactStage};
 use hopmap_model::{
     Context, CostModel, Mapping, Matrix, Observer, Outcome, Stage, SystemGraph, TaskGraph, Weight,
 };
+use hopmap_test_support::given_data;
 use proptest::prelude::*;
+
+use crate::common::{Nobody, double_sums, exhaustive, graph, grid, inputs, mapping, run, tree};
 
 fn exact(nodes: Option<u64>, graph: &TaskGraph, system: &SystemGraph) -> Mapping {
     run::<ExactStage>(ExactParams { nodes, ..ExactParams::default() }, graph, system)
@@ -234,10 +231,7 @@ fn senseless_parameters_are_refused() {
 
 #[test]
 fn known_optima_of_qaplib_are_proven() {
-    let Some(data) = std::env::var_os("HOPMAP_DATA").map(PathBuf::from) else {
-        eprintln!("skipped: HOPMAP_DATA is not set");
-        return;
-    };
+    let Some(data) = given_data() else { return };
     for name in ["nug12", "had12", "tai12a", "scr12", "chr12a", "esc16e", "esc16g"] {
         let numbers = |extension| -> Vec<u64> {
             let path = data.join("qap/qaplib").join(format!("{name}.{extension}"));

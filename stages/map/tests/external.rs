@@ -1,16 +1,14 @@
 //! Other programs as mappers: what they are given, what they answer, and all the ways in which they do not.
 #![cfg(unix)]
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
-
-mod common;
 
 use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
 
-use common::{Nobody, double_sums, graph, grid, inputs, mapping, tree};
 use hopmap_map::{ExternalCommand, ExternalParams, ExternalStage, Numbering};
 use hopmap_model::{Context, Mapping, Observer, Outcome, Stage, SystemGraph, TaskGraph};
+
+use crate::common::{Nobody, double_sums, graph, grid, inputs, mapping, tree};
 
 fn shell(line: &str) -> ExternalParams {
     ExternalParams::new(ExternalCommand::Shell(line.to_owned()))

@@ -1,15 +1,13 @@
 //! Hierarchical mapping: one-to-one on any tree, the same with any number of threads, best on stencils.
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-mod common;
-
-use common::{Nobody, double_sums, exhaustive, graph, grid, inputs, mapping, run, tree};
 use hopmap_map::{Goal, HierarchicalParams, HierarchicalStage, LevelChoice, LinearParams, LinearStage, Pin};
 use hopmap_model::{
     Context, CostModel, Levels, Mapping, Matrix, Outcome, Stage, SystemGraph, TaskGraph, Weight,
 };
 use hopmap_objective::Objective;
 use proptest::prelude::*;
+
+use crate::common::{self, Nobody, double_sums, exhaustive, graph, grid, inputs, mapping, run, tree};
 
 fn place(params: HierarchicalParams, graph: &TaskGraph, system: &SystemGraph) -> Mapping {
     run::<HierarchicalStage>(params, graph, system)

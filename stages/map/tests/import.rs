@@ -1,18 +1,12 @@
 //! `map/import`: placements of other tools, and files that are none.
-#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-mod common;
-#[path = "../../trace/tests/support/mutation.rs"]
-mod mutation;
-#[path = "support/placement.rs"]
-mod placement;
-
-use common::{double_sums, grid, run, tree};
 use hopmap_map::{ImportParams, ImportStage, PlacementFormat, read_placement};
 use hopmap_model::{Stage, SystemGraph};
-use mutation::{Random, damage};
-use placement::machine;
+use hopmap_test_support::{Random, damage, seeds};
 use proptest::prelude::*;
+
+use crate::common::{self, double_sums, grid, run, tree};
+use crate::support::placement::{self, machine};
 
 fn read_on(text: &str, ranks: usize, system: &SystemGraph) -> Result<(Vec<u32>, PlacementFormat), String> {
     let placed = read_placement(text.as_bytes(), PlacementFormat::Auto, ranks, system);
@@ -233,9 +227,7 @@ const SAMPLES: [&str; 6] = [
 /// `HOPMAP_SOAK=1` does many thousands of cases; `HOPMAP_SEED=N` repeats one.
 #[test]
 fn damaged_files_end_in_an_error_or_a_placement() {
-    let soak = std::env::var_os("HOPMAP_SOAK").is_some();
-    let only = std::env::var("HOPMAP_SEED").ok().map(|seed| seed.parse::<u64>().unwrap());
-    for seed in (0..if soak { 500_000 } else { 5000 }).filter(|seed| only.is_none_or(|only| only == *seed)) {
+    for seed in seeds(5000, 500_000) {
         let mut random = Random(seed);
         let mut bytes = SAMPLES[random.below(SAMPLES.len())].as_bytes().to_vec();
         damage(&mut bytes, &mut random, b"0123456789 \n\t:=,-+*.#%ab\xff");

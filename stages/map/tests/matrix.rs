@@ -1,12 +1,10 @@
 //! Machines whose costs are a matrix: all mappers find what trying all placements finds.
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-mod common;
-
-use common::{graph, run, tree};
 use hopmap_map::{AnnealingParams, AnnealingStage, TabuParams, TabuStage};
 use hopmap_model::{CostModel, Matrix, SystemGraph, TaskGraph};
 use proptest::prelude::*;
+
+use crate::common::{graph, run, tree};
 
 /// A machine of `n` slots with these costs between them.
 fn machine(n: usize, costs: Vec<f64>) -> SystemGraph {

@@ -1,9 +1,5 @@
 //! Searches for every objective find what trying all placements finds, and objectives disagree where they should.
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-mod common;
-
-use common::{graph, grid, inputs, run, tree};
 use hopmap_map::{
     AnnealingParams, AnnealingStage, AutoParams, AutoStage, Goal, LinearParams, LinearStage, TabuParams,
     TabuStage,
@@ -11,6 +7,8 @@ use hopmap_map::{
 use hopmap_model::{Context, Mapping, Paths, Stage, SystemGraph, TaskGraph, Weight};
 use hopmap_objective::{Objective, Quality};
 use proptest::prelude::*;
+
+use crate::common::{graph, grid, inputs, run, tree};
 
 /// The objective as the metrics of a mapping say.
 fn value(objective: &Objective, metrics: &std::collections::BTreeMap<String, f64>) -> f64 {

@@ -1,15 +1,8 @@
 //! The algorithms of the papers: the same for any number of threads, processes and interruptions, and every parameter counts.
-#![allow(clippy::unwrap_used, clippy::needless_pass_by_value, reason = "helpers of tests")]
-
-mod common;
-#[allow(dead_code, reason = "only its processes are used")]
-#[path = "../../ground/islands/tests/common/mod.rs"]
-mod islands;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use common::{Nobody, exhaustive, graph, grid, inputs, run, tree};
 use hopmap_map::{
     Annealing, AnnealingParams, AnnealingStage, Composite, CompositeParams, CompositeStage, Cooling,
     Crossover, Found, Genetic, GeneticParams, GeneticStage, Iteration, Mapper, Master, Neighbourhood,
@@ -17,8 +10,10 @@ use hopmap_map::{
 };
 use hopmap_model::{Context, Observer, Stage, Weight};
 use hopmap_objective::Problem;
-use islands::on_processes;
 use proptest::prelude::*;
+
+use crate::common::{Nobody, exhaustive, graph, grid, inputs, run, tree};
+use crate::islands::on_processes;
 
 /// 20 ranks of a torn grid on 24 slots.
 fn problem() -> Problem {
@@ -57,14 +52,17 @@ fn composite() -> CompositeParams {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "all mappers are made alike")]
 fn mapper_of_annealing(params: AnnealingParams) -> Box<dyn Mapper + Sync> {
     Box::new(Annealing::new(&params).unwrap())
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "all mappers are made alike")]
 fn mapper_of_genetic(params: GeneticParams) -> Box<dyn Mapper + Sync> {
     Box::new(Genetic::new(&params).unwrap())
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "all mappers are made alike")]
 fn mapper_of_composite(params: CompositeParams) -> Box<dyn Mapper + Sync> {
     Box::new(Composite::new(&params).unwrap())
 }

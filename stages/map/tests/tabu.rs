@@ -1,15 +1,13 @@
 //! Robust tabu search: optimal on small problems, never worse than linear, reproducible, stoppable.
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-mod common;
-
-use common::{Nobody, double_sums, exhaustive, graph, grid, inputs, mapping, run, tree};
 use hopmap_map::{
     Annealing, AnnealingParams, LinearParams, LinearStage, Mapper, Tabu, TabuParams, TabuStage,
 };
 use hopmap_model::{Context, Mapping, Observer, Outcome, Stage, SystemGraph, TaskGraph, Weight};
 use hopmap_objective::Problem;
 use proptest::prelude::*;
+
+use crate::common::{Nobody, double_sums, exhaustive, graph, grid, inputs, mapping, run, tree};
 
 fn search(params: TabuParams, graph: &TaskGraph, system: &SystemGraph) -> Mapping {
     run::<TabuStage>(params, graph, system)

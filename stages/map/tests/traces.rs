@@ -1,22 +1,17 @@
 //! Real programs with known optima: traces of NPB, ASCI Sweep and LULESH.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "helpers of tests")]
-
-mod common;
 
 use std::fs;
-use std::path::PathBuf;
 
-use common::{anneal, double_sums, graph, run, tree};
 use hopmap_map::{AnnealingParams, AnnealingStage, LinearParams, LinearStage, TabuParams, TabuStage};
 use hopmap_model::TaskGraph;
+use hopmap_test_support::given_data;
+
+use crate::common::{anneal, double_sums, graph, run, tree};
 
 /// Messages and bytes between ranks as recorded, or `None` without the data.
 fn trace(name: &str, ranks: usize) -> Option<TaskGraph> {
-    let Some(data) = std::env::var_os("HOPMAP_DATA") else {
-        eprintln!("skipped: HOPMAP_DATA is not set");
-        return None;
-    };
-    let path = PathBuf::from(data).join("traces/expected").join(format!("{name}.p2p.txt"));
+    let data = given_data()?;
+    let path = data.join("traces/expected").join(format!("{name}.p2p.txt"));
     let text = fs::read_to_string(path).unwrap();
     let edge = |line: &str| {
         let numbers: Vec<u64> = line.split_whitespace().map(|number| number.parse().unwrap()).collect();

@@ -73,11 +73,11 @@ pub(crate) fn solve_from(
     solver: Option<&dyn Solver>,
     watch: &Watch<'_>,
 ) -> Result<Found, Error> {
+    method.check(solver.is_some())?;
     let programs: Vec<Box<dyn Engine + '_>> = match (method, solver) {
-        (Method::Search, _) | (Method::Auto, None) => Vec::new(),
+        (Method::Search, _) | (_, None) => Vec::new(),
         (Method::Auto | Method::Compact, Some(solver)) => vec![Box::new(Compact { solver })],
         (Method::Paper, Some(solver)) => vec![Box::new(Paper { solver })],
-        (Method::Compact | Method::Paper, None) => return Err(crate::SolverError::Missing.into()),
     };
     let own: Option<Box<dyn Engine>> = match (method, &problem.mapped) {
         (Method::Paper | Method::Compact, _) => None,

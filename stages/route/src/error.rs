@@ -144,12 +144,6 @@ pub(crate) enum ParameterError {
 /// A solver that does not solve.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
 pub enum SolverError {
-    /// There is none.
-    #[error("this hopmap was built without a solver of linear programs")]
-    #[diagnostic(help(
-        "build it with the feature `highs`, which needs cmake and a C++ compiler; route/model writes the program for another solver"
-    ))]
-    Missing,
     /// It failed.
     #[error("{problem}")]
     #[diagnostic(help(

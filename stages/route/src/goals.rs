@@ -32,9 +32,7 @@ pub fn reach(
     if goal == Goal::Objective {
         return answer(problem, mapping, method, solver, watch);
     }
-    if matches!((method, solver), (Method::Compact | Method::Paper, None)) {
-        return Err(crate::SolverError::Missing.into());
-    }
+    method.check(solver.is_some())?;
     let first_part = watch.rest(0, 1.0 - FOR_OBJECTIVE);
     let seeker = Seeker::new(method, solver, &first_part);
     let Some(best) = best(problem, goal, &seeker)? else { return Ok(None) };

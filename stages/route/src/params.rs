@@ -1,11 +1,12 @@
 //! Parameters of the stages.
 
-use hopmap_model::InputPath;
+use hopmap_model::{InputPath, NotBuilt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Rules;
 use crate::error::ParameterError;
+use crate::solver::HIGHS;
 
 /// A program and a network from a file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -148,6 +149,21 @@ pub enum Method {
     Compact,
     /// The program of the paper, for reference.
     Paper,
+}
+
+impl Method {
+    /// Refuses to solve linear programs without a solver.
+    pub(crate) fn check(self, has_solver: bool) -> Result<(), NotBuilt> {
+        match self {
+            Self::Compact if !has_solver => {
+                Err(HIGHS.missing("`method = \"compact\"` solves linear programs with"))
+            }
+            Self::Paper if !has_solver => {
+                Err(HIGHS.missing("`method = \"paper\"` solves linear programs with"))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// A file of a linear program.
@@ -294,4 +310,20 @@ pub(crate) fn ten() -> f64 {
 
 pub(crate) fn one() -> f64 {
     1.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_not_solved_without_a_solver() {
+        assert_eq!(Method::Auto.check(false), Ok(()));
+        assert_eq!(Method::Search.check(false), Ok(()));
+        assert_eq!(Method::Paper.check(true), Ok(()));
+        assert_eq!(
+            Method::Compact.check(false).unwrap_err().to_string(),
+            "`method = \"compact\"` solves linear programs with HiGHS, which this build does not have"
+        );
+    }
 }

@@ -3,6 +3,8 @@
 #[cfg(feature = "highs")]
 mod highs;
 
+use hopmap_model::Library;
+
 use crate::SolverError;
 use crate::engine::Watch;
 use crate::linear::LinearProgram;
@@ -37,6 +39,12 @@ pub struct Solution {
     /// Nodes of the search tree; 1 where the solver does not tell, and all that it might look at if it stopped for that.
     pub nodes: u64,
 }
+
+pub(crate) const HIGHS: &Library = &Library {
+    name: "HiGHS",
+    install: Some("cmake, a C++ compiler and libclang (Debian: cmake g++ libclang-dev)"),
+    is_built: cfg!(feature = "highs"),
+};
 
 /// The solver of this build, if it has one.
 #[must_use]

@@ -1,6 +1,5 @@
 //! Machines of boards with known contents (with the feature `highs`).
 #![cfg(feature = "highs")]
-#![allow(clippy::unwrap_used, clippy::float_cmp)]
 
 use std::path::Path;
 use std::sync::Arc;

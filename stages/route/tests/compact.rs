@@ -1,6 +1,5 @@
 //! The compact program and that of the paper have the same optimum, on small instances of every kind (with the feature `highs`).
 #![cfg(feature = "highs")]
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 use std::path::Path;
 
@@ -11,6 +10,7 @@ use hopmap_route::paper::Paper;
 use hopmap_route::problem::{Home, Problem};
 use hopmap_route::solver::Highs;
 use hopmap_route::{Instance, Method, Rules, Weights};
+use hopmap_test_support::soak;
 
 /// Instances that are drawn.
 const INSTANCES: u64 = 80;
@@ -116,7 +116,7 @@ fn rules(draw: &mut Draw) -> Rules {
 
 #[test]
 fn small_instances_of_every_kind_cost_the_same() {
-    let instances = if std::env::var_os("HOPMAP_SOAK").is_some() { 50 * INSTANCES } else { INSTANCES };
+    let instances = if soak() { 50 * INSTANCES } else { INSTANCES };
     let mut answered = 0;
     for seed in 0..instances {
         let draw = &mut Draw(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15), 0);

@@ -1,8 +1,7 @@
 //! The compact program on instances whose optima are known (with the feature `highs`, and some with `HOPMAP_DATA`).
 #![cfg(feature = "highs")]
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use hopmap_route::answer::answer;
 use hopmap_route::engine::Watch;
@@ -10,6 +9,7 @@ use hopmap_route::problem::Problem;
 use hopmap_route::samples::Mesh;
 use hopmap_route::solver::Highs;
 use hopmap_route::{Instance, Method, Rules, Weights};
+use hopmap_test_support::given_data;
 use serde_json::Value;
 
 /// The objective, which is proven; nothing if there is no solution.
@@ -25,10 +25,7 @@ fn optimum(instance: &Instance, deadlock_free: bool) -> Option<f64> {
 
 /// A given instance as it is written.
 fn given(name: &str) -> Option<Value> {
-    let Some(data) = std::env::var_os("HOPMAP_DATA").map(PathBuf::from) else {
-        eprintln!("skipped: HOPMAP_DATA is not set");
-        return None;
-    };
+    let data = given_data()?;
     let text = std::fs::read(data.join("route").join(name)).unwrap();
     Some(serde_json::from_slice(&text).unwrap())
 }

@@ -1,14 +1,10 @@
 //! Damages instances, kits and dumps of forwarding tables: whatever the bytes are, reading ends in an error or in something that holds together.
 //!
 //! `HOPMAP_SOAK=1` does many thousands of cases; `HOPMAP_SEED=N` repeats one.
-#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-#[path = "support/body.rs"]
-mod body;
-#[path = "../../trace/tests/support/mutation.rs"]
-mod mutation;
+use hopmap_test_support::{Random, damage, only_seed, seeds};
 
-use mutation::{Random, damage};
+use crate::support::body;
 
 const TOML: &str = r#"note = "n"
 hosts     = [{ name = "h1", performance = 2, capabilities = ["fpga"], devices = { camera = 1 } }, { name = "h2", performance = 1.5 }]
@@ -68,10 +64,8 @@ fn whole_files_are_read() {
 
 #[test]
 fn damaged_files_end_in_an_error_or_in_what_holds() {
-    let soak = std::env::var_os("HOPMAP_SOAK").is_some();
-    let only = std::env::var("HOPMAP_SEED").ok().map(|seed| seed.parse::<u64>().unwrap());
     let mut read = [0u32; body::KINDS];
-    for seed in (0..if soak { 500_000 } else { 3000 }).filter(|seed| only.is_none_or(|only| only == *seed)) {
+    for seed in seeds(3000, 500_000) {
         let mut random = Random(seed);
         let kind = random.below(body::KINDS);
         let mut bytes = sample(kind, &mut random);
@@ -79,5 +73,5 @@ fn damaged_files_end_in_an_error_or_in_what_holds() {
         read[kind] += u32::from(body::file(kind, &bytes, NETWORK));
     }
     // Some damage does no harm: notes, bandwidths, names of adapters.
-    assert!(only.is_some() || read.iter().all(|&read| read > 0), "{read:?}");
+    assert!(only_seed().is_some() || read.iter().all(|&read| read > 0), "{read:?}");
 }

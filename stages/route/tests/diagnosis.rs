@@ -1,8 +1,7 @@
 //! What is said where there is no answer, and that it is true (with the feature `highs`).
 #![cfg(feature = "highs")]
-#![allow(clippy::unwrap_used, clippy::print_stderr, clippy::float_cmp)]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use hopmap_model::{Diagnosis, Part, SwitchType};
 use hopmap_route::diagnosis::diagnose;
@@ -12,6 +11,7 @@ use hopmap_route::problem::Problem;
 use hopmap_route::samples::Mesh;
 use hopmap_route::solver::{Highs, Limits};
 use hopmap_route::{Goal, Instance, Method, Rules, Weights};
+use hopmap_test_support::given_data;
 
 /// The paper's.
 const WEIGHTS: Weights = Weights { longest: 1000.0, hops: 10.0, entries: 1.0 };
@@ -78,10 +78,7 @@ fn switches_of_type_one_are_what_is_wrong_with_the_first_example() {
 
 #[test]
 fn narrow_links_are_what_is_wrong_with_the_second_example() {
-    let Some(data) = std::env::var_os("HOPMAP_DATA").map(PathBuf::from) else {
-        eprintln!("skipped: HOPMAP_DATA is not set");
-        return;
-    };
+    let Some(data) = given_data() else { return };
     let instance = Instance::read(&data.join("route/example2-problem1.json")).unwrap();
     let diagnosis = diagnosed(&instance, rules());
     assert_eq!(

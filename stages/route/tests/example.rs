@@ -1,7 +1,5 @@
 //! The first example of the paper: what is legal arrives, and every fault is told.
 
-#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
-
 use std::path::Path;
 
 use hopmap_model::{Counting, Mapping, Routes, Weight};

@@ -1,6 +1,5 @@
 //! Failures of single parts (with the feature `highs`).
 #![cfg(feature = "highs")]
-#![allow(clippy::unwrap_used)]
 
 use std::path::Path;
 

@@ -1,16 +1,12 @@
 //! Instances from the folder named by `HOPMAP_DATA`.
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 use std::path::PathBuf;
 
 use hopmap_route::Instance;
+use hopmap_test_support::given_data;
 
 fn data() -> Option<PathBuf> {
-    let folder = std::env::var_os("HOPMAP_DATA").map(PathBuf::from);
-    if folder.is_none() {
-        eprintln!("skipped: HOPMAP_DATA is not set");
-    }
-    folder.map(|folder| folder.join("route"))
+    given_data().map(|folder| folder.join("route"))
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! Goals that come before the objective (with the feature `highs`).
 #![cfg(feature = "highs")]
-#![allow(clippy::unwrap_used, clippy::float_cmp)]
 
 use std::path::Path;
 

@@ -1,6 +1,5 @@
 //! What `HiGHS` is asked for, it does: whole numbers, bounds, starts, cutoffs, limits and stops (with the feature `highs`).
 #![cfg(feature = "highs")]
-#![allow(clippy::unwrap_used)]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -1,7 +1,5 @@
 //! Forwarding tables of InfiniBand are those of the dump with our entries in place of its own.
 
-#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
-
 use std::path::Path;
 
 use hopmap_model::InputPath;

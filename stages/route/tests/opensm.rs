@@ -1,11 +1,11 @@
 //! opensm loads the tables that are written, and packets of a simulated fabric go where they say (with `HOPMAP_SYSTEM_TESTS=1`).
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use hopmap_model::InputPath;
 use hopmap_route::{ExportFormat, ExportParams, Family, Instance, export};
+use hopmap_test_support::{program, system_tests};
 
 /// A triangle of switches; a host at each.
 const NET: &str = "Switch 8 \"S0\"\n[1] \"H1\"[1]\n[3] \"S1\"[3]\n[4] \"S2\"[4]\n\n\
@@ -53,15 +53,7 @@ to=$(sed -n 's/.*"H3[ "].* lid \([0-9]*\) .*/\1/p' discovered | head -1)
 LD_PRELOAD=$so ibtracert "$from" "$to"
 "#;
 
-/// The programs that are missing.
-fn missing() -> Option<&'static str> {
-    let has = |program: &str| {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let sbin = [PathBuf::from("/usr/sbin"), PathBuf::from("/sbin")];
-        std::env::split_paths(&path).chain(sbin).any(|folder| folder.join(program).is_file())
-    };
-    ["ibsim", "opensm", "ibnetdiscover", "dump_lfts", "ibtracert"].into_iter().find(|name| !has(name))
-}
+const PROGRAMS: [&str; 5] = ["ibsim", "opensm", "ibnetdiscover", "dump_lfts", "ibtracert"];
 
 fn traced(folder: &Path, options: &[&str]) -> String {
     let path = format!("{}:/usr/sbin", std::env::var("PATH").unwrap());
@@ -79,12 +71,7 @@ fn traced(folder: &Path, options: &[&str]) -> String {
 
 #[test]
 fn packets_go_where_our_tables_say() {
-    if std::env::var_os("HOPMAP_SYSTEM_TESTS").is_none() {
-        eprintln!("skipped: HOPMAP_SYSTEM_TESTS is not set");
-        return;
-    }
-    if let Some(missing) = missing() {
-        eprintln!("skipped: there is no {missing}");
+    if !system_tests() || PROGRAMS.iter().any(|name| program(name).is_none()) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

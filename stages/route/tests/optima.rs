@@ -1,8 +1,7 @@
 //! Known optima are found and proven, and every answer passes the check (with the feature `highs`).
 #![cfg(feature = "highs")]
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use hopmap_model::{Mapping, Weight};
 use hopmap_route::answer::{Answer, answer};
@@ -10,6 +9,7 @@ use hopmap_route::engine::Watch;
 use hopmap_route::problem::Problem;
 use hopmap_route::solver::Highs;
 use hopmap_route::{Instance, Method, Rules, Weights};
+use hopmap_test_support::given_data;
 
 /// The paper's.
 const WEIGHTS: Weights = Weights { longest: 1000.0, hops: 10.0, entries: 1.0 };
@@ -55,10 +55,7 @@ fn deadlock_freedom_has_its_price() {
 
 #[test]
 fn given_instances_have_their_known_optima() {
-    let Some(data) = std::env::var_os("HOPMAP_DATA").map(PathBuf::from) else {
-        eprintln!("skipped: HOPMAP_DATA is not set");
-        return;
-    };
+    let Some(data) = given_data() else { return };
     let mut answered = 0;
     for file in std::fs::read_dir(data.join("route")).unwrap().map(|entry| entry.unwrap().path()) {
         let name = file.file_stem().unwrap().to_string_lossy().into_owned();

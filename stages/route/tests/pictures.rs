@@ -1,7 +1,5 @@
 //! Pictures of routes say what the check of the tables says.
 
-#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
-
 use std::path::Path;
 
 use hopmap_model::{Routes, SystemGraph, Tables};

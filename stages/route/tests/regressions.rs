@@ -1,5 +1,4 @@
 //! What was wrong once.
-#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::path::Path;
 

@@ -1,5 +1,4 @@
 //! Routes for processes that are where they are: they keep what they say.
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 use std::path::Path;
 
@@ -9,6 +8,7 @@ use hopmap_route::router::{QuickRouter, Router, quick};
 use hopmap_route::samples::Mesh;
 use hopmap_route::solver::Limits;
 use hopmap_route::{Instance, Rules, Weights};
+use hopmap_test_support::given_data;
 
 /// The paper's.
 const WEIGHTS: Weights = Weights { longest: 1000.0, hops: 10.0, entries: 1.0 };
@@ -71,10 +71,7 @@ fn known_optima_are_proven_without_a_solver() {
         assert_eq!(routed(&ring(size), false), (free, true), "{size}");
         assert_eq!(routed(&ring(size), true), (price, true), "{size}");
     }
-    let Some(data) = std::env::var_os("HOPMAP_DATA").map(std::path::PathBuf::from) else {
-        eprintln!("skipped: HOPMAP_DATA is not set");
-        return;
-    };
+    let Some(data) = given_data() else { return };
     for (name, expected) in [
         ("example1-problem1", 4085.0),
         ("example1-problem1-type1", f64::INFINITY),
@@ -217,7 +214,7 @@ fn bounds_and_costs_enclose_the_optimum_of_the_paper() {
     use hopmap_route::paper::Paper;
     use hopmap_route::solver::Highs;
 
-    let cases: u64 = if std::env::var_os("HOPMAP_SOAK").is_some() { 6000 } else { 60 };
+    let cases: u64 = if hopmap_test_support::soak() { 6000 } else { 60 };
     let (mut solved, mut infeasible, mut open) = (0, 0, 0);
     for seed in 0..cases {
         let mut draws = Draws(seed * 77 + 1);

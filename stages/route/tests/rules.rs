@@ -1,5 +1,4 @@
 //! Rules beside the constraints of the paper: what breaks them is refused with place and amount, and what is none as well.
-#![allow(clippy::unwrap_used)]
 
 use std::path::Path;
 

@@ -1,10 +1,10 @@
 //! The search for mappings finds what the program of the paper finds, and its bounds hold.
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
+
 // Random instances are for the paper, which needs a solver.
 #![cfg_attr(not(feature = "highs"), allow(dead_code))]
 
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use hopmap_model::{Link, LinkState};
 use hopmap_route::engine::{Engine, Found, Watch};
@@ -13,6 +13,7 @@ use hopmap_route::samples::Mesh;
 use hopmap_route::search::Search;
 use hopmap_route::solver::Limits;
 use hopmap_route::{Instance, Rules, Weights};
+use hopmap_test_support::given_data;
 
 /// The paper's.
 const WEIGHTS: Weights = Weights { longest: 1000.0, hops: 10.0, entries: 1.0 };
@@ -149,7 +150,7 @@ fn the_paper_finds_nothing_better_and_nothing_else() {
     use hopmap_route::paper::Paper;
     use hopmap_route::solver::Highs;
 
-    let count = if std::env::var_os("HOPMAP_SOAK").is_some() { 1500 } else { 60 };
+    let count = if hopmap_test_support::soak() { 1500 } else { 60 };
     let (mut feasible, mut certain) = (0, 0);
     for seed in 0..count {
         let mut random = Random(seed * 7919 + 1);
@@ -227,10 +228,7 @@ fn what_asks_to_stop_is_heard() {
 
 #[test]
 fn given_instances_have_their_known_optima() {
-    let Some(data) = std::env::var_os("HOPMAP_DATA").map(PathBuf::from) else {
-        eprintln!("skipped: HOPMAP_DATA is not set");
-        return;
-    };
+    let Some(data) = given_data() else { return };
     let mut solved = 0;
     for file in std::fs::read_dir(data.join("route")).unwrap().map(|entry| entry.unwrap().path()) {
         let name = file.file_stem().unwrap().to_string_lossy().into_owned();

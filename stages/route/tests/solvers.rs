@@ -1,13 +1,13 @@
 //! glpsol and cbc read the programs that are written and find the known optima (with `HOPMAP_SYSTEM_TESTS=1`, and `HOPMAP_DATA` for some).
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use hopmap_route::linear::{Domain, LinearProgram, Sense};
 use hopmap_route::paper::Formulation;
 use hopmap_route::problem::Problem;
 use hopmap_route::{Instance, Rules, Weights};
+use hopmap_test_support::{given_data, system_tests};
 
 /// The paper's.
 const WEIGHTS: Weights = Weights { longest: 1000.0, hops: 10.0, entries: 1.0 };
@@ -52,14 +52,8 @@ fn solved_by_cbc(folder: &Path, text: &str, extension: &str) -> Option<f64> {
 }
 
 /// Whether a program is here and may be started.
-fn is_there(program: &str, option: &str) -> bool {
-    let is_wanted = std::env::var_os("HOPMAP_SYSTEM_TESTS").is_some();
-    let is_there =
-        is_wanted && Command::new(program).arg(option).stdin(std::process::Stdio::null()).output().is_ok();
-    if !is_there {
-        eprintln!("skipped: HOPMAP_SYSTEM_TESTS is not set, or there is no {program}");
-    }
-    is_there
+fn is_there(program: &str) -> bool {
+    system_tests() && hopmap_test_support::program(program).is_some()
 }
 
 /// Whole and real numbers with bounds of every kind: least is −45.75 with a = −4, b = 6, c = −2.5, d = 3, e = −7.25, f = 0 and g = 1.
@@ -90,11 +84,11 @@ fn other_solvers_read_whole_numbers_and_bounds() {
     let program = bounded();
     let best = program.cost(&[-4.0, 6.0, -2.5, 3.0, -7.25, 0.0, 1.0]);
     let is_best = |found: Option<f64>| found.is_some_and(|found| (found - best).abs() < 1e-6);
-    if is_there("glpsol", "-v") {
+    if is_there("glpsol") {
         assert!(is_best(solved(folder.path(), &program.lp(), "--lp")));
         assert!(is_best(solved(folder.path(), &program.mps(), "--freemps")));
     }
-    if is_there("cbc", "-quit") {
+    if is_there("cbc") {
         assert!(is_best(solved_by_cbc(folder.path(), &program.lp(), "lp")));
         assert!(is_best(solved_by_cbc(folder.path(), &program.mps(), "mps")));
     }
@@ -102,11 +96,8 @@ fn other_solvers_read_whole_numbers_and_bounds() {
 
 #[test]
 fn another_solver_finds_the_known_optima() {
-    let Some(data) = std::env::var_os("HOPMAP_DATA").map(PathBuf::from) else {
-        eprintln!("skipped: HOPMAP_DATA is not set");
-        return;
-    };
-    if !is_there("glpsol", "-v") {
+    let Some(data) = given_data() else { return };
+    if !is_there("glpsol") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -126,7 +117,7 @@ fn another_solver_finds_the_known_optima() {
         let formulation = Formulation::new(&problem);
         assert_eq!(solved(folder.path(), &formulation.program().lp(), "--lp"), expected, "{name}");
         assert_eq!(solved(folder.path(), &formulation.program().mps(), "--freemps"), expected, "{name}");
-        if is_there("cbc", "-quit") {
+        if is_there("cbc") {
             assert_eq!(solved_by_cbc(folder.path(), &formulation.program().lp(), "lp"), expected, "{name}");
             assert_eq!(solved_by_cbc(folder.path(), &formulation.program().mps(), "mps"), expected, "{name}");
         }

@@ -1,5 +1,4 @@
 //! One graph, written in every format by this test, is read as the same tasks.
-#![allow(clippy::unwrap_used, reason = "tests may")]
 
 use std::collections::BTreeMap;
 

@@ -1,18 +1,14 @@
 //! What real PARUS schedules take in truth, from the folder named by `HOPMAP_DATA`.
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 use std::path::{Path, PathBuf};
 
 use hopmap_model::{Context, Schedule};
 use hopmap_schedule::formats::grf::Grf;
 use hopmap_schedule::{CheckParams, Machine, MachineParams, check};
+use hopmap_test_support::given_data;
 
 fn data() -> Option<PathBuf> {
-    let folder = std::env::var_os("HOPMAP_DATA").map(PathBuf::from);
-    if folder.is_none() {
-        eprintln!("skipped: HOPMAP_DATA is not set");
-    }
-    folder.map(|folder| folder.join("schedule").join("parus"))
+    given_data().map(|folder| folder.join("schedule").join("parus"))
 }
 
 /// A schedule of a folder, checked by the files of PARUS beside it: its first process is the coordinator.

@@ -1,15 +1,11 @@
 //! Damages graphs, schedules and parameters: whatever the bytes are, reading ends in an error or in something that holds together.
 //!
 //! `HOPMAP_SOAK=1` does many thousands of cases; `HOPMAP_SEED=N` repeats one.
-#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
-
-#[path = "support/body.rs"]
-mod body;
-#[path = "../../trace/tests/support/mutation.rs"]
-mod mutation;
 
 use hopmap_schedule::formats::grf::{Grf, GrfChunk, GrfEdge, GrfNode};
-use mutation::{Random, damage};
+use hopmap_test_support::{Random, damage, only_seed, seeds};
+
+use crate::support::body;
 
 const SCH: &str = "<SCHEDULE_BEGIN>\n\n num_processors 2\n\n// node 7: rank 0, segment 1\n<PROCESSOR_BEGIN>\n name 1\n num_nodes 2\n nodes ( 7 3 )\n\
                    <PROCESSOR_END>\n\n<PROCESSOR_BEGIN>\n name 2\n num_nodes 0\n nodes ( )\n<PROCESSOR_END>\n\n<SCHEDULE_END>\n";
@@ -98,11 +94,8 @@ fn whole_files_are_read() {
 
 #[test]
 fn damaged_files_end_in_an_error_or_in_what_holds() {
-    let soak = std::env::var_os("HOPMAP_SOAK").is_some();
-    let only = std::env::var("HOPMAP_SEED").ok().map(|seed| seed.parse::<u64>().unwrap());
     let mut read = [0u32; body::KINDS];
-    for seed in (0..if soak { 2_000_000 } else { 7000 }).filter(|seed| only.is_none_or(|only| only == *seed))
-    {
+    for seed in seeds(7000, 2_000_000) {
         let mut random = Random(seed);
         let kind = random.below(body::KINDS);
         let mut bytes = sample(kind, &mut random);
@@ -110,5 +103,5 @@ fn damaged_files_end_in_an_error_or_in_what_holds() {
         read[kind] += u32::from(body::file(kind, &bytes));
     }
     // Some damage does no harm: comments, weights, names.
-    assert!(only.is_some() || read.iter().all(|&read| read > 0), "{read:?}");
+    assert!(only_seed().is_some() || read.iter().all(|&read| read > 0), "{read:?}");
 }

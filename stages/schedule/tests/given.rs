@@ -1,5 +1,4 @@
 //! Graphs and schedules of others, from the folder named by `HOPMAP_DATA`.
-#![allow(clippy::unwrap_used, clippy::print_stderr, clippy::float_cmp, reason = "tests may")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,13 +9,10 @@ use hopmap_schedule::formats::procs::Procs;
 use hopmap_schedule::formats::read_graph;
 use hopmap_schedule::formats::sch::Sch;
 use hopmap_schedule::{ImportParams, Machine, MachineParams};
+use hopmap_test_support::given_data;
 
 fn data() -> Option<PathBuf> {
-    let folder = std::env::var_os("HOPMAP_DATA").map(PathBuf::from);
-    if folder.is_none() {
-        eprintln!("skipped: HOPMAP_DATA is not set");
-    }
-    folder.map(|folder| folder.join("schedule"))
+    given_data().map(|folder| folder.join("schedule"))
 }
 
 /// The files of a folder.

@@ -1,5 +1,4 @@
 //! Graphs whose optimum is known, from the folder named by `HOPMAP_DATA`.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests may")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,13 +8,10 @@ use hopmap_schedule::formats::read_graph;
 use hopmap_schedule::{
     Auto, Evaluator, Found, Genetic, ImportParams, Machine, MachineParams, Plan, Problem, Scheduler,
 };
+use hopmap_test_support::given_data;
 
 fn data() -> Option<PathBuf> {
-    let folder = std::env::var_os("HOPMAP_DATA").map(PathBuf::from);
-    if folder.is_none() {
-        eprintln!("skipped: HOPMAP_DATA is not set");
-    }
-    folder.map(|folder| folder.join("schedule"))
+    given_data().map(|folder| folder.join("schedule"))
 }
 
 fn problem(file: &Path, processors: u32) -> Problem {

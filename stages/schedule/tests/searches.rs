@@ -1,15 +1,11 @@
 //! The searches for plans: the same for any number of threads, processes and interruptions, and better with more evaluations.
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
-
-#[allow(dead_code, reason = "only its processes are used")]
-#[path = "../../ground/islands/tests/common/mod.rs"]
-mod islands;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hopmap_model::{Context, DelayModel, Dependency, Observer, Task, TaskDag, WorkUnit};
 use hopmap_schedule::{Auto, Found, Genetic, Machine, MachineParams, Plan, Problem, Scheduler};
-use islands::on_processes;
+
+use crate::islands::on_processes;
 
 /// Stops a search after so many looks, or never.
 struct Impatient {

@@ -1,12 +1,10 @@
 //! Choices beside the best one of all subsets, found by code that shares nothing with the search.
 
-#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
-
-mod common;
-
 use hopmap_model::{Context, NodeKind, SystemGraph};
 use hopmap_select::{Criterion, Method, Request, Selection, select};
 use proptest::prelude::*;
+
+use crate::common;
 
 /// The mean cost between the slots of two hosts, both ways.
 fn distance(system: &SystemGraph, a: u32, b: u32) -> f64 {

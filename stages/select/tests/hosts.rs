@@ -1,5 +1,4 @@
 //! `select/hosts` as a stage.
-#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::sync::Arc;
 

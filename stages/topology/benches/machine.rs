@@ -1,15 +1,13 @@
 //! Fabrics out of dumps, shapes, and what costs between hosts are: 10,000 hosts below three levels of switches; and the real fabrics in the
 //! folder that `HOPMAP_DATA` names.
-#![expect(clippy::print_stderr, reason = "a bench that is skipped says so")]
 
 #[path = "../tests/support/fat_tree.rs"]
 #[expect(dead_code, reason = "the other forms are for tests")]
 mod fat_tree;
 
-use std::path::PathBuf;
-
 use divan::{Bencher, black_box};
 use hopmap_model::{Paths, SystemGraph};
+use hopmap_test_support::given_data;
 use hopmap_topology::import::{ImportParams, read};
 use hopmap_topology::{SyntheticParams, synthetic};
 
@@ -37,11 +35,8 @@ fn import_ibnetdiscover_10_000(bencher: Bencher<'_, '_>) {
 
 #[divan::bench(args = ["avakas", "plafrim"])]
 fn import_netloc(bencher: Bencher<'_, '_>, fabric: &str) {
-    let Some(data) = std::env::var_os("HOPMAP_DATA") else {
-        eprintln!("skipped: HOPMAP_DATA does not name the folder with the given data");
-        return;
-    };
-    let folder = PathBuf::from(data).join("topology/netloc").join(fabric).join("netloc");
+    let Some(data) = given_data() else { return };
+    let folder = data.join("topology/netloc").join(fabric).join("netloc");
     let file = folder.join("IB-fe80:0000:0000:0000-nodes.txt");
     bencher.bench(|| read(black_box(&file), &ImportParams::of(&file)));
 }

@@ -1,17 +1,13 @@
 //! Damages what agents and coordinators say to each other: whatever the bytes are, it ends in an error or in what was asked for.
 //!
 //! `HOPMAP_SOAK=1` does many thousands of cases; `HOPMAP_SEED=N` repeats one.
-#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-#[path = "support/body.rs"]
-mod body;
-#[path = "../../trace/tests/support/mutation.rs"]
-mod mutation;
-
+use hopmap_test_support::{Random, damage, seeds};
 use hopmap_topology::agent::{Answer, CorePair, Description, Request};
 use hopmap_topology::probe::{Sampling, Timing};
-use mutation::{Random, damage};
 use proptest::prelude::*;
+
+use crate::support::body;
 
 const TELLING: &[u8] = b"\"{}[]:,.\n\\u0019-+eE\x00\x01\x02\xff";
 
@@ -65,10 +61,7 @@ fn answers(random: &mut Random) -> Vec<Answer> {
 
 #[test]
 fn damaged_conversations_end_in_an_error_or_an_answer() {
-    let soak = std::env::var_os("HOPMAP_SOAK").is_some();
-    let only = std::env::var("HOPMAP_SEED").ok().map(|seed| seed.parse::<u64>().unwrap());
-    for seed in (0..if soak { 1_000_000 } else { 5000 }).filter(|seed| only.is_none_or(|only| only == *seed))
-    {
+    for seed in seeds(5000, 1_000_000) {
         let mut random = Random(seed);
         let way = random.below(body::WAYS);
         let mut bytes = said(way, &mut random);

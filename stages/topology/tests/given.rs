@@ -1,18 +1,14 @@
 //! Machines that were measured, from the folder named by `HOPMAP_DATA`.
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 use std::path::PathBuf;
 
 use hopmap_model::{CostModel, Levels, Matrix, Node, Slot, SystemGraph};
+use hopmap_test_support::given_data;
 use hopmap_topology::LevelsParams;
 use hopmap_topology::levels::levels_of_matrix;
 
 fn data() -> Option<PathBuf> {
-    let folder = std::env::var_os("HOPMAP_DATA").map(PathBuf::from);
-    if folder.is_none() {
-        eprintln!("skipped: HOPMAP_DATA is not set");
-    }
-    folder.map(|folder| folder.join("topology"))
+    given_data().map(|folder| folder.join("topology"))
 }
 
 /// One host whose slots have these costs, or a host for every slot.

@@ -1,5 +1,4 @@
 //! Machines as JSON and CSV: what is exported is imported as it was.
-#![allow(clippy::unwrap_used)]
 
 use std::fs;
 

@@ -1,10 +1,8 @@
 //! Every format reads what was written for any other, and nothing at all.
-#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
-
-#[path = "support/description.rs"]
-mod description;
 
 use hopmap_topology::import::Format;
+
+use crate::support::description;
 
 const TEXTS: &[&str] = &[
     "",

@@ -1,18 +1,14 @@
 //! Models of clusters from the folder named by `HOPMAP_DATA`.
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 use std::path::PathBuf;
 
 use hopmap_model::{NodeKind, Paths, SystemGraph};
+use hopmap_test_support::given_data;
 use hopmap_topology::export::{ExportFormat, ExportParams, write};
 use hopmap_topology::import::{ImportParams, read, recognise};
 
 fn models() -> Option<PathBuf> {
-    let folder = std::env::var_os("HOPMAP_DATA").map(PathBuf::from);
-    if folder.is_none() {
-        eprintln!("skipped: HOPMAP_DATA is not set");
-    }
-    folder.map(|folder| folder.join("topology/topograph-models"))
+    given_data().map(|folder| folder.join("topology/topograph-models"))
 }
 
 fn counts(system: &SystemGraph) -> (usize, usize) {

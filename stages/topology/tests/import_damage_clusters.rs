@@ -1,15 +1,11 @@
 //! Damages descriptions of clusters and graphs: whatever the bytes are, importing ends in an error or in a machine that holds.
 //!
 //! `HOPMAP_SOAK=1` does many thousands of cases; `HOPMAP_SEED=N` repeats one.
-#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
-
-#[path = "../../trace/tests/support/mutation.rs"]
-mod mutation;
 
 use std::fs;
 
+use hopmap_test_support::{Random, damage, seeds};
 use hopmap_topology::import::{Format, ImportParams, read};
-use mutation::{Random, damage};
 
 const CONF: &str = "# tree\nSwitchName=s0 Nodes=n[0-3] LinkSpeed=4\nswitchname=s1 Nodes=\"n[4-5],m1\" \\\n \nSwitchName=t Switches=s[0-1]\n";
 const BLOCKS: &str =
@@ -82,10 +78,8 @@ fn whole_descriptions_are_machines() {
 
 #[test]
 fn damaged_descriptions_end_in_an_error_or_a_machine() {
-    let soak = std::env::var_os("HOPMAP_SOAK").is_some();
-    let only = std::env::var("HOPMAP_SEED").ok().map(|seed| seed.parse::<u64>().unwrap());
     let file = tempfile::NamedTempFile::new().unwrap();
-    for seed in (0..if soak { 300_000 } else { 3000 }).filter(|seed| only.is_none_or(|only| only == *seed)) {
+    for seed in seeds(3000, 300_000) {
         let mut random = Random(seed);
         let (format, text) = sample(&mut random);
         let mut bytes = text.into_bytes();

@@ -1,16 +1,12 @@
 //! Damages what describes fabrics: it ends in an error or in a machine that holds together.
 //!
 //! `HOPMAP_SOAK=1` does many thousands of cases; `HOPMAP_SEED=N` repeats one.
-#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
-
-#[path = "../../trace/tests/support/mutation.rs"]
-mod mutation;
 
 use std::path::{Path, PathBuf};
 
 use hopmap_model::Paths;
+use hopmap_test_support::{Random, damage, seeds};
 use hopmap_topology::import::{Format, ImportParams, files, read, recognise};
-use mutation::{Random, damage};
 
 const TELLING: &[u8] = b"0123456789abcdefSHRCA\"'[](),:-#=; \t\n{}<>/\x00\xff";
 
@@ -186,15 +182,12 @@ fn try_all(path: &Path, format: Format) {
 
 #[test]
 fn damaged_fabrics_end_in_an_error_or_a_machine() {
-    let soak = std::env::var_os("HOPMAP_SOAK").is_some();
-    let only = std::env::var("HOPMAP_SEED").ok().map(|seed| seed.parse::<u64>().unwrap());
-    for (number, sample) in SAMPLES.iter().enumerate() {
-        let folder = Folder::new(&number.to_string());
-        let count = if soak { 20_000 } else { 100 };
-        for seed in (0..count).filter(|seed| only.is_none_or(|only| only == *seed)) {
-            let path = folder.write(sample, Some(&mut Random(seed * 64 + number as u64)));
-            try_all(&path, sample.format);
-        }
+    let count = SAMPLES.len() as u64;
+    for seed in seeds(100 * count, 20_000 * count) {
+        let sample = &SAMPLES[(seed % count) as usize];
+        let folder = Folder::new("damaged");
+        let path = folder.write(sample, Some(&mut Random(seed)));
+        try_all(&path, sample.format);
     }
 }
 

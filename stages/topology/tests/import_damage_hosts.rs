@@ -1,35 +1,29 @@
 //! Damages files of hosts and measured machines: whatever the bytes are, it ends in an error or in a machine that holds together.
 //!
 //! `HOPMAP_SOAK=1` does many thousands of cases; `HOPMAP_SEED=N` repeats one.
-#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
-
-#[path = "../../trace/tests/support/mutation.rs"]
-mod mutation;
 
 use std::path::Path;
 
+use hopmap_test_support::{Random, damage, only_seed, seeds};
 use hopmap_topology::CostMetric;
 use hopmap_topology::import::{Format, ImportParams, files, read, recognise};
-use mutation::{Random, damage};
 
 /// Reads damaged samples of one format.
 fn damaged(format: Format, name: &str, sample: &[u8], telling: &[u8], params: &ImportParams) {
-    let soak = std::env::var_os("HOPMAP_SOAK").is_some();
-    let only = std::env::var("HOPMAP_SEED").ok().map(|seed| seed.parse::<u64>().unwrap());
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
     std::fs::write(&path, sample).unwrap();
     assert_eq!(recognise(&path).unwrap(), format);
     read(&path, params).unwrap().system.check().unwrap();
     let mut whole = 0;
-    for seed in (0..if soak { 100_000 } else { 1000 }).filter(|seed| only.is_none_or(|only| only == *seed)) {
+    for seed in seeds(1000, 100_000) {
         let mut random = Random(seed);
         let mut bytes = sample.to_vec();
         damage(&mut bytes, &mut random, telling);
         whole += usize::from(is_whole(&path, &bytes, format, params));
     }
     // Not all damage is fatal.
-    assert!(whole > 0 || only.is_some(), "{format:?}");
+    assert!(whole > 0 || only_seed().is_some(), "{format:?}");
 }
 
 /// Whether damaged bytes are still a machine.

@@ -1,23 +1,17 @@
 //! Fabrics that were listed on real machines, from the folder named by `HOPMAP_DATA`.
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
-
-#[path = "support/fat_tree.rs"]
-mod fat_tree;
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use fat_tree::FatTree;
 use hopmap_model::{NodeKind, Paths, SystemGraph};
+use hopmap_test_support::{given_data, program, system_tests};
 use hopmap_topology::import::{Format, ImportParams, Imported, read, recognise};
 
+use crate::support::fat_tree::FatTree;
+
 fn data() -> Option<PathBuf> {
-    let folder = std::env::var_os("HOPMAP_DATA").map(PathBuf::from);
-    if folder.is_none() {
-        eprintln!("skipped: HOPMAP_DATA is not set");
-    }
-    folder.map(|folder| folder.join("topology"))
+    given_data().map(|folder| folder.join("topology"))
 }
 
 fn import(path: &Path) -> Imported {
@@ -316,19 +310,8 @@ Hca 2 \"H4\"\n[1] \"S1\"[2]\n\nHca 2 \"H5\"\n[1] \"S2\"[1]\n";
 /// What the programs print themselves, of a fabric without hardware. Needs ibsim-utils, infiniband-diags and opensm.
 #[test]
 fn what_the_programs_print_of_a_simulated_fabric_is_read() {
-    if std::env::var_os("HOPMAP_SYSTEM_TESTS").is_none() {
-        eprintln!("skipped: HOPMAP_SYSTEM_TESTS is not set");
-        return;
-    }
-    let has = |program: &str| {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let sbin = [PathBuf::from("/usr/sbin"), PathBuf::from("/sbin")];
-        std::env::split_paths(&path).chain(sbin).any(|folder| folder.join(program).is_file())
-    };
-    if let Some(missing) =
-        ["ibsim", "opensm", "ibnetdiscover", "dump_fts"].into_iter().find(|name| !has(name))
-    {
-        eprintln!("skipped: there is no {missing}");
+    let programs = ["ibsim", "opensm", "ibnetdiscover", "dump_fts"];
+    if !system_tests() || programs.iter().any(|name| program(name).is_none()) {
         return;
     }
     let folder = Folder::new("ibsim");

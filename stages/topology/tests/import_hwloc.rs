@@ -1,27 +1,14 @@
 //! Hosts as hwloc describes them, from the folder named by `HOPMAP_DATA`, and as hwloc's own programs see them.
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use hopmap_model::{CostModel, SystemGraph};
+use hopmap_test_support::{given_data, system_tests};
 use hopmap_topology::import::{Format, ImportParams, Imported, read, recognise};
 
 fn data() -> Option<PathBuf> {
-    let folder = std::env::var_os("HOPMAP_DATA").map(PathBuf::from);
-    if folder.is_none() {
-        eprintln!("skipped: HOPMAP_DATA is not set");
-    }
-    folder.map(|folder| folder.join("topology"))
-}
-
-/// Whether hwloc's own programs are to be run.
-fn has_programs() -> bool {
-    let is_wanted = std::env::var_os("HOPMAP_SYSTEM_TESTS").is_some();
-    if !is_wanted {
-        eprintln!("skipped: HOPMAP_SYSTEM_TESTS is not set");
-    }
-    is_wanted
+    given_data().map(|folder| folder.join("topology"))
 }
 
 fn import(path: &Path, threads: bool) -> Imported {
@@ -115,7 +102,7 @@ fn count(file: &str, what: &str, place: &str) -> usize {
 
 #[test]
 fn hwloc_counts_the_same_cores_and_threads() {
-    let Some(data) = data().filter(|_| has_programs()) else { return };
+    let Some(data) = data().filter(|_| system_tests()) else { return };
     let mut files = xml(&data.join("hwloc"));
     files.extend(xml(&data.join("netloc/plafrim/hwloc")).into_iter().step_by(7));
     for path in files {
@@ -149,7 +136,7 @@ fn hwloc_counts_the_same_cores_and_threads() {
 /// Differences that `hwloc-diff` writes are read as `hwloc-patch` applies them.
 #[test]
 fn differences_are_applied_as_hwloc_does() {
-    let Some(data) = data().filter(|_| has_programs()) else { return };
+    let Some(data) = data().filter(|_| system_tests()) else { return };
     let hosts = data.join("netloc/plafrim/hwloc");
     let folder = tempfile::tempdir().unwrap();
     let place = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
@@ -181,7 +168,7 @@ fn differences_are_applied_as_hwloc_does() {
 fn this_machine_is_the_same_twice() {
     use hopmap_model::{Context, Inputs, Outcome, Stage};
     use hopmap_topology::import::Hwloc;
-    if !has_programs() {
+    if !system_tests() {
         return;
     }
     let look = || match Hwloc::run(ImportParams::default(), Inputs::new(), &Context::detached()).unwrap() {

@@ -1,17 +1,13 @@
 //! Targets of mappers from the folder named by `HOPMAP_DATA`.
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 use std::path::PathBuf;
 
 use hopmap_model::SystemGraph;
+use hopmap_test_support::given_data;
 use hopmap_topology::import::{Format, ImportParams, read, recognise};
 
 fn data() -> Option<PathBuf> {
-    let folder = std::env::var_os("HOPMAP_DATA").map(PathBuf::from);
-    if folder.is_none() {
-        eprintln!("skipped: HOPMAP_DATA is not set");
-    }
-    folder.map(|folder| folder.join("topology/scotch-arch"))
+    given_data().map(|folder| folder.join("topology/scotch-arch"))
 }
 
 fn import(name: &str) -> Option<SystemGraph> {

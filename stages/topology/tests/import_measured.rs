@@ -1,19 +1,11 @@
 //! Measured machines from the folder named by `HOPMAP_DATA`.
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use hopmap_model::SystemGraph;
+use hopmap_test_support::given_data;
 use hopmap_topology::import::{Format, ImportParams, Imported, files, read, recognise};
 use proptest::prelude::*;
-
-fn data() -> Option<PathBuf> {
-    let folder = std::env::var_os("HOPMAP_DATA").map(PathBuf::from);
-    if folder.is_none() {
-        eprintln!("skipped: HOPMAP_DATA is not set");
-    }
-    folder
-}
 
 fn import(path: &Path, format: Format) -> Imported {
     assert_eq!(recognise(path).unwrap(), format, "{}", path.display());
@@ -28,7 +20,7 @@ fn costs(system: &SystemGraph) -> Vec<f64> {
 
 #[test]
 fn cores_of_real_processors_are_slots() {
-    let Some(data) = data() else { return };
+    let Some(data) = given_data() else { return };
     let expected = [
         ("AMD Ryzen 9 5950X @ 3.40 GHz", 32),
         ("AWS Graviton3", 64),
@@ -52,7 +44,7 @@ fn cores_of_real_processors_are_slots() {
 
 #[test]
 fn the_output_of_mpigraph_is_a_matrix_of_times() {
-    let Some(data) = data() else { return };
+    let Some(data) = given_data() else { return };
     let imported = import(&data.join("topology/probe-samples/mpiGraph-n4.out"), Format::Mpigraph);
     assert_eq!((imported.system.nodes.len(), imported.system.slots.len()), (1, 4));
     let costs = costs(&imported.system);
@@ -64,7 +56,7 @@ fn the_output_of_mpigraph_is_a_matrix_of_times() {
 /// nothing is faster than was injected, but of every latency only the quicker quarter of the pairs is nearly as fast.
 #[test]
 fn injected_latencies_are_in_what_parus_measured() {
-    let Some(data) = data() else { return };
+    let Some(data) = given_data() else { return };
     let samples = data.join("topology/probe-samples");
     let path = samples.join("netns8_median.nc");
     let Imported { system, notes } = import(&path, Format::ParusNetcdf);
@@ -96,7 +88,7 @@ fn injected_latencies_are_in_what_parus_measured() {
 
 #[test]
 fn the_newer_schema_of_netcdf_is_read() {
-    let Some(data) = data() else { return };
+    let Some(data) = given_data() else { return };
     let folder = data.join("topology/network-tests2");
     let of_kind = |kind: &str| folder.join(format!("delays-MSK-2024-05-16_{kind}.nc"));
     for kind in ["median", "average", "min"] {
@@ -112,7 +104,7 @@ fn the_newer_schema_of_netcdf_is_read() {
 
 #[test]
 fn text_of_parus_is_read() {
-    let Some(data) = data() else { return };
+    let Some(data) = given_data() else { return };
     for (name, processes, hosts) in [("r10c01p2", 3, 3), ("r16c10p6", 7, 7), ("stg50_rand0000_p4", 5, 5)] {
         let path = data.join("schedule/parus").join(name).join("network.average");
         let Imported { system, .. } = import(&path, Format::Parus);
@@ -123,7 +115,7 @@ fn text_of_parus_is_read() {
 /// Which of all given files are taken for a matrix or a measured machine.
 #[test]
 fn nothing_else_is_taken_for_a_matrix() {
-    let Some(data) = data() else { return };
+    let Some(data) = given_data() else { return };
     let mut folders = vec![data];
     let mut wrong = Vec::new();
     while let Some(folder) = folders.pop() {

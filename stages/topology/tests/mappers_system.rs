@@ -1,12 +1,12 @@
 //! Scotch's own programs read what is written for them, and compute the same distances as the importer.
 //!
 //! Needs Debian's package `scotch`; runs where `HOPMAP_SYSTEM_TESTS` is set.
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use hopmap_model::{CostModel, Levels, SystemGraph};
+use hopmap_test_support::{given_data, system_tests};
 use hopmap_topology::export::{ExportFormat, ExportParams, write};
 use hopmap_topology::import::{ImportParams, read};
 use hopmap_topology::synthetic;
@@ -20,8 +20,7 @@ impl Drop for Folder {
 }
 
 fn folder(name: &str) -> Option<Folder> {
-    if std::env::var_os("HOPMAP_SYSTEM_TESTS").is_none() {
-        eprintln!("skipped: HOPMAP_SYSTEM_TESTS is not set");
+    if !system_tests() {
         return None;
     }
     let folder = std::env::temp_dir().join(format!("hopmap-{name}-{}", std::process::id()));
@@ -124,10 +123,7 @@ fn scotch_agrees_on_all_classes_of_targets() {
 #[test]
 fn scotch_agrees_on_the_given_targets() {
     let Some(Folder(folder)) = &folder("given") else { return };
-    let Some(data) = std::env::var_os("HOPMAP_DATA").map(PathBuf::from) else {
-        eprintln!("skipped: HOPMAP_DATA is not set");
-        return;
-    };
+    let Some(data) = given_data() else { return };
     let mut targets: Vec<PathBuf> = std::fs::read_dir(data.join("topology/scotch-arch"))
         .unwrap()
         .map(|entry| entry.unwrap().path())

@@ -1,5 +1,4 @@
 //! Platforms have the routes that SimGrid itself finds (with `HOPMAP_SYSTEM_TESTS=1`), and what is exported is imported again.
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 use std::collections::HashMap;
 use std::fs;
@@ -7,6 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use hopmap_model::{CostModel, Paths, SystemGraph};
+use hopmap_test_support::system_tests;
 use hopmap_topology::CostMetric;
 use hopmap_topology::export::{ExportFormat, ExportParams, write};
 use hopmap_topology::import::{ImportParams, Imported, read};
@@ -209,8 +209,7 @@ fn jumps(a: &str, b: &str) -> bool {
 
 #[test]
 fn routes_are_those_of_simgrid() {
-    if std::env::var_os("HOPMAP_SYSTEM_TESTS").is_none() {
-        eprintln!("skipped: HOPMAP_SYSTEM_TESTS is not set");
+    if !system_tests() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

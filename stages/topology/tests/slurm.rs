@@ -1,5 +1,4 @@
 //! Topologies of Slurm: what is exported is imported again, and a real controller takes it (with `HOPMAP_SYSTEM_TESTS=1`).
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 use std::fs;
 use std::path::Path;
@@ -8,6 +7,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use hopmap_model::{CostModel, Levels, Link, Node, RouteCosts, RouteMetric, Routing, Slot, SystemGraph};
+use hopmap_test_support::system_tests;
 use hopmap_topology::export::{ExportFormat, ExportParams, write};
 use hopmap_topology::import::{ImportParams, Imported, read};
 use proptest::prelude::*;
@@ -256,8 +256,7 @@ fn shown(text: &str) -> Vec<(String, Vec<String>, Vec<String>)> {
 
 #[test]
 fn a_controller_takes_what_is_exported() {
-    if std::env::var_os("HOPMAP_SYSTEM_TESTS").is_none() {
-        eprintln!("skipped: HOPMAP_SYSTEM_TESTS is not set");
+    if !system_tests() {
         return;
     }
     // 16 leaves of 16 hosts; four of them below two spines each; three cores above all.

@@ -98,7 +98,6 @@ pub(crate) struct Activity {
     pub(crate) silent_send_receives: u64,
 }
 
-#[cfg(feature = "libotf2")]
 impl Activity {
     /// Ticks in which a location computed whose first and last event were at these times, by phase.
     pub(crate) fn computing(&self, (first, last): (u64, u64)) -> Vec<u64> {

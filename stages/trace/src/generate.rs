@@ -1,6 +1,5 @@
 //! Traces of programs whose messages are known.
 
-#[cfg(feature = "libotf2")]
 mod archive;
 mod pattern;
 mod schedule;
@@ -27,17 +26,9 @@ pub(crate) fn generate(
     cx: &Context<'_>,
 ) -> Result<(TraceArchive, TaskGraph), GenerateError> {
     let schedule = Schedule::new(params)?;
-    let archive = write(&schedule, cx)?;
+    let archive = archive::write(&schedule, cx)?;
     cx.log(format_args!("{} ranks, {} rounds, {} events", params.ranks, schedule.rounds, schedule.events()));
     Ok((archive, task_graph(&schedule)))
-}
-
-#[cfg(feature = "libotf2")]
-use archive::write;
-
-#[cfg(not(feature = "libotf2"))]
-fn write(_: &Schedule, _: &Context<'_>) -> Result<TraceArchive, GenerateError> {
-    Err(GenerateError::NotBuilt)
 }
 
 /// The task graph, from the pattern and the schedule as a whole; no event is looked at.

@@ -2,7 +2,7 @@
 //!
 //! | stage | reads |
 //! |---|---|
-//! | `trace/otf2` | an OTF2 archive, as Score-P and EZTrace write it (feature `libotf2`) |
+//! | `trace/otf2` | an OTF2 archive, as Score-P and EZTrace write it |
 //! | `trace/otf` | an OTF 1 archive, as VampirTrace writes it |
 //! | `trace/csv` | a matrix of messages and bytes as text |
 //! | `trace/import` | traces, profiles and matrices of other tools, recognised by what is in them |
@@ -12,16 +12,15 @@
 //!
 //! | stage | gives |
 //! |---|---|
-//! | `trace/events` | the messages of an OTF2 archive one by one (feature `libotf2`) |
-//! | `trace/dag` | the tasks of a program and what each waits for (feature `libotf2`) |
+//! | `trace/events` | the messages of an OTF2 archive one by one |
+//! | `trace/dag` | the tasks of a program and what each waits for |
 //! | `trace/replay` | such tasks as files that simulators read |
 //! | `trace/summary` | a task graph in a few numbers |
 //! | `trace/export` | a task graph as text that other programs read |
-//! | `trace/generate` | the trace of a program whose messages are known, and the task graph that reading it must give (feature `libotf2`) |
+//! | `trace/generate` | the trace of a program whose messages are known, and the task graph that reading it must give |
 
 mod call_stack;
 mod csv_matrix;
-#[cfg(feature = "libotf2")]
 mod dag;
 mod error;
 mod export;
@@ -29,7 +28,6 @@ mod generate;
 mod headings;
 mod import;
 mod matrix;
-#[cfg(feature = "libotf2")]
 mod messages;
 mod numbering;
 mod otf1;
@@ -49,3 +47,11 @@ pub use params::{
     Select, Simulator, SummaryParams,
 };
 pub use stage::{Csv, Dag, Export, Generate, Import, ListEvents, Otf, Otf2, Replay, Summary};
+
+use hopmap_model::Library;
+
+const LIBOTF2: &Library = &Library {
+    name: "libotf2",
+    install: Some("libotf2 (Debian: libopen-trace-format2-dev)"),
+    is_built: cfg!(feature = "libotf2"),
+};

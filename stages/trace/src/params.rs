@@ -114,6 +114,11 @@ pub enum Reader {
     Libotf2,
 }
 
+impl Reader {
+    /// What a build without libotf2 cannot do.
+    pub(crate) const NEEDS_LIBRARY: &str = "`reader = \"libotf2\"` reads archives with";
+}
+
 /// Parameters of `trace/otf`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -1,23 +1,24 @@
 //! The stages.
 
 use hopmap_model::{
-    Artifact, Context, Error, Events, InputPath, Inputs, Outcome, Outputs, Port, Stage, TaskDag, TaskGraph,
-    TextFile, TraceArchive, TraceSummary,
+    Artifact, Context, Error, Events, InputPath, Inputs, Library, Outcome, Outputs, Port, Stage, TaskDag,
+    TaskGraph, TextFile, TraceArchive, TraceSummary,
 };
 
 use crate::{
     Algorithms, Collectives, CsvParams, DagError, DagParams, EventsParams, ExportFormat, ExportParams,
-    GenerateParams, ImportParams, Otf2Error, Otf2Params, OtfParams, Reader, ReplayError, ReplayParams,
-    SummaryParams, csv_matrix, export, generate, import, otf1, otf2, replay, summary,
+    GenerateParams, ImportParams, LIBOTF2, Otf2Error, Otf2Params, OtfParams, Reader, ReplayError,
+    ReplayParams, SummaryParams, csv_matrix, export, generate, import, otf1, otf2, replay, summary,
 };
 
 const PORTS: &[Port] = &[Port::output::<TaskGraph>("task-graph")];
 
-/// libotf2 reads no archive that is cut off.
+/// libotf2 is not in every build, and reads no archive that is cut off.
 fn check_reader(reader: Reader, allow_truncated: bool) -> Result<(), Error> {
     match reader {
         Reader::Libotf2 if allow_truncated => Err(Otf2Error::TruncatedForLibrary.into()),
-        _ => Ok(()),
+        Reader::Libotf2 => Ok(LIBOTF2.require(Reader::NEEDS_LIBRARY)?),
+        Reader::Auto | Reader::Native => Ok(()),
     }
 }
 
@@ -51,6 +52,10 @@ impl Stage for Otf2 {
         Ok(otf2::files(params.archive.path())?)
     }
 
+    fn libraries() -> &'static [&'static Library] {
+        &[LIBOTF2]
+    }
+
     fn check(params: &Otf2Params) -> Result<(), Error> {
         check_reader(params.reader, params.allow_truncated)?;
         params.algorithms.check()?;
@@ -60,18 +65,12 @@ impl Stage for Otf2 {
         Ok(params.request().check()?)
     }
 
-    #[cfg(feature = "libotf2")]
     fn run(params: Otf2Params, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let Otf2Params { reader, collectives, algorithms, allow_truncated, .. } = params;
         let request = params.request();
         let options = otf2::Options { reader, collectives, algorithms, request, whole: !allow_truncated };
         let graph = otf2::read(params.archive.path(), options, cx)?;
         Ok(Outcome::Done(Outputs::new().with("task-graph", graph)))
-    }
-
-    #[cfg(not(feature = "libotf2"))]
-    fn run(_: Otf2Params, _: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
-        Err(Otf2Error::NotBuilt.into())
     }
 }
 
@@ -99,20 +98,18 @@ impl Stage for ListEvents {
         Ok(otf2::files(params.archive.path())?)
     }
 
+    fn libraries() -> &'static [&'static Library] {
+        &[LIBOTF2]
+    }
+
     fn check(params: &EventsParams) -> Result<(), Error> {
         check_reader(params.reader, params.allow_truncated)?;
         Ok(params.request().check()?)
     }
 
-    #[cfg(feature = "libotf2")]
     fn run(params: EventsParams, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let events = otf2::list(&params, cx)?;
         Ok(Outcome::Done(Outputs::new().with("events", events)))
-    }
-
-    #[cfg(not(feature = "libotf2"))]
-    fn run(_: EventsParams, _: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
-        Err(Otf2Error::NotBuilt.into())
     }
 }
 
@@ -142,21 +139,19 @@ impl Stage for Dag {
         Ok(otf2::files(params.archive.path())?)
     }
 
+    fn libraries() -> &'static [&'static Library] {
+        &[LIBOTF2]
+    }
+
     fn check(params: &DagParams) -> Result<(), Error> {
         check_reader(params.reader, params.allow_truncated)?;
         let tiny_s = params.tiny_s;
         if tiny_s.is_finite() && tiny_s >= 0.0 { Ok(()) } else { Err(DagError::Tiny { tiny_s }.into()) }
     }
 
-    #[cfg(feature = "libotf2")]
     fn run(params: DagParams, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let dag = otf2::program_dag(&params, cx)?;
         Ok(Outcome::Done(Outputs::new().with("task-dag", dag)))
-    }
-
-    #[cfg(not(feature = "libotf2"))]
-    fn run(_: DagParams, _: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
-        Err(Otf2Error::NotBuilt.into())
     }
 }
 

@@ -1,18 +1,12 @@
 //! Everything that moves bytes: access to remote memory, collective operations, other paradigms; and what of it counts.
-#![cfg(feature = "libotf2")]
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests may")]
 
-mod support;
-#[path = "support/writer.rs"]
-mod writer;
-
+use crate::support::writer::Archive;
+use crate::support::writer::Part::{Byte, Number};
+use crate::support::{Listener, data, read_asked};
 use hopmap_model::{
     CollectiveCalls, CollectiveOperation, CollectiveTable, Context, InputPath, Stage, TaskGraph,
 };
 use hopmap_trace::{Algorithm, Algorithms, Collectives, Otf2, Otf2Params, Phases, Select};
-use support::{Listener, data, read_asked};
-use writer::Archive;
-use writer::Part::{Byte, Number};
 
 /// Type numbers of events.
 const COLLECTIVE_END: u8 = 23;

@@ -3,22 +3,14 @@
 //!
 //! `HOPMAP_SOAK=1` does thousands of cases in place of some hundred, over the traces of `HOPMAP_DATA` as well;
 //! `HOPMAP_SEED=N` repeats one. Should libotf2 crash, the last seed on standard error (`-- --nocapture`) did it.
-#![cfg(feature = "libotf2")]
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests may")]
-
-#[path = "support/body.rs"]
-mod body;
-#[path = "support/mutation.rs"]
-mod mutation;
-mod support;
 
 use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use crate::support::{Copy, data, read_otf2, sample};
 use hopmap_model::Context;
-use mutation::{Random, damage};
-use support::{Copy, data, read_otf2, sample};
+use hopmap_test_support::{Random, damage};
 
 /// Bytes that mean something in an archive.
 const TELLING: &[u8] = &[0, 1, 2, 3, 4, 5, 6, 8, 9, 10, 12, 14, 15, 18, 254, 255];
@@ -44,7 +36,7 @@ fn fuzz_archive(archive: &Copy, seed: u64) {
     }
     eprintln!("seed {seed}");
     let start = Instant::now();
-    body::otf2(archive.path());
+    crate::support::body::otf2(archive.path());
     assert!(start.elapsed() < Duration::from_secs(20), "seed {seed} took {:?}", start.elapsed());
     for (file, original) in originals.into_iter().rev() {
         fs::write(file, original).unwrap();
@@ -53,7 +45,7 @@ fn fuzz_archive(archive: &Copy, seed: u64) {
 
 #[test]
 fn damaged_archives_end_in_an_error_or_a_graph() {
-    let soak = std::env::var_os("HOPMAP_SOAK").is_some();
+    let soak = hopmap_test_support::soak();
     let only = std::env::var("HOPMAP_SEED").ok().map(|seed| seed.parse::<u64>().unwrap());
     let mut archives: Vec<PathBuf> = vec![sample("rows-columns-16")];
     if let Some(data) = data().filter(|_| soak) {

@@ -1,21 +1,15 @@
 //! The table of messages.
-#![cfg(feature = "libotf2")]
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests may")]
-
-mod support;
-#[path = "support/writer.rs"]
-mod writer;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use crate::support::writer::Archive;
+use crate::support::writer::Part::{Byte, Number};
+use crate::support::{Copy, Listener, OTHER, archives, read_with, sample};
 use hopmap_artifact::Columns;
 use hopmap_model::{Context, Events, InputPath, Inputs, Outcome, Stage};
 use hopmap_trace::{EventsParams, ListEvents, Reader, Select};
-use support::{Copy, Listener, archives, read_with, sample};
-use writer::Archive;
-use writer::Part::{Byte, Number};
 
 fn list_with(params: EventsParams, cx: &Context<'_>) -> miette::Result<Events> {
     ListEvents::check(&params)?;
@@ -36,7 +30,7 @@ fn list(path: &Path, select: &Select) -> Result<Columns, String> {
         events.map_err(|error| error.to_string().replace(&format!("{}/", path.display()), ""))
     };
     let events = by(Reader::Native, 2);
-    let other = by(Reader::Libotf2, 1);
+    let other = by(OTHER, 1);
     let bytes = |events: &Events| fs::read(events.table()).unwrap();
     assert_eq!(events.as_ref().map(bytes), other.as_ref().map(bytes));
     let events = events?;

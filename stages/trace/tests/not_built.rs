@@ -1,18 +1,33 @@
-//! Without libotf2 the stage is there and says what is missing.
-#![cfg(not(feature = "libotf2"))]
+//! What a build with and without libotf2 says before it does anything.
 
-mod support;
+use hopmap_model::{InputPath, Stage};
+use hopmap_trace::{Dag, DagParams, EventsParams, ListEvents, Otf2, Otf2Params, Reader};
 
-use hopmap_model::{Context, Stage};
-use hopmap_trace::{Otf2, Reader};
-use support::{otf2_params, read_otf2, sample};
+const HELP: &str =
+    "install libotf2 (Debian: libopen-trace-format2-dev) and build with `make install FEATURES=full`";
+
+/// Message and hint, or that there is nothing to say.
+fn said<E: Into<miette::Report>>(result: Result<(), E>) -> Option<(String, String)> {
+    let error = result.err()?.into();
+    Some((error.to_string(), error.help().unwrap().to_string()))
+}
+
+fn missing(what: &str) -> Option<(String, String)> {
+    let lacking = cfg!(not(feature = "libotf2"));
+    lacking.then(|| (format!("{what} libotf2, which this build does not have"), HELP.to_owned()))
+}
 
 #[test]
-fn the_stage_says_how_to_build_it() {
-    let path = sample("rows-columns-16");
-    let error = read_otf2(&path, &Context::detached()).unwrap_err();
-    assert_eq!(error.to_string(), "this hopmap was built without OTF2");
-    assert!(error.help().unwrap().to_string().contains("--features libotf2"));
-    let files = Otf2::reads(&otf2_params(&path, Reader::Auto)).unwrap();
-    assert_eq!(files.len(), 34);
+fn only_libotf2_itself_is_missing_without_it() {
+    let archive = || InputPath::new("x.otf2");
+    for reader in [Reader::Auto, Reader::Native, Reader::Libotf2] {
+        let expected =
+            missing("`reader = \"libotf2\"` reads archives with").filter(|_| reader == Reader::Libotf2);
+        let read = Otf2Params { reader, ..Otf2Params::new(archive()) };
+        let list = EventsParams { reader, ..EventsParams::new(archive()) };
+        let dag = DagParams { reader, ..DagParams::new(archive()) };
+        for said in [said(Otf2::check(&read)), said(ListEvents::check(&list)), said(Dag::check(&dag))] {
+            assert_eq!(said, expected, "{reader:?}");
+        }
+    }
 }

@@ -1,7 +1,4 @@
 //! OTF 1 archives that the tests write themselves, the samples, and what the OTF library writes and reads.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests may")]
-
-mod support;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -9,11 +6,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::support::{Listener, data, read_otf, sample};
 use flate2::{Compress, Compression, FlushCompress};
 use hopmap_model::{Context, InputPath, Stage, TaskGraph};
 use hopmap_trace::{Otf, OtfParams};
 use proptest::prelude::*;
-use support::{Listener, data, read_otf, sample};
 
 /// An archive in a folder of its own.
 struct Archive {
@@ -477,8 +474,7 @@ fn printed(master: &Path) -> BTreeMap<(u32, u32), (u64, u64)> {
 /// Archives that the OTF library writes, against what its `otfprint` reads in them.
 #[test]
 fn the_otf_library_reads_the_same() {
-    if std::env::var_os("HOPMAP_SYSTEM_TESTS").is_none() {
-        eprintln!("skipped: HOPMAP_SYSTEM_TESTS is not set");
+    if !hopmap_test_support::system_tests() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

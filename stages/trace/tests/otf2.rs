@@ -1,15 +1,13 @@
 //! Reads real archives, whole and damaged.
-#![cfg(feature = "libotf2")]
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests may")]
-
-mod support;
 
 use std::fs;
 use std::path::Path;
 
+use crate::support::{
+    Copy, Listener, OTHER, archives, data, otf2_params, read_csv, read_otf2, read_with, sample,
+};
 use hopmap_model::{Context, Stage};
 use hopmap_trace::{Otf2, Reader};
-use support::{Copy, Listener, archives, data, otf2_params, read_csv, read_otf2, read_with, sample};
 
 fn read(path: &Path) -> hopmap_model::TaskGraph {
     read_otf2(path, &Context::detached()).unwrap()
@@ -126,7 +124,7 @@ fn the_key_does_not_know_what_the_archive_is_called() {
 
 #[test]
 fn being_stopped_is_an_error() {
-    for reader in [Reader::Native, Reader::Libotf2] {
+    for reader in [Reader::Native, OTHER] {
         for (stop, threads) in [(0, 1), (3, 1), (3, 4)] {
             let listener = Listener { stop_after: Some(stop), ..Listener::default() };
             let error =
@@ -140,7 +138,7 @@ fn being_stopped_is_an_error() {
 #[test]
 fn both_readers_give_the_same_of_every_archive() {
     for archive in ["rows-columns-16", "lammps-melt-16"].map(sample).into_iter().chain(archives()) {
-        let [native, library] = [Reader::Native, Reader::Libotf2].map(|reader| {
+        let [native, library] = [Reader::Native, OTHER].map(|reader| {
             let listener = Listener::default();
             let graph = read_with(&archive, reader, &Context::new(2, None, &listener)).unwrap();
             (graph, listener.lines.into_inner().unwrap())
@@ -193,7 +191,7 @@ fn other_kinds_of_files_are_named() {
 
 /// Places at which to cut a file: all of them when soaking, else some, with the first and the last.
 fn cuts(length: usize) -> Vec<usize> {
-    let step = if std::env::var_os("HOPMAP_SOAK").is_some() { 1 } else { (length / 40).max(1) };
+    let step = if hopmap_test_support::soak() { 1 } else { (length / 40).max(1) };
     (0..length).step_by(step).chain([length - 1]).collect()
 }
 

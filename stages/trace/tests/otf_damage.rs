@@ -1,27 +1,20 @@
 //! Damages OTF 1 archives at random: reading must end with a graph or an error, and soon, whatever the bytes are.
 //!
 //! `HOPMAP_SOAK=1` does thousands of cases in place of some hundred.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests may")]
-
-#[path = "support/body.rs"]
-mod body;
-#[path = "support/mutation.rs"]
-mod mutation;
-mod support;
 
 use std::fs;
 use std::time::{Duration, Instant};
 
+use crate::support::{Copy, read_otf, sample};
 use hopmap_model::Context;
-use mutation::{Random, damage};
-use support::{Copy, read_otf, sample};
+use hopmap_test_support::{Random, damage};
 
 /// Bytes that mean something in an archive.
 const TELLING: &[u8] = b"\n\n0f9*SELRDPGMNC\",:#XT \0\xff";
 
 #[test]
 fn damaged_archives_end_in_an_error_or_a_graph() {
-    let cases = if std::env::var_os("HOPMAP_SOAK").is_some() { 20_000 } else { 300 };
+    let cases = if hopmap_test_support::soak() { 20_000 } else { 300 };
     for kind in ["plain", "compressed"] {
         let copy = Copy::of(&sample("otf-ring-4").join(kind));
         let files = copy.files();
@@ -34,7 +27,7 @@ fn damaged_archives_end_in_an_error_or_a_graph() {
             fs::write(file, bytes).unwrap();
             eprintln!("seed {seed}");
             let start = Instant::now();
-            body::otf(copy.path());
+            crate::support::body::otf(copy.path());
             assert!(start.elapsed() < Duration::from_secs(20), "seed {seed} took {:?}", start.elapsed());
             fs::write(file, original).unwrap();
         }

@@ -1,5 +1,4 @@
 //! What simulators replay.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests may")]
 
 use std::fmt::Write;
 use std::fs;
@@ -107,8 +106,7 @@ fn weights_without_a_unit_are_refused() {
 /// Real `SimGrid`: the time it predicts is that of the longest chain, 1 s + 2 s + 0.5 s, and a little for messages.
 #[test]
 fn simgrid_replays_the_program() {
-    if std::env::var_os("HOPMAP_SYSTEM_TESTS").is_none() {
-        eprintln!("skipped: HOPMAP_SYSTEM_TESTS is not set");
+    if !hopmap_test_support::system_tests() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

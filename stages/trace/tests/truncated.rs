@@ -1,14 +1,10 @@
 //! Archives that are cut off, and what comes before.
-#![cfg(feature = "libotf2")]
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests may")]
-
-mod support;
 
 use std::fs;
 
+use crate::support::{Copy, Listener, graph, sample};
 use hopmap_model::{Context, Events, InputPath, Inputs, Outcome, Stage, TaskDag, TaskGraph};
 use hopmap_trace::{Dag, DagParams, EventsParams, ListEvents, Otf2, Otf2Params, Reader};
-use support::{Copy, Listener, graph, sample};
 
 /// Marks in an event file.
 const END_OF_BUFFER: u8 = 1;
@@ -41,7 +37,7 @@ fn what_comes_before_every_cut_counts() {
     let mut before = 0;
     // Behind the mark of its end, the last byte but one, a file is whole.
     assert_eq!(bytes[bytes.len() - 2..], [END_OF_FILE, END_OF_BUFFER]);
-    let steps = (0..bytes.len() - 1).step_by(if std::env::var_os("HOPMAP_SOAK").is_some() { 1 } else { 37 });
+    let steps = (0..bytes.len() - 1).step_by(if hopmap_test_support::soak() { 1 } else { 37 });
     for length in steps {
         fs::write(&file, &bytes[..length]).unwrap();
         let (cut, lines) = read(&copy);

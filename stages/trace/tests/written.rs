@@ -1,17 +1,11 @@
 //! Reads archives written by hand: whatever the format allows and no sample holds.
-#![cfg(feature = "libotf2")]
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests may")]
 
-mod support;
-#[path = "support/writer.rs"]
-mod writer;
-
+use crate::support::writer::Part::{Byte, Number, Word};
+use crate::support::writer::{Archive, Location, kind};
+use crate::support::{Listener, read_otf2, read_with};
 use hopmap_model::{Context, TaskGraph};
 use hopmap_trace::Reader;
 use proptest::prelude::*;
-use support::{Listener, read_otf2, read_with};
-use writer::Part::{Byte, Number, Word};
-use writer::{Archive, Location, kind};
 
 fn read(archive: &Archive, listener: &Listener) -> Result<TaskGraph, String> {
     let folder = tempfile::tempdir().unwrap();
@@ -221,6 +215,29 @@ fn contradicting_definitions_are_refused() {
 }
 
 #[test]
+fn definitions_of_early_versions_are_those_of_libotf2() {
+    let mut archive = three_ranks();
+    let none = || Number(0);
+    for old_type in 0..40 {
+        let id = Number(1000 + u64::from(old_type));
+        archive.define(kind::REGION, &[id, none(), none(), Byte(old_type), none(), none(), none()]);
+    }
+    for old_type in 0..8 {
+        let mut parts = vec![Number(500 + u64::from(old_type)), none(), Byte(old_type), Number(3)];
+        parts.extend([50, 7, 1 << 40].map(Number));
+        archive.define(kind::GROUP, &parts);
+    }
+    for (id, process) in [(50, 2), (7, 0), (1 << 40, 1)] {
+        archive.thread(id, process).enter(0, 1022).leave(1000, 1022);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    archive.write(folder.path());
+    let graph = read_otf2(folder.path(), &Context::detached()).unwrap();
+    // Type 22 is a barrier of MPI.
+    assert!(graph.processes.iter().all(|process| process.compute_s == Some(0.0)), "{:?}", graph.processes);
+}
+
+#[test]
 fn what_only_libotf2_may_know_is_left_to_it() {
     let mut archive = three_ranks();
     archive.thread(50, 2).send(1, 0, 1, 5).any(2, 99, &[Number(7)]);
@@ -233,8 +250,18 @@ fn what_only_libotf2_may_know_is_left_to_it() {
     let message = |error: miette::Report| error.to_string().replace(folder.path().to_str().unwrap(), "");
     let refused = "`/trace/50.evt` (location 50) holds events of a kind that the native reader does not know";
     assert_eq!(message(read(Reader::Native).unwrap_err()), refused);
-    assert_eq!(read(Reader::Auto).unwrap(), read(Reader::Libotf2).unwrap());
-    assert!(listener.lines.lock().unwrap()[0].ends_with("does not know: reading with libotf2"));
+    if cfg!(feature = "libotf2") {
+        assert_eq!(read(Reader::Auto).unwrap(), read(Reader::Libotf2).unwrap());
+        assert!(listener.lines.lock().unwrap()[0].ends_with("does not know: reading with libotf2"));
+    } else {
+        let error = read(Reader::Auto).unwrap_err();
+        assert_eq!(
+            error.help().unwrap().to_string(),
+            "libotf2 may know them: install libotf2 (Debian: libopen-trace-format2-dev) and build with `make install \
+             FEATURES=full`"
+        );
+        assert_eq!(message(error), refused);
+    }
 }
 
 #[test]

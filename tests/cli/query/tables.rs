@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use crate::sandbox::Sandbox;
+use super::with_query;
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "a list is long")]
 fn tables_are_listed() {
-    let sandbox = Sandbox::with_ring();
+    let Some(sandbox) = with_query() else { return };
     sandbox.stdout(&["run", "ring.toml", "--no-report"]);
     insta::assert_snapshot!(sandbox.seen(&["query", "--tables"]), @"
     cells: 5 rows

@@ -2,19 +2,16 @@
 //!
 //! `HOPMAP_SOAK=1` does thousands of cases in place of a hundred; `HOPMAP_SEED=N` repeats one.
 
-#[path = "../../../trace/tests/support/mutation.rs"]
-mod mutation;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use hopmap_model::Context;
+use hopmap_test_support::{Random, damage};
 use twox_hash::XxHash3_128;
 
 use super::whole::{compress, decompress};
 use super::{AddOptions, RestoreOptions, Settings, Source, Store};
-use mutation::{Random, damage};
 
 /// Bytes that mean something in numbers of any length.
 const TELLING: &[u8] = b"\0\x01\x02\x03\x7f\x80\x81\xff/.";
@@ -121,12 +118,7 @@ fn one(seed: u64, whole: &Path, folder: &Path) {
 fn damage_behind_right_checksums_ends_in_an_error_or_in_files_where_they_belong() {
     let whole = tempfile::tempdir().unwrap();
     drop(store(whole.path()));
-    let seeds = match std::env::var("HOPMAP_SEED").ok().and_then(|seed| seed.parse().ok()) {
-        Some(seed) => seed..seed + 1,
-        None if std::env::var_os("HOPMAP_SOAK").is_some() => 0..5_000,
-        None => 0..100,
-    };
-    for seed in seeds {
+    for seed in hopmap_test_support::seeds(100, 5_000) {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir_all(folder.path().join("store")).unwrap();
         for entry in fs::read_dir(whole.path().join("store")).unwrap() {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use arrow::array::{Array, ArrayRef, Float64Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
+use arrow_array::{Array, ArrayRef, Float64Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
 
 use crate::{ArtifactError, read_table};
 

@@ -4,6 +4,7 @@
 //! one `TABLE.parquet` per table, and `files/`. The BLAKE3 of `artifact.json` is the digest of the artifact, so the
 //! digest covers every byte that counts. The same value always gives the same bytes.
 
+mod cell;
 mod codec;
 mod columns;
 mod error;
@@ -11,6 +12,7 @@ mod folder;
 mod kinds;
 mod table;
 
+pub use cell::Cell;
 pub use codec::{Codec, Contents};
 pub use columns::Columns;
 pub use error::ArtifactError;

@@ -1,7 +1,5 @@
 //! What is said of a small machine when one thing changes.
 
-#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
-
 use hopmap_changes::{Machine, Missing, Thresholds, changes, health, keep_down};
 use hopmap_model::{
     CostModel, Endpoint, Forward, Levels, Link, LinkState, Matrix, Measurements, Node, NodeState, ProbePhase,

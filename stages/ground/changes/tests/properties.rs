@@ -1,7 +1,5 @@
 //! What holds for any machine: order never matters, what is kept is what was, and a difference seen backwards is its reverse.
 
-#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
-
 use std::collections::BTreeMap;
 
 use hopmap_changes::{Change, Machine, Missing, Thresholds, changes, keep_down};

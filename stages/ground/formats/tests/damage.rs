@@ -2,12 +2,9 @@
 //!
 //! `HOPMAP_SOAK=1` does thousands of cases in place of some hundred; `HOPMAP_SEED=N` repeats one.
 
-#[path = "support/body.rs"]
-mod body;
-#[path = "../../../trace/tests/support/mutation.rs"]
-mod mutation;
+use hopmap_test_support::{Random, damage, seeds};
 
-use mutation::{Random, damage};
+use crate::support::body;
 
 const SAMPLES: &[&str] = &[
     "node[001-128,200-210],r[1-2]n[01-03]x login1\n",
@@ -18,12 +15,10 @@ const TELLING: &[u8] = b"0129[],-\n *~";
 
 #[test]
 fn damaged_lists_end_in_names_or_an_error() {
-    let soak = std::env::var_os("HOPMAP_SOAK").is_some();
-    let only = std::env::var("HOPMAP_SEED").ok().map(|seed| seed.parse::<u64>().unwrap());
     for sample in SAMPLES {
         body::hosts(sample.as_bytes());
     }
-    for seed in (0..if soak { 200_000 } else { 1000 }).filter(|seed| only.is_none_or(|only| only == *seed)) {
+    for seed in seeds(1000, 200_000) {
         let mut random = Random(seed);
         let mut bytes = SAMPLES[random.below(SAMPLES.len())].as_bytes().to_vec();
         damage(&mut bytes, &mut random, TELLING);

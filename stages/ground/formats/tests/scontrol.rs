@@ -1,11 +1,10 @@
 //! Host lists beside those of `scontrol`, where Slurm is installed. `HOPMAP_SYSTEM_TESTS=1` asks for it.
 
-#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
-
 use std::path::Path;
 use std::process::Command;
 
 use hopmap_formats::host_list::{compress, expand};
+use hopmap_test_support::system_tests;
 
 /// Lists that `scontrol` takes, for it takes no text behind a bracket.
 const LISTS: &[&str] = &[
@@ -36,8 +35,7 @@ fn scontrol(folder: &Path, what: &str, list: &str) -> String {
 
 #[test]
 fn lists_are_read_and_written_as_scontrol_does() {
-    if std::env::var_os("HOPMAP_SYSTEM_TESTS").is_none() {
-        println!("skipped: HOPMAP_SYSTEM_TESTS is not set");
+    if !system_tests() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

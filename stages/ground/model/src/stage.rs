@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{Context, InputPath};
+use crate::{Context, InputPath, Library};
 
 /// What a stage fails with: any diagnostic, so that a message keeps its place and its hint up to the user.
 pub type Error = miette::Report;
@@ -109,7 +109,15 @@ pub trait Stage {
     /// Everything that goes in and out. Outputs of a released stage are never added to.
     fn ports() -> &'static [Port];
 
-    /// Checks what the types of the parameters cannot say. Called before anything runs.
+    /// Libraries that some values of its parameters need, whether this build has them or not. `check` refuses such a value
+    /// in a build without the library.
+    #[must_use]
+    fn libraries() -> &'static [&'static Library] {
+        &[]
+    }
+
+    /// Checks what the types of the parameters cannot say, such as a value for which this build lacks a library. Called
+    /// before anything runs.
     fn check(params: &Self::Params) -> Result<(), Error> {
         let _ = params;
         Ok(())

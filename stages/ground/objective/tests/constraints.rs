@@ -1,5 +1,4 @@
 //! Placements under constraints: admitted ones, dealt ones, exchanges, and constraints that no placement keeps.
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::collections::BTreeMap;
 

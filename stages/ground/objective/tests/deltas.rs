@@ -1,5 +1,4 @@
 //! Deltas of all exchanges, and exchanges of dense programs, against a double sum that is written down here once more.
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use hopmap_model::{CostModel, Edge, Levels, Node, Process, Slot, SystemGraph, TaskGraph, Weight};
 use hopmap_objective::{Assignment, Deltas, Problem, random};

@@ -1,7 +1,7 @@
 //! Exchanges of dense problems against the double sum, which is written down here once more.
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use hopmap_objective::{Dense, DenseAssignment, Matrix, Quadratic, random};
+use hopmap_test_support::soak;
 use proptest::prelude::*;
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::SeedableRng;
@@ -81,7 +81,7 @@ fn wander(weights: &Square, costs: &Square, bytes: usize, exchanges: usize, rand
 
 /// Exchanges of one problem: millions of all together in a soak.
 fn exchanges() -> usize {
-    if std::env::var_os("HOPMAP_SOAK").is_some() { 200_000 } else { 400 }
+    if soak() { 200_000 } else { 400 }
 }
 
 #[test]

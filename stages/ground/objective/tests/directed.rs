@@ -1,5 +1,4 @@
 //! Problems in which nothing is the same both ways, against a double sum that is written down here once more.
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use hopmap_model::{CostModel, Edge, Matrix, Node, Process, Slot, SystemGraph, TaskGraph, Weight};
 use hopmap_objective::{Assignment, Deltas, Problem, Quality, random};

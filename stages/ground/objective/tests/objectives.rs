@@ -1,5 +1,4 @@
 //! Costs and deltas of every objective, against the metrics and against costs summed anew.
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use hopmap_model::{
     CostModel, Edge, Levels, Link, Matrix, Node, NodeKind, Paths, Process, RouteCosts, RouteMetric, Slot,

@@ -1,10 +1,10 @@
-//! Raw bindings to libotf2 3.0 and newer: as much of it as it takes to read definitions and local events,
-//! and to write archives of MPI programs.
+//! Raw bindings to libotf2 3.0 and newer: as much of it as it takes to read definitions and local
+//! events.
 //!
 //! Names and meanings are those of the C headers in `otf2/`. A test compiles the headers against this list, so
 //! a signature or a value that differs fails there and not at run time.
 //!
-//! All handles are owned by the [`OTF2_Reader`] or [`OTF2_Archive`] they came from; callbacks must return and never unwind.
+//! All handles are owned by the [`OTF2_Reader`] they came from; callbacks must return and never unwind.
 //! Local readers of one archive may be used from several threads once locking callbacks are set.
 // Foreign functions cannot be declared otherwise; whoever calls them states why it is sound.
 #![allow(unsafe_code)]
@@ -31,11 +31,9 @@ macro_rules! opaque {
 
 mod callbacks;
 mod constants;
-mod writer;
 
 pub use callbacks::*;
 pub use constants::*;
-pub use writer::*;
 
 /// Outcome of a call; [`OTF2_SUCCESS`] or one of many errors.
 pub type OTF2_ErrorCode = c_int;

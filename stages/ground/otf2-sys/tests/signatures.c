@@ -1,5 +1,5 @@
 /*
- * The declarations of src/lib.rs, src/callbacks.rs and src/writer.rs once more, in C and with the widths Rust uses.
+ * The declarations of src/lib.rs and src/callbacks.rs once more, in C and with the widths Rust uses.
  * C refuses to declare a function twice with different types, so this compiles only while both agree.
  */
 #include <otf2/otf2.h>
@@ -112,42 +112,6 @@ EVENT(RmaGet, uint32_t, uint32_t, uint64_t, uint64_t);
 EVENT(RmaAtomic, uint32_t, uint32_t, uint8_t, uint64_t, uint64_t, uint64_t);
 EVENT(CallingContextEnter, uint32_t, uint32_t);
 EVENT(CallingContextLeave, uint32_t);
-
-/* Writing. */
-typedef uint8_t (*pre_flush)(void*, uint8_t, uint64_t, void*, bool);
-typedef uint64_t (*post_flush)(void*, uint8_t, uint64_t);
-_Static_assert(sizeof(OTF2_FlushCallbacks) == sizeof(pre_flush) + sizeof(post_flush), "size of the flush callbacks");
-_Static_assert(_Generic(((OTF2_FlushCallbacks*)0)->otf2_pre_flush, pre_flush: 1, default: 0), "before a flush");
-_Static_assert(_Generic(((OTF2_FlushCallbacks*)0)->otf2_post_flush, post_flush: 1, default: 0), "after a flush");
-_Static_assert(offsetof(OTF2_FlushCallbacks, otf2_pre_flush) == 0, "order of the flush callbacks");
-OTF2_Archive* OTF2_Archive_Open(const char*, const char*, uint8_t, uint64_t, uint64_t, uint8_t, uint8_t);
-error_code OTF2_Archive_Close(OTF2_Archive*);
-error_code OTF2_Archive_SetFlushCallbacks(OTF2_Archive*, const OTF2_FlushCallbacks*, void*);
-error_code OTF2_Archive_SetSerialCollectiveCallbacks(OTF2_Archive*);
-error_code OTF2_Archive_OpenEvtFiles(OTF2_Archive*);
-error_code OTF2_Archive_CloseEvtFiles(OTF2_Archive*);
-error_code OTF2_Archive_OpenDefFiles(OTF2_Archive*);
-error_code OTF2_Archive_CloseDefFiles(OTF2_Archive*);
-OTF2_EvtWriter* OTF2_Archive_GetEvtWriter(OTF2_Archive*, uint64_t);
-error_code OTF2_Archive_CloseEvtWriter(OTF2_Archive*, OTF2_EvtWriter*);
-OTF2_DefWriter* OTF2_Archive_GetDefWriter(OTF2_Archive*, uint64_t);
-error_code OTF2_Archive_CloseDefWriter(OTF2_Archive*, OTF2_DefWriter*);
-OTF2_GlobalDefWriter* OTF2_Archive_GetGlobalDefWriter(OTF2_Archive*);
-error_code OTF2_Archive_CloseGlobalDefWriter(OTF2_Archive*, OTF2_GlobalDefWriter*);
-#define DEFINE(name, ...) error_code OTF2_GlobalDefWriter_Write##name(OTF2_GlobalDefWriter*, __VA_ARGS__)
-DEFINE(ClockProperties, uint64_t, uint64_t, uint64_t, uint64_t);
-DEFINE(String, uint32_t, const char*);
-DEFINE(SystemTreeNode, uint32_t, uint32_t, uint32_t, uint32_t);
-DEFINE(LocationGroup, uint32_t, uint32_t, uint8_t, uint32_t, uint32_t);
-DEFINE(Location, uint64_t, uint32_t, uint8_t, uint64_t, uint32_t);
-DEFINE(Region, uint32_t, uint32_t, uint32_t, uint32_t, uint8_t, uint8_t, uint32_t, uint32_t, uint32_t, uint32_t);
-DEFINE(Group, uint32_t, uint32_t, uint8_t, uint8_t, uint32_t, uint32_t, const uint64_t*);
-DEFINE(Comm, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t);
-#define WRITE(name, ...) error_code OTF2_EvtWriter_##name(OTF2_EvtWriter*, OTF2_AttributeList*, uint64_t, __VA_ARGS__)
-WRITE(Enter, uint32_t);
-WRITE(Leave, uint32_t);
-WRITE(MpiSend, uint32_t, uint32_t, uint32_t, uint64_t);
-WRITE(MpiRecv, uint32_t, uint32_t, uint32_t, uint64_t);
 
 /* The C library. */
 int vsnprintf(char*, size_t, const char*, va_list);

@@ -1,5 +1,4 @@
 //! Partitioners of others, made exact.
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use hopmap_partition::{Graph, cut};
 
@@ -65,6 +64,7 @@ fn scotch_has_exact_sizes_or_says_that_it_is_missing() {
         Err(error) => {
             assert_ne!(std::env::var("HOPMAP_SYSTEM_TESTS").as_deref(), Ok("1"), "{error}");
             assert!(error.to_string().starts_with("Scotch is not installed"), "{error}");
+            hopmap_test_support::skipped("Scotch is not installed");
         }
     }
 }

@@ -1,5 +1,4 @@
 //! Parts have exactly their sizes, are the same with any number of threads, and cut little.
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use hopmap_partition::{Effort, Graph, PartitionError, cut, partition};
 use proptest::prelude::*;

@@ -1,5 +1,4 @@
 //! Every view of every size is valid XML, the same each time, and small.
-#![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 

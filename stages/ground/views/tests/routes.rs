@@ -1,5 +1,4 @@
 //! Pictures of routes are valid XML, small, and nothing in them overlaps.
-#![allow(clippy::unwrap_used)]
 
 use hopmap_model::{
     CostModel, Link, LinkState, Mapping, Matrix, Node, NodeState, Route, Routes, Routing, Slot, SwitchType,

@@ -1,8 +1,9 @@
 //! MPICH's Hydra reads our machine files.
 
 use hopmap_launch::{MachinefileStyle, machinefile};
+use hopmap_test_support::system_tests;
 
-use crate::lab::{Lab, expected_hosts, mapping, wanted};
+use crate::lab::{Lab, expected_hosts, mapping};
 
 const HOST: &str = "$PMI_RANK $LAB_HOST";
 
@@ -17,7 +18,7 @@ fn check(taken: &[u32], style: MachinefileStyle, launcher: &str) {
 
 #[test]
 fn hosts_that_come_up_again_keep_their_ranks() {
-    if !wanted() {
+    if !system_tests() {
         return;
     }
     check(&[1, 16, 0, 33, 17, 18, 2], MachinefileStyle::Mpich, "ssh");
@@ -25,7 +26,7 @@ fn hosts_that_come_up_again_keep_their_ranks() {
 
 #[test]
 fn hydra_reads_the_form_with_counts_as_well() {
-    if !wanted() {
+    if !system_tests() {
         return;
     }
     check(&[1, 16, 0, 33, 17, 18, 2], MachinefileStyle::Intel, "ssh");
@@ -33,7 +34,7 @@ fn hydra_reads_the_form_with_counts_as_well() {
 
 #[test]
 fn many_changes_of_host_need_the_launcher_without_a_limit() {
-    if !wanted() {
+    if !system_tests() {
         return;
     }
     let taken: Vec<u32> = (0..48).map(|rank| rank % 3 * 16 + rank / 3).collect();

@@ -20,15 +20,6 @@ shift
 exec sh -c \"$*\"
 ";
 
-/// Whether these tests were asked for.
-pub(crate) fn wanted() -> bool {
-    let wanted = std::env::var_os("HOPMAP_SYSTEM_TESTS").is_some_and(|value| value == "1");
-    if !wanted {
-        eprintln!("skipped: HOPMAP_SYSTEM_TESTS is not 1");
-    }
-    wanted
-}
-
 /// Hosts with `slots` slots each, rank `i` on slot `taken[i]`, core = slot on the host.
 pub(crate) fn mapping(hosts: &[&str], slots: u32, taken: &[u32]) -> Mapping {
     let host = |(index, name): (usize, &&str)| HostSlots {

@@ -1,8 +1,9 @@
 //! Open MPI reads our rank files and host files.
 
 use hopmap_launch::{OpenMpi, hostfile, rankfile};
+use hopmap_test_support::system_tests;
 
-use crate::lab::{Lab, expected_hosts, mapping, wanted};
+use crate::lab::{Lab, expected_hosts, mapping};
 
 fn environment(agent: &str) -> [(&str, &str); 3] {
     [
@@ -17,7 +18,7 @@ const CORES: &str = "$OMPI_COMM_WORLD_RANK $(sed -n 's/Cpus_allowed_list:[[:spac
 
 #[test]
 fn a_rankfile_binds_ranks_to_the_cores_of_the_mapping() {
-    if !wanted() {
+    if !system_tests() {
         return;
     }
     let lab = Lab::new();
@@ -34,7 +35,7 @@ fn a_rankfile_binds_ranks_to_the_cores_of_the_mapping() {
 
 #[test]
 fn a_rankfile_puts_ranks_on_the_hosts_of_the_mapping() {
-    if !wanted() {
+    if !system_tests() {
         return;
     }
     let lab = Lab::new();
@@ -46,7 +47,7 @@ fn a_rankfile_puts_ranks_on_the_hosts_of_the_mapping() {
 
 #[test]
 fn the_sequential_mapper_follows_the_hostfile() {
-    if !wanted() {
+    if !system_tests() {
         return;
     }
     let lab = Lab::new();
@@ -58,7 +59,7 @@ fn the_sequential_mapper_follows_the_hostfile() {
 
 #[test]
 fn the_host_of_mpirun_does_not_come_first() {
-    if !wanted() {
+    if !system_tests() {
         return;
     }
     let lab = Lab::new();

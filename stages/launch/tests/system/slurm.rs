@@ -2,9 +2,10 @@
 
 use hopmap_launch::{cray_rank_order, slurm_hostfile};
 use hopmap_model::{LaunchFile, Mapping};
+use hopmap_test_support::system_tests;
 
 use crate::cluster::{Cluster, NODES};
-use crate::lab::{Lab, expected_hosts, mapping, wanted};
+use crate::lab::{Lab, expected_hosts, mapping};
 
 const PLACE: &str = "$SLURM_PROCID $SLURMD_NODENAME";
 
@@ -21,7 +22,7 @@ fn hosts_after_reordering(file_text: &str, hosts_of_processes: &[String]) -> Vec
 
 #[test]
 fn slurm_starts_every_rank_where_the_mapping_says() {
-    if !wanted() {
+    if !system_tests() {
         return;
     }
     let cluster = Cluster::start();

@@ -1,6 +1,7 @@
 //! What `map/hierarchical` cannot do.
 
 use hopmap_islands::SearchError;
+use hopmap_model::NotBuilt;
 use hopmap_partition::PartitionError;
 use miette::Diagnostic;
 
@@ -31,14 +32,9 @@ pub enum HierarchicalError {
         levels: usize,
     },
     /// The partitioner is not in this build.
-    #[error("this hopmap was built without {partitioner}")]
-    #[diagnostic(help("use `partitioner = \"own\"`, or build with `--features {feature}`"))]
-    NotBuilt {
-        /// Its name.
-        partitioner: &'static str,
-        /// The feature of the build that brings it.
-        feature: &'static str,
-    },
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    NotBuilt(#[from] NotBuilt),
     /// The budget is none.
     #[error(transparent)]
     #[diagnostic(transparent)]

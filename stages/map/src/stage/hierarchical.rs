@@ -1,8 +1,9 @@
 //! `map/hierarchical`.
 
-use hopmap_model::{Context, Error, Inputs, Outcome, Port, Stage};
+use hopmap_model::{Context, Error, Inputs, Library, Outcome, Port, Stage};
 
 use super::{PORTS, finish, place};
+use crate::hierarchical::METIS;
 use crate::params::Wishes;
 use crate::{Hierarchical, HierarchicalParams};
 
@@ -18,6 +19,10 @@ impl Stage for HierarchicalStage {
 
     fn ports() -> &'static [Port] {
         PORTS
+    }
+
+    fn libraries() -> &'static [&'static Library] {
+        &[METIS]
     }
 
     fn check(params: &Self::Params) -> Result<(), Error> {

@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use hopmap_model::{
-    Context, Diagnosis, Error, Inputs, Mapping, Outcome, Outputs, Port, Routes, Stage, SystemGraph, Tables,
-    TaskGraph,
+    Context, Diagnosis, Error, Inputs, Library, Mapping, Outcome, Outputs, Port, Routes, Stage, SystemGraph,
+    Tables, TaskGraph,
 };
 
 use crate::answer::{Answer, check_ports};
@@ -13,7 +13,7 @@ use crate::engine::Watch;
 use crate::error::ParameterError;
 use crate::goals::reach;
 use crate::problem::Problem;
-use crate::solver::{self, Limits};
+use crate::solver::{self, HIGHS, Limits};
 use crate::{Goal, Rules, SolveParams};
 
 /// `route/tables`: routes and tables for processes that are where they are.
@@ -42,6 +42,10 @@ impl Stage for TablesStage {
                 Port::possible::<Diagnosis>("diagnosis"),
             ]
         }
+    }
+
+    fn libraries() -> &'static [&'static Library] {
+        &[HIGHS]
     }
 
     fn check(params: &Self::Params) -> Result<(), Error> {
@@ -74,6 +78,10 @@ impl Stage for MapStage {
         }
     }
 
+    fn libraries() -> &'static [&'static Library] {
+        &[HIGHS]
+    }
+
     fn check(params: &Self::Params) -> Result<(), Error> {
         check_solve(params)
     }
@@ -85,6 +93,7 @@ impl Stage for MapStage {
 
 fn check_solve(params: &SolveParams) -> Result<(), Error> {
     Rules::from(params).check()?;
+    params.method.check(HIGHS.is_built)?;
     let limits = [("seconds", params.seconds), ("nodes", params.nodes.map(|nodes| nodes as f64))];
     for (name, value) in limits {
         if let Some(value) = value.filter(|value| !(value.is_finite() && *value > 0.0)) {

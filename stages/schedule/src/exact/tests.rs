@@ -1,5 +1,6 @@
 //! What is called optimal is, by another search that leaves nothing out.
 
+use hopmap_test_support::soak;
 use proptest::prelude::*;
 
 use super::*;
@@ -65,7 +66,7 @@ fn budgets_without_anything_are_refused() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if std::env::var_os("HOPMAP_SOAK").is_some() { 4000 } else { 64 }))]
+    #![proptest_config(ProptestConfig::with_cases(if soak() { 4000 } else { 64 }))]
 
     #[test]
     fn what_is_proven_is_the_optimum(

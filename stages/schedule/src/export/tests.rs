@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use hopmap_model::{DelayModel, Dependency, Processor, ScheduledTask, Task, WorkUnit};
+use hopmap_test_support::system_tests;
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -187,8 +188,7 @@ fn a_schedule_that_contradicts_itself_is_not_written() {
 /// What `pj_dump` makes of a trace: a line for every container, state and link.
 #[test]
 fn pajeng_takes_the_trace() {
-    if std::env::var_os("HOPMAP_SYSTEM_TESTS").is_none() {
-        eprintln!("skipped: HOPMAP_SYSTEM_TESTS is not set");
+    if !system_tests() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

@@ -7,12 +7,6 @@ use miette::Diagnostic;
 /// A trace that cannot be generated.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum GenerateError {
-    /// This program was built without libotf2.
-    #[error("this hopmap was built without OTF2")]
-    #[diagnostic(help(
-        "install libopen-trace-format2-dev (Debian, Ubuntu) or OTF2 3.0, and build with `--features libotf2`"
-    ))]
-    NotBuilt,
     /// The parameter `ranks` is out of range.
     #[error("`ranks` asks for {ranks} ranks")]
     #[diagnostic(help("there are from 2 to {} ranks", crate::generate::MOST_RANKS))]
@@ -37,12 +31,6 @@ pub enum GenerateError {
         path: PathBuf,
         /// Why not.
         source: std::io::Error,
-    },
-    /// libotf2 fails.
-    #[error("libotf2 cannot write the trace: {message}")]
-    Library {
-        /// What libotf2 says.
-        message: String,
     },
     /// The user or a deadline stopped the writing. Half a trace is no trace.
     #[error("stopped after {done} of {ranks} ranks")]

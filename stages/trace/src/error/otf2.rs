@@ -3,19 +3,19 @@
 use std::path::PathBuf;
 
 use hopmap_artifact::ArtifactError;
+use hopmap_model::NotBuilt;
 use miette::Diagnostic;
 
 use super::list;
+use crate::LIBOTF2;
 
 /// An OTF2 archive that cannot be read.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum Otf2Error {
-    /// This program was built without libotf2.
-    #[error("this hopmap was built without OTF2")]
-    #[diagnostic(help(
-        "install libopen-trace-format2-dev (Debian, Ubuntu) or OTF2 3.0, and build with `--features libotf2`"
-    ))]
-    NotBuilt,
+    /// libotf2 is asked for, but not in this build.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    NotBuilt(#[from] NotBuilt),
     /// A file cannot be opened or read.
     #[error("cannot read `{}`", path.display())]
     Read {
@@ -51,7 +51,7 @@ pub enum Otf2Error {
         /// Why not.
         reason: &'static str,
     },
-    /// The archive uses something libotf2 is not built for.
+    /// The archive is stored in a way that no reader here takes.
     #[error("`{}` {what}, which is not supported", path.display())]
     Unsupported {
         /// The anchor file.
@@ -117,7 +117,7 @@ pub enum Otf2Error {
     },
     /// A later version of the format is used, which only libotf2 may know.
     #[error("`{}` (location {location}) holds {what} of a kind that the native reader does not know", path.display())]
-    #[diagnostic(help("read the archive with `reader = \"libotf2\"`"))]
+    #[diagnostic(help("{}", if LIBOTF2.is_built { "read the archive with `reader = \"libotf2\"`".into() } else { format!("libotf2 may know them: {}", LIBOTF2.hint()) }))]
     Unknown {
         /// The file.
         path: PathBuf,

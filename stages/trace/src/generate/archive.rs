@@ -1,7 +1,6 @@
 //! The events of the ranks, written as an archive.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +9,7 @@ use hopmap_model::{Context, TraceArchive};
 use super::schedule::{GAP, Schedule};
 use super::{RANKS_PER_HOST, host};
 use crate::GenerateError;
-use crate::otf2::{ArchiveWriter, DefinitionWriter, EventWriter, Transfer, set_identifier};
+use crate::otf2::{ArchiveWriter, DefinitionWriter, EventWriter, Transfer};
 
 const NAME: &str = "traces";
 
@@ -31,21 +30,17 @@ pub(super) fn write(schedule: &Schedule, cx: &Context<'_>) -> Result<TraceArchiv
     let unwritable = |source| GenerateError::Folder { path: scratch.clone(), source };
     let folder =
         tempfile::Builder::new().prefix(".hopmap-trace-").tempdir_in(&scratch).map_err(unwritable)?;
-    let library = |message| GenerateError::Library { message };
-    let mut archive = ArchiveWriter::create(folder.path(), NAME).map_err(library)?;
+    let archive = ArchiveWriter::create(folder.path(), NAME).map_err(unwritable)?;
     let ranks = schedule.program.ranks;
     for rank in 0..ranks {
         if cx.should_stop() {
             return Err(GenerateError::Stopped { done: rank, ranks });
         }
-        let events = archive.events(rank.into()).map_err(library)?;
-        RankWriter { schedule, rank, events, time: START }.write().map_err(library)?;
+        let events = archive.events(rank.into()).map_err(unwritable)?;
+        RankWriter { schedule, rank, events, time: START }.write().map_err(unwritable)?;
         cx.progress(u64::from(rank) + 1, ranks.into());
     }
-    let definitions = archive.definitions((0..ranks).map(u64::from)).map_err(library)?;
-    define(schedule, definitions).map_err(library)?;
-    archive.close().map_err(library)?;
-    identify(folder.path(), schedule).map_err(unwritable)?;
+    archive.definitions().and_then(|definitions| define(schedule, definitions)).map_err(unwritable)?;
     Ok(TraceArchive::new(files(folder.path(), ranks)).kept_by(folder))
 }
 
@@ -55,26 +50,16 @@ fn files(folder: &Path, ranks: u32) -> BTreeMap<String, PathBuf> {
     local.chain(shared).map(|name| (name.clone(), folder.join(name))).collect()
 }
 
-/// libotf2 makes up an identifier of the archive from the time, the process and the machine. Here the seed takes their
-/// place, so that the same parameters give the same bytes.
-fn identify(folder: &Path, schedule: &Schedule) -> io::Result<()> {
-    let path = folder.join(format!("{NAME}.otf2"));
-    let mut anchor = fs::read(&path)?;
-    let identifier = schedule.program.mix(schedule.rounds, 3);
-    set_identifier(&mut anchor, identifier).map_err(io::Error::other)?;
-    fs::write(path, anchor)
-}
-
 /// Writes the events of one rank.
 struct RankWriter<'a> {
     schedule: &'a Schedule,
     rank: u32,
-    events: EventWriter<'a>,
+    events: EventWriter,
     time: u64,
 }
 
 impl RankWriter<'_> {
-    fn write(mut self) -> Result<(), String> {
+    fn write(mut self) -> io::Result<()> {
         let program = &self.schedule.program;
         let phases: Vec<_> = (0..program.phases())
             .map(|phase| (program.destinations(self.rank, phase), program.sources(self.rank, phase)))
@@ -97,7 +82,7 @@ impl RankWriter<'_> {
         self.events.close()
     }
 
-    fn region(&mut self, region: u32, length: u64) -> Result<(), String> {
+    fn region(&mut self, region: u32, length: u64) -> io::Result<()> {
         self.events.enter(self.time, region)?;
         self.events.leave(self.time + length, region)?;
         self.time += length + GAP;
@@ -109,7 +94,7 @@ impl RankWriter<'_> {
         Transfer { peer, communicator, bytes: self.schedule.program.bytes(source, destination) }
     }
 
-    fn send(&mut self, destination: u32) -> Result<(), String> {
+    fn send(&mut self, destination: u32) -> io::Result<()> {
         let length = self.schedule.transfer(self.rank, destination);
         self.events.enter(self.time, SEND)?;
         self.events.send(self.time + GAP, self.transfer(self.rank, destination, destination))?;
@@ -118,7 +103,7 @@ impl RankWriter<'_> {
         Ok(())
     }
 
-    fn receive(&mut self, source: u32) -> Result<(), String> {
+    fn receive(&mut self, source: u32) -> io::Result<()> {
         let length = self.schedule.transfer(source, self.rank);
         self.events.enter(self.time, RECEIVE)?;
         self.events.receive(self.time + GAP, self.transfer(source, self.rank, source))?;
@@ -128,7 +113,7 @@ impl RankWriter<'_> {
     }
 }
 
-fn define(schedule: &Schedule, mut definitions: DefinitionWriter<'_>) -> Result<(), String> {
+fn define(schedule: &Schedule, mut definitions: DefinitionWriter) -> io::Result<()> {
     let program = &schedule.program;
     let length = (0..program.ranks).map(|rank| schedule.duration(rank)).max().unwrap_or(0);
     definitions.nanoseconds(START, length + 1)?;
@@ -153,5 +138,7 @@ fn define(schedule: &Schedule, mut definitions: DefinitionWriter<'_>) -> Result<
         let name = if id == 0 { name } else { definitions.string(&format!("row {}", id - 1))? };
         definitions.communicator(id, name, id + 1, members)?;
     }
-    Ok(())
+    // The seed takes the place of what makes an archive different each time, so that the same parameters give the same
+    // bytes.
+    definitions.close(program.mix(schedule.rounds, 3))
 }

@@ -140,7 +140,6 @@ impl Program {
 
     /// The members of all communicators by their ranks in them, all ranks first. Those of rows count backwards, so that
     /// nobody can take ranks in a communicator for ranks of the program.
-    #[cfg(feature = "libotf2")]
     pub(super) fn communicators(&self) -> Vec<Vec<u64>> {
         let mut all = vec![(0..u64::from(self.ranks)).collect()];
         if self.pattern == Pattern::Rows {
@@ -152,7 +151,6 @@ impl Program {
     }
 
     /// The communicator through which somebody sends to a rank or receives from it, and that rank in it.
-    #[cfg(feature = "libotf2")]
     pub(super) fn address(&self, rank: u32) -> (u32, u32) {
         let columns = self.grid[2];
         match self.pattern {
@@ -228,7 +226,6 @@ mod tests {
     }
 
     #[test]
-    #[cfg(feature = "libotf2")]
     fn addresses_are_places_in_communicators() {
         for pattern in Pattern::ALL {
             let program = program(pattern, 12);

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use otf2_sys::{OTF2_CHUNK_SIZE_MAX, OTF2_CHUNK_SIZE_MIN};
+use super::constants::{OTF2_CHUNK_SIZE_MAX, OTF2_CHUNK_SIZE_MIN};
 
 use super::record::{Cursor, Flaw};
 use crate::Otf2Error;
@@ -14,6 +14,9 @@ const MOST_BYTES: u64 = 64 << 20;
 
 /// More properties than anybody attaches to an archive; libotf2 compares each with all others.
 const MOST_PROPERTIES: u32 = 4096;
+
+/// Latest version of the trace format that libotf2 3.0 reads as well.
+const LATEST_TRACE_FORMAT: u8 = 2;
 
 /// First byte of every file of an archive.
 const HEADER: u8 = 3;
@@ -53,7 +56,7 @@ impl Anchor {
         let file = File::open(path).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes));
         file.map_err(|source| Otf2Error::Read { path: path.to_owned(), source })?;
         let path = path.to_owned();
-        parse(&bytes).map(|(anchor, _)| anchor).map_err(|refusal| match refusal {
+        parse(&bytes).map_err(|refusal| match refusal {
             Refusal::Not(_) if is_otf1(&bytes) => Otf2Error::Otf1 { path },
             Refusal::Not(reason) => Otf2Error::NotAnAnchor { path, reason },
             Refusal::Unsupported(what) => Otf2Error::Unsupported { path, what },
@@ -64,27 +67,18 @@ impl Anchor {
     }
 }
 
-/// Gives an archive another identifier, which means nothing but that it is another archive.
-pub(crate) fn set_identifier(anchor: &mut [u8], identifier: u64) -> Result<(), &'static str> {
-    let (_, place) = parse(anchor).map_err(|refusal| match refusal {
-        Refusal::Not(what) | Refusal::Unsupported(what) | Refusal::Flawed(Flaw { what, .. }) => what,
-    })?;
-    let place = place.ok_or("the anchor file has no identifier")?;
-    // Any bytes will do, whatever their order.
-    anchor[place..place + 8].copy_from_slice(&identifier.to_le_bytes());
-    Ok(())
-}
-
-/// What an anchor file says, and where its identifier is.
-fn parse(bytes: &[u8]) -> Result<(Anchor, Option<usize>), Refusal> {
+fn parse(bytes: &[u8]) -> Result<Anchor, Refusal> {
     let mut cursor = start(bytes)?;
     let format = cursor.byte()?;
     if format == 0 {
         cursor.at -= 1;
         return Err(cursor.flaw("the version of the anchor file is zero").into());
     }
-    // Version of the trace format and of the library.
-    cursor.take(4)?;
+    if cursor.byte()? > LATEST_TRACE_FORMAT {
+        return Err(Refusal::Unsupported("is of a later version of the format"));
+    }
+    // Version of the library.
+    cursor.take(3)?;
     let event_chunk = chunk_size(&mut cursor)?;
     let definition_chunk = chunk_size(&mut cursor)?;
     match cursor.byte()? {
@@ -101,11 +95,11 @@ fn parse(bytes: &[u8]) -> Result<(Anchor, Option<usize>), Refusal> {
     cursor.word()?;
     let definitions = cursor.word()?;
     let mut texts = cursor;
-    let identifier = end(cursor, format)?;
+    end(cursor, format)?;
     // Machine, creator, description.
     texts.text()?;
     let creator = String::from_utf8_lossy(texts.text()?).into_owned();
-    Ok((Anchor { event_chunk, definition_chunk, definitions, creator }, identifier))
+    Ok(Anchor { event_chunk, definition_chunk, definitions, creator })
 }
 
 /// Checks what every anchor file begins with, and finds the order of bytes.
@@ -134,10 +128,8 @@ fn chunk_size(cursor: &mut Cursor<'_>) -> Result<u64, Flaw> {
     if sound { Ok(size) } else { Err(Flaw { at: start, what: "no chunk has this size" }) }
 }
 
-/// Checks what follows the numbers: texts, then what later versions of the format added. Gives the place of the
-/// identifier.
-fn end(mut cursor: Cursor<'_>, format: u8) -> Result<Option<usize>, Flaw> {
-    let mut identifier = None;
+/// Checks what follows the numbers: texts, then what later versions of the format added.
+fn end(mut cursor: Cursor<'_>, format: u8) -> Result<(), Flaw> {
     // Machine, creator, description.
     for _ in 0..3 {
         cursor.text()?;
@@ -152,7 +144,7 @@ fn end(mut cursor: Cursor<'_>, format: u8) -> Result<Option<usize>, Flaw> {
             cursor.text()?;
             cursor.text()?;
         }
-        identifier = Some(cursor.at);
+        // The identifier.
         cursor.word()?;
     }
     if format >= 3 {
@@ -163,7 +155,7 @@ fn end(mut cursor: Cursor<'_>, format: u8) -> Result<Option<usize>, Flaw> {
         cursor.at -= 1;
         return Err(cursor.flaw("the end of the file is not marked"));
     }
-    Ok(identifier)
+    Ok(())
 }
 
 /// An OTF 1 control file lists its streams: `1:1`, `2:a,b`, in hexadecimal.
@@ -225,8 +217,11 @@ mod tests {
     }
 
     #[test]
-    fn what_libotf2_is_not_built_for_is_named() {
+    fn what_is_not_supported_is_named() {
         let mut bytes = std::fs::read(SAMPLE).unwrap();
+        bytes[8] = 3;
+        assert_eq!(refused(&bytes), "`FILE` is of a later version of the format, which is not supported");
+        bytes[8] = 2;
         bytes[29] = 2;
         assert_eq!(refused(&bytes), "`FILE` is compressed with zlib, which is not supported");
         bytes[28] = 2;

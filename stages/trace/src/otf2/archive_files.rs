@@ -31,6 +31,11 @@ impl ArchiveFiles {
         }
     }
 
+    /// Those of an archive that is to be made.
+    pub(crate) fn named(folder: &Path, name: &str) -> Self {
+        Self { anchor: folder.join(format!("{name}.otf2")) }
+    }
+
     fn of_anchor(anchor: PathBuf) -> Result<Self, Otf2Error> {
         if has_extension(&anchor, "otf2") {
             return Ok(Self { anchor });
@@ -42,7 +47,6 @@ impl ArchiveFiles {
     }
 
     /// The anchor file.
-    #[cfg(feature = "libotf2")]
     pub(crate) fn anchor(&self) -> &Path {
         &self.anchor
     }
@@ -53,18 +57,16 @@ impl ArchiveFiles {
     }
 
     /// The folder with the files of the locations.
-    fn folder(&self) -> PathBuf {
+    pub(crate) fn folder(&self) -> PathBuf {
         self.anchor.with_extension("")
     }
 
     /// The events of a location.
-    #[cfg(feature = "libotf2")]
     pub(crate) fn events_of(&self, location: u64) -> PathBuf {
         self.folder().join(format!("{location}.evt"))
     }
 
     /// The definitions of a location.
-    #[cfg(feature = "libotf2")]
     pub(crate) fn definitions_of(&self, location: u64) -> PathBuf {
         self.folder().join(format!("{location}.def"))
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use otf2_sys::OTF2_UNDEFINED_UINT64;
+use super::constants::OTF2_UNDEFINED_UINT64;
 
 use super::visitor::{Collective, Through};
 use crate::selection::Class;

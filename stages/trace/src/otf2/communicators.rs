@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
-use super::definitions::{Definitions, Group};
-use super::processes::PARADIGMS;
-use super::visitor::Through;
-use otf2_sys::{
+use super::constants::{
     OTF2_GROUP_FLAG_GLOBAL_MEMBERS, OTF2_GROUP_TYPE_COMM_GROUP, OTF2_GROUP_TYPE_COMM_LOCATIONS,
     OTF2_GROUP_TYPE_COMM_SELF, OTF2_UNDEFINED_UINT32,
 };
+use super::definitions::{Definitions, Group};
+use super::processes::PARADIGMS;
+use super::visitor::Through;
 
 /// `MPI_PROC_NULL` as Open MPI numbers it. EZTrace writes it as it is; other libraries use -1, which is "undefined".
 const OPEN_MPI_PROC_NULL: u32 = -2i32 as u32;
@@ -228,7 +228,7 @@ impl<'a> Groups<'a> {
 
 #[cfg(test)]
 mod tests {
-    use otf2_sys::{OTF2_PARADIGM_MPI, OTF2_PARADIGM_SHMEM};
+    use crate::otf2::constants::{OTF2_PARADIGM_MPI, OTF2_PARADIGM_SHMEM};
 
     use super::*;
 

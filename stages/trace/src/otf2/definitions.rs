@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use otf2_sys::OTF2_UNDEFINED_LOCATION;
+use super::constants::OTF2_UNDEFINED_LOCATION;
 
 use super::region_kinds;
 use crate::call_stack::RegionKind;
@@ -65,7 +65,7 @@ pub(super) struct Region {
 ///
 /// EZTrace defines some things several times. If two definitions decide who sends to whom and differ, the archive
 /// contradicts itself; of texts, nodes and regions the first counts.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 pub(super) struct Definitions {
     pub(super) ticks_per_second: Option<u64>,
     pub(super) strings: HashMap<u32, String>,

@@ -12,10 +12,8 @@ mod definitions;
 mod events;
 mod locks;
 mod messages;
-mod writer;
 
 pub(super) use archive::{Archive, Ended, LocationReader};
-pub(crate) use writer::{ArchiveWriter, DefinitionWriter, EventWriter, Transfer};
 
 use otf2_sys::{OTF2_CALLBACK_ERROR, OTF2_CALLBACK_SUCCESS, OTF2_CallbackCode};
 

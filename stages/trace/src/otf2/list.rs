@@ -5,7 +5,6 @@ use std::sync::{Mutex, PoisonError};
 use hopmap_artifact::ArtifactError;
 use hopmap_model::{Context, Error, Events};
 
-use super::library::Archive;
 use super::listing::{Listed, Listing, Skipped};
 use super::program::{Overview, Program, Way, read_by, warn};
 use crate::messages::{MessageWriter, Names, Rows};
@@ -17,7 +16,7 @@ const TABLE: &str = "messages.parquet";
 
 /// Lists the messages of an archive, location by location in the order of ids.
 pub(crate) fn list(params: &EventsParams, cx: &Context<'_>) -> Result<Events, Error> {
-    let (program, mut archive) = Program::open(params.archive.path(), !params.allow_truncated, cx)?;
+    let program = Program::open(params.archive.path(), !params.allow_truncated, cx)?;
     let request = &params.request();
     let mut marks = Marks::new(request);
     let regions = program.definitions.region_kinds(&mut marks);
@@ -37,7 +36,7 @@ pub(crate) fn list(params: &EventsParams, cx: &Context<'_>) -> Result<Events, Er
     let (rows, overview, skipped) = read_by(params.reader, cx, |way| {
         let names = names(&program, start);
         let writer = Mutex::new(Writer { table: MessageWriter::create(&table, names)?, failure: None });
-        let listed = visit(&program, listed, (way, &mut archive), &writer, cx);
+        let listed = visit(&program, listed, way, &writer, cx);
         let Writer { table, failure } = writer.into_inner().unwrap_or_else(PoisonError::into_inner);
         // Why it ended, if the writing did not go on.
         failure.map_or(Ok(()), Err)?;
@@ -70,13 +69,13 @@ impl Writer {
 fn visit(
     program: &Program,
     listed: Listed<'_>,
-    archive: (Way, &mut Archive),
+    way: Way,
     writer: &Mutex<Writer>,
     cx: &Context<'_>,
 ) -> Result<(Overview, Skipped), Otf2Error> {
     let give = |rows: &mut Rows| writer.lock().unwrap_or_else(PoisonError::into_inner).take(rows);
     let visitor = |location| Listing::new(listed, program.processes.rank(location), give);
-    let locations = program.visit(archive, &cx.with_threads(1), visitor, |visited, mut listing| {
+    let locations = program.visit(way, &cx.with_threads(1), visitor, |visited, mut listing| {
         listing.finish();
         Ok((visited, listing.skipped))
     })?;

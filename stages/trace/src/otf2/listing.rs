@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use otf2_sys::OTF2_UNDEFINED_UINT64;
+use super::constants::OTF2_UNDEFINED_UINT64;
 
 use super::communicators::{Communicators, NoReceiver, is_nobody};
 use super::open_regions::OpenRegions;

@@ -13,14 +13,13 @@ use super::archive_files::{ArchiveFiles, has_extension};
 use super::clock::ClockOffsets;
 use super::communicators::Communicators;
 use super::definitions::Definitions;
-use super::library::{Archive, Ended, LocationReader};
 use super::local_definitions::LocalDefinitions;
-use super::native;
 use super::processes::Processes;
 use super::structure::{self, EventFile};
 use super::visitor::Visitor;
+use super::{global_definitions, native, through_library};
 use crate::selection::{Request, Selection};
-use crate::{Otf2Error, Reader};
+use crate::{LIBOTF2, Otf2Error, Reader};
 
 /// Everything that an archive says of a program before its events.
 #[derive(Debug)]
@@ -52,7 +51,7 @@ pub(super) struct Visited {
     damage: Option<Box<Otf2Error>>,
 }
 
-/// Who reads the events.
+/// Who reads the events. libotf2 reads the definitions as well, and must find the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     Native,
@@ -66,7 +65,7 @@ pub(super) fn read_by<T>(
     mut read: impl FnMut(Way) -> Result<T, Otf2Error>,
 ) -> Result<T, Otf2Error> {
     match read(if reader == Reader::Libotf2 { Way::Library } else { Way::Native }) {
-        Err(unknown @ Otf2Error::Unknown { .. }) if reader == Reader::Auto => {
+        Err(unknown @ Otf2Error::Unknown { .. }) if reader == Reader::Auto && LIBOTF2.is_built => {
             cx.log(format_args!("{unknown}: reading with libotf2"));
             read(Way::Library)
         }
@@ -76,21 +75,17 @@ pub(super) fn read_by<T>(
 
 impl Program {
     /// Opens an archive and reads its definitions. Events that are cut off are an error if it has to be `whole`.
-    pub(super) fn open(path: &Path, whole: bool, cx: &Context<'_>) -> Result<(Self, Archive), Otf2Error> {
+    pub(super) fn open(path: &Path, whole: bool, cx: &Context<'_>) -> Result<Self, Otf2Error> {
         let files = ArchiveFiles::find(path)?;
         let anchor = Anchor::read(files.anchor())?;
-        let opened = Archive::open(files.anchor());
-        let mut archive = opened.map_err(|message| of_library(files.anchor(), None, message))?;
-        let definitions = read_definitions(&files, &anchor, &mut archive)?;
+        let definitions = read_definitions(&files, &anchor)?;
         let contradiction = |what| Otf2Error::Definitions { path: files.definitions(), what };
         let processes = Processes::new(&definitions).map_err(contradiction)?;
         let communicators =
             Communicators::new(&definitions, |location| processes.rank(location)).map_err(contradiction)?;
         let locations = locations_with_events(&files, &definitions, whole, cx)?;
         let ticks_per_second = ticks_per_second(&definitions, cx);
-        let program =
-            Self { files, anchor, definitions, processes, communicators, locations, ticks_per_second, whole };
-        Ok((program, archive))
+        Ok(Self { files, anchor, definitions, processes, communicators, locations, ticks_per_second, whole })
     }
 
     /// The time of the first event of the trace.
@@ -130,26 +125,18 @@ impl Program {
     /// many threads as the context allows, each of which takes the next location in the order of ids.
     pub(super) fn visit<V: Visitor, T: Send>(
         &self,
-        (way, archive): (Way, &mut Archive),
+        way: Way,
         cx: &Context<'_>,
         visitor: impl Fn(u64) -> V + Sync,
         close: impl Fn(Visited, V) -> Result<T, Otf2Error> + Sync,
     ) -> Result<Vec<T>, Otf2Error> {
-        let ids: Vec<u64> = self.locations.iter().copied().collect();
-        if way == Way::Native {
-            return on_threads(ids.len(), cx, |index, buffer| {
-                let mut visitor = visitor(ids[index]);
-                let visited = self.tell_natively(ids[index], &mut visitor, buffer, cx)?;
-                visited.map(|visited| close(visited, visitor)).transpose()
-            });
+        if way == Way::Library {
+            return through_library::visit(self, cx, visitor, close);
         }
-        let readers = archive.locations(&self.locations);
-        let readers = readers.map_err(|message| of_library(self.files.anchor(), None, message))?;
-        let readers: Vec<Mutex<LocationReader<'_>>> = readers.into_iter().map(Mutex::new).collect();
-        on_threads(readers.len(), cx, |index, buffer| {
-            let mut reader = readers[index].lock().unwrap_or_else(PoisonError::into_inner);
-            let mut visitor = visitor(reader.id());
-            let visited = self.tell_through_library(&mut reader, &mut visitor, buffer, cx)?;
+        let ids: Vec<u64> = self.locations.iter().copied().collect();
+        on_threads(ids.len(), cx, |index, buffer| {
+            let mut visitor = visitor(ids[index]);
+            let visited = self.tell_natively(ids[index], &mut visitor, buffer, cx)?;
             visited.map(|visited| close(visited, visitor)).transpose()
         })
     }
@@ -195,41 +182,8 @@ impl Program {
         Ok(Some(Visited { damage, ..Visited::new(location, file, &own.clock, defined) }))
     }
 
-    /// Tells the events of one location with libotf2; `None` if it was stopped.
-    fn tell_through_library<V: Visitor>(
-        &self,
-        reader: &mut LocationReader<'_>,
-        visitor: &mut V,
-        buffer: &mut Vec<u8>,
-        cx: &Context<'_>,
-    ) -> Result<Option<Visited>, Otf2Error> {
-        let location = reader.id();
-        let path = self.files.events_of(location);
-        let file = structure::check_events(&path, self.anchor.event_chunk, location, buffer)?;
-        let own = self.files.definitions_of(location);
-        let defined = own.exists();
-        let mut clock = ClockOffsets::default();
-        let chunk = self.anchor.definition_chunk;
-        // EZTrace writes files without any definition.
-        if defined && structure::check_local_definitions(&own, chunk, location)? > 0 {
-            let definitions = reader.definitions();
-            clock = definitions.map_err(|message| of_library(&own, Some(location), message))?;
-        }
-        let ended = reader.events(visitor, &self.definitions.calling_contexts, || cx.should_stop());
-        let ended = ended.map_err(|message| of_library(&path, Some(location), message))?;
-        self.check(location, visitor)?;
-        match ended {
-            Ended::Early => Ok(None),
-            Ended::Complete(read) if read != file.events => {
-                let message = format!("it read {read} of {} events", file.events);
-                Err(of_library(&path, Some(location), message))
-            }
-            Ended::Complete(_) => Ok(Some(Visited::new(location, file, &clock, defined))),
-        }
-    }
-
     /// Checks that a visitor found no event that cannot be.
-    fn check(&self, location: u64, visitor: &impl Visitor) -> Result<(), Otf2Error> {
+    pub(super) fn check(&self, location: u64, visitor: &impl Visitor) -> Result<(), Otf2Error> {
         match visitor.bad_event() {
             Some(bad) => Err(self.bad_event(location, bad.event, bad.what.clone())),
             None => Ok(()),
@@ -238,7 +192,7 @@ impl Program {
 }
 
 impl Visited {
-    fn new(location: u64, file: EventFile, clock: &ClockOffsets, defined: bool) -> Self {
+    pub(super) fn new(location: u64, file: EventFile, clock: &ClockOffsets, defined: bool) -> Self {
         let span = file.span.map(|(first, last)| (clock.correct(first), clock.correct(last)));
         Self { location, file, span, defined, damage: None }
     }
@@ -290,27 +244,15 @@ pub(super) fn warn(cx: &Context<'_>, what: &str, count: u64) {
     }
 }
 
-fn of_library(path: &Path, location: Option<u64>, message: String) -> Otf2Error {
-    Otf2Error::Library { path: path.to_owned(), location, message }
-}
-
-fn read_definitions(
-    files: &ArchiveFiles,
-    anchor: &Anchor,
-    archive: &mut Archive,
-) -> Result<Definitions, Otf2Error> {
+fn read_definitions(files: &ArchiveFiles, anchor: &Anchor) -> Result<Definitions, Otf2Error> {
     let path = files.definitions();
-    let there = structure::check_global_definitions(&path, anchor.definition_chunk)?;
+    let (definitions, there) = global_definitions::read(&path, anchor.definition_chunk)?;
     if there != anchor.definitions {
         let what = format!("there are {there}, but the anchor file announces {}", anchor.definitions);
         return Err(Otf2Error::Definitions { path, what });
     }
-    let (definitions, read) = archive.definitions().map_err(|message| of_library(&path, None, message))?;
     match definitions.contradiction {
         Some(what) => Err(Otf2Error::Definitions { path, what }),
-        None if read != there => {
-            Err(of_library(&path, None, format!("it read {read} of {there} definitions")))
-        }
         None => Ok(definitions),
     }
 }
@@ -351,7 +293,7 @@ fn ticks_per_second(definitions: &Definitions, cx: &Context<'_>) -> Option<f64> 
 
 /// Reads `total` locations, on as many threads as the context allows; each thread has a buffer. Of several errors the
 /// one of the lowest location is given, whatever the number of threads.
-fn on_threads<T: Send>(
+pub(super) fn on_threads<T: Send>(
     total: usize,
     cx: &Context<'_>,
     read: impl Fn(usize, &mut Vec<u8>) -> Result<Option<T>, Otf2Error> + Sync,

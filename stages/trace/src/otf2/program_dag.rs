@@ -19,7 +19,7 @@ type Followings = (Visited, Vec<Moment>, Untold);
 /// Reads an archive into a graph of tasks.
 pub(crate) fn program_dag(params: &DagParams, cx: &Context<'_>) -> Result<TaskDag, Error> {
     let path = params.archive.path();
-    let (program, mut archive) = Program::open(path, !params.allow_truncated, cx)?;
+    let program = Program::open(path, !params.allow_truncated, cx)?;
     let Some(ticks_per_second) = program.ticks_per_second else {
         return Err(DagError::NoClock { path: path.to_owned() }.into());
     };
@@ -35,7 +35,7 @@ pub(crate) fn program_dag(params: &DagParams, cx: &Context<'_>) -> Result<TaskDa
     };
     let followings = read_by(params.reader, cx, |way| {
         let visitor = |location| Moments::new(followed, program.processes.rank(location));
-        program.visit((way, &mut archive), cx, visitor, |visited, moments| {
+        program.visit(way, cx, visitor, |visited, moments| {
             let untold = moments.untold;
             let main = program.processes.is_main(visited.location);
             let moments = moments.finish(visited.span.unwrap_or_default(), main);

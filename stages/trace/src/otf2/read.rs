@@ -27,7 +27,7 @@ pub(crate) struct Options<'a> {
 
 /// Reads an archive: messages and bytes per ordered pair of processes, counted where they are sent.
 pub(crate) fn read(path: &Path, options: Options<'_>, cx: &Context<'_>) -> Result<TaskGraph, Error> {
-    let (program, mut archive) = Program::open(path, options.whole, cx)?;
+    let program = Program::open(path, options.whole, cx)?;
     let request = options.request;
     let mut marks = Marks::new(&request);
     let regions = program.definitions.region_kinds(&mut marks);
@@ -37,7 +37,7 @@ pub(crate) fn read(path: &Path, options: Options<'_>, cx: &Context<'_>) -> Resul
     let counting = Counting { program: &program, regions, question };
     let records = read_by(options.reader, cx, |way| {
         let close = |visited, tally| counting.record(visited, tally);
-        program.visit((way, &mut archive), cx, |_| counting.tally(), close)
+        program.visit(way, cx, |_| counting.tally(), close)
     })?;
     report(&program, &records, options.collectives, cx);
     assemble(&program, &request, (question, options.algorithms), records, cx)

@@ -1,6 +1,6 @@
 //! CLOG-2 files.
 
-use crate::Files;
+use super::Files;
 
 const BLOCK_BYTES: usize = 512;
 

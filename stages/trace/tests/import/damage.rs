@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use hopmap_trace::Format;
 
-use crate::mutation::{Random, damage};
-use crate::paraver::{HEADER, RECORDS};
-use crate::simgrid::{INDEX, TAGGED};
-use crate::{Files, body, clog2, import_path, ipm, tau};
+use super::paraver::{HEADER, RECORDS};
+use super::simgrid::{INDEX, TAGGED};
+use super::{Files, clog2, import_path, ipm, tau};
+use hopmap_test_support::{Random, damage};
 
 /// A sample, what means something in it, and the format it has.
 struct Sample {
@@ -59,7 +59,7 @@ fn fuzz_import(sample: &Sample, seed: u64) {
     let path = sample.files.trace();
     let start = Instant::now();
     // What is no longer recognised is still given to the reader.
-    body::import(&path, sample.format);
+    crate::support::body::import(&path, sample.format);
     let name = sample.name;
     assert!(start.elapsed() < Duration::from_secs(20), "{name}, seed {seed} took {:?}", start.elapsed());
     fs::write(file, original).unwrap();
@@ -67,7 +67,7 @@ fn fuzz_import(sample: &Sample, seed: u64) {
 
 #[test]
 fn damaged_files_end_in_an_error_or_a_graph() {
-    let soak = std::env::var_os("HOPMAP_SOAK").is_some();
+    let soak = hopmap_test_support::soak();
     let only = std::env::var("HOPMAP_SEED").ok().map(|seed| seed.parse::<u64>().unwrap());
     let cases = if soak { 4000 } else { 200 };
     for sample in samples() {

@@ -6,8 +6,8 @@ use hopmap_model::{Context, Edge, Inputs, Outcome, Process, Stage, TaskGraph, Te
 use hopmap_trace::{Export, ExportFormat, ExportParams};
 use proptest::prelude::*;
 
+use super::{Files, pairs};
 use crate::support::Listener;
-use crate::{Files, pairs};
 
 const FORMATS: [ExportFormat; 2] = [ExportFormat::Csv, ExportFormat::MatrixMarket];
 
@@ -73,7 +73,6 @@ fn lines_of_matrix_market_stay_short() {
 }
 
 /// Real programs as well.
-#[cfg(feature = "libotf2")]
 #[test]
 fn what_is_exported_of_real_traces_is_imported() {
     let Some(data) = crate::support::data() else { return };

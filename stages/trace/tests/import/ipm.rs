@@ -1,6 +1,6 @@
 //! Reports of IPM.
 
-use crate::Files;
+use super::Files;
 
 /// One of the ranks, with what stands in its hash.
 fn task(rank: u32, size: u32, hash: &str) -> String {

@@ -1,6 +1,6 @@
 //! Matrix Market.
 
-use crate::Files;
+use super::Files;
 
 /// A matrix with these lines behind the first.
 fn matrix(field: &str, symmetry: &str, lines: &str) -> Files {

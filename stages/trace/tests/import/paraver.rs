@@ -1,6 +1,6 @@
 //! Paraver.
 
-use crate::Files;
+use super::Files;
 
 /// Three tasks of which the second has two threads, and a second application with one task.
 pub(crate) const HEADER: &str = "#Paraver (12/03/2024 at 10:11):5000_ns:2(4,4):2:3(1:1,2:1,1:2),1:1(1:2)\n";

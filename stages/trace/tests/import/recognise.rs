@@ -2,7 +2,7 @@
 
 use hopmap_trace::Format;
 
-use crate::{Files, import_path, support};
+use super::{Files, import_path};
 
 #[test]
 fn a_matrix_in_csv_is_read_as_trace_csv_reads_it() {
@@ -10,7 +10,7 @@ fn a_matrix_in_csv_is_read_as_trace_csv_reads_it() {
     let read = files.auto();
     assert_eq!(read.pairs(), [(0, 2, 2, 12)]);
     assert_eq!(read.log, ["format: csv"]);
-    assert_eq!(support::read_csv(&files.path("trace")).unwrap(), *read.graph());
+    assert_eq!(crate::support::read_csv(&files.path("trace")).unwrap(), *read.graph());
     assert_eq!(files.read(|params| params.ranks = Some(9)).graph().ranks(), 9);
     let wrong = Files::one("source,destination,bytes\n0,1,1\n");
     assert_eq!(wrong.refused(), "`trace`: column `messages` is missing");
@@ -66,10 +66,10 @@ fn what_has_no_pairs_is_refused_by_name() {
 #[test]
 fn reading_can_be_stopped() {
     let files = Files::one("%%MatrixMarket matrix coordinate integer general\n1 1 0\n");
-    let listener = support::Listener { stop_after: Some(0), ..Default::default() };
+    let listener = crate::support::Listener { stop_after: Some(0), ..Default::default() };
     listener.progress.lock().unwrap().push((0, 0));
     let params = hopmap_trace::ImportParams::new(hopmap_model::InputPath::new(files.trace()));
-    let error = crate::import(params, &hopmap_model::Context::new(1, None, &listener)).unwrap_err();
+    let error = super::import(params, &hopmap_model::Context::new(1, None, &listener)).unwrap_err();
     assert_eq!(error.to_string(), "stopped after 0 of 55 bytes");
 }
 

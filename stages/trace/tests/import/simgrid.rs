@@ -5,7 +5,7 @@ use std::process::Command;
 
 use hopmap_trace::Format;
 
-use crate::{Files, import_path};
+use super::{Files, import_path};
 
 /// Doubles where no type stands; the last rank is silent.
 pub(crate) const TAGGED: &str = "0 init 1\n\
@@ -124,12 +124,11 @@ fn run(command: &mut Command) {
 
 #[test]
 fn a_trace_that_smpi_records_gives_what_the_program_sends() {
-    if std::env::var_os("HOPMAP_SYSTEM_TESTS").is_none() {
-        eprintln!("skipped: HOPMAP_SYSTEM_TESTS is not set");
+    if !hopmap_test_support::system_tests() {
         return;
     }
     if Command::new("smpirun").arg("-version").output().is_err() {
-        eprintln!("skipped: SimGrid is not installed (libsimgrid-dev)");
+        hopmap_test_support::skipped("SimGrid is not installed (libsimgrid-dev)");
         return;
     }
     let files = Files::new(&[("platform.xml", PLATFORM), ("hosts", "h0\nh1\nh2\nh3\n")]);

@@ -2,7 +2,7 @@
 
 use hopmap_trace::Format;
 
-use crate::{Files, import_path};
+use super::{Files, import_path};
 
 /// A profile with some events behind the one that is always there.
 fn profile(node: u32, metric: &str, events: &[&str]) -> String {

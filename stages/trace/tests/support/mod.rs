@@ -1,6 +1,7 @@
 //! What several tests need.
-#![allow(dead_code, reason = "every test uses a part of it")]
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests may")]
+
+pub(crate) mod body;
+pub(crate) mod writer;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,6 +10,9 @@ use std::sync::Mutex;
 use hopmap_model::{Context, InputPath, Inputs, Observer, Outcome, Stage, TaskGraph};
 use hopmap_trace::{Csv, CsvParams, Otf, Otf2, Otf2Params, OtfParams, Reader};
 
+/// The reader to compare the native one with, where there is one.
+pub(crate) const OTHER: Reader = if cfg!(feature = "libotf2") { Reader::Libotf2 } else { Reader::Native };
+
 /// A file or folder in `sample-traces`.
 pub(crate) fn sample(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sample-traces").join(name)
@@ -16,11 +20,7 @@ pub(crate) fn sample(name: &str) -> PathBuf {
 
 /// The folder with traces that are not part of the project.
 pub(crate) fn data() -> Option<PathBuf> {
-    let data = std::env::var_os("HOPMAP_DATA").map(|data| PathBuf::from(data).join("traces"));
-    if data.is_none() {
-        eprintln!("skipped: HOPMAP_DATA is not set");
-    }
-    data
+    hopmap_test_support::given_data().map(|data| data.join("traces"))
 }
 
 /// The OTF2 archives that are not part of the project.
@@ -77,23 +77,22 @@ pub(crate) fn read_with(path: &Path, reader: Reader, cx: &Context<'_>) -> miette
     graph::<Otf2>(otf2_params(path, reader), cx)
 }
 
-/// Reads an archive as asked natively and with libotf2: both must give the same graph or the same message.
+/// Reads an archive as asked natively and with the other reader: both must give the same graph or the same message.
 pub(crate) fn read_asked(params: &Otf2Params, cx: &Context<'_>) -> miette::Result<TaskGraph> {
     Otf2::check(params)?;
     let native = graph::<Otf2>(Otf2Params { reader: Reader::Native, ..params.clone() }, cx);
-    let library =
-        graph::<Otf2>(Otf2Params { reader: Reader::Libotf2, ..params.clone() }, &Context::detached());
+    let library = graph::<Otf2>(Otf2Params { reader: OTHER, ..params.clone() }, &Context::detached());
     let message = |error: &miette::Report| error.to_string();
     assert_eq!(native.as_ref().map_err(message), library.as_ref().map_err(message));
     native
 }
 
-/// Reads an archive natively and, unless that was stopped, with libotf2: both must give the same graph or the same
-/// message.
+/// Reads an archive natively and, unless that was stopped, with the other reader: both must give the same graph or the
+/// same message.
 pub(crate) fn read_otf2(path: &Path, cx: &Context<'_>) -> miette::Result<TaskGraph> {
     let native = read_with(path, Reader::Native, cx);
     if !native.as_ref().is_err_and(|error| error.to_string().starts_with("stopped after")) {
-        let library = read_with(path, Reader::Libotf2, &Context::detached());
+        let library = read_with(path, OTHER, &Context::detached());
         let message = |error: &miette::Report| error.to_string();
         assert_eq!(native.as_ref().map_err(message), library.as_ref().map_err(message), "{}", path.display());
     }

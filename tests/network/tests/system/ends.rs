@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hopmap_test_network::{Description, Network};
 
-use crate::support::{eventually, has, program, start, wanted};
+use crate::support::{eventually, program, start, wanted};
 
 /// Whether a process runs with these words on its command line.
 fn runs(words: &[&str]) -> bool {
@@ -105,7 +105,7 @@ fn a_command_that_is_killed_while_it_starts_is_gone_on_its_host() {
 #[test]
 fn systems_that_forbid_networks_are_told_of() {
     let Some(_alone) = wanted() else { return };
-    if !has("unshare") {
+    if hopmap_test_support::program("unshare").is_none() {
         return;
     }
     let script = "echo 0 >/proc/sys/user/max_user_namespaces && exec \"$0\" run -- true";

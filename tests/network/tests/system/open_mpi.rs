@@ -4,8 +4,9 @@ use std::path::Path;
 use std::process::Command;
 
 use hopmap_test_network::Network;
+use hopmap_test_support::program;
 
-use crate::support::{assert_near, has, racks, start, succeeded, wanted};
+use crate::support::{assert_near, racks, start, succeeded, wanted};
 
 const HOSTS: [usize; 8] = [0, 1, 2, 5, 6, 7, 3, 4];
 const TOLERANCE: f64 = 0.2;
@@ -13,7 +14,7 @@ const TOLERANCE: f64 = 0.2;
 #[test]
 fn ranks_are_as_far_from_each_other_as_their_hosts() {
     let Some(_alone) = wanted() else { return };
-    if !has("mpicc.openmpi") || !has("mpirun") {
+    if program("mpicc.openmpi").is_none() || program("mpirun").is_none() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

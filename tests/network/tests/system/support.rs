@@ -2,23 +2,19 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hopmap_test_network::{Description, Network};
+use hopmap_test_support::system_tests;
 
 /// One network at a time: two would take each other's processors while latencies are measured.
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// Leave to test, if these tests were asked for.
 pub(crate) fn wanted() -> Option<MutexGuard<'static, ()>> {
-    let wanted = std::env::var_os("HOPMAP_SYSTEM_TESTS").is_some_and(|value| value == "1");
-    if !wanted {
-        eprintln!("skipped: HOPMAP_SYSTEM_TESTS is not 1");
-        return None;
-    }
-    Some(ALONE.lock().unwrap_or_else(PoisonError::into_inner))
+    system_tests().then(|| ALONE.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 pub(crate) fn program() -> &'static Path {
@@ -109,14 +105,4 @@ pub(crate) fn eventually(what: &str, holds: impl Fn() -> bool) {
         std::thread::sleep(Duration::from_millis(50));
     }
     panic!("never: {what}");
-}
-
-/// Whether a program is there.
-pub(crate) fn has(name: &str) -> bool {
-    let found = Command::new("sh").args(["-c", &format!("command -v {name}")]).stdout(Stdio::null()).status();
-    let found = found.unwrap().success();
-    if !found {
-        eprintln!("skipped: no {name}");
-    }
-    found
 }

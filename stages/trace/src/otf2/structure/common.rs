@@ -53,9 +53,11 @@ pub(in crate::otf2) trait Listener {
     fn request(&mut self, kind: u8, request: u64, moment: Moment);
 }
 
-/// Does not want to know anything.
+/// Does not want to know anything: for a look at the structure before libotf2 reads.
+#[cfg(any(test, feature = "libotf2"))]
 pub(super) struct Nobody;
 
+#[cfg(any(test, feature = "libotf2"))]
 impl Listener for Nobody {
     const RECEIVES: bool = false;
 

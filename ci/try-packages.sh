@@ -1,0 +1,119 @@
+#!/bin/sh
+# Tries packages in a clean Debian: installs, uses and removes them, and looks what is left. As root, with debootstrap.
+#
+#   sh ci/try-packages.sh FILE...       Debian packages together as root; every wheel and every tarball as a user of its own
+#                                       ROOT=FOLDER takes a Debian that is there already, with what `include` names
+set -eu
+include=man-db,bash-completion,python3-venv
+root=${ROOT:-}
+if [ -z "$root" ]; then
+  root=$(mktemp -d)
+  trap 'rm -rf "$root"' EXIT
+  chmod 755 "$root"
+  # The release that the packages were built on: others have other libraries. From where this machine has its packages.
+  release=$(. /etc/os-release && echo "${VERSION_CODENAME:-stable}")
+  mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' "Codename: $release" | head -n 1)
+  debootstrap --variant=minbase --include=$include "$release" "$root" ${mirror:+"$mirror"} >/dev/null
+fi
+
+in_root() { # USER HOME COMMANDS
+  chroot --userspec="$1:$1" "$root" \
+    env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME="$2" DEBIAN_FRONTEND=noninteractive LANG=C.UTF-8 sh -euc "cd; $3"
+}
+as_root() { in_root root /root "$1"; }
+as_user() { in_root tester /home/tester "$1"; }
+# Caches of apt and dpkg are below /var.
+files() { (cd "$root" && find etc usr root home opt srv -xdev ! -name '*.pyc' ! -name __pycache__ | LC_ALL=C sort); }
+nothing_is_left() {
+  files > "$root/tmp/after"
+  diff "$root/tmp/before" "$root/tmp/after"
+  echo "nothing is left"
+}
+
+# Documentation is left out of small images: here it is what is tried.
+as_root 'rm -f /etc/dpkg/dpkg.cfg.d/*; rm -rf /tmp/packages; mkdir /tmp/packages; id tester >/dev/null 2>&1 || useradd --create-home tester'
+cp "$@" "$root/tmp/packages"
+cp -R "$(dirname "$0")/../sample-traces/rows-columns-16" "$root/tmp/packages"
+chmod -R a+rX "$root/tmp/packages"
+
+# Wherever it comes from: it starts, it places a program, it answers where hopmap-query is there.
+use='
+hopmap --version
+if ldd "$(command -v hopmap)" | grep "not found"; then exit 1; fi
+mkdir placed
+cd placed
+hopmap run place -p trace=/tmp/packages/rows-columns-16/eztrace_log.otf2 --report report.html
+grep "rank 15=" out/rankfile
+grep -q "</html>" report.html
+if command -v hopmap-query; then hopmap query "SELECT COUNT(*) AS cells FROM placement"; fi
+cd ..
+rm -r placed'
+
+debs=''
+for file in "$@"; do case $file in *.deb) debs="$debs /tmp/packages/${file##*/}" ;; esac; done
+if [ -n "$debs" ]; then
+  # What packages need stays when they go.
+  as_root "apt-get update -qq; apt-get install -y -qq --no-install-recommends \$(for package in $debs; do
+    dpkg-deb --field \$package Depends | tr ',' '\n' | sed 's/ (.*//; s/|.*//' | grep -v '^ *hopmap'; done) >/dev/null"
+  files > "$root/tmp/before"
+  echo "== install$debs"
+  as_root "apt-get install -y -qq --no-install-recommends $debs >/dev/null; dpkg -l 'hopmap*' | tail -n +6"
+  echo "== use"
+  as_user "$use"
+  as_user '
+man -w hopmap hopmap-init hopmap-checkpoint-add
+man hopmap-init | head -4
+bash -ic ". /usr/share/bash-completion/bash_completion; _load_comp hopmap 2>/dev/null || __load_completion hopmap; complete -p hopmap
+  COMP_WORDS=(hopmap in); COMP_CWORD=1; _hopmap hopmap in hopmap; echo \"completes in: \${COMPREPLY[*]}\"" 2>/dev/null
+samples=/usr/share/doc/hopmap/examples
+mkdir tried
+cd tried
+hopmap init project --trace $samples/sample-traces/rows-columns-16/eztrace_log.otf2
+cd project
+hopmap check place.toml
+hopmap run place.toml --quiet
+test -s out/rankfile
+cd ..
+hopmap run $samples/pipelines/place.toml --store .hopmap -p out="$PWD/out" --no-report
+cd ..
+rm -r tried'
+  echo "== remove"
+  as_root 'apt-get purge -y -qq "hopmap*" >/dev/null'
+  nothing_is_left
+fi
+
+for file in "$@"; do
+  packed=/tmp/packages/${file##*/}
+  case $file in
+    *.whl)
+      as_user 'python3 -m venv venv'
+      files > "$root/tmp/before"
+      echo "== install $packed"
+      as_user "venv/bin/pip install --quiet --no-index --no-cache-dir $packed"
+      echo "== use"
+      as_user "PATH=~/venv/bin:\$PATH; $use"
+      echo "== remove"
+      as_user 'venv/bin/pip uninstall --quiet --yes hopmap'
+      nothing_is_left
+      as_user 'rm -r venv'
+      ;;
+    *.tar.gz)
+      files > "$root/tmp/before"
+      echo "== install $packed"
+      # Elsewhere than it was packed for, and moved after that.
+      as_user "mkdir -p 'some where'; tar -C 'some where' -xzf $packed; mv 'some where'/hopmap-* here; rmdir 'some where'"
+      echo "== use"
+      as_user "PATH=~/here/bin:\$PATH; $use"
+      as_user '
+PATH=~/here/bin:$PATH
+man -w hopmap-init
+mkdir tried
+hopmap run here/share/doc/hopmap/examples/pipelines/place.toml --store tried/.hopmap -p out="$PWD/tried/out" --no-report
+test -s tried/out/rankfile
+rm -r tried'
+      echo "== remove"
+      as_user 'rm -r here'
+      nothing_is_left
+      ;;
+  esac
+done

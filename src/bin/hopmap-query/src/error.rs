@@ -1,0 +1,45 @@
+//! What can be wrong with a question, or with what it is about.
+
+use std::path::PathBuf;
+
+use hopmap::pipeline::Problem;
+use miette::Diagnostic;
+use thiserror::Error;
+
+/// Why there is no answer.
+#[derive(Debug, Error, Diagnostic)]
+pub enum QueryError {
+    /// The SQL is wrong.
+    #[error("{}", .0.message)]
+    Sql(Problem),
+    /// A table cannot be read.
+    #[error("{} is damaged: {reason}", path.display())]
+    #[diagnostic(help(
+        "everything in a store can be made again: remove the folder of the artifact and run its pipeline"
+    ))]
+    Damaged {
+        /// File of the table.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A column of a table has a type that SQL does not know here.
+    #[error("column `{column}` of {} is {found}, which has no counterpart in SQL here", path.display())]
+    Type {
+        /// File of the table.
+        path: PathBuf,
+        /// The column.
+        column: String,
+        /// Its type.
+        found: String,
+    },
+    /// The answer cannot be written.
+    #[error("cannot write the answer: {0}")]
+    Write(String),
+}
+
+impl From<Problem> for QueryError {
+    fn from(problem: Problem) -> Self {
+        Self::Sql(problem)
+    }
+}

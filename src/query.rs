@@ -1,0 +1,188 @@
+//! Questions in SQL: what is asked of `hopmap-query`, the program that answers them.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use clap::ValueEnum;
+use miette::Diagnostic;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::engine::Catalogue;
+use crate::pipeline::{Problem, TableQuestion};
+use crate::programs;
+
+/// Name of the program.
+const PROGRAM: &str = "hopmap-query";
+/// Variable that names the program.
+const VARIABLE: &str = "HOPMAP_QUERY";
+/// The argument with which the program reads [`Asked`] and writes a `Result` for every question, both as JSON.
+pub const TABLES: &str = "tables";
+
+/// The questions of a pipeline file.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Asked {
+    /// What is wrong with them, as far as that can be known before there are results?
+    Check {
+        /// Names of the stages.
+        stages: Vec<String>,
+        /// The questions.
+        questions: Vec<String>,
+    },
+    /// What are their answers? Every answer is an [`AnsweredTable`].
+    Answer {
+        /// Folder of the store.
+        store: PathBuf,
+        /// The cells that they are about, without their results.
+        catalogue: Catalogue,
+        /// The questions.
+        questions: Vec<TableQuestion>,
+    },
+}
+
+/// The answer to a question of a pipeline file.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct AnsweredTable {
+    /// Name of the table.
+    pub name: String,
+    /// Names of the columns.
+    pub columns: Vec<String>,
+    /// The first rows, as text.
+    pub rows: Vec<Vec<String>>,
+    /// Number of all rows.
+    pub all_rows: usize,
+    /// Where the whole answer was saved.
+    pub saved: Option<PathBuf>,
+}
+
+/// The form of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Form {
+    /// Aligned columns for people.
+    Table,
+    /// Comma-separated values with a header.
+    Csv,
+    /// One JSON object per row and line.
+    Json,
+    /// An Arrow IPC file.
+    Arrow,
+    /// A Parquet file.
+    Parquet,
+}
+
+impl Form {
+    /// The form that the extension of a file names.
+    #[must_use]
+    pub fn of_path(path: &Path) -> Option<Self> {
+        Some(match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "txt" => Self::Table,
+            "csv" => Self::Csv,
+            "json" | "jsonl" | "ndjson" => Self::Json,
+            "arrow" | "feather" => Self::Arrow,
+            "parquet" => Self::Parquet,
+            _ => return None,
+        })
+    }
+
+    /// Whether it is made of bytes that no terminal should see.
+    #[must_use]
+    pub fn is_binary(self) -> bool {
+        matches!(self, Self::Arrow | Self::Parquet)
+    }
+}
+
+/// A program that does not answer.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub(crate) enum ProgramError {
+    #[error("{PROGRAM}, which answers questions in SQL, is missing: {places}")]
+    #[diagnostic(help(
+        "`make install FEATURES=full` builds it from the sources of hopmap, and so does \
+         `cargo install --locked --path src/bin/{PROGRAM}`; {VARIABLE} may name it"
+    ))]
+    Missing { places: String },
+    #[error("{} cannot be started: {reason}", path.display())]
+    #[diagnostic(help("{VARIABLE} and PATH say which {PROGRAM} is started"))]
+    NotStarted { path: PathBuf, reason: std::io::Error },
+    #[error("{PROGRAM} gave no answer: {reason}")]
+    NoAnswer { reason: String },
+}
+
+/// Becomes the program, with the arguments of `hopmap query`; comes back only where that fails.
+pub(crate) fn exec(arguments: &[OsString]) -> ProgramError {
+    match program() {
+        Ok((path, mut command)) => {
+            let reason = command.args(arguments).exec();
+            ProgramError::NotStarted { path, reason }
+        }
+        Err(error) => error,
+    }
+}
+
+/// What is wrong with questions, as far as that can be known before there are results.
+pub(crate) fn check(questions: &[TableQuestion], stages: &[&str]) -> Vec<Result<(), Problem>> {
+    let stages = stages.iter().copied().map(str::to_owned).collect();
+    let asked = questions.iter().map(|question| question.sql.clone()).collect();
+    ask(&Asked::Check { stages, questions: asked }, questions)
+}
+
+/// Asks questions about what there is of a pipeline now; the program saves the answers.
+pub(crate) fn answer(
+    questions: &[TableQuestion],
+    store: &Path,
+    catalogue: Catalogue,
+) -> Vec<Result<AnsweredTable, Problem>> {
+    let (store, asked) = (store.to_owned(), questions.to_vec());
+    ask(&Asked::Answer { store, catalogue, questions: asked }, questions)
+}
+
+/// Asks all questions at once, none if there are none. What is wrong with the program is wrong with each of them.
+fn ask<T: DeserializeOwned>(asked: &Asked, questions: &[TableQuestion]) -> Vec<Result<T, Problem>> {
+    if questions.is_empty() {
+        return Vec::new();
+    }
+    exchange(asked, questions.len()).unwrap_or_else(|error| {
+        let help = error.help().map(|help| help.to_string());
+        let problem = |_: &_| Err(Problem { help: help.clone(), ..Problem::new(error.to_string(), &(0..0)) });
+        questions.iter().map(problem).collect()
+    })
+}
+
+fn exchange<T: DeserializeOwned>(
+    asked: &Asked,
+    count: usize,
+) -> Result<Vec<Result<T, Problem>>, ProgramError> {
+    let no_answer = |reason: String| ProgramError::NoAnswer { reason };
+    // Fails for paths that are not UTF-8.
+    let asked = serde_json::to_vec(asked).map_err(|error| no_answer(error.to_string()))?;
+    let (path, mut command) = program()?;
+    let mut child = command
+        .arg(TABLES)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|reason| ProgramError::NotStarted { path, reason })?;
+    // One that ends before it has read everything says why.
+    let _ = child.stdin.take().map(|mut input| input.write_all(&asked));
+    let output = child.wait_with_output().map_err(|error| no_answer(error.to_string()))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let said = said.trim().trim_start_matches("error: ");
+        return Err(no_answer(if said.is_empty() { output.status.to_string() } else { said.to_owned() }));
+    }
+    match serde_json::from_slice::<Vec<_>>(&output.stdout) {
+        Ok(answers) if answers.len() == count => Ok(answers),
+        _ => Err(no_answer("what it wrote is none".to_owned())),
+    }
+}
+
+/// The program, which is first told the version of hopmap that it has to have itself.
+fn program() -> Result<(PathBuf, Command), ProgramError> {
+    let path = programs::find(PROGRAM, VARIABLE).map_err(|places| ProgramError::Missing { places })?;
+    let mut command = Command::new(&path);
+    command.arg(env!("CARGO_PKG_VERSION"));
+    Ok((path, command))
+}

@@ -1,0 +1,26 @@
+//! Tests of the crate from outside: one binary with a module per subject.
+
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+#![allow(clippy::print_stderr, reason = "what was found is told with `--nocapture`")]
+
+mod codec;
+mod crash;
+mod cut;
+mod damage;
+mod damaged_images;
+mod delta;
+mod dmtcp_gzip;
+mod dumps;
+mod generate;
+mod hollow;
+mod image_records;
+mod prune;
+mod series;
+mod stage;
+mod store;
+mod support {
+    pub(crate) mod images;
+    pub(crate) mod store;
+}
+mod tree;
+mod verify;

@@ -1,0 +1,9 @@
+//! Tests of the crate from outside: one binary with a module per subject.
+
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+mod damage;
+mod given_data;
+mod support {
+    pub(crate) mod body;
+}

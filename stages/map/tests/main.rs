@@ -1,0 +1,24 @@
+//! Tests of the crate from outside: one binary with a module per subject.
+
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+mod auto;
+mod common;
+mod constraints;
+mod damage;
+mod exact;
+mod external;
+mod hierarchical;
+mod import;
+#[allow(dead_code, reason = "only its processes are used")]
+#[path = "../../ground/islands/tests/common/mod.rs"]
+mod islands;
+mod matrix;
+mod objectives;
+mod papers;
+mod support {
+    pub(crate) mod body;
+    pub(crate) mod placement;
+}
+mod tabu;
+mod traces;

@@ -1,0 +1,35 @@
+//! Tests of the crate from outside: one binary with a module per subject.
+
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+#![allow(clippy::print_stderr, reason = "what was found is told with `--nocapture`")]
+#![allow(clippy::float_cmp, reason = "what is exact stays exact")]
+
+mod boards;
+mod build;
+mod compact;
+mod compact_given;
+mod damage;
+mod diagnosis;
+mod example;
+mod failures;
+mod given;
+mod goals;
+mod highs;
+mod lft;
+mod opensm;
+mod optima;
+mod pictures;
+mod regressions;
+mod router;
+mod rules;
+mod search;
+mod solvers;
+mod support {
+    pub(crate) mod body;
+}
+
+#[cfg(not(feature = "highs"))]
+#[test]
+fn exact_solutions() {
+    hopmap_test_support::skipped("built without the feature highs");
+}

@@ -1,0 +1,17 @@
+//! Tests of the crate from outside: one binary with a module per subject.
+
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+#![allow(clippy::float_cmp, reason = "what is exact stays exact")]
+
+mod agree;
+mod checker;
+mod damage;
+mod given;
+#[allow(dead_code, reason = "only its processes are used")]
+#[path = "../../ground/islands/tests/common/mod.rs"]
+mod islands;
+mod optima;
+mod searches;
+mod support {
+    pub(crate) mod body;
+}

@@ -1,0 +1,8 @@
+//! Tests of the crate from outside: one binary with a module per subject.
+
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+mod best;
+mod common;
+mod hosts;
+mod stage;

@@ -1,0 +1,26 @@
+//! Tests of the crate from outside: one binary with a module per subject.
+
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+#![allow(clippy::print_stderr, reason = "what was found is told with `--nocapture`")]
+
+mod damage;
+mod given;
+mod graph;
+mod import_anything;
+mod import_clusters;
+mod import_damage_clusters;
+mod import_damage_fabrics;
+mod import_damage_hosts;
+mod import_damage_mappers;
+mod import_fabrics;
+mod import_hwloc;
+mod import_mappers;
+mod import_measured;
+mod mappers_system;
+mod simgrid;
+mod slurm;
+mod support {
+    pub(crate) mod body;
+    pub(crate) mod description;
+    pub(crate) mod fat_tree;
+}

@@ -1,0 +1,112 @@
+//! Files of other tools, written by hand with matrices computed by hand.
+
+mod clog2;
+mod damage;
+mod export;
+mod ipm;
+mod matrix_market;
+mod paraver;
+mod recognise;
+mod simgrid;
+mod tau;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::support::{Listener, graph};
+use hopmap_model::{Context, InputPath, Stage, TaskGraph};
+use hopmap_trace::{Format, Import, ImportParams};
+
+/// Files in a folder of their own.
+struct Files {
+    folder: tempfile::TempDir,
+    names: Vec<String>,
+}
+
+impl Files {
+    /// `files` are names and what is in the files.
+    fn new<T: AsRef<[u8]>>(files: &[(&str, T)]) -> Self {
+        let names = files.iter().map(|(name, _)| (*name).to_owned()).collect();
+        let written = Self { folder: tempfile::tempdir().unwrap(), names };
+        for (name, bytes) in files {
+            let path = written.path(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, bytes).unwrap();
+        }
+        written
+    }
+
+    /// One file, called `trace`.
+    fn one(bytes: impl AsRef<[u8]>) -> Self {
+        Self::new(&[("trace", bytes)])
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The file called `trace`, or the folder if there is none.
+    fn trace(&self) -> PathBuf {
+        let trace = self.path("trace");
+        if trace.exists() { trace } else { self.folder.path().to_owned() }
+    }
+
+    /// Reads it.
+    fn read(&self, ask: impl FnOnce(&mut ImportParams)) -> Read {
+        let mut params = ImportParams::new(InputPath::new(self.trace()));
+        ask(&mut params);
+        let listener = Listener::default();
+        let result = import(params, &Context::new(1, None, &listener));
+        let clean = |text: String| text.replace(&format!("{}/", self.folder.path().display()), "");
+        let result = result.map_err(|error| {
+            let help = error.help().map_or(String::new(), |help| format!(" | {help}"));
+            (clean(error.to_string()), help)
+        });
+        Read { result, log: listener.lines.into_inner().unwrap() }
+    }
+
+    /// Reads it as whatever it is.
+    fn auto(&self) -> Read {
+        self.read(|_| {})
+    }
+
+    /// The message with which it is refused.
+    fn refused(&self) -> String {
+        self.auto().result.unwrap_err().0
+    }
+}
+
+/// What reading gives and says.
+struct Read {
+    /// A message and its hint if it failed.
+    result: Result<TaskGraph, (String, String)>,
+    log: Vec<String>,
+}
+
+impl Read {
+    fn graph(&self) -> &TaskGraph {
+        self.result.as_ref().unwrap()
+    }
+
+    /// Source, destination, messages and bytes of every pair.
+    fn pairs(&self) -> Vec<(u32, u32, u64, u64)> {
+        pairs(self.graph())
+    }
+}
+
+fn pairs(graph: &TaskGraph) -> Vec<(u32, u32, u64, u64)> {
+    graph.edges.iter().map(|e| (e.source, e.destination, e.messages, e.bytes)).collect()
+}
+
+fn import(params: ImportParams, cx: &Context<'_>) -> miette::Result<TaskGraph> {
+    Import::check(&params)?;
+    let files = Import::reads(&params)?;
+    assert!(!files.is_empty() && files.iter().all(|file| file.path().is_file()));
+    graph::<Import>(params, cx)
+}
+
+/// Reads a file or folder.
+fn import_path(path: &Path, format: Format) -> miette::Result<TaskGraph> {
+    let params = ImportParams { format, ..ImportParams::new(InputPath::new(path)) };
+    import(params, &Context::detached())
+}

@@ -1,0 +1,19 @@
+//! Tests of the crate from outside: one binary with a module per subject.
+
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests may")]
+
+mod communication;
+mod dag;
+mod damage;
+mod events;
+mod generate;
+mod import;
+mod not_built;
+mod otf;
+mod otf2;
+mod otf_damage;
+mod replay;
+mod samples;
+mod support;
+mod truncated;
+mod written;

@@ -1,0 +1,14 @@
+//! Signals to processes that a test has started.
+
+use std::fmt::Display;
+use std::process::Command;
+
+/// Sends a signal such as `INT`. The shell does it: the program `kill` is not on every machine.
+///
+/// # Panics
+///
+/// If there is no such process.
+pub fn signal(process: impl Display, signal: &str) {
+    let status = Command::new("sh").args(["-c", &format!("kill -s {signal} {process}")]).status();
+    assert!(status.is_ok_and(|status| status.success()), "cannot send {signal} to {process}");
+}
