@@ -106,7 +106,7 @@ fn dotted(path: &[String]) -> String {
 
 /// The values of a command line as a text of TOML, so that messages can show where a fault is.
 ///
-/// A value is read as TOML, else as text; where the stage takes text the raw text is used.
+/// See [`as_toml`] for how a value is read.
 pub(crate) fn assignments(entry: &StageEntry, pairs: &[(String, String)]) -> String {
     let schema = SchemaView::new(&entry.schema);
     let line = |(key, value): &(String, String)| {
@@ -116,14 +116,13 @@ pub(crate) fn assignments(entry: &StageEntry, pairs: &[(String, String)]) -> Str
     pairs.iter().map(line).collect()
 }
 
-/// A value of the command line as TOML.
+/// A value of the command line as TOML. Where text is wanted, `5` and `[a]` are text; text in quotes is what they hold.
 pub(crate) fn as_toml(value: &str, is_text: bool) -> String {
-    let is_toml = !value.contains('\n') && {
-        let mut problems = Vec::new();
-        Table::parse(&format!("value = {value}"), &mut problems);
-        problems.is_empty()
-    };
-    match is_toml && !is_text {
+    let mut problems = Vec::new();
+    let parsed = Table::parse(&format!("value = {value}"), &mut problems);
+    let is_quoted = parsed.get("value").is_some_and(|entry| entry.node.text().is_some());
+    let is_toml = !value.contains('\n') && problems.is_empty();
+    match is_toml && (is_quoted || !is_text) {
         true => value.to_owned(),
         false => toml::Value::String(value.to_owned()).to_string(),
     }

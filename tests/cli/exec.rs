@@ -145,3 +145,28 @@ fn the_working_directory_is_named_where_it_is_in_the_way() {
     [exit code 2]
     ");
 }
+
+#[test]
+fn text_in_quotes_is_what_they_hold_as_in_a_pipeline_file() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "p.toml",
+        "[params]\nshape = \"tree:1x1\"\n[stages.machine]\nuses = \"topology/synthetic\"\n\
+         with = { shape = \"${params.shape}\", costs = [1, 10] }\n",
+    );
+    let digest = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap()["digest"].to_string();
+    let plain = machine(&sandbox);
+    let plain_digest = digest(&sandbox.stdout(&["show", "m", "--json"]));
+    for shape in ["shape=tree:2x4", "shape=\"tree:2x4\"", "shape='tree:2x4'"] {
+        let given = ["exec", "topology/synthetic", "--with", shape, "--with", "costs=[1, 10]", "--out", "m"];
+        assert_eq!(sandbox.seen(&given), plain, "{shape}");
+        assert_eq!(digest(&sandbox.stdout(&["show", "m", "--json"])), plain_digest, "{shape}");
+        sandbox.stdout(&["run", "p.toml", "-p", shape, "--no-report"]);
+        assert_eq!(digest(&sandbox.stdout(&["show", "machine", "--json"])), plain_digest, "-p {shape}");
+    }
+    // Where text is wanted, what is something else in TOML is text all the same.
+    sandbox.stdout(&["exec", "instance/stencil", "--with", "shape=2x2", "--with", "bytes=7", "--out", "g"]);
+    let host =
+        ["--with", "host_prefix=7", "--with", "shape=tree:2x4", "--with", "costs=[1, 10]", "--out", "n"];
+    sandbox.stdout(&[&["exec", "topology/synthetic"], &host[..]].concat());
+}
