@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use hopmap_artifact::{ArtifactError, Folder};
 use hopmap_durable::{DurableError, replace_file};
+use hopmap_model::{InputError, read_input};
 use jiff::Timestamp;
 use miette::Diagnostic;
 use serde::{Deserialize, Serialize};
@@ -165,16 +166,11 @@ impl Accepted {
 /// A file of JSON that says of which format it is, and is of this one.
 pub(crate) fn read_json(path: &Path, wanted: u32) -> Result<serde_json::Value, AcceptedError> {
     let malformed = |reason: String| AcceptedError::Malformed { path: path.into(), reason };
-    match std::fs::metadata(path) {
-        Ok(metadata) if metadata.len() > MOST_BYTES => return Err(malformed("it is too large".into())),
-        Ok(metadata) if metadata.is_dir() => return Err(malformed("it is a folder".into())),
-        Ok(_) => {}
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Err(AcceptedError::Missing { path: path.into() });
-        }
-        Err(error) => return Err(DurableError::io("read", path)(error).into()),
-    }
-    let bytes = std::fs::read(path).map_err(DurableError::io("read", path))?;
+    let bytes = read_input(path, MOST_BYTES).map_err(|error| match InputError::of(&error) {
+        Some(fault) => malformed(fault.to_string()),
+        None if error.kind() == std::io::ErrorKind::NotFound => AcceptedError::Missing { path: path.into() },
+        None => DurableError::io("read", path)(error).into(),
+    })?;
     let value: serde_json::Value =
         serde_json::from_slice(&bytes).map_err(|error| malformed(error.to_string()))?;
     match value.get("format").and_then(serde_json::Value::as_u64) {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use hopmap_artifact::{DESCRIPTION, Folder, PROVENANCE};
 use hopmap_durable::{DurableError, Staging, sync_folder};
+use hopmap_model::open_input;
 use miette::{IntoDiagnostic, Report};
 use serde::{Deserialize, Serialize};
 use zip::write::SimpleFileOptions;
@@ -254,7 +255,7 @@ fn write(
 type Archive = ZipWriter<BufWriter<File>>;
 
 fn add_file(zip: &mut Archive, name: &str, path: &Path) -> Result<(u64, String), Report> {
-    let mut file = File::open(path).map_err(DurableError::io("read", path))?;
+    let mut file = open_input(path).map_err(DurableError::io("read", path))?;
     let size = file.metadata().map_err(DurableError::io("read", path))?.len();
     add(zip, name, size, &mut file)
 }

@@ -54,6 +54,6 @@ pub fn looks_like_one(path: &Path) -> bool {
 
 fn begins_so(path: &Path) -> bool {
     let mut first = [0; 4];
-    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut first));
+    let read = hopmap_model::open_input(path).and_then(|mut file| file.read_exact(&mut first));
     read.is_ok() && first == *b"PK\x03\x04"
 }

@@ -88,7 +88,7 @@ impl Archive {
     /// Opens an archive and refuses what could do harm. Nothing is unpacked.
     pub fn open(path: &Path) -> Result<Self, ArchiveError> {
         let read = |error| DurableError::io("read", path)(error);
-        let mut file = File::open(path).map_err(read)?;
+        let mut file = hopmap_model::open_input(path).map_err(read)?;
         let bytes = file.metadata().map_err(read)?.len();
         let seal = seal::check(&mut file).map_err(read)?;
         let damaged = |place: &str, error: &ZipError| damaged(path, place, error);

@@ -3,12 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use hopmap_model::read_input;
 use miette::IntoDiagnostic;
 
 use super::failure::{Failure, Mistake};
 use crate::engine::Store;
 use crate::lock::Request;
 use crate::pipeline::{EMBEDDED, Pipeline, Source};
+
+/// Bytes of a pipeline file.
+const MOST_BYTES: u64 = 64 << 20;
 
 /// A pipeline and its parameters.
 #[derive(Debug, Args)]
@@ -126,7 +130,7 @@ pub(crate) fn working_directory() -> Result<PathBuf, Failure> {
 
 fn read_text(path: &Path) -> Result<String, Failure> {
     let shown = path.display();
-    let bytes = std::fs::read(path).map_err(|error| {
+    let bytes = read_input(path, MOST_BYTES).map_err(|error| {
         Failure::usage(Mistake::new(format!("cannot read {shown}: {error}"), "is it readable for you?"))
     })?;
     String::from_utf8(bytes).map_err(|_| {

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hopmap_durable::{DurableError, replace_file};
+use hopmap_model::{InputError, read_input};
 use miette::NamedSource;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
@@ -142,16 +143,11 @@ impl Lock {
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self, LockError> {
         let not_text = |reason: String| LockError::NotText { path: path.into(), reason };
-        match std::fs::metadata(path) {
-            Ok(metadata) if metadata.is_dir() => return Err(not_text("it is a folder".into())),
-            Ok(metadata) if metadata.len() > MOST_BYTES => return Err(not_text("it is too large".into())),
-            Ok(_) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Err(LockError::Missing { path: path.into() });
-            }
-            Err(error) => return Err(DurableError::io("read", path)(error).into()),
-        }
-        let bytes = std::fs::read(path).map_err(DurableError::io("read", path))?;
+        let bytes = read_input(path, MOST_BYTES).map_err(|error| match InputError::of(&error) {
+            Some(fault) => not_text(fault.to_string()),
+            None if error.kind() == std::io::ErrorKind::NotFound => LockError::Missing { path: path.into() },
+            None => DurableError::io("read", path)(error).into(),
+        })?;
         let text = String::from_utf8(bytes).map_err(|_| not_text("it is not text".into()))?;
         Self::parse(path, &text)
     }

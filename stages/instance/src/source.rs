@@ -1,10 +1,11 @@
 //! Files that may be packed.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, ErrorKind, Read, Result};
+use std::io::{BufRead, BufReader, Read, Result};
 use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
+use hopmap_model::open_input;
 
 /// How a gzip file begins (RFC 1952).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
@@ -18,15 +19,12 @@ pub(crate) enum Source {
 impl Source {
     /// Opens a file that is no folder. Also gives its length; zero where that is not known.
     pub(crate) fn open(path: &Path) -> Result<(Self, u64)> {
-        let file = File::open(path)?;
-        let metadata = file.metadata()?;
-        if metadata.is_dir() {
-            return Err(ErrorKind::IsADirectory.into());
-        }
+        let file = open_input(path)?;
+        let length = file.metadata()?.len();
         let mut file = BufReader::new(file);
         Ok(match file.fill_buf()?.starts_with(&GZIP) {
             true => (Self::Gzip(Box::new(MultiGzDecoder::new(file))), 0),
-            false => (Self::Plain(file), metadata.len()),
+            false => (Self::Plain(file), length),
         })
     }
 }

@@ -11,7 +11,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use hopmap_islands::SearchError;
-use hopmap_model::{Context, Error};
+use hopmap_model::{Context, Error, open_input};
 use hopmap_objective::Problem;
 use tempfile::TempDir;
 
@@ -249,13 +249,7 @@ fn folder(scratch: &Path) -> Result<TempDir, ExternalError> {
 /// Reads an answer, or a little more than one may be; nothing where there is no file.
 fn read(path: PathBuf) -> Result<Vec<u8>, ExternalError> {
     let mut bytes = Vec::new();
-    // Something else than a file might never end.
-    let opened = match std::fs::metadata(&path) {
-        Ok(metadata) if metadata.is_file() => File::open(&path),
-        Ok(_) => Err(io::Error::other("it is no file")),
-        Err(error) => Err(error),
-    };
-    match opened.and_then(|file| file.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes)) {
+    match open_input(&path).and_then(|file| file.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes)) {
         Ok(_) => Ok(bytes),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(bytes),
         Err(source) => Err(ExternalError::File { path, source }),

@@ -11,11 +11,10 @@ mod numbers;
 mod rankfile;
 mod recognise;
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use hopmap_model::SystemGraph;
+use hopmap_model::{SystemGraph, open_input};
 
 use crate::PlacementFormat;
 use lines::Lines;
@@ -51,7 +50,7 @@ pub fn import(
 ) -> Result<Placed, ImportError> {
     let failed = |source| ImportError::Read { path: path.to_owned(), source };
     let mut text = Vec::new();
-    File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut text)).map_err(failed)?;
+    open_input(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut text)).map_err(failed)?;
     if text.len() as u64 > MOST_BYTES {
         return Err(ImportError::TooLong { path: path.to_owned() });
     }

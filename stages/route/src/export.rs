@@ -8,9 +8,12 @@ mod rio;
 
 use std::collections::BTreeMap;
 
-use hopmap_model::{NodeKind, SystemGraph, Tables, TextFile};
+use hopmap_model::{NodeKind, SystemGraph, Tables, TextFile, read_input};
 
 use crate::{ExportError, ExportFormat, ExportParams};
+
+/// Bytes of a dump of forwarding tables.
+const MOST_BYTES: u64 = 1 << 32;
 
 pub use picture::{Shown, draw};
 
@@ -41,7 +44,10 @@ fn lids(params: &ExportParams) -> Result<String, ExportError> {
             "give a dump of the running network: `lids = \"opensm-lfts.dump\"`",
         ));
     };
-    std::fs::read_to_string(file.path()).map_err(|error| {
+    let text = read_input(file.path(), MOST_BYTES).and_then(|bytes| {
+        String::from_utf8(bytes).map_err(|error| std::io::Error::new(std::io::ErrorKind::InvalidData, error))
+    });
+    text.map_err(|error| {
         ExportError::new(format!("cannot read `{}`: {error}", file.path().display()), "is the name right?")
     })
 }

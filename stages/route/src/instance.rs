@@ -18,7 +18,7 @@ mod file;
 
 use std::path::Path;
 
-use hopmap_model::{Mapping, SystemGraph, Tables, TaskGraph};
+use hopmap_model::{Mapping, SystemGraph, Tables, TaskGraph, read_input};
 
 use crate::InstanceError;
 
@@ -55,15 +55,7 @@ impl Instance {
     /// Reads an instance.
     pub fn read(path: &Path) -> Result<Self, InstanceError> {
         let unreadable = |source| InstanceError::Unreadable { path: path.to_owned(), source };
-        let bytes = std::fs::metadata(path).map_err(unreadable)?.len();
-        if bytes > MOST_BYTES {
-            return Err(InstanceError::Contradiction {
-                path: path.to_owned(),
-                problem: format!("{bytes} bytes are no instance"),
-                help: format!("files up to {MOST_BYTES} bytes are read; is it the right one?"),
-            });
-        }
-        Self::parse(&std::fs::read(path).map_err(unreadable)?, path)
+        Self::parse(&read_input(path, MOST_BYTES).map_err(unreadable)?, path)
     }
 
     /// The same from the contents of a file.

@@ -11,8 +11,8 @@ pub mod stg;
 pub mod wfformat;
 mod words;
 
-pub(crate) use import::check;
 pub use import::{GraphFile, read_graph};
+pub(crate) use import::{MOST_BYTES, check};
 
 /// What is wrong with a file, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

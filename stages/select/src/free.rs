@@ -1,12 +1,11 @@
 //! Which hosts are free.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 use hopmap_formats::{host_list, sinfo};
-use hopmap_model::{Context, InputPath, Node, NodeKind, NodeState, SystemGraph};
+use hopmap_model::{Context, InputPath, Node, NodeKind, NodeState, SystemGraph, open_input};
 
 use crate::{NodesParams, SelectError, Source};
 
@@ -116,7 +115,7 @@ fn read(path: &Path) -> Result<String, SelectError> {
     let fault = |source| SelectError::Read { path: path.to_owned(), source };
     let no_list = |what| SelectError::NoList { path: path.to_owned(), what };
     let mut bytes = Vec::new();
-    File::open(path).map_err(fault)?.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(fault)?;
+    open_input(path).map_err(fault)?.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(fault)?;
     if bytes.len() as u64 > MAX_BYTES {
         return Err(no_list("it is longer than 256 MiB"));
     }

@@ -1,11 +1,11 @@
 //! A matrix of messages and bytes as text: `source,destination,messages,bytes`.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
 use csv::{ErrorKind, Position, ReaderBuilder, StringRecord, Trim};
-use hopmap_model::{Edge, Process, TaskGraph};
+use hopmap_model::{Edge, Process, TaskGraph, open_input, read_input};
 
 use crate::error::CsvError;
 use crate::matrix::Matrix;
@@ -15,6 +15,9 @@ const COLUMNS: [&str; 4] = ["source", "destination", "messages", "bytes"];
 
 /// More ranks than any machine has; a bound for the memory a mistyped rank can claim.
 pub(crate) const MAX_RANKS: u32 = 1 << 24;
+
+/// Where the line of a fault is counted. In a larger file messages name line 1.
+const MOST_BYTES: u64 = 1 << 30;
 
 type Reader = csv::Reader<BufReader<File>>;
 
@@ -43,11 +46,7 @@ pub(crate) fn read(path: &Path, ranks: Option<u32>) -> Result<TaskGraph, CsvErro
 }
 
 fn open(path: &Path) -> Result<Reader, CsvError> {
-    let failed = |source| CsvError::Read { path: path.to_owned(), source };
-    let file = File::open(path).map_err(failed)?;
-    if file.metadata().map_err(failed)?.is_dir() {
-        return Err(failed(std::io::ErrorKind::IsADirectory.into()));
-    }
+    let file = open_input(path).map_err(|source| CsvError::Read { path: path.to_owned(), source })?;
     Ok(ReaderBuilder::new().comment(Some(b'#')).trim(Trim::All).from_reader(BufReader::new(file)))
 }
 
@@ -68,7 +67,7 @@ fn malformed(path: &Path, error: csv::Error) -> CsvError {
 /// comments are still to be passed over.
 fn line_at(path: &Path, position: Option<&Position>) -> u64 {
     let start = position.map_or(0, Position::byte) as usize;
-    let text = fs::read(path).unwrap_or_default();
+    let text = read_input(path, MOST_BYTES).unwrap_or_default();
     let (before, after) = text.split_at(start.min(text.len()));
     let lines = |text| <[u8]>::split(text, |byte| *byte == b'\n');
     let passed =

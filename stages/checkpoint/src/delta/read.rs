@@ -5,6 +5,7 @@ use std::io::{Cursor, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use hopmap_durable::DurableError;
+use hopmap_model::open_input;
 use rayon::prelude::*;
 
 use super::image;
@@ -50,7 +51,7 @@ fn file_signatures(
     align: Align,
     map: Option<&PageMap>,
 ) -> Result<Vec<FileSignature>, DeltaError> {
-    let mut file = std::fs::File::open(path).map_err(DurableError::io("read", path))?;
+    let mut file = open_input(path).map_err(DurableError::io("read", path))?;
     let unreadable = |source| DeltaError::File { path: path.into(), source };
     let mut head = Vec::new();
     if align == Align::Address {

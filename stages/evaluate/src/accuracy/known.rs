@@ -3,8 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use csv::{ReaderBuilder, StringRecord, Trim};
+use hopmap_model::read_input;
 
 use crate::EvaluateError;
+
+/// Bytes of the file.
+const MOST_BYTES: u64 = 1 << 28;
 
 /// Rows of known values. A row says something of every group whose keys are those of the row; an empty key fits all.
 pub(super) struct Known {
@@ -21,12 +25,9 @@ impl Known {
             line: error.position().map_or(0, csv::Position::line),
             problem: error.to_string(),
         };
-        let mut reader = ReaderBuilder::new().trim(Trim::All).comment(Some(b'#')).from_path(path);
-        let reader = reader.as_mut().map_err(|error| EvaluateError::Known {
-            path: path.to_owned(),
-            line: 0,
-            problem: error.to_string(),
-        })?;
+        let text = read_input(path, MOST_BYTES).map_err(|error| malformed(error.into()))?;
+        let mut reader =
+            ReaderBuilder::new().trim(Trim::All).comment(Some(b'#')).from_reader(text.as_slice());
         let header: Vec<String> = reader.headers().map_err(malformed)?.iter().map(str::to_owned).collect();
         let rows = reader.records().collect::<Result<Vec<_>, _>>().map_err(malformed)?;
         if !header.iter().any(|name| by.contains(name)) {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use hopmap_model::{open_input, read_input};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
@@ -15,6 +16,9 @@ pub const DESCRIPTION: &str = "artifact.json";
 
 /// Name of the file that says how an artifact was made; not part of the digest.
 pub const PROVENANCE: &str = "provenance.json";
+
+/// Bytes of a description.
+const MOST_BYTES: u64 = 1 << 28;
 
 /// The contents of `artifact.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -99,7 +103,8 @@ impl Folder {
     pub fn open(path: &Path) -> Result<Self, ArtifactError> {
         let place = path.join(DESCRIPTION);
         let not = |reason: String| ArtifactError::NotAnArtifact { path: path.into(), reason };
-        let text = fs::read(&place).map_err(|error| not(format!("cannot read {DESCRIPTION}: {error}")))?;
+        let text = read_input(&place, MOST_BYTES)
+            .map_err(|error| not(format!("cannot read {DESCRIPTION}: {error}")))?;
         let description = serde_json::from_slice(&text)
             .map_err(|error| not(format!("{DESCRIPTION} is malformed: {error}")))?;
         Ok(Self { path: path.into(), description, digest: hash(&text) })
@@ -122,6 +127,13 @@ impl Folder {
         }
         folder.verify()?;
         C::decode(&folder)
+    }
+
+    /// The text of one of its files.
+    pub(crate) fn read_text(&self, name: &str) -> Result<String, ArtifactError> {
+        let path = self.file_path(name);
+        let text = open_input(&path).and_then(std::io::read_to_string);
+        text.map_err(|source| ArtifactError::Io { action: "read", path, source })
     }
 
     /// Checks every table and file against its BLAKE3.
@@ -224,7 +236,7 @@ fn check_file(path: PathBuf, expected: &str) -> Result<(), ArtifactError> {
 /// BLAKE3 of a file, which need not fit into memory.
 fn hash_file(path: &Path) -> Result<String, ArtifactError> {
     let mut hasher = blake3::Hasher::new();
-    let done = fs::File::open(path).and_then(|file| hasher.update_reader(file).map(drop));
+    let done = open_input(path).and_then(|file| hasher.update_reader(file).map(drop));
     done.map_err(|source| ArtifactError::Io { action: "read", path: path.into(), source })?;
     Ok(hasher.finalize().to_hex().to_string())
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use arrow_schema::{DataType, Field, Schema};
 use arrow_select::concat::concat_batches;
+use hopmap_model::open_input;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use parquet::basic::{Compression, ZstdLevel};
@@ -165,7 +166,7 @@ pub struct TableReader {
 impl TableReader {
     /// Opens the Parquet file of a table.
     pub fn open(path: &Path) -> Result<Self, ArtifactError> {
-        let file = File::open(path);
+        let file = open_input(path);
         let file = file.map_err(|source| ArtifactError::Io { action: "read", path: path.into(), source })?;
         let reader = ParquetRecordBatchReaderBuilder::try_new(file);
         let reader = reader.map_err(|error| damaged(path, &error))?;

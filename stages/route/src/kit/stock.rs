@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use hopmap_model::{Node, NodeKind, NodeTraits, SwitchType};
+use hopmap_model::{Node, NodeKind, NodeTraits, SwitchType, read_input};
 
 use super::file::{self, Connectors, File};
 use super::wired::{self, Wired};
@@ -54,15 +54,7 @@ type Wrong = (String, String);
 impl Stock {
     pub(super) fn read(path: &Path) -> Result<Self, InstanceError> {
         let unreadable = |source| InstanceError::Unreadable { path: path.to_owned(), source };
-        let bytes = std::fs::metadata(path).map_err(unreadable)?.len();
-        if bytes > MOST_BYTES {
-            return Err(InstanceError::Contradiction {
-                path: path.to_owned(),
-                problem: format!("{bytes} bytes are no kit"),
-                help: format!("files up to {MOST_BYTES} bytes are read; is it the right one?"),
-            });
-        }
-        Self::parse(&std::fs::read(path).map_err(unreadable)?, path)
+        Self::parse(&read_input(path, MOST_BYTES).map_err(unreadable)?, path)
     }
 
     pub(super) fn parse(bytes: &[u8], path: &Path) -> Result<Self, InstanceError> {

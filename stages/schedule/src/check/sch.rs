@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use hopmap_model::{Error, Schedule};
+use hopmap_model::{Error, Schedule, read_input};
 
 use super::program::Program;
 use super::{CheckError, order};
 use crate::MachineError;
 use crate::export::sch::node_numbers;
+use crate::formats::MOST_BYTES;
 use crate::formats::sch::Sch;
 
 const ANOTHER_GRAPH: &str = "the `.sch` is for another graph: import the `.grf` that it was made from";
@@ -16,7 +17,8 @@ const ANOTHER_GRAPH: &str = "the `.sch` is for another graph: import the `.grf` 
 /// The schedule in a file, with the earliest times.
 pub(super) fn schedule(program: &Program<'_>, path: &Path) -> Result<Schedule, Error> {
     let file = || path.display().to_string();
-    let bytes = std::fs::read(path).map_err(|source| MachineError::Unreadable { file: file(), source })?;
+    let bytes =
+        read_input(path, MOST_BYTES).map_err(|source| MachineError::Unreadable { file: file(), source })?;
     let sch =
         Sch::read(&bytes).map_err(|error| CheckError::new(format!("`{}`: {error}", file()), error.help))?;
     Ok(of_sch(program, &sch)?)

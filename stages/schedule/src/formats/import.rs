@@ -1,10 +1,9 @@
 //! A task graph from a file of any format.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use hopmap_model::{Context, Error, TaskDag};
+use hopmap_model::{Context, Error, TaskDag, open_input};
 
 use super::dot::{Dot, DotOptions};
 use super::grf::Grf;
@@ -12,7 +11,7 @@ use super::{ReadError, stg, wfformat};
 use crate::{GraphFormat, ImportError, ImportParams};
 
 /// Bytes of a file that are read.
-const MOST_BYTES: u64 = 1 << 30;
+pub(crate) const MOST_BYTES: u64 = 1 << 30;
 
 /// What a file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,7 +150,7 @@ fn contents(path: &Path) -> Result<Vec<u8>, ImportError> {
         ImportError::Unreadable { path: path.into(), source, help }
     };
     let mut bytes = Vec::new();
-    File::open(path).map_err(failed)?.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+    open_input(path).map_err(failed)?.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
     match bytes.len() as u64 > MOST_BYTES {
         true => Err(ImportError::TooLarge { path: path.into(), most: MOST_BYTES }),
         false => Ok(bytes),

@@ -1,5 +1,8 @@
 //! The parameters of the genetic algorithm, with those of a file of PARUS, applied to a problem.
 
+use hopmap_model::read_input;
+
+use crate::formats::MOST_BYTES;
 use crate::formats::ini::{RandomSelecting, SchIni};
 use crate::{Admissible, GeneticParams, ParameterError, Problem};
 
@@ -78,8 +81,8 @@ fn wrong(name: &'static str, value: &impl ToString, help: String) -> ParameterEr
 pub(super) fn read_ini(params: &GeneticParams) -> Result<SchIni, ParameterError> {
     let Some(path) = &params.ini else { return Ok(SchIni::default()) };
     let file = || path.path().display().to_string();
-    let bytes =
-        std::fs::read(path.path()).map_err(|source| ParameterError::Unreadable { file: file(), source })?;
+    let bytes = read_input(path.path(), MOST_BYTES)
+        .map_err(|source| ParameterError::Unreadable { file: file(), source })?;
     SchIni::read(&bytes).map_err(|error| ParameterError::Ini { file: file(), error })
 }
 

@@ -5,9 +5,10 @@ use std::ops::Range;
 use std::path::Path;
 
 use hopmap_formats::parus::{Kind, NetworkFile};
-use hopmap_model::{Processor, WorkUnit};
+use hopmap_model::{Processor, WorkUnit, read_input};
 
 use super::{Distances, Linear, MOST_PROCESSORS, Machine, Measured, Network};
+use crate::formats::MOST_BYTES;
 use crate::formats::procs::Procs;
 use crate::{MachineError, MachineParams};
 
@@ -112,7 +113,7 @@ fn measured(
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, MachineError> {
-    std::fs::read(path)
+    read_input(path, MOST_BYTES)
         .map_err(|source| MachineError::Unreadable { file: path.display().to_string(), source })
 }
 

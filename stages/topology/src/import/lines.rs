@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use hopmap_model::open_input;
+
 use super::ImportError;
 use super::reader::{malformed, read_error};
 
@@ -20,7 +22,7 @@ pub(super) struct Lines {
 
 impl Lines {
     pub(super) fn open(path: &Path) -> Result<Self, ImportError> {
-        let file = File::open(path).map_err(|source| read_error(path, source))?;
+        let file = open_input(path).map_err(|source| read_error(path, source))?;
         let reader = BufReader::with_capacity(256 << 10, file);
         Ok(Self { reader, path: path.to_owned(), number: 0, line: Vec::new() })
     }

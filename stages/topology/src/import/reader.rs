@@ -1,10 +1,9 @@
 //! Which format a file has, and how it is read.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use hopmap_model::InputPath;
+use hopmap_model::{InputPath, open_input, read_input};
 
 use super::{Format, ImportError, ImportParams, Imported, finish};
 use super::{
@@ -15,6 +14,8 @@ use super::{
 
 /// Bytes by which a format is recognised.
 const HEAD: u64 = 64 << 10;
+/// Bytes of a file that is read as a whole.
+pub(super) const MOST_BYTES: u64 = 1 << 32;
 /// Files of a folder by which a format is recognised.
 const MOST_ENTRIES: usize = 100_000;
 
@@ -72,7 +73,7 @@ impl Sample {
             return Ok(Self { path: path.to_owned(), entries: Some(entries), head: Vec::new() });
         }
         let mut head = Vec::new();
-        File::open(path).map_err(failed)?.take(HEAD).read_to_end(&mut head).map_err(failed)?;
+        open_input(path).map_err(failed)?.take(HEAD).read_to_end(&mut head).map_err(failed)?;
         Ok(Self { path: path.to_owned(), entries: None, head })
     }
 
@@ -127,7 +128,7 @@ pub(super) fn one_file(path: &Path) -> Result<Vec<InputPath>, ImportError> {
 
 /// Reads a whole file of text.
 pub(super) fn read_text(path: &Path) -> Result<String, ImportError> {
-    let bytes = std::fs::read(path).map_err(|source| read_error(path, source))?;
+    let bytes = read_input(path, MOST_BYTES).map_err(|source| read_error(path, source))?;
     String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();
         let line = error.as_bytes()[..valid].split(|&byte| byte == b'\n').count();

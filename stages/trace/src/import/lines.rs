@@ -1,10 +1,10 @@
 //! The lines of a text file, one at a time.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use hopmap_model::Context;
+use hopmap_model::{Context, open_input};
 
 use crate::ImportError;
 use crate::matrix::Overflow;
@@ -156,12 +156,7 @@ impl<'a> Lines<'a> {
 
 /// Opens a file that is no folder.
 pub(super) fn open(path: &Path) -> Result<File, ImportError> {
-    let failed = |source| ImportError::Read { path: path.to_owned(), source };
-    let file = File::open(path).map_err(failed)?;
-    if file.metadata().map_err(failed)?.is_dir() {
-        return Err(failed(ErrorKind::IsADirectory.into()));
-    }
-    Ok(file)
+    open_input(path).map_err(|source| ImportError::Read { path: path.to_owned(), source })
 }
 
 /// The beginning of a value, for messages.

@@ -10,7 +10,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use hopmap_model::InputPath;
+use hopmap_model::{InputPath, open_input};
 
 use super::fields::{Fault, Fields};
 use super::lines::Lines;
@@ -146,7 +146,7 @@ fn stream_and_processes(mut fields: Fields<'_>) -> Result<(u32, Vec<u32>), Fault
 
 fn first_bytes(path: &Path) -> Result<Vec<u8>, OtfError> {
     let mut bytes = Vec::new();
-    let read = fs::File::open(path).and_then(|file| file.take(4).read_to_end(&mut bytes));
+    let read = open_input(path).and_then(|file| file.take(4).read_to_end(&mut bytes));
     read.map(|_| bytes).map_err(|source| OtfError::Read { path: path.to_owned(), source })
 }
 

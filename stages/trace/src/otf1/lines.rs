@@ -1,8 +1,9 @@
 //! The lines of a file, compressed or not.
 
-use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
+
+use hopmap_model::open_input;
 
 use super::fields::{Fault, this_line};
 use super::inflate::Inflate;
@@ -35,10 +36,7 @@ impl Lines {
     /// Opens a file; one whose name ends in `.z` is compressed.
     pub(super) fn open(path: &Path) -> Result<Self, OtfError> {
         let failed = |source| OtfError::Read { path: path.to_owned(), source };
-        let file = File::open(path).map_err(failed)?;
-        if file.metadata().map_err(failed)?.is_dir() {
-            return Err(failed(ErrorKind::IsADirectory.into()));
-        }
+        let file = open_input(path).map_err(failed)?;
         let compressed = path.extension().is_some_and(|extension| extension == "z");
         let source: Box<dyn Read + Send> =
             if compressed { Box::new(Inflate::new(file)) } else { Box::new(file) };

@@ -1,8 +1,9 @@
 //! The anchor file, which says how the other files of an archive are written.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
+
+use hopmap_model::open_input;
 
 use super::constants::{OTF2_CHUNK_SIZE_MAX, OTF2_CHUNK_SIZE_MIN};
 
@@ -53,7 +54,7 @@ impl Anchor {
     /// Reads an anchor file from its first to its last byte: libotf2 goes on with what it has when one is damaged.
     pub(super) fn read(path: &Path) -> Result<Self, Otf2Error> {
         let mut bytes = Vec::new();
-        let file = File::open(path).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes));
+        let file = open_input(path).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes));
         file.map_err(|source| Otf2Error::Read { path: path.to_owned(), source })?;
         let path = path.to_owned();
         parse(&bytes).map_err(|refusal| match refusal {

@@ -12,6 +12,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use hopmap_model::open_input;
+
 use super::layouts::{Field, Layout};
 use super::record::{CUT_OFF, Cursor, Flaw};
 use crate::Otf2Error;
@@ -89,7 +91,7 @@ pub(super) fn walk_chunks(
         }
     };
     let damaged = |offset, what| Otf2Error::Damaged { path: path.to_owned(), location, offset, what };
-    let file = File::open(path).map_err(unreadable)?;
+    let file = open_input(path).map_err(unreadable)?;
     let size = file.metadata().map_err(unreadable)?.len().min(chunk_size) as usize;
     if buffer.len() < size {
         buffer.resize(size, 0);

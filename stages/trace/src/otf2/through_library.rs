@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use hopmap_model::Context;
+use hopmap_model::{Context, open_input};
 
 use super::clock::ClockOffsets;
 use super::library::{Archive, Ended, LocationReader};
@@ -19,6 +19,11 @@ pub(super) fn visit<V: Visitor, T: Send>(
     visitor: impl Fn(u64) -> V + Sync,
     close: impl Fn(Visited, V) -> Result<T, Otf2Error> + Sync,
 ) -> Result<Vec<T>, Otf2Error> {
+    // libotf2 opens whatever stands there, and would wait for the other end of a pipe.
+    for file in program.files.list()? {
+        let path = file.path();
+        open_input(path).map_err(|source| Otf2Error::Read { path: path.to_owned(), source })?;
+    }
     let failed = |message| of_library(program.files.anchor(), None, message);
     let mut archive = Archive::open(program.files.anchor()).map_err(failed)?;
     read_definitions(program, &mut archive)?;

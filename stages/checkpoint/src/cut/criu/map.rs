@@ -4,9 +4,10 @@
 //! `criu/include/magic.h` of CRIU): the first names M, the others are runs of pages.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+
+use hopmap_model::open_input_itself;
 
 use crate::chunk::PAGE;
 
@@ -56,13 +57,9 @@ fn single<T>(mut all: Vec<T>) -> Option<T> {
 }
 
 fn read(path: &Path) -> Option<Vec<u8>> {
-    // Looked at before it is opened: nobody waits for the other end of a pipe.
-    let metadata = path.symlink_metadata().ok()?;
-    let length = Some(metadata).filter(|found| found.is_file() && found.len() <= LARGEST)?.len();
-    let file = File::open(path).ok()?;
-    let mut bytes = Vec::with_capacity(length as usize);
-    file.take(LARGEST).read_to_end(&mut bytes).ok()?;
-    Some(bytes)
+    let mut bytes = Vec::new();
+    open_input_itself(path).ok()?.take(LARGEST + 1).read_to_end(&mut bytes).ok()?;
+    Some(bytes).filter(|bytes| bytes.len() as u64 <= LARGEST)
 }
 
 /// The number of the file of pages, and the map, if it can be relied on. Nothing if not even the number is known.

@@ -1,14 +1,14 @@
 //! A file that is being added.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
-use std::fs::{File, Metadata};
+use std::fs::Metadata;
 use std::io::Read;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hopmap_durable::DurableError;
-use rustix::fs::OFlags;
+use hopmap_model::{InputError, open_input_itself};
 
 use super::encode::{Done, Job};
 use crate::CheckpointError;
@@ -75,16 +75,17 @@ impl<'a> Opened<'a> {
         page_map: Option<PageMap>,
         seed: u64,
     ) -> Result<Self, CheckpointError> {
-        // Whatever stands there now: links are not followed, and nobody waits for the other end of a pipe.
-        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-        let file = File::options().read(true).custom_flags(flags).open(&path);
-        let file = file.map_err(DurableError::io("read", &path))?;
+        // Whatever stands there now: links are not followed.
+        let file = match open_input_itself(&path) {
+            Err(error) if InputError::of(&error).is_some() => return Err(CheckpointError::Changed { path }),
+            opened => opened.map_err(DurableError::io("read", &path))?,
+        };
         let before = file.metadata().map_err(DurableError::io("read", &path))?;
         let time = Time { seconds: before.mtime(), nanoseconds: before.mtime_nsec() as u32 };
         let is_as_found = |(length, modified): (u64, Time)| {
             before.len() == length && (modified == Time::default() || modified == time)
         };
-        if !before.is_file() || !found.is_none_or(is_as_found) {
+        if !found.is_none_or(is_as_found) {
             return Err(CheckpointError::Changed { path });
         }
         let known = Known { length: Some(before.len()), earlier: earlier.clone(), page_map, seed };

@@ -17,12 +17,7 @@ impl Codec for LaunchFile {
         let damaged =
             |reason: &str| ArtifactError::Damaged { path: folder.path().into(), reason: reason.into() };
         let name = folder.description().files.keys().next().ok_or_else(|| damaged("it holds no file"))?;
-        let path = folder.file_path(name);
-        let text = std::fs::read_to_string(&path).map_err(|source| ArtifactError::Io {
-            action: "read",
-            path,
-            source,
-        })?;
+        let text = folder.read_text(name)?;
         Ok(Self { name: name.clone(), text, command: folder.attribute("command")? })
     }
 }

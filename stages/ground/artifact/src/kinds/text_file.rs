@@ -16,12 +16,7 @@ impl Codec for TextFile {
             path: folder.path().into(),
             reason: "it holds no file".into(),
         })?;
-        let path = folder.file_path(name);
-        let text = std::fs::read_to_string(&path).map_err(|source| ArtifactError::Io {
-            action: "read",
-            path,
-            source,
-        })?;
+        let text = folder.read_text(name)?;
         Ok(Self { name: name.clone(), text })
     }
 }

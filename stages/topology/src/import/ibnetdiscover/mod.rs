@@ -7,11 +7,10 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use hopmap_model::InputPath;
+use hopmap_model::{InputPath, open_input};
 
 use super::lines::Lines;
 use super::reader::{Reader, Sample, malformed, one_file, read_error};
@@ -246,7 +245,7 @@ pub(super) fn entries(path: &Path) -> Result<Vec<(String, PathBuf)>, ImportError
 fn content_of(file: &Path) -> Result<Option<Content>, ImportError> {
     let failed = |source| read_error(file, source);
     let mut head = Vec::new();
-    File::open(file).map_err(failed)?.take(HEAD).read_to_end(&mut head).map_err(failed)?;
+    open_input(file).map_err(failed)?.take(HEAD).read_to_end(&mut head).map_err(failed)?;
     let whole = match head.len() as u64 == HEAD {
         true => head.iter().rposition(|&byte| byte == b'\n').map_or(head.len(), |end| end + 1),
         false => head.len(),

@@ -8,9 +8,10 @@ mod tests;
 use std::path::Path;
 
 use hopmap_formats::parus::{NetworkError, NetworkFile};
+use hopmap_model::read_input;
 
 use super::measured::{MOST_ROWS, Measured, is_host_name, refuse};
-use super::reader::{Reader, Sample, malformed, one_file, read_error};
+use super::reader::{MOST_BYTES, Reader, Sample, malformed, one_file, read_error};
 use super::{Format, ImportError, ImportParams, Imported};
 use crate::CostMetric;
 use times::Times;
@@ -32,7 +33,7 @@ fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
 
 /// A network file as it is.
 pub(super) fn network(path: &Path) -> Result<NetworkFile, ImportError> {
-    let bytes = std::fs::read(path).map_err(|source| read_error(path, source))?;
+    let bytes = read_input(path, MOST_BYTES).map_err(|source| read_error(path, source))?;
     NetworkFile::read(&bytes).map_err(|error| of_file(path, error))
 }
 

@@ -1,0 +1,174 @@
+//! The one way in which the files are opened that people give to stages.
+
+use std::collections::BTreeSet;
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::fs::OFlags;
+
+/// Why something is not read that could be opened. It comes as the inner error of an [`io::Error`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum InputError {
+    /// It is a folder.
+    #[error("it is a folder, not a file")]
+    Folder,
+    /// Whoever reads it might wait for ever, or never come to its end.
+    #[error("it is {0}, not a file")]
+    NoFile(&'static str),
+    /// It would take too much memory.
+    #[error("it is larger than {0} bytes")]
+    TooLarge(u64),
+}
+
+impl InputError {
+    /// The reason inside an error of the system, if it is one of these.
+    #[must_use]
+    pub fn of(error: &io::Error) -> Option<Self> {
+        error.get_ref()?.downcast_ref().copied()
+    }
+
+    /// What to do.
+    #[must_use]
+    pub fn help(self) -> &'static str {
+        match self {
+            Self::Folder => "name a file in it",
+            Self::NoFile(_) => "write what it gives into a file, and name that file",
+            Self::TooLarge(_) => "is it the right file?",
+        }
+    }
+}
+
+impl From<InputError> for io::Error {
+    fn from(error: InputError) -> Self {
+        let kind = match error {
+            InputError::Folder => ErrorKind::IsADirectory,
+            InputError::NoFile(_) => ErrorKind::InvalidInput,
+            InputError::TooLarge(_) => ErrorKind::FileTooLarge,
+        };
+        Self::new(kind, error)
+    }
+}
+
+/// Opens a file for reading. Anything else, such as a named pipe or a device, is refused without waiting for it.
+pub fn open_input(path: &Path) -> io::Result<File> {
+    open(path, OFlags::empty())
+}
+
+/// The same where a symbolic link is refused, too.
+pub fn open_input_itself(path: &Path) -> io::Result<File> {
+    open(path, OFlags::NOFOLLOW)
+}
+
+/// Reads a whole file of at most so many bytes.
+pub fn read_input(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_input(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > most {
+        true => Err(InputError::TooLarge(most).into()),
+        false => Ok(bytes),
+    }
+}
+
+fn open(path: &Path, more: OFlags) -> io::Result<File> {
+    // Nobody waits for the other end of a pipe, and no terminal becomes ours. For files neither means anything.
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY | more;
+    let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
+    // What was opened, not what stood there a moment before.
+    let kind = file.metadata()?.file_type();
+    match kind {
+        _ if kind.is_file() => note(path),
+        _ if kind.is_dir() => return Err(InputError::Folder.into()),
+        _ if kind.is_fifo() => return Err(InputError::NoFile("a named pipe").into()),
+        _ => return Err(InputError::NoFile("a device").into()),
+    }
+    Ok(file)
+}
+
+/// Notes which inputs are opened below a folder, by whatever thread, as long as it lives. Tests hold that against keys.
+#[derive(Debug)]
+pub struct InputRecord(Arc<Notes>);
+
+#[derive(Debug)]
+struct Notes {
+    folder: PathBuf,
+    opened: Mutex<BTreeSet<PathBuf>>,
+}
+
+static RECORDS: Mutex<Vec<Arc<Notes>>> = Mutex::new(Vec::new());
+
+impl InputRecord {
+    /// Begins to note.
+    #[must_use]
+    pub fn below(folder: &Path) -> Self {
+        let notes = Arc::new(Notes { folder: folder.to_owned(), opened: Mutex::default() });
+        RECORDS.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&notes));
+        Self(notes)
+    }
+
+    /// What has been opened so far.
+    #[must_use]
+    pub fn opened(&self) -> BTreeSet<PathBuf> {
+        self.0.opened.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Drop for InputRecord {
+    fn drop(&mut self) {
+        let mut records = RECORDS.lock().unwrap_or_else(PoisonError::into_inner);
+        records.retain(|notes| !Arc::ptr_eq(notes, &self.0));
+    }
+}
+
+fn note(path: &Path) {
+    for notes in &*RECORDS.lock().unwrap_or_else(PoisonError::into_inner) {
+        if path.starts_with(&notes.folder) {
+            notes.opened.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    fn reason(path: &Path) -> Option<InputError> {
+        InputError::of(&open_input(path).unwrap_err())
+    }
+
+    #[test]
+    fn only_files_are_opened_and_nobody_waits_for_a_pipe() {
+        let folder = tempfile::tempdir().unwrap();
+        let (pipe, file) = (folder.path().join("pipe"), folder.path().join("file"));
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        std::fs::write(&file, "text").unwrap();
+        assert_eq!(reason(&pipe), Some(InputError::NoFile("a named pipe")));
+        assert_eq!(reason(Path::new("/dev/zero")), Some(InputError::NoFile("a device")));
+        assert_eq!(reason(folder.path()), Some(InputError::Folder));
+        assert_eq!(reason(&folder.path().join("none")), None);
+        assert_eq!(open_input(folder.path()).unwrap_err().kind(), ErrorKind::IsADirectory);
+        assert_eq!(read_input(&file, 4).unwrap(), b"text");
+        assert_eq!(read_input(&file, 3).unwrap_err().to_string(), "it is larger than 3 bytes");
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        assert!(open_input(&link).is_ok() && open_input_itself(&link).is_err());
+    }
+
+    #[test]
+    fn a_record_has_what_any_thread_opens_below_its_folder() {
+        let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let record = InputRecord::below(folder.path());
+        let paths = [folder.path().join("a"), other.path().join("b")];
+        std::thread::scope(|threads| {
+            for path in &paths {
+                std::fs::write(path, "").unwrap();
+                threads.spawn(|| open_input(path).unwrap());
+            }
+        });
+        assert_eq!(record.opened(), BTreeSet::from([paths[0].clone()]));
+    }
+}
