@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+
+use hopmap_model::open_input;
 
 use super::super::ImportError;
 use super::super::reader::{malformed, read_error};
@@ -33,6 +34,11 @@ pub(super) struct Loaded {
 impl Loader {
     pub(super) fn new(threads: bool) -> Self {
         Self { threads, loaded: BTreeMap::new() }
+    }
+
+    /// Every file that was read.
+    pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
+        self.loaded.keys().map(PathBuf::as_path)
     }
 
     /// The host of a file, which may be the difference to another one, and so on.
@@ -65,24 +71,6 @@ impl Loader {
             self.loaded.insert(file, loaded.clone());
         }
         Ok(loaded)
-    }
-}
-
-/// The files behind a file: those that it is the difference to.
-pub(super) fn references(path: &Path) -> Result<Vec<PathBuf>, ImportError> {
-    let mut files = Vec::new();
-    let mut seen = HashSet::from([path.to_owned()]);
-    let mut file = path.to_owned();
-    loop {
-        let root = root(&file)?;
-        if root.name != "topologydiff" {
-            return Ok(files);
-        }
-        file = Difference::new(&file, &root)?.reference;
-        if !seen.insert(file.clone()) {
-            return Err(cycle(&file));
-        }
-        files.push(file.clone());
     }
 }
 
@@ -137,7 +125,7 @@ pub(super) fn host_of(file: &str) -> Option<&str> {
 fn root(path: &Path) -> Result<Element, ImportError> {
     let failed = |source| read_error(path, source);
     let mut bytes = Vec::new();
-    File::open(path).map_err(failed)?.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+    open_input(path).map_err(failed)?.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
     document(path, bytes)
 }
 

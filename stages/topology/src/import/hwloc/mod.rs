@@ -18,8 +18,8 @@ mod tests;
 
 pub(super) use names::Names;
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use hopmap_formats::natural_key;
 use hopmap_model::{InputPath, Node};
@@ -49,21 +49,32 @@ fn files(path: &Path) -> Result<Vec<InputPath>, ImportError> {
     if path.is_dir() {
         return files_of_hosts(path);
     }
-    let named = |file: std::path::PathBuf| {
-        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        InputPath::named(file, name)
-    };
-    let machine = InputPath::named(path, "machine");
-    Ok(std::iter::once(machine).chain(folder::references(path)?.into_iter().map(named)).collect())
+    let mut loader = Loader::new(false);
+    let own = loader.load(path)?.name.is_some_and(|name| is_name(&name));
+    let machine = if own { "machine".into() } else { format!("machine {}", stem(path)) };
+    let machine = InputPath::named(path, machine);
+    let bases = loader.files().filter(|file| *file != path).map(named);
+    Ok(std::iter::once(machine).chain(bases).collect())
 }
 
-/// Every file of a folder that says what the hosts of a fabric are like inside.
+/// Every file of a folder that says what the hosts of a fabric are like inside, and those that they are differences to.
 pub(super) fn files_of_hosts(folder: &Path) -> Result<Vec<InputPath>, ImportError> {
-    let named = |file: std::path::PathBuf| {
-        let name = format!("hwloc/{}", file.file_name().unwrap_or_default().to_string_lossy());
-        InputPath::named(file, name)
-    };
-    Ok(folder::hosts_of(folder)?.into_values().map(named).collect())
+    let mut files: BTreeSet<PathBuf> = folder::hosts_of(folder)?.into_values().collect();
+    let mut loader = Loader::new(false);
+    for file in &files {
+        let head = Sample::new(file)?;
+        // Whole topologies name no other file; there is no need to read all of them.
+        if head.text().and_then(xml::root).is_none_or(|root| root != "topology") {
+            loader.load(file)?;
+        }
+    }
+    files.extend(loader.files().map(Path::to_owned));
+    Ok(files.iter().map(|file| named(file)).collect())
+}
+
+/// A file whose name says of which host it is, or which one another is the difference to.
+fn named(file: &Path) -> InputPath {
+    InputPath::named(file, format!("hwloc/{}", file.file_name().unwrap_or_default().to_string_lossy()))
 }
 
 /// The names that the files of a folder are called after.
@@ -74,8 +85,7 @@ pub(super) fn names_of_hosts(folder: &Path) -> Result<Vec<String>, ImportError> 
 /// What the hosts of a fabric are like inside, by their names; slots are cores, or hardware threads.
 pub(super) fn hosts(folder: &Path, threads: bool) -> Result<BTreeMap<String, HostShape>, ImportError> {
     let mut loader = Loader::new(threads);
-    let shape =
-        |(name, file): (String, std::path::PathBuf)| Ok((name, loader.load(&file)?.host.inside().shape));
+    let shape = |(name, file): (String, PathBuf)| Ok((name, loader.load(&file)?.host.inside().shape));
     folder::hosts_of(folder)?.into_iter().map(shape).collect()
 }
 

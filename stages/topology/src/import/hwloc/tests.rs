@@ -132,7 +132,7 @@ fn a_folder_is_a_machine_of_hosts_and_differences_are_followed() {
     assert_eq!(import("n2.diff.xml").unwrap().system.nodes[0].name, "n2");
     let list = files(&folder.path().join("n2.diff.xml"), None).unwrap();
     let list: Vec<_> = list.iter().map(|file| file.name().into_owned()).collect();
-    assert_eq!(list, ["machine", "n10.diff.xml", "n1.xml"]);
+    assert_eq!(list, ["machine", "hwloc/n1.xml", "hwloc/n10.diff.xml"]);
     assert_eq!(files(folder.path(), None).unwrap().len(), 3);
 
     write("n10.diff.xml", &diff("n1", "other", "n10"));
@@ -156,4 +156,39 @@ fn memory_without_processors_joins_nothing_and_odd_memory_is_told() {
     let odd = with("a.xml", &xml(&node("0x5"), "0xff", ""), &ImportParams::default()).unwrap();
     assert_eq!(odd.system, plain.system);
     assert!(odd.notes[0].contains("NUMA node 9 is left out"), "{:?}", odd.notes);
+}
+
+/// Names under which the files behind a path enter the key.
+fn names_in_key(path: &std::path::Path) -> Vec<String> {
+    files(path, None).unwrap().iter().map(|file| file.name().into_owned()).collect()
+}
+
+#[test]
+fn a_host_that_is_called_after_its_file_has_that_name_in_the_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    for (name, inside) in
+        [("n1.xml", ""), ("n2.xml", ""), ("odd.xml", "<info name=\"HostName\" value=\"a b\"/>")]
+    {
+        fs::write(path(name), xml(inside, "0xff", "")).unwrap();
+    }
+    fs::write(path("named.xml"), xml(NAMED, "0xff", "")).unwrap();
+    assert_eq!(names_in_key(&path("n1.xml")), ["machine n1"]);
+    assert_eq!(names_in_key(&path("n2.xml")), ["machine n2"]);
+    assert_eq!(names_in_key(&path("odd.xml")), ["machine odd"]);
+    // Renaming a file that names its host makes nothing again.
+    assert_eq!(names_in_key(&path("named.xml")), ["machine"]);
+}
+
+#[test]
+fn a_base_of_any_name_is_in_the_key_of_a_folder() {
+    for (base, reference) in [("base", "base"), ("base.hwloc", "base.hwloc"), ("base.xml", "base")] {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(base), xml(NAMED, "0xff", "")).unwrap();
+        let difference = format!("<topologydiff refname=\"{reference}\"/>");
+        fs::write(folder.path().join("n7.diff.xml"), &difference).unwrap();
+        fs::write(folder.path().join("n8.diff.xml"), &difference).unwrap();
+        let expected = [base, "n7.diff.xml", "n8.diff.xml"].map(|name| format!("hwloc/{name}"));
+        assert_eq!(names_in_key(folder.path()), expected, "{base}");
+    }
 }
