@@ -72,7 +72,7 @@ pub(super) fn collect(
             if path.starts_with(&artifacts) {
                 continue;
             }
-            let file = InputFile { blake3: store.hashes.of(&path)?, path };
+            let file = InputFile { blake3: store.hashes.of(&path)?.blake3().to_owned(), path };
             match place(&file.path, named, &starts) {
                 Some(place) => inputs.files.insert(place, file),
                 None => inputs.outside.insert(name, file),

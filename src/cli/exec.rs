@@ -72,7 +72,8 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
         None => run_here(configured, &inputs, arguments.jobs, &place, &observer)?,
         Some(launcher) => {
             let threads = arguments.jobs.map_or(1, usize::from);
-            let launch = Launch { launcher, entry, configured: &*configured, inputs, threads, retries: 0 };
+            let launch =
+                Launch { launcher, entry, configured: &*configured, inputs, files: &[], threads, retries: 0 };
             run_launched(&launch, &place, &observer)?
         }
     };

@@ -19,6 +19,7 @@ use super::batch;
 use super::events::Events;
 use super::launch::{Launch, Launched};
 use super::record::OutputRecord;
+use super::seen::look_again;
 use super::store::Store;
 use super::walk::{ConnectedInput, Task};
 use crate::pipeline::{Cell, Launcher};
@@ -143,6 +144,9 @@ const LARGE: u64 = 1 << 18;
 /// Runs the stage in our own process.
 fn run_here(task: Task, cell: &Cell, cx: &Context<'_>, shared: &Shared<'_>) -> Result<Given, Report> {
     let provenance = provenance(&task, cell);
+    // To be asked again for its files when it has run.
+    let reads_files = !task.files.is_empty();
+    let again = reads_files.then(|| cell.entry.configure(task.configured.given().clone()));
     let mut inputs = Inputs::new();
     for ConnectedInput { port, label, kind, digest, .. } in task.inputs {
         let value = shared.values.get(&kind, &digest, &shared.artifacts.join(&digest))?;
@@ -153,6 +157,9 @@ fn run_here(task: Task, cell: &Cell, cx: &Context<'_>, shared: &Shared<'_>) -> R
         Outcome::Infeasible(outputs) => (StageEnding::Infeasible, outputs),
         Outcome::Partial(outputs) => (StageEnding::Partial, outputs),
     };
+    if let Some(Ok(configured)) = again {
+        look_again(&*configured, &task.files).inspect_err(|_| forget_state(cx))?;
+    }
     let mut records = BTreeMap::new();
     for (port, value, staging, folder) in write_outputs(cell.entry, &outputs, &shared.work)? {
         let record = OutputRecord::of(&folder)?;
@@ -165,6 +172,13 @@ fn run_here(task: Task, cell: &Cell, cx: &Context<'_>, shared: &Shared<'_>) -> R
         records.insert(port.to_owned(), record);
     }
     Ok(Given { ending, timed: outputs.is_timed(), outputs: records, is_on_disk: false })
+}
+
+/// Forgets what a search knows whose inputs changed: its state would be taken for one of the inputs as they were.
+fn forget_state(cx: &Context<'_>) {
+    if let Some(state) = cx.state() {
+        let _ = std::fs::remove_file(state);
+    }
 }
 
 /// Runs the stage as the processes that its launcher starts, and takes over what the first of them wrote.
@@ -180,6 +194,7 @@ fn run_launched(
         entry: cell.entry,
         configured: &*task.configured,
         inputs: task_inputs(task, shared),
+        files: &task.files,
         // Processes have a core each unless the pipeline says otherwise.
         threads: cell.threads.unwrap_or(1),
         retries: cell.retries,
@@ -210,6 +225,7 @@ pub(crate) fn take_over(
     shared: &Shared<'_>,
 ) -> Result<Given, Report> {
     let Launched { done, outputs } = launched;
+    look_again(&*task.configured, &task.files)?;
     let provenance = provenance(task, cell);
     let mut records = BTreeMap::new();
     for (port, path) in outputs {

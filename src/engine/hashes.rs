@@ -1,26 +1,12 @@
 //! BLAKE3 of input files, remembered with what `stat` said: a file is only read again when that changes.
 
 use std::collections::HashMap;
-use std::fs::{File, Metadata};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hopmap_durable::{AppendLog, DurableError};
 use serde::{Deserialize, Serialize};
 
-/// A file changed as recently as this could change again without `stat` showing it: its hash is not remembered.
-const TOO_FRESH: Duration = Duration::from_secs(2);
-
-/// What `stat` says of a file, as far as a change would show in it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Signature {
-    device: u64,
-    inode: u64,
-    size: u64,
-    modified_ns: i128,
-    changed_ns: i128,
-}
+use super::seen::{InputFault, SeenFile, Signature};
 
 #[derive(Serialize, Deserialize)]
 struct Line {
@@ -45,25 +31,21 @@ impl Hashes {
         Ok(Self { known, fresh: Vec::new() })
     }
 
-    /// BLAKE3 of a file in hexadecimal.
-    pub fn of(&mut self, path: &Path) -> Result<String, DurableError> {
-        let read = DurableError::io("read", path);
-        let metadata = match std::fs::metadata(path) {
-            Ok(metadata) => metadata,
-            Err(error) => return Err(read(error)),
-        };
+    /// A file and its BLAKE3.
+    pub(crate) fn of(&mut self, path: &Path) -> Result<SeenFile, InputFault> {
+        let metadata = std::fs::metadata(path).map_err(InputFault::unreadable(path))?;
         let signature = Signature::of(&metadata);
         if let Some((known, hash)) = self.known.get(path)
             && *known == signature
         {
-            return Ok(hash.clone());
+            return Ok(SeenFile::known(path, signature, hash.clone()));
         }
-        let hash = hash_file(path).map_err(read)?;
-        if signature.is_settled() {
-            self.known.insert(path.into(), (signature, hash.clone()));
+        let seen = SeenFile::read(path)?;
+        if let Some(signature) = seen.settled() {
+            self.known.insert(path.into(), (signature, seen.blake3().to_owned()));
             self.fresh.push(path.into());
         }
-        Ok(hash)
+        Ok(seen)
     }
 
     /// Appends what was learnt since the last call.
@@ -84,30 +66,6 @@ impl Hashes {
     }
 }
 
-impl Signature {
-    fn of(metadata: &Metadata) -> Self {
-        let nanoseconds = |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
-        Self {
-            device: metadata.dev(),
-            inode: metadata.ino(),
-            size: metadata.size(),
-            modified_ns: nanoseconds(metadata.mtime(), metadata.mtime_nsec()),
-            changed_ns: nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
-        }
-    }
-
-    fn is_settled(&self) -> bool {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos().cast_signed();
-        now - self.modified_ns.max(self.changed_ns) > TOO_FRESH.as_nanos().cast_signed()
-    }
-}
-
-fn hash_file(path: &Path) -> std::io::Result<String> {
-    let mut hasher = blake3::Hasher::new();
-    hasher.update_reader(File::open(path)?)?;
-    Ok(hasher.finalize().to_hex().to_string())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,9 +76,9 @@ mod tests {
         let path = folder.path().join("file");
         let mut hashes = Hashes::default();
         std::fs::write(&path, "one").unwrap();
-        let one = hashes.of(&path).unwrap();
+        let one = hashes.of(&path).unwrap().blake3().to_owned();
         std::fs::write(&path, "two").unwrap();
-        assert_ne!(hashes.of(&path).unwrap(), one);
+        assert_ne!(hashes.of(&path).unwrap().blake3(), one);
         assert!(hashes.known.is_empty());
         assert!(hashes.of(folder.path().join("none").as_path()).is_err());
     }
@@ -135,6 +93,6 @@ mod tests {
         hashes.known.insert(path.clone(), (signature, "remembered".into()));
         hashes.fresh.push(path.clone());
         hashes.save(&log).unwrap();
-        assert_eq!(Hashes::load(&log).unwrap().of(&path).unwrap(), "remembered");
+        assert_eq!(Hashes::load(&log).unwrap().of(&path).unwrap().blake3(), "remembered");
     }
 }

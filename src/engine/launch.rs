@@ -15,6 +15,7 @@ use hopmap_model::{Arity, Context, Direction};
 use miette::{Diagnostic, Report};
 
 use super::lost::{self, Loss};
+use super::seen::SeenFile;
 use crate::pipeline::Launcher;
 use crate::programs::find;
 use crate::ranks::{self, DONE, Done, FAULT, Fault, GREETING, Message, OUT, Task, TaskInput};
@@ -47,6 +48,8 @@ pub struct Launch<'a> {
     pub configured: &'a dyn Configured,
     /// What is connected to its inputs.
     pub inputs: Vec<TaskInput>,
+    /// Its input files, as they were when its key was made.
+    pub files: &'a [SeenFile],
     /// Cores of each process.
     pub threads: usize,
     /// How often it is started again when its host is lost.
@@ -176,6 +179,7 @@ pub(super) fn prepare(launch: &Launch<'_>, folder: &Path, cx: &Context<'_>) -> R
         revision: launch.entry.revision,
         parameters: launch.configured.given().clone(),
         inputs: launch.inputs.clone(),
+        files: launch.files.to_vec(),
         threads: launch.threads,
         seconds: cx.deadline().map(left),
         state: cx.state().map(Path::to_owned),

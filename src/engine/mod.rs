@@ -20,6 +20,7 @@ mod reason;
 mod record;
 mod run;
 mod save;
+mod seen;
 mod store;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -44,6 +45,8 @@ pub use reason::{Reason, short};
 pub use record::{Current, Ending, OutputRecord, OutputRecords, ResultRecord};
 pub use run::{Limits, run};
 pub use save::Saved;
+pub(crate) use seen::look_again;
+pub use seen::{InputFault, SeenFile};
 pub use store::{STORE_FOLDER, Store, StoreError};
 pub use walk::{Settled, State};
 pub use writer::Writer;

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use hopmap_durable::DurableError;
 use hopmap_model::Arity;
 use miette::{Diagnostic, Report};
 use serde::Serialize;
@@ -12,6 +11,7 @@ use super::key::{InputDigest, Manifest};
 use super::reason::{Reason, differences};
 use super::record::{Ending, OutputRecord, OutputRecords, ResultRecord};
 use super::save::Saved;
+use super::seen::SeenFile;
 use super::store::Store;
 use crate::pipeline::{Cell, Extreme, Origin, Pipeline};
 use crate::registry::Configured;
@@ -129,6 +129,8 @@ pub(crate) struct Task {
     pub(crate) cell: usize,
     pub(crate) key: String,
     pub(crate) manifest: Manifest,
+    /// The files behind its parameters, as they were when the key was made of them.
+    pub(crate) files: Vec<SeenFile>,
     pub(crate) reasons: Vec<Reason>,
     pub(crate) configured: Box<dyn Configured>,
     pub(crate) inputs: Vec<ConnectedInput>,
@@ -178,7 +180,7 @@ impl<'a> Walk<'a> {
                 &*own
             }
         };
-        let manifest = manifest(cell, parameters, &inputs, store)?;
+        let (manifest, files) = manifest(cell, parameters, &inputs, store)?;
         let key = manifest.key().to_string();
         let reasons = match cached(&key, parameters.observes(), store) {
             Ok(settled) => return Err(settled),
@@ -186,7 +188,15 @@ impl<'a> Walk<'a> {
             Err(None) => self.reasons(cell, &key, &manifest, store),
         };
         let configured = self.configured(cell, store)?;
-        Ok(Decision::Execute(Box::new(Task { cell: index, key, manifest, reasons, configured, inputs })))
+        Ok(Decision::Execute(Box::new(Task {
+            cell: index,
+            key,
+            manifest,
+            files,
+            reasons,
+            configured,
+            inputs,
+        })))
     }
 
     fn inputs(&self, cell: &Cell) -> Result<Vec<ConnectedInput>, Box<Settled>> {
@@ -301,36 +311,28 @@ fn manifest(
     configured: &dyn Configured,
     inputs: &[ConnectedInput],
     store: &mut Store,
-) -> Result<Manifest, Box<Settled>> {
+) -> Result<(Manifest, Vec<SeenFile>), Box<Settled>> {
     let mut ports: BTreeMap<&str, Vec<InputDigest>> = BTreeMap::new();
     for input in inputs {
         let label = (input.arity == Arity::Many).then(|| input.label.clone());
         ports.entry(input.port).or_default().push(InputDigest { label, digest: input.digest.clone() });
     }
     let mut files = Vec::new();
+    let mut seen = Vec::new();
     for file in configured.reads().map_err(|error| Box::new(Settled::failed(error)))? {
-        let hash = store
-            .hashes
-            .of(file.path())
-            .map_err(|error| Box::new(Settled::failed(UnreadableInput(error))))?;
-        files.push((file.name().into_owned(), hash));
+        let found = store.hashes.of(file.path()).map_err(|error| Box::new(Settled::failed(error)))?;
+        files.push((file.name().into_owned(), found.blake3().to_owned()));
+        seen.push(found);
     }
-    Ok(Manifest {
+    let manifest = Manifest {
         kind: cell.entry.kind.to_owned(),
         revision: cell.entry.revision,
         parameters: configured.canonical().clone(),
         inputs: ports.into_iter().map(|(port, inputs)| (port.to_owned(), inputs)).collect(),
         files,
-    })
+    };
+    Ok((manifest, seen))
 }
-
-/// An input file that cannot be read.
-#[derive(Debug, thiserror::Error, Diagnostic)]
-#[error(transparent)]
-#[diagnostic(help(
-    "paths in a pipeline file are relative to that file, values of -p to the working directory"
-))]
-struct UnreadableInput(DurableError);
 
 /// A stage whose files are not where the pipeline has them that comes with hopmap.
 #[derive(Debug, thiserror::Error, Diagnostic)]

@@ -13,7 +13,7 @@ use miette::{Diagnostic, Report};
 
 use super::observer::RankObserver;
 use super::task::{self, DONE, Done, FAULT, Fault, GREETING, OUT, Task};
-use crate::engine::write_outputs;
+use crate::engine::{SeenFile, look_again, write_outputs};
 use crate::registry::{self, Configured, StageEntry};
 
 /// Time that processes have to end once the engine is gone.
@@ -64,7 +64,13 @@ pub fn run(
         let alone = || TaskError::SeveralAlone { kind: entry.kind };
         return Err(communicator.map_or_else(alone, |_| TaskError::SeveralFirst).into());
     }
+    // Others may have written to an input while the task waited in a queue.
+    let files: Vec<SeenFile> = task.files.iter().map(SeenFile::seen_here).collect::<Result<_, _>>()?;
     let outcome = search(&task, configured, folder, communicator, is_first.then_some(say))?;
+    look_again(&*configure(&task)?.1, &files).inspect_err(|_| {
+        // The state is one of other inputs than its name says.
+        let _ = task.state.as_ref().map(fs::remove_file);
+    })?;
     match is_first {
         true => deliver(entry, outcome, folder),
         false => Ok(()),
@@ -222,6 +228,7 @@ mod tests {
             revision: entry.revision,
             parameters: json!({ "shape": "tree:2x2", "costs": [1, 10] }),
             inputs: Vec::new(),
+            files: Vec::new(),
             threads: 1,
             seconds: None,
             state: None,

@@ -9,6 +9,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use crate::engine::SeenFile;
+
 /// What is to be done.
 const TASK: &str = "task.json";
 /// Created by the first process.
@@ -39,6 +41,8 @@ pub struct Task {
     pub parameters: Json,
     /// What is connected to its inputs, in the order of its ports.
     pub inputs: Vec<TaskInput>,
+    /// Its input files, as the engine saw them.
+    pub files: Vec<SeenFile>,
     /// Cores that each process may use.
     pub threads: usize,
     /// Seconds after which the processes deliver what they have.

@@ -32,6 +32,7 @@ mod graph;
 mod house;
 mod import;
 mod init;
+mod inputs;
 mod instance;
 mod job;
 mod launcher;

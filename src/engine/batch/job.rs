@@ -130,6 +130,7 @@ impl Job<'_> {
                 entry: cell.entry,
                 configured: &*task.configured,
                 inputs,
+                files: &task.files,
                 threads,
                 retries: 0,
             },

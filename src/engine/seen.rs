@@ -1,0 +1,269 @@
+//! Input files as they were when a key was made of them, and whether they still are.
+
+use std::collections::BTreeSet;
+use std::fs::Metadata;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use hopmap_model::{InputError, open_input};
+use miette::{Diagnostic, Report};
+use serde::{Deserialize, Serialize};
+
+use crate::registry::Configured;
+
+/// A file changed as recently as this could change again without its signature showing it.
+const TOO_FRESH: Duration = Duration::from_secs(2);
+/// How often a file is hashed that changes meanwhile.
+const ATTEMPTS: usize = 3;
+
+/// What `stat` says of a file, as far as a change would show in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Signature {
+    device: u64,
+    inode: u64,
+    size: u64,
+    modified_ns: i128,
+    changed_ns: i128,
+}
+
+impl Signature {
+    pub(super) fn of(metadata: &Metadata) -> Self {
+        let nanoseconds = |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
+        Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            size: metadata.size(),
+            modified_ns: nanoseconds(metadata.mtime(), metadata.mtime_nsec()),
+            changed_ns: nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
+        }
+    }
+
+    /// Of the file that would be read: on network file systems opening it asks the server.
+    fn of_opened(path: &Path) -> io::Result<Self> {
+        Ok(Self::of(&open_input(path)?.metadata()?))
+    }
+
+    /// Whether every change after a moment will show.
+    fn is_settled(&self, moment: SystemTime) -> bool {
+        let moment = moment.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos().cast_signed();
+        moment - self.modified_ns.max(self.changed_ns) > TOO_FRESH.as_nanos().cast_signed()
+    }
+}
+
+/// An input file as it was when it was hashed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SeenFile {
+    path: PathBuf,
+    blake3: String,
+    signature: Signature,
+    /// Whether every change since then shows in the signature.
+    settled: bool,
+}
+
+/// An input that cannot be read, or is not what a key says.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub enum InputFault {
+    /// It cannot be read.
+    #[error("cannot read {}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+        /// What to do.
+        #[help]
+        help: &'static str,
+    },
+    /// Somebody wrote to it.
+    #[error("`{}` changed while it was read", path.display())]
+    #[diagnostic(help("nothing was kept of what came of it: run again once nobody writes to it"))]
+    Changed {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+impl InputFault {
+    pub(super) fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        const PATHS: &str =
+            "paths in a pipeline file are relative to that file, values of -p to the working directory";
+        let path = path.to_owned();
+        move |source| {
+            let help = InputError::of(&source).map_or(PATHS, InputError::help);
+            Self::Unreadable { path, source, help }
+        }
+    }
+}
+
+impl SeenFile {
+    /// A file that was hashed before and has not changed since.
+    pub(super) fn known(path: &Path, signature: Signature, blake3: String) -> Self {
+        Self { path: path.to_owned(), blake3, signature, settled: true }
+    }
+
+    /// Hashes a file.
+    pub(super) fn read(path: &Path) -> Result<Self, InputFault> {
+        Self::read_with(path, hash_file)
+    }
+
+    fn read_with(path: &Path, hash: impl Fn(&Path) -> io::Result<String>) -> Result<Self, InputFault> {
+        for _ in 0..ATTEMPTS {
+            // Hashing takes a while: what counts is how old the file was before.
+            let begin = SystemTime::now();
+            let signature = Signature::of_opened(path).map_err(InputFault::unreadable(path))?;
+            let blake3 = hash(path).map_err(InputFault::unreadable(path))?;
+            if Signature::of_opened(path).map_err(InputFault::unreadable(path))? == signature {
+                let settled = signature.is_settled(begin);
+                return Ok(Self { path: path.to_owned(), blake3, signature, settled });
+            }
+        }
+        Err(InputFault::Changed { path: path.to_owned() })
+    }
+
+    /// BLAKE3 in hexadecimal.
+    #[must_use]
+    pub fn blake3(&self) -> &str {
+        &self.blake3
+    }
+
+    /// The signature, if every change since then shows in it.
+    pub(super) fn settled(&self) -> Option<Signature> {
+        self.settled.then_some(self.signature)
+    }
+
+    /// Fails if the file is not as it was.
+    fn look_again(&self) -> Result<(), InputFault> {
+        let is_same = Signature::of_opened(&self.path).is_ok_and(|found| found == self.signature)
+            && (self.settled || hash_file(&self.path).is_ok_and(|found| found == self.blake3));
+        if is_same { Ok(()) } else { Err(InputFault::Changed { path: self.path.clone() }) }
+    }
+
+    /// The file as it is seen from another process, perhaps on another host, where devices have other numbers.
+    pub(crate) fn seen_here(&self) -> Result<Self, InputFault> {
+        let signature = Signature::of_opened(&self.path).map_err(InputFault::unreadable(&self.path))?;
+        if self.settled && signature == (Signature { device: signature.device, ..self.signature }) {
+            return Ok(Self { signature, ..self.clone() });
+        }
+        let here = Self::read(&self.path)?;
+        match here.blake3 == self.blake3 {
+            true => Ok(here),
+            false => Err(InputFault::Changed { path: here.path }),
+        }
+    }
+}
+
+/// Fails if the files that a stage reads are not those, or not as they were, when its key was made.
+///
+/// Called when the stage has run: what it read lies between the two looks.
+pub(crate) fn look_again(configured: &dyn Configured, files: &[SeenFile]) -> Result<(), Report> {
+    files.iter().try_for_each(SeenFile::look_again)?;
+    if files.is_empty() {
+        return Ok(());
+    }
+    let seen: BTreeSet<&Path> = files.iter().map(|file| file.path.as_path()).collect();
+    let listed = configured.reads()?;
+    let listed: BTreeSet<&Path> = listed.iter().map(hopmap_model::InputPath::path).collect();
+    match seen.symmetric_difference(&listed).next() {
+        Some(path) => Err(InputFault::Changed { path: (*path).to_owned() }.into()),
+        None => Ok(()),
+    }
+}
+
+fn hash_file(path: &Path) -> io::Result<String> {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(open_input(path)?)?;
+    Ok(hasher.finalize().to_hex().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::fs;
+
+    use super::*;
+
+    fn is_changed<T>(result: &Result<T, InputFault>) -> bool {
+        matches!(result, Err(InputFault::Changed { .. }))
+    }
+
+    #[test]
+    fn a_file_is_settled_by_the_time_before_it_was_hashed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        fs::write(&path, "one").unwrap();
+        let slowly = |path: &Path| {
+            std::thread::sleep(TOO_FRESH + Duration::from_millis(200));
+            hash_file(path)
+        };
+        // Fresh when hashing began, old when it ended.
+        assert!(SeenFile::read_with(&path, slowly).unwrap().settled().is_none());
+        assert!(SeenFile::read(&path).unwrap().settled().is_some());
+    }
+
+    #[test]
+    fn a_file_that_changes_while_it_is_hashed_is_hashed_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        fs::write(&path, "one").unwrap();
+        let changes = Cell::new(0);
+        let meanwhile = |most: usize| {
+            let (path, changes) = (&path, &changes);
+            changes.set(0);
+            move |_: &Path| {
+                let hash = hash_file(path)?;
+                if changes.get() < most {
+                    changes.set(changes.get() + 1);
+                    fs::write(path, format!("another {most} {}", "x".repeat(changes.get())))?;
+                }
+                Ok(hash)
+            }
+        };
+        let seen = SeenFile::read_with(&path, meanwhile(1)).unwrap();
+        assert_eq!(seen.blake3(), hash_file(&path).unwrap());
+        assert!(is_changed(&SeenFile::read_with(&path, meanwhile(usize::MAX))));
+    }
+
+    #[test]
+    fn whatever_happens_to_a_file_is_seen() {
+        let happenings: [fn(&Path); 4] = [
+            |path| fs::write(path, "two").unwrap(),
+            |path| fs::remove_file(path).unwrap(),
+            |path| {
+                // Put back with the same bytes.
+                let text = fs::read(path).unwrap();
+                fs::write(path, "x").unwrap();
+                fs::write(path, text).unwrap();
+            },
+            |path| {
+                fs::copy(path, path.with_extension("new")).unwrap();
+                fs::rename(path.with_extension("new"), path).unwrap();
+            },
+        ];
+        for (index, happening) in happenings.into_iter().enumerate() {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("file");
+            fs::write(&path, "one").unwrap();
+            let seen = SeenFile::read(&path).unwrap();
+            seen.look_again().unwrap();
+            // The clock of a file system may tick only every few milliseconds.
+            std::thread::sleep(Duration::from_millis(20));
+            happening(&path);
+            assert!(is_changed(&seen.look_again()), "{index}");
+        }
+    }
+
+    #[test]
+    fn another_host_sees_the_same_file_by_its_contents() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        fs::write(&path, "one").unwrap();
+        let seen = SeenFile::read(&path).unwrap();
+        let elsewhere = Signature { device: 0, inode: 0, ..seen.signature };
+        let there = SeenFile { signature: elsewhere, ..seen.clone() };
+        assert_eq!(there.seen_here().unwrap().signature, seen.signature);
+        fs::write(&path, "two").unwrap();
+        assert!(is_changed(&there.seen_here()));
+    }
+}
