@@ -9,6 +9,8 @@ mod events;
 mod execute;
 mod garbage;
 mod hashes;
+#[cfg(test)]
+mod input_tests;
 mod journal;
 mod key;
 mod launch;

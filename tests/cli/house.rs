@@ -264,3 +264,64 @@ fn only_the_registry_lists_stages() {
         }
     }
 }
+
+/// Whoever opens a named pipe waits for its other end, and a device may never end: `open_input` refuses both, and tests see
+/// what it opens.
+#[test]
+fn stages_open_inputs_in_one_way() {
+    // Files that are not inputs, and why.
+    let exceptions = [
+        ("stages/ground/model/src/input_file.rs", "the one way"),
+        ("stages/ground/durable/", "files of stores and logs, which hopmap wrote"),
+        ("stages/ground/islands/src/state.rs", "the state of a search, which it wrote"),
+        ("stages/ground/partition/src/scotch.rs", "what a program answered in a folder of our own"),
+        ("stages/ground/artifact/src/folder.rs", "copies what a stage gave"),
+        ("stages/checkpoint/src/store.rs", "the store of checkpoints"),
+        ("stages/checkpoint/src/store/numbers.rs", "the store of checkpoints"),
+        ("stages/checkpoint/src/store/pack.rs", "the store of checkpoints"),
+        ("stages/checkpoint/src/store/prune.rs", "the store of checkpoints"),
+        ("stages/checkpoint/src/store/restore/", "what is written"),
+        ("stages/checkpoint/src/delta/cost.rs", "what is written"),
+        (
+            "stages/checkpoint/src/tree/walk.rs",
+            "looks for holes of what it has seen to be a file, and waits for nothing",
+        ),
+    ];
+    let ways = [
+        "File::open(",
+        "fs::read(",
+        "read_to_string(",
+        "OpenOptions",
+        "File::options()",
+        ".from_path(",
+        "::from_file(",
+    ];
+    let mut used = BTreeSet::new();
+    for (path, text) in sources_below(&["stages"]).into_iter().filter(|(path, _)| in_src(path)) {
+        let name = path.file_name().unwrap();
+        let product = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+        let Some(way) = ways.iter().find(|way| product.contains(**way)) else { continue };
+        if name == "tests.rs" || is_test_module(&path) {
+            continue;
+        }
+        let exception = exceptions.iter().find(|(allowed, _)| path.to_str().unwrap().starts_with(allowed));
+        let (allowed, _) = exception.unwrap_or_else(|| panic!("{} opens files with {way}", path.display()));
+        used.insert(*allowed);
+    }
+    let needless: Vec<_> = exceptions.iter().filter(|(allowed, _)| !used.contains(allowed)).collect();
+    assert!(needless.is_empty(), "{needless:?} open nothing any more");
+}
+
+/// Whether a file is a module that its parent has for tests only.
+fn is_test_module(path: &Path) -> bool {
+    let module = path.file_stem().unwrap().to_str().unwrap();
+    let folder = project().join(path.parent().unwrap());
+    let parents = [folder.join("mod.rs"), folder.join("lib.rs"), folder.with_extension("rs")];
+    parents.iter().any(|parent| {
+        std::fs::read_to_string(parent).is_ok_and(|text| {
+            ["mod", "pub(crate) mod"]
+                .iter()
+                .any(|word| text.contains(&format!("#[cfg(test)]\n{word} {module};")))
+        })
+    })
+}
