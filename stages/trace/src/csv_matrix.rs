@@ -1,11 +1,11 @@
 //! A matrix of messages and bytes as text: `source,destination,messages,bytes`.
 
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use csv::{ErrorKind, Position, ReaderBuilder, StringRecord, Trim};
-use hopmap_model::{Edge, Process, TaskGraph, open_input, read_input};
+use hopmap_model::{Edge, Process, TaskGraph, open_input};
 
 use crate::error::CsvError;
 use crate::matrix::Matrix;
@@ -16,10 +16,13 @@ const COLUMNS: [&str; 4] = ["source", "destination", "messages", "bytes"];
 /// More ranks than any machine has; a bound for the memory a mistyped rank can claim.
 pub(crate) const MAX_RANKS: u32 = 1 << 24;
 
-/// Where the line of a fault is counted. In a larger file messages name line 1.
-const MOST_BYTES: u64 = 1 << 30;
+/// The longest line.
+const LONGEST: u64 = 1 << 24;
 
-type Reader = csv::Reader<BufReader<File>>;
+/// What is read at once.
+const BUFFER: usize = 1 << 16;
+
+type Reader = csv::Reader<ShortLines>;
 
 /// Reads a matrix. The number of ranks is `ranks`, or one more than the highest rank in the file.
 pub(crate) fn read(path: &Path, ranks: Option<u32>) -> Result<TaskGraph, CsvError> {
@@ -47,32 +50,63 @@ pub(crate) fn read(path: &Path, ranks: Option<u32>) -> Result<TaskGraph, CsvErro
 
 fn open(path: &Path) -> Result<Reader, CsvError> {
     let file = open_input(path).map_err(|source| CsvError::Read { path: path.to_owned(), source })?;
-    Ok(ReaderBuilder::new().comment(Some(b'#')).trim(Trim::All).from_reader(BufReader::new(file)))
+    Ok(ReaderBuilder::new()
+        .buffer_capacity(BUFFER)
+        .comment(Some(b'#'))
+        .trim(Trim::All)
+        .from_reader(ShortLines { file, length: 0 }))
 }
 
 /// An error of the CSV reader with its place.
 fn malformed(path: &Path, error: csv::Error) -> CsvError {
-    let line = line_at(path, error.position());
+    let position = error.position().cloned();
+    let line = || line_at(path, position.as_ref());
     let path = path.to_owned();
     match error.into_kind() {
         ErrorKind::Io(source) => CsvError::Read { path, source },
         ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            CsvError::Length { path, line, expected: expected_len, found: len }
+            CsvError::Length { line: line(), path, expected: expected_len, found: len }
         }
-        _ => CsvError::NotText { path, line },
+        _ => CsvError::NotText { line: line(), path },
     }
 }
 
 /// Line of a record, for messages. The reader gives the place where the record before it ended: blank lines and
 /// comments are still to be passed over.
 fn line_at(path: &Path, position: Option<&Position>) -> u64 {
-    let start = position.map_or(0, Position::byte) as usize;
-    let text = read_input(path, MOST_BYTES).unwrap_or_default();
-    let (before, after) = text.split_at(start.min(text.len()));
-    let lines = |text| <[u8]>::split(text, |byte| *byte == b'\n');
-    let passed =
-        lines(after).take_while(|line| line.trim_ascii().is_empty() || line.starts_with(b"#")).count();
-    (lines(before).count() + passed) as u64
+    let mut start = position.map_or(0, Position::byte) as usize;
+    let Ok(file) = open_input(path) else { return 1 };
+    let mut file = BufReader::new(file);
+    let (mut line, mut text) = (1, Vec::new());
+    while (&mut file).take(LONGEST).read_until(b'\n', &mut text).is_ok_and(|length| length > 0) {
+        let rest = &text[start.min(text.len())..];
+        if !rest.trim_ascii().is_empty() && !rest.starts_with(b"#") {
+            break;
+        }
+        line += 1;
+        start = start.saturating_sub(text.len());
+        text.clear();
+    }
+    line
+}
+
+/// Refuses lines that are no lines of a matrix, which would be kept in memory to their end.
+struct ShortLines {
+    file: File,
+    /// Bytes since a line began.
+    length: u64,
+}
+
+impl Read for ShortLines {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.file.read(buffer)?;
+        let last = buffer[..count].iter().rposition(|&byte| byte == b'\n');
+        self.length = last.map_or(self.length + count as u64, |end| (count - end - 1) as u64);
+        match self.length < LONGEST {
+            true => Ok(count),
+            false => Err(std::io::Error::other("a line is longer than 16 MiB")),
+        }
+    }
 }
 
 /// Which column of the file is which of [`COLUMNS`].
@@ -271,6 +305,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         assert!(matches!(read(folder.path(), None), Err(CsvError::Read { .. })));
         assert!(matches!(read(&folder.path().join("none"), None), Err(CsvError::Read { .. })));
+    }
+
+    #[test]
+    fn a_line_without_an_end_is_not_kept_in_memory() {
+        let file = file("source,destination,messages,bytes\n");
+        // A hole of 100 GiB.
+        file.as_file().set_len(100 << 30).unwrap();
+        let error = read(file.path(), None).unwrap_err();
+        assert_eq!(std::error::Error::source(&error).unwrap().to_string(), "a line is longer than 16 MiB");
     }
 
     proptest! {
