@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
+use hopmap_artifact::{DESCRIPTION, Folder};
 use miette::Report;
 use serde_json::Value as Json;
 
@@ -66,20 +67,40 @@ pub(super) fn collect(
     let text =
         |base: usize| std::iter::once(BASES[base].to_owned()).chain(starts[base].clone()).collect::<Vec<_>>();
     let mut inputs = Inputs { folder: text(0).join("/"), working: text(1).join("/"), ..Inputs::default() };
-    let artifacts = store.root().join("artifacts");
     for (cell, named) in pipeline.cells.iter().zip(&named) {
+        // Results of other cells travel with these.
+        let results: Vec<PathBuf> = cell
+            .named_artifacts()
+            .filter_map(|(index, output)| report.cells[index].outputs.get(output))
+            .map(|record| store.artifact(&record.digest))
+            .collect();
         for (path, name) in reads(pipeline, cell, store, report)? {
-            if path.starts_with(&artifacts) {
+            if results.iter().any(|folder| path.starts_with(folder)) {
                 continue;
             }
+            let described = described(&path);
             let file = InputFile { blake3: store.hashes.of(&path)?.blake3().to_owned(), path };
-            match place(&file.path, named, &starts) {
-                Some(place) => inputs.files.insert(place, file),
-                None => inputs.outside.insert(name, file),
-            };
+            for (name, file) in std::iter::once((name, file)).chain(described) {
+                match place(&file.path, named, &starts) {
+                    Some(place) => inputs.files.insert(place, file),
+                    None => inputs.outside.insert(name, file),
+                };
+            }
         }
     }
     Ok(inputs)
+}
+
+/// The tables and files of an artifact that a cell reads: for the key its description stands for them, but whoever makes the
+/// cell again needs them all.
+fn described(path: &Path) -> Vec<(String, InputFile)> {
+    let folder = path.parent().filter(|_| path.file_name().is_some_and(|name| name == DESCRIPTION));
+    let Some(folder) = folder.and_then(|folder| Folder::open(folder).ok()) else { return Vec::new() };
+    let file = |(path, blake3): (PathBuf, &str)| {
+        let name = path.strip_prefix(folder.path()).unwrap_or(&path).to_string_lossy().into_owned();
+        (name, InputFile { path, blake3: blake3.to_owned() })
+    };
+    folder.hashes().map(file).collect()
 }
 
 /// The files that a cell reads, with their names.

@@ -164,6 +164,41 @@ fn inputs_are_found_again_wherever_they_were() {
     assert!(said.contains("p: 3 the same in "), "{said}");
 }
 
+/// Of an artifact that was made before all tables travel, wherever it lies: in a folder of its own or in a store.
+#[test]
+fn a_stored_artifact_travels_with_all_its_tables() {
+    if program("python3").is_none() {
+        return;
+    }
+    let sandbox = Sandbox::with_ring();
+    sandbox.stdout(&["exec", "trace/csv", "--with", "file=ring.csv", "--out", "data/graph"]);
+    sandbox.stdout(&["run", "ring.toml", "-j1"]);
+    let machine = sandbox.artifact("machine");
+    let machine = machine.strip_prefix(sandbox.path()).unwrap().display();
+    sandbox.write(
+        "pipelines/p.toml",
+        format!(
+            "[stages.program]\nuses = \"stored/task-graph\"\nwith = {{ artifact = \"../data/graph\" }}\n\
+             [stages.machine]\nuses = \"stored/system-graph\"\nwith = {{ artifact = \"../{machine}\" }}\n\
+             [stages.placement]\nuses = \"map/linear\"\nneeds = {{ task-graph = \"program\", system = \"machine\" }}\n"
+        ),
+    );
+    sandbox.stdout(&["run", "pipelines/p.toml", "-j1"]);
+    sandbox.stdout(&["export", "pipelines/p.toml", "-o", "ring.crate.zip"]);
+    let names = listed(&sandbox);
+    assert!(names.iter().any(|name| name.ends_with("data/graph/edges.parquet")), "{names:?}");
+    // What the lock says of the artifact is not enough: its tables have to be those that it describes.
+    sandbox.damage("data/graph/edges.parquet");
+    let seen = sandbox.seen(&["export", "pipelines/p.toml", "-o", "damaged.zip"]);
+    assert!(seen.contains("data/graph/edges.parquet") && seen.ends_with("[exit code 1]\n"), "{seen}");
+    let elsewhere = Sandbox::new();
+    std::fs::rename(sandbox.path().join("ring.crate.zip"), elsewhere.path().join("ring.crate.zip")).unwrap();
+    drop(sandbox);
+    let output = elsewhere.output(&["verify", "ring.crate.zip", "--rerun", "-j1"]);
+    let said = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("p: 3 the same in "), "{said}");
+}
+
 #[test]
 fn an_archive_without_inputs_is_checked_but_not_made_again() {
     if program("python3").is_none() {
