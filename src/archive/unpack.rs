@@ -11,7 +11,7 @@ use super::error::ArchiveError;
 use super::export::{PackedRequest, PackedResult};
 use super::read::Archive;
 use super::{ARTIFACTS, RESULTS, inputs};
-use crate::engine::{STORE_FOLDER, Store, Writer};
+use crate::engine::{PipelineId, STORE_FOLDER, Store, Writer};
 use crate::lock::Request;
 
 /// What an archive was unpacked to; removed when dropped.
@@ -90,11 +90,12 @@ impl Unpacked {
         })?;
         let mut writer = Writer::open(&root, "hopmap verify")?;
         let mut store = Store::load(&root)?;
+        let id = PipelineId::of(&pipeline, &root);
         for PackedResult { cell, result } in &self.results {
             let key = result.key.clone();
             writer.record(&mut store, result.clone(), false)?;
             if let Some(cell) = pipeline.cells.iter().find(|known| known.id == *cell) {
-                writer.set_current(&mut store, &pipeline.name, cell, &key)?;
+                writer.set_current(&mut store, &id, cell, &key)?;
             }
         }
         writer.sync(&mut store)?;

@@ -14,7 +14,7 @@ use super::output::Output;
 use super::show::locate;
 use super::summary::{print_some, shown};
 use crate::accepted::{Accepted, AcceptedError};
-use crate::engine::{self, Ending, OutputRecords, Reason, RunReport, State, Store, short};
+use crate::engine::{self, Ending, OutputRecords, PipelineId, Reason, RunReport, State, Store, short};
 use crate::gates::{self, AcceptedMetrics, Judged};
 use crate::pipeline::{EMBEDDED, Pipeline};
 
@@ -186,7 +186,8 @@ fn last(cell: usize, pipeline: &Pipeline, store: &Store, planned: &RunReport) ->
         root = planned.cells[root].because_of?;
     }
     let only_looks = planned.cells[root].reasons.iter().all(|reason| *reason == Reason::Observes);
-    let key = store.current(&pipeline.name, &pipeline.cells[cell].id).filter(|_| only_looks)?;
+    let id = PipelineId::of(pipeline, store.root());
+    let key = store.current(&id, &pipeline.cells[cell].id).filter(|_| only_looks)?;
     let result = store.result(key).filter(|result| result.ending == Ending::Done)?;
     Some(result.outputs.clone())
 }

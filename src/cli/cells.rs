@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value as Json;
 
 use super::failure::Mistake;
-use crate::engine::{self, Catalogue, Current, Store, by_matrix};
+use crate::engine::{self, Catalogue, Current, PipelineId, Store, by_matrix};
 use crate::pipeline::{Choice, Pipeline, Selector};
 
 /// Cells that a message names.
@@ -39,7 +39,7 @@ pub(crate) fn in_store<'a>(
     name: &'a str,
     store: &'a Store,
 ) -> Result<(Vec<&'a Current>, Option<&'a str>), Mistake> {
-    let current: Vec<(&str, &str, &Current)> = store.all_current().collect();
+    let current: Vec<(&PipelineId, &str, &Current)> = store.all_current().collect();
     let cells: Vec<Candidate<'_>> = current
         .iter()
         .map(|&(_, id, current)| Candidate { id, stage: &current.stage, matrix: &current.matrix })
@@ -102,14 +102,14 @@ fn only_one(name: &str, found: Vec<usize>, cells: &[Candidate<'_>]) -> Result<Ve
 }
 
 /// Of the cells of several pipelines those of the one that ran last.
-fn of_newest(found: Vec<usize>, current: &[(&str, &str, &Current)], store: &Store) -> Vec<usize> {
-    let pipelines: BTreeSet<&str> = found.iter().map(|&index| current[index].0).collect();
+fn of_newest(found: Vec<usize>, current: &[(&PipelineId, &str, &Current)], store: &Store) -> Vec<usize> {
+    let pipelines: BTreeSet<&PipelineId> = found.iter().map(|&index| current[index].0).collect();
     if pipelines.len() < 2 {
         return found;
     }
     let runs = engine::read_runs(store).unwrap_or_default();
-    match runs.iter().rev().find(|run| pipelines.contains(run.pipeline.as_str())) {
-        Some(run) => found.into_iter().filter(|&index| current[index].0 == run.pipeline).collect(),
+    match runs.iter().rev().find_map(|run| pipelines.iter().find(|id| run.is_of(id))) {
+        Some(&newest) => found.into_iter().filter(|&index| current[index].0 == newest).collect(),
         None => found,
     }
 }

@@ -12,7 +12,7 @@ use super::open::{PipelineArguments, StoreArguments, working_directory};
 use super::output::Output;
 use super::summary::shown;
 use crate::archive::{self, ArchiveError, Export};
-use crate::engine::{self, RunSummary, Store, StoreError};
+use crate::engine::{self, PipelineId, RunSummary, Store, StoreError};
 use crate::lock::{self, Request, Unfinished};
 use crate::pipeline::{EMBEDDED, Pipeline};
 
@@ -53,7 +53,8 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     }
     let mut store = Store::load(&root)?;
     let runs = engine::read_runs(&store)?;
-    let newest = runs.iter().rev().find(|run| run.pipeline == pipeline.name);
+    let id = PipelineId::of(&pipeline, store.root());
+    let newest = runs.iter().rev().find(|run| run.is_of(&id));
     let run = match &wanted {
         Some(name) => runs.iter().find(|run| run.run == *name),
         None => newest,

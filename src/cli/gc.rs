@@ -19,7 +19,8 @@ use crate::engine::{self, Garbage, Policy, Store, StoreError, short};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Everything that goes can be made again by `hopmap run`. What the pipelines of the store use now always stays,
-and so does the state of a search that was stopped and can go on.
+and so does the state of a search that was stopped and can go on. A pipeline is known by its name and its file; what it had
+before its last whole run is not in use any more. What a pipeline used whose file is gone stays until --gone.
 
 Example:
   hopmap gc --keep 30d --dry-run")]
@@ -35,6 +36,9 @@ pub(crate) struct Arguments {
     /// Keep this many of the newest runs.
     #[arg(long, value_name = "COUNT", default_value_t = 20)]
     runs: usize,
+    /// Clear also what only pipelines used whose files are gone.
+    #[arg(long)]
+    gone: bool,
     #[command(flatten)]
     wait: WaitArguments,
 }
@@ -46,7 +50,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     }
     let mut writer = arguments.wait.writer(&root, "gc")?;
     let mut store = Store::load(&root)?;
-    let policy = Policy { keep: arguments.keep, runs: arguments.runs };
+    let policy = Policy { keep: arguments.keep, runs: arguments.runs, gone: arguments.gone };
     let garbage = engine::find_garbage(&store, policy)?;
     if !arguments.dry_run {
         engine::collect(&mut store, &mut writer, &garbage)?;
@@ -58,11 +62,17 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
             "artifacts": garbage.artifacts.iter().map(|(path, _)| path).collect::<Vec<_>>(),
             "states": garbage.states.iter().map(|(path, _)| path).collect::<Vec<_>>(),
             "runs": garbage.runs.iter().map(|(path, _)| path).collect::<Vec<_>>(),
+            "forgotten": garbage.forgotten.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "gone": garbage.gone.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "bytes": garbage.bytes(),
         }));
     }
     if output.is_talkative() {
         output.raw(listed(&garbage, &root).as_bytes());
+    }
+    for id in &garbage.gone {
+        let why = if id.file.is_empty() { "which kept no file of it" } else { "whose file is gone" };
+        output.note(format!("note: what {id}, {why}, used stays until `hopmap gc --gone`"));
     }
     let verb = if arguments.dry_run { "would free" } else { "freed" };
     output.line(match garbage.is_empty() {
@@ -78,6 +88,9 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
 fn listed(garbage: &Garbage, root: &Path) -> String {
     let shown_root = PathBuf::from(shown(root));
     let mut text = String::new();
+    for id in &garbage.forgotten {
+        text.push_str(&format!("pipeline  {id}\n"));
+    }
     for key in &garbage.results {
         text.push_str(&format!("result    {}\n", short(key)));
     }

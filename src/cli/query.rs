@@ -11,7 +11,7 @@ use super::open::{PipelineArguments, StoreArguments, pairs, working_directory};
 use super::output::Output;
 use super::runs::find_run;
 use super::summary::shown;
-use crate::engine::{self, Catalogue, RunSummary, Store, StoreError};
+use crate::engine::{self, Catalogue, PipelineId, RunSummary, Store, StoreError};
 use crate::pipeline::{Source, closest};
 use crate::query::Form;
 
@@ -144,37 +144,29 @@ impl Arguments {
         }
         let store = Store::load(&root)?;
         let runs = engine::read_runs(&store)?;
-        let (name, cells) = match (pipeline, named) {
+        let (id, cells) = match (pipeline, named) {
             (Some(pipeline), Some(named)) if Path::new(pipeline).is_file() => {
                 let pipeline = named.open()?;
                 let cells = pipeline.cells.iter().map(|cell| cell.id.clone()).collect();
-                (pipeline.name, Some(cells))
+                (PipelineId::of(&pipeline, store.root()), Some(cells))
             }
-            (Some(pipeline), _) => (known(&store, pipeline)?, None),
+            (Some(pipeline), _) => (known(&store, pipeline, &runs, output)?, None),
             (None, _) => (self.newest(&store, &runs, output)?, None),
         };
-        let runs: Vec<RunSummary> = runs.into_iter().filter(|run| run.pipeline == name).collect();
+        let runs: Vec<RunSummary> = runs.into_iter().filter(|run| run.is_of(&id)).collect();
         let catalogues = match self.runs.is_empty() {
-            true => vec![current(&store, &name, cells, output)?],
+            true => vec![current(&store, &id, cells, output)?],
             false => self.of_runs(&store, &runs)?,
         };
         Ok(Stored { store, catalogues, runs })
     }
 
     /// The pipeline that is meant if none is named: that of the runs, the only one, or the one that ran last.
-    fn newest(&self, store: &Store, runs: &[RunSummary], output: Output) -> Result<String, Failure> {
-        if let Some(run) = self.runs.iter().find_map(|name| find_run(name, runs)) {
-            return Ok(run.pipeline.clone());
-        }
-        let names = Catalogue::pipelines(store);
-        let last = runs.iter().rev().map(|run| &run.pipeline).find(|name| names.contains(name));
-        match (names.as_slice(), last) {
-            ([], _) => Err(nothing(store)),
-            ([only], _) => Ok(only.clone()),
-            ([.., name], last) => {
-                let name = last.unwrap_or(name);
-                output.note(format!("asking {name}, which ran last, of {}", names.join(", ")));
-                Ok(name.clone())
+    fn newest(&self, store: &Store, runs: &[RunSummary], output: Output) -> Result<PipelineId, Failure> {
+        match self.runs.iter().find_map(|name| find_run(name, runs)) {
+            Some(run) => Ok(run.id()),
+            None => {
+                last_of(&store.pipelines().collect::<Vec<_>>(), runs, output).ok_or_else(|| nothing(store))
             }
         }
     }
@@ -232,11 +224,12 @@ fn read_question(path: &Path) -> Result<Source, Failure> {
 /// What the store has now of a pipeline; of a file only the cells that it still has.
 fn current(
     store: &Store,
-    name: &str,
+    id: &PipelineId,
     cells: Option<HashSet<String>>,
     output: Output,
 ) -> Result<Catalogue, Failure> {
-    let mut catalogue = Catalogue::now(store, name);
+    let name = &id.name;
+    let mut catalogue = Catalogue::now(store, id);
     let all = catalogue.cells.len();
     if let Some(cells) = cells {
         catalogue.cells.retain(|cell| cells.contains(&cell.id));
@@ -252,12 +245,28 @@ fn current(
     }
 }
 
-fn known(store: &Store, name: &str) -> Result<String, Failure> {
-    let names = Catalogue::pipelines(store);
-    let known: Vec<&str> = names.iter().map(String::as_str).collect();
-    if known.contains(&name) {
-        return Ok(name.to_owned());
+/// Of several pipelines the one that ran last, and which one that is.
+fn last_of(ids: &[&PipelineId], runs: &[RunSummary], output: Output) -> Option<PipelineId> {
+    let last = runs.iter().rev().find_map(|run| ids.iter().find(|id| run.is_of(id)));
+    let last = last.or_else(|| ids.last()).copied()?;
+    if ids.len() > 1 {
+        let shown = |id: &PipelineId| match ids.iter().filter(|other| other.name == id.name).count() {
+            1 => id.name.clone(),
+            _ => id.to_string(),
+        };
+        let all: Vec<String> = ids.iter().map(|id| shown(id)).collect();
+        output.note(format!("asking {}, which ran last, of {}", shown(last), all.join(", ")));
     }
+    Some(last.clone())
+}
+
+fn known(store: &Store, name: &str, runs: &[RunSummary], output: Output) -> Result<PipelineId, Failure> {
+    let of_name: Vec<&PipelineId> = store.pipelines().filter(|id| id.name == name).collect();
+    if let Some(id) = last_of(&of_name, runs, output) {
+        return Ok(id);
+    }
+    let mut known: Vec<&str> = store.pipelines().map(|id| id.name.as_str()).collect();
+    known.dedup();
     if known.is_empty() {
         return Err(nothing(store));
     }

@@ -81,7 +81,7 @@ fn write_timeline(
 ) -> Result<Option<PathBuf>, Failure> {
     let Some(path) = &arguments.timeline else { return Ok(None) };
     let place = working_directory()?.join(path);
-    let Some(run) = report::latest_run(store, &pipeline.name) else {
+    let Some(run) = report::latest_run(store, pipeline) else {
         let message = format!("no run of `{}` is in {}", pipeline.name, summary::shown(store.root()));
         return Err(Mistake::new(message, "run it first: hopmap run PIPELINE").into());
     };

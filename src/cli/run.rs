@@ -81,6 +81,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     }
     let mut store = Store::load(&root)?;
     summary::damaged_lines(&store, output);
+    summary::namesakes(&pipeline, &store, output);
     let accepted = arguments.gates.prepare(&mut pipeline, &store)?;
     let limits = Limits {
         jobs: arguments.jobs.map_or_else(all_cores, usize::from),
@@ -128,7 +129,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     }
 }
 
-/// Writes the report, unless nothing has happened since it was written.
+/// Writes the report, unless the one that is there says the same.
 fn write_report(
     arguments: &Arguments,
     pipeline: &Pipeline,
@@ -142,17 +143,10 @@ fn write_report(
         Some(path) => working_directory()?.join(path),
         None => crate::report::place(store, pipeline),
     };
-    let accepted = arguments.gates.place(pipeline)?;
-    if report.folder.is_some() || !place.exists() || is_newer(&accepted, &place) {
+    if report.folder.is_some() || !crate::report::is_current(&place, pipeline, store, report) {
         crate::report::write(&place, pipeline, store, report, &summary::shown)?;
     }
     Ok(Some(place))
-}
-
-/// Whether a file was written after another one.
-fn is_newer(file: &Path, other: &Path) -> bool {
-    let written = |path: &Path| path.metadata().and_then(|metadata| metadata.modified());
-    written(file).is_ok_and(|time| written(other).is_ok_and(|other| time > other))
 }
 
 /// A first Ctrl-C asks the stages to deliver what they have, a second one ends at once: the store is sound either way. Whoever asks

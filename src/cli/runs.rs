@@ -48,7 +48,8 @@ pub(super) fn find_run<'a>(name: &str, all: &'a [RunSummary]) -> Option<&'a RunS
     };
     let Some(back) = back else { return all.iter().find(|run| run.run == name || run.time == name) };
     let latest = all.last()?;
-    all.iter().rev().filter(|run| run.pipeline == latest.pipeline).nth(back)
+    let id = latest.id();
+    all.iter().rev().filter(|run| run.is_of(&id)).nth(back)
 }
 
 fn line(run: &RunSummary) -> String {

@@ -14,7 +14,7 @@ use super::output::Output;
 use super::provenance::{self, Form};
 use super::rows::{self, Layout};
 use super::summary::shown;
-use crate::engine::Store;
+use crate::engine::{Current, Store, short};
 
 /// Rows of a table that are shown unless all are asked for.
 const ROWS: usize = 20;
@@ -107,7 +107,7 @@ pub(crate) fn locate(name: &str, store: &StoreArguments) -> Result<PathBuf, Fail
         )
         .into()),
         several => {
-            let names: Vec<&str> = several.iter().map(|digest| &digest[..12]).collect();
+            let names: Vec<String> = several.iter().map(|digest| named(digest, &store)).collect();
             let message = format!("`{name}` stands for {} artifacts", several.len());
             Err(Mistake::new(message, format!("name one by its digest: {}", names.join(", "))).into())
         }
@@ -128,6 +128,19 @@ fn stored(store: &Store, name: &str) -> Result<Vec<String>, Mistake> {
     let digests =
         store.results().flat_map(|result| result.outputs.values()).map(|record| record.digest.clone());
     Ok(digests.filter(|digest| is_digest && digest.starts_with(name)).collect())
+}
+
+/// The first digits of a digest, and whose artifact it is where the store knows several pipelines.
+fn named(digest: &str, store: &Store) -> String {
+    let has = |current: &Current| {
+        let result = store.result(&current.key);
+        result.is_some_and(|result| result.outputs.values().any(|output| output.digest == digest))
+    };
+    let digits = short(digest);
+    match store.all_current().find(|(_, _, current)| has(current)) {
+        Some((id, _, _)) if store.pipelines().count() > 1 => format!("{digits} ({id})"),
+        _ => digits.to_owned(),
+    }
 }
 
 fn stage_names(store: &Store) -> String {

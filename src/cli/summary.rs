@@ -10,7 +10,7 @@ use serde_json::json;
 use super::failure::message;
 use super::output::Output;
 use super::placements;
-use crate::engine::{OutputRecord, RunReport, Saved, Settled, State, Store};
+use crate::engine::{OutputRecord, PipelineId, RunReport, Saved, Settled, State, Store};
 use crate::pipeline::{Cell, Pipeline};
 
 /// Cells of a stage beyond this number are summed up.
@@ -270,6 +270,15 @@ pub(crate) fn damaged_lines(store: &Store, output: Output) {
             shown(&store.root().join("state.log")),
             store.damaged_lines()
         ));
+    }
+}
+
+/// Says which other files have pipelines of the same name: people take one for the other.
+pub(crate) fn namesakes(pipeline: &Pipeline, store: &Store, output: Output) {
+    let id = PipelineId::of(pipeline, store.root());
+    let others: Vec<String> = store.namesakes(&id).map(ToString::to_string).collect();
+    if !others.is_empty() {
+        output.note(format!("note: this is {id}; the store also has {}", others.join(", ")));
     }
 }
 

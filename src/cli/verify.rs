@@ -15,7 +15,7 @@ use super::progress::Progress;
 use super::run::{all_cores, on_interrupt};
 use super::summary::shown;
 use crate::archive::{self, Archive, ArchiveError};
-use crate::engine::{self, Limits, Store, StoreError, short};
+use crate::engine::{self, Limits, PipelineId, Store, StoreError, short};
 use crate::lock::{Again, Lock, Remade, RemadeArtifact, Request, SecondStore, Verdict};
 use crate::pipeline::{Pipeline, closest};
 
@@ -122,7 +122,7 @@ fn again(
     lock: Option<&Lock>,
     output: Output,
 ) -> Result<(Remade, f64), Failure> {
-    let jobs = jobs(arguments.jobs, last_jobs(&store, &pipeline.name), output);
+    let jobs = jobs(arguments.jobs, last_jobs(&store, &pipeline), output);
     let had_store = store.root().is_dir();
     let root = store.root().to_owned();
     let second = SecondStore::new(&root, arguments.keep).map_err(StoreError::from)?;
@@ -151,9 +151,10 @@ fn again(
 }
 
 /// The cores that the newest run of a pipeline had.
-fn last_jobs(store: &Store, pipeline: &str) -> Option<usize> {
+fn last_jobs(store: &Store, pipeline: &Pipeline) -> Option<usize> {
     let runs = engine::read_runs(store).ok()?;
-    let mut of_pipeline = runs.iter().rev().filter(|run| run.pipeline == pipeline);
+    let id = PipelineId::of(pipeline, store.root());
+    let mut of_pipeline = runs.iter().rev().filter(|run| run.is_of(&id));
     of_pipeline.find_map(|run| Request::read(&store.runs().join(&run.run))?.jobs)
 }
 

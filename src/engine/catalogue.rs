@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use super::identity::PipelineId;
 use super::journal::{RunSummary, StageEvent, state_name};
 use super::key::Manifest;
 use super::outcome::RunReport;
@@ -18,6 +19,9 @@ use crate::pipeline::{Cell, Pipeline};
 pub struct Catalogue {
     /// Name of the pipeline.
     pub pipeline: String,
+    /// Its file, as [`PipelineId`] has it.
+    #[serde(default)]
+    pub file: String,
     /// Name of the run; none if they are what the store has now.
     pub run: Option<String>,
     /// The cells.
@@ -53,9 +57,8 @@ impl StoredCell {
 impl Catalogue {
     /// The cells of a pipeline as the store has them now. A pipeline that never ran has none.
     #[must_use]
-    pub fn now(store: &Store, pipeline: &str) -> Self {
-        let of_pipeline = store.all_current().filter(|(name, _, _)| *name == pipeline);
-        let cell = |(_, id, current): (&str, &str, &super::record::Current)| {
+    pub fn now(store: &Store, pipeline: &PipelineId) -> Self {
+        let cell = |(id, current): (&str, &super::record::Current)| {
             let result = store.result(&current.key).cloned();
             StoredCell {
                 id: id.to_owned(),
@@ -66,7 +69,8 @@ impl Catalogue {
                 result,
             }
         };
-        Self { pipeline: pipeline.to_owned(), run: None, cells: sorted(of_pipeline.map(cell).collect()) }
+        let PipelineId { name, file } = pipeline.clone();
+        Self { pipeline: name, file, run: None, cells: sorted(store.cells(pipeline).map(cell).collect()) }
     }
 
     /// The cells as a run left them. Results that were cleared since then are missing.
@@ -87,7 +91,8 @@ impl Catalogue {
             }
         };
         let cells = sorted(run.stages.iter().map(cell).collect());
-        Self { pipeline: run.pipeline.clone(), run: Some(run.run.clone()), cells }
+        let PipelineId { name, file } = run.id();
+        Self { pipeline: name, file, run: Some(run.run.clone()), cells }
     }
 
     /// The cells of a pipeline as a run or a plan just left them, and no others that it once had.
@@ -102,7 +107,14 @@ impl Catalogue {
             result: settled.key.as_deref().and_then(|key| store.result(key)).cloned(),
         };
         let cells = sorted(pipeline.cells.iter().zip(&report.cells).map(cell).collect());
-        Self { pipeline: pipeline.name.clone(), run: None, cells }
+        let PipelineId { name, file } = PipelineId::of(pipeline, store.root());
+        Self { pipeline: name, file, run: None, cells }
+    }
+
+    /// Whether a run is of its pipeline.
+    #[must_use]
+    pub fn has(&self, run: &RunSummary) -> bool {
+        run.is_of(&PipelineId { name: self.pipeline.clone(), file: self.file.clone() })
     }
 
     /// Looks the results up that are not part of a catalogue on its way to another process.
@@ -110,15 +122,6 @@ impl Catalogue {
         for cell in &mut self.cells {
             cell.result = cell.key.as_deref().and_then(|key| store.result(key)).cloned();
         }
-    }
-
-    /// Names of all pipelines of a store.
-    #[must_use]
-    pub fn pipelines(store: &Store) -> Vec<String> {
-        let mut names: Vec<String> = store.all_current().map(|(name, _, _)| name.to_owned()).collect();
-        names.sort();
-        names.dedup();
-        names
     }
 }
 

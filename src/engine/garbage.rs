@@ -10,6 +10,7 @@ use foldhash::{HashMap, HashMapExt as _, HashSet, HashSetExt as _};
 use hopmap_durable::DurableError;
 
 use super::batch;
+use super::identity::PipelineId;
 use super::store::{Store, StoreError};
 use super::writer::Writer;
 
@@ -20,6 +21,8 @@ pub struct Policy {
     pub keep: Duration,
     /// Number of the newest runs that stay.
     pub runs: usize,
+    /// Whether what pipelines used whose files are gone may go.
+    pub gone: bool,
 }
 
 /// What can go.
@@ -33,6 +36,10 @@ pub struct Garbage {
     pub states: Vec<(PathBuf, u64)>,
     /// Folders of runs and their sizes in bytes.
     pub runs: Vec<(PathBuf, u64)>,
+    /// Pipelines whose files are gone, and which are forgotten.
+    pub forgotten: Vec<PipelineId>,
+    /// The same that are not, so that what they used stays.
+    pub gone: Vec<PipelineId>,
 }
 
 impl Garbage {
@@ -45,13 +52,19 @@ impl Garbage {
     /// Whether there is nothing to clear.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.results.is_empty() && self.artifacts.is_empty() && self.states.is_empty() && self.runs.is_empty()
+        let files = [&self.artifacts, &self.states, &self.runs];
+        self.results.is_empty() && self.forgotten.is_empty() && files.iter().all(|files| files.is_empty())
     }
 }
 
 /// Finds what can go. Writes nothing.
 pub fn find_garbage(store: &Store, policy: Policy) -> Result<Garbage, StoreError> {
-    let used: HashSet<&str> = store.all_current().map(|(_, _, current)| current.key.as_str()).collect();
+    let gone: Vec<PipelineId> =
+        store.pipelines.keys().filter(|id| id.is_gone(store.root())).cloned().collect();
+    let (forgotten, gone) = if policy.gone { (gone, Vec::new()) } else { (Vec::new(), gone) };
+    let cells = || store.pipelines.iter().filter(|(id, _)| !forgotten.contains(id)).map(|(_, cells)| cells);
+    let used: HashSet<&str> =
+        cells().flat_map(|cells| cells.current.values()).map(|current| current.key.as_str()).collect();
     let is_young = |path: &Path| {
         if policy.keep.is_zero() {
             return false;
@@ -82,18 +95,21 @@ pub fn find_garbage(store: &Store, policy: Policy) -> Result<Garbage, StoreError
         let bytes = sizes.get(digest).copied().unwrap_or_else(|| size(&folder));
         artifacts.push((folder, bytes));
     }
-    let unfinished: HashSet<PathBuf> = store.unfinished().map(|key| store.state(key)).collect();
+    let begun = cells().flat_map(|cells| cells.begun.values());
+    let unfinished: HashSet<PathBuf> =
+        begun.filter(|key| !store.results.contains_key(*key)).map(|key| store.state(key)).collect();
     let mut states = entries(&store.states())?;
     states.retain(|file| !unfinished.contains(file) && !is_young(file));
     let states = states.into_iter().map(|file| (file.clone(), size(&file))).collect();
     let runs =
         old_runs(store, policy.runs)?.into_iter().map(|folder| (folder.clone(), size(&folder))).collect();
-    Ok(Garbage { results, artifacts, states, runs })
+    Ok(Garbage { results, artifacts, states, runs, forgotten, gone })
 }
 
 /// Clears the store. The log goes first: a result without artifacts would be a lie, artifacts without a result are waste.
 pub fn collect(store: &mut Store, writer: &mut Writer, garbage: &Garbage) -> Result<(), StoreError> {
     let gone: HashSet<&str> = garbage.results.iter().map(String::as_str).collect();
+    garbage.forgotten.iter().for_each(|id| store.forget(id));
     store.retain(|key| !gone.contains(key));
     writer.compact(store)?;
     for (folder, _) in garbage.artifacts.iter().chain(&garbage.runs) {

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use super::identity::PipelineId;
 use super::store::{Store, StoreError, check_format};
 use super::walk::{Settled, State};
 use crate::pipeline::Cell;
@@ -19,6 +20,9 @@ pub enum Event {
     Start {
         /// Name of the pipeline.
         pipeline: String,
+        /// Its file, as [`PipelineId`] has it.
+        #[serde(default)]
+        file: String,
         /// Version of hopmap.
         hopmap: String,
         /// When, in UTC.
@@ -66,6 +70,8 @@ pub struct RunSummary {
     pub run: String,
     /// Name of the pipeline.
     pub pipeline: String,
+    /// Its file, as [`PipelineId`] has it; empty if an older version ran it.
+    pub file: String,
     /// When it began, in UTC.
     pub time: String,
     /// Seconds it took; missing if it was killed.
@@ -76,6 +82,21 @@ pub struct RunSummary {
     pub stages: Vec<StageEvent>,
 }
 
+impl RunSummary {
+    /// Whether it ran a pipeline; of a run of an older version the name has to do.
+    #[must_use]
+    pub fn is_of(&self, pipeline: &PipelineId) -> bool {
+        let is_file = self.file.is_empty() || pipeline.file.is_empty() || self.file == pipeline.file;
+        self.pipeline == pipeline.name && is_file
+    }
+
+    /// What it ran.
+    #[must_use]
+    pub fn id(&self) -> PipelineId {
+        PipelineId { name: self.pipeline.clone(), file: self.file.clone() }
+    }
+}
+
 /// A journal that is being written.
 pub(crate) struct Journal {
     log: AppendLog,
@@ -84,7 +105,7 @@ pub(crate) struct Journal {
 
 impl Journal {
     /// Creates the folder of a new run.
-    pub(crate) fn create(store: &Store, pipeline: &str) -> Result<Self, StoreError> {
+    pub(crate) fn create(store: &Store, pipeline: &PipelineId) -> Result<Self, StoreError> {
         let now = Timestamp::now();
         let stamp = now.strftime("%Y-%m-%dT%H-%M-%S").to_string();
         let runs = store.runs();
@@ -98,7 +119,8 @@ impl Journal {
         std::fs::create_dir_all(&folder).map_err(DurableError::io("create", &folder))?;
         let mut journal = Self { log: AppendLog::open(&folder.join("journal.jsonl"))?, folder };
         journal.write(&Event::Start {
-            pipeline: pipeline.into(),
+            pipeline: pipeline.name.clone(),
+            file: pipeline.file.clone(),
             hopmap: env!("CARGO_PKG_VERSION").into(),
             time: now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         })?;
@@ -172,6 +194,7 @@ pub fn read_run(folder: &Path) -> Result<RunSummary, StoreError> {
     let mut summary = RunSummary {
         run: folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
         pipeline: String::new(),
+        file: String::new(),
         time: String::new(),
         seconds: None,
         exit: None,
@@ -179,7 +202,9 @@ pub fn read_run(folder: &Path) -> Result<RunSummary, StoreError> {
     };
     for event in text.lines().filter_map(|line| serde_json::from_str(line).ok()) {
         match event {
-            Event::Start { pipeline, time, .. } => (summary.pipeline, summary.time) = (pipeline, time),
+            Event::Start { pipeline, file, time, .. } => {
+                (summary.pipeline, summary.file, summary.time) = (pipeline, file, time);
+            }
             Event::Stage(stage) => summary.stages.push(stage),
             Event::End { seconds, exit } => (summary.seconds, summary.exit) = (Some(seconds), Some(exit)),
         }

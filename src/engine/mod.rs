@@ -9,6 +9,7 @@ mod events;
 mod execute;
 mod garbage;
 mod hashes;
+mod identity;
 #[cfg(test)]
 mod input_tests;
 mod journal;
@@ -35,6 +36,7 @@ pub use catalogue::{Catalogue, StoredCell};
 pub use events::{Events, NoEvents};
 pub use execute::{WriteError, write_outputs};
 pub use garbage::{Garbage, Policy, collect, find_garbage, keep_runs};
+pub use identity::PipelineId;
 pub(crate) use journal::state_name;
 pub use journal::{Event, RunSummary, StageEvent, ended_otherwise, read_run, read_runs, read_runs_below};
 pub use key::{InputDigest, Key, Manifest};

@@ -13,7 +13,7 @@ use crate::pipeline::{Pipeline, show_bytes};
 /// Says what a run would do. Writes nothing.
 pub fn plan(pipeline: &Pipeline, store: &mut Store) -> RunReport {
     let started = Instant::now();
-    let mut walk = Walk::new(pipeline);
+    let mut walk = Walk::new(pipeline, store);
     for index in 0..pipeline.cells.len() {
         let mut settled = match walk.decide(index, store) {
             Decision::Settle(settled) => *settled,

@@ -175,6 +175,8 @@ pub(super) enum Record {
     /// A [`Current`]. Its fields stand here, because flattened ones are read through a buffer.
     Current {
         pipeline: String,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        file: String,
         cell: String,
         key: String,
         #[serde(default)]
@@ -184,8 +186,16 @@ pub(super) enum Record {
     },
     Begun {
         pipeline: String,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        file: String,
         cell: String,
         key: String,
+    },
+    /// Cells that a pipeline does not have any more.
+    Dropped {
+        pipeline: String,
+        file: String,
+        cells: Vec<String>,
     },
     /// The artifacts of the results from here on may be in the memory of this boot of the machine only.
     Unsynced {

@@ -52,7 +52,7 @@ pub fn run(
             .num_threads(limits.jobs)
             .build()
             .map_err(|error| miette::miette!("cannot start {} threads: {error}", limits.jobs))?;
-        let journal = Journal::create(run.store, &pipeline.name)?;
+        let journal = Journal::create(run.store, &run.walk.id)?;
         let logs = journal.folder().join("logs");
         let shared = Shared::new(run.store, logs, pipeline.batch.patience, cancelled, events);
         run.journal = Some(journal);
@@ -167,7 +167,7 @@ impl<'a> Run<'a> {
         }
         let ready = (0..count).filter(|&index| waiting[index] == 0).map(Reverse).collect();
         Self {
-            walk: Walk::new(pipeline),
+            walk: Walk::new(pipeline, store),
             pipeline,
             store,
             writer,
@@ -338,7 +338,7 @@ impl<'a> Run<'a> {
     /// Notes that a cell runs.
     fn begin(&mut self, task: &Task, cores: usize) -> Result<(), StoreError> {
         let cell = &self.pipeline.cells[task.cell];
-        self.writer.begin(self.store, &self.pipeline.name, &cell.id, &task.key)?;
+        self.writer.begin(self.store, &self.walk.id, &cell.id, &task.key)?;
         self.events.started(cell, &task.reasons);
         let (memory, is_batch) = (cell.memory_here(), cell.is_batch());
         self.used_cores += cores;
@@ -416,7 +416,7 @@ impl<'a> Run<'a> {
         save_outputs(cell, &mut settled, self.store, false);
         let settled = settled.located(self.pipeline, cell);
         if let Some(key) = settled.key.as_deref().filter(|_| settled.state != State::Partial) {
-            self.writer.set_current(self.store, &self.pipeline.name, cell, key)?;
+            self.writer.set_current(self.store, &self.walk.id, cell, key)?;
         }
         self.failed |= matches!(settled.state, State::Failed | State::Infeasible);
         self.unsettled -= 1;
@@ -462,6 +462,10 @@ impl<'a> Run<'a> {
             if self.walk.settled[index].is_none() {
                 self.settle(index, Settled::new(State::NotStarted))?;
             }
+        }
+        let has_ended = |settled: &Settled| !matches!(settled.state, State::NotStarted | State::Partial);
+        if self.walk.settled.iter().flatten().all(has_ended) {
+            self.writer.keep_cells(self.store, &self.walk.id, &self.pipeline.cells)?;
         }
         self.writer.sync(self.store)?;
         let mut report = RunReport {

@@ -1,5 +1,6 @@
 //! The store: artifacts by digest, and a log of which key gave which artifacts.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +12,7 @@ use rayon::prelude::*;
 
 use super::catalogue::names;
 use super::hashes::Hashes;
+use super::identity::PipelineId;
 use super::record::{Current, OutputRecord, Record, ResultRecord, StoredResult};
 use super::unsynced::Unsynced;
 
@@ -27,14 +29,27 @@ const MANY_LINES: usize = 1000;
 pub struct Store {
     root: PathBuf,
     pub(super) results: HashMap<String, StoredResult>,
-    current: HashMap<(String, String), Current>,
-    pub(super) begun: HashMap<(String, String), String>,
+    pub(super) pipelines: BTreeMap<PipelineId, Cells>,
     damaged_lines: usize,
     /// Whether a run ended before it had put its artifacts on disk.
     pub(super) is_unsynced: bool,
     trusts_observations: bool,
     /// Hashes of input files.
     pub hashes: Hashes,
+}
+
+/// What a store knows of the cells of a pipeline, by their names.
+#[derive(Debug, Default)]
+pub(super) struct Cells {
+    pub(super) current: HashMap<String, Current>,
+    /// The keys with which they began to run last.
+    pub(super) begun: HashMap<String, String>,
+}
+
+impl Cells {
+    fn is_empty(&self) -> bool {
+        self.current.is_empty() && self.begun.is_empty()
+    }
 }
 
 /// A store that cannot be used.
@@ -78,8 +93,7 @@ impl Store {
         let mut store = Self {
             root: root.into(),
             results: HashMap::new(),
-            current: HashMap::new(),
-            begun: HashMap::new(),
+            pipelines: BTreeMap::new(),
             damaged_lines: 0,
             is_unsynced: false,
             trusts_observations: false,
@@ -120,15 +134,44 @@ impl Store {
             Record::Result(result) => {
                 self.results.insert(result.key.clone(), result);
             }
-            Record::Current { pipeline, cell, key, stage, matrix } => {
+            Record::Current { pipeline, file, cell, key, stage, matrix } => {
                 // Older versions kept no more than the name of the cell.
                 let (stage, matrix) = if stage.is_empty() { names(&cell) } else { (stage, matrix) };
-                self.current.insert((pipeline, cell), Current { key, stage, matrix });
+                let id = PipelineId { name: pipeline, file };
+                self.take_over(&id, &cell, &key);
+                let cells = self.pipelines.entry(id).or_default();
+                cells.current.insert(cell, Current { key, stage, matrix });
             }
-            Record::Begun { pipeline, cell, key } => {
-                self.begun.insert((pipeline, cell), key);
+            Record::Begun { pipeline, file, cell, key } => {
+                let id = PipelineId { name: pipeline, file };
+                self.take_over(&id, &cell, &key);
+                self.pipelines.entry(id).or_default().begun.insert(cell, key);
+            }
+            Record::Dropped { pipeline, file, cells } => {
+                let id = PipelineId { name: pipeline, file };
+                let known = self.pipelines.entry(id).or_default();
+                cells.iter().for_each(|cell| drop((known.current.remove(cell), known.begun.remove(cell))));
             }
             Record::Unsynced { .. } | Record::Synced => {}
+        }
+    }
+
+    /// What an older version wrote down under the name alone belongs to the first pipeline of the name that has the same key. What
+    /// has another key may be of another file, and stays.
+    fn take_over(&mut self, id: &PipelineId, cell: &str, key: &str) {
+        let older = id.without_file();
+        if *id == older {
+            return;
+        }
+        let Some(cells) = self.pipelines.get_mut(&older) else { return };
+        if cells.current.get(cell).is_some_and(|current| current.key == key) {
+            cells.current.remove(cell);
+        }
+        if cells.begun.get(cell).is_some_and(|begun| begun == key) {
+            cells.begun.remove(cell);
+        }
+        if cells.is_empty() {
+            self.pipelines.remove(&older);
         }
     }
 
@@ -181,7 +224,8 @@ impl Store {
 
     /// Keys that some cell began with last and that have no result yet: a run that goes on needs their states.
     pub fn unfinished(&self) -> impl Iterator<Item = &str> {
-        self.begun.values().map(String::as_str).filter(|key| !self.results.contains_key(*key))
+        let begun = self.pipelines.values().flat_map(|cells| cells.begun.values());
+        begun.map(String::as_str).filter(|key| !self.results.contains_key(*key))
     }
 
     /// Folder of what was handed to batch systems, by key.
@@ -214,13 +258,34 @@ impl Store {
 
     /// The key that a cell of a pipeline had when it last ran or was confirmed.
     #[must_use]
-    pub fn current(&self, pipeline: &str, cell: &str) -> Option<&str> {
-        self.current.get(&(pipeline.to_owned(), cell.to_owned())).map(|current| current.key.as_str())
+    pub fn current(&self, pipeline: &PipelineId, cell: &str) -> Option<&str> {
+        let of = |id: &PipelineId| self.pipelines.get(id)?.current.get(cell);
+        of(pipeline).or_else(|| of(&pipeline.without_file())).map(|current| current.key.as_str())
     }
 
-    /// Names of pipeline and cell, and what they were last.
-    pub fn all_current(&self) -> impl Iterator<Item = (&str, &str, &Current)> {
-        self.current.iter().map(|((pipeline, cell), current)| (pipeline.as_str(), cell.as_str(), current))
+    /// The cells of a pipeline, and what they were last: what an older version knew of its name until it has run.
+    pub fn cells(&self, pipeline: &PipelineId) -> impl Iterator<Item = (&str, &Current)> {
+        let own = self.pipelines.get(pipeline).filter(|cells| !cells.current.is_empty());
+        let cells = own.or_else(|| self.pipelines.get(&pipeline.without_file()));
+        cells.into_iter().flat_map(|cells| &cells.current).map(|(cell, current)| (cell.as_str(), current))
+    }
+
+    /// The pipelines of which it knows cells.
+    pub fn pipelines(&self) -> impl Iterator<Item = &PipelineId> {
+        self.pipelines.iter().filter(|(_, cells)| !cells.current.is_empty()).map(|(id, _)| id)
+    }
+
+    /// Other files whose pipelines have the same name.
+    pub fn namesakes<'a>(&'a self, pipeline: &'a PipelineId) -> impl Iterator<Item = &'a PipelineId> {
+        let others = self.pipelines().filter(move |other| other.name == pipeline.name && *other != pipeline);
+        others.filter(|other| !other.is_gone(&self.root))
+    }
+
+    /// Every cell of every pipeline, and what it was last.
+    pub fn all_current(&self) -> impl Iterator<Item = (&PipelineId, &str, &Current)> {
+        self.pipelines.iter().flat_map(|(id, cells)| {
+            cells.current.iter().map(move |(cell, current)| (id, cell.as_str(), current))
+        })
     }
 
     /// The first file of an artifact that is missing or has another size than it should have.
@@ -239,8 +304,16 @@ impl Store {
     pub fn retain(&mut self, keep: impl Fn(&str) -> bool) {
         self.results.retain(|key, _| keep(key));
         let results = &self.results;
-        self.current.retain(|_, current| results.contains_key(&current.key));
-        self.begun.retain(|_, key| !results.contains_key(key));
+        self.pipelines.retain(|_, cells| {
+            cells.current.retain(|_, current| results.contains_key(&current.key));
+            cells.begun.retain(|_, key| !results.contains_key(key));
+            !cells.is_empty()
+        });
+    }
+
+    /// Forgets what a pipeline had; its results stay until they are cleared.
+    pub(super) fn forget(&mut self, pipeline: &PipelineId) {
+        self.pipelines.remove(pipeline);
     }
 }
 

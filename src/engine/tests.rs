@@ -70,7 +70,7 @@ fn clear(folder: &Path) {
     let root = folder.join("store");
     let mut writer = Writer::open(&root, "test").unwrap();
     let mut store = Store::load(&root).unwrap();
-    let policy = Policy { keep: std::time::Duration::ZERO, runs: 20 };
+    let policy = Policy { keep: std::time::Duration::ZERO, runs: 20, gone: false };
     let garbage = find_garbage(&store, policy).unwrap();
     collect(&mut store, &mut writer, &garbage).unwrap();
 }

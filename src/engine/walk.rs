@@ -7,6 +7,7 @@ use hopmap_model::Arity;
 use miette::{Diagnostic, Report};
 use serde::Serialize;
 
+use super::identity::PipelineId;
 use super::key::{InputDigest, Manifest};
 use super::reason::{Reason, differences};
 use super::record::{Ending, OutputRecord, OutputRecords, ResultRecord};
@@ -149,12 +150,15 @@ pub(crate) struct ConnectedInput {
 /// Cells of a pipeline as they settle one by one.
 pub(crate) struct Walk<'a> {
     pub(crate) pipeline: &'a Pipeline,
+    /// By what the store knows the pipeline.
+    pub(crate) id: PipelineId,
     pub(crate) settled: Vec<Option<Settled>>,
 }
 
 impl<'a> Walk<'a> {
-    pub(crate) fn new(pipeline: &'a Pipeline) -> Self {
-        Self { pipeline, settled: pipeline.cells.iter().map(|_| None).collect() }
+    pub(crate) fn new(pipeline: &'a Pipeline, store: &Store) -> Self {
+        let id = PipelineId::of(pipeline, store.root());
+        Self { pipeline, id, settled: pipeline.cells.iter().map(|_| None).collect() }
     }
 
     fn at(&self, cell: usize) -> Option<&Settled> {
@@ -293,7 +297,7 @@ impl<'a> Walk<'a> {
 
     /// Why a cell has to run whose key has no result: the differences to what it depended on before.
     fn reasons(&self, cell: &Cell, key: &str, manifest: &Manifest, store: &Store) -> Vec<Reason> {
-        let Some(before) = store.current(&self.pipeline.name, &cell.id) else {
+        let Some(before) = store.current(&self.id, &cell.id) else {
             return vec![Reason::FirstRun];
         };
         if before == key {

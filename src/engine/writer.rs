@@ -1,11 +1,13 @@
 //! Writing to a store.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use hopmap_durable::{AppendLog, DurableError, Lock, lock_within, sync_folder, sync_tree};
 
+use super::identity::PipelineId;
 use super::record::{Record, ResultRecord, line};
 use super::store::{FORMAT, Store, StoreError, check_format};
 use super::unsynced::boot;
@@ -127,14 +129,20 @@ impl Writer {
     pub fn begin(
         &mut self,
         store: &mut Store,
-        pipeline: &str,
+        pipeline: &PipelineId,
         cell: &str,
         key: &str,
     ) -> Result<(), StoreError> {
-        if store.begun.get(&(pipeline.to_owned(), cell.to_owned())).is_some_and(|begun| begun == key) {
+        let begun = store.pipelines.get(pipeline).and_then(|cells| cells.begun.get(cell));
+        if begun.is_some_and(|begun| begun == key) {
             return Ok(());
         }
-        let record = || Record::Begun { pipeline: pipeline.into(), cell: cell.into(), key: key.into() };
+        let record = || Record::Begun {
+            pipeline: pipeline.name.clone(),
+            file: pipeline.file.clone(),
+            cell: cell.into(),
+            key: key.into(),
+        };
         self.append(&record())?;
         store.learn(record());
         Ok(())
@@ -144,15 +152,17 @@ impl Writer {
     pub fn set_current(
         &mut self,
         store: &mut Store,
-        pipeline: &str,
+        pipeline: &PipelineId,
         cell: &Cell,
         key: &str,
     ) -> Result<(), StoreError> {
-        if store.current(pipeline, &cell.id) == Some(key) {
+        let current = store.pipelines.get(pipeline).and_then(|cells| cells.current.get(&cell.id));
+        if current.is_some_and(|current| current.key == key) {
             return Ok(());
         }
         let record = || Record::Current {
-            pipeline: pipeline.into(),
+            pipeline: pipeline.name.clone(),
+            file: pipeline.file.clone(),
             cell: cell.id.clone(),
             key: key.into(),
             stage: cell.stage.clone(),
@@ -160,6 +170,29 @@ impl Writer {
         };
         self.append(&record())?;
         store.learn(record());
+        Ok(())
+    }
+
+    /// Records which cells a pipeline has, if it had others: nobody uses these any more.
+    pub fn keep_cells(
+        &mut self,
+        store: &mut Store,
+        pipeline: &PipelineId,
+        cells: &[Cell],
+    ) -> Result<(), StoreError> {
+        let Some(known) = store.pipelines.get(pipeline) else { return Ok(()) };
+        let kept: HashSet<&str> = cells.iter().map(|cell| cell.id.as_str()).collect();
+        let names = known.current.keys().chain(known.begun.keys());
+        let mut dropped: Vec<String> = names.filter(|cell| !kept.contains(cell.as_str())).cloned().collect();
+        if dropped.is_empty() {
+            return Ok(());
+        }
+        dropped.sort();
+        dropped.dedup();
+        let record =
+            Record::Dropped { pipeline: pipeline.name.clone(), file: pipeline.file.clone(), cells: dropped };
+        self.append(&record)?;
+        store.learn(record);
         Ok(())
     }
 
@@ -184,16 +217,20 @@ impl Writer {
         let mut current: Vec<_> = store.all_current().collect();
         current.sort_unstable_by_key(|(pipeline, cell, _)| (*pipeline, *cell));
         let current = current.into_iter().map(|(pipeline, cell, current)| Record::Current {
-            pipeline: pipeline.into(),
+            pipeline: pipeline.name.clone(),
+            file: pipeline.file.clone(),
             cell: cell.into(),
             key: current.key.clone(),
             stage: current.stage.clone(),
             matrix: current.matrix.clone(),
         });
-        let mut begun: Vec<_> = store.begun.iter().collect();
+        let begun =
+            store.pipelines.iter().flat_map(|(id, cells)| cells.begun.iter().map(move |begun| (id, begun)));
+        let mut begun: Vec<_> = begun.collect();
         begun.sort_unstable();
-        let begun = begun.into_iter().map(|((pipeline, cell), key)| Record::Begun {
-            pipeline: pipeline.clone(),
+        let begun = begun.into_iter().map(|(pipeline, (cell, key))| Record::Begun {
+            pipeline: pipeline.name.clone(),
+            file: pipeline.file.clone(),
             cell: cell.clone(),
             key: key.clone(),
         });

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::Gate;
 use super::choice::Choice;
-use crate::engine::Store;
+use crate::engine::{PipelineId, Store};
 use crate::pipeline::{Origin, Pipeline, Problem, Problems};
 
 /// Says which metrics of gates, and of choices such as `placement[min F]`, no result of the same kind of stage has. Where there is no
@@ -89,8 +89,9 @@ fn choices(pipeline: &Pipeline) -> Vec<Doubt<'_>> {
 impl Doubt<'_> {
     /// Whether some cell had the metric last time.
     fn is_known(&self, pipeline: &Pipeline, store: &Store) -> bool {
+        let id = PipelineId::of(pipeline, store.root());
         self.cells.iter().any(|&cell| {
-            let key = store.current(&pipeline.name, &pipeline.cells[cell].id);
+            let key = store.current(&id, &pipeline.cells[cell].id);
             let result = key.and_then(|key| store.result(key));
             let output = result.and_then(|result| result.outputs.get(self.output));
             output.is_some_and(|output| output.metrics.contains_key(self.metric))

@@ -245,6 +245,15 @@ impl Pipeline {
         format!("{}:{}", self.source.name(), before.matches('\n').count() + 1)
     }
 
+    /// Its file; none if it comes with hopmap.
+    #[must_use]
+    pub fn file(&self) -> Option<PathBuf> {
+        let name = self.source.name();
+        let file = self.folders.file.join(Path::new(name).file_name().unwrap_or_default());
+        let is_embedded = EMBEDDED.iter().any(|embedded| embedded.name == name);
+        (!is_embedded || file.is_file()).then_some(file)
+    }
+
     /// Where the accepted values of its gates are kept: beside the pipeline file, under its name.
     #[must_use]
     pub fn accepted_file(&self) -> PathBuf {

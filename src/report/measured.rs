@@ -216,7 +216,7 @@ mod tests {
         };
         let mut page = Page::new(1_000_000);
         draw(&mut page, Some(&measured), Some(&system));
-        let html = page.finish("p");
+        let html = page.finish("p", "");
         let row =
             |numbers: [&str; 6]| numbers.map(|number| format!("<td class=\"number\">{number}</td>")).concat();
         assert!(html.contains(&row(["1", "0.2", "1", "0.2", "0.2", "0.2"])), "{html}");

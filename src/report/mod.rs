@@ -17,6 +17,7 @@ mod routes;
 mod schedules;
 mod searches;
 mod sections;
+mod stamp;
 mod statistics;
 mod stored;
 mod sweep;
@@ -30,13 +31,14 @@ pub use timeline::{chrome_trace, latest_run};
 use hopmap_durable::replace_file;
 use miette::Report;
 
-use crate::engine::{RunReport, Store};
+use crate::engine::{PipelineId, RunReport, Store};
 use crate::pipeline::Pipeline;
+use stamp::Stamp;
 
 /// A report never grows beyond this, whatever it is about.
 const MOST_BYTES: usize = 5_000_000;
 
-/// Where the report of a pipeline is kept.
+/// Where the report of a pipeline is kept: under its name, with digits of its own where another file has that name.
 #[must_use]
 pub fn place(store: &Store, pipeline: &Pipeline) -> PathBuf {
     let safe: String = pipeline
@@ -44,7 +46,19 @@ pub fn place(store: &Store, pipeline: &Pipeline) -> PathBuf {
         .chars()
         .map(|letter| if letter.is_alphanumeric() || "-_.".contains(letter) { letter } else { '_' })
         .collect();
-    store.root().join("reports").join(format!("{safe}.html"))
+    let folder = store.root().join("reports");
+    let place = folder.join(format!("{safe}.html"));
+    let digits = PipelineId::of(pipeline, store.root()).digits();
+    match Stamp::read(&place) {
+        Some(other) if other.pipeline != digits => folder.join(format!("{safe}-{digits}.html")),
+        _ => place,
+    }
+}
+
+/// Whether the report in a place says what another one would say: it is of the same results.
+#[must_use]
+pub fn is_current(place: &Path, pipeline: &Pipeline, store: &Store, report: &RunReport) -> bool {
+    Stamp::read(place).is_some_and(|stamp| stamp == Stamp::of(pipeline, store, report))
 }
 
 /// Writes the report of a run or a plan. `shown` says how to write the path of a file in a command.
@@ -73,6 +87,7 @@ pub fn write(
     placement::placements(&mut page, pipeline, store, report);
     timeline::draw(&mut page, pipeline, store, report);
     sections::stages(&mut page, pipeline, report);
-    replace_file(path, page.finish(&pipeline.name).as_bytes())?;
+    let stamp = Stamp::of(pipeline, store, report).to_string();
+    replace_file(path, page.finish(&pipeline.name, &stamp).as_bytes())?;
     Ok(())
 }

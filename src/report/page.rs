@@ -110,8 +110,8 @@ impl Page {
         self.add(&html);
     }
 
-    /// The whole page.
-    pub(crate) fn finish(self, title: &str) -> String {
+    /// The whole page. `stamp` says for programs what it is about.
+    pub(crate) fn finish(self, title: &str, stamp: &str) -> String {
         let left_out = match self.left_out {
             0 => String::new(),
             count => format!(
@@ -119,7 +119,7 @@ impl Page {
             ),
         };
         format!(
-            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n{stamp}\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <title>{title} – hopmap</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n{body}{left_out}\
              <footer>hopmap {version}</footer>\n</main>\n{script}</body>\n</html>\n",
@@ -157,7 +157,7 @@ mod tests {
         for _ in 0..100 {
             page.add(&"x".repeat(10_000));
         }
-        let html = page.finish("a <b>");
+        let html = page.finish("a <b>", "");
         assert!(html.len() <= 100_000);
         assert!(html.contains("parts were left out"));
         assert!(html.contains("<title>a &lt;b&gt; – hopmap</title>"));

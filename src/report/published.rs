@@ -32,7 +32,7 @@ pub fn write_published(path: &Path, machine: Option<&Machine>, records: &[Record
         draw(&mut page, machine.measurements.as_ref(), Some(&machine.system));
         page.figure(&topology(&machine.system, None, None), "Hosts and switches.");
     }
-    replace_file(path, page.finish("Topology").as_bytes())?;
+    replace_file(path, page.finish("Topology", "").as_bytes())?;
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use hopmap_views::{Slice, timeline};
 use serde_json::{Value as Json, json};
 
 use super::page::Page;
-use crate::engine::{RunReport, RunSummary, StageEvent, Store, read_run, read_runs};
+use crate::engine::{PipelineId, RunReport, RunSummary, StageEvent, Store, read_run, read_runs};
 use crate::pipeline::Pipeline;
 
 /// Journals round, and tell of an end a moment after it.
@@ -80,9 +80,10 @@ pub fn chrome_trace(run: &RunSummary) -> Json {
 
 /// The last run of a pipeline in which something ran; if there is none, the last one.
 #[must_use]
-pub fn latest_run(store: &Store, pipeline: &str) -> Option<RunSummary> {
+pub fn latest_run(store: &Store, pipeline: &Pipeline) -> Option<RunSummary> {
+    let id = PipelineId::of(pipeline, store.root());
     let mut runs = read_runs(store).ok()?;
-    runs.retain(|run| run.pipeline == pipeline);
+    runs.retain(|run| run.is_of(&id));
     let busy = runs.iter().rposition(|run| run.stages.iter().any(|event| event.seconds > 0.0));
     let last = runs.len().checked_sub(1)?;
     Some(runs.swap_remove(busy.unwrap_or(last)))
@@ -92,7 +93,7 @@ pub fn latest_run(store: &Store, pipeline: &str) -> Option<RunSummary> {
 pub(crate) fn draw(page: &mut Page, pipeline: &Pipeline, store: &Store, report: &RunReport) {
     let run = match &report.folder {
         Some(folder) => read_run(folder).ok(),
-        None => latest_run(store, &pipeline.name),
+        None => latest_run(store, pipeline),
     };
     let Some(run) = run else { return };
     let slices: Vec<Slice> = lanes(&run).iter().map(slice).collect();
@@ -135,6 +136,7 @@ mod tests {
         RunSummary {
             run: "RUN".into(),
             pipeline: "p".into(),
+            file: "p.toml".into(),
             time: "TIME".into(),
             seconds: Some(3.0),
             exit: Some(0),

@@ -187,8 +187,6 @@ fn runs_are_told_apart() {
     insta::assert_snapshot!(asked(&["sweep.toml"]), @"
     cells,bytes
     32,48000
-    ------- stderr -------
-    2 cells of the store are left out, which sweep does not have any more
     ");
     let grouped = "SELECT COUNT(DISTINCT run) AS runs, COUNT(*) AS rows FROM placement_ranks";
     insta::assert_snapshot!(sandbox.seen(&["query", grouped, "--run", "all", "--format", "csv"]), @"

@@ -81,3 +81,52 @@ fn a_real_browser_draws_it() {
     // A page without its pictures is nearly white and compresses to a few kilobytes.
     assert!(size > 60_000, "{size} bytes: {}", String::from_utf8_lossy(&output.stderr));
 }
+
+/// Of a pipeline in a folder, with the file of its report.
+fn reported(sandbox: &Sandbox, file: &str) -> String {
+    let said = sandbox.stdout(&["run", file]);
+    let place = said.lines().find_map(|line| line.trim().strip_prefix("report")).unwrap().trim().to_owned();
+    assert!(sandbox.read(&place).contains("</html>"));
+    place
+}
+
+#[test]
+fn reports_of_pipelines_of_one_name_do_not_overwrite_each_other() {
+    let sandbox = Sandbox::with_ring();
+    sandbox.write("lu/ring.csv", ring(6));
+    sandbox.write("lu/ring.toml", sandbox.read("ring.toml"));
+    assert_eq!(reported(&sandbox, "ring.toml"), ".hopmap/reports/ring.html");
+    let first = sandbox.read(".hopmap/reports/ring.html");
+    let other = reported(&sandbox, "lu/ring.toml");
+    assert!(
+        other.starts_with(".hopmap/reports/ring-")
+            && other.len() == ".hopmap/reports/ring-12345678.html".len()
+    );
+    assert_ne!(sandbox.read(&other), first);
+    // In whatever order they run from now on.
+    assert_eq!(reported(&sandbox, "ring.toml"), ".hopmap/reports/ring.html");
+    assert_eq!(sandbox.read(".hopmap/reports/ring.html"), first);
+    assert_eq!(reported(&sandbox, "lu/ring.toml"), other);
+}
+
+/// Nothing has to run for results of an earlier run, but the report is of another one.
+#[test]
+fn a_report_is_of_the_results_that_the_run_tells() {
+    let sandbox = Sandbox::with_ring();
+    sandbox.write("small.csv", ring(6));
+    let report = |arguments: &[&str]| {
+        sandbox.stdout(&[&["run", "ring.toml"], arguments].concat());
+        sandbox.read(".hopmap/reports/ring.html")
+    };
+    let large = report(&[]);
+    assert!(large.contains("mpirun -n 8 "));
+    assert!(report(&["-p", "ranks=small.csv"]).contains("mpirun -n 6 "));
+    let again = report(&[]);
+    assert!(again.contains("mpirun -n 8 ") && !again.contains("mpirun -n 6 "));
+    // One that says the same is left alone.
+    let modified =
+        || sandbox.path().join(".hopmap/reports/ring.html").metadata().unwrap().modified().unwrap();
+    let before = modified();
+    report(&[]);
+    assert_eq!(modified(), before);
+}

@@ -73,7 +73,7 @@ impl<'a> Source<'a> {
         };
         if is_ours {
             // Nobody looks at what earlier refreshes saw.
-            let policy = Policy { keep: std::time::Duration::ZERO, runs: 20 };
+            let policy = Policy { keep: std::time::Duration::ZERO, runs: 20, gone: false };
             let garbage = engine::find_garbage(&store, policy).map_err(Report::new)?;
             if !garbage.is_empty() {
                 engine::collect(&mut store, &mut writer, &garbage).map_err(Report::new)?;

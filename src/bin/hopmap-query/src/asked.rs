@@ -47,7 +47,7 @@ fn tables_of(store: &Path, mut catalogue: Catalogue) -> Result<Tables, StoreErro
     let store = Store::load(store)?;
     catalogue.look_up(&store);
     let mut runs = read_runs(&store)?;
-    runs.retain(|run| run.pipeline == catalogue.pipeline);
+    runs.retain(|run| catalogue.has(run));
     Ok(tables(&store, &[catalogue], &runs))
 }
 
