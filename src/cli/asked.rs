@@ -2,25 +2,63 @@
 
 use super::output::Output;
 use super::summary::shown;
-use crate::engine::{Catalogue, RunReport, Store};
-use crate::pipeline::{Pipeline, Problems};
-use crate::query;
+use crate::engine::{Catalogue, RunReport, Store, Writer, save_file};
+use crate::pipeline::{Pipeline, Problem, Problems, TableQuestion};
+use crate::query::{self, AnsweredTable};
 
-/// Asks the questions and keeps the answers in the report. Gives what is wrong with a question, which ends no run.
-pub(crate) fn ask(pipeline: &Pipeline, store: &Store, report: &mut RunReport) -> Option<Problems> {
+/// Asks the questions and keeps the answers in the report; with a `writer` saves them. Gives what is wrong with a question, which
+/// ends no run.
+pub(crate) fn ask(
+    pipeline: &Pipeline,
+    store: &mut Store,
+    mut writer: Option<&mut Writer>,
+    report: &mut RunReport,
+) -> Option<Problems> {
     if pipeline.tables.is_empty() {
         return None;
     }
     let catalogue = Catalogue::of_report(store, pipeline, report);
-    let answers = query::answer(&pipeline.tables, store.root(), catalogue);
+    let work = store.work();
+    // Answers are made aside: whether one may stand in its place is for the store to say.
+    let aside = |question: &TableQuestion| {
+        let form = question.save.as_ref().filter(|_| writer.is_some())?.extension()?;
+        Some(work.join(format!("table-{}", question.name)).with_extension(form))
+    };
+    let mut asked = pipeline.tables.clone();
+    asked.iter_mut().for_each(|question| question.save = aside(question));
+    let answers = query::answer(&asked, store.root(), catalogue);
     let mut problems = Vec::new();
     for (question, answer) in pipeline.tables.iter().zip(answers) {
-        match answer {
+        let saved = answer.and_then(|table| match writer.as_deref_mut() {
+            Some(writer) => save(table, question, pipeline, store, writer),
+            None => Ok(table),
+        });
+        match saved {
             Ok(table) => report.tables.push(table),
             Err(problem) => problems.push(question.located(problem, pipeline.source.text())),
         }
     }
     (!problems.is_empty()).then(|| pipeline.source.tie(problems))
+}
+
+/// Puts an answer that was made aside into its place.
+fn save(
+    table: AnsweredTable,
+    question: &TableQuestion,
+    pipeline: &Pipeline,
+    store: &mut Store,
+    writer: &mut Writer,
+) -> Result<AnsweredTable, Problem> {
+    let (Some(made), Some(place)) = (&table.saved, &question.save) else { return Ok(table) };
+    save_file(made, place, &pipeline.name, store, writer).map_err(|error| {
+        let causes: Vec<String> = error.chain().map(ToString::to_string).collect();
+        let problem = Problem::new(causes.join(": "), &(0..question.sql.len()));
+        match error.help() {
+            Some(help) => problem.help(help.to_string()),
+            None => problem,
+        }
+    })?;
+    Ok(AnsweredTable { saved: Some(place.clone()), ..table })
 }
 
 /// Prints the answers.

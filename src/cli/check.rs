@@ -5,8 +5,9 @@ use serde_json::json;
 
 use super::exit::Exit;
 use super::failure::Failure;
-use super::open::PipelineArguments;
+use super::open::{PipelineArguments, StoreArguments};
 use super::output::Output;
+use crate::engine::{Store, check_saves};
 
 /// Arguments of `check`.
 #[derive(Debug, Args)]
@@ -14,10 +15,13 @@ use super::output::Output;
 pub(crate) struct Arguments {
     #[command(flatten)]
     pipeline: PipelineArguments,
+    #[command(flatten)]
+    store: StoreArguments,
 }
 
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
     let pipeline = arguments.pipeline.open()?;
+    check_saves(&pipeline, &mut Store::load(&arguments.store.root(&arguments.pipeline)?)?)?;
     let (stages, cells, gates) = (pipeline.stages().len(), pipeline.cells.len(), pipeline.gates.len());
     if output.is_json() {
         output.json(&json!({ "pipeline": pipeline.name, "stages": stages, "cells": cells, "gates": gates }));

@@ -27,8 +27,8 @@ use crate::registry::{self, Configured, StageEntry};
 /// Arguments of `exec`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-With one output DIR is the artifact, with several each is DIR/OUTPUT. An artifact at DIR is replaced; any other folder
-that is not empty is refused.
+With one output DIR is the artifact, with several each is DIR/OUTPUT. An artifact at DIR is replaced, if nothing
+else is in it and its files are as they were written; any other folder that is not empty is refused.
 
 Examples:
   hopmap exec trace/otf2 --with archive=lu/traces.otf2 --out lu.graph
@@ -229,6 +229,10 @@ fn check_place(entry: &StageEntry, out: &Path) -> Result<(), Failure> {
         let help = "name a new folder, an empty one, or an artifact to replace";
         Err(Mistake::new(format!("{} {what}", shown(path)), help).into())
     };
+    if out.is_symlink() {
+        let help = "name what it leads to, or remove it";
+        return Err(Mistake::new(format!("{} is a symbolic link", out.display()), help).into());
+    }
     if out.is_file() {
         return refuse(out, "is a file");
     }
@@ -244,8 +248,11 @@ fn check_place(entry: &StageEntry, out: &Path) -> Result<(), Failure> {
     };
     let found = names(out)?;
     let is_artifact = |names: &[String]| names.is_empty() || names.iter().any(|name| name == DESCRIPTION);
-    if ports.len() == 1 && !is_artifact(&found) {
-        return refuse(out, "holds something that is not an artifact");
+    if ports.len() == 1 {
+        if !is_artifact(&found) {
+            return refuse(out, "holds something that is not an artifact");
+        }
+        only_artifact(out)?;
     }
     if ports.len() > 1 {
         for name in &found {
@@ -253,9 +260,20 @@ fn check_place(entry: &StageEntry, out: &Path) -> Result<(), Failure> {
             if name == PROVENANCE || !ports.contains(&name.as_str()) || !is_artifact(&names(&inner)?) {
                 return refuse(&inner, "is not an artifact of this stage");
             }
+            only_artifact(&inner)?;
         }
     }
     Ok(())
+}
+
+/// Refuses a folder with more than an artifact in it, and one whose files were changed.
+fn only_artifact(path: &Path) -> Result<(), Failure> {
+    let Ok(folder) = Folder::open(path) else { return Ok(()) };
+    let help = "move what is yours away, or name another folder";
+    let refused = |message: String| Failure::from(Mistake::new(message, help));
+    engine::only_an_artifact(&folder)
+        .map_err(|error| refused(error.to_string().replace("`save`", "`exec`")))?;
+    folder.verify().map_err(|error| refused(error.to_string()))
 }
 
 struct Notes<'a> {

@@ -35,10 +35,14 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     summary::damaged_lines(&store, output);
     summary::namesakes(&pipeline, &store, output);
     let accepted = arguments.gates.prepare(&mut pipeline, &store)?;
+    engine::check_saves(&pipeline, &mut store)?;
     let memory = arguments.memory.or_else(engine::memory);
     engine::check_memory(&pipeline, &mut store, memory).map_err(Failure::usage)?;
     let mut report = engine::plan(&pipeline, &mut store);
     let problems = gates::judge(&pipeline, &mut report, &accepted);
+    if pipeline.holds_saves() && !report.may_save() {
+        engine::hold_back(&pipeline, &mut store, &mut report);
+    }
     if output.is_json() {
         output.json(&summary::as_json(&pipeline, &store, &report));
     }
@@ -63,6 +67,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
         }
     });
     gates::print(&pipeline, &report, output);
+    summary::print_held(&report, output);
     let failed =
         report.cells.iter().any(|settled| matches!(settled.state, State::Failed | State::Infeasible));
     match () {

@@ -54,7 +54,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     if let Some(problems) = gates::judge(&pipeline, &mut planned, &accepted) {
         return Err(problems.into());
     }
-    let problems = asked::ask(&pipeline, &store, &mut planned);
+    let problems = asked::ask(&pipeline, &mut store, None, &mut planned);
     let place = match &arguments.out {
         Some(path) => working_directory()?.join(path),
         None => report::place(&store, &pipeline),

@@ -83,6 +83,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     summary::damaged_lines(&store, output);
     summary::namesakes(&pipeline, &store, output);
     let accepted = arguments.gates.prepare(&mut pipeline, &store)?;
+    engine::check_saves(&pipeline, &mut store)?;
     let limits = Limits {
         jobs: arguments.jobs.map_or_else(all_cores, usize::from),
         memory: arguments.memory.or_else(engine::memory),
@@ -94,9 +95,15 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     let progress = Progress::new(output, &pipeline, limits.jobs);
     let mut report = engine::run(&pipeline, &mut store, &mut writer, limits, &cancelled, &progress)?;
     progress.finish();
-    summary::print_errors(&report, output);
     let before = report.exit_code();
     let unjudged = gates::judge(&pipeline, &mut report, &accepted);
+    let is_held = pipeline.holds_saves() && !(unjudged.is_none() && report.may_save());
+    match is_held {
+        true => engine::hold_back(&pipeline, &mut store, &mut report),
+        false if pipeline.holds_saves() => engine::save_all(&pipeline, &mut store, &mut writer, &mut report)?,
+        false => {}
+    }
+    summary::print_errors(&report, output);
     if let Some(folder) = report.folder.as_deref().filter(|_| report.exit_code() != before) {
         engine::ended_otherwise(folder, report.seconds, report.exit_code())?;
     }
@@ -106,7 +113,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     if let Some(count) = arguments.keep_runs {
         engine::keep_runs(&store, &writer, count as usize)?;
     }
-    let unanswered = asked::ask(&pipeline, &store, &mut report);
+    let unanswered = asked::ask(&pipeline, &mut store, Some(&mut writer).filter(|_| !is_held), &mut report);
     let place = write_report(arguments, &pipeline, &store, &report)?;
     if output.is_json() {
         output.json(&summary::as_json(&pipeline, &store, &report));
@@ -117,6 +124,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     }
     asked::print(&report, output);
     gates::print(&pipeline, &report, output);
+    summary::print_held(&report, output);
     let exit = match unanswered {
         // Where a stage failed, the tables of its artifacts may be missing, and that is no fault of the question.
         Some(problems) if report.is_success() => return Err(problems.into()),

@@ -66,6 +66,7 @@ pub(crate) fn pipeline_schema() -> Json {
                     "patience": { "description": "time without an answer after which a batch system is given up", "type": "string", "default": "10 min" },
                 },
             },
+            "save_on_failure": { "description": "whether copies for people are made also where a gate is broken", "type": "boolean", "default": false },
             "gates": names(json!({
                 "description": "what the results have to keep, such as placement.F <= 1.02 * accepted",
                 "type": "string",

@@ -233,7 +233,8 @@ fn program(record: &OutputRecord) -> String {
 /// Launch files, where people find them: the copy if there is one, else the store.
 fn launch_files<'a>(report: &'a RunReport, store: &Store) -> Vec<(&'a str, &'a OutputRecord, PathBuf)> {
     let mut files = Vec::new();
-    for settled in &report.cells {
+    // Nobody is told how to launch what was held back.
+    for settled in report.cells.iter().filter(|_| report.held.is_empty()) {
         for (port, record) in settled.outputs.iter().filter(|(_, record)| record.kind == LaunchFile::KIND) {
             let saved =
                 settled.saved.iter().find(|saved| saved.output == *port).map(|saved| saved.path.clone());
@@ -271,6 +272,21 @@ pub(crate) fn damaged_lines(store: &Store, output: Output) {
             store.damaged_lines()
         ));
     }
+}
+
+/// Says which copies were held back, and what to do.
+pub(crate) fn print_held(report: &RunReport, output: Output) {
+    const MOST: usize = 3;
+    if report.held.is_empty() {
+        return;
+    }
+    let mut paths: Vec<String> = report.held.iter().take(MOST).map(|path| shown(path)).collect();
+    if report.held.len() > MOST {
+        paths.push(format!("{} more", report.held.len() - MOST));
+    }
+    let what =
+        "a gate does not hold; `hopmap accept` takes its values, `save_on_failure = true` saves anyway";
+    output.line(format!("  {:<12} {}: {what}", "held back", paths.join(", ")));
 }
 
 /// Says which other files have pipelines of the same name: people take one for the other.
@@ -319,5 +335,6 @@ pub(crate) fn as_json(pipeline: &Pipeline, store: &Store, report: &RunReport) ->
         "cells": pipeline.cells.iter().zip(&report.cells).map(cell).collect::<Vec<_>>(),
         "tables": report.tables,
         "gates": report.gates,
+        "held": report.held,
     })
 }

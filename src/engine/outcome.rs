@@ -21,6 +21,8 @@ pub struct RunReport {
     pub tables: Vec<AnsweredTable>,
     /// How its gates stand, once they are judged.
     pub gates: Vec<Verdict>,
+    /// Copies that were not made, as a gate does not hold.
+    pub held: Vec<PathBuf>,
 }
 
 impl RunReport {
@@ -40,6 +42,12 @@ impl RunReport {
     #[must_use]
     pub fn is_broken(&self) -> bool {
         self.gates.iter().any(|verdict| verdict.standing == Standing::Broken)
+    }
+
+    /// Whether copies of its results may be made: every gate holds, or has nothing accepted yet to compare with.
+    #[must_use]
+    pub fn may_save(&self) -> bool {
+        self.gates.iter().all(|verdict| matches!(verdict.standing, Standing::Holds | Standing::Open))
     }
 
     /// Exit code of the run.

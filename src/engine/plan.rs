@@ -22,7 +22,7 @@ pub fn plan(pipeline: &Pipeline, store: &mut Store) -> RunReport {
             }
         };
         let cell = &pipeline.cells[index];
-        save_outputs(cell, &mut settled, store, true);
+        save_outputs(cell, &mut settled, &pipeline.name, store, None);
         walk.settled[index] = Some(settled.located(pipeline, cell));
     }
     RunReport {
@@ -32,6 +32,7 @@ pub fn plan(pipeline: &Pipeline, store: &mut Store) -> RunReport {
         seconds: started.elapsed().as_secs_f64(),
         tables: Vec::new(),
         gates: Vec::new(),
+        held: Vec::new(),
     }
 }
 

@@ -197,6 +197,12 @@ pub(super) enum Record {
         file: String,
         cells: Vec<String>,
     },
+    /// What a `save` of a pipeline puts in a place: the BLAKE3 of a file, or the digest of an artifact.
+    Saved {
+        pipeline: String,
+        path: String,
+        blake3: String,
+    },
     /// The artifacts of the results from here on may be in the memory of this boot of the machine only.
     Unsynced {
         boot: String,

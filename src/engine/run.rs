@@ -413,7 +413,9 @@ impl<'a> Run<'a> {
 
     fn settle(&mut self, index: usize, mut settled: Settled) -> Result<(), StoreError> {
         let cell = &self.pipeline.cells[index];
-        save_outputs(cell, &mut settled, self.store, false);
+        if !self.pipeline.holds_saves() {
+            save_outputs(cell, &mut settled, &self.pipeline.name, self.store, Some(self.writer));
+        }
         let settled = settled.located(self.pipeline, cell);
         if let Some(key) = settled.key.as_deref().filter(|_| settled.state != State::Partial) {
             self.writer.set_current(self.store, &self.walk.id, cell, key)?;
@@ -475,6 +477,7 @@ impl<'a> Run<'a> {
             seconds: self.started.elapsed().as_secs_f64(),
             tables: Vec::new(),
             gates: Vec::new(),
+            held: Vec::new(),
         };
         if let Some(mut journal) = self.journal {
             journal.end(report.seconds, report.exit_code())?;

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use super::catalogue::names;
 use super::hashes::Hashes;
-use super::identity::PipelineId;
+use super::identity::{PipelineId, beside};
 use super::record::{Current, OutputRecord, Record, ResultRecord, StoredResult};
 use super::unsynced::Unsynced;
 
@@ -30,6 +30,8 @@ pub struct Store {
     root: PathBuf,
     pub(super) results: HashMap<String, StoredResult>,
     pub(super) pipelines: BTreeMap<PipelineId, Cells>,
+    /// What copies for people were made of: name of the pipeline, place, and the BLAKE3 of each.
+    pub(super) saved: BTreeMap<(String, String), Vec<String>>,
     damaged_lines: usize,
     /// Whether a run ended before it had put its artifacts on disk.
     pub(super) is_unsynced: bool,
@@ -94,6 +96,7 @@ impl Store {
             root: root.into(),
             results: HashMap::new(),
             pipelines: BTreeMap::new(),
+            saved: BTreeMap::new(),
             damaged_lines: 0,
             is_unsynced: false,
             trusts_observations: false,
@@ -151,6 +154,12 @@ impl Store {
                 let id = PipelineId { name: pipeline, file };
                 let known = self.pipelines.entry(id).or_default();
                 cells.iter().for_each(|cell| drop((known.current.remove(cell), known.begun.remove(cell))));
+            }
+            Record::Saved { pipeline, path, blake3 } => {
+                let known = self.saved.entry((pipeline, path)).or_default();
+                if !known.contains(&blake3) {
+                    known.push(blake3);
+                }
             }
             Record::Unsynced { .. } | Record::Synced => {}
         }
@@ -268,6 +277,23 @@ impl Store {
         let own = self.pipelines.get(pipeline).filter(|cells| !cells.current.is_empty());
         let cells = own.or_else(|| self.pipelines.get(&pipeline.without_file()));
         cells.into_iter().flat_map(|cells| &cells.current).map(|(cell, current)| (cell.as_str(), current))
+    }
+
+    /// Whether a `save` of a pipeline put this in a place.
+    pub(super) fn has_saved(&self, pipeline: &str, path: &Path, blake3: &str) -> bool {
+        let known = self.saved.get(&(pipeline.to_owned(), beside(&self.root, path)));
+        known.is_some_and(|known| known.iter().any(|known| known == blake3))
+    }
+
+    /// Takes what is in a place for a copy of a pipeline.
+    pub(super) fn know_saved(&mut self, pipeline: &str, path: &Path, blake3: &str) {
+        let (pipeline, path) = (pipeline.to_owned(), beside(&self.root, path));
+        self.learn(Record::Saved { pipeline, path, blake3: blake3.to_owned() });
+    }
+
+    /// Whether a `save` of a pipeline put anything in a place.
+    pub(super) fn knows_place(&self, pipeline: &str, path: &Path) -> bool {
+        self.saved.contains_key(&(pipeline.to_owned(), beside(&self.root, path)))
     }
 
     /// The pipelines of which it knows cells.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use hopmap_durable::{AppendLog, DurableError, Lock, lock_within, sync_folder, sync_tree};
 
-use super::identity::PipelineId;
+use super::identity::{PipelineId, beside};
 use super::record::{Record, ResultRecord, line};
 use super::store::{FORMAT, Store, StoreError, check_format};
 use super::unsynced::boot;
@@ -196,6 +196,25 @@ impl Writer {
         Ok(())
     }
 
+    /// Records what a `save` of a pipeline puts in a place, if that is news.
+    pub(super) fn saved(
+        &mut self,
+        store: &mut Store,
+        pipeline: &str,
+        path: &Path,
+        blake3: &str,
+    ) -> Result<(), StoreError> {
+        if store.has_saved(pipeline, path, blake3) {
+            return Ok(());
+        }
+        let path = beside(store.root(), path);
+        let record =
+            || Record::Saved { pipeline: pipeline.into(), path: path.clone(), blake3: blake3.into() };
+        self.append(&record())?;
+        store.learn(record());
+        Ok(())
+    }
+
     /// Puts everything recorded on disk.
     pub fn sync(&mut self, store: &mut Store) -> Result<(), StoreError> {
         self.sync_artifacts(store)?;
@@ -234,7 +253,15 @@ impl Writer {
             cell: cell.clone(),
             key: key.clone(),
         });
-        let lines: Vec<String> = results.chain(current).chain(begun).map(|record| line(&record)).collect();
+        let saved = store.saved.iter().flat_map(|((pipeline, path), known)| {
+            known.iter().map(move |blake3| Record::Saved {
+                pipeline: pipeline.clone(),
+                path: path.clone(),
+                blake3: blake3.clone(),
+            })
+        });
+        let lines: Vec<String> =
+            results.chain(current).chain(begun).chain(saved).map(|record| line(&record)).collect();
         let path = self.root.join("state.log");
         hopmap_durable::replace_file(&path, lines.concat().as_bytes())?;
         self.state = AppendLog::open(&path)?;

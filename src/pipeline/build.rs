@@ -1,9 +1,7 @@
 //! From the text of a pipeline file to a [`Pipeline`].
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 
-use hopmap_model::Direction;
 use serde_json::Value as Json;
 
 use super::connect::{Index, order};
@@ -11,13 +9,14 @@ use super::expand::{LooseCell, Surroundings, expand};
 use super::file::File;
 use super::gates::gates;
 use super::launcher::launcher;
-use super::node::{Entry, Table};
+use super::node::Table;
 use super::resources::RETRIES;
+use super::saves::saves;
 use super::settings::{as_toml, configure as configure_settings, node_of};
 use super::sweep::sweeps;
 use super::tables::questions;
 use super::template::{Base, Folders, Reference, Resolved, SchemaView, Scope, Template};
-use super::{Cell, Pipeline, Problem, Problems, Save, Settings, Source};
+use super::{Cell, Pipeline, Problem, Problems, Settings, Source};
 use crate::registry::{Configured, StageEntry};
 
 type Lookup<'a> = dyn Fn(&str, Option<&str>) -> Option<PathBuf> + 'a;
@@ -46,11 +45,21 @@ pub(crate) fn pipeline(
     let tables = questions(&file.tables, &blocks, &scope, source.text(), &mut problems);
     let gates = gates(&file.gates, &cells, &blocks, &scope, source.text(), &mut problems);
     let name = file.name.unwrap_or_else(|| stem(source.name()));
-    let File { description, batch, .. } = file;
-    let mut pipeline =
-        Pipeline { name, description, source, cells, tables, gates, batch, folders, parameters };
+    let File { description, batch, save_on_failure, .. } = file;
+    let mut pipeline = Pipeline {
+        name,
+        description,
+        source,
+        cells,
+        tables,
+        gates,
+        batch,
+        save_on_failure,
+        folders,
+        parameters,
+    };
     configure_all(&mut pipeline, &mut problems);
-    repeated_saves(&pipeline, &blocks, &mut problems);
+    super::saves::check(&pipeline, &mut problems);
     match problems.is_empty() {
         true => Ok(pipeline),
         false => Err(pipeline.source.tie(problems)),
@@ -126,36 +135,6 @@ fn connected(
             ready: None,
         },
     }
-}
-
-fn saves(
-    cell: &LooseCell<'_>,
-    parameters: &[(String, Resolved)],
-    folders: &Folders,
-    problems: &mut Vec<Problem>,
-) -> Vec<Save> {
-    let scope = Scope { parameters, matrix: &cell.matrix, artifact: &|_, _| None, folders };
-    let mut save = |entry: &Entry| {
-        let Some(port) = cell.entry.port(Direction::Out, &entry.key) else {
-            let known = cell.entry.ports(Direction::Out).map(|port| port.name);
-            let problem =
-                Problem::new(format!("{} has no output `{}`", cell.entry.kind, entry.key), &entry.key_span);
-            problems.push(problem.suggest(&entry.key, "outputs", known));
-            return None;
-        };
-        let Some(text) = entry.node.text() else {
-            problems.push(Problem::new("a value of `save` should be a path", &entry.node.span));
-            return None;
-        };
-        let Resolved { value, base } = scope.resolve_text(&entry.node, text, problems);
-        let path = PathBuf::from(super::matrix::show(&value));
-        if path.file_name().is_none() {
-            problems.push(Problem::new("this path names no file", &entry.node.span));
-            return None;
-        }
-        Some(Save { output: port.name, path: folders.resolve(&path, base) })
-    };
-    cell.block.save.entries.iter().filter_map(&mut save).collect()
 }
 
 /// Puts what a cell needs before it and renumbers.
@@ -257,28 +236,6 @@ pub(crate) fn configure_alone(
         false => None,
     };
     configured.ok_or_else(|| source.tie(problems))
-}
-
-fn repeated_saves(pipeline: &Pipeline, blocks: &[super::file::StageBlock], problems: &mut Vec<Problem>) {
-    let mut owners: HashMap<&PathBuf, &Cell> = HashMap::new();
-    for cell in &pipeline.cells {
-        for save in &cell.saves {
-            let Some(other) = owners.insert(&save.path, cell) else { continue };
-            let block = blocks.iter().find(|block| block.name == cell.stage);
-            let span = block
-                .and_then(|block| block.save.get(save.output))
-                .map_or(0..0, |entry| entry.node.span.clone());
-            let problem =
-                Problem::new(format!("`{}` and `{}` save to the same place", other.id, cell.id), &span);
-            problems.push(match cell.matrix.first() {
-                Some((key, _)) => {
-                    problem.help(format!("tell cells apart, for example with ${{matrix.{key}}}"))
-                }
-                None => problem.help("give each its own path"),
-            });
-            return;
-        }
-    }
 }
 
 pub(super) fn stem(name: &str) -> String {

@@ -7,7 +7,8 @@ use super::matrix::Key;
 use super::node::{Entry, Node, NodeValue, Table};
 use super::resources::{Batch, batch, memory, retries};
 
-const TOP_KEYS: &[&str] = &["name", "description", "params", "stages", "tables", "gates", "batch"];
+const TOP_KEYS: &[&str] =
+    &["name", "description", "params", "stages", "tables", "gates", "batch", "save_on_failure"];
 const STAGE_KEYS: &[&str] = &[
     "uses", "with", "needs", "foreach", "matrix", "zip", "exclude", "save", "threads", "memory", "launcher",
     "retries",
@@ -26,6 +27,7 @@ pub(crate) struct File {
     pub(crate) tables: Table,
     pub(crate) gates: Table,
     pub(crate) batch: Batch,
+    pub(crate) save_on_failure: bool,
 }
 
 /// One `[stages.NAME]`.
@@ -120,6 +122,7 @@ impl File {
             tables: sub_table(&table, "tables", problems),
             gates: gates(&table, problems),
             batch: batch(&table, problems),
+            save_on_failure: save_on_failure(&table, problems),
         })
     }
 }
@@ -266,6 +269,15 @@ fn text_of(table: &Table, key: &str, problems: &mut Vec<Problem>) -> Option<Stri
         problems.push(wrong_form(&format!("`{key}`"), "text", node));
     }
     text
+}
+
+fn save_on_failure(table: &Table, problems: &mut Vec<Problem>) -> bool {
+    let Some(node) = table.get("save_on_failure").map(|entry| &entry.node) else { return false };
+    let value = node.plain().as_bool();
+    if value.is_none() {
+        problems.push(wrong_form("`save_on_failure`", "true or false", node));
+    }
+    value.unwrap_or(false)
 }
 
 pub(crate) fn wrong_form(what: &str, wanted: &str, node: &Node) -> Problem {

@@ -17,6 +17,7 @@ mod problem;
 mod project;
 mod range;
 mod resources;
+mod saves;
 mod selector;
 mod settings;
 mod sweep;
@@ -39,6 +40,7 @@ pub(crate) use matrix::grouped;
 pub use problem::{LocatedProblem, Problem, Problems, Source, closest};
 pub use project::{Parameter, SCHEMA_FILE, parameters};
 pub use resources::{Batch, bytes, show_bytes};
+pub(crate) use saves::plain;
 pub use selector::Extreme;
 pub(crate) use selector::{Choice, Selector};
 pub(crate) use settings::{assignments, first_sentence};
@@ -61,6 +63,8 @@ pub struct Pipeline {
     pub gates: Vec<Gate>,
     /// How it deals with batch systems.
     pub batch: Batch,
+    /// Whether copies for people are made also where a gate does not hold.
+    pub save_on_failure: bool,
     folders: Folders,
     parameters: Vec<(String, template::Resolved)>,
 }
@@ -126,8 +130,12 @@ pub enum Origin {
 pub struct Save {
     /// The output port.
     pub output: &'static str,
+    /// Kind of its artifacts.
+    pub kind: &'static str,
     /// Where it goes.
     pub path: PathBuf,
+    /// Where this is said in the pipeline file.
+    pub span: std::ops::Range<usize>,
 }
 
 /// The parameters of a cell as written, and the artifacts whose folders they name.
@@ -243,6 +251,12 @@ impl Pipeline {
     pub fn place(&self, cell: &Cell) -> String {
         let before = self.source.text().get(..cell.settings.span.start).unwrap_or_default();
         format!("{}:{}", self.source.name(), before.matches('\n').count() + 1)
+    }
+
+    /// Whether copies for people wait until its gates are judged.
+    #[must_use]
+    pub fn holds_saves(&self) -> bool {
+        !self.gates.is_empty() && !self.save_on_failure
     }
 
     /// Its file; none if it comes with hopmap.

@@ -23,6 +23,9 @@ pub struct TableQuestion {
     /// Place of the SQL in the file, which only the process knows that has read it.
     #[serde(skip)]
     span: Range<usize>,
+    /// The same of its file.
+    #[serde(skip)]
+    pub save_span: Range<usize>,
 }
 
 impl TableQuestion {
@@ -88,8 +91,14 @@ fn parse(entry: &Entry, scope: &Scope<'_>, problems: &mut Vec<Problem>) -> Optio
         problems.push(wrong_form("`sql`", "text such as \"SELECT * FROM cells\"", &sql.node));
         return None;
     };
-    let save = table.get("save").and_then(|entry| place(&entry.node, scope, problems));
-    Some(TableQuestion { name: entry.key.clone(), sql: text.to_owned(), save, span: sql.node.span.clone() })
+    let save = table.get("save");
+    Some(TableQuestion {
+        name: entry.key.clone(),
+        sql: text.to_owned(),
+        save: save.and_then(|entry| place(&entry.node, scope, problems)),
+        span: sql.node.span.clone(),
+        save_span: save.map_or(0..0, |entry| entry.node.span.clone()),
+    })
 }
 
 fn place(node: &Node, scope: &Scope<'_>, problems: &mut Vec<Problem>) -> Option<PathBuf> {

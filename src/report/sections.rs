@@ -53,7 +53,8 @@ pub(crate) fn summary(
 
 fn launch(page: &mut Page, store: &Store, report: &RunReport, shown: &dyn Fn(&Path) -> String) {
     let mut commands = Vec::new();
-    for settled in &report.cells {
+    // Nobody is told how to launch what was held back.
+    for settled in report.cells.iter().filter(|_| report.held.is_empty()) {
         for (port, record) in settled.outputs.iter().filter(|(_, record)| record.kind == LaunchFile::KIND) {
             let Ok(folder) = Folder::open(&store.artifact(&record.digest)) else { continue };
             let Ok(command) = folder.attribute::<String>("command") else { continue };

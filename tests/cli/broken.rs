@@ -23,7 +23,7 @@ fn several_faults_at_once() {
        :  `-- did you mean `name`?
      2 | [stages.program]
        `----
-      help: keys of a pipeline file: name, description, params, stages, tables, gates, batch
+      help: keys of a pipeline file: name, description, params, stages, tables, gates, batch, save_on_failure
     error: there is no stage kind `trace/otf3`
        ,-[p.toml:3:8]
      2 | [stages.program]

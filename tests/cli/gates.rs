@@ -99,8 +99,7 @@ fn a_gate_is_open_then_holds_then_breaks_and_says_by_how_much() {
     assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--no-report"]), @r"
     ring: nothing to do, 5 of 5 up to date
       quality      F 1.000 × linear, F 1.127 × random, T 1.000 × linear, max_link_load_bytes 1.000 × linear
-      rankfile     out/rankfile
-      rankfile     mpirun -n 8 --rankfile out/rankfile PROGRAM
+      held back    out/rankfile: a gate does not hold; `hopmap accept` takes its values, `save_on_failure = true` saves anyway
     ------- stderr -------
     error: gate quality: placement.F is 80,000, allowed 44,880 (1.02 × 44,000 accepted): 78 % too much
     error: gate gain: quality.F is 80,000, allowed 48,000 (0.6 × 80,000 quality.F_linear): 67 % too much
@@ -113,6 +112,7 @@ fn a_gate_is_open_then_holds_then_breaks_and_says_by_how_much() {
       cached     quality
       cached     rankfile
     ring: nothing to do
+      held back    out/rankfile: a gate does not hold; `hopmap accept` takes its values, `save_on_failure = true` saves anyway
     ------- stderr -------
     error: gate quality: placement.F is 80,000, allowed 44,880 (1.02 × 44,000 accepted): 78 % too much
     error: gate gain: quality.F is 80,000, allowed 48,000 (0.6 × 80,000 quality.F_linear): 67 % too much
@@ -127,7 +127,7 @@ fn a_gate_is_open_then_holds_then_breaks_and_says_by_how_much() {
     assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--no-gates", "--no-report"]), @r"
     ring: nothing to do, 5 of 5 up to date
       quality      F 1.000 × linear, F 1.127 × random, T 1.000 × linear, max_link_load_bytes 1.000 × linear
-      rankfile     out/rankfile
+      rankfile     out/rankfile  (restored)
       rankfile     mpirun -n 8 --rankfile out/rankfile PROGRAM
     ");
     assert_snapshot!(sandbox.seen(&["accept", "ring.toml"]), @r"

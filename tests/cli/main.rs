@@ -52,6 +52,7 @@ mod route;
 mod run;
 mod runs;
 mod sandbox;
+mod save;
 mod schedule;
 mod schema;
 mod show;

@@ -60,9 +60,13 @@ impl<'a> Source<'a> {
         let mut writer = Writer::open(root, &holder("topology refresh")).map_err(Report::new)?;
         let mut store = Store::load(root).map_err(Report::new)?;
         let progress = Progress::new(self.output, self.pipeline, self.limits.jobs);
-        let report =
+        let mut report =
             engine::run(self.pipeline, &mut store, &mut writer, self.limits, self.cancelled, &progress)?;
         progress.finish();
+        if self.pipeline.holds_saves() {
+            // Nobody judges gates here.
+            engine::save_all(self.pipeline, &mut store, &mut writer, &mut report).map_err(Report::new)?;
+        }
         let report = self.succeeded(report)?;
         let machine = Machine {
             system: read::<SystemGraph>(&store, &report, self.system)?,

@@ -20,10 +20,10 @@ fn every_artifact_opens_in_pyarrow_and_duckdb() {
     let Some(sandbox) = sweep() else { return };
     let samples: [(&str, &[&str]); 5] = [
         ("place", &["out=out"]),
-        ("schedule", &["out=out"]),
-        ("route", &["out=out"]),
-        ("graph2sch", &["schedule=out/schedule.sch", "gantt=out/schedule.html"]),
-        ("claims", &["out=out", "evaluations=20_000", "instances=1..1", "seeds=1..1"]),
+        ("schedule", &["out=times"]),
+        ("route", &["out=routes"]),
+        ("graph2sch", &["schedule=sch/schedule.sch", "gantt=sch/schedule.html"]),
+        ("claims", &["out=claims", "evaluations=20_000", "instances=1..1", "seeds=1..1"]),
     ];
     for (name, params) in samples {
         let pipeline = project().join(format!("pipelines/{name}.toml")).display().to_string();
