@@ -122,16 +122,11 @@ impl Budget {
         }
     }
 
-    /// Time of one of so many islands of which only some can search at once.
-    fn time_of_island(&self, islands: u32, at_once: u32) -> Option<Duration> {
-        let turns = islands.div_ceil(at_once.clamp(1, islands.max(1)));
-        self.time.map(|time| time / turns)
-    }
-
     /// Searches on every island, on as many threads and processes as the context has.
     ///
-    /// Every island gets `evaluations`, or `default` where nothing is limited. Of a budget in seconds, islands that have to take
-    /// turns share the time, and a tenth is left to what comes after [`Meter::begin_descent`].
+    /// Every island gets `evaluations`, or `default` where nothing is limited. A budget in seconds is the time of all islands
+    /// together, from now on: those that have to take turns share what is left of it, and a tenth of the share of each is left to
+    /// what comes after [`Meter::begin_descent`].
     pub fn search<S, E>(
         &self,
         default: u64,
@@ -146,23 +141,34 @@ impl Budget {
         let own = spread.own();
         let evaluations = self.evaluations(default);
         let progress = Progress::new(evaluations.checked_mul(own.len() as u64));
-        let at_once = cx.threads().max(1);
-        let meter = || {
-            let begin = Instant::now();
-            let time = self.time_of_island(own.len() as u32, u32::try_from(at_once).unwrap_or(u32::MAX));
-            let searched = time.and_then(|time| begin.checked_add(time.mul_f64(1.0 - DESCENT_SHARE)));
-            let ended = time.and_then(|time| begin.checked_add(time));
-            Meter::new(evaluations, [searched, ended], *cx, &progress)
+        let end = self.time.and_then(|time| Instant::now().checked_add(time));
+        let meter = |turns| {
+            let now = Instant::now();
+            let left = end.map(|end| share(end.saturating_duration_since(now), turns));
+            let after = |part: f64| left.map(|left| now + left.mul_f64(part));
+            Meter::new(evaluations, [after(1.0 - DESCENT_SHARE), after(1.0)], *cx, &progress)
         };
-        let found = own
-            .clone()
-            .into_par_iter()
-            .with_min_len(own.len().div_ceil(at_once).max(1))
-            .map(|island| search(island, meter()))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(Into::<Error>::into)?;
+        let take_turns = |row: &[u32]| {
+            let turns = (1..=row.len()).rev();
+            let found = row.iter().zip(turns).map(|(&island, turns)| search(island, meter(turns)));
+            found.collect::<Result<Vec<_>, _>>()
+        };
+        let own: Vec<u32> = own.collect();
+        let rows = own.par_chunks(row(own.len(), cx)).map(take_turns).collect::<Result<Vec<_>, _>>();
+        let found = rows.map_err(Into::<Error>::into)?.into_iter().flatten().collect();
         Ok(join(spread.gather(found)?)?)
     }
+}
+
+/// How many of so many islands take turns on one thread.
+pub(crate) fn row(islands: usize, cx: &Context<'_>) -> usize {
+    let threads = cx.threads().min(rayon::current_num_threads()).max(1);
+    islands.div_ceil(threads).max(1)
+}
+
+/// What each of so many turns has of the time that is left.
+pub(crate) fn share(left: Duration, turns: usize) -> Duration {
+    left.div_f64(turns.max(1) as f64)
 }
 
 /// Joins the islands; the best one wins, the lowest of equals.
@@ -191,11 +197,39 @@ pub(crate) fn join<S: Clone>(islands: Vec<Island<S>>) -> Result<Found<S>, Search
 mod tests {
     use super::*;
 
+    /// An island that searches, and then descends, for as long as it may.
+    fn spend(meter: &mut Meter<'_>) -> Island<()> {
+        let begin = Instant::now();
+        while meter.look() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        meter.begin_descent();
+        while meter.look() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let took = begin.elapsed().as_millis() as u64;
+        let best = Candidate { cost: 0, solution: () };
+        Island { best, evaluations: took, convergence: vec![(took, 0)], interrupted: false }
+    }
+
     #[test]
-    fn islands_that_take_turns_share_the_time() {
-        let budget = Budget::new(None, Some(6.0), 5).unwrap();
-        let seconds = |at_once| budget.time_of_island(5, at_once).unwrap().as_secs();
-        assert_eq!([0, 1, 2, 4, 5, 64].map(seconds), [1, 1, 2, 3, 6, 6]);
+    fn all_islands_of_a_search_have_one_deadline_and_take_fair_turns() {
+        // More threads than the pool has must not make it longer.
+        for (islands, threads, in_pool) in [(4, 1, 1), (4, 4, 1), (3, 2, 2), (5, 2, 2), (2, 2, 2)] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(in_pool).build().unwrap();
+            let budget = Budget::new(None, Some(0.3), islands).unwrap();
+            let cx = Context::detached().with_threads(threads);
+            let begin = Instant::now();
+            let search = || budget.search(1, &cx, |_, mut meter| Ok::<_, Error>(spend(&mut meter)));
+            let found = pool.install(search).unwrap();
+            let took = begin.elapsed();
+            let case = format!("{islands} islands on {threads} of {in_pool} threads");
+            assert!((0.29..0.45).contains(&took.as_secs_f64()), "{case} took {took:?}");
+            let turn = 300 / u64::from(islands).div_ceil(in_pool as u64);
+            for point in found.convergence {
+                assert!(point.evaluations >= turn / 2, "{case}: {point:?} of {turn} ms");
+            }
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::budget::join;
+use crate::budget::{join, row, share};
 use crate::exchange::deliver;
 use crate::spread::Spread;
 use crate::state::{Settled, State, load, parse, written};
@@ -18,6 +18,8 @@ use crate::{Budget, Candidate, Exchange, Found, Island, Meter, Progress};
 /// Time before the state is saved for the first time; every time it is twice as long, up to the longest.
 const FIRST_INTERVAL: Duration = Duration::from_millis(500);
 const LONGEST_INTERVAL: Duration = Duration::from_secs(8);
+/// Into so many turns a budget in seconds is divided at least, where no state is saved.
+const TURNS: u32 = 16;
 
 /// A search whose islands exchange what they found after every epoch.
 ///
@@ -114,9 +116,13 @@ impl Budget {
         loop {
             let pause = match cx.state() {
                 Some(_) => Some(saved + interval),
-                None => spread.is_shared().then(|| Instant::now() + LONGEST_INTERVAL),
+                // Islands on one thread take turns often, so that each knows early how far it will get.
+                None => match left {
+                    Some(left) => Some(Instant::now() + (left / TURNS).min(LONGEST_INTERVAL)),
+                    None => spread.is_shared().then(|| Instant::now() + LONGEST_INTERVAL),
+                },
             };
-            advance(evolution, &mut own, pause, cx)?;
+            advance(evolution, &mut own, deadlines[0].into_iter().chain(pause).min(), cx)?;
             if let Some(file) = cx.state() {
                 let interrupted = own.iter().any(|own| own.meter.interrupted());
                 let all = spread.gather(vec![(interrupted, spoiled)])?;
@@ -153,8 +159,8 @@ fn colonise<'m, E: Evolution>(
     cx: &Context<'_>,
     meter: impl Fn(u64) -> Meter<'m> + Sync,
 ) -> Result<Vec<Own<'m, E::Island>>, Error> {
-    let at_once = islands.len().div_ceil(cx.threads().max(1)).max(1);
-    let begin = |island| {
+    let islands: Vec<u32> = islands.collect();
+    let begin = |&island: &u32| {
         let mut meter = meter(0);
         let island = evolution.begin(island, &mut meter)?;
         let convergence = vec![(meter.spent(), evolution.best(&island).cost)];
@@ -168,21 +174,40 @@ fn colonise<'m, E: Evolution>(
         };
         Ok(Own { settled, meter, before: None })
     };
-    islands.into_par_iter().with_min_len(at_once).map(begin).collect()
+    let rows = islands.par_chunks(row(islands.len(), cx));
+    let rows = rows.map(|row| row.iter().map(begin).collect::<Result<Vec<_>, Error>>());
+    Ok(rows.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
 }
 
-/// Takes every island of this process up to its next exchange, unless it is time for a pause before. Islands wait for each other
-/// at exchanges and pauses only.
+/// Takes every island of this process up to its next exchange, unless it is time for a pause before, or for another island on the
+/// same thread. Islands wait for each other at exchanges and pauses only.
 fn advance<E: Evolution>(
     evolution: &E,
     own: &mut [Own<'_, E::Island>],
-    pause: Option<Instant>,
+    end: Option<Instant>,
     cx: &Context<'_>,
 ) -> Result<(), Error> {
-    let at_once = own.len().div_ceil(cx.threads().max(1)).max(1);
-    own.par_iter_mut().with_min_len(at_once).try_for_each(|own| {
-        while own.is_open() && !own.settled.waits {
-            let Own { settled, meter, before } = &mut *own;
+    let in_row = row(own.len(), cx);
+    own.par_chunks_mut(in_row).try_for_each(|row| {
+        let turns = (1..=row.len()).rev();
+        row.iter_mut().zip(turns).try_for_each(|(own, turns)| {
+            let now = Instant::now();
+            let end = end.map(|end| now + share(end.saturating_duration_since(now), turns));
+            own.advance(evolution, end, cx)
+        })
+    })
+}
+
+impl<I: Clone> Own<'_, I> {
+    /// Goes on to the next exchange, or until it is time for others; at least by an epoch.
+    fn advance<E: Evolution<Island = I>>(
+        &mut self,
+        evolution: &E,
+        end: Option<Instant>,
+        cx: &Context<'_>,
+    ) -> Result<(), Error> {
+        while self.is_open() && !self.settled.waits {
+            let Self { settled, meter, before } = &mut *self;
             *before = cx.state().map(|_| settled.clone());
             settled.is_finished = !evolution.advance(&mut settled.island, settled.epoch, meter)?;
             settled.note(evolution.best(&settled.island).cost, meter.spent());
@@ -191,12 +216,12 @@ fn advance<E: Evolution>(
             if !meter.interrupted() {
                 *before = None;
             }
-            if pause.is_some_and(|pause| Instant::now() >= pause) {
+            if end.is_some_and(|end| Instant::now() >= end) {
                 break;
             }
         }
         Ok(())
-    })
+    }
 }
 
 /// The exchange, if every island that is not at its end waits for it; `false` if there is nothing to go on with.
@@ -232,11 +257,15 @@ fn finish<E: Evolution>(
     own: &mut [Own<'_, E::Island>],
     cx: &Context<'_>,
 ) -> Result<(), Error> {
-    let at_once = own.len().div_ceil(cx.threads().max(1)).max(1);
-    own.par_iter_mut().with_min_len(at_once).try_for_each(|Own { settled, meter, .. }| {
-        evolution.finish(&mut settled.island, meter)?;
-        settled.note(evolution.best(&settled.island).cost, meter.spent());
-        Ok(())
+    let in_row = row(own.len(), cx);
+    own.par_chunks_mut(in_row).try_for_each(|row| {
+        let turns = (1..=row.len()).rev();
+        row.iter_mut().zip(turns).try_for_each(|(Own { settled, meter, .. }, turns)| {
+            meter.leave_turns(turns);
+            evolution.finish(&mut settled.island, meter)?;
+            settled.note(evolution.best(&settled.island).cost, meter.spent());
+            Ok(())
+        })
     })
 }
 

@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use hopmap_model::Context;
 
+use crate::budget::share;
+
 /// Evaluations between two looks at the clock, the context and the progress.
 const INTERVAL: u64 = 4096;
 /// Fewest evaluations that a final descent may take.
@@ -125,6 +127,12 @@ impl<'a> Meter<'a> {
         self.exhausted = false;
         self.next = self.spent;
         !self.interrupted
+    }
+
+    /// Leaves a share of the time until the end to islands that have their turn on the same thread after this one.
+    pub(crate) fn leave_turns(&mut self, turns: usize) {
+        let now = Instant::now();
+        self.end = self.end.map(|end| now + share(end.saturating_duration_since(now), turns));
     }
 
     /// Whether no evaluation is left.

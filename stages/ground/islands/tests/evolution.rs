@@ -4,10 +4,11 @@ mod common;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use common::{Climb, on_processes};
-use hopmap_islands::{Budget, Exchange, Found, SearchError};
-use hopmap_model::{Context, Observer};
+use hopmap_islands::{Budget, Candidate, Evolution, Exchange, Found, Meter, SearchError};
+use hopmap_model::{Context, Error, Observer};
 use proptest::prelude::*;
 
 fn run(climb: &Climb, budget: &Budget, cx: &Context<'_>) -> Found<u64> {
@@ -90,6 +91,58 @@ fn a_budget_in_seconds_ends() {
     let budget = Budget::new(None, Some(0.05), 3).unwrap();
     let found = run(&Climb { exchange: Exchange::Ring }, &budget, &Context::detached());
     assert!(found.complete && found.evaluations > 0);
+}
+
+/// Counts the epochs of every island, each of which takes a millisecond.
+struct Ticks([AtomicU64; 4]);
+
+impl Evolution for Ticks {
+    type Island = u32;
+    type Solution = u64;
+    const FINISH_SHARE: f64 = 0.2;
+
+    fn begin(&self, island: u32, _: &mut Meter<'_>) -> Result<u32, Error> {
+        Ok(island)
+    }
+
+    fn advance(&self, island: &mut u32, _: u64, meter: &mut Meter<'_>) -> Result<bool, Error> {
+        std::thread::sleep(Duration::from_millis(1));
+        self.0[*island as usize].fetch_add(1, Ordering::Relaxed);
+        meter.look();
+        Ok(true)
+    }
+
+    fn best(&self, _: &u32) -> Candidate<u64> {
+        Candidate { cost: 0, solution: 0 }
+    }
+
+    fn finish(&self, _: &mut u32, meter: &mut Meter<'_>) -> Result<(), Error> {
+        meter.begin_descent();
+        while meter.look() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn islands_that_take_turns_share_the_time_and_its_end() {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+    for (threads, file) in [(1, false), (2, false), (2, true)] {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("state");
+        let cx = Context::detached().with_threads(threads);
+        let cx = if file { cx.with_state(&state) } else { cx };
+        let ticks = Ticks(Default::default());
+        let budget = Budget::new(None, Some(0.4), 4).unwrap();
+        let begin = Instant::now();
+        pool.install(|| budget.evolve(&ticks, 1, &cx)).unwrap();
+        let took = begin.elapsed();
+        assert!((0.39..0.6).contains(&took.as_secs_f64()), "{threads} threads took {took:?}");
+        let ticks = ticks.0.map(AtomicU64::into_inner);
+        let (fewest, most) = (ticks.iter().min().unwrap(), ticks.iter().max().unwrap());
+        assert!(3 * fewest >= *most, "{ticks:?} on {threads} threads");
+    }
 }
 
 #[test]

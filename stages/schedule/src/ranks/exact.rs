@@ -1,5 +1,7 @@
 //! `schedule/exact` of ranks: branch and bound over the slot of one rank after the other.
 
+use std::time::Instant;
+
 use hopmap_islands::{Budget, Candidate, Island, Meter};
 use hopmap_model::{Context, Error};
 
@@ -24,6 +26,7 @@ pub fn exact(
     cx: &Context<'_>,
 ) -> Result<Found<Vec<u32>>, Error> {
     let budget = Budget::new(params.evaluations, params.seconds, 1).map_err(ParameterError::from)?;
+    let started = Instant::now();
     let begin = best_start(problem, cx)?;
     if problem.ranks > MOST_RANKS || problem.slots > MOST_SLOTS || begin.is_proven() {
         if !begin.is_proven() {
@@ -33,6 +36,7 @@ pub fn exact(
         }
         return Ok(begin);
     }
+    let budget = budget.after(0, started.elapsed());
     let found = budget.search(EVALUATIONS, cx, |_, mut meter| {
         let mut search = Search::new(problem, &begin);
         let is_proven = search.branch(0, &mut meter);
