@@ -97,6 +97,8 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
         StageEntry::of::<crate::engine::tests::SearchStage>(),
         #[cfg(test)]
         StageEntry::of::<crate::engine::tests::TextStage>(),
+        #[cfg(test)]
+        StageEntry::of::<crate::engine::cores_tests::CrowdStage>(),
     ]
 });
 

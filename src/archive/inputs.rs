@@ -79,7 +79,7 @@ pub(super) fn collect(
                 continue;
             }
             let described = described(&path);
-            let file = InputFile { blake3: store.hashes.of(&path)?.blake3().to_owned(), path };
+            let file = InputFile { blake3: store.hashes.blake3_of(&path)?, path };
             for (name, file) in std::iter::once((name, file)).chain(described) {
                 match place(&file.path, named, &starts) {
                     Some(place) => inputs.files.insert(place, file),

@@ -48,6 +48,11 @@ impl Hashes {
         Ok(seen)
     }
 
+    /// The BLAKE3 of a file.
+    pub(crate) fn blake3_of(&mut self, path: &Path) -> Result<String, InputFault> {
+        Ok(self.of(path)?.blake3().to_owned())
+    }
+
     /// Appends what was learnt since the last call.
     pub fn save(&mut self, log: &Path) -> Result<(), DurableError> {
         if self.fresh.is_empty() {

@@ -5,6 +5,10 @@
 
 mod batch;
 mod catalogue;
+mod cores;
+#[cfg(test)]
+pub(crate) mod cores_tests;
+mod deadline;
 mod events;
 mod execute;
 mod garbage;
@@ -51,7 +55,6 @@ pub(crate) use reason::differences;
 pub use reason::{Reason, short};
 pub use record::{Current, Ending, OutputRecord, OutputRecords, ResultRecord};
 pub use run::{Limits, run};
-pub use save::Saved;
 pub use save::{Saved, check_saves, hold_back, save_all, save_file};
 pub(crate) use seen::look_again;
 pub use seen::{InputFault, SeenFile};

@@ -99,7 +99,7 @@ pub(super) fn look_at_file(
         kind if !kind.is_file() => return Err(foreign()),
         _ => {}
     }
-    let found = store.hashes.of(path).map_err(|_| foreign())?;
+    let found = store.hashes.blake3_of(path).map_err(|_| foreign())?;
     if wanted == Some(&found) {
         return Ok(Standing::Same);
     }
@@ -131,7 +131,7 @@ pub(super) fn look_at_folder(
     let Ok(folder) = Folder::open(path) else { return Err(InTheWay::Something { path: path.into() }) };
     only_an_artifact(&folder)?;
     let mut is_whole =
-        |(path, blake3): &(PathBuf, &str)| store.hashes.of(path).is_ok_and(|found| found == *blake3);
+        |(path, blake3): &(PathBuf, &str)| store.hashes.blake3_of(path).is_ok_and(|found| found == *blake3);
     let changed = folder.hashes().find(|file| !is_whole(file)).map(|(path, _)| path);
     match changed {
         None if wanted.is_some_and(|wanted| wanted.digest == folder.digest()) => Ok(Standing::Same),

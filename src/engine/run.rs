@@ -5,11 +5,14 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
+use std::thread::Scope;
 use std::time::{Duration, Instant};
 
 use miette::Report;
 
 use super::batch::{self, Order, Slurm};
+use super::cores::Cores;
+use super::deadline::Deadline;
 use super::events::Events;
 use super::execute::{Finished, Given, Shared, StageEnding, execute};
 use super::journal::Journal;
@@ -48,10 +51,7 @@ pub fn run(
     let mut run = Run::new(pipeline, store, writer, limits, cancelled, events);
     run.settle_without_running()?;
     if !run.pending.is_empty() || !run.queued.is_empty() || !run.ready.is_empty() {
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(limits.jobs)
-            .build()
-            .map_err(|error| miette::miette!("cannot start {} threads: {error}", limits.jobs))?;
+        let cores = Cores::default();
         let journal = Journal::create(run.store, &run.walk.id)?;
         let logs = journal.folder().join("logs");
         let shared = Shared::new(run.store, logs, pipeline.batch.patience, cancelled, events);
@@ -67,7 +67,7 @@ pub fn run(
                 });
             }
             let channels = Channels { finished: (sender, receiver), orders };
-            pool.in_place_scope(|scope| run.execute_all(scope, &shared, &channels))
+            run.execute_all(threads, (&shared, &cores), &channels)
         })?;
     }
     if run.store.jobs().exists() {
@@ -112,14 +112,21 @@ struct Run<'a> {
     /// Jobs that are in the queue of a batch system, or run there.
     jobs: usize,
     failed: bool,
-    /// Cells from here to the end of the pipeline, along the longest way.
-    chain: Vec<usize>,
+    deadline: Option<Deadline>,
+}
+
+/// The end of a cell for which the system has no threads.
+fn without_threads(cell: usize, key: String, error: &dyn std::error::Error) -> Finished {
+    let result = Err(miette::miette!("cannot start its threads: {error}"));
+    Finished { cell, key, result, seconds: 0.0, log: None }
 }
 
 struct Pending(Task);
 
 struct Running {
     cores: usize,
+    /// When it has to deliver what it has, unless it is known to be done long before.
+    until: Option<Instant>,
     memory: u64,
     is_batch: bool,
     reasons: Vec<Reason>,
@@ -161,10 +168,7 @@ impl<'a> Run<'a> {
             waiting[index] = needed.len();
             needed.into_iter().for_each(|other: usize| dependents[other].push(index));
         }
-        let mut chain = vec![1; count];
-        for index in (0..count).rev() {
-            chain[index] += dependents[index].iter().map(|&other| chain[other]).max().unwrap_or(0);
-        }
+        let deadline = limits.deadline.and_then(|time| Deadline::new(time, pipeline, store, &dependents));
         let ready = (0..count).filter(|&index| waiting[index] == 0).map(Reverse).collect();
         Self {
             walk: Walk::new(pipeline, store),
@@ -189,7 +193,7 @@ impl<'a> Run<'a> {
             used_memory: 0,
             jobs: 0,
             failed: false,
-            chain,
+            deadline,
         }
     }
 
@@ -210,8 +214,8 @@ impl<'a> Run<'a> {
 
     fn execute_all<'scope>(
         &mut self,
-        scope: &rayon::Scope<'scope>,
-        shared: &'scope Shared<'_>,
+        threads: &'scope Scope<'scope, '_>,
+        places: (&'scope Shared<'_>, &'scope Cores),
         channels: &Channels<'a>,
     ) -> Result<(), StoreError>
     where
@@ -225,7 +229,7 @@ impl<'a> Run<'a> {
                 self.queued.clear();
             }
             while let Some(task) = self.next_task() {
-                self.start(task, scope, shared, sender)?;
+                self.start(task, threads, places, sender)?;
             }
             while let Some(task) = self.next_job() {
                 self.order(task, &channels.orders)?;
@@ -238,7 +242,7 @@ impl<'a> Run<'a> {
             }
             // The channel cannot close while we hold a sender.
             if let Ok(finished) = receiver.recv() {
-                self.finished(finished, shared)?;
+                self.finished(finished, places.0)?;
             }
         }
     }
@@ -251,7 +255,7 @@ impl<'a> Run<'a> {
     fn next_task(&mut self) -> Option<Task> {
         loop {
             let task = &self.pending.peek()?.0.0;
-            let (cores, memory) = (self.cores(task), self.pipeline.cells[task.cell].memory_here());
+            let (cores, memory) = (self.wanted_cores(task), self.pipeline.cells[task.cell].memory_here());
             let is_too_much = self.used_cores + cores > self.limits.jobs
                 || self.limits.memory.is_some_and(|there| self.used_memory + memory > there);
             if self.used_cores > 0 && is_too_much {
@@ -297,15 +301,33 @@ impl<'a> Run<'a> {
         self.store.result(&task.key).is_some() && !task.reasons.iter().any(has_to_run)
     }
 
-    fn cores(&self, task: &Task) -> usize {
+    /// The fewest cores with which a cell starts.
+    fn wanted_cores(&self, task: &Task) -> usize {
         self.pipeline.cells[task.cell].threads.unwrap_or(1).min(self.limits.jobs)
     }
 
+    /// The cores that a cell has as long as it runs: those that it asks for, or else its share of those that are free.
+    fn cores(&self, task: &Task) -> usize {
+        let cell = &self.pipeline.cells[task.cell];
+        if cell.threads.is_some() || cell.launcher.is_some() {
+            return self.wanted_cores(task);
+        }
+        let free = self.limits.jobs.saturating_sub(self.used_cores);
+        if self.pending.len() >= free {
+            return 1;
+        }
+        let others = self.pending.iter().map(|Reverse(Pending(task))| &self.pipeline.cells[task.cell]);
+        let wanted: Vec<usize> = others.filter_map(|cell| cell.threads).collect();
+        let sharing = self.pending.len() - wanted.len() + 1;
+        free.saturating_sub(wanted.iter().sum()).div_ceil(sharing).max(1)
+    }
+
+    /// Runs a cell on a thread of its own, and its stage in threads that it shares with no other cell.
     fn start<'scope>(
         &mut self,
         task: Task,
-        scope: &rayon::Scope<'scope>,
-        shared: &'scope Shared<'_>,
+        threads: &'scope Scope<'scope, '_>,
+        (shared, pools): (&'scope Shared<'_>, &'scope Cores),
         sender: &mpsc::Sender<Finished>,
     ) -> Result<(), StoreError>
     where
@@ -313,14 +335,24 @@ impl<'a> Run<'a> {
     {
         let cell: &'a Cell = &self.pipeline.cells[task.cell];
         let cores = self.cores(&task);
-        self.begin(&task, cores)?;
-        let threads = cell.threads.unwrap_or(self.limits.jobs).min(self.limits.jobs);
-        let deadline = self.share_of_deadline(task.cell);
-        let sender = sender.clone();
-        scope.spawn(move |_| {
+        let until = self.share_of_deadline(&task);
+        self.begin(&task, cores, until)?;
+        let (index, key, own) = (task.cell, task.key.clone(), sender.clone());
+        let run = move || {
+            let (index, key) = (task.cell, task.key.clone());
+            let run = || execute(task, cell, (cores, until), shared);
+            let finished = match &cell.launcher {
+                // It works in other processes.
+                Some(_) => Ok(run()),
+                None => pools.lend(cores, run),
+            };
             // The receiver lives as long as anything runs.
-            let _ = sender.send(execute(task, cell, (threads, deadline), shared));
-        });
+            let _ = own.send(finished.unwrap_or_else(|error| without_threads(index, key, &error)));
+        };
+        let thread = std::thread::Builder::new().name(cell.id.replace('\0', ""));
+        if let Err(error) = thread.spawn_scoped(threads, run) {
+            let _ = sender.send(without_threads(index, key, &error));
+        }
         Ok(())
     }
 
@@ -328,16 +360,17 @@ impl<'a> Run<'a> {
     fn order(&mut self, task: Task, orders: &mpsc::Sender<Order<'a>>) -> Result<(), StoreError> {
         let cell: &'a Cell = &self.pipeline.cells[task.cell];
         let Some(launcher) = &cell.launcher else { return Ok(()) };
-        self.begin(&task, 0)?;
-        let deadline = self.share_of_deadline(task.cell);
+        let deadline = self.share_of_deadline(&task);
+        self.begin(&task, 0, deadline)?;
         // The other end listens as long as we hold this one.
         let _ = orders.send(Order { task, cell, launcher, deadline });
         Ok(())
     }
 
     /// Notes that a cell runs.
-    fn begin(&mut self, task: &Task, cores: usize) -> Result<(), StoreError> {
+    fn begin(&mut self, task: &Task, cores: usize, until: Option<Instant>) -> Result<(), StoreError> {
         let cell = &self.pipeline.cells[task.cell];
+        let is_quick = self.deadline.as_ref().is_some_and(|deadline| deadline.is_quick(task.cell));
         self.writer.begin(self.store, &self.walk.id, &cell.id, &task.key)?;
         self.events.started(cell, &task.reasons);
         let (memory, is_batch) = (cell.memory_here(), cell.is_batch());
@@ -346,6 +379,7 @@ impl<'a> Run<'a> {
         self.jobs += usize::from(is_batch);
         let running = Running {
             cores,
+            until: until.filter(|_| !is_quick),
             memory,
             is_batch,
             reasons: task.reasons.clone(),
@@ -356,15 +390,25 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// When a cell that starts now has to deliver: the time left, shared with what still has to run behind it.
-    fn share_of_deadline(&self, cell: usize) -> Option<Instant> {
-        let left = (self.started + self.limits.deadline?).saturating_duration_since(Instant::now());
-        Some(Instant::now() + left.div_f64(self.chain[cell] as f64))
+    /// When a cell that starts now has to deliver.
+    fn share_of_deadline(&self, task: &Task) -> Option<Instant> {
+        let deadline = self.deadline.as_ref()?;
+        if self.pipeline.cells[task.cell].is_batch() {
+            return Some(deadline.of(task.cell, 1, &[], 1));
+        }
+        let busy =
+            self.running.values().filter_map(|running| running.until.map(|until| (until, running.cores)));
+        let busy: Vec<Instant> = busy.flat_map(|(until, cores)| std::iter::repeat_n(until, cores)).collect();
+        let waiting = self.pending.iter().map(|Reverse(Pending(task))| task);
+        let waiting = waiting.filter(|task| !deadline.is_quick(task.cell));
+        let waiting: usize = waiting.map(|task| self.wanted_cores(task)).sum();
+        Some(deadline.of(task.cell, self.limits.jobs, &busy, waiting + self.wanted_cores(task)))
     }
 
     fn finished(&mut self, finished: Finished, shared: &Shared<'_>) -> Result<(), StoreError> {
         let Finished { cell, key, result, seconds, log } = finished;
-        let Some(Running { cores, memory, is_batch, reasons, manifest, twins }) = self.running.remove(&key)
+        let Some(Running { cores, memory, is_batch, reasons, manifest, twins, .. }) =
+            self.running.remove(&key)
         else {
             return Ok(());
         };

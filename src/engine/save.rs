@@ -186,7 +186,7 @@ pub fn save_file(
     store: &mut Store,
     writer: &mut Writer,
 ) -> Result<(), Report> {
-    let blake3 = store.hashes.of(made)?;
+    let blake3 = store.hashes.blake3_of(made)?;
     let standing = look_at_file(path, Some(&blake3), pipeline, store)?;
     put(made, path, &blake3, standing, (pipeline, store, writer))?;
     Ok(())
@@ -245,7 +245,7 @@ fn save(
         let made = source.join("files").join(name);
         let blake3 = match hash_of(record, name, store) {
             Some(blake3) => blake3,
-            None => store.hashes.of(&made)?,
+            None => store.hashes.blake3_of(&made)?,
         };
         return put(&made, path, &blake3, standing, (pipeline, store, writer));
     }

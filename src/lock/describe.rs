@@ -198,7 +198,7 @@ fn files(configured: &dyn Configured, store: &mut Store) -> Result<Vec<LockedFil
         if file.path().starts_with(&artifacts) {
             continue;
         }
-        let blake3 = store.hashes.of(file.path())?.blake3().to_owned();
+        let blake3 = store.hashes.blake3_of(file.path())?;
         let metadata = std::fs::metadata(file.path()).map_err(DurableError::io("read", file.path()))?;
         files.push(LockedFile { name: file.name().into_owned(), bytes: metadata.len(), blake3 });
     }

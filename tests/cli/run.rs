@@ -247,6 +247,47 @@ fn a_deadline_delivers_the_best_so_far() {
     assert!(sandbox.stdout(&["plan", "ring.toml"]).contains("would run  placement"));
 }
 
+/// Seconds that every cell of a stage ran, and whether each was stopped.
+fn placements(sandbox: &Sandbox, arguments: &[&str]) -> Vec<(f64, bool)> {
+    let run = [&["run", "ring.toml", "--json", "--quiet"], arguments].concat();
+    let report: serde_json::Value = serde_json::from_str(&sandbox.stdout(&run)).unwrap();
+    let cells = report["cells"].as_array().unwrap().iter().filter(|cell| cell["stage"] == "placement");
+    cells.map(|cell| (cell["seconds"].as_f64().unwrap(), cell["state"] == "partial")).collect()
+}
+
+#[test]
+fn a_search_has_all_the_time_that_what_follows_it_does_not_need() {
+    let sandbox = Sandbox::with_ring();
+    sandbox.edit("ring.toml", "evaluations = 20000", "evaluations = 1000000000000");
+    for _ in 0..2 {
+        // The second time it is known what follows takes.
+        let [(seconds, true)] = placements(&sandbox, &["--deadline", "2s"])[..] else { panic!("not one") };
+        assert!((1.3..2.1).contains(&seconds), "{seconds}");
+    }
+}
+
+#[test]
+fn searches_that_wait_for_the_same_core_all_get_a_part_of_the_time() {
+    let sandbox = Sandbox::with_ring();
+    let text = sandbox.read("ring.toml");
+    sandbox.write("ring.toml", text.split("[stages.quality]").next().unwrap());
+    sandbox.edit(
+        "ring.toml",
+        "with  = { evaluations = 20000 }",
+        "with  = { evaluations = 1000000000000, seed = \"${matrix.seed}\" }\nmatrix = { seed = \"1..4\" }",
+    );
+    let ran = placements(&sandbox, &["--deadline", "3s", "-j1"]);
+    assert_eq!(ran.len(), 4);
+    assert!(ran.iter().all(|&(seconds, stopped)| stopped && (0.3..1.0).contains(&seconds)), "{ran:?}");
+}
+
+#[test]
+fn a_deadline_beyond_the_end_of_the_clock_is_none() {
+    let sandbox = Sandbox::with_ring();
+    let report = sandbox.stdout(&["run", "ring.toml", "--quiet", "--json", "--deadline", "300000000000y"]);
+    assert!(report.contains("\"ran\""), "{report}");
+}
+
 #[test]
 fn an_interrupted_run_keeps_what_is_done() {
     let sandbox = Sandbox::with_ring();
