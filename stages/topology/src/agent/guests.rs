@@ -1,8 +1,9 @@
 //! Who is connected to an agent, and how many may be.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{Shutdown, TcpStream};
+use std::net::{IpAddr, Shutdown, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Connections at once.
@@ -53,6 +54,23 @@ impl Book {
         let present = self.guests.values().filter(|(found, _)| *found == standing).count();
         !self.is_closed && present < standing.most()
     }
+
+    /// Drops the oldest stranger of the address that has most of them, so that a crowd only keeps itself out.
+    fn displace_stranger(&mut self) {
+        let address = |stream: &TcpStream| stream.peer_addr().ok().map(|caller| caller.ip());
+        let mut crowds: BTreeMap<Option<IpAddr>, Vec<u64>> = BTreeMap::new();
+        for (&number, (standing, stream)) in &self.guests {
+            if *standing == Standing::Stranger {
+                crowds.entry(address(stream)).or_default().push(number);
+            }
+        }
+        let largest = crowds.into_values().max_by_key(|crowd| (crowd.len(), Reverse(crowd[0])));
+        let oldest = largest.and_then(|crowd| self.guests.remove(&crowd[0]));
+        if let Some((_, stream)) = oldest {
+            // One that is gone need not be closed.
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
 }
 
 /// One connection, which is forgotten when this goes.
@@ -62,7 +80,8 @@ pub(super) struct Guest {
 }
 
 impl Guests {
-    /// Writes a connection down; nothing where there are too many of the kind, or the agent is about to end.
+    /// Writes a connection down; nothing where there are too many of the kind, or the agent is about to end. A stranger
+    /// takes the place of an older one.
     pub(super) fn enter(
         self: &Arc<Self>,
         standing: Standing,
@@ -70,6 +89,9 @@ impl Guests {
     ) -> io::Result<Option<Guest>> {
         let stream = stream.try_clone()?;
         let mut book = self.book();
+        if standing == Standing::Stranger && !book.has_room(standing) {
+            book.displace_stranger();
+        }
         if !book.has_room(standing) {
             return Ok(None);
         }
@@ -96,14 +118,23 @@ impl Guests {
 }
 
 impl Guest {
-    /// Gives a connection another standing, if there is room.
+    /// Gives a connection another standing, if there is room and it was not displaced.
     pub(super) fn rise(&self, standing: Standing) -> bool {
         let mut book = self.guests.book();
         let has_room = book.has_room(standing);
-        if let Some(guest) = book.guests.get_mut(&self.number).filter(|_| has_room) {
-            guest.0 = standing;
+        match book.guests.get_mut(&self.number).filter(|_| has_room) {
+            Some(guest) => {
+                guest.0 = standing;
+                true
+            }
+            None => false,
         }
-        has_room
+    }
+
+    /// Whether it had to make room for a newer stranger.
+    pub(super) fn is_displaced(&self) -> bool {
+        let book = self.guests.book();
+        !book.is_closed && !book.guests.contains_key(&self.number)
     }
 }
 

@@ -22,7 +22,7 @@ use super::wire::{TcpWire, respond};
 use crate::probe::{Sampling, Timing, sample};
 
 /// Within which a caller has to prove that it knows the token, however slowly it speaks.
-const HANDSHAKE: Duration = Duration::from_secs(5);
+const HANDSHAKE: Duration = Duration::from_secs(2);
 /// So long a place may be taken by somebody who is just leaving.
 const LEAVING: Duration = Duration::from_millis(500);
 
@@ -202,12 +202,17 @@ impl Agent {
             Ok(Some(guest)) => {
                 let visit = move || {
                     if let Err(fault) = shared.receive(stream, &guest) {
+                        let fault = if guest.is_displaced() {
+                            "proved nothing, for a newer caller: too many callers at once".to_owned()
+                        } else {
+                            fault
+                        };
                         shared.refusals.tell(&format!("refused {caller}, who {fault}"));
                     }
                 };
                 thread::Builder::new().name("agent".to_owned()).spawn(visit).map(drop)
             }
-            Ok(None) => Err(io::Error::other("too many callers at once")),
+            Ok(None) => Err(io::Error::other("the agent is about to end")),
             Err(error) => Err(error),
         };
         if let Err(error) = begun {

@@ -202,14 +202,23 @@ fn half_a_handshake_is_not_waited_for_and_keeps_nobody_out() {
 }
 
 #[test]
-fn more_callers_than_there_is_room_for_are_turned_away() {
+fn more_callers_than_there_is_room_for_displace_the_oldest() {
     let agent = start();
-    let _held: Vec<TcpStream> = (0..8).map(|_| TcpStream::connect(agent.address).unwrap()).collect();
-    let mut late = TcpStream::connect(agent.address).unwrap();
-    assert_eq!(late.read_to_end(&mut Vec::new()).unwrap_or(0), 0);
+    let mut held: Vec<TcpStream> = (0..9).map(|_| TcpStream::connect(agent.address).unwrap()).collect();
+    assert_eq!(held[0].read_to_end(&mut Vec::new()).unwrap_or(0), 0);
     assert!(agent.refusal().ends_with("too many callers at once"));
+    held[8].set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+    assert!(held[8].read(&mut [0]).is_err(), "the newest is let go");
     agent.stopper.stop();
     assert_eq!(agent.thread.join().unwrap(), Ending::Stopped);
+}
+
+#[test]
+fn idle_strangers_keep_no_coordinator_out() {
+    let agent = start();
+    let _held: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(agent.address).unwrap()).collect();
+    agent.connect().unwrap().describe().unwrap();
+    agent.end();
 }
 
 #[test]

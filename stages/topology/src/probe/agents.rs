@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hopmap_formats::host_list;
 use hopmap_model::{Context, Error, Measurements, Pair, ProbePhase};
@@ -20,6 +20,8 @@ use crate::{ProbeError, ProbeParams};
 const VARIABLE: &str = "SLURM_JOB_NODELIST";
 /// Time in which an agent that is ready has to take a connection.
 const CONNECT: Duration = Duration::from_secs(10);
+/// Time before an agent that let the connection go is called again.
+const AGAIN: Duration = Duration::from_millis(50);
 
 /// Connections to agents by host; none where a host is down.
 struct Connected {
@@ -75,7 +77,7 @@ fn connect(
     let indexes: Vec<usize> = (0..names.len()).collect();
     let open = |&host: &usize| {
         let address = answers[host].clone()?;
-        let mut connection = AgentConnection::connect(address, &token, CONNECT).map_err(in_words)?;
+        let mut connection = call(address, &token).map_err(in_words)?;
         let description = connection.describe().map_err(in_words)?;
         Ok::<_, String>((address, connection, description.cores))
     };
@@ -104,6 +106,19 @@ fn connect(
             Err(ProbeError::NobodyAnswered { hosts: names.len(), name: concerned[0].clone(), problem })
         }
         _ => Ok((hosts, Connected { agents, _started: started })),
+    }
+}
+
+/// Connects to an agent; one that has no place at the moment is called again.
+fn call(address: SocketAddr, token: &Token) -> Result<AgentConnection, ClientError> {
+    let until = Instant::now() + CONNECT;
+    loop {
+        match AgentConnection::connect(address, token, CONNECT) {
+            Err(ClientError::Gone { .. } | ClientError::Busy { .. }) if Instant::now() + AGAIN < until => {
+                std::thread::sleep(AGAIN);
+            }
+            connected => return connected,
+        }
     }
 }
 
@@ -171,4 +186,30 @@ fn by_number(cores: &[u32], pair: CorePair) -> Result<(Pair, Vec<Timing>), Fault
         number.map(|number| number as u32).ok_or_else(|| Fault::Host(format!("it has no core {core}")))
     };
     Ok(((number(pair.source)?, number(pair.destination)?), pair.timings))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+    use crate::agent::answer;
+
+    #[test]
+    fn an_agent_that_lets_the_connection_go_is_called_again() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let token = Token::random().unwrap();
+        let known = Token::parse(&token.to_hex()).unwrap();
+        let agent = std::thread::spawn(move || {
+            let until = Instant::now() + CONNECT;
+            drop(listener.accept().unwrap());
+            let mut busy = listener.accept().unwrap().0;
+            let _ = answer(&mut busy, &known, &[1; 32], until).unwrap().send_away(&mut busy, until);
+            let mut free = listener.accept().unwrap().0;
+            answer(&mut free, &known, &[2; 32], until).unwrap().welcome(&mut free, until).unwrap();
+        });
+        call(address, &token).unwrap();
+        agent.join().unwrap();
+    }
 }
