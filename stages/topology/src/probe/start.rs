@@ -3,19 +3,22 @@
 use std::collections::{HashMap, VecDeque};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use hopmap_model::Context;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use crate::ProbeError;
+use crate::agent::VERSION;
 
 /// What stands for the name of a host in a command.
 const HOST: &str = "{host}";
 /// What the line of an agent that is ready begins with; launchers may put something before it.
-const READY: &str = "hopmap agent 1 ";
+const READY: &str = "hopmap agent ";
 /// Lines of standard error that are kept of a command.
 const TAIL: usize = 3;
 /// Longest line that is read from a command.
@@ -48,8 +51,8 @@ pub(crate) type Answers = Vec<Result<SocketAddr, String>>;
 
 /// What the reader of a command hears.
 enum News {
-    /// An agent is ready: the name of its host and its address.
-    Ready(String, SocketAddr),
+    /// An agent is ready: the name of its host, and its address or why it cannot be used.
+    Ready(String, Result<SocketAddr, String>),
     /// The command says nothing more.
     Silent,
 }
@@ -78,7 +81,11 @@ impl Template {
         let words: Vec<String> = self.words.iter().map(|word| word.replace(HOST, host)).collect();
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| format!("cannot run `{}`: {error}", words[0]))?;
+        // What a command starts is ended with it.
+        let mut child = command
+            .process_group(0)
+            .spawn()
+            .map_err(|error| format!("cannot run `{}`: {error}", words[0]))?;
         if let Some(input) = &mut child.stdin {
             // A command that has ended already says why on its standard error.
             let _ = input.write_all(format!("{token}\n").as_bytes()).and_then(|()| input.flush());
@@ -134,11 +141,19 @@ fn for_each_line(input: impl Read, mut each: impl FnMut(&str)) {
     }
 }
 
-/// The name and the address that an agent says when it is ready.
-fn parse_ready(line: &str) -> Option<(String, SocketAddr)> {
+/// The name and the address that an agent says when it is ready; of another version only the name is understood.
+fn parse_ready(line: &str) -> Option<(String, Result<SocketAddr, String>)> {
     let (_, said) = line.split_once(READY)?;
     let mut words = said.split_whitespace();
-    Some((words.next()?.to_owned(), words.next()?.parse().ok()?))
+    let version: u16 = words.next()?.parse().ok()?;
+    let host = words.next()?.to_owned();
+    if version != VERSION {
+        let fault = format!(
+            "its agent speaks version {version} of the protocol, not {VERSION}: start it from the same hopmap"
+        );
+        return Some((host, Err(fault)));
+    }
+    Some((host, Ok(words.next()?.parse().ok()?)))
 }
 
 /// Starts the agents of some hosts and waits until all are ready, have failed, or the time is over.
@@ -197,7 +212,7 @@ impl Wait<'_> {
         {
             match news.recv_timeout(INTERVAL) {
                 Ok((command, News::Ready(name, address))) => match self.host(command, &name, answers) {
-                    Some(host) => answers[host] = Some(Ok(address)),
+                    Some(host) => answers[host] = Some(address),
                     None => self.cx.log(format!("an agent on `{name}`, which nobody asked for")),
                 },
                 Ok((command, News::Silent)) => {
@@ -232,20 +247,26 @@ impl Wait<'_> {
 }
 
 impl Running {
-    /// What the command said last, once it has ended.
-    fn last_words(&mut self) -> String {
-        let deadline = Instant::now() + PATIENCE;
-        let mut ended = self.child.try_wait();
-        // Its pipes are closed a moment before it is over.
-        while matches!(ended, Ok(None)) && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(1));
-            ended = self.child.try_wait();
+    /// How the command ended, if it has. It is not reaped, so that the number of its group stays its own.
+    fn ending(&self) -> Option<String> {
+        let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        match waitid(WaitId::Pid(Pid::from_child(&self.child)), how) {
+            Ok(status) => status.map(|status| match (status.exit_status(), status.terminating_signal()) {
+                (Some(code), _) => format!("exit status: {code}"),
+                (None, signal) => format!("signal: {}", signal.unwrap_or_default()),
+            }),
+            Err(error) => Some(error.to_string()),
         }
-        let ended = match ended {
-            Ok(Some(status)) => status.to_string(),
-            Ok(None) => "it closed its standard output".to_owned(),
-            Err(error) => error.to_string(),
-        };
+    }
+
+    /// What the command said last, once it has ended.
+    fn last_words(&self) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        // Its pipes are closed a moment before it is over.
+        while self.ending().is_none() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let ended = self.ending().unwrap_or_else(|| "it closed its standard output".to_owned());
         let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
         match tail.is_empty() {
             true => format!("the command ended ({ended}) before its agent was ready"),
@@ -262,10 +283,11 @@ impl Drop for Started {
         }
         let deadline = Instant::now() + Duration::from_secs(2);
         for running in &mut self.running {
-            while matches!(running.child.try_wait(), Ok(None)) && Instant::now() < deadline {
+            while running.ending().is_none() && Instant::now() < deadline {
                 std::thread::sleep(Duration::from_millis(5));
             }
-            let _ = running.child.kill();
+            // All of them may have ended.
+            let _ = kill_process_group(Pid::from_child(&running.child), Signal::KILL);
             let _ = running.child.wait();
         }
     }
@@ -315,5 +337,28 @@ mod tests {
         let answers = started("sleep 60", &["a"]);
         assert_eq!(answers, [Err("its agent was not ready within 1 s".to_owned())]);
         assert!(Template::parse("ssh 'a").is_err() && Template::parse(" ").is_err());
+    }
+
+    #[test]
+    fn an_agent_of_another_version_is_told_with_both_versions() {
+        let answers = started("echo hopmap agent 9 a 10.0.0.1:7 4", &["a"]);
+        let fault = "its agent speaks version 9 of the protocol, not 1: start it from the same hopmap";
+        assert_eq!(answers, [Err(fault.to_owned())]);
+    }
+
+    #[test]
+    fn what_a_hanging_command_has_started_ends_with_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("child");
+        let command = format!("sh -c 'sleep 100 & echo $! > {}; wait'", file.display());
+        started(&command, &["a"]);
+        let child = std::fs::read_to_string(file).unwrap();
+        let status = format!("/proc/{}/stat", child.trim());
+        let is_over = || std::fs::read_to_string(&status).map_or(true, |text| text.contains(") Z "));
+        let until = Instant::now() + Duration::from_secs(2);
+        while !is_over() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(is_over(), "process {child} goes on");
     }
 }
