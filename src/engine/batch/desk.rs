@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
@@ -17,6 +17,7 @@ use crate::engine::execute::{Finished, Given, Shared, StageLog, take_over};
 use crate::engine::launch;
 use crate::pipeline::{Cell, Launcher};
 use crate::ranks::{self, DONE, Done, FAULT, OUT};
+use crate::registry::StageEntry;
 
 /// Shortest and longest time between two looks at the files of the jobs.
 const LOOKS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
@@ -85,9 +86,7 @@ impl<'a> Desk<'a> {
         let before = Record::read(&folder);
         let phase = before.as_ref().map_or(Phase::New, |record| {
             let task = record.task(&folder);
-            // A result that was taken over leaves an empty folder if we were killed at that moment.
-            let is_emptied = task.join(DONE).exists()
-                && fs::read_dir(task.join(OUT)).is_ok_and(|mut entries| entries.next().is_none());
+            let is_emptied = task.join(DONE).exists() && is_emptied(order.cell.entry, &task);
             let is_other = record.launcher != launcher && !ranks::has_begun(&task);
             match record.job {
                 _ if order.task.configured.observes() || ranks::is_stopped(&task) => Phase::Leaving,
@@ -474,13 +473,17 @@ impl<'a> Desk<'a> {
 
     fn collect(&self, job: &mut Job<'a>) -> Result<Given, Report> {
         let Order { task, cell, .. } = &job.order;
-        // Outputs are moved one by one: whoever is interrupted here begins anew.
-        Record::remove(&job.folder)?;
         let given = take_over(launch::given(cell.entry, &job.task())?, task, cell, self.shared)?;
-        // What is left is cleared when nobody wants it any more.
+        // The job is forgotten last: where the result could not be stored, the next run takes it over.
         let _ = fs::remove_dir_all(&job.folder);
         Ok(given)
     }
+}
+
+/// Whether outputs of a job are missing: they are moved into the store one by one, and somebody was interrupted meanwhile.
+fn is_emptied(entry: &StageEntry, task: &Path) -> bool {
+    let is_empty = || fs::read_dir(task.join(OUT)).is_ok_and(|mut entries| entries.next().is_none());
+    launch::given(entry, task).is_err() || is_empty()
 }
 
 /// Whether a job has left its whole result.

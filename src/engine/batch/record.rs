@@ -4,7 +4,6 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -46,17 +45,6 @@ impl Record {
 
     pub(super) fn write(&self, folder: &Path) -> Result<(), Report> {
         ranks::write(&folder.join(RECORD), self)
-    }
-
-    /// Forgets the job.
-    pub(super) fn remove(folder: &Path) -> Result<(), Report> {
-        let place = folder.join(RECORD);
-        match fs::remove_file(&place) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                Err(DurableError::io("remove", &place)(error).into())
-            }
-            _ => Ok(()),
-        }
     }
 
     /// The folder of the task.

@@ -168,10 +168,10 @@ impl LocationReader<'_> {
         let reader = self.archive.reader();
         let callbacks = EventCallbacks::new::<V>().ok_or("no memory")?;
         let mut total = 0;
-        let mut told = Told { visitor, contexts };
+        let mut told = Told { visitor, contexts, panic: None };
         // SAFETY: all handles belong to this reader, and this thread is the only one at this location. `told`
         // outlives the reading, and nobody else uses it meanwhile.
-        unsafe {
+        let ended = unsafe {
             let source = some(OTF2_Reader_GetEvtReader(reader, self.location))?.as_ptr();
             check(OTF2_Reader_RegisterEvtCallbacks(
                 reader,
@@ -194,7 +194,11 @@ impl LocationReader<'_> {
                 }
             };
             check(OTF2_Reader_CloseEvtReader(reader, source))?;
-            Ok(ended)
+            ended
+        };
+        match told.panic {
+            Some(panic) => std::panic::resume_unwind(panic),
+            None => Ok(ended),
         }
     }
 }
@@ -204,5 +208,42 @@ impl Drop for Archive {
         // SAFETY: the reader is open and closed once; this closes everything opened through it.
         unsafe { OTF2_Reader_Close(self.reader()) };
         messages::forget();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::visitor::{BadEvent, Event, Message};
+    use super::*;
+
+    /// Panics at the first region that is entered.
+    struct Panics;
+
+    impl Visitor for Panics {
+        const BOTH_ENDS: bool = false;
+        fn place(&mut self, region: u32) -> u32 {
+            region
+        }
+        fn enter(&mut self, _: u32, _: impl Fn() -> u64) {
+            panic!("a fault of the visitor");
+        }
+        fn leave(&mut self, _: u32, _: impl Fn() -> u64) {}
+        fn send(&mut self, _: u64, _: Message, _: impl Fn() -> u64) {}
+        fn event(&mut self, _: u64, _: Event, _: impl Fn() -> u64) {}
+        fn bad_event(&self) -> Option<&BadEvent> {
+            None
+        }
+    }
+
+    #[test]
+    fn a_panic_of_a_visitor_is_no_stop() {
+        let sample = "../../sample-traces/rows-columns-16/eztrace_log.otf2";
+        let mut archive = Archive::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join(sample)).unwrap();
+        archive.definitions().unwrap();
+        let mut readers = archive.locations(&BTreeSet::from([0])).unwrap();
+        readers[0].definitions().unwrap();
+        let read = || readers[0].events(&mut Panics, &HashMap::new(), || false);
+        let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)).unwrap_err();
+        assert_eq!(panic.downcast_ref::<&str>(), Some(&"a fault of the visitor"));
     }
 }

@@ -1,5 +1,6 @@
 //! Receives events from libotf2.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::ffi::c_void;
 
@@ -12,6 +13,8 @@ pub(super) struct Told<'a, V> {
     pub(super) visitor: &'a mut V,
     /// Region of every calling context.
     pub(super) contexts: &'a HashMap<u32, u32>,
+    /// What the visitor panicked with. It must not unwind through libotf2 and goes on when that has returned.
+    pub(super) panic: Option<Box<dyn Any + Send>>,
 }
 
 /// Callbacks for the events of a location.
@@ -75,7 +78,7 @@ impl Drop for EventCallbacks {
     }
 }
 
-/// Tells the visitor behind the user data; stops when it found an event that cannot be, or panics.
+/// Tells the visitor behind the user data; stops when it found an event that cannot be, or keeps what it panicked with.
 ///
 /// # Safety
 ///
@@ -95,7 +98,11 @@ unsafe fn tell<V: Visitor>(
     });
     match std::panic::catch_unwind(visit) {
         Ok(true) => OTF2_CALLBACK_SUCCESS,
-        _ => OTF2_CALLBACK_INTERRUPT,
+        Ok(false) => OTF2_CALLBACK_INTERRUPT,
+        Err(panic) => {
+            told.panic = Some(panic);
+            OTF2_CALLBACK_INTERRUPT
+        }
     }
 }
 
