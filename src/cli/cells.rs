@@ -33,13 +33,14 @@ pub(crate) fn in_catalogue(name: &str, catalogue: &Catalogue) -> Result<Vec<usiz
     stage_or_cell(name, &cells.collect::<Vec<_>>())
 }
 
-/// The cells of one name in the pipelines of a store, and the output that is named with it: `placement[seed=1].mapping`. None if
+/// The cells of one name among those of a store, and the output that is named with it: `placement[seed=1].mapping`. None if
 /// there is no such stage.
 pub(crate) fn in_store<'a>(
     name: &'a str,
     store: &'a Store,
+    current: impl Iterator<Item = (&'a PipelineId, &'a str, &'a Current)>,
 ) -> Result<(Vec<&'a Current>, Option<&'a str>), Mistake> {
-    let current: Vec<(&PipelineId, &str, &Current)> = store.all_current().collect();
+    let current: Vec<(&PipelineId, &str, &Current)> = current.collect();
     let cells: Vec<Candidate<'_>> = current
         .iter()
         .map(|&(_, id, current)| Candidate { id, stage: &current.stage, matrix: &current.matrix })

@@ -147,7 +147,7 @@ fn manifest_of_cell(name: &str, store: &Store, side: &Side) -> Option<engine::Ma
     let is_output = |result: &&engine::ResultRecord| {
         result.outputs.values().any(|output| output.digest == side.folder.digest())
     };
-    let (cells, _) = cells::in_store(name, store).ok()?;
+    let (cells, _) = cells::in_store(name, store, store.all_current()).ok()?;
     cells.into_iter().filter_map(|current| store.result(&current.key)).find(is_output)?.manifest()
 }
 

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::failure::{Failure, Mistake};
 use super::open::{StoreArguments, working_directory};
 use super::output::Output;
-use super::show::locate;
+use super::show::locate_newest;
 use super::summary::shown;
 use crate::engine::{self, RunSummary, Store, short};
 use crate::provenance::{FileOrigin, Made, Memory, Origin, Provenance, origin_of, trace};
@@ -44,7 +44,7 @@ pub(crate) fn print(
     let provenance = match path.is_file() {
         true => of_file(&path, store.as_ref(), &memory, output)?,
         false => {
-            let folder = Folder::open(&locate(name, arguments)?).map_err(Failure::usage)?;
+            let folder = Folder::open(&locate_newest(name, arguments, output)?).map_err(Failure::usage)?;
             trace(folder.digest(), Some(folder.path()), &memory)
         }
     };

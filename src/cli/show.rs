@@ -78,7 +78,8 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
         let hint = "`hopmap show --provenance ARTIFACT --format dot` draws where it comes from";
         return Err(Mistake::new("a table has no form in DOT", hint).into());
     }
-    let folder = Folder::open(&locate(&arguments.artifact, &arguments.store)?).map_err(Failure::usage)?;
+    let folder = locate_newest(&arguments.artifact, &arguments.store, output)?;
+    let folder = Folder::open(&folder).map_err(Failure::usage)?;
     match &arguments.table {
         None => describe(&folder, output)?,
         Some(table) => {
@@ -89,6 +90,32 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     Ok(Exit::Done)
 }
 
+/// The folder of an artifact that is named by its folder, its digest or its stage. Of a stage that was stopped early it is what the
+/// stage had then, which is said.
+pub(crate) fn locate_newest(
+    name: &str,
+    arguments: &StoreArguments,
+    output: Output,
+) -> Result<PathBuf, Failure> {
+    let path = working_directory()?.join(name);
+    if path.exists() {
+        return Ok(path);
+    }
+    let store = Store::load(&arguments.root_here()?)?;
+    let (cells, port) = cells::in_store(name, &store, store.all_newest())?;
+    let newest = cells.into_iter().filter_map(|current| store.newest(&current.key));
+    let mut digests = Vec::new();
+    for (outputs, _) in newest.filter(|(_, is_partial)| *is_partial) {
+        let wanted = outputs.iter().filter(|(output, _)| port.is_none_or(|port| port == *output));
+        digests.extend(wanted.map(|(_, record)| record.digest.clone()));
+    }
+    if digests.is_empty() {
+        return locate(name, arguments);
+    }
+    output.note(format!("`{name}` was stopped early: this is the best it had; `hopmap run` ends it"));
+    only(name, digests, &store)
+}
+
 /// The folder of an artifact that is named by its folder, its digest or its stage.
 pub(crate) fn locate(name: &str, store: &StoreArguments) -> Result<PathBuf, Failure> {
     let path = working_directory()?.join(name);
@@ -96,18 +123,22 @@ pub(crate) fn locate(name: &str, store: &StoreArguments) -> Result<PathBuf, Fail
         return Ok(path);
     }
     let store = Store::load(&store.root_here()?)?;
-    let mut found = stored(&store, name)?;
+    only(name, stored(&store, name)?, &store)
+}
+
+/// The artifact, if there is one and no other.
+fn only(name: &str, mut found: Vec<String>, store: &Store) -> Result<PathBuf, Failure> {
     found.sort();
     found.dedup();
     match found.as_slice() {
         [digest] => Ok(store.artifact(digest)),
         [] => Err(Mistake::new(
             format!("there is no artifact, digest or stage `{name}`"),
-            format!("stages of {}: {}", shown(store.root()), stage_names(&store)),
+            format!("stages of {}: {}", shown(store.root()), stage_names(store)),
         )
         .into()),
         several => {
-            let names: Vec<String> = several.iter().map(|digest| named(digest, &store)).collect();
+            let names: Vec<String> = several.iter().map(|digest| named(digest, store)).collect();
             let message = format!("`{name}` stands for {} artifacts", several.len());
             Err(Mistake::new(message, format!("name one by its digest: {}", names.join(", "))).into())
         }
@@ -116,7 +147,7 @@ pub(crate) fn locate(name: &str, store: &StoreArguments) -> Result<PathBuf, Fail
 
 /// Outputs of the cell of that name, else digests that begin with it.
 fn stored(store: &Store, name: &str) -> Result<Vec<String>, Mistake> {
-    let (cells, port) = cells::in_store(name, store)?;
+    let (cells, port) = cells::in_store(name, store, store.all_current())?;
     let results = cells.into_iter().filter_map(|current| store.result(&current.key));
     let outputs = results.flat_map(|result| result.outputs.iter());
     let wanted = outputs.filter(|(output, _)| port.is_none_or(|port| port == *output));
@@ -144,7 +175,7 @@ fn named(digest: &str, store: &Store) -> String {
 }
 
 fn stage_names(store: &Store) -> String {
-    let mut names: Vec<&str> = store.all_current().map(|(_, _, current)| current.stage.as_str()).collect();
+    let mut names: Vec<&str> = store.all_newest().map(|(_, _, current)| current.stage.as_str()).collect();
     names.sort_unstable();
     names.dedup();
     names.truncate(20);

@@ -83,6 +83,9 @@ pub fn find_garbage(store: &Store, policy: Policy) -> Result<Garbage, StoreError
             sizes.extend(outputs);
         }
     }
+    // What a cell gave when it was stopped early stays until it has ended, as does its state.
+    let partial = store.all_partial().flat_map(|(.., partial)| partial.outputs.values());
+    needed.extend(partial.map(|output| output.digest.as_str()));
     results.sort();
     let is_needed = |name: &OsStr| name.to_str().is_some_and(|digest| needed.contains(digest));
     let mut artifacts = Vec::new();

@@ -53,7 +53,7 @@ pub(crate) use place::only_an_artifact;
 pub use plan::{TooLarge, check_memory, plan};
 pub(crate) use reason::differences;
 pub use reason::{Reason, short};
-pub use record::{Current, Ending, OutputRecord, OutputRecords, ResultRecord};
+pub use record::{Current, Ending, OutputRecord, OutputRecords, Partial, ResultRecord};
 pub use run::{Limits, run};
 pub use save::{Saved, check_saves, hold_back, save_all, save_file};
 pub(crate) use seen::look_again;

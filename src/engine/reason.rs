@@ -18,6 +18,16 @@ pub enum Reason {
     Observes,
     /// It was started, but did not finish.
     Unfinished,
+    /// It was stopped before its end, and goes on with the state that its search had.
+    GoesOn {
+        /// Seconds that it took so far; unknown if it was killed.
+        seconds: Option<f64>,
+    },
+    /// It was stopped before its end, and keeps no state with which it could go on.
+    CutShort {
+        /// Seconds that it took.
+        seconds: f64,
+    },
     /// An output is gone from the store or damaged.
     OutputDamaged {
         /// The output port.
@@ -127,6 +137,9 @@ impl fmt::Display for Reason {
             Self::FirstRun => write!(f, "never ran here"),
             Self::Observes => write!(f, "looks at the machine every time"),
             Self::Unfinished => write!(f, "did not finish last time"),
+            Self::GoesOn { seconds: Some(seconds) } => write!(f, "goes on after {seconds:.2} s"),
+            Self::GoesOn { seconds: None } => write!(f, "goes on after a run that did not end"),
+            Self::CutShort { seconds } => write!(f, "was stopped after {seconds:.2} s, begins anew"),
             Self::OutputDamaged { output, file } => {
                 write!(f, "output {output}: {file} is missing from the store or damaged")
             }

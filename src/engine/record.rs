@@ -100,6 +100,17 @@ pub struct Current {
     pub matrix: Vec<(String, Json)>,
 }
 
+/// What a cell gave that was stopped early. It stands in for no result: the cell runs again, and then goes on from here if it can.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Partial {
+    /// The cell, with the key that it had.
+    pub current: Current,
+    /// The best that it had, by output port.
+    pub outputs: OutputRecords,
+    /// Seconds that it took so far, in all its runs.
+    pub seconds: f64,
+}
+
 /// A result as the log has it: read when somebody asks for it, as most of a hundred thousand are not.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(try_from = "Box<RawValue>")]
@@ -202,6 +213,19 @@ pub(super) enum Record {
         pipeline: String,
         path: String,
         blake3: String,
+    },
+    /// A [`Partial`].
+    Partial {
+        pipeline: String,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        file: String,
+        cell: String,
+        key: String,
+        stage: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        matrix: Vec<(String, Json)>,
+        outputs: OutputRecords,
+        seconds: f64,
     },
     /// The artifacts of the results from here on may be in the memory of this boot of the machine only.
     Unsynced {

@@ -461,8 +461,14 @@ impl<'a> Run<'a> {
             save_outputs(cell, &mut settled, &self.pipeline.name, self.store, Some(self.writer));
         }
         let settled = settled.located(self.pipeline, cell);
-        if let Some(key) = settled.key.as_deref().filter(|_| settled.state != State::Partial) {
-            self.writer.set_current(self.store, &self.walk.id, cell, key)?;
+        let id = &self.walk.id;
+        match settled.key.as_deref() {
+            Some(key) if settled.state == State::Partial => {
+                let Settled { outputs, seconds, .. } = &settled;
+                self.writer.set_partial(self.store, id, (cell, key), outputs, *seconds)?;
+            }
+            Some(key) => self.writer.set_current(self.store, id, cell, key)?,
+            None => {}
         }
         self.failed |= matches!(settled.state, State::Failed | State::Infeasible);
         self.unsettled -= 1;

@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use super::catalogue::names;
 use super::hashes::Hashes;
 use super::identity::{PipelineId, beside};
-use super::record::{Current, OutputRecord, Record, ResultRecord, StoredResult};
+use super::record::{Current, OutputRecord, OutputRecords, Partial, Record, ResultRecord, StoredResult};
 use super::unsynced::Unsynced;
 
 /// Name of the store's folder.
@@ -46,11 +46,13 @@ pub(super) struct Cells {
     pub(super) current: HashMap<String, Current>,
     /// The keys with which they began to run last.
     pub(super) begun: HashMap<String, String>,
+    /// What cells gave that were stopped early and have not ended since.
+    pub(super) partial: BTreeMap<String, Partial>,
 }
 
 impl Cells {
     fn is_empty(&self) -> bool {
-        self.current.is_empty() && self.begun.is_empty()
+        self.current.is_empty() && self.begun.is_empty() && self.partial.is_empty()
     }
 }
 
@@ -142,7 +144,13 @@ impl Store {
                 let (stage, matrix) = if stage.is_empty() { names(&cell) } else { (stage, matrix) };
                 let id = PipelineId { name: pipeline, file };
                 self.take_over(&id, &cell, &key);
+                // A run that failed takes nothing from what was there before.
+                let is_over =
+                    |partial: &Partial| partial.current.key != key || self.results.contains_key(&key);
                 let cells = self.pipelines.entry(id).or_default();
+                if cells.partial.get(&cell).is_some_and(is_over) {
+                    cells.partial.remove(&cell);
+                }
                 cells.current.insert(cell, Current { key, stage, matrix });
             }
             Record::Begun { pipeline, file, cell, key } => {
@@ -153,13 +161,26 @@ impl Store {
             Record::Dropped { pipeline, file, cells } => {
                 let id = PipelineId { name: pipeline, file };
                 let known = self.pipelines.entry(id).or_default();
-                cells.iter().for_each(|cell| drop((known.current.remove(cell), known.begun.remove(cell))));
+                for cell in &cells {
+                    known.current.remove(cell);
+                    known.begun.remove(cell);
+                    known.partial.remove(cell);
+                }
             }
             Record::Saved { pipeline, path, blake3 } => {
                 let known = self.saved.entry((pipeline, path)).or_default();
                 if !known.contains(&blake3) {
                     known.push(blake3);
                 }
+            }
+            Record::Partial { pipeline, file, cell, key, stage, matrix, outputs, seconds } => {
+                let id = PipelineId { name: pipeline, file };
+                let current = Current { key, stage, matrix };
+                self.pipelines
+                    .entry(id)
+                    .or_default()
+                    .partial
+                    .insert(cell, Partial { current, outputs, seconds });
             }
             Record::Unsynced { .. } | Record::Synced => {}
         }
@@ -314,6 +335,39 @@ impl Store {
         })
     }
 
+    /// What a cell gave with some key when it was stopped early, if it has not ended since.
+    #[must_use]
+    pub fn partial(&self, pipeline: &PipelineId, cell: &str, key: &str) -> Option<&Partial> {
+        let partial = self.pipelines.get(pipeline)?.partial.get(cell)?;
+        (partial.current.key == key && !self.results.contains_key(key)).then_some(partial)
+    }
+
+    /// What all cells gave that were stopped early and have not ended since.
+    pub(super) fn all_partial(&self) -> impl Iterator<Item = (&PipelineId, &str, &Partial)> {
+        self.pipelines.iter().flat_map(|(id, cells)| {
+            cells.partial.iter().map(move |(cell, partial)| (id, cell.as_str(), partial))
+        })
+    }
+
+    /// As [`all_current`](Self::all_current), but cells that were stopped early are what they were then.
+    pub fn all_newest(&self) -> impl Iterator<Item = (&PipelineId, &str, &Current)> {
+        let is_partial = |id: &PipelineId, cell: &str| {
+            self.pipelines.get(id).is_some_and(|cells| cells.partial.contains_key(cell))
+        };
+        let ended = self.all_current().filter(move |(id, cell, _)| !is_partial(id, cell));
+        ended.chain(self.all_partial().map(|(id, cell, partial)| (id, cell, &partial.current)))
+    }
+
+    /// The artifacts of a key, and whether they are only what there was when it was stopped early.
+    #[must_use]
+    pub fn newest(&self, key: &str) -> Option<(&OutputRecords, bool)> {
+        let partial = || self.all_partial().find(|(.., partial)| partial.current.key == key);
+        match self.result(key) {
+            Some(result) => Some((&result.outputs, false)),
+            None => partial().map(|(.., partial)| (&partial.outputs, true)),
+        }
+    }
+
     /// The first file of an artifact that is missing or has another size than it should have.
     #[must_use]
     pub fn flaw(&self, output: &OutputRecord) -> Option<String> {
@@ -333,6 +387,7 @@ impl Store {
         self.pipelines.retain(|_, cells| {
             cells.current.retain(|_, current| results.contains_key(&current.key));
             cells.begun.retain(|_, key| !results.contains_key(key));
+            cells.partial.retain(|_, partial| !results.contains_key(&partial.current.key));
             !cells.is_empty()
         });
     }

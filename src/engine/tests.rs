@@ -102,6 +102,32 @@ fn clearing_keeps_the_state_that_a_pipeline_goes_on_with_and_no_other() {
     assert_eq!(states(folder.path()), ["I"]);
 }
 
+#[test]
+fn what_was_stopped_early_stays_until_the_cell_has_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let digest = || {
+        let store = Store::load(&folder.path().join("store")).unwrap();
+        let (_, _, newest) = store.all_newest().next().unwrap();
+        let (outputs, is_partial) = store.newest(&newest.key)?;
+        Some((outputs["text"].digest.clone(), is_partial))
+    };
+    run_with_seed(folder.path(), 1);
+    assert_eq!(digest(), None);
+    assert_eq!(run_with_seed(folder.path(), 1), State::Partial);
+    let partial = digest().unwrap();
+    assert!(partial.1);
+    // The log is written anew when a store is cleared.
+    clear(folder.path());
+    clear(folder.path());
+    assert_eq!(digest().unwrap(), partial);
+    let artifact = folder.path().join("store/artifacts").join(&partial.0);
+    assert!(artifact.is_dir());
+    assert_eq!(run_with_seed(folder.path(), 1), State::Ran);
+    assert!(digest().is_some_and(|(digest, is_partial)| !is_partial && digest != partial.0));
+    clear(folder.path());
+    assert!(!artifact.exists());
+}
+
 /// `test/text`: gives its seed as text.
 pub(crate) struct TextStage;
 

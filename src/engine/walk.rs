@@ -297,15 +297,19 @@ impl<'a> Walk<'a> {
 
     /// Why a cell has to run whose key has no result: the differences to what it depended on before.
     fn reasons(&self, cell: &Cell, key: &str, manifest: &Manifest, store: &Store) -> Vec<Reason> {
-        let Some(before) = store.current(&self.id, &cell.id) else {
-            return vec![Reason::FirstRun];
+        let pipeline = &self.id;
+        let seconds = store.partial(pipeline, &cell.id, key).map(|partial| partial.seconds);
+        let begun = match (store.state(key).exists(), seconds) {
+            (true, seconds) => Some(Reason::GoesOn { seconds }),
+            (false, Some(seconds)) => Some(Reason::CutShort { seconds }),
+            (false, None) => None,
         };
-        if before == key {
-            return vec![Reason::Unfinished];
-        }
+        let Some(before) = store.current(pipeline, &cell.id) else {
+            return vec![begun.unwrap_or(Reason::FirstRun)];
+        };
         match store.result(before).and_then(ResultRecord::manifest) {
-            Some(old) => differences(&old, manifest),
-            None => vec![Reason::Unfinished],
+            Some(old) if before != key => differences(&old, manifest).into_iter().chain(begun).collect(),
+            _ => vec![begun.unwrap_or(Reason::Unfinished)],
         }
     }
 }

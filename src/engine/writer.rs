@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use hopmap_durable::{AppendLog, DurableError, Lock, lock_within, sync_folder, sync_tree};
 
 use super::identity::{PipelineId, beside};
-use super::record::{Record, ResultRecord, line};
+use super::record::{OutputRecords, Record, ResultRecord, line};
 use super::store::{FORMAT, Store, StoreError, check_format};
 use super::unsynced::boot;
 use crate::pipeline::Cell;
@@ -156,8 +156,10 @@ impl Writer {
         cell: &Cell,
         key: &str,
     ) -> Result<(), StoreError> {
-        let current = store.pipelines.get(pipeline).and_then(|cells| cells.current.get(&cell.id));
-        if current.is_some_and(|current| current.key == key) {
+        let known = store.pipelines.get(pipeline);
+        let current = known.and_then(|cells| cells.current.get(&cell.id));
+        let is_partial = known.is_some_and(|cells| cells.partial.contains_key(&cell.id));
+        if current.is_some_and(|current| current.key == key) && !is_partial {
             return Ok(());
         }
         let record = || Record::Current {
@@ -182,7 +184,7 @@ impl Writer {
     ) -> Result<(), StoreError> {
         let Some(known) = store.pipelines.get(pipeline) else { return Ok(()) };
         let kept: HashSet<&str> = cells.iter().map(|cell| cell.id.as_str()).collect();
-        let names = known.current.keys().chain(known.begun.keys());
+        let names = known.current.keys().chain(known.begun.keys()).chain(known.partial.keys());
         let mut dropped: Vec<String> = names.filter(|cell| !kept.contains(cell.as_str())).cloned().collect();
         if dropped.is_empty() {
             return Ok(());
@@ -191,6 +193,34 @@ impl Writer {
         dropped.dedup();
         let record =
             Record::Dropped { pipeline: pipeline.name.clone(), file: pipeline.file.clone(), cells: dropped };
+        self.append(&record)?;
+        store.learn(record);
+        Ok(())
+    }
+
+    /// Records what a cell gave that was stopped early, after so many seconds, and puts it on disk.
+    pub fn set_partial(
+        &mut self,
+        store: &mut Store,
+        pipeline: &PipelineId,
+        (cell, key): (&Cell, &str),
+        outputs: &OutputRecords,
+        seconds: f64,
+    ) -> Result<(), StoreError> {
+        let artifacts = outputs.values().map(|output| store.artifact(&output.digest));
+        artifacts.into_iter().try_for_each(|artifact| sync_tree(&artifact))?;
+        sync_folder(&self.root.join("artifacts"))?;
+        let before = store.partial(pipeline, &cell.id, key).filter(|_| store.state(key).exists());
+        let record = Record::Partial {
+            pipeline: pipeline.name.clone(),
+            file: pipeline.file.clone(),
+            cell: cell.id.clone(),
+            key: key.into(),
+            stage: cell.stage.clone(),
+            matrix: cell.matrix.clone(),
+            outputs: outputs.clone(),
+            seconds: seconds + before.map_or(0.0, |partial| partial.seconds),
+        };
         self.append(&record)?;
         store.learn(record);
         Ok(())
@@ -260,8 +290,18 @@ impl Writer {
                 blake3: blake3.clone(),
             })
         });
-        let lines: Vec<String> =
-            results.chain(current).chain(begun).chain(saved).map(|record| line(&record)).collect();
+        let partial = store.all_partial().map(|(pipeline, cell, partial)| Record::Partial {
+            pipeline: pipeline.name.clone(),
+            file: pipeline.file.clone(),
+            cell: cell.to_owned(),
+            key: partial.current.key.clone(),
+            stage: partial.current.stage.clone(),
+            matrix: partial.current.matrix.clone(),
+            outputs: partial.outputs.clone(),
+            seconds: partial.seconds,
+        });
+        let records = results.chain(current).chain(begun).chain(partial).chain(saved);
+        let lines: Vec<String> = records.map(|record| line(&record)).collect();
         let path = self.root.join("state.log");
         hopmap_durable::replace_file(&path, lines.concat().as_bytes())?;
         self.state = AppendLog::open(&path)?;

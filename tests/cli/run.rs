@@ -256,6 +256,34 @@ fn placements(sandbox: &Sandbox, arguments: &[&str]) -> Vec<(f64, bool)> {
 }
 
 #[test]
+fn what_was_stopped_early_is_shown_and_gone_on_with() {
+    let sandbox = Sandbox::with_ring();
+    sandbox.edit("ring.toml", "evaluations = 20000", "evaluations = 1000000000000");
+    assert!(placements(&sandbox, &["--deadline", "1s"])[0].1);
+    let seen = sandbox.seen(&["show", "placement"]);
+    assert!(seen.starts_with("mapping  .hopmap/artifacts/"), "{seen}");
+    assert!(seen.contains("`placement` was stopped early: this is the best it had"), "{seen}");
+    insta::assert_snapshot!(sandbox.seen(&["plan", "ring.toml"]), @"
+      cached     program
+      cached     machine
+      would run  placement                goes on after N.NN s
+      waits      quality                  for placement
+      waits      rankfile                 for placement
+    ring: 1 of 5 would run, 2 depend on what they give
+    ");
+    assert!(sandbox.seen(&["why", "placement", "ring.toml"]).contains("\n  goes on after N.NN s\n"));
+    sandbox.stdout(&["gc"]);
+    assert!(sandbox.artifact("placement").join("artifact.json").is_file());
+    let said = sandbox.seen(&["run", "ring.toml", "--deadline", "1s"]);
+    assert!(said.contains("placement: goes on after epoch"), "{said}");
+    // What belongs to another key is over when the cell has a result.
+    sandbox.edit("ring.toml", "evaluations = 1000000000000", "evaluations = 20000");
+    sandbox.stdout(&["run", "ring.toml"]);
+    let seen = sandbox.seen(&["show", "placement"]);
+    assert!(!seen.contains("stopped early"), "{seen}");
+}
+
+#[test]
 fn a_search_has_all_the_time_that_what_follows_it_does_not_need() {
     let sandbox = Sandbox::with_ring();
     sandbox.edit("ring.toml", "evaluations = 20000", "evaluations = 1000000000000");
