@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -32,7 +33,7 @@ When the agent is ready it prints one line: hopmap agent 1 HOST ADDRESS:PORT COR
 its coordinator says so, when its standard input is closed, or after --seconds.
 
 Examples:
-  openssl rand -hex 32 > token
+  (umask 077; openssl rand -hex 32 > token)
   hopmap agent --bind 10.1.2.3 --token-file token
   sleep 300 | srun --ntasks-per-node=1 hopmap agent --bind 10.1.0.0/16 --token-file token")]
 pub(crate) struct Arguments {
@@ -96,9 +97,14 @@ fn wait_for_end(mut input: impl Read) {
 fn token(file: Option<&Path>) -> Result<Token, Failure> {
     let (text, place) = match (file, std::env::var_os(TOKEN)) {
         (Some(file), _) => {
-            let line = File::open(file).and_then(first_line);
             let unread = |error| Mistake::new(format!("cannot read {}: {error}", shown(file)), MAKE_TOKEN);
-            (line.map_err(unread)?, shown(file))
+            let opened = File::open(file).map_err(unread)?;
+            let metadata = opened.metadata().map_err(unread)?;
+            if metadata.is_file() && metadata.mode() & 0o077 != 0 {
+                let hint = format!("chmod 600 {}", shown(file));
+                return Err(Mistake::new(format!("{} can be read by others", shown(file)), hint).into());
+            }
+            (first_line(opened).map_err(unread)?, shown(file))
         }
         (None, Some(text)) => (OsString::into_string(text).unwrap_or_default(), TOKEN.to_owned()),
         (None, None) => {
@@ -111,8 +117,7 @@ fn token(file: Option<&Path>) -> Result<Token, Failure> {
         .map_err(|error| Mistake::new(format!("no token in {place}: {error}"), MAKE_TOKEN).into())
 }
 
-const MAKE_TOKEN: &str =
-    "make a token with `openssl rand -hex 32`; give it in HOPMAP_AGENT_TOKEN, --token-file or standard input";
+const MAKE_TOKEN: &str = "make a token with `(umask 077; openssl rand -hex 32 > token)`; give it in HOPMAP_AGENT_TOKEN, --token-file or standard input";
 
 /// The first line, as long as a token could be in it.
 fn first_line(input: impl Read) -> io::Result<String> {

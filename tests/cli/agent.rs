@@ -1,7 +1,9 @@
 //! `hopmap agent`: who is served, who is not, and when it ends.
 
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, ChildStdin, Stdio};
 use std::time::Duration;
 
@@ -155,26 +157,44 @@ fn a_peer_that_dies_in_the_middle_is_named_and_the_agent_serves_on() {
 }
 
 #[test]
+fn a_token_file_that_others_can_read_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.write("token", DIGITS);
+    for mode in [0o640, 0o604] {
+        std::fs::set_permissions(sandbox.path().join("token"), Permissions::from_mode(mode)).unwrap();
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(sandbox.seen(&["agent", "--bind", "127.0.0.1", "--token-file", "token"]), @r#"
+            ------- stderr -------
+            error: token can be read by others
+              help: chmod 600 token
+            [exit code 2]
+            "#);
+        }
+    }
+}
+
+#[test]
 fn what_is_wrong_with_the_start_is_said() {
     let sandbox = Sandbox::new();
     sandbox.write("token", "not a token\n");
+    std::fs::set_permissions(sandbox.path().join("token"), Permissions::from_mode(0o600)).unwrap();
     let seen = |arguments: &[&str]| sandbox.seen(&[&["agent"], arguments].concat());
     insta::assert_snapshot!(seen(&["--bind", "127.0.0.1", "--token-file", "token"]), @r#"
     ------- stderr -------
     error: no token in token: a token has 64 hexadecimal digits, and this text has 11 letters
-      help: make a token with `openssl rand -hex 32`; give it in HOPMAP_AGENT_TOKEN, --token-file or standard input
+      help: make a token with `(umask 077; openssl rand -hex 32 > token)`; give it in HOPMAP_AGENT_TOKEN, --token-file or standard input
     [exit code 2]
     "#);
     insta::assert_snapshot!(seen(&["--bind", "127.0.0.1", "--token-file", "absent"]), @r#"
     ------- stderr -------
     error: cannot read absent: No such file or directory (os error 2)
-      help: make a token with `openssl rand -hex 32`; give it in HOPMAP_AGENT_TOKEN, --token-file or standard input
+      help: make a token with `(umask 077; openssl rand -hex 32 > token)`; give it in HOPMAP_AGENT_TOKEN, --token-file or standard input
     [exit code 2]
     "#);
     insta::assert_snapshot!(seen(&["--bind", "127.0.0.1"]), @r#"
     ------- stderr -------
     error: no token in the first line of standard input: a token has 64 hexadecimal digits, and this text has 0 letters
-      help: make a token with `openssl rand -hex 32`; give it in HOPMAP_AGENT_TOKEN, --token-file or standard input
+      help: make a token with `(umask 077; openssl rand -hex 32 > token)`; give it in HOPMAP_AGENT_TOKEN, --token-file or standard input
     [exit code 2]
     "#);
     insta::assert_snapshot!(seen(&["--bind", "0.0.0.0"]), @r#"
@@ -230,7 +250,7 @@ fn help_says_what_an_agent_is() {
     its coordinator says so, when its standard input is closed, or after --seconds.
 
     Examples:
-      openssl rand -hex 32 > token
+      (umask 077; openssl rand -hex 32 > token)
       hopmap agent --bind 10.1.2.3 --token-file token
       sleep 300 | srun --ntasks-per-node=1 hopmap agent --bind 10.1.0.0/16 --token-file token
     "#);

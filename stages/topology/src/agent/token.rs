@@ -16,7 +16,7 @@ pub struct Token([u8; BYTES]);
 /// Text that is no token. The text itself is not repeated: it may be most of a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Diagnostic)]
 #[error("a token has 64 hexadecimal digits, and this text has {letters} letters{}", if *.letters == 64 { ", not all of them digits" } else { "" })]
-#[diagnostic(help("make one with `openssl rand -hex 32`"))]
+#[diagnostic(help("make one with `(umask 077; openssl rand -hex 32 > token)`"))]
 pub struct TokenError {
     letters: usize,
 }
