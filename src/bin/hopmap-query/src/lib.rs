@@ -11,6 +11,7 @@ mod answer;
 mod asked;
 mod columns;
 mod error;
+mod expressions;
 mod records;
 mod rewrite;
 mod scan;

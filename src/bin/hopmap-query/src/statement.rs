@@ -11,6 +11,8 @@ use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::{Parser, ParserError, ParserOptions};
 use sqlparser::tokenizer::{Location, Span};
 
+use crate::expressions::name_expressions;
+
 /// A question that reads and changes nothing.
 #[derive(Debug)]
 pub(crate) struct Question {
@@ -33,7 +35,8 @@ impl Question {
             |statement| Self { text: text.to_owned(), statement, tables: Vec::new(), words: Vec::new() };
         match (statements.pop(), statements.is_empty()) {
             (Some(Statement::ShowTables { .. }), true) => Ok(question(None)),
-            (Some(statement @ Statement::Query(_)), true) => {
+            (Some(mut statement @ Statement::Query(_)), true) => {
+                name_expressions(&mut statement);
                 let mut question = question(None);
                 question.look(&statement)?;
                 Ok(Self { statement: Some(statement), ..question })

@@ -235,6 +235,35 @@ fn computed_columns_need_no_names() {
 }
 
 #[test]
+fn an_expression_may_have_the_name_of_the_table_that_it_reads() {
+    let tables = one("cells", Source::Rows(ranks(&[None, None, None, None])));
+    let answers = [
+        ("WITH cells AS (SELECT * FROM cells WHERE rank > 1) SELECT COUNT(*) AS n FROM cells", "2"),
+        ("WITH cells AS (SELECT * FROM cells WHERE rank > 1) SELECT MAX(cells.rank) AS n FROM cells", "3"),
+        // The table is there beside the expression.
+        (
+            "WITH a AS (SELECT * FROM cells), cells AS (SELECT * FROM a WHERE rank < 1) \
+             SELECT COUNT(*) AS n FROM cells JOIN a ON cells.rank = a.rank",
+            "1",
+        ),
+        (
+            "SELECT COUNT(*) AS n FROM cells JOIN \
+             (WITH cells AS (SELECT * FROM cells WHERE rank = 2) SELECT * FROM cells) few ON cells.rank <> few.rank",
+            "3",
+        ),
+        // The inner of two expressions of one name reads the outer one.
+        (
+            "WITH cells AS (SELECT * FROM cells WHERE rank > 0) SELECT COUNT(*) AS n FROM \
+             (WITH cells AS (SELECT * FROM cells WHERE rank < 3) SELECT * FROM cells) few",
+            "2",
+        ),
+    ];
+    for (sql, answer) in answers {
+        assert_eq!(csv(&tables, sql), format!("n\n{answer}\n"), "{sql}");
+    }
+}
+
+#[test]
 fn lists_come_as_text_although_they_have_no_order() {
     let tables = one("t", Source::Rows(ranks(&[Some("a"), Some("b"), Some("a")])));
     let text = csv(&tables, "SELECT host, ARRAY_AGG(rank) AS ranks FROM t WHERE host = 'a' GROUP BY host");
