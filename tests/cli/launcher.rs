@@ -3,6 +3,7 @@
 
 use std::process::{Child, Command, Output, Stdio};
 
+use hopmap_test_support::system_tests;
 use serde_json::Value;
 
 use crate::sandbox::{Sandbox, ring};
@@ -101,6 +102,25 @@ fn a_launched_stage_is_the_same_stage() {
     let digest = |cell: &Value| cell["outputs"]["mapping"]["digest"].as_str().unwrap().to_owned();
     assert_eq!(digest(&placement(&alone)), digest(&launched_cell));
     assert_eq!(std::fs::read_dir(sandbox.path().join(".hopmap/work")).unwrap().count(), 0);
+}
+
+/// A straggling process holds the folder of the task: here something is mounted in it.
+#[test]
+fn a_folder_that_stays_takes_no_result_away() {
+    if !system_tests() {
+        return;
+    }
+    let straggler = "mkdir $folder/straggler && mount -t tmpfs none $folder/straggler\n";
+    let sandbox = sandbox(&format!("{PROCESS}{straggler}"));
+    let run = launched(&sandbox);
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--mount"]).arg(run.get_program()).args(run.get_args());
+    command.arg("--json").envs(run.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = command.current_dir(run.get_current_dir().unwrap()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(placement(&output)["state"], "ran");
+    assert_eq!(std::fs::read_dir(sandbox.path().join(".hopmap/work")).unwrap().count(), 1);
+    assert!(sandbox.stdout(&["run", "p.toml"]).contains("nothing to do"));
 }
 
 #[test]
