@@ -282,6 +282,28 @@ fn what_is_added_after_damaged_blocks_were_discarded_is_whole() {
     sample.assert_restores(&[3]);
 }
 
+/// Without `verify --discard` before: nothing is built on a damaged block.
+#[test]
+fn what_is_added_onto_a_damaged_block_is_whole() {
+    for pack in 1..=2 {
+        let mut sample = Sample::new(2, 31);
+        let store = sample.store();
+        let block = store.pack(pack).unwrap().blocks().iter().flatten().next().unwrap().clone();
+        let path = store.pack_path(pack);
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[block.offset as usize] ^= 1;
+        fs::write(&path, bytes).unwrap();
+        // What is the same as before, and what comes after it.
+        sample.add_files(sample.last.clone());
+        sample.add(99);
+        assert_eq!(
+            sample.verify(true).whole(),
+            (pack..=4).filter(|&it| it > 2 || it < pack).collect::<Vec<_>>()
+        );
+        sample.assert_restores(&[3, 4]);
+    }
+}
+
 #[test]
 fn what_is_added_where_packs_are_missing_is_whole() {
     for missing in 1..=3 {

@@ -8,7 +8,7 @@ mod encode;
 mod lane;
 mod listed;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -119,6 +119,8 @@ struct Session<'a> {
     store: &'a Store,
     number: u32,
     index: Index,
+    /// Blocks of earlier packs, and whether they can be decoded.
+    sound: HashMap<(u32, u32), bool>,
     blocks: Blocks<'a>,
     writer: PackWriter,
     earlier: Option<Manifest>,
@@ -147,6 +149,7 @@ impl<'a> Session<'a> {
             store,
             number,
             index,
+            sound: HashMap::new(),
             blocks: Blocks::new(store, KEPT),
             writer: PackWriter::create(temporary.to_owned(), number)?,
             earlier,
@@ -323,9 +326,9 @@ impl<'a> Session<'a> {
         for chunk in &batch.chunks {
             self.figures.bytes += chunk.length as u64;
             let bytes = chunk.length as u64;
-            let is_usable = |id: ChunkId| self.index.is_usable(id.pack, id.block);
-            let twin = lane.twin(chunk).filter(|twin| twin.id.is_none_or(is_usable));
+            let twin = lane.twin(chunk).filter(|twin| twin.id.is_none_or(|id| self.is_sound(id)));
             let kept = chunk.hash.kept();
+            let known = |session: &mut Self| session.index.get(kept).filter(|&id| session.is_sound(id));
             let id = if chunk.zero {
                 self.figures.zero += bytes;
                 None
@@ -334,7 +337,7 @@ impl<'a> Session<'a> {
             {
                 self.figures.unchanged += bytes;
                 same.id
-            } else if let Some(known) = self.index.get(kept) {
+            } else if let Some(known) = known(self) {
                 self.figures.known += bytes;
                 Some(known)
             } else {
@@ -348,7 +351,7 @@ impl<'a> Session<'a> {
                     self.number,
                     &mut self.next_block,
                 );
-                self.index.insert(kept, id);
+                self.index.replace(kept, id);
                 Some(id)
             };
             id.into_iter().for_each(|id| self.fingerprints.add(id, kept));
@@ -356,6 +359,34 @@ impl<'a> Session<'a> {
             jobs.extend(lane.jobs(place, false));
         }
         lane.give_back(batch);
+    }
+
+    /// Whether the block of a chunk can be decoded. Each is read once before anything refers to it: a checkpoint that is
+    /// built on a damaged block could not be restored, and what the block held is at hand to be stored again.
+    fn is_sound(&mut self, id: ChunkId) -> bool {
+        id.pack == self.number || self.is_block_sound((id.pack, id.block))
+    }
+
+    fn is_block_sound(&mut self, block: (u32, u32)) -> bool {
+        if let Some(&sound) = self.sound.get(&block) {
+            return sound;
+        }
+        let sound = self.index.is_usable(block.0, block.1) && self.is_whole(block);
+        self.sound.insert(block, sound);
+        sound
+    }
+
+    /// Whether the payload of a block is whole, and those of all blocks by which it is told.
+    fn is_whole(&mut self, (pack, block): (u32, u32)) -> bool {
+        if let Err(error) = self.blocks.check(pack, block) {
+            self.notes.push(format!("{error}; what is the same is stored again"));
+            return false;
+        }
+        let pack = self.store.pack(pack).ok();
+        let entry = pack.as_ref().and_then(|pack| pack.block(block));
+        let bases = entry.into_iter().flat_map(|entry| entry.bases.iter().flatten());
+        let bases: BTreeSet<(u32, u32)> = bases.map(|base| (base.pack, base.block)).collect();
+        bases.into_iter().all(|base| self.is_block_sound(base))
     }
 
     /// How deep a chunk is.

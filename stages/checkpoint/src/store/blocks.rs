@@ -79,6 +79,16 @@ impl<'a> Blocks<'a> {
         Ok(ChunkBytes { block: self.block(id.pack, id.block)?, range })
     }
 
+    /// Compares the payload of a block with its checksum.
+    pub(super) fn check(&self, number: u32, block: u32) -> Result<(), CheckpointError> {
+        let pack = self.store.pack(number)?;
+        let entry = pack.block(block).ok_or_else(|| pack.damaged_block(block, "it is missing"))?;
+        let mut payload = self.buffers.take(entry.payload as usize);
+        let read = pack.read_payload(&*self.files.of(&pack)?, block, entry, &mut payload);
+        self.buffers.give(payload);
+        read
+    }
+
     /// Takes back a block that is needed no more, for its memory to be used again.
     pub(super) fn give_back(&self, block: Arc<Vec<u8>>) {
         if let Some(buffer) = Arc::into_inner(block) {

@@ -109,7 +109,12 @@ impl Index {
         self.chunks.get(&hash).copied()
     }
 
-    pub(crate) fn insert(&mut self, hash: KeptHash, id: ChunkId) {
+    fn insert(&mut self, hash: KeptHash, id: ChunkId) {
         self.chunks.entry(hash).or_insert(id);
+    }
+
+    /// Makes a chunk the one to refer to, whatever it was before.
+    pub(crate) fn replace(&mut self, hash: KeptHash, id: ChunkId) {
+        self.chunks.insert(hash, id);
     }
 }
