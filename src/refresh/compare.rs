@@ -91,16 +91,19 @@ impl Eye {
         }
     }
 
-    fn check_coverage(&self, baseline: &Machine, found: &Machine) -> Result<(), RefreshError> {
+    /// Refuses a machine that has lost too many of the hosts that were up. The number that may be lost is rounded up: on a
+    /// cluster of eight 5 % is one host, or a single dead one would keep everything from being published.
+    pub(super) fn check_coverage(&self, baseline: &Machine, found: &Machine) -> Result<(), RefreshError> {
         let known = baseline.snapshot();
-        let (mut hosts, down) = known.hosts();
-        hosts.extend(down);
+        let (hosts, _) = known.hosts();
         let seen = found.snapshot();
-        if seen.coverage_of(&hosts) >= self.min_coverage {
-            return Ok(());
-        }
         let up: HashSet<&str> = seen.hosts().0.into_iter().collect();
         let missing: Vec<&str> = hosts.iter().filter(|host| !up.contains(**host)).copied().collect();
+        // A product such as 0.05 · 40 that is a hair above a whole number does not count as the next one.
+        let may_be_lost = ((1.0 - self.min_coverage) * hosts.len() as f64 - 1e-9).ceil();
+        if missing.len() as f64 <= may_be_lost {
+            return Ok(());
+        }
         Err(RefreshError::Coverage {
             up: hosts.len() - missing.len(),
             hosts: hosts.len(),
@@ -178,6 +181,30 @@ pub(super) mod tests {
         };
         let seen = eye.look(Some(&before), Some(&before), &mut look).unwrap();
         (seen.changes.iter().map(ToString::to_string).collect(), seen.confirmations, looked)
+    }
+
+    #[test]
+    fn a_single_host_may_be_lost_however_small_the_machine() {
+        let hosts = |up: u32, all: u32| {
+            let nodes = (0..all).map(|host| Node {
+                state: if host < up { NodeState::Up } else { NodeState::Down },
+                ..Node::host(format!("h{host}"))
+            });
+            let system = SystemGraph { nodes: nodes.collect(), ..machine([1.0; 2]).system };
+            Machine { system, measurements: None }
+        };
+        let lost = |up, all, min_coverage| {
+            let eye = Eye {
+                thresholds: Thresholds::default(),
+                missing: Missing::Down,
+                ignore_down: false,
+                confirm: 2,
+                min_coverage,
+            };
+            eye.check_coverage(&hosts(all, all), &hosts(up, all)).is_ok()
+        };
+        assert!(lost(7, 8, 0.95) && lost(15, 16, 0.95) && lost(19, 20, 0.95) && lost(38, 40, 0.95));
+        assert!(!lost(6, 8, 0.95) && !lost(37, 40, 0.95) && !lost(7, 8, 1.0));
     }
 
     #[test]

@@ -69,14 +69,14 @@ pub enum RefreshError {
     #[diagnostic(help("see what its source gives: nothing was published"))]
     NoHosts,
     /// Too few hosts are up.
-    #[error("only {up} of {hosts} hosts are up ({:.1} %), fewer than --min-coverage asks for: nothing was published", 100.0 * *up as f64 / *hosts as f64)]
+    #[error("only {up} of {hosts} hosts that were up still are ({:.1} %), fewer than --min-coverage asks for: nothing was published", 100.0 * *up as f64 / *hosts as f64)]
     #[diagnostic(help(
         "not up: {missing}; if this is how the machine is now, run once with --baseline or a lower --min-coverage"
     ))]
     Coverage {
-        /// Hosts of the baseline that are up.
+        /// Hosts that were up and still are.
         up: usize,
-        /// Hosts of the baseline.
+        /// Hosts that were up.
         hosts: usize,
         /// Those that are not up.
         missing: String,

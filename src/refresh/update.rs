@@ -25,7 +25,7 @@ pub struct Settings {
     pub ignore_down: bool,
     /// How often a machine that was measured is looked at again when something has changed.
     pub confirm: u32,
-    /// The part of the hosts of the baseline that have to be up.
+    /// The part of the hosts that were up that have to be up still; the number that may be lost is rounded up.
     pub min_coverage: f64,
     /// What takes a new topology.
     pub consumer: Option<Consumer>,
@@ -69,6 +69,8 @@ pub struct Checked {
     pub findings: Vec<Finding>,
     /// The part of the hosts of the baseline that are up.
     pub coverage: f64,
+    /// Whether enough are up for a refresh to publish the machine.
+    pub is_covered: bool,
 }
 
 /// Refreshes what is published. An error is one that kept it from beginning; everything later is in the log and in the result.
@@ -132,9 +134,11 @@ pub fn check(
         Some(machine) => Eye { min_coverage: 0.0, ..settings.eye() }.look(Some(machine), None, look)?,
         None => Seen { machine: look()?, changes: Vec::new(), confirmations: 0 },
     };
-    let coverage = coverage(published.as_ref().unwrap_or(&seen.machine), &seen.machine);
+    let baseline = published.as_ref().unwrap_or(&seen.machine);
+    let coverage = coverage(baseline, &seen.machine);
+    let is_covered = settings.eye().check_coverage(baseline, &seen.machine).is_ok();
     let findings = health(&seen.machine.snapshot(), &settings.thresholds);
-    Ok(Checked { changes: seen.changes, findings, coverage, machine: seen.machine })
+    Ok(Checked { changes: seen.changes, findings, coverage, is_covered, machine: seen.machine })
 }
 
 /// The part of the hosts of a machine that are up in another one.

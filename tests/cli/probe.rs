@@ -325,16 +325,7 @@ fn refresh(network: &Network, sandbox: &Sandbox) -> serde_json::Value {
     let output = network
         .command(0, hopmap)
         .current_dir(sandbox.path())
-        .args([
-            "topology",
-            "refresh",
-            "probe.toml",
-            "--publish",
-            "published",
-            "--min-coverage",
-            "0.8",
-            "--json",
-        ])
+        .args(["topology", "refresh", "probe.toml", "--publish", "published", "--json"])
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -77,7 +77,7 @@ pub(crate) struct Arguments {
     /// Publish nothing when all that changed is that hosts went down or came back.
     #[arg(long)]
     ignore_down: bool,
-    /// Which part of the known hosts has to be up for anything to be published.
+    /// Which part of the hosts that were up has to be up for anything to be published; one may always be lost, unless this is 1.
     #[arg(long, value_name = "PART", default_value = "0.95", value_parser = part)]
     min_coverage: f64,
     /// Command that takes a new topology, run by `sh -c` with `HOPMAP_TOPOLOGY` and `HOPMAP_CHANGES`.
@@ -214,7 +214,6 @@ fn say_checked(
         return Err(RefreshError::Nothing { path: publication.root().to_owned() }.into());
     }
     let checked = check(publication, &arguments.settings(), look).map_err(failure)?;
-    let covers = checked.coverage >= arguments.min_coverage;
     let (lines, values): (Vec<String>, Vec<_>) = match arguments.health {
         true => {
             let text = |finding: &hopmap_changes::Finding| (finding.to_string(), json!(finding));
@@ -222,7 +221,7 @@ fn say_checked(
         }
         false => checked.changes.iter().map(|change| (change.to_string(), change_as_json(change))).unzip(),
     };
-    let is_good = lines.is_empty() && (covers || !arguments.health);
+    let is_good = lines.is_empty() && (checked.is_covered || !arguments.health);
     if output.is_json() {
         let what = if arguments.health { "findings" } else { "changes" };
         output.json(&json!({ what: values, "coverage": checked.coverage }));
