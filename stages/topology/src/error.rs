@@ -81,7 +81,9 @@ pub enum SyntheticError {
     },
     /// There is not one cost for every level.
     #[error("shape `{shape}` has {levels} levels, but costs are {costs:?}")]
-    #[diagnostic(help("give one cost for every level of the shape, innermost first"))]
+    #[diagnostic(help(
+        "give one cost for every level of the shape, innermost first, or none for 1, 10, 100, and so on"
+    ))]
     CostCount {
         /// The shape.
         shape: String,

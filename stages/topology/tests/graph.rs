@@ -129,6 +129,7 @@ proptest! {
     fn nodes_and_links_stay_in_csv(mut system in any_machine()) {
         // Costs and forwarding tables are not in the file, nor are the ways that decide ties.
         system.routing = Routing::default();
+        prop_assume!(!system.links.is_empty());
         let (found, lost) = again(&system, ExportFormat::GraphCsv);
         let told = lost.iter().any(|line| line.contains("capabilities"));
         prop_assert_eq!(told, system.nodes.iter().any(|node| node.traits != NodeTraits::default()));
@@ -136,6 +137,19 @@ proptest! {
         prop_assert_eq!(found.nodes, system.nodes);
         prop_assert_eq!(found.links, system.links);
     }
+}
+
+#[test]
+fn csv_is_not_written_without_links_and_says_that_ties_are_lost() {
+    let shaped = |shape: &str| {
+        let params = serde_json::from_value(serde_json::json!({ "shape": shape })).unwrap();
+        hopmap_topology::synthetic(&params).unwrap()
+    };
+    let params = ExportParams { to: ExportFormat::GraphCsv };
+    let refused = write(&shaped("tree:4"), &params).unwrap_err();
+    assert_eq!(refused.to_string(), "CSV cannot hold this machine: it has no links");
+    let (_, lost) = write(&shaped("mesh:4x3"), &params).unwrap();
+    assert!(lost.contains(&"which of equally short ways messages take".to_owned()), "{lost:?}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The links of a machine as CSV, a direction a row.
 
 use csv::Writer;
-use hopmap_model::{CostModel, LinkState, Node, NodeKind, NodeState, RouteMetric, SystemGraph};
+use hopmap_model::{CostModel, LinkState, Node, NodeKind, NodeState, RouteMetric, SystemGraph, Ties};
 
 use super::{ExportError, ExportParams};
 
@@ -24,6 +24,13 @@ const HEADER: [&str; 15] = [
 ];
 
 pub(super) fn write(system: &SystemGraph, _: &ExportParams) -> Result<(String, Vec<String>), ExportError> {
+    if system.links.is_empty() {
+        return Err(ExportError::Impossible {
+            format: "CSV",
+            problem: "it has no links".into(),
+            help: "name a machine with links, or write `distances` or `graph-json`".into(),
+        });
+    }
     let name =
         |node: &Node| node.name.is_empty() || node.name.trim() != node.name || node.name.starts_with('#');
     if let Some(node) = system.nodes.iter().find(|node| name(node)) {
@@ -78,6 +85,9 @@ fn lost(system: &SystemGraph) -> Vec<String> {
     let mut lost = Vec::new();
     if !system.routing.forwarding.is_empty() {
         lost.push("forwarding tables".to_owned());
+    }
+    if system.routing.ties != Ties::default() {
+        lost.push("which of equally short ways messages take".to_owned());
     }
     match &system.cost {
         CostModel::Routes(routes) if routes.metric == RouteMetric::Hops => {}

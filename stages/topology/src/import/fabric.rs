@@ -66,6 +66,41 @@ impl Fabric {
     /// The parts of the machine, and what people should know of them.
     pub(super) fn parts(self) -> (Parts, Vec<String>) {
         let mut remarks = Vec::new();
+        let fabric = self.without_adapters_of_switches(&mut remarks);
+        fabric.named_parts(remarks)
+    }
+
+    /// Leaves out the adapters that sit in switches: the aggregation nodes of SHARP, one in every switch since HDR, are
+    /// listed as adapters with a cable, but nothing runs on them.
+    fn without_adapters_of_switches(mut self, remarks: &mut Vec<String>) -> Self {
+        let is_of_switch =
+            |node: &FabricNode| node.kind == NodeKind::Host && node.description.contains("Aggregation Node");
+        let left_out = self.nodes.iter().filter(|node| is_of_switch(node)).count();
+        if left_out == 0 {
+            return self;
+        }
+        remarks.push(format!("aggregation nodes of switches, which are no hosts: {left_out}"));
+        let node_place = places(&self.nodes, |node| !is_of_switch(node));
+        let ends = |link: &FabricLink| Some((node_place[link.source]?, node_place[link.destination]?));
+        let link_place = places(&self.links, |link| ends(link).is_some());
+        let links = self.links.iter().filter_map(|link| {
+            let (source, destination) = ends(link)?;
+            Some(FabricLink { source, destination, ..*link })
+        });
+        let links = links.collect();
+        let forward = |entry: FabricForward| {
+            Some(FabricForward {
+                node: node_place[entry.node as usize]? as u32,
+                last: link_place[entry.last as usize]? as u32,
+                link: link_place[entry.link as usize]? as u32,
+            })
+        };
+        let forwarding = self.forwarding.into_iter().filter_map(forward).collect();
+        self.nodes.retain(|node| !is_of_switch(node));
+        Self { nodes: self.nodes, links, forwarding }
+    }
+
+    fn named_parts(self, mut remarks: Vec<String>) -> (Parts, Vec<String>) {
         let names = Names::new(&self.nodes, &mut remarks);
         let (nodes, place) = names.nodes(&self.nodes);
         let mut links: Vec<(Link, usize)> =
@@ -89,6 +124,12 @@ impl Fabric {
         let routing = Routing { forwarding, ..Routing::default() };
         (Parts { nodes, links, routing, shapes: BTreeMap::new() }, remarks)
     }
+}
+
+/// Where every element is once those that do not stay are gone.
+fn places<T>(all: &[T], stays: impl Fn(&T) -> bool) -> Vec<Option<usize>> {
+    let mut next = 0..;
+    all.iter().map(|one| if stays(one) { next.next() } else { None }).collect()
 }
 
 impl FabricLink {

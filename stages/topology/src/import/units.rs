@@ -33,15 +33,16 @@ pub(super) fn bandwidth(text: &str) -> Option<f64> {
 /// Seconds: `500ns`, `1.5 us`, `2ms`, `1s`.
 pub(super) fn latency(text: &str) -> Option<f64> {
     let (number, unit) = split(text.trim())?;
-    let scale = match unit {
+    // A quotient is rounded once: 50e-6 is not exactly 50 · 1e-6.
+    let per_second = match unit {
         "s" => 1.0,
-        "ms" => 1e-3,
-        "us" | "µs" | "μs" => 1e-6,
-        "ns" => 1e-9,
-        "ps" => 1e-12,
+        "ms" => 1e3,
+        "us" | "µs" | "μs" => 1e6,
+        "ns" => 1e9,
+        "ps" => 1e12,
         _ => return None,
     };
-    Some(number * scale).filter(|value| value.is_finite() && *value >= 0.0)
+    Some(number / per_second).filter(|value| value.is_finite() && *value >= 0.0)
 }
 
 /// What the end of the name of a column or a key says about its unit: the name without it, and by what its numbers are multiplied
@@ -111,7 +112,7 @@ mod tests {
     fn times_are_seconds() {
         assert_eq!(
             [latency("500 ns"), latency("1.5us"), latency("2e-3s")],
-            [Some(500.0 * 1e-9), Some(1.5 * 1e-6), Some(2e-3)]
+            [Some(500e-9), Some(1.5e-6), Some(2e-3)]
         );
         assert_eq!([latency("5"), latency("us"), latency("-1us")], [None, None, None]);
         assert_eq!(unit_of_name("latency_us"), ("latency", Some(1e-6)));

@@ -143,6 +143,26 @@ impl Listing {
         self.by_guid.values_mut().chain(self.switch_lids.values_mut()).for_each(|node| *node = place[*node]);
     }
 
+    /// ibnetdiscover lists every cable at both of its ends, so that a node which others lead to and which lists no cable itself stood
+    /// in a part that is missing.
+    pub(super) fn check_complete(&self, path: &Path) -> Result<(), ImportError> {
+        let mut lists = vec![false; self.cables.nodes.len()];
+        self.cables.ends.iter().for_each(|end| lists[end.node] = true);
+        let silent = self.cables.ends.iter().filter(|end| !lists[end.peer]);
+        let Some(first) = silent.min_by_key(|end| end.line) else { return Ok(()) };
+        let FabricNode { description, address, .. } = &self.cables.nodes[first.peer];
+        let count = lists.iter().filter(|lists| !**lists).count();
+        let name = if description.is_empty() { address } else { description };
+        Err(malformed(
+            path,
+            first.line,
+            format!(
+                "this cable leads to `{name}`, which lists no cable, as {count} nodes do: the listing is cut off"
+            ),
+            "run ibnetdiscover again, until it ends",
+        ))
+    }
+
     /// What people should know of it.
     pub(super) fn notes(&self, notes: &mut Vec<String>) {
         let Counts { routers, unknown, without_peer, renamed } = self.counts;

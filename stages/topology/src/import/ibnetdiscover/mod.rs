@@ -84,8 +84,11 @@ pub(super) fn import(
             "ibnetdiscover has to run as root on a host whose port is active, in a fabric with a subnet manager",
         ));
     }
+    let complete = listing.check_complete(path);
     listing.notes(&mut notes);
+    // A contradiction tells more.
     let (mut fabric, _) = std::mem::take(&mut listing.cables).fabric(path, &mut notes)?;
+    complete?;
     if !tables.is_empty() {
         tables::read(tables, (path, &listing), &mut fabric, &mut notes)?;
     }

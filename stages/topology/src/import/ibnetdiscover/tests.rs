@@ -296,6 +296,38 @@ fn cables_of_one_end_and_routers_are_kept() {
 }
 
 #[test]
+fn a_listing_that_is_cut_off_is_refused() {
+    let expected = "which lists no cable, as 2 nodes do: the listing is cut off";
+    let end = BLOCKS.find("caguid=0x20").unwrap();
+    let error = import("cut", &BLOCKS[..end]).unwrap_err();
+    assert!(error.contains(expected), "{error}");
+    // After its header an adapter may lack its ports; with -p nodes are cut off as well.
+    let end = BLOCKS.find("\n[1](21)").unwrap();
+    assert!(import("header", &BLOCKS[..end]).unwrap_err().contains(expected));
+    let end = COLUMNS.find("CA    12  1 0x0000000000000021 4x").unwrap();
+    let error = import("columns", &COLUMNS[..end]).unwrap_err();
+    assert!(error.contains("the listing is cut off"), "{error}");
+}
+
+/// Every switch since HDR has an adapter of its own inside, for SHARP.
+#[test]
+fn aggregation_nodes_of_switches_are_no_hosts() {
+    let inside =
+        "[9]\t\"H-0000000000000040\"[1](41) \t\t# \"Mellanox Technologies Aggregation Node\" lid 24 4xHDR\n";
+    let adapter = "\ncaguid=0x40\nCa\t1 \"H-0000000000000040\"\t\t# \"Mellanox Technologies Aggregation Node\"\n\
+        [1](41) \t\"S-0000000000000001\"[9]\t\t# lid 24 lmc 0 \"leaf \"a\", 1\" lid 4 4xHDR\n";
+    let text = BLOCKS.replacen("\nswitchguid=0x2", &format!("{inside}\nswitchguid=0x2"), 1) + adapter;
+    let Imported { system, notes } = import("sharp", &text).unwrap();
+    assert_eq!(system, import("without", BLOCKS).unwrap().system);
+    assert!(notes.contains(&"aggregation nodes of switches, which are no hosts: 1".to_owned()), "{notes:?}");
+    // So it is with forwarding tables.
+    let tables = [("fabric.txt", BLOCKS), ("tables.txt", TABLES)];
+    let (plain, sharp) =
+        (Folder::new("tables", &tables), Folder::new("sharp-tables", &[("fabric.txt", &text), tables[1]]));
+    assert_eq!(sharp.import(&sharp.0).unwrap().system, plain.import(&plain.0).unwrap().system);
+}
+
+#[test]
 fn what_g_prints_twice_counts_once() {
     let group = BLOCKS.replacen("\nvendid", "\nChassis 1 (guid 0x1)\n\n# Spine Nodes\nvendid", 1);
     let again: String = BLOCKS.split_inclusive('\n').skip(8).take(6).collect();

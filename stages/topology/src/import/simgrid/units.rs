@@ -32,13 +32,18 @@ pub(super) fn time(text: &str) -> Option<f64> {
         "h" => 3600.0,
         "m" => 60.0,
         "s" | "" => 1.0,
-        "ms" => 1e-3,
-        "us" => 1e-6,
-        "ns" => 1e-9,
-        "ps" => 1e-12,
+        // A quotient is rounded once: 50us are 5e-5 s and not 4.9999999999999996e-5.
+        "ms" => return small(number, 1e3),
+        "us" => return small(number, 1e6),
+        "ns" => return small(number, 1e9),
+        "ps" => return small(number, 1e12),
         _ => return None,
     };
-    Some(number * scale).filter(|value| value.is_finite() && *value >= 0.0)
+    small(number * scale, 1.0)
+}
+
+fn small(number: f64, per_second: f64) -> Option<f64> {
+    Some(number / per_second).filter(|value| value.is_finite() && *value >= 0.0)
 }
 
 /// A number and the unit behind it.
@@ -71,7 +76,7 @@ mod tests {
         let rates = ["125MBps", "1Gbps", "1e9", "10GBps", "1KiBps", "8kbps", "1Gibps"].map(bandwidth);
         assert_eq!(rates, [125e6, 125e6, 1e9, 1e10, 1024.0, 1e3, 134_217_728.0].map(Some));
         let times = ["50us", "24us", "0", "1.5ms", "2e-6", "3ns", "1m"].map(time);
-        assert_eq!(times, [50.0 * 1e-6, 24.0 * 1e-6, 0.0, 1.5 * 1e-3, 2e-6, 3.0 * 1e-9, 60.0].map(Some));
+        assert_eq!(times, [50e-6, 24e-6, 0.0, 1.5e-3, 2e-6, 3e-9, 60.0].map(Some));
         for text in ["", "fast", "1Xbps", "1Gf", "-1Bps", "1e999Bps", "1iBps"] {
             assert_eq!(bandwidth(text), None, "{text}");
         }
