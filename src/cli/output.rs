@@ -86,6 +86,18 @@ impl Output {
     }
 }
 
+/// Text without control characters that damaged files bring along; styles of a terminal stay.
+fn printable(text: &str, is_terminal: bool) -> String {
+    let stays = |character: char| {
+        !character.is_control() || character == '\n' || (is_terminal && character == '\u{1b}')
+    };
+    let shown = |character: char| match stays(character) {
+        true => character.to_string(),
+        false => character.escape_default().to_string(),
+    };
+    text.chars().map(shown).collect()
+}
+
 /// An error as people see it: message, place with snippet, hint.
 pub(crate) fn render(error: &dyn Diagnostic) -> String {
     let is_terminal = std::io::stderr().is_terminal();
@@ -97,7 +109,7 @@ pub(crate) fn render(error: &dyn Diagnostic) -> String {
         .with_cause_chain();
     let mut text = String::new();
     match handler.render_report(&mut text, error) {
-        Ok(()) => text.trim_start().to_owned(),
+        Ok(()) => printable(text.trim_start(), is_terminal),
         Err(_) => format!("error: {error}\n"),
     }
 }

@@ -92,7 +92,29 @@ fn describe(entry: &StageEntry, output: Output) {
         for line in wrap(&first_paragraphs(schema), 88) {
             output.line(format!("      {line}"));
         }
+        let values = values(schema, &entry.schema);
+        let width = values.iter().map(|(value, _)| value.len()).max().unwrap_or(0);
+        for (value, meaning) in values {
+            output.line(format!("        {value:<width$}  {meaning}").trim_end().to_owned());
+        }
     }
+}
+
+/// The values that a parameter can have, with what each means, where these are words.
+fn values<'a>(schema: &'a Json, root: &'a Json) -> Vec<(&'a str, String)> {
+    let place = schema["$ref"].as_str().and_then(|place| place.strip_prefix('#'));
+    if let Some(target) = place.and_then(|place| root.pointer(place)) {
+        return values(target, root);
+    }
+    if let Some(value) = schema["const"].as_str() {
+        return vec![(value, first_paragraphs(schema))];
+    }
+    let words = schema["enum"].as_array().into_iter().flatten().filter_map(Json::as_str);
+    let alternatives = ["oneOf", "anyOf"].into_iter().filter_map(|name| schema[name].as_array()).flatten();
+    words
+        .map(|word| (word, String::new()))
+        .chain(alternatives.flat_map(|other| values(other, root)))
+        .collect()
 }
 
 fn arity(port: &Port) -> &'static str {

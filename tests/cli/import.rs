@@ -197,6 +197,16 @@ fn both_stages_say_what_they_take() {
           What it is: `clog2`, `csv`, `ipm`, `matrix-market`, `paraver`, `simgrid`,
           `simgrid-tagged`, `simgrid-untagged` or `tau`. `auto` looks into it; its name does not
           matter
+            auto              Whatever it looks like
+            clog2             A CLOG-2 file, as MPE writes it
+            csv               A header `source,destination,messages,bytes`, then a line for every pair, as `trace/csv` reads it
+            ipm               An XML report of IPM, made with `IPM_REPORT=full` and `IPM_LOG=full`
+            matrix-market     Matrix Market, coordinates: bytes from row to column, counted from one. `symmetric` counts in both directions
+            paraver           A Paraver trace (`.prv`), as Extrae writes it
+            simgrid           A time-independent trace of SimGrid: a file of actions, or an index of such files
+            simgrid-tagged    The same where messages have tags, as since SimGrid 3.20, if that cannot be seen
+            simgrid-untagged  The same where messages have none
+            tau               The profiles of TAU in a folder, recorded with `TAU_COMM_MATRIX=1`
       ranks            optional
           Number of ranks; without it, as many as the file says or one more than its highest rank.
           Ranks that the file does not know are silent
@@ -214,5 +224,7 @@ fn both_stages_say_what_they_take() {
       to               required
           `csv`: the columns source, destination, messages and bytes. `matrix-market`: bytes from
           row to column, and comments that tell `trace/import` the numbers of messages
+            csv            A header and a line for every pair
+            matrix-market  Coordinates and bytes
     "#);
 }

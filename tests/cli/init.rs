@@ -45,7 +45,7 @@ fn without_a_word_the_project_places() {
     [params]
     trace = "traces/eztrace_log.otf2"   # OTF2 archive of a run, by Score-P or EZTrace
     shape = "tree:2x4x2"            # innermost first: 2 cores a host, 4 hosts a switch, 2 switches
-    costs = [1, 10, 100]            # what a byte costs between two ranks that first meet on that level
+    costs = []                      # what a byte costs between two ranks that first meet on each level; [] is [1, 10, 100, …]
     out   = "out"                   # folder for the files that are made
     "#);
     assert_eq!(sandbox.read(".gitignore"), "/.hopmap/\n/out/\n");
@@ -83,7 +83,7 @@ fn without_a_word_the_project_places() {
     |---|---|---|
     | `trace` | `"traces/eztrace_log.otf2"` | OTF2 archive of a run, by Score-P or EZTrace |
     | `shape` | `"tree:2x4x2"` | innermost first: 2 cores a host, 4 hosts a switch, 2 switches |
-    | `costs` | `[1, 10, 100]` | what a byte costs between two ranks that first meet on that level |
+    | `costs` | `[]` | what a byte costs between two ranks that first meet on each level; [] is [1, 10, 100, …] |
     | `out` | `"out"` | folder for the files that are made |
 
     `hopmap.schema.json` is what editors complete and check place.toml by: VS Code with Even Better TOML, or any other with Taplo.
@@ -145,8 +145,10 @@ fn a_trace_and_a_shape_become_defaults() {
     sandbox.stdout(&["init", "b", "--trace", &sample()]);
     assert!(sandbox.read("b/place.toml").contains(&format!("trace = {:?}", sample())));
 
-    // As many costs as levels: the mistake says so, and `-p` gives them.
-    assert_snapshot!(sandbox.seen(&["init", "c", "--shape", "tree:4x4"]), @r#"
+    // Costs follow from the shape; as many as levels if they are given, or the mistake says so.
+    sandbox.stdout(&["init", "d", "--shape", "tree:4x4"]);
+    sandbox.stdout(&["check", "d/place.toml"]);
+    assert_snapshot!(sandbox.seen(&["init", "c", "--shape", "tree:4x4", "-p", "costs=[1, 10, 100]"]), @r#"
     ------- stderr -------
     error: shape `tree:4x4` has 2 levels, but costs are [1.0, 10.0, 100.0]
         ,-[place.toml:21:1]
@@ -156,7 +158,7 @@ fn a_trace_and_a_shape_become_defaults() {
         :   `-- here
      22 | 
         `----
-      help: give one cost for every level of the shape, innermost first
+      help: give one cost for every level of the shape, innermost first, or none for 1, 10, 100, and so on
     [exit code 2]
     "#);
     sandbox.stdout(&["init", "c", "--shape", "tree:4x4", "-p", "costs=[1, 20]", "-p", "out=results"]);

@@ -25,11 +25,11 @@ pub struct SyntheticParams {
     /// unless a fourth number says how many.
     pub shape: String,
     /// Of a tree, the cost between two slots that first meet on a level, innermost first, one for every level, never falling (the
-    /// distances of `KaHIP`).
+    /// distances of `KaHIP`). Without it 1, 10, 100, and so on.
     ///
     /// A list, or a text with colons as `KaHIP` takes it as `--distance_parameter_string=1:10:100`.
-    #[serde(default, deserialize_with = "costs")]
-    #[schemars(schema_with = "costs_schema")]
+    #[serde(default, deserialize_with = "numbers")]
+    #[schemars(schema_with = "numbers_schema")]
     pub costs: Vec<f64>,
     /// Of a tree, how many of the innermost levels lie inside a host; 1 if not given. With 0 every slot is a host of its own.
     #[serde(default)]
@@ -51,10 +51,12 @@ pub struct SyntheticParams {
     pub bytes: Option<u64>,
     /// Seconds that links take: one number for all, or one for every kind. The kinds of a fat tree are its levels, those of a torus or mesh
     /// its dimensions, those of a dragonfly the links to hosts, inside groups and between groups.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "numbers")]
+    #[schemars(schema_with = "numbers_schema")]
     pub link_latency: Vec<f64>,
     /// Bytes per second of links, in the same way.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "numbers")]
+    #[schemars(schema_with = "numbers_schema")]
     pub bandwidth: Vec<f64>,
     /// Names of the hosts in slot order. Without them hosts are called `host_prefix` and a number.
     #[serde(default)]
@@ -64,34 +66,46 @@ pub struct SyntheticParams {
     pub host_prefix: String,
 }
 
-/// Reads a list of costs or a text with colons between them.
-fn costs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D::Error> {
-    struct Costs;
+/// Reads a number, a list of numbers, or a text with colons between them.
+fn numbers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D::Error> {
+    struct Numbers;
 
-    impl<'de> Visitor<'de> for Costs {
+    impl<'de> Visitor<'de> for Numbers {
         type Value = Vec<f64>;
 
         fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-            formatter.write_str("a list of numbers, or a text such as \"1:10:100\"")
+            formatter.write_str("a number, a list of numbers, or a text such as \"1:10:100\"")
+        }
+
+        fn visit_f64<E>(self, number: f64) -> Result<Vec<f64>, E> {
+            Ok(vec![number])
+        }
+
+        fn visit_u64<E>(self, number: u64) -> Result<Vec<f64>, E> {
+            Ok(vec![number as f64])
+        }
+
+        fn visit_i64<E>(self, number: i64) -> Result<Vec<f64>, E> {
+            Ok(vec![number as f64])
         }
 
         fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Vec<f64>, E> {
-            let cost = |cost: &str| {
-                let number = cost.trim().parse();
-                number.map_err(|_| E::custom(format!("`{cost}` in `{text}` is not a number")))
+            let number = |word: &str| {
+                let number = word.trim().parse();
+                number.map_err(|_| E::custom(format!("`{word}` in `{text}` is not a number")))
             };
-            text.split(':').map(cost).collect()
+            text.split(':').map(number).collect()
         }
 
-        fn visit_seq<A: SeqAccess<'de>>(self, costs: A) -> Result<Vec<f64>, A::Error> {
-            Vec::deserialize(SeqAccessDeserializer::new(costs))
+        fn visit_seq<A: SeqAccess<'de>>(self, numbers: A) -> Result<Vec<f64>, A::Error> {
+            Vec::deserialize(SeqAccessDeserializer::new(numbers))
         }
     }
-    deserializer.deserialize_any(Costs)
+    deserializer.deserialize_any(Numbers)
 }
 
-fn costs_schema(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": ["array", "string"], "items": { "type": "number", "format": "double" } })
+fn numbers_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": ["number", "array", "string"], "items": { "type": "number", "format": "double" } })
 }
 
 fn host() -> String {

@@ -89,7 +89,7 @@ mod tests {
         let schema = schemars::schema_for!(SyntheticParams);
         let costs = &schema.as_value()["properties"]["costs"];
         assert!(costs["description"].as_str().unwrap().starts_with("Of a tree, the cost"), "{costs}");
-        assert_eq!(costs["type"], serde_json::json!(["array", "string"]));
+        assert_eq!(costs["type"], serde_json::json!(["number", "array", "string"]));
     }
 
     #[test]

@@ -29,7 +29,11 @@ impl Shape {
             let problem = "is for networks with routes; a tree has `costs`".to_owned();
             return Err(SyntheticError::Parameter { parameter, shape, problem });
         }
-        check_costs(&params.costs, sizes.len(), &shape)?;
+        let costs = match params.costs.is_empty() {
+            true => (0..sizes.len() as i32).map(|level| 10f64.powi(level)).collect(),
+            false => params.costs.clone(),
+        };
+        check_costs(&costs, sizes.len(), &shape)?;
         let host_level = params.host_level.unwrap_or(1) as usize;
         if host_level > sizes.len() {
             return Err(SyntheticError::HostLevel {
@@ -39,7 +43,7 @@ impl Shape {
             });
         }
         let cores = if host_level == 0 { 1 } else { sizes[host_level - 1] };
-        Ok(Self { sizes, costs: params.costs.clone(), cores, host_level })
+        Ok(Self { sizes, costs, cores, host_level })
     }
 
     pub(crate) fn slots(&self) -> u32 {

@@ -152,7 +152,7 @@ fn what_is_no_network_is_named() {
     assert!(
         message(json!({ "shape": "tree:2x2", "costs": [1, 2], "cores": [2] })).contains("is for networks")
     );
-    assert!(message(json!({ "shape": "tree:2x2" })).contains("costs are []"));
+    assert!(message(json!({ "shape": "tree:2x2", "costs": 1 })).contains("costs are [1.0]"));
 }
 
 proptest! {

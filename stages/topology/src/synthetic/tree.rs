@@ -96,6 +96,14 @@ mod tests {
     }
 
     #[test]
+    fn costs_follow_from_the_shape() {
+        for (shape, costs) in [("tree:2x4", &[1.0, 10.0][..]), ("tree:2x4x2x3", &[1.0, 10.0, 100.0, 1000.0])]
+        {
+            assert_eq!(synthetic(&params(shape, &[])).unwrap(), synthetic(&params(shape, costs)).unwrap());
+        }
+    }
+
+    #[test]
     fn colons_separate_levels_too() {
         let costs = [1.0, 10.0, 100.0];
         assert_eq!(
