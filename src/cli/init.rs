@@ -24,7 +24,7 @@ The folder gets NAME.toml, which is yours to change, a JSON Schema by which edit
 
 Examples:
   hopmap init
-  hopmap init lu --trace lu/trace/eztrace_log.otf2 --shape tree:2x16x40
+  hopmap init lu --trace lu/trace --shape tree:2x16x40
   hopmap init small --shape tree:4x4 -p 'costs=[1, 10]'
   hopmap init --list
   hopmap init nightly --from topology-refresh")]

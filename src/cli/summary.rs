@@ -154,6 +154,7 @@ pub(crate) fn print(pipeline: &Pipeline, store: &Store, report: &RunReport, outp
         let most = if listed { MOST_LISTED } else { MOST_TOLD };
         print_some(telling, most, |line| line, output);
     }
+    warn_of_no_messages(pipeline, report, output);
     let copies = pipeline
         .cells
         .iter()
@@ -168,6 +169,26 @@ pub(crate) fn print(pipeline: &Pipeline, store: &Store, report: &RunReport, outp
         format!("  {port:<12} {}", launch_command(store, record, &path).unwrap_or_default())
     };
     print_some(launch_files(report, store).into_iter(), MOST_COPIES, command, output);
+}
+
+/// Placements whose F is 0 are all equal, and gates on it hold whatever a mapper does.
+fn warn_of_no_messages(pipeline: &Pipeline, report: &RunReport, output: Output) {
+    let is_zero = |record: &OutputRecord| {
+        record.kind == Metrics::KIND && record.metrics.get("F").is_some_and(|&cost| cost == 0.0)
+    };
+    let cells = pipeline.cells.iter().zip(&report.cells);
+    let mut placements = cells.filter(|(_, settled)| settled.outputs.values().any(is_zero));
+    if let Some((first, _)) = placements.next() {
+        let more = match placements.count() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        output.line(format!(
+            "  warning: F is 0 for {}{more}: no rank sends to one that is apart, so all placements are equal; `collectives = \"expand\"` of \
+             `trace/otf2` counts collective operations as messages",
+            first.id
+        ));
+    }
 }
 
 /// The first few; those of a sweep would bury everything else.

@@ -307,7 +307,8 @@ fn traces() -> Vec<Sample> {
         otf2("trace/otf2"),
         Sample::new("trace/otf2", json!({ "archive": "@t" })).file("t", Content::Copy(OTF2)),
         otf2("trace/events"),
-        otf2("trace/dag"),
+        Sample::new("trace/dag", json!({ "archive": "@t/eztrace_log.otf2", "allow_loss": 1.0 }))
+            .file("t", Content::Copy(OTF2)),
         otf("@t/plain"),
         otf("@t/compressed/ring.otf"),
         Sample::new("trace/csv", json!({ "file": "@m.csv" }))

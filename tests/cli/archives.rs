@@ -53,6 +53,7 @@ fn a_folder_with_one_archive_is_read_and_one_with_several_is_not() {
     ------- stderr -------
     16 processes, 16 locations, 7416 events, 889 messages
     collective operations, which do not count (`collectives = "expand"` counts them): 176
+    warning: messages from ranks to themselves (EZTrace also gives as such those through inter-communicators): 1
     "#);
     sandbox.write("a/other.otf2", "");
     insta::assert_snapshot!(read(&sandbox), @r#"

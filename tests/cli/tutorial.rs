@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use hopmap_test_support::system_tests;
+
 use crate::sandbox::{Sandbox, project, query_program};
 
 /// A command of the tutorial.
@@ -112,6 +114,38 @@ fn every_command_does_what_is_shown() {
             if output.status.success() { String::from_utf8(output.stdout).unwrap() } else { errors };
         compare(&typed, &printed, &shown);
     }
+}
+
+/// The commands of the two pages that record a program and take what was recorded.
+#[test]
+fn a_recorded_program_is_taken_as_the_pages_say() {
+    if !system_tests() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    std::os::unix::fs::symlink(project(), sandbox.path().join("hopmap")).unwrap();
+    let run = |typed: &str| {
+        let mut command = shell(&sandbox);
+        command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        command.env("OMPI_MCA_rmaps_base_oversubscribe", "1");
+        let output = command.args(["-c", typed]).current_dir(sandbox.path()).output().unwrap();
+        assert!(output.status.success(), "{typed}: {}", String::from_utf8_lossy(&output.stderr));
+    };
+    let commands = |page: &str, beginnings: &[&str]| {
+        let text = std::fs::read_to_string(project().join(page)).unwrap();
+        let command = |beginning: &&str| {
+            let mut lines = text.lines().map(|line| line.trim_start_matches("$ "));
+            lines.find(|line| line.starts_with(beginning)).unwrap_or_else(|| panic!("{beginning}")).to_owned()
+        };
+        beginnings.iter().map(command).collect::<Vec<String>>()
+    };
+    let tutorial = commands("docs/tutorial.md", &["mpicc -O2 -o rows_columns", "mpirun", "hopmap init halo"]);
+    tutorial.iter().for_each(|typed| run(typed));
+    run("cd halo && hopmap run place.toml");
+    let readme = commands("README.md", &["mpirun -n 16 eztrace", "hopmap run place -p trace="]);
+    std::fs::remove_dir_all(sandbox.path().join("trace")).unwrap();
+    run(&readme[0].replace("./program", "./rows_columns"));
+    run(&readme[1]);
 }
 
 #[test]

@@ -117,23 +117,31 @@ pub(crate) struct Rules {
 pub(crate) struct Unmatched {
     /// Messages that nobody received.
     pub(crate) sent: u64,
+    /// Their bytes.
+    pub(crate) sent_bytes: u128,
+    /// Bytes of all messages that were sent.
+    pub(crate) of_bytes: u128,
     /// Messages that nobody sent.
     pub(crate) received: u64,
+    /// Messages whose ends tell different communicators.
+    pub(crate) communicators: u64,
     /// Messages whose ends tell different lengths.
     pub(crate) lengths: u64,
     /// Collective operations that not all processes of their group recorded alike.
     pub(crate) joints: u64,
 }
 
-/// Tasks and what they wait for, from the moments of every rank in their order and the ranks of every group.
+/// Tasks and what they wait for, from the moments of every rank in their order and the ranks of every group. `alike` maps
+/// each communicator to the first with the same members.
 pub(crate) fn build(
     ranks: &[Vec<Moment>],
     groups: &[Vec<u32>],
+    alike: &BTreeMap<u32, u32>,
     convention: Convention,
     rules: Rules,
 ) -> (TaskDag, Unmatched) {
     let mut unmatched = Unmatched::default();
-    let mut links = channels::links(ranks, rules.rendezvous, &mut unmatched);
+    let mut links = channels::links(ranks, rules.rendezvous, alike, &mut unmatched);
     let joins = joins::joins(ranks, (groups, convention), &mut links, &mut unmatched);
     let segments = segments::cut(ranks, &segments::marks(ranks, &links, &joins), rules);
     (assemble(segments, &links, joins), unmatched)

@@ -11,7 +11,7 @@ use crate::selection::Request;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Otf2Params {
-    /// The anchor file of the archive, such as `traces.otf2`, or a folder that holds exactly one.
+    /// The anchor file of the archive, such as `traces.otf2`, or a folder with exactly one archive in or below it.
     pub archive: InputPath,
     /// Who reads the events: hopmap itself (`native`) or `libotf2`. `auto` is hopmap, unless the archive uses something
     /// that only libotf2 may know. All give the same.
@@ -154,7 +154,7 @@ impl OtfParams {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EventsParams {
-    /// The anchor file of an OTF2 archive, such as `traces.otf2`, or a folder that holds exactly one.
+    /// The anchor file of an OTF2 archive, such as `traces.otf2`, or a folder with exactly one archive in or below it.
     pub archive: InputPath,
     /// Who reads the events: hopmap itself (`native`) or `libotf2`. `auto` is hopmap, unless the archive uses something
     /// that only libotf2 may know. All give the same.
@@ -186,7 +186,7 @@ impl EventsParams {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DagParams {
-    /// The anchor file of an OTF2 archive, such as `traces.otf2`, or a folder that holds exactly one.
+    /// The anchor file of an OTF2 archive, such as `traces.otf2`, or a folder with exactly one archive in or below it.
     pub archive: InputPath,
     /// Who reads the events: hopmap itself (`native`) or `libotf2`. `auto` is hopmap, unless the archive uses something
     /// that only libotf2 may know. All give the same.
@@ -199,6 +199,9 @@ pub struct DagParams {
     /// A send of at least so many bytes ends when the message has been asked for; without it, no send waits.
     #[serde(default)]
     pub rendezvous_bytes: Option<u64>,
+    /// Share of the bytes sent that may be missing because the trace has no receive for them, from 0 to 1.
+    #[serde(default = "hundredth")]
+    pub allow_loss: f64,
     /// Takes the events before the place where the file of a location is cut off or damaged, with a warning, in place of
     /// an error. The definitions must be whole.
     #[serde(default)]
@@ -210,8 +213,13 @@ impl DagParams {
     #[must_use]
     pub fn new(archive: InputPath) -> Self {
         let (reader, allow_truncated) = Default::default();
-        Self { archive, reader, tiny_s: microsecond(), rendezvous_bytes: None, allow_truncated }
+        let (tiny_s, allow_loss) = (microsecond(), hundredth());
+        Self { archive, reader, tiny_s, rendezvous_bytes: None, allow_loss, allow_truncated }
     }
+}
+
+fn hundredth() -> f64 {
+    0.01
 }
 
 fn microsecond() -> f64 {

@@ -44,6 +44,9 @@ pub(crate) fn write(
     cx: &Context<'_>,
 ) -> Result<TraceArchive, ReplayError> {
     let ranks = steps(dag)?;
+    if ranks.len() > 1 && ranks.iter().flatten().all(|step| step.sent.is_empty()) {
+        cx.log("warning: no task waits for one of another rank, so nothing is sent in this program");
+    }
     let scratch = cx.scratch();
     let unwritable = |source| ReplayError::Folder { path: scratch.clone(), source };
     let folder = tempfile::Builder::new().prefix(".hopmap-replay-").tempdir_in(&scratch);

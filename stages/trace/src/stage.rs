@@ -119,8 +119,8 @@ impl Stage for ListEvents {
 /// edge with bytes is a message, from the task before it is sent to the task after it is received; edges without bytes
 /// between tasks of a rank are the order of its program. A collective operation with a root leads from every process to
 /// the root or from the root to every process; another one is a task without work at the first of its processes, for
-/// which all wait. Messages are matched as MPI does, by communicator, ends, tag and order. Access to remote memory makes
-/// nobody wait.
+/// which all wait. Messages are matched as MPI does, by communicator, ends, tag and order; what is left over is matched
+/// across communicators, for EZTrace names the wrong one in some receives. Access to remote memory makes nobody wait.
 #[derive(Debug)]
 pub struct Dag;
 
@@ -128,7 +128,7 @@ impl Stage for Dag {
     type Params = DagParams;
     const KIND: &'static str = "trace/dag";
     const SUMMARY: &'static str = "Tasks of an OTF2 trace and what each of them waits for";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
         const PORTS: &[Port] = &[Port::output::<TaskDag>("task-dag")];
@@ -145,8 +145,14 @@ impl Stage for Dag {
 
     fn check(params: &DagParams) -> Result<(), Error> {
         check_reader(params.reader, params.allow_truncated)?;
-        let tiny_s = params.tiny_s;
-        if tiny_s.is_finite() && tiny_s >= 0.0 { Ok(()) } else { Err(DagError::Tiny { tiny_s }.into()) }
+        let &DagParams { tiny_s, allow_loss, .. } = params;
+        if !(tiny_s.is_finite() && tiny_s >= 0.0) {
+            return Err(DagError::Tiny { tiny_s }.into());
+        }
+        if !(0.0..=1.0).contains(&allow_loss) {
+            return Err(DagError::AllowedLoss { allow_loss }.into());
+        }
+        Ok(())
     }
 
     fn run(params: DagParams, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
@@ -192,7 +198,8 @@ impl Stage for Replay {
 
 /// The stage `trace/summary`.
 ///
-/// Messages and bytes are those between different ranks. `communication_share` and `collective_share` are parts of the
+/// Messages and bytes are those between different ranks; what ranks send to themselves is `self_messages` and `self_bytes`.
+/// `communication_share` and `collective_share` are parts of the
 /// time of all ranks together; `bytes_imbalance` and `compute_imbalance` are the largest share of a rank over the mean.
 /// What the trace does not tell is missing.
 #[derive(Debug)]
@@ -202,7 +209,7 @@ impl Stage for Summary {
     type Params = SummaryParams;
     const KIND: &'static str = "trace/summary";
     const SUMMARY: &'static str = "A program in a few numbers: totals, imbalance, heaviest pairs, phases";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
         const PORTS: &[Port] =

@@ -60,6 +60,9 @@ fn totals(graph: &TaskGraph, ranks: &[RankSummary]) -> BTreeMap<String, f64> {
     let messages: u64 = between(&graph.edges).map(|edge| edge.messages).sum();
     let bytes: u64 = between(&graph.edges).map(|edge| edge.bytes).sum();
     let pairs = between(&graph.edges).count() as f64;
+    let to_itself = |of: fn(&Edge) -> u64| {
+        graph.edges.iter().filter(|edge| edge.source == edge.destination).map(of).sum::<u64>() as f64
+    };
     let count = ranks.len() as f64;
     let (compute, communication) =
         (sum(ranks, |rank| rank.compute_s), sum(ranks, |rank| rank.communication_s));
@@ -76,6 +79,8 @@ fn totals(graph: &TaskGraph, ranks: &[RankSummary]) -> BTreeMap<String, f64> {
         ("pairs", Some(pairs)),
         ("messages", Some(messages as f64)),
         ("bytes", Some(bytes as f64)),
+        ("self_messages", Some(to_itself(|edge| edge.messages))),
+        ("self_bytes", Some(to_itself(|edge| edge.bytes))),
         ("message_bytes_mean", (messages > 0).then(|| bytes as f64 / messages as f64)),
         ("pairs_share", (count > 1.0).then(|| pairs / (count * (count - 1.0)))),
         ("partners_mean", (count > 0.0).then(|| partners / count)),
@@ -147,6 +152,7 @@ mod tests {
             (total("ranks"), total("pairs"), total("messages"), total("bytes")),
             (3.0, 3.0, 4.0, 100.0)
         );
+        assert_eq!((total("self_messages"), total("self_bytes")), (9.0, 900.0));
         assert_eq!((total("communication_share"), total("collective_share")), (0.5, 1.0 / 6.0));
         // 70, 100 and 30 bytes pass the ranks.
         assert_eq!((total("bytes_imbalance"), total("compute_imbalance")), (1.5, 1.5));

@@ -170,7 +170,7 @@ fn files_of_no_location_and_missing_local_definitions_are_told() {
     let lines = listener.lines.lock().unwrap();
     assert_eq!(lines[0], "warning: event files of no location, which are not read: 2");
     let undefined = "warning: locations without a .def file, whose ids and times were taken as they are: 1";
-    assert_eq!(lines.last().unwrap(), undefined);
+    assert!(lines.iter().any(|line| line == undefined), "{lines:?}");
 }
 
 #[test]

@@ -1,11 +1,14 @@
 //! Which message is received where: messages between two processes with one tag and communicator overtake none of
 //! each other, and receives that do not block are served in the order in which they were posted (MPI 4.1, 3.5).
+//!
+//! EZTrace 2.0 writes `MPI_COMM_WORLD` for an `MPI_Irecv` on another communicator. Where one communicator lacks receives
+//! and another one sends, both count as one: first those with the same members, then all.
 
 use std::collections::BTreeMap;
 
 use super::{At, Begun, Link, Moment, Unmatched, What};
 
-/// Communicator, sender, receiver and tag.
+/// Sender, receiver, tag and communicator.
 type Key = (u32, u32, u32, u32);
 
 /// A message that is sent.
@@ -14,6 +17,7 @@ struct Sent {
     moment: u32,
     /// The moment at which the send is complete.
     complete: Option<u32>,
+    communicator: u32,
     bytes: u64,
     cancelled: bool,
 }
@@ -24,6 +28,7 @@ struct Received {
     /// The moment at which it was asked for.
     posted: u32,
     moment: u32,
+    communicator: u32,
     bytes: u64,
 }
 
@@ -33,31 +38,93 @@ struct Channel {
     received: Vec<Received>,
 }
 
-/// A link for every message, and one back for those that wait until they are asked for.
-pub(super) fn links(ranks: &[Vec<Moment>], rendezvous: Option<u64>, unmatched: &mut Unmatched) -> Vec<Link> {
+impl Channel {
+    fn lacks_receives(&self) -> bool {
+        self.sent.len() > self.received.len()
+    }
+
+    fn lacks_sends(&self) -> bool {
+        self.sent.len() < self.received.len()
+    }
+
+    fn with(mut self, other: Self) -> Self {
+        self.sent.extend(other.sent);
+        self.received.extend(other.received);
+        self
+    }
+}
+
+/// A link for every message, and one back for those that wait until they are asked for. `alike` maps each communicator to
+/// the first with the same members.
+pub(super) fn links(
+    ranks: &[Vec<Moment>],
+    rendezvous: Option<u64>,
+    alike: &BTreeMap<u32, u32>,
+    unmatched: &mut Unmatched,
+) -> Vec<Link> {
     let mut channels: BTreeMap<Key, Channel> = BTreeMap::new();
     for (rank, moments) in (0..).zip(ranks) {
         add(rank, moments, &mut channels);
     }
-    let mut links = Vec::new();
-    for ((_, source, destination, _), mut channel) in channels {
+    let mut by_ends: BTreeMap<(u32, u32, u32), Vec<(u32, Channel)>> = BTreeMap::new();
+    for ((source, destination, tag, communicator), mut channel) in channels {
         channel.sent.retain(|sent| !sent.cancelled);
-        channel.received.sort_unstable_by_key(|received| received.posted);
-        let matched = channel.sent.len().min(channel.received.len());
-        unmatched.sent += (channel.sent.len() - matched) as u64;
-        unmatched.received += (channel.received.len() - matched) as u64;
-        for (sent, received) in channel.sent.iter().zip(&channel.received) {
-            let sender = |moment| At { rank: source, moment };
-            let receiver = |moment| At { rank: destination, moment };
-            let bytes = sent.bytes;
-            unmatched.lengths += u64::from(bytes != received.bytes);
-            links.push(Link { before: sender(sent.moment), after: receiver(received.moment), bytes });
-            if let Some(complete) = sent.complete.filter(|_| rendezvous.is_some_and(|least| bytes >= least)) {
-                links.push(Link { before: receiver(received.posted), after: sender(complete), bytes: 0 });
-            }
+        by_ends.entry((source, destination, tag)).or_default().push((communicator, channel));
+    }
+    let mut links = Vec::new();
+    for ((source, destination, _), channels) in by_ends {
+        let channels =
+            join(channels, |communicator| alike.get(&communicator).copied().unwrap_or(communicator));
+        for (_, channel) in join(channels, |_| 0) {
+            pair((source, destination), channel, rendezvous, &mut links, unmatched);
         }
     }
     links
+}
+
+/// Makes one of those channels of a kind that are not even, if some lack receives and others sends.
+fn join(channels: Vec<(u32, Channel)>, kind: impl Fn(u32) -> u32) -> Vec<(u32, Channel)> {
+    let mut kinds: BTreeMap<u32, Vec<Channel>> = BTreeMap::new();
+    for (communicator, channel) in channels {
+        kinds.entry(kind(communicator)).or_default().push(channel);
+    }
+    let join_kind = |(kind, channels): (u32, Vec<Channel>)| {
+        let both = channels.iter().any(Channel::lacks_receives) && channels.iter().any(Channel::lacks_sends);
+        let is_apart = |channel: &Channel| !both || !(channel.lacks_receives() || channel.lacks_sends());
+        let (mut channels, uneven): (Vec<_>, Vec<_>) = channels.into_iter().partition(is_apart);
+        channels.extend(uneven.into_iter().reduce(Channel::with));
+        channels.into_iter().map(move |channel| (kind, channel))
+    };
+    kinds.into_iter().flat_map(join_kind).collect()
+}
+
+/// Links sends and receives in their order.
+fn pair(
+    (source, destination): (u32, u32),
+    mut channel: Channel,
+    rendezvous: Option<u64>,
+    links: &mut Vec<Link>,
+    unmatched: &mut Unmatched,
+) {
+    channel.sent.sort_unstable_by_key(|sent| sent.moment);
+    channel.received.sort_unstable_by_key(|received| received.posted);
+    let matched = channel.sent.len().min(channel.received.len());
+    let lost = &channel.sent[matched..];
+    unmatched.sent += lost.len() as u64;
+    unmatched.sent_bytes += lost.iter().map(|sent| u128::from(sent.bytes)).sum::<u128>();
+    unmatched.received += (channel.received.len() - matched) as u64;
+    unmatched.of_bytes += channel.sent.iter().map(|sent| u128::from(sent.bytes)).sum::<u128>();
+    for (sent, received) in channel.sent.iter().zip(&channel.received) {
+        let sender = |moment| At { rank: source, moment };
+        let receiver = |moment| At { rank: destination, moment };
+        let bytes = sent.bytes;
+        unmatched.lengths += u64::from(bytes != received.bytes);
+        unmatched.communicators += u64::from(sent.communicator != received.communicator);
+        links.push(Link { before: sender(sent.moment), after: receiver(received.moment), bytes });
+        if let Some(complete) = sent.complete.filter(|_| rendezvous.is_some_and(|least| bytes >= least)) {
+            links.push(Link { before: receiver(received.posted), after: sender(complete), bytes: 0 });
+        }
+    }
 }
 
 /// Adds the messages of a rank to the channels.
@@ -68,13 +135,14 @@ fn add(rank: u32, moments: &[Moment], channels: &mut BTreeMap<Key, Channel>) {
     for (moment, what) in (0..).zip(moments.iter().map(|moment| moment.what)) {
         match what {
             What::Send { envelope, bytes, request } => {
-                let key = (envelope.communicator, rank, envelope.peer, envelope.tag);
+                let communicator = envelope.communicator;
+                let key = (rank, envelope.peer, envelope.tag, communicator);
                 let sent = &mut channels.entry(key).or_default().sent;
                 if let Some(request) = request {
                     sending.insert(request, (key, sent.len()));
                 }
                 let complete = request.is_none().then_some(moment);
-                sent.push(Sent { moment, complete, bytes, cancelled: false });
+                sent.push(Sent { moment, complete, communicator, bytes, cancelled: false });
             }
             What::Sent { request } | What::Cancel { request } => {
                 posted.remove(&request);
@@ -90,9 +158,15 @@ fn add(rank: u32, moments: &[Moment], channels: &mut BTreeMap<Key, Channel>) {
                 posted.insert(request, moment);
             }
             What::Receive { envelope, bytes, request } => {
-                let key = (envelope.communicator, envelope.peer, rank, envelope.tag);
+                let communicator = envelope.communicator;
+                let key = (envelope.peer, rank, envelope.tag, communicator);
                 let posted = request.and_then(|request| posted.remove(&request)).unwrap_or(moment);
-                channels.entry(key).or_default().received.push(Received { posted, moment, bytes });
+                channels.entry(key).or_default().received.push(Received {
+                    posted,
+                    moment,
+                    communicator,
+                    bytes,
+                });
             }
             What::Begin { .. } | What::Complete { .. } | What::End => {}
         }

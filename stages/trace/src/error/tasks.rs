@@ -14,6 +14,30 @@ pub enum DagError {
         /// The parameter.
         tiny_s: f64,
     },
+    /// A parameter is no share.
+    #[error("`allow_loss` is {allow_loss}")]
+    #[diagnostic(help("give a share of the bytes sent, from 0 to 1"))]
+    AllowedLoss {
+        /// The parameter.
+        allow_loss: f64,
+    },
+    /// Too much of what was sent is in no task.
+    #[error(
+        "`{}` does not say when {messages} messages were received: {bytes} of {of_bytes} bytes are lost", path.display()
+    )]
+    #[diagnostic(help(
+        "EZTrace leaves out receives that do not block: record with Score-P; or set `allow_loss` to the share of bytes that may be missing, 1 for any"
+    ))]
+    Loss {
+        /// The archive.
+        path: PathBuf,
+        /// Messages without a receive.
+        messages: u64,
+        /// Their bytes.
+        bytes: u128,
+        /// Bytes of all messages.
+        of_bytes: u128,
+    },
     /// There are no times.
     #[error("`{}` does not say how long a tick of its clock is, so nobody knows how long a task takes", path.display())]
     #[diagnostic(help(

@@ -7,6 +7,9 @@ use hopmap_model::InputPath;
 
 use crate::Otf2Error;
 
+/// How many folders below the one that is given an anchor file is looked for.
+const DEEPEST: usize = 2;
+
 /// Where the files of an archive lie.
 #[derive(Debug, Clone)]
 pub(crate) struct ArchiveFiles {
@@ -14,19 +17,22 @@ pub(crate) struct ArchiveFiles {
 }
 
 impl ArchiveFiles {
-    /// The archive of an anchor file, or the only one in a folder.
+    /// The archive of an anchor file, or the only one in a folder; if there is none in it, the only one below it, for
+    /// EZTrace 2.0 writes `trace/PROGRAM_trace/eztrace_log.otf2`.
     pub(crate) fn find(path: &Path) -> Result<Self, Otf2Error> {
         let metadata = fs::metadata(path).map_err(|source| unreadable(path, source))?;
         if !metadata.is_dir() {
             return Self::of_anchor(path.to_owned());
         }
-        let mut anchors = entries(path)?;
-        anchors.retain(|entry| has_extension(entry, "otf2") && entry.is_file());
+        let mut anchors = anchors_in(path, DEEPEST)?;
         match anchors.as_mut_slice() {
             [anchor] => Self::of_anchor(std::mem::take(anchor)),
             _ => Err(Otf2Error::Folder {
                 path: path.to_owned(),
-                names: anchors.iter().map(|anchor| file_name(anchor)).collect(),
+                names: anchors
+                    .iter()
+                    .map(|anchor| anchor.strip_prefix(path).unwrap_or(anchor).display().to_string())
+                    .collect(),
             }),
         }
     }
@@ -101,6 +107,20 @@ impl ArchiveFiles {
     }
 }
 
+/// The anchor files in a folder; if there are none, those in its folders.
+fn anchors_in(folder: &Path, deeper: usize) -> Result<Vec<PathBuf>, Otf2Error> {
+    let (folders, mut files): (Vec<_>, Vec<_>) =
+        entries(folder)?.into_iter().partition(|entry| entry.is_dir());
+    files.retain(|entry| has_extension(entry, "otf2") && entry.is_file());
+    if !files.is_empty() || deeper == 0 {
+        return Ok(files);
+    }
+    for below in folders {
+        files.extend(anchors_in(&below, deeper - 1)?);
+    }
+    Ok(files)
+}
+
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, Otf2Error> {
     let entries = fs::read_dir(folder).and_then(|entries| {
         entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>()
@@ -168,6 +188,21 @@ mod tests {
         assert!(error().ends_with("holds no anchor files"));
         touch(folder.path(), &["b.otf2", "a.otf2"]);
         assert!(error().ends_with("holds several anchor files: a.otf2, b.otf2"));
+    }
+
+    #[test]
+    fn the_only_archive_below_a_folder_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        touch(
+            folder.path(),
+            &["lu_trace/eztrace_log.otf2", "lu_trace/eztrace_log.def", "lu_trace/eztrace_log/0.evt"],
+        );
+        let expected = ["archive.def", "archive.otf2", "archive/0.evt"];
+        assert_eq!(names(folder.path()), expected);
+        touch(folder.path(), &["cg_trace/eztrace_log.otf2"]);
+        let error = ArchiveFiles::find(folder.path()).unwrap_err().to_string();
+        let several = "holds several anchor files: cg_trace/eztrace_log.otf2, lu_trace/eztrace_log.otf2";
+        assert!(error.ends_with(several), "{error}");
     }
 
     #[test]

@@ -149,6 +149,12 @@ pub(super) fn assemble(
         collectives = kept.into_table(&program.communicators);
     }
     let (edges, sizes, by_phase) = headings.finish();
+    // EZTrace leaves the creator empty.
+    if program.anchor.creator.is_empty() {
+        let to_itself = edges.iter().filter(|edge| edge.source == edge.destination);
+        let told = "messages from ranks to themselves (EZTrace also gives as such those through inter-communicators)";
+        warn(cx, told, to_itself.map(|edge| edge.messages).fold(0, u64::saturating_add));
+    }
     let ticks = (duration.unwrap_or(0), seconds);
     let phases = headings::phases(request, selection, by_phase, &compute, ticks);
     let process = |((process, compute), communicating): Told<'_>| Process {

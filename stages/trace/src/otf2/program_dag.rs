@@ -47,9 +47,15 @@ pub(crate) fn program_dag(params: &DagParams, cx: &Context<'_>) -> Result<TaskDa
     let tiny = (params.tiny_s * ticks_per_second) as u64;
     let rules = Rules { ticks_per_second, tiny, rendezvous: params.rendezvous_bytes };
     let convention = Convention::of_creator(&program.anchor.creator);
-    let (dag, unmatched) = dag::build(&ranks, &groups, convention, rules);
+    let (dag, unmatched) = dag::build(&ranks, &groups, &alike(&program), convention, rules);
     drop(ranks);
     report_unmatched(unmatched, cx);
+    let Unmatched { sent, sent_bytes, of_bytes, .. } = unmatched;
+    if sent_bytes as f64 > params.allow_loss * of_bytes as f64 {
+        return Err(
+            DagError::Loss { path: path.to_owned(), messages: sent, bytes: sent_bytes, of_bytes }.into()
+        );
+    }
     if let Err(task) = dag.order() {
         let rank = dag.tasks[task as usize].rank.unwrap_or_default();
         return Err(match params.rendezvous_bytes {
@@ -75,6 +81,19 @@ fn groups(program: &Program) -> (HashMap<Through, u32>, Vec<Vec<u32>>) {
         }
     }
     (numbers, groups)
+}
+
+/// The first communicator that has the same members as each, in whatever order.
+fn alike(program: &Program) -> BTreeMap<u32, u32> {
+    let mut first = HashMap::new();
+    let mut ids: Vec<u32> = program.definitions.communicators.keys().copied().collect();
+    ids.sort_unstable();
+    let with_members = ids.into_iter().filter_map(|id| {
+        let mut members = program.communicators.members(Through::Communicator(id))?.to_vec();
+        members.sort_unstable();
+        Some((id, members))
+    });
+    with_members.map(|(id, members)| (id, *first.entry(members).or_insert(id))).collect()
 }
 
 /// The moments of every rank in the order in which they came, whichever of its locations they are of.
@@ -137,6 +156,11 @@ fn report_unmatched(unmatched: Unmatched, cx: &Context<'_>) {
         cx,
         "messages of which the trace does not say when they were sent, for which nobody waits here",
         unmatched.received,
+    );
+    warn(
+        cx,
+        "messages whose receive names another communicator than their send, paired by ranks, tag and order",
+        unmatched.communicators,
     );
     warn(
         cx,
