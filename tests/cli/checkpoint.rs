@@ -244,7 +244,7 @@ fn json_has_what_people_read() {
     let init = json(&["init", "other"]);
     let mut settings = init["settings"].clone();
     assert!(settings.as_object_mut().unwrap().remove("seed").is_some_and(|seed| seed.is_u64()));
-    insta::assert_snapshot!(settings, @r#"{"depth":2,"epsilon":0.2,"format":1,"next":1}"#);
+    insta::assert_snapshot!(settings, @r#"{"depth":2,"epsilon":0.2,"format":2,"next":1,"removed":[]}"#);
     let list = json(&["list", "store"]);
     assert_eq!((list.as_array().unwrap().len(), &list[1]["bytes"]), (2, &200_704.into()));
     insta::assert_snapshot!(keys(&list[1]), @"bytes created damaged files name number pinned stored");

@@ -75,7 +75,7 @@ pub enum CheckpointError {
     /// The settings of the store cannot be read.
     #[error("{} cannot be used: {reason}", path.display())]
     #[diagnostic(help(
-        "it is a small text file: write it again as `hopmap checkpoint init` does in an empty folder, with a `next` above all numbers"
+        "it is a small text file: write it again as `hopmap checkpoint init` does in an empty folder, with a `next` above all numbers and without `removed`"
     ))]
     DamagedSettings {
         /// The file.
@@ -91,6 +91,17 @@ pub enum CheckpointError {
         number: u32,
         /// Those that are there, in words.
         there: String,
+    },
+    /// Folders of a store that do not belong together.
+    #[error("{} lacks the manifests of checkpoints {lost}", path.display())]
+    #[diagnostic(help(
+        "is all of it mounted, and was all of it copied? `packs`, `checkpoints` and `store.json` belong together; no pack was removed"
+    ))]
+    NotTogether {
+        /// The folder of the manifests.
+        path: PathBuf,
+        /// The checkpoints, in words.
+        lost: String,
     },
     /// A manifest that cannot be read.
     #[error("checkpoint {number} cannot be read: {}: {reason}", path.display())]

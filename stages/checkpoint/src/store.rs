@@ -6,7 +6,8 @@
 //! - `lock` and `readers`: who writes, and who reads what must not go away.
 //!
 //! Every file is written beside its place, synced and renamed; a checkpoint is there when its manifest is. `kill -9` at any moment leaves
-//! only files whose names say that they are unfinished, and packs that no manifest needs; the next writer removes both.
+//! only files whose names say that they are unfinished, and packs of the next number or of checkpoints that were pruned; the next writer
+//! removes them. Every number that was given and is not known as pruned belongs to a manifest: where that is lost, its data stay.
 
 mod add;
 mod base;
@@ -42,6 +43,7 @@ use hopmap_durable::{DurableError, Lock, is_leftover, lock_within, replace_file,
 use serde::{Deserialize, Serialize};
 
 use crate::CheckpointError;
+use numbers::{Given, Ranges, merged};
 
 pub use add::{AddOptions, Added, Source};
 pub use blocks::Blocks;
@@ -74,17 +76,22 @@ pub struct Settings {
     pub epsilon: f64,
     /// The number of the next checkpoint is at least this one: numbers are never given twice.
     pub next: u32,
+    /// The numbers of the checkpoints that were pruned, from the first to the last of each range. None when nobody wrote them down, as
+    /// in stores of format 1: then they are those without manifests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removed: Option<Ranges>,
     /// By which chunks are hashed: drawn at random for a store that is not to be made again byte for byte.
     pub seed: u64,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { format: FORMAT, depth: 2, epsilon: 0.2, next: 1, seed: 0 }
+        Self { format: FORMAT, depth: 2, epsilon: 0.2, next: 1, removed: Some(Ranges::new()), seed: 0 }
     }
 }
 
-const FORMAT: u32 = 1;
+/// Stores of format 1 do not say which checkpoints were pruned; they are of format 2 once they have been written to.
+const FORMAT: u32 = 2;
 
 /// The lock of whoever adds or prunes; nobody else writes meanwhile.
 #[derive(Debug)]
@@ -151,8 +158,8 @@ impl Store {
         let settings: Settings = serde_json::from_slice(&text).map_err(|error| {
             CheckpointError::DamagedSettings { path: path.clone(), reason: error.to_string() }
         })?;
-        if settings.format != FORMAT {
-            let reason = format!("its format is {}, and this hopmap knows {FORMAT}", settings.format);
+        if !(1..=FORMAT).contains(&settings.format) {
+            let reason = format!("its format is {}, and this hopmap knows 1 to {FORMAT}", settings.format);
             return Err(CheckpointError::DamagedSettings { path, reason });
         }
         settings
@@ -196,19 +203,24 @@ impl Store {
         wait: Duration,
     ) -> Result<WriteLock, CheckpointError> {
         let lock = until(wait, stop, || Lock::try_exclusive(&self.folder.join("lock"), holder))?;
+        let given = self.given()?;
+        given.check(&self.folder)?;
         for part in ["", "packs", "checkpoints"] {
             remove_leftovers(&self.folder.join(part))?;
         }
-        self.remove_unfinished()?;
+        self.settle(&given)?;
+        self.remove_unfinished(&given)?;
         // Somebody else may have pruned since packs were read.
         self.forget_packs();
         Ok(WriteLock { _lock: lock, wait })
     }
 
-    /// Removes the pack of a checkpoint that was never finished: checkpoints need packs of their number and before.
-    fn remove_unfinished(&self) -> Result<(), CheckpointError> {
+    /// Removes the packs behind the last checkpoint, which none needs: that of an `add` that was killed, and of what was pruned. Those
+    /// whose manifests are lost stay.
+    fn remove_unfinished(&self, given: &Given) -> Result<(), CheckpointError> {
         let latest = self.latest()?.unwrap_or(0);
-        for number in self.pack_numbers()?.into_iter().filter(|&number| number > latest) {
+        let unfinished = |number: &u32| *number > latest && !given.is_lost(*number);
+        for number in self.pack_numbers()?.into_iter().filter(unfinished) {
             let path = self.pack_path(number);
             std::fs::remove_file(&path).map_err(DurableError::io("remove", &path))?;
         }
@@ -261,8 +273,7 @@ impl Store {
         let bytes = match fs::read(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                let there = self.numbers()?;
-                return Err(CheckpointError::NoCheckpoint { number, there: in_words(&there) });
+                return Err(self.no_manifest(number)?);
             }
             Err(error) => return Err(DurableError::io("read", &path)(error).into()),
         };
@@ -367,13 +378,7 @@ fn numbers(folder: &Path, ending: &str) -> Result<Vec<u32>, CheckpointError> {
 /// Numbers as people write them, such as `1-7, 9`.
 #[must_use]
 pub fn in_words(numbers: &[u32]) -> String {
-    let mut ranges: Vec<(u32, u32)> = Vec::new();
-    for &number in numbers {
-        match ranges.last_mut() {
-            Some((_, last)) if last.checked_add(1) == Some(number) => *last = number,
-            _ => ranges.push((number, number)),
-        }
-    }
+    let ranges = merged(numbers.iter().map(|&number| (number, number)));
     let words = ranges.iter().map(|&(first, last)| match first == last {
         true => first.to_string(),
         false => format!("{first}-{last}"),

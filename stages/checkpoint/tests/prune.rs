@@ -143,20 +143,101 @@ fn what_cannot_be_read_keeps_everything_until_it_is_removed() {
 
 #[test]
 fn leftovers_of_killed_writers_go() {
-    let sample = Sample::new(4, 77);
+    let mut sample = Sample::new(4, 77);
     let packs = sample.path().join("packs");
-    fs::copy(packs.join("3.pack"), packs.join("9.pack")).unwrap();
+    fs::copy(packs.join("3.pack"), packs.join("5.pack")).unwrap();
     fs::write(packs.join(".2.pack.tmp"), "half").unwrap();
     fs::write(sample.path().join("checkpoints/.5.12-0.tmp"), "half").unwrap();
-    // As if a prune had been killed after the manifests went.
-    fs::remove_file(sample.path().join("checkpoints/2")).unwrap();
+    // As if a prune had been killed after the manifests became marks: that of the last one, and of one before.
+    let checkpoints = sample.path().join("checkpoints");
+    for number in [2, 4] {
+        fs::rename(checkpoints.join(number.to_string()), checkpoints.join(format!("{number}.gone"))).unwrap();
+    }
+    assert!(sample.verify(true).problems.is_empty());
     sample.prune(&Keep::default()).unwrap();
-    assert_whole(&sample, &[1, 3, 4]);
+    assert!(!packs.join("4.pack").exists() && !packs.join("5.pack").exists());
+    assert_whole(&sample, &[1, 3]);
+    assert_eq!(fs::read_dir(&checkpoints).unwrap().count(), 2);
+    sample.add(3);
+    assert_whole(&sample, &[1, 3, 5]);
     let hidden = |part: &str| {
         let names = fs::read_dir(sample.path().join(part)).unwrap();
         names.filter(|name| name.as_ref().unwrap().file_name().to_string_lossy().starts_with('.')).count()
     };
     assert_eq!((hidden("packs"), hidden("checkpoints")), (0, 0));
+}
+
+#[test]
+fn packs_stay_while_their_manifests_are_lost() {
+    let mut sample = Sample::new(4, 6);
+    let (whole, last) = (sample.path().join("checkpoints"), sample.path().join("checkpoints/4"));
+    let aside = sample.folder.path().join("aside");
+    let packs = || sample.store().pack_numbers().unwrap();
+    let refused = || {
+        let error = sample.store().lock("a test", Duration::ZERO).unwrap_err();
+        assert!(matches!(error, CheckpointError::NotTogether { .. }), "{error}");
+        error.to_string()
+    };
+    // The folder is not mounted.
+    fs::rename(&whole, &aside).unwrap();
+    fs::create_dir(&whole).unwrap();
+    assert!(refused().ends_with("lacks the manifests of checkpoints 1-4"));
+    assert_eq!(sample.verify(false).damaged(), [1, 2, 3, 4]);
+    fs::remove_dir(&whole).unwrap();
+    fs::rename(&aside, &whole).unwrap();
+    // Packs were copied before the manifests and the settings.
+    let settings = fs::read(sample.path().join("store.json")).unwrap();
+    for number in [3, 4] {
+        fs::rename(whole.join(number.to_string()), sample.folder.path().join(number.to_string())).unwrap();
+    }
+    let before = String::from_utf8(settings.clone()).unwrap().replace("\"next\": 5", "\"next\": 3");
+    fs::write(sample.path().join("store.json"), before).unwrap();
+    assert!(refused().ends_with("lacks the manifests of checkpoints 3-4"));
+    fs::write(sample.path().join("store.json"), settings).unwrap();
+    fs::rename(sample.folder.path().join("3"), whole.join("3")).unwrap();
+    // One is lost, and nobody has said that it may go.
+    assert_eq!(packs(), [1, 2, 3, 4]);
+    drop(sample.store().lock("a test", Duration::ZERO).unwrap());
+    for keep in [Keep::default(), Keep { last: Some(1), ..Keep::default() }] {
+        let error = sample.prune(&keep).unwrap_err();
+        assert!(
+            matches!(&error, CheckpointError::NeedsUnknown { what } if what.ends_with("checkpoints/4: it is missing")),
+            "{error}"
+        );
+    }
+    assert_eq!(packs(), [1, 2, 3, 4]);
+    sample.add(5);
+    assert_eq!(sample.verify(true).damaged(), [4]);
+    fs::rename(sample.folder.path().join("4"), &last).unwrap();
+    assert_whole(&sample, &[1, 2, 3, 4, 5]);
+    fs::remove_file(&last).unwrap();
+    sample.prune(&Keep { remove: vec![4], ..Keep::default() }).unwrap();
+    assert_whole(&sample, &[1, 2, 3, 5]);
+}
+
+#[test]
+fn a_store_of_format_1_is_read_and_becomes_one_of_format_2() {
+    let sample = Sample::new(5, 61);
+    let path = sample.path().join("store.json");
+    sample.prune(&Keep { remove: vec![2], ..Keep::default() }).unwrap();
+    sample.prune(&Keep { remove: vec![5], ..Keep::default() }).unwrap();
+    let old = r#"{"format": 1, "depth": 2, "epsilon": 0.2, "next": 6, "seed": 0}"#;
+    fs::write(&path, old).unwrap();
+    assert_whole(&sample, &[1, 3, 4]);
+    drop(sample.store().lock("a test", Duration::ZERO).unwrap());
+    let settings = sample.store().settings().clone();
+    assert_eq!((settings.format, settings.next, settings.removed), (2, 6, Some(vec![(2, 2), (5, 5)])));
+    assert_whole(&sample, &[1, 3, 4]);
+    // What no prune of it can have left is not taken for something that was pruned.
+    fs::write(&path, old.replace('6', "1")).unwrap();
+    fs::rename(sample.path().join("checkpoints"), sample.folder.path().join("aside")).unwrap();
+    fs::create_dir(sample.path().join("checkpoints")).unwrap();
+    let packs = sample.store().pack_numbers().unwrap();
+    assert!(matches!(
+        sample.store().lock("a test", Duration::ZERO),
+        Err(CheckpointError::NotTogether { .. })
+    ));
+    assert_eq!(sample.store().pack_numbers().unwrap(), packs);
 }
 
 #[test]

@@ -23,7 +23,7 @@ impl Stage for StoreStage {
     type Params = StoreParams;
     const KIND: &'static str = "checkpoint/store";
     const SUMMARY: &'static str = "A series of checkpoints in a store: pages and parts of files once, the rest told by earlier versions";
-    const REVISION: u32 = 2;
+    const REVISION: u32 = 3;
 
     fn ports() -> &'static [Port] {
         const {

@@ -202,6 +202,8 @@ impl<'a> Session<'a> {
         }
         let pack_bytes = commit_pack(self.store, self.writer, self.next_block, self.number, temporary)?;
         replace_file(&self.store.manifest_path(self.number), &bytes)?;
+        // The checkpoint is there. The next writer notes the number where this fails, as on a disk that is full now.
+        let _ = self.store.write_next(self.number.saturating_add(1));
         Ok(Added { manifest, pack_bytes, manifest_bytes: bytes.len() as u64, notes: self.notes })
     }
 

@@ -1,69 +1,145 @@
-//! The numbers of checkpoints: never given twice, also when the last one is pruned.
+//! The numbers of checkpoints: never given twice, and each is there, was pruned, or is lost.
+//!
+//! A prune renames a manifest to a mark, which needs no space, and writes the number down as pruned when there is some again. A number
+//! that was given, is not pruned and has no manifest is that of a checkpoint whose manifest was lost.
 
 use std::fs;
 use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
 use hopmap_durable::DurableError;
 
-use super::{Settings, Store, numbers};
+use super::{FORMAT, Settings, Store, in_words, numbers};
 use crate::CheckpointError;
 
-/// Ending of what stays of the manifest of the last checkpoint when the disk is too full to write its number down.
+/// Ending of what stays of the manifest of a checkpoint that was pruned, until its number is written down.
 const GONE: &str = ".gone";
 
+/// Most lost checkpoints that are told of: a store that was made to keep us busy may claim that it gave any number.
+const MOST_LOST: usize = 10_000;
+
+/// Numbers from the first to the last of each.
+pub(crate) type Ranges = Vec<(u32, u32)>;
+
+/// The numbers that a store has given, and what became of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Given {
+    /// The number of the next checkpoint.
+    pub(crate) next: u32,
+    /// Those of the manifests that are there, ascending.
+    pub(crate) there: Vec<u32>,
+    /// Those of manifests that are lost, ascending.
+    pub(crate) lost: Vec<u32>,
+    removed: Ranges,
+    /// Marks that are there.
+    gone: Vec<u32>,
+    /// Whether there are packs of numbers that were not given yet.
+    has_others: bool,
+}
+
+impl Given {
+    /// Whether the manifest of a checkpoint is lost.
+    pub(crate) fn is_lost(&self, number: u32) -> bool {
+        self.lost.binary_search(&number).is_ok()
+    }
+
+    /// Refuses to write to a store whose parts do not belong together: what is no part of it would be taken for leftovers of it.
+    pub(crate) fn check(&self, folder: &Path) -> Result<(), CheckpointError> {
+        if self.has_others || (self.there.is_empty() && !self.lost.is_empty()) {
+            let path = folder.join("checkpoints");
+            return Err(CheckpointError::NotTogether { path, lost: in_words(&self.lost) });
+        }
+        Ok(())
+    }
+}
+
 impl Store {
+    /// The numbers that were given, as the files say now.
+    pub(crate) fn given(&self) -> Result<Given, CheckpointError> {
+        // Packs first and manifests last, as what is added meanwhile comes the other way: no number is seen without its manifest.
+        let packs = self.pack_numbers()?;
+        let gone = numbers(&self.folder.join("checkpoints"), GONE)?;
+        let settings = Self::open(&self.folder)?.settings;
+        let there = self.numbers()?;
+        let latest = there.last().copied().unwrap_or(0);
+        let last = latest.max(gone.last().copied().unwrap_or(0));
+        let next = settings.next.max(1).max(last.saturating_add(1));
+        // A killed `add` leaves the pack of the next number and no other.
+        let last_pack = packs.last().copied().unwrap_or(0);
+        let has_others = last_pack > next;
+        let end = if has_others { last_pack.saturating_add(1) } else { next };
+        let each = |numbers: &[u32]| -> Ranges { numbers.iter().map(|&number| (number, number)).collect() };
+        let unknown = || {
+            let behind: Vec<u32> = packs.iter().copied().filter(|&pack| pack > latest).collect();
+            gaps(merged([each(&there), each(&behind)].concat()), end)
+        };
+        let removed = settings.removed.unwrap_or_else(unknown);
+        let removed = merged([removed, each(&gone)].concat());
+        let lost = gaps(merged([&removed[..], &each(&there)].concat()), end);
+        let lost = lost.into_iter().flat_map(|(first, last)| first..=last).take(MOST_LOST).collect();
+        Ok(Given { next, there, lost, removed, gone, has_others })
+    }
+
     /// The number of the next checkpoint, as the files say now.
     pub(crate) fn next_number(&self) -> Result<u32, CheckpointError> {
-        let written = Self::open(&self.folder)?.settings.next.max(1);
-        let after = |last: Option<u32>| match last {
-            None => Ok(1),
-            Some(last) => last
-                .checked_add(1)
-                .ok_or(CheckpointError::Setting { name: "the number of a checkpoint", range: "below 2^32" }),
-        };
-        let there = after(self.latest()?)?;
-        let gone = after(self.gone()?.last().copied())?;
-        Ok(written.max(there).max(gone))
-    }
-
-    fn gone(&self) -> Result<Vec<u32>, CheckpointError> {
-        numbers(&self.folder.join("checkpoints"), GONE)
-    }
-
-    /// Takes the manifest of a checkpoint away. When it is the last one its number is written down before; when there is no space
-    /// for that, an empty file keeps it.
-    pub(crate) fn remove_manifest(&self, number: u32) -> Result<(), CheckpointError> {
-        let path = self.manifest_path(number);
-        if self.latest()? == Some(number)
-            && let Err(error) = self.write_next(number.saturating_add(1))
-        {
-            if !is_full(&error) {
-                return Err(error);
-            }
-            let gone = self.folder.join("checkpoints").join(format!("{number}{GONE}"));
-            fs::rename(&path, &gone).map_err(DurableError::io("remove", &path))?;
-            // Its name is what matters; that it has no bytes is only thrift.
-            let _ = fs::File::options().write(true).open(&gone).and_then(|file| file.set_len(0));
-            return Ok(());
+        let given = self.given()?;
+        if given.there.contains(&given.next) || given.gone.contains(&given.next) {
+            return Err(CheckpointError::Setting { name: "the number of a checkpoint", range: "below 2^32" });
         }
-        Ok(fs::remove_file(&path).map_err(DurableError::io("remove", &path))?)
+        Ok(given.next)
     }
 
-    /// Writes down the numbers that empty files keep, when there is space again.
-    pub(crate) fn settle_gone(&self) -> Result<(), CheckpointError> {
-        let gone = self.gone()?;
-        let Some(last) = gone.last() else { return Ok(()) };
-        if let Err(error) = self.write_next(last.saturating_add(1)) {
+    /// Why there is no manifest of a number.
+    pub(crate) fn no_manifest(&self, number: u32) -> Result<CheckpointError, CheckpointError> {
+        let given = self.given()?;
+        if given.is_lost(number) {
+            let path = self.manifest_path(number);
+            return Ok(CheckpointError::DamagedManifest { path, number, reason: "it is missing" });
+        }
+        Ok(CheckpointError::NoCheckpoint { number, there: in_words(&given.there) })
+    }
+
+    /// Makes the manifest of a checkpoint, or what is left of it, the mark of one that was pruned.
+    pub(crate) fn remove_manifest(&self, number: u32) -> Result<(), CheckpointError> {
+        let (path, mark) = (self.manifest_path(number), self.mark(number));
+        let marked = match fs::rename(&path, &mark) {
+            Err(error) if error.kind() == ErrorKind::NotFound => fs::File::create(&mark).map(drop),
+            marked => marked,
+        };
+        Ok(marked.map_err(DurableError::io("remove", &path))?)
+    }
+
+    /// Takes the bytes of a mark: its name is what matters, and without them there may be space to write that down.
+    pub(crate) fn empty_mark(&self, number: u32) {
+        let _ = fs::File::options().write(true).open(self.mark(number)).and_then(|file| file.set_len(0));
+    }
+
+    fn mark(&self, number: u32) -> PathBuf {
+        self.folder.join("checkpoints").join(format!("{number}{GONE}"))
+    }
+
+    /// Writes down which number is next and which were pruned; the marks go then. They stay while the disk is full.
+    pub(crate) fn settle(&self, given: &Given) -> Result<(), CheckpointError> {
+        let settings = Self::open(&self.folder)?.settings;
+        let settled = Settings {
+            format: FORMAT,
+            next: given.next,
+            removed: Some(given.removed.clone()),
+            ..settings.clone()
+        };
+        if settled != settings
+            && let Err(error) = self.write_settings(&settled)
+        {
             return if is_full(&error) { Ok(()) } else { Err(error) };
         }
-        for number in gone {
-            let path = self.folder.join("checkpoints").join(format!("{number}{GONE}"));
+        for &number in &given.gone {
+            let path = self.mark(number);
             fs::remove_file(&path).map_err(DurableError::io("remove", &path))?;
         }
         Ok(())
     }
 
-    fn write_next(&self, next: u32) -> Result<(), CheckpointError> {
+    pub(crate) fn write_next(&self, next: u32) -> Result<(), CheckpointError> {
         let settings = Self::open(&self.folder)?.settings;
         if settings.next >= next {
             return Ok(());
@@ -72,8 +148,52 @@ impl Store {
     }
 }
 
+/// Ranges in order, each once; those that touch are one.
+pub(crate) fn merged(ranges: impl IntoIterator<Item = (u32, u32)>) -> Ranges {
+    let mut ranges: Ranges = ranges.into_iter().filter(|(first, last)| first <= last).collect();
+    ranges.sort_unstable();
+    let mut merged = Ranges::new();
+    for (first, last) in ranges {
+        match merged.last_mut() {
+            Some((_, end)) if first <= end.saturating_add(1) => *end = last.max(*end),
+            _ => merged.push((first, last)),
+        }
+    }
+    merged
+}
+
+/// The numbers from 1 up to `end` that are in none of these ranges.
+fn gaps(ranges: Ranges, end: u32) -> Ranges {
+    let mut gaps = Ranges::new();
+    let mut next = 1;
+    for (first, last) in ranges.into_iter().chain([(end, end)]) {
+        let first = first.min(end);
+        if next < first {
+            gaps.push((next, first - 1));
+        }
+        next = next.max(last.saturating_add(1));
+    }
+    gaps
+}
+
 /// Whether something failed because the disk is full.
 pub(crate) fn is_full(error: &CheckpointError) -> bool {
     let CheckpointError::Durable(DurableError::Io { source, .. }) = error else { return false };
     matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_merged_and_have_gaps() {
+        assert_eq!(merged([(5, 5), (1, 2), (3, 3), (9, 8), (4, 7)]), [(1, 7)]);
+        assert_eq!(merged([(4, 9), (1, 2), (5, 6)]), [(1, 2), (4, 9)]);
+        assert_eq!(gaps(vec![(2, 3), (6, 6)], 9), [(1, 1), (4, 5), (7, 8)]);
+        assert_eq!(gaps(vec![(1, 20)], 9), []);
+        assert_eq!(gaps(vec![(1, 3), (12, 20)], 9), [(4, 8)]);
+        assert_eq!(gaps(Vec::new(), 1), []);
+        assert_eq!(gaps(vec![(u32::MAX, u32::MAX)], u32::MAX), [(1, u32::MAX - 1)]);
+    }
 }

@@ -1,7 +1,7 @@
 //! Taking checkpoints away, and the blocks that no other needs.
 //!
-//! First the manifests go, then the packs without a needed block, then packs of which much is unneeded are written again without what
-//! is not needed. `kill -9` between any two steps leaves a whole store that takes more space than it could; the next prune frees it.
+//! First the manifests become marks of what was pruned, then the packs without a needed block go, then packs of which much is unneeded
+//! are written again without what is not needed. `kill -9` between any two steps leaves a whole store that takes more space than it could; the next prune frees it.
 //! Only the last step needs space on the disk; where there is none, a pack stays as it is.
 
 mod sweep;
@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::hollow::copied;
 use super::live::Live;
+use super::numbers::Given;
 use super::pack::{Pack, PackWriter};
 use super::{Store, WriteLock, in_words, until};
 use crate::CheckpointError;
@@ -190,25 +191,31 @@ impl Store {
         if keep.every == Some(0) {
             return Err(setting("keep-every", "1 or more"));
         }
+        let Given { there, lost, .. } = self.given()?;
         self.require(&keep.pinned)?;
         self.require(&keep.unpinned)?;
-        self.require(&keep.remove)?;
+        let missing: Vec<u32> =
+            keep.remove.iter().copied().filter(|number| lost.binary_search(number).is_err()).collect();
+        self.require(&missing)?;
         let mut pinned = self.pins()?;
         pinned.retain(|number| !keep.unpinned.contains(number));
         pinned.extend(&keep.pinned);
         if let Some(&number) = keep.remove.iter().find(|number| pinned.contains(number)) {
             return Err(CheckpointError::Pinned { number });
         }
-        let numbers = self.numbers()?;
         let by_rule = keep.last.is_some() || keep.every.is_some();
-        let last = self.last_of_every_name(&numbers, keep.last.unwrap_or(0));
+        let last = self.last_of_every_name(&there, keep.last.unwrap_or(0));
         let stays = |number: u32| {
+            // No rule knows the name of a checkpoint whose manifest is lost; only who names it gives it up.
             let kept = !by_rule
+                || lost.binary_search(&number).is_ok()
                 || last.contains(&number)
                 || keep.every.is_some_and(|every| number.is_multiple_of(every))
                 || pinned.contains(&number);
             kept && !keep.remove.contains(&number)
         };
+        let mut numbers = [&there[..], &lost[..]].concat();
+        numbers.sort_unstable();
         let (kept, removed): (Vec<u32>, Vec<u32>) = numbers.into_iter().partition(|&number| stays(number));
         if kept.is_empty() && !removed.is_empty() {
             return Err(CheckpointError::NothingKept);
@@ -268,12 +275,12 @@ impl Store {
         pruned: &mut Pruned,
         cx: &Context<'_>,
     ) -> Result<(), CheckpointError> {
-        // From the first on: `latest` is what keeps numbers, and it goes last.
         for &number in &pruned.removed {
             pruned.freed += bytes_of(&self.manifest_path(number));
             self.remove_manifest(number)?;
         }
         sync_folder(&self.folder.join("checkpoints"))?;
+        pruned.removed.iter().for_each(|&number| self.empty_mark(number));
         // What no block leads to makes space for the packs that are written again.
         for number in self.pack_numbers()? {
             if live.blocks(number).is_none() {
@@ -281,7 +288,7 @@ impl Store {
             }
         }
         sync_folder(&self.folder.join("packs"))?;
-        self.settle_gone()?;
+        self.settle(&self.given()?)?;
         sweep.carry_out(pruned, cx)
     }
 }

@@ -178,7 +178,8 @@ impl Store {
         let numbers = self.numbers()?;
         let bytes = |number: &u32| self.manifest(*number).map_or(0, |manifest| manifest.bytes());
         let bytes = numbers.iter().map(bytes).fold(0, u64::saturating_add);
-        let (_, hidden) = Live::of(self, &numbers);
+        let known = [&numbers[..], &self.given()?.lost[..]].concat();
+        let (_, hidden) = Live::of(self, &known);
         let prunable = if hidden.is_empty() { Some(self.prunable(&numbers)?) } else { None };
         let mut damaged: Vec<String> = hidden.iter().map(ToString::to_string).collect();
         let mut tally = Tally::default();

@@ -16,6 +16,7 @@ use serde::Serialize;
 use super::digest::Digest;
 use super::live::Live;
 use super::manifest::{Manifest, Recipe};
+use super::numbers::Given;
 use super::text::{all_in_text, in_text};
 use super::{ReadLock, Store, in_words};
 use crate::CheckpointError;
@@ -109,7 +110,9 @@ impl Store {
         numbers: Option<&[u32]>,
         cx: &Context<'_>,
     ) -> Result<Verified, CheckpointError> {
-        let there = self.numbers()?;
+        let given = self.given()?;
+        let mut there = [&given.there[..], &given.lost[..]].concat();
+        there.sort_unstable();
         if let Some(&number) = numbers.unwrap_or_default().iter().find(|number| !there.contains(number)) {
             return Err(CheckpointError::NoCheckpoint { number, there: in_words(&there) });
         }
@@ -123,7 +126,7 @@ impl Store {
         look.check_blocks(cx)?;
         look.check_files(cx)?;
         if numbers.is_none() {
-            look.unneeded(cx)?;
+            look.unneeded(&given, cx)?;
         }
         Ok(look.finish())
     }
@@ -277,24 +280,24 @@ impl<'a> Look<'a> {
     }
 
     /// Looks at what no checkpoint needs.
-    fn unneeded(&mut self, cx: &Context<'_>) -> Result<(), CheckpointError> {
+    fn unneeded(&mut self, given: &Given, cx: &Context<'_>) -> Result<(), CheckpointError> {
         // A pack behind the last checkpoint is being added, or goes with the next writer.
         let latest = self.store.latest()?.unwrap_or(0);
         let (mut packs, behind): (Vec<u32>, Vec<u32>) =
             self.store.pack_numbers()?.into_iter().partition(|&pack| pack <= latest);
-        for pack in behind {
-            let why = "it is being added, its `add` was killed, or its manifest is lost; the next `add` removes the pack";
+        for pack in behind.into_iter().filter(|&pack| !given.is_lost(pack)) {
+            let why = match pack < given.next {
+                true => "a prune was stopped before it removed the pack; the next writer removes it",
+                false => "it is being added, or its `add` was killed; the next `add` removes the pack",
+            };
             self.warn_of_missing_manifest(pack, why);
         }
         for &pack in &packs {
             self.check_unneeded(pack, cx)?;
         }
-        packs.retain(|&pack| self.live.blocks(pack).is_none());
+        packs.retain(|&pack| self.live.blocks(pack).is_none() && !given.is_lost(pack));
         for &pack in &packs {
-            self.warn_of_missing_manifest(
-                pack,
-                "its manifest is lost, or a prune was stopped before it removed the pack",
-            );
+            self.warn_of_missing_manifest(pack, "a prune was stopped before it removed the pack");
         }
         self.found.unneeded = packs;
         Ok(())
