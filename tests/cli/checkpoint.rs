@@ -251,7 +251,7 @@ fn json_has_what_people_read() {
     let restored = json(&["restore", "store", "2", "-o", "out"]);
     insta::assert_snapshot!(restored, @r#"{"bytes":200704,"files":1,"folder":"out","number":2}"#);
     let verified = json(&["verify", "store"]);
-    insta::assert_snapshot!(keys(&verified), @"blocks bytes checkpoints deep problems unneeded warnings");
+    insta::assert_snapshot!(keys(&verified), @"blocks bytes checkpoints deep problems unneeded warnings worn");
     assert!(verified["problems"].as_array().unwrap().is_empty());
     let pruned = json(&["prune", "store", "--keep-last", "1", "--dry-run"]);
     assert_eq!((&pruned["removed"], &pruned["kept"]), (&[1].as_slice().into(), &[2].as_slice().into()));

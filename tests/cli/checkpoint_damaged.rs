@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use crate::checkpoint::{fed, generate, image, names, settled, stored};
+use crate::checkpoint::{fed, generate, image, names, noise, settled, stored};
+use crate::sandbox::Sandbox;
 
 #[test]
 fn an_image_that_is_cut_off() {
@@ -168,4 +169,97 @@ fn a_manifest_that_is_cut_off_and_a_pack_that_is_gone() {
     sandbox.seen(&["checkpoint", "add", "store", "ckpt"]);
     assert!(sandbox.output(&["checkpoint", "restore", "store", "4", "-o", "-"]).stdout == image(3));
     assert_eq!(names(&sandbox.path()), ["ckpt", "store"]);
+}
+
+#[test]
+fn a_damaged_end_of_a_pack_is_repaired_from_the_other() {
+    let sandbox = stored(2);
+    let whole = fs::read(sandbox.path().join("store/packs/2.pack")).unwrap();
+    let mut damaged = whole.clone();
+    *damaged.last_mut().unwrap() ^= 1;
+    sandbox.write("store/packs/2.pack", damaged);
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "verify", "store", "--discard"]), @r"
+    whole: 1-2
+    2 blocks, 205 kB compared
+    blocks discarded: 0
+    packs repaired: 2
+    ------- stderr -------
+    store/packs/2.pack: one of the two copies of its end is damaged; nothing is lost yet, and `verify --discard` repairs it
+    [exit code 1]
+    ");
+    assert!(fs::read(sandbox.path().join("store/packs/2.pack")).unwrap() == whole);
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "verify", "store"]), @r"
+    whole: 1-2
+    2 blocks, 205 kB compared
+    ");
+}
+
+#[test]
+fn a_manifest_that_is_lost_is_named_until_it_is_given_up() {
+    let _settled = settled();
+    let sandbox = stored(3);
+    fs::remove_file(sandbox.path().join("store/checkpoints/2")).unwrap();
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "verify", "store"]), @r"
+    store/checkpoints/2: it is missing
+      checkpoint 2: nothing of it can be restored
+    damaged: 2
+    whole: 1, 3
+    3 blocks, 209 kB compared
+    [exit code 1]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "ckpt"]), @r"
+    checkpoint 4: 201 kB, 0 B new, SIZE stored in N.NN s
+    ------- stderr -------
+    store/checkpoints: the manifests of 2 are missing
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "prune", "store", "--keep-last", "1"]), @r"
+    ------- stderr -------
+    error: what the checkpoints that stay need is not known: checkpoint 2 cannot be read: store/checkpoints/2: it is missing
+      help: remove the checkpoints that `hopmap checkpoint verify` says are damaged as well; nothing was changed
+    [exit code 1]
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "prune", "store", "--keep-last", "1", "--remove", "2"]), @r"
+    removed: 1-3
+    kept: 4
+    freed: SIZE
+    ");
+    assert!(sandbox.seen(&["checkpoint", "verify", "store"]).starts_with("whole: 4\n"));
+    fs::remove_file(sandbox.path().join("store/checkpoints/4")).unwrap();
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "ckpt"]), @r"
+    ------- stderr -------
+    error: store/checkpoints lacks the manifests of checkpoints 4
+      help: is all of it mounted, and was all of it copied? `packs`, `checkpoints` and `store.json` belong together; no pack was removed
+    [exit code 1]
+    ");
+}
+
+/// A limit on the length of files is what a full disk is: nothing of more bytes can be written.
+#[test]
+fn what_a_prune_cannot_free_without_room_is_told() {
+    let _settled = settled();
+    let sandbox = Sandbox::new();
+    sandbox.stdout(&["checkpoint", "init", "store"]);
+    // The second is in a block of its own; the blocks of the first are all needed in part or not at all.
+    let first = noise(3, 6_000_000);
+    for (number, bytes) in [(1, &first[..]), (2, &first[3_000_000..])] {
+        sandbox.write(&format!("ckpt{number}/image"), bytes);
+        sandbox.stdout(&["checkpoint", "add", "store", &format!("ckpt{number}"), "--quiet"]);
+    }
+    let limited = |kilobytes: u32| {
+        let program = sandbox.command(&[]);
+        let mut command = std::process::Command::new("sh");
+        let script = format!("trap '' XFSZ; ulimit -f {}; exec \"$0\" \"$@\"", kilobytes * 2);
+        command.args(["-c", &script]).arg(program.get_program()).args(["checkpoint", "prune", "store"]);
+        command.args(["--keep-last", "1"]).current_dir(sandbox.path()).env("NO_COLOR", "1").output().unwrap()
+    };
+    let told = limited(100);
+    let said = String::from_utf8(told.stderr).unwrap();
+    assert_eq!(told.status.code(), Some(1), "{said}");
+    assert!(said.starts_with("the disk is too full to write pack 1 again: that takes about "), "{said}");
+    let said = String::from_utf8(told.stdout).unwrap();
+    assert!(said.ends_with("packs not written again: 1\n"), "{said}");
+    let restored = sandbox.output(&["checkpoint", "restore", "store", "2", "-o", "-"]).stdout;
+    assert!(restored == first[3_000_000..]);
+    assert_eq!(limited(100_000).status.code(), Some(0));
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "verify", "store", "--deep", "--quiet"]), @"");
 }

@@ -280,6 +280,7 @@ fn stages_open_inputs_in_one_way() {
         ("stages/checkpoint/src/store/numbers.rs", "the store of checkpoints"),
         ("stages/checkpoint/src/store/pack.rs", "the store of checkpoints"),
         ("stages/checkpoint/src/store/prune.rs", "the store of checkpoints"),
+        ("stages/checkpoint/src/store/prune/sweep.rs", "the store of checkpoints"),
         ("stages/checkpoint/src/store/restore/", "what is written"),
         ("stages/checkpoint/src/delta/cost.rs", "what is written"),
         (

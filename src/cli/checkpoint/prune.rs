@@ -13,7 +13,7 @@ use crate::registry::checkpoint::store::{Keep, Pruned, in_words};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A checkpoint stays if one of the rules keeps it; pinned ones always do. What those that stay are told by is kept as long as it is needed.
-Works on a full disk.
+Works on a full disk; ends with 1 if something that nobody needs is left because there is no room to write a pack again.
 
 Examples:
   hopmap checkpoint prune store --keep-last 5
@@ -76,7 +76,7 @@ pub(super) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
         output.json(&pruned);
     }
     print(&pruned, output);
-    Ok(Exit::Done)
+    Ok(if pruned.left.is_empty() { Exit::Done } else { Exit::Failed })
 }
 
 fn print(pruned: &Pruned, output: Output) {
@@ -86,4 +86,7 @@ fn print(pruned: &Pruned, output: Output) {
     output.line(format!("{would}removed: {}", in_words(&pruned.removed)));
     output.line(format!("{would}kept: {}", in_words(&pruned.kept)));
     output.line(format!("{would}freed: {about}{}", bytes(pruned.freed)));
+    if !pruned.left.is_empty() {
+        output.line(format!("packs not written again: {}", in_words(&pruned.left)));
+    }
 }

@@ -12,8 +12,8 @@ use crate::registry::checkpoint::store::{Affected, Problem, Verified, in_words};
 /// Arguments of `checkpoint verify`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Without --deep every byte on disk is compared with its checksum. Ends with 1 if something is damaged, and names every checkpoint that needs
-it; the others can be restored.
+Without --deep every byte on disk is compared with its checksum. Ends with 1 if something is damaged or missing, and names every checkpoint
+that needs it; the others can be restored.
 
 Examples:
   hopmap checkpoint verify store
@@ -28,7 +28,8 @@ pub(super) struct Arguments {
     /// Look at these checkpoints only, and at what they need.
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
     only: Vec<u32>,
-    /// Then take damaged blocks out of the packs, so that what is added from now on is stored anew where it was told by them.
+    /// Then take damaged blocks out of the packs, so that what is added from now on is stored anew where it was told by them; and
+    /// repair damaged ends of packs, which they have twice.
     #[arg(long)]
     discard: bool,
     #[command(flatten)]
@@ -47,10 +48,14 @@ pub(super) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     drop(lock);
     if arguments.discard {
         let lock = arguments.work.lock(&store, "checkpoint verify")?;
-        let discarded = arguments.work.run(output, |cx| store.discard_damaged(&lock, cx))?;
-        output.line(format!("blocks discarded: {}", discarded.len()));
+        let mended = arguments.work.run(output, |cx| store.discard_damaged(&lock, cx))?;
+        output.line(format!("blocks discarded: {}", mended.discarded.len()));
+        if !mended.repaired.is_empty() {
+            output.line(format!("packs repaired: {}", in_words(&mended.repaired)));
+        }
     }
-    Ok(if verified.damaged().is_empty() { Exit::Done } else { Exit::Failed })
+    let whole = verified.damaged().is_empty() && verified.worn.is_empty();
+    Ok(if whole { Exit::Done } else { Exit::Failed })
 }
 
 fn print(verified: &Verified, output: Output) {

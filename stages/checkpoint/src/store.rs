@@ -50,7 +50,7 @@ pub use blocks::Blocks;
 pub use fingerprint::Fingerprints;
 pub use manifest::{Figures, Manifest, Recipe, Run};
 pub use pack::{BlockEntry, Hashes, Pack};
-pub use prune::{Keep, Pruned};
+pub use prune::{Keep, Mended, Pruned};
 pub use restore::{RestoreOptions, Restored};
 pub use statistics::{CodecShare, Explained, ExplainedFile, Listed, Statistics};
 pub use verify::{Affected, CheckpointState, Problem, Verified};

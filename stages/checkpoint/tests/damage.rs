@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hopmap_checkpoint::store::{Manifest, Store};
+use hopmap_checkpoint::store::{Manifest, Mended, Store};
 use hopmap_test_support::seeds;
 
 use crate::support::store::{self, Dice, Files, Sample, restore_files, restore_folder, verify};
@@ -247,7 +247,7 @@ fn a_manifest_that_is_lost_is_told() {
 }
 
 #[test]
-fn what_is_there_twice_is_not_lost_when_one_goes() {
+fn what_is_there_twice_is_not_lost_when_one_goes_and_is_repaired() {
     let sample = Sample::new(3, 11);
     let path = sample.store().pack_path(2);
     let whole = fs::read(&path).unwrap();
@@ -258,10 +258,15 @@ fn what_is_there_twice_is_not_lost_when_one_goes() {
         fs::write(&path, bytes).unwrap();
         let found = sample.verify(true);
         assert!(found.problems.is_empty(), "{:?}", found.problems);
-        assert_eq!(found.warnings.len(), 1, "{:?}", found.warnings);
+        assert_eq!((found.warnings.len(), &*found.worn), (1, &[2][..]), "{:?}", found.warnings);
         sample.assert_restores(&[1, 2, 3]);
+        let store = sample.store();
+        let lock = store.lock("a test", std::time::Duration::ZERO).unwrap();
+        let mended = store.discard_damaged(&lock, &hopmap_model::Context::detached()).unwrap();
+        assert_eq!((mended.discarded, mended.repaired), (vec![], vec![2]));
+        assert!(fs::read(&path).unwrap() == whole);
+        assert!(sample.verify(true).worn.is_empty());
     }
-    assert_ne!(path, Path::new(""));
 }
 
 #[test]
@@ -274,9 +279,9 @@ fn what_is_added_after_damaged_blocks_were_discarded_is_whole() {
     bytes[block.offset as usize] ^= 1;
     fs::write(&path, bytes).unwrap();
     let lock = store.lock("a test", std::time::Duration::ZERO).unwrap();
-    let discarded = store.discard_damaged(&lock, &hopmap_model::Context::detached()).unwrap();
-    assert_eq!(discarded, [(1, 0)]);
-    assert_eq!(store.discard_damaged(&lock, &hopmap_model::Context::detached()).unwrap(), []);
+    let mended = store.discard_damaged(&lock, &hopmap_model::Context::detached()).unwrap();
+    assert_eq!((mended.discarded, mended.repaired), (vec![(1, 0)], vec![]));
+    assert_eq!(store.discard_damaged(&lock, &hopmap_model::Context::detached()).unwrap(), Mended::default());
     drop(lock);
     let before = sample.verify(true);
     assert_eq!(before.damaged(), [1, 2]);

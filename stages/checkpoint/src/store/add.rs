@@ -23,7 +23,7 @@ use super::fingerprint::Fingerprints;
 use super::index::Index;
 use super::manifest::{Figures, Manifest, Recipe};
 use super::pack::PackWriter;
-use super::{Store, WriteLock};
+use super::{Store, WriteLock, in_words};
 use crate::CheckpointError;
 use crate::chunk::ChunkId;
 use crate::cut::{PageMap, page_maps};
@@ -142,6 +142,11 @@ impl<'a> Session<'a> {
         options: &AddOptions,
     ) -> Result<Self, CheckpointError> {
         let mut notes = Vec::new();
+        let lost = store.given()?.lost;
+        if !lost.is_empty() {
+            let (folder, lost) = (store.folder.join("checkpoints"), in_words(&lost));
+            notes.push(format!("{}: the manifests of {lost} are missing", folder.display()));
+        }
         let (index, damaged) = Index::load(store)?;
         notes.extend(damaged.iter().map(ToString::to_string));
         let earlier = store.earlier_than(&options.name, &mut notes)?;

@@ -2,7 +2,8 @@
 //!
 //! First the manifests become marks of what was pruned, then the packs without a needed block go, then packs of which much is unneeded
 //! are written again without what is not needed. `kill -9` between any two steps leaves a whole store that takes more space than it could; the next prune frees it.
-//! Only the last step needs space on the disk; where there is none, a pack stays as it is.
+//! Only the last step needs space on the disk. Where there is none, the blocks that nobody needs are taken out of the pack where they lie,
+//! which makes some; where that is not enough, the pack stays.
 
 mod sweep;
 
@@ -38,6 +39,15 @@ pub struct Keep {
     pub remove: Vec<u32>,
 }
 
+/// What was done about damage.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Mended {
+    /// Blocks that were taken away: pack and block.
+    pub discarded: Vec<(u32, u32)>,
+    /// Packs whose ends were damaged and are whole again.
+    pub repaired: Vec<u32>,
+}
+
 /// What pruning came to.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Pruned {
@@ -51,6 +61,8 @@ pub struct Pruned {
     pub deleted: Vec<u32>,
     /// Packs that were written again without what nobody needs.
     pub rewritten: Vec<u32>,
+    /// Packs that could not be written again: they still have what nobody needs.
+    pub left: Vec<u32>,
     /// Bytes of files that were freed; when nothing was done, an estimate: as if all chunks of a block were compressed alike.
     pub freed: u64,
     /// What could not be done, and why.
@@ -117,33 +129,28 @@ impl Store {
         if let Some(first) = hidden.into_iter().next() {
             return Err(CheckpointError::NeedsUnknown { what: first.to_string() });
         }
-        let sweep = Sweep::new(self, &kept)?;
         let mut pruned = Pruned { dry_run, removed, kept, ..Pruned::default() };
         if dry_run {
             pruned.freed = self.manifest_bytes(&pruned.removed);
-            sweep.estimate(&mut pruned)?;
+            Sweep::new(self, &pruned.kept)?.estimate(&mut pruned)?;
             pruned.sort();
             return Ok(pruned);
         }
         let readers = self.keep_readers_away(lock, cx)?;
-        let done = self.carry_out(sweep, &live, &mut pruned, cx);
+        let done = self.carry_out(&live, &mut pruned, cx);
         self.let_readers_in(readers);
         pruned.sort();
         done.map(|()| pruned)
     }
 
-    /// Takes blocks away whose checksums are wrong, and says which: pack and block. What needs them was lost before; but as long as
-    /// they are there, new checkpoints are told by them and lost as well. Packs are written again for that, which needs space.
-    pub fn discard_damaged(
-        &self,
-        lock: &WriteLock,
-        cx: &Context<'_>,
-    ) -> Result<Vec<(u32, u32)>, CheckpointError> {
+    /// Takes blocks away whose checksums are wrong, and repairs what packs have twice. What needs such blocks was lost before; but as
+    /// long as they are there, nothing can be told by them. Packs are written again for that, which needs space.
+    pub fn discard_damaged(&self, lock: &WriteLock, cx: &Context<'_>) -> Result<Mended, CheckpointError> {
         let readers = self.keep_readers_away(lock, cx)?;
-        let mut discarded = Vec::new();
-        let done = self.discard(&mut discarded, cx);
+        let mut mended = Mended::default();
+        let done = self.discard(&mut mended, cx);
         self.let_readers_in(readers);
-        done.map(|()| discarded)
+        done.map(|()| mended)
     }
 
     /// Bytes that a prune would free that removes no checkpoint, and bytes that nobody needs and that it would leave; about.
@@ -153,7 +160,7 @@ impl Store {
         Ok((pruned.freed, stay))
     }
 
-    fn discard(&self, discarded: &mut Vec<(u32, u32)>, cx: &Context<'_>) -> Result<(), CheckpointError> {
+    fn discard(&self, mended: &mut Mended, cx: &Context<'_>) -> Result<(), CheckpointError> {
         for number in self.pack_numbers()? {
             if cx.should_stop() {
                 break;
@@ -168,14 +175,16 @@ impl Store {
                 Err(CheckpointError::DamagedBlock { .. }) => Ok(false),
                 payload => payload.map(|_| true),
             };
-            let (mut whole, before) = (BTreeSet::new(), discarded.len());
+            let (mut whole, before) = (BTreeSet::new(), mended.discarded.len());
             for block in there {
                 match is_whole(&block)? {
                     true => drop(whole.insert(block)),
-                    false => discarded.push((number, block)),
+                    false => mended.discarded.push((number, block)),
                 }
             }
-            if discarded.len() > before {
+            let worn = !pack.worn()?.is_empty();
+            if worn || mended.discarded.len() > before {
+                mended.repaired.extend(worn.then_some(number));
                 self.replace_pack(number, u64::MAX, |pack, temporary| write_again(pack, &whole, temporary))?;
             }
         }
@@ -268,13 +277,7 @@ impl Store {
         numbers.iter().map(|&number| bytes_of(&self.manifest_path(number))).sum()
     }
 
-    fn carry_out(
-        &self,
-        sweep: Sweep<'_>,
-        live: &Live,
-        pruned: &mut Pruned,
-        cx: &Context<'_>,
-    ) -> Result<(), CheckpointError> {
+    fn carry_out(&self, live: &Live, pruned: &mut Pruned, cx: &Context<'_>) -> Result<(), CheckpointError> {
         for &number in &pruned.removed {
             pruned.freed += bytes_of(&self.manifest_path(number));
             self.remove_manifest(number)?;
@@ -289,7 +292,16 @@ impl Store {
         }
         sync_folder(&self.folder.join("packs"))?;
         self.settle(&self.given()?)?;
-        sweep.carry_out(pruned, cx)
+        loop {
+            let before = pruned.freed;
+            pruned.left.clear();
+            pruned.notes.clear();
+            Sweep::new(self, &pruned.kept)?.carry_out(pruned, cx)?;
+            // What was freed may be room for the packs that there was none for.
+            if pruned.left.is_empty() || pruned.freed == before || cx.should_stop() {
+                return Ok(());
+            }
+        }
     }
 }
 
@@ -297,6 +309,7 @@ impl Pruned {
     fn sort(&mut self) {
         self.deleted.sort_unstable();
         self.rewritten.sort_unstable();
+        self.left.sort_unstable();
     }
 }
 

@@ -34,6 +34,8 @@ pub struct Verified {
     pub problems: Vec<Problem>,
     /// What is damaged and not lost, or not needed.
     pub warnings: Vec<String>,
+    /// Packs of whose header or end, of which they have two, one is damaged.
+    pub worn: Vec<u32>,
     /// Packs that no checkpoint needs; empty when only some checkpoints were looked at.
     pub unneeded: Vec<u32>,
     /// Blocks that were looked at.

@@ -6,11 +6,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use hopmap_durable::{DurableError, sync_folder};
 use hopmap_model::Context;
 use rayon::prelude::*;
+use rustix::fs::{FallocateFlags, fallocate};
 
 use super::super::Store;
 use super::super::blocks::Blocks;
@@ -96,7 +98,7 @@ impl<'a> Sweep<'a> {
             cx.progress(done as u64, numbers.len() as u64);
             match self.due(number)? {
                 Due::Delete => pruned.delete(self.store, number)?,
-                Due::Rewrite(_) => match self.rewrite(number, &blocks, cx) {
+                Due::Rewrite(frees) => match self.rewrite_or_punch(number, &blocks, pruned, cx) {
                     Ok(Some(rewritten)) => {
                         pruned.rewritten.push(number);
                         pruned.freed += rewritten.freed;
@@ -104,7 +106,10 @@ impl<'a> Sweep<'a> {
                         continue;
                     }
                     Ok(None) => {}
-                    Err(error) => pruned.notes.push(note(number, &error)),
+                    Err(error) => {
+                        pruned.left.push(number);
+                        pruned.notes.push(self.note(number, frees, &error));
+                    }
                 },
                 Due::Nothing(_) => {}
             }
@@ -147,6 +152,69 @@ impl<'a> Sweep<'a> {
         Ok(())
     }
 
+    /// As [`Sweep::rewrite`]; where the disk is too full for that, after making room by what can be taken out of the pack as it lies.
+    fn rewrite_or_punch(
+        &self,
+        number: u32,
+        blocks: &Blocks<'_>,
+        pruned: &mut Pruned,
+        cx: &Context<'_>,
+    ) -> Result<Option<Rewritten>, CheckpointError> {
+        let full = match self.rewrite(number, blocks, cx) {
+            Err(error) if is_full(&error) => error,
+            other => return other,
+        };
+        let room = self.punch(number)?;
+        if room == 0 {
+            return Err(full);
+        }
+        let rewritten = self.rewrite(number, blocks, cx);
+        // A pack that is written again is that much shorter in any case.
+        pruned.freed += if matches!(rewritten, Ok(Some(_))) { 0 } else { room };
+        rewritten
+    }
+
+    /// Gives the disk back what the blocks of a pack take that nobody needs, as far as the file system can, and says how many bytes.
+    /// Such blocks are damaged then: what looks at them finds that before anything is told by them.
+    fn punch(&self, number: u32) -> Result<u64, CheckpointError> {
+        let pack = self.store.pack(number)?;
+        let is_needed = |block: u32| self.live.blocks(number).is_some_and(|live| live.contains_key(&block));
+        let dead = (0..).zip(pack.blocks()).filter(|(block, _)| !is_needed(*block));
+        let mut holes: Vec<(u64, u64)> = dead
+            .filter_map(|(_, entry)| Some((entry.as_ref()?.offset, u64::from(entry.as_ref()?.payload))))
+            .collect();
+        holes.sort_unstable();
+        // Together: of a page that two share neither could be given back alone.
+        holes.dedup_by(|next, last| {
+            let follows = last.0 + last.1 == next.0;
+            last.1 += if follows { next.1 } else { 0 };
+            follows
+        });
+        let write = |error| CheckpointError::from(DurableError::io("write", pack.path())(error));
+        let file = fs::File::options().write(true).open(pack.path()).map_err(write)?;
+        let taken = || file.metadata().map(|metadata| metadata.blocks() * 512).map_err(write);
+        let before = taken()?;
+        for (offset, length) in holes {
+            let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+            // Not every file system can.
+            if length > 0 && fallocate(&file, flags, offset, length).is_err() {
+                break;
+            }
+        }
+        Ok(before.saturating_sub(taken()?))
+    }
+
+    fn note(&self, number: u32, frees: u64, error: &CheckpointError) -> String {
+        let length = bytes_of(&self.store.pack_path(number));
+        match is_full(error) {
+            true => format!(
+                "the disk is too full to write pack {number} again: that takes about {} bytes for a while and frees about {frees}",
+                length.saturating_sub(frees)
+            ),
+            false => format!("pack {number} stays as it is: {error}"),
+        }
+    }
+
     /// Writes a pack again with its needed blocks alone, hollow where that pays. None when it would not get smaller.
     fn rewrite(
         &self,
@@ -174,13 +242,6 @@ impl Pruned {
         self.deleted.push(number);
         self.freed += bytes;
         Ok(())
-    }
-}
-
-fn note(number: u32, error: &CheckpointError) -> String {
-    match is_full(error) {
-        true => format!("the disk is too full to write pack {number} again: {error}"),
-        false => format!("pack {number} stays as it is: {error}"),
     }
 }
 

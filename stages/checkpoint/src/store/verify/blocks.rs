@@ -50,7 +50,9 @@ impl Look<'_> {
         let number = pack.number();
         let path = pack.path().display();
         let worn = pack.worn().unwrap_or_else(|_| vec!["it cannot be read again"]);
-        self.found.warnings.extend(worn.iter().map(|what| format!("{path}: {what}; nothing is lost yet")));
+        self.found.worn.extend((!worn.is_empty()).then_some(number));
+        let told = |what| format!("{path}: {what}; nothing is lost yet, and `verify --discard` repairs it");
+        self.found.warnings.extend(worn.iter().map(told));
         let hashes = match self.store.hashes(number) {
             Ok(hashes) => Some(hashes),
             Err(error) => {
