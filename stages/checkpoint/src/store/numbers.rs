@@ -62,8 +62,8 @@ impl Store {
         let settings = Self::open(&self.folder)?.settings;
         let there = self.numbers()?;
         let latest = there.last().copied().unwrap_or(0);
-        let last = latest.max(gone.last().copied().unwrap_or(0));
-        let next = settings.next.max(1).max(last.saturating_add(1));
+        let highest = latest.max(gone.last().copied().unwrap_or(0));
+        let next = settings.next.max(1).max(highest.saturating_add(1));
         // A killed `add` leaves the pack of the next number and no other.
         let last_pack = packs.last().copied().unwrap_or(0);
         let has_others = last_pack > next;
