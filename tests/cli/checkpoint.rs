@@ -244,7 +244,7 @@ fn json_has_what_people_read() {
     let init = json(&["init", "other"]);
     let mut settings = init["settings"].clone();
     assert!(settings.as_object_mut().unwrap().remove("seed").is_some_and(|seed| seed.is_u64()));
-    insta::assert_snapshot!(settings, @r#"{"depth":2,"epsilon":0.2,"format":2,"next":1,"removed":[]}"#);
+    insta::assert_snapshot!(settings, @r#"{"depth":2,"epsilon":0.2,"format":2,"next":1,"removed":[],"whole_every":0}"#);
     let list = json(&["list", "store"]);
     assert_eq!((list.as_array().unwrap().len(), &list[1]["bytes"]), (2, &200_704.into()));
     insta::assert_snapshot!(keys(&list[1]), @"bytes created damaged files name number pinned stored");
@@ -264,6 +264,29 @@ fn json_has_what_people_read() {
     );
     let wrong = json(&["restore", "store", "9", "-o", "out9"]);
     insta::assert_snapshot!(wrong, @r#"{"errors":[{"help":"there are: 1-2","message":"there is no checkpoint 9"}]}"#);
+}
+
+#[test]
+fn a_checkpoint_that_is_stored_whole_is_told_by_none_before() {
+    let sandbox = Sandbox::new();
+    sandbox.stdout(&["checkpoint", "init", "store", "--whole-every", "2"]);
+    sandbox.write("ckpt/image", image(1));
+    let add = |more: &[&str]| {
+        let arguments = ["checkpoint", "add", "store", "ckpt", "--json"];
+        let added: Value = serde_json::from_str(&sandbox.stdout(&[&arguments, more].concat())).unwrap();
+        (added["new_bytes"].as_u64().unwrap(), added["compared_with"].as_u64().unwrap())
+    };
+    let added = [add(&[]), add(&[]), add(&[]), add(&["--whole"]), add(&[])];
+    assert_eq!(added, [(200_704, 0), (0, 1), (200_704, 0), (200_704, 0), (0, 4)]);
+    let explained = sandbox.stdout(&["checkpoint", "explain", "store", "4"]);
+    assert!(
+        explained.starts_with("checkpoint 4, compared with nothing: it is stored whole\n"),
+        "{explained}"
+    );
+    (1..=3).for_each(|number| {
+        let _ = fs::remove_file(sandbox.path().join(format!("store/packs/{number}.pack")));
+    });
+    assert!(sandbox.seen(&["checkpoint", "verify", "store"]).contains("\nwhole: 4-5\n"));
 }
 
 #[test]
@@ -392,9 +415,9 @@ fn a_pipeline_makes_a_series_and_stores_it() {
       ran        images  N.NN s
       deltas: adca immediate, blocks of 4096 bytes: 1349384 of 2088960 bytes stored, 0.001 s of writing, depth 2, bases 1 2
       ran        deltas  N.NN s
-      kept: 0001: 255616 of 696320 bytes stored
-      kept: 0002: 8544 of 696320 bytes stored
-      kept: 0003: 11414 of 696320 bytes stored
+      kept: 0001: 255618 of 696320 bytes stored
+      kept: 0002: 8546 of 696320 bytes stored
+      kept: 0003: 11415 of 696320 bytes stored
       ran        kept  N.NN s
     ");
     assert_eq!(one["digest"], four["digest"]);

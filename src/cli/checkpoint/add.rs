@@ -37,6 +37,9 @@ pub(super) struct Arguments {
     /// Store new data in half the time and some more bytes, 2 to 7 in 100 of them.
     #[arg(long)]
     quick: bool,
+    /// Store it whole, told by no checkpoint before: damage of those does not touch it, nor what is added after it.
+    #[arg(long)]
+    whole: bool,
     #[command(flatten)]
     work: Work,
 }
@@ -45,7 +48,12 @@ pub(super) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     let store = open(&arguments.store)?;
     let begin = Instant::now();
     let stream = stream(arguments)?;
-    let options = AddOptions { name: arguments.name.clone(), created: now(), quick: arguments.quick };
+    let options = AddOptions {
+        name: arguments.name.clone(),
+        created: now(),
+        quick: arguments.quick,
+        whole: arguments.whole,
+    };
     let lock = arguments.work.lock(&store, "checkpoint add")?;
     let added = arguments.work.run(output, |cx| {
         let source = match &stream {

@@ -41,7 +41,7 @@ fn print(explained: &Explained, output: Output) {
         whole => format!(" ({:.1} %)", 100.0 * part as f64 / whole as f64),
     };
     let compared = match explained.earlier {
-        0 => "with nothing: it is the first of its name".to_owned(),
+        0 => "with nothing: it is stored whole".to_owned(),
         earlier => format!("with checkpoint {earlier}"),
     };
     output.line(format!("checkpoint {}, compared {compared}", explained.number));

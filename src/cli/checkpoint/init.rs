@@ -25,6 +25,10 @@ pub(super) struct Arguments {
     /// What part of a patch ADCA has to save before it changes the base.
     #[arg(long, value_name = "PART", default_value_t = Settings::default().epsilon)]
     epsilon: f64,
+    /// Store a checkpoint whole after so many of a name, told by none before: damage touches no more than these. Takes as many bytes
+    /// as the first every time [default: never].
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    whole_every: Option<u32>,
 }
 
 /// A number that nobody else knows.
@@ -33,8 +37,13 @@ fn seed() -> u64 {
 }
 
 pub(super) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
-    let settings =
-        Settings { depth: arguments.depth, epsilon: arguments.epsilon, seed: seed(), ..Settings::default() };
+    let settings = Settings {
+        depth: arguments.depth,
+        epsilon: arguments.epsilon,
+        whole_every: arguments.whole_every.unwrap_or(0),
+        seed: seed(),
+        ..Settings::default()
+    };
     let store = Store::init(&arguments.store, settings)?;
     if output.is_json() {
         output.json(&json!({ "store": shown(store.folder()), "settings": store.settings() }));

@@ -1,6 +1,6 @@
 //! What a series of checkpoints takes in a store, and how long adding and giving back take.
 //!
-//! `cargo run --release -p hopmap-checkpoint --example measure -- SERIES… [--threads N] [--depth N] [--each]`: each SERIES is a folder whose folders are the
+//! `cargo run --release -p hopmap-checkpoint --example measure -- SERIES… [--threads N] [--depth N] [--whole-every N] [--each]`: each SERIES is a folder whose folders are the
 //! checkpoints. Times are CPU seconds of this process, user and system; sizes are those on disk.
 
 use std::path::{Path, PathBuf};
@@ -23,6 +23,7 @@ fn main() -> Result<(), Error> {
         match argument.as_str() {
             "--threads" => threads = arguments.next().ok_or("--threads N")?.parse()?,
             "--depth" => settings.depth = arguments.next().ok_or("--depth N")?.parse()?,
+            "--whole-every" => settings.whole_every = arguments.next().ok_or("--whole-every N")?.parse()?,
             "--each" => each = true,
             _ => series.push(PathBuf::from(argument)),
         }

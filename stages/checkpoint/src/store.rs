@@ -76,6 +76,10 @@ pub struct Settings {
     pub epsilon: f64,
     /// The number of the next checkpoint is at least this one: numbers are never given twice.
     pub next: u32,
+    /// After so many checkpoints of a name the next is stored whole, told by none before: what is damaged touches no more than these.
+    /// 0: never.
+    #[serde(default)]
+    pub whole_every: u32,
     /// The numbers of the checkpoints that were pruned, from the first to the last of each range. None when nobody wrote them down, as
     /// in stores of format 1: then they are those without manifests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -86,7 +90,8 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { format: FORMAT, depth: 2, epsilon: 0.2, next: 1, removed: Some(Ranges::new()), seed: 0 }
+        let removed = Some(Ranges::new());
+        Self { format: FORMAT, depth: 2, epsilon: 0.2, next: 1, whole_every: 0, removed, seed: 0 }
     }
 }
 

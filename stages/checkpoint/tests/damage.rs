@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hopmap_checkpoint::store::{Manifest, Mended, Store};
+use hopmap_checkpoint::store::{AddOptions, Manifest, Mended, Settings, Source, Store};
 use hopmap_test_support::seeds;
 
 use crate::support::store::{self, Dice, Files, Sample, restore_files, restore_folder, verify};
@@ -311,6 +311,38 @@ fn what_is_added_onto_a_damaged_block_is_whole() {
         );
         sample.assert_restores(&[3, 4]);
     }
+}
+
+#[test]
+fn damage_ends_where_a_checkpoint_is_stored_whole() {
+    let mut sample = Sample::of(Settings { whole_every: 3, ..Settings::default() });
+    sample.add_files(store::first(5));
+    (0..6).for_each(|step| sample.add(step));
+    // What was in the second, and is not in the sixth.
+    sample.add_files(sample.versions[&2].clone());
+    let store = sample.store();
+    let manifests: Vec<_> = (1..=8).map(|number| store.manifest(number).unwrap()).collect();
+    let built: Vec<_> = manifests.iter().map(|manifest| (manifest.whole, manifest.since)).collect();
+    assert_eq!(built, [(1, 0), (1, 1), (1, 2), (4, 0), (4, 1), (4, 2), (7, 0), (7, 1)]);
+    assert_eq!(sample.verify(true).whole(), [1, 2, 3, 4, 5, 6, 7, 8]);
+    for whole in [1, 4, 7] {
+        let path = store.pack_path(whole);
+        let bytes = fs::read(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        let touched: Vec<u32> = (whole..whole + 3).filter(|&number| number <= 8).collect();
+        assert_eq!(sample.verify(true).damaged(), touched);
+        fs::write(&path, bytes).unwrap();
+    }
+    let lock = store.lock("a test", std::time::Duration::ZERO).unwrap();
+    let (bytes, context) = (sample.last[Path::new("image")].clone(), hopmap_model::Context::detached());
+    let source = || Source::Stream("image".into(), Box::new(&bytes[..]));
+    let options = AddOptions { whole: true, ..AddOptions::default() };
+    let added = store.add(&lock, source(), &options, &context).unwrap();
+    assert_eq!((added.manifest.whole, added.manifest.earlier, added.manifest.figures.known), (9, 0, 0));
+    assert_eq!(store.add(&lock, source(), &AddOptions::default(), &context).unwrap().manifest.figures.new, 0);
+    drop(lock);
+    (1..9).for_each(|number| fs::remove_file(store.pack_path(number)).unwrap());
+    assert_eq!(sample.verify(true).whole(), [9, 10]);
 }
 
 #[test]

@@ -50,6 +50,8 @@ pub struct AddOptions {
     pub created: Time,
     /// Whether new data are stored in half the time and some more bytes.
     pub quick: bool,
+    /// Whether it is stored whole, told by no checkpoint before.
+    pub whole: bool,
 }
 
 /// What was added.
@@ -124,6 +126,8 @@ struct Session<'a> {
     blocks: Blocks<'a>,
     writer: PackWriter,
     earlier: Option<Manifest>,
+    /// The first checkpoint whose pack is needed.
+    whole: u32,
     next_block: u32,
     figures: Figures,
     fingerprints: Fingerprints,
@@ -147,9 +151,13 @@ impl<'a> Session<'a> {
             let (folder, lost) = (store.folder.join("checkpoints"), in_words(&lost));
             notes.push(format!("{}: the manifests of {lost} are missing", folder.display()));
         }
-        let (index, damaged) = Index::load(store)?;
-        notes.extend(damaged.iter().map(ToString::to_string));
+        let every = store.settings().whole_every;
+        let is_due = |earlier: &Manifest| every > 0 && earlier.since.saturating_add(1) >= every;
         let earlier = store.earlier_than(&options.name, &mut notes)?;
+        let earlier = earlier.filter(|earlier| !options.whole && !is_due(earlier));
+        let whole = earlier.as_ref().map_or(number, |earlier| earlier.whole);
+        let (index, damaged) = Index::load(store, whole)?;
+        notes.extend(damaged.iter().map(ToString::to_string));
         Ok(Self {
             store,
             number,
@@ -158,6 +166,7 @@ impl<'a> Session<'a> {
             blocks: Blocks::new(store, KEPT),
             writer: PackWriter::create(temporary.to_owned(), number)?,
             earlier,
+            whole,
             next_block: 0,
             figures: Figures::default(),
             fingerprints: Fingerprints::default(),
@@ -194,6 +203,8 @@ impl<'a> Session<'a> {
             recipes,
             figures: self.figures,
             fingerprints: self.fingerprints,
+            whole: self.whole,
+            since: self.earlier.as_ref().map_or(0, |earlier| earlier.since.saturating_add(1)),
         };
         let bytes = manifest.encode()?;
         // What cannot be read back is not added.

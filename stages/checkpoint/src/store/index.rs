@@ -41,13 +41,14 @@ impl Hasher for Taken {
 }
 
 impl Index {
-    /// The chunks of all packs of a store that can be read. Those of others cannot be referred to.
-    pub(crate) fn load(store: &Store) -> Result<(Self, Vec<CheckpointError>), CheckpointError> {
+    /// The chunks of all packs of a store from a number on that can be read, and that are told by nothing before. Those of others
+    /// cannot be referred to.
+    pub(crate) fn load(store: &Store, first: u32) -> Result<(Self, Vec<CheckpointError>), CheckpointError> {
         let mut index = Self::default();
         let mut damaged = Vec::new();
         let mut packs = HashMap::new();
         let mut zeros = ZeroHashes::default();
-        for number in store.pack_numbers()? {
+        for number in store.pack_numbers()?.into_iter().filter(|&number| number >= first) {
             if let Err(error) = index.load_pack(store, number, &mut packs, &mut zeros) {
                 damaged.push(error);
             }

@@ -17,8 +17,8 @@ use crate::cut::Format;
 use crate::tree::{Entry, EntryKind, Time};
 
 const MAGIC: &[u8; 8] = b"hopmapMF";
-/// Manifests of format 1 end before what packs are told by.
-const FORMAT: u32 = 2;
+/// Manifests of format 1 end before what packs are told by, and those of format 2 before which of them is the first.
+const FORMAT: u32 = 3;
 const CHECKSUM: usize = 32;
 
 /// A checkpoint.
@@ -42,6 +42,10 @@ pub struct Manifest {
     pub figures: Figures,
     /// What it takes of each pack; nothing in manifests of format 1.
     pub fingerprints: Fingerprints,
+    /// The checkpoint stored whole on which it is built, or itself: it needs no pack before. 0 in manifests of formats 1 and 2.
+    pub whole: u32,
+    /// How many checkpoints of its series that one was ago.
+    pub since: u32,
 }
 
 /// The contents of a file.
@@ -193,6 +197,10 @@ impl Manifest {
         if format > 1 {
             self.fingerprints.write(out);
         }
+        if format > 2 {
+            out.number(u64::from(self.whole));
+            out.number(u64::from(self.since));
+        }
     }
 
     fn read(format: u32, mut reader: Reader<'_>) -> Result<Self, Torn> {
@@ -211,8 +219,21 @@ impl Manifest {
             }
         }
         let fingerprints = if format > 1 { Fingerprints::read(input)? } else { Fingerprints::default() };
+        let (whole, since) = if format > 2 { (input.small()?, input.small()?) } else { (0, 0) };
         reader.end()?;
-        Ok(Self { number, earlier, created, name, stream, entries, recipes, figures, fingerprints })
+        Ok(Self {
+            number,
+            earlier,
+            created,
+            name,
+            stream,
+            entries,
+            recipes,
+            figures,
+            fingerprints,
+            whole,
+            since,
+        })
     }
 }
 
@@ -449,7 +470,7 @@ impl Format {
 mod tests {
     use super::*;
 
-    /// A manifest of one file, of zeros, with what only format 2 has.
+    /// A manifest of one file, of zeros, with what only later formats have.
     fn sample() -> Manifest {
         let kind = EntryKind::File { length: 10, holes: Vec::new() };
         let modified = Time::default();
@@ -468,14 +489,18 @@ mod tests {
             recipes: BTreeMap::from([(0, recipe)]),
             figures: Figures::default(),
             fingerprints,
+            whole: 3,
+            since: 4,
         }
     }
 
     #[test]
-    fn manifests_of_the_first_format_are_read() {
+    fn manifests_of_earlier_formats_are_read() {
         let manifest = sample();
         assert_eq!(Manifest::decode(&manifest.encode().unwrap()).as_ref(), Ok(&manifest));
-        let old = Manifest { fingerprints: Fingerprints::default(), ..manifest.clone() };
+        let second = Manifest { whole: 0, since: 0, ..manifest.clone() };
+        assert_eq!(Manifest::decode(&manifest.encode_as(2).unwrap()).as_ref(), Ok(&second));
+        let old = Manifest { fingerprints: Fingerprints::default(), ..second };
         assert_eq!(Manifest::decode(&manifest.encode_as(1).unwrap()), Ok(old));
         let newer = manifest.encode_as(FORMAT + 1).unwrap();
         assert_eq!(Manifest::decode(&newer), Err("it was written by another version of hopmap"));

@@ -309,6 +309,7 @@ impl Pruned {
     fn sort(&mut self) {
         self.deleted.sort_unstable();
         self.rewritten.sort_unstable();
+        self.rewritten.dedup();
         self.left.sort_unstable();
     }
 }

@@ -86,8 +86,13 @@ pub(crate) struct Sample {
 impl Sample {
     /// A store without checkpoints.
     pub(crate) fn empty() -> Self {
+        Self::of(Settings::default())
+    }
+
+    /// A store of these settings, without checkpoints.
+    pub(crate) fn of(settings: Settings) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        Store::init(&folder.path().join("store"), Settings::default()).unwrap();
+        Store::init(&folder.path().join("store"), settings).unwrap();
         Self { folder, versions: BTreeMap::new(), last: Files::new() }
     }
 
