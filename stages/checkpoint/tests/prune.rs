@@ -221,15 +221,16 @@ fn a_store_of_format_1_is_read_and_becomes_one_of_format_2() {
     let path = sample.path().join("store.json");
     sample.prune(&Keep { remove: vec![2], ..Keep::default() }).unwrap();
     sample.prune(&Keep { remove: vec![5], ..Keep::default() }).unwrap();
-    let old = r#"{"format": 1, "depth": 2, "epsilon": 0.2, "next": 6, "seed": 0}"#;
-    fs::write(&path, old).unwrap();
+    let old = r#"{"format": 1, "depth": 2, "epsilon": 0.2, "next": 6, "seed": SEED}"#;
+    let old = old.replace("SEED", &sample.store().settings().seed.to_string());
+    fs::write(&path, &old).unwrap();
     assert_whole(&sample, &[1, 3, 4]);
     drop(sample.store().lock("a test", Duration::ZERO).unwrap());
     let settings = sample.store().settings().clone();
     assert_eq!((settings.format, settings.next, settings.removed), (2, 6, Some(vec![(2, 2), (5, 5)])));
     assert_whole(&sample, &[1, 3, 4]);
     // What no prune of it can have left is not taken for something that was pruned.
-    fs::write(&path, old.replace('6', "1")).unwrap();
+    fs::write(&path, old.replace("\"next\": 6", "\"next\": 1")).unwrap();
     fs::rename(sample.path().join("checkpoints"), sample.folder.path().join("aside")).unwrap();
     fs::create_dir(sample.path().join("checkpoints")).unwrap();
     let packs = sample.store().pack_numbers().unwrap();

@@ -11,20 +11,26 @@ use crate::chunk::{ChunkHash, ChunkId, KeptHash, LONGEST_CHUNK};
 use crate::codec::{self, Block, Codec};
 
 /// The kept hashes of chunks of zeros, each made when it is first needed.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct ZeroHashes {
+    /// By which the chunks of the store are hashed.
+    seed: u64,
     by_length: Vec<Option<KeptHash>>,
 }
 
 impl ZeroHashes {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self { seed, by_length: Vec::new() }
+    }
+
     /// The kept hash of so many zeros; none when no chunk is as long.
     fn of(&mut self, length: u32) -> Option<KeptHash> {
         let length = usize::try_from(length).ok().filter(|&length| length <= LONGEST_CHUNK)?;
         if self.by_length.len() <= length {
             self.by_length.resize(length + 1, None);
         }
-        let hash = self.by_length.get_mut(length)?;
-        Some(*hash.get_or_insert_with(|| ChunkHash::of(&vec![0; length]).kept()))
+        let (seed, hash) = (self.seed, self.by_length.get_mut(length)?);
+        Some(*hash.get_or_insert_with(|| ChunkHash::seeded(seed, &vec![0; length]).kept()))
     }
 
     /// Whether a chunk of that length and kept hash is hollow.
@@ -85,7 +91,8 @@ impl<'a> Hollower<'a> {
 
     /// The block without what is not needed; none if there is no more of that than before, or the block cannot be decoded.
     fn hollow(&self, number: u32, entry: &BlockEntry, live: &ChunkSet) -> Option<NewBlock> {
-        let mut zeros = ZeroHashes::default();
+        let seed = self.blocks.seed();
+        let mut zeros = ZeroHashes::new(seed);
         let was_hollow = zeros.hollow(self.hashes, entry);
         let is_dead = |(place, hollow): (usize, &bool)| !hollow && !live.contains(place as u16);
         if !was_hollow.iter().enumerate().any(is_dead) {
@@ -99,7 +106,7 @@ impl<'a> Hollower<'a> {
             let kept = self.hashes.of(entry, chunk)?;
             match live.contains(chunk) {
                 // What is damaged stays as it is: verifying must go on telling of it.
-                true if ChunkHash::of(content).kept() != kept => return None,
+                true if ChunkHash::seeded(seed, content).kept() != kept => return None,
                 true => hashes.push(kept),
                 false => {
                     content.fill(0);

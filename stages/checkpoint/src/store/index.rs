@@ -47,7 +47,7 @@ impl Index {
         let mut index = Self::default();
         let mut damaged = Vec::new();
         let mut packs = HashMap::new();
-        let mut zeros = ZeroHashes::default();
+        let mut zeros = ZeroHashes::new(store.settings().seed);
         for number in store.pack_numbers()?.into_iter().filter(|&number| number >= first) {
             if let Err(error) = index.load_pack(store, number, &mut packs, &mut zeros) {
                 damaged.push(error);

@@ -60,7 +60,8 @@ struct Rewritten {
 impl<'a> Sweep<'a> {
     /// For the needs of these checkpoints.
     pub(super) fn new(store: &'a Store, kept: &[u32]) -> Result<Self, CheckpointError> {
-        Ok(Self { store, live: LiveChunks::of(store, kept)?, zeros: ZeroHashes::default() })
+        let zeros = ZeroHashes::new(store.settings().seed);
+        Ok(Self { store, live: LiveChunks::of(store, kept)?, zeros })
     }
 
     /// Tells what would be done and freed, about; and how many bytes that nobody needs would stay.
@@ -175,7 +176,7 @@ impl<'a> Sweep<'a> {
     }
 
     /// Gives the disk back what the blocks of a pack take that nobody needs, as far as the file system can, and says how many bytes.
-    /// Such blocks are damaged then: what looks at them finds that before anything is told by them.
+    /// Such blocks are all zeros then: who looks for chunks there finds that before anything is told by them.
     fn punch(&self, number: u32) -> Result<u64, CheckpointError> {
         let pack = self.store.pack(number)?;
         let is_needed = |block: u32| self.live.blocks(number).is_some_and(|live| live.contains_key(&block));
