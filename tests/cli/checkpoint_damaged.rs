@@ -260,6 +260,12 @@ fn what_a_prune_cannot_free_without_room_is_told() {
     assert!(said.ends_with("packs not written again: 1\n"), "{said}");
     let restored = sandbox.output(&["checkpoint", "restore", "store", "2", "-o", "-"]).stdout;
     assert!(restored == first[3_000_000..]);
+    // What was taken out all the same is no damage, and is stored again.
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "verify", "store", "--deep", "--quiet"]), @"");
+    let added = sandbox.seen(&["checkpoint", "add", "store", "ckpt1", "--name", "again"]);
+    assert!(added.starts_with("checkpoint 3: ") && !added.contains("stderr"), "{added}");
+    assert!(sandbox.output(&["checkpoint", "restore", "store", "3", "-o", "-"]).stdout == first);
+    sandbox.stdout(&["checkpoint", "prune", "store", "--remove", "3"]);
     assert_eq!(limited(100_000).status.code(), Some(0));
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "verify", "store", "--deep", "--quiet"]), @"");
 }

@@ -266,6 +266,35 @@ fn full_disk_without_a_whole_pack() {
 }
 
 #[test]
+fn what_pruning_a_pack_frees_is_room_for_another() {
+    on_a_disk("full_disk_with_two_packs", "mkdir disk\nmount -t tmpfs -o size=20m tmpfs disk");
+}
+
+#[test]
+fn full_disk_with_two_packs() {
+    let Some(disk) = on_its_own() else { return };
+    let store = Store::init(&disk.join("store"), Settings::default()).unwrap();
+    let (first, second) = (noise(3, 6_000_000), noise(4, 2_000_000));
+    // Of the first all but one block can be taken out, of the one block of the second nothing: parts of all of it are needed.
+    let parts = second.chunks(100_000).step_by(2).flatten().copied();
+    let third: Vec<u8> = first[5_000_000..].iter().copied().chain(parts).collect();
+    for (name, bytes) in [("1", &first), ("2", &second), ("3", &third)] {
+        let lock = store.lock("a test", Duration::ZERO).unwrap();
+        let source = Source::Stream(name.into(), Box::new(&bytes[..]));
+        let options = AddOptions { name: name.into(), ..AddOptions::default() };
+        store.add(&lock, source, &options, &Context::detached()).unwrap();
+    }
+    fill(&disk);
+    let lock = store.lock("a test", Duration::ZERO).unwrap();
+    let keep = Keep { remove: vec![1, 2], ..Keep::default() };
+    let pruned = store.prune(&lock, &keep, false, &Context::detached()).unwrap();
+    drop(lock);
+    assert!(pruned.rewritten == [1, 2] && pruned.left.is_empty() && pruned.notes.is_empty(), "{pruned:?}");
+    restore_files(&store, 3, &[("3".into(), third)].into()).unwrap();
+    assert!(verify(&store, true).problems.is_empty());
+}
+
+#[test]
 fn a_store_on_a_disk_that_cannot_be_written_to_is_read() {
     on_a_disk("read_only", "mkdir disk\nmount -t tmpfs -o size=8m tmpfs disk");
 }

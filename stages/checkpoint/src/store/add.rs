@@ -22,7 +22,7 @@ use super::blocks::Blocks;
 use super::fingerprint::Fingerprints;
 use super::index::Index;
 use super::manifest::{Figures, Manifest, Recipe};
-use super::pack::PackWriter;
+use super::pack::{EMPTY, PackWriter};
 use super::{Store, WriteLock, in_words};
 use crate::CheckpointError;
 use crate::chunk::ChunkId;
@@ -397,7 +397,9 @@ impl<'a> Session<'a> {
     /// Whether the payload of a block is whole, and those of all blocks by which it is told.
     fn is_whole(&mut self, (pack, block): (u32, u32)) -> bool {
         if let Err(error) = self.blocks.check(pack, block) {
-            self.notes.push(format!("{error}; what is the same is stored again"));
+            if !matches!(error, CheckpointError::DamagedBlock { reason: EMPTY, .. }) {
+                self.notes.push(format!("{error}; what is the same is stored again"));
+            }
             return false;
         }
         let pack = self.store.pack(pack).ok();

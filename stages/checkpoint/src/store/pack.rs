@@ -292,6 +292,9 @@ impl Trailer {
     }
 }
 
+/// What is said of a block that has no bytes any more: a prune took them, or a disk lost them.
+pub(crate) const EMPTY: &str = "it is all zeros";
+
 /// A pack that is in its place.
 #[derive(Debug)]
 pub struct Pack {
@@ -422,7 +425,8 @@ impl Pack {
             _ => DurableError::io("read", &self.path)(error).into(),
         })?;
         if XxHash3_64::oneshot(payload) != entry.checksum {
-            return Err(self.damaged_block(number, "its checksum is another"));
+            let empty = payload.iter().all(|&byte| byte == 0);
+            return Err(self.damaged_block(number, if empty { EMPTY } else { "its checksum is another" }));
         }
         Ok(())
     }

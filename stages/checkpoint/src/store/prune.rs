@@ -296,6 +296,8 @@ impl Store {
             let before = pruned.freed;
             pruned.left.clear();
             pruned.notes.clear();
+            // Those that were written again are other files now.
+            self.forget_packs();
             Sweep::new(self, &pruned.kept)?.carry_out(pruned, cx)?;
             // What was freed may be room for the packs that there was none for.
             if pruned.left.is_empty() || pruned.freed == before || cx.should_stop() {

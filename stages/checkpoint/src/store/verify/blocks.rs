@@ -7,7 +7,7 @@ use hopmap_model::Context;
 use rayon::prelude::*;
 
 use super::super::blocks::Blocks;
-use super::super::pack::{BlockEntry, Hashes, Pack};
+use super::super::pack::{BlockEntry, EMPTY, Hashes, Pack};
 use super::{Look, reason_of};
 use crate::CheckpointError;
 use crate::chunk::{ChunkHash, ChunkId};
@@ -104,6 +104,9 @@ impl Look<'_> {
                 return Err(CheckpointError::Interrupted);
             }
             let damaged = portion.par_iter().filter_map(|&(block, _)| pack.payload(block).err());
+            // What a prune took out of a pack that it had no room to write again is not damage.
+            let damaged =
+                damaged.filter(|error| !matches!(error, CheckpointError::DamagedBlock { reason: EMPTY, .. }));
             let damaged: Vec<String> = damaged.map(|error| error.to_string()).collect();
             self.found.warnings.extend(damaged.iter().map(|what| format!("{what}; no checkpoint needs it")));
             self.found.blocks += portion.len() as u64;
