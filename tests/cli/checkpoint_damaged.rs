@@ -52,21 +52,21 @@ fn settings_that_cannot_be_read() {
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "list", "store"]), @r"
     ------- stderr -------
     error: store/store.json cannot be used: its format is 3, and this hopmap knows 1 to 2
-      help: it is a small text file: write it again as `hopmap checkpoint init` does in an empty folder, with a `next` above all numbers and without `removed`
+      help: it is a small text file: write it again as `hopmap checkpoint init` does in an empty folder, with the `seed` it had, a `next` above all numbers, and without `removed`
     [exit code 1]
     ");
     sandbox.write("store/store.json", "{\n  \"format\": 1\n");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "list", "store"]), @r"
     ------- stderr -------
     error: store/store.json cannot be used: EOF while parsing an object at line 3 column 0
-      help: it is a small text file: write it again as `hopmap checkpoint init` does in an empty folder, with a `next` above all numbers and without `removed`
+      help: it is a small text file: write it again as `hopmap checkpoint init` does in an empty folder, with the `seed` it had, a `next` above all numbers, and without `removed`
     [exit code 1]
     ");
     sandbox.write("store/store.json", settings.replace("0.2", "3"));
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "list", "store"]), @r"
     ------- stderr -------
     error: store/store.json cannot be used: `epsilon` has to be from 0 to 1
-      help: it is a small text file: write it again as `hopmap checkpoint init` does in an empty folder, with a `next` above all numbers and without `removed`
+      help: it is a small text file: write it again as `hopmap checkpoint init` does in an empty folder, with the `seed` it had, a `next` above all numbers, and without `removed`
     [exit code 1]
     ");
 }

@@ -75,7 +75,7 @@ pub enum CheckpointError {
     /// The settings of the store cannot be read.
     #[error("{} cannot be used: {reason}", path.display())]
     #[diagnostic(help(
-        "it is a small text file: write it again as `hopmap checkpoint init` does in an empty folder, with a `next` above all numbers and without `removed`"
+        "it is a small text file: write it again as `hopmap checkpoint init` does in an empty folder, with the `seed` it had, a `next` above all numbers, and without `removed`"
     ))]
     DamagedSettings {
         /// The file.
