@@ -54,6 +54,7 @@ DESTDIR ?=
 release: missing
 	$(if $(filter mpi,$(WANTED)),,rm -f "$(TARGET)/release/hopmap-ranks")
 	$(CARGO) build --release --locked $(FLAGS) -p hopmap -p hopmap-query --bin hopmap --bin hopmap-query $(if $(filter mpi,$(WANTED)),--bin hopmap-ranks)
+	sh ci/no-crash-points.sh "$(TARGET)/release"
 
 # Names the foreign libraries that this machine does not have.
 missing:
@@ -82,6 +83,7 @@ dist: missing
 	$(if $(filter highs,$(WANTED)),ln -sf "$$(c++ -print-file-name=libstdc++.a)" "$(TARGET)/static")
 	$(CARGO) rustc --profile dist --locked --features "$(filter-out libotf2 mpi,$(WANTED))" --bin hopmap -- -L "native=$(TARGET)/static"
 	$(CARGO) build --profile dist --locked -p hopmap-query
+	sh ci/no-crash-points.sh "$(TARGET)/dist"
 	rm -f $(PACKAGES)/*.tar.gz
 	sh ci/tarball.sh "$(TARGET)/dist" $(PACKAGES)
 

@@ -6,7 +6,7 @@ use std::io::{BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use hopmap_artifact::{DESCRIPTION, Folder, PROVENANCE};
-use hopmap_durable::{DurableError, Staging, sync_folder};
+use hopmap_durable::{DurableError, Staging, crash_point, sync_folder};
 use hopmap_model::open_input;
 use miette::{IntoDiagnostic, Report};
 use serde::{Deserialize, Serialize};
@@ -129,7 +129,9 @@ pub fn export(place: &Path, export: &Export<'_>, store: &mut Store) -> Result<Ex
     let beside = staging.path().join("archive");
     let (files, blake3) = write(&beside, parts, export, &inputs)?;
     let bytes = std::fs::metadata(&beside).map_err(DurableError::io("read", &beside))?.len();
+    crash_point("archive.written", &beside);
     std::fs::rename(&beside, place).map_err(DurableError::io("write", place))?;
+    crash_point("archive.renamed", place);
     sync_folder(parent)?;
     Ok(Exported { files, bytes, blake3, notes })
 }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use hopmap_durable::{DurableError, Staging};
+use hopmap_durable::{DurableError, Staging, crash_point};
 use miette::Report;
 
 use super::error::ArchiveError;
@@ -108,7 +108,10 @@ impl Unpacked {
         let parent = self.staging.path().parent().unwrap_or(Path::new("."));
         let place = parent.join(format!("hopmap-verify-{}", std::process::id()));
         match std::fs::rename(self.staging.path(), &place) {
-            Ok(()) => place,
+            Ok(()) => {
+                crash_point("archive.kept", &place);
+                place
+            }
             Err(_) => self.staging.path().to_owned(),
         }
     }

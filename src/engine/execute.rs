@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use hopmap_artifact::{ArtifactError, Folder, PROVENANCE};
-use hopmap_durable::{DurableError, Staging};
+use hopmap_durable::{DurableError, Staging, crash_point};
 use hopmap_model::{Arity, Context, Direction, Inputs, Observer, Outcome, Outputs, Value};
 use miette::{Diagnostic, Report};
 use serde_json::{Value as Json, json};
@@ -168,6 +168,7 @@ fn run_here(task: Task, cell: &Cell, cx: &Context<'_>, shared: &Shared<'_>) -> R
             true => staging.commit(place),
             false => std::fs::rename(staging.path(), place).map_err(DurableError::io("create", place)),
         })?;
+        crash_point("store.artifact-renamed", &shared.artifacts.join(&record.digest));
         shared.values.lock().insert(record.digest.clone(), value);
         records.insert(port.to_owned(), record);
     }

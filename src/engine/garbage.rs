@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use foldhash::{HashMap, HashMapExt as _, HashSet, HashSetExt as _};
-use hopmap_durable::DurableError;
+use hopmap_durable::{DurableError, crash_point};
 
 use super::batch;
 use super::identity::PipelineId;
 use super::store::{Store, StoreError};
-use super::writer::Writer;
+use super::writer::{Writer, clear_leftovers};
 
 /// What to keep.
 #[derive(Debug, Clone, Copy)]
@@ -115,11 +115,14 @@ pub fn collect(store: &mut Store, writer: &mut Writer, garbage: &Garbage) -> Res
     garbage.forgotten.iter().for_each(|id| store.forget(id));
     store.retain(|key| !gone.contains(key));
     writer.compact(store)?;
+    clear_leftovers(&store.root().join("reports"))?;
     for (folder, _) in garbage.artifacts.iter().chain(&garbage.runs) {
         fs::remove_dir_all(folder).map_err(DurableError::io("remove", folder))?;
+        crash_point("store.garbage-removed", folder);
     }
     for (file, _) in &garbage.states {
         fs::remove_file(file).map_err(DurableError::io("remove", file))?;
+        crash_point("store.garbage-removed", file);
     }
     Ok(())
 }
@@ -128,6 +131,7 @@ pub fn collect(store: &mut Store, writer: &mut Writer, garbage: &Garbage) -> Res
 pub fn keep_runs(store: &Store, _writer: &Writer, count: usize) -> Result<(), StoreError> {
     for folder in old_runs(store, count)? {
         fs::remove_dir_all(&folder).map_err(DurableError::io("remove", &folder))?;
+        crash_point("store.garbage-removed", &folder);
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hopmap_durable::{AppendLog, DurableError};
+use hopmap_durable::{AppendLog, DurableError, crash_point};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -117,6 +117,7 @@ impl Journal {
             folder = runs.join(format!("{stamp}.{number}"));
         }
         std::fs::create_dir_all(&folder).map_err(DurableError::io("create", &folder))?;
+        crash_point("store.run-begun", &folder);
         let mut journal = Self { log: AppendLog::open(&folder.join("journal.jsonl"))?, folder };
         journal.write(&Event::Start {
             pipeline: pipeline.name.clone(),

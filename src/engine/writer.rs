@@ -5,7 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use hopmap_durable::{AppendLog, DurableError, Lock, lock_within, sync_folder, sync_tree};
+use hopmap_durable::{
+    AppendLog, DurableError, Lock, crash_point, is_leftover, lock_within, sync_folder, sync_tree,
+};
 
 use super::identity::{PipelineId, beside};
 use super::record::{OutputRecords, Record, ResultRecord, line};
@@ -33,6 +35,21 @@ const BETWEEN_SYNCS: Duration = Duration::from_secs(30);
 /// Beyond so many artifacts the whole file system is synced at once; fewer do not wait for what other programs write.
 const MANY: usize = 100;
 
+/// Removes files that killed processes were writing in a folder.
+pub(super) fn clear_leftovers(folder: &Path) -> Result<(), DurableError> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(DurableError::io("read", folder))?,
+    };
+    for entry in entries.flatten() {
+        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        if is_file && is_leftover(&entry.file_name().to_string_lossy()) {
+            fs::remove_file(entry.path()).map_err(DurableError::io("remove", &entry.path()))?;
+        }
+    }
+    Ok(())
+}
+
 impl Writer {
     /// Creates the store if it does not exist, locks it, and clears what killed runs left.
     pub fn open(root: &Path, holder: &str) -> Result<Self, StoreError> {
@@ -52,6 +69,7 @@ impl Writer {
         let path = root.join("lock");
         let lock = lock_within(wait, stop, || Lock::try_exclusive(&path, holder))?;
         check_format(root)?;
+        clear_leftovers(root)?;
         let format = root.join("format");
         if !format.exists() {
             let ignore = root.join(".gitignore");
@@ -61,6 +79,7 @@ impl Writer {
         let work = root.join("work");
         if work.exists() {
             fs::remove_dir_all(&work).map_err(DurableError::io("remove", &work))?;
+            crash_point("store.work-cleared", &work);
         }
         // Stages that keep files too large for memory expect it.
         fs::create_dir(&work).map_err(DurableError::io("create", &work))?;
@@ -116,6 +135,7 @@ impl Writer {
             self.unsynced_artifacts.iter().try_for_each(|artifact| sync_tree(artifact))?;
             sync_folder(&artifacts)?;
         }
+        crash_point("store.artifacts-synced", &artifacts);
         self.unsynced_artifacts.clear();
         self.last_sync = Instant::now();
         if std::mem::take(&mut store.is_unsynced) {

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use hopmap_artifact::Folder;
 use hopmap_changes::{Change, Machine};
-use hopmap_durable::{DurableError, Lock, Staging, is_leftover, replace_file, replace_symlink, sync_folder};
+use hopmap_durable::{
+    DurableError, Lock, Staging, crash_point, is_leftover, replace_file, replace_symlink, sync_folder,
+};
 use jiff::Timestamp;
 
 use super::RefreshError;
@@ -241,7 +243,10 @@ impl Publication {
     fn clear_pending(&self) -> Result<(), RefreshError> {
         let file = self.pending_file();
         match fs::remove_file(&file) {
-            Ok(()) => Ok(sync_folder(&self.state())?),
+            Ok(()) => {
+                crash_point("refresh.pending-cleared", &file);
+                Ok(sync_folder(&self.state())?)
+            }
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
             Err(error) => Err(DurableError::io("remove", &file)(error).into()),
         }

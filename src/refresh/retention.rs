@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use hopmap_durable::{DurableError, sync_folder};
+use hopmap_durable::{DurableError, crash_point, sync_folder};
 use jiff::Timestamp;
 
 use super::{Entry, Publication, RefreshError};
@@ -44,8 +44,10 @@ impl Retention {
             let folder = publication.folder(entry);
             let aside = publication.history().join(format!(".{}.tmp", entry.0));
             fs::rename(&folder, &aside).map_err(DurableError::io("remove", &folder))?;
+            crash_point("refresh.entry-aside", &folder);
             sync_folder(&publication.history())?;
             fs::remove_dir_all(&aside).map_err(DurableError::io("remove", &aside))?;
+            crash_point("refresh.entry-removed", &folder);
         }
         Ok(())
     }

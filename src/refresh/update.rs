@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use hopmap_changes::{Change, Finding, Machine, Missing, Thresholds, health};
+use hopmap_durable::crash_point;
 use miette::Report;
 
 pub use super::compare::Look;
@@ -256,6 +257,7 @@ impl Attempt<'_> {
                 let entry = entry.0.clone();
                 return Err(RefreshError::Consumer { how: failed.how, said: failed.said, entry });
             }
+            crash_point("refresh.consumer-done", &log);
         }
         self.publication.accept(entry)
     }

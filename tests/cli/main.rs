@@ -18,6 +18,8 @@ mod checkpoint_refused;
 mod cluster;
 mod collectives;
 mod crash;
+#[cfg(debug_assertions)]
+mod crash_points;
 mod cron;
 mod demands;
 mod determinism;

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
+use hopmap_durable::crash_point;
 use miette::Report;
 
 use super::failure::{End, Ended, Given as Unfinished, JobFailure};
@@ -249,6 +250,7 @@ impl<'a> Desk<'a> {
         // It may have been accepted though the answer got lost.
         job.phase = if answer.is_some() { Phase::Queued } else { Phase::Sought };
         if let Some(number) = answer {
+            crash_point("job.submitted", &job.folder);
             self.is_queued(job, number)?;
         }
         Ok(())
@@ -474,8 +476,10 @@ impl<'a> Desk<'a> {
     fn collect(&self, job: &mut Job<'a>) -> Result<Given, Report> {
         let Order { task, cell, .. } = &job.order;
         let given = take_over(launch::given(cell.entry, &job.task())?, task, cell, self.shared)?;
+        crash_point("job.taken-over", &job.folder);
         // The job is forgotten last: where the result could not be stored, the next run takes it over.
         let _ = fs::remove_dir_all(&job.folder);
+        crash_point("job.forgotten", &job.folder);
         Ok(given)
     }
 }

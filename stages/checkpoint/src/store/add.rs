@@ -13,7 +13,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use hopmap_durable::{DurableError, replace_file, sync_folder};
+use hopmap_durable::{DurableError, crash_point, replace_file, sync_folder};
 use hopmap_model::Context;
 use rayon::prelude::*;
 
@@ -481,7 +481,9 @@ fn commit_pack(
     }
     let (path, bytes) = writer.finish()?;
     let place = store.pack_path(number);
+    crash_point("checkpoint.pack-written", &path);
     fs::rename(&path, &place).map_err(DurableError::io("write", &place))?;
+    crash_point("checkpoint.pack-renamed", &place);
     sync_folder(&store.folder.join("packs"))?;
     Ok(bytes)
 }

@@ -7,7 +7,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use hopmap_durable::DurableError;
+use hopmap_durable::{DurableError, crash_point};
 
 use super::{FORMAT, Settings, Store, in_words, numbers};
 use crate::CheckpointError;
@@ -135,6 +135,7 @@ impl Store {
         for &number in &given.gone {
             let path = self.mark(number);
             fs::remove_file(&path).map_err(DurableError::io("remove", &path))?;
+            crash_point("checkpoint.mark-removed", &path);
         }
         Ok(())
     }

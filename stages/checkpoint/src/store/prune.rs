@@ -12,7 +12,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use hopmap_durable::{DurableError, Lock, replace_file, sync_folder};
+use hopmap_durable::{DurableError, Lock, crash_point, replace_file, sync_folder};
 use hopmap_model::Context;
 use serde::{Deserialize, Serialize};
 
@@ -281,6 +281,7 @@ impl Store {
         for &number in &pruned.removed {
             pruned.freed += bytes_of(&self.manifest_path(number));
             self.remove_manifest(number)?;
+            crash_point("checkpoint.manifest-removed", &self.manifest_path(number));
         }
         sync_folder(&self.folder.join("checkpoints"))?;
         pruned.removed.iter().for_each(|&number| self.empty_mark(number));

@@ -11,7 +11,7 @@ use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Component, Path, PathBuf};
 
-use hopmap_durable::{DurableError, Staging, sync_folder, sync_tree};
+use hopmap_durable::{DurableError, Staging, crash_point, sync_folder, sync_tree};
 use hopmap_model::Context;
 
 use self::run::{Output, Restoring};
@@ -72,6 +72,7 @@ impl Store {
         if !options.unsynced {
             sync_tree(staging.path())?;
         }
+        crash_point("checkpoint.restore-filled", to);
         // Whatever came to that place meanwhile is not ours to remove.
         fs::rename(staging.path(), to).map_err(|error| match error.kind() {
             ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists | ErrorKind::NotADirectory => {
@@ -79,6 +80,7 @@ impl Store {
             }
             _ => DurableError::io("write", to)(error).into(),
         })?;
+        crash_point("checkpoint.restore-renamed", to);
         sync_folder(parent)?;
         Ok(Restored { number, files: manifest.recipes.len(), bytes })
     }

@@ -1,11 +1,13 @@
 //! Files that survive a crash: written beside their place, synced and renamed; locks that die with their holder;
 //! logs that are only ever appended to.
 
+mod crash;
 mod error;
 mod lock;
 mod log;
 mod replace;
 
+pub use crash::{CRASH_POINTS, crash_point};
 pub use error::DurableError;
 pub use lock::{Lock, lock_within};
 pub use log::AppendLog;

@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use crate::DurableError;
+use crate::{DurableError, crash_point};
 
 /// A log of lines. A line cut off by a crash is dropped when the log is opened for writing and ignored when read.
 #[derive(Debug)]
@@ -47,12 +47,16 @@ impl AppendLog {
         let mut bytes = Vec::with_capacity(line.len() + 1);
         bytes.extend_from_slice(line.as_bytes());
         bytes.push(b'\n');
-        self.file.write_all(&bytes).map_err(DurableError::io("append to", &self.path))
+        self.file.write_all(&bytes).map_err(DurableError::io("append to", &self.path))?;
+        crash_point("log.appended", &self.path);
+        Ok(())
     }
 
     /// Puts everything appended so far on disk.
     pub fn sync(&self) -> Result<(), DurableError> {
-        self.file.sync_data().map_err(DurableError::io("sync", &self.path))
+        self.file.sync_data().map_err(DurableError::io("sync", &self.path))?;
+        crash_point("log.synced", &self.path);
+        Ok(())
     }
 }
 

@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::DurableError;
+use crate::{DurableError, crash_point};
 
 /// A folder that is being filled; removed when dropped before it is moved to its place.
 #[derive(Debug)]
@@ -20,6 +20,7 @@ impl Staging {
         fs::create_dir_all(parent).map_err(DurableError::io("create", parent))?;
         let path = parent.join(unique_name("staging".as_ref()));
         fs::create_dir(&path).map_err(DurableError::io("create", &path))?;
+        crash_point("staging.made", &path);
         Ok(Self { path })
     }
 
@@ -45,6 +46,7 @@ impl Drop for Staging {
 /// Syncs a folder that another process may have filled and moves it to its place, as [`replace_folder`] does.
 pub fn adopt_folder(from: &Path, place: &Path) -> Result<(), DurableError> {
     sync_tree(from)?;
+    crash_point("folder.synced", place);
     replace_folder(from, place)
 }
 
@@ -61,9 +63,12 @@ pub fn replace_folder(from: &Path, place: &Path) -> Result<(), DurableError> {
         }
         let old = parent.join(unique_name(place.file_name().unwrap_or_default()));
         fs::rename(place, &old).map_err(DurableError::io("replace", place))?;
+        crash_point("folder.aside", place);
         fs::rename(from, place).map_err(DurableError::io("create", place))?;
+        crash_point("folder.replaced", place);
         fs::remove_dir_all(&old).map_err(DurableError::io("remove", &old))?;
     }
+    crash_point("folder.renamed", place);
     sync_folder(parent)
 }
 
@@ -77,11 +82,15 @@ pub fn replace_file(place: &Path, contents: &[u8]) -> Result<(), DurableError> {
 pub fn replace_symlink(place: &Path, target: &Path) -> Result<(), DurableError> {
     let parent = parent_of(place);
     let beside = parent.join(unique_name(place.file_name().unwrap_or_default()));
-    let made = std::os::unix::fs::symlink(target, &beside).and_then(|()| fs::rename(&beside, place));
+    let made = std::os::unix::fs::symlink(target, &beside).and_then(|()| {
+        crash_point("link.made", place);
+        fs::rename(&beside, place)
+    });
     if let Err(error) = made {
         let _ = fs::remove_file(&beside);
         return Err(DurableError::io("write", place)(error));
     }
+    crash_point("link.renamed", place);
     sync_folder(parent)
 }
 
@@ -113,11 +122,15 @@ fn replace_with(
         write(&mut file)?;
         file.sync_data()
     });
-    let renamed = written.and_then(|()| fs::rename(&beside, place));
+    let renamed = written.and_then(|()| {
+        crash_point("file.written", place);
+        fs::rename(&beside, place)
+    });
     if let Err(error) = renamed {
         let _ = fs::remove_file(&beside);
         return Err(DurableError::io("write", place)(error));
     }
+    crash_point("file.renamed", place);
     sync_folder(parent)
 }
 

@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use hopmap_durable::{DurableError, sync_folder};
+use hopmap_durable::{DurableError, crash_point, sync_folder};
 use hopmap_model::Context;
 use rayon::prelude::*;
 use rustix::fs::{FallocateFlags, fallocate};
@@ -240,6 +240,7 @@ impl Pruned {
         let path = store.pack_path(number);
         let bytes = bytes_of(&path);
         fs::remove_file(&path).map_err(DurableError::io("remove", &path))?;
+        crash_point("checkpoint.pack-removed", &path);
         self.deleted.push(number);
         self.freed += bytes;
         Ok(())
@@ -261,7 +262,9 @@ impl Store {
                 return Ok(None);
             }
             let place = self.pack_path(number);
+            crash_point("checkpoint.pack-written", &path);
             fs::rename(&path, &place).map_err(DurableError::io("write", &place))?;
+            crash_point("checkpoint.pack-replaced", &place);
             sync_folder(&self.folder.join("packs"))?;
             Ok(Some(pack.length().saturating_sub(bytes)))
         });
