@@ -125,7 +125,7 @@ pub fn export(place: &Path, export: &Export<'_>, store: &mut Store) -> Result<Ex
     }
     let parts = parts(export, &inputs, store)?;
     let parent = place.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let staging = Staging::new(parent)?;
+    let staging = Staging::beside(place)?;
     let beside = staging.path().join("archive");
     let (files, blake3) = write(&beside, parts, export, &inputs)?;
     let bytes = std::fs::metadata(&beside).map_err(DurableError::io("read", &beside))?.len();

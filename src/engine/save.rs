@@ -254,7 +254,7 @@ fn save(
     if standing == Standing::Same {
         return Ok(false);
     }
-    let staging = Staging::new(path.parent().unwrap_or(Path::new(".")))?;
+    let staging = Staging::beside(path)?;
     for (name, _) in &record.files {
         copy_file(&source.join(name), &staging.path().join(name))?;
     }

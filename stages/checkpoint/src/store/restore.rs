@@ -57,7 +57,7 @@ impl Store {
             _ => Path::new("."),
         };
         let bytes = manifest.bytes();
-        let staging = Staging::new(parent)?;
+        let staging = Staging::beside(to)?;
         refuse_too_much(staging.path(), &manifest)?;
         tree::plant(staging.path(), &manifest.entries)?;
         let files = manifest.recipes.iter().filter_map(|(&entry, recipe)| {

@@ -1,10 +1,15 @@
 //! Files and folders that appear whole or not at all.
 
-use std::ffi::OsString;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 
 use crate::{DurableError, crash_point};
 
@@ -17,8 +22,18 @@ pub struct Staging {
 impl Staging {
     /// Creates an empty folder of a unique name inside `parent`.
     pub fn new(parent: &Path) -> Result<Self, DurableError> {
+        Self::create(parent, "staging".as_ref())
+    }
+
+    /// Creates an empty folder beside the place that it is for. What killed processes left there for this place goes.
+    pub fn beside(place: &Path) -> Result<Self, DurableError> {
+        clear_abandoned(place);
+        Self::create(parent_of(place), place.file_name().unwrap_or_default())
+    }
+
+    fn create(parent: &Path, name: &OsStr) -> Result<Self, DurableError> {
         fs::create_dir_all(parent).map_err(DurableError::io("create", parent))?;
-        let path = parent.join(unique_name("staging".as_ref()));
+        let path = parent.join(unique_name(name));
         fs::create_dir(&path).map_err(DurableError::io("create", &path))?;
         crash_point("staging.made", &path);
         Ok(Self { path })
@@ -100,8 +115,38 @@ pub fn is_leftover(name: &str) -> bool {
     name.starts_with('.') && name.strip_suffix(".tmp").is_some()
 }
 
-/// Copies a file to a place as [`replace_file`] does.
+/// Removes what processes have made beside a place and left there when they were killed. What stays after all is only waste.
+fn clear_abandoned(place: &Path) {
+    // A folder is read once, since thousands of copies may go there: what was left was left before.
+    static LEFT: Mutex<BTreeMap<PathBuf, Vec<String>>> = Mutex::new(BTreeMap::new());
+    let Some(name) = place.file_name().and_then(OsStr::to_str) else { return };
+    let parent = parent_of(place);
+    let mut left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
+    let left = left.entry(parent.to_owned()).or_insert_with(|| {
+        let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+        entries
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .filter(|name| is_leftover(name))
+            .collect()
+    });
+    let is_gone = |process| matches!(test_kill_process(process), Err(Errno::SRCH));
+    for found in left.iter().filter(|found| maker_of(found, name).is_some_and(is_gone)) {
+        let path = parent.join(found);
+        let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    }
+}
+
+/// The process that made something beside the place of a name, as [`unique_name`] calls it.
+fn maker_of(found: &str, name: &str) -> Option<Pid> {
+    let numbers = found.strip_prefix('.')?.strip_prefix(name)?.strip_prefix('.')?.strip_suffix(".tmp")?;
+    let (process, count) = numbers.split_once('-')?;
+    count.parse::<u64>().ok()?;
+    Pid::from_raw(process.parse().ok().filter(|&process| process > 0)?)
+}
+
+/// Copies a file to a place as [`replace_file`] does. What killed processes left there for this place goes.
 pub fn copy_file(from: &Path, place: &Path) -> Result<(), DurableError> {
+    clear_abandoned(place);
     let mut source = File::open(from).map_err(DurableError::io("read", from))?;
     replace_with(place, |file| std::io::copy(&mut source, file).map(drop))
 }
@@ -166,7 +211,7 @@ fn parent_of(place: &Path) -> &Path {
 }
 
 /// A hidden name that no other thread or process uses at the same time.
-fn unique_name(name: &std::ffi::OsStr) -> OsString {
+fn unique_name(name: &OsStr) -> OsString {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let mut unique = OsString::from(".");
     unique.push(name);
@@ -203,6 +248,28 @@ mod tests {
         let name = unique_name("current".as_ref());
         assert!(is_leftover(name.to_str().unwrap()));
         assert!(!is_leftover("current") && !is_leftover(".hopmap") && !is_leftover("a.tmp"));
+    }
+
+    #[test]
+    fn what_a_killed_process_left_beside_a_place_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut ended = std::process::Command::new("true").spawn().unwrap();
+        ended.wait().unwrap();
+        let (gone, here) = (ended.id(), std::process::id());
+        let stays = [format!(".a.{here}-7.tmp"), format!(".a.b.{gone}-0.tmp"), ".a.tmp".to_owned()];
+        for name in &stays {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        let left = |number: u32| folder.path().join(format!(".a.{gone}-{number}.tmp"));
+        fs::write(left(0), "").unwrap();
+        fs::create_dir_all(left(1).join("folder")).unwrap();
+        drop(Staging::beside(&folder.path().join("a")).unwrap());
+        let names = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
+        names.sort();
+        let mut stays = stays.to_vec();
+        stays.sort();
+        assert_eq!(names, stays);
     }
 
     #[test]
