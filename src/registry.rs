@@ -212,6 +212,9 @@ impl StageEntry {
     }
 }
 
+/// The parameter that chooses the defaults of others.
+const PRESET: &str = "preset";
+
 struct Ready<S: Stage> {
     parameters: S::Params,
     canonical: Json,
@@ -219,11 +222,12 @@ struct Ready<S: Stage> {
 }
 
 fn configure<S: Stage + 'static>(given: Json) -> Result<Box<dyn Configured>, ParameterError> {
-    let parameters: S::Params = serde_path_to_error::deserialize(&given).map_err(|error| ParameterError {
-        path: error.path().iter().filter_map(segment).collect(),
-        message: error.into_inner().to_string(),
-        help: None,
-    })?;
+    let parameters: S::Params =
+        serde_path_to_error::deserialize(completed::<S>(&given)).map_err(|error| ParameterError {
+            path: error.path().iter().filter_map(segment).collect(),
+            message: error.into_inner().to_string(),
+            help: None,
+        })?;
     S::check(&parameters).map_err(|error| ParameterError {
         path: Vec::new(),
         message: error.to_string(),
@@ -235,6 +239,19 @@ fn configure<S: Stage + 'static>(given: Json) -> Result<Box<dyn Configured>, Par
         help: None,
     })?;
     Ok(Box::new(Ready::<S> { parameters, canonical, given }))
+}
+
+/// What is given, and what its preset says of the rest.
+fn completed<S: Stage>(given: &Json) -> Json {
+    let mut all = given.clone();
+    let preset = given.get(PRESET).and_then(Json::as_str).and_then(S::preset);
+    let preset = preset.and_then(|preset| serde_json::to_value(preset).ok());
+    if let (Some(all), Some(Json::Object(preset))) = (all.as_object_mut(), preset) {
+        for (name, value) in preset {
+            all.entry(name).or_insert(value);
+        }
+    }
+    all
 }
 
 /// A step from the outside in, as [`ParameterError::path`] has it. The variant of an enumeration is no step in the file.
@@ -304,6 +321,7 @@ fn write<C: Codec>(path: &Path, value: &Value) -> Option<Result<Folder, Artifact
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
     use std::collections::BTreeSet;
 
     #[test]
@@ -320,6 +338,27 @@ mod tests {
                 assert!(kind(port.kind).is_some(), "{}: unknown kind {}", entry.kind, port.kind);
             }
         }
+    }
+
+    #[test]
+    fn a_preset_gives_what_is_not_given_and_keys_have_all_of_it() {
+        let canonical = |kind: &str, given: Json| {
+            stage(kind).unwrap().configure(given).map(|ready| ready.canonical().clone())
+        };
+        let paper = canonical("map/annealing", json!({ "preset": "paper" })).unwrap();
+        assert_eq!((&paper["cooling"], &paper["descent"]), (&json!("cauchy"), &json!(false)));
+        let own =
+            canonical("map/annealing", json!({ "preset": "paper", "cooling": "proportional" })).unwrap();
+        assert_eq!((&own["cooling"], &own["descent"]), (&json!("proportional"), &json!(false)));
+        // What the key has is what another process goes by.
+        assert_eq!(canonical("map/annealing", own.clone()).unwrap(), own);
+        let composite = canonical("map/composite", json!({ "preset": "paper" })).unwrap();
+        assert_eq!(
+            (&composite["iteration"], &composite["mutate_clones"]),
+            (&json!("candidate"), &json!(false))
+        );
+        let unknown = canonical("map/genetic", json!({ "preset": "papers" })).unwrap_err();
+        assert!(unknown.message.contains("`papers`"), "{}", unknown.message);
     }
 
     #[test]

@@ -17,6 +17,7 @@ fn a_first_run_runs_everything_and_a_second_nothing() {
       ran        program  N.NN s
       ran        machine  N.NN s
       placement: 8 solvers on every island, 50000 iterations, an exchange after every 1000
+      placement: warning: the search ended before its first exchange (`successive`)
       ran        placement  N.NN s
       ran        quality  N.NN s
       ran        rankfile  N.NN s
@@ -44,6 +45,7 @@ fn only_what_depends_on_a_change_runs_again() {
       report       .hopmap/reports/ring.html
     ------- stderr -------
       placement: 8 solvers on every island, 50000 iterations, an exchange after every 1000
+      placement: warning: the search ended before its first exchange (`successive`)
       ran        placement  N.NN s
       ran        quality  N.NN s
       ran        rankfile  N.NN s

@@ -22,6 +22,7 @@ fn everything_is_made_again_and_is_the_same() {
       ran        program  N.NN s
       ran        machine  N.NN s
       placement: 8 solvers on every island, 50000 iterations, an exchange after every 1000
+      placement: warning: the search ended before its first exchange (`successive`)
       ran        placement  N.NN s
       ran        quality  N.NN s
       ran        rankfile  N.NN s
@@ -78,6 +79,7 @@ fn a_result_that_is_another_one_is_shown_with_its_first_row() {
     ------- stderr -------
     -j1, 1 last time
       placement: 8 solvers on every island, 50000 iterations, an exchange after every 1000
+      placement: warning: the search ended before its first exchange (`successive`)
       ran        placement  N.NN s
     [exit code 3]
     "#);
@@ -120,6 +122,7 @@ fn a_damaged_table_in_the_store_is_found() {
       ran        program  N.NN s
       ran        machine  N.NN s
       placement: 8 solvers on every island, 50000 iterations, an exchange after every 1000
+      placement: warning: the search ended before its first exchange (`successive`)
       ran        placement  N.NN s
       ran        quality  N.NN s
       ran        rankfile  N.NN s
@@ -190,6 +193,7 @@ fn a_lock_file_is_enough_to_verify() {
       ran        program  N.NN s
       ran        machine  N.NN s
       placement: 8 solvers on every island, 50000 iterations, an exchange after every 1000
+      placement: warning: the search ended before its first exchange (`successive`)
       ran        placement  N.NN s
       ran        quality  N.NN s
       ran        rankfile  N.NN s
@@ -290,6 +294,7 @@ fn what_goes_in_otherwise_than_it_is_locked_is_said_though_results_are_the_same(
       ran        program  N.NN s
       ran        machine  N.NN s
       placement: 8 solvers on every island, 50000 iterations, an exchange after every 1000
+      placement: warning: the search ended before its first exchange (`successive`)
       ran        placement  N.NN s
       ran        quality  N.NN s
       ran        rankfile  N.NN s

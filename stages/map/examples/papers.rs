@@ -5,7 +5,8 @@
 //! Prints, for every choice of parameters whose name has the part and every instance, the mean over the seeds of
 //! 100 · (F − F0) / F0, its standard error, and the seconds of a run. `reach` prints instead how many iterations each of 1 to 32
 //! islands needs to come within 20 % of F0 on average: the time to a fixed accuracy on as many processes. Every island has as many evaluations as the papers' annealing takes, solvers ×
-//! iterations, and no final descent; `defaults` runs as users do. An instance is one of the papers, one of QAPLIB with a
+//! iterations, and no final descent; `defaults` and
+//! `paper's` are whole runs. Behind the seconds stands what the last run counted: exchanges, generations, accepted children. An instance is one of the papers, one of QAPLIB with a
 //! solution, or `grid64`, 64 × 64 ranks on a tree, whose F0 is that of rank i on slot i.
 #![allow(clippy::print_stdout, reason = "it prints a table")]
 
@@ -61,13 +62,14 @@ fn main() -> Result<(), Error> {
         print!("{name:44}");
         for (_, best, problem) in &problems {
             let begin = Instant::now();
-            let mut gaps = Vec::new();
+            let (mut gaps, mut counts) = (Vec::new(), String::new());
             for seed in 1..=seeds {
                 let found = mapper(seed, budget(problem))?.map(problem, &Context::detached())?;
                 gaps.push(100.0 * (problem.real(problem.cost(&found.slots)) - best) / best);
+                counts = found.metrics.values().fold(String::new(), |text, count| format!("{text} {count}"));
             }
             let (mean, error) = mean_and_error(&gaps);
-            print!("{mean:8.1} ±{error:5.1} {:5.1}s", begin.elapsed().as_secs_f64() / seeds as f64);
+            print!("{mean:8.1} ±{error:5.1} {:5.1}s{counts}", begin.elapsed().as_secs_f64() / seeds as f64);
         }
         println!();
     }
@@ -132,30 +134,54 @@ fn choices() -> Vec<Choice> {
     let annealing = annealing.into_iter().map(|(name, params)| (name, anneal(params)));
     let genetic = GENETIC.iter().map(|&(name, params)| (name, breed(params)));
     let composite = COMPOSITE.iter().map(|&(name, params)| (name, compose(params)));
-    annealing.chain(genetic).chain(composite).chain(defaults()).collect()
+    annealing.chain(genetic).chain(composite).chain(whole_runs()).collect()
 }
 
-/// All algorithms with nothing but defaults: as many evaluations as they take, and the final descent.
-fn defaults() -> [Choice; 3] {
-    [
-        (
-            "defaults of annealing",
-            Box::new(|seed, _| {
-                Ok(Box::new(Annealing::new(&AnnealingParams { seed, ..AnnealingParams::default() })?))
-            }),
-        ),
-        (
-            "defaults of genetic",
-            Box::new(|seed, _| {
-                Ok(Box::new(Genetic::new(&GeneticParams { seed, ..GeneticParams::default() })?))
-            }),
-        ),
-        (
-            "defaults of composite",
-            Box::new(|seed, _| {
-                Ok(Box::new(Composite::new(&CompositeParams { seed, ..CompositeParams::default() })?))
-            }),
-        ),
+/// All algorithms with nothing but defaults, and as the papers have them: whole runs.
+fn whole_runs() -> Vec<Choice> {
+    let annealing = |name, params: fn() -> AnnealingParams| -> Choice {
+        (name, Box::new(move |seed, _| Ok(Box::new(Annealing::new(&AnnealingParams { seed, ..params() })?))))
+    };
+    let genetic = |name, params: fn() -> GeneticParams| -> Choice {
+        (name, Box::new(move |seed, _| Ok(Box::new(Genetic::new(&GeneticParams { seed, ..params() })?))))
+    };
+    let composite = |name, params: fn() -> CompositeParams| -> Choice {
+        (name, Box::new(move |seed, _| Ok(Box::new(Composite::new(&CompositeParams { seed, ..params() })?))))
+    };
+    vec![
+        annealing("defaults of annealing", AnnealingParams::default),
+        genetic("defaults of genetic", GeneticParams::default),
+        composite("defaults of composite", CompositeParams::default),
+        annealing("paper's annealing", AnnealingParams::paper),
+        annealing("paper's annealing, T1 0.01", || AnnealingParams {
+            final_temperature: Some(0.01),
+            ..AnnealingParams::paper()
+        }),
+        annealing("paper's annealing, proportional", || AnnealingParams {
+            cooling: Cooling::Proportional,
+            ..AnnealingParams::paper()
+        }),
+        annealing("paper's annealing, every 100", || AnnealingParams {
+            successive: Some(100),
+            ..AnnealingParams::paper()
+        }),
+        annealing("paper's annealing, never", || AnnealingParams {
+            successive: Some(100_000),
+            ..AnnealingParams::paper()
+        }),
+        genetic("paper's genetic", GeneticParams::paper),
+        composite("paper's composite", CompositeParams::paper),
+        annealing("RGO", || AnnealingParams { genetic: true, ..AnnealingParams::default() }),
+        annealing("RGO, 10 generations", || AnnealingParams {
+            genetic: true,
+            generations: Some(10),
+            ..AnnealingParams::default()
+        }),
+        annealing("RGO, 40 generations", || AnnealingParams {
+            genetic: true,
+            generations: Some(40),
+            ..AnnealingParams::default()
+        }),
     ]
 }
 

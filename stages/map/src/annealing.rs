@@ -36,10 +36,10 @@ const MUTATION: f64 = 0.001;
 /// one will be best. The temperature goes on falling over the exchanges; where it starts again, tai27e01 to tai75e01 come out
 /// better and tai125e01 and tai175e01 worse. Both are parameters.
 ///
-/// With `genetic`, islands breed instead of taking the best (PAG of the method RGO, Baranov 2000, of which no code is known):
-/// the current placement is crossed with that of the island before it in the ring (basic crossover), genes of the child mutate
-/// with probability 0.001, and annealing at the temperature of the first solver decides whether the child or the better parent
-/// becomes current.
+/// With `genetic`, islands breed at the beginning instead of taking the best (PAG of the method RGO, Baranov 2000, of which no
+/// code is known): the best placement of the epoch is crossed with that of the island before it in the ring (basic crossover), genes
+/// of the child mutate with probability 0.001, and annealing at the temperature of the first solver decides whether the child
+/// becomes current. Once it is too cold for a child, islands go on by themselves.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Annealing {
     params: AnnealingParams,
@@ -51,8 +51,8 @@ impl Annealing {
     /// Checks the parameters.
     pub fn new(params: &AnnealingParams) -> Result<Self, ParameterError> {
         check(params)?;
-        let &AnnealingParams { evaluations, seconds, islands, descent, .. } = params;
-        let ending = Ending::new(seconds, descent);
+        let &AnnealingParams { evaluations, seconds, islands, descent, rank_order_fallback, .. } = params;
+        let ending = Ending::new(seconds, descent, rank_order_fallback);
         let budget = Budget::new(evaluations, ending.search_seconds(seconds), islands)?;
         Ok(Self { params: params.clone(), budget, ending })
     }
@@ -74,7 +74,7 @@ impl Mapper for Annealing {
             reheats: params.after_exchange == Reheat::Restart,
             repeats: params.iterations.is_none()
                 && (params.evaluations.is_some() || params.seconds.is_some()),
-            breeding: params.genetic.then(|| Breeding::new(problem, Crossover::Basic, MUTATION)),
+            breeding: params.genetic.then(|| Breeding::new(problem, Crossover::Basic, MUTATION, true)),
         };
         let found = self.budget.evolve(&solvers, once, cx)?;
         self.ending.finish(found, problem, cx)

@@ -8,7 +8,7 @@ mod population;
 
 use std::time::Instant;
 
-use hopmap_islands::{Budget, Candidate, Evolution, Meter, SearchError};
+use hopmap_islands::{Budget, Candidate, Counts, Evolution, Meter, SearchError};
 use hopmap_model::{Context, Error};
 use hopmap_objective::{Assignment, Problem};
 
@@ -116,7 +116,14 @@ impl Auto {
             let best = Candidate { cost: problem.cost(&solution), solution };
             let bests = vec![best.clone()];
             let convergence = Vec::new();
-            return Ok(hopmap_islands::Found { best, bests, evaluations: 0, convergence, complete: true });
+            return Ok(hopmap_islands::Found {
+                best,
+                bests,
+                evaluations: 0,
+                convergence,
+                complete: true,
+                counts: Counts::new(),
+            });
         };
         // What is where in detail is for the whole problem to find out.
         ground.explores = false;

@@ -1,6 +1,6 @@
 //! Composite algorithm: annealing, then a genetic algorithm.
 
-use hopmap_islands::{Budget, Candidate, Evolution, Exchange, Meter};
+use hopmap_islands::{Budget, Candidate, Counts, Evolution, Exchange, Meter};
 use hopmap_model::{Context, Error, Stage, seed_stream};
 use hopmap_objective::Problem;
 use serde::{Deserialize, Serialize};
@@ -36,8 +36,8 @@ impl Composite {
     pub fn new(params: &CompositeParams) -> Result<Self, ParameterError> {
         annealing::check(&params.annealing())?;
         genetic::check(&params.genetic())?;
-        let &CompositeParams { evaluations, seconds, islands, descent, .. } = params;
-        let ending = Ending::new(seconds, descent);
+        let &CompositeParams { evaluations, seconds, islands, descent, rank_order_fallback, .. } = params;
+        let ending = Ending::new(seconds, descent, rank_order_fallback);
         let budget = Budget::new(evaluations, ending.search_seconds(seconds), islands)?;
         Ok(Self { params: params.clone(), budget, ending })
     }
@@ -49,7 +49,7 @@ impl Mapper for Composite {
             return Ok(Found::at_once(problem.linear()));
         }
         let params = &self.params;
-        let breeding = Breeding::new(problem, params.crossover, params.mutation);
+        let breeding = Breeding::new(problem, params.crossover, params.mutation, params.mutate_clones);
         let genetic = genetic::Rules::new(&params.genetic(), problem, default_population(problem.ranks()));
         let annealing = annealing::Rules::new(&params.annealing(), problem);
         let individuals = genetic.population as u64;
@@ -152,6 +152,10 @@ impl Evolution for Annealed<'_> {
 
     fn best(&self, settlement: &Settlement) -> Candidate<Vec<u32>> {
         settlement.colony.best(&self.breeding)
+    }
+
+    fn counts(&self, settlement: &Settlement) -> Counts {
+        settlement.colony.counts()
     }
 
     fn exchange(&self, epoch: u64) -> Exchange {

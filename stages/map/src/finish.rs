@@ -14,6 +14,19 @@ const DESCENT_SHARE: f64 = 0.1;
 /// Most evaluations of the descent.
 const DESCENT_EVALUATIONS: u64 = 1 << 22;
 
+/// Metrics of what searches do now and then: exchanges after which solvers go on, complete iterations of breeding, and children that
+/// annealing accepted.
+pub(crate) const EXCHANGES: &str = "exchanges";
+pub(crate) const GENERATIONS: &str = "generations";
+pub(crate) const ACCEPTED_CHILDREN: &str = "accepted_children";
+
+/// What it means if none of it happened.
+const NEVER: [(&str, &str); 3] = [
+    (EXCHANGES, "the search ended before its first exchange (`successive`)"),
+    (GENERATIONS, "the search ended before its first generation"),
+    (ACCEPTED_CHILDREN, "annealing accepted no child of the islands that bred"),
+];
+
 /// Whether all placements cost the same.
 pub(crate) fn is_flat(problem: &Problem) -> bool {
     problem.distance().levels() < 2 || problem.slots() < 2 || movable(problem).is_empty()
@@ -23,14 +36,16 @@ pub(crate) fn is_flat(problem: &Problem) -> bool {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Ending {
     descends: bool,
+    /// Whether rank order is the result where the search found nothing better.
+    falls_back: bool,
     time: Option<Duration>,
 }
 
 impl Ending {
     /// A tenth of the budget in seconds, if that is what is given.
-    pub(crate) fn new(seconds: Option<f64>, descends: bool) -> Self {
+    pub(crate) fn new(seconds: Option<f64>, descends: bool, falls_back: bool) -> Self {
         let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(DESCENT_SHARE * seconds).ok());
-        Self { descends, time }
+        Self { descends, falls_back, time }
     }
 
     /// What is left to the search of a budget in seconds.
@@ -39,16 +54,21 @@ impl Ending {
         seconds.map(|seconds| share * seconds)
     }
 
-    /// Descends if it should, and says what was found in the units of the problem. Every process does the same. What costs more
-    /// than rank order is given up for that: random starts are no match for it where there are thousands of ranks.
+    /// Descends if it should, and says what was found in the units of the problem. Every process does the same. By default, what
+    /// costs more than rank order is given up for that: random starts are no match for it where there are thousands of ranks.
     pub(crate) fn finish(
         &self,
         mut found: hopmap_islands::Found<Vec<u32>>,
         problem: &Problem,
         cx: &Context<'_>,
     ) -> Result<Found, Error> {
+        for (name, consequence) in NEVER {
+            if found.counts.get(name) == Some(&0) {
+                cx.log(format_args!("warning: {consequence}"));
+            }
+        }
         let linear = problem.linear();
-        if problem.cost(&linear) < found.best.cost {
+        if self.falls_back && problem.cost(&linear) < found.best.cost {
             note(&mut found, problem.cost(&linear), 0);
             found.best.solution = linear;
         }

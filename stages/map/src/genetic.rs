@@ -5,7 +5,7 @@ mod colony;
 mod crossover;
 mod rules;
 
-use hopmap_islands::{Budget, Candidate, Evolution, Exchange, Meter};
+use hopmap_islands::{Budget, Candidate, Counts, Evolution, Exchange, Meter};
 use hopmap_model::{Context, Error, Stage, seed_stream};
 use hopmap_objective::Problem;
 
@@ -28,9 +28,9 @@ const MASTERS: u64 = 1 << 32;
 /// mutates, and hands a child of its own to every slave. `reduces` is what the papers' section on the implementation says: islands
 /// never meet, and the best of all is found at the end.
 ///
-/// Three things go beyond the papers: a migrant that the population has already is not taken in again, or it would soon be all
-/// there is; a child that is a copy of a parent exchanges two of its genes; and the best individual never leaves, as children
-/// are fewer than individuals.
+/// By default two things go beyond the papers: a migrant that the population has already is not taken in again, or it would soon
+/// be all there is, and a child that is a copy of a parent exchanges two of its genes. The best individual never leaves, as
+/// children are fewer than individuals.
 ///
 /// Evaluating a child whole counts as n / 4 evaluations, which is how many exchanges take as many products.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,8 +44,8 @@ impl Genetic {
     /// Checks the parameters.
     pub fn new(params: &GeneticParams) -> Result<Self, ParameterError> {
         check(params)?;
-        let &GeneticParams { evaluations, seconds, islands, descent, .. } = params;
-        let ending = Ending::new(seconds, descent);
+        let &GeneticParams { evaluations, seconds, islands, descent, rank_order_fallback, .. } = params;
+        let ending = Ending::new(seconds, descent, rank_order_fallback);
         let budget = Budget::new(evaluations, ending.search_seconds(seconds), islands)?;
         Ok(Self { params: params.clone(), budget, ending })
     }
@@ -58,7 +58,7 @@ impl Mapper for Genetic {
         }
         let params = &self.params;
         let rules = Rules::new(params, problem, default_population(problem.ranks()));
-        let breeding = Breeding::new(problem, params.crossover, params.mutation);
+        let breeding = Breeding::new(problem, params.crossover, params.mutation, params.mutate_clones);
         cx.log(format!("{} individuals on every island, {} children", rules.population, rules.children));
         let default = evaluations(&rules, &breeding);
         let found = self.budget.evolve(&Populations { rules, breeding, seed: params.seed }, default, cx)?;
@@ -104,6 +104,10 @@ impl Evolution for Populations<'_> {
 
     fn best(&self, colony: &Colony) -> Candidate<Vec<u32>> {
         colony.best(&self.breeding)
+    }
+
+    fn counts(&self, colony: &Colony) -> Counts {
+        colony.counts()
     }
 
     fn exchange(&self, _: u64) -> Exchange {

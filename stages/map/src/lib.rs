@@ -43,7 +43,7 @@ pub use params::{
     AnnealingParams, AutoParams, CompositeParams, Cooling, Crossover, ExactParams, ExternalCommand,
     ExternalParams, GeneticParams, Goal, HierarchicalParams, ImportParams, Iteration, LevelChoice,
     LinearParams, Master, Neighbourhood, NeighboursUnit, Numbering, Partitioner, Pin, PlacementFormat,
-    RandomParams, Reheat, Scheme, TabuParams,
+    Preset, RandomParams, Reheat, Scheme, TabuParams,
 };
 pub use stage::{
     AnnealingStage, AutoStage, CompositeStage, ExactStage, ExternalStage, GeneticStage, HierarchicalStage,

@@ -46,7 +46,7 @@ impl Found {
             evaluations: found.evaluations,
             convergence: found.convergence.into_iter().map(point).collect(),
             complete: found.complete,
-            metrics: BTreeMap::new(),
+            metrics: found.counts.into_iter().map(|(name, count)| (name, count as f64)).collect(),
         }
     }
 }

@@ -128,6 +128,17 @@ pub struct TabuParams {
     pub forbidden: Vec<String>,
 }
 
+/// Whose choices the defaults of a search are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Preset {
+    /// Those that hopmap has measured to be good.
+    #[default]
+    Default,
+    /// Those of the papers.
+    Paper,
+}
+
 /// How the temperature T falls from one step to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -3,7 +3,7 @@
 mod bans;
 mod walk;
 
-use hopmap_islands::{Budget, Candidate, Island, Meter, SearchError};
+use hopmap_islands::{Budget, Candidate, Counts, Island, Meter, SearchError};
 use hopmap_model::{Context, Error, Stage, seed_stream};
 use hopmap_objective::{Assignment, Deltas, ObjectiveError, Problem};
 use rand_pcg::Pcg64;
@@ -92,6 +92,7 @@ impl Tabu {
             evaluations: meter.spent(),
             convergence,
             interrupted: meter.interrupted(),
+            counts: Counts::new(),
         })
     }
 }

@@ -189,6 +189,7 @@ fn every_parameter_of_annealing_counts() {
                 params.initial_temperature = Some(1.0);
             }),
             change("genetic", |params| params.genetic = true),
+            change("generations", |params| (params.genetic, params.generations) = (true, Some(1))),
             change("neighbours", |params| params.neighbours = Some(Neighbourhood::Random)),
             change("descent", |params| params.descent = true),
         ],
@@ -208,6 +209,13 @@ fn every_parameter_of_the_genetic_algorithm_counts() {
         params.master = Master::Reduces;
     };
     differ(master.1.as_ref(), vec![change("reduces", reduces)]);
+    // Clones come when individuals have become alike.
+    let many = || GeneticParams { iterations: Some(300), ..genetic() };
+    let clones = GeneticParams { mutate_clones: false, ..many() };
+    let duplicates = GeneticParams { duplicate_migrants: true, ..many() };
+    let others = [("mutate_clones", clones), ("duplicate_migrants", duplicates)];
+    let others = others.map(|(name, params)| (name, mapper_of_genetic(params)));
+    differ(mapper_of_genetic(many()).as_ref(), others.into());
     differ(
         mapper_of_genetic(genetic()).as_ref(),
         vec![
@@ -311,6 +319,35 @@ fn parameters_have_defaults_and_no_unknown_names() {
     assert_eq!(CompositeStage::check(&refused).unwrap_err().to_string(), "factor is 2");
     let refused = GeneticParams { islands: 0, ..GeneticParams::default() };
     assert_eq!(GeneticStage::check(&refused).unwrap_err().to_string(), "islands is 0");
+}
+
+#[test]
+fn the_presets_of_the_papers_exchange_and_breed() {
+    let run = |mapper: &dyn Mapper| mapper.map(&problem(), &Context::detached()).unwrap().metrics;
+    let metrics = run(&*mapper_of_annealing(AnnealingParams::paper()));
+    // After every thousand of 50,000 candidates, for as long as a solver is not at the last temperature.
+    assert!((40.0..50.0).contains(&metrics["exchanges"]), "{metrics:?}");
+    let metrics = run(&*mapper_of_genetic(GeneticParams::paper()));
+    assert_eq!(metrics["generations"] as u64, 1000);
+    let metrics = run(&*mapper_of_composite(CompositeParams::paper()));
+    assert_eq!(metrics["generations"] as u64, 1000);
+    let rgo = AnnealingParams { genetic: true, ..AnnealingParams::default() };
+    let metrics = run(&*mapper_of_annealing(rgo));
+    assert_eq!(metrics["exchanges"] as u64, 20);
+    assert!(metrics["accepted_children"] >= 1.0, "{metrics:?}");
+}
+
+#[test]
+fn the_presets_of_the_papers_end_with_what_was_found() {
+    // No candidate, no descent: a random placement, which rank order beats.
+    let once = AnnealingParams { iterations: Some(1), solvers: Some(1), ..AnnealingParams::paper() };
+    let cost = |params| {
+        let found = mapper_of_annealing(params).map(&problem(), &Context::detached()).unwrap();
+        problem().cost(&found.slots)
+    };
+    let linear = problem().cost(&problem().linear());
+    assert!(cost(once.clone()) > linear);
+    assert_eq!(cost(AnnealingParams { rank_order_fallback: true, ..once }), linear);
 }
 
 #[test]

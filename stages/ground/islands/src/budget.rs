@@ -1,5 +1,6 @@
 //! How many islands search and how long, and islands that know nothing of each other.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use hopmap_model::{Context, Error};
@@ -35,7 +36,12 @@ pub struct Island<S> {
     pub convergence: Vec<(u64, i64)>,
     /// Whether the context asked it to stop.
     pub interrupted: bool,
+    /// How often it did something, by name.
+    pub counts: Counts,
 }
+
+/// How often something was done, by name.
+pub type Counts = BTreeMap<String, u64>;
 
 /// What all islands found.
 #[derive(Debug, Clone)]
@@ -50,6 +56,8 @@ pub struct Found<S> {
     pub convergence: Vec<Point>,
     /// Whether the search came to its end and was not told to stop before.
     pub complete: bool,
+    /// How often the island that did it most did something.
+    pub counts: Counts,
 }
 
 /// The best cost of an island after a number of evaluations.
@@ -177,6 +185,7 @@ pub(crate) fn join<S: Clone>(islands: Vec<Island<S>>) -> Result<Found<S>, Search
     let mut complete = true;
     let mut convergence = Vec::new();
     let mut bests = Vec::new();
+    let mut counts = Counts::new();
     for (number, island) in islands.into_iter().enumerate() {
         evaluations += island.evaluations;
         complete &= !island.interrupted;
@@ -187,10 +196,14 @@ pub(crate) fn join<S: Clone>(islands: Vec<Island<S>>) -> Result<Found<S>, Search
             cost,
         }));
         bests.push(island.best);
+        for (name, count) in island.counts {
+            let most = counts.entry(name).or_default();
+            *most = count.max(*most);
+        }
     }
     let best = bests.iter().min_by_key(|best| best.cost).cloned();
     let best = best.ok_or(SearchError::Islands { islands: 0 })?;
-    Ok(Found { best, bests, evaluations, convergence, complete })
+    Ok(Found { best, bests, evaluations, convergence, complete, counts })
 }
 
 #[cfg(test)]
@@ -209,7 +222,13 @@ mod tests {
         }
         let took = begin.elapsed().as_millis() as u64;
         let best = Candidate { cost: 0, solution: () };
-        Island { best, evaluations: took, convergence: vec![(took, 0)], interrupted: false }
+        Island {
+            best,
+            evaluations: took,
+            convergence: vec![(took, 0)],
+            interrupted: false,
+            counts: Counts::new(),
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::budget::{join, row, share};
 use crate::exchange::deliver;
 use crate::spread::Spread;
 use crate::state::{Settled, State, load, parse, written};
-use crate::{Budget, Candidate, Exchange, Found, Island, Meter, Progress};
+use crate::{Budget, Candidate, Counts, Exchange, Found, Island, Meter, Progress};
 
 /// Time before the state is saved for the first time; every time it is twice as long, up to the longest.
 const FIRST_INTERVAL: Duration = Duration::from_millis(500);
@@ -59,6 +59,12 @@ pub trait Evolution: Sync {
     fn send(&self, island: &Self::Island, epoch: u64) -> Vec<Candidate<Self::Solution>> {
         let _ = epoch;
         vec![self.best(island)]
+    }
+
+    /// How often an island has done what users want to know of.
+    fn counts(&self, island: &Self::Island) -> Counts {
+        let _ = island;
+        Counts::new()
     }
 
     /// Takes in what was sent.
@@ -146,6 +152,7 @@ impl Budget {
             best: evolution.best(&own.settled.island),
             evaluations: own.meter.spent(),
             interrupted: own.meter.interrupted(),
+            counts: evolution.counts(&own.settled.island),
             convergence: own.settled.convergence,
         });
         Ok(join(spread.gather(islands.collect())?)?)

@@ -13,7 +13,7 @@ mod meter;
 mod spread;
 mod state;
 
-pub use budget::{Budget, Found, Island, Point};
+pub use budget::{Budget, Counts, Found, Island, Point};
 pub use error::{DistributedError, SearchError};
 pub use evolution::Evolution;
 pub use exchange::{Candidate, Exchange};

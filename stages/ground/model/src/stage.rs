@@ -123,6 +123,13 @@ pub trait Stage {
         Ok(())
     }
 
+    /// The parameters that `preset = name` stands for, of which those given in the file go before. The key has all of them.
+    #[must_use]
+    fn preset(name: &str) -> Option<Self::Params> {
+        let _ = name;
+        None
+    }
+
     /// Every file behind a path parameter. Names below the parameter's path and contents enter the key.
     fn reads(params: &Self::Params) -> Result<Vec<InputPath>, Error> {
         let _ = params;

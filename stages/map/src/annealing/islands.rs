@@ -1,6 +1,6 @@
 //! Islands of solvers that exchange their best placements.
 
-use hopmap_islands::{Candidate, Evolution, Exchange, Meter};
+use hopmap_islands::{Candidate, Counts, Evolution, Exchange, Meter};
 use hopmap_model::{Context, Error, Stage, seed_stream};
 use hopmap_objective::Problem;
 use rand_pcg::Pcg64;
@@ -11,6 +11,7 @@ use super::rules::Rules;
 use super::solver::Solver;
 use super::walk::Walk;
 use crate::AnnealingStage;
+use crate::finish::{ACCEPTED_CHILDREN, EXCHANGES};
 use crate::genetic::{Breeding, completed};
 
 /// Streams of random numbers that an island has: its own and those of its solvers.
@@ -24,7 +25,7 @@ pub(crate) struct Solvers<'p> {
     pub(crate) reheats: bool,
     /// Whether it begins again from another placement when it has come to its end.
     pub(crate) repeats: bool,
-    /// What islands breed with instead of handing over the best.
+    /// What islands breed with at the beginning instead of handing over the best.
     pub(crate) breeding: Option<Breeding<'p>>,
 }
 
@@ -38,12 +39,20 @@ pub(crate) struct Workshop {
     random: Pcg64,
     /// Evaluations of children that are not paid yet.
     debt: u64,
+    /// Exchanges after which solvers went on.
+    exchanges: u64,
+    accepted_children: u64,
 }
 
 impl Solvers<'_> {
-    /// Exchanges of one annealing.
-    fn exchanges(&self) -> u64 {
-        self.rules.iterations.div_ceil(self.rules.successive)
+    /// The place of an epoch in its annealing.
+    fn place(&self, epoch: u64) -> u64 {
+        epoch % self.rules.epochs()
+    }
+
+    /// Whether islands met before an epoch within an annealing.
+    fn is_exchange_before(&self, epoch: u64) -> bool {
+        self.place(epoch) > 0 && self.exchange(epoch - 1) != Exchange::Nobody
     }
 
     fn random_placement(&self, random_numbers: &mut Pcg64) -> Candidate<Vec<u32>> {
@@ -55,7 +64,7 @@ impl Solvers<'_> {
 
     /// Prepares the solvers for an epoch: at the start of an annealing all begin, after an exchange some are heated again.
     fn prepare(&self, island: &mut Workshop, epoch: u64) -> Result<(), Error> {
-        let first = epoch.is_multiple_of(self.exchanges());
+        let first = self.place(epoch) == 0;
         if first && epoch > 0 {
             island.current = self.random_placement(&mut island.random);
         }
@@ -75,14 +84,13 @@ impl Solvers<'_> {
         let parents = [&island.current.solution, &heard.solution].map(|slots| completed(slots, all));
         let child = breeding.child(&parents[0], &parents[1], &mut island.random);
         island.debt += breeding.price();
-        let better = if heard.cost < island.current.cost { heard.clone() } else { island.current.clone() };
-        let rise = child.cost - better.cost;
+        let rise = child.cost - island.current.cost;
         let accepted = island.solvers.first_mut().is_some_and(|solver| solver.accepts(rise));
-        island.current = if accepted {
-            Candidate { cost: child.cost, solution: child.genes[..self.problem.ranks()].to_vec() }
-        } else {
-            better
-        };
+        island.accepted_children += u64::from(accepted);
+        if accepted {
+            let solution = child.genes[..self.problem.ranks()].to_vec();
+            island.current = Candidate { cost: child.cost, solution };
+        }
     }
 }
 
@@ -96,7 +104,15 @@ impl Evolution for Solvers<'_> {
         let mut random = Pcg64::from_seed(stream(0));
         let current = self.random_placement(&mut random);
         let solvers = (1..=u64::from(self.rules.solvers)).map(|solver| Solver::new(stream(solver))).collect();
-        Ok(Workshop { best: current.clone(), current, solvers, random, debt: 0 })
+        Ok(Workshop {
+            best: current.clone(),
+            current,
+            solvers,
+            random,
+            debt: 0,
+            exchanges: 0,
+            accepted_children: 0,
+        })
     }
 
     fn advance(&self, island: &mut Workshop, epoch: u64, meter: &mut Meter<'_>) -> Result<bool, Error> {
@@ -105,9 +121,11 @@ impl Evolution for Solvers<'_> {
         }
         self.prepare(island, epoch)?;
         if island.solvers.iter().any(|solver| !solver.finished) {
+            island.exchanges += u64::from(self.is_exchange_before(epoch));
+            let iterations = self.rules.iterations_of(self.place(epoch));
             let mut walk = Walk::new(self.problem, &island.current.solution)?;
             for solver in &mut island.solvers {
-                solver.anneal(&self.rules, &mut walk, self.rules.successive, meter);
+                solver.anneal(&self.rules, &mut walk, iterations, meter);
                 if walk.best_cost() < island.current.cost {
                     island.current.cost = walk.best_cost();
                     island.current.solution.copy_from_slice(walk.best());
@@ -118,7 +136,7 @@ impl Evolution for Solvers<'_> {
         if island.current.cost < island.best.cost {
             island.best = island.current.clone();
         }
-        let is_last = (epoch + 1).is_multiple_of(self.exchanges());
+        let is_last = self.place(epoch + 1) == 0;
         let is_over = is_last || !self.reheats && island.solvers.iter().all(|solver| solver.finished);
         Ok(island.best.cost > 0 && (self.repeats || !is_over))
     }
@@ -127,8 +145,20 @@ impl Evolution for Solvers<'_> {
         island.best.clone()
     }
 
-    fn exchange(&self, _: u64) -> Exchange {
-        if self.breeding.is_some() { Exchange::Ring } else { Exchange::Best }
+    fn counts(&self, island: &Workshop) -> Counts {
+        let mut counts = Counts::from([(EXCHANGES.to_owned(), island.exchanges)]);
+        if self.breeding.is_some() {
+            counts.insert(ACCEPTED_CHILDREN.to_owned(), island.accepted_children);
+        }
+        counts
+    }
+
+    fn exchange(&self, epoch: u64) -> Exchange {
+        match self.breeding {
+            Some(_) if self.place(epoch) < self.rules.generations => Exchange::Ring,
+            Some(_) => Exchange::Nobody,
+            None => Exchange::Best,
+        }
     }
 
     fn send(&self, island: &Workshop, _: u64) -> Vec<Candidate<Vec<u32>>> {

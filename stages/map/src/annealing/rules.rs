@@ -19,6 +19,10 @@ const NEIGHBOURS: u64 = 50;
 const RANKS_OF_NEIGHBOUR: u64 = 20;
 /// Iterations between two exchanges.
 const SUCCESSIVE: u64 = 1000;
+/// Generations of islands that breed, and temperatures of each: the first tenth of the temperatures that accept anything, as no
+/// child is accepted later (measured on tai27e01 to tai125e01).
+const GENERATIONS: u64 = 20;
+const TEMPERATURES: u64 = 5;
 /// Solvers of problems beyond 1024 ranks, times the ranks.
 const SOLVERS_TIMES_RANKS: u64 = 125 * 1024;
 /// Ranks of a tree that have fewer neighbours than this share of all ranks are sent towards them.
@@ -31,6 +35,9 @@ pub(crate) struct Rules {
     pub(crate) iterations: u64,
     pub(crate) iteration: Iteration,
     pub(crate) successive: u64,
+    /// Epochs of breeding before the others, and iterations of each.
+    pub(crate) generations: u64,
+    generation: u64,
     /// Candidates, and accepted ones, of one temperature.
     pub(crate) examined: u64,
     pub(crate) accepted: u64,
@@ -102,6 +109,11 @@ impl Rules {
         };
         let iterations = params.iterations.unwrap_or_else(|| default_iterations(ranks));
         let successive = params.successive.unwrap_or(SUCCESSIVE).min(iterations);
+        let generation = match params.iteration {
+            Iteration::Candidate => TEMPERATURES * examined,
+            Iteration::Temperature => TEMPERATURES,
+        };
+        let generations = if params.genetic { params.generations.unwrap_or(GENERATIONS) } else { 0 };
         let between_restarts = if params.after_exchange == Reheat::Restart { successive } else { iterations };
         let coolings = match params.iteration {
             Iteration::Candidate => between_restarts as f64 / examined as f64,
@@ -113,6 +125,8 @@ impl Rules {
             iterations,
             iteration: params.iteration,
             successive,
+            generations: generations.min(iterations / generation),
+            generation,
             examined,
             accepted: params.accepted.map_or(examined / 10, u64::from).max(1),
             patience: params.patience.unwrap_or(u64::MAX),
@@ -127,6 +141,17 @@ impl Rules {
             neighbourhood,
             movable: movable(problem),
         }
+    }
+
+    /// Epochs of one annealing.
+    pub(crate) fn epochs(&self) -> u64 {
+        let others = self.iterations - self.generations * self.generation;
+        self.generations + others.div_ceil(self.successive).max(u64::from(self.generations == 0))
+    }
+
+    /// Iterations of an epoch.
+    pub(crate) fn iterations_of(&self, epoch: u64) -> u64 {
+        if epoch < self.generations { self.generation } else { self.successive }
     }
 
     /// Candidates of one solver in all, at most.

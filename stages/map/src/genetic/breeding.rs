@@ -26,11 +26,17 @@ pub(crate) struct Breeding<'p> {
     problem: &'p Problem,
     crossover: Crossover,
     mutation: f64,
+    mutates_clones: bool,
 }
 
 impl<'p> Breeding<'p> {
-    pub(crate) fn new(problem: &'p Problem, crossover: Crossover, mutation: f64) -> Self {
-        Self { problem, crossover, mutation }
+    pub(crate) fn new(
+        problem: &'p Problem,
+        crossover: Crossover,
+        mutation: f64,
+        mutates_clones: bool,
+    ) -> Self {
+        Self { problem, crossover, mutation, mutates_clones }
     }
 
     pub(crate) fn problem(&self) -> &'p Problem {
@@ -60,10 +66,9 @@ impl<'p> Breeding<'p> {
         self.new_child(child, [a, b], random)
     }
 
-    /// A child that is no copy of a parent: where it would be one, two of its genes change places. Populations whose individuals
-    /// have become alike would find nothing new else.
+    /// A mutated child. Where it would be a copy of a parent, two of its genes change places on request.
     fn new_child(&self, mut genes: Vec<u32>, parents: [&[u32]; 2], random: &mut Pcg64) -> Individual {
-        if parents.iter().any(|parent| *parent == genes) {
+        if self.mutates_clones && parents.iter().any(|parent| *parent == genes) {
             let gene = number_below(random, genes.len());
             let other = number_below(random, genes.len() - 1);
             genes.swap(gene, other + usize::from(other >= gene));

@@ -1,6 +1,6 @@
 //! The population of one island.
 
-use hopmap_islands::{Candidate, Exchange, Meter};
+use hopmap_islands::{Candidate, Counts, Exchange, Meter};
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::breeding::{Breeding, Individual, completed};
 use super::crossover::number_below;
 use super::rules::Rules;
+use crate::finish::GENERATIONS;
 use crate::{Master, Scheme};
 
 /// The population of one island, the best individual first.
@@ -19,6 +20,7 @@ pub(crate) struct Colony {
     master: Pcg64,
     /// Evaluations of the master that are not paid yet.
     debt: u64,
+    generations: u64,
 }
 
 impl Colony {
@@ -29,6 +31,7 @@ impl Colony {
             random: Pcg64::from_seed(own),
             master: Pcg64::from_seed(master),
             debt: 0,
+            generations: 0,
         }
     }
 
@@ -67,6 +70,7 @@ impl Colony {
             children.extend(self.pair(rules, breeding).into_iter().take(wanted));
         }
         let goes_on = children.len() == rules.children;
+        self.generations += u64::from(goes_on);
         // The best stays, even in a population that is not complete.
         self.population.truncate((self.population.len() - children.len().min(self.population.len())).max(1));
         for child in children {
@@ -93,6 +97,11 @@ impl Colony {
         draws.min().unwrap_or(0)
     }
 
+    /// How often it has bred all its children.
+    pub(crate) fn counts(&self) -> Counts {
+        Counts::from([(GENERATIONS.to_owned(), self.generations)])
+    }
+
     /// What it sends after an iteration.
     pub(crate) fn send(&self, rules: &Rules, breeding: &Breeding<'_>) -> Vec<Candidate<Vec<u32>>> {
         let number = match rules.scheme {
@@ -114,7 +123,7 @@ impl Colony {
         match rules.scheme {
             Scheme::Ring => {
                 for (cost, genes) in genes {
-                    self.admit(breeding, Individual { cost, genes });
+                    self.admit(rules, breeding, Individual { cost, genes });
                 }
             }
             Scheme::MasterSlave => {
@@ -124,19 +133,21 @@ impl Colony {
                     let (a, b) = (draw(), draw());
                     let child = breeding.child(&parents[a], &parents[b], &mut self.master);
                     self.debt += breeding.price();
-                    self.admit(breeding, child);
+                    self.admit(rules, breeding, child);
                 }
             }
         }
     }
 
-    /// Replaces the worst individual by a better one that is not there yet; else migrants that come again and again would soon
-    /// be all there is.
-    fn admit(&mut self, breeding: &Breeding<'_>, individual: Individual) {
+    /// Replaces the worst individual by a better one; by default by none that is there already, as migrants that come again and
+    /// again would soon be all there is.
+    fn admit(&mut self, rules: &Rules, breeding: &Breeding<'_>, individual: Individual) {
         let ranks = breeding.problem().ranks();
         let equals = self.population.iter().filter(|other| other.cost == individual.cost);
         let is_known = equals.into_iter().any(|other| other.genes[..ranks] == individual.genes[..ranks]);
-        if !is_known && self.population.last().is_some_and(|worst| individual.cost < worst.cost) {
+        if (rules.duplicate_migrants || !is_known)
+            && self.population.last().is_some_and(|worst| individual.cost < worst.cost)
+        {
             self.population.pop();
             self.add(individual);
         }
@@ -195,7 +206,7 @@ mod tests {
     #[test]
     fn migrants_arrive_once_and_replace_the_worst() {
         let problem = problem();
-        let breeding = Breeding::new(&problem, Crossover::Basic, 0.0);
+        let breeding = Breeding::new(&problem, Crossover::Basic, 0.0, true);
         let rules = Rules::new(&GeneticParams::default(), &problem, 3);
         let mut colony = colony(&breeding);
         let worst = colony.population[2].clone();
@@ -213,7 +224,7 @@ mod tests {
     #[test]
     fn the_master_hands_out_a_child_of_the_best() {
         let problem = problem();
-        let breeding = Breeding::new(&problem, Crossover::Basic, 0.0);
+        let breeding = Breeding::new(&problem, Crossover::Basic, 0.0, true);
         let params = GeneticParams { scheme: Scheme::MasterSlave, ..GeneticParams::default() };
         let rules = Rules::new(&params, &problem, 3);
         let mut colony = colony(&breeding);

@@ -22,6 +22,7 @@ pub(crate) struct Rules {
     pub(crate) scheme: Scheme,
     pub(crate) master: Master,
     pub(crate) migrants: usize,
+    pub(crate) duplicate_migrants: bool,
 }
 
 /// Checks what can be checked without a problem.
@@ -72,6 +73,7 @@ impl Rules {
             scheme: params.scheme,
             master: params.master,
             migrants: (params.migrants as usize).min(population - 1),
+            duplicate_migrants: params.duplicate_migrants,
         }
     }
 }

@@ -4,12 +4,16 @@ use hopmap_model::Weight;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Cooling, Goal, Pin, first_seed, four_islands};
+use super::{Cooling, Goal, Pin, Preset, first_seed, four_islands};
 
 /// Parallel simulated annealing (GraphHunter's PSA).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a parameter of its own")]
 pub struct AnnealingParams {
+    /// Whose choices the defaults are: hopmap's or those of the papers. What is given goes before both.
+    #[serde(default)]
+    pub preset: Preset,
     /// Another seed gives another search.
     #[serde(default = "first_seed")]
     pub seed: u64,
@@ -56,8 +60,8 @@ pub struct AnnealingParams {
     #[serde(default)]
     pub cooling: Cooling,
     /// q of proportional cooling, between 0 and 1, 0.99 by default (the library of the papers); or β of Cauchy cooling, above 0 and
-    /// in 1 / unit of F, by default (T0 − T1) / (C · T0 · T1) with the first and last temperature and C = iterations /
-    /// `max_neighbours` coolings (the papers print the numerator the other way round).
+    /// in 1 / unit of F, by default (T0 − T1) / (C · T0 · T1) with the first and last temperature and C coolings (the papers
+    /// print the numerator the other way round): `iterations`, or where they are candidates `iterations` / `max_neighbours`.
     #[serde(default)]
     pub factor: Option<f64>,
     /// First temperature in the unit of F. By default 0.3 · F(start) / −ln 0.3 (the library of the papers).
@@ -76,16 +80,22 @@ pub struct AnnealingParams {
     /// Whether a solver ends at a temperature that accepts nothing, as in the library of the papers.
     #[serde(default)]
     pub frozen: bool,
-    /// Whether islands breed at an exchange, as in the method RGO (ПОГ): the placement of an island is crossed with that of the
-    /// island before it in the ring, and the child mutated. The child replaces the better of the two if annealing accepts it.
+    /// Whether islands breed while they are hot, as in the method RGO (ПОГ), and then anneal without exchanges: the placement of an
+    /// island is crossed with that of the island before it in the ring, the child mutated, and taken if annealing accepts it.
     #[serde(default)]
     pub genetic: bool,
+    /// How often islands breed, after every five temperatures; 20 times by default. For `genetic` only.
+    #[serde(default)]
+    pub generations: Option<u64>,
     /// Which exchanges are candidates. By default `towards` on a tree where a rank has few neighbours, else `random`.
     #[serde(default)]
     pub neighbours: Option<Neighbourhood>,
     /// Whether the best placement descends at the end to one that no exchange improves. The papers do not; it costs little.
     #[serde(default = "yes")]
     pub descent: bool,
+    /// Whether rank order is the result where the search finds nothing better. The papers know no such rule.
+    #[serde(default = "yes")]
+    pub rank_order_fallback: bool,
     /// What an edge of the task graph weighs.
     #[serde(default)]
     pub weight: Weight,
@@ -146,6 +156,7 @@ pub enum Neighbourhood {
 impl Default for AnnealingParams {
     fn default() -> Self {
         Self {
+            preset: Preset::Default,
             seed: first_seed(),
             evaluations: None,
             seconds: None,
@@ -165,12 +176,32 @@ impl Default for AnnealingParams {
             patience: None,
             frozen: false,
             genetic: false,
+            generations: None,
             neighbours: None,
             descent: true,
+            rank_order_fallback: true,
             weight: Weight::default(),
             objective: Goal::default(),
             pinned: Vec::new(),
             forbidden: Vec::new(),
+        }
+    }
+}
+
+impl AnnealingParams {
+    /// The choices of the papers, where they print them or the code of their library has them.
+    #[must_use]
+    pub fn paper() -> Self {
+        Self {
+            preset: Preset::Paper,
+            iteration: Iteration::Candidate,
+            successive: Some(1000),
+            max_neighbours: Some(50),
+            cooling: Cooling::Cauchy,
+            neighbours: Some(Neighbourhood::Random),
+            descent: false,
+            rank_order_fallback: false,
+            ..Self::default()
         }
     }
 }

@@ -9,14 +9,18 @@ use super::{
     AnnealingParams, Cooling, Crossover, GeneticParams, Iteration, Master, Neighbourhood, NeighboursUnit,
     Scheme, first_seed, four_islands,
 };
-use super::{Goal, Pin, annealing::yes};
+use super::{Goal, Pin, Preset, annealing::yes};
 
 /// Annealed placements, then a genetic algorithm on them (GraphHunter's composite algorithm, PGSA).
 ///
 /// What a parameter means is said where `map/annealing` and `map/genetic` have it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a parameter of its own")]
 pub struct CompositeParams {
+    /// Whose choices the defaults are: hopmap's or those of the papers. What is given goes before both.
+    #[serde(default)]
+    pub preset: Preset,
     /// Another seed gives another search.
     #[serde(default = "first_seed")]
     pub seed: u64,
@@ -98,9 +102,18 @@ pub struct CompositeParams {
     /// Individuals that an island sends or the master hands to it after every iteration.
     #[serde(default = "one")]
     pub migrants: u32,
+    /// Whether two genes of a child that is a copy of a parent change places.
+    #[serde(default = "yes")]
+    pub mutate_clones: bool,
+    /// Whether a migrant is taken in that the population has already.
+    #[serde(default)]
+    pub duplicate_migrants: bool,
     /// Whether the best placement descends at the end to one that no exchange improves.
     #[serde(default = "yes")]
     pub descent: bool,
+    /// Whether rank order is the result where the search finds nothing better.
+    #[serde(default = "yes")]
+    pub rank_order_fallback: bool,
     /// What an edge of the task graph weighs.
     #[serde(default)]
     pub weight: Weight,
@@ -116,6 +129,24 @@ pub struct CompositeParams {
 }
 
 impl CompositeParams {
+    /// The choices of the papers: those of both parts.
+    #[must_use]
+    pub fn paper() -> Self {
+        let (annealing, genetic) = (AnnealingParams::paper(), GeneticParams::paper());
+        Self {
+            preset: Preset::Paper,
+            iteration: annealing.iteration,
+            max_neighbours: annealing.max_neighbours,
+            cooling: annealing.cooling,
+            neighbours: annealing.neighbours,
+            mutate_clones: genetic.mutate_clones,
+            duplicate_migrants: genetic.duplicate_migrants,
+            descent: genetic.descent,
+            rank_order_fallback: genetic.rank_order_fallback,
+            ..Self::default()
+        }
+    }
+
     /// Those of the annealing.
     pub(crate) fn annealing(&self) -> AnnealingParams {
         AnnealingParams {
@@ -137,6 +168,7 @@ impl CompositeParams {
             frozen: self.frozen,
             neighbours: self.neighbours,
             descent: self.descent,
+            rank_order_fallback: self.rank_order_fallback,
             weight: self.weight,
             objective: self.objective,
             pinned: self.pinned.clone(),
@@ -148,6 +180,7 @@ impl CompositeParams {
     /// Those of the genetic algorithm.
     pub(crate) fn genetic(&self) -> GeneticParams {
         GeneticParams {
+            preset: self.preset,
             seed: self.seed,
             evaluations: self.evaluations,
             seconds: self.seconds,
@@ -162,7 +195,10 @@ impl CompositeParams {
             scheme: self.scheme,
             master: self.master,
             migrants: self.migrants,
+            mutate_clones: self.mutate_clones,
+            duplicate_migrants: self.duplicate_migrants,
             descent: self.descent,
+            rank_order_fallback: self.rank_order_fallback,
             weight: self.weight,
             objective: self.objective,
             pinned: self.pinned.clone(),
@@ -176,6 +212,7 @@ impl Default for CompositeParams {
         let annealing = AnnealingParams::default();
         let genetic = GeneticParams::default();
         Self {
+            preset: Preset::Default,
             seed: genetic.seed,
             evaluations: None,
             seconds: None,
@@ -202,7 +239,10 @@ impl Default for CompositeParams {
             scheme: genetic.scheme,
             master: genetic.master,
             migrants: genetic.migrants,
+            mutate_clones: genetic.mutate_clones,
+            duplicate_migrants: genetic.duplicate_migrants,
             descent: genetic.descent,
+            rank_order_fallback: genetic.rank_order_fallback,
             weight: genetic.weight,
             objective: genetic.objective,
             pinned: genetic.pinned,

@@ -4,13 +4,17 @@ use hopmap_model::Weight;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Goal, Pin, annealing::yes};
+use super::{Goal, Pin, Preset, annealing::yes};
 use super::{first_seed, four_islands};
 
 /// Parallel genetic algorithm (GraphHunter's PGA).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a parameter of its own")]
 pub struct GeneticParams {
+    /// Whose choices the defaults are: hopmap's or those of the papers. What is given goes before both.
+    #[serde(default)]
+    pub preset: Preset,
     /// Another seed gives another search.
     #[serde(default = "first_seed")]
     pub seed: u64,
@@ -57,9 +61,19 @@ pub struct GeneticParams {
     /// worse).
     #[serde(default = "one")]
     pub migrants: u32,
+    /// Whether two genes of a child that is a copy of a parent change places. The papers leave it a copy; populations whose
+    /// individuals have become alike find nothing new then.
+    #[serde(default = "yes")]
+    pub mutate_clones: bool,
+    /// Whether a migrant is taken in that the population has already, as in the papers; it may soon be all there is.
+    #[serde(default)]
+    pub duplicate_migrants: bool,
     /// Whether the best placement descends at the end to one that no exchange improves. The papers do not; it costs little.
     #[serde(default = "yes")]
     pub descent: bool,
+    /// Whether rank order is the result where the search finds nothing better. The papers know no such rule.
+    #[serde(default = "yes")]
+    pub rank_order_fallback: bool,
     /// What an edge of the task graph weighs.
     #[serde(default)]
     pub weight: Weight,
@@ -114,6 +128,7 @@ pub enum Master {
 impl Default for GeneticParams {
     fn default() -> Self {
         Self {
+            preset: Preset::Default,
             seed: first_seed(),
             evaluations: None,
             seconds: None,
@@ -128,11 +143,29 @@ impl Default for GeneticParams {
             scheme: Scheme::default(),
             master: Master::default(),
             migrants: one(),
+            mutate_clones: true,
+            duplicate_migrants: false,
             descent: true,
+            rank_order_fallback: true,
             weight: Weight::default(),
             objective: Goal::default(),
             pinned: Vec::new(),
             forbidden: Vec::new(),
+        }
+    }
+}
+
+impl GeneticParams {
+    /// The choices of the papers.
+    #[must_use]
+    pub fn paper() -> Self {
+        Self {
+            preset: Preset::Paper,
+            descent: false,
+            rank_order_fallback: false,
+            mutate_clones: false,
+            duplicate_migrants: true,
+            ..Self::default()
         }
     }
 }

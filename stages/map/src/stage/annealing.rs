@@ -15,7 +15,7 @@ impl Stage for AnnealingStage {
     const KIND: &'static str = "map/annealing";
     const SUMMARY: &'static str =
         "Parallel simulated annealing: islands of solvers that share the best placement";
-    const REVISION: u32 = 2;
+    const REVISION: u32 = 3;
 
     fn ports() -> &'static [Port] {
         PORTS
@@ -25,6 +25,10 @@ impl Stage for AnnealingStage {
         Wishes::from(params).check()?;
         Annealing::new(params)?;
         Ok(())
+    }
+
+    fn preset(name: &str) -> Option<Self::Params> {
+        (name == "paper").then(AnnealingParams::paper)
     }
 
     fn distributed() -> bool {

@@ -14,7 +14,7 @@ impl Stage for CompositeStage {
     type Params = CompositeParams;
     const KIND: &'static str = "map/composite";
     const SUMMARY: &'static str = "Genetic algorithm on populations of annealed placements";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
         PORTS
@@ -24,6 +24,10 @@ impl Stage for CompositeStage {
         Wishes::from(params).check()?;
         Composite::new(params)?;
         Ok(())
+    }
+
+    fn preset(name: &str) -> Option<Self::Params> {
+        (name == "paper").then(CompositeParams::paper)
     }
 
     fn distributed() -> bool {

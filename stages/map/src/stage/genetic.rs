@@ -15,7 +15,7 @@ impl Stage for GeneticStage {
     const KIND: &'static str = "map/genetic";
     const SUMMARY: &'static str =
         "Parallel genetic algorithm: populations that exchange their best placements";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
         PORTS
@@ -25,6 +25,10 @@ impl Stage for GeneticStage {
         Wishes::from(params).check()?;
         Genetic::new(params)?;
         Ok(())
+    }
+
+    fn preset(name: &str) -> Option<Self::Params> {
+        (name == "paper").then(GeneticParams::paper)
     }
 
     fn distributed() -> bool {

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use hopmap_islands::{Budget, Candidate, Island, Meter};
+use hopmap_islands::{Budget, Candidate, Counts, Island, Meter};
 use hopmap_model::{Context, Error};
 
 use super::evaluate::Pass;
@@ -46,6 +46,7 @@ pub fn exact(
             convergence: vec![(meter.spent(), best.cost)],
             best,
             interrupted: meter.interrupted(),
+            counts: Counts::new(),
         })
     })?;
     let (best, proven) = found.best.solution;
