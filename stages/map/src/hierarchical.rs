@@ -17,7 +17,7 @@ use hopmap_partition::Effort;
 
 use crate::error::HierarchicalError;
 use crate::finish::is_flat;
-use crate::{Found, HierarchicalParams, LevelChoice, Mapper, Partitioner, descend};
+use crate::{Found, HierarchicalParams, LevelChoice, Mapper, OtherLevels, Partitioner, descend};
 use grid::Grid;
 use multisection::Multisection;
 use tree::Tree;
@@ -40,6 +40,8 @@ const DESCENT_EVALUATIONS: u64 = 1 << 21;
 pub struct Hierarchical {
     seed: u64,
     levels: LevelChoice,
+    other_levels: OtherLevels,
+    partition_only: bool,
     partitioner: Partitioner,
     effort: Effort,
     evaluations: Option<u64>,
@@ -50,6 +52,7 @@ impl Hierarchical {
     /// Checks the parameters.
     pub fn new(params: &HierarchicalParams) -> Result<Self, HierarchicalError> {
         let HierarchicalParams { seed, levels, partitioner, evaluations, seconds, .. } = params;
+        let is_listed = *levels != LevelChoice::All;
         partitioner.check()?;
         if let LevelChoice::Listed(levels) = levels {
             if levels.is_empty() {
@@ -63,6 +66,8 @@ impl Hierarchical {
         Ok(Self {
             seed: *seed,
             levels: levels.clone(),
+            other_levels: params.other_levels,
+            partition_only: params.partition_only.unwrap_or(is_listed),
             partitioner: *partitioner,
             effort: Effort::default(),
             evaluations: *evaluations,
@@ -97,23 +102,27 @@ impl Mapper for Hierarchical {
             return Ok(Found::at_once(problem.linear()));
         }
         let tree = Tree::new(problem);
-        let mut starts = vec![problem.linear()];
-        if self.levels == LevelChoice::All && self.partitioner == Partitioner::Own {
-            starts.extend(Grid::recognise(problem).and_then(|grid| grid.place(problem, &tree)));
-        }
         let is_hurried = self.is_too_late(problem, begin, cx);
+        let mut best = Incumbent::nothing();
+        if is_hurried || !self.partition_only {
+            best.offer(problem, "rank order", problem.linear());
+            if self.levels == LevelChoice::All && self.partitioner == Partitioner::Own {
+                let boxes = Grid::recognise(problem).and_then(|grid| grid.place(problem, &tree));
+                boxes.into_iter().for_each(|slots| best.offer(problem, "boxes of a grid", slots));
+            }
+        }
         if is_hurried {
             let ranks = problem.ranks();
             cx.log(format!(
                 "there is no time to cut {ranks} ranks into parts: takes the best of what is quick"
             ));
         } else {
-            starts.push(self.multisection(0).place(problem, &tree)?);
+            best.offer(problem, PARTITION, self.multisection(0).place(problem, &tree)?);
         }
-        let mut best = Incumbent::new(problem, starts);
         if let Some(seconds) = self.seconds {
             self.begin_again(problem, &tree, begin, seconds, &mut best, cx)?;
         }
+        cx.log(format_args!("the best start is {}", best.name));
         let found = self.refine(problem, &best.slots, begin, cx)?;
         // What a budget of seconds leaves out belongs to its result; what a deadline leaves out does not.
         let is_cut_short = is_hurried && self.seconds.is_none();
@@ -121,25 +130,26 @@ impl Mapper for Hierarchical {
     }
 }
 
-/// The best placement so far.
+const PARTITION: &str = "the partition";
+
+/// The best placement so far, and what it is.
 struct Incumbent {
+    name: &'static str,
     cost: i64,
     slots: Vec<u32>,
 }
 
 impl Incumbent {
-    /// The best of some placements, of which constraints admit what comes closest.
-    fn new(problem: &Problem, starts: Vec<Vec<u32>>) -> Self {
-        let mut best = Self { cost: i64::MAX, slots: Vec::new() };
-        starts.into_iter().for_each(|start| best.offer(problem, start));
-        best
+    fn nothing() -> Self {
+        Self { name: "", cost: i64::MAX, slots: Vec::new() }
     }
 
-    fn offer(&mut self, problem: &Problem, slots: Vec<u32>) {
+    /// Takes a placement if it is better, or what comes closest to it of those that constraints admit.
+    fn offer(&mut self, problem: &Problem, name: &'static str, slots: Vec<u32>) {
         let slots = problem.admit(slots);
         let cost = problem.cost(&slots);
         if cost < self.cost || self.slots.is_empty() {
-            *self = Self { cost, slots };
+            *self = Self { name, cost, slots };
         }
     }
 }
@@ -168,6 +178,7 @@ impl Hierarchical {
         let work = effort.work.saturating_mul(more);
         Multisection {
             levels: &self.levels,
+            other_levels: self.other_levels,
             partitioner: self.partitioner,
             effort: Effort { cycles, work, ..effort },
             seed: self.seed.wrapping_add(u64::from(turn) << 48),
@@ -190,7 +201,7 @@ impl Hierarchical {
             if cx.should_stop() || before + 2.5 * last > (1.0 - DESCENT_SHARE) * seconds {
                 break;
             }
-            best.offer(problem, self.multisection(turn).place(problem, tree)?);
+            best.offer(problem, PARTITION, self.multisection(turn).place(problem, tree)?);
             last = begin.elapsed().as_secs_f64() - before;
         }
         Ok(())
@@ -208,8 +219,7 @@ impl Hierarchical {
         let limit = match (self.evaluations, self.seconds) {
             (Some(evaluations), _) => evaluations,
             (None, Some(_)) => u64::MAX,
-            // A list of levels asks for these and nothing else, as the paper does.
-            (None, None) if self.levels != LevelChoice::All => return Ok(Found::at_once(slots.to_vec())),
+            (None, None) if self.partition_only => return Ok(Found::at_once(slots.to_vec())),
             (None, None) if knew_all => DESCENT_SHORT * problem.ranks().min(DESCENT_RANKS) as u64,
             (None, None) => DESCENT_EVALUATIONS,
         };

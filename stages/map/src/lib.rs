@@ -42,8 +42,8 @@ pub use mapper::{Found, Mapper};
 pub use params::{
     AnnealingParams, AutoParams, CompositeParams, Cooling, Crossover, ExactParams, ExternalCommand,
     ExternalParams, GeneticParams, Goal, HierarchicalParams, ImportParams, Iteration, LevelChoice,
-    LinearParams, Master, Neighbourhood, NeighboursUnit, Numbering, Partitioner, Pin, PlacementFormat,
-    Preset, RandomParams, Reheat, Scheme, TabuParams,
+    LinearParams, Master, Neighbourhood, NeighboursUnit, Numbering, OtherLevels, Partitioner, Pin,
+    PlacementFormat, Preset, RandomParams, Reheat, Scheme, TabuParams,
 };
 pub use stage::{
     AnnealingStage, AutoStage, CompositeStage, ExactStage, ExternalStage, GeneticStage, HierarchicalStage,

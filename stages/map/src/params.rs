@@ -20,7 +20,7 @@ pub use exact::ExactParams;
 pub use external::{ExternalCommand, ExternalParams, Numbering};
 pub use genetic::{Crossover, GeneticParams, Master, Scheme};
 pub use goal::Goal;
-pub use hierarchical::{HierarchicalParams, LevelChoice, Partitioner};
+pub use hierarchical::{HierarchicalParams, LevelChoice, OtherLevels, Partitioner};
 pub use import::{ImportParams, PlacementFormat};
 pub use wishes::Pin;
 pub(crate) use wishes::Wishes;

@@ -1,6 +1,8 @@
 //! Hierarchical mapping: one-to-one on any tree, the same with any number of threads, best on stencils.
 
-use hopmap_map::{Goal, HierarchicalParams, HierarchicalStage, LevelChoice, LinearParams, LinearStage, Pin};
+use hopmap_map::{
+    Goal, HierarchicalParams, HierarchicalStage, LevelChoice, LinearParams, LinearStage, OtherLevels, Pin,
+};
 use hopmap_model::{
     Context, CostModel, Levels, Mapping, Matrix, Outcome, Stage, SystemGraph, TaskGraph, Weight,
 };
@@ -134,6 +136,49 @@ fn levels_are_counted_from_the_root() {
     assert!(f(LevelChoice::All) <= both);
     let params = HierarchicalParams { levels: LevelChoice::Listed(vec![1]), ..HierarchicalParams::default() };
     assert!(place(params, &graph, &system).metrics["evaluations"] < 0.5);
+}
+
+#[test]
+fn a_partition_on_named_levels_is_the_result_though_rank_order_is_better() {
+    // Three ranks of every host belong together, and hosts of a switch; the fourth ones talk across switches. The partition takes these to one switch,
+    // and in their new order the others lie across hosts.
+    let threes =
+        (0..16).flat_map(|host| [(0, 1), (1, 2), (0, 2)].map(|(a, b)| (4 * host + a, 4 * host + b, 100)));
+    let fourths = (0..16).map(|host| (4 * host + 3, (4 * host + 19) % 64, 4));
+    let switches = (0..16).filter(|host| host % 4 < 3).map(|host| (4 * host, 4 * host + 4, 50));
+    let (graph, system) = (graph(64, threes.chain(fourths).chain(switches)), tree(&[4, 4, 4]));
+    let f = |partition_only| {
+        let levels = LevelChoice::Listed(vec![1]);
+        let params = HierarchicalParams { levels, partition_only, ..HierarchicalParams::default() };
+        place(params, &graph, &system).metrics["F"] as u64
+    };
+    let linear = linear(&graph, &system).metrics["F"] as u64;
+    assert!(f(None) > linear, "{} {linear}", f(None));
+    assert_eq!(f(None), f(Some(true)));
+    assert!(f(Some(false)) <= linear);
+}
+
+#[test]
+fn levels_above_may_be_ignored() {
+    let (graph, system) = (shuffled(&grid(8, 8), 13), tree(&[4, 4, 4]));
+    let f = |other_levels, levels: &[u32]| {
+        let levels = LevelChoice::Listed(levels.to_vec());
+        let params = HierarchicalParams { levels, other_levels, ..HierarchicalParams::default() };
+        place(params, &graph, &system).metrics["F"] as u64
+    };
+    // Hosts get what belongs together, wherever they are, and not only out of sixteen ranks in a row.
+    assert!(f(OtherLevels::Ignored, &[2]) < f(OtherLevels::InOrder, &[2]));
+    assert_eq!(f(OtherLevels::Ignored, &[1, 2]), f(OtherLevels::InOrder, &[1, 2]));
+}
+
+#[test]
+fn the_preset_of_the_paper_is_the_partition_alone() {
+    let (graph, system) = (shuffled(&grid(8, 8), 13), tree(&[4, 4, 4]));
+    let paper = place(HierarchicalParams::paper(), &graph, &system);
+    assert_eq!(paper.metrics["evaluations"] as u64, 0);
+    let all =
+        HierarchicalParams { levels: LevelChoice::Listed(vec![1, 2, 3]), ..HierarchicalParams::default() };
+    assert_eq!(paper.metrics["F"] as u64, place(all, &graph, &system).metrics["F"] as u64);
 }
 
 #[test]

@@ -26,7 +26,7 @@ const F: Metric = Metric {
 const T: Metric = Metric {
     name: "T",
     unit: "weight × cost",
-    explanation: "The largest share that one rank has in F: half of what it sends and half of what it receives, times the cost between the slots.",
+    explanation: "The largest share that one rank has in F: half of what it sends and half of what it receives, times the cost between the slots. Half of the T of the paper on HierarchicalMap where the weight of a pair is what goes both ways.",
 };
 const HOP_BYTES: Metric = Metric {
     name: "hop_bytes",
@@ -64,7 +64,8 @@ pub const EVALUATIONS: Metric = Metric {
 pub struct Quality {
     /// F = `Σ_ij` `w_ij` · c(φ(i), φ(j)) over ordered pairs (GraphHunter, equation 1).
     pub f: f64,
-    /// T = `max_i` ½ `Σ_j` (`w_ij` · c(φ(i), φ(j)) + `w_ji` · c(φ(j), φ(i))) (Pavsky, Kurnosov and Polyakov).
+    /// T = `max_i` ½ `Σ_j` (`w_ij` · c(φ(i), φ(j)) + `w_ji` · c(φ(j), φ(i))). Pavsky, Kurnosov and Polyakov sum the weight of the pair, which
+    /// is that of both directions, without the ½; so that the T of all ranks add up to F here, it is half of theirs.
     pub t: f64,
     /// What the traffic does to the links of the machine, if it has any.
     pub network: Option<NetworkQuality>,

@@ -8,11 +8,12 @@ use rayon::prelude::*;
 
 use super::tree::Tree;
 use crate::error::HierarchicalError;
-use crate::{LevelChoice, Partitioner};
+use crate::{LevelChoice, OtherLevels, Partitioner};
 
 /// How ranks are dealt out to the children of a node.
 pub(super) struct Multisection<'a> {
     pub(super) levels: &'a LevelChoice,
+    pub(super) other_levels: OtherLevels,
     pub(super) partitioner: Partitioner,
     pub(super) effort: Effort,
     pub(super) seed: u64,
@@ -44,7 +45,7 @@ impl Multisection<'_> {
 
     /// Ranks and their slots.
     fn place_node(&self, tree: &Tree, node: Node) -> Result<Vec<(u32, u32)>, HierarchicalError> {
-        let Some(level) = node.level.checked_sub(1).filter(|_| node.ranks.len() > 1) else {
+        let Some(level) = self.next_level(tree, node.level).filter(|_| node.ranks.len() > 1) else {
             return Ok(in_order(tree, &node));
         };
         let children = self.enough(tree.children(level, &node.run), node.ranks.len());
@@ -65,6 +66,16 @@ impl Multisection<'_> {
         let placed: Result<Vec<_>, _> =
             nodes.into_par_iter().map(|node| self.place_node(tree, node)).collect();
         Ok(placed?.concat())
+    }
+
+    /// The level whose groups are the children of a node of a level; none where nothing is below.
+    fn next_level(&self, tree: &Tree, level: usize) -> Option<usize> {
+        let mut below = (0..level).rev();
+        let is_listed = |&level: &usize| self.levels.contains((tree.height() - level) as u32);
+        match self.other_levels {
+            OtherLevels::Ignored => below.clone().find(is_listed).or(below.next_back()),
+            OtherLevels::InOrder => below.max(),
+        }
     }
 
     /// The first children that have room for twice the ranks, or all: room to keep together what belongs together.

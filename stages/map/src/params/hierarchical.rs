@@ -4,28 +4,40 @@ use std::borrow::Cow;
 use std::fmt;
 
 use hopmap_model::Weight;
+use hopmap_objective::Objective;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{Goal, Pin, first_seed};
+use super::{Goal, Pin, Preset, first_seed};
 
 /// Partition of the ranks down the tree of the machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HierarchicalParams {
+    /// Whose choices the defaults are: hopmap's, or those of the paper on `HierarchicalMap`, which takes the partition as it is and
+    /// judges it by T. What is given goes before both.
+    #[serde(default)]
+    pub preset: Preset,
     /// Another seed gives another placement.
     #[serde(default = "first_seed")]
     pub seed: u64,
     /// The levels of the machine on which ranks are partitioned: `all`, or a list counted from the root, as in `[1]`, `[2]` or
-    /// `[1, 2]`. On the others, and where nothing is left to choose, ranks lie in their order.
+    /// `[1, 2]`. Below them, and where nothing is left to choose, ranks lie in their order.
     #[serde(default)]
     pub levels: LevelChoice,
+    /// What becomes of levels above that are not listed. The paper does not say which one its `L2` is.
+    #[serde(default)]
+    pub other_levels: OtherLevels,
+    /// Whether the partition is the result whatever it costs. Else rank order and, for grids of ranks, boxes are starts beside it,
+    /// and the best start is refined. By default where `levels` is a list.
+    #[serde(default)]
+    pub partition_only: Option<bool>,
     /// What cuts the ranks into parts.
     #[serde(default)]
     pub partitioner: Partitioner,
     /// How many exchanges are evaluated to refine the placement. Without it, and without `seconds`: 32 for every
-    /// rank, or none where `levels` is a list.
+    /// rank, or none of a partition alone.
     #[serde(default)]
     pub evaluations: Option<u64>,
     /// How long all may take, in seconds; what the construction leaves of it is spent on refinement. The result cannot be made
@@ -45,6 +57,17 @@ pub struct HierarchicalParams {
     /// Names of hosts that no rank may be on.
     #[serde(default)]
     pub forbidden: Vec<String>,
+}
+
+/// What becomes of levels that are not partitioned above one that is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OtherLevels {
+    /// Ranks lie on them in their order: `L2` partitions the first ranks among the hosts of the first switch, and so on.
+    #[default]
+    InOrder,
+    /// They are ignored: `L2` partitions all ranks among all hosts at once.
+    Ignored,
 }
 
 /// What cuts the ranks into parts.
@@ -142,11 +165,27 @@ impl JsonSchema for LevelChoice {
     }
 }
 
+impl HierarchicalParams {
+    /// The choices of the paper.
+    #[must_use]
+    pub fn paper() -> Self {
+        Self {
+            preset: Preset::Paper,
+            partition_only: Some(true),
+            objective: Goal(Objective { f: 0.0, t: 1.0, hop_bytes: 0.0, max_link_load: 0.0 }),
+            ..Self::default()
+        }
+    }
+}
+
 impl Default for HierarchicalParams {
     fn default() -> Self {
         Self {
+            preset: Preset::Default,
             seed: first_seed(),
             levels: LevelChoice::default(),
+            other_levels: OtherLevels::default(),
+            partition_only: None,
             partitioner: Partitioner::default(),
             evaluations: None,
             seconds: None,

@@ -15,7 +15,7 @@ impl Stage for HierarchicalStage {
     type Params = HierarchicalParams;
     const KIND: &'static str = "map/hierarchical";
     const SUMMARY: &'static str = "Partition of the ranks down the tree of the machine, for any size";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
         PORTS
@@ -23,6 +23,10 @@ impl Stage for HierarchicalStage {
 
     fn libraries() -> &'static [&'static Library] {
         &[METIS]
+    }
+
+    fn preset(name: &str) -> Option<Self::Params> {
+        (name == "paper").then(HierarchicalParams::paper)
     }
 
     fn check(params: &Self::Params) -> Result<(), Error> {
