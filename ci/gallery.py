@@ -33,6 +33,7 @@ ENTRIES = [
         ],
         "Traffic by level",
     ),
+    ("rgo", ["hopmap run pipelines/rgo.toml"], "Traffic by level"),
     ("schedule", ["hopmap run pipelines/schedule.toml"], "Schedule"),
     ("graph2sch", ["hopmap run pipelines/graph2sch.toml"], "Schedule"),
     ("route", ["hopmap run pipelines/route.toml"], "Routes"),

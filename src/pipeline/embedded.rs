@@ -26,6 +26,7 @@ pub static EMBEDDED: &[Embedded] = &[
     Embedded { name: "route", text: include_str!("../../pipelines/route.toml") },
     Embedded { name: "graph2sch", text: include_str!("../../pipelines/graph2sch.toml") },
     Embedded { name: "job", text: include_str!("../../pipelines/job.toml") },
+    Embedded { name: "rgo", text: include_str!("../../pipelines/rgo.toml") },
     Embedded { name: "batch", text: include_str!("../../pipelines/batch.toml") },
     Embedded { name: "figure-3", text: include_str!("../../pipelines/figure-3.toml") },
     Embedded { name: "claims", text: include_str!("../../pipelines/claims.toml") },

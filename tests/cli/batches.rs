@@ -66,6 +66,33 @@ fn the_whole_way_ends_in_launch_files_and_a_schedule() {
     assert!(sandbox.read("out/schedule.html").contains("<svg"));
 }
 
+#[test]
+fn the_method_rgo_breeds_on_the_hosts_that_its_cut_chose() {
+    let sandbox = Sandbox::new();
+    let file = project().join("pipelines/rgo.toml");
+    let run = |more: &[&str]| {
+        let same =
+            ["run", file.to_str().unwrap(), "--store", "store", "-p", "seconds=0.5", "--no-report", "--json"];
+        let out = format!("out={}", sandbox.path().join("out").display());
+        let mut command = sandbox.command(&[&same[..], &["-p", &out], more].concat());
+        let output = command.env("SLURM_JOB_NODELIST", "node[20-35]").output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let log = String::from_utf8(output.stderr).unwrap();
+        assert!(!log.contains("warning: annealing accepted no child"), "{log}");
+        sandbox
+            .read("out/hosts")
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .map(str::to_owned)
+            .collect::<BTreeSet<_>>()
+    };
+    let hosts = run(&[]);
+    assert_eq!(hosts.len(), 16, "{hosts:?}");
+    assert!(["node17", "node24"].iter().all(|whole| hosts.contains(*whole)), "{hosts:?}");
+    let hosts = run(&["-p", "from=slurm-nodelist", "-p", "free="]);
+    assert_eq!(hosts, (20..36).map(|host| format!("node{host}")).collect());
+}
+
 /// The host of a line of a machinefile.
 fn host(line: &str) -> Option<String> {
     let host = line.split([':', ' ']).next()?;

@@ -46,7 +46,9 @@ fn check(params: &NodesParams) -> Result<(), SelectError> {
     let both = |first, second| Err(SelectError::Both { first, second });
     match params {
         NodesParams { free: Some(_), free_file: Some(_), .. } => both("free", "free_file"),
-        NodesParams { from: Source::SlurmNodelist, free: Some(_), .. } => both("free", "from"),
+        NodesParams { from: Source::SlurmNodelist, free: Some(free), .. } if !free.is_empty() => {
+            both("free", "from")
+        }
         NodesParams { from: Source::SlurmNodelist, free_file: Some(_), .. } => both("free_file", "from"),
         NodesParams { count: Some(_), slots: Some(_), .. } => both("count", "slots"),
         NodesParams { count: Some(0), .. } => Err(SelectError::Zero { parameter: "count" }),
