@@ -63,7 +63,8 @@ impl Condition<'_> {
     }
 }
 
-/// The combinations without those that are left out. An entry that leaves out nothing is a mistake, and so is leaving out all.
+/// The combinations without those that are left out. An entry that leaves out nothing is a mistake unless a parameter gives the
+/// values of one of its keys, and so is leaving out all.
 pub(crate) fn without_excluded(
     combinations: Vec<Combination>,
     keys: &[Key],
@@ -88,7 +89,11 @@ pub(crate) fn without_excluded(
     if let (true, Some(last)) = (left.is_empty() && had_some, entries.last()) {
         problems.push(Problem::new("every combination of the matrix is left out", &last.span));
     }
-    for (exclusion, _) in exclusions.iter().zip(&used).filter(|(_, used)| had_some && !**used) {
+    let is_known = |exclusion: &Exclusion<'_>| {
+        !exclusion.conditions.iter().any(|condition| keys[condition.key].is_parameter)
+    };
+    let unused_ones = exclusions.iter().zip(&used).filter(|(_, used)| had_some && !**used);
+    for (exclusion, _) in unused_ones.filter(|(exclusion, _)| is_known(exclusion)) {
         problems.push(unused(exclusion, keys, || left.iter().chain(&gone)));
     }
     left

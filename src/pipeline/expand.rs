@@ -88,7 +88,7 @@ fn check_references(block: &StageBlock, scope: &Scope<'_>, problems: &mut Vec<Pr
 fn with_matrix(block: &StageBlock, entry: &StageEntry, keys: &[Key]) -> Table {
     let parameters = SchemaView::new(&entry.schema);
     let mut with = block.with.clone();
-    for Key { name, span } in keys.iter().filter(|key| parameters.has_property(&key.name)) {
+    for Key { name, span, .. } in keys.iter().filter(|key| parameters.has_property(&key.name)) {
         // A reference, so that a path keeps the folder that it is relative to.
         let value = NodeValue::Scalar(format!("${{matrix.{name}}}").into());
         with.entries.retain(|entry| entry.key != *name);
@@ -122,7 +122,11 @@ fn unused_keys(
     }
     let is_used = |key: &Key| {
         let is_parameter = |cell: &LooseCell<'_>| SchemaView::new(&cell.entry.schema).has_property(&key.name);
-        referenced.contains(&key.name) || cells.iter().any(is_parameter)
+        // A switch: its value, which a parameter gives, chooses what is left out.
+        let mut excluded = block.exclude.iter().filter_map(Node::table).flat_map(|table| &table.entries);
+        referenced.contains(&key.name)
+            || cells.iter().any(is_parameter)
+            || key.is_parameter && excluded.any(|entry| entry.key == key.name)
     };
     let (followed, own): (Vec<&Key>, Vec<&Key>) = match &block.foreach {
         Some(Foreach::Stage { span, .. }) => sweep.keys.iter().partition(|key| key.span == *span),

@@ -213,9 +213,10 @@ fn files(node: &Node, problems: &mut Vec<Problem>) -> Option<Foreach> {
     let name = key.map_or(Some(FILE_KEY), |key| key.text().filter(|name| is_name(name)));
     let span = key.map_or(&node.span, |key| &key.span).clone();
     match (name, key) {
-        (Some(name), _) => {
-            Some(Foreach::Files { pattern: pattern.clone(), key: Key { name: name.into(), span } })
-        }
+        (Some(name), _) => Some(Foreach::Files {
+            pattern: pattern.clone(),
+            key: Key { name: name.into(), span, is_parameter: false },
+        }),
         (None, key) => {
             problems.push(wrong_form("`key`", "a name of letters, digits, `-` and `_`", key.unwrap_or(node)));
             None

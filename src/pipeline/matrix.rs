@@ -18,6 +18,8 @@ pub(crate) const MOST_CELLS: usize = 100_000;
 pub(crate) struct Key {
     pub(crate) name: String,
     pub(crate) span: Span<usize>,
+    /// Whether its values come from a parameter, so that nobody knows here what they are.
+    pub(crate) is_parameter: bool,
 }
 
 /// Keys whose values go side by side: one key of `matrix`, all of `zip`, or those that `foreach` gives.
@@ -75,7 +77,12 @@ pub(crate) fn of_zip(zip: &Table, scope: &Scope<'_>, problems: &mut Vec<Problem>
 }
 
 fn key(entry: &Entry) -> Key {
-    Key { name: entry.key.clone(), span: entry.key_span.clone() }
+    let names_one = |node: &Node| node.text().is_some_and(|text| text.contains("${params."));
+    let is_parameter = match &entry.node.value {
+        NodeValue::Array(nodes) => nodes.iter().any(names_one),
+        _ => names_one(&entry.node),
+    };
+    Key { name: entry.key.clone(), span: entry.key_span.clone(), is_parameter }
 }
 
 /// The values of a key: a list, or a range. References are filled in.
@@ -197,7 +204,10 @@ mod tests {
     fn dimension(keys: &[&str], rows: &[&[i64]]) -> Dimension {
         let value = |&value: &i64| Resolved { value: value.into(), base: Base::File };
         Dimension {
-            keys: keys.iter().map(|&name| Key { name: name.into(), span: 0..0 }).collect(),
+            keys: keys
+                .iter()
+                .map(|&name| Key { name: name.into(), span: 0..0, is_parameter: false })
+                .collect(),
             count: rows.len() as u128,
             rows: rows.iter().map(|row| row.iter().map(value).collect()).collect(),
         }

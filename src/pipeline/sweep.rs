@@ -192,7 +192,7 @@ impl Sweeper<'_> {
         };
         // One without cells is broken, which has been reported.
         let sweep = self.made[origin].as_ref().filter(|sweep| sweep.count > 0)?;
-        let keys = sweep.keys.iter().map(|key| Key { name: key.name.clone(), span: span.clone() }).collect();
+        let keys = sweep.keys.iter().map(|key| Key { span: span.clone(), ..key.clone() }).collect();
         let row = |cell: &Combination| cell.iter().map(|(_, value)| value.clone()).collect();
         Some(Dimension { keys, count: sweep.count, rows: sweep.cells.iter().map(row).collect() })
     }

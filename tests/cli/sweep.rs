@@ -55,7 +55,7 @@ exclude = [{ n = 16, seed = "2.." }, { seed = [1, 3], degree = 2.5 }]"#;
 
 #[test]
 fn a_matrix_that_explodes_is_counted_and_refused() {
-    insta::assert_snapshot!(check("uses = \"instance/random\"\nwith = { n = 8 }\nmatrix = { seed = \"1..1000000000\" }"), @r#"
+    insta::assert_snapshot!(check("uses = \"instance/random\"\nwith = { n = 16 }\nmatrix = { seed = \"1..1000000000\" }"), @r#"
     ------- stderr -------
     error: the matrix of `a` has 1,000,000,000 cells, more than 100,000
        ,-[p.toml:1:9]
@@ -160,6 +160,25 @@ fn keys_side_by_side_have_the_same_number_of_values() {
       help: `foreach`, `matrix` and `zip` are multiplied: each has keys of its own
     [exit code 2]
     "#);
+}
+
+/// A parameter is a switch: its value says what is left out, which may be nothing.
+#[test]
+fn a_parameter_may_leave_an_exclusion_without_work() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "p.toml",
+        "name = \"p\"\n[params]\neffort = \"full\"\nseeds = \"1..3\"\n[stages.a]\nuses = \"instance/random\"\nwith = { n = 16 }\n\
+         matrix = { effort = [\"${params.effort}\"], seed = \"${params.seeds}\" }\n\
+         exclude = [{ effort = \"sample\", seed = \"2..\" }, { seed = \"4..\" }]\n",
+    );
+    let cells = |parameters: &[&str]| {
+        let plan = sandbox.stdout(&[&["plan", "p.toml", "--all"], parameters].concat());
+        plan.lines().filter(|line| line.contains("a[")).count()
+    };
+    assert_eq!(cells(&[]), 3);
+    assert_eq!(cells(&["-p", "seeds=1..9"]), 3);
+    assert_eq!(cells(&["-p", "effort=sample"]), 1);
 }
 
 #[test]
