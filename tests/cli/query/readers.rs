@@ -23,7 +23,17 @@ fn every_artifact_opens_in_pyarrow_and_duckdb() {
         ("schedule", &["out=times"]),
         ("route", &["out=routes"]),
         ("graph2sch", &["schedule=sch/schedule.sch", "gantt=sch/schedule.html"]),
-        ("claims", &["out=claims", "evaluations=20_000", "instances=1..1", "seeds=1..1"]),
+        (
+            "claims",
+            &[
+                "out=claims",
+                "groups=[2, 2, 2]",
+                "few=[2, 2, 2]",
+                "processes=[1, 2]",
+                "instances=1..1",
+                "seeds=1..1",
+            ],
+        ),
     ];
     for (name, params) in samples {
         let pipeline = project().join(format!("pipelines/{name}.toml")).display().to_string();
