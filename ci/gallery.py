@@ -51,7 +51,8 @@ ENTRIES = [
         ["hopmap topology refresh -p hosts=localhost -p start='env HOST={host} hopmap agent' --publish published"],
         "Machine",
     ),
-    ("figure-3", ["hopmap run figure-3 -p data=$HOPMAP_DATA/traces"], "Who sends how much to whom"),
+    ("figure-3", ["hopmap run figure-3"], None),
+    ("figure-3-traces", ["hopmap run figure-3-traces -p data=$HOPMAP_DATA/traces"], "Who sends how much to whom"),
     ("claims", ["hopmap run claims"], "F against seconds"),
     (
         "table-1",

@@ -106,11 +106,31 @@ fn figure_3_is_made_of_any_folder_of_traces() {
     }
     let sandbox = Sandbox::new();
     let data = format!("data={}", project().join("sample-traces").display());
-    seen(&sandbox, "figure-3.toml", &[&data, "traces=[\"rows-columns-16\"]"]);
-    insta::assert_snapshot!(sandbox.read("out/figure-3.csv"), @"
+    seen(&sandbox, "figure-3-traces.toml", &[&data, "traces=[\"rows-columns-16\"]"]);
+    insta::assert_snapshot!(sandbox.read("out/figure-3-traces.csv"), @"
     weight,trace,F L1,F L2,F L12,F auto,T auto for F,T auto for T
     bytes,rows-columns-16,0.141,1.0,0.058,0.058,0.0692,0.0692
     messages,rows-columns-16,0.633,1.0,0.617,0.617,0.5719,0.5719
+    ");
+}
+
+#[test]
+fn figure_3_has_f_and_t_of_every_partition_of_programs_made_here() {
+    if query_program().is_none() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let few = [
+        "programs=[\"wavefront\", \"multigrid\"]",
+        "ranks=[64]",
+        "shapes=[\"tree:4x4x4\"]",
+        "weights=[\"bytes\"]",
+    ];
+    seen(&sandbox, "figure-3.toml", &few);
+    insta::assert_snapshot!(sandbox.read("out/figure-3.csv"), @"
+    ranks,pattern,weight,partitioner,F L1,F L2,F L12,F HierarchicalMap,T L1,T L2,T L12,T HierarchicalMap
+    64,multigrid,bytes,own,0.969,0.998,0.962,0.962,1.435,0.986,1.456,1.456
+    64,wavefront,bytes,own,0.665,0.957,0.617,0.617,1.241,0.969,1.241,1.241
     ");
 }
 

@@ -355,11 +355,11 @@ fn an_embedded_pipeline_without_its_samples_asks_for_files_of_ones_own() {
         ("route", "trace"),
         ("graph2sch", "graph"),
         ("job", "program"),
-        ("figure-3", "data"),
+        ("figure-3-traces", "data"),
         ("checkpoint", "series"),
     ];
     for (name, parameter) in parameters {
-        if name == "figure-3" && query_program().is_none() {
+        if name == "figure-3-traces" && query_program().is_none() {
             continue;
         }
         let seen = sandbox.seen(&["run", name, "--no-report"]);

@@ -387,7 +387,9 @@ pub enum ExportFormat {
 pub struct GenerateParams {
     /// Who sends to whom in every round: the neighbours in a grid with borders (`stencil2d`, `stencil3d`), the two beside
     /// one in its row through a communicator of the row (`rows`), everyone to everyone (`alltoall`), down and right in
-    /// turn with up and left (`wavefront`), or to 8 ranks drawn at random (`random`).
+    /// turn with up and left (`wavefront`), the eight neighbours of a grid closed in one direction in turn with the steps of an
+    /// allreduce (`halo`), six neighbours of a torus, then every second rank of it and so on (`multigrid`), or to 8 ranks drawn at
+    /// random (`random`).
     pub pattern: Pattern,
     /// Number of ranks, from 2 to 65536.
     pub ranks: u32,
@@ -421,12 +423,24 @@ pub enum Pattern {
     AllToAll,
     /// Down and right, in turn with up and left.
     Wavefront,
+    /// Eight neighbours in a grid that is closed in one direction, in turn with the steps of an allreduce, as POP.
+    Halo,
+    /// Six neighbours in a torus, in turn with those on every second rank of it, every fourth and so on, as NPB MG.
+    Multigrid,
     /// Some ranks drawn at random.
     Random,
 }
 
 impl Pattern {
     /// All patterns.
-    pub const ALL: [Self; 6] =
-        [Self::Stencil2d, Self::Stencil3d, Self::Rows, Self::AllToAll, Self::Wavefront, Self::Random];
+    pub const ALL: [Self; 8] = [
+        Self::Stencil2d,
+        Self::Stencil3d,
+        Self::Rows,
+        Self::AllToAll,
+        Self::Wavefront,
+        Self::Halo,
+        Self::Multigrid,
+        Self::Random,
+    ];
 }

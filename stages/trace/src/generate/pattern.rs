@@ -23,7 +23,7 @@ impl Program {
     pub(super) fn new(params: &GenerateParams) -> Self {
         let ranks = params.ranks;
         let grid = match params.pattern {
-            Pattern::Stencil3d => cube(ranks),
+            Pattern::Stencil3d | Pattern::Multigrid => cube(ranks),
             _ => [1, square(ranks), ranks / square(ranks)],
         };
         let stream = seed_stream("trace/generate", params.seed, 0);
@@ -76,7 +76,14 @@ impl Program {
 
     /// Number of different rounds.
     pub(super) fn phases(&self) -> u64 {
-        if self.pattern == Pattern::Wavefront { 2 } else { 1 }
+        let halvings = |most: u32| u64::from(most.max(2).ilog2());
+        match self.pattern {
+            Pattern::Wavefront => 2,
+            Pattern::Halo => 1 + halvings(self.ranks),
+            // Down to two ranks in a row.
+            Pattern::Multigrid => halvings(self.grid[2]),
+            _ => 1,
+        }
     }
 
     /// Messages of all ranks in one round.
@@ -98,6 +105,8 @@ impl Program {
             Pattern::Rows => self.row_neighbours(rank),
             Pattern::AllToAll => (1..self.ranks).map(|step| (rank + step) % self.ranks).collect(),
             Pattern::Random => self.partners[0][rank as usize].clone(),
+            Pattern::Halo => self.halo(rank, phase),
+            Pattern::Multigrid => self.coarse_neighbours(rank, 1 << phase),
         }
     }
 
@@ -122,6 +131,38 @@ impl Program {
             }
         };
         steps.iter().filter_map(neighbour).collect()
+    }
+
+    /// The eight neighbours on a grid whose rows are rings, then partner after partner of an allreduce by recursive doubling.
+    fn halo(&self, rank: u32, phase: u64) -> Vec<u32> {
+        if let Some(bit) = phase.checked_sub(1) {
+            let partner = rank ^ (1 << bit);
+            return if partner < self.ranks { vec![partner] } else { Vec::new() };
+        }
+        let [_, rows, columns] = self.grid;
+        let (row, column) = (rank / columns, rank % columns);
+        let near = row.saturating_sub(1)..=(row + 1).min(rows - 1);
+        let beside = [column + columns - 1, column, column + 1];
+        let all = near.flat_map(|row| beside.map(|column| row * columns + column % columns));
+        others(rank, all)
+    }
+
+    /// Ranks a stride away along the axes of a torus; nobody where the rank is not on the grid of that stride.
+    fn coarse_neighbours(&self, rank: u32, stride: u32) -> Vec<u32> {
+        let strides = [self.grid[1] * self.grid[2], self.grid[2], 1];
+        let coordinates: Vec<u32> = (0..3).map(|axis| rank / strides[axis] % self.grid[axis]).collect();
+        if coordinates.iter().any(|coordinate| !coordinate.is_multiple_of(stride)) {
+            return Vec::new();
+        }
+        // The last step of a ring is shorter where the stride does not divide it.
+        let last = |axis: usize| (self.grid[axis] - 1) / stride * stride;
+        let along = (0..3).flat_map(|axis| {
+            let here = coordinates[axis];
+            let up = if here == last(axis) { 0 } else { here + stride };
+            let down = here.checked_sub(stride).unwrap_or(last(axis));
+            [down, up].map(|there| rank - here * strides[axis] + there * strides[axis])
+        });
+        others(rank, along)
     }
 
     /// Ranks beside one in its row, which is a ring.
@@ -158,6 +199,17 @@ impl Program {
             _ => (0, rank),
         }
     }
+}
+
+/// Other ranks in this order, each once.
+fn others(rank: u32, all: impl Iterator<Item = u32>) -> Vec<u32> {
+    let mut found = Vec::new();
+    for other in all {
+        if other != rank && !found.contains(&other) {
+            found.push(other);
+        }
+    }
+    found
 }
 
 /// The largest divisor that is not above the square root.
@@ -198,6 +250,12 @@ mod tests {
         assert_eq!(program(Pattern::Wavefront, 12).destinations(0, 1), [0; 0]);
         assert_eq!(program(Pattern::AllToAll, 3).destinations(1, 0), [2, 0]);
         assert_eq!(program(Pattern::Random, 3).destinations(1, 0).len(), 2);
+        // A row is a ring, a column is none.
+        assert_eq!(program(Pattern::Halo, 16).destinations(0, 0), [3, 1, 7, 4, 5]);
+        assert_eq!(program(Pattern::Halo, 16).destinations(5, 2), [7]);
+        assert_eq!(program(Pattern::Multigrid, 64).destinations(0, 0), [48, 16, 12, 4, 3, 1]);
+        assert_eq!(program(Pattern::Multigrid, 64).destinations(0, 1), [32, 8, 2]);
+        assert_eq!(program(Pattern::Multigrid, 64).destinations(1, 1), [0; 0]);
     }
 
     #[test]

@@ -27,10 +27,13 @@ impl Schedule {
         }
         let program = Program::new(params);
         let around = EVENTS_AROUND * u64::from(ranks);
-        let per_round = 2 * EVENTS_PER_MESSAGE * program.messages(0);
-        let rounds = params.events.saturating_sub(around).saturating_add(per_round / 2) / per_round;
+        // Rounds of different phases have different numbers of messages.
+        let phases = program.phases();
+        let per_turn = 2 * EVENTS_PER_MESSAGE * (0..phases).map(|phase| program.messages(phase)).sum::<u64>();
+        let events = params.events.saturating_sub(around).saturating_mul(phases);
+        let rounds = events.saturating_add(per_turn / 2) / per_turn;
         if rounds == 0 {
-            return Err(GenerateError::TooFew { events: params.events, needed: around + per_round });
+            return Err(GenerateError::TooFew { events: params.events, needed: around + per_turn / phases });
         }
         Ok(Self { program, rounds })
     }
