@@ -128,6 +128,7 @@ fn tables_are_listed() {
       final_temperature            TEXT
       forbidden                    TEXT
       frozen                       BOOLEAN
+      generations                  TEXT
       genetic                      BOOLEAN
       initial_temperature          TEXT
       islands                      BIGINT
@@ -139,6 +140,8 @@ fn tables_are_listed() {
       objective                    TEXT
       patience                     TEXT
       pinned                       TEXT
+      preset                       TEXT
+      rank_order_fallback          BOOLEAN
       parameter_seconds            TEXT
       seed                         BIGINT
       solvers                      TEXT
@@ -149,6 +152,7 @@ fn tables_are_listed() {
       dilation_max                 DOUBLE
       dilation_mean                DOUBLE
       evaluations                  DOUBLE
+      exchanges                    DOUBLE
       hop_bytes                    DOUBLE
       max_link_load_bytes          DOUBLE
       state                        TEXT
@@ -168,6 +172,7 @@ fn tables_are_listed() {
       final_temperature            TEXT
       forbidden                    TEXT
       frozen                       BOOLEAN
+      generations                  TEXT
       genetic                      BOOLEAN
       initial_temperature          TEXT
       islands                      BIGINT
@@ -179,6 +184,8 @@ fn tables_are_listed() {
       objective                    TEXT
       patience                     TEXT
       pinned                       TEXT
+      preset                       TEXT
+      rank_order_fallback          BOOLEAN
       seconds                      TEXT
       seed                         BIGINT
       solvers                      TEXT
@@ -198,6 +205,7 @@ fn tables_are_listed() {
       final_temperature            TEXT
       forbidden                    TEXT
       frozen                       BOOLEAN
+      generations                  TEXT
       genetic                      BOOLEAN
       initial_temperature          TEXT
       islands                      BIGINT
@@ -209,6 +217,8 @@ fn tables_are_listed() {
       objective                    TEXT
       patience                     TEXT
       pinned                       TEXT
+      preset                       TEXT
+      rank_order_fallback          BOOLEAN
       seconds                      TEXT
       seed                         BIGINT
       solvers                      TEXT
@@ -229,6 +239,7 @@ fn tables_are_listed() {
       final_temperature            TEXT
       forbidden                    TEXT
       frozen                       BOOLEAN
+      generations                  TEXT
       genetic                      BOOLEAN
       initial_temperature          TEXT
       islands                      BIGINT
@@ -240,6 +251,8 @@ fn tables_are_listed() {
       objective                    TEXT
       patience                     TEXT
       pinned                       TEXT
+      preset                       TEXT
+      rank_order_fallback          BOOLEAN
       seconds                      TEXT
       seed                         BIGINT
       solvers                      TEXT
