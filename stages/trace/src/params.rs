@@ -199,7 +199,8 @@ pub struct DagParams {
     /// A send of at least so many bytes ends when the message has been asked for; without it, no send waits.
     #[serde(default)]
     pub rendezvous_bytes: Option<u64>,
-    /// Share of the bytes sent that may be missing because the trace has no receive for them, from 0 to 1.
+    /// Share of the bytes sent that may be missing because the trace has no receive for them, from 0 to 1. Any with
+    /// `allow_truncated`.
     #[serde(default = "hundredth")]
     pub allow_loss: f64,
     /// Takes the events before the place where the file of a location is cut off or damaged, with a warning, in place of

@@ -64,7 +64,7 @@ fn messages_and_tasks_before_a_cut_are_there_too() {
     let listed: &Events = outputs.get("events").unwrap().downcast_ref().unwrap();
     let counted = read(&copy).0.unwrap().messages();
     assert!(counted > 500 && listed.rows() == counted, "{} of {counted}", listed.rows());
-    let tasks = DagParams { allow_truncated: true, allow_loss: 1.0, ..DagParams::new(archive()) };
+    let tasks = DagParams { allow_truncated: true, ..DagParams::new(archive()) };
     let Outcome::Done(outputs) = Dag::run(tasks, Inputs::new(), &cx).unwrap() else { panic!() };
     let dag: &TaskDag = outputs.get("task-dag").unwrap().downcast_ref().unwrap();
     assert!(dag.ranks() == 16 && dag.tasks.len() > 300 && dag.dependencies.len() > 300);
