@@ -30,7 +30,7 @@ impl Shape {
             return Err(SyntheticError::Parameter { parameter, shape, problem });
         }
         let costs = match params.costs.is_empty() {
-            true => (0..sizes.len() as i32).map(|level| 10f64.powi(level)).collect(),
+            true => std::iter::successors(Some(1.0), |cost| Some(10.0 * cost)).take(sizes.len()).collect(),
             false => params.costs.clone(),
         };
         check_costs(&costs, sizes.len(), &shape)?;
