@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hopmap_collectives::{Algorithm, Call, Operation};
-use hopmap_model::{Context, Error, Mapping, SystemGraph, TaskGraph, Weight};
+use hopmap_model::{Context, Error, Mapping, SystemGraph, TaskGraph, WeightChoice};
 use hopmap_objective::{check_weight, linear};
 use rayon::prelude::*;
 use schemars::JsonSchema;
@@ -28,10 +28,10 @@ const MOST_MESSAGES: u64 = 1 << 26;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CollectivesParams {
-    /// What a message weighs: `bytes`, `messages`, or `{ time = { latency_s, bandwidth_bytes_per_s } }`; without it, what
+    /// What a message weighs: `bytes`, `messages`, `time`, or `{ time = { latency_s, bandwidth_bytes_per_s } }`; without it, what
     /// edges weigh in the mapping.
     #[serde(default)]
-    pub weight: Option<Weight>,
+    pub weight: Option<WeightChoice>,
 }
 
 /// The table of operations and algorithms.
@@ -60,7 +60,7 @@ pub fn compare_collectives(
     cx: &Context<'_>,
 ) -> Result<CollectiveComparison, Error> {
     check(graph, system, mapping)?;
-    let weight = params.weight.unwrap_or(mapping.weight);
+    let weight = params.weight.map_or(Ok(mapping.weight), |weight| weight.resolve(system, cx))?;
     check_weight(weight)?;
     let kinds = kinds(graph, cx);
     let (mapped, in_order) = (mapping.slots(), linear(graph.ranks()));

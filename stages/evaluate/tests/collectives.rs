@@ -136,7 +136,12 @@ fn a_message_of_a_barrier_weighs_a_byte_and_time_has_a_latency() {
     // Round one goes to the next, round two to the one after next.
     assert_eq!(of(&rows, "barrier")[0], ("dissemination", 22.0 + 40.0, 20.0, "path"));
     let weight = Some(Weight::Time { latency_s: 0.5, bandwidth_bytes_per_s: 4.0 });
-    let (rows, _) = evaluate(&graph, &[0, 1, 2, 3], CollectivesParams { weight }, &Context::detached());
+    let (rows, _) = evaluate(
+        &graph,
+        &[0, 1, 2, 3],
+        CollectivesParams { weight: weight.map(Into::into) },
+        &Context::detached(),
+    );
     assert_eq!(rows[0]["total"], "4.65000e1");
 }
 

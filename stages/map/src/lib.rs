@@ -46,7 +46,7 @@ pub use params::{
     PlacementFormat, Preset, RandomParams, Reheat, Scheme, TabuParams,
 };
 pub use stage::{
-    AnnealingStage, AutoStage, CompositeStage, ExactStage, ExternalStage, GeneticStage, HierarchicalStage,
-    ImportStage, LinearStage, RandomStage, RoundRobinStage, TabuStage,
+    AnnealingStage, AutoStage, BANDWIDTH, CompositeStage, ExactStage, ExternalStage, GeneticStage,
+    HierarchicalStage, ImportStage, LATENCY, LinearStage, RandomStage, RoundRobinStage, TabuStage,
 };
 pub use tabu::Tabu;

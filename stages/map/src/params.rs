@@ -10,7 +10,7 @@ mod hierarchical;
 mod import;
 mod wishes;
 
-use hopmap_model::Weight;
+use hopmap_model::WeightChoice;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +31,7 @@ pub(crate) use wishes::Wishes;
 pub struct LinearParams {
     /// What an edge of the task graph weighs.
     #[serde(default)]
-    pub weight: Weight,
+    pub weight: WeightChoice,
     /// What searches beside this one minimise. It changes nothing here.
     #[serde(default)]
     pub objective: Goal,
@@ -52,7 +52,7 @@ pub struct RandomParams {
     pub seed: u64,
     /// What an edge of the task graph weighs.
     #[serde(default)]
-    pub weight: Weight,
+    pub weight: WeightChoice,
     /// What searches beside this one minimise. It changes nothing here.
     #[serde(default)]
     pub objective: Goal,
@@ -83,7 +83,7 @@ pub struct AutoParams {
     pub islands: u32,
     /// What an edge of the task graph weighs.
     #[serde(default)]
-    pub weight: Weight,
+    pub weight: WeightChoice,
     /// What is minimised: `F`, `T`, `hop-bytes` or `max-link-load`, or their weighted sum, as in `{ F = 1.0, T = 0.5 }`.
     #[serde(default)]
     pub objective: Goal,
@@ -116,7 +116,7 @@ pub struct TabuParams {
     pub islands: u32,
     /// What an edge of the task graph weighs.
     #[serde(default)]
-    pub weight: Weight,
+    pub weight: WeightChoice,
     /// What is minimised: `F`, `T`, `hop-bytes` or `max-link-load`, or their weighted sum, as in `{ F = 1.0, T = 0.5 }`.
     #[serde(default)]
     pub objective: Goal,
@@ -154,7 +154,7 @@ impl Default for RandomParams {
     fn default() -> Self {
         Self {
             seed: first_seed(),
-            weight: Weight::default(),
+            weight: WeightChoice::default(),
             objective: Goal::default(),
             pinned: Vec::new(),
             forbidden: Vec::new(),
@@ -169,7 +169,7 @@ impl Default for AutoParams {
             evaluations: None,
             seconds: None,
             islands: two_islands(),
-            weight: Weight::default(),
+            weight: WeightChoice::default(),
             objective: Goal::default(),
             pinned: Vec::new(),
             forbidden: Vec::new(),
@@ -184,7 +184,7 @@ impl Default for TabuParams {
             evaluations: None,
             seconds: None,
             islands: four_islands(),
-            weight: Weight::default(),
+            weight: WeightChoice::default(),
             objective: Goal::default(),
             pinned: Vec::new(),
             forbidden: Vec::new(),

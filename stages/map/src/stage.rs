@@ -10,8 +10,9 @@ mod import;
 
 use hopmap_model::{
     Context, Error, Inputs, Mapping, Outcome, Outputs, Paths, Port, Stage, SystemGraph, TaskGraph, Weight,
+    WeightChoice,
 };
-use hopmap_objective::{EVALUATIONS, Quality};
+use hopmap_objective::{EVALUATIONS, Metric, Quality};
 
 use crate::params::Wishes;
 use crate::{
@@ -31,6 +32,20 @@ const PORTS: &[Port] = &[
     Port::input::<SystemGraph>("system"),
     Port::output::<Mapping>("mapping"),
 ];
+
+/// L of the weight `time`, where the machine said it.
+pub const LATENCY: Metric = Metric {
+    name: "latency_s",
+    unit: "s",
+    explanation: "Latency L of the weight L·N + D/S, where it was taken from the machine.",
+};
+
+/// S of the weight `time`, where the machine said it.
+pub const BANDWIDTH: Metric = Metric {
+    name: "bandwidth_bytes_per_s",
+    unit: "B/s",
+    explanation: "Bandwidth S of the weight L·N + D/S, where it was taken from the machine.",
+};
 
 /// `map/linear`: rank `i` on slot `i`.
 #[derive(Debug)]
@@ -172,10 +187,22 @@ fn place(
 ) -> Result<Mapping, Error> {
     let graph = inputs.one::<TaskGraph>("task-graph")?.value;
     let system = inputs.one::<SystemGraph>("system")?.value;
-    let problem = wishes.problem(&graph, &system)?;
+    let weight = wishes.weight.resolve(&system, cx)?;
+    let problem = wishes.problem(&graph, &system, weight)?;
     let paths = Paths::new(&system);
-    let found = mapper.map(&problem, cx)?;
-    measured(found, &graph, &system, paths.as_ref(), wishes.weight)
+    let mut found = mapper.map(&problem, cx)?;
+    found.metrics.extend(speed(wishes.weight, weight));
+    measured(found, &graph, &system, paths.as_ref(), weight)
+}
+
+/// What the machine said of a weight, as metrics.
+fn speed(asked: WeightChoice, weight: Weight) -> Vec<(String, f64)> {
+    match weight {
+        Weight::Time { latency_s, bandwidth_bytes_per_s } if asked.asks_the_machine() => {
+            vec![(LATENCY.name.to_owned(), latency_s), (BANDWIDTH.name.to_owned(), bandwidth_bytes_per_s)]
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// What was found as a mapping with all metrics.

@@ -159,7 +159,7 @@ fn impossible_problems_are_named() {
     assert_eq!(message(&grid(3, 3), &tree(&[2, 4]), params()), "9 ranks do not fit on 8 slots");
     assert_eq!(message(&graph(0, []), &tree(&[2, 4]), params()), "the task graph has no processes");
     let weight = Weight::Time { latency_s: 1e-6, bandwidth_bytes_per_s: 0.0 };
-    let bad = AutoParams { weight, ..params() };
+    let bad = AutoParams { weight: weight.into(), ..params() };
     assert_eq!(message(&grid(2, 2), &tree(&[4]), bad), "`bandwidth_bytes_per_s` of the weight is 0");
 }
 
@@ -167,7 +167,8 @@ fn impossible_problems_are_named() {
 fn parameters_of_a_pipeline_file() {
     let params: AutoParams =
         serde_json::from_str(r#"{"seed": 7, "islands": 2, "weight": "messages"}"#).unwrap();
-    let expected = AutoParams { seed: 7, islands: 2, weight: Weight::Messages, ..AutoParams::default() };
+    let expected =
+        AutoParams { seed: 7, islands: 2, weight: Weight::Messages.into(), ..AutoParams::default() };
     assert_eq!(params, expected);
     assert_eq!(serde_json::from_str::<AutoParams>("{}").unwrap(), AutoParams::default());
     assert!(serde_json::from_str::<AutoParams>(r#"{"sead": 7}"#).is_err());

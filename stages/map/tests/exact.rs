@@ -143,7 +143,7 @@ fn costs_that_are_no_whole_numbers_are_compared_exactly() {
     let costs: Vec<f64> = steps_of_a_grid(3, 2).iter().map(|cost| cost / 3.0).collect();
     let weights: Vec<u64> = (0..36).map(|at| if at % 7 == 0 { 0 } else { at * at % 11 }).collect();
     let weight = Weight::Time { latency_s: 2.5e-6, bandwidth_bytes_per_s: 1e9 };
-    let params = ExactParams { weight, ..ExactParams::default() };
+    let params = ExactParams { weight: weight.into(), ..ExactParams::default() };
     let mapping = run::<ExactStage>(params, &program(&weights, 6), &machine(6, costs));
     assert!((mapping.metrics["proven"] - 1.0).abs() < f64::EPSILON);
     assert!((mapping.metrics["bound"] - mapping.metrics["F"]).abs() < f64::EPSILON);

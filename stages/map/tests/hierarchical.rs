@@ -272,7 +272,7 @@ fn contradictions_are_named() {
 fn parameters_of_a_pipeline_file() {
     let read = |text: &str| serde_json::from_str::<HierarchicalParams>(text);
     let params = read(r#"{"levels": [1, 2], "partitioner": "own", "weight": "messages"}"#).unwrap();
-    assert_eq!((params.levels, params.weight), (LevelChoice::Listed(vec![1, 2]), Weight::Messages));
+    assert_eq!((params.levels, params.weight), (LevelChoice::Listed(vec![1, 2]), Weight::Messages.into()));
     assert_eq!(read(r#"{"levels": "all"}"#).unwrap(), HierarchicalParams::default());
     assert!(read(r#"{"levels": "some"}"#).unwrap_err().to_string().contains("expected `all`, or a list"));
     assert!(read(r#"{"partitioner": "gpart"}"#).is_err());

@@ -4,7 +4,9 @@ use hopmap_map::{
     AnnealingParams, AnnealingStage, AutoParams, AutoStage, Goal, LinearParams, LinearStage, TabuParams,
     TabuStage,
 };
-use hopmap_model::{Context, Mapping, Paths, Stage, SystemGraph, TaskGraph, Weight};
+use hopmap_model::{
+    Context, Mapping, NetworkSpeed, Paths, Stage, SystemGraph, TaskGraph, Weight, WeightChoice, WeightName,
+};
 use hopmap_objective::{Objective, Quality};
 use proptest::prelude::*;
 
@@ -123,4 +125,32 @@ fn a_machine_without_links_has_no_link_loads() {
     let params =
         AutoParams { objective: Goal(Objective { t: -1.0, ..Objective::F }), ..AutoParams::default() };
     assert_eq!(AutoStage::check(&params).unwrap_err().to_string(), "a weight of the objective is -1");
+}
+
+/// Two hosts of two slots, 3 µs and 2 GB/s apart; ranks 0 and 1 and ranks 0 and 2 send to each other.
+#[test]
+fn time_is_of_the_latency_and_bandwidth_of_the_machine_unless_they_are_given() {
+    let (graph, mut system) = (graph(4, [(0, 1, 4000), (0, 2, 8000)]), tree(&[2, 2]));
+    for link in &mut system.links {
+        (link.latency_s, link.bandwidth_bytes_per_s) = (Some(1.5e-6), Some(2e9));
+    }
+    let placed = |weight: WeightChoice| {
+        run::<LinearStage>(LinearParams { weight, ..LinearParams::default() }, &graph, &system)
+    };
+    let near = |found: f64, wanted: f64| assert!((found / wanted - 1.0).abs() < 1e-12, "{found} {wanted}");
+    let measured = placed(WeightChoice::Named(WeightName::Time));
+    // Ranks 0 and 1 share a host, at a cost of 1; between hosts it is 10.
+    near(measured.metrics["F"], (3e-6 + 4000.0 / 2e9) + 10.0 * (3e-6 + 8000.0 / 2e9));
+    assert_eq!(measured.weight, Weight::Time { latency_s: 3e-6, bandwidth_bytes_per_s: 2e9 });
+    let told = ["latency_s", "bandwidth_bytes_per_s"];
+    assert_eq!(told.map(|name| measured.metrics[name]), [3e-6, 2e9]);
+    let time = NetworkSpeed { latency_s: Some(1.0), bandwidth_bytes_per_s: None };
+    near(placed(WeightChoice::Time { time }).metrics["F"], (1.0 + 2e-6) + 10.0 * (1.0 + 4e-6));
+    let given = placed(Weight::Time { latency_s: 1.0, bandwidth_bytes_per_s: 1.0 }.into());
+    near(given.metrics["F"], 4001.0 + 10.0 * 8001.0);
+    assert!(told.iter().all(|name| !given.metrics.contains_key(*name)));
+    // What is wrong is found before anything runs.
+    let time = NetworkSpeed { latency_s: Some(-1.0), bandwidth_bytes_per_s: None };
+    let wrong = LinearParams { weight: WeightChoice::Time { time }, ..LinearParams::default() };
+    assert_eq!(LinearStage::check(&wrong).unwrap_err().to_string(), "`latency_s` of the weight is -1");
 }

@@ -134,7 +134,7 @@ fn impossible_problems_are_named() {
         "16777216 exchanges of ranks and slots are more than the 4194304 that tabu search keeps"
     );
     let weight = Weight::Time { latency_s: 1e-6, bandwidth_bytes_per_s: 0.0 };
-    let bad = TabuParams { weight, ..params() };
+    let bad = TabuParams { weight: weight.into(), ..params() };
     assert_eq!(refused(bad, &grid(2, 2), &tree(&[4])), "`bandwidth_bytes_per_s` of the weight is 0");
     let alone = TabuParams { islands: 0, ..params() };
     assert_eq!(refused(alone, &grid(2, 2), &tree(&[4])), "islands is 0");

@@ -36,7 +36,7 @@ impl Stage for CollectivesStage {
     }
 
     fn check(params: &Self::Params) -> Result<(), Error> {
-        Ok(params.weight.map_or(Ok(()), check_weight)?)
+        Ok(params.weight.map_or(Ok(()), |weight| check_weight(weight.or(0.0, 1.0)))?)
     }
 
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {

@@ -37,6 +37,7 @@ mod text_file;
 mod trace_archive;
 mod trace_summary;
 mod weight;
+mod weight_choice;
 
 pub use checkpoint_series::CheckpointSeries;
 pub use checkpoint_store::{CheckpointStore, StoredCheckpoint};
@@ -75,3 +76,4 @@ pub use text_file::TextFile;
 pub use trace_archive::{Keeper, TraceArchive};
 pub use trace_summary::{PhaseSummary, RankSummary, TraceSummary};
 pub use weight::Weight;
+pub use weight_choice::{NetworkSpeed, UnknownSpeed, WeightChoice, WeightName};

@@ -1,6 +1,6 @@
 //! Parameters of parallel simulated annealing.
 
-use hopmap_model::Weight;
+use hopmap_model::WeightChoice;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -98,7 +98,7 @@ pub struct AnnealingParams {
     pub rank_order_fallback: bool,
     /// What an edge of the task graph weighs.
     #[serde(default)]
-    pub weight: Weight,
+    pub weight: WeightChoice,
     /// What is minimised: `F`, `T`, `hop-bytes` or `max-link-load`, or their weighted sum, as in `{ F = 1.0, T = 0.5 }`.
     #[serde(default)]
     pub objective: Goal,
@@ -180,7 +180,7 @@ impl Default for AnnealingParams {
             neighbours: None,
             descent: true,
             rank_order_fallback: true,
-            weight: Weight::default(),
+            weight: WeightChoice::default(),
             objective: Goal::default(),
             pinned: Vec::new(),
             forbidden: Vec::new(),

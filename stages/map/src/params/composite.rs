@@ -1,6 +1,6 @@
 //! Parameters of the composite algorithm.
 
-use hopmap_model::Weight;
+use hopmap_model::WeightChoice;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -116,7 +116,7 @@ pub struct CompositeParams {
     pub rank_order_fallback: bool,
     /// What an edge of the task graph weighs.
     #[serde(default)]
-    pub weight: Weight,
+    pub weight: WeightChoice,
     /// What is minimised: `F`, `T`, `hop-bytes` or `max-link-load`, or their weighted sum, as in `{ F = 1.0, T = 0.5 }`.
     #[serde(default)]
     pub objective: Goal,

@@ -1,6 +1,6 @@
 //! Parameters of `map/exact`.
 
-use hopmap_model::Weight;
+use hopmap_model::WeightChoice;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ pub struct ExactParams {
     pub seconds: Option<f64>,
     /// What an edge of the task graph weighs.
     #[serde(default)]
-    pub weight: Weight,
+    pub weight: WeightChoice,
     /// What is minimised: `F`, `T`, `hop-bytes` or `max-link-load`, or their weighted sum, as in `{ F = 1.0, T = 0.5 }`.
     #[serde(default)]
     pub objective: Goal,
@@ -39,7 +39,7 @@ impl Default for ExactParams {
             seed: first_seed(),
             nodes: None,
             seconds: None,
-            weight: Weight::default(),
+            weight: WeightChoice::default(),
             objective: Goal::default(),
             pinned: Vec::new(),
             forbidden: Vec::new(),

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use hopmap_model::Weight;
+use hopmap_model::WeightChoice;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{SeqAccess, Visitor};
@@ -35,7 +35,7 @@ pub struct ExternalParams {
     pub seed: u64,
     /// What an edge of the task graph weighs.
     #[serde(default)]
-    pub weight: Weight,
+    pub weight: WeightChoice,
     /// What is minimised: `F`, `T`, `hop-bytes` or `max-link-load`, or their weighted sum, as in `{ F = 1.0, T = 0.5 }`.
     #[serde(default)]
     pub objective: Goal,
@@ -57,7 +57,7 @@ impl ExternalParams {
             inverse: false,
             seconds: None,
             seed: first_seed(),
-            weight: Weight::default(),
+            weight: WeightChoice::default(),
             objective: Goal::default(),
             pinned: Vec::new(),
             forbidden: Vec::new(),

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use hopmap_model::Weight;
+use hopmap_model::WeightChoice;
 use hopmap_objective::Objective;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, SeqAccess, Visitor};
@@ -46,7 +46,7 @@ pub struct HierarchicalParams {
     pub seconds: Option<f64>,
     /// What an edge of the task graph weighs.
     #[serde(default)]
-    pub weight: Weight,
+    pub weight: WeightChoice,
     /// What is minimised: `F`, `T`, `hop-bytes` or `max-link-load`, or their weighted sum, as in `{ F = 1.0, T = 0.5 }`. Partitions have
     /// a small F; the refinement minimises the objective.
     #[serde(default)]
@@ -189,7 +189,7 @@ impl Default for HierarchicalParams {
             partitioner: Partitioner::default(),
             evaluations: None,
             seconds: None,
-            weight: Weight::default(),
+            weight: WeightChoice::default(),
             objective: Goal::default(),
             pinned: Vec::new(),
             forbidden: Vec::new(),

@@ -1,6 +1,6 @@
 //! Parameters of `map/import`.
 
-use hopmap_model::{InputPath, Weight};
+use hopmap_model::{InputPath, WeightChoice};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ pub struct ImportParams {
     pub format: PlacementFormat,
     /// What an edge of the task graph weighs.
     #[serde(default)]
-    pub weight: Weight,
+    pub weight: WeightChoice,
 }
 
 /// Formats of placements.

@@ -1,6 +1,6 @@
 //! What every mapper can be asked for: what to minimise, and under which constraints.
 
-use hopmap_model::{Error, SystemGraph, TaskGraph, Weight};
+use hopmap_model::{Error, SystemGraph, TaskGraph, Weight, WeightChoice};
 use hopmap_objective::{Constraints, Objective, Place, Problem, check_weight};
 use miette::Diagnostic;
 use schemars::JsonSchema;
@@ -28,7 +28,7 @@ pub struct Pin {
 /// What a mapper is asked for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wishes<'a> {
-    pub(crate) weight: Weight,
+    pub(crate) weight: WeightChoice,
     objective: Objective,
     pinned: &'a [Pin],
     forbidden: &'a [String],
@@ -61,15 +61,20 @@ wishes_of!(
 impl Wishes<'_> {
     /// Checks what needs neither a program nor a machine.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        check_weight(self.weight)?;
+        check_weight(self.weight.or(0.0, 1.0))?;
         self.objective.check()?;
         self.constraints()?;
         Ok(())
     }
 
     /// The problem that a program and a machine are.
-    pub(crate) fn problem(&self, graph: &TaskGraph, system: &SystemGraph) -> Result<Problem, Error> {
-        let problem = Problem::with_objective(graph, system, self.weight, &self.objective)?;
+    pub(crate) fn problem(
+        &self,
+        graph: &TaskGraph,
+        system: &SystemGraph,
+        weight: Weight,
+    ) -> Result<Problem, Error> {
+        let problem = Problem::with_objective(graph, system, weight, &self.objective)?;
         Ok(problem.with_constraints(&self.constraints()?, system)?)
     }
 

@@ -3,7 +3,7 @@
 use hopmap_model::{Context, Error, InputPath, Inputs, Outcome, Paths, Port, Stage, SystemGraph, TaskGraph};
 use hopmap_objective::check_weight;
 
-use super::{PORTS, finish, measured};
+use super::{PORTS, finish, measured, speed};
 use crate::{Found, ImportParams, import};
 
 /// `map/import`: a placement that another tool computed, checked and measured.
@@ -22,7 +22,7 @@ impl Stage for ImportStage {
     }
 
     fn check(params: &Self::Params) -> Result<(), Error> {
-        check_weight(params.weight)?;
+        check_weight(params.weight.or(0.0, 1.0))?;
         Ok(())
     }
 
@@ -39,7 +39,9 @@ impl Stage for ImportStage {
         let placed = import(params.file.path(), params.format, graph.ranks(), &system)?;
         cx.log(format_args!("`{}` is a {}", params.file.name(), placed.format.name()));
         let paths = Paths::new(&system);
-        let found = Found::at_once(placed.slots);
-        Ok(finish(measured(found, &graph, &system, paths.as_ref(), params.weight)?, false))
+        let weight = params.weight.resolve(&system, cx)?;
+        let mut found = Found::at_once(placed.slots);
+        found.metrics.extend(speed(params.weight, weight));
+        Ok(finish(measured(found, &graph, &system, paths.as_ref(), weight)?, false))
     }
 }
