@@ -34,6 +34,7 @@ ENTRIES = [
         "Traffic by level",
     ),
     ("rgo", ["hopmap run pipelines/rgo.toml"], "Traffic by level"),
+    ("graphhunter", ["hopmap run pipelines/graphhunter.toml"], "Machine"),
     ("schedule", ["hopmap run pipelines/schedule.toml"], "Schedule"),
     ("graph2sch", ["hopmap run pipelines/graph2sch.toml"], "Schedule"),
     ("route", ["hopmap run pipelines/route.toml"], "Routes"),

@@ -27,6 +27,7 @@ pub static EMBEDDED: &[Embedded] = &[
     Embedded { name: "graph2sch", text: include_str!("../../pipelines/graph2sch.toml") },
     Embedded { name: "job", text: include_str!("../../pipelines/job.toml") },
     Embedded { name: "rgo", text: include_str!("../../pipelines/rgo.toml") },
+    Embedded { name: "graphhunter", text: include_str!("../../pipelines/graphhunter.toml") },
     Embedded { name: "batch", text: include_str!("../../pipelines/batch.toml") },
     Embedded { name: "figure-3", text: include_str!("../../pipelines/figure-3.toml") },
     Embedded { name: "figure-3-traces", text: include_str!("../../pipelines/figure-3-traces.toml") },

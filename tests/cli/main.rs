@@ -31,6 +31,7 @@ mod gates;
 mod gc;
 mod given_data;
 mod graph;
+mod graphhunter;
 mod house;
 mod import;
 mod init;
