@@ -77,8 +77,11 @@ fn the_method_rgo_breeds_on_the_hosts_that_its_cut_chose() {
         let mut command = sandbox.command(&[&same[..], &["-p", &out], more].concat());
         let output = command.env("SLURM_JOB_NODELIST", "node[20-35]").output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let log = String::from_utf8(output.stderr).unwrap();
-        assert!(!log.contains("warning: annealing accepted no child"), "{log}");
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let cells = report["cells"].as_array().unwrap();
+        let placement = cells.iter().find(|cell| cell["stage"] == "placement").unwrap();
+        let metrics = &placement["outputs"]["mapping"]["metrics"];
+        assert!(metrics["accepted_children"].as_f64().unwrap() >= 1.0, "{metrics}");
         sandbox
             .read("out/hosts")
             .lines()

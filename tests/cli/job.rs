@@ -102,6 +102,46 @@ fn a_job_script_places_its_program_before_it_starts() {
     assert_eq!(ran, placed);
 }
 
+/// The machine of the pipeline `rgo` has hosts that the job did not get.
+#[test]
+fn a_job_script_places_its_program_by_the_method_rgo() {
+    if !system_tests() {
+        return;
+    }
+    let cluster = Cluster::start();
+    let sandbox = Sandbox::new();
+    let hopmap = assert_cmd::cargo::cargo_bin!("hopmap").display().to_string();
+    let project = crate::sandbox::project();
+    let (rgo, traces) = (project.join("pipelines/rgo.toml"), project.join("sample-traces"));
+    sandbox.write(
+        "job.sh",
+        format!(
+            "#!/bin/bash\n#SBATCH --nodes=4 --ntasks=16\n\
+             '{hopmap}' run '{}' -p from=slurm-nodelist -p free= -p machine=tree:4x8 -p 'costs=[1, 10]' -p prefix=n \\\n\
+             -p 'trace={}/rows-columns-16/eztrace_log.otf2' -p slots=16 -p seconds=1.0 -p \"out=$PWD/out\" --store own || exit\n\
+             SLURM_HOSTFILE=out/hosts srun -m arbitrary --mpi=none sh -c 'echo $SLURM_PROCID $SLURMD_NODENAME' > ran\n",
+            rgo.display(),
+            traces.display()
+        ),
+    );
+    let sbatch = Command::new("timeout")
+        .args(["120", "sbatch", "--wait", "--output=log", "job.sh"])
+        .current_dir(sandbox.path())
+        .env("SLURM_CONF", cluster.configuration())
+        .output()
+        .unwrap();
+    let said = sandbox.read("log");
+    assert!(sbatch.status.success(), "{}{said}", String::from_utf8_lossy(&sbatch.stderr));
+    assert!(!said.contains("warning: annealing accepted no child"), "{said}");
+    let (placed, mut ran) = (placed(&sandbox), vec![String::new(); 16]);
+    for line in sandbox.read("ran").lines() {
+        let (rank, host) = line.split_once(' ').unwrap();
+        ran[rank.parse::<usize>().unwrap()] = host.to_owned();
+    }
+    assert_eq!(ran, placed);
+    assert_eq!(hosts(&sandbox), [["n1"; 4], ["n2"; 4], ["n3"; 4], ["n4"; 4]].concat());
+}
+
 /// The job measures its own nodes, one of which is lost after the job got it, and starts its program on the others.
 #[test]
 fn a_job_that_loses_a_node_starts_on_the_others() {
