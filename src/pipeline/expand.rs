@@ -122,11 +122,11 @@ fn unused_keys(
     }
     let is_used = |key: &Key| {
         let is_parameter = |cell: &LooseCell<'_>| SchemaView::new(&cell.entry.schema).has_property(&key.name);
-        // A switch: its value, which a parameter gives, chooses what is left out.
+        // A switch: its value chooses what is left out.
         let mut excluded = block.exclude.iter().filter_map(Node::table).flat_map(|table| &table.entries);
         referenced.contains(&key.name)
             || cells.iter().any(is_parameter)
-            || key.is_parameter && excluded.any(|entry| entry.key == key.name)
+            || excluded.any(|entry| entry.key == key.name)
     };
     let (followed, own): (Vec<&Key>, Vec<&Key>) = match &block.foreach {
         Some(Foreach::Stage { span, .. }) => sweep.keys.iter().partition(|key| key.span == *span),
