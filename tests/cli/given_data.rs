@@ -143,6 +143,28 @@ fn a_second_of_the_defaults_stands_beside_the_papers() {
     }
 }
 
+/// Values that we found have their placements beside the list of what is known.
+#[test]
+fn the_best_known_values_are_those_of_placements_that_are_there() {
+    let Some(data) = given_data() else { return };
+    let pipelines = crate::sandbox::project().join("pipelines");
+    let known = std::fs::read_to_string(pipelines.join("taillard.csv")).unwrap();
+    for name in ["tai343e01", "tai729e01"] {
+        let sandbox = Sandbox::new();
+        let instance = format!("file={}", data.join(format!("qap/taie/{name}.dat")).display());
+        sandbox.stdout(&["exec", "instance/qaplib", "--with", &instance, "--out", "problem"]);
+        let placement = format!("file={}", pipelines.join(format!("taillard/{name}.txt")).display());
+        let inputs = ["--in", "task-graph=problem/task-graph", "--in", "system=problem/system"];
+        let import = ["exec", "map/import", "--with", &placement, "--out", "placement"];
+        sandbox.stdout(&[&import[..], &inputs].concat());
+        let shown: serde_json::Value =
+            serde_json::from_str(&sandbox.stdout(&["show", "placement", "--json"])).unwrap();
+        let row = known.lines().find(|line| line.starts_with(&format!("{name},,"))).unwrap();
+        let best: f64 = row.split(',').nth(3).unwrap().parse().unwrap();
+        assert_eq!(shown["artifact"]["metrics"]["F"], best, "{name}");
+    }
+}
+
 /// The sample of Table 1: what the papers' algorithms are made of happens in every run.
 #[test]
 fn table_1_is_made_of_whole_runs_with_the_choices_of_the_papers() {

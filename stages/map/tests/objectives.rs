@@ -143,7 +143,7 @@ fn time_is_of_the_latency_and_bandwidth_of_the_machine_unless_they_are_given() {
     near(measured.metrics["F"], (3e-6 + 4000.0 / 2e9) + 10.0 * (3e-6 + 8000.0 / 2e9));
     assert_eq!(measured.weight, Weight::Time { latency_s: 3e-6, bandwidth_bytes_per_s: 2e9 });
     let told = ["latency_s", "bandwidth_bytes_per_s"];
-    assert_eq!(told.map(|name| measured.metrics[name]), [3e-6, 2e9]);
+    told.into_iter().zip([3e-6, 2e9]).for_each(|(name, wanted)| near(measured.metrics[name], wanted));
     let time = NetworkSpeed { latency_s: Some(1.0), bandwidth_bytes_per_s: None };
     near(placed(WeightChoice::Time { time }).metrics["F"], (1.0 + 2e-6) + 10.0 * (1.0 + 4e-6));
     let given = placed(Weight::Time { latency_s: 1.0, bandwidth_bytes_per_s: 1.0 }.into());
