@@ -326,3 +326,20 @@ fn is_test_module(path: &Path) -> bool {
         })
     })
 }
+
+#[test]
+fn every_crate_says_what_it_is_for_and_where_to_begin() {
+    for (name, folder) in house().folders.iter().filter(|(_, folder)| folder.components().count() > 0) {
+        let folder = project().join(folder);
+        let text = std::fs::read_to_string(folder.join("README.md")).unwrap_or_default();
+        let lines = text.lines().count();
+        assert!((10..=40).contains(&lines), "README.md of {name} has {lines} lines");
+        // Of what stands in backquotes, paths of this crate.
+        let quoted = text.split('`').skip(1).step_by(2);
+        let paths = quoted.filter(|text| ["src/", "tests/"].iter().any(|begin| text.starts_with(begin)));
+        for path in paths {
+            let is_there = folder.join(path).exists() || project().join(path).exists();
+            assert!(is_there, "README.md of {name} names {path}, which is not there");
+        }
+    }
+}
