@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Write};
 
+use hopmap_statistics::median;
+
 use super::choice::Choice;
 
 /// A gate's text, read.
@@ -270,13 +272,11 @@ impl Function {
     pub fn of(self, mut values: Vec<f64>) -> f64 {
         values.sort_by(f64::total_cmp);
         let (Some(&first), Some(&last)) = (values.first(), values.last()) else { return f64::NAN };
-        let middle = values.len() / 2;
         match self {
             Self::Min => first,
             Self::Max => last,
             Self::Mean => values.iter().sum::<f64>() / values.len() as f64,
-            Self::Median if values.len() % 2 == 1 => values[middle],
-            Self::Median => f64::midpoint(values[middle - 1], values[middle]),
+            Self::Median => median(values).unwrap_or(f64::NAN),
         }
     }
 }

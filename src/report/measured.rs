@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use hopmap_model::{Artifact, CostModel, Levels, Measurements, SystemGraph};
+use hopmap_statistics::lower_median;
 use hopmap_views::{found_levels, latencies};
 
 use super::page::{Page, escape};
@@ -106,13 +107,14 @@ fn table(page: &mut Page, measured: &Measurements, system: &SystemGraph, levels:
         let microseconds =
             |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| digits(value * 1e6));
         let (shortest, longest) = (found.latencies.first().copied(), found.latencies.last().copied());
-        let bandwidth = median(&found.bandwidths).map_or_else(|| "–".to_owned(), |value| digits(value / 1e9));
+        let bandwidth = lower_median(found.bandwidths.clone())
+            .map_or_else(|| "–".to_owned(), |value| digits(value / 1e9));
         vec![
             (level + 1).to_string(),
             digits(levels.costs[level]),
             found.latencies.len().to_string(),
             microseconds(shortest),
-            microseconds(median(&found.latencies)),
+            microseconds(lower_median(found.latencies.clone())),
             microseconds(longest),
             bandwidth,
         ]
@@ -157,11 +159,6 @@ fn by_level(measured: &Measurements, system: &SystemGraph, levels: &Levels) -> V
         level.bandwidths.sort_by(f64::total_cmp);
     }
     found
-}
-
-/// The lower one of the two in the middle of sorted numbers.
-fn median(sorted: &[f64]) -> Option<f64> {
-    sorted.get(sorted.len().saturating_sub(1) / 2).copied()
 }
 
 /// Three significant digits.

@@ -7,6 +7,7 @@
 
 mod asked;
 mod deltas;
+mod front;
 mod gates;
 mod matrices;
 mod measured;
@@ -18,7 +19,6 @@ mod schedules;
 mod searches;
 mod sections;
 mod stamp;
-mod statistics;
 mod stored;
 mod sweep;
 mod timeline;

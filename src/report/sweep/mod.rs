@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use serde_json::Value as Json;
 
 use super::page::{Page, escape};
-use super::statistics::Sample;
 use crate::engine::{RunReport, State, Store};
 use crate::pipeline::Pipeline;
+use hopmap_statistics::Sample;
 
 /// Cells that are named in a sentence.
 const MOST_NAMED: usize = 20;

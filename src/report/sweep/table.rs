@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 
 use super::{Sweep, Way};
 use crate::report::page::{Field, Page, escape};
-use crate::report::statistics::Sample;
+use hopmap_statistics::Sample;
 
 /// Rows of a table.
 const MOST_ROWS: usize = 300;

@@ -1,8 +1,9 @@
-//! Medians and ratios.
+//! A mapping in numbers, beside other placements.
 
 use std::collections::BTreeMap;
 
 use hopmap_model::{PlacementMetrics, PlacementOrigin};
+use hopmap_statistics::median;
 
 /// For each metric `M` of the mapping: `M`, `M_linear`, `M_round_robin`, `M_random` (the median of the samples), and the ratios
 /// `M_over_linear`, `M_over_round_robin` and `M_over_random`. A ratio to zero is missing, and so is what a placement does not define.
@@ -29,23 +30,9 @@ pub fn summary(placements: &[PlacementMetrics]) -> BTreeMap<String, f64> {
     summary
 }
 
-/// The middle value, or the mean of the two in the middle.
-pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let upper = *values.get(values.len() / 2)?;
-    Some(if values.len() % 2 == 1 { upper } else { f64::midpoint(values[values.len() / 2 - 1], upper) })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_median_is_the_middle_or_the_mean_of_the_two_in_the_middle() {
-        assert_eq!(median(vec![]), None);
-        assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
-        assert_eq!(median(vec![4.0, 1.0, 3.0, 2.0]), Some(2.5));
-    }
 
     #[test]
     fn ratios_to_zero_are_missing() {

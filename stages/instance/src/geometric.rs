@@ -3,8 +3,8 @@
 use std::f64::consts::PI;
 
 use hopmap_model::{Stage, TaskGraph, seed_stream};
+use hopmap_random::{Pcg64, Rng, SeedableRng};
 
-use crate::draws::Draws;
 use crate::pairs::{MAX_PAIRS, Pair, both_ways, check_ranks, pairs_of_degree};
 use crate::{Geometric, GeometricParams, GeometricWeights, InstanceError};
 
@@ -17,16 +17,21 @@ const MOST_RADIUS: f64 = 1.75;
 /// A rank and where it is.
 type Point = [u32; 3];
 
+/// A number below 2^31.
+fn coordinate(draws: &mut Pcg64) -> u32 {
+    (draws.next_u64() >> 33) as u32
+}
+
 /// A random geometric graph: n points drawn in the unit square or cube, those within a radius of each other are neighbours.
 ///
 /// Source: Penrose, "Random Geometric Graphs", 2003. Coordinates and distances are whole numbers of 2^-31 sides. Rank numbers
 /// say nothing of where a point is.
 pub fn geometric(params: &GeometricParams) -> Result<TaskGraph, InstanceError> {
     let radius = check(params)?;
-    let mut draws = Draws::new(seed_stream(Geometric::KIND, params.seed, 0));
+    let mut draws = Pcg64::from_seed(seed_stream(Geometric::KIND, params.seed, 0));
     let mut point = || {
-        let [x, y] = [(); 2].map(|()| draws.coordinate());
-        [x, y, if params.dimensions == 3 { draws.coordinate() } else { 0 }]
+        let [x, y] = [(); 2].map(|()| coordinate(&mut draws));
+        [x, y, if params.dimensions == 3 { coordinate(&mut draws) } else { 0 }]
     };
     let points: Vec<Point> = (0..params.n).map(|_| point()).collect();
     let pairs = Cells::new(&points, radius, params.dimensions).pairs(&points, radius);
@@ -210,11 +215,11 @@ mod tests {
         ) {
             let params = GeometricParams { dimensions, radius: Some(radius), seed, ..params(n) };
             let radius = check(&params).unwrap();
-            let mut draws = Draws::new(seed_stream(Geometric::KIND, seed, 0));
+            let mut draws = Pcg64::from_seed(seed_stream(Geometric::KIND, seed, 0));
             let points: Vec<Point> = (0..n)
                 .map(|_| {
-                    let (x, y) = (draws.coordinate(), draws.coordinate());
-                    [x, y, if dimensions == 3 { draws.coordinate() } else { 0 }]
+                    let (x, y) = (coordinate(&mut draws), coordinate(&mut draws));
+                    [x, y, if dimensions == 3 { coordinate(&mut draws) } else { 0 }]
                 })
                 .collect();
             let graph = geometric(&params).unwrap();

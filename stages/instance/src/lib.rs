@@ -4,7 +4,6 @@
 //! [`Graph`], `instance/graph`; [`Geometric`], `instance/geometric`; [`RandomGraph`], `instance/random`; [`PowerLaw`],
 //! `instance/power-law`.
 
-mod draws;
 mod error;
 mod geometric;
 mod metis;

@@ -1,9 +1,9 @@
 //! Programs made of pairs of ranks that send to each other.
 
 use hopmap_model::{Edge, Process, TaskGraph};
+use hopmap_random::{Draw, Pcg64};
 
 use crate::InstanceError;
-use crate::draws::Draws;
 
 /// Most ranks of a generated graph.
 pub(crate) const MAX_RANKS: u32 = 1 << 24;
@@ -55,7 +55,7 @@ impl Sizes {
         }
     }
 
-    pub(crate) fn draw(self, draws: &mut Draws) -> u64 {
+    pub(crate) fn draw(self, draws: &mut Pcg64) -> u64 {
         u64::from(draws.between(self.least, self.most))
     }
 }

@@ -1,8 +1,8 @@
 //! Programs in which a few ranks have very many partners.
 
 use hopmap_model::{Stage, TaskGraph, seed_stream};
+use hopmap_random::{Draw, Pcg64, SeedableRng};
 
-use crate::draws::Draws;
 use crate::pairs::{MOST_ROUNDS, Pair, Sizes, both_ways, distinct, pairs_of_degree};
 use crate::{InstanceError, PowerLaw, PowerLawParams};
 
@@ -17,10 +17,10 @@ const HEAVIEST: f64 = 68_719_476_736.0;
 /// random. Pairs that a few rounds of draws do not find, of dense and steep graphs, are missing.
 pub fn power_law(params: &PowerLawParams) -> Result<TaskGraph, InstanceError> {
     let (wanted, sizes) = check(params)?;
-    let mut draws = Draws::new(seed_stream(PowerLaw::KIND, params.seed, 0));
+    let mut draws = Pcg64::from_seed(seed_stream(PowerLaw::KIND, params.seed, 0));
     let ends = Ends::new(params);
     let mut names: Vec<u32> = (0..params.n).collect();
-    draws.shuffle(&mut names);
+    draws.shuffle_unbiased(&mut names);
     let pairs = distinct(wanted, MOST_ROUNDS, || ends.pair(&mut draws, &names));
     Ok(both_ways(params.n, &pairs, |_| sizes.draw(&mut draws)))
 }
@@ -72,8 +72,8 @@ impl Ends {
     }
 
     /// A rank, by its weight.
-    fn draw(&self, draws: &mut Draws) -> u32 {
-        let at = draws.below_wide(self.sums.last().copied().unwrap_or(1));
+    fn draw(&self, draws: &mut Pcg64) -> u32 {
+        let at = draws.below(self.sums.last().copied().unwrap_or(1) as usize) as u64;
         let mut rank = self.guide[(at / self.part) as usize];
         while self.sums[rank as usize] <= at {
             rank += 1;
@@ -82,7 +82,7 @@ impl Ends {
     }
 
     /// Two different ranks, by their names.
-    fn pair(&self, draws: &mut Draws, names: &[u32]) -> Pair {
+    fn pair(&self, draws: &mut Pcg64, names: &[u32]) -> Pair {
         loop {
             let [one, other] = [(); 2].map(|()| names[self.draw(draws) as usize]);
             if one != other {
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn ranks_are_drawn_by_their_weights() {
         let ends = Ends::new(&params(5, 2.0, 2.5, 1));
-        let mut draws = Draws::new([1; 32]);
+        let mut draws = Pcg64::from_seed([1; 32]);
         let mut counts = [0.0; 5];
         (0..100_000).for_each(|_| counts[ends.draw(&mut draws) as usize] += 1e-5);
         let mut before = 0;

@@ -1,15 +1,15 @@
 //! Programs in which random pairs of ranks send to each other.
 
 use hopmap_model::{Stage, TaskGraph, seed_stream};
+use hopmap_random::{Draw, Pcg64, SeedableRng};
 
-use crate::draws::Draws;
 use crate::pairs::{Pair, Sizes, both_ways, distinct, pairs_of_degree};
 use crate::{InstanceError, RandomGraph, RandomGraphParams};
 
 /// A uniform random graph G(n, m) (Erdős and Rényi 1959): every set of m = n · degree / 2 pairs is equally likely.
 pub fn random_graph(params: &RandomGraphParams) -> Result<TaskGraph, InstanceError> {
     let (n, wanted, sizes) = check(params)?;
-    let mut draws = Draws::new(seed_stream(RandomGraph::KIND, params.seed, 0));
+    let mut draws = Pcg64::from_seed(seed_stream(RandomGraph::KIND, params.seed, 0));
     let all = u64::from(n) * u64::from(n - 1) / 2;
     // No more than half of all pairs are drawn: the others would be ever harder to hit.
     let sought = wanted.min(all - wanted);
@@ -26,9 +26,9 @@ pub(crate) fn check(params: &RandomGraphParams) -> Result<(u32, u64, Sizes), Ins
 }
 
 /// Two different ranks, every pair equally likely.
-fn pair(draws: &mut Draws, n: u32) -> Pair {
-    let one = draws.below(n);
-    let other = draws.below(n - 1);
+fn pair(draws: &mut Pcg64, n: u32) -> Pair {
+    let one = draws.below_unbiased(n);
+    let other = draws.below_unbiased(n - 1);
     let other = if other >= one { other + 1 } else { other };
     (one.min(other), one.max(other))
 }

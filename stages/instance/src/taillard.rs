@@ -13,8 +13,8 @@
 //! methods", Annals of Operations Research 139, 2005; the published instances are not what its generator would give.
 
 use hopmap_model::{Stage, seed_stream};
+use hopmap_random::{Draw, Pcg64, SeedableRng};
 
-use crate::draws::Draws;
 use crate::problem::MAX_SIZE;
 use crate::{AssignmentProblem, InstanceError, TaillardE, TaillardEParams};
 
@@ -44,12 +44,12 @@ pub struct LookAlike {
 
 /// Makes an instance.
 pub fn taillard_e(params: &TaillardEParams) -> Result<LookAlike, InstanceError> {
-    let mut draws = Draws::new(seed_stream(TaillardE::KIND, params.seed, 0));
+    let mut draws = Pcg64::from_seed(seed_stream(TaillardE::KIND, params.seed, 0));
     let structure = Structure::new(params, &mut draws)?;
     let size = structure.colours.len();
     let orders = [(); 2].map(|()| {
         let mut order: Vec<usize> = (0..size).collect();
-        draws.shuffle(&mut order);
+        draws.shuffle_unbiased(&mut order);
         order
     });
     let [flows, costs] =
@@ -85,7 +85,7 @@ struct Structure {
 }
 
 impl Structure {
-    fn new(params: &TaillardEParams, draws: &mut Draws) -> Result<Self, InstanceError> {
+    fn new(params: &TaillardEParams, draws: &mut Pcg64) -> Result<Self, InstanceError> {
         check(params)?;
         let [groups, subgroups, facilities] = params.groups.map(|count| count as usize);
         let least = LEAST_OUTER + draws.between(0, OUTER_SHIFT);
@@ -100,7 +100,7 @@ impl Structure {
     }
 
     /// A matrix that is large where colours differ, or where they do not; facility `i` is row and column `order[i]`.
-    fn matrix(&self, differ: bool, order: &[usize], draws: &mut Draws) -> Vec<u32> {
+    fn matrix(&self, differ: bool, order: &[usize], draws: &mut Pcg64) -> Vec<u32> {
         let size = self.colours.len();
         let mut values = vec![0; size * size];
         for a in 0..size {
@@ -113,7 +113,7 @@ impl Structure {
         values
     }
 
-    fn value(&self, a: usize, b: usize, differ: bool, draws: &mut Draws) -> u32 {
+    fn value(&self, a: usize, b: usize, differ: bool, draws: &mut Pcg64) -> u32 {
         let is_large = (self.colours[a] != self.colours[b]) == differ;
         let [subgroup_a, subgroup_b] = [a, b].map(|facility| facility / self.facilities);
         let [group_a, group_b] = [subgroup_a, subgroup_b].map(|subgroup| subgroup / self.subgroups);
@@ -131,9 +131,9 @@ impl Structure {
 }
 
 /// Colours of the facilities of a group: as many of one as of the other in every subgroup and in the group, or one more.
-fn colours(group: usize, subgroups: usize, facilities: usize, draws: &mut Draws) -> Vec<bool> {
+fn colours(group: usize, subgroups: usize, facilities: usize, draws: &mut Pcg64) -> Vec<bool> {
     let mut more: Vec<bool> = (0..subgroups).map(|subgroup| (group + subgroup).is_multiple_of(2)).collect();
-    draws.shuffle(&mut more);
+    draws.shuffle_unbiased(&mut more);
     let of_subgroup = |more: bool| (0..facilities).map(move |facility| facility.is_multiple_of(2) == more);
     more.into_iter().flat_map(of_subgroup).collect()
 }
@@ -145,7 +145,7 @@ struct Symmetric {
 }
 
 impl Symmetric {
-    fn new(count: usize, [least, most]: [u32; 2], draws: &mut Draws) -> Self {
+    fn new(count: usize, [least, most]: [u32; 2], draws: &mut Pcg64) -> Self {
         let mut values = vec![0; count * count];
         for a in 0..count {
             for b in 0..a {
@@ -162,12 +162,12 @@ impl Symmetric {
     }
 
     /// What stands in place of a zero: mostly zero.
-    fn noise(&self, [first, next]: [u32; 2], draws: &mut Draws) -> u32 {
-        if draws.below(first * self.count as u32) > 0 {
+    fn noise(&self, [first, next]: [u32; 2], draws: &mut Pcg64) -> u32 {
+        if draws.below_unbiased(first * self.count as u32) > 0 {
             return 0;
         }
         let mut value = INNERMOST[0];
-        while value < INNERMOST[1] && draws.below(next) == 0 {
+        while value < INNERMOST[1] && draws.below_unbiased(next) == 0 {
             value += 1;
         }
         value

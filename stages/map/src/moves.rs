@@ -1,6 +1,7 @@
 //! Proposals of exchanges, and what of them a temperature accepts.
 
 use hopmap_objective::{Assignment, Problem};
+pub(crate) use hopmap_random::index_below as below;
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::Rng;
 
@@ -82,11 +83,4 @@ pub(crate) fn sweep(
     }
     incumbent.settle(assignment);
     changes
-}
-
-/// A number below a bound of at most 2^32, from 32 random bits. For searches only: some numbers are likelier than others by as
-/// little as the bound is below 2^32.
-#[inline]
-pub(crate) fn below(bits: u32, bound: usize) -> usize {
-    ((u64::from(bits) * bound as u64) >> 32) as usize
 }

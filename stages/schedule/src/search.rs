@@ -5,5 +5,6 @@ mod random;
 mod timeline;
 
 pub(crate) use costs::{Costs, WithCosts, with_costs};
-pub(crate) use random::{Acceptance, below, chance};
+pub(crate) use hopmap_random::index_below as below;
+pub(crate) use random::{Acceptance, chance};
 pub(crate) use timeline::Timeline;

@@ -1,8 +1,9 @@
 //! Choices that grow from several hosts and are improved by exchanges.
 
+use hopmap_model::seed_stream;
+use hopmap_random::{Draw, Pcg64, SeedableRng};
 use rayon::prelude::*;
 
-use crate::draws::Draws;
 use crate::goal::Goal;
 use crate::space::Space;
 use crate::state::State;
@@ -33,10 +34,10 @@ pub(crate) fn greedy(
             return (state.value(), index, state.chosen);
         }
         state.descend(stop);
-        let (value, chosen) = shake(space, state, &mut Draws::new(seed, 1 + index as u64), stop);
+        let (value, chosen) = shake(space, state, &mut stream(seed, 1 + index as u64), stop);
         (value, index, chosen)
     };
-    let places = places(space, goal, count, &mut Draws::new(seed, 0), starts as usize);
+    let places = places(space, goal, count, &mut stream(seed, 0), starts as usize);
     let mut starts: Vec<_> =
         places.iter().flat_map(|&class| ways.iter().map(move |&way| (class, way))).collect();
     if goal.is_cut {
@@ -46,8 +47,13 @@ pub(crate) fn greedy(
     best.map(|(_, _, chosen)| chosen).unwrap_or_default()
 }
 
+/// The random numbers of a start, or of what its number stands for.
+pub(crate) fn stream(seed: u64, number: u64) -> Pcg64 {
+    Pcg64::from_seed(seed_stream("select/nodes", seed, number))
+}
+
 /// Classes to grow from.
-fn places(space: &Space, goal: &Goal, count: usize, draws: &mut Draws, starts: usize) -> Vec<usize> {
+fn places(space: &Space, goal: &Goal, count: usize, random: &mut Pcg64, starts: usize) -> Vec<usize> {
     let mut ranked: Vec<(i64, usize)> = match space.classes() <= MAX_RANKED {
         true => (0..space.classes())
             .into_par_iter()
@@ -72,7 +78,7 @@ fn places(space: &Space, goal: &Goal, count: usize, draws: &mut Draws, starts: u
     }
     let limit = starts.min(space.classes());
     while places.len() < limit {
-        places.push(draws.below(space.classes()));
+        places.push(random.below(space.classes()));
     }
     places
 }
@@ -104,11 +110,16 @@ fn spread(space: &Space, goal: &Goal, class: usize, count: usize) -> i64 {
 }
 
 /// Shakes a local optimum and goes down again, as long as that helps: value and choice.
-fn shake(space: &Space, mut state: State<'_>, draws: &mut Draws, stop: &dyn Fn() -> bool) -> (i64, Vec<i64>) {
+fn shake(
+    space: &Space,
+    mut state: State<'_>,
+    random: &mut Pcg64,
+    stop: &dyn Fn() -> bool,
+) -> (i64, Vec<i64>) {
     let mut best = (state.value(), state.chosen.clone());
     let mut failures = 0;
     while failures < PATIENCE && !stop() {
-        scatter(space, &mut state, draws);
+        scatter(space, &mut state, random);
         state.descend(stop);
         let value = state.value();
         if value < best.0 {
@@ -123,10 +134,10 @@ fn shake(space: &Space, mut state: State<'_>, draws: &mut Draws, stop: &dyn Fn()
 }
 
 /// Exchanges a tenth of the chosen classes for random ones.
-fn scatter(space: &Space, state: &mut State<'_>, draws: &mut Draws) {
+fn scatter(space: &Space, state: &mut State<'_>, random: &mut Pcg64) {
     let used: Vec<usize> = (0..space.classes()).filter(|&class| state.chosen[class] > 0).collect();
     for _ in 0..used.len().div_ceil(10) {
-        let (a, b) = (used[draws.below(used.len())], draws.below(space.classes()));
+        let (a, b) = (used[random.below(used.len())], random.below(space.classes()));
         let amount = state.chosen[a].min(space.size(b) - state.chosen[b]);
         if a != b && amount > 0 {
             state.take(a, -amount);

@@ -6,7 +6,6 @@
 #![expect(clippy::cast_possible_wrap, reason = "numbers of hosts are far below 2^63")]
 
 mod branch;
-mod draws;
 mod error;
 mod free;
 mod goal;

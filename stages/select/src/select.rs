@@ -1,11 +1,11 @@
 //! From free hosts to chosen ones.
 
 use hopmap_model::{Context, SystemGraph};
+use hopmap_random::Draw;
 
 use crate::branch::{Ending, branch_and_bound};
-use crate::draws::Draws;
 use crate::goal::Goal;
-use crate::greedy::greedy;
+use crate::greedy::{greedy, stream};
 use crate::min_cut::min_cut;
 use crate::network::{Switches, Widths};
 use crate::space::{Host, LevelTree, Space, hosts};
@@ -75,7 +75,11 @@ pub fn select(system: &SystemGraph, request: &Request, cx: &Context<'_>) -> Resu
             (space.hosts_of(&chosen), proven)
         }
     };
-    let random = |stream| Draws::new(request.seed, (1 << 40) + stream).choose(&request.free, request.count);
+    let random = |number| {
+        let mut hosts = stream(request.seed, (1 << 40) + number).choose(&request.free, request.count);
+        hosts.sort_unstable();
+        hosts
+    };
     let value = |hosts: &[u32]| judge.value(&all, hosts);
     Ok(Selection {
         value: value(&hosts),

@@ -1,9 +1,9 @@
 //! Mappings that belong into one row.
 
 use hopmap_model::Mapping;
+use hopmap_statistics::median;
 
 use crate::EvaluateError;
-use crate::summary::median;
 
 /// The key that stands for the name of the stage.
 const STAGE: &str = "stage";

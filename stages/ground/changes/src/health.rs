@@ -5,6 +5,7 @@ use std::fmt::{self, Display, Formatter};
 
 use hopmap_formats::natural_key;
 use hopmap_model::{CostModel, NodeKind, NodeState};
+use hopmap_statistics::lower_median;
 use serde::Serialize;
 
 use crate::drift::of_hosts;
@@ -107,8 +108,10 @@ fn slow(snapshot: &Snapshot<'_>, thresholds: &Thresholds) -> Vec<Finding> {
     for (&(a, b), latency) in &latencies {
         levels.entry(level.of(a, b)).or_default().push(latency.seconds);
     }
-    let usual: BTreeMap<usize, f64> =
-        levels.into_iter().map(|(level, seconds)| (level, median(seconds))).collect();
+    let usual: BTreeMap<usize, f64> = levels
+        .into_iter()
+        .map(|(level, seconds)| (level, lower_median(seconds).unwrap_or(f64::NAN)))
+        .collect();
     let mut found = Vec::new();
     for (&(a, b), latency) in &latencies {
         let Some(&median_s) = usual.get(&level.of(a, b)) else { continue };
@@ -130,7 +133,10 @@ impl Snapshot<'_> {
         for ((a, b), latency) in self.measurements.map(of_hosts).unwrap_or_default() {
             levels.entry(level.of(a, b)).or_default().push(latency.seconds);
         }
-        levels.into_iter().map(|(level, seconds)| (level, median(seconds))).collect()
+        levels
+            .into_iter()
+            .map(|(level, seconds)| (level, lower_median(seconds).unwrap_or(f64::NAN)))
+            .collect()
     }
 
     /// The part of some hosts that are up here, from 0 to 1.
@@ -140,11 +146,6 @@ impl Snapshot<'_> {
         let there = hosts.iter().filter(|host| up.contains(**host)).count();
         if hosts.is_empty() { 1.0 } else { there as f64 / hosts.len() as f64 }
     }
-}
-
-fn median(mut seconds: Vec<f64>) -> f64 {
-    seconds.sort_by(f64::total_cmp);
-    seconds[seconds.len() / 2]
 }
 
 /// On which level hosts meet.

@@ -3,8 +3,7 @@
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use hopmap_objective::{Dense, DenseAssignment, Matrix, random};
-use rand_pcg::Pcg64;
-use rand_pcg::rand_core::{Rng, SeedableRng};
+use hopmap_random::{Pcg64, Rng, SeedableRng};
 
 /// Evaluations timed together.
 const EVALUATIONS: usize = 4096;

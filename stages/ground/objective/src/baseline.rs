@@ -1,8 +1,7 @@
 //! The placements that every mapping has to beat.
 
 use hopmap_model::SystemGraph;
-use rand_pcg::Pcg64;
-use rand_pcg::rand_core::{Rng, SeedableRng};
+use hopmap_random::{Draw, Pcg64, SeedableRng};
 
 /// Rank `i` on slot `i`, as launchers do it.
 #[must_use]
@@ -39,22 +38,11 @@ pub fn random(ranks: usize, slots: usize, seed: [u8; 32]) -> Vec<u32> {
     let mut placement = linear(slots);
     let ranks = ranks.min(slots);
     for rank in 0..ranks {
-        let chosen = rank + below(&mut random, (slots - rank) as u32) as usize;
+        let chosen = rank + random.below_unbiased((slots - rank) as u32) as usize;
         placement.swap(rank, chosen);
     }
     placement.truncate(ranks);
     placement
-}
-
-/// A number below a bound, each equally likely (Lemire 2019, Fast random integer generation in an interval).
-fn below(random: &mut Pcg64, bound: u32) -> u32 {
-    let rejected = bound.wrapping_neg() % bound;
-    loop {
-        let product = u64::from((random.next_u64() >> 32) as u32) * u64::from(bound);
-        if product as u32 >= rejected {
-            return (product >> 32) as u32;
-        }
-    }
 }
 
 #[cfg(test)]

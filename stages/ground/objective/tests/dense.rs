@@ -1,10 +1,9 @@
 //! Exchanges of dense problems against the double sum, which is written down here once more.
 
 use hopmap_objective::{Dense, DenseAssignment, Matrix, Quadratic, random};
+use hopmap_random::{Pcg64, SeedableRng};
 use hopmap_test_support::soak;
 use proptest::prelude::*;
-use rand_pcg::Pcg64;
-use rand_pcg::rand_core::SeedableRng;
 
 /// Values of a matrix, row after row.
 #[derive(Debug, Clone)]

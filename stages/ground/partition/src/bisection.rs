@@ -1,9 +1,10 @@
 //! A cut in two from nothing.
 
+use hopmap_random::{Draw, Pcg64};
+
 use crate::Graph;
 use crate::coarsening::Coarse;
 use crate::heap::Heap;
-use crate::random::Random;
 use crate::two_way::{Limits, Two, TwoWay};
 
 /// Vertices at which contraction ends, and the least part of the vertices that has to go in every step.
@@ -12,7 +13,7 @@ const LEAST_SHRINKING: f64 = 0.95;
 const PASSES: u32 = 4;
 
 /// Cuts a graph in two, of which the first should weigh `target`.
-pub(crate) fn bisect(graph: &Graph, target: i64, tries: u32, random: &mut Random) -> Vec<u32> {
+pub(crate) fn bisect(graph: &Graph, target: i64, tries: u32, random: &mut Pcg64) -> Vec<u32> {
     let mut levels: Vec<Coarse> = Vec::new();
     let heaviest = (graph.total() / 30).max(1);
     let heaviest = u32::try_from(heaviest).unwrap_or(u32::MAX).max(graph.heaviest() as u32);
@@ -63,7 +64,7 @@ fn refine(graph: &Graph, side: &mut [u32], target: i64, two_way: &mut TwoWay) {
 }
 
 /// The best of some tries.
-fn grow_best(graph: &Graph, target: i64, tries: u32, random: &mut Random, two_way: &mut TwoWay) -> Vec<u32> {
+fn grow_best(graph: &Graph, target: i64, tries: u32, random: &mut Pcg64, two_way: &mut TwoWay) -> Vec<u32> {
     let mut best: Option<((i64, i64), Vec<u32>)> = None;
     for _ in 0..tries.max(1) {
         let mut side = grow(graph, target, random);
@@ -90,7 +91,7 @@ fn value(graph: &Graph, side: &[u32], target: i64) -> (i64, i64) {
 }
 
 /// Grows the first side from a random vertex, always by the vertex that the cut grows least by.
-fn grow(graph: &Graph, target: i64, random: &mut Random) -> Vec<u32> {
+fn grow(graph: &Graph, target: i64, random: &mut Pcg64) -> Vec<u32> {
     let vertices = graph.vertices();
     let mut side = vec![1; vertices];
     let mut heap = Heap::default();

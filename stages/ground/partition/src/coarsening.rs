@@ -1,7 +1,8 @@
 //! Contraction of a graph.
 
+use hopmap_random::{Draw, Pcg64};
+
 use crate::Graph;
-use crate::random::Random;
 
 const NONE: u32 = u32::MAX;
 
@@ -14,7 +15,7 @@ pub(crate) struct Coarse {
 impl Coarse {
     /// Joins pairs of vertices of one part, of at most `heaviest` together; neighbours by the weight of their edge for their size, others
     /// by a neighbour that they share.
-    pub(crate) fn new(graph: &Graph, parts: Option<&[u32]>, heaviest: u32, random: &mut Random) -> Self {
+    pub(crate) fn new(graph: &Graph, parts: Option<&[u32]>, heaviest: u32, random: &mut Pcg64) -> Self {
         let mut matching = Matching { graph, parts, heaviest, mate: vec![NONE; graph.vertices()] };
         let mut order: Vec<u32> = (0..graph.vertices() as u32).collect();
         random.shuffle(&mut order);

@@ -1,11 +1,12 @@
 //! The whole way: contraction, first parts, refinement.
 
+use hopmap_random::{Draw, Pcg64};
 use rayon::prelude::*;
 
 use crate::balance::balance;
 use crate::coarsening::Coarse;
 use crate::pairs::{Sweeps, refine};
-use crate::random::Random;
+use crate::random::stream;
 use crate::recursive::recursive;
 use crate::rounds::{are_many, cycles_after, in_rounds};
 use crate::{Graph, PartitionError, cut};
@@ -104,7 +105,7 @@ pub fn partition(
         let enough = if graph.vertices() <= coarsest(own.len(), effort) { 1 } else { IDLE };
         let (mut work, mut idle) = (0, 0);
         for turn in 0..u64::from(cycles) {
-            let random = Random::new(seed, (start + 1) << 32 | 1 << 62 | turn);
+            let random = stream(seed, (start + 1) << 32 | 1 << 62 | turn);
             let before = cost;
             work += cycle(&ordered, &mut parts, &own, effort, random, &mut cost);
             idle = if cost < before { 0 } else { idle + 1 };
@@ -118,7 +119,7 @@ pub fn partition(
             best = Some((cost, found));
         }
         // Which parts are side by side decides about what recursive bisection can find.
-        Random::new(seed, 1 << 60 | start).shuffle(&mut used);
+        stream(seed, 1 << 60 | start).shuffle(&mut used);
     }
     Ok(best.map_or_else(Vec::new, |best| best.1))
 }
@@ -140,7 +141,7 @@ fn coarsen(
     parts: Option<&[u32]>,
     sizes: &[u32],
     effort: Effort,
-    random: &mut Random,
+    random: &mut Pcg64,
 ) -> Vec<Coarse> {
     let coarsest = coarsest(sizes.len(), effort);
     let heaviest = (3 * graph.total() / (2 * coarsest as u64)).max(2);
@@ -163,7 +164,7 @@ fn coarsen(
 
 /// The first parts, refined up to the whole graph.
 fn begin(graph: &Graph, sizes: &[u32], effort: Effort, seed: u64, start: u64) -> Vec<u32> {
-    let levels = coarsen(graph, None, sizes, effort, &mut Random::new(seed, start | 1 << 61));
+    let levels = coarsen(graph, None, sizes, effort, &mut stream(seed, start | 1 << 61));
     let coarsest = levels.last().map_or(graph, |level| &level.graph);
     let first = |turn: u64| {
         let mut parts = recursive(coarsest, sizes, effort.tries, seed, start << 40 | turn << 32);
@@ -227,7 +228,7 @@ fn cycle(
     parts: &mut Vec<u32>,
     sizes: &[u32],
     effort: Effort,
-    mut random: Random,
+    mut random: Pcg64,
     cost: &mut i128,
 ) -> u64 {
     let levels = coarsen(graph, Some(parts), sizes, effort, &mut random);

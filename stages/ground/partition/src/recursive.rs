@@ -2,7 +2,7 @@
 
 use crate::Graph;
 use crate::bisection::bisect;
-use crate::random::Random;
+use crate::random::stream;
 
 /// Vertices of a graph whose halves are cut side by side.
 const PARALLEL: usize = 512;
@@ -14,7 +14,7 @@ pub(crate) fn recursive(graph: &Graph, sizes: &[u32], tries: u32, seed: u64, pat
         return parts;
     }
     let (middle, target) = halve(graph, sizes);
-    let mut random = Random::new(seed, path);
+    let mut random = stream(seed, path);
     let side = bisect(graph, target, tries, &mut random);
     let (left, right) = sizes.split_at(middle);
     let [(first, first_vertices), (second, second_vertices)] = graph.halves(&side);

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use hopmap_model::{Demands, Error, Node, NodeKind, SystemGraph, seed_stream};
-use rand_pcg::Pcg64;
-use rand_pcg::rand_core::{Rng, SeedableRng};
+use hopmap_random::{Draw, Pcg64, SeedableRng};
 
 use super::boards;
 use super::candidate::{Candidate, above, units};
@@ -155,7 +154,7 @@ pub(super) fn star(hosts: &[Unit], demands: &Demands) -> SystemGraph {
 fn climb(judge: &mut Judge<'_>, stock: &Stock, seed: u64, best: &mut Option<Candidate>) -> Result<(), Error> {
     let Some(mut here) = best.clone() else { return Ok(()) };
     let mut random = Pcg64::from_seed(seed_stream("route/build", seed, 0));
-    let mut below = move |bound: usize| ((u64::from(random.next_u32()) * bound.max(1) as u64) >> 32) as usize;
+    let mut below = move |bound: usize| random.index(bound);
     // As many tries that lead nowhere as there are steps left end it.
     for _ in 0..judge.left {
         if judge.is_over() || here.cables.is_empty() {

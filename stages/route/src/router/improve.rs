@@ -1,8 +1,7 @@
 //! Routes that keep capacities, out of trees that need not: destinations whose ways cross what is overloaded get another tree, and then
 //! every destination the best one that the others leave room for.
 
-use rand_pcg::Pcg64;
-use rand_pcg::rand_core::{Rng, SeedableRng};
+use hopmap_random::{Draw, Pcg64, SeedableRng};
 
 use super::lower::Prices;
 use super::model::Model;
@@ -295,7 +294,7 @@ pub(super) fn shake(
     let dear: Vec<usize> =
         model.places.iter().map(|place| place.index).filter(|&index| prices.0[index] > 0.0).collect();
     let mut random = Pcg64::from_seed(hopmap_model::seed_stream("route/router", 1, 0));
-    let mut below = |bound: usize| ((u64::from(random.next_u32()) * bound as u64) >> 32) as usize;
+    let mut below = |bound: usize| random.index(bound);
     let end = trees.work + work;
     for _ in 0..SHAKES {
         if trees.work > end || dear.is_empty() {

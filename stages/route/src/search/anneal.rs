@@ -1,6 +1,6 @@
 //! Good mappings: annealing on an estimate.
 
-use rand_pcg::Pcg64;
+use hopmap_random::{Draw, Pcg64};
 
 use super::estimate::{Aim, Estimate, Ways};
 use super::model::{FAR, Model};
@@ -50,7 +50,7 @@ impl<'m, 'a> Sea<'m, 'a> {
         let mut order: Vec<(usize, i64, usize, usize)> = (0..model.processes)
             .map(|process| {
                 let size = (model.needs[process].first().copied().unwrap_or_default() * 1e6) as i64;
-                let tie = random::below(random, 1 << 20);
+                let tie = random.index(1 << 20);
                 // Those that fit on few hosts first, and the largest; later tries look at what is large alone.
                 let few = if number.is_multiple_of(2) { model.problem.allowed[process].len() } else { 0 };
                 (few, -size, tie, process)
@@ -72,7 +72,7 @@ impl<'m, 'a> Sea<'m, 'a> {
             };
             let mut best: Option<(f64, usize, u32)> = None;
             for &host in model.problem.allowed[process].iter().filter(fits) {
-                let key = (cost(host), random::below(random, 1 << 20), host);
+                let key = (cost(host), random.index(1 << 20), host);
                 if best.is_none_or(|best| key < best) {
                     best = Some(key);
                 }
@@ -147,26 +147,26 @@ impl<'m, 'a> Sea<'m, 'a> {
         random: &mut Pcg64,
     ) -> Option<[(usize, u32); 2]> {
         let model = self.model;
-        let process = free[random::below(random, free.len())];
+        let process = free[random.index(free.len())];
         let degree = model.sends[process].len() + model.receives[process].len();
         let allowed = &model.problem.allowed[process];
-        let host = if degree > 0 && random::below(random, 4) > 0 {
-            let (_, other) = model.neighbours(process).nth(random::below(random, degree))?;
+        let host = if degree > 0 && random.index(4) > 0 {
+            let (_, other) = model.neighbours(process).nth(random.index(degree))?;
             let near = &self.near[model.class_of[state.hosts[other] as usize]];
-            near[random::below(random, near.len())]
+            near[random.index(near.len())]
         } else {
-            allowed[random::below(random, allowed.len())]
+            allowed[random.index(allowed.len())]
         };
         let before = state.hosts[process];
         if host == before {
             return None;
         }
         let others = &state.on[host as usize];
-        let swaps = !others.is_empty() && random::below(random, 2) == 0;
+        let swaps = !others.is_empty() && random.index(2) == 0;
         if !swaps && state.has_room(process, host, None) {
             return Some([(process, host); 2]);
         }
-        let other = *others.get(random::below(random, others.len().max(1)))?;
+        let other = *others.get(random.index(others.len().max(1)))?;
         let both = state.has_room(process, host, Some(other)) && state.has_room(other, before, Some(process));
         both.then_some([(process, host), (other, before)])
     }

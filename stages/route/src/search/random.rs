@@ -14,11 +14,6 @@ pub(super) fn stream(island: u64) -> Pcg64 {
     Pcg64::from_seed(seed_stream(KIND, SEED, island))
 }
 
-/// A number below a bound of at most 2³².
-pub(super) fn below(random: &mut Pcg64, bound: usize) -> usize {
-    ((u64::from(random.next_u32()) * bound as u64) >> 32) as usize
-}
-
 /// How much worse a proposal may be at a temperature: the rule of Metropolis.
 pub(super) fn slack(random: &mut Pcg64, temperature: f64) -> f64 {
     -libm::log((f64::from(random.next_u32()) + 0.5) / 4_294_967_296.0) * temperature

@@ -2,13 +2,11 @@
 
 use hopmap_islands::{Budget, Candidate, Evolution, Exchange, Meter};
 use hopmap_model::{Context, Error, Stage, seed_stream};
-use rand_pcg::Pcg64;
-use rand_pcg::rand_core::{Rng, SeedableRng};
+use hopmap_random::{Draw, Pcg64, Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use super::RankEvaluator;
 use super::problem::RankProblem;
-use super::random::{below, exponential};
 use super::relax::relax;
 use super::starts::{Start, starts};
 use super::walk::{Walk, strain};
@@ -117,7 +115,7 @@ impl Evolution for Annealing<'_> {
                 return Ok(false);
             }
             let (rank, slot) = self.propose(&walk, &mut island.random);
-            let limit = walk.energy() + (cooling.temperature(turn) * exponential(&mut island.random)) as i64;
+            let limit = walk.energy() + (cooling.temperature(turn) * island.random.exponential()) as i64;
             if slot != walk.slots[rank as usize]
                 && walk.exchange(rank, slot, limit)
                 && walk.makespan < island.best.cost
@@ -215,19 +213,19 @@ impl Annealing<'_> {
     /// A rank and a slot for it: mostly one end of a message on the critical path, which goes nearer to the other.
     fn propose(&self, walk: &Walk<'_>, random: &mut Pcg64) -> (u32, u32) {
         let draw = random.next_u64();
-        if let Some(link) = walk.critical_link(draw).filter(|_| below(random, ANYWHERE) > 0) {
+        if let Some(link) = walk.critical_link(draw).filter(|_| random.below(ANYWHERE) > 0) {
             let link = self.problem.program.links.all[link as usize];
             let coin = random.next_u64() & 1 == 0;
             let (rank, other) = if coin { (link.from, link.to) } else { (link.to, link.from) };
             let anchor = walk.slots[other as usize];
             let near = self.problem.places.nearer(walk.slots[rank as usize], anchor);
             if !near.is_empty() {
-                let slot = near[below(random, near.len())];
+                let slot = near[random.below(near.len())];
                 if slot != anchor {
                     return (rank, slot);
                 }
             }
         }
-        (below(random, self.problem.ranks) as u32, below(random, self.problem.slots) as u32)
+        (random.below(self.problem.ranks) as u32, random.below(self.problem.slots) as u32)
     }
 }

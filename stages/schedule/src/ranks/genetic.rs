@@ -2,12 +2,10 @@
 
 use hopmap_islands::{Budget, Candidate, Evolution, Exchange, Meter};
 use hopmap_model::{Context, Error, Stage, seed_stream};
-use rand_pcg::Pcg64;
-use rand_pcg::rand_core::SeedableRng;
+use hopmap_random::{Draw, Pcg64, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use super::problem::RankProblem;
-use super::random::{below, shuffled, uniform};
 use super::{RankEvaluator, bound, found};
 use crate::{Found, GeneticParams, GeneticStage, ParameterError};
 
@@ -69,7 +67,9 @@ impl Evolution for Genetic<'_> {
         while population.len() < POPULATION {
             let (ranks, slots) = (self.problem.ranks, self.problem.slots);
             let given = self.problem.begin.as_ref().filter(|_| population.is_empty());
-            let solution = given.cloned().unwrap_or_else(|| shuffled(&mut random, slots, ranks));
+            let solution = given
+                .cloned()
+                .unwrap_or_else(|| random.choose(&(0..slots as u32).collect::<Vec<_>>(), ranks));
             // The first one is for whoever has no evaluation at all.
             if !(population.is_empty() || meter.take() && self.looks(population.len(), meter)) {
                 break;
@@ -83,7 +83,7 @@ impl Evolution for Genetic<'_> {
 
     fn advance(&self, island: &mut Island, _: u64, meter: &mut Meter<'_>) -> Result<bool, Error> {
         let mut evaluator = RankEvaluator::new(self.problem);
-        let children = 1 + below(&mut island.random, POPULATION);
+        let children = 1 + island.random.below(POPULATION);
         for child in 0..children {
             let solution = self.child(island);
             if island.best.cost <= self.lower_bound || !(meter.take() && self.looks(child, meter)) {
@@ -121,17 +121,17 @@ impl Genetic<'_> {
     /// A mutant of an individual, or a child of two.
     fn child(&self, island: &mut Island) -> Vec<u32> {
         let Island { random, population, .. } = island;
-        let parent = below(random, population.len());
-        if uniform(random) < MUTANTS {
+        let parent = random.below(population.len());
+        if random.unit() < MUTANTS {
             let mut child = population[parent].solution.clone();
             let most = ((GENES * child.len() as f64) as usize).max(1);
-            for _ in 0..=below(random, most) {
-                let rank = below(random, child.len());
-                take(&mut child, rank, below(random, self.problem.slots) as u32);
+            for _ in 0..=random.below(most) {
+                let rank = random.below(child.len());
+                take(&mut child, rank, random.below(self.problem.slots) as u32);
             }
             return child;
         }
-        let other = below(random, population.len());
+        let other = random.below(population.len());
         cross(&population[parent].solution, &population[other].solution, random)
     }
 }
@@ -148,7 +148,7 @@ fn take(slots: &mut [u32], rank: usize, slot: u32) {
 /// Between every other two points the child takes the entries of the other parent; whoever sat there goes where the taker was, so that no slot is
 /// taken twice (partially mapped crossover).
 fn cross(one: &[u32], other: &[u32], random: &mut Pcg64) -> Vec<u32> {
-    let mut points: Vec<usize> = (0..=below(random, POINTS)).map(|_| below(random, one.len() + 1)).collect();
+    let mut points: Vec<usize> = (0..=random.below(POINTS)).map(|_| random.below(one.len() + 1)).collect();
     points.push(one.len());
     points.sort_unstable();
     let mut child = one.to_vec();
@@ -178,7 +178,7 @@ impl Island {
         let keyed = self
             .population
             .drain(..)
-            .map(|one| (one.cost as f64 * (1.0 + PENALTY * uniform(&mut self.random)), one));
+            .map(|one| (one.cost as f64 * (1.0 + PENALTY * self.random.unit()), one));
         let mut keyed: Vec<_> = keyed.collect();
         keyed.sort_by(|a, b| a.0.total_cmp(&b.0));
         self.population.extend(keyed.into_iter().take(POPULATION).map(|(_, one)| one));
@@ -193,10 +193,10 @@ mod tests {
     fn children_take_no_slot_twice() {
         let mut random = Pcg64::from_seed([7; 32]);
         for _ in 0..200 {
-            let parents = [0, 1].map(|_| shuffled(&mut random, 9, 6));
+            let parents = [0, 1].map(|_| random.choose(&(0..9 as u32).collect::<Vec<_>>(), 6));
             let mut child = cross(&parents[0], &parents[1], &mut random);
             assert!(child.iter().zip(&parents[1]).any(|(a, b)| a == b) || child == parents[0]);
-            let rank = below(&mut random, 6);
+            let rank = random.below(6);
             take(&mut child, rank, 8);
             assert_eq!(child[rank], 8);
             child.sort_unstable();

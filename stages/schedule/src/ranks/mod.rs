@@ -17,7 +17,6 @@ mod partition;
 mod places;
 mod problem;
 mod program;
-mod random;
 mod relax;
 mod schedule;
 mod starts;

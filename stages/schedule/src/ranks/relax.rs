@@ -1,10 +1,9 @@
 //! Annealing by strain: what distance does to the messages that can delay the end. An exchange takes a look at the links of two ranks, and not a
 //! pass over the program.
 
-use rand_pcg::Pcg64;
+use hopmap_random::{Draw, Pcg64};
 
 use super::problem::RankProblem;
-use super::random::{below, exponential};
 use super::walk::FREE;
 
 /// Temperatures in mean changes of strain.
@@ -50,7 +49,7 @@ pub(super) fn relax(
         temperature *= fall;
         let (rank, slot) = relaxation.propose(random);
         let delta = relaxation.exchange(rank, slot);
-        if delta as f64 <= temperature * exponential(random) {
+        if delta as f64 <= temperature * random.exponential() {
             strain += delta;
             relaxation.keep();
             // Copies cost more than exchanges: only the end is cold enough for a best placement.
@@ -95,20 +94,20 @@ impl<'p> Relaxation<'p> {
 
     /// A rank and a slot for it: mostly nearer to one with which it has to do.
     fn propose(&self, random: &mut Pcg64) -> (u32, u32) {
-        let rank = below(random, self.problem.ranks) as u32;
+        let rank = random.below(self.problem.ranks) as u32;
         let links = self.problem.program.links.of(rank);
-        if !links.is_empty() && below(random, ANYWHERE) > 0 {
-            let link = self.problem.program.links.all[links[below(random, links.len())] as usize];
+        if !links.is_empty() && random.below(ANYWHERE) > 0 {
+            let link = self.problem.program.links.all[links[random.below(links.len())] as usize];
             let anchor = self.slots[(if link.from == rank { link.to } else { link.from }) as usize];
             let near = self.problem.places.nearer(self.slots[rank as usize], anchor);
             if !near.is_empty() {
-                let slot = near[below(random, near.len())];
+                let slot = near[random.below(near.len())];
                 if slot != anchor {
                     return (rank, slot);
                 }
             }
         }
-        (rank, below(random, self.problem.slots) as u32)
+        (rank, random.below(self.problem.slots) as u32)
     }
 
     /// Exchanges, and says by how much strain changes.

@@ -6,12 +6,6 @@ use rand_pcg::rand_core::Rng;
 /// Draws that an acceptance tells apart; a power of two.
 const DRAWS: usize = 4096;
 
-/// A number below a bound of at most 2³², of 32 random bits.
-#[inline]
-pub(crate) fn below(bits: u32, bound: usize) -> usize {
-    ((u64::from(bits) * bound as u64) >> 32) as usize
-}
-
 /// Whether something happens that has a probability.
 pub(crate) fn chance(random: &mut Pcg64, probability: f64) -> bool {
     f64::from(random.next_u32()) < probability * 4_294_967_296.0

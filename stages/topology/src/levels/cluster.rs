@@ -3,6 +3,8 @@
 
 use kodama::{Method, linkage};
 
+use hopmap_statistics::lower_median;
+
 use super::machine::{Known, Machine};
 use super::pairs::Pairs;
 use super::repair;
@@ -135,7 +137,8 @@ fn joins(logarithms: &Pairs, longer: Option<&Pairs>, gap: f64) -> Vec<Join> {
         let other = std::mem::take(&mut members[step.cluster2]);
         let pairs = one.iter().flat_map(|&a| other.iter().map(move |&b| (a as usize, b as usize)));
         let values: Vec<f64> = pairs.map(|(a, b)| logarithms.get(a, b)).collect();
-        let height = lower_median(&values).max(heights[step.cluster1]).max(heights[step.cluster2]);
+        let middle = lower_median(values.clone()).unwrap_or(f64::NAN);
+        let height = middle.max(heights[step.cluster1]).max(heights[step.cluster2]);
         let slots = (one[0], other[0]);
         let agrees = (values.len() == 1).then(|| {
             let longer = longer.map_or(f64::NAN, |longer| longer.get(slots.0 as usize, slots.1 as usize));
@@ -147,10 +150,4 @@ fn joins(logarithms: &Pairs, longer: Option<&Pairs>, gap: f64) -> Vec<Join> {
         heights.push(height);
     }
     joins
-}
-
-fn lower_median(values: &[f64]) -> f64 {
-    let mut values = values.to_vec();
-    let middle = (values.len() - 1) / 2;
-    *values.select_nth_unstable_by(middle, f64::total_cmp).1
 }

@@ -1,6 +1,7 @@
 //! The machine with its levels: groups, costs, switches and links.
 
 use hopmap_model::{CostModel, Levels, Link, Node, NodeState, Routing, Slot, SystemGraph};
+use hopmap_statistics::lower_median;
 
 use super::cluster::{Join, root};
 use super::machine::{Known, Machine};
@@ -97,15 +98,7 @@ fn medians(
         first += slots;
     }
     collect(&machine.between, &first_slots);
-    values.into_iter().map(median).collect()
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    if values.is_empty() {
-        return f64::NAN;
-    }
-    let middle = (values.len() - 1) / 2;
-    *values.select_nth_unstable_by(middle, f64::total_cmp).1
+    values.into_iter().map(|values| lower_median(values).unwrap_or(f64::NAN)).collect()
 }
 
 /// Numbers of which none is smaller than one before it; what is not known is as large as the one before.

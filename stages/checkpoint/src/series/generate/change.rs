@@ -1,13 +1,14 @@
 //! What happens between two checkpoints.
 
-use super::draws::Draws;
+use hopmap_random::{Draw, Pcg64};
+
 use super::memory::{Memory, share_of};
 use super::{contents, field};
 use crate::Change;
 use crate::chunk::PAGE;
 
 /// Lets a change happen to the memory. `index` is its place among the changes.
-pub(super) fn apply(change: &Change, index: u32, memory: &mut Memory, draws: &mut Draws) {
+pub(super) fn apply(change: &Change, index: u32, memory: &mut Memory, draws: &mut Pcg64) {
     match *change {
         Change::Moves { pages, areas } => moves(memory, pages, areas, draws),
         Change::Insertions { count, bytes } => insertions(memory, count, bytes as usize, draws),
@@ -27,7 +28,7 @@ pub(super) fn apply(change: &Change, index: u32, memory: &mut Memory, draws: &mu
 }
 
 /// Exchanges pages with others, and moves areas.
-fn moves(memory: &mut Memory, share: f64, areas: u32, draws: &mut Draws) {
+fn moves(memory: &mut Memory, share: f64, areas: u32, draws: &mut Pcg64) {
     let mut pages = memory.pages_mut();
     for _ in 0..share_of(pages.len(), share / 2.0) {
         let (one, other) = (draws.below(pages.len()), draws.below(pages.len()));
@@ -40,7 +41,7 @@ fn moves(memory: &mut Memory, share: f64, areas: u32, draws: &mut Draws) {
     }
 }
 
-fn insertions(memory: &mut Memory, count: u32, length: usize, draws: &mut Draws) {
+fn insertions(memory: &mut Memory, count: u32, length: usize, draws: &mut Pcg64) {
     for _ in 0..count {
         let at = draws.below(memory.heap.len() + 1);
         let mut bytes = vec![0; length];
@@ -49,11 +50,11 @@ fn insertions(memory: &mut Memory, count: u32, length: usize, draws: &mut Draws)
     }
 }
 
-fn edit_words(memory: &mut Memory, pages: f64, words: f64, draws: &mut Draws) {
+fn edit_words(memory: &mut Memory, pages: f64, words: f64, draws: &mut Pcg64) {
     for page in memory.pages_mut() {
-        if draws.chance(pages) {
+        if draws.unit() < pages {
             for word in page.as_chunks_mut().0 {
-                if draws.chance(words) {
+                if draws.unit() < words {
                     contents::edit(word, draws);
                 }
             }
@@ -62,7 +63,7 @@ fn edit_words(memory: &mut Memory, pages: f64, words: f64, draws: &mut Draws) {
 }
 
 /// Fills pages that are zero, and makes as many others zero.
-fn zeros(memory: &mut Memory, share: f64, draws: &mut Draws) {
+fn zeros(memory: &mut Memory, share: f64, draws: &mut Pcg64) {
     let pages = memory.pages_mut();
     let count = share_of(pages.len(), share);
     let (mut zero, mut filled): (Vec<_>, Vec<_>) = pages.into_iter().partition(|page| **page == [0; PAGE]);
@@ -75,7 +76,7 @@ fn zeros(memory: &mut Memory, share: f64, draws: &mut Draws) {
 }
 
 /// Takes so many of something, or all.
-fn draw_out<T>(from: &mut Vec<T>, count: usize, draws: &mut Draws) -> Vec<T> {
+fn draw_out<T>(from: &mut Vec<T>, count: usize, draws: &mut Pcg64) -> Vec<T> {
     let count = count.min(from.len());
     (0..count).map(|_| from.swap_remove(draws.below(from.len()))).collect()
 }

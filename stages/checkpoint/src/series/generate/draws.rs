@@ -1,8 +1,7 @@
 //! Random numbers that are the same on every machine.
 
 use hopmap_model::{Stage, seed_stream};
-use rand_pcg::Pcg64;
-use rand_pcg::rand_core::{Rng, SeedableRng};
+use hopmap_random::{Pcg64, SeedableRng};
 
 use crate::Generate;
 
@@ -19,34 +18,9 @@ pub(super) struct Stream {
 
 impl Stream {
     /// The numbers.
-    pub(super) fn draws(self, seed: u64) -> Draws {
+    pub(super) fn draws(self, seed: u64) -> Pcg64 {
         // Ranks and checkpoints have four digits, which are 14 bits; changes have what is left.
         let island = u64::from(self.rank) << 32 | u64::from(self.checkpoint & 0xffff) << 16;
-        Draws(Pcg64::from_seed(seed_stream(Generate::KIND, seed, island ^ u64::from(self.change))))
-    }
-}
-
-/// A stream of random numbers.
-pub(super) struct Draws(Pcg64);
-
-impl Draws {
-    /// A number.
-    pub(super) fn number(&mut self) -> u64 {
-        self.0.next_u64()
-    }
-
-    /// A number below a bound, each equally likely but for a part in 2^64 / bound; 0 when the bound is.
-    pub(super) fn below(&mut self, bound: usize) -> usize {
-        ((u128::from(self.0.next_u64()) * bound as u128) >> 64) as usize
-    }
-
-    /// A number from 0 to 1, without 1.
-    pub(super) fn unit(&mut self) -> f64 {
-        (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    /// Whether something happens that has this share.
-    pub(super) fn chance(&mut self, share: f64) -> bool {
-        self.unit() < share
+        Pcg64::from_seed(seed_stream(Generate::KIND, seed, island ^ u64::from(self.change)))
     }
 }

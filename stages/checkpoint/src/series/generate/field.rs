@@ -1,8 +1,9 @@
 //! Fields of floating-point numbers that go on by smooth steps.
 
+use hopmap_random::{Draw, Pcg64};
+
 use std::f64::consts::TAU;
 
-use super::draws::Draws;
 use crate::{Change, Width};
 
 /// Share of the memory that a change has as its field.
@@ -14,7 +15,7 @@ pub(super) fn share(change: &Change) -> f64 {
 }
 
 /// The field at the first checkpoint: waves, and a little noise, so that numbers use all their bits.
-pub(super) fn first(length: usize, width: Width, draws: &mut Draws) -> Vec<u8> {
+pub(super) fn first(length: usize, width: Width, draws: &mut Pcg64) -> Vec<u8> {
     let mut bytes = vec![0; length];
     let waves = [1e-5, 1e-3, 1e-1].map(|per_number| Wave::new(per_number, draws));
     change_all(&mut bytes, width, |index, _| {
@@ -24,7 +25,7 @@ pub(super) fn first(length: usize, width: Width, draws: &mut Draws) -> Vec<u8> {
 }
 
 /// A step: every number gets a part of `step`, between the whole of it and its opposite.
-pub(super) fn drift(bytes: &mut [u8], width: Width, step: f64, draws: &mut Draws) {
+pub(super) fn drift(bytes: &mut [u8], width: Width, step: f64, draws: &mut Pcg64) {
     let wave = Wave::new(1e-4, draws);
     change_all(bytes, width, |index, number| number + step * wave.at(index));
 }
@@ -37,7 +38,7 @@ struct Wave {
 
 impl Wave {
     /// One of about so many turns per number.
-    fn new(turns: f64, draws: &mut Draws) -> Self {
+    fn new(turns: f64, draws: &mut Pcg64) -> Self {
         Self { per_number: TAU * turns * (0.5 + draws.unit()), phase: TAU * draws.unit() }
     }
 

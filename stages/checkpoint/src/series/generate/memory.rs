@@ -1,9 +1,11 @@
 //! The memory of a rank.
 
+use hopmap_random::{Draw, Pcg64};
+
 use std::collections::BTreeMap;
 
 use super::contents;
-use super::draws::{Draws, Stream};
+use super::draws::Stream;
 use super::field;
 use crate::chunk::PAGE;
 use crate::{Change, GenerateParams};
@@ -87,14 +89,14 @@ impl Memory {
     }
 
     /// Adds pages to the heap.
-    pub(super) fn grow_heap(&mut self, pages: usize, draws: &mut Draws) {
+    pub(super) fn grow_heap(&mut self, pages: usize, draws: &mut Pcg64) {
         let old = self.heap.len();
         self.heap.resize(old + pages * PAGE, 0);
         contents::words(&mut self.heap[old..], draws);
     }
 
     /// Adds an area.
-    pub(super) fn add_area(&mut self, pages: usize, draws: &mut Draws) {
+    pub(super) fn add_area(&mut self, pages: usize, draws: &mut Pcg64) {
         if pages > 0 {
             let mut bytes = vec![0; pages * PAGE];
             contents::words(&mut bytes, draws);

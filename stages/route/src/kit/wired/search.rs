@@ -4,8 +4,7 @@
 use std::collections::BTreeMap;
 
 use hopmap_model::{Error, Node, SystemGraph, seed_stream};
-use rand_pcg::Pcg64;
-use rand_pcg::rand_core::{Rng, SeedableRng};
+use hopmap_random::{Draw, Pcg64, SeedableRng};
 
 use super::exact::Exact;
 use super::{Assembly, Wired};
@@ -212,11 +211,6 @@ pub(super) fn offer(
     Ok(())
 }
 
-/// Draws a number below a bound.
-fn below(random: &mut Pcg64, bound: usize) -> usize {
-    ((u64::from(random.next_u32()) * bound.max(1) as u64) >> 32) as usize
-}
-
 /// Joins connectors by chance until a machine does, if none is known.
 fn fill(
     judge: &mut Judge<'_>,
@@ -234,10 +228,10 @@ fn fill(
         let mut free: Vec<usize> = (0..assembly.units.len())
             .flat_map(|unit| std::iter::repeat_n(unit, assembly.units[unit].ports as usize))
             .collect();
-        while let Some(a) = (!free.is_empty()).then(|| free.swap_remove(below(random, free.len()))) {
+        while let Some(a) = (!free.is_empty()).then(|| free.swap_remove(random.index(free.len()))) {
             let others: Vec<usize> = (0..free.len()).filter(|&b| assembly.may_join(a, free[b])).collect();
             let is_full = stock.cables.is_some_and(|most| design.count() >= most);
-            if let Some(&b) = others.get(below(random, others.len())).filter(|_| !is_full) {
+            if let Some(&b) = others.get(random.index(others.len())).filter(|_| !is_full) {
                 let b = free.swap_remove(b);
                 design.join(a, b, design.between(a, b) + 1);
             }
@@ -262,14 +256,14 @@ fn climb(
             break;
         }
         let mut design = Design { units: &assembly.units, cables: here.cables.clone() };
-        let from = design.cables.keys().copied().nth(below(random, design.cables.len()));
+        let from = design.cables.keys().copied().nth(random.index(design.cables.len()));
         if let Some((a, b)) = from {
             design.join(a, b, design.between(a, b) - 1);
         }
-        let is_less = stock.cable_cost > 0.0 && below(random, 2) == 0;
+        let is_less = stock.cable_cost > 0.0 && random.index(2) == 0;
         if !is_less {
             let free: Vec<usize> = (0..assembly.units.len()).filter(|&unit| design.free(unit) > 0).collect();
-            let drawn = [below(random, free.len()), below(random, free.len())];
+            let drawn = [random.index(free.len()), random.index(free.len())];
             let [Some(&a), Some(&b)] = drawn.map(|place| free.get(place)) else { break };
             if !assembly.may_join(a, b) || from == Some((a.min(b), a.max(b))) {
                 continue;

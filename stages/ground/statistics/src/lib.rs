@@ -1,34 +1,59 @@
-//! What many numbers say: their middle, how far they are apart, and how sure the middle is.
+//! Medians, quantiles and distribution-free confidence intervals of small samples.
+
+/// The middle value, or the mean of the two in the middle; none of no values.
+#[must_use]
+pub fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let upper = *values.get(values.len() / 2)?;
+    Some(if values.len() % 2 == 1 { upper } else { f64::midpoint(values[values.len() / 2 - 1], upper) })
+}
+
+/// The middle value, or the lower of the two in the middle, so that it is one of them; none of no values.
+#[must_use]
+pub fn lower_median(mut values: Vec<f64>) -> Option<f64> {
+    let middle = values.len().checked_sub(1)? / 2;
+    Some(*values.select_nth_unstable_by(middle, f64::total_cmp).1)
+}
 
 /// Numbers in rising order; what is not finite is left out.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Sample(Vec<f64>);
+pub struct Sample(Vec<f64>);
 
 impl Sample {
-    pub(crate) fn new(values: impl IntoIterator<Item = f64>) -> Self {
+    /// A sample of the finite ones among some numbers.
+    pub fn new(values: impl IntoIterator<Item = f64>) -> Self {
         let mut values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
         values.sort_by(f64::total_cmp);
         Self(values)
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// Their number.
+    #[must_use]
+    pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    pub(crate) fn least(&self) -> f64 {
+    /// The smallest; NaN if there are none.
+    #[must_use]
+    pub fn least(&self) -> f64 {
         self.0.first().copied().unwrap_or(f64::NAN)
     }
 
-    pub(crate) fn largest(&self) -> f64 {
+    /// The largest; NaN if there are none.
+    #[must_use]
+    pub fn largest(&self) -> f64 {
         self.0.last().copied().unwrap_or(f64::NAN)
     }
 
     /// Lower quartile, median and upper quartile.
-    pub(crate) fn quartiles(&self) -> [f64; 3] {
+    #[must_use]
+    pub fn quartiles(&self) -> [f64; 3] {
         [0.25, 0.5, 0.75].map(|share| self.quantile(share))
     }
 
@@ -43,7 +68,8 @@ impl Sample {
 
     /// An interval that holds the median of where the numbers come from with a probability of 95 % or more, whatever their
     /// distribution: from the k-th smallest to the k-th largest number. Fewer than six numbers have none.
-    pub(crate) fn median_interval(&self) -> Option<(f64, f64)> {
+    #[must_use]
+    pub fn median_interval(&self) -> Option<(f64, f64)> {
         let rank = interval_rank(self.0.len())?;
         Some((self.0[rank - 1], self.0[self.0.len() - rank]))
     }
@@ -68,29 +94,19 @@ fn interval_rank(size: usize) -> Option<usize> {
     (rank > 0).then_some(rank)
 }
 
-/// Which points no other one beats: one that is as good in both and better in one.
-pub(crate) fn front(points: &[(f64, f64)]) -> Vec<bool> {
-    let mut order: Vec<usize> = (0..points.len()).collect();
-    order.sort_by(|&a, &b| {
-        points[a].0.total_cmp(&points[b].0).then_with(|| points[a].1.total_cmp(&points[b].1))
-    });
-    let mut is_on_front = vec![false; points.len()];
-    let mut best: Option<(f64, f64)> = None;
-    for index in order {
-        let point = points[index];
-        let is_beaten = best.is_some_and(|best| best.1 <= point.1 && best != point);
-        if !is_beaten && point.0.is_finite() && point.1.is_finite() {
-            is_on_front[index] = true;
-            best = Some(point);
-        }
-    }
-    is_on_front
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_median_is_the_middle_or_the_mean_of_the_two_in_the_middle() {
+        assert_eq!((median(vec![]), lower_median(vec![])), (None, None));
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(vec![4.0, 1.0, 3.0, 2.0]), Some(2.5));
+        assert_eq!(lower_median(vec![4.0, 1.0, 3.0, 2.0]), Some(2.0));
+    }
 
     #[test]
     fn quartiles_are_those_of_numpy() {
@@ -130,15 +146,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn the_front_is_what_nothing_beats(points in prop::collection::vec((0_u8..20, 0_u8..20), 0..40)) {
-            let points: Vec<(f64, f64)> = points.into_iter().map(|(x, y)| (f64::from(x), f64::from(y))).collect();
-            let beats = |a: (f64, f64), b: (f64, f64)| a.0 <= b.0 && a.1 <= b.1 && a != b;
-            let expected: Vec<bool> =
-                points.iter().map(|&point| !points.iter().any(|&other| beats(other, point))).collect();
-            prop_assert_eq!(front(&points), expected);
-        }
-
         #[test]
         fn quartiles_and_intervals_are_in_order(values in prop::collection::vec(-1e9_f64..1e9, 6..80)) {
             let sample = Sample::new(values);
