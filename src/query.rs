@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::ops::Range;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,8 +12,7 @@ use miette::Diagnostic;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::engine::Catalogue;
-use crate::pipeline::{Problem, TableQuestion};
+use crate::pipeline::Problem;
 use crate::programs;
 
 /// Name of the program.
@@ -22,9 +22,9 @@ const VARIABLE: &str = "HOPMAP_QUERY";
 /// The argument with which the program reads [`Asked`] and writes a `Result` for every question, both as JSON.
 pub const TABLES: &str = "tables";
 
-/// The questions of a pipeline file.
+/// The questions of a pipeline file, and the catalogue `C` of its cells.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Asked {
+pub enum Asked<C> {
     /// What is wrong with them, as far as that can be known before there are results?
     Check {
         /// Names of the stages.
@@ -37,10 +37,48 @@ pub enum Asked {
         /// Folder of the store.
         store: PathBuf,
         /// The cells that they are about, without their results.
-        catalogue: Catalogue,
+        catalogue: C,
         /// The questions.
         questions: Vec<TableQuestion>,
     },
+}
+
+/// A question that is asked after every run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TableQuestion {
+    /// Its name.
+    pub name: String,
+    /// The question.
+    pub sql: String,
+    /// File for the answer.
+    pub save: Option<PathBuf>,
+    /// Place of the SQL in the file, which only the process knows that has read it.
+    #[serde(skip)]
+    pub(crate) span: Range<usize>,
+    /// The same of its file.
+    #[serde(skip)]
+    pub save_span: Range<usize>,
+}
+
+impl TableQuestion {
+    /// A problem with the SQL as a problem of the pipeline file.
+    #[must_use]
+    pub fn located(&self, problem: Problem, text: &str) -> Problem {
+        located(problem, &self.sql, &self.span, text)
+    }
+}
+
+/// What is wrong with a text in SQL stands there in the file, if the file has the text as it is.
+fn located(problem: Problem, sql: &str, span: &Range<usize>, text: &str) -> Problem {
+    let written = text.get(span.clone()).unwrap_or_default();
+    let span = match written.find(sql).filter(|_| !sql.is_empty()) {
+        Some(begin) => {
+            let begin = span.start + begin;
+            begin + problem.span.start..begin + problem.span.end
+        }
+        None => span.clone(),
+    };
+    Problem { span, ..problem }
 }
 
 /// The answer to a question of a pipeline file.
@@ -125,21 +163,21 @@ pub(crate) fn exec(arguments: &[OsString]) -> ProgramError {
 pub(crate) fn check(questions: &[TableQuestion], stages: &[&str]) -> Vec<Result<(), Problem>> {
     let stages = stages.iter().copied().map(str::to_owned).collect();
     let asked = questions.iter().map(|question| question.sql.clone()).collect();
-    ask(&Asked::Check { stages, questions: asked }, questions)
+    ask(&Asked::<()>::Check { stages, questions: asked }, questions)
 }
 
 /// Asks questions about what there is of a pipeline now; the program saves the answers.
 pub(crate) fn answer(
     questions: &[TableQuestion],
     store: &Path,
-    catalogue: Catalogue,
+    catalogue: impl Serialize,
 ) -> Vec<Result<AnsweredTable, Problem>> {
     let (store, asked) = (store.to_owned(), questions.to_vec());
     ask(&Asked::Answer { store, catalogue, questions: asked }, questions)
 }
 
 /// Asks all questions at once, none if there are none. What is wrong with the program is wrong with each of them.
-fn ask<T: DeserializeOwned>(asked: &Asked, questions: &[TableQuestion]) -> Vec<Result<T, Problem>> {
+fn ask<T: DeserializeOwned>(asked: &impl Serialize, questions: &[TableQuestion]) -> Vec<Result<T, Problem>> {
     if questions.is_empty() {
         return Vec::new();
     }
@@ -151,7 +189,7 @@ fn ask<T: DeserializeOwned>(asked: &Asked, questions: &[TableQuestion]) -> Vec<R
 }
 
 fn exchange<T: DeserializeOwned>(
-    asked: &Asked,
+    asked: &impl Serialize,
     count: usize,
 ) -> Result<Vec<Result<T, Problem>>, ProgramError> {
     let no_answer = |reason: String| ProgramError::NoAnswer { reason };

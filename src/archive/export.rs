@@ -16,30 +16,8 @@ use zip::{CompressionMethod, DateTime, ZipWriter};
 use super::error::ArchiveError;
 use super::inputs::{self, Inputs};
 use super::metadata::{self, About, Written};
-use super::{ARTIFACTS, JOURNAL, METADATA, REPORT, REQUEST, RESULTS, seal};
-use crate::engine::{OutputRecord, ResultRecord, RunReport, RunSummary, Store};
-use crate::lock::{Lock, Request};
-use crate::pipeline::Pipeline;
-
-/// A run that is going to be packed.
-pub struct Export<'a> {
-    /// What was asked for.
-    pub request: &'a Request,
-    /// The pipeline.
-    pub pipeline: &'a Pipeline,
-    /// The results in the store: of every cell.
-    pub report: &'a RunReport,
-    /// What they were made of.
-    pub lock: &'a Lock,
-    /// The run; none if the store has forgotten it.
-    pub run: Option<&'a RunSummary>,
-    /// Whether the report in the store is of this run.
-    pub has_report: bool,
-    /// Whether to pack the input files, and not only their hashes.
-    pub inputs: bool,
-    /// The licence of the data, if it is known.
-    pub license: Option<&'a str>,
-}
+use super::{ARTIFACTS, Export, JOURNAL, METADATA, REPORT, REQUEST, RESULTS, seal};
+use crate::engine::{OutputRecord, ResultRecord, Store};
 
 /// An archive that was written.
 #[derive(Debug, Serialize)]

@@ -6,10 +6,9 @@ use std::path::Path;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::export::Export;
 use super::inputs::Inputs;
 use super::names::encoded;
-use super::{ARTIFACTS, METADATA};
+use super::{ARTIFACTS, Export, METADATA};
 use crate::engine::short;
 
 /// A file as it was written.

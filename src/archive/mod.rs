@@ -33,9 +33,13 @@ use std::io::Read;
 use std::path::Path;
 
 pub use error::ArchiveError;
-pub use export::{Export, Exported, export};
+pub use export::{Exported, export};
 pub use read::{Archive, Checked, Finding};
 pub use unpack::Unpacked;
+
+use crate::engine::{RunReport, RunSummary};
+use crate::lock::{Lock, Request};
+use crate::pipeline::Pipeline;
 
 /// Names of files in an archive.
 pub(crate) const METADATA: &str = "ro-crate-metadata.json";
@@ -44,6 +48,26 @@ const RESULTS: &str = "results.jsonl";
 const ARTIFACTS: &str = "artifacts";
 const JOURNAL: &str = "journal.jsonl";
 const REPORT: &str = "report.html";
+
+/// A run that is going to be packed.
+pub struct Export<'a> {
+    /// What was asked for.
+    pub request: &'a Request,
+    /// The pipeline.
+    pub pipeline: &'a Pipeline,
+    /// The results in the store: of every cell.
+    pub report: &'a RunReport,
+    /// What they were made of.
+    pub lock: &'a Lock,
+    /// The run; none if the store has forgotten it.
+    pub run: Option<&'a RunSummary>,
+    /// Whether the report in the store is of this run.
+    pub has_report: bool,
+    /// Whether to pack the input files, and not only their hashes.
+    pub inputs: bool,
+    /// The licence of the data, if it is known.
+    pub license: Option<&'a str>,
+}
 
 /// Whether a path is an archive, or was one before it was damaged.
 #[must_use]

@@ -9,10 +9,10 @@ use serde_json::json;
 
 use super::exit::Exit;
 use super::failure::{Failure, Mistake};
+use super::locate::locate;
 use super::open::{PipelineArguments, StoreArguments, working_directory};
-use super::output::Output;
-use super::show::locate;
-use super::summary::{print_some, shown};
+use super::output::{Output, shown};
+use super::summary::print_some;
 use crate::accepted::{Accepted, AcceptedError};
 use crate::engine::{self, Ending, OutputRecords, PipelineId, Reason, RunReport, State, Store, short};
 use crate::gates::{self, AcceptedMetrics, Judged};

@@ -12,8 +12,7 @@ use miette::Report;
 
 use super::exit::Exit;
 use super::failure::{Failure, Mistake};
-use super::output::Output;
-use super::summary::shown;
+use super::output::{Output, shown};
 use crate::registry::agent::{Agent, AgentSettings, Bind, Ending, Token, default_address, host_name};
 
 /// Where the token may be.

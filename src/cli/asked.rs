@@ -1,7 +1,6 @@
 //! What a pipeline file asks after a run: asked, and printed.
 
-use super::output::Output;
-use super::summary::shown;
+use super::output::{Output, shown};
 use crate::engine::{Catalogue, RunReport, Store, Writer, save_file};
 use crate::pipeline::{Pipeline, Problem, Problems, TableQuestion};
 use crate::query::{self, AnsweredTable};

@@ -10,10 +10,10 @@ use serde_json::json;
 use super::cells;
 use super::exit::Exit;
 use super::failure::{Failure, Mistake};
+use super::locate::locate;
 use super::open::{StoreArguments, working_directory};
 use super::output::Output;
 use super::runs::find_run;
-use super::show::locate;
 use crate::compare::{
     Cause, Comparison, MetricChange, MetricChanges, RunChanges, Settings, Side, artifacts, runs,
 };

@@ -12,11 +12,11 @@ use serde_json::json;
 
 use super::exit::Exit;
 use super::failure::{Failure, Mistake};
+use super::interrupt::on_interrupt;
 use super::open::{pairs, working_directory};
-use super::output::Output;
-use super::run::{all_cores, on_interrupt};
+use super::output::{Output, shown};
 use super::stages::find;
-use super::summary::shown;
+use super::values::all_cores;
 use crate::engine::{self, Launch, Launched, short, write_outputs};
 use crate::pipeline::{
     Folders, LAUNCHERS, Launcher, Source, assignments, closest, configure_alone, distributed_stages,

@@ -9,9 +9,8 @@ use serde_json::json;
 use super::exit::Exit;
 use super::failure::Failure;
 use super::open::StoreArguments;
-use super::output::Output;
-use super::run::duration;
-use super::summary::shown;
+use super::output::{Output, shown};
+use super::values::duration;
 use super::wait::WaitArguments;
 use crate::engine::{self, Garbage, Policy, Store, StoreError, short};
 

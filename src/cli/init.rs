@@ -11,9 +11,8 @@ use serde_json::json;
 use super::exit::Exit;
 use super::failure::{Failure, Mistake};
 use super::open::{pairs, working_directory};
-use super::output::Output;
+use super::output::{Output, shown};
 use super::schema::pipeline_schema;
-use super::summary::shown;
 use crate::pipeline::{EMBEDDED, Embedded, Folders, Pipeline, SCHEMA_FILE, Source, closest, parameters};
 
 /// Arguments of `init`.

@@ -17,6 +17,8 @@ mod gates;
 mod gc;
 mod graph;
 mod init;
+mod interrupt;
+mod locate;
 mod lock;
 mod man;
 mod open;
@@ -35,6 +37,7 @@ mod show;
 mod stages;
 mod summary;
 mod topology;
+mod values;
 mod verify;
 mod wait;
 mod why;
@@ -48,8 +51,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 pub use exit::Exit;
 pub use failure::Failure;
 pub use output::Output;
+pub use output::shown;
 pub use query::{Request as QueryRequest, Stored};
-pub use summary::shown;
 
 /// From the trace of a parallel program and the topology of a machine to a placement of its ranks.
 ///

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
 
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, Report};
 use serde::Serialize;
@@ -112,4 +113,13 @@ pub(crate) fn render(error: &dyn Diagnostic) -> String {
         Ok(()) => printable(text.trim_start(), is_terminal),
         Err(_) => format!("error: {error}\n"),
     }
+}
+
+/// A path as people would type it: relative to the working directory where it is below it, which itself is `.`.
+pub fn shown(path: &Path) -> String {
+    let clean: PathBuf = path.components().collect();
+    let clean = std::fs::canonicalize(&clean).unwrap_or(clean);
+    let here = std::env::current_dir().and_then(std::fs::canonicalize).unwrap_or_default();
+    let seen = clean.strip_prefix(here).unwrap_or(&clean);
+    if seen.as_os_str().is_empty() { ".".to_owned() } else { seen.display().to_string() }
 }

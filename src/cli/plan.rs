@@ -6,7 +6,7 @@ use super::exit::Exit;
 use super::failure::Failure;
 use super::gates::{self, GateArguments};
 use super::open::{PipelineArguments, StoreArguments};
-use super::output::Output;
+use super::output::{Output, shown};
 use super::summary;
 use crate::engine::{self, Settled, State, Store};
 use crate::pipeline::{Cell, Pipeline, bytes};
@@ -79,6 +79,6 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
 fn list(pipeline: &Pipeline, cell: &Cell, settled: &Settled, output: Output) {
     output.line(summary::cell_line(pipeline, cell, settled));
     for saved in settled.saved.iter().filter(|saved| saved.written) {
-        output.line(format!("  restores   {}", summary::shown(&saved.path)));
+        output.line(format!("  restores   {}", shown(&saved.path)));
     }
 }

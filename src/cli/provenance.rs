@@ -8,10 +8,9 @@ use hopmap_artifact::Folder;
 use serde_json::json;
 
 use super::failure::{Failure, Mistake};
+use super::locate::locate_newest;
 use super::open::{StoreArguments, working_directory};
-use super::output::Output;
-use super::show::locate_newest;
-use super::summary::shown;
+use super::output::{Output, shown};
 use crate::engine::{self, RunSummary, Store, short};
 use crate::provenance::{FileOrigin, Made, Memory, Origin, Provenance, origin_of, trace};
 

@@ -8,9 +8,8 @@ use clap::Args;
 
 use super::failure::{Failure, Mistake};
 use super::open::{PipelineArguments, StoreArguments, pairs, working_directory};
-use super::output::Output;
+use super::output::{Output, shown};
 use super::runs::find_run;
-use super::summary::shown;
 use crate::engine::{self, Catalogue, PipelineId, RunSummary, Store, StoreError};
 use crate::pipeline::{Source, closest};
 use crate::query::Form;

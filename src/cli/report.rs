@@ -11,8 +11,7 @@ use super::exit::Exit;
 use super::failure::{Failure, Mistake};
 use super::gates::{self, GateArguments};
 use super::open::{PipelineArguments, StoreArguments, working_directory};
-use super::output::Output;
-use super::summary;
+use super::output::{Output, shown};
 use crate::engine::{self, Store};
 use crate::pipeline::Pipeline;
 use crate::report;
@@ -47,7 +46,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
         if output.is_json() {
             output.json(&serde_json::json!({ "timeline": timeline }));
         }
-        output.line(summary::shown(timeline));
+        output.line(shown(timeline));
         return Ok(Exit::Done);
     }
     let mut planned = engine::plan(&pipeline, &mut store);
@@ -59,14 +58,14 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
         Some(path) => working_directory()?.join(path),
         None => report::place(&store, &pipeline),
     };
-    report::write(&place, &pipeline, &store, &planned, &summary::shown)?;
+    report::write(&place, &pipeline, &store, &planned, &shown)?;
     if output.is_json() {
         output.json(&serde_json::json!({ "report": place, "timeline": timeline }));
     }
     if let Some(timeline) = &timeline {
-        output.line(summary::shown(timeline));
+        output.line(shown(timeline));
     }
-    output.line(summary::shown(&place));
+    output.line(shown(&place));
     match problems {
         Some(problems) if planned.is_success() => Err(problems.into()),
         _ => Ok(Exit::Done),
@@ -82,7 +81,7 @@ fn write_timeline(
     let Some(path) = &arguments.timeline else { return Ok(None) };
     let place = working_directory()?.join(path);
     let Some(run) = report::latest_run(store, pipeline) else {
-        let message = format!("no run of `{}` is in {}", pipeline.name, summary::shown(store.root()));
+        let message = format!("no run of `{}` is in {}", pipeline.name, shown(store.root()));
         return Err(Mistake::new(message, "run it first: hopmap run PIPELINE").into());
     };
     let text = report::chrome_trace(&run).to_string() + "\n";

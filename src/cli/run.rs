@@ -1,22 +1,21 @@
 //! `hopmap run`: run what has to run.
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use miette::IntoDiagnostic;
 
 use super::asked;
 use super::exit::Exit;
 use super::failure::Failure;
 use super::gates::{self, GateArguments};
+use super::interrupt::on_interrupt;
 use super::lock::LockArguments;
 use super::open::{PipelineArguments, StoreArguments, working_directory};
-use super::output::Output;
+use super::output::{Output, shown};
 use super::progress::Progress;
 use super::summary;
+use super::values::{all_cores, duration};
 use super::wait::WaitArguments;
 use crate::engine::{self, Limits, RunReport, Store, StoreError};
 use crate::lock::Request;
@@ -120,7 +119,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     }
     summary::print(&pipeline, &store, &report, output);
     if let Some(place) = place {
-        output.line(format!("  {:<12} {}", "report", summary::shown(&place)));
+        output.line(format!("  {:<12} {}", "report", shown(&place)));
     }
     asked::print(&report, output);
     gates::print(&pipeline, &report, output);
@@ -152,46 +151,7 @@ fn write_report(
         None => crate::report::place(store, pipeline),
     };
     if report.folder.is_some() || !crate::report::is_current(&place, pipeline, store, report) {
-        crate::report::write(&place, pipeline, store, report, &summary::shown)?;
+        crate::report::write(&place, pipeline, store, report, &shown)?;
     }
     Ok(Some(place))
-}
-
-/// A first Ctrl-C asks the stages to deliver what they have, a second one ends at once: the store is sound either way. Whoever asks
-/// again gets the same flag.
-pub(super) fn on_interrupt() -> Result<Arc<AtomicBool>, Failure> {
-    static CANCELLED: Mutex<Option<Arc<AtomicBool>>> = Mutex::new(None);
-    let mut there = CANCELLED.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(cancelled) = there.as_ref() {
-        return Ok(Arc::clone(cancelled));
-    }
-    let cancelled = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&cancelled);
-    let handler = move || {
-        if flag.swap(true, Ordering::Relaxed) {
-            #[expect(clippy::exit, reason = "the user asked twice")]
-            std::process::exit(i32::from(Exit::Interrupted.code()));
-        }
-    };
-    ctrlc::set_handler(handler).into_diagnostic()?;
-    Ok(Arc::clone(there.insert(cancelled)))
-}
-
-/// What others are told who find something locked.
-pub(super) fn holder(command: &str) -> String {
-    let host = std::fs::read_to_string(Path::new("/proc/sys/kernel/hostname")).unwrap_or_default();
-    format!("process {} on {}: hopmap {command}", std::process::id(), host.trim())
-}
-
-pub(crate) fn all_cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// A time such as `90`, `90s`, `10m` or `2h`.
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    match text.parse::<u32>() {
-        Ok(seconds) => Ok(Duration::from_secs(u64::from(seconds))),
-        Err(_) => humantime::parse_duration(text)
-            .map_err(|error| format!("{error}; write for example 90s, 10m or 2h")),
-    }
 }

@@ -8,7 +8,7 @@ use hopmap_model::{Artifact, LaunchFile, Metrics, TraceSummary};
 use serde_json::json;
 
 use super::failure::message;
-use super::output::Output;
+use super::output::{Output, shown};
 use super::placements;
 use crate::engine::{OutputRecord, PipelineId, RunReport, Saved, Settled, State, Store};
 use crate::pipeline::{Cell, Pipeline};
@@ -273,15 +273,6 @@ fn launch_command(store: &Store, record: &OutputRecord, path: &Path) -> Option<S
     let folder = Folder::open(&store.artifact(&record.digest)).ok()?;
     let command: String = folder.attribute("command").ok()?;
     Some(command.replace("{file}", &shown(path)).replace("{program}", "PROGRAM"))
-}
-
-/// A path as people would type it: relative to the working directory where it is below it, which itself is `.`.
-pub fn shown(path: &Path) -> String {
-    let clean: PathBuf = path.components().collect();
-    let clean = std::fs::canonicalize(&clean).unwrap_or(clean);
-    let here = std::env::current_dir().and_then(std::fs::canonicalize).unwrap_or_default();
-    let seen = clean.strip_prefix(here).unwrap_or(&clean);
-    if seen.as_os_str().is_empty() { ".".to_owned() } else { seen.display().to_string() }
 }
 
 /// Says if the store's log was damaged.

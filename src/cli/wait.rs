@@ -9,7 +9,8 @@ use hopmap_durable::DurableError;
 use miette::Report;
 
 use super::failure::Failure;
-use super::run::{duration, holder, on_interrupt};
+use super::interrupt::on_interrupt;
+use super::values::duration;
 use crate::engine::{StoreError, Writer};
 
 /// How long to wait.
@@ -37,4 +38,10 @@ impl WaitArguments {
             result => Ok(result?),
         }
     }
+}
+
+/// What others are told who find something locked.
+pub(super) fn holder(command: &str) -> String {
+    let host = std::fs::read_to_string(Path::new("/proc/sys/kernel/hostname")).unwrap_or_default();
+    format!("process {} on {}: hopmap {command}", std::process::id(), host.trim())
 }

@@ -7,7 +7,7 @@ use super::cells;
 use super::exit::Exit;
 use super::failure::{Failure, Mistake};
 use super::open::{PipelineArguments, StoreArguments};
-use super::output::Output;
+use super::output::{Output, shown};
 use super::summary;
 use crate::engine::{self, Settled, State, Store};
 use crate::pipeline::{Cell, Pipeline, closest};
@@ -102,5 +102,5 @@ fn unknown(pipeline: &Pipeline, stage: &str) -> Mistake {
         Some(meant) => format!("did you mean `{meant}`? stages: {}", stages.join(", ")),
         None => format!("stages: {}", stages.join(", ")),
     };
-    Mistake::new(format!("{} has no stage `{stage}`", summary::shown(pipeline.source.name().as_ref())), help)
+    Mistake::new(format!("{} has no stage `{stage}`", shown(pipeline.source.name().as_ref())), help)
 }

@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::exit::Exit;
 use super::failure::Failure;
-use super::run::on_interrupt;
+use super::interrupt::on_interrupt;
 use crate::ranks;
 
 /// Time between two looks at whether a signal came.

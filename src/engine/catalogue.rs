@@ -9,9 +9,9 @@ use super::identity::PipelineId;
 use super::journal::{RunSummary, StageEvent, state_name};
 use super::key::Manifest;
 use super::outcome::RunReport;
-use super::record::ResultRecord;
+use super::record::{ResultRecord, names};
+use super::settled::Settled;
 use super::store::Store;
-use super::walk::Settled;
 use crate::pipeline::{Cell, Pipeline};
 
 /// The cells of a pipeline, as they are now or as a run left them, in the order of their names.
@@ -150,25 +150,10 @@ fn by_value(one: &Json, other: &Json) -> Ordering {
     }
 }
 
-/// Stage and matrix of a cell, from its name alone.
-pub(crate) fn names(cell: &str) -> (String, Vec<(String, Json)>) {
-    let Some((stage, rest)) = cell.split_once('[') else { return (cell.to_owned(), Vec::new()) };
-    let pairs = rest.trim_end_matches(']').split(',').filter_map(|pair| pair.split_once('='));
-    let value = |text: &str| serde_json::from_str(text).unwrap_or_else(|_| Json::String(text.to_owned()));
-    (stage.to_owned(), pairs.map(|(key, text)| (key.to_owned(), value(text))).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
-
-    #[test]
-    fn a_name_tells_stage_and_matrix() {
-        assert_eq!(names("program"), ("program".to_owned(), vec![]));
-        let matrix = vec![("mapper".to_owned(), json!("annealing")), ("seed".to_owned(), json!(3))];
-        assert_eq!(names("placement[mapper=annealing,seed=3]"), ("placement".to_owned(), matrix));
-    }
 
     #[test]
     fn cells_are_in_the_order_of_their_numbers() {

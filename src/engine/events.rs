@@ -1,7 +1,7 @@
 //! What the engine tells those who watch a run.
 
 use super::reason::Reason;
-use super::walk::Settled;
+use super::settled::Settled;
 use crate::pipeline::Cell;
 
 /// Hears what happens during a run.

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::identity::PipelineId;
+use super::settled::{Settled, State};
 use super::store::{Store, StoreError, check_format};
-use super::walk::{Settled, State};
 use crate::pipeline::Cell;
 
 /// One line of a journal.

@@ -5,6 +5,7 @@
 
 mod batch;
 mod catalogue;
+mod check_saves;
 mod cores;
 #[cfg(test)]
 pub(crate) mod cores_tests;
@@ -29,6 +30,7 @@ mod record;
 mod run;
 mod save;
 mod seen;
+mod settled;
 mod store;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -36,8 +38,10 @@ mod unsynced;
 mod walk;
 mod writer;
 
+pub use crate::pipeline::STORE_FOLDER;
 pub(crate) use catalogue::by_matrix;
 pub use catalogue::{Catalogue, StoredCell};
+pub use check_saves::check_saves;
 pub use events::{Events, NoEvents};
 pub use execute::{WriteError, write_outputs};
 pub use garbage::{Garbage, Policy, collect, find_garbage, keep_runs};
@@ -55,9 +59,9 @@ pub(crate) use reason::differences;
 pub use reason::{Reason, short};
 pub use record::{Current, Ending, OutputRecord, OutputRecords, Partial, ResultRecord};
 pub use run::{Limits, run};
-pub use save::{Saved, check_saves, hold_back, save_all, save_file};
+pub use save::{hold_back, save_all, save_file};
 pub(crate) use seen::look_again;
 pub use seen::{InputFault, SeenFile};
-pub use store::{STORE_FOLDER, Store, StoreError};
-pub use walk::{Settled, State};
+pub use settled::{Saved, Settled, State};
+pub use store::{Store, StoreError};
 pub use writer::Writer;

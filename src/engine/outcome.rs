@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::walk::{Settled, State};
+use super::settled::{Settled, State};
 use crate::gates::{Standing, Verdict};
 use crate::query::AnsweredTable;
 

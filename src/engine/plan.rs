@@ -6,8 +6,9 @@ use miette::Diagnostic;
 
 use super::outcome::RunReport;
 use super::save::save_outputs;
+use super::settled::{Settled, State};
 use super::store::Store;
-use super::walk::{Decision, Settled, State, Walk};
+use super::walk::{Decision, Walk};
 use crate::pipeline::{Pipeline, show_bytes};
 
 /// Says what a run would do. Writes nothing.

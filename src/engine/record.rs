@@ -263,3 +263,25 @@ pub(super) fn line(record: &Record) -> String {
     line.push('\n');
     line
 }
+
+/// Stage and matrix of a cell, from its name alone.
+pub(super) fn names(cell: &str) -> (String, Vec<(String, Json)>) {
+    let Some((stage, rest)) = cell.split_once('[') else { return (cell.to_owned(), Vec::new()) };
+    let pairs = rest.trim_end_matches(']').split(',').filter_map(|pair| pair.split_once('='));
+    let value = |text: &str| serde_json::from_str(text).unwrap_or_else(|_| Json::String(text.to_owned()));
+    (stage.to_owned(), pairs.map(|(key, text)| (key.to_owned(), value(text))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_name_tells_stage_and_matrix() {
+        assert_eq!(names("program"), ("program".to_owned(), vec![]));
+        let matrix = vec![("mapper".to_owned(), json!("annealing")), ("seed".to_owned(), json!(3))];
+        assert_eq!(names("placement[mapper=annealing,seed=3]"), ("placement".to_owned(), matrix));
+    }
+}

@@ -21,8 +21,9 @@ use super::outcome::RunReport;
 use super::reason::Reason;
 use super::record::{Ending, OutputRecords, ResultRecord};
 use super::save::save_outputs;
+use super::settled::{Settled, State};
 use super::store::{Store, StoreError};
-use super::walk::{Decision, Settled, State, Task, Walk};
+use super::walk::{Decision, Task, Walk};
 use super::writer::Writer;
 use crate::pipeline::{Cell, Pipeline};
 

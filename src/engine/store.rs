@@ -10,14 +10,13 @@ use hopmap_durable::{AppendLog, DurableError};
 use miette::Diagnostic;
 use rayon::prelude::*;
 
-use super::catalogue::names;
 use super::hashes::Hashes;
 use super::identity::{PipelineId, beside};
-use super::record::{Current, OutputRecord, OutputRecords, Partial, Record, ResultRecord, StoredResult};
+use super::record::{
+    Current, OutputRecord, OutputRecords, Partial, Record, ResultRecord, StoredResult, names,
+};
 use super::unsynced::Unsynced;
-
-/// Name of the store's folder.
-pub const STORE_FOLDER: &str = ".hopmap";
+use crate::pipeline::STORE_FOLDER;
 
 pub(super) const FORMAT: &str = "1";
 

@@ -44,7 +44,7 @@ pub(crate) fn pipeline(
     let scope = Scope { parameters: &parameters, matrix: &[], artifact: &|_, _| None, folders: &folders };
     let tables = questions(&file.tables, &blocks, &scope, source.text(), &mut problems);
     let gates = gates(&file.gates, &cells, &blocks, &scope, source.text(), &mut problems);
-    let name = file.name.unwrap_or_else(|| stem(source.name()));
+    let name = file.name.unwrap_or_else(|| source.stem());
     let File { description, batch, save_on_failure, .. } = file;
     let mut pipeline = Pipeline {
         name,
@@ -236,9 +236,4 @@ pub(crate) fn configure_alone(
         false => None,
     };
     configured.ok_or_else(|| source.tie(problems))
-}
-
-pub(super) fn stem(name: &str) -> String {
-    let path = std::path::Path::new(name);
-    path.file_stem().map_or_else(|| name.to_owned(), |stem| stem.to_string_lossy().into_owned())
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::Problem;
 use super::matrix::Key;
-use super::node::{Entry, Node, NodeValue, Table};
+use super::node::{Entry, Node, NodeValue, Table, sub_table, unknown_keys, wrong_form};
 use super::resources::{Batch, batch, memory, retries};
 
 const TOP_KEYS: &[&str] =
@@ -253,16 +253,6 @@ fn launcher(table: &Table, problems: &mut Vec<Problem>) -> Option<Entry> {
     Some(entry.clone())
 }
 
-pub(crate) fn sub_table(table: &Table, key: &str, problems: &mut Vec<Problem>) -> Table {
-    match table.get(key).map(|entry| &entry.node) {
-        None => Table::default(),
-        Some(node) => node.table().cloned().unwrap_or_else(|| {
-            problems.push(wrong_form(&format!("`{key}`"), "a table", node));
-            Table::default()
-        }),
-    }
-}
-
 fn text_of(table: &Table, key: &str, problems: &mut Vec<Problem>) -> Option<String> {
     let node = &table.get(key)?.node;
     let text = node.text().map(str::to_owned);
@@ -279,18 +269,6 @@ fn save_on_failure(table: &Table, problems: &mut Vec<Problem>) -> bool {
         problems.push(wrong_form("`save_on_failure`", "true or false", node));
     }
     value.unwrap_or(false)
-}
-
-pub(crate) fn wrong_form(what: &str, wanted: &str, node: &Node) -> Problem {
-    Problem::new(format!("{what} should be {wanted}"), &node.span)
-        .label(format!("this is {}", node.describe()))
-}
-
-pub(crate) fn unknown_keys(table: &Table, known: &[&str], what: &str, problems: &mut Vec<Problem>) {
-    for entry in table.entries.iter().filter(|entry| !known.contains(&entry.key.as_str())) {
-        let problem = Problem::new(format!("unknown key `{}`", entry.key), &entry.key_span);
-        problems.push(problem.suggest(&entry.key, what, known.iter().copied()));
-    }
 }
 
 fn gates(table: &Table, problems: &mut Vec<Problem>) -> Table {

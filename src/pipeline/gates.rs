@@ -5,8 +5,9 @@ use std::ops::Range;
 
 use hopmap_model::{Direction, Port};
 
-use super::file::{StageBlock, wrong_form};
+use super::file::StageBlock;
 use super::matrix::show;
+use super::node::wrong_form;
 use super::node::{Entry, Table};
 use super::template::Scope;
 use super::{Cell, Problem};

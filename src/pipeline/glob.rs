@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 use glob::{MatchOptions, Pattern};
 
-use crate::engine::STORE_FOLDER;
+/// Name of the folder of a store, which no pattern of files looks into.
+pub const STORE_FOLDER: &str = ".hopmap";
 
 /// One level of a pattern.
 enum Part {

@@ -32,8 +32,10 @@ use serde_json::Value as Json;
 use crate::gates::Gate;
 use crate::registry::{Configured, StageEntry};
 
+pub use crate::query::TableQuestion;
 pub(crate) use build::configure_alone;
 pub use embedded::{EMBEDDED, Embedded};
+pub use glob::STORE_FOLDER;
 pub use launcher::Launcher;
 pub(crate) use launcher::{LAUNCHERS, distributed_stages};
 pub(crate) use matrix::grouped;
@@ -44,7 +46,6 @@ pub(crate) use saves::plain;
 pub use selector::Extreme;
 pub(crate) use selector::{Choice, Selector};
 pub(crate) use settings::{assignments, first_sentence};
-pub use tables::TableQuestion;
 pub use template::Folders;
 
 /// A pipeline, ready to be planned.
@@ -271,7 +272,7 @@ impl Pipeline {
     /// Where the accepted values of its gates are kept: beside the pipeline file, under its name.
     #[must_use]
     pub fn accepted_file(&self) -> PathBuf {
-        self.folders.file.join(format!("{}.accepted.json", build::stem(self.source.name())))
+        self.folders.file.join(format!("{}.accepted.json", self.source.stem()))
     }
 
     /// Names of the stages in the order of the cells.

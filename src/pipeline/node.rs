@@ -197,6 +197,28 @@ fn clamp(span: Range<usize>, length: usize) -> Range<usize> {
     span.start.min(length)..span.end.min(length)
 }
 
+pub(crate) fn sub_table(table: &Table, key: &str, problems: &mut Vec<Problem>) -> Table {
+    match table.get(key).map(|entry| &entry.node) {
+        None => Table::default(),
+        Some(node) => node.table().cloned().unwrap_or_else(|| {
+            problems.push(wrong_form(&format!("`{key}`"), "a table", node));
+            Table::default()
+        }),
+    }
+}
+
+pub(crate) fn wrong_form(what: &str, wanted: &str, node: &Node) -> Problem {
+    Problem::new(format!("{what} should be {wanted}"), &node.span)
+        .label(format!("this is {}", node.describe()))
+}
+
+pub(crate) fn unknown_keys(table: &Table, known: &[&str], what: &str, problems: &mut Vec<Problem>) {
+    for entry in table.entries.iter().filter(|entry| !known.contains(&entry.key.as_str())) {
+        let problem = Problem::new(format!("unknown key `{}`", entry.key), &entry.key_span);
+        problems.push(problem.suggest(&entry.key, what, known.iter().copied()));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -94,6 +94,12 @@ impl Source {
         self.0.name()
     }
 
+    /// The name without its folder and extension.
+    pub(crate) fn stem(&self) -> String {
+        let stem = std::path::Path::new(self.name()).file_stem().unwrap_or_default();
+        stem.to_string_lossy().into_owned()
+    }
+
     /// Ties problems to this text, in the order of their places, each once.
     #[must_use]
     pub fn tie(&self, mut problems: Vec<Problem>) -> Problems {

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use super::Problem;
-use super::file::{sub_table, unknown_keys, wrong_form};
-use super::node::Table;
+use super::node::{Table, sub_table, unknown_keys, wrong_form};
 
 /// Retries of a stage that does not say how many.
 pub(crate) const RETRIES: u32 = 2;

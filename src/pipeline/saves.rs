@@ -9,7 +9,7 @@ use hopmap_model::Direction;
 use super::expand::LooseCell;
 use super::node::Entry;
 use super::template::{Folders, Resolved, Scope};
-use super::{Cell, Pipeline, Problem, Save, build};
+use super::{Cell, Pipeline, Problem, Save};
 
 /// A copy as the file has it.
 struct Copy<'a> {
@@ -99,7 +99,7 @@ fn repeated(other: Option<Copy<'_>>, cell: &Cell, span: &Range<usize>) -> Option
 
 /// The files of a pipeline that are no results.
 fn own_files(pipeline: &Pipeline) -> Vec<(&'static str, PathBuf)> {
-    let lock = pipeline.folders.file.join(format!("{}.lock", build::stem(pipeline.source.name())));
+    let lock = pipeline.folders.file.join(format!("{}.lock", pipeline.source.stem()));
     let mut files = vec![("its lock file", lock), ("its accepted values", pipeline.accepted_file())];
     files.extend(pipeline.file().map(|file| ("its own pipeline file", file)));
     files

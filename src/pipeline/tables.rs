@@ -1,53 +1,12 @@
 //! `[tables.NAME]`: questions in SQL that are asked after every run.
 
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-
 use super::Problem;
-use super::file::{StageBlock, is_name, unknown_keys, wrong_form};
-use super::node::{Entry, Node, NodeValue, Table};
+use super::file::{StageBlock, is_name};
+use super::node::{Entry, Node, NodeValue, Table, unknown_keys, wrong_form};
 use super::template::{Resolved, Scope};
-use crate::query::{self, Form};
-
-/// A question that is asked after every run.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct TableQuestion {
-    /// Its name.
-    pub name: String,
-    /// The question.
-    pub sql: String,
-    /// File for the answer.
-    pub save: Option<PathBuf>,
-    /// Place of the SQL in the file, which only the process knows that has read it.
-    #[serde(skip)]
-    span: Range<usize>,
-    /// The same of its file.
-    #[serde(skip)]
-    pub save_span: Range<usize>,
-}
-
-impl TableQuestion {
-    /// A problem with the SQL as a problem of the pipeline file.
-    #[must_use]
-    pub fn located(&self, problem: Problem, text: &str) -> Problem {
-        located(problem, &self.sql, &self.span, text)
-    }
-}
-
-/// What is wrong with a text in SQL stands there in the file, if the file has the text as it is.
-fn located(problem: Problem, sql: &str, span: &Range<usize>, text: &str) -> Problem {
-    let written = text.get(span.clone()).unwrap_or_default();
-    let span = match written.find(sql).filter(|_| !sql.is_empty()) {
-        Some(begin) => {
-            let begin = span.start + begin;
-            begin + problem.span.start..begin + problem.span.end
-        }
-        None => span.clone(),
-    };
-    Problem { span, ..problem }
-}
+use crate::query::{self, Form, TableQuestion};
 
 /// The questions of a pipeline file, checked as far as that is possible before there are results.
 pub(crate) fn questions(

@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::{Exit, Failure, Output};
-use crate::cli::summary::shown;
+use crate::cli::output::shown;
 use crate::registry::checkpoint::store::{Settings, Store};
 
 /// Arguments of `checkpoint init`.

@@ -22,8 +22,10 @@ use miette::Report;
 
 use super::exit::Exit;
 use super::failure::{Failure, Mistake};
+use super::interrupt::on_interrupt;
 use super::output::Output;
-use super::run::{all_cores, holder, on_interrupt};
+use super::values::all_cores;
+use super::wait::holder;
 use crate::registry::checkpoint::CheckpointError;
 use crate::registry::checkpoint::store::{ReadLock, Store, WriteLock};
 

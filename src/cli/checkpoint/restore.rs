@@ -12,7 +12,7 @@ use serde_json::json;
 use super::amounts::bytes;
 use super::{Exit, Failure, Output, Work, number, open};
 use crate::cli::failure::Mistake;
-use crate::cli::summary::shown;
+use crate::cli::output::shown;
 use crate::registry::checkpoint::store::RestoreOptions;
 
 /// Arguments of `checkpoint restore`.

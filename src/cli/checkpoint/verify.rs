@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::amounts::bytes;
 use super::{Exit, Failure, Output, Work, open};
-use crate::cli::summary::shown;
+use crate::cli::output::shown;
 use crate::registry::checkpoint::store::{Affected, Problem, Verified, in_words};
 
 /// Arguments of `checkpoint verify`.

@@ -12,8 +12,7 @@ use super::drift;
 use crate::cli::exit::Exit;
 use crate::cli::failure::{Failure, Mistake};
 use crate::cli::open::working_directory;
-use crate::cli::output::Output;
-use crate::cli::summary::shown;
+use crate::cli::output::{Output, shown};
 use crate::refresh::{change_as_json, read_machine};
 
 /// Arguments of `topology diff`.

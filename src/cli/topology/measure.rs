@@ -11,7 +11,7 @@ use miette::Report;
 use crate::cli::failure::{Failure, Mistake};
 use crate::cli::output::Output;
 use crate::cli::progress::Progress;
-use crate::cli::run::holder;
+use crate::cli::wait::holder;
 use crate::engine::{self, Limits, Policy, RunReport, State, Store, Writer};
 use crate::pipeline::{Cell, Pipeline};
 use crate::refresh::RefreshError;

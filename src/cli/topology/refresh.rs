@@ -14,10 +14,11 @@ use super::measure::Source;
 use super::{drift, failure, part};
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
+use crate::cli::interrupt::on_interrupt;
 use crate::cli::open::{PipelineArguments, working_directory};
-use crate::cli::output::Output;
-use crate::cli::run::{all_cores, duration, holder, on_interrupt};
-use crate::cli::summary::shown;
+use crate::cli::output::{Output, shown};
+use crate::cli::values::{all_cores, duration};
+use crate::cli::wait::holder;
 use crate::engine::Limits;
 use crate::refresh::{
     Consumer, Look, Outcome, Publication, Record, RefreshError, Retention, Settings, Updated, change_as_json,

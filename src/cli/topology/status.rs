@@ -11,9 +11,8 @@ use serde_json::json;
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
 use crate::cli::open::working_directory;
-use crate::cli::output::Output;
-use crate::cli::run::duration;
-use crate::cli::summary::shown;
+use crate::cli::output::{Output, shown};
+use crate::cli::values::duration;
 use crate::refresh::{Entry, Publication, Record, RefreshError, last_success, read_machine, read_records};
 
 /// Entries of the history that are listed.
