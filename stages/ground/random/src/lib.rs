@@ -101,9 +101,9 @@ mod tests {
         assert_eq!([100; 4].map(|bound| random.below(bound)), [56, 61, 54, 74]);
         let mut random = draws();
         assert_eq!([100; 4].map(|bound| random.below_unbiased(bound)), [56, 61, 54, 74]);
-        assert_eq!([draws().unit(), draws().exponential()].map(|number| (number * 1e6) as u32), [0, 0]);
-        assert_eq!(draws().choose(&[1, 2, 3, 4, 5], 3), [0]);
-        assert_eq!(draws().index(100), 0);
+        let millionths = |number: f64| (number * 1e6) as u32;
+        assert_eq!([draws().unit(), draws().exponential()].map(millionths), [560_099, 579_641]);
+        assert_eq!((draws().choose(&[1, 2, 3, 4, 5], 3), draws().index(100)), (vec![3, 4, 2], 82));
     }
 
     #[test]
