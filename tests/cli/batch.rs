@@ -297,6 +297,114 @@ fn jobs_that_end_without_a_result_say_why() {
     assert_eq!(lab.jobs().len(), 3);
 }
 
+/// A search with a budget in seconds beside one without, both for as long as anybody waits.
+fn with_and_without_a_budget(lab: &Lab) {
+    let stages = PIPELINE.split("[stages.placement]").next().unwrap();
+    let search = |name: &str, budget: &str| {
+        let needs = "needs = { task-graph = \"program\", system = \"machine\" }";
+        format!(
+            "[stages.{name}]\nuses = \"map/annealing\"\nwith = {{ {budget} }}\n{needs}\n\
+             launcher = \"${{params.launcher}}\"\nthreads = 1\nretries = 3\n\n"
+        )
+    };
+    let endless = search("endless", &ENDLESS.replace('=', " = "));
+    lab.sandbox.write("p.toml", format!("{stages}{}{endless}", search("timed", "seconds = 600")));
+}
+
+/// Waits until so many jobs run a search that has saved its state.
+fn wait_for_searches(lab: &Lab, count: usize, run: &mut Child) {
+    lab.wait_for(count, "RUNNING", run);
+    let states = || std::fs::read_dir(lab.sandbox.path().join(".hopmap/states")).map_or(0, Iterator::count);
+    let work = lab.sandbox.path().join(".hopmap/jobs");
+    let entries = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let begun = || {
+        let attempts = entries(&work).flat_map(|job| entries(&job.path()));
+        attempts.filter(|attempt| attempt.path().join("begun").exists()).count()
+    };
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while begun() < count || states() < count {
+        assert!(Instant::now() < deadline, "{} have begun, {} have saved", begun(), states());
+        assert!(run.try_wait().unwrap().is_none(), "the run has ended");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn searches_with_and_without_a_budget_end_as_their_jobs_do() {
+    if !system_tests() {
+        return;
+    }
+    let lab = Lab::new();
+    with_and_without_a_budget(&lab);
+    let start = |launcher: &str| lab.run(launcher, &[]).spawn().unwrap();
+    let running = || lab.jobs().into_iter().filter(|(_, state, _)| state == "RUNNING");
+
+    // Somebody cancels both, and that is their end.
+    let mut run = start("sbatch -n 1");
+    wait_for_searches(&lab, 2, &mut run);
+    lab.slurm("scancel", &["1", "2"]);
+    let output = run.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    for cell in ["timed", "endless"] {
+        let log = logged(&lab, &output, cell);
+        assert!(log.contains("was cancelled"), "{log}");
+        assert!(log.contains("the state of the search is saved"), "{log}");
+    }
+
+    // Their memory does not suffice. Only cgroups, which are not ours here, let Slurm itself say so.
+    let squeue = lab.sandbox.path().join("bin/squeue");
+    lab.sandbox.write("bin/squeue", "#!/bin/sh\n/usr/bin/squeue \"$@\" | sed s/FAILED/OUT_OF_MEMORY/\n");
+    std::fs::set_permissions(&squeue, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", squeue.parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let output = lab.run("sbatch -n 1 sh -c 'kill -KILL $$'", &[]).env("PATH", path).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    for cell in ["timed", "endless"] {
+        let log = logged(&lab, &output, cell);
+        assert!(log.contains("ran out of memory"), "{log}");
+        assert!(log.contains("--mem in `launcher`"), "{log}");
+    }
+
+    // Their nodes are set down while nothing of theirs is broken, and what is more urgent takes their place.
+    let mut run = start("sbatch -n 1");
+    wait_for_searches(&lab, 2, &mut run);
+    for (_, _, node) in running() {
+        lab.slurm("scontrol", &["update", &format!("nodename={node}"), "state=down", "reason=test"]);
+    }
+    lab.wait_for(2, "NODE_FAIL", &mut run);
+    wait_for_searches(&lab, 2, &mut run);
+    for (_, _, node) in running() {
+        lab.slurm(
+            "sbatch",
+            &["-p", "urgent", "-w", &node, "--exclusive", "-o", "/dev/null", "--wrap", "sleep 1"],
+        );
+    }
+    lab.wait_for(2, "PREEMPTED", &mut run);
+    wait_for_searches(&lab, 2, &mut run);
+    // Slurm warns them that their time is nearly over, as `--signal=B:TERM@30` does: one has its result, the other goes on.
+    for (job, ..) in running() {
+        lab.slurm("scancel", &["--batch", "--signal=TERM", &job]);
+    }
+    while std::fs::read_dir(lab.sandbox.path().join(".hopmap/jobs")).unwrap().count() > 1 {
+        assert!(run.try_wait().unwrap().is_none(), "the run has ended");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    wait_for_searches(&lab, 1, &mut run);
+    hopmap_test_support::signal(run.id(), "INT");
+    let output = run.wait_with_output().unwrap();
+    for cell in ["timed", "endless"] {
+        let log = logged(&lab, &output, cell);
+        assert!(log.contains("was lost: its node failed; retry 1 of 3"), "{log}");
+        assert!(log.contains("was ended to make room for another; retry 2 of 3"), "{log}");
+        assert!(log.contains("goes on after"), "{log}");
+    }
+    let log = logged(&lab, &output, "timed");
+    assert!(log.contains("the time of its job is over: this is the best so far"), "{log}");
+    let log = logged(&lab, &output, "endless");
+    assert!(log.contains("ran out of its time; retry 3 of 3"), "{log}");
+    let states: Vec<String> = cells(&output).into_iter().map(|(_, state, _)| state).collect();
+    assert_eq!(states.iter().filter(|state| *state == "partial").count(), 2, "{states:?}");
+}
+
 #[test]
 fn an_interrupt_brings_the_best_of_jobs_that_run_and_cancels_those_that_wait() {
     if !system_tests() {

@@ -324,7 +324,9 @@ impl<'a> Desk<'a> {
             job.left = Some(Instant::now());
             self.ask_soon(Duration::ZERO);
         }
-        let is_wanted = self.wants_stop(job) || done.is_some_and(|done| done.timed);
+        // A budget that has run out is the end of its search. Why a signal came is for the batch system to say.
+        let is_timed = done.is_some_and(|done| done.timed);
+        let is_wanted = self.wants_stop(job) || (is_timed && !ranks::is_stopped(&task));
         if done.is_some() && status.is_some() && is_wanted {
             return self.collect(job).map(Some);
         }
@@ -341,7 +343,7 @@ impl<'a> Desk<'a> {
         if done.is_some() && is_wanted {
             return self.collect(job).map(Some);
         }
-        let goes_on = end == End::As(JobState::OutOfTime) && self.is_saved(job);
+        let goes_on = end == End::As(JobState::OutOfTime) && !is_timed && self.is_saved(job);
         if (end.is_outside() || goes_on) && job.retried < job.order.cell.retries && !self.wants_stop(job) {
             self.again(job, end);
             return Ok(None);

@@ -66,7 +66,7 @@ impl Cluster {
         let deadline = Instant::now() + Duration::from_mins(1);
         loop {
             let output = Command::new("sinfo")
-                .args(["-h", "-N", "-o", "%T"])
+                .args(["-h", "-N", "-p", "all", "-o", "%T"])
                 .env("SLURM_CONF", &self.configuration)
                 .output()
                 .unwrap();
@@ -141,7 +141,10 @@ SlurmdParameters=config_overrides
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 ReturnToService=2
+PreemptType=preempt/partition_prio
+PreemptMode=CANCEL
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+PartitionName=urgent Nodes=ALL PriorityTier=2 State=UP
 ",
         ports[0]
     );
