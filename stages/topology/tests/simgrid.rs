@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use hopmap_model::{CostModel, Paths, SystemGraph};
+use hopmap_model::{CostModel, Link, Paths, SystemGraph};
 use hopmap_test_support::system_tests;
 use hopmap_topology::CostMetric;
 use hopmap_topology::export::{ExportFormat, ExportParams, write};
@@ -268,6 +268,66 @@ fn exported_platforms_cost_the_same() {
             }
         }
     }
+}
+
+/// The machine of a shape, and what comes back of it.
+fn there_and_back(shape: &str) -> (SystemGraph, Imported) {
+    let dimensions = shape.matches('x').count() + 1;
+    let latencies: Vec<f64> = (1..=dimensions).map(|dimension| dimension as f64 * 1e-6).collect();
+    let params = json!({ "shape": shape, "cost": "latency", "link_latency": latencies, "bandwidth": vec![1e9; dimensions] });
+    let system = synthetic(&serde_json::from_value(params).unwrap()).unwrap();
+    let (exported, _) = write(&system, &ExportParams { to: ExportFormat::Simgrid }).unwrap();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), &exported.text).unwrap();
+    let params = ImportParams { cost: Some(CostMetric::Latency), ..ImportParams::default() };
+    (system, read(file.path(), &params).unwrap())
+}
+
+#[test]
+fn hosts_that_forward_come_back_with_their_links() {
+    for shape in ["torus:4x3x2", "torus:5x4", "mesh:4x3", "mesh:3x3x3", "mesh:5", "ring:6"] {
+        let (first, Imported { system, notes }) = there_and_back(shape);
+        assert_eq!(notes, [""; 0], "{shape}");
+        let names = |system: &SystemGraph| -> Vec<String> {
+            system.nodes.iter().map(|node| node.name.clone()).collect()
+        };
+        assert_eq!(names(&system), names(&first), "{shape}");
+        let link = |link: &Link| (link.source, link.destination, link.latency_s, link.bandwidth_bytes_per_s);
+        let links = |system: &SystemGraph| system.links.iter().map(link).collect::<Vec<_>>();
+        assert_eq!(links(&system), links(&first), "{shape}");
+        assert_eq!(system.routing, first.routing, "{shape}");
+        let slots: Vec<u32> = (0..first.slots.len() as u32).collect();
+        assert_eq!(system.costs().block(&slots), first.costs().block(&slots), "{shape}");
+    }
+}
+
+#[test]
+fn routes_that_no_mesh_has_are_costs() {
+    // From a to c over b, although a and c have a link of their own.
+    let (hosts, link) = (["a", "b", "c"], |name: &str| {
+        format!("<link id=\"{name}\" bandwidth=\"1GBps\" latency=\"1us\"/>\n")
+    });
+    let hosts: String = hosts.iter().map(|name| format!("<host id=\"{name}\" speed=\"1Gf\"/>\n")).collect();
+    let route = |a: &str, b: &str, links: &[&str]| {
+        let links: String = links.iter().map(|link| format!("<link_ctn id=\"{link}\"/>")).collect();
+        format!("<route src=\"{a}\" dst=\"{b}\" symmetrical=\"NO\">{links}</route>\n")
+    };
+    let links: String = ["ab", "bc", "ca"].map(link).concat();
+    let routes = [
+        route("a", "b", &["ab"]),
+        route("b", "c", &["bc"]),
+        route("c", "a", &["ca"]),
+        route("a", "c", &["ab", "bc"]),
+        route("c", "b", &["ca", "ab"]),
+        route("b", "a", &["bc", "ca"]),
+    ];
+    let cycle =
+        platform(&format!("<zone id=\"z\" routing=\"Full\">\n{hosts}{links}{}</zone>", routes.concat()));
+    assert_eq!(import(&cycle).system.links.len(), 3);
+    let longer = cycle.replace(&routes[0], &route("a", "b", &["ab", "bc", "ca", "ab"]));
+    let Imported { system, notes } = import(&longer);
+    assert!(system.links.is_empty(), "{notes:?}");
+    assert!(notes.iter().any(|note| note.starts_with("no network of links")), "{notes:?}");
 }
 
 proptest! {

@@ -1,26 +1,58 @@
 //! `IB-SUBNET-nodes.txt` of netloc 2.0 to 2.9, as `netloc_ib_extract_dats` writes it: nodes, edges and the path of every ordered pair of hosts.
 //!
 //! Line by line: version, subnet, folder of hwloc, number of nodes; a line for every node, a line for every node with its edges, a line with
-//! partitions, and paths until the end. Fields are separated by commas, and descriptions may hold some themselves.
+//! partitions, and paths until the end. Fields are separated by commas, and descriptions may hold some themselves. The folder that
+//! holds the file of one subnet stands for it.
 
 mod paths;
 mod records;
 #[cfg(test)]
 mod tests;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use super::ibnetdiscover::entries;
 use super::lines::Lines;
 use super::reader::{Reader, Sample, malformed, one_file};
 use super::{Format, ImportError, ImportParams, Imported, finish, guid};
 use paths::Paths;
 use records::Records;
 
-pub(super) static READER: Reader =
-    Reader { format: Format::Netloc, recognises, files: one_file, read: |path, params| read(path, params) };
+pub(super) static READER: Reader = Reader {
+    format: Format::Netloc,
+    recognises,
+    files: |path| one_file(&file(path)?),
+    read: |path, params| read(&file(path)?, params),
+};
 
-/// A version, a subnet, anything, a number of nodes, and a node.
+/// Whether a file has such a name: `IB-fe80:0000:0000:0000-nodes.txt`.
+fn is_of_nodes(name: &str) -> bool {
+    name.strip_prefix("IB-").is_some_and(|rest| rest.ends_with("-nodes.txt"))
+}
+
+/// The file itself, or the only one of a folder.
+fn file(path: &Path) -> Result<PathBuf, ImportError> {
+    if !path.is_dir() {
+        return Ok(path.to_owned());
+    }
+    let mut found = entries(path)?;
+    found.retain(|(name, _)| is_of_nodes(name));
+    match found.as_slice() {
+        [(_, file)] => Ok(file.clone()),
+        [] => Err(malformed(path, None, "no subnet is here", "netloc writes `IB-SUBNET-nodes.txt`")),
+        many => {
+            let names: Vec<&str> = many.iter().map(|(name, _)| name.as_str()).collect();
+            let problem = format!("there are several subnets: {}", names.join(", "));
+            Err(malformed(path, None, problem, "a machine has one: name the file of one"))
+        }
+    }
+}
+
+/// A version, a subnet, anything, a number of nodes, and a node; or a folder with such a file.
 fn recognises(sample: &Sample) -> bool {
+    if let Some(names) = &sample.entries {
+        return names.iter().any(|name| is_of_nodes(name));
+    }
     let Some(text) = sample.text() else { return false };
     let mut lines = text.lines().map(str::trim_end);
     let mut next = || lines.next().unwrap_or("");

@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 
 use hopmap_model::NodeKind;
 
-use super::super::{Format, ImportParams, Imported, read, recognise};
+use super::super::{Format, ImportParams, Imported, files, read, recognise};
 
 /// Two hosts on one switch, a third one on another, two cables between the switches.
 const SMALL: &str = "\
@@ -72,6 +72,24 @@ fn a_small_fabric_is_read_whole() {
     assert_eq!(ports, [Some(1), Some(9), Some(1)]);
     assert_eq!(paths.hops(0, 1), Some(3));
     assert_eq!(paths.hops(0, 2), None);
+}
+
+#[test]
+fn a_folder_stands_for_the_only_subnet_in_it() {
+    let folder = std::env::temp_dir().join(format!("hopmap-netloc-{}-folder", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let first = folder.join("IB-fe80:0000:0000:0000-nodes.txt");
+    std::fs::write(&first, SMALL).unwrap();
+    assert_eq!(recognise(&folder).unwrap(), Format::Netloc);
+    let of_folder = read(&folder, &ImportParams::of(&folder)).unwrap();
+    assert_eq!(of_folder, read(&first, &ImportParams::of(&first)).unwrap());
+    // The key of a result does not depend on which of the two was named.
+    assert_eq!(files(&folder, None).unwrap(), files(&first, None).unwrap());
+    std::fs::write(folder.join("IB-fe80:0000:0000:0001-nodes.txt"), SMALL).unwrap();
+    let error = read(&folder, &ImportParams::of(&folder)).unwrap_err().to_string();
+    let names = "IB-fe80:0000:0000:0000-nodes.txt, IB-fe80:0000:0000:0001-nodes.txt";
+    assert!(error.ends_with(&format!("there are several subnets: {names}")), "{error}");
+    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]

@@ -6,7 +6,13 @@ use super::platform::Platform;
 
 /// Makes links of the routes of a zone; `false` if no network of links has these routes.
 pub(super) fn join(platform: &mut Platform, zone: usize) -> bool {
-    let routes: Vec<Way> = ways(platform, zone);
+    let mut routes: Vec<Way> = ways(platform, zone);
+    if go_over_hosts(platform, &routes) {
+        platform.over_hosts = true;
+        routes.retain(|way| way.links.len() == 1);
+        // In the order of the file, in which meshes have their dimensions.
+        routes.sort_by_key(|way| way.links[0]);
+    }
     let mut made = HashSet::new();
     let mut pairs: HashMap<u32, HashSet<(usize, usize)>> = HashMap::new();
     for way in routes.iter().filter(|way| way.links.len() == 1) {
@@ -51,6 +57,24 @@ pub(super) fn join(platform: &mut Platform, zone: usize) -> bool {
         }
     }
     true
+}
+
+/// Whether there are only hosts, and the longer routes go from one to the next over the links that join two of them alone, as in
+/// meshes and tori.
+fn go_over_hosts(platform: &Platform, routes: &[Way]) -> bool {
+    let mut ends: HashMap<(u32, usize), usize> = HashMap::new();
+    for way in routes.iter().filter(|way| way.links.len() == 1) {
+        if *ends.entry((way.links[0], way.from)).or_insert(way.to) != way.to {
+            return false;
+        }
+    }
+    let leads = |way: &Way| {
+        let mut links = way.links.iter();
+        links.try_fold(way.from, |host, &link| ends.get(&(link, host)).copied()) == Some(way.to)
+    };
+    let is_alone = platform.zones.iter().filter(|zone| !zone.routes.is_empty()).count() == 1;
+    let has_only_hosts = platform.net.cores.iter().all(|&cores| cores > 0);
+    is_alone && has_only_hosts && routes.iter().any(|way| way.links.len() > 1) && routes.iter().all(leads)
 }
 
 /// A route between two hosts or routers.

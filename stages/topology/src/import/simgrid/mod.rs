@@ -117,7 +117,7 @@ fn system(
     let hosts: Vec<usize> = (0..platform.points.len()).filter(|&point| is_routed(platform, point)).collect();
     let router = Router::new(platform);
     if is_joined {
-        let ties = if platform.first { Ties::First } else { Ties::Spread };
+        let ties = if platform.first || platform.over_hosts { Ties::First } else { Ties::Spread };
         let mut system = machine(parts(platform, ties), params, path)?;
         let sample = sample(platform, &hosts);
         if sample.len() > MOST_PAIRED {
@@ -126,6 +126,12 @@ fn system(
         }
         if has_routes(&system, platform, &router, &sample) {
             return Ok(system);
+        }
+        if platform.over_hosts {
+            system.routing.ties = Ties::Spread;
+            if has_routes(&system, platform, &router, &sample) {
+                return Ok(system);
+            }
         }
         if sample.len() == hosts.len()
             && let Some(forwarding) = forwarding(&system, platform, &router, &hosts)

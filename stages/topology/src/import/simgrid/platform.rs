@@ -28,6 +28,8 @@ pub(super) struct Platform {
     /// Whether ties go to the link that stands first.
     pub(super) first: bool,
     pub(super) has_torus: bool,
+    /// Whether messages of written routes go on from host to host.
+    pub(super) over_hosts: bool,
 }
 
 /// How a zone finds routes.
