@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use hopmap_artifact::Folder;
 use hopmap_model::{CostModel, Measurements, NodeState, SystemGraph};
@@ -317,6 +318,34 @@ fn mpi_ranks_find_the_latencies_and_the_levels_of_a_network() {
         command.envs(mpirun.get_envs().filter_map(|(name, value)| Some((name, value?))));
         command
     });
+}
+
+#[test]
+fn a_host_that_is_cut_off_in_the_middle_is_down_within_seconds() {
+    if !system_tests() {
+        return;
+    }
+    let (sandbox, network) = (Sandbox::new(), racks());
+    let hopmap = assert_cmd::cargo::cargo_bin!("hopmap");
+    let program = hopmap.with_file_name("hopmap-test-network");
+    let start =
+        format!("start='{}' on {{host}} '{}' agent --bind 10.77.0.0/24", program.display(), hopmap.display());
+    let mut command = network.command(0, hopmap);
+    command.current_dir(sandbox.path()).args(["exec", "topology/probe", "--out", "probe"]);
+    let mut probe = command.args(["--with", "hosts=h[0-7]", "--with", &start]).args(PATIENT).spawn().unwrap();
+    // Far into the rounds, each of which exchanges thousands of messages.
+    while network.counters().unwrap().delivered < 4000 {
+        assert!(probe.try_wait().unwrap().is_none(), "nothing was cut");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    network.cut(5).unwrap();
+    let cut = Instant::now();
+    assert!(probe.wait().unwrap().success());
+    assert!(cut.elapsed() < Duration::from_secs(20), "{:?}", cut.elapsed());
+    let (_, system) = measured_in(&sandbox.path().join("probe"));
+    let down =
+        |name: &str| system.nodes.iter().any(|node| node.name == name && node.state == NodeState::Down);
+    assert!(down("h5") && !down("h4"));
 }
 
 /// A refresh from inside the network, as cron would do it; what it says as JSON.

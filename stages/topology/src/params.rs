@@ -151,7 +151,8 @@ pub struct ProbeParams {
     /// Seconds after which a size is done however it stands.
     #[serde(default = "seconds")]
     pub seconds: f64,
-    /// Seconds that all agents have to start.
+    /// Seconds that all agents have to start. Once half of them are ready the others have as long again as these took, and 5 seconds
+    /// at least: a host that is down does not keep the others waiting.
     #[serde(default = "timeout")]
     pub timeout: f64,
     /// How many times as long as inside a level messages take on the next one, at least.

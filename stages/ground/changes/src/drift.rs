@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use hopmap_model::{CostModel, Measurements, Sample, SystemGraph};
+use hopmap_statistics::lower_median;
 
 use crate::pair::{Both, Side};
 use crate::{Change, Quantity, Thresholds};
@@ -44,6 +45,19 @@ pub(crate) fn of_hosts(measured: &Measurements) -> BTreeMap<(&str, &str), Latenc
         }
     }
     found
+}
+
+/// Bytes from which on messages tell rates.
+const LARGE: u64 = 1 << 16;
+
+/// How many times their shortest time large messages between hosts take in the middle of all pairs; 1 if there are none.
+pub(crate) fn spread_of_large(measured: &Measurements) -> f64 {
+    let host = |endpoint: u32| &measured.endpoints[endpoint as usize].host;
+    let is_large = |sample: &&Sample| {
+        sample.bytes >= LARGE && sample.minimum_s > 0.0 && host(sample.source) != host(sample.destination)
+    };
+    let spread = |sample: &Sample| sample.median_s / sample.minimum_s;
+    lower_median(measured.samples.iter().filter(is_large).map(spread).collect()).unwrap_or(1.0)
 }
 
 /// Gives pairs of hosts the times that they had before, where both have such messages: for drift that was not confirmed.

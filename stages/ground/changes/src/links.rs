@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use hopmap_model::{Link, LinkState};
 
+use crate::drift::spread_of_large;
 use crate::moves::Moves;
 use crate::pair::{Both, Key, Side};
 use crate::{Change, Quantity, Thresholds};
@@ -15,12 +16,13 @@ pub(crate) fn changes(both: &Both<'_>, moves: &Moves, thresholds: &Thresholds) -
     let (before, after) = (links(both, &both.before, &both.after), links(both, &both.after, &both.before));
     let mut found: BTreeMap<Ends<'_>, Vec<Difference>> = BTreeMap::new();
     let none = Vec::new();
+    let spread = spread(both);
     for &ends in before.keys().chain(after.keys().filter(|ends| !before.contains_key(*ends))) {
         if moves.explains(ends.0, ends.1) {
             continue;
         }
         let (old, new) = (before.get(&ends).unwrap_or(&none), after.get(&ends).unwrap_or(&none));
-        let differences = differences(old, new, both.is_measured(), thresholds);
+        let differences = differences(old, new, spread, thresholds);
         if !differences.is_empty() {
             found.insert(ends, differences);
         }
@@ -86,7 +88,14 @@ impl Difference {
     }
 }
 
-fn differences(old: &[Link], new: &[Link], measured: bool, thresholds: &Thresholds) -> Vec<Difference> {
+/// How many times their shortest time large messages take on either side; nothing if the machines were not measured.
+fn spread(both: &Both<'_>) -> Option<f64> {
+    let of = |side: &Side<'_>| side.snapshot.measurements.map(spread_of_large);
+    Some(of(&both.before)?.max(of(&both.after)?))
+}
+
+/// By how much links differ, where rates vary by a factor if they were measured.
+fn differences(old: &[Link], new: &[Link], spread: Option<f64>, thresholds: &Thresholds) -> Vec<Difference> {
     if old.len() != new.len() {
         return vec![Difference::Count { before: old.len(), after: new.len() }];
     }
@@ -94,15 +103,15 @@ fn differences(old: &[Link], new: &[Link], measured: bool, thresholds: &Threshol
         Quantity::Bandwidth => link.bandwidth_bytes_per_s,
         _ => link.latency_s,
     };
-    let slower = |a: f64, b: f64| match measured {
-        true => thresholds.latencies_differ(a, b, 0.0),
-        false => thresholds.differ(a, b),
+    let numbers_differ = |quantity, a: f64, b: f64| match (spread, quantity) {
+        (Some(_), Quantity::Latency) => thresholds.latencies_differ(a, b, 0.0),
+        (Some(spread), _) => thresholds.rates_differ(a, b, spread),
+        (None, _) => thresholds.differ(a, b),
     };
     let mut found = Vec::new();
     for quantity in [Quantity::Bandwidth, Quantity::Latency] {
         let differ = |(a, b): &(Option<f64>, Option<f64>)| match (a, b) {
-            (Some(a), Some(b)) if quantity == Quantity::Latency => slower(*a, *b),
-            (Some(a), Some(b)) => thresholds.differ(*a, *b),
+            (Some(a), Some(b)) => numbers_differ(quantity, *a, *b),
             (a, b) => a.is_some() != b.is_some(),
         };
         // Parallel links are compared in the order of their values; one that differs speaks for all.

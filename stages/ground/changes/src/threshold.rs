@@ -10,13 +10,16 @@ pub struct Thresholds {
     /// It also has to differ by more than the first tenth of the measured times varies; variation beyond this many seconds
     /// counts as this.
     pub noisiest_s: f64,
+    /// The rate of a link that was measured has to differ by more than the times of large messages vary; variation by more than
+    /// this factor counts as this.
+    pub noisiest_rate: f64,
 }
 
 impl Default for Thresholds {
     /// 30 %, and between 0.2 and 20 µs. Shortest times of pairs that do not change vary by up to 5 % from run to run on busy
-    /// hosts, and by 20 µs at most where a switch is a process.
+    /// hosts, and by 20 µs at most where a switch is a process. Rates there differ by a factor of 1.4 from run to run.
     fn default() -> Self {
-        Self { drift: 0.3, least_s: 2e-7, noisiest_s: 20e-6 }
+        Self { drift: 0.3, least_s: 2e-7, noisiest_s: 20e-6, noisiest_rate: 2.0 }
     }
 }
 
@@ -24,6 +27,11 @@ impl Thresholds {
     /// Whether a number has become another one, the same in both directions of time.
     pub(crate) fn differ(&self, before: f64, after: f64) -> bool {
         before.max(after) > before.min(after) * (1.0 + self.drift)
+    }
+
+    /// Whether a rate has, where large messages take so many times the shortest time of theirs.
+    pub(crate) fn rates_differ(&self, before: f64, after: f64, spread: f64) -> bool {
+        self.differ(before, after) && before.max(after) > before.min(after) * spread.min(self.noisiest_rate)
     }
 
     /// Whether a latency has, where the first tenth of the times varies by `spread_s`.
@@ -54,5 +62,11 @@ mod tests {
             assert_eq!(thresholds.latencies_differ(after, before, spread), differs, "{after} {before}");
         }
         assert!(!thresholds.differ(0.0, 0.0));
+        for (before, after, spread, differs) in
+            [(6e8, 8e8, 1.0, true), (6e8, 8e8, 1.5, false), (6e8, 13e8, 9.0, true), (6e8, 7e8, 1.0, false)]
+        {
+            assert_eq!(thresholds.rates_differ(before, after, spread), differs, "{before} {after}");
+            assert_eq!(thresholds.rates_differ(after, before, spread), differs, "{after} {before}");
+        }
     }
 }

@@ -195,6 +195,44 @@ fn matrices_are_compared_pair_by_pair() {
     assert_eq!(said(&tree), ["costs are levels, were matrix"]);
 }
 
+/// A machine whose links have a rate, of which large messages vary by a factor.
+fn rated(rate: f64, spread: f64) -> Machine {
+    let mut machine = measured((0, 0), 1.0);
+    machine.system.links.iter_mut().for_each(|link| link.bandwidth_bytes_per_s = Some(rate));
+    let measurements = machine.measurements.as_mut().unwrap();
+    let large = |sample: &Sample| {
+        let minimum_s = (1 << 20) as f64 / rate;
+        let median_s = minimum_s * spread;
+        let (first_decile_s, ninth_decile_s, maximum_s) = (minimum_s, median_s, median_s);
+        let phase = ProbePhase::Isolated;
+        Sample {
+            phase,
+            bytes: 1 << 20,
+            minimum_s,
+            first_decile_s,
+            median_s,
+            ninth_decile_s,
+            maximum_s,
+            ..*sample
+        }
+    };
+    let found: Vec<Sample> = measurements.samples.iter().map(large).collect();
+    measurements.samples.extend(found);
+    machine
+}
+
+#[test]
+fn rates_that_were_measured_differ_by_more_than_large_messages_vary() {
+    let said = |before: &Machine, after: &Machine| {
+        let found = changes(&before.snapshot(), &after.snapshot(), &Thresholds::default());
+        found.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    // Nobody has changed anything: such are the rates of one loaded machine from run to run.
+    assert_eq!(said(&rated(588e6, 1.6), &rated(817e6, 1.3)), [""; 0]);
+    assert_eq!(said(&rated(588e6, 1.1), &rated(817e6, 1.2)).len(), 6);
+    assert_eq!(said(&rated(588e6, 5.0), &rated(1200e6, 5.0)).len(), 6);
+}
+
 /// All pairs within a leaf take 100 µs, others 400 µs, but for one.
 fn measured(slow: (u32, u32), factor: f64) -> Machine {
     let endpoint = |host: u32| Endpoint { host: format!("h{host}"), core: 0, state: NodeState::Up };

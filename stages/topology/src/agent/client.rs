@@ -8,7 +8,7 @@ use miette::Diagnostic;
 
 use super::frames::{ANSWER_BYTES, FrameError, Frames};
 use super::handshake::{HandshakeError, Keys, Role, VERSION, call};
-use super::link::Link;
+use super::link::{Link, watch};
 use super::protocol::{Answer, CorePair, Description, Request};
 use super::token::{Token, random_bytes};
 use crate::probe::{Sampling, Timing};
@@ -122,7 +122,11 @@ impl AgentConnection {
         let timeout = timeout.max(Duration::from_millis(1));
         let until = Instant::now() + timeout;
         let opened = TcpStream::connect_timeout(&address, timeout);
-        let opened = opened.and_then(|stream| stream.set_nodelay(true).map(|()| stream));
+        let opened = opened.and_then(|stream| {
+            stream.set_nodelay(true)?;
+            watch(&stream)?;
+            Ok(stream)
+        });
         let mut stream = opened.map_err(|error| ClientError::Unreachable { agent: agent.clone(), error })?;
         let nonce = random_bytes().map_err(ClientError::Random)?;
         let keys = call(&mut stream, Role::Coordinator, token, &nonce, until);
@@ -214,14 +218,15 @@ impl<L: Link> AgentConnection<L> {
 
     fn ask(&mut self, request: &Request, within: Duration) -> Result<Answer, ClientError> {
         let body = serde_json::to_vec(request).map_err(|error| self.nonsense(error.to_string()))?;
-        self.frames.write(&mut self.link, &body).map_err(|error| self.lost(error.into(), within))?;
+        let begun = Instant::now();
+        self.frames.write(&mut self.link, &body).map_err(|error| self.lost(error.into(), begun))?;
         self.hear(within)
     }
 
     fn hear(&mut self, within: Duration) -> Result<Answer, ClientError> {
-        let begins = Instant::now() + within;
-        let body = self.frames.read(&mut self.link, ANSWER_BYTES, begins);
-        let body = body.map_err(|error| self.lost(error, within))?;
+        let begun = Instant::now();
+        let body = self.frames.read(&mut self.link, ANSWER_BYTES, begun + within);
+        let body = body.map_err(|error| self.lost(error, begun))?;
         match serde_json::from_slice(&body) {
             Ok(Answer::Failed(message)) => {
                 let message = message.escape_debug().take(1000).collect();
@@ -232,12 +237,12 @@ impl<L: Link> AgentConnection<L> {
         }
     }
 
-    fn lost(&self, error: FrameError, within: Duration) -> ClientError {
+    fn lost(&self, error: FrameError, begun: Instant) -> ClientError {
         let agent = self.agent.clone();
         match error {
             FrameError::Closed => ClientError::Gone { agent, what: "it closed the connection".to_owned() },
             FrameError::Io(error) if error.kind() == ErrorKind::TimedOut => {
-                ClientError::Silent { agent, seconds: within.as_secs_f64() }
+                ClientError::Silent { agent, seconds: begun.elapsed().as_secs_f64() }
             }
             FrameError::Io(error) => ClientError::Gone { agent, what: error.to_string() },
             FrameError::TooLong { .. } | FrameError::Forged => self.nonsense(format!("it {error}")),

@@ -4,6 +4,13 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use rustix::net::sockopt;
+
+/// A host that not even the kernel of which answers for so long is gone.
+const GONE: Duration = Duration::from_secs(5);
+/// Time between two questions to a host that has nothing to say.
+const QUESTION: Duration = Duration::from_secs(1);
+
 /// A connection whose reads and writes can be given a limit.
 pub trait Link: Read + Write {
     /// From now on a read or write that gets nowhere for so long fails.
@@ -17,6 +24,16 @@ impl Link for TcpStream {
         self.set_read_timeout(each)?;
         self.set_write_timeout(each)
     }
+}
+
+/// Lets a connection break soon after its other host is cut off, however long nobody has anything to say. Kernels answer each other:
+/// a process may be busy for longer.
+pub(super) fn watch(stream: &TcpStream) -> io::Result<()> {
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, QUESTION)?;
+    sockopt::set_tcp_keepintvl(stream, QUESTION)?;
+    sockopt::set_tcp_keepcnt(stream, GONE.as_secs() as u32)?;
+    Ok(sockopt::set_tcp_user_timeout(stream, GONE.as_millis() as u32)?)
 }
 
 /// Fills the buffer before a moment, however slowly its parts trickle in.

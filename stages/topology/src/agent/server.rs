@@ -15,6 +15,7 @@ use super::cores::{measure_cores, own_cores};
 use super::frames::Frames;
 use super::guests::{Guest, Guests, Standing};
 use super::handshake::{HandshakeError, Role, VERSION, answer};
+use super::link::watch;
 use super::protocol::{CorePair, Description};
 use super::refusals::Refusals;
 use super::token::{Token, random_bytes};
@@ -224,6 +225,7 @@ impl Agent {
 fn prepared(shared: &Shared, stream: &TcpStream) -> io::Result<Option<Guest>> {
     stream.set_nonblocking(false)?;
     stream.set_nodelay(true)?;
+    watch(stream)?;
     shared.guests.enter(Standing::Stranger, stream)
 }
 

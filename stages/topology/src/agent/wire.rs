@@ -11,7 +11,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use super::handshake::{HandshakeError, Role, call};
-use super::link::{Link, read_all, timed, write_all};
+use super::link::{Link, read_all, timed, watch, write_all};
 use super::protocol::{MESSAGE_BYTES, MESSAGES};
 use super::token::{Token, random_bytes};
 use crate::probe::Wire;
@@ -70,7 +70,7 @@ impl TcpWire {
         let opened = until.min(Instant::now() + OPENING);
         let left = opened.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
         let mut stream = TcpStream::connect_timeout(&address, left).map_err(WireError::Unreachable)?;
-        stream.set_nodelay(true).map_err(WireError::Broken)?;
+        stream.set_nodelay(true).and_then(|()| watch(&stream)).map_err(WireError::Broken)?;
         let nonce = random_bytes().map_err(WireError::Random)?;
         call(&mut stream, Role::Peer, token, &nonce, opened).map_err(|error| match error {
             error if error.is_silence() => WireError::Silent,

@@ -19,7 +19,7 @@ use crate::{ProbeError, ProbeParams};
 /// The variable with the hosts of a job.
 const VARIABLE: &str = "SLURM_JOB_NODELIST";
 /// Time in which an agent that is ready has to take a connection.
-const CONNECT: Duration = Duration::from_secs(10);
+const CONNECT: Duration = Duration::from_secs(5);
 /// Time before an agent that let the connection go is called again.
 const AGAIN: Duration = Duration::from_millis(50);
 
@@ -128,10 +128,12 @@ fn in_words(error: ClientError) -> String {
 
 impl Connected {
     fn end(self) {
-        for (_, connection) in self.agents.into_iter().flatten() {
-            // An agent that is gone has ended already.
-            let _ = connection.into_inner().unwrap_or_else(PoisonError::into_inner).end();
-        }
+        std::thread::scope(|scope| {
+            for (_, connection) in self.agents.into_iter().flatten() {
+                // An agent that is gone has ended already.
+                scope.spawn(|| connection.into_inner().unwrap_or_else(PoisonError::into_inner).end().ok());
+            }
+        });
     }
 
     fn ask<A>(
@@ -156,6 +158,10 @@ impl Agents for Connected {
             .as_ref()
             .ok_or_else(|| Fault::Way("the other one is down".to_owned()))?;
         self.ask(source, |agent| agent.measure(*address, sampling, most_seconds(sampling)))
+    }
+
+    fn answers(&self, host: usize) -> Result<(), Fault> {
+        self.ask(host, AgentConnection::describe).map(drop)
     }
 
     fn inside(

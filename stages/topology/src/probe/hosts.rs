@@ -22,6 +22,9 @@ pub(crate) trait Agents: Sync {
     /// One host measures another.
     fn measure(&self, source: usize, destination: usize, sampling: &Sampling) -> Result<Vec<Timing>, Fault>;
 
+    /// Whether a host is still there.
+    fn answers(&self, host: usize) -> Result<(), Fault>;
+
     /// A host measures its cores among each other in a phase: pairs of their numbers in the list.
     fn inside(
         &self,
@@ -162,6 +165,10 @@ impl<'a> Probing<'a> {
             let there = self.agents.measure(one, other, &part.sampling);
             let back = match &there {
                 Ok(_) => self.agents.measure(other, one, &part.sampling),
+                // Whoever is gone is not to keep the next rounds waiting.
+                Err(Fault::Way(problem)) => {
+                    self.agents.answers(other).and_then(|()| Err(Fault::Way(problem.clone())))
+                }
                 Err(fault) => Err(fault.clone()),
             };
             ((a, b), there, back)

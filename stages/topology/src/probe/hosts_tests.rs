@@ -34,6 +34,10 @@ impl<F: Fn(u32, usize, usize) -> Option<Result<Vec<Timing>, Fault>> + Sync> Agen
         (self.fault)(asked, source, destination).unwrap_or(Ok(timings))
     }
 
+    fn answers(&self, host: usize) -> Result<(), Fault> {
+        (self.fault)(u32::MAX, host, host).map_or(Ok(()), |answer| answer.map(drop))
+    }
+
     fn inside(
         &self,
         _: usize,
@@ -158,4 +162,21 @@ fn a_stop_gives_what_there_is() {
     let cx = Context::new(1, None, &Stop);
     let (record, complete) = probe_hosts(&params("{}"), &hosts(&[1; 4]), &played(|_, _, _| None), &cx);
     assert!(!complete && record.finish().samples.is_empty());
+}
+
+#[test]
+fn a_host_that_is_cut_off_is_waited_for_once() {
+    let meetings = AtomicU32::new(0);
+    // Whoever calls it only knows that nothing comes: it could be the way.
+    let agents = played(|asked, source, destination| match (source, destination) {
+        (5, _) if asked == u32::MAX => Some(Err(Fault::Host("it has said nothing for 5 s".into()))),
+        (5, _) | (_, 5) => {
+            meetings.fetch_add(1, Ordering::Relaxed);
+            Some(Err(Fault::Way("it has said nothing for 5 s".into())))
+        }
+        _ => None,
+    });
+    let measured = probed(&params(r#"{"sizes": [1]}"#), &hosts(&[1; 6]), &agents);
+    assert_eq!(down(&measured), ["h5"]);
+    assert!(meetings.load(Ordering::Relaxed) <= 1, "{meetings:?}");
 }

@@ -25,6 +25,8 @@ const TAIL: usize = 3;
 const LONGEST_LINE: u64 = 1 << 14;
 /// Time for complaints after the end of the standard output.
 const PATIENCE: Duration = Duration::from_millis(200);
+/// Once half of the agents are ready the others have as long again as those took, and this at least.
+const LATE: Duration = Duration::from_secs(5);
 /// Time between two looks at whether to stop.
 const INTERVAL: Duration = Duration::from_millis(100);
 
@@ -184,11 +186,12 @@ pub(crate) fn start(
         }
     }
     drop(sender);
-    let wait = Wait { hosts, commands: &commands, deadline: Instant::now() + timeout, cx };
+    let wait = Wait { hosts, commands: &commands, begun: Instant::now(), timeout, cx };
     wait.hear(&news, &mut answers, &mut |command| {
         runs.get(&command).map_or_else(String::new, |&run| started.running[run].last_words())
     });
-    let late = || format!("its agent was not ready within {:.0} s", timeout.as_secs_f64());
+    let waited = wait.begun.elapsed().min(timeout).as_secs_f64();
+    let late = || format!("its agent was not ready within {waited:.0} s");
     let answers = answers.into_iter().map(|answer| answer.unwrap_or_else(|| Err(late()))).collect();
     (started, answers)
 }
@@ -197,7 +200,8 @@ pub(crate) fn start(
 struct Wait<'a> {
     hosts: &'a [String],
     commands: &'a [(&'a str, Vec<usize>)],
-    deadline: Instant,
+    begun: Instant,
+    timeout: Duration,
     cx: &'a Context<'a>,
 }
 
@@ -208,11 +212,20 @@ impl Wait<'_> {
         answers: &mut [Option<Result<SocketAddr, String>>],
         last_words: &mut dyn FnMut(usize) -> String,
     ) {
-        while answers.iter().any(Option::is_none) && Instant::now() < self.deadline && !self.cx.should_stop()
+        let mut patience = self.timeout;
+        while answers.iter().any(Option::is_none) && self.begun.elapsed() < patience && !self.cx.should_stop()
         {
             match news.recv_timeout(INTERVAL) {
                 Ok((command, News::Ready(name, address))) => match self.host(command, &name, answers) {
-                    Some(host) => answers[host] = Some(address),
+                    Some(host) => {
+                        answers[host] = Some(address);
+                        if 2 * answers.iter().flatten().filter(|answer| answer.is_ok()).count()
+                            >= answers.len()
+                        {
+                            let taken = self.begun.elapsed();
+                            patience = self.timeout.min(taken + taken.max(LATE));
+                        }
+                    }
                     None => self.cx.log(format!("an agent on `{name}`, which nobody asked for")),
                 },
                 Ok((command, News::Silent)) => {
@@ -337,6 +350,20 @@ mod tests {
         let answers = started("sleep 60", &["a"]);
         assert_eq!(answers, [Err("its agent was not ready within 1 s".to_owned())]);
         assert!(Template::parse("ssh 'a").is_err() && Template::parse(" ").is_err());
+    }
+
+    #[test]
+    fn a_host_that_is_down_keeps_the_others_waiting_for_seconds_only() {
+        let hosts = ["a", "b", "c"].map(str::to_owned);
+        let begin = Instant::now();
+        let command =
+            "sh -c 'test {host} = c && exec sleep 60; echo hopmap agent 1 {host} 10.0.0.1:7 4; cat'";
+        let template = Template::parse(command).unwrap();
+        let (_started, answers) =
+            start(&template, &hosts, "secret", Duration::from_mins(1), &Context::detached());
+        assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
+        assert!(answers[0].is_ok() && answers[1].is_ok());
+        assert!(answers[2].as_ref().unwrap_err().starts_with("its agent was not ready within "));
     }
 
     #[test]
