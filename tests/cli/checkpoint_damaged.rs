@@ -48,10 +48,10 @@ fn settings_that_cannot_be_read() {
         let seen = sandbox.seen(&["checkpoint", "list", "store"]);
         assert!(seen.contains("error: store/store.json cannot be used: "), "{seen}");
     }
-    sandbox.write("store/store.json", settings.replace("\"format\": 2", "\"format\": 3"));
+    sandbox.write("store/store.json", settings.replace("\"format\": 2", "\"format\": 4"));
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "list", "store"]), @r"
     ------- stderr -------
-    error: store/store.json cannot be used: its format is 3, and this hopmap knows 1 to 2
+    error: store/store.json cannot be used: its format is 4, and this hopmap knows 1 to 3
       help: it is a small text file: write it again as `hopmap checkpoint init` does in an empty folder, with the `seed` it had, a `next` above all numbers, and without `removed`
     [exit code 1]
     ");

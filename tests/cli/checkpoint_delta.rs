@@ -45,6 +45,7 @@ fn rules_choose_bases_and_the_table_says_what_they_store() {
     adca literal, blocks of 256 bytes: 7904 of 9216 bytes stored, 0.000 s of writing, depth 1, bases 1 1 1
     adca immediate, blocks of 256 bytes: 7344 of 9216 bytes stored, 0.000 s of writing, depth 2, bases 1 1 3
     optimum, blocks of 256 bytes: 7064 of 9216 bytes stored, 0.000 s of writing, depth 3, bases 1 2 3
+    the first checkpoint suffices as base, blocks of 256 bytes: incremental saves 15.0 % of its deltas, and epsilon is 20 %
     ");
     insta::assert_snapshot!(table(&sandbox, "rules"), @r"
     rule,reading,block,bases,sum_of_bases,base_changes,full_bytes,stored_bytes,write_s,depth
@@ -99,6 +100,7 @@ fn rules_choose_bases_and_the_table_says_what_they_store() {
       depth_optimum_256            3
       epsilon                      0.2
       full_bytes                   9216
+      saving_against_first_256     0.15
       stored_bytes_adca_immediate_256 7344
       stored_bytes_adca_literal_256 7904
       stored_bytes_first_256       7904
@@ -363,4 +365,22 @@ fn an_unreadable_file_is_named() {
     let output = sandbox.unprivileged(&delta).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("error: ") && said.contains("ckpt_2/image"), "{said}");
+}
+
+/// Rules for whole checkpoints, and the refusal of another one.
+#[test]
+fn a_store_with_a_rule_tells_whole_checkpoints_by_its_bases() {
+    let sandbox = Sandbox::new();
+    series(&sandbox, &IMAGES);
+    sandbox.stdout(&["checkpoint", "init", "store", "--rule", "adca-immediate", "--block", "256"]);
+    for number in 1..=4 {
+        sandbox.stdout(&["checkpoint", "add", "store", &format!("series/ckpt_{number}")]);
+    }
+    let explained = sandbox.stdout(&["checkpoint", "explain", "store", "4"]);
+    assert!(explained.contains("compared with checkpoint 3"), "{explained}");
+    assert!(explained.contains("in 7 blocks, depth 2"), "{explained}");
+    let refused = sandbox.seen(&["checkpoint", "add", "store", "series/ckpt_1", "--rule", "first"]);
+    assert!(refused.contains("is `adca-immediate`, not `first`"), "{refused}");
+    let refused = sandbox.seen(&["checkpoint", "init", "other", "--block", "256"]);
+    assert!(refused.contains("belong to a rule"), "{refused}");
 }

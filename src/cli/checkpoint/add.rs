@@ -13,8 +13,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::json;
 
 use super::amounts::{bytes, now, times};
-use super::{Exit, Failure, Output, Work, open};
+use super::{Exit, Failure, Output, Work, open, rule};
 use crate::cli::failure::Mistake;
+use crate::registry::checkpoint::StoreRule;
 use crate::registry::checkpoint::store::{AddOptions, Added, Source};
 
 /// Arguments of `checkpoint add`.
@@ -40,6 +41,9 @@ pub(super) struct Arguments {
     /// Store it whole, told by no checkpoint before: damage of those does not touch it, nor what is added after it.
     #[arg(long)]
     whole: bool,
+    /// The rule that the store has to have; another one is an error. `checkpoint init` gives a store its rule.
+    #[arg(long, value_parser = rule)]
+    rule: Option<StoreRule>,
     #[command(flatten)]
     work: Work,
 }
@@ -53,6 +57,7 @@ pub(super) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
         created: now(),
         quick: arguments.quick,
         whole: arguments.whole,
+        rule: arguments.rule,
     };
     let lock = arguments.work.lock(&store, "checkpoint add")?;
     let added = arguments.work.run(output, |cx| {

@@ -64,6 +64,14 @@ fn print(explained: &Explained, output: Output) {
         bytes(explained.stored),
         times(explained.bytes, explained.stored)
     ));
+    if let Some(delta) = explained.delta {
+        output.line(format!(
+            "delta      {:>9} in {} blocks, depth {}",
+            bytes(delta.bytes),
+            delta.blocks,
+            delta.depth
+        ));
+    }
     for &(base, count, stored) in &explained.bases {
         output.line(format!(
             "  {} of the new by versions of checkpoint {base}, in {}",

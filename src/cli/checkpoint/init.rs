@@ -6,9 +6,11 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
-use super::{Exit, Failure, Output};
+use super::{Exit, Failure, Output, rule};
+use crate::cli::failure::Mistake;
 use crate::cli::output::shown;
-use crate::registry::checkpoint::store::{Settings, Store};
+use crate::registry::checkpoint::store::{DeltaSettings, Settings, Store};
+use crate::registry::checkpoint::{Matching, StoreRule};
 
 /// Arguments of `checkpoint init`.
 #[derive(Debug, Args)]
@@ -29,6 +31,16 @@ pub(super) struct Arguments {
     /// as the first every time [default: never].
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     whole_every: Option<u32>,
+    /// Tell whole checkpoints by one base each, as the papers on ADCA and HBICT have it, uncompressed: `first`, `incremental`,
+    /// `adca-literal` or `adca-immediate`.
+    #[arg(long, default_value = "block-wise", value_parser = rule)]
+    rule: StoreRule,
+    /// Bytes of a block where there is a rule: 256 to 16384 and a power of two [default: 4096].
+    #[arg(long, value_name = "BYTES")]
+    block: Option<u32>,
+    /// Where there is a rule, store no block that the base has anywhere, as stdchk does; HBICT looks at the same place.
+    #[arg(long)]
+    anywhere: bool,
 }
 
 /// A number that nobody else knows.
@@ -37,7 +49,20 @@ fn seed() -> u64 {
 }
 
 pub(super) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
+    let deltas = DeltaSettings::of(arguments.rule);
+    if deltas.is_none() && (arguments.block.is_some() || arguments.anywhere) {
+        let help = "name a rule as well, such as `--rule adca-immediate`";
+        return Err(
+            Mistake::new("`--block` and `--anywhere` belong to a rule for whole checkpoints", help).into()
+        );
+    }
+    let deltas = deltas.map(|deltas| DeltaSettings {
+        block: arguments.block.unwrap_or(deltas.block),
+        matching: if arguments.anywhere { Matching::Anywhere } else { Matching::Place },
+        ..deltas
+    });
     let settings = Settings {
+        deltas,
         depth: arguments.depth,
         epsilon: arguments.epsilon,
         whole_every: arguments.whole_every.unwrap_or(0),

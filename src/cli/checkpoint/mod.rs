@@ -26,8 +26,8 @@ use super::interrupt::on_interrupt;
 use super::output::Output;
 use super::values::all_cores;
 use super::wait::holder;
-use crate::registry::checkpoint::CheckpointError;
 use crate::registry::checkpoint::store::{ReadLock, Store, WriteLock};
+use crate::registry::checkpoint::{CheckpointError, StoreRule};
 
 /// Arguments of `checkpoint`.
 #[derive(Debug, Args)]
@@ -82,6 +82,9 @@ impl From<CheckpointError> for Failure {
             | CheckpointError::NoFile { .. }
             | CheckpointError::Pinned { .. }
             | CheckpointError::NothingKept
+            | CheckpointError::IsBase { .. }
+            | CheckpointError::OtherRule { .. }
+            | CheckpointError::ReadTwice
             | CheckpointError::Setting { .. } => Self::usage(error),
             error => Self::Failed(Report::new(error)),
         }
@@ -188,6 +191,12 @@ fn number(store: &Store, text: &str, name: Option<&str>) -> Result<u32, Failure>
         let help = "`hopmap checkpoint list` shows the numbers";
         Mistake::new(format!("`{text}` is neither the number of a checkpoint nor `latest`"), help).into()
     })
+}
+
+/// The rule of a name.
+fn rule(text: &str) -> Result<StoreRule, String> {
+    let named = StoreRule::ALL.into_iter().find(|rule| rule.name() == text);
+    named.ok_or_else(|| format!("there are {}", StoreRule::ALL.map(StoreRule::name).join(", ")))
 }
 
 fn open(folder: &Path) -> Result<Store, Failure> {

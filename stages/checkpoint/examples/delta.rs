@@ -4,9 +4,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use hopmap_checkpoint::Align;
 use hopmap_checkpoint::delta::{Settings, WriteCost, deltas};
 use hopmap_checkpoint::series::find;
+use hopmap_checkpoint::{Align, Matching};
 use hopmap_model::{Context, DeltaRule};
 
 fn main() -> ExitCode {
@@ -27,7 +27,8 @@ fn main() -> ExitCode {
     }
     let rules = DeltaRule::ALL.into_iter().filter(|&rule| optimum || rule != DeltaRule::Optimum).collect();
     let cost = WriteCost::default();
-    let settings = Settings { blocks, rules, epsilon: 0.2, align, block_overhead: 24, cost };
+    let matching = Matching::Place;
+    let settings = Settings { blocks, rules, epsilon: 0.2, align, matching, block_overhead: 24, cost };
     let begin = std::time::Instant::now();
     let found =
         find(&series).map_err(Into::into).and_then(|series| deltas(&series, &settings, &Context::detached()));

@@ -1,8 +1,9 @@
-//! Files cut into chunks: images of processes at their pages, other files where their contents say.
+//! Files cut into chunks: images of processes at their pages, other files where their contents say, any file into blocks of equal length.
 
 mod criu;
 mod dmtcp;
 mod feed;
+mod fixed;
 mod gear;
 mod pages;
 mod past;
@@ -57,6 +58,8 @@ pub struct Known {
     pub page_map: Option<PageMap>,
     /// By which its chunks are hashed.
     pub seed: u64,
+    /// Bytes of each of its chunks, if they are to be of equal length whatever the file is.
+    pub block: Option<usize>,
 }
 
 /// Looks at the beginning of a file and starts to cut it.
@@ -64,6 +67,9 @@ pub fn cutter<'a>(
     mut source: Box<dyn Read + Send + 'a>,
     known: Known,
 ) -> Result<Box<dyn Cutter + 'a>, CutError> {
+    if let Some(block) = known.block {
+        return Ok(Box::new(fixed::Fixed::new(source, block, past::Past::new(known.earlier, known.seed))));
+    }
     let mut head = vec![0; dmtcp::HEAD];
     let mut read = 0;
     while read < head.len() {

@@ -1,8 +1,8 @@
 //! ADCA as published: which checkpoint each of a series is told by, and what is stored.
 //!
 //! Deltas are those of fixed-size compare-by-hash (`FsCH`; Al-Kiswany et al. 2008), as HBICT makes them: a checkpoint is cut
-//! into blocks of equal length, and a block is stored unless the base has the same one at the same place of the same file. A
-//! delta takes its changed blocks and so many bytes for each that say where it belongs. Files of a checkpoint are taken together:
+//! into blocks of equal length, and a block is stored unless the base has the same one at the same place of the same file (or
+//! anywhere, as in stdchk). A delta takes its changed blocks and so many bytes for each that say where it belongs. Files of a checkpoint are taken together:
 //! its size is the sum over its files; one that the base has not is stored whole, one that only the base has takes nothing.
 //!
 //! Every file is read once, as a stream. What is kept are hashes of blocks, and only of the checkpoints that a rule may still
@@ -11,7 +11,7 @@
 mod cost;
 mod error;
 mod image;
-mod read;
+pub(crate) mod read;
 mod rules;
 mod signature;
 mod totals;
@@ -21,13 +21,14 @@ use std::collections::BTreeMap;
 use hopmap_model::{CheckpointDelta, Context, DeltaRule, Deltas};
 use rayon::prelude::*;
 
-use crate::params::Align;
+use crate::params::{Align, Matching};
 use crate::series::Checkpoint;
 
 pub use cost::WriteCost;
 pub use error::DeltaError;
 pub use rules::{Choice, Walk};
 pub use signature::{Difference, FileSignature, Signature};
+pub use totals::{AgainstFirst, against_first};
 
 /// What is compared, and how it is counted.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,6 +41,8 @@ pub struct Settings {
     pub epsilon: f64,
     /// Which blocks are compared.
     pub align: Align,
+    /// Where a base has to have a block.
+    pub matching: Matching,
     /// Bytes for every changed block that say where it belongs.
     pub block_overhead: u64,
     /// Seconds to write.
@@ -63,7 +66,7 @@ pub fn deltas(
             whole = false;
             break;
         }
-        let signatures = read::signatures(checkpoint, &settings.blocks, settings.align)?;
+        let signatures = read::signatures(checkpoint, &settings.blocks, settings.align, 0)?;
         tellers.par_iter_mut().zip(signatures).for_each(|(teller, signature)| {
             teller.take(number, &checkpoint.name, signature);
         });
@@ -91,13 +94,16 @@ impl<'a> Teller<'a> {
 
     /// The next checkpoint.
     fn take(&mut self, number: u32, name: &str, signature: Signature) {
-        let mut compared = Compared { signature: &signature, kept: &self.kept, known: BTreeMap::new() };
-        let overhead = self.settings.block_overhead;
+        let (matching, overhead) = (self.settings.matching, self.settings.block_overhead);
+        let mut compared =
+            Compared { signature: &signature, kept: &self.kept, matching, known: BTreeMap::new() };
+        let whole = signature.whole(matching);
         for (walk, rows) in &mut self.walks {
-            let choice = (number > 1).then(|| walk.step(number, |base| compared.with(base).size(overhead)));
+            let choice =
+                (number > 1).then(|| walk.step(number - 1, |base| compared.with(base).size(overhead)));
             let (stored_bytes, changed_blocks) = match choice {
                 Some(choice) => (choice.bytes, compared.with(choice.base).blocks),
-                None => (signature.bytes(), signature.blocks()),
+                None => (whole.size(0), whole.blocks),
             };
             let base_row = choice.and_then(|choice| rows.get(choice.base as usize - 1));
             let depth = base_row.map_or(0, |base: &CheckpointDelta| base.depth + 1);
@@ -130,15 +136,18 @@ impl<'a> Teller<'a> {
 struct Compared<'a> {
     signature: &'a Signature,
     kept: &'a BTreeMap<u32, Signature>,
+    matching: Matching,
     known: BTreeMap<u32, Difference>,
 }
 
 impl Compared<'_> {
     fn with(&mut self, base: u32) -> Difference {
-        let (signature, kept) = (self.signature, self.kept);
+        let (signature, kept, matching) = (self.signature, self.kept, self.matching);
         // A base that is not kept would be a mistake of `Walk::needs`; without it everything is stored.
-        let difference =
-            || kept.get(&base).map_or_else(|| signature.whole(), |base| signature.difference(base));
+        let difference = || match kept.get(&base) {
+            Some(base) => signature.difference(base, matching),
+            None => signature.whole(matching),
+        };
         *self.known.entry(base).or_insert_with(difference)
     }
 }

@@ -7,6 +7,7 @@ use miette::Diagnostic;
 
 use crate::codec::CodecError;
 use crate::cut::CutError;
+use crate::delta::DeltaError;
 use crate::tree::TreeError;
 
 /// Why something cannot be done with a store of checkpoints.
@@ -134,6 +135,55 @@ pub enum CheckpointError {
         /// Why.
         reason: &'static str,
     },
+    /// A part of the chain of a checkpoint that cannot be used.
+    #[error(
+        "checkpoint {number} cannot be restored: of the chain of its bases, checkpoint {damaged} is damaged"
+    )]
+    #[diagnostic(help(
+        "what checkpoint {damaged} has is needed by {others}; restore another one, and add the last state with `--whole`"
+    ))]
+    DamagedChain {
+        /// The checkpoint.
+        number: u32,
+        /// The checkpoint whose delta is damaged.
+        damaged: u32,
+        /// Those that need it, in words.
+        others: String,
+        /// What is damaged.
+        source: Box<Self>,
+    },
+    /// A base by which the next checkpoint may be told.
+    #[error("checkpoint {number} is the base that the next one may be told by")]
+    #[diagnostic(help(
+        "add a checkpoint with `--whole` first, which begins anew; rules of a prune keep such a base by themselves; nothing was changed"
+    ))]
+    IsBase {
+        /// The checkpoint.
+        number: u32,
+    },
+    /// The store was made with another rule.
+    #[error("the rule of {} is `{rule}`, not `{asked}`", path.display())]
+    #[diagnostic(help(
+        "a store keeps the rule it was made with: leave out the rule, or make another store with `hopmap checkpoint init --rule {asked}`; nothing was stored"
+    ))]
+    OtherRule {
+        /// The store.
+        path: PathBuf,
+        /// Its rule.
+        rule: &'static str,
+        /// What was asked for.
+        asked: &'static str,
+    },
+    /// A stream cannot be compared before it is stored.
+    #[error("a stream can be read once, and ADCA compares a checkpoint with two bases before it stores it")]
+    #[diagnostic(help(
+        "write it to a file and add its folder, or make the store with the rule `first`, `incremental` or `block-wise`; nothing was stored"
+    ))]
+    ReadTwice,
+    /// What is to be added cannot be compared with its bases.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Compare(#[from] Box<DeltaError>),
     /// A file that came out as another.
     #[error("{} is not what was added: its digest is another", path.display())]
     #[diagnostic(help(

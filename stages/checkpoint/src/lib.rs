@@ -15,6 +15,9 @@ pub mod store;
 pub mod tree;
 
 pub use error::CheckpointError;
-pub use params::{Align, Change, DeltaParams, GenerateParams, Layout, Reading, Rule, StoreParams, Width};
+pub use params::{
+    Align, Change, DeltaParams, GenerateParams, Layout, Matching, Reading, Rule, StoreParams, StoreRule,
+    Width,
+};
 pub use series::generate::GenerateError;
 pub use stage::{DeltaStage, Generate, StoreStage};

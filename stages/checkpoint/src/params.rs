@@ -1,6 +1,6 @@
 //! The keys of the stages of this room.
 
-use hopmap_model::InputPath;
+use hopmap_model::{DeltaRule, InputPath};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +27,9 @@ pub struct DeltaParams {
     /// Which blocks are compared.
     #[serde(default)]
     pub align: Align,
+    /// Where the base has to have a block that is not stored.
+    #[serde(default)]
+    pub matching: Matching,
     /// Bytes of a delta that say where a block belongs: its place and its hash.
     #[serde(default = "place_and_hash")]
     pub block_overhead: u32,
@@ -78,6 +81,17 @@ pub enum Align {
     Address,
 }
 
+/// Where a base has to have a block that a delta does not store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Matching {
+    /// At the same place of the same file, as HBICT does.
+    #[default]
+    Place,
+    /// Anywhere, as stdchk does; a block that a checkpoint has twice is stored once.
+    Anywhere,
+}
+
 fn pages() -> Vec<u32> {
     vec![4096]
 }
@@ -109,9 +123,73 @@ pub struct StoreParams {
     /// Blocks that have to be decoded, one after the other, before a chunk that is told by others: 0 to 16.
     #[serde(default = "usual_depth")]
     pub depth: u8,
-    /// What part of a patch ADCA has to save before it changes the base: 0 to 1.
+    /// What part of a patch, or of a delta where there is a `rule`, ADCA has to save before it changes the base: 0 to 1.
     #[serde(default = "usual_epsilon")]
     pub epsilon: f64,
+    /// By what a checkpoint is told: blocks each by their own version (`block-wise`), or the whole checkpoint by one base, as the
+    /// papers have it.
+    #[serde(default)]
+    pub rule: StoreRule,
+    /// Bytes of a block where there is a `rule`: 256 to 16384 and a power of two.
+    #[serde(default = "page")]
+    pub block: u32,
+    /// Where the base has to have a block that is not stored, where there is a `rule`.
+    #[serde(default)]
+    pub matching: Matching,
+    /// Bytes that the rule counts for the place and the hash of every block of a delta; how many they are on disk is told beside.
+    #[serde(default = "place_and_hash")]
+    pub block_overhead: u32,
+}
+
+/// By what the checkpoints of a store are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StoreRule {
+    /// Every block by the version that is best for it, compressed.
+    #[default]
+    BlockWise,
+    /// Every checkpoint by the first.
+    First,
+    /// Every checkpoint by the previous one.
+    Incremental,
+    /// ADCA; when its test fires, the delta against the old base is what is stored.
+    AdcaLiteral,
+    /// ADCA; when its test fires, the delta against the previous checkpoint is what is stored.
+    AdcaImmediate,
+}
+
+impl StoreRule {
+    /// The rule for whole checkpoints; none where blocks are told each by their own version.
+    #[must_use]
+    pub fn of_deltas(self) -> Option<DeltaRule> {
+        match self {
+            Self::BlockWise => None,
+            Self::First => Some(DeltaRule::First),
+            Self::Incremental => Some(DeltaRule::Incremental),
+            Self::AdcaLiteral => Some(DeltaRule::AdcaLiteral),
+            Self::AdcaImmediate => Some(DeltaRule::AdcaImmediate),
+        }
+    }
+
+    /// Its name, as parameters have it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::BlockWise => "block-wise",
+            Self::First => "first",
+            Self::Incremental => "incremental",
+            Self::AdcaLiteral => "adca-literal",
+            Self::AdcaImmediate => "adca-immediate",
+        }
+    }
+
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::BlockWise, Self::First, Self::Incremental, Self::AdcaLiteral, Self::AdcaImmediate];
+}
+
+fn page() -> u32 {
+    4096
 }
 
 fn usual_depth() -> u8 {

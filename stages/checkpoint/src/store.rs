@@ -12,6 +12,7 @@
 mod add;
 mod base;
 mod blocks;
+mod chain;
 #[cfg(test)]
 mod crafted;
 mod digest;
@@ -43,10 +44,13 @@ use hopmap_durable::{DurableError, Lock, is_leftover, lock_within, replace_file,
 use serde::{Deserialize, Serialize};
 
 use crate::CheckpointError;
+use crate::chunk::LONGEST_CHUNK;
+use crate::params::StoreRule;
 use numbers::{Given, Ranges, merged};
 
 pub use add::{AddOptions, Added, Source};
 pub use blocks::Blocks;
+pub use chain::{Delta, DeltaSettings};
 pub use fingerprint::Fingerprints;
 pub use manifest::{Figures, Manifest, Recipe, Run};
 pub use pack::{BlockEntry, Hashes, Pack};
@@ -84,6 +88,9 @@ pub struct Settings {
     /// in stores of format 1: then they are those without manifests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removed: Option<Ranges>,
+    /// How checkpoints are told, where each is told as a whole. None: every block by its own version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deltas: Option<DeltaSettings>,
     /// By which chunks are hashed: drawn at random for a store that is not to be made again byte for byte.
     pub seed: u64,
 }
@@ -91,12 +98,24 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         let removed = Some(Ranges::new());
-        Self { format: FORMAT, depth: 2, epsilon: 0.2, next: 1, whole_every: 0, removed, seed: 0 }
+        Self {
+            format: FORMAT,
+            depth: 2,
+            epsilon: 0.2,
+            next: 1,
+            whole_every: 0,
+            removed,
+            deltas: None,
+            seed: 0,
+        }
     }
 }
 
 /// Stores of format 1 do not say which checkpoints were pruned; they are of format 2 once they have been written to.
 const FORMAT: u32 = 2;
+
+/// That of stores whose checkpoints are told as a whole.
+const FORMAT_OF_DELTAS: u32 = 3;
 
 /// The lock of whoever adds or prunes; nobody else writes meanwhile.
 #[derive(Debug)]
@@ -116,6 +135,7 @@ impl Store {
     /// Makes an empty store in a folder that is missing or empty.
     pub fn init(folder: &Path, settings: Settings) -> Result<Self, CheckpointError> {
         settings.check()?;
+        let settings = Settings { format: settings.newest_format(), ..settings };
         match fs::read_dir(folder) {
             Ok(mut entries) => {
                 if folder.join("store.json").exists() {
@@ -163,8 +183,9 @@ impl Store {
         let settings: Settings = serde_json::from_slice(&text).map_err(|error| {
             CheckpointError::DamagedSettings { path: path.clone(), reason: error.to_string() }
         })?;
-        if !(1..=FORMAT).contains(&settings.format) {
-            let reason = format!("its format is {}, and this hopmap knows 1 to {FORMAT}", settings.format);
+        if !(1..=FORMAT_OF_DELTAS).contains(&settings.format) {
+            let reason =
+                format!("its format is {}, and this hopmap knows 1 to {FORMAT_OF_DELTAS}", settings.format);
             return Err(CheckpointError::DamagedSettings { path, reason });
         }
         settings
@@ -338,7 +359,20 @@ impl Settings {
         if !(0.0..=1.0).contains(&self.epsilon) {
             return Err(CheckpointError::Setting { name: "epsilon", range: "from 0 to 1" });
         }
+        let Some(deltas) = self.deltas else { return Ok(()) };
+        if deltas.rule == StoreRule::BlockWise {
+            return Err(CheckpointError::Setting { name: "rule", range: "one for whole checkpoints" });
+        }
+        if !(deltas.block.is_power_of_two() && (256..=LONGEST_CHUNK as u32).contains(&deltas.block)) {
+            let range = "256, 512, 1024 … or 16384 bytes, where checkpoints are told as a whole";
+            return Err(CheckpointError::Setting { name: "block", range });
+        }
         Ok(())
+    }
+
+    /// The format that a store of these settings is written in.
+    fn newest_format(&self) -> u32 {
+        if self.deltas.is_some() { FORMAT_OF_DELTAS } else { FORMAT }
     }
 }
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use hopmap_checkpoint::Align;
 use hopmap_checkpoint::delta::{Settings, WriteCost, deltas};
 use hopmap_checkpoint::series::find;
+use hopmap_checkpoint::{Align, Matching};
 use hopmap_model::{CheckpointDelta, Context, DeltaRule, Deltas, RuleTotals};
 use proptest::prelude::*;
 
@@ -21,6 +21,7 @@ fn settings(blocks: &[u32], epsilon: f64) -> Settings {
         rules: DeltaRule::ALL.to_vec(),
         epsilon,
         align: Align::Position,
+        matching: Matching::Place,
         block_overhead: OVERHEAD,
         cost: WriteCost { latency_s: 0.5, bytes_per_s: 1000.0 },
     }

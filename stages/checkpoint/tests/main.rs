@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 #![allow(clippy::print_stderr, reason = "what was found is told with `--nocapture`")]
 
+mod chain;
 mod codec;
 mod crash;
 mod cut;

@@ -62,6 +62,7 @@ fn incomplete(offset: u64, reason: &str) -> CutError {
 mod tests {
     use super::super::signature::{Difference, Signature};
     use super::*;
+    use crate::params::Matching;
     use std::collections::BTreeMap;
 
     fn record(address: u64, bytes: u64, file_bytes: u64, properties: u64) -> Vec<u8> {
@@ -92,7 +93,7 @@ mod tests {
     }
 
     fn signature(image: &[u8]) -> Result<Signature, CutError> {
-        let mut stream = Stream::new(image, &[4096]);
+        let mut stream = Stream::new(image, &[4096], 0);
         read(&mut stream)?;
         let file = stream.finish().remove(0);
         Ok(Signature { files: BTreeMap::from([("image".into(), file)]) })
@@ -113,14 +114,14 @@ mod tests {
             (0x30000, &twos, 0, 0),
             (0x40000, &twos, 5000, 0),
         ];
-        let found = signature(&image(&areas)).unwrap().difference(&base);
+        let found = signature(&image(&areas)).unwrap().difference(&base, Matching::Place);
         assert_eq!(found, Difference { blocks: 3, bytes: 3 * 4096, records: 7 * 4096 });
     }
 
     #[test]
     fn pages_of_criu_are_compared_at_their_addresses() {
         let signature = |runs: &[(u64, u64)], bytes: &[u8]| {
-            let mut stream = Stream::new(bytes, &[4096]);
+            let mut stream = Stream::new(bytes, &[4096], 0);
             read_pages(&mut stream, &PageMap { runs: runs.to_vec() })?;
             let file = stream.finish().remove(0);
             Ok::<_, CutError>(Signature { files: BTreeMap::from([("pages-1.img".into(), file)]) })
@@ -131,11 +132,11 @@ mod tests {
         // A page before all others moves them in the file.
         let moved = [page(9), bytes.clone()].concat();
         let runs = [(0x8000, 1), (0x10000, 2), (0x40000, 1)];
-        let found = signature(&runs, &moved).unwrap().difference(&base);
+        let found = signature(&runs, &moved).unwrap().difference(&base, Matching::Place);
         assert_eq!(found, Difference { blocks: 1, bytes: 4096, records: 0 });
         assert!(matches!(signature(&runs, &bytes), Err(CutError::Incomplete { offset: 12288, .. })));
         // Whatever nobody knows of is stored.
-        let longer = signature(&[(0x10000, 2)], &bytes).unwrap().difference(&base);
+        let longer = signature(&[(0x10000, 2)], &bytes).unwrap().difference(&base, Matching::Place);
         assert_eq!(longer, Difference { blocks: 0, bytes: 0, records: 4096 });
     }
 

@@ -17,14 +17,15 @@ use crate::series::{Checkpoint, CheckpointFile};
 /// Bytes that are read at once: a multiple of every block length.
 const WINDOW: usize = 256 * 1024;
 
-/// Signatures of a checkpoint, one for every block length. What is in memory beside them is a window for every thread.
-pub(super) fn signatures(
+/// Signatures of a checkpoint, one for every block length, by a seed of hashes. What is in memory beside them is a window for every thread.
+pub(crate) fn signatures(
     checkpoint: &Checkpoint,
     blocks: &[u32],
     align: Align,
+    seed: u64,
 ) -> Result<Vec<Signature>, DeltaError> {
     let maps = if align == Align::Address { page_maps_of(checkpoint) } else { BTreeMap::new() };
-    let read = |file: &CheckpointFile| file_signatures(&file.path, blocks, align, maps.get(&file.path));
+    let read = |file: &CheckpointFile| file_signatures(&file.path, blocks, align, maps.get(&file.path), seed);
     let files: Vec<Vec<FileSignature>> = checkpoint.files.par_iter().map(read).collect::<Result<_, _>>()?;
     let mut signatures = vec![Signature::default(); blocks.len()];
     for (file, found) in checkpoint.files.iter().zip(files) {
@@ -50,6 +51,7 @@ fn file_signatures(
     blocks: &[u32],
     align: Align,
     map: Option<&PageMap>,
+    seed: u64,
 ) -> Result<Vec<FileSignature>, DeltaError> {
     let mut file = open_input(path).map_err(DurableError::io("read", path))?;
     let unreadable = |source| DeltaError::File { path: path.into(), source };
@@ -59,7 +61,7 @@ fn file_signatures(
         read.map_err(|error| unreadable(CutError::Read(error)))?;
     }
     let is_image = is_image(&head);
-    let mut stream = Stream::new(Cursor::new(head).chain(file), blocks);
+    let mut stream = Stream::new(Cursor::new(head).chain(file), blocks, seed);
     let read = match map {
         _ if is_image => image::read(&mut stream),
         Some(map) => image::read_pages(&mut stream, map),
@@ -79,8 +81,8 @@ pub(super) struct Stream<R> {
 }
 
 impl<R: Read> Stream<R> {
-    pub(super) fn new(source: R, blocks: &[u32]) -> Self {
-        let signatures = blocks.iter().map(|&block| FileSignature::new(u64::from(block))).collect();
+    pub(super) fn new(source: R, blocks: &[u32], seed: u64) -> Self {
+        let signatures = blocks.iter().map(|&block| FileSignature::seeded(u64::from(block), seed)).collect();
         Self { source, offset: 0, window: vec![0; WINDOW], signatures }
     }
 

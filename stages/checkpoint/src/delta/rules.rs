@@ -30,7 +30,19 @@ impl Walk {
     /// A rule before the second checkpoint.
     #[must_use]
     pub fn new(rule: DeltaRule, epsilon: f64) -> Self {
-        Self { rule, epsilon, held: 1 }
+        Self::resume(rule, epsilon, 1)
+    }
+
+    /// A rule that goes on with the base it held: the first checkpoint until it has chosen another.
+    #[must_use]
+    pub fn resume(rule: DeltaRule, epsilon: f64, held: u32) -> Self {
+        Self { rule, epsilon, held }
+    }
+
+    /// The base that it holds on to, by which the next checkpoint may be told.
+    #[must_use]
+    pub fn held(&self) -> u32 {
+        self.held
     }
 
     /// The rule.
@@ -43,19 +55,17 @@ impl Walk {
     #[must_use]
     pub fn needs(&self, number: u32) -> bool {
         match self.rule {
-            DeltaRule::First => number == 1,
             DeltaRule::Incremental => false,
-            DeltaRule::AdcaLiteral | DeltaRule::AdcaImmediate => number == self.held,
+            DeltaRule::First | DeltaRule::AdcaLiteral | DeltaRule::AdcaImmediate => number == self.held,
             DeltaRule::Optimum => true,
         }
     }
 
-    /// Chooses the base of checkpoint `number`, 2 or more; `size` gives the bytes of its delta against an earlier one.
-    pub fn step(&mut self, number: u32, mut size: impl FnMut(u32) -> u64) -> Choice {
-        let previous = number - 1;
+    /// Chooses the base of the checkpoint after `previous`; `size` gives the bytes of its delta against an earlier one.
+    pub fn step(&mut self, previous: u32, mut size: impl FnMut(u32) -> u64) -> Choice {
         let simple = |base, bytes| Choice { base, bytes, saving: None };
         match self.rule {
-            DeltaRule::First => simple(1, size(1)),
+            DeltaRule::First => simple(self.held, size(self.held)),
             DeltaRule::Incremental => simple(previous, size(previous)),
             DeltaRule::AdcaLiteral => self.adapt(previous, size).0,
             DeltaRule::AdcaImmediate => {
@@ -64,7 +74,7 @@ impl Walk {
             }
             // What is stored of a checkpoint depends on its own base alone, so the best of each is the best of all.
             DeltaRule::Optimum => {
-                let sizes = (1..number).map(|base| (size(base), base));
+                let sizes = (1..=previous).map(|base| (size(base), base));
                 let (bytes, base) = sizes.min().unwrap_or_default();
                 simple(base, bytes)
             }
@@ -91,7 +101,7 @@ mod tests {
     fn bases(rule: DeltaRule, sizes: &[&[u64]]) -> Vec<u32> {
         let mut walk = Walk::new(rule, 0.2);
         let step = |(row, sizes): (usize, &&[u64])| {
-            let choice = walk.step(row as u32 + 2, |base| sizes[base as usize - 1]);
+            let choice = walk.step(row as u32 + 1, |base| sizes[base as usize - 1]);
             assert_eq!(choice.bytes, sizes[choice.base as usize - 1]);
             choice.base
         };
@@ -117,8 +127,8 @@ mod tests {
     #[test]
     fn nothing_divides_by_an_empty_delta() {
         let mut walk = Walk::new(DeltaRule::AdcaImmediate, 0.0);
-        assert_eq!(walk.step(2, |_| 0), Choice { base: 1, bytes: 0, saving: None });
-        assert_eq!(walk.step(3, |base| u64::from(base) - 1).base, 1);
+        assert_eq!(walk.step(1, |_| 0), Choice { base: 1, bytes: 0, saving: None });
+        assert_eq!(walk.step(2, |base| u64::from(base) - 1).base, 1);
     }
 
     #[test]
@@ -129,7 +139,7 @@ mod tests {
     #[test]
     fn the_second_checkpoint_is_always_told_by_the_first() {
         for rule in DeltaRule::ALL {
-            assert_eq!(Walk::new(rule, 0.0).step(2, |_| 100).base, 1);
+            assert_eq!(Walk::new(rule, 0.0).step(1, |_| 100).base, 1);
         }
     }
 }

@@ -1,11 +1,12 @@
 //! What is kept of a checkpoint to tell which of its blocks another one has changed: a hash of each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
-use twox_hash::XxHash3_128;
+use crate::chunk::{ChunkHash, KeptHash};
+use crate::params::Matching;
 
-/// Hashes of all blocks of a checkpoint: 16 bytes for each, however long blocks are.
+/// Hashes of all blocks of a checkpoint: 12 bytes for each, however long blocks are.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Signature {
     /// Files by their place in the checkpoint.
@@ -27,15 +28,34 @@ impl Signature {
 
     /// Everything, as if there were no base.
     #[must_use]
-    pub fn whole(&self) -> Difference {
-        self.difference(&Self::default())
+    pub fn whole(&self, matching: Matching) -> Difference {
+        self.difference(&Self::default(), matching)
     }
 
-    /// Fixed-size compare-by-hash: the blocks of this checkpoint that are not at the same place of the same file of a base.
+    /// Fixed-size compare-by-hash: the blocks of this checkpoint that a base has not, at the same place of the same file or anywhere.
+    /// Where places do not matter, the checkpoint takes each of its own blocks once.
     #[must_use]
-    pub fn difference(&self, base: &Self) -> Difference {
-        let of_file = |(place, file): (&PathBuf, &FileSignature)| file.difference(base.files.get(place));
-        self.files.iter().map(of_file).fold(Difference::default(), Difference::and)
+    pub fn difference(&self, base: &Self, matching: Matching) -> Difference {
+        let mut known: HashSet<KeptHash> = match matching {
+            Matching::Place => HashSet::new(),
+            Matching::Anywhere => base.files.values().flat_map(|file| &file.hashes).copied().collect(),
+        };
+        let mut difference = Difference::default();
+        for (place, file) in &self.files {
+            let before = base.files.get(place);
+            difference.records += file.records;
+            for block in file.blocks() {
+                let is_new = match matching {
+                    Matching::Place => before.and_then(|file| file.at(block.address)) != Some(block.hash),
+                    Matching::Anywhere => known.insert(block.hash),
+                };
+                if is_new {
+                    difference.blocks += 1;
+                    difference.bytes += block.length;
+                }
+            }
+        }
+        difference
     }
 }
 
@@ -56,14 +76,6 @@ impl Difference {
     pub fn size(self, block_overhead: u64) -> u64 {
         self.bytes + self.records + self.blocks * block_overhead
     }
-
-    fn and(self, other: Self) -> Self {
-        Self {
-            blocks: self.blocks + other.blocks,
-            bytes: self.bytes + other.bytes,
-            records: self.records + other.records,
-        }
-    }
 }
 
 /// Hashes of the blocks of a file.
@@ -71,12 +83,22 @@ impl Difference {
 pub struct FileSignature {
     /// Bytes of a block.
     block: u64,
+    /// By which blocks are hashed.
+    seed: u64,
     /// Stretches of addresses; in their order when the signature is finished.
     runs: Vec<Run>,
     /// Hashes of the blocks of all runs.
-    hashes: Vec<u128>,
+    hashes: Vec<KeptHash>,
     /// Bytes that belong to no block.
     records: u64,
+}
+
+/// A block of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Block {
+    address: u64,
+    length: u64,
+    hash: KeptHash,
 }
 
 /// Bytes at addresses that follow each other. Its blocks end at multiples of the block length, the last one with the run.
@@ -92,7 +114,13 @@ impl FileSignature {
     /// A file without blocks.
     #[must_use]
     pub fn new(block: u64) -> Self {
-        Self { block: block.max(1), ..Self::default() }
+        Self::seeded(block, 0)
+    }
+
+    /// A file without blocks, which are hashed by a seed.
+    #[must_use]
+    pub fn seeded(block: u64, seed: u64) -> Self {
+        Self { block: block.max(1), seed, ..Self::default() }
     }
 
     /// Counts bytes that belong to no block.
@@ -111,9 +139,17 @@ impl FileSignature {
         while !bytes.is_empty() {
             let room = self.block - (run.address + run.length) % self.block;
             let (block, rest) = bytes.split_at(bytes.len().min(room as usize));
-            self.hashes.push(XxHash3_128::oneshot(block));
+            self.hashes.push(ChunkHash::seeded(self.seed, block).kept());
             run.length += block.len() as u64;
             bytes = rest;
+        }
+    }
+
+    /// Adds a block whose hash is known to the run that was begun last.
+    pub fn add_hash(&mut self, length: u64, hash: KeptHash) {
+        if let Some(run) = self.runs.last_mut() {
+            self.hashes.push(hash);
+            run.length += length;
         }
     }
 
@@ -128,28 +164,22 @@ impl FileSignature {
         self.records + self.runs.iter().map(|run| run.length).sum::<u64>()
     }
 
-    fn difference(&self, base: Option<&Self>) -> Difference {
-        let mut difference = Difference { records: self.records, ..Difference::default() };
-        for run in &self.runs {
-            let mut address = run.address;
+    /// All blocks, run by run.
+    fn blocks(&self) -> impl Iterator<Item = Block> {
+        self.runs.iter().flat_map(move |run| {
             let end = run.address.saturating_add(run.length);
-            for hash in self.hashes.iter().skip(run.first) {
-                if address >= end {
-                    break;
-                }
+            let mut address = run.address;
+            self.hashes.iter().skip(run.first).map_while(move |&hash| {
                 let next = end.min((address - address % self.block).saturating_add(self.block));
-                if base.and_then(|base| base.at(address)) != Some(*hash) {
-                    difference.blocks += 1;
-                    difference.bytes += next - address;
-                }
+                let block = Block { address, length: next - address, hash };
                 address = next;
-            }
-        }
-        difference
+                (block.length > 0).then_some(block)
+            })
+        })
     }
 
     /// Hash of the block that begins at an address.
-    fn at(&self, address: u64) -> Option<u128> {
+    fn at(&self, address: u64) -> Option<KeptHash> {
         let after = self.runs.partition_point(|run| run.address <= address);
         let run = self.runs.get(after.checked_sub(1)?)?;
         let whole = address / self.block - run.address / self.block;
@@ -179,7 +209,7 @@ mod tests {
     fn blocks_that_differ_are_counted_with_their_bytes() {
         let base = signature(4, &[(0, b"aaaabbbbccccdd")]);
         let difference = |bytes: &[u8]| {
-            let found = signature(4, &[(0, bytes)]).difference(&base);
+            let found = signature(4, &[(0, bytes)]).difference(&base, Matching::Place);
             (found.blocks, found.bytes)
         };
         assert_eq!(difference(b"aaaabbbbccccdd"), (0, 0));
@@ -194,21 +224,36 @@ mod tests {
     }
 
     #[test]
+    fn a_block_that_is_known_anywhere_is_stored_once() {
+        let base = signature(4, &[(0, b"aaaabbbbccccdd")]);
+        let difference = |bytes: &[u8]| {
+            let found = signature(4, &[(0, bytes)]).difference(&base, Matching::Anywhere);
+            (found.blocks, found.bytes)
+        };
+        assert_eq!(difference(b"ccccaaaabbbbdd"), (0, 0));
+        assert_eq!(difference(b"xxxxaaaaxxxxyy"), (2, 6));
+        // Blocks are where they are: bytes that moved by less than a block are not found.
+        assert_eq!(difference(b"Xaaaabbbbccccdd"), (4, 15));
+        let whole = signature(4, &[(0, b"aaaabbbbaaaaaa")]).whole(Matching::Anywhere);
+        assert_eq!((whole.blocks, whole.bytes), (3, 10));
+    }
+
+    #[test]
     fn runs_are_compared_at_their_addresses_in_whatever_order() {
         let base = signature(4, &[(100, b"bbbbcc"), (6, b"aaaaaa")]);
         let other = signature(4, &[(6, b"aaaaaa"), (40, b"zz"), (100, b"bbbbcc")]);
         assert_eq!(other.blocks(), 5);
-        assert_eq!(other.difference(&base), Difference { blocks: 1, bytes: 2, records: 0 });
+        assert_eq!(other.difference(&base, Matching::Place), Difference { blocks: 1, bytes: 2, records: 0 });
         // The first block of a run that begins earlier now is another one.
         let longer = signature(4, &[(5, b"aaaaaaa")]);
-        assert_eq!(longer.difference(&base), Difference { blocks: 1, bytes: 3, records: 0 });
+        assert_eq!(longer.difference(&base, Matching::Place), Difference { blocks: 1, bytes: 3, records: 0 });
     }
 
     #[test]
     fn a_file_without_a_base_and_records_are_stored_whole() {
         let mut only = signature(4, &[(0, b"aaaabb")]);
         only.files.values_mut().for_each(|file| file.add_records(7));
-        let found = only.difference(&Signature::default());
+        let found = only.whole(Matching::Place);
         assert_eq!(found, Difference { blocks: 2, bytes: 6, records: 7 });
         assert_eq!(found.size(24), 6 + 7 + 48);
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hopmap_model::{CheckpointDelta, Deltas, RuleTotals};
+use hopmap_model::{CheckpointDelta, DeltaRule, Deltas, RuleTotals};
 
 use super::{Settings, WriteCost};
 
@@ -33,6 +33,32 @@ fn totals(first: &CheckpointDelta, rows: &[CheckpointDelta], cost: WriteCost) ->
     }
 }
 
+/// How the best rule compares with the first checkpoint as base, over the whole series.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AgainstFirst {
+    /// The rule that stores least; of equal ones the first in tables.
+    pub best: DeltaRule,
+    /// The part of the deltas of the first base that it saves. ADCA compares the same of one checkpoint with ε.
+    pub saving: f64,
+}
+
+/// Compares the rules for a block length. None where the first base is not among them, or has nothing to store.
+#[must_use]
+pub fn against_first(
+    checkpoints: &[CheckpointDelta],
+    rules: &[RuleTotals],
+    block: u32,
+) -> Option<AgainstFirst> {
+    // All rules store the first checkpoint alike.
+    let whole = checkpoints.iter().find(|row| row.block == block).map_or(0, |row| row.stored_bytes);
+    let of_block = || rules.iter().filter(|rule| rule.block == block);
+    let first = of_block().find(|rule| rule.rule == DeltaRule::First)?;
+    let best = of_block().min_by_key(|rule| (rule.stored_bytes, rule.rule))?;
+    let deltas = first.stored_bytes.saturating_sub(whole);
+    let saved = first.stored_bytes.saturating_sub(best.stored_bytes);
+    (deltas > 0).then(|| AgainstFirst { best: best.rule, saving: saved as f64 / deltas as f64 })
+}
+
 fn metrics(
     checkpoints: &[CheckpointDelta],
     rules: &[RuleTotals],
@@ -57,6 +83,10 @@ fn metrics(
             ("depth", f64::from(rule.depth)),
         ];
         metrics.extend(values.map(|(what, value)| (format!("{what}_{name}"), value)));
+    }
+    for &block in &settings.blocks {
+        let found = against_first(checkpoints, rules, block);
+        metrics.extend(found.map(|found| (format!("saving_against_first_{block}"), found.saving)));
     }
     metrics
 }

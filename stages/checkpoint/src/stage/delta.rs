@@ -6,7 +6,7 @@ use hopmap_model::{
 };
 
 use super::names;
-use crate::delta::{DeltaError, Settings, WriteCost, deltas};
+use crate::delta::{DeltaError, Settings, WriteCost, against_first, deltas};
 use crate::params::{DeltaParams, Reading, Rule};
 use crate::series::{self, SeriesError};
 
@@ -25,7 +25,7 @@ impl Stage for DeltaStage {
     const KIND: &'static str = "checkpoint/delta";
     const SUMMARY: &'static str =
         "What deltas of a series of checkpoints store, with the first, the previous or ADCA's base";
-    const REVISION: u32 = 2;
+    const REVISION: u32 = 3;
 
     fn ports() -> &'static [Port] {
         const { &[Port::optional::<CheckpointSeries>("checkpoints"), Port::output::<Deltas>("deltas")] }
@@ -56,6 +56,11 @@ impl Stage for DeltaStage {
         let settings = settings(&params)?;
         let (deltas, whole) = deltas(&series, &settings, cx)?;
         deltas.rules.iter().for_each(|rule| cx.log(sentence(rule)));
+        settings
+            .blocks
+            .iter()
+            .filter_map(|&block| verdict(&deltas, block, settings.epsilon))
+            .for_each(|line| cx.log(line));
         let outputs = Outputs::new().with("deltas", deltas);
         Ok(if whole { Outcome::Done(outputs) } else { Outcome::Partial(outputs) })
     }
@@ -114,6 +119,7 @@ fn settings(params: &DeltaParams) -> Result<Settings, DeltaError> {
         rules: rules(params),
         epsilon: params.epsilon,
         align: params.align,
+        matching: params.matching,
         block_overhead: u64::from(params.block_overhead),
         cost,
     })
@@ -133,6 +139,19 @@ fn rules(params: &DeltaParams) -> Vec<DeltaRule> {
         DeltaRule::Optimum => params.optimum,
     };
     DeltaRule::ALL.into_iter().filter(asked).collect()
+}
+
+/// Whether the first checkpoint suffices as base, as the paper says of its programs: ADCA's test, asked of all deltas together.
+fn verdict(deltas: &Deltas, block: u32, epsilon: f64) -> Option<String> {
+    let found = against_first(&deltas.checkpoints, &deltas.rules, block)?;
+    let suffices = if found.saving > epsilon { "does not suffice" } else { "suffices" };
+    Some(format!(
+        "the first checkpoint {suffices} as base, blocks of {block} bytes: {} saves {:.1} % of its deltas, \
+         and epsilon is {:.0} %",
+        found.best.name(),
+        100.0 * found.saving,
+        100.0 * epsilon
+    ))
 }
 
 /// What came out for a rule, in a line.

@@ -12,7 +12,7 @@ use hopmap_model::{
 
 use super::names;
 use crate::series::{self, Checkpoint};
-use crate::store::{AddOptions, Settings, Source, Store};
+use crate::store::{AddOptions, DeltaSettings, Manifest, Settings, Source, Store};
 use crate::{CheckpointError, StoreParams};
 
 /// `checkpoint/store`: a series in a store.
@@ -23,7 +23,7 @@ impl Stage for StoreStage {
     type Params = StoreParams;
     const KIND: &'static str = "checkpoint/store";
     const SUMMARY: &'static str = "A series of checkpoints in a store: pages and parts of files once, the rest told by earlier versions";
-    const REVISION: u32 = 3;
+    const REVISION: u32 = 4;
 
     fn ports() -> &'static [Port] {
         const {
@@ -63,7 +63,13 @@ impl Stage for StoreStage {
 }
 
 fn settings(params: &StoreParams) -> Settings {
-    Settings { depth: params.depth, epsilon: params.epsilon, ..Settings::default() }
+    let deltas = DeltaSettings::of(params.rule).map(|deltas| DeltaSettings {
+        block: params.block,
+        matching: params.matching,
+        block_overhead: params.block_overhead,
+        ..deltas
+    });
+    Settings { depth: params.depth, epsilon: params.epsilon, deltas, ..Settings::default() }
 }
 
 fn add(store: &Store, checkpoint: Checkpoint, cx: &Context<'_>) -> Result<StoredCheckpoint, CheckpointError> {
@@ -76,7 +82,7 @@ fn add(store: &Store, checkpoint: Checkpoint, cx: &Context<'_>) -> Result<Stored
     added.notes.iter().for_each(|note| cx.log(note));
     let figures = &added.manifest.figures;
     let stored_bytes = added.pack_bytes + added.manifest_bytes;
-    cx.log(format_args!("{name}: {stored_bytes} of {} bytes stored", figures.bytes));
+    cx.log(format_args!("{name}: {stored_bytes} of {} bytes stored{}", figures.bytes, told(&added.manifest)));
     Ok(StoredCheckpoint {
         checkpoint: added.manifest.number,
         name,
@@ -88,6 +94,16 @@ fn add(store: &Store, checkpoint: Checkpoint, cx: &Context<'_>) -> Result<Stored
         new_bytes: figures.new,
         stored_bytes,
     })
+}
+
+/// By what a checkpoint is told that is told as a whole, and what is stored of it.
+fn told(manifest: &Manifest) -> String {
+    let Some(delta) = manifest.delta else { return String::new() };
+    let base = match manifest.earlier {
+        0 => "whole".to_owned(),
+        base => format!("told by {base}, depth {}", delta.depth),
+    };
+    format!("; {base}: {} blocks, {} bytes", delta.blocks, delta.bytes)
 }
 
 /// The files of the store by their names. Who has it locked is nobody's business later.

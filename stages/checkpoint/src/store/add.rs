@@ -4,6 +4,7 @@
 //! gets is decided in the order of the files, and only cutting and encoding run in parallel: the same input gives the same bytes with any
 //! number of threads.
 
+mod decide;
 mod encode;
 mod lane;
 mod listed;
@@ -12,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use hopmap_durable::{DurableError, crash_point, replace_file, sync_folder};
 use hopmap_model::Context;
@@ -19,15 +21,18 @@ use rayon::prelude::*;
 
 use super::base::Choice;
 use super::blocks::Blocks;
+use super::chain::Delta;
 use super::fingerprint::Fingerprints;
 use super::index::Index;
 use super::manifest::{Figures, Manifest, Recipe};
 use super::pack::{EMPTY, PackWriter};
 use super::{Store, WriteLock, in_words};
 use crate::CheckpointError;
-use crate::chunk::ChunkId;
-use crate::cut::{PageMap, page_maps};
+use crate::chunk::{ChunkId, Earlier};
+use crate::cut::{Known, PageMap, page_maps};
+use crate::params::{Matching, StoreRule};
 use crate::tree::{self, Entry, EntryKind, Time, Tree};
+use decide::Decision;
 use encode::{Done, Job};
 use lane::{Lane, Opened};
 
@@ -52,6 +57,8 @@ pub struct AddOptions {
     pub quick: bool,
     /// Whether it is stored whole, told by no checkpoint before.
     pub whole: bool,
+    /// The rule that the store is expected to have.
+    pub rule: Option<StoreRule>,
 }
 
 /// What was added.
@@ -88,9 +95,13 @@ impl Store {
         options: &AddOptions,
         cx: &Context<'_>,
     ) -> Result<Added, CheckpointError> {
+        if let Some(asked) = options.rule.filter(|&asked| asked != self.rule()) {
+            let path = self.folder.clone();
+            return Err(CheckpointError::OtherRule { path, rule: self.rule().name(), asked: asked.name() });
+        }
         let number = self.next_number()?;
         let temporary = self.folder.join("packs").join(format!(".{number}.pack.tmp"));
-        let added = Session::start(self, number, &temporary, options)
+        let added = Session::start(self, number, &temporary, options, &source)
             .and_then(|session| session.run(source, options, &temporary, cx));
         if added.is_err() {
             // It is removed by the next writer if this fails as well.
@@ -128,6 +139,10 @@ struct Session<'a> {
     earlier: Option<Manifest>,
     /// The first checkpoint whose pack is needed.
     whole: u32,
+    /// How many checkpoints of the series that one was ago.
+    since: u32,
+    /// What is stored of the checkpoint, if it is told as a whole.
+    delta: Option<Delta>,
     next_block: u32,
     figures: Figures,
     fingerprints: Fingerprints,
@@ -144,6 +159,7 @@ impl<'a> Session<'a> {
         number: u32,
         temporary: &Path,
         options: &AddOptions,
+        source: &Source<'_>,
     ) -> Result<Self, CheckpointError> {
         let mut notes = Vec::new();
         let lost = store.given()?.lost;
@@ -155,9 +171,24 @@ impl<'a> Session<'a> {
         let is_due = |earlier: &Manifest| every > 0 && earlier.since.saturating_add(1) >= every;
         let earlier = store.earlier_than(&options.name, &mut notes)?;
         let earlier = earlier.filter(|earlier| !options.whole && !is_due(earlier));
+        let deltas = store.settings().deltas;
+        let earlier = earlier.filter(|earlier| deltas.is_none() || earlier.name == options.name);
         let whole = earlier.as_ref().map_or(number, |earlier| earlier.whole);
-        let (index, damaged) = Index::load(store, whole)?;
-        notes.extend(damaged.iter().map(ToString::to_string));
+        let since = earlier.as_ref().map_or(0, |earlier| earlier.since.saturating_add(1));
+        let (index, earlier, delta) = match deltas {
+            Some(deltas) => {
+                let Decision { base, held, index } =
+                    decide::decide(store, &deltas, number, earlier, source, &mut notes)?;
+                let below = base.as_ref().map(|base| base.delta.unwrap_or_default().depth);
+                let depth = below.map_or(0, |depth| depth.saturating_add(1));
+                (index, base, Some(Delta { held, depth, ..Delta::default() }))
+            }
+            None => {
+                let (index, damaged) = Index::load(store, whole)?;
+                notes.extend(damaged.iter().map(ToString::to_string));
+                (index, earlier, None)
+            }
+        };
         Ok(Self {
             store,
             number,
@@ -167,6 +198,8 @@ impl<'a> Session<'a> {
             writer: PackWriter::create(temporary.to_owned(), number)?,
             earlier,
             whole,
+            since,
+            delta,
             next_block: 0,
             figures: Figures::default(),
             fingerprints: Fingerprints::default(),
@@ -191,6 +224,7 @@ impl<'a> Session<'a> {
             Source::Stream(name, reader) => self.add_stream(name, reader, options.created, cx)?,
         };
         let bases = std::mem::take(&mut self.bases);
+        let delta = self.delta.map(|delta| self.counted(delta));
         let whole = |(pack, (bytes, thousandths))| (pack, bytes, thousandths / 1000);
         self.figures.bases = bases.into_iter().map(whole).collect();
         let manifest = Manifest {
@@ -204,7 +238,8 @@ impl<'a> Session<'a> {
             figures: self.figures,
             fingerprints: self.fingerprints,
             whole: self.whole,
-            since: self.earlier.as_ref().map_or(0, |earlier| earlier.since.saturating_add(1)),
+            since: self.since,
+            delta,
         };
         let bytes = manifest.encode()?;
         // What cannot be read back is not added.
@@ -260,7 +295,13 @@ impl<'a> Session<'a> {
         files: Vec<(u32, PathBuf, Option<PageMap>)>,
         cx: &Context<'_>,
     ) -> Result<BTreeMap<u32, Recipe>, CheckpointError> {
-        let twins = lane::twins(self.earlier.as_ref(), entries);
+        let mut twins = lane::twins(self.earlier.as_ref(), entries);
+        if let (Some(_), Some(earlier)) = (self.delta, &self.earlier) {
+            // HBICT compares a file with the one of the same name.
+            let path =
+                |entries: &[Entry], number: u32| entries.get(number as usize).map(|entry| entry.path.clone());
+            twins.retain(|&now, before| path(entries, now) == path(&earlier.entries, *before));
+        }
         let total = entries.iter().map(Entry::length).sum();
         let lanes = files.len().clamp(1, LANES);
         let mut lanes: Vec<Lane<'_>> = (0..lanes).map(|_| Lane::new(self.store, self.quick)).collect();
@@ -272,7 +313,7 @@ impl<'a> Session<'a> {
                     let twin = twins.get(&number).copied();
                     let earlier = lane::earlier(self.store, self.earlier.as_ref(), twin);
                     let entry = entries.get(number as usize).map(|entry| (entry.length(), entry.modified));
-                    lane.begin(Opened::file(number, path, entry, earlier, map, self.seed())?);
+                    lane.begin(Opened::file(number, path, entry, self.known(earlier, map))?);
                 }
             }
             if lanes.iter().all(Lane::is_idle) {
@@ -295,7 +336,7 @@ impl<'a> Session<'a> {
         let twin = self.earlier.as_ref().and_then(|earlier| earlier.entry(&path)).map(|(number, _)| number);
         let earlier = lane::earlier(self.store, self.earlier.as_ref(), twin);
         let mut lanes = vec![Lane::new(self.store, self.quick)];
-        lanes[0].begin(Opened::stream(1, path.clone(), reader, earlier, self.seed())?);
+        lanes[0].begin(Opened::stream(1, path.clone(), reader, self.known(earlier, None))?);
         let mut recipes = BTreeMap::new();
         while !lanes[0].is_idle() {
             self.round(&mut lanes, &mut recipes, 0, cx)?;
@@ -309,8 +350,23 @@ impl<'a> Session<'a> {
         Ok((entries, recipes))
     }
 
-    fn seed(&self) -> u64 {
-        self.store.settings().seed
+    /// What is known of a file before it is read.
+    fn known(&self, earlier: Option<Arc<Earlier>>, page_map: Option<PageMap>) -> Known {
+        let settings = self.store.settings();
+        let block = settings.deltas.map(|deltas| deltas.block as usize);
+        Known { length: None, earlier, page_map, seed: settings.seed, block }
+    }
+
+    /// What is stored of the checkpoint; the first takes what it has, and no places.
+    fn counted(&self, delta: Delta) -> Delta {
+        let overhead = self.store.settings().deltas.map_or(0, |deltas| u64::from(deltas.block_overhead));
+        let places = if self.earlier.is_some() { delta.blocks * overhead } else { 0 };
+        Delta { bytes: self.figures.stored + places, ..delta }
+    }
+
+    /// Whether a chunk is looked for wherever it may be.
+    fn looks_anywhere(&self) -> bool {
+        self.store.settings().deltas.is_none_or(|deltas| deltas.matching == Matching::Anywhere)
     }
 
     /// Every lane reads on by its part of a round; then what is new is encoded and written.
@@ -360,7 +416,9 @@ impl<'a> Session<'a> {
                 Some(known)
             } else {
                 self.figures.new += bytes;
-                let twin = twin.and_then(|twin| twin.id);
+                self.delta.iter_mut().for_each(|delta| delta.blocks += 1);
+                // What is told as a whole has the blocks that changed as they are.
+                let twin = twin.and_then(|twin| twin.id).filter(|_| self.delta.is_none());
                 let depth = twin.map(|twin| self.depth(twin));
                 let id = lane.pending(depth).push(
                     batch.bytes_of(chunk),
@@ -369,7 +427,9 @@ impl<'a> Session<'a> {
                     self.number,
                     &mut self.next_block,
                 );
-                self.index.replace(kept, id);
+                if self.looks_anywhere() {
+                    self.index.replace(kept, id);
+                }
                 Some(id)
             };
             id.into_iter().for_each(|id| self.fingerprints.add(id, kept));

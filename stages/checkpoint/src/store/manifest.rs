@@ -7,6 +7,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use super::chain::Delta;
 use super::fingerprint::Fingerprints;
 use super::pack::MOST_CHUNKS;
 use super::whole::{compress, decompress};
@@ -18,7 +19,9 @@ use crate::tree::{Entry, EntryKind, Time};
 
 const MAGIC: &[u8; 8] = b"hopmapMF";
 /// Manifests of format 1 end before what packs are told by, and those of format 2 before which of them is the first.
-const FORMAT: u32 = 3;
+/// Only those of checkpoints that are told as a whole are of format 4: they end with what that came to.
+const FORMAT: u32 = 4;
+const FORMAT_OF_BLOCKS: u32 = 3;
 const CHECKSUM: usize = 32;
 
 /// A checkpoint.
@@ -46,6 +49,8 @@ pub struct Manifest {
     pub whole: u32,
     /// How many checkpoints of its series that one was ago.
     pub since: u32,
+    /// What is stored of it, if it is told as a whole: by `earlier` then.
+    pub delta: Option<Delta>,
 }
 
 /// The contents of a file.
@@ -151,7 +156,7 @@ impl Manifest {
 
     /// Its bytes.
     pub fn encode(&self) -> Result<Vec<u8>, CheckpointError> {
-        self.encode_as(FORMAT)
+        self.encode_as(if self.delta.is_some() { FORMAT } else { FORMAT_OF_BLOCKS })
     }
 
     fn encode_as(&self, format: u32) -> Result<Vec<u8>, CheckpointError> {
@@ -201,6 +206,9 @@ impl Manifest {
             out.number(u64::from(self.whole));
             out.number(u64::from(self.since));
         }
+        if format > 3 {
+            self.delta.unwrap_or_default().write(out);
+        }
     }
 
     fn read(format: u32, mut reader: Reader<'_>) -> Result<Self, Torn> {
@@ -220,6 +228,7 @@ impl Manifest {
         }
         let fingerprints = if format > 1 { Fingerprints::read(input)? } else { Fingerprints::default() };
         let (whole, since) = if format > 2 { (input.small()?, input.small()?) } else { (0, 0) };
+        let delta = if format > 3 { Some(Delta::read(input)?) } else { None };
         reader.end()?;
         Ok(Self {
             number,
@@ -233,6 +242,7 @@ impl Manifest {
             fingerprints,
             whole,
             since,
+            delta,
         })
     }
 }
@@ -263,6 +273,19 @@ impl Figures {
         let bases = bases.collect::<Result<_, Torn>>()?;
         let comparisons = (input.number()?, input.number()?);
         Ok(Self { bytes, zero, unchanged, known, new, stored, bases, comparisons })
+    }
+}
+
+impl Delta {
+    fn write(self, out: &mut Writer) {
+        for number in [self.held.into(), self.blocks, self.bytes, self.depth.into()] {
+            out.number(number);
+        }
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<Self, Torn> {
+        let (held, blocks) = (input.small()?, input.number()?);
+        Ok(Self { held, blocks, bytes: input.number()?, depth: input.small()? })
     }
 }
 
@@ -491,6 +514,7 @@ mod tests {
             fingerprints,
             whole: 3,
             since: 4,
+            delta: None,
         }
     }
 
@@ -502,6 +526,9 @@ mod tests {
         assert_eq!(Manifest::decode(&manifest.encode_as(2).unwrap()).as_ref(), Ok(&second));
         let old = Manifest { fingerprints: Fingerprints::default(), ..second };
         assert_eq!(Manifest::decode(&manifest.encode_as(1).unwrap()), Ok(old));
+        let delta = Some(Delta { held: 3, blocks: 5, bytes: 20_600, depth: 2 });
+        let told = Manifest { delta, ..manifest.clone() };
+        assert_eq!(Manifest::decode(&told.encode().unwrap()).as_ref(), Ok(&told));
         let newer = manifest.encode_as(FORMAT + 1).unwrap();
         assert_eq!(Manifest::decode(&newer), Err("it was written by another version of hopmap"));
     }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use hopmap_durable::{DurableError, crash_point};
 
-use super::{FORMAT, Settings, Store, in_words, numbers};
+use super::{Settings, Store, in_words, numbers};
 use crate::CheckpointError;
 
 /// Ending of what stays of the manifest of a checkpoint that was pruned, until its number is written down.
@@ -122,7 +122,7 @@ impl Store {
     pub(crate) fn settle(&self, given: &Given) -> Result<(), CheckpointError> {
         let settings = Self::open(&self.folder)?.settings;
         let settled = Settings {
-            format: FORMAT,
+            format: settings.newest_format(),
             next: given.next,
             removed: Some(given.removed.clone()),
             ..settings.clone()

@@ -213,12 +213,17 @@ impl Store {
             return Err(CheckpointError::Pinned { number });
         }
         let by_rule = keep.last.is_some() || keep.every.is_some();
+        let bases = self.bases_to_come(&there);
+        if let Some(&number) = keep.remove.iter().find(|number| bases.contains(number)) {
+            return Err(CheckpointError::IsBase { number });
+        }
         let last = self.last_of_every_name(&there, keep.last.unwrap_or(0));
         let stays = |number: u32| {
             // No rule knows the name of a checkpoint whose manifest is lost; only who names it gives it up.
             let kept = !by_rule
                 || lost.binary_search(&number).is_ok()
                 || last.contains(&number)
+                || bases.contains(&number)
                 || keep.every.is_some_and(|every| number.is_multiple_of(every))
                 || pinned.contains(&number);
             kept && !keep.remove.contains(&number)

@@ -51,7 +51,7 @@ impl Store {
     ) -> Result<Restored, CheckpointError> {
         let manifest = self.manifest(number)?;
         refuse_what_is_there(to)?;
-        self.refuse_other_packs(&manifest, None)?;
+        self.refuse_other_packs(&manifest, None).map_err(|error| self.in_chain(&manifest, error))?;
         let parent = match to.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
@@ -67,7 +67,7 @@ impl Store {
             let target = FileTarget::open(path, holes, !options.unsynced);
             Some(target.map(|target| Output { path: &entry.path, recipe, target: Box::new(target) }))
         });
-        Restoring::new(self, files, cx).run()?;
+        Restoring::new(self, files, cx).run().map_err(|error| self.in_chain(&manifest, error))?;
         tree::finish(staging.path(), &manifest.entries)?;
         if !options.unsynced {
             sync_tree(staging.path())?;
@@ -96,9 +96,10 @@ impl Store {
     ) -> Result<Restored, CheckpointError> {
         let manifest = self.manifest(number)?;
         let (entry, recipe) = one_file(&manifest, path)?;
-        self.refuse_other_packs(&manifest, Some(recipe))?;
+        self.refuse_other_packs(&manifest, Some(recipe)).map_err(|error| self.in_chain(&manifest, error))?;
         let target = Box::new(StreamTarget::new(out));
-        Restoring::new(self, std::iter::once(Ok(Output { path: &entry, recipe, target })), cx).run()?;
+        let files = std::iter::once(Ok(Output { path: &entry, recipe, target }));
+        Restoring::new(self, files, cx).run().map_err(|error| self.in_chain(&manifest, error))?;
         Ok(Restored { number, files: 1, bytes: recipe.bytes() })
     }
 }

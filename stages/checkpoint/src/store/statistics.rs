@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use super::chain::Delta;
 use super::live::Live;
 use super::text::in_text;
 use super::{ReadLock, Store};
@@ -106,6 +107,9 @@ pub struct Explained {
     pub codecs: BTreeMap<String, u64>,
     /// How often ADCA compared the base kept with the checkpoint before, and how often it took the latter.
     pub comparisons: (u64, u64),
+    /// What is stored of it, if it is told as a whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delta: Option<Delta>,
     /// Its files.
     pub files: Vec<ExplainedFile>,
 }
@@ -229,6 +233,7 @@ impl Store {
             depths: BTreeMap::new(),
             codecs: BTreeMap::new(),
             comparisons: figures.comparisons,
+            delta: manifest.delta,
             files: Vec::new(),
         };
         for (&entry, recipe) in &manifest.recipes {

@@ -82,7 +82,8 @@ pub(crate) fn cut(
     amount: usize,
     source: Box<dyn Read + Send + '_>,
 ) -> Result<Cut, CutError> {
-    let known = Known { length: Some(bytes.len() as u64), earlier: earlier.cloned(), page_map, seed: 0 };
+    let known =
+        Known { length: Some(bytes.len() as u64), earlier: earlier.cloned(), page_map, ..Known::default() };
     let mut cutter = cutter(source, known)?;
     let mut whole = Cut { format: cutter.format(), chunks: Vec::new(), bytes: Vec::new() };
     let mut batch = Batch::default();

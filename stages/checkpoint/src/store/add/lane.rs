@@ -14,7 +14,7 @@ use super::encode::{Done, Job};
 use crate::CheckpointError;
 use crate::chunk::{Batch, Chunk, ChunkId, Earlier, EarlierChunk, KeptHash, Place};
 use crate::codec::{BASED_BLOCK, BLOCK, Chooser};
-use crate::cut::{self, Cutter, Known, PageMap};
+use crate::cut::{self, Cutter, Known};
 use crate::store::Store;
 use crate::store::base::{BaseRule, Choice};
 use crate::store::digest::Digest;
@@ -71,9 +71,7 @@ impl<'a> Opened<'a> {
         number: u32,
         path: PathBuf,
         found: Option<(u64, Time)>,
-        earlier: Option<Arc<Earlier>>,
-        page_map: Option<PageMap>,
-        seed: u64,
+        known: Known,
     ) -> Result<Self, CheckpointError> {
         // Whatever stands there now: links are not followed.
         let file = match open_input_itself(&path) {
@@ -88,7 +86,8 @@ impl<'a> Opened<'a> {
         if !found.is_none_or(is_as_found) {
             return Err(CheckpointError::Changed { path });
         }
-        let known = Known { length: Some(before.len()), earlier: earlier.clone(), page_map, seed };
+        let earlier = known.earlier.clone();
+        let known = Known { length: Some(before.len()), ..known };
         let cutter = cut::cutter(Box::new(file), known)
             .map_err(|source| CheckpointError::Cut { path: path.clone(), source })?;
         Ok(Self { number, path, before: Some(before), cutter, earlier, ended: false, bytes: 0 })
@@ -98,10 +97,9 @@ impl<'a> Opened<'a> {
         number: u32,
         path: PathBuf,
         reader: Box<dyn Read + Send + 'a>,
-        earlier: Option<Arc<Earlier>>,
-        seed: u64,
+        known: Known,
     ) -> Result<Self, CheckpointError> {
-        let known = Known { length: None, earlier: earlier.clone(), page_map: None, seed };
+        let earlier = known.earlier.clone();
         let cutter = cut::cutter(reader, known)
             .map_err(|source| CheckpointError::Cut { path: path.clone(), source })?;
         Ok(Self { number, path, before: None, cutter, earlier, ended: false, bytes: 0 })
