@@ -47,6 +47,7 @@ ENTRIES = [
         ],
         "What deltas of a series store",
     ),
+    ("adca", ["hopmap run adca", "hopmap show database-deltas --table rules"], "What deltas of a series store"),
     (
         "topology-refresh",
         ["hopmap topology refresh -p hosts=localhost -p start='env HOST={host} hopmap agent' --publish published"],

@@ -33,6 +33,7 @@ pub static EMBEDDED: &[Embedded] = &[
     Embedded { name: "figure-3-traces", text: include_str!("../../pipelines/figure-3-traces.toml") },
     Embedded { name: "claims", text: include_str!("../../pipelines/claims.toml") },
     Embedded { name: "checkpoint", text: include_str!("../../pipelines/checkpoint.toml") },
+    Embedded { name: "adca", text: include_str!("../../pipelines/adca.toml") },
     Embedded { name: "topology-refresh", text: include_str!("../../pipelines/topology-refresh.toml") },
 ];
 
