@@ -307,9 +307,10 @@ fn routes_that_no_mesh_has_are_costs() {
     let (hosts, link) = (["a", "b", "c"], |name: &str| {
         format!("<link id=\"{name}\" bandwidth=\"1GBps\" latency=\"1us\"/>\n")
     });
-    let hosts: String = hosts.iter().map(|name| format!("<host id=\"{name}\" speed=\"1Gf\"/>\n")).collect();
+    let hosts = hosts.map(|name| format!("<host id=\"{name}\" speed=\"1Gf\"/>\n")).concat();
     let route = |a: &str, b: &str, links: &[&str]| {
-        let links: String = links.iter().map(|link| format!("<link_ctn id=\"{link}\"/>")).collect();
+        let links: Vec<String> = links.iter().map(|link| format!("<link_ctn id=\"{link}\"/>")).collect();
+        let links = links.concat();
         format!("<route src=\"{a}\" dst=\"{b}\" symmetrical=\"NO\">{links}</route>\n")
     };
     let links: String = ["ab", "bc", "ca"].map(link).concat();

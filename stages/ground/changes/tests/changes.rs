@@ -201,7 +201,7 @@ fn rated(rate: f64, spread: f64) -> Machine {
     machine.system.links.iter_mut().for_each(|link| link.bandwidth_bytes_per_s = Some(rate));
     let measurements = machine.measurements.as_mut().unwrap();
     let large = |sample: &Sample| {
-        let minimum_s = (1 << 20) as f64 / rate;
+        let minimum_s = f64::from(1 << 20) / rate;
         let median_s = minimum_s * spread;
         let (first_decile_s, ninth_decile_s, maximum_s) = (minimum_s, median_s, median_s);
         let phase = ProbePhase::Isolated;

@@ -39,13 +39,13 @@ impl Sample {
         self.0.is_empty()
     }
 
-    /// The smallest; NaN if there are none.
+    /// The smallest; `NaN` if there are none.
     #[must_use]
     pub fn least(&self) -> f64 {
         self.0.first().copied().unwrap_or(f64::NAN)
     }
 
-    /// The largest; NaN if there are none.
+    /// The largest; `NaN` if there are none.
     #[must_use]
     pub fn largest(&self) -> f64 {
         self.0.last().copied().unwrap_or(f64::NAN)

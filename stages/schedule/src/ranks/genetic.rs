@@ -193,7 +193,7 @@ mod tests {
     fn children_take_no_slot_twice() {
         let mut random = Pcg64::from_seed([7; 32]);
         for _ in 0..200 {
-            let parents = [0, 1].map(|_| random.choose(&(0..9 as u32).collect::<Vec<_>>(), 6));
+            let parents = [0, 1].map(|_| random.choose(&(0..9_u32).collect::<Vec<_>>(), 6));
             let mut child = cross(&parents[0], &parents[1], &mut random);
             assert!(child.iter().zip(&parents[1]).any(|(a, b)| a == b) || child == parents[0]);
             let rank = random.below(6);
