@@ -261,6 +261,8 @@ impl Scope<'_> {
 
     fn resolve_paths(&self, value: Json, base: Base, schema: &SchemaView<'_>) -> Json {
         match value {
+            // `-p ini=` takes a file away that a pipeline names; a path that has to be there stays, and is told to be empty.
+            Json::String(path) if path.is_empty() && schema.is_path() && schema.is_optional() => Json::Null,
             Json::String(path) if schema.is_path() => {
                 self.folders.resolve(Path::new(&path), base).to_string_lossy().into_owned().into()
             }
@@ -322,6 +324,11 @@ impl<'a> SchemaView<'a> {
     /// Whether it takes a path, or nothing.
     pub(crate) fn is_path(&self) -> bool {
         self.part["format"] == hopmap_model::INPUT_PATH_FORMAT
+    }
+
+    /// Whether it may be left out.
+    fn is_optional(&self) -> bool {
+        self.part["type"].as_array().is_some_and(|types| types.iter().any(|name| name == "null"))
     }
 
     /// Whether it takes text and nothing else.

@@ -13,7 +13,7 @@ mod sch;
 
 use hopmap_model::{Context, Error, Schedule, TaskDag};
 
-use crate::{CheckParams, Machine, Ranks};
+use crate::{CheckParams, Machine, MachineParams, Ranks};
 
 pub use error::CheckError;
 use measures::Measures;
@@ -27,7 +27,7 @@ pub fn check(
     given: Option<&Schedule>,
     cx: &Context<'_>,
 ) -> Result<Schedule, Error> {
-    let program = Program::new(dag, machine, params.model);
+    let program = Program::new(dag, machine, MachineParams::from(params).model);
     let schedule = match (given, &params.file) {
         (Some(_), Some(_)) => return Err(CheckError::two_schedules().into()),
         (None, None) => return Err(CheckError::no_schedule().into()),

@@ -40,7 +40,7 @@ fn sch(lists: &[&[u64]]) -> Sch {
 
 fn of_sch(lists: &[&[u64]], model: &str) -> Result<Schedule, String> {
     let (dag, machine) = (diamond(), machine(2));
-    let model = params(serde_json::json!({ "model": model })).model;
+    let model = crate::MachineParams::from(&params(serde_json::json!({ "model": model }))).model;
     let program = Program::new(&dag, &machine, model);
     let schedule = sch::of_sch(&program, &sch(lists)).map_err(|error| error.problem)?;
     let measures = Measures::new(&program, &schedule).unwrap();

@@ -37,20 +37,21 @@ pub(super) fn mutate(genes: &mut Genes, processors: usize, rules: &Rules, random
     }
 }
 
-/// A child that has the entries of one parent up to a point, those of the other up to the next, and so on.
-pub(super) fn cross(one: &Genes, other: &Genes, rules: &Rules, random: &mut Pcg64) -> Genes {
+/// Two children: one has the entries of the first parent up to a point, those of the second up to the next, and so on; the other
+/// has those that the first child has not.
+pub(super) fn cross(one: &Genes, other: &Genes, rules: &Rules, random: &mut Pcg64) -> [Genes; 2] {
     let tasks = one.rank.len();
     let points = about(f64::from(rules.crossover_points), random).max(1);
     let mut points: Vec<usize> = (0..points).map(|_| below(random.next_u32(), tasks)).collect();
     points.push(tasks);
     points.sort_unstable();
-    let mut child = one.clone();
+    let [mut first, mut second] = [one.clone(), other.clone()];
     for pair in points.chunks_exact(2) {
         let segment = pair[0]..pair[1];
-        child.processor[segment.clone()].copy_from_slice(&other.processor[segment.clone()]);
-        child.rank[segment.clone()].copy_from_slice(&other.rank[segment]);
+        first.processor[segment.clone()].swap_with_slice(&mut second.processor[segment.clone()]);
+        first.rank[segment.clone()].swap_with_slice(&mut second.rank[segment]);
     }
-    child
+    [first, second]
 }
 
 #[cfg(test)]
@@ -69,8 +70,11 @@ mod tests {
         let [one, other] = [0, 1].map(|parent| Genes { processor: vec![parent; 20], rank: vec![parent; 20] });
         let mut seen = [false; 2];
         for _ in 0..50 {
-            let child = cross(&one, &other, &rules, &mut numbers);
+            let [child, sibling] = cross(&one, &other, &rules, &mut numbers);
             assert_eq!(child.processor, child.rank);
+            // What one has of a parent the other has of the other.
+            assert!(child.rank.iter().zip(&sibling.rank).all(|(one, other)| one + other == 1));
+            assert_eq!(sibling.processor, sibling.rank);
             child.rank.iter().for_each(|&parent| seen[parent as usize] = true);
             let changes = child.rank.windows(2).filter(|pair| pair[0] != pair[1]).count();
             assert!(changes <= 5, "{changes}");

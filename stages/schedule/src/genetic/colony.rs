@@ -28,6 +28,9 @@ pub(super) struct Colony {
     /// The best ever seen.
     pub(super) best: Candidate<Plan>,
     random: Pcg64,
+    /// The second child of the last two parents, which is the next one of this generation.
+    #[serde(skip)]
+    sibling: Option<Genes>,
     /// Generations in a row that were hardly better than the one before.
     pub(super) idle: u32,
     /// Children that were inadmissible, and those that were made in all.
@@ -46,7 +49,8 @@ impl Colony {
         meter: &mut Meter<'_>,
     ) -> Self {
         let random = Pcg64::from_seed(seed);
-        let mut colony = Self { population: Vec::new(), best, random, idle: 0, rejected: 0, made: 0 };
+        let mut colony =
+            Self { population: Vec::new(), best, random, sibling: None, idle: 0, rejected: 0, made: 0 };
         for plan in starts {
             let individual = individual(reader, genes(plan));
             colony.note(reader, &individual);
@@ -86,6 +90,7 @@ impl Colony {
         reader: &mut Reader<'_, C>,
         meter: &mut Meter<'_>,
     ) -> bool {
+        self.sibling = None;
         let old = self.population.len();
         let before = self.least();
         let mutants = about(rules.mutation * old as f64, &mut self.random);
@@ -150,6 +155,9 @@ impl Colony {
         parents: usize,
         is_mutant: bool,
     ) -> Genes {
+        if let Some(sibling) = self.sibling.take() {
+            return sibling;
+        }
         let one = below(self.random.next_u32(), parents);
         if is_mutant {
             let mut genes = self.population[one].genes.clone();
@@ -158,7 +166,10 @@ impl Colony {
         }
         let other = below(self.random.next_u32(), parents.saturating_sub(1).max(1));
         let other = if other >= one && parents > 1 { other + 1 } else { other };
-        cross(&self.population[one].genes, &self.population[other].genes, rules, &mut self.random)
+        let parents = [one, other].map(|parent| &self.population[parent].genes);
+        let [child, sibling] = cross(parents[0], parents[1], rules, &mut self.random);
+        self.sibling = Some(sibling);
+        child
     }
 
     /// Leaves as many as a population has: some of the best, and of the others those that count least with a random penalty.

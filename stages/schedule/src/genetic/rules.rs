@@ -107,7 +107,11 @@ impl Rules {
             elites: params.elites.or(elites).unwrap_or(1) as usize,
             cycles: cycles.unwrap_or(if has_budget { u64::MAX } else { CYCLES }),
             min_difference: params.min_difference.or(ini.min_difference).unwrap_or(0.0001),
-            idle_iterations: params.idle_iterations.or(ini.idle_iterations),
+            // Who says what an improvement is wants the search to end without one: the stop criterion of the paper.
+            idle_iterations: params
+                .idle_iterations
+                .or(ini.idle_iterations)
+                .or(params.min_difference.or(ini.min_difference).map(|_| 1)),
             mutation: params.mutation.or(ini.mutation).unwrap_or(0.5),
             mutation_processor: params.mutation_processor.or(ini.mutation_processor).unwrap_or(0.6),
             mutation_priority: params.mutation_priority.or(ini.mutation_priority).unwrap_or(0.2),
@@ -162,6 +166,8 @@ mod tests {
         assert_eq!((rules.population, rules.first, rules.elites), (30, 15, 7));
         assert!((rules.mutation - 0.3).abs() < 1e-12 && (rules.penalty - 0.1).abs() < 1e-12);
         assert_eq!((rules.cycles, rules.idle_iterations), (CYCLES, None));
+        let differing = Rules::new(&params(serde_json::json!({ "min_difference": 0.5 })), &ini, &problem);
+        assert_eq!(differing.idle_iterations, Some(1));
         let timed = Rules::new(&params(serde_json::json!({ "seconds": 1.0 })), &ini, &problem);
         assert_eq!(timed.cycles, u64::MAX);
     }

@@ -47,7 +47,8 @@ with_machine! {
         /// `stop:min_difference`, in units of time; 0.0001 by default.
         #[serde(default)]
         pub min_difference: Option<f64>,
-        /// Idle generations in a row that end the search, `stop:idle_iterations`. By default there is no such end.
+        /// Idle generations in a row that end the search, `stop:idle_iterations`. By default one where `min_difference` is given, and otherwise
+        /// there is no such end.
         #[serde(default)]
         pub idle_iterations: Option<u32>,
         /// Mutants of a generation, as a part of the population, `mutate_possibilities:avg`: the mean of a number that is drawn anew for

@@ -106,9 +106,9 @@ macro_rules! with_machine {
             /// Whether the first process in `procs` and `network` is the coordinator of PARUS, which runs no task.
             #[serde(default)]
             pub coordinator: bool,
-            /// What a message costs.
+            /// What a message costs. By default `receive`, the model of PARUS, where `procs` or `network` is given, and `overlap` elsewhere.
             #[serde(default)]
-            pub model: hopmap_model::DelayModel,
+            pub model: Option<hopmap_model::DelayModel>,
             /// Whether all tasks of a rank stay together, as those of a trace have to.
             #[serde(default)]
             pub ranks: $crate::Ranks,
@@ -127,7 +127,10 @@ macro_rules! with_machine {
                     network: params.network.clone(),
                     lookup: params.lookup,
                     coordinator: params.coordinator,
-                    model: params.model,
+                    model: params.model.unwrap_or(match params.procs.is_some() || params.network.is_some() {
+                        true => hopmap_model::DelayModel::Receive,
+                        false => hopmap_model::DelayModel::Overlap,
+                    }),
                     ranks: params.ranks,
                 }
             }

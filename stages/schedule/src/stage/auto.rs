@@ -14,7 +14,7 @@ impl Stage for AutoStage {
     const KIND: &'static str = "schedule/auto";
     const SUMMARY: &'static str =
         "The best schedule that a budget allows, and how far it can be from the optimum";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
         PORTS

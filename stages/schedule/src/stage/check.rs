@@ -15,7 +15,7 @@ impl Stage for CheckStage {
     type Params = CheckParams;
     const KIND: &'static str = "schedule/check";
     const SUMMARY: &'static str = "A schedule or .sch file computed again, or what is wrong with it";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
         const {

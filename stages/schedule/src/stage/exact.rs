@@ -13,7 +13,7 @@ impl Stage for ExactStage {
     type Params = ExactParams;
     const KIND: &'static str = "schedule/exact";
     const SUMMARY: &'static str = "The proven optimum of a small problem, or a bound";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
         PORTS

@@ -13,7 +13,7 @@ impl Stage for GeneticStage {
     type Params = GeneticParams;
     const KIND: &'static str = "schedule/genetic";
     const SUMMARY: &'static str = "The genetic algorithm of PARUS: populations of schedules";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
         PORTS

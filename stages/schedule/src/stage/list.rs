@@ -13,7 +13,7 @@ impl Stage for ListStage {
     type Params = ListParams;
     const KIND: &'static str = "schedule/list";
     const SUMMARY: &'static str = "A schedule by a list heuristic, such as HEFT";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
         PORTS

@@ -12,7 +12,7 @@ impl Stage for MappingStage {
     type Params = MappingParams;
     const KIND: &'static str = "schedule/mapping";
     const SUMMARY: &'static str = "The slot of every rank in the schedule of a trace, as a mapping";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
         const {
