@@ -122,8 +122,9 @@ pub fn launch(launch: &Launch<'_>, folder: &Path, cx: &Context<'_>) -> Result<La
         let mut processes = Processes::start(launch.launcher, &program, folder)?;
         let status = processes.wait(folder, cx)?;
         let done = ranks::read::<Done>(&folder.join(DONE)).ok();
-        // One that is cut short was asked for it: by us, by its budget, or by a signal on its host.
-        let is_wanted = done.is_some_and(|done| done.complete || done.timed) || cx.should_stop();
+        // A search that is cut short and that nobody asked to stop has used up its budget. A signal on its host asks it to.
+        let has_ended = |done: Done| done.complete || (done.timed && !ranks::is_stopped(folder));
+        let is_wanted = done.is_some_and(has_ended) || cx.should_stop();
         if status.success() && done.is_some() && is_wanted {
             return given(launch.entry, folder);
         }
