@@ -68,7 +68,7 @@ impl TableQuestion {
     }
 }
 
-/// What is wrong with a text in SQL stands there in the file, if the file has the text as it is.
+/// Maps a problem from the SQL to the pipeline file, if the file has the SQL without escapes.
 fn located(problem: Problem, sql: &str, span: &Range<usize>, text: &str) -> Problem {
     let written = text.get(span.clone()).unwrap_or_default();
     let span = match written.find(sql).filter(|_| !sql.is_empty()) {

@@ -311,7 +311,7 @@ fn with_and_without_a_budget(lab: &Lab) {
     lab.sandbox.write("p.toml", format!("{stages}{}{endless}", search("timed", "seconds = 600")));
 }
 
-/// Waits until so many jobs run a search that has saved its state.
+/// Waits until `count` jobs run a search that has saved its state.
 fn wait_for_searches(lab: &Lab, count: usize, run: &mut Child) {
     lab.wait_for(count, "RUNNING", run);
     let states = || std::fs::read_dir(lab.sandbox.path().join(".hopmap/states")).map_or(0, Iterator::count);

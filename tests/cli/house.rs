@@ -334,7 +334,6 @@ fn every_crate_says_what_it_is_for_and_where_to_begin() {
         let text = std::fs::read_to_string(folder.join("README.md")).unwrap_or_default();
         let lines = text.lines().count();
         assert!((10..=40).contains(&lines), "README.md of {name} has {lines} lines");
-        // Of what stands in backquotes, paths of this crate.
         let quoted = text.split('`').skip(1).step_by(2);
         let paths = quoted.filter(|text| ["src/", "tests/"].iter().any(|begin| text.starts_with(begin)));
         for path in paths {

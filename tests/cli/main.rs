@@ -61,6 +61,7 @@ mod schema;
 mod show;
 mod stages;
 mod sweep;
+mod sweep_switch;
 mod topology;
 mod topology_durability;
 mod topology_operation;

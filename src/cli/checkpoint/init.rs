@@ -31,7 +31,7 @@ pub(super) struct Arguments {
     /// as the first every time [default: never].
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     whole_every: Option<u32>,
-    /// Tell whole checkpoints by one base each, as the papers on ADCA and HBICT have it, uncompressed: `first`, `incremental`,
+    /// Store whole checkpoints as deltas against one base each, as the papers on ADCA and HBICT have it, uncompressed: `first`, `incremental`,
     /// `adca-literal` or `adca-immediate`.
     #[arg(long, default_value = "block-wise", value_parser = rule)]
     rule: StoreRule,

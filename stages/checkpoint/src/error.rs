@@ -152,8 +152,8 @@ pub enum CheckpointError {
         /// What is damaged.
         source: Box<Self>,
     },
-    /// A base by which the next checkpoint may be told.
-    #[error("checkpoint {number} is the base that the next one may be told by")]
+    /// A base that the delta of the next checkpoint may have.
+    #[error("checkpoint {number} is a base that the delta of the next checkpoint may have")]
     #[diagnostic(help(
         "add a checkpoint with `--whole` first, which begins anew; rules of a prune keep such a base by themselves; nothing was changed"
     ))]

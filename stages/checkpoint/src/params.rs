@@ -126,8 +126,8 @@ pub struct StoreParams {
     /// What part of a patch, or of a delta where there is a `rule`, ADCA has to save before it changes the base: 0 to 1.
     #[serde(default = "usual_epsilon")]
     pub epsilon: f64,
-    /// By what a checkpoint is told: blocks each by their own version (`block-wise`), or the whole checkpoint by one base, as the
-    /// papers have it.
+    /// Which base a delta is taken against: every block has its own (`block-wise`), or one of the published rules chooses one for the
+    /// whole checkpoint.
     #[serde(default)]
     pub rule: StoreRule,
     /// Bytes of a block where there is a `rule`: 256 to 16384 and a power of two.
@@ -136,12 +136,12 @@ pub struct StoreParams {
     /// Where the base has to have a block that is not stored, where there is a `rule`.
     #[serde(default)]
     pub matching: Matching,
-    /// Bytes that the rule counts for the place and the hash of every block of a delta; how many they are on disk is told beside.
+    /// Bytes that the rule counts for the place and the hash of every block of a delta; the log says how many they are on disk.
     #[serde(default = "place_and_hash")]
     pub block_overhead: u32,
 }
 
-/// By what the checkpoints of a store are told.
+/// Which base the deltas of a store are taken against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StoreRule {
@@ -159,7 +159,7 @@ pub enum StoreRule {
 }
 
 impl StoreRule {
-    /// The rule for whole checkpoints; none where blocks are told each by their own version.
+    /// The rule for whole checkpoints; none where every block has a base of its own.
     #[must_use]
     pub fn of_deltas(self) -> Option<DeltaRule> {
         match self {

@@ -88,7 +88,7 @@ pub struct Settings {
     /// in stores of format 1: then they are those without manifests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removed: Option<Ranges>,
-    /// How checkpoints are told, where each is told as a whole. None: every block by its own version.
+    /// How deltas of whole checkpoints are made. None: every block has a base of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deltas: Option<DeltaSettings>,
     /// By which chunks are hashed: drawn at random for a store that is not to be made again byte for byte.
@@ -114,7 +114,7 @@ impl Default for Settings {
 /// Stores of format 1 do not say which checkpoints were pruned; they are of format 2 once they have been written to.
 const FORMAT: u32 = 2;
 
-/// That of stores whose checkpoints are told as a whole.
+/// That of stores with deltas of whole checkpoints.
 const FORMAT_OF_DELTAS: u32 = 3;
 
 /// The lock of whoever adds or prunes; nobody else writes meanwhile.
@@ -364,7 +364,7 @@ impl Settings {
             return Err(CheckpointError::Setting { name: "rule", range: "one for whole checkpoints" });
         }
         if !(deltas.block.is_power_of_two() && (256..=LONGEST_CHUNK as u32).contains(&deltas.block)) {
-            let range = "256, 512, 1024 … or 16384 bytes, where checkpoints are told as a whole";
+            let range = "256, 512, 1024 … or 16384 bytes, in a store with a rule";
             return Err(CheckpointError::Setting { name: "block", range });
         }
         Ok(())

@@ -177,7 +177,7 @@ fn prune_keeps_what_later_checkpoints_need_and_the_base_of_the_next() {
         kept.dedup();
         assert_eq!(pruned.kept, kept, "{rule:?}");
         sample.assert_restores(&kept);
-        // The rule goes on as if nothing had been taken away, but for what its base was told by.
+        // The rule goes on as if nothing had been taken away, but for the base of its base.
         let expected = published(&series, rule, 1024, Matching::Place);
         for number in [10, 11] {
             sample.add_files(series[number].clone());

@@ -47,7 +47,7 @@ pub(crate) fn greedy(
     best.map(|(_, _, chosen)| chosen).unwrap_or_default()
 }
 
-/// The random numbers of a start, or of what its number stands for.
+/// The random numbers of a start.
 pub(crate) fn stream(seed: u64, number: u64) -> Pcg64 {
     Pcg64::from_seed(seed_stream("select/nodes", seed, number))
 }

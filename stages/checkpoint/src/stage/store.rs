@@ -82,7 +82,11 @@ fn add(store: &Store, checkpoint: Checkpoint, cx: &Context<'_>) -> Result<Stored
     added.notes.iter().for_each(|note| cx.log(note));
     let figures = &added.manifest.figures;
     let stored_bytes = added.pack_bytes + added.manifest_bytes;
-    cx.log(format_args!("{name}: {stored_bytes} of {} bytes stored{}", figures.bytes, told(&added.manifest)));
+    cx.log(format_args!(
+        "{name}: {stored_bytes} of {} bytes stored{}",
+        figures.bytes,
+        delta(&added.manifest)
+    ));
     Ok(StoredCheckpoint {
         checkpoint: added.manifest.number,
         name,
@@ -96,12 +100,12 @@ fn add(store: &Store, checkpoint: Checkpoint, cx: &Context<'_>) -> Result<Stored
     })
 }
 
-/// By what a checkpoint is told that is told as a whole, and what is stored of it.
-fn told(manifest: &Manifest) -> String {
+/// Base and size of the delta that is stored of a checkpoint, in stores with a rule.
+fn delta(manifest: &Manifest) -> String {
     let Some(delta) = manifest.delta else { return String::new() };
     let base = match manifest.earlier {
         0 => "whole".to_owned(),
-        base => format!("told by {base}, depth {}", delta.depth),
+        base => format!("delta against {base}, depth {}", delta.depth),
     };
     format!("; {base}: {} blocks, {} bytes", delta.blocks, delta.bytes)
 }

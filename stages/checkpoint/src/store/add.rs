@@ -141,7 +141,7 @@ struct Session<'a> {
     whole: u32,
     /// How many checkpoints of the series that one was ago.
     since: u32,
-    /// What is stored of the checkpoint, if it is told as a whole.
+    /// What is stored of the checkpoint, in stores with a rule.
     delta: Option<Delta>,
     next_block: u32,
     figures: Figures,
@@ -417,7 +417,7 @@ impl<'a> Session<'a> {
             } else {
                 self.figures.new += bytes;
                 self.delta.iter_mut().for_each(|delta| delta.blocks += 1);
-                // What is told as a whole has the blocks that changed as they are.
+                // The papers store changed blocks as they are.
                 let twin = twin.and_then(|twin| twin.id).filter(|_| self.delta.is_none());
                 let depth = twin.map(|twin| self.depth(twin));
                 let id = lane.pending(depth).push(

@@ -1,4 +1,4 @@
-//! Checkpoints that are told as a whole, each by a base: the chain that restoring one goes along.
+//! Whole checkpoints as deltas against one base each, and the chain of deltas that restores one.
 //!
 //! `K_t = Δ⁻¹(C_t, K_b)`, and so on to the first. A manifest says of every block which `C` of the chain has it, so the steps of a chain
 //! are taken at once, and a block is read once however long the chain is.
@@ -12,7 +12,7 @@ use super::{Store, in_words};
 use crate::CheckpointError;
 use crate::params::{Matching, StoreRule};
 
-/// How the checkpoints of a store are told that are told as a whole.
+/// How a store makes the deltas of whole checkpoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeltaSettings {
@@ -27,7 +27,7 @@ pub struct DeltaSettings {
 }
 
 impl DeltaSettings {
-    /// Pages at their places, counted as HBICT's; none where blocks are told each by their own version.
+    /// Pages at their places, counted as HBICT's; none where every block has a base of its own.
     #[must_use]
     pub fn of(rule: StoreRule) -> Option<Self> {
         let pages = Self { rule, block: 4096, matching: Matching::Place, block_overhead: 24 };
@@ -35,7 +35,7 @@ impl DeltaSettings {
     }
 }
 
-/// `C_t`: what is stored of a checkpoint that is told as a whole.
+/// `C_t`: the delta that is stored of a whole checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Delta {
     /// The base that the rule holds on to after it.
@@ -49,13 +49,13 @@ pub struct Delta {
 }
 
 impl Store {
-    /// What checkpoints are told by.
+    /// The rule that chooses the base.
     #[must_use]
     pub fn rule(&self) -> StoreRule {
         self.settings().deltas.map(|deltas| deltas.rule).unwrap_or_default()
     }
 
-    /// The bases by which the next checkpoint of each name may be told, of these.
+    /// Those of these that the delta of the next checkpoint of a name may have as base.
     pub(crate) fn bases_to_come(&self, numbers: &[u32]) -> BTreeSet<u32> {
         let mut names = BTreeSet::new();
         let mut bases = BTreeSet::new();

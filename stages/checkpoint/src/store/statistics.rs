@@ -107,7 +107,7 @@ pub struct Explained {
     pub codecs: BTreeMap<String, u64>,
     /// How often ADCA compared the base kept with the checkpoint before, and how often it took the latter.
     pub comparisons: (u64, u64),
-    /// What is stored of it, if it is told as a whole.
+    /// What is stored of it, in stores with a rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delta: Option<Delta>,
     /// Its files.

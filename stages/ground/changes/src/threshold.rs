@@ -29,7 +29,7 @@ impl Thresholds {
         before.max(after) > before.min(after) * (1.0 + self.drift)
     }
 
-    /// Whether a rate has, where large messages take so many times the shortest time of theirs.
+    /// Whether a rate has, where large messages take `spread` times the shortest time of theirs.
     pub(crate) fn rates_differ(&self, before: f64, after: f64, spread: f64) -> bool {
         self.differ(before, after) && before.max(after) > before.min(after) * spread.min(self.noisiest_rate)
     }

@@ -1,4 +1,4 @@
-//! The base of a checkpoint that is told as a whole, chosen before any of it is stored.
+//! The base of the delta of a whole checkpoint, chosen before any of it is stored.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ use crate::tree::{self, EntryKind};
 
 /// What is decided for a checkpoint.
 pub(super) struct Decision {
-    /// The checkpoint it is told by; none if it is stored whole.
+    /// The base; none if the checkpoint is stored whole.
     pub(super) base: Option<Manifest>,
     /// The base that the rule holds on to from now on.
     pub(super) held: u32,

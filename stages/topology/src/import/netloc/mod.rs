@@ -1,8 +1,8 @@
 //! `IB-SUBNET-nodes.txt` of netloc 2.0 to 2.9, as `netloc_ib_extract_dats` writes it: nodes, edges and the path of every ordered pair of hosts.
 //!
 //! Line by line: version, subnet, folder of hwloc, number of nodes; a line for every node, a line for every node with its edges, a line with
-//! partitions, and paths until the end. Fields are separated by commas, and descriptions may hold some themselves. The folder that
-//! holds the file of one subnet stands for it.
+//! partitions, and paths until the end. Fields are separated by commas, and descriptions may hold some themselves. A folder
+//! with the file of one subnet is read like that file.
 
 mod paths;
 mod records;
