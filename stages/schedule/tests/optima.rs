@@ -35,7 +35,8 @@ fn auto(evaluations: u64) -> Auto {
 #[test]
 fn graphs_for_parus_are_solved_at_once() {
     let Some(data) = data() else { return };
-    let params = serde_json::json!({ "evaluations": 60_000, "islands": 1 });
+    // Measured on r16c10p6: one island finds the optimum with 9 of 16 seeds, four islands with all 16.
+    let params = serde_json::json!({ "evaluations": 60_000, "islands": 4 });
     let genetic = Genetic::new(&serde_json::from_value(params).unwrap()).unwrap();
     for (name, processors, optimum) in
         [("r10c01p2", 2, 2819), ("r16c10p6", 6, 57), ("stg50_rand0000_p4", 4, 66)]
