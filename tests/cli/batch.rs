@@ -311,15 +311,14 @@ fn with_and_without_a_budget(lab: &Lab) {
     lab.sandbox.write("p.toml", format!("{stages}{}{endless}", search("timed", "seconds = 600")));
 }
 
-/// Waits until `count` jobs run a search that has saved its state.
-fn wait_for_searches(lab: &Lab, count: usize, run: &mut Child) {
+/// Waits until `count` jobs have begun an attempt at a search that has saved its state.
+fn wait_for_searches(lab: &Lab, count: usize, attempt: u32, run: &mut Child) {
     lab.wait_for(count, "RUNNING", run);
     let states = || std::fs::read_dir(lab.sandbox.path().join(".hopmap/states")).map_or(0, Iterator::count);
     let work = lab.sandbox.path().join(".hopmap/jobs");
-    let entries = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten();
     let begun = || {
-        let attempts = entries(&work).flat_map(|job| entries(&job.path()));
-        attempts.filter(|attempt| attempt.path().join("begun").exists()).count()
+        let jobs = std::fs::read_dir(&work).into_iter().flatten().flatten();
+        jobs.filter(|job| job.path().join(format!("{attempt}/begun")).exists()).count()
     };
     let deadline = Instant::now() + Duration::from_secs(30);
     while begun() < count || states() < count {
@@ -341,7 +340,7 @@ fn searches_with_and_without_a_budget_end_as_their_jobs_do() {
 
     // Somebody cancels both, and that is their end.
     let mut run = start("sbatch -n 1");
-    wait_for_searches(&lab, 2, &mut run);
+    wait_for_searches(&lab, 2, 1, &mut run);
     lab.slurm("scancel", &["1", "2"]);
     let output = run.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
@@ -366,12 +365,12 @@ fn searches_with_and_without_a_budget_end_as_their_jobs_do() {
 
     // Their nodes are set down while nothing of theirs is broken, and what is more urgent takes their place.
     let mut run = start("sbatch -n 1");
-    wait_for_searches(&lab, 2, &mut run);
+    wait_for_searches(&lab, 2, 1, &mut run);
     for (_, _, node) in running() {
         lab.slurm("scontrol", &["update", &format!("nodename={node}"), "state=down", "reason=test"]);
     }
     lab.wait_for(2, "NODE_FAIL", &mut run);
-    wait_for_searches(&lab, 2, &mut run);
+    wait_for_searches(&lab, 2, 2, &mut run);
     for (_, _, node) in running() {
         lab.slurm(
             "sbatch",
@@ -379,7 +378,7 @@ fn searches_with_and_without_a_budget_end_as_their_jobs_do() {
         );
     }
     lab.wait_for(2, "PREEMPTED", &mut run);
-    wait_for_searches(&lab, 2, &mut run);
+    wait_for_searches(&lab, 2, 3, &mut run);
     // Slurm warns them that their time is nearly over, as `--signal=B:TERM@30` does: one has its result, the other goes on.
     for (job, ..) in running() {
         lab.slurm("scancel", &["--batch", "--signal=TERM", &job]);
@@ -388,7 +387,7 @@ fn searches_with_and_without_a_budget_end_as_their_jobs_do() {
         assert!(run.try_wait().unwrap().is_none(), "the run has ended");
         std::thread::sleep(Duration::from_millis(50));
     }
-    wait_for_searches(&lab, 1, &mut run);
+    wait_for_searches(&lab, 1, 4, &mut run);
     hopmap_test_support::signal(run.id(), "INT");
     let output = run.wait_with_output().unwrap();
     for cell in ["timed", "endless"] {
