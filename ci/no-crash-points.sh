@@ -1,5 +1,5 @@
 #!/bin/sh
-# Refuses binaries that can be told to crash (stages/ground/durable/src/crash.rs): no release may have that.
+# Refuses binaries that can be told to crash (core/durable/src/crash.rs): no release may have that.
 #
 #   sh ci/no-crash-points.sh FOLDER_OF_BINARIES
 set -eu

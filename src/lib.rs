@@ -1,7 +1,7 @@
 //! hopmap: from the trace of a parallel program and the topology of a machine to a placement of its ranks.
 //!
-//! The library behind the `hopmap` binary: the roof of the house. It knows pipelines and nothing of graphs; everything
-//! that knows graphs is a stage below `stages/`, and [`registry`] is the only place where the two meet.
+//! The library behind the `hopmap` binary: the app layer. It knows pipelines and nothing of graphs; everything that knows
+//! graphs is a stage below `stages/`, and [`registry`] is the only place where the two meet.
 
 pub mod accepted;
 pub mod archive;

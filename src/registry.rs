@@ -139,7 +139,7 @@ pub fn kind(name: &str) -> Option<&'static KindEntry> {
 
 /// A stage, its type erased.
 pub struct StageEntry {
-    /// Room and name.
+    /// Crate and name.
     pub kind: &'static str,
     /// What it does, in one line.
     pub summary: &'static str,

@@ -1,7 +1,7 @@
 //! Host lists and output of sinfo that hold anything.
 #![no_main]
 
-#[path = "../../stages/ground/formats/tests/support/body.rs"]
+#[path = "../../core/formats/tests/support/body.rs"]
 mod body;
 
 use libfuzzer_sys::fuzz_target;

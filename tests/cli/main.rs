@@ -5,6 +5,7 @@
 
 mod accept;
 mod agent;
+mod architecture;
 mod archives;
 mod batch;
 mod batches;
@@ -32,7 +33,6 @@ mod gc;
 mod given_data;
 mod graph;
 mod graphhunter;
-mod house;
 mod import;
 mod init;
 mod inputs;

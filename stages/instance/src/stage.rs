@@ -1,4 +1,4 @@
-//! The stages of this room.
+//! The stages of this crate.
 
 use hopmap_model::{
     Context, Error, InputPath, Inputs, Outcome, Outputs, Port, Stage, SystemGraph, TaskGraph,

@@ -1,4 +1,4 @@
-//! The stages of this room.
+//! The stages of this crate.
 
 mod annealing;
 mod composite;

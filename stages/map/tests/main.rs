@@ -11,7 +11,7 @@ mod external;
 mod hierarchical;
 mod import;
 #[allow(dead_code, reason = "only its processes are used")]
-#[path = "../../ground/islands/tests/common/mod.rs"]
+#[path = "../../../core/islands/tests/common/mod.rs"]
 mod islands;
 mod matrix;
 mod objectives;

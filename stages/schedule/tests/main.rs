@@ -8,7 +8,7 @@ mod checker;
 mod damage;
 mod given;
 #[allow(dead_code, reason = "only its processes are used")]
-#[path = "../../ground/islands/tests/common/mod.rs"]
+#[path = "../../../core/islands/tests/common/mod.rs"]
 mod islands;
 mod optima;
 mod searches;

@@ -1,4 +1,4 @@
-//! The stages of this room.
+//! The stages of this crate.
 
 use hopmap_model::{Context, Error, Inputs, Measurements, Outcome, Outputs, Port, Stage, SystemGraph};
 

@@ -8,14 +8,16 @@ use serde_json::Value;
 
 use crate::sandbox::{Sandbox, project};
 
-struct House {
+struct Workspace {
     /// Folder of each crate of ours below the project.
     folders: BTreeMap<String, PathBuf>,
-    /// Everything each package is built from, by name, development apart.
-    built_from: BTreeMap<String, BTreeSet<String>>,
+    /// Direct and transitive dependencies of each package, by name, without development dependencies.
+    dependencies: BTreeMap<String, BTreeSet<String>>,
+    /// Crates of ours that declare that they use Arrow.
+    uses_arrow: BTreeSet<String>,
 }
 
-fn house() -> House {
+fn workspace() -> Workspace {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
     let output = Command::new(cargo)
         .args(["metadata", "--format-version", "1", "--offline", "--filter-platform", &host()])
@@ -46,8 +48,11 @@ fn house() -> House {
         let folder = manifest.parent().unwrap().strip_prefix(project()).unwrap().to_owned();
         (text(&package["name"]), folder)
     });
-    let built_from = direct.keys().map(|name| (name.clone(), closure(name, &direct))).collect();
-    House { folders: folders.collect(), built_from }
+    let dependencies = direct.keys().map(|name| (name.clone(), closure(name, &direct))).collect();
+    let uses_arrow = metadata["packages"].as_array().unwrap().iter().filter(is_member);
+    let uses_arrow = uses_arrow.filter(|package| package["metadata"]["hopmap"]["arrow"] == true);
+    let uses_arrow = uses_arrow.map(|package| text(&package["name"])).collect();
+    Workspace { folders: folders.collect(), dependencies, uses_arrow }
 }
 
 /// The platform of this machine: packages for others are not there.
@@ -67,79 +72,78 @@ fn closure(name: &str, direct: &BTreeMap<String, BTreeSet<String>>) -> BTreeSet<
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Floor {
-    Ground,
+enum Layer {
+    Core,
     Stage,
-    Roof,
+    App,
     /// What only tests use.
     Tests,
 }
 
-fn floor(folder: &Path) -> Floor {
-    match folder.components().count() {
-        0 => Floor::Roof,
-        // Programs beside `hopmap`, which know what it knows.
-        _ if folder.starts_with("src") => Floor::Roof,
-        _ if folder.starts_with("tests") => Floor::Tests,
-        2 => Floor::Stage,
-        _ => Floor::Ground,
+/// The layer of a crate: the folder that it is in says it.
+fn layer(folder: &Path) -> Layer {
+    match folder.iter().next().and_then(|first| first.to_str()) {
+        // The root package, and the programs beside `hopmap`.
+        None | Some("src") => Layer::App,
+        Some("stages") => Layer::Stage,
+        Some("core") => Layer::Core,
+        Some("tests") => Layer::Tests,
+        Some(other) => panic!("{other}/ is no layer"),
     }
 }
 
 #[test]
-fn no_stage_is_built_from_another_and_the_ground_knows_none() {
-    let house = house();
-    for (name, folder) in &house.folders {
-        for needed in house.built_from[name].iter().filter_map(|needed| house.folders.get(needed)) {
-            match floor(folder) {
-                Floor::Roof => assert_ne!(floor(needed), Floor::Tests, "{name} is built from {needed:?}"),
-                Floor::Tests => {}
-                Floor::Stage | Floor::Ground => {
-                    assert_eq!(floor(needed), Floor::Ground, "{name} is built from {needed:?}");
+fn stages_and_core_depend_on_core_alone() {
+    let workspace = workspace();
+    for (name, folder) in &workspace.folders {
+        let needed = workspace.dependencies[name].iter().filter_map(|needed| workspace.folders.get(needed));
+        for needed in needed {
+            match layer(folder) {
+                Layer::App => assert_ne!(layer(needed), Layer::Tests, "{name} depends on {needed:?}"),
+                Layer::Tests => {}
+                Layer::Stage | Layer::Core => {
+                    assert_eq!(layer(needed), Layer::Core, "{name} depends on {needed:?}");
                 }
             }
         }
     }
 }
 
+/// Arrow and Parquet take most of a build. Only crates that declare `[package.metadata.hopmap] arrow = true` may depend on them.
 #[test]
 fn algorithms_build_without_arrow() {
-    let house = house();
-    let packages = [
-        "model",
-        "objective",
-        "changes",
-        "formats",
-        "checkpoint",
-        "map",
-        "route",
-        "schedule",
-        "select",
-        "topology",
-    ];
-    for name in packages.map(|package| format!("hopmap-{package}")) {
-        let heavy =
-            house.built_from[&name].iter().find(|needed| needed.starts_with("arrow") || *needed == "parquet");
-        assert_eq!(heavy, None, "{name}");
+    let workspace = workspace();
+    let is_arrow = |needed: &&String| needed.starts_with("arrow") || *needed == "parquet";
+    let in_layers = |layers: &[Layer]| {
+        let folders = workspace.folders.iter();
+        folders
+            .filter(|(_, folder)| layers.contains(&layer(folder)))
+            .map(|(name, _)| name)
+            .collect::<Vec<_>>()
+    };
+    for name in in_layers(&[Layer::Core, Layer::Stage]) {
+        let heavy = workspace.dependencies[name].iter().find(is_arrow);
+        let is_declared = workspace.uses_arrow.contains(name);
+        assert_eq!(heavy.is_some(), is_declared, "{name}: {heavy:?}");
     }
 }
 
 /// Polars is for `hopmap-query` alone: `hopmap` builds in the time that its own code takes.
 #[test]
 fn hopmap_itself_builds_without_sql() {
-    let house = house();
+    let workspace = workspace();
     let is_sql = |needed: &&String| needed.starts_with("polars") || *needed == "sqlparser";
-    assert_eq!(house.built_from["hopmap"].iter().find(is_sql), None);
-    assert!(house.built_from["hopmap-query"].iter().any(|needed| needed == "polars"));
+    assert_eq!(workspace.dependencies["hopmap"].iter().find(is_sql), None);
+    assert!(workspace.dependencies["hopmap-query"].iter().any(|needed| needed == "polars"));
 }
 
 #[test]
 fn every_stage_crate_has_the_same_skeleton() {
-    let house = house();
-    let stages = house.folders.iter().filter(|(_, folder)| floor(folder) == Floor::Stage);
+    let workspace = workspace();
+    let stages = workspace.folders.iter().filter(|(_, folder)| layer(folder) == Layer::Stage);
     for (name, folder) in stages {
-        let room = folder.file_name().unwrap().to_str().unwrap();
-        assert_eq!(*name, format!("hopmap-{room}"));
+        let short = folder.file_name().unwrap().to_str().unwrap();
+        assert_eq!(*name, format!("hopmap-{short}"));
         for part in ["stage", "params", "error"] {
             let source = project().join(folder).join("src");
             assert!(
@@ -151,11 +155,11 @@ fn every_stage_crate_has_the_same_skeleton() {
 }
 
 #[test]
-fn the_kind_of_a_stage_names_its_room() {
+fn the_kind_of_a_stage_names_its_crate() {
     let stages: Value = serde_json::from_str(&Sandbox::new().stdout(&["stages", "--json"])).unwrap();
     for stage in stages.as_array().unwrap() {
-        let (room, _) = stage["kind"].as_str().unwrap().split_once('/').unwrap();
-        assert!(project().join("stages").join(room).is_dir(), "{stage}");
+        let (short, _) = stage["kind"].as_str().unwrap().split_once('/').unwrap();
+        assert!(project().join("stages").join(short).is_dir(), "{stage}");
     }
 }
 
@@ -176,7 +180,7 @@ fn hopmap_itself_never_links_mpi() {
 
 /// Every Rust file of the project that is part of the product.
 fn sources() -> Vec<(PathBuf, String)> {
-    sources_below(&["src", "stages"])
+    sources_below(&["src", "stages", "core"])
 }
 
 fn sources_below(folders: &[&str]) -> Vec<(PathBuf, String)> {
@@ -199,7 +203,7 @@ fn sources_below(folders: &[&str]) -> Vec<(PathBuf, String)> {
 /// A file that no `main.rs` lists would hold tests that never run.
 #[test]
 fn no_test_file_is_forgotten() {
-    let files = sources_below(&["stages", "tests"]);
+    let files = sources_below(&["stages", "core", "tests"]);
     let mains = files.iter().filter(|(path, _)| path.ends_with("main.rs") && !in_src(path));
     let mut listed = 0;
     for (main, text) in mains {
@@ -219,14 +223,14 @@ fn in_src(path: &Path) -> bool {
 
 #[test]
 fn unsafe_code_is_only_where_it_may_be() {
-    let rooms = [
-        "stages/ground/otf2-sys",
+    let places = [
+        "core/otf2-sys",
         "stages/trace/src/otf2/library",
         "stages/trace/src/otf2/library.rs",
-        "stages/ground/objective/src/dense/avx2.rs",
+        "core/objective/src/dense/avx2.rs",
     ];
-    for (path, text) in sources_below(&["src", "stages", "tests/network", "tests/support"]) {
-        let allowed = rooms.iter().any(|room| path.starts_with(room));
+    for (path, text) in sources_below(&["src", "stages", "core", "tests/network", "tests/support"]) {
+        let allowed = places.iter().any(|place| path.starts_with(place));
         assert!(allowed || !text.contains("allow(unsafe_code)"), "{} allows unsafe code", path.display());
     }
 }
@@ -248,19 +252,16 @@ fn only_the_command_line_prints() {
 
 #[test]
 fn only_the_registry_lists_stages() {
+    let workspace = workspace();
+    let stages = workspace.folders.iter().filter(|(_, folder)| layer(folder) == Layer::Stage);
+    let stages: Vec<_> = stages.map(|(name, _)| name.replace('-', "_")).collect();
+    assert!(stages.len() > 10, "{stages:?}");
     for (path, text) in sources().into_iter().filter(|(path, _)| path.starts_with("src")) {
         if path == Path::new("src/registry.rs") {
             continue;
         }
-        for room in [
-            "hopmap_trace",
-            "hopmap_topology",
-            "hopmap_instance",
-            "hopmap_map",
-            "hopmap_evaluate",
-            "hopmap_launch",
-        ] {
-            assert!(!text.contains(room), "{} names {room}", path.display());
+        for stage in &stages {
+            assert!(!text.contains(stage), "{} names {stage}", path.display());
         }
     }
 }
@@ -271,11 +272,11 @@ fn only_the_registry_lists_stages() {
 fn stages_open_inputs_in_one_way() {
     // Files that are not inputs, and why.
     let exceptions = [
-        ("stages/ground/model/src/input_file.rs", "the one way"),
-        ("stages/ground/durable/", "files of stores and logs, which hopmap wrote"),
-        ("stages/ground/islands/src/state.rs", "the state of a search, which it wrote"),
-        ("stages/ground/partition/src/scotch.rs", "what a program answered in a folder of our own"),
-        ("stages/ground/artifact/src/folder.rs", "copies what a stage gave"),
+        ("core/model/src/input_file.rs", "the one way"),
+        ("core/durable/", "files of stores and logs, which hopmap wrote"),
+        ("core/islands/src/state.rs", "the state of a search, which it wrote"),
+        ("core/partition/src/scotch.rs", "what a program answered in a folder of our own"),
+        ("core/artifact/src/folder.rs", "copies what a stage gave"),
         ("stages/checkpoint/src/store.rs", "the store of checkpoints"),
         ("stages/checkpoint/src/store/numbers.rs", "the store of checkpoints"),
         ("stages/checkpoint/src/store/pack.rs", "the store of checkpoints"),
@@ -298,7 +299,7 @@ fn stages_open_inputs_in_one_way() {
         "::from_file(",
     ];
     let mut used = BTreeSet::new();
-    for (path, text) in sources_below(&["stages"]).into_iter().filter(|(path, _)| in_src(path)) {
+    for (path, text) in sources_below(&["stages", "core"]).into_iter().filter(|(path, _)| in_src(path)) {
         let name = path.file_name().unwrap();
         let product = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
         let Some(way) = ways.iter().find(|way| product.contains(**way)) else { continue };
@@ -329,7 +330,7 @@ fn is_test_module(path: &Path) -> bool {
 
 #[test]
 fn every_crate_says_what_it_is_for_and_where_to_begin() {
-    for (name, folder) in house().folders.iter().filter(|(_, folder)| folder.components().count() > 0) {
+    for (name, folder) in workspace().folders.iter().filter(|(_, folder)| folder.components().count() > 0) {
         let folder = project().join(folder);
         let text = std::fs::read_to_string(folder.join("README.md")).unwrap_or_default();
         let lines = text.lines().count();

@@ -97,7 +97,7 @@ pub trait Stage {
     /// The keys of `with` in a pipeline file. Serialised values enter the key; doc comments are the help text.
     type Params: DeserializeOwned + Serialize + JsonSchema + Send + Sync;
 
-    /// Room and name, such as `map/annealing`.
+    /// Crate and name, such as `map/annealing`.
     const KIND: &'static str;
 
     /// One line for `hopmap stages`.

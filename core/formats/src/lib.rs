@@ -1,4 +1,4 @@
-//! File formats that several rooms read.
+//! File formats that several crates read.
 //!
 //! [`host_list`]: names of hosts as Slurm writes them, `node[001-128,200-210]`. [`sinfo`]: which nodes of a cluster are free.
 //! [`parus`]: what PARUS measured between the processes of a job. [`netcdf`]: classic netCDF files.
