@@ -17,4 +17,5 @@ pub mod query;
 pub mod ranks;
 pub mod refresh;
 pub mod registry;
+pub mod renames;
 pub mod report;

@@ -7,6 +7,7 @@ use super::exit::Exit;
 use super::failure::Failure;
 use super::open::{PipelineArguments, StoreArguments};
 use super::output::Output;
+use super::summary;
 use crate::engine::{Store, check_saves};
 
 /// Arguments of `check`.
@@ -21,6 +22,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
     let pipeline = arguments.pipeline.open()?;
+    summary::deprecated(&pipeline, output);
     check_saves(&pipeline, &mut Store::load(&arguments.store.root(&arguments.pipeline)?)?)?;
     let (stages, cells, gates) = (pipeline.stages().len(), pipeline.cells.len(), pipeline.gates.len());
     if output.is_json() {

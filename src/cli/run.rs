@@ -80,6 +80,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     }
     let mut store = Store::load(&root)?;
     summary::damaged_lines(&store, output);
+    summary::deprecated(&pipeline, output);
     summary::namesakes(&pipeline, &store, output);
     let accepted = arguments.gates.prepare(&mut pipeline, &store)?;
     engine::check_saves(&pipeline, &mut store)?;

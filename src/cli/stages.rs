@@ -9,6 +9,7 @@ use super::failure::{Failure, Mistake};
 use super::output::Output;
 use crate::pipeline::{closest, first_sentence};
 use crate::registry::{self, STAGES, StageEntry};
+use crate::renames;
 
 /// Arguments of `stages`.
 #[derive(Debug, Args)]
@@ -28,7 +29,8 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
 
 /// The stage of a kind, or an error that suggests one.
 pub(crate) fn find(kind: &str) -> Result<&'static StageEntry, Failure> {
-    registry::stage(kind).ok_or_else(|| {
+    let now = renames::kind(kind).map_or(kind, |renamed| renamed.new);
+    registry::stage(now).ok_or_else(|| {
         let known: Vec<&str> = STAGES.iter().map(|entry| entry.kind).collect();
         let help = match closest(kind, &known) {
             Some(meant) => format!("did you mean `{meant}`? `hopmap stages` lists all"),

@@ -301,6 +301,13 @@ pub(crate) fn print_held(report: &RunReport, output: Output) {
     output.line(format!("  {:<12} {}: {what}", "held back", paths.join(", ")));
 }
 
+/// Warns of deprecated names in a pipeline file.
+pub(super) fn deprecated(pipeline: &Pipeline, output: Output) {
+    for warning in &pipeline.warnings {
+        output.note(format!("warning: {}", warning.one_line()));
+    }
+}
+
 /// Says which other files have pipelines of the same name: people take one for the other.
 pub(crate) fn namesakes(pipeline: &Pipeline, store: &Store, output: Output) {
     let id = PipelineId::of(pipeline, store.root());

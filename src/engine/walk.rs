@@ -15,6 +15,7 @@ use super::settled::{Settled, State};
 use super::store::Store;
 use crate::pipeline::{Cell, Extreme, Origin, Pipeline};
 use crate::registry::Configured;
+use crate::renames;
 
 /// What a cell needs next.
 pub(crate) enum Decision {
@@ -135,7 +136,7 @@ impl<'a> Walk<'a> {
             }
             self.usable(cell)?;
             let metrics = &self.output(cell, output)?.metrics;
-            let Some(&value) = metrics.get(metric) else {
+            let Some(&value) = metrics.get(metric).or_else(|| metrics.get(renames::metric(metric))) else {
                 let names: Vec<&str> = metrics.keys().map(String::as_str).collect();
                 return Err(Box::new(Settled::failed(miette::miette!(
                     help = format!("its metrics: {}", names.join(", ")),

@@ -7,6 +7,7 @@ use super::formula::{Expression, Function, Operator, Term};
 use super::verdict::{Standing, Verdict, number};
 use super::{Bound, Cells, Gate};
 use crate::pipeline::{Extreme, Pipeline, Problem, Problems};
+use crate::renames;
 
 /// What came out.
 #[derive(Debug)]
@@ -138,7 +139,7 @@ impl Bench<'_, '_> {
 
     fn metric(&self, cell: usize, bound: &Bound, metric: &str) -> Value {
         let found = (self.metrics)(cell, bound.output).ok_or(Missing::Result(cell))?;
-        found.get(metric).copied().ok_or_else(|| {
+        found.get(metric).or_else(|| found.get(renames::metric(metric))).copied().ok_or_else(|| {
             let id = &self.pipeline.cells[cell].id;
             let problem = Problem::new(format!("`{id}` has no metric `{metric}`"), &bound.place);
             Missing::Metric(problem.suggest(metric, "its metrics", found.keys().map(String::as_str)))

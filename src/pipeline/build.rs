@@ -18,6 +18,7 @@ use super::tables::questions;
 use super::template::{Base, Folders, Reference, Resolved, SchemaView, Scope, Template};
 use super::{Cell, Pipeline, Problem, Problems, Settings, Source};
 use crate::registry::{Configured, StageEntry};
+use crate::renames;
 
 type Lookup<'a> = dyn Fn(&str, Option<&str>) -> Option<PathBuf> + 'a;
 
@@ -46,6 +47,8 @@ pub(crate) fn pipeline(
     let gates = gates(&file.gates, &cells, &blocks, &scope, source.text(), &mut problems);
     let name = file.name.unwrap_or_else(|| source.stem());
     let File { description, batch, save_on_failure, .. } = file;
+    let warnings = loose.into_iter().flat_map(|cell| cell.warnings).collect();
+    let warnings = source.tie(warnings).0;
     let mut pipeline = Pipeline {
         name,
         description,
@@ -55,6 +58,7 @@ pub(crate) fn pipeline(
         gates,
         batch,
         save_on_failure,
+        warnings,
         folders,
         parameters,
     };
@@ -226,7 +230,8 @@ pub(crate) fn configure_alone(
     folders: &Folders,
 ) -> Result<Box<dyn Configured>, Problems> {
     let mut problems = Vec::new();
-    let with = Table::parse(source.text(), &mut problems);
+    let mut with = Table::parse(source.text(), &mut problems);
+    renames::renew(entry.kind, &mut with);
     let scope = Scope { parameters: &[], matrix: &[], artifact: &|_, _| None, folders };
     let span = 0..source.text().len();
     let values =

@@ -10,6 +10,7 @@ use super::selector::Selector;
 use super::sweep::Sweep;
 use super::template::{Folders, Reference, Resolved, SchemaView, Scope, Template};
 use crate::registry::{self, StageEntry};
+use crate::renames;
 
 /// A cell whose kind and parameters are known, not yet connected.
 pub(crate) struct LooseCell<'a> {
@@ -18,6 +19,8 @@ pub(crate) struct LooseCell<'a> {
     pub(crate) matrix: Combination,
     pub(crate) entry: &'static StageEntry,
     pub(crate) with: Table,
+    /// Deprecated names that it is written with.
+    pub(crate) warnings: Vec<Problem>,
 }
 
 /// What a value of one stage may refer to.
@@ -39,13 +42,20 @@ pub(crate) fn expand<'a>(
     let mut cells = Vec::new();
     for matrix in &sweep.cells {
         let scope = Scope { parameters, matrix, artifact: &|_, _| None, folders };
-        let Some(entry) = kind_of(block, &scope, problems) else {
+        let mut warnings = Vec::new();
+        let Some((entry, renamed)) = kind_of(block, &scope, &mut warnings, problems) else {
             check_references(block, &scope, problems);
             continue;
         };
-        let with = with_matrix(block, entry, &sweep.keys);
+        let mut with = with_matrix(block, entry, &sweep.keys);
+        for (key, value) in renamed.map_or(&[][..], |kind| kind.with) {
+            let span = block.uses.span.clone();
+            let node = Node { span: span.clone(), value: NodeValue::Scalar((*value).into()) };
+            with.entries.push(Entry { key: (*key).to_owned(), key_span: span, node });
+        }
+        warnings.extend(renames::renew(entry.kind, &mut with));
         let id = cell_id(&block.name, matrix);
-        cells.push(LooseCell { id, block, matrix: matrix.clone(), entry, with });
+        cells.push(LooseCell { id, block, matrix: matrix.clone(), entry, with, warnings });
     }
     if !cells.is_empty() {
         unused_keys(block, sweep, around, &cells, problems);
@@ -56,15 +66,23 @@ pub(crate) fn expand<'a>(
 fn kind_of(
     block: &StageBlock,
     scope: &Scope<'_>,
+    warnings: &mut Vec<Problem>,
     problems: &mut Vec<Problem>,
-) -> Option<&'static StageEntry> {
+) -> Option<(&'static StageEntry, Option<&'static renames::Kind>)> {
     let text = block.uses.text()?;
     let before = problems.len();
     let kind = show(&scope.resolve_text(&block.uses, text, problems).value);
     if problems.len() > before {
         return None;
     }
-    let entry = registry::stage(&kind);
+    let renamed = renames::kind(&kind);
+    if let Some(renamed) = renamed {
+        let warning = Problem::new(format!("the stage kind `{kind}` is deprecated"), &block.uses.span);
+        let with =
+            renamed.with.iter().map(|(key, value)| format!(" with {key} = \"{value}\"")).collect::<String>();
+        warnings.push(warning.help(format!("it is `{}`{with} now", renamed.new)));
+    }
+    let entry = registry::stage(renamed.map_or(&kind, |renamed| renamed.new));
     if entry.is_none() {
         let known = registry::STAGES.iter().map(|entry| entry.kind);
         problems.push(
@@ -72,7 +90,7 @@ fn kind_of(
                 .suggest(&kind, "kinds", known),
         );
     }
-    entry
+    Some((entry?, renamed))
 }
 
 /// Reports references to nothing even where the kind is unknown, so that they are found at once.
@@ -86,9 +104,8 @@ fn check_references(block: &StageBlock, scope: &Scope<'_>, problems: &mut Vec<Pr
 
 /// The values of `with`, those that the stage shares with the matrix replaced.
 fn with_matrix(block: &StageBlock, entry: &StageEntry, keys: &[Key]) -> Table {
-    let parameters = SchemaView::new(&entry.schema);
     let mut with = block.with.clone();
-    for Key { name, span, .. } in keys.iter().filter(|key| parameters.has_property(&key.name)) {
+    for Key { name, span, .. } in keys.iter().filter(|key| is_parameter(entry, &key.name)) {
         // A reference, so that a path keeps the folder that it is relative to.
         let value = NodeValue::Scalar(format!("${{matrix.{name}}}").into());
         with.entries.retain(|entry| entry.key != *name);
@@ -96,6 +113,11 @@ fn with_matrix(block: &StageBlock, entry: &StageEntry, keys: &[Key]) -> Table {
         with.entries.push(Entry { key: name.clone(), key_span: span.clone(), node });
     }
     with
+}
+
+/// Whether a stage has a parameter of this name, or had one.
+fn is_parameter(entry: &StageEntry, name: &str) -> bool {
+    SchemaView::new(&entry.schema).has_property(name) || renames::parameter(entry.kind, name).is_some()
 }
 
 /// A matrix key has to make a difference: as a parameter of some cell, or through a reference.
@@ -121,11 +143,10 @@ fn unused_keys(
         referenced.extend(keys.map(|key| key.name.clone()));
     }
     let is_used = |key: &Key| {
-        let is_parameter = |cell: &LooseCell<'_>| SchemaView::new(&cell.entry.schema).has_property(&key.name);
         // A switch: its value chooses what is left out.
         let mut excluded = block.exclude.iter().filter_map(Node::table).flat_map(|table| &table.entries);
         referenced.contains(&key.name)
-            || cells.iter().any(is_parameter)
+            || cells.iter().any(|cell| is_parameter(cell.entry, &key.name))
             || excluded.any(|entry| entry.key == key.name)
     };
     let (followed, own): (Vec<&Key>, Vec<&Key>) = match &block.foreach {

@@ -39,6 +39,7 @@ pub use glob::STORE_FOLDER;
 pub use launcher::Launcher;
 pub(crate) use launcher::{LAUNCHERS, distributed_stages};
 pub(crate) use matrix::grouped;
+pub(crate) use node::{Entry, Node, NodeValue, Table};
 pub use problem::{LocatedProblem, Problem, Problems, Source, closest};
 pub use project::{Parameter, SCHEMA_FILE, parameters};
 pub use resources::{Batch, bytes, show_bytes};
@@ -66,6 +67,8 @@ pub struct Pipeline {
     pub batch: Batch,
     /// Whether copies for people are made also where a gate does not hold.
     pub save_on_failure: bool,
+    /// Deprecated names in it.
+    pub warnings: Vec<LocatedProblem>,
     folders: Folders,
     parameters: Vec<(String, template::Resolved)>,
 }

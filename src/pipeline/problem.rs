@@ -130,6 +130,18 @@ pub struct LocatedProblem {
     source: Source,
 }
 
+impl LocatedProblem {
+    /// File, line, problem and help in one line of text.
+    #[must_use]
+    pub fn one_line(&self) -> String {
+        let Problem { message, span, help, .. } = &self.problem;
+        let before = self.source.text().get(..span.start).unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
+        let help = help.as_ref().map(|help| format!(" ({help})")).unwrap_or_default();
+        format!("{}:{line}: {message}{help}", self.source.name())
+    }
+}
+
 impl Display for LocatedProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.problem.message)

@@ -1,0 +1,160 @@
+//! Deprecated names of stage kinds, parameters and metrics. A pipeline that has them still runs for one release, with a warning;
+//! keys and artifacts only ever have the new names.
+//!
+//! `docs/renames.md` is made of these tables, and `ci/compare-versions.py` reads it to hold two versions against each other.
+
+use crate::pipeline::{Entry, Node, NodeValue, Problem, Table};
+
+/// A kind that is another kind now, with parameters that say what the old name said.
+pub struct Kind {
+    /// The deprecated name.
+    pub old: &'static str,
+    /// The name it has now.
+    pub new: &'static str,
+    /// Parameters that go with it: names and values.
+    pub with: &'static [(&'static str, &'static str)],
+}
+
+/// A parameter that has another name now.
+pub struct Parameter {
+    /// Kind of the stage, or all of a crate: `map/*`.
+    pub stage: &'static str,
+    /// The deprecated name.
+    pub old: &'static str,
+    /// The name it has now; `annealing.seed` is `seed` in the table `annealing`.
+    pub new: &'static str,
+}
+
+/// A metric that has another name now.
+pub struct Metric {
+    /// The deprecated name.
+    pub old: &'static str,
+    /// The name it has now.
+    pub new: &'static str,
+}
+
+/// All kinds that were renamed.
+pub const KINDS: &[Kind] = &[];
+
+/// All parameters that were renamed, by crate.
+pub const PARAMETERS: &[Parameter] = &[];
+
+/// All metrics that were renamed.
+pub const METRICS: &[Metric] = &[];
+
+/// What a deprecated kind is now.
+#[must_use]
+pub fn kind(old: &str) -> Option<&'static Kind> {
+    KINDS.iter().find(|kind| kind.old == old)
+}
+
+/// The name that a metric has now.
+#[must_use]
+pub fn metric(name: &str) -> &str {
+    METRICS.iter().find(|metric| metric.old == name).map_or(name, |metric| metric.new)
+}
+
+/// The name that a parameter of a stage has now, if it is deprecated.
+#[must_use]
+pub fn parameter(stage: &str, name: &str) -> Option<&'static str> {
+    renamed(PARAMETERS, stage, name)
+}
+
+fn renamed(parameters: &[Parameter], stage: &str, name: &str) -> Option<&'static str> {
+    let is_of = |pattern: &str| match pattern.strip_suffix('*') {
+        Some(of_crate) => stage.starts_with(of_crate),
+        None => stage == pattern,
+    };
+    parameters.iter().find(|entry| entry.old == name && is_of(entry.stage)).map(|entry| entry.new)
+}
+
+/// Puts the new names into the parameters of a stage, and gives a warning for each.
+pub(crate) fn renew(stage: &str, with: &mut Table) -> Vec<Problem> {
+    renew_by(PARAMETERS, stage, with)
+}
+
+fn renew_by(parameters: &[Parameter], stage: &str, with: &mut Table) -> Vec<Problem> {
+    let mut warnings = Vec::new();
+    for entry in std::mem::take(&mut with.entries) {
+        match renamed(parameters, stage, &entry.key) {
+            None => with.entries.push(entry),
+            Some(new) => {
+                let message = format!("`{}` of {stage} is deprecated", entry.key);
+                warnings
+                    .push(Problem::new(message, &entry.key_span).help(format!("it is called `{new}` now")));
+                insert(with, new, entry);
+            }
+        }
+    }
+    warnings
+}
+
+/// Inserts a value under a dotted name.
+fn insert(table: &mut Table, name: &str, entry: Entry) {
+    let Some((outer, inner)) = name.split_once('.') else {
+        return table.entries.push(Entry { key: name.to_owned(), ..entry });
+    };
+    let span = entry.key_span.clone();
+    let place = match table.entries.iter().position(|entry| entry.key == outer) {
+        Some(place) => place,
+        None => {
+            let node = Node { span: entry.node.span.clone(), value: NodeValue::Table(Table::default()) };
+            table.entries.push(Entry { key: outer.to_owned(), key_span: span, node });
+            table.entries.len() - 1
+        }
+    };
+    // A value that is no table is refused with the others that do not fit.
+    if let NodeValue::Table(inside) = &mut table.entries[place].node.value {
+        insert(inside, inner, entry);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::registry;
+
+    #[test]
+    fn values_move_to_their_new_names() {
+        let parameters = [
+            Parameter { stage: "map/*", old: "seconds", new: "time_limit_s" },
+            Parameter { stage: "map/composite", old: "candidates", new: "annealing.candidates" },
+            Parameter { stage: "map/composite", old: "cooling", new: "annealing.cooling" },
+        ];
+        let text = "seconds = 2\ncandidates = 5\ncooling = \"cauchy\"\nseed = 1";
+        let mut with = Table::parse(text, &mut Vec::new());
+        let warnings = renew_by(&parameters, "map/composite", &mut with);
+        let node = Node { span: 0..0, value: NodeValue::Table(with) };
+        let expected = serde_json::json!({ "time_limit_s": 2, "seed": 1,
+            "annealing": { "candidates": 5, "cooling": "cauchy" } });
+        assert_eq!(node.plain(), expected);
+        assert_eq!(warnings.len(), 3);
+        assert_eq!(warnings[0].message, "`seconds` of map/composite is deprecated");
+        let mut other = Table::parse("seconds = 2", &mut Vec::new());
+        assert!(renew_by(&parameters, "route/map", &mut other).is_empty());
+    }
+
+    #[test]
+    fn new_names_exist_and_old_ones_do_not() {
+        let known: BTreeSet<_> = registry::STAGES.iter().map(|entry| entry.kind).collect();
+        for Kind { old, new, .. } in KINDS {
+            assert!(known.contains(new) && !known.contains(old), "{old} → {new}");
+        }
+        for Parameter { stage, old, new } in PARAMETERS {
+            let stages = registry::STAGES.iter().filter(|entry| match stage.strip_suffix('*') {
+                Some(of_crate) => entry.kind.starts_with(of_crate),
+                None => entry.kind == *stage,
+            });
+            let names = |schema: &serde_json::Value, name: &str| schema["properties"].get(name).is_some();
+            let first = new.split('.').next().unwrap_or_default();
+            let mut having = 0;
+            for entry in stages {
+                assert!(!names(&entry.schema, old) || *old == first, "{} still has `{old}`", entry.kind);
+                having += usize::from(names(&entry.schema, first));
+            }
+            assert!(having > 0, "no stage of {stage} has `{new}`");
+        }
+    }
+}
