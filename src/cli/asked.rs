@@ -49,7 +49,7 @@ fn save(
     writer: &mut Writer,
 ) -> Result<AnsweredTable, Problem> {
     let (Some(made), Some(place)) = (&table.saved, &question.save) else { return Ok(table) };
-    save_file(made, place, &pipeline.name, store, writer).map_err(|error| {
+    save_file(made, place, pipeline, store, writer).map_err(|error| {
         let causes: Vec<String> = error.chain().map(ToString::to_string).collect();
         let problem = Problem::new(causes.join(": "), &(0..question.sql.len()));
         match error.help() {

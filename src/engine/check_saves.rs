@@ -30,14 +30,14 @@ pub fn check_saves(pipeline: &Pipeline, store: &mut Store) -> Result<(), Problem
     let id = PipelineId::of(pipeline, store.root());
     let mut planned: Option<RunReport> = None;
     for (index, save) in saves {
-        let mut standing = look(save, None, &pipeline.name, store);
+        let mut standing = look(save, None, &id, store);
         if standing.is_err() {
             // It may be the copy of the result that there is.
             let planned = planned.get_or_insert_with(|| plan(pipeline, store));
             let record =
                 planned.cells[index].outputs.get(save.output).filter(|_| planned.cells[index].is_usable());
             if let Some(record) = record {
-                standing = look(save, Some(record), &pipeline.name, store);
+                standing = look(save, Some(record), &id, store);
             }
         }
         if !matches!(standing, Ok(Standing::Same | Standing::Ours))
@@ -48,27 +48,29 @@ pub fn check_saves(pipeline: &Pipeline, store: &mut Store) -> Result<(), Problem
         problems.extend(standing.err().map(|in_the_way| located(&in_the_way, &save.span)));
     }
     for (path, span) in tables {
-        let standing = look_at_file(path, None, &pipeline.name, store);
+        let standing = look_at_file(path, None, &id, store);
         problems.extend(standing.err().map(|in_the_way| located(&in_the_way, span)));
     }
     if problems.is_empty() { Ok(()) } else { Err(pipeline.source.tie(problems)) }
 }
 
-/// Whether a file is the copy of what a cell gave last, as older versions made them, which wrote nothing down about copies. From now
+/// Whether something is the copy of what a cell gave last, as older versions made them, which wrote nothing down about copies. From now
 /// on the store knows it.
 fn is_of_last_result(save: &Save, cell: &Cell, id: &PipelineId, store: &mut Store) -> bool {
     let result = store.current(id, &cell.id).and_then(|key| store.result(key));
     let Some(record) = result.and_then(|result| result.outputs.get(save.output)).cloned() else {
         return false;
     };
-    let Some(blake3) = only_file(&record).and_then(|name| hash_of(&record, name, store)) else {
-        return false;
+    let blake3 = match only_file(&record) {
+        Some(name) => hash_of(&record, name, store),
+        None => Some(record.digest.clone()),
     };
-    let is_same = look(save, Some(&record), &id.name, store).is_ok_and(|standing| standing == Standing::Same);
-    if is_same {
-        store.know_saved(&id.name, &save.path, &blake3);
+    let is_same = look(save, Some(&record), id, store).is_ok_and(|standing| standing == Standing::Same);
+    if let Some(blake3) = blake3.filter(|_| is_same) {
+        store.know_saved(id, &save.path, &blake3);
+        return true;
     }
-    is_same
+    false
 }
 
 fn located(in_the_way: &InTheWay, span: &std::ops::Range<usize>) -> Problem {

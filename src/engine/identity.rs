@@ -1,7 +1,7 @@
 //! By what a store knows a pipeline: its name and its file. A name alone would make one pipeline of two files.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::pipeline::{EMBEDDED, Pipeline};
 
@@ -32,6 +32,22 @@ impl PipelineId {
     /// What an older version knew it by.
     pub(super) fn without_file(&self) -> Self {
         Self { name: self.name.clone(), file: String::new() }
+    }
+
+    /// Those whose copies it may replace: itself, and the pipeline of its name that comes with hopmap, as which it may have begun.
+    pub(super) fn and_embedded(&self) -> [Self; 2] {
+        let file = format!("{EMBEDDED_PLACE}{}", self.name);
+        [self.clone(), Self { name: self.name.clone(), file }]
+    }
+
+    /// What a copy that it saves is marked with: its name, and the way from the copy to its file, which is the same whatever store it
+    /// is run with.
+    pub(super) fn beside_copy(&self, copy: &Path, root: &Path) -> String {
+        let file = match self.file.is_empty() || self.file.starts_with(EMBEDDED_PLACE) {
+            true => PathBuf::from(&self.file),
+            false => way(copy, &holder(root).join(&self.file)),
+        };
+        format!("{}\n{}", self.name, file.display())
     }
 
     /// Whether its file is not there any more, or was never written down: nobody can tell what it still uses.
@@ -72,6 +88,16 @@ pub(super) fn beside(root: &Path, path: &Path) -> String {
     path.strip_prefix(holder(root)).unwrap_or(&path).display().to_string()
 }
 
+/// The way from the folder of one file to another file, whose path has no links.
+fn way(from: &Path, to: &Path) -> PathBuf {
+    let from = canonical(from);
+    let folder: Vec<Component<'_>> = from.parent().into_iter().flat_map(Path::components).collect();
+    let to: Vec<Component<'_>> = to.components().collect();
+    let shared = folder.iter().zip(&to).take_while(|(one, other)| one == other).count();
+    let up = std::iter::repeat_n(Component::ParentDir, folder.len() - shared);
+    up.chain(to[shared..].iter().copied()).collect()
+}
+
 /// A path without links; of something that is not there, as far as its folder is.
 fn canonical(path: &Path) -> PathBuf {
     let of_folder = || Some(std::fs::canonicalize(path.parent()?).ok()?.join(path.file_name()?));
@@ -89,6 +115,23 @@ mod tests {
         std::fs::create_dir(folder.path().join("lu")).unwrap();
         assert_eq!(beside(&root, &folder.path().join("lu/../lu/place.toml")), "lu/place.toml");
         assert_eq!(beside(&folder.path().join("lu/.hopmap"), Path::new("/etc/hosts")), "/etc/hosts");
+    }
+
+    #[test]
+    fn a_copy_tells_pipelines_of_one_name_from_each_other_in_any_store() {
+        let folder = tempfile::tempdir().unwrap();
+        let here = folder.path().canonicalize().unwrap();
+        std::fs::create_dir(here.join("out")).unwrap();
+        let copy = here.join("out/rankfile");
+        let seen = |file: &str, root: &str| {
+            let id = PipelineId { name: "place".into(), file: file.into() };
+            id.beside_copy(&copy, &here.join(root))
+        };
+        assert_eq!(seen("place.toml", ".hopmap"), "place\n../place.toml");
+        assert_eq!(seen("out/place.toml", ".hopmap"), "place\nplace.toml");
+        let absolute = here.join("place.toml").display().to_string();
+        assert_eq!(seen(&absolute, "out/.hopmap"), "place\n../place.toml");
+        assert_eq!(seen("embedded:place", ".hopmap"), "place\nembedded:place");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use miette::Diagnostic;
 use rustix::fs::{XattrFlags, getxattr, setxattr};
 use rustix::io::Errno;
 
+use super::identity::PipelineId;
 use super::record::OutputRecord;
 use super::store::Store;
 
@@ -61,7 +62,7 @@ pub enum InTheWay {
     },
     /// A folder that is no artifact.
     #[error("{} holds something else, and `save` would put an artifact there", path.display())]
-    #[diagnostic(help("an artifact replaces only another artifact or nothing; give it a folder of its own"))]
+    #[diagnostic(help("a copy replaces only an earlier one; give it a folder of its own"))]
     Something {
         /// The place.
         path: PathBuf,
@@ -88,7 +89,7 @@ pub enum InTheWay {
 pub(super) fn look_at_file(
     path: &Path,
     wanted: Option<&str>,
-    pipeline: &str,
+    pipeline: &PipelineId,
     store: &mut Store,
 ) -> Result<Standing, InTheWay> {
     let Ok(metadata) = fs::symlink_metadata(path) else { return Ok(Standing::Free) };
@@ -103,7 +104,7 @@ pub(super) fn look_at_file(
     if wanted == Some(&found) {
         return Ok(Standing::Same);
     }
-    match is_marked(path, pipeline, &found) {
+    match is_marked(path, path, (pipeline, store.root()), &found) {
         _ if store.has_saved(pipeline, path, &found) => Ok(Standing::Ours),
         Some(true) => Ok(Standing::Ours),
         // What an earlier copy has become is known; of a place that the store does not know it is not.
@@ -116,7 +117,7 @@ pub(super) fn look_at_file(
 pub(super) fn look_at_folder(
     path: &Path,
     wanted: Option<&OutputRecord>,
-    pipeline: &str,
+    pipeline: &PipelineId,
     store: &mut Store,
 ) -> Result<Standing, InTheWay> {
     let Ok(metadata) = fs::symlink_metadata(path) else { return Ok(Standing::Free) };
@@ -133,11 +134,16 @@ pub(super) fn look_at_folder(
     let mut is_whole =
         |(path, blake3): &(PathBuf, &str)| store.hashes.blake3_of(path).is_ok_and(|found| found == *blake3);
     let changed = folder.hashes().find(|file| !is_whole(file)).map(|(path, _)| path);
-    match changed {
-        None if wanted.is_some_and(|wanted| wanted.digest == folder.digest()) => Ok(Standing::Same),
-        None => Ok(Standing::Ours),
-        Some(_) if store.has_saved(pipeline, path, folder.digest()) => Ok(Standing::Ours),
-        Some(path) => Err(InTheWay::Changed { path }),
+    if changed.is_none() && wanted.is_some_and(|wanted| wanted.digest == folder.digest()) {
+        return Ok(Standing::Same);
+    }
+    let description = path.join(DESCRIPTION);
+    match (is_marked(&description, path, (pipeline, store.root()), folder.digest()), changed) {
+        _ if store.has_saved(pipeline, path, folder.digest()) => Ok(Standing::Ours),
+        (Some(true), _) => Ok(Standing::Ours),
+        (_, Some(path)) => Err(InTheWay::Changed { path }),
+        (None, None) if wanted.is_none() && !store.knows_place(pipeline, path) => Ok(Standing::Unclear),
+        _ => Err(InTheWay::Foreign { path: path.into() }),
     }
 }
 
@@ -174,22 +180,32 @@ fn collect(folder: &Path, own: &HashSet<PathBuf>, others: &mut Vec<PathBuf>) {
     }
 }
 
-/// Marks a copy. Where the file system takes no marks, the store alone knows it.
-pub(super) fn mark(path: &Path, pipeline: &str, blake3: &str) {
-    let _ = setxattr(path, MARK, value(pipeline, blake3).as_bytes(), XattrFlags::empty());
+/// Marks a file as the copy in a place, or as the description of the artifact there. Where the file system takes no marks, the store
+/// alone knows it.
+pub(super) fn mark(file: &Path, place: &Path, pipeline: (&PipelineId, &Path), blake3: &str) {
+    let _ = setxattr(file, MARK, value(place, pipeline, blake3).as_bytes(), XattrFlags::empty());
 }
 
 /// Whether a file has the mark of a copy and still its bytes; none if the file system takes no marks.
-fn is_marked(path: &Path, pipeline: &str, blake3: &str) -> Option<bool> {
+fn is_marked(
+    file: &Path,
+    place: &Path,
+    (pipeline, root): (&PipelineId, &Path),
+    blake3: &str,
+) -> Option<bool> {
     let mut found = [0; 64];
-    match getxattr(path, MARK, &mut found[..]) {
-        Ok(length) => Some(found[..length] == *value(pipeline, blake3).as_bytes()),
+    match getxattr(file, MARK, &mut found[..]) {
+        Ok(length) => {
+            let is_of = |id: &PipelineId| found[..length] == *value(place, (id, root), blake3).as_bytes();
+            Some(pipeline.and_embedded().iter().any(is_of))
+        }
         Err(Errno::NODATA | Errno::RANGE) => Some(false),
         Err(_) => None,
     }
 }
 
 /// Of these bytes and this pipeline, so that neither an edited copy counts as ours nor that of another pipeline.
-fn value(pipeline: &str, blake3: &str) -> String {
+fn value(place: &Path, (pipeline, root): (&PipelineId, &Path), blake3: &str) -> String {
+    let pipeline = pipeline.beside_copy(place, root);
     blake3::hash(format!("{blake3}\n{pipeline}").as_bytes()).to_hex().to_string()
 }

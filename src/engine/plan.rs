@@ -23,7 +23,7 @@ pub fn plan(pipeline: &Pipeline, store: &mut Store) -> RunReport {
             }
         };
         let cell = &pipeline.cells[index];
-        save_outputs(cell, &mut settled, &pipeline.name, store, None);
+        save_outputs(cell, &mut settled, &walk.id, store, None);
         walk.settled[index] = Some(settled.located(pipeline, cell));
     }
     RunReport {

@@ -211,6 +211,8 @@ pub(super) enum Record {
     /// What a `save` of a pipeline puts in a place: the BLAKE3 of a file, or the digest of an artifact.
     Saved {
         pipeline: String,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        file: String,
         path: String,
         blake3: String,
     },

@@ -459,7 +459,7 @@ impl<'a> Run<'a> {
     fn settle(&mut self, index: usize, mut settled: Settled) -> Result<(), StoreError> {
         let cell = &self.pipeline.cells[index];
         if !self.pipeline.holds_saves() {
-            save_outputs(cell, &mut settled, &self.pipeline.name, self.store, Some(self.writer));
+            save_outputs(cell, &mut settled, &self.walk.id, self.store, Some(self.writer));
         }
         let settled = settled.located(self.pipeline, cell);
         let id = &self.walk.id;

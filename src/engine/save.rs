@@ -7,6 +7,7 @@ use hopmap_durable::{Staging, copy_file};
 use hopmap_model::{Artifact, LaunchFile, TextFile};
 use miette::Report;
 
+use super::identity::PipelineId;
 use super::outcome::RunReport;
 use super::place::{InTheWay, Standing, look_at_file, look_at_folder, mark};
 use super::record::OutputRecord;
@@ -20,7 +21,7 @@ use crate::pipeline::{Cell, Pipeline, Save};
 pub(super) fn save_outputs(
     cell: &Cell,
     settled: &mut Settled,
-    pipeline: &str,
+    pipeline: &PipelineId,
     store: &mut Store,
     mut writer: Option<&mut Writer>,
 ) -> bool {
@@ -59,8 +60,9 @@ pub fn save_all(
     writer: &mut Writer,
     report: &mut RunReport,
 ) -> Result<(), StoreError> {
+    let id = PipelineId::of(pipeline, store.root());
     for (cell, settled) in pipeline.cells.iter().zip(&mut report.cells) {
-        if save_outputs(cell, settled, &pipeline.name, store, Some(writer)) {
+        if save_outputs(cell, settled, &id, store, Some(writer)) {
             let failed = std::mem::replace(settled, Settled::new(State::Failed));
             *settled = failed.located(pipeline, cell);
         }
@@ -70,9 +72,10 @@ pub fn save_all(
 
 /// Holds all copies of a run or a plan back, as a gate does not hold: notes those that would have been written.
 pub fn hold_back(pipeline: &Pipeline, store: &mut Store, report: &mut RunReport) {
+    let id = PipelineId::of(pipeline, store.root());
     for (cell, settled) in pipeline.cells.iter().zip(&mut report.cells) {
         settled.saved.clear();
-        save_outputs(cell, settled, &pipeline.name, store, None);
+        save_outputs(cell, settled, &id, store, None);
         let saved = std::mem::take(&mut settled.saved);
         report.held.extend(saved.into_iter().filter(|saved| saved.written).map(|saved| saved.path));
     }
@@ -83,13 +86,14 @@ pub fn hold_back(pipeline: &Pipeline, store: &mut Store, report: &mut RunReport)
 pub fn save_file(
     made: &Path,
     path: &Path,
-    pipeline: &str,
+    pipeline: &Pipeline,
     store: &mut Store,
     writer: &mut Writer,
 ) -> Result<(), Report> {
+    let id = PipelineId::of(pipeline, store.root());
     let blake3 = store.hashes.blake3_of(made)?;
-    let standing = look_at_file(path, Some(&blake3), pipeline, store)?;
-    put(made, path, &blake3, standing, (pipeline, store, writer))?;
+    let standing = look_at_file(path, Some(&blake3), &id, store)?;
+    put(made, path, &blake3, standing, (&id, store, writer))?;
     Ok(())
 }
 
@@ -97,7 +101,7 @@ pub fn save_file(
 pub(super) fn look(
     wish: &Save,
     record: Option<&OutputRecord>,
-    pipeline: &str,
+    pipeline: &PipelineId,
     store: &mut Store,
 ) -> Result<Standing, InTheWay> {
     let path = &wish.path;
@@ -136,7 +140,7 @@ fn save(
     wish: &Save,
     record: &OutputRecord,
     standing: Standing,
-    pipeline: &str,
+    pipeline: &PipelineId,
     store: &mut Store,
     writer: &mut Writer,
 ) -> Result<bool, Report> {
@@ -163,6 +167,7 @@ fn save(
     if provenance.is_file() {
         copy_file(&provenance, &staging.path().join(PROVENANCE))?;
     }
+    mark(&staging.path().join(DESCRIPTION), path, (pipeline, store.root()), &record.digest);
     staging.commit(path)?;
     Ok(true)
 }
@@ -172,13 +177,13 @@ fn put(
     path: &Path,
     blake3: &str,
     standing: Standing,
-    (pipeline, store, writer): (&str, &mut Store, &mut Writer),
+    (pipeline, store, writer): (&PipelineId, &mut Store, &mut Writer),
 ) -> Result<bool, Report> {
     writer.saved(store, pipeline, path, blake3)?;
     if standing == Standing::Same {
         return Ok(false);
     }
     copy_file(made, path)?;
-    mark(path, pipeline, blake3);
+    mark(path, path, (pipeline, store.root()), blake3);
     Ok(true)
 }

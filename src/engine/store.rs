@@ -29,8 +29,8 @@ pub struct Store {
     root: PathBuf,
     pub(super) results: HashMap<String, StoredResult>,
     pub(super) pipelines: BTreeMap<PipelineId, Cells>,
-    /// What copies for people were made of: name of the pipeline, place, and the BLAKE3 of each.
-    pub(super) saved: BTreeMap<(String, String), Vec<String>>,
+    /// What copies for people were made of: the pipeline, the place, and the BLAKE3 of each.
+    pub(super) saved: BTreeMap<(PipelineId, String), Vec<String>>,
     damaged_lines: usize,
     /// Whether a run ended before it had put its artifacts on disk.
     pub(super) is_unsynced: bool,
@@ -166,8 +166,9 @@ impl Store {
                     known.partial.remove(cell);
                 }
             }
-            Record::Saved { pipeline, path, blake3 } => {
-                let known = self.saved.entry((pipeline, path)).or_default();
+            Record::Saved { pipeline, file, path, blake3 } => {
+                let id = PipelineId { name: pipeline, file };
+                let known = self.saved.entry((id, path)).or_default();
                 if !known.contains(&blake3) {
                     known.push(blake3);
                 }
@@ -300,20 +301,25 @@ impl Store {
     }
 
     /// Whether a `save` of a pipeline put this in a place.
-    pub(super) fn has_saved(&self, pipeline: &str, path: &Path, blake3: &str) -> bool {
-        let known = self.saved.get(&(pipeline.to_owned(), beside(&self.root, path)));
-        known.is_some_and(|known| known.iter().any(|known| known == blake3))
+    pub(super) fn has_saved(&self, pipeline: &PipelineId, path: &Path, blake3: &str) -> bool {
+        self.saved_in(pipeline, path).any(|known| known == blake3)
     }
 
     /// Takes what is in a place for a copy of a pipeline.
-    pub(super) fn know_saved(&mut self, pipeline: &str, path: &Path, blake3: &str) {
-        let (pipeline, path) = (pipeline.to_owned(), beside(&self.root, path));
-        self.learn(Record::Saved { pipeline, path, blake3: blake3.to_owned() });
+    pub(super) fn know_saved(&mut self, pipeline: &PipelineId, path: &Path, blake3: &str) {
+        let (PipelineId { name, file }, path) = (pipeline.clone(), beside(&self.root, path));
+        self.learn(Record::Saved { pipeline: name, file, path, blake3: blake3.to_owned() });
     }
 
     /// Whether a `save` of a pipeline put anything in a place.
-    pub(super) fn knows_place(&self, pipeline: &str, path: &Path) -> bool {
-        self.saved.contains_key(&(pipeline.to_owned(), beside(&self.root, path)))
+    pub(super) fn knows_place(&self, pipeline: &PipelineId, path: &Path) -> bool {
+        self.saved_in(pipeline, path).next().is_some()
+    }
+
+    fn saved_in(&self, pipeline: &PipelineId, path: &Path) -> impl Iterator<Item = &String> {
+        let path = beside(&self.root, path);
+        let places = pipeline.and_embedded().map(|id| (id, path.clone()));
+        places.into_iter().filter_map(|place| self.saved.get(&place)).flatten()
     }
 
     /// The pipelines of which it knows cells.

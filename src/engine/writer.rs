@@ -250,18 +250,21 @@ impl Writer {
     pub(super) fn saved(
         &mut self,
         store: &mut Store,
-        pipeline: &str,
+        pipeline: &PipelineId,
         path: &Path,
         blake3: &str,
     ) -> Result<(), StoreError> {
         if store.has_saved(pipeline, path, blake3) {
             return Ok(());
         }
-        let path = beside(store.root(), path);
-        let record =
-            || Record::Saved { pipeline: pipeline.into(), path: path.clone(), blake3: blake3.into() };
-        self.append(&record())?;
-        store.learn(record());
+        let record = Record::Saved {
+            pipeline: pipeline.name.clone(),
+            file: pipeline.file.clone(),
+            path: beside(store.root(), path),
+            blake3: blake3.into(),
+        };
+        self.append(&record)?;
+        store.learn(record);
         Ok(())
     }
 
@@ -305,7 +308,8 @@ impl Writer {
         });
         let saved = store.saved.iter().flat_map(|((pipeline, path), known)| {
             known.iter().map(move |blake3| Record::Saved {
-                pipeline: pipeline.clone(),
+                pipeline: pipeline.name.clone(),
+                file: pipeline.file.clone(),
                 path: path.clone(),
                 blake3: blake3.clone(),
             })

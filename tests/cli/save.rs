@@ -1,6 +1,7 @@
 //! `save`, and `exec --out`: copies for people replace nothing but copies.
 
 use std::path::Path;
+use std::process::Command;
 
 use hopmap_test_support::skipped;
 
@@ -187,6 +188,76 @@ fn copies_of_another_store_are_replaced() {
     // From now on it is a copy like others.
     sandbox.edit("ring.toml", "evaluations = 20 ", "evaluations = 20000 ");
     sandbox.stdout(&["run", "ring.toml"]);
+}
+
+/// A pipeline is known by its file, not by a bare name.
+#[test]
+fn copies_of_a_pipeline_of_the_same_name_are_refused() {
+    if !takes_marks() {
+        return;
+    }
+    let sandbox = sandbox();
+    sandbox.stdout(&["run", "ring.toml"]);
+    let copies = || [sandbox.read("out/rankfile"), sandbox.read("out/placement/artifact.json")];
+    let before = copies();
+    sandbox.write("big.toml", sandbox.read("ring.toml").replace("evaluations = 20000", "evaluations = 20"));
+    for store in [&[][..], &["--store", "another"][..]] {
+        let said = sandbox.seen(&[&["run", "big.toml"], store].concat());
+        for copy in ["out/rankfile", "out/placement"] {
+            assert!(said.contains(&format!("{copy} was not written by a `save` of this pipeline")), "{said}");
+        }
+    }
+    assert_eq!(copies(), before);
+    // Its own store is not what a pipeline knows its copies by.
+    sandbox.edit("ring.csv", "3,6", "3,7");
+    sandbox.edit("ring.toml", "evaluations = 20000", "evaluations = 20");
+    sandbox.stdout(&["run", "ring.toml", "--store", "out/another"]);
+    assert_ne!(copies(), before);
+}
+
+#[test]
+fn a_project_replaces_the_copies_of_the_pipeline_that_it_was_made_of() {
+    let sandbox = Sandbox::new();
+    let trace = crate::sandbox::project().join("sample-traces/rows-columns-16/eztrace_log.otf2");
+    let trace = trace.to_str().unwrap();
+    let parameter = format!("trace={trace}");
+    sandbox.stdout(&["run", "place", "-p", &parameter, "-p", "shape=tree:2x2x4"]);
+    let rankfile = sandbox.read("out/rankfile");
+    sandbox.stdout(&["init", "--trace", trace, "--shape", "tree:4x2x2"]);
+    sandbox.stdout(&["run", "place.toml"]);
+    assert_ne!(sandbox.read("out/rankfile"), rankfile);
+    if takes_marks() {
+        let said = sandbox.seen(&["run", "place", "-p", &parameter, "-p", "shape=tree:2x2x4"]);
+        assert!(said.contains("out/rankfile was not written by a `save` of this pipeline"), "{said}");
+    }
+}
+
+/// Such as one that was made with `exec`: nobody can tell whether it is in a store as well.
+#[test]
+fn an_artifact_of_somebody_else_is_refused() {
+    if !takes_marks() {
+        return;
+    }
+    let sandbox = sandbox();
+    let machine = ["exec", "topology/synthetic", "--with", "shape=tree:2", "--with", "costs=[1]"];
+    sandbox.stdout(&[&machine[..], &["--out", "out/placement"]].concat());
+    assert!(refused(&sandbox).contains("out/placement was not written by a `save` of this pipeline"));
+    std::fs::remove_dir_all(sandbox.path().join("out/placement")).unwrap();
+    sandbox.stdout(&["run", "ring.toml"]);
+    // A copy of an older version, which marked none and wrote none down.
+    let copied =
+        Command::new("cp").args(["-r", "out/placement", "plain"]).current_dir(sandbox.path()).status();
+    assert!(copied.unwrap().success());
+    std::fs::remove_dir_all(sandbox.path().join("out/placement")).unwrap();
+    std::fs::rename(sandbox.path().join("plain"), sandbox.path().join("out/placement")).unwrap();
+    let log = sandbox.read(".hopmap/state.log");
+    let older: Vec<&str> = log.lines().filter(|line| !line.starts_with("{\"saved\"")).collect();
+    sandbox.write(".hopmap/state.log", older.join("\n") + "\n");
+    let placement = sandbox.read("out/placement/artifact.json");
+    sandbox.edit("ring.csv", "3,6", "3,7");
+    sandbox.edit("ring.toml", "evaluations = 20000", "evaluations = 20");
+    sandbox.stdout(&["run", "ring.toml"]);
+    assert_ne!(sandbox.read("out/placement/artifact.json"), placement);
 }
 
 /// The log alone knows a copy where the file system takes no marks.
