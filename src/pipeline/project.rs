@@ -116,6 +116,7 @@ fn name_the_file(text: &mut String, name: &str) {
 mod tests {
     use super::super::embedded::EMBEDDED;
     use super::*;
+    use std::path::PathBuf;
 
     #[test]
     fn parameters_are_read_as_they_are_written() {
@@ -159,6 +160,34 @@ mod tests {
             own.remove("params");
             original.remove("params");
             assert_eq!(own, original, "{}", embedded.name);
+        }
+    }
+
+    /// People run one after the other in one folder: none may refuse what another has saved.
+    #[test]
+    fn embedded_pipelines_save_to_places_of_their_own() {
+        let mut places: Vec<(PathBuf, &str)> = Vec::new();
+        for embedded in EMBEDDED {
+            let table: toml::Table = embedded.text.parse().unwrap();
+            let place = |save: &toml::Value| {
+                let parameters = table["params"].as_table().unwrap().iter();
+                let place = parameters.fold(save.as_str().unwrap().to_owned(), |place, (name, value)| {
+                    place.replace(&format!("${{params.{name}}}"), value.as_str().unwrap_or_default())
+                });
+                PathBuf::from(place)
+            };
+            let parts = ["stages", "tables"].into_iter().filter_map(|part| table.get(part)?.as_table());
+            for save in parts.flatten().filter_map(|(_, part)| part.get("save")) {
+                match save.as_table() {
+                    Some(saves) => places.extend(saves.values().map(|save| (place(save), embedded.name))),
+                    None => places.push((place(save), embedded.name)),
+                }
+            }
+        }
+        places.sort();
+        assert!(places.len() > 20);
+        for pair in places.windows(2) {
+            assert!(!pair[1].0.starts_with(&pair[0].0), "{pair:?}");
         }
     }
 

@@ -29,7 +29,7 @@ fn run(sandbox: &Sandbox, nodes: Option<&str>, program: &str) -> Output {
 
 /// The host of every rank.
 fn placed(sandbox: &Sandbox) -> Vec<String> {
-    sandbox.read("out/hosts").lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
+    sandbox.read("out/job/hosts").lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
 }
 
 /// The hosts of all ranks, in the order of their names.
@@ -48,7 +48,7 @@ fn a_program_is_placed_on_the_nodes_of_the_job() {
     // Another allocation is seen, though no file and no parameter changed.
     assert!(run(&sandbox, Some("n1,n4"), "program").status.success());
     assert_eq!(hosts(&sandbox), [["n1"; 4], ["n4"; 4]].concat());
-    assert_eq!(sandbox.read("out/rankfile").matches("rank ").count(), 8);
+    assert_eq!(sandbox.read("out/job/rankfile").matches("rank ").count(), 8);
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_job_script_places_its_program_before_it_starts() {
         format!(
             "#!/bin/bash\n#SBATCH --nodes=2 --ntasks=8\n\
              '{hopmap}' run job -p program=program -p machine=machine --store own --deadline 60s || exit\n\
-             SLURM_HOSTFILE=out/hosts srun -m arbitrary --mpi=none sh -c 'echo $SLURM_PROCID $SLURMD_NODENAME' > ran\n\
+             SLURM_HOSTFILE=out/job/hosts srun -m arbitrary --mpi=none sh -c 'echo $SLURM_PROCID $SLURMD_NODENAME' > ran\n\
              echo $SLURM_JOB_NODELIST > nodes\n"
         ),
     );
@@ -118,8 +118,8 @@ fn a_job_script_places_its_program_by_the_method_rgo() {
         format!(
             "#!/bin/bash\n#SBATCH --nodes=4 --ntasks=16\n\
              '{hopmap}' run '{}' -p from=slurm-nodelist -p free= -p machine=tree:4x8 -p 'costs=[1, 10]' -p prefix=n \\\n\
-             -p 'trace={}/rows-columns-16/eztrace_log.otf2' -p slots=16 -p seconds=1.0 -p \"out=$PWD/out\" --store own || exit\n\
-             SLURM_HOSTFILE=out/hosts srun -m arbitrary --mpi=none sh -c 'echo $SLURM_PROCID $SLURMD_NODENAME' > ran\n",
+             -p 'trace={}/rows-columns-16/eztrace_log.otf2' -p slots=16 -p seconds=1.0 -p \"out=$PWD/out/job\" --store own || exit\n\
+             SLURM_HOSTFILE=out/job/hosts srun -m arbitrary --mpi=none sh -c 'echo $SLURM_PROCID $SLURMD_NODENAME' > ran\n",
             rgo.display(),
             traces.display()
         ),
@@ -163,7 +163,7 @@ fn a_job_that_loses_a_node_starts_on_the_others() {
              '{hopmap}' exec topology/probe --with \"start={agent}\" --with timeout=15 --with bandwidth=none \\\n\
              --with messages=20 --with seconds=0.01 --out probe || exit 10\n\
              '{hopmap}' run job -p program=program -p machine=probe/system --store own --deadline 60s || exit 11\n\
-             mpirun -n 6 --map-by seq --oversubscribe --bind-to none --hostfile out/hosts \\\n\
+             mpirun -n 6 --map-by seq --oversubscribe --bind-to none --hostfile out/job/hosts \\\n\
              sh -c 'echo $OMPI_COMM_WORLD_RANK $SLURMD_NODENAME' > ran || exit 12\n"
         ),
     );
