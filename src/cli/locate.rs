@@ -21,17 +21,19 @@ pub(crate) fn locate_newest(
     }
     let store = Store::load(&arguments.root_here()?)?;
     let (cells, port) = cells::in_store(name, &store, store.all_newest())?;
-    let newest = cells.into_iter().filter_map(|current| store.newest(&current.key));
-    let mut digests = Vec::new();
-    for (outputs, _) in newest.filter(|(_, is_partial)| *is_partial) {
-        let wanted = outputs.iter().filter(|(output, _)| port.is_none_or(|port| port == *output));
-        digests.extend(wanted.map(|(_, record)| record.digest.clone()));
-    }
+    let newest: Vec<_> = cells.into_iter().filter_map(|current| store.newest(&current.key)).collect();
+    let was_stopped = newest.iter().any(|(_, is_partial)| *is_partial);
+    let outputs = newest.iter().flat_map(|(outputs, _)| outputs.iter());
+    let wanted = outputs.filter(|(output, _)| port.is_none_or(|port| port == *output));
+    let digests: Vec<String> = wanted.map(|(_, record)| record.digest.clone()).collect();
     if digests.is_empty() {
         return locate(name, arguments);
     }
-    output.note(format!("`{name}` was stopped early: this is the best it had; `hopmap run` ends it"));
-    only(name, digests, &store)
+    let folder = only(name, digests, &store)?;
+    if was_stopped {
+        output.note(format!("`{name}` was stopped early: this is the best it had; `hopmap run` ends it"));
+    }
+    Ok(folder)
 }
 
 /// The folder of an artifact that is named by its folder, its digest or its stage.
@@ -74,19 +76,18 @@ fn stored(store: &Store, name: &str) -> Result<Vec<String>, Mistake> {
         return Ok(found);
     }
     let is_digest = name.len() >= 4 && name.chars().all(|letter| letter.is_ascii_hexdigit());
-    let digests =
-        store.results().flat_map(|result| result.outputs.values()).map(|record| record.digest.clone());
-    Ok(digests.filter(|digest| is_digest && digest.starts_with(name)).collect())
+    let digests = store.digests().filter(|digest| is_digest && digest.starts_with(name));
+    Ok(digests.map(str::to_owned).collect())
 }
 
 /// The first digits of a digest, and whose artifact it is where the store knows several pipelines.
 fn named(digest: &str, store: &Store) -> String {
     let has = |current: &Current| {
-        let result = store.result(&current.key);
-        result.is_some_and(|result| result.outputs.values().any(|output| output.digest == digest))
+        let newest = store.newest(&current.key);
+        newest.is_some_and(|(outputs, _)| outputs.values().any(|output| output.digest == digest))
     };
     let digits = short(digest);
-    match store.all_current().find(|(_, _, current)| has(current)) {
+    match store.all_newest().find(|(_, _, current)| has(current)) {
         Some((id, _, _)) if store.pipelines().count() > 1 => format!("{digits} ({id})"),
         _ => digits.to_owned(),
     }

@@ -373,6 +373,13 @@ impl Store {
         }
     }
 
+    /// Digests of the artifacts of all results, and of what all cells gave that were stopped early.
+    pub fn digests(&self) -> impl Iterator<Item = &str> {
+        let partial = self.all_partial().map(|(.., partial)| &partial.outputs);
+        let outputs = self.results().map(|result| &result.outputs).chain(partial);
+        outputs.flat_map(|outputs| outputs.values()).map(|output| output.digest.as_str())
+    }
+
     /// The first file of an artifact that is missing or has another size than it should have.
     #[must_use]
     pub fn flaw(&self, output: &OutputRecord) -> Option<String> {

@@ -275,7 +275,10 @@ fn what_was_stopped_early_is_shown_and_gone_on_with() {
     ");
     assert!(sandbox.seen(&["why", "placement", "ring.toml"]).contains("\n  goes on after N.NN s\n"));
     sandbox.stdout(&["gc"]);
-    assert!(sandbox.artifact("placement").join("artifact.json").is_file());
+    let artifact = sandbox.artifact("placement");
+    assert!(artifact.join("artifact.json").is_file());
+    let digits = &artifact.file_name().unwrap().to_str().unwrap()[..12];
+    assert_eq!(sandbox.artifact(digits), artifact);
     let said = sandbox.seen(&["run", "ring.toml", "--deadline", "1s"]);
     assert!(said.contains("placement: goes on after epoch"), "{said}");
     // What belongs to another key is over when the cell has a result.
@@ -283,6 +286,19 @@ fn what_was_stopped_early_is_shown_and_gone_on_with() {
     sandbox.stdout(&["run", "ring.toml"]);
     let seen = sandbox.seen(&["show", "placement"]);
     assert!(!seen.contains("stopped early"), "{seen}");
+}
+
+#[test]
+fn what_was_stopped_early_does_not_hide_what_another_pipeline_has() {
+    let sandbox = Sandbox::with_ring();
+    sandbox.write("other.toml", sandbox.read("ring.toml").replace("out/rankfile", "out/other"));
+    sandbox.stdout(&["run", "other.toml"]);
+    sandbox.edit("ring.csv", "3,6", "3,7");
+    sandbox.edit("ring.toml", "evaluations = 20000", "evaluations = 1000000000000");
+    assert!(placements(&sandbox, &["--deadline", "1s"])[0].1);
+    let seen = sandbox.seen(&["show", "placement"]);
+    assert!(seen.contains("`placement` stands for 2 artifacts"), "{seen}");
+    assert!(seen.contains("(`ring` of other.toml)") && seen.contains("(`ring` of ring.toml)"), "{seen}");
 }
 
 #[test]
