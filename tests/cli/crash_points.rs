@@ -378,6 +378,24 @@ fn is_left(path: &Path) -> bool {
     is_leftover(&path.file_name().unwrap().to_string_lossy())
 }
 
+/// A full disk, say: here a file is where artifacts go, from when the job has ended.
+#[test]
+fn a_job_whose_result_could_not_be_stored_is_taken_over_by_the_next_run() {
+    let sandbox = with_jobs();
+    let obstacle = "mv .hopmap/artifacts .hopmap/aside && touch .hopmap/artifacts\necho $number\n";
+    sandbox.edit("bin/sbatch", "echo $number\n", obstacle);
+    let failed = command(&RUN, &sandbox).output().unwrap();
+    let said = String::from_utf8_lossy(&failed.stderr);
+    assert_eq!(failed.status.code(), Some(1), "{said}");
+    assert!(said.contains("cannot create") && said.contains(".hopmap/artifacts"), "{said}");
+    fs::remove_file(sandbox.path().join(".hopmap/artifacts")).unwrap();
+    fs::rename(sandbox.path().join(".hopmap/aside"), sandbox.path().join(".hopmap/artifacts")).unwrap();
+    run(&RUN, &sandbox, &[]);
+    assert_eq!(sandbox.read("bin/sbatch.jobs").lines().count(), 1, "its work was thrown away");
+    assert!(sandbox.read("out/rankfile").contains("host"));
+    store_and_copies(&sandbox);
+}
+
 /// As `make release` and `make dist` ask of what they have built. The binary of the tests has crash points, so it is refused.
 #[test]
 fn a_binary_with_crash_points_is_no_release() {
