@@ -45,7 +45,8 @@ struct Values {
 pub(crate) fn of_matrix(matrix: &Table, scope: &Scope<'_>, problems: &mut Vec<Problem>) -> Vec<Dimension> {
     let dimension = |entry: &Entry| {
         let Values { count, listed } = values(&entry.node, scope, problems);
-        let rows = listed.into_iter().map(|value| vec![value]).collect();
+        let rows: Vec<Vec<Resolved>> = listed.into_iter().map(|value| vec![value]).collect();
+        distinct(&rows, &entry.node.span, problems);
         Dimension { keys: vec![key(entry)], count, rows }
     };
     matrix.entries.iter().map(dimension).collect()
@@ -72,7 +73,8 @@ pub(crate) fn of_zip(zip: &Table, scope: &Scope<'_>, problems: &mut Vec<Problem>
     }
     let length = columns.iter().map(|column| column.listed.len()).min()?;
     let row = |index: usize| columns.iter().map(|column| column.listed[index].clone()).collect();
-    let rows = (0..length).map(row).collect();
+    let rows: Vec<Vec<Resolved>> = (0..length).map(row).collect();
+    distinct(&rows, &entry.node.span, problems);
     Some(Dimension { keys: zip.entries.iter().map(key).collect(), count: first.count, rows })
 }
 
@@ -109,11 +111,17 @@ fn values(node: &Node, scope: &Scope<'_>, problems: &mut Vec<Problem>) -> Values
     if listed.is_empty() {
         problems.push(Problem::new("a matrix key needs at least one value", &node.span));
     }
-    let mut seen = HashSet::new();
-    if let Some(repeated) = listed.iter().find(|resolved| !seen.insert(resolved.value.to_string())) {
-        problems.push(Problem::new(format!("the value {} stands twice", repeated.value), &node.span));
-    }
     Values { count: listed.len() as u128, listed }
+}
+
+/// Reports a row that stands twice, which would be two cells of one name.
+fn distinct(rows: &[Vec<Resolved>], span: &Span<usize>, problems: &mut Vec<Problem>) {
+    let mut seen = HashSet::new();
+    let shown =
+        |row: &Vec<Resolved>| row.iter().map(|resolved| resolved.value.to_string()).collect::<Vec<_>>();
+    if let Some(repeated) = rows.iter().map(shown).find(|row| !seen.insert(row.clone())) {
+        problems.push(Problem::new(format!("the value {} stands twice", repeated.join(", ")), span));
+    }
 }
 
 fn range(text: &str, node: &Node, problems: &mut Vec<Problem>) -> Values {
