@@ -29,6 +29,7 @@ pub static EMBEDDED: &[Embedded] = &[
     Embedded { name: "rgo", text: include_str!("../../pipelines/rgo.toml") },
     Embedded { name: "graphhunter", text: include_str!("../../pipelines/graphhunter.toml") },
     Embedded { name: "batch", text: include_str!("../../pipelines/batch.toml") },
+    Embedded { name: "table-1", text: include_str!("../../pipelines/table-1.toml") },
     Embedded { name: "figure-3", text: include_str!("../../pipelines/figure-3.toml") },
     Embedded { name: "figure-3-traces", text: include_str!("../../pipelines/figure-3-traces.toml") },
     Embedded { name: "claims", text: include_str!("../../pipelines/claims.toml") },

@@ -137,6 +137,31 @@ fn figure_3_has_f_and_t_of_every_partition_of_programs_made_here() {
     ");
 }
 
+/// What the papers' algorithms are made of happens in every run.
+#[test]
+fn table_1_needs_no_files_and_has_f_a1_and_the_seconds_of_whole_runs() {
+    if query_program().is_none() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let sample =
+        ["-p", "effort=sample", "-p", "instances=[\"tai27e\", \"tai45e\"]", "-p", "reference=100_000"];
+    sandbox.stdout(&[&["run", "table-1", "--no-report"], &sample[..]].concat());
+    let table = sandbox.read("out/table-1.csv");
+    let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split(',').collect()).collect();
+    let columns = "instance,mapper,runs,best_F,mean_F,F0,best_A1,mean_A1,seconds,exchanges,generations";
+    assert_eq!(rows[0].join(","), columns);
+    assert_eq!(rows.len(), 1 + 2 * 3);
+    for row in &rows[1..] {
+        let number = |column: usize| row[column].parse::<f64>().unwrap();
+        assert_eq!(row[2], "1");
+        assert!((number(6) - 100.0 * (number(3) / number(5) - 1.0)).abs() < 0.1, "{row:?}");
+        assert!(number(8) > 0.0, "{row:?}");
+        let count = if row[1] == "annealing" { 9 } else { 10 };
+        assert!(number(count) >= 40.0, "{row:?}");
+    }
+}
+
 #[test]
 fn claims_end_in_one_table() {
     if query_program().is_none() {

@@ -170,13 +170,13 @@ fn the_best_known_values_are_those_of_placements_that_are_there() {
 fn table_1_is_made_of_whole_runs_with_the_choices_of_the_papers() {
     let (Some(data), Some(_)) = (given_data(), crate::sandbox::query_program()) else { return };
     let sandbox = Sandbox::new();
-    let file = crate::sandbox::project().join("pipelines/table-1.toml");
+    let file = crate::sandbox::project().join("pipelines/table-1-taillard.toml");
     let folder = format!("data={}", data.join("qap/taie").display());
     let out = format!("out={}", sandbox.path().join("out").display());
     let few = ["-p", "effort=sample", "-p", "instances=[\"tai27e01\", \"tai45e01\"]"];
     let run = ["run", file.to_str().unwrap(), "--store", "store", "-p", &folder, "-p", &out];
     sandbox.stdout(&[&run[..], &few].concat());
-    let times = sandbox.read("out/table-1-times.csv");
+    let times = sandbox.read("out/table-1-taillard-times.csv");
     let rows: Vec<Vec<&str>> = times.lines().map(|line| line.split(',').collect()).collect();
     assert_eq!(
         rows[0],
@@ -187,7 +187,7 @@ fn table_1_is_made_of_whole_runs_with_the_choices_of_the_papers() {
         let count = if row[1] == "annealing" { row[6] } else { row[7] };
         assert!(count.parse::<f64>().unwrap() >= 40.0, "{row:?}");
     }
-    let table = sandbox.read("out/table-1.csv");
+    let table = sandbox.read("out/table-1-taillard.csv");
     assert!(
         table
             .lines()
