@@ -1,5 +1,6 @@
 //! Pipelines that come with hopmap and run anywhere.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use serde_json::Value as Json;
@@ -37,6 +38,19 @@ pub static EMBEDDED: &[Embedded] = &[
     Embedded { name: "adca", text: include_str!("../../pipelines/adca.toml") },
     Embedded { name: "topology-refresh", text: include_str!("../../pipelines/topology-refresh.toml") },
 ];
+
+/// How defaults begin that are samples, as the files in `pipelines/` see them.
+const SAMPLE: &str = "\"../sample-";
+
+impl Embedded {
+    /// Its text for somebody in a folder: in the root of a clone of the project, the samples are the ones that are there.
+    pub(crate) fn text_in(&self, folder: &Path) -> Cow<'static, str> {
+        match folder.join("sample-traces").is_dir() {
+            true => self.text.replace(SAMPLE, &SAMPLE.replace("../", "")).into(),
+            false => self.text.into(),
+        }
+    }
+}
 
 /// Whether a text is that of a pipeline that comes with hopmap: paths in it are relative to no file.
 pub(crate) fn is_embedded(source: &Source) -> bool {

@@ -362,6 +362,15 @@ fn an_embedded_pipeline_runs_anywhere() {
 }
 
 #[test]
+fn an_embedded_pipeline_runs_on_the_samples_in_the_root_of_a_clone() {
+    let sandbox = Sandbox::new();
+    let samples = crate::sandbox::project().join("sample-traces");
+    std::os::unix::fs::symlink(samples, sandbox.path().join("sample-traces")).unwrap();
+    sandbox.stdout(&["run", "rgo", "--no-report", "-p", "seconds=0.1"]);
+    assert_eq!(sandbox.read("out/rgo/rankfile").lines().filter(|line| line.starts_with("rank ")).count(), 64);
+}
+
+#[test]
 fn an_embedded_pipeline_without_its_samples_asks_for_files_of_ones_own() {
     let sandbox = Sandbox::new();
     let parameters = [
