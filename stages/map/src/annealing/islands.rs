@@ -179,8 +179,9 @@ impl Evolution for Solvers<'_> {
 
 /// What a search tells the user before it begins.
 pub(crate) fn announce(rules: &Rules, cx: &Context<'_>) {
-    cx.log(format!(
-        "{} solvers on every island, {} iterations, an exchange after every {}",
-        rules.solvers, rules.iterations, rules.successive
-    ));
+    let meetings = match rules.generations {
+        0 => format!("an exchange after every {}", rules.successive),
+        generations => format!("in the beginning {generations} generations"),
+    };
+    cx.log(format!("{} solvers on every island, {} iterations, {meetings}", rules.solvers, rules.iterations));
 }
