@@ -3,12 +3,11 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::Mutex;
 
 use hopmap_map::{ExternalCommand, ExternalParams, ExternalStage, Numbering};
 use hopmap_model::{Context, Mapping, Observer, Outcome, Stage, SystemGraph, TaskGraph};
 
-use crate::common::{Nobody, double_sums, graph, grid, inputs, mapping, tree};
+use crate::common::{Listener, Nobody, double_sums, graph, grid, inputs, mapping, tree};
 
 fn shell(line: &str) -> ExternalParams {
     ExternalParams::new(ExternalCommand::Shell(line.to_owned()))
@@ -86,23 +85,6 @@ fn the_command_reads_the_problem_in_the_form_of_qaplib() {
     // The double sum over both matrices is F.
     assert!((mapping.metrics["F"] - 2.0 * (4.0 * 1.0 + 3.0 * 10.0)).abs() < 1e-9);
     assert!((mapping.metrics["F"] - double_sums(&graph, &shape, &[3, 2, 1]).0).abs() < 1e-9);
-}
-
-/// Keeps what a stage logs, and asks to stop if told so.
-#[derive(Default)]
-struct Listener {
-    lines: Mutex<Vec<String>>,
-    impatient: bool,
-}
-
-impl Observer for Listener {
-    fn progress(&self, _: u64, _: u64) {}
-    fn log(&self, line: &str) {
-        self.lines.lock().unwrap().push(line.to_owned());
-    }
-    fn cancelled(&self) -> bool {
-        self.impatient
-    }
 }
 
 #[test]

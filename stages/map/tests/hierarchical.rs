@@ -9,7 +9,9 @@ use hopmap_model::{
 use hopmap_objective::Objective;
 use proptest::prelude::*;
 
-use crate::common::{self, Nobody, double_sums, exhaustive, graph, grid, inputs, mapping, run, tree};
+use crate::common::{
+    self, Listener, Nobody, double_sums, exhaustive, graph, grid, inputs, mapping, run, tree,
+};
 
 fn place(params: HierarchicalParams, graph: &TaskGraph, system: &SystemGraph) -> Mapping {
     run::<HierarchicalStage>(params, graph, system)
@@ -179,6 +181,22 @@ fn the_preset_of_the_paper_is_the_partition_alone() {
     let all =
         HierarchicalParams { levels: LevelChoice::Listed(vec![1, 2, 3]), ..HierarchicalParams::default() };
     assert_eq!(paper.metrics["F"] as u64, place(all, &graph, &system).metrics["F"] as u64);
+}
+
+#[test]
+fn the_log_says_which_start_won() {
+    let system = tree(&[4, 4, 4]);
+    let won = |params: HierarchicalParams, graph: &TaskGraph| {
+        let listener = Listener::default();
+        HierarchicalStage::run(params, inputs(graph, &system), &Context::new(1, None, &listener)).unwrap();
+        let lines = listener.lines.into_inner().unwrap();
+        lines.iter().find_map(|line| line.strip_prefix("the best start is ")).unwrap().to_owned()
+    };
+    let default = HierarchicalParams::default;
+    assert_eq!(won(default(), &shuffled(&grid(8, 8), 13)), "boxes of a grid");
+    // Pairs of neighbours in rank order.
+    assert_eq!(won(default(), &graph(64, (0..32).map(|pair| (2 * pair, 2 * pair + 1, 8)))), "rank order");
+    assert_eq!(won(HierarchicalParams::paper(), &grid(8, 8)), "the partition");
 }
 
 #[test]

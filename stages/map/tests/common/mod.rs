@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "every test uses a part of it")]
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use hopmap_map::{AutoParams, AutoStage};
 use hopmap_model::{
@@ -117,6 +117,23 @@ impl Observer for Nobody {
     fn log(&self, _: &str) {}
     fn cancelled(&self) -> bool {
         false
+    }
+}
+
+/// Keeps what a stage logs, and asks to stop if told so.
+#[derive(Default)]
+pub(crate) struct Listener {
+    pub(crate) lines: Mutex<Vec<String>>,
+    pub(crate) impatient: bool,
+}
+
+impl Observer for Listener {
+    fn progress(&self, _: u64, _: u64) {}
+    fn log(&self, line: &str) {
+        self.lines.lock().unwrap().push(line.to_owned());
+    }
+    fn cancelled(&self) -> bool {
+        self.impatient
     }
 }
 
