@@ -544,11 +544,11 @@ fn selectors_choose_among_cells_with_a_value() {
 #[test]
 fn keys_side_by_side_may_have_a_value_twice_but_no_row() {
     let random = "uses = \"instance/random\"\nzip = ";
-    let twice = cells(&format!("{random}{{ n = [8, 8, 16], seed = [1, 2, 2] }}"));
-    assert_eq!(twice, ["a[n=8,seed=1]", "a[n=8,seed=2]", "a[n=16,seed=2]"]);
-    let said = check(&format!("{random}{{ n = [8, 8], seed = [1, 1] }}"));
-    assert!(said.starts_with("------- stderr -------\nerror: the value 8, 1 stands twice"), "{said}");
-    let said = check("uses = \"instance/random\"\nwith = { n = 8 }\nmatrix = { seed = [1, 2, 1] }");
+    let twice = cells(&format!("{random}{{ n = [16, 16, 32], seed = [1, 2, 2] }}"));
+    assert_eq!(twice, ["a[n=16,seed=1]", "a[n=16,seed=2]", "a[n=32,seed=2]"]);
+    let said = check(&format!("{random}{{ n = [16, 16], seed = [1, 1] }}"));
+    assert!(said.starts_with("------- stderr -------\nerror: the value 16, 1 stands twice"), "{said}");
+    let said = check("uses = \"instance/random\"\nwith = { n = 16 }\nmatrix = { seed = [1, 2, 1] }");
     assert!(said.contains("error: the value 1 stands twice"), "{said}");
 }
 
