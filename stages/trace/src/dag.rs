@@ -19,6 +19,8 @@ use hopmap_model::{Dependency, TaskDag};
 
 use hopmap_collectives::{Convention, Operation};
 
+pub(crate) use channels::Members;
+
 /// Something a process does that others may wait for, or that waits for others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Moment {
@@ -131,17 +133,16 @@ pub(crate) struct Unmatched {
     pub(crate) joints: u64,
 }
 
-/// Tasks and what they wait for, from the moments of every rank in their order and the ranks of every group. `alike` maps
-/// each communicator to the first with the same members.
+/// Tasks and what they wait for, from the moments of every rank in their order and the ranks of every group and communicator.
 pub(crate) fn build(
     ranks: &[Vec<Moment>],
     groups: &[Vec<u32>],
-    alike: &BTreeMap<u32, u32>,
+    members: &Members,
     convention: Convention,
     rules: Rules,
 ) -> (TaskDag, Unmatched) {
     let mut unmatched = Unmatched::default();
-    let mut links = channels::links(ranks, rules.rendezvous, alike, &mut unmatched);
+    let mut links = channels::links(ranks, rules.rendezvous, members, &mut unmatched);
     let joins = joins::joins(ranks, (groups, convention), &mut links, &mut unmatched);
     let segments = segments::cut(ranks, &segments::marks(ranks, &links, &joins), rules);
     (assemble(segments, &links, joins), unmatched)

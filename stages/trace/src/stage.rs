@@ -120,7 +120,8 @@ impl Stage for ListEvents {
 /// between tasks of a rank are the order of its program. A collective operation with a root leads from every process to
 /// the root or from the root to every process; another one is a task without work at the first of its processes, for
 /// which all wait. Messages are matched as MPI does, by communicator, ends, tag and order; what is left over is matched
-/// across communicators, for EZTrace names the wrong one in some receives. Access to remote memory makes nobody wait.
+/// across communicators, for EZTrace names the wrong one in some receives, whose sources it numbers as in the right one.
+/// Access to remote memory makes nobody wait.
 #[derive(Debug)]
 pub struct Dag;
 
@@ -128,7 +129,7 @@ impl Stage for Dag {
     type Params = DagParams;
     const KIND: &'static str = "trace/dag";
     const SUMMARY: &'static str = "Tasks of an OTF2 trace and what each of them waits for";
-    const REVISION: u32 = 2;
+    const REVISION: u32 = 3;
 
     fn ports() -> &'static [Port] {
         const PORTS: &[Port] = &[Port::output::<TaskDag>("task-dag")];

@@ -316,6 +316,47 @@ fn receives_that_name_another_communicator_are_paired() {
     assert!(!lines.iter().any(|line| line.contains("does not say when")), "{lines:?}");
 }
 
+/// As EZTrace records a program in Fortran on a communicator of other numbers: a receive names `MPI_COMM_WORLD` and the number that
+/// its source has in the real one.
+#[test]
+fn receives_that_number_their_source_in_another_communicator_are_paired() {
+    // All in the reverse order, and all but rank 1.
+    for (members, tagged) in [(&[2_u64, 1, 0][..], "reversed"), (&[2, 0], "part")] {
+        let mut archive = ranks(3);
+        archive.group(5, 2, 0, members).named_communicator(1, tagged, 2);
+        let local = |rank: u64| members.iter().position(|&member| member == rank).unwrap() as u64;
+        // Everybody sends 10 · source + destination bytes to everybody.
+        for rank in 0..3 {
+            let others = members.iter().copied().filter(|&other| other != rank && members.contains(&rank));
+            let events = archive.thread(rank + 1, rank).enter(0, 1).enter(10, 2);
+            let others: Vec<u64> = others.collect();
+            others.iter().for_each(|&other| {
+                events.send(10, 1, local(other), 10 * rank + other);
+            });
+            others.iter().for_each(|&other| {
+                let receive = [Number(local(other)), Number(0), Number(7), Number(10 * other + rank)];
+                events.any(15, RECV, &receive);
+            });
+            events.leave(20, 2).leave(30, 1);
+        }
+        let folder = tempfile::tempdir().unwrap();
+        archive.write(folder.path());
+        let listener = Listener::default();
+        let dag = read(folder.path(), |_| (), &listener).unwrap();
+        let messages = members.len() * (members.len() - 1);
+        let rank = |task: u32| u64::from(dag.tasks[task as usize].rank.unwrap());
+        let edges: Vec<_> = dag.dependencies.iter().filter(|edge| edge.bytes > 0).collect();
+        assert_eq!(edges.len(), messages, "{tagged}");
+        for edge in edges {
+            assert_eq!(edge.bytes, 10 * rank(edge.source) + rank(edge.destination), "{tagged}");
+        }
+        let lines = listener.lines.into_inner().unwrap();
+        let paired = format!("paired by ranks, tag and order: {messages}");
+        assert!(lines.iter().any(|line| line.ends_with(&paired)), "{lines:?}");
+        assert!(!lines.iter().any(|line| line.contains("different lengths")), "{lines:?}");
+    }
+}
+
 /// Two communicators with the same members keep their messages apart where every receive is there.
 #[test]
 fn duplicates_of_a_communicator_are_told_apart() {

@@ -1,12 +1,17 @@
 //! Which message is received where: messages between two processes with one tag and communicator overtake none of
 //! each other, and receives that do not block are served in the order in which they were posted (MPI 4.1, 3.5).
 //!
-//! EZTrace 2.0 writes `MPI_COMM_WORLD` for an `MPI_Irecv` on another communicator. Where one communicator lacks receives
-//! and another one sends, both count as one: first those with the same members, then all.
+//! EZTrace 2.0 writes `MPI_COMM_WORLD` for an `MPI_Irecv` on another communicator, and as its source the number that the sender has
+//! in that one. Receives without any send are looked for where a sender has their number in a communicator that lacks
+//! receives. Where then one communicator lacks receives and another one sends, both count as one: first those with the same
+//! members, then all.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::{At, Begun, Link, Moment, Unmatched, What};
+
+/// The ranks of every communicator in the order of their numbers there.
+pub(crate) type Members = BTreeMap<u32, Vec<u32>>;
 
 /// Sender, receiver, tag and communicator.
 type Key = (u32, u32, u32, u32);
@@ -54,21 +59,22 @@ impl Channel {
     }
 }
 
-/// A link for every message, and one back for those that wait until they are asked for. `alike` maps each communicator to
-/// the first with the same members.
+/// A link for every message, and one back for those that wait until they are asked for.
 pub(super) fn links(
     ranks: &[Vec<Moment>],
     rendezvous: Option<u64>,
-    alike: &BTreeMap<u32, u32>,
+    members: &Members,
     unmatched: &mut Unmatched,
 ) -> Vec<Link> {
+    let alike = alike(members);
     let mut channels: BTreeMap<Key, Channel> = BTreeMap::new();
     for (rank, moments) in (0..).zip(ranks) {
         add(rank, moments, &mut channels);
     }
+    channels.values_mut().for_each(|channel| channel.sent.retain(|sent| !sent.cancelled));
+    renumber(&mut channels, members);
     let mut by_ends: BTreeMap<(u32, u32, u32), Vec<(u32, Channel)>> = BTreeMap::new();
-    for ((source, destination, tag, communicator), mut channel) in channels {
-        channel.sent.retain(|sent| !sent.cancelled);
+    for ((source, destination, tag, communicator), channel) in channels {
         by_ends.entry((source, destination, tag)).or_default().push((communicator, channel));
     }
     let mut links = Vec::new();
@@ -80,6 +86,47 @@ pub(super) fn links(
         }
     }
     links
+}
+
+/// The first communicator that has the same members as each, in whatever order.
+fn alike(members: &Members) -> BTreeMap<u32, u32> {
+    let mut first = HashMap::new();
+    let sorted = |members: &[u32]| {
+        let mut members = members.to_vec();
+        members.sort_unstable();
+        members
+    };
+    members.iter().map(|(&id, members)| (id, *first.entry(sorted(members)).or_insert(id))).collect()
+}
+
+/// Gives receives without any send to the one communicator in which a sender that lacks receives has the number that their source
+/// has in the communicator that they name.
+fn renumber(channels: &mut BTreeMap<Key, Channel>, members: &Members) {
+    let strays: Vec<Key> =
+        channels.iter().filter(|(_, channel)| channel.sent.is_empty()).map(|(key, _)| *key).collect();
+    if strays.is_empty() {
+        return;
+    }
+    let numbered = |(&id, ranks): (&u32, &Vec<u32>)| {
+        let numbers: HashMap<u32, u32> = ranks.iter().copied().zip(0..).collect();
+        (id, numbers)
+    };
+    let numbers: HashMap<u32, HashMap<u32, u32>> = members.iter().map(numbered).collect();
+    let place = |&(source, destination, tag, communicator): &Key| {
+        Some((*numbers.get(&communicator)?.get(&source)?, destination, tag))
+    };
+    let mut lacking: HashMap<_, Vec<Key>> = HashMap::new();
+    for (key, _) in channels.iter().filter(|(_, channel)| channel.lacks_receives()) {
+        if let Some(place) = place(key) {
+            lacking.entry(place).or_default().push(*key);
+        }
+    }
+    for stray in strays {
+        let meant = place(&stray).and_then(|place| lacking.get(&place));
+        let Some([meant]) = meant.map(Vec::as_slice) else { continue };
+        let received = channels.remove(&stray).unwrap_or_default().received;
+        channels.entry(*meant).or_default().received.extend(received);
+    }
 }
 
 /// Makes one of those channels of a kind that are not even, if some lack receives and others sends.

@@ -7,7 +7,7 @@ use hopmap_model::{Context, Error, TaskDag};
 use super::moments::{Followed, Moments, Untold};
 use super::program::{Overview, Program, Visited, read_by, warn};
 use super::visitor::Through;
-use crate::dag::{self, Moment, Rules, Unmatched};
+use crate::dag::{self, Members, Moment, Rules, Unmatched};
 use crate::error::DagError;
 use crate::selection::{Marks, Request};
 use crate::{DagParams, Select};
@@ -47,7 +47,7 @@ pub(crate) fn program_dag(params: &DagParams, cx: &Context<'_>) -> Result<TaskDa
     let tiny = (params.tiny_s * ticks_per_second) as u64;
     let rules = Rules { ticks_per_second, tiny, rendezvous: params.rendezvous_bytes };
     let convention = Convention::of_creator(&program.anchor.creator);
-    let (dag, unmatched) = dag::build(&ranks, &groups, &alike(&program), convention, rules);
+    let (dag, unmatched) = dag::build(&ranks, &groups, &members(&program), convention, rules);
     drop(ranks);
     report_unmatched(unmatched, cx);
     let Unmatched { sent, sent_bytes, of_bytes, .. } = unmatched;
@@ -84,17 +84,10 @@ fn groups(program: &Program) -> (HashMap<Through, u32>, Vec<Vec<u32>>) {
     (numbers, groups)
 }
 
-/// The first communicator that has the same members as each, in whatever order.
-fn alike(program: &Program) -> BTreeMap<u32, u32> {
-    let mut first = HashMap::new();
-    let mut ids: Vec<u32> = program.definitions.communicators.keys().copied().collect();
-    ids.sort_unstable();
-    let with_members = ids.into_iter().filter_map(|id| {
-        let mut members = program.communicators.members(Through::Communicator(id))?.to_vec();
-        members.sort_unstable();
-        Some((id, members))
-    });
-    with_members.map(|(id, members)| (id, *first.entry(members).or_insert(id))).collect()
+fn members(program: &Program) -> Members {
+    let ids = program.definitions.communicators.keys();
+    let of = |&id: &u32| Some((id, program.communicators.members(Through::Communicator(id))?.to_vec()));
+    ids.filter_map(of).collect()
 }
 
 /// The moments of every rank in the order in which they came, whichever of its locations they are of.
