@@ -68,7 +68,7 @@ impl<F: Family> Stage for Fabric<F> {
     type Params = ImportParams;
     const KIND: &'static str = F::KIND;
     const SUMMARY: &'static str = F::SUMMARY;
-    const REVISION: u32 = 3;
+    const REVISION: u32 = 4;
 
     fn ports() -> &'static [Port] {
         const { &[Port::output::<SystemGraph>("system-graph")] }

@@ -20,6 +20,9 @@ use super::super::{ImportError, guid};
 use super::listing::{Address, Listing};
 
 const NODE: &str = "such as `Switch 36 \"S-0002c90300000001\" # \"name\" base port 0 lid 4 lmc 0`";
+/// Routers of Voltaire to Fibre Channel and Ethernet: adapters by their kind (`VTR_DEVID_IB_FC_ROUTER` and
+/// `VTR_DEVID_IB_IP_ROUTER` of infiniband-diags).
+const GATEWAYS: [u64; 2] = [0x5a00, 0x5a01];
 const PORT: &str = "such as `[1] \"H-0002c90300000002\"[1](2c90300000003) # \"host mlx5_0\" lid 5 4xEDR`";
 
 /// Whether a line begins a block.
@@ -32,6 +35,7 @@ pub(super) fn read(path: &Path) -> Result<Listing, ImportError> {
     let mut lines = Lines::open(path)?;
     let mut listing = Listing::default();
     let mut current: Option<Block> = None;
+    let mut device = None;
     while let Some((number, line)) = lines.next()? {
         let line = line.trim();
         if line.starts_with('[') {
@@ -46,7 +50,13 @@ pub(super) fn read(path: &Path) -> Result<Listing, ImportError> {
             };
             block.port(&mut listing, (path, number), line)?;
         } else if let Some(header) = Header::parse(line) {
-            current = Some(header.block(&mut listing, (path, number))?);
+            let block = header.block(&mut listing, (path, number))?;
+            if std::mem::take(&mut device).is_some_and(|device| GATEWAYS.contains(&device)) {
+                listing.make_gateway(block.node);
+            }
+            current = Some(block);
+        } else if let Some(id) = line.strip_prefix("devid=") {
+            device = guid::prefixed(id);
         } else if !is_other(line) {
             let problem = format!("`{}` is no line of ibnetdiscover", shortened(line));
             return Err(malformed(path, number, problem, format!("nodes are {NODE}, ports {PORT}")));
@@ -57,10 +67,9 @@ pub(super) fn read(path: &Path) -> Result<Listing, ImportError> {
 
 /// What says nothing of cables: identifiers of makers, comments, and what `-g` and `-s` print.
 fn is_other(line: &str) -> bool {
-    const BEGINNINGS: [&str; 10] = [
+    const BEGINNINGS: [&str; 9] = [
         "#",
         "vendid=",
-        "devid=",
         "sysimgguid=",
         "switchguid=",
         "caguid=",

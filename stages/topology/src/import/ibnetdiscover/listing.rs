@@ -46,6 +46,7 @@ struct Seen {
 #[derive(Debug, Default)]
 struct Counts {
     routers: usize,
+    gateways: usize,
     unknown: usize,
     without_peer: usize,
     renamed: usize,
@@ -86,6 +87,7 @@ impl Listing {
         }
         match letter {
             'R' => self.counts.routers += 1,
+            'H' if is_target_channel(id) => self.counts.gateways += 1,
             'H' | 'S' => {}
             _ => self.counts.unknown += 1,
         }
@@ -93,14 +95,22 @@ impl Listing {
         self.by_guid.insert(id, node);
         self.seen.push(Seen { line, letter });
         self.cables.nodes.push(FabricNode {
-            // What passes messages on between subnets runs no ranks.
-            kind: if letter == 'H' { NodeKind::Host } else { NodeKind::Switch },
+            // What passes messages on between subnets, or to other networks, runs no ranks.
+            kind: if letter == 'H' && !is_target_channel(id) { NodeKind::Host } else { NodeKind::Switch },
             address: guid::address(id),
             description: description.to_owned(),
             host: None,
             state: NodeState::Up,
         });
         Ok(node)
+    }
+
+    /// Takes an adapter for what leads to another network.
+    pub(super) fn make_gateway(&mut self, node: usize) {
+        if std::mem::replace(&mut self.cables.nodes[node].kind, NodeKind::Switch) == NodeKind::Host {
+            self.counts.gateways += 1;
+            self.addresses.retain(|address| address.node != node);
+        }
     }
 
     pub(super) fn find(&self, guid: u64) -> Option<usize> {
@@ -165,10 +175,11 @@ impl Listing {
 
     /// What people should know of it.
     pub(super) fn notes(&self, notes: &mut Vec<String>) {
-        let Counts { routers, unknown, without_peer, renamed } = self.counts;
+        let Counts { routers, gateways, unknown, without_peer, renamed } = self.counts;
         for (count, what) in [
             (without_peer, "ports without a cable, left out"),
             (routers, "routers, taken for switches"),
+            (gateways, "gateways to other networks, taken for switches"),
             (unknown, "nodes of an unknown kind, taken for switches"),
             (renamed, "lines that describe a node otherwise than the first one does, which counts"),
         ] {
@@ -177,6 +188,11 @@ impl Listing {
             }
         }
     }
+}
+
+/// Whether an adapter is a target of an I/O director of Xsigo, as `ibnd_is_xsigo_tca` of infiniband-diags says.
+fn is_target_channel(guid: u64) -> bool {
+    guid >> 32 == 0x0013_9703
 }
 
 fn kind(letter: char) -> &'static str {

@@ -327,6 +327,25 @@ fn aggregation_nodes_of_switches_are_no_hosts() {
     assert_eq!(sharp.import(&sharp.0).unwrap().system, plain.import(&plain.0).unwrap().system);
 }
 
+/// Both are adapters by their letter.
+#[test]
+fn gateways_are_no_hosts() {
+    let by_device = BLOCKS.replace("caguid=0x30", "vendid=0x8f1\ndevid=0x5a01\ncaguid=0x30");
+    let by_guid = BLOCKS.replace("H-0000000000000030", "H-0013970300000030");
+    let columns = COLUMNS.replace("0x0000000000000031", "0x0013970300000031");
+    let texts = [("device", by_device.as_str()), ("guid", by_guid.as_str()), ("columns", columns.as_str())];
+    for (name, text) in texts {
+        let Imported { system, notes } = import(name, text).unwrap();
+        let hosts: Vec<&str> = system.hosts().map(|(node, ..)| &*system.nodes[node as usize].name).collect();
+        assert_eq!(hosts, ["n1", "n2"], "{name}");
+        assert_eq!(system.links.len(), import("plain", BLOCKS).unwrap().system.links.len(), "{name}");
+        assert!(notes.contains(&"gateways to other networks, taken for switches: 1".to_owned()), "{notes:?}");
+    }
+    let tables = [("fabric.txt", by_device.as_str()), ("tables.txt", TABLES)];
+    let folder = Folder::new("gateway-tables", &tables);
+    assert!(folder.import(&folder.0).is_ok());
+}
+
 #[test]
 fn what_g_prints_twice_counts_once() {
     let group = BLOCKS.replacen("\nvendid", "\nChassis 1 (guid 0x1)\n\n# Spine Nodes\nvendid", 1);
