@@ -1,6 +1,6 @@
 //! What `ibnetdiscover` lists, in either form, gathered line by line.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use hopmap_model::{NodeKind, NodeState};
@@ -154,23 +154,35 @@ impl Listing {
     }
 
     /// ibnetdiscover lists every cable at both of its ends, so that a node which others lead to and which lists no cable itself stood
-    /// in a part that is missing.
+    /// in a part that is missing, and so did a port of the last node that others lead to and which is not listed.
     pub(super) fn check_complete(&self, path: &Path) -> Result<(), ImportError> {
         let mut lists = vec![false; self.cables.nodes.len()];
         self.cables.ends.iter().for_each(|end| lists[end.node] = true);
         let silent = self.cables.ends.iter().filter(|end| !lists[end.peer]);
-        let Some(first) = silent.min_by_key(|end| end.line) else { return Ok(()) };
+        let (lacks, first) = match (silent.min_by_key(|end| end.line), self.lacking_of_last()) {
+            (Some(first), _) => {
+                let count = lists.iter().filter(|lists| !**lists).count();
+                (format!("lists no cable, as {count} nodes do"), first)
+            }
+            (None, Some(first)) => (format!("does not list its port {}", first.peer_port), first),
+            (None, None) => return Ok(()),
+        };
         let FabricNode { description, address, .. } = &self.cables.nodes[first.peer];
-        let count = lists.iter().filter(|lists| !**lists).count();
         let name = if description.is_empty() { address } else { description };
         Err(malformed(
             path,
             first.line,
-            format!(
-                "this cable leads to `{name}`, which lists no cable, as {count} nodes do: the listing is cut off"
-            ),
+            format!("this cable leads to `{name}`, which {lacks}: the listing is cut off"),
             "run ibnetdiscover again, until it ends",
         ))
+    }
+
+    /// The first cable to a port of the last node that this one does not list.
+    fn lacking_of_last(&self) -> Option<&End> {
+        let ends = &self.cables.ends;
+        let last = ends.last()?.node;
+        let listed: HashSet<u32> = ends.iter().filter(|end| end.node == last).map(|end| end.port).collect();
+        ends.iter().find(|end| end.peer == last && !listed.contains(&end.peer_port))
     }
 
     /// What people should know of it.

@@ -307,6 +307,13 @@ fn a_listing_that_is_cut_off_is_refused() {
     let end = COLUMNS.find("CA    12  1 0x0000000000000021 4x").unwrap();
     let error = import("columns", &COLUMNS[..end]).unwrap_err();
     assert!(error.contains("the listing is cut off"), "{error}");
+    // Within the ports of the last node.
+    let last = BLOCKS.find("\ncaguid=0x30").unwrap();
+    let adapter = BLOCKS.find("\ncaguid=0x20").unwrap();
+    let text = BLOCKS[..adapter].to_owned() + &BLOCKS[last..] + &BLOCKS[adapter..last];
+    assert!(import("whole", &text).is_ok());
+    let error = import("ports", &text[..text.rfind("[2]").unwrap()]).unwrap_err();
+    assert!(error.contains("`n2 mlx5_0`, which does not list its port 2: the listing is cut off"), "{error}");
 }
 
 /// Every switch since HDR has an adapter of its own inside, for SHARP.
