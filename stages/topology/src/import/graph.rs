@@ -77,7 +77,7 @@ impl Unused {
     /// Bytes per second, of a number whose unit is in the name, or of a text with a unit.
     pub(super) fn bandwidth(&mut self, text: &str, scale: Option<f64>) -> Option<f64> {
         let text = text.trim();
-        let scaled = |scale: f64| text.parse().ok().map(|number: f64| number * scale);
+        let scaled = |scale: f64| text.parse().ok().map(|number| units::scaled(number, scale));
         let found = scale
             .and_then(scaled)
             .filter(|value| value.is_finite() && *value > 0.0)
@@ -89,7 +89,7 @@ impl Unused {
     /// Seconds.
     pub(super) fn latency(&mut self, text: &str, scale: Option<f64>) -> Option<f64> {
         let text = text.trim();
-        let scaled = |scale: f64| text.parse().ok().map(|number: f64| number * scale);
+        let scaled = |scale: f64| text.parse().ok().map(|number| units::scaled(number, scale));
         let found = scale
             .and_then(scaled)
             .filter(|value| value.is_finite() && *value >= 0.0)

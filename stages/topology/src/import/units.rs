@@ -66,6 +66,12 @@ pub(super) fn unit_of_name(name: &str) -> (&str, Option<f64>) {
     found.map_or((name, None), |(name, scale)| (name, Some(scale)))
 }
 
+/// A number in a unit that is so many seconds or bytes per second. Small units divide, since a quotient is rounded once: 50 · 1e-6
+/// is not exactly 50e-6.
+pub(super) fn scaled(number: f64, scale: f64) -> f64 {
+    if scale < 1.0 { number / (1.0 / scale).round() } else { number * scale }
+}
+
 /// A number and what stands behind it.
 fn split(text: &str) -> Option<(f64, &str)> {
     let is_number = |c: char| c.is_ascii_digit() || c == '.';
@@ -116,6 +122,17 @@ mod tests {
         );
         assert_eq!([latency("5"), latency("us"), latency("-1us")], [None, None, None]);
         assert_eq!(unit_of_name("latency_us"), ("latency", Some(1e-6)));
+        let of_column = |name, number| scaled(number, unit_of_name(name).1.unwrap());
+        let found = [
+            ("l_us", 50.0),
+            ("l_ns", 700.0),
+            ("l_ms", 0.3),
+            ("l_s", 2e-6),
+            ("r_bps", 12.0),
+            ("r_gbps", 10.0),
+        ]
+        .map(|(name, number)| Some(of_column(name, number)));
+        assert_eq!(found, [50e-6, 700e-9, 0.3e-3, 2e-6, 1.5, 1.25e9].map(Some));
         assert_eq!(unit_of_name("bandwidth"), ("bandwidth", None));
     }
 }

@@ -115,6 +115,11 @@ fn links_have_the_numbers_of_their_kind() {
     assert!(near(costs.between(0, 1), 0.0) && near(costs.between(0, 2), 0.35));
     let torus = machine(json!({ "shape": "torus:4x4", "link_latency": [1e-6], "cost": "latency" })).unwrap();
     assert!(near(torus.costs().between(0, 10), 4.0));
+    // One number for all is a list of one.
+    let numbers = |latency: Value, bandwidth: Value| {
+        machine(json!({ "shape": "torus:4x4", "link_latency": latency, "bandwidth": bandwidth })).unwrap()
+    };
+    assert_eq!(numbers(json!(1e-6), json!(12_500_000_000_u64)), numbers(json!([1e-6]), json!([1.25e10])));
 }
 
 #[test]
