@@ -113,9 +113,11 @@ fn values<'a>(schema: &'a Json, root: &'a Json) -> Vec<(&'a str, String)> {
     }
     let words = schema["enum"].as_array().into_iter().flatten().filter_map(Json::as_str);
     let alternatives = ["oneOf", "anyOf"].into_iter().filter_map(|name| schema[name].as_array()).flatten();
+    // Of lists, and of tables with any keys, it is what they hold.
+    let held = ["items", "additionalProperties"].into_iter().filter_map(|name| schema.get(name));
     words
         .map(|word| (word, String::new()))
-        .chain(alternatives.flat_map(|other| values(other, root)))
+        .chain(alternatives.chain(held).flat_map(|other| values(other, root)))
         .collect()
 }
 

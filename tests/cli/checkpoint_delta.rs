@@ -121,6 +121,12 @@ fn rules_choose_bases_and_the_table_says_what_they_store() {
     let again = ["block=[256, 256]", "optimum=true", "rules=[\"adca\", \"first\", \"incremental\"]"];
     delta(&sandbox, &again);
     assert_eq!(table(&sandbox, "checkpoints"), first);
+    // One value is a list of one.
+    let lists = ["block=[256]", "rules=[\"adca\"]", "reading=[\"literal\"]"];
+    delta(&sandbox, &lists);
+    let of_lists = table(&sandbox, "checkpoints");
+    delta(&sandbox, &["block=256", "rules=adca", "reading=literal"]);
+    assert_eq!(table(&sandbox, "checkpoints"), of_lists);
 }
 
 #[test]
@@ -259,16 +265,16 @@ fn parameters_that_cannot_be_are_told() {
        `----
     [exit code 2]
     "#);
-    insta::assert_snapshot!(delta(&sandbox, &["block=4096"]), @r#"
+    insta::assert_snapshot!(delta(&sandbox, &["rules=last"]), @r#"
     ------- stderr -------
-    error: `block`: invalid type: integer `4096`, expected a sequence
+    error: `rules`: unknown variant `last`, expected one of `first`, `incremental`, `adca`
        ,-[--with:2:9]
      1 | series = "series"
-     2 | block = 4096
-       :         ^^|^
-       :           `-- here
+     2 | rules = "last"
+       :         ^^^|^^
+       :            `-- here
        `----
-      help: block: Bytes of a block, 256 to 65536 and a power of two; several are compared in one pass
+      help: rules: The rules that choose bases
     [exit code 2]
     "#);
     insta::assert_snapshot!(delta(&sandbox, &["block=[]"]), @r#"

@@ -166,3 +166,22 @@ fn help_has_an_example_for_every_command() {
         assert!(help.contains(&format!("  hopmap {command}")), "the example of {command} does not show it");
     }
 }
+
+#[test]
+fn words_are_listed_and_those_that_lists_hold() {
+    let sandbox = Sandbox::new();
+    let delta = sandbox.stdout(&["stages", "checkpoint/delta"]);
+    assert!(
+        delta.contains("\n        incremental  Every checkpoint is told by the previous one\n"),
+        "{delta}"
+    );
+    let (export, import) = ("topology/export", "topology/import");
+    for (kind, word) in [(export, "slurm-conf"), (export, "graph-csv"), (import, "ibnetdiscover")] {
+        assert!(sandbox.stdout(&["stages", kind]).contains(&format!("\n        {word} ")), "{kind}");
+    }
+    let failures = sandbox.stdout(&["stages", "route/failures"]);
+    assert!(
+        ["link", "switch", "host"].iter().all(|word| failures.contains(&format!("\n        {word}"))),
+        "{failures}"
+    );
+}

@@ -1,8 +1,12 @@
 //! The keys of the stages of this room.
 
+mod several;
+
 use hopmap_model::{DeltaRule, InputPath};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use several::{numbers_schema, several, words_schema};
 
 /// Keys of `checkpoint/delta`.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
@@ -13,16 +17,19 @@ pub struct DeltaParams {
     #[serde(default)]
     pub series: Option<InputPath>,
     /// Bytes of a block, 256 to 65536 and a power of two; several are compared in one pass.
-    #[serde(default = "pages")]
+    #[serde(default = "pages", deserialize_with = "several")]
+    #[schemars(schema_with = "numbers_schema::<u32>")]
     pub block: Vec<u32>,
     /// The rules that choose bases.
-    #[serde(default = "all_rules")]
+    #[serde(default = "all_rules", deserialize_with = "several")]
+    #[schemars(schema_with = "words_schema::<Rule>")]
     pub rules: Vec<Rule>,
     /// ADCA switches to the previous checkpoint when that saves more than this part of a delta.
     #[serde(default = "fifth")]
     pub epsilon: f64,
     /// What ADCA stores when it switches; several are compared in one pass.
-    #[serde(default = "both_readings")]
+    #[serde(default = "both_readings", deserialize_with = "several")]
+    #[schemars(schema_with = "words_schema::<Reading>")]
     pub reading: Vec<Reading>,
     /// Which blocks are compared.
     #[serde(default)]
