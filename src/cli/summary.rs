@@ -171,10 +171,15 @@ pub(crate) fn print(pipeline: &Pipeline, store: &Store, report: &RunReport, outp
     print_some(launch_files(report, store).into_iter(), MOST_COPIES, command, output);
 }
 
-/// Placements whose F is 0 are all equal, and gates on it hold whatever a mapper does.
+/// Where F is 0 for every placement, gates on it hold whatever a mapper does. A mapper that keeps all messages inside a host
+/// whose cores cost nothing has F = 0 by merit: rank order, round-robin or random placements have not.
 fn warn_of_no_messages(pipeline: &Pipeline, report: &RunReport, output: Output) {
     let is_zero = |record: &OutputRecord| {
-        record.kind == Metrics::KIND && record.metrics.get("F").is_some_and(|&cost| cost == 0.0)
+        let cost = |name: &str| record.metrics.get(name).copied();
+        let others = ["F_linear", "F_round_robin", "F_random"];
+        record.kind == Metrics::KIND
+            && cost("F") == Some(0.0)
+            && others.into_iter().filter_map(cost).all(|cost| cost == 0.0)
     };
     let cells = pipeline.cells.iter().zip(&report.cells);
     let mut placements = cells.filter(|(_, settled)| settled.outputs.values().any(is_zero));

@@ -352,6 +352,21 @@ fn an_interrupted_run_keeps_what_is_done() {
 }
 
 #[test]
+fn a_program_without_messages_is_warned_of_and_a_good_placement_is_not() {
+    let warning = "warning: F is 0 for quality: no rank sends to one that is apart";
+    let sandbox = Sandbox::with_ring();
+    // As a program of collective operations alone.
+    sandbox.write("ring.csv", "source,destination,messages,bytes\n0,0,1,8\n7,7,1,8\n");
+    let seen = sandbox.seen(&["run", "ring.toml"]);
+    assert!(seen.contains(warning), "{seen}");
+    // Pairs on hosts whose cores cost nothing: F is 0 as well, and other placements are worse.
+    sandbox.edit("ring.toml", "costs = [1, 10]", "costs = [0, 10]");
+    sandbox.write("ring.csv", "source,destination,messages,bytes\n0,4,1,8\n1,5,1,8\n2,6,1,8\n3,7,1,8\n");
+    let seen = sandbox.seen(&["run", "ring.toml"]);
+    assert!(seen.contains("F 0") && !seen.contains("F is 0"), "{seen}");
+}
+
+#[test]
 fn an_embedded_pipeline_runs_anywhere() {
     let sandbox = Sandbox::new();
     let trace = crate::sandbox::project().join("sample-traces/rows-columns-16/eztrace_log.otf2");

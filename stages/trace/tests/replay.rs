@@ -11,6 +11,8 @@ use hopmap_model::{
 };
 use hopmap_trace::{Replay, ReplayParams, Simulator};
 
+use crate::support::Listener;
+
 /// Rank 0 computes 1 s and sends to rank 1, which computes 2 s after it and answers; rank 2 waits for a join at rank 0.
 fn program() -> TaskDag {
     let task = |rank, work| Task { rank: Some(rank), work };
@@ -31,11 +33,15 @@ fn program() -> TaskDag {
 }
 
 fn replay(dag: TaskDag, to: Simulator) -> Result<TraceArchive, String> {
+    replay_with(dag, to, &Context::detached())
+}
+
+fn replay_with(dag: TaskDag, to: Simulator, cx: &Context<'_>) -> Result<TraceArchive, String> {
     let params = ReplayParams { to, flops_per_s: 1e9 };
     Replay::check(&params).unwrap();
     let mut inputs = Inputs::new();
     inputs.connect("task-dag", Arc::new(dag), String::new(), String::new());
-    match Replay::run(params, inputs, &Context::detached()).map_err(|error| error.to_string())? {
+    match Replay::run(params, inputs, cx).map_err(|error| error.to_string())? {
         Outcome::Done(outputs) => {
             let archive: &Value = outputs.get("archive").unwrap();
             Ok(archive.downcast_ref::<TraceArchive>().unwrap().clone())
@@ -74,6 +80,21 @@ fn goal_says_what_requires_what() {
                     l2 requires l3\nl4: recv 200b from 0 tag 1\nl2 requires l4\nl5: send 50b to 0 tag 0\n\
                     l5 requires l2\n}\n";
     assert_eq!(rank_1, expected);
+}
+
+#[test]
+fn a_program_without_messages_is_warned_of() {
+    let told = |dag: TaskDag| {
+        let listener = Listener::default();
+        replay_with(dag, Simulator::Goal, &Context::new(1, None, &listener)).unwrap();
+        listener.lines.into_inner().unwrap()
+    };
+    let mut silent = program();
+    // What stays is the order of the tasks of rank 0.
+    silent.dependencies.truncate(1);
+    let warning = "warning: no task waits for one of another rank, so nothing is sent in this program";
+    assert_eq!(told(silent), [warning]);
+    assert_eq!(told(program()), [""; 0]);
 }
 
 #[test]
