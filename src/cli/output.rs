@@ -87,16 +87,20 @@ impl Output {
     }
 }
 
-/// Text without control characters that damaged files bring along; styles of a terminal stay.
+/// Text without control characters that damaged files bring along. Of what a terminal obeys only colours and styles stay
+/// (`ESC [ numbers m`): those are ours, and from a file they do no harm.
 fn printable(text: &str, is_terminal: bool) -> String {
-    let stays = |character: char| {
-        !character.is_control() || character == '\n' || (is_terminal && character == '\u{1b}')
+    let is_style = |rest: &str| {
+        let numbers = rest
+            .strip_prefix("\u{1b}[")
+            .map(|rest| rest.trim_start_matches(|it: char| it.is_ascii_digit() || it == ';'));
+        is_terminal && numbers.is_some_and(|end| end.starts_with('m'))
     };
-    let shown = |character: char| match stays(character) {
-        true => character.to_string(),
-        false => character.escape_default().to_string(),
+    let shown = |(at, character): (usize, char)| {
+        let stays = !character.is_control() || character == '\n' || is_style(&text[at..]);
+        if stays { character.to_string() } else { character.escape_default().to_string() }
     };
-    text.chars().map(shown).collect()
+    text.char_indices().map(shown).collect()
 }
 
 /// An error as people see it: message, place with snippet, hint.
@@ -122,4 +126,17 @@ pub fn shown(path: &Path) -> String {
     let here = std::env::current_dir().and_then(std::fs::canonicalize).unwrap_or_default();
     let seen = clean.strip_prefix(here).unwrap_or(&clean);
     if seen.as_os_str().is_empty() { ".".to_owned() } else { seen.display().to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::printable;
+
+    #[test]
+    fn control_characters_of_files_are_escaped_and_styles_stay() {
+        let text = "\u{1b}[1;31merror\u{1b}[0m: `\u{1b}]0;title\u{7}\u{9b}2J\u{1b}[2Ja\0\r`\n";
+        let escaped = r"`\u{1b}]0;title\u{7}\u{9b}2J\u{1b}[2Ja\u{0}\r`";
+        assert_eq!(printable(text, true), format!("\u{1b}[1;31merror\u{1b}[0m: {escaped}\n"));
+        assert_eq!(printable(text, false), format!("\\u{{1b}}[1;31merror\\u{{1b}}[0m: {escaped}\n"));
+    }
 }

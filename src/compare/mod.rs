@@ -203,7 +203,7 @@ impl Contents {
                 let text = |change: &Json| change.get("text").and_then(Json::as_str).map(str::to_owned);
                 let lines: Vec<String> = changes.iter().filter_map(text).collect();
                 match lines.is_empty() {
-                    true => vec!["the same machine, told in another order or with other numbers".to_owned()],
+                    true => vec!["the same hosts, switches and links, told in another order, with other numbers or ties".to_owned()],
                     false => lines,
                 }
             }
