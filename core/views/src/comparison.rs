@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use hopmap_model::{Metrics, PlacementMetrics, PlacementOrigin};
 
+use crate::chart::Axis;
 use crate::human::{Unit, count_of, quantity};
-use crate::scale::Axis;
 use crate::svg::{Number, Svg};
 
 const LEFT: f64 = 170.0;

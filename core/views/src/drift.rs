@@ -1,10 +1,10 @@
 //! How latencies changed from probe to probe.
 
+use crate::chart::Axis;
+use crate::human;
 use crate::human::{Unit, count_of, quantity};
-use crate::scale::Axis;
+use crate::svg::KINDS;
 use crate::svg::{Number, Path, Svg, text_width};
-use crate::theme::KINDS;
-use crate::time;
 
 const LEFT: f64 = 64.0;
 const WIDTH: f64 = 560.0;
@@ -59,8 +59,8 @@ fn subtitle(points: &[&DriftPoint]) -> String {
     format!(
         "{} from {} to {} UTC · {} published",
         count_of(points.len(), "probe"),
-        time::moment(first.time),
-        time::moment(last.time),
+        human::moment(first.time),
+        human::moment(last.time),
         count_of(published, "topology").replace("topologys", "topologies")
     )
 }
@@ -124,12 +124,12 @@ impl Chart {
             svg.line(LEFT, y, LEFT + WIDTH, y, "l");
             svg.text(LEFT - 8.0, y + 4.0, "q n e", &format!("× {}", quantity(tick, Unit::Count)));
         }
-        let ticks = time::ticks(self.begin, self.end, 6);
+        let ticks = human::ticks(self.begin, self.end, 6);
         let step = if ticks.len() > 1 { ticks[1] - ticks[0] } else { (self.end - self.begin).max(60.0) };
         for tick in ticks {
             let x = self.x(tick);
             svg.line(x, BOTTOM, x, BOTTOM + 5.0, "a");
-            svg.text(x, BOTTOM + 18.0, "q n m", &time::label(tick, step));
+            svg.text(x, BOTTOM + 18.0, "q n m", &human::label(tick, step));
         }
         svg.line(LEFT, TOP + HEIGHT, LEFT + WIDTH, TOP + HEIGHT, "a");
         svg.line(LEFT, BOTTOM, LEFT + WIDTH, BOTTOM, "a");
@@ -143,7 +143,7 @@ impl Chart {
         let step = published.len().div_ceil(MOST_MARKS).max(1);
         for &time in published.iter().step_by(step) {
             let x = self.x(time);
-            svg.open_group("", &format!("new topology: {}", time::moment(time)));
+            svg.open_group("", &format!("new topology: {}", human::moment(time)));
             svg.add(format_args!(
                 "<path d=\"M{0} {1}V{2}\" class=\"a\" stroke-dasharray=\"4 3\"/><path d=\"M{0} {1}l-5 -8h10z\" class=\"fk{3}\"/>",
                 Number(x),
@@ -213,7 +213,7 @@ impl Chart {
                 "",
                 &format!(
                     "{}: {} down",
-                    time::moment(point.time),
+                    human::moment(point.time),
                     count_of(point.hosts_down as usize, "host")
                 ),
             );

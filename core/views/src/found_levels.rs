@@ -2,8 +2,8 @@
 
 use hopmap_model::{CostModel, Levels, NodeKind, NodeState, SystemGraph};
 
+use crate::chart::Axis;
 use crate::human::{Unit, count_of, quantity};
-use crate::scale::Axis;
 use crate::svg::{Path, Svg, shortened, text_width};
 
 const LEFT: f64 = 20.0;

@@ -1,16 +1,17 @@
-//! Who runs what when: a lane for every processor, a box for every task.
+//! Gantt chart of a schedule: a lane for every processor, a box for every task, the critical path, and cells of utilisation for tasks
+//! that are too narrow for boxes.
 
-mod critical;
-mod lanes;
-mod words;
+#[cfg(test)]
+mod tests;
 
-use hopmap_model::Schedule;
+use std::fmt::Write;
+use std::ops::Range;
 
+use hopmap_model::{Schedule, ScheduledTask};
+
+use crate::chart::Axis;
 use crate::human::{count_of, six_digits, three_digits};
-use crate::scale::Axis;
-use crate::svg::{Number, Path, Svg, shortened_inside, text_width};
-use lanes::Lanes;
-use words::TimeUnit;
+use crate::svg::{Escaped, Number, Path, Svg, shortened_inside, text_width};
 
 const LEFT: f64 = 120.0;
 const TOP: f64 = 86.0;
@@ -35,8 +36,8 @@ pub fn gantt(schedule: &Schedule) -> String {
     let chart = Chart::new(schedule);
     chart.draw_time(&mut svg);
     chart.draw_lanes(&mut svg);
-    lanes::draw(&mut svg, &chart);
-    critical::draw_edges(&mut svg, &chart);
+    draw(&mut svg, &chart);
+    draw_edges(&mut svg, &chart);
     chart.draw_ends(&mut svg);
     chart.draw_legend(&mut svg);
     svg.finish(LEFT + WIDTH + RIGHT, chart.bottom() + 62.0)
@@ -194,8 +195,8 @@ impl<'a> Chart<'a> {
         let square = |class: &str, opacity: f64| {
             format!("<path d=\"M0 0h16v10h-16z\" class=\"{class}\" fill-opacity=\"{opacity}\"/>")
         };
-        entry(svg, &square("fk0", lanes::FULL), "a task, or paler how busy");
-        entry(svg, &square("fk1", critical::OPACITY), "on the critical path");
+        entry(svg, &square("fk0", FULL), "a task, or paler how busy");
+        entry(svg, &square("fk1", CRITICAL_OPACITY), "on the critical path");
         entry(svg, "<path d=\"M0 0L16 10\" class=\"g sk1\"/>", "which waits for a message");
         entry(svg, "<path d=\"M0 0h16v10h-16z\" class=\"b\"/>", "idle");
         if self.schedule.processors.iter().any(|processor| processor.available > 0.0) {
@@ -222,5 +223,327 @@ fn hatch(path: &mut Path, (left, right): (f64, f64), (top, height): (f64, f64), 
     }
 }
 
-#[cfg(test)]
-mod tests;
+/// Messages that are drawn at most.
+const MOST_EDGES: usize = 1500;
+/// Opacity of the boxes of critical tasks.
+const CRITICAL_OPACITY: f64 = 0.8;
+
+/// Which tasks are on the critical path.
+fn critical_tasks(schedule: &Schedule) -> Vec<bool> {
+    let mut is_critical = vec![false; schedule.tasks.len()];
+    schedule.critical_path().into_iter().for_each(|task| is_critical[task as usize] = true);
+    is_critical
+}
+
+/// Draws the critical tasks that are too narrow for boxes.
+fn draw_critical_cells(svg: &mut Svg, chart: &Chart<'_>, narrow: &[u32]) {
+    if narrow.is_empty() {
+        return;
+    }
+    let cells = Cells::of(chart);
+    let mut on_path = vec![false; cells.per_lane * chart.lanes.count];
+    for task in narrow.iter().map(|&task| &chart.schedule.tasks[task as usize]) {
+        let lane = chart.lanes.lane(task.processor);
+        for (cell, _) in cells.between(chart.across(task.start), chart.across(task.finish)) {
+            on_path[lane * cells.per_lane + cell] = true;
+        }
+    }
+    let mut text = String::new();
+    for (lane, on_path) in on_path.chunks(cells.per_lane).enumerate() {
+        let mut first = 0;
+        for run in on_path.chunk_by(|a, b| a == b) {
+            if run[0] {
+                run_of_cells(&mut text, chart, &cells, (lane, first..first + run.len()));
+            }
+            first += run.len();
+        }
+    }
+    svg.add(format_args!("<path d=\"{text}\" class=\"fk1\" fill-opacity=\"{CRITICAL_OPACITY}\"/>"));
+}
+
+/// Draws the steps of the path from lane to lane.
+fn draw_edges(svg: &mut Svg, chart: &Chart<'_>) {
+    let path = chart.schedule.critical_path();
+    let end = |task: u32, time: f64| {
+        let task = &chart.schedule.tasks[task as usize];
+        let lane = chart.lanes.lane(task.processor);
+        (chart.across(time), lane)
+    };
+    let mut edges: Vec<((f64, usize), (f64, usize))> = Vec::new();
+    for pair in path.windows(2) {
+        let from = end(pair[0], chart.schedule.tasks[pair[0] as usize].finish);
+        let to = end(pair[1], chart.schedule.tasks[pair[1] as usize].start);
+        // Of several in the same place one is enough.
+        let is_near = |(a, b): &((f64, usize), (f64, usize))| {
+            (a.1, b.1) == (from.1, to.1) && (a.0 - from.0).abs() < 1.0 && (b.0 - to.0).abs() < 1.0
+        };
+        if from.1 != to.1 && !edges.last().is_some_and(is_near) {
+            edges.push((from, to));
+        }
+    }
+    let mut lines = Path::default();
+    let middle = |lane: usize| chart.lanes.top(lane) + chart.lanes.height / 2.0;
+    for &(from, to) in edges.iter().step_by(edges.len().div_ceil(MOST_EDGES).max(1)) {
+        lines.line(from.0, middle(from.1), to.0, middle(to.1));
+    }
+    let class = if chart.lanes.count > 48 { "sk1 c" } else { "g sk1" };
+    svg.add(format_args!("<path d=\"{lines}\" class=\"{class}\" pointer-events=\"none\"/>"));
+}
+
+/// Processors with a lane of their own.
+const MOST_LANES: usize = 128;
+/// Lanes where each is of several.
+const MOST_GROUPS: usize = 80;
+/// Boxes that are drawn one by one.
+const MOST_BOXES: usize = 2000;
+/// Places that are drawn as how busy they are.
+const MOST_CELLS: usize = 16_000;
+/// Where a lane is lower than this, its boxes have no names.
+const NAMED_HEIGHT: f64 = 12.0;
+/// A box narrower than this is seen no more, where there are many.
+const NARROW: f64 = 1.5;
+/// Shades of how busy a place is.
+const SHADES: usize = 6;
+/// How opaque a box is.
+const FULL: f64 = 0.5;
+
+/// Where the lanes stand.
+struct Lanes {
+    count: usize,
+    /// Processors in a lane.
+    together: usize,
+    processors: usize,
+    pitch: f64,
+    height: f64,
+}
+
+impl Lanes {
+    fn new(processors: usize) -> Self {
+        let together = if processors <= MOST_LANES { 1 } else { processors.div_ceil(MOST_GROUPS) };
+        let count = processors.div_ceil(together);
+        let (pitch, height) = match count {
+            0..=20 => (26.0, 22.0),
+            21..=48 => (17.0, 14.0),
+            _ => (8.0, 6.5),
+        };
+        Self { count, together, processors, pitch, height }
+    }
+
+    fn top(&self, lane: usize) -> f64 {
+        TOP + self.pitch * lane as f64
+    }
+
+    fn lane(&self, processor: u32) -> usize {
+        processor as usize / self.together
+    }
+
+    fn processors(&self, lane: usize) -> Range<usize> {
+        lane * self.together..((lane + 1) * self.together).min(self.processors)
+    }
+
+    /// Of how many lanes one has its name beside it.
+    fn named(&self) -> usize {
+        if self.pitch >= NAMED_HEIGHT { 1 } else { 2 }
+    }
+}
+
+/// Draws the tasks that are wide enough, the others as how busy their processors are.
+fn draw(svg: &mut Svg, chart: &Chart<'_>) {
+    let tasks = &chart.schedule.tasks;
+    let narrowest = narrowest(chart);
+    let (wide, narrow): (Vec<u32>, Vec<u32>) =
+        (0..tasks.len() as u32).partition(|&task| width(chart, &tasks[task as usize]) >= narrowest);
+    draw_cells(svg, chart, &narrow);
+    let critical = critical_tasks(chart.schedule);
+    let on_path: Vec<u32> = narrow.into_iter().filter(|&task| critical[task as usize]).collect();
+    draw_critical_cells(svg, chart, &on_path);
+    for (is_critical, opening) in [
+        (false, format!("<g class=\"fk0\" fill-opacity=\"{FULL}\">")),
+        (true, format!("<g class=\"fk1\" fill-opacity=\"{}\">", CRITICAL_OPACITY)),
+    ] {
+        svg.add(opening);
+        for &task in wide.iter().filter(|&&task| critical[task as usize] == is_critical) {
+            draw_box(svg, chart, task);
+        }
+        svg.close_group();
+    }
+    if chart.lanes.height >= NAMED_HEIGHT {
+        // Not in the way of the tooltips.
+        svg.add("<g pointer-events=\"none\">");
+        wide.iter().for_each(|&task| draw_name(svg, chart, task));
+        svg.close_group();
+    }
+}
+
+fn width(chart: &Chart<'_>, task: &ScheduledTask) -> f64 {
+    chart.across(task.finish) - chart.across(task.start)
+}
+
+/// The width from which on boxes are drawn one by one.
+fn narrowest(chart: &Chart<'_>) -> f64 {
+    let tasks = &chart.schedule.tasks;
+    if chart.lanes.together > 1 {
+        return f64::INFINITY;
+    }
+    if tasks.len() <= MOST_BOXES {
+        return 0.0;
+    }
+    let mut widths: Vec<f64> = tasks.iter().map(|task| width(chart, task)).collect();
+    widths.retain(|width| *width >= NARROW);
+    if widths.len() <= MOST_BOXES {
+        return NARROW;
+    }
+    // Those as wide as the first that has no room have none either.
+    let (_, &mut first, _) = widths.select_nth_unstable_by(MOST_BOXES, |a, b| b.total_cmp(a));
+    first.next_up()
+}
+
+fn draw_box(svg: &mut Svg, chart: &Chart<'_>, number: u32) {
+    let task = &chart.schedule.tasks[number as usize];
+    let (begin, end) = (chart.across(task.start), chart.across(task.finish));
+    // A gap tells neighbours apart.
+    let width = if end - begin > 4.0 { end - begin - 0.8 } else { (end - begin).max(1.0) };
+    svg.add(format_args!(
+        "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{}</title></rect>",
+        Number(begin),
+        Number(chart.lanes.top(chart.lanes.lane(task.processor))),
+        Number(width),
+        Number(chart.lanes.height),
+        Escaped(&tooltip(chart, number))
+    ));
+}
+
+fn tooltip(chart: &Chart<'_>, number: u32) -> String {
+    let task = &chart.schedule.tasks[number as usize];
+    let mut text = format!(
+        "{}: {} to {} on {}",
+        chart.schedule.name(number),
+        six_digits(task.start),
+        six_digits(task.finish),
+        chart.schedule.processors[task.processor as usize].name
+    );
+    // Writing to a string does not fail.
+    if let Some(process) = task.process {
+        let _ = write!(text, " · rank {process}");
+    }
+    if let Some(before) = task.waits_for {
+        let _ = write!(text, " · waits for {}", chart.schedule.name(before));
+    }
+    text
+}
+
+fn draw_name(svg: &mut Svg, chart: &Chart<'_>, number: u32) {
+    let task = &chart.schedule.tasks[number as usize];
+    let name = chart.schedule.name(number);
+    // In 11 px type.
+    if text_width(&name) * 0.92 + 4.0 <= width(chart, task) {
+        let lane = chart.lanes.top(chart.lanes.lane(task.processor));
+        let middle = f64::midpoint(chart.across(task.start), chart.across(task.finish));
+        svg.text(middle, lane + chart.lanes.height / 2.0 + 4.0, "n m", &name);
+    }
+}
+
+/// A lane cut into places of equal width.
+struct Cells {
+    per_lane: usize,
+    width: f64,
+}
+
+impl Cells {
+    fn of(chart: &Chart<'_>) -> Self {
+        let per_lane = (MOST_CELLS / chart.lanes.count).clamp(1, WIDTH as usize);
+        Self { per_lane, width: WIDTH / per_lane as f64 }
+    }
+
+    /// The places that lie between two places across, and how much of each.
+    fn between(&self, begin: f64, end: f64) -> impl Iterator<Item = (usize, f64)> + '_ {
+        let [begin, end] = [begin, end].map(|x| ((x - LEFT) / self.width).clamp(0.0, self.per_lane as f64));
+        let first = (begin as usize).min(self.per_lane - 1);
+        let last = (end.ceil() as usize).clamp(first + 1, self.per_lane);
+        (first..last).map(move |cell| (cell, end.min(cell as f64 + 1.0) - begin.max(cell as f64)))
+    }
+}
+
+fn draw_cells(svg: &mut Svg, chart: &Chart<'_>, narrow: &[u32]) {
+    if narrow.is_empty() {
+        return;
+    }
+    let cells = Cells::of(chart);
+    let mut busy = vec![0.0f64; cells.per_lane * chart.lanes.count];
+    for task in narrow.iter().map(|&task| &chart.schedule.tasks[task as usize]) {
+        let lane = chart.lanes.lane(task.processor);
+        for (cell, share) in cells.between(chart.across(task.start), chart.across(task.finish)) {
+            // A task without work leaves a trace too.
+            busy[lane * cells.per_lane + cell] += share.max(1e-9);
+        }
+    }
+    let shade = |lane: usize, busy: f64| {
+        let share = busy / chart.lanes.processors(lane).len() as f64;
+        (busy > 0.0).then(|| ((share * SHADES as f64).ceil() as usize).clamp(1, SHADES))
+    };
+    let mut paths = vec![String::new(); SHADES];
+    for (lane, busy) in busy.chunks(cells.per_lane).enumerate() {
+        let mut first = 0;
+        for run in busy.chunk_by(|&a, &b| shade(lane, a) == shade(lane, b)) {
+            if let Some(shade) = shade(lane, run[0]) {
+                run_of_cells(&mut paths[shade - 1], chart, &cells, (lane, first..first + run.len()));
+            }
+            first += run.len();
+        }
+    }
+    for (index, path) in paths.iter().enumerate().filter(|(_, path)| !path.is_empty()) {
+        let opacity = Number(10.0 * FULL * (index + 1) as f64 / SHADES as f64).to_string();
+        svg.add(format_args!(
+            "<path d=\"{path}\" class=\"fk0\" fill-opacity=\"{}\"/>",
+            opacity.parse::<f64>().unwrap_or(1.0) / 10.0
+        ));
+    }
+}
+
+/// Adds a rectangle over places that are next to each other.
+fn run_of_cells(path: &mut String, chart: &Chart<'_>, cells: &Cells, (lane, run): (usize, Range<usize>)) {
+    let (begin, end) = (LEFT + cells.width * run.start as f64, LEFT + cells.width * run.end as f64);
+    // Writing to a string does not fail.
+    let _ = write!(
+        path,
+        "M{} {}H{}v{}H{}z",
+        Number(begin),
+        Number(chart.lanes.top(lane)),
+        Number(end),
+        Number(chart.lanes.height),
+        Number(begin)
+    );
+}
+
+/// A power of a thousand by which the labels of an axis are divided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct TimeUnit(i32);
+
+impl TimeUnit {
+    /// The one in which a time has one to three digits before the point, or none if it is a common number.
+    fn of(makespan: f64) -> Self {
+        match makespan {
+            _ if !(makespan > 0.0 && makespan.is_finite()) => Self(0),
+            common if (0.1..1e5).contains(&common) => Self(0),
+            _ => Self(3 * libm::floor(libm::log10(makespan) / 3.0) as i32),
+        }
+    }
+
+    /// A time on the axis.
+    fn label(self, time: f64) -> String {
+        six_digits(time * libm::exp10(f64::from(-self.0)))
+    }
+
+    /// What the axis is.
+    fn axis(self) -> String {
+        const SUPERSCRIPTS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+        if self.0 == 0 {
+            return "time →".to_owned();
+        }
+        let digit = |digit: char| match digit.to_digit(10) {
+            Some(digit) => SUPERSCRIPTS[digit as usize],
+            None => '⁻',
+        };
+        format!("× 10{} →", self.0.to_string().chars().map(digit).collect::<String>())
+    }
+}

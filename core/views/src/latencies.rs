@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use hopmap_model::{Measurements, NodeState, SystemGraph};
 
+use crate::chart::Axis;
 use crate::human::{Unit, count_of, quantity};
+use crate::matrix::RankOrder;
 use crate::matrix::{Cells, MOST_CELLS, draw_blocks, draw_legend, paths_by_colour};
-use crate::order::RankOrder;
-use crate::scale::Axis;
 use crate::svg::{Escaped, Number, Svg, shortened_inside};
-use crate::theme::{KINDS, ramp_index};
+use crate::svg::{KINDS, ramp_index};
 
 const LEFT: f64 = 104.0;
 const TOP: f64 = 84.0;

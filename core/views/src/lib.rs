@@ -9,7 +9,6 @@
 //! defined. Colours are told apart by people who do not see all of them: a single ramp
 //! from pale to dark for amounts, and the palette of Okabe and Ito (2008) for kinds.
 
-mod bands;
 mod chart;
 mod comparison;
 mod convergence;
@@ -22,33 +21,27 @@ mod human;
 mod latencies;
 mod levels;
 mod matrix;
-mod multiples;
-mod order;
 mod pareto;
 mod routes;
-mod scale;
-mod stored;
 mod svg;
-mod theme;
-mod time;
 mod timeline;
 mod topology;
 
-pub use bands::{Band, bands};
 pub use comparison::comparison;
+pub use convergence::{Band, bands};
 pub use convergence::{convergence, makespan_convergence, makespan_searches, searches};
 pub use dag::{DagNode, NodeState, dag};
 pub use deltas::deltas;
+pub use deltas::stored;
 pub use drift::{DriftPoint, drift};
 pub use found_levels::found_levels;
 pub use gantt::gantt;
 pub use latencies::latencies;
 pub use levels::levels;
+pub use matrix::RankOrder;
 pub use matrix::matrix;
-pub use multiples::{SmallMatrix, small_matrices};
-pub use order::RankOrder;
+pub use matrix::{SmallMatrix, small_matrices};
 pub use pareto::{Cloud, pareto};
 pub use routes::{Routed, route_loads, routes};
-pub use stored::stored;
 pub use timeline::{Slice, timeline};
 pub use topology::topology;

@@ -3,13 +3,11 @@
 use std::fmt::Write;
 use std::ops::Range;
 
-use hopmap_model::{TaskGraph, Weight};
+use hopmap_model::{CostModel, Mapping, SystemGraph, TaskGraph, Weight};
 
+use crate::chart::{Axis, nice_step};
 use crate::human::{Unit, count_of, quantity};
-use crate::order::RankOrder;
-use crate::scale::{Axis, nice_step};
-use crate::svg::{Svg, text_width};
-use crate::theme::{RAMP, ramp_index};
+use crate::svg::{RAMP, Svg, ramp_index, shortened_inside, text_width};
 
 /// Rows and columns that are drawn at most; more ranks share cells.
 pub(crate) const MOST_CELLS: usize = 200;
@@ -286,10 +284,168 @@ pub(crate) fn draw_legend(
     }
 }
 
+/// Rows and columns of a small matrix at most.
+const MULTIPLES_MOST_CELLS: usize = 48;
+const SIDE: f64 = 128.0;
+const GAP: f64 = 22.0;
+const COLUMNS: usize = 6;
+const MULTIPLES_TOP: f64 = 54.0;
+/// Lines of text below a matrix.
+const TEXT: f64 = 40.0;
+
+/// A small matrix.
+#[derive(Debug)]
+pub struct SmallMatrix<'a> {
+    /// What stands below it.
+    pub name: &'a str,
+    /// The program.
+    pub graph: &'a TaskGraph,
+    /// The order of its ranks, if it is another one than that of their numbers.
+    pub order: Option<&'a RankOrder>,
+}
+
+/// Matrices of bytes side by side, senders down and receivers across, each on a logarithmic scale of its own.
+#[must_use]
+pub fn small_matrices(matrices: &[SmallMatrix<'_>], title: &str) -> String {
+    let mut svg = Svg::new(title, "bytes; senders down, receivers across; each on its own scale");
+    for (index, matrix) in matrices.iter().enumerate() {
+        let x = (SIDE + GAP) * (index % COLUMNS) as f64;
+        let y = MULTIPLES_TOP + (SIDE + TEXT) * (index / COLUMNS) as f64;
+        draw(&mut svg, (x, y), matrix);
+    }
+    let columns = matrices.len().clamp(3, COLUMNS);
+    let rows = matrices.len().div_ceil(COLUMNS);
+    svg.finish((SIDE + GAP) * columns as f64, MULTIPLES_TOP + (SIDE + TEXT) * rows as f64)
+}
+
+fn draw(svg: &mut Svg, (x, y): (f64, f64), matrix: &SmallMatrix<'_>) {
+    let (values, side) = cells(matrix);
+    svg.rectangle(x, y, (SIDE, SIDE), 0.0, "b");
+    let positive = || values.iter().copied().filter(|value| *value > 0.0);
+    let low = positive().fold(f64::INFINITY, f64::min);
+    if low.is_finite() {
+        let axis = Axis::logarithmic(low, positive().fold(low, f64::max));
+        svg.add(format_args!("<g transform=\"translate({x},{y})scale({})\">", SIDE / side as f64));
+        for (colour, path) in paths(&values, side, &axis).into_iter().enumerate() {
+            if !path.is_empty() {
+                svg.add(format_args!("<path class=\"f{colour}\" d=\"{path}\"/>"));
+            }
+        }
+        svg.close_group();
+    }
+    svg.text(x, y + SIDE + 14.0, "n w", &shortened_inside(matrix.name, SIDE + 6.0));
+    let bytes = quantity(matrix.graph.bytes() as f64, Unit::Bytes);
+    svg.text(x, y + SIDE + 27.0, "q n", &format!("{} ranks, {bytes}", matrix.graph.ranks()));
+}
+
+/// Sums row by row, and the number of rows.
+fn cells(matrix: &SmallMatrix<'_>) -> (Vec<f64>, usize) {
+    let ranks = matrix.graph.ranks();
+    let mut place: Vec<Option<usize>> = vec![None; ranks];
+    match matrix.order {
+        None => place.iter_mut().enumerate().for_each(|(rank, place)| *place = Some(rank)),
+        Some(order) => {
+            for (position, &rank) in order.ranks.iter().enumerate() {
+                if let Some(place) = place.get_mut(rank as usize) {
+                    *place = Some(position);
+                }
+            }
+        }
+    }
+    let positions = matrix.order.map_or(ranks, |order| order.ranks.len()).max(1);
+    let share = positions.div_ceil(MULTIPLES_MOST_CELLS);
+    let side = positions.div_ceil(share);
+    let mut values = vec![0.0; side * side];
+    for edge in &matrix.graph.edges {
+        let of = |rank: u32| place.get(rank as usize).copied().flatten().map(|position| position / share);
+        if let (Some(row), Some(column)) = (of(edge.source), of(edge.destination)) {
+            values[row * side + column] += Weight::Bytes.of(edge);
+        }
+    }
+    (values, side)
+}
+
+/// The squares of every colour.
+fn paths(values: &[f64], side: usize, axis: &Axis) -> Vec<String> {
+    let mut paths = vec![String::new(); RAMP];
+    for (index, &value) in values.iter().enumerate().filter(|(_, value)| **value > 0.0) {
+        // Writing to a string cannot fail.
+        let _ = write!(paths[ramp_index(axis.at(value))], "M{} {}h1v1h-1z", index % side, index / side);
+    }
+    paths
+}
+
+/// The order of ranks along the axes of a matrix.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RankOrder {
+    /// The rank at every position.
+    pub ranks: Vec<u32>,
+    /// Positions of the ranks of every group of the machine, on every level that is drawn, innermost first.
+    pub levels: Vec<Vec<Range<usize>>>,
+}
+
+impl RankOrder {
+    /// Ranks in the order of their slots, those of one host together.
+    #[must_use]
+    pub fn by_slot(mapping: &Mapping) -> Self {
+        let mut ranks: Vec<u32> = (0..mapping.ranks.len() as u32).collect();
+        ranks.sort_by_key(|&rank| mapping.ranks[rank as usize].slot);
+        let hosts = runs(&ranks, |rank| mapping.ranks[rank as usize].host);
+        Self { ranks, levels: vec![hosts] }
+    }
+
+    /// Rank `i` on `slots[i]` in the order of the tree of a machine: the ranks of every group on every level together. Of a
+    /// machine that is no tree, in the order of its slots, those of one host together.
+    #[must_use]
+    pub fn in_machine(slots: &[u32], system: &SystemGraph) -> Self {
+        let slot = |rank: u32| slots[rank as usize];
+        let mut ranks: Vec<u32> = (0..slots.len() as u32).collect();
+        // Of costs that follow from routes the tree that they are, if they are one.
+        let explicit = system.explicit(0);
+        let Some(CostModel::Levels(levels)) = explicit.as_ref().ok().map(|system| &system.cost) else {
+            ranks.sort_by_key(|&rank| slot(rank));
+            let hosts = runs(&ranks, |rank| system.slots[slot(rank) as usize].host);
+            return Self { ranks, levels: vec![hosts] };
+        };
+        // Groups in the order of their first slots, whatever their numbers.
+        let firsts: Vec<Vec<u32>> = levels.groups.iter().map(|groups| first_slots(groups)).collect();
+        let place =
+            |rank: u32, level: usize| firsts[level][levels.groups[level][slot(rank) as usize] as usize];
+        ranks.sort_by(|&a, &b| {
+            let outermost_first = (0..firsts.len()).rev().map(|level| place(a, level).cmp(&place(b, level)));
+            outermost_first
+                .fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then)
+                .then(slot(a).cmp(&slot(b)))
+        });
+        let levels = (0..firsts.len()).map(|level| runs(&ranks, |rank| place(rank, level))).collect();
+        Self { ranks, levels }
+    }
+}
+
+/// Positions of neighbours that have something in common.
+fn runs(ranks: &[u32], group: impl Fn(u32) -> u32) -> Vec<Range<usize>> {
+    let mut begin = 0;
+    let runs = ranks.chunk_by(|&a, &b| group(a) == group(b)).map(|run| {
+        begin += run.len();
+        begin - run.len()..begin
+    });
+    runs.collect()
+}
+
+/// The first slot of every group.
+fn first_slots(groups: &[u32]) -> Vec<u32> {
+    let mut first = vec![u32::MAX; groups.iter().map(|&group| group as usize + 1).max().unwrap_or(0)];
+    for (slot, &group) in (0..).zip(groups) {
+        first[group as usize] = first[group as usize].min(slot);
+    }
+    first
+}
+
 #[cfg(test)]
+#[allow(clippy::single_range_in_vec_init, reason = "a level with one group")]
 mod tests {
     use super::*;
-    use hopmap_model::{Edge, Process};
+    use hopmap_model::{Edge, Levels, Matrix, Process, Slot};
 
     fn ring(ranks: u32) -> TaskGraph {
         let mut edges: Vec<Edge> = (0..ranks)
@@ -336,5 +492,40 @@ mod tests {
         let paths = paths_by_colour(&cells, &Axis::logarithmic(1.0, 100.0));
         assert_eq!(paths[0], "M0 0h2M0 1h1");
         assert_eq!(paths[RAMP - 1], "M2 2h1");
+    }
+
+    /// Four hosts of two cores; hosts 0 and 2 share a switch, and so do 1 and 3.
+    fn machine() -> SystemGraph {
+        SystemGraph {
+            nodes: Vec::new(),
+            links: Vec::new(),
+            slots: (0..8).map(|slot| Slot { host: slot / 2, core: slot % 2 }).collect(),
+            cost: CostModel::Levels(Levels {
+                costs: vec![1.0, 10.0, 100.0],
+                groups: vec![vec![3, 3, 1, 1, 0, 0, 2, 2], vec![1, 1, 0, 0, 1, 1, 0, 0], vec![0; 8]],
+            }),
+            routing: hopmap_model::Routing::default(),
+        }
+    }
+
+    #[test]
+    fn ranks_of_a_group_are_together_on_every_level() {
+        let order = RankOrder::in_machine(&[0, 1, 2, 3, 4, 5, 6, 7], &machine());
+        assert_eq!(order.ranks, [0, 1, 4, 5, 2, 3, 6, 7]);
+        assert_eq!(order.levels, [vec![0..2, 2..4, 4..6, 6..8], vec![0..4, 4..8], vec![0..8]]);
+    }
+
+    #[test]
+    fn empty_groups_are_left_out() {
+        let order = RankOrder::in_machine(&[7, 2, 6], &machine());
+        assert_eq!(order.ranks, [1, 2, 0]);
+        assert_eq!(order.levels, [vec![0..1, 1..3], vec![0..3], vec![0..3]]);
+    }
+
+    #[test]
+    fn a_machine_without_a_tree_has_hosts() {
+        let machine = SystemGraph { cost: CostModel::Matrix(Matrix { costs: vec![0.0; 64] }), ..machine() };
+        let order = RankOrder::in_machine(&[3, 0, 2], &machine);
+        assert_eq!((order.ranks, order.levels), (vec![1, 2, 0], vec![vec![0..1, 1..3]]));
     }
 }

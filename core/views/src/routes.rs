@@ -1,31 +1,23 @@
 //! Routes of streams through a network: where they go, how busy links are, and which are the busiest.
 
-mod around;
-mod bars;
-mod facts;
+mod embedding;
 mod geometry;
 mod lanes;
-mod layers;
-mod marks;
+mod layout;
 mod network;
-mod nodes;
-mod sketch;
-mod standing;
-mod stress;
-mod table;
 
-use hopmap_model::{Mapping, Routes, SystemGraph, Tables, TaskGraph};
+use std::collections::BTreeMap;
 
-use crate::human::whole;
-use crate::svg::{Svg, text_width};
-use facts::Facts;
-use geometry::Point;
-use lanes::Lanes;
+use hopmap_model::{Mapping, Route, Routes, SystemGraph, Tables, TaskGraph};
+
+use crate::human::{count_of, whole};
+use crate::svg::{Number, Svg, shortened, shortened_inside, text_width};
+use geometry::{Area, Point};
+use lanes::Nodes;
+use lanes::{Lane, Lanes, colour};
+use layout::Layout;
 use network::Network;
-use nodes::Nodes;
-use standing::Standing;
-
-pub use bars::route_loads;
+use network::{Facts, Use, amount, percent};
 
 const TOP: f64 = 58.0;
 const LEFT: f64 = 6.0;
@@ -57,45 +49,45 @@ pub fn routes(routed: &Routed<'_>) -> String {
     let facts = Facts::new(*routed);
     let subtitle = facts.subtitle();
     let mut svg = Svg::new("Routes", &subtitle);
-    let least = table::WIDTH.max(text_width(&subtitle));
-    let has_hosts = standing::has_hosts(routed.system);
+    let least = TABLE_WIDTH.max(text_width(&subtitle));
+    let has_hosts = layout::has_hosts(routed.system);
     let network = Network::new(routed.system, has_hosts);
     let nodes = Nodes::new(&facts, &network, has_hosts);
-    let Some(standing) = Standing::new(&network, &nodes.sizes, has_hosts) else {
+    let Some(layout) = Layout::new(&network, &nodes.sizes, has_hosts) else {
         let mut height = 40.0;
         if !routed.system.nodes.is_empty() {
             svg.text(0.0, TOP, "q", "The network is too large to be drawn.");
             height += 30.0;
         }
-        height += table::draw(&mut svg, &facts, None, height);
+        height += draw_table(&mut svg, &facts, None, height);
         return svg.finish(least, height);
     };
-    let left = LEFT.max((table::WIDTH - standing.width) / 2.0);
-    let standing = standing.shifted(Point::new(left, TOP));
-    let lanes = Lanes::new(&facts, &network, &standing);
-    nodes::add_style(&mut svg);
+    let left = LEFT.max((TABLE_WIDTH - layout.width) / 2.0);
+    let layout = layout.shifted(Point::new(left, TOP));
+    let lanes = Lanes::new(&facts, &network, &layout);
+    lanes::add_style(&mut svg);
     lanes.draw(&mut svg, &facts);
-    marks::draw(&mut svg, &facts, &standing, &lanes);
-    marks::draw_labels(&mut svg, &facts, &standing, &lanes);
-    nodes.draw(&mut svg, &standing, &lanes);
-    let mut height = TOP + standing.height + 22.0;
-    for note in notes(&standing, &lanes, &nodes) {
+    draw(&mut svg, &facts, &layout, &lanes);
+    draw_labels(&mut svg, &facts, &layout, &lanes);
+    nodes.draw(&mut svg, &layout, &lanes);
+    let mut height = TOP + layout.height + 22.0;
+    for note in notes(&layout, &lanes, &nodes) {
         svg.text(0.0, height + 4.0, "q n", &note);
         height += 18.0;
     }
     if !lanes.drawn.is_empty() {
-        height += marks::legend(&mut svg, &facts, &lanes, height) + 8.0;
+        height += legend(&mut svg, &facts, &lanes, height) + 8.0;
     }
-    height += table::draw(&mut svg, &facts, Some(&lanes), height);
-    svg.finish((LEFT + standing.width).max(least), height)
+    height += draw_table(&mut svg, &facts, Some(&lanes), height);
+    svg.finish((LEFT + layout.width).max(least), height)
 }
 
-fn notes(standing: &Standing, lanes: &Lanes, nodes: &Nodes<'_>) -> Vec<String> {
+fn notes(layout: &Layout, lanes: &Lanes, nodes: &Nodes<'_>) -> Vec<String> {
     let mut said = Vec::new();
     if nodes.has_hidden() {
         said.push("at the bottom of a switch: the busiest link of its hosts".to_owned());
     }
-    if !standing.around.is_empty() {
+    if !layout.around.is_empty() {
         said.push("short lines at the edges lead around to the other edge".to_owned());
     }
     if lanes.all > lanes.drawn.len() {
@@ -106,4 +98,358 @@ fn notes(standing: &Standing, lanes: &Lanes, nodes: &Nodes<'_>) -> Vec<String> {
         ));
     }
     said
+}
+
+/// Between the edge of a cable and the line beside it that marks the longest way, or the circle.
+const LONGEST: f64 = 2.2;
+const CIRCLE: f64 = 5.6;
+/// Links that are marked.
+const MOST_MARKED: usize = 400;
+/// Busy links from which on none has its use written beside it.
+const MOST_LABELS: usize = 64;
+/// Width of a row of the legend.
+const WIDE: f64 = 760.0;
+const SAMPLE: f64 = 26.0;
+
+/// The route with most links, of several the one with the largest bandwidth; nothing if all have as many.
+fn longest(routes: &Routes) -> Option<&Route> {
+    let lengths = || routes.routes.iter().map(|route| route.links.len()).filter(|&length| length > 0);
+    let most = lengths().max()?;
+    let bandwidth = |route: &&Route| route.bandwidth_bytes_per_s;
+    let of_most = routes.routes.iter().filter(|route| route.links.len() == most);
+    let first = of_most.reduce(|best, next| if bandwidth(&next) > bandwidth(&best) { next } else { best });
+    first.filter(|_| lengths().count() == 1 || lengths().any(|length| length < most))
+}
+
+/// Lines beside the cables of the longest way and of the circle.
+fn draw(svg: &mut Svg, facts: &Facts<'_>, layout: &Layout, lanes: &Lanes) {
+    let routes = facts.routed.routes;
+    let way = longest(routes).map(|route| &route.links[..]).unwrap_or_default();
+    for (links, by, look) in [
+        (way, LONGEST, "style=\"stroke:var(--i)\" stroke-width=\"1.3\" stroke-dasharray=\"6 3\""),
+        (&routes.cycle[..], CIRCLE, "class=\"sk3\" stroke-width=\"2.4\" stroke-dasharray=\"2 3\""),
+    ] {
+        let mut course = String::new();
+        for lane in links.iter().take(MOST_MARKED).filter_map(|&link| lanes.of(link as usize)) {
+            for curve in layout.course(lane.ends.0, lane.ends.1, lane.edge + by) {
+                course.push_str(&curve.markup());
+            }
+        }
+        if !course.is_empty() {
+            svg.add(format_args!("<path d=\"{course}\" fill=\"none\" {look}/>"));
+        }
+    }
+}
+
+/// Writes beside busy links how busy they are, where there is room.
+fn draw_labels(svg: &mut Svg, facts: &Facts<'_>, layout: &Layout, lanes: &Lanes) {
+    let busy: Vec<&Lane> =
+        lanes.drawn.iter().rev().filter(|lane| matches!(lane.usage, Use::Part(_))).collect();
+    if busy.len() > MOST_LABELS {
+        return;
+    }
+    let marked = longest(facts.routed.routes).map(|route| &route.links[..]).unwrap_or_default();
+    let mut taken: Vec<Area> = layout.areas.values().copied().collect();
+    for lane in busy {
+        let Use::Part(part) = lane.usage else { continue };
+        let text = percent(part);
+        let is_in = |links: &[u32]| links.contains(&(lane.link as u32));
+        let beside = match (is_in(&facts.routed.routes.cycle), is_in(marked)) {
+            (true, _) => CIRCLE + 2.0,
+            (_, true) => LONGEST + 2.0,
+            _ => 1.0,
+        };
+        let size = Point::new(text_width(&text) * 0.84 + 2.0, 11.0);
+        let place = [0.5, 0.36, 0.64, 0.25, 0.75]
+            .into_iter()
+            .filter_map(|along| place(lane, along, beside, size))
+            .find(|area| is_free(area, layout, lanes, lane, &taken));
+        if let Some(area) = place {
+            svg.text(area.middle.x, area.middle.y + 3.6, "x m q", &text);
+            taken.push(area);
+        }
+    }
+}
+
+/// Where a text of a size stands beside a lane.
+fn place(lane: &Lane, along: f64, beside: f64, size: Point) -> Option<Area> {
+    let curve = lane.curves.first()?;
+    let right = curve.direction(along).right();
+    let centre = lane.curves.first()?.at(along);
+    let half = size.times(0.5);
+    let reach = right.x.abs() * half.x + right.y.abs() * half.y;
+    let by = lane.edge - lane.middle + beside + reach;
+    Some(Area::new(centre.plus(right.times(by)), size.x, size.y))
+}
+
+fn is_free(area: &Area, layout: &Layout, lanes: &Lanes, own: &Lane, taken: &[Area]) -> bool {
+    let inside = area.left() >= 0.0 && area.right() <= layout.width.max(TABLE_WIDTH);
+    let meets = |lane: &Lane| {
+        let others = lane.ends != own.ends;
+        others
+            && lane.curves.iter().any(|curve| {
+                (0..8).any(|step| {
+                    let [from, to] = [step, step + 1].map(|step| curve.at(f64::from(step) / 8.0));
+                    area.is_crossed(from, to, 1.5)
+                })
+            })
+    };
+    inside && !taken.iter().any(|other| other.is_near(area, 1.0)) && !lanes.drawn.iter().any(meets)
+}
+
+/// What colours and lines mean; its height.
+fn legend(svg: &mut Svg, facts: &Facts<'_>, lanes: &Lanes, y: f64) -> f64 {
+    let has = |wanted: &dyn Fn(Use) -> bool| lanes.drawn.iter().any(|lane| wanted(lane.usage));
+    scale(svg, lanes, y);
+    let mut items: Vec<(String, String)> = Vec::new();
+    let line = |class: &str, width: f64, more: &str| {
+        format!("class=\"{class}\" stroke-width=\"{}\"{more}", Number(width))
+    };
+    if has(&|usage| matches!(usage, Use::Part(part) if Facts::is_over(part))) {
+        let (class, width) = lanes.look(Use::Part(2.0));
+        items.push((line(&class, width, ""), "more than it can carry".into()));
+    }
+    if has(&|usage| matches!(usage, Use::Unknown(_))) {
+        items.push((line("sk6", 3.0, ""), "bandwidth not known, the wider the busier".into()));
+    }
+    if has(&|usage| usage == Use::Idle) {
+        items.push((line("a", 0.8, " opacity=\".6\""), "idle".into()));
+    }
+    if has(&|usage| usage == Use::Down) {
+        items.push((line("sk1", 1.5, " stroke-dasharray=\"3 3\""), "down".into()));
+    }
+    if let Some(route) = longest(facts.routed.routes) {
+        let look = "style=\"stroke:var(--i)\" stroke-width=\"1.3\" stroke-dasharray=\"6 3\"";
+        items.push((look.into(), says_longest(facts, route)));
+    }
+    if !facts.routed.routes.cycle.is_empty() {
+        let text = format!("can wait for each other: {}", count_of(facts.routed.routes.cycle.len(), "link"));
+        items.push((line("sk3", 2.4, " stroke-dasharray=\"2 3\""), text));
+    }
+    let (mut x, mut down) = (0.0, y + 40.0);
+    for (look, text) in items {
+        let width = SAMPLE + 6.0 + text_width(&text) * 0.92 + 18.0;
+        if x > 0.0 && x + width > WIDE {
+            (x, down) = (0.0, down + 18.0);
+        }
+        let [left, right, middle] = [x, x + SAMPLE, down].map(Number);
+        svg.add(format_args!("<path d=\"M{left} {middle}H{right}\" fill=\"none\" {look}/>"));
+        svg.text(x + SAMPLE + 6.0, down + 4.0, "q n", &text);
+        x += width;
+    }
+    down + 16.0 - y
+}
+
+fn says_longest(facts: &Facts<'_>, route: &Route) -> String {
+    let same = facts.routed.routes.routes.iter().filter(|other| other.links.len() == route.links.len());
+    let others = match same.count() {
+        0 | 1 => String::new(),
+        count => format!(", one of {count}"),
+    };
+    let name = shortened_inside(&facts.stream(route), 220.0);
+    format!("longest way{others}: {name}, {}", count_of(route.links.len(), "hop"))
+}
+
+/// The colours of loads.
+fn scale(svg: &mut Svg, lanes: &Lanes, y: f64) {
+    const STEPS: usize = 8;
+    const STEP: f64 = 30.0;
+    svg.text(0.0, y + 10.0, "q n", "load of bandwidth");
+    let left = 108.0;
+    for step in 0..STEPS {
+        let part = (step as f64 + 0.5) / STEPS as f64;
+        let width = lanes.look(Use::Part(part)).1;
+        let [from, to, middle] =
+            [left + STEP * step as f64, left + STEP * (step + 1) as f64 - 1.5, y + 6.0].map(Number);
+        svg.add(format_args!(
+            "<path d=\"M{from} {middle}H{to}\" class=\"s{}\" fill=\"none\" stroke-width=\"{}\"/>",
+            colour(part),
+            Number(width)
+        ));
+    }
+    let right = left + STEP * STEPS as f64;
+    for (x, class, text) in
+        [(left, "q n", "0 %"), (f64::midpoint(left, right), "q n m", "50 %"), (right, "q n e", "100 %")]
+    {
+        svg.text(x, y + 24.0, class, text);
+    }
+    svg.text(right + 16.0, y + 10.0, "q n", "each direction on the right of who goes that way");
+}
+
+const BARS_LEFT: f64 = 190.0;
+const WIDTH: f64 = 360.0;
+const BARS_TOP: f64 = 66.0;
+const ROW: f64 = 20.0;
+/// Room on the right for what bars stand for.
+const RIGHT: f64 = 270.0;
+/// Bars.
+const MOST_ROWS: usize = 24;
+
+/// The busiest links of a network with their load as a part of their bandwidth; of links whose bandwidth is not known, as a part of the
+/// largest load.
+#[must_use]
+pub fn route_loads(routed: &Routed<'_>) -> String {
+    let facts = Facts::new(*routed);
+    let known = |link: usize| match facts.usage(link) {
+        Use::Part(part) => Some((link, part)),
+        Use::Unknown(_) | Use::Down | Use::Idle => None,
+    };
+    let mut busy: Vec<(usize, f64)> = (0..facts.loads.len()).filter_map(known).collect();
+    // What a link of unknown bandwidth carries is no part of anything: they stand beside each other alone.
+    let are_known = !busy.is_empty();
+    if !are_known {
+        let unknown = |link: usize| match facts.usage(link) {
+            Use::Unknown(part) => Some((link, part)),
+            _ => None,
+        };
+        busy = (0..facts.loads.len()).filter_map(unknown).collect();
+    }
+    busy.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    let mut svg = Svg::new("Busiest links", &subtitle(&facts, busy.len()));
+    if busy.is_empty() {
+        return svg.finish(BARS_LEFT + WIDTH, 40.0);
+    }
+    let largest = busy.iter().map(|(_, part)| *part).fold(1.0, f64::max);
+    let cables = cables(&facts);
+    let rows = busy.len().min(MOST_ROWS);
+    let bottom = BARS_TOP + ROW * rows as f64;
+    for (part, class, text) in [(0.0, "q n", "0"), (1.0, "q n m", if are_known { "100 %" } else { "" })] {
+        let x = BARS_LEFT + WIDTH * part / largest;
+        svg.text(x, BARS_TOP - 8.0, class, text);
+        svg.line(x, BARS_TOP - 3.0, x, bottom + 2.0, "l");
+    }
+    for (row, &(link, part)) in busy[..rows].iter().enumerate() {
+        draw_row(&mut svg, &facts, &cables, (link, part / largest), BARS_TOP + ROW * row as f64);
+    }
+    let more = busy.len() - rows;
+    if more > 0 {
+        svg.text(
+            BARS_LEFT,
+            bottom + 16.0,
+            "q n",
+            &format!("and {} more that carry something", whole(more as u64)),
+        );
+    }
+    svg.finish(BARS_LEFT + WIDTH + RIGHT, bottom + if more > 0 { 24.0 } else { 8.0 })
+}
+
+fn subtitle(facts: &Facts<'_>, busy: usize) -> String {
+    let all = facts.loads.len();
+    if busy == 0 {
+        return format!("none of {} carries anything", count_of(all, "link"));
+    }
+    let over = (0..all).filter(|&link| matches!(facts.usage(link), Use::Part(part) if Facts::is_over(part)));
+    let over = match over.count() {
+        0 => String::new(),
+        1 => " · 1 carries more than it can".to_owned(),
+        count => format!(" · {} carry more than they can", whole(count as u64)),
+    };
+    format!("{} of {} in use, each direction on its own{over}", whole(busy as u64), count_of(all, "link"))
+}
+
+/// How many links lead from a node to another one.
+fn cables(facts: &Facts<'_>) -> BTreeMap<(u32, u32), usize> {
+    let mut cables = BTreeMap::new();
+    for link in &facts.routed.system.links {
+        *cables.entry((link.source, link.destination)).or_default() += 1;
+    }
+    cables
+}
+
+fn draw_row(
+    svg: &mut Svg,
+    facts: &Facts<'_>,
+    cables: &BTreeMap<(u32, u32), usize>,
+    (link, part): (usize, f64),
+    y: f64,
+) {
+    let ends = &facts.routed.system.links[link];
+    let is_parallel = cables.get(&(ends.source, ends.destination)).is_some_and(|&count| count > 1);
+    svg.open_group("", &facts.says(link, is_parallel));
+    let name = facts.link(link, is_parallel);
+    svg.text(BARS_LEFT - 8.0, y + 13.0, "n e", &shortened_inside(&name, (BARS_LEFT - 12.0) / 0.92));
+    let class = match facts.usage(link) {
+        Use::Part(part) if Facts::is_over(part) => "fk1".to_owned(),
+        Use::Part(part) => format!("f{}", colour(part)),
+        _ => "fk6".to_owned(),
+    };
+    svg.rectangle(BARS_LEFT, y + 3.0, ((WIDTH * part).max(1.0), ROW - 7.0), 2.0, &class);
+    let routes = facts.routes_over[link].len();
+    let text = format!("{} · {}", facts.load(link), facts.counted(routes));
+    svg.text(BARS_LEFT + WIDTH + 12.0, y + 13.0, "n q", &text);
+    svg.close_group();
+}
+
+/// Rows.
+const TABLE_MOST_ROWS: usize = 24;
+const TABLE_ROW: f64 = 19.0;
+/// Where columns begin, and where the one of the ways ends.
+const STREAM: f64 = 0.0;
+const BANDWIDTH: f64 = 270.0;
+const HOPS: f64 = 318.0;
+const WAY: f64 = 338.0;
+/// Arrows between names are wider than what is measured.
+const ARROWS: f64 = 0.95;
+const TABLE_WIDTH: f64 = 820.0;
+
+/// The streams with the longest ways, of equal ones the heaviest first; the height of the table.
+fn draw_table(svg: &mut Svg, facts: &Facts<'_>, lanes: Option<&Lanes>, y: f64) -> f64 {
+    let mut routes: Vec<&Route> = facts.routed.routes.routes.iter().collect();
+    if routes.is_empty() {
+        return 0.0;
+    }
+    routes.sort_by(|a, b| {
+        let heavier = b.bandwidth_bytes_per_s.total_cmp(&a.bandwidth_bytes_per_s);
+        b.links.len().cmp(&a.links.len()).then(heavier)
+    });
+    for (x, class, text) in [
+        (STREAM, "q n", "stream"),
+        (BANDWIDTH, "q n e", "bandwidth"),
+        (HOPS, "q n e", "hops"),
+        (WAY, "q n", "way"),
+    ] {
+        svg.text(x, y + 12.0, class, text);
+    }
+    svg.line(0.0, y + 18.0, TABLE_WIDTH, y + 18.0, "l");
+    let rows = routes.len().min(TABLE_MOST_ROWS);
+    for (row, route) in routes[..rows].iter().enumerate() {
+        draw_row_table(svg, facts, lanes, route, y + 20.0 + TABLE_ROW * row as f64);
+    }
+    let bottom = y + 20.0 + TABLE_ROW * rows as f64;
+    let more = routes.len() - rows;
+    let hint = "point at a row, or at a host, to see the way";
+    let text = match (more, lanes) {
+        (0, None) => return bottom - y,
+        (0, Some(_)) => hint.to_owned(),
+        (more, None) => format!("and {} more", whole(more as u64)),
+        (more, Some(_)) => format!("and {} more · {hint}", whole(more as u64)),
+    };
+    svg.text(0.0, bottom + 14.0, "q n", &text);
+    bottom + 22.0 - y
+}
+
+fn draw_row_table(svg: &mut Svg, facts: &Facts<'_>, lanes: Option<&Lanes>, route: &Route, y: f64) {
+    const MOST_LETTERS: usize = 2000;
+    let (stream, between, mut way) = (facts.stream(route), facts.between(route), facts.way(route));
+    if let Some((end, _)) = way.char_indices().nth(MOST_LETTERS) {
+        way.truncate(end);
+        way.push('…');
+    }
+    let title = format!("{stream} · {between} · {way}");
+    svg.open_group("h", &title);
+    svg.rectangle(-4.0, y, (TABLE_WIDTH + 8.0, TABLE_ROW - 1.0), 2.0, "z");
+    let merged = match route.streams.len() {
+        0 | 1 => String::new(),
+        count => format!(" ({})", count_of(count, "stream")),
+    };
+    let base = y + 13.0;
+    svg.text(STREAM, base, "n", &shortened_inside(&format!("{stream}{merged}"), (BANDWIDTH - 78.0) / 0.92));
+    svg.text(BANDWIDTH, base, "n e", &amount(route.bandwidth_bytes_per_s));
+    svg.text(HOPS, base, "n e", &route.links.len().to_string());
+    svg.text(WAY, base, "n q", &shortened(&way, (TABLE_WIDTH - WAY) * ARROWS));
+    let course = lanes.map(|lanes| lanes.way(&route.links)).unwrap_or_default();
+    if !course.is_empty() && course.len() < 20_000 {
+        svg.add(format_args!("<path d=\"{course}\" class=\"p\"/>"));
+    }
+    svg.close_group();
 }

@@ -1,8 +1,8 @@
 //! What ran when, and side by side with what.
 
+use crate::chart::Axis;
 use crate::chart::{GREY, MOST_COLOURS};
 use crate::human::{Unit, count_of, quantity};
-use crate::scale::Axis;
 use crate::svg::{Number, Svg, shortened_inside, text_width};
 
 const LEFT: f64 = 8.0;

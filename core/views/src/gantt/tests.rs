@@ -1,4 +1,4 @@
-use hopmap_model::{Processor, ScheduledTask};
+use hopmap_model::Processor;
 
 use super::*;
 
@@ -86,4 +86,13 @@ fn what_is_no_schedule_has_no_chart() {
     schedule.tasks[0].processor = 7;
     assert!(gantt(&schedule).contains("is none: task 0 runs on processor 7"));
     assert!(gantt(&Schedule::default()).contains("0 tasks on 0 processors"));
+}
+
+#[test]
+fn long_and_short_axes_have_a_unit() {
+    let micro = TimeUnit::of(2.5e-5);
+    assert_eq!((micro.label(1e-5), micro.axis()), ("10".to_owned(), "× 10⁻⁶ →".to_owned()));
+    assert_eq!(TimeUnit::of(57.0).axis(), "time →");
+    assert_eq!(TimeUnit::of(0.0), TimeUnit(0));
+    assert_eq!(TimeUnit::of(2e7).axis(), "× 10⁶ →");
 }

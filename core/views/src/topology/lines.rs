@@ -6,7 +6,7 @@ use hopmap_model::{Link, LinkState};
 
 use crate::human::{Unit, quantity, three_digits};
 use crate::svg::{Number, Svg, text_width};
-use crate::theme::{RAMP, ramp_index};
+use crate::svg::{RAMP, ramp_index};
 
 /// Colours of kinds for links from narrow to wide; grey, sky blue, blue, green and orange.
 const SPEEDS: [usize; 5] = [6, 5, 0, 2, 4];
