@@ -2,6 +2,14 @@
 //!
 //! Knows artifacts and what their keys were made of, and nothing of pipeline files. Kinds with a meaning are compared by it
 //! ([`Contents`]), all others table by table.
+//!
+//! # Parts
+//!
+//! `src/compare` compares two artifacts of a kind (`artifacts`) or the cells of two runs (`runs`). It knows artifacts and the manifests
+//! of their keys, and no pipeline files; `src/cli/diff.rs` decides what a name stands for (`src/cli/cells.rs` which cells, for all commands)
+//! and prints. Why two artifacts differ is read off their manifests (`provenance.json`, or the result of the cell that was named); inputs are found beside the artifact in its store.
+//! Edges and rows that stand in the order of a key are merged as they are read, so memory does not grow with them. Lines of files are
+//! compared by the crate `similar`, which insta brings anyway; five thousand lines are the most, as its time grows with their square.
 
 mod edges;
 mod files;

@@ -2,6 +2,16 @@
 //!
 //! A gate compares two sums of numbers and metrics. `pipeline` ties its metrics to cells, [`judge`] looks at what the cells
 //! gave, and [`AcceptedMetrics`] is the small file with the values that were right before.
+//!
+//! # Parts
+//!
+//! `src/gates`: `parse` makes a `Formula` of a gate's text (recursive descent, with places), `pipeline/gates.rs` ties its terms to cells
+//! when the file is read, `metrics` asks the store for metrics that do not exist, `judge` looks at the outputs of all cells after a run
+//! or a plan and gives a `Verdict` for each cell. Accepted values are kept by what they are of (`placement[seed=1].F`), not by gate, so
+//! that a gate may be renamed or rewritten. Gates enter no key.
+//!
+//! `src/provenance.rs` follows digests from one `provenance.json` to the next. One whose manifest does not give its key is not
+//! believed (`a_changed_provenance_is_not_believed`). Where an artifact was cleared, `state.log` still tells what its key was made of.
 
 mod accepted;
 mod choice;

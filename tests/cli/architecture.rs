@@ -343,3 +343,30 @@ fn every_crate_says_what_it_is_for_and_where_to_begin() {
         }
     }
 }
+
+/// The page lists what holds together with the test that keeps it: a test that was renamed or went would leave a claim behind.
+#[test]
+fn every_test_of_the_invariants_exists() {
+    let page = std::fs::read_to_string(project().join("ARCHITECTURE.md")).unwrap();
+    let (_, invariants) = page.split_once("## Invariants").unwrap();
+    let sources: String =
+        sources_below(&["src", "stages", "core", "tests"]).into_iter().map(|(_, text)| text).collect();
+    let mut found = 0;
+    for line in invariants.lines().filter(|line| line.starts_with("- **")) {
+        for quoted in line.split('`').skip(1).step_by(2) {
+            let name = quoted.rsplit("::").next().unwrap();
+            let is_test = name.matches('_').count() >= 2 && !name.contains(['/', '.', ' ']);
+            let begins = name.trim_end_matches('…');
+            let is_there = match name.strip_prefix('…') {
+                Some(ends) => sources.contains(&format!("{ends}(")),
+                None if begins.len() < name.len() => sources.contains(&format!("fn {begins}")),
+                None => sources.contains(&format!("fn {name}(")),
+            };
+            assert!(is_there || !is_test, "ARCHITECTURE.md names {quoted}, which is not there");
+            found += usize::from(is_test);
+        }
+    }
+    assert!(found > 80, "{found}");
+    let lines = page.lines().count();
+    assert!(lines <= 250, "ARCHITECTURE.md has {lines} lines");
+}

@@ -1,4 +1,18 @@
 //! The [`Stage`] trait, ports, and the values that pass through them.
+//!
+//! # Contract
+//!
+//! `hopmap_model::Stage` has associated functions only: a stage has no state but its parameters and inputs. `ports()` are typed
+//! and checked before anything runs. `check()` says what the types of the parameters
+//! cannot, such as a value that needs a library which the build lacks; `libraries()` lists these for `hopmap stages`. `reads()` lists
+//! every file behind a path parameter; such files are opened with `open_input` or `read_input`, and the stage gets a sample in
+//! `engine/input_tests.rs`. `observes()` marks a stage that looks at the world. `run()` ends `Done`, `Infeasible` (there is no solution,
+//! and that is an answer) or `Partial` (stopped by an interrupt or a deadline, with the best so far). `src/registry.rs` erases the
+//! types, once.
+//!
+//! A stage gets a `Context`: cores, deadline, cancellation, progress, log, a file for the state of its search. It runs inside a rayon
+//! pool of exactly these cores, which no other cell has meanwhile, or, where it is `distributed()` and the pipeline has a `launcher`, as
+//! one of several processes, which it reaches through a `Communicator`.
 
 use std::any::Any;
 use std::collections::BTreeMap;

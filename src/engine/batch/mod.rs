@@ -1,6 +1,25 @@
 //! Cells as jobs of a batch system: submitted, watched all together, tried again, taken over.
 //!
 //! [`BatchSystem`] is all that is known of a batch system; `slurm` is the only one there is.
+//!
+//! # How jobs run
+//!
+//! A stage that cannot be several processes, or has `sbatch` without a command behind it, is run by `hopmap worker FOLDER` (hidden), which
+//! reads the same `task.json`, is told to stop in the same way and answers with the same files. `src/engine/batch` makes jobs of cells:
+//!
+//! | file | subject |
+//! |---|---|
+//! | `mod.rs` | what is wanted of a batch system: submit, ask, find by name, cancel |
+//! | `slurm.rs` | the only file that knows `sbatch`, `squeue` and `scancel`, and how their options and complaints look |
+//! | `desk.rs` | one thread for all jobs of a run: submits, asks with one call, stops, tries again, takes results over |
+//! | `record.rs` | `jobs/KEY/job.json`: name and number of the job, attempt, log. Written before `sbatch` with the name alone, so that a kill between the two loses nothing |
+//! | `script.rs` | the script. It runs the stage behind the shell, turns SIGTERM into a `stop`, and leaves the exit status in `ended` |
+//! | `failure.rs` | what is said of a job that gave no result |
+//!
+//! The task of attempt N is in `jobs/KEY/N`, in the store but not in `work/`, so that it outlives us. A result is seen by its `done`, which
+//! is there before Slurm has anything to say; the state of a job counts only where there is none. Before another attempt the folder of
+//! the last one is removed, so that a process which goes on, though its node is lost, finds its task gone and stops. Time limits are known from what
+//! `squeue` says is left, not from clocks. Whoever runs a cell in any other way first ends the job that is on record for its key.
 
 mod desk;
 mod failure;

@@ -1,4 +1,10 @@
 //! Sweeps: what the cells of a stage say together.
+//!
+//! # Limits
+//!
+//! `src/report/sweep` gathers the cells of a stage by their matrix without `seed`; `statistics.rs` has medians, their intervals and fronts;
+//! `timeline.rs` puts the cells of a journal into lanes, of which the picture and the trace events for Perfetto are made. Whatever the size of
+//! a sweep, tables have 300 rows, lists 20 names, and of 400 searches the convergence is read.
 
 mod table;
 

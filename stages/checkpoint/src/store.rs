@@ -8,6 +8,34 @@
 //! Every file is written beside its place, synced and renamed; a checkpoint is there when its manifest is. `kill -9` at any moment leaves
 //! only files whose names say that they are unfinished, and packs of the next number or of checkpoints that were pruned; the next writer
 //! removes them. Every number that was given and is not known as pruned belongs to a manifest: where that is lost, its data stay.
+//!
+//! # How the store works
+//!
+//! `stages/checkpoint` has two halves. `delta/` is the published system: signatures of fixed blocks, a rule for the base, sizes and times; it
+//! stores nothing. `store/` is the tool. They share the series they read, what reads images (`cut/dmtcp/area.rs`, `cut/criu/map.rs`), and, where a store
+//! has a rule for whole checkpoints (`deltas` in `store.json`, format 3), signatures and rules: `store/add/decide.rs` hashes the checkpoint, takes
+//! the signatures of its two possible bases from manifests and packs, and asks the same `Walk`. Files are then cut into blocks of equal length (`cut/fixed.rs`), blocks that
+//! differ from the base's go into the pack as they are, and the manifest (format 4) keeps the base, the one that ADCA holds on to, S(C) and the depth. It names for
+//! every block the delta of the chain that has it, so that Δ⁻¹ along a chain is one step for each block, however long the chain is.
+//!
+//! Without a rule, a file is cut into chunks (`cut/`): images at the pages of the
+//! process's memory, which have the same place in the next image wherever they are in the file; other files where they were cut before or their
+//! contents say. A chunk is zeros, or the one at its place in the version before (its *twin*), or known from anywhere, or new. New ones are grouped into
+//! blocks, 64 KiB of those whose twins are equally deep and 4 MiB of those that have none, which `codec/` encodes by whatever is best for a
+//! sample. A checkpoint that is stored whole (`whole_every` in `store.json`, `add --whole`) knows no chunk
+//! of any before, and those after it, up to the next, none of the packs before it. A pack holds the blocks that one checkpoint added and is written once; a manifest says which chunks a checkpoint's files are, and keeps a
+//! fingerprint of those it takes of each pack (`store/fingerprint.rs`), by which a pack of another store is told before anything is restored.
+//!
+//! By which version a block is told is ADCA's decision (`store/base.rs`), taken for one block in eight, or in 32 while that comes to the same, and followed by those after it whose twins are equally deep. Chains are bounded by
+//! the depth of the store: a version at the bound is no base, but what it was told by is; where such patches grow, ADCA comes back to a base that is near.
+//!
+//! Restoring (`store/restore/run.rs`) takes portions of files in order, as many at once as there are threads up to eight: each is decoded, compared
+//! with its hashes and written where it belongs; digests, streams and the ends of files wait for their turn. Decoded blocks of 24 MiB are kept
+//! (`store/blocks.rs`), the last used, and their memory is used again. A block for which more than 16,384 others would be decoded is damaged.
+//!
+//! Files are read in lanes, several at once; what is looked up, which number a block gets and what a chooser learns happens in the order of
+//! the files, in rounds of 4 MiB, so that threads change no byte and memory is bounded. Two chunks are the same when 96 bits of XXH3 and the lengths are; a file's
+//! digest is BLAKE3 over the whole hashes of its chunks.
 
 mod add;
 mod base;

@@ -1,4 +1,23 @@
 //! The mapper that chooses what suits the problem.
+//!
+//! # Algorithm
+//!
+//! Every island begins with a cycle of annealing that refines the linear or a greedy placement. Where the budget goes further, populations
+//! follow, each with twice the work of the one before, the last one with what is left (`auto/plan.rs`). A population starts where a
+//! quarter of all proposals is accepted, cools by as much as its effective size allows (95 % of it, by the weights exp(−Δβ · F)), and
+//! ends when two in a thousand proposals change anything. That sharing is what finds the right one of many funnels: in Taillard's
+//! structured instances which half of a group goes where freezes first, at the highest temperature, and annealing alone never
+//! repairs it. Of dense problems of 256 ranks and more, groups of ranks with nearly equal rows are placed first, on groups of slots with nearly equal costs,
+//! in a problem of their own (`auto/coarse.rs`): when hot, an exchange of ranks is a hundred times dearer than its evaluation.
+//!
+//! Searches of 512 ranks and more on a tree set out from what `map/hierarchical` finds, at the temperature at which a few proposals are accepted;
+//! where the objective is a maximum, the sum beside it is minimised first.
+//!
+//! An island is plain data between two epochs (`islands::Evolution`): it is saved, sent to another process and taken up again without
+//! a difference in the result. Islands wait for each other only where they exchange something or are saved; one that is interrupted is saved as
+//! it was before the epoch that was cut short.
+//!
+//! Islands on one thread take turns that end with the search: its budget in seconds is the time of all of them together.
 
 mod coarse;
 mod ground;

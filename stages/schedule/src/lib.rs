@@ -6,6 +6,15 @@
 //! order, and what is looked for is the slot of every rank: see [`ranks`].
 //!
 //! [`check`] shares no code with the schedulers: it recomputes all times from the program and the machine.
+//!
+//! # Algorithms
+//!
+//! `stages/schedule` counts in whole ticks: a `Problem` is a task graph on a `Machine`, a `Plan` the processor of every task and
+//! one order of all of them, so that every plan is admissible by construction. Lists (`list/`) and bounds (`bounds/`) come first;
+//! `auto/` anneals plans on a timeline that recomputes only what a step changes, and branch and bound (`exact/`) gets a quarter of
+//! the first island's budget. A bound is the best of heads and tails that know which messages have to come from elsewhere, of what
+//! fits between them on so many processors, and of the search tree. Tasks of a trace are bound to ranks (`ranks/`): those in a row
+//! without messages are one node, a placement is evaluated in one pass, and what is looked for is the slot of every rank.
 
 mod auto;
 pub mod bounds;

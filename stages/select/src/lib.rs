@@ -2,6 +2,12 @@
 //!
 //! Stages: [`Nodes`], `select/nodes`, of which [`select()`] is the algorithm; [`Hosts`], `select/hosts`: the machine of hosts that are
 //! named, and what messages between them cost.
+//!
+//! # Algorithm
+//!
+//! `select/nodes` puts free hosts that are alike, such as those of one switch, into classes. On a tree total distance and cut are sums over its
+//! groups, so dynamic programming over subtrees (`tree.rs`) finds the best choice in hosts · count additions; so are the fewest switches. Over
+//! a matrix, choices grow from several hosts and are improved by exchanges.
 
 #![expect(clippy::cast_possible_wrap, reason = "numbers of hosts are far below 2^63")]
 

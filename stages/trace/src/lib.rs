@@ -18,6 +18,10 @@
 //! | `trace/summary` | a task graph in a few numbers |
 //! | `trace/export` | a task graph as text that other programs read |
 //! | `trace/generate` | the trace of a program whose messages are known, and the task graph that reading it must give |
+//!
+//! OTF2 archives are read and written by this crate itself, chunk by chunk. With the feature `libotf2` whatever the native reader does not
+//! know is left to libotf2, whose definitions of an archive must be those of the native reader. A `trace` artifact holds files, which never
+//! pass through memory as a whole. Names, sizes and ranks that a file claims reserve no memory beyond 2²⁴ ranks.
 
 mod call_stack;
 mod csv_matrix;

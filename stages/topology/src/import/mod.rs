@@ -1,4 +1,16 @@
 //! Machines as other tools describe them, recognised by what is in their files.
+//!
+//! # From a description to a machine
+//!
+//! `stages/topology/src/import` has a module for every format behind one small `Reader`: whether a file looks like it, which files are behind
+//! a path, and how they are read. What a module finds becomes `Parts` (nodes, links, routing, the inside of hosts), and `finish.rs` alone
+//! adds slots and costs. Dumps of fabrics go through `fabric.rs`, which joins adapters to hosts and puts everything into canonical order.
+//!
+//! Routes belong to the machine (`model/src/routing.rs`), not to its costs: `Paths` follows forwarding tables where there are any, else the
+//! fewest links with ties as `Ties` says, and metrics, loads and `CostModel::Routes` all ask it. A table's entry names the *last link* of
+//! a way, which tells the host and its port. `SystemGraph::explicit` writes such costs down: as levels where they are those of a tree,
+//! found among classes of hosts that hang on the same switch, else as a matrix of a bounded size. Searches keep a cost for every pair of
+//! hosts and a tree inside each (`objective/src/forms.rs`), so that cores cost no memory.
 
 mod cables;
 mod core_to_core;
