@@ -2,16 +2,16 @@
 
 use std::borrow::Cow;
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::process::CommandExt;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
 use hopmap_durable::DurableError;
 use hopmap_model::{Arity, Context, Direction};
+use hopmap_process::{Group, for_each_line};
 use miette::{Diagnostic, Report};
 
 use super::lost::{self, Loss};
@@ -190,7 +190,9 @@ pub(super) fn prepare(launch: &Launch<'_>, folder: &Path, cx: &Context<'_>) -> R
 
 /// A launcher and what it started.
 struct Processes {
-    child: Child,
+    group: Group,
+    /// Processes notice its end, and so that of this one.
+    input: Option<ChildStdin>,
     /// The command as people type it.
     command: String,
     lines: Receiver<String>,
@@ -218,23 +220,24 @@ impl Processes {
             true => words.iter().map(quoted).map(OsString::from).collect(),
             false => program.iter().map(PathBuf::as_path).chain([folder]).map(OsString::from).collect(),
         };
-        let mut child = Command::new(launcher.program())
-            .args(launcher.arguments())
-            .args(more)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            // A Ctrl-C is for us alone: we ask the processes for what they have, the launcher would end them.
-            .process_group(0)
-            .spawn()
-            .map_err(|source| LaunchError::NoLauncher { program: launcher.program().to_owned(), source })?;
+        let mut starter = Command::new(launcher.program());
+        starter.args(launcher.arguments()).args(more);
+        // An interrupt is for us alone: we ask the processes for what they have, the launcher would end them.
+        let mut group =
+            Group::start(starter.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()))
+                .map_err(|source| LaunchError::NoLauncher {
+                    program: launcher.program().to_owned(),
+                    source,
+                })?;
         let (sender, lines) = channel();
-        child.stdout.take().into_iter().for_each(|output| read_lines(output, sender.clone()));
-        child.stderr.take().into_iter().for_each(|output| read_lines(output, sender.clone()));
-        // The end of the pipe stays open as long as we live. A launcher that has ended already says why itself.
-        let _ = child.stdin.as_mut().map(|input| writeln!(input, "{GREETING}"));
+        group.take_stdout().into_iter().for_each(|output| read_lines(output, sender.clone()));
+        group.take_stderr().into_iter().for_each(|output| read_lines(output, sender.clone()));
+        let mut input = group.take_stdin();
+        // A launcher that has ended already says why itself.
+        let _ = input.as_mut().map(|input| writeln!(input, "{GREETING}"));
         Ok(Self {
-            child,
+            group,
+            input,
             command,
             lines,
             last_lines: Vec::new(),
@@ -247,25 +250,22 @@ impl Processes {
 
     /// Passes on what the processes say and what the user wants, until the launcher ends.
     fn wait(&mut self, folder: &Path, cx: &Context<'_>) -> Result<ExitStatus, Report> {
-        let input = self.child.stdin.take();
         let command = self.command.clone();
         let failed = |error| miette::miette!("cannot watch {command}: {error}");
-        let status = loop {
+        while self.group.ended().map_err(failed)?.is_none() {
             match self.lines.recv_timeout(INTERVAL) {
                 Ok(line) => self.hear(line, cx),
                 // All output is closed; nothing is left to wait for but the end.
                 Err(RecvTimeoutError::Disconnected) => std::thread::sleep(INTERVAL),
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            if let Some(status) = self.child.try_wait().map_err(failed)? {
-                break status;
-            }
             if cx.should_stop() {
                 self.stop(folder);
             }
-        };
-        drop(input);
-        // A process that outlives its launcher may hold the output open.
+        }
+        drop(self.input.take());
+        // The last words of the launcher; a process that has left its group may hold the output open.
+        let status = self.group.end().map_err(failed)?;
         let end = Instant::now() + GRACE;
         while let Ok(line) = self.lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
             self.hear(line, cx);
@@ -298,11 +298,9 @@ impl Processes {
         match self.told {
             None if !ranks::has_begun(folder) => {
                 self.told = Some(Instant::now());
-                let group = format!("kill -s TERM -- -{}", self.child.id());
-                // Whoever does not hear this is killed below.
-                let _ = Command::new("sh").args(["-c", &group]).stderr(Stdio::null()).status();
+                self.group.terminate();
             }
-            Some(told) if told.elapsed() >= GRACE => drop(self.child.kill()),
+            Some(told) if told.elapsed() >= GRACE => self.group.kill(),
             _ => {}
         }
     }
@@ -350,15 +348,6 @@ impl Processes {
 
 /// Sends on every line of an output, in a thread that ends with it.
 fn read_lines(output: impl Read + Send + 'static, sender: Sender<String>) {
-    std::thread::spawn(move || {
-        let mut output = BufReader::new(output);
-        let mut line = Vec::new();
-        while output.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {
-            let text = String::from_utf8_lossy(&line).trim_end().to_owned();
-            line.clear();
-            if sender.send(text).is_err() {
-                return;
-            }
-        }
-    });
+    // Nobody may listen any more.
+    std::thread::spawn(move || for_each_line(output, |line| drop(sender.send(line.to_owned()))));
 }

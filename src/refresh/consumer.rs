@@ -1,19 +1,18 @@
 //! The command that takes a new topology.
 
 use std::fs::File;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use hopmap_durable::DurableError;
-use rustix::process::{Pid, Signal, kill_process_group};
+use hopmap_process::Group;
 
 use super::RefreshError;
 
-/// How often a command is looked at.
-const LOOK: Duration = Duration::from_millis(20);
+/// Time that a command has to end once it was asked to.
+const GRACE: Duration = Duration::from_secs(1);
 /// Most bytes of what it said that are shown.
 const SAID: usize = 2000;
 
@@ -43,53 +42,35 @@ impl Consumer {
     ) -> Result<Result<(), Failed>, RefreshError> {
         let output = File::create(log).map_err(DurableError::io("create", log))?;
         let errors = output.try_clone().map_err(DurableError::io("create", log))?;
-        let child = Command::new("sh")
-            .args(["-c", &self.command])
-            .env("HOPMAP_TOPOLOGY", topology)
-            .env("HOPMAP_CHANGES", changes)
-            .stdin(Stdio::null())
-            .stdout(output)
-            .stderr(errors)
-            .process_group(0)
-            .spawn()
-            .map_err(DurableError::io("start", Path::new("sh")))?;
-        let how = match self.wait(child, cancelled)? {
-            Ended::Interrupted => return Err(RefreshError::Interrupted),
-            Ended::Status(status) if status.success() => return Ok(Ok(())),
-            Ended::Status(status) => format!("ended with {status}"),
-            Ended::TooLong => format!("took longer than {}", humantime::format_duration(self.limit)),
+        let mut command = Command::new("sh");
+        command.args(["-c", &self.command]);
+        command.env("HOPMAP_TOPOLOGY", topology).env("HOPMAP_CHANGES", changes);
+        command.stdin(Stdio::null()).stdout(output).stderr(errors);
+        let mut group = Group::start(&mut command).map_err(DurableError::io("start", Path::new("sh")))?;
+        let begin = Instant::now();
+        let reason = group.wait(|| match cancelled.load(Ordering::Relaxed) {
+            true => Some(Unfinished::Interrupted),
+            false => (begin.elapsed() >= self.limit).then_some(Unfinished::TooLong),
+        });
+        let ended = reason.and_then(|reason| {
+            // One that has ended by itself may have started a service.
+            let status = if reason.is_some() { group.stop(GRACE) } else { group.leave() };
+            Ok((reason, status?))
+        });
+        let how = match ended.map_err(DurableError::io("wait for", Path::new("sh")))? {
+            (Some(Unfinished::Interrupted), _) => return Err(RefreshError::Interrupted),
+            (Some(Unfinished::TooLong), _) => {
+                format!("took longer than {}", humantime::format_duration(self.limit))
+            }
+            (None, status) if status.success() => return Ok(Ok(())),
+            (None, status) => format!("ended with {status}"),
         };
         Ok(Err(Failed { how, said: end_of(log) }))
     }
-
-    fn wait(&self, mut child: Child, cancelled: &AtomicBool) -> Result<Ended, RefreshError> {
-        let begin = Instant::now();
-        let failed = DurableError::io("wait for", Path::new("sh"));
-        let ended = loop {
-            match child.try_wait() {
-                Ok(Some(status)) => return Ok(Ended::Status(status)),
-                Ok(None) => {}
-                Err(error) => return Err(failed(error).into()),
-            }
-            if cancelled.load(Ordering::Relaxed) {
-                break Ended::Interrupted;
-            }
-            if begin.elapsed() >= self.limit {
-                break Ended::TooLong;
-            }
-            std::thread::sleep(LOOK);
-        };
-        if let Some(leader) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-            // An error says that nobody is left.
-            let _ = kill_process_group(leader, Signal::KILL);
-        }
-        let _ = child.wait();
-        Ok(ended)
-    }
 }
 
-enum Ended {
-    Status(ExitStatus),
+/// Why it did not end by itself.
+enum Unfinished {
     TooLong,
     Interrupted,
 }

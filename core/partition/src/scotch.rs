@@ -3,7 +3,9 @@
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
+
+use hopmap_process::{Limits, run};
 
 use crate::balance::balance;
 use crate::foreign::{Compressed, undivided};
@@ -26,7 +28,7 @@ pub fn scotch(graph: &Graph, sizes: &[u32]) -> Result<Vec<u32>, PartitionError> 
     write("graph.grf", source(&compressed))
         .and_then(|()| write("machine.tgt", target(&compressed, sizes)))
         .map_err(|error| failed(error.to_string()))?;
-    run(folder.path())?;
+    map(folder.path())?;
     let text =
         fs::read_to_string(folder.path().join("parts.map")).map_err(|error| failed(error.to_string()))?;
     let parts =
@@ -40,21 +42,14 @@ fn failed(problem: String) -> PartitionError {
     PartitionError::Foreign { partitioner: "Scotch", problem }
 }
 
-fn run(folder: &Path) -> Result<(), PartitionError> {
+fn map(folder: &Path) -> Result<(), PartitionError> {
     for program in PROGRAMS {
-        let output = Command::new(program)
-            .args(["graph.grf", "machine.tgt", "parts.map", DETERMINISTIC])
-            .current_dir(folder)
-            .stdin(Stdio::null())
-            .output();
-        match output {
-            Ok(output) if output.status.success() => return Ok(()),
-            Ok(output) => {
-                let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-                return Err(failed(format!("{program} ended with {}: {said}", output.status)));
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(failed(format!("{program}: {error}"))),
+        let mut command = Command::new(program);
+        command.args(["graph.grf", "machine.tgt", "parts.map", DETERMINISTIC]).current_dir(folder);
+        match run(&mut command, &Limits::default()) {
+            Ok(_) => return Ok(()),
+            Err(error) if error.is_missing() => {}
+            Err(error) => return Err(failed(error.to_string())),
         }
     }
     Err(PartitionError::NotInstalled { partitioner: "Scotch", program: PROGRAMS[0], package: "scotch" })

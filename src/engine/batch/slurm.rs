@@ -1,9 +1,10 @@
 //! Slurm: `sbatch`, `squeue`, `scancel`. The only file that knows them.
 
 use std::collections::HashMap;
-use std::os::unix::process::CommandExt;
-use std::process::{Command, Output, Stdio};
+use std::process::Command;
 use std::time::Duration;
+
+use hopmap_process::{Cause, Limits, RunError, run};
 
 use super::{BatchError, BatchSystem, JobState, NewJob, Status};
 use crate::pipeline::Launcher;
@@ -103,25 +104,32 @@ fn check(options: &[String]) -> Result<(), BatchError> {
     }
 }
 
-/// Runs a command of Slurm.
-fn call(command: &mut Command) -> Result<Output, BatchError> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    // A Ctrl-C is for us alone.
-    command.process_group(0).stdin(Stdio::null()).output().map_err(|error| BatchError::Refused {
-        message: format!("`{program}` cannot be started: {error}"),
-        help: "install it (on Debian `apt-get install slurm-client`) or load its module".into(),
-    })
+/// Time of a command: they try again by themselves while the controller is busy.
+const TIME: Duration = Duration::from_mins(5);
+
+/// What a command of Slurm writes.
+fn call(command: &mut Command) -> Result<String, RunError> {
+    let output = run(command, &Limits { time: Some(TIME), ..Limits::default() })?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// What a command said that failed.
-fn complaint(command: &str, output: &Output, help: &str) -> BatchError {
-    let said = String::from_utf8_lossy(&output.stderr);
-    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let message = match lines.is_empty() {
-        true => format!("`{command}` ended with {}", output.status),
-        false => lines.join("; "),
+fn complaint(error: &RunError, help: &str) -> BatchError {
+    let help = match error.cause {
+        Cause::Start(_) => "install it (on Debian `apt-get install slurm-client`) or load its module",
+        _ => help,
     };
-    match SILENCE.iter().any(|words| said.contains(words)) {
+    let message = match (&error.cause, error.stderr.lines().collect::<Vec<_>>()) {
+        (Cause::Failed(_), lines) if !lines.is_empty() => lines.join("; "),
+        _ => error.to_string(),
+    };
+    let is_silent = match error.cause {
+        Cause::Start(_) => false,
+        Cause::Failed(_) => SILENCE.iter().any(|words| error.stderr.contains(words)),
+        // A job may be there all the same.
+        _ => true,
+    };
+    match is_silent {
         true => BatchError::Silent(message),
         false => BatchError::Refused { message, help: help.into() },
     }
@@ -134,24 +142,22 @@ fn listed(jobs: &[u64]) -> String {
     jobs.iter().map(u64::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// The same error, where the jobs are there whatever a command says.
-fn silent(error: BatchError) -> BatchError {
-    match error {
-        BatchError::Refused { message, .. } => BatchError::Silent(message),
-        silent @ BatchError::Silent(_) => silent,
-    }
+/// The same, where the jobs are there whatever a command says.
+fn silent(error: &RunError) -> BatchError {
+    BatchError::Silent(match complaint(error, "") {
+        BatchError::Refused { message, .. } | BatchError::Silent(message) => message,
+    })
 }
 
 /// How jobs stand, with one call.
 fn ask(jobs: &[u64]) -> Result<HashMap<u64, Status>, BatchError> {
     let mut command = Command::new("squeue");
     command.args(["--noheader", "--states=all", "--format=%i|%j|%T|%L|%l|%N|%r", "--jobs", &listed(jobs)]);
-    let output = call(&mut command).map_err(silent)?;
-    match output.status.success() {
-        true => Ok(String::from_utf8_lossy(&output.stdout).lines().filter_map(status).collect()),
+    match call(&mut command) {
+        Ok(text) => Ok(text.lines().filter_map(status).collect()),
         // So it says when it knows none of them any more.
-        false if String::from_utf8_lossy(&output.stderr).contains("Invalid job id") => Ok(HashMap::new()),
-        false => Err(silent(complaint("squeue", &output, ""))),
+        Err(error) if error.stderr.contains("Invalid job id") => Ok(HashMap::new()),
+        Err(error) => Err(silent(&error)),
     }
 }
 
@@ -174,12 +180,8 @@ impl BatchSystem for Slurm {
         command.args(["--parsable", "--open-mode=append"]);
         command.arg(format!("--job-name={}", job.name)).arg("--output").arg(job.log);
         command.arg("--error").arg(job.log).arg(job.script);
-        let output = call(&mut command)?;
         let help = "`launcher` has the options of sbatch; `sinfo` shows the partitions and their limits";
-        if !output.status.success() {
-            return Err(complaint("sbatch", &output, help));
-        }
-        let said = String::from_utf8_lossy(&output.stdout);
+        let said = call(&mut command).map_err(|error| complaint(&error, help))?;
         // NUMBER, or NUMBER;CLUSTER.
         let number = said.lines().last().and_then(|line| line.trim().split(';').next()?.parse().ok());
         // What has no number is looked for by its name.
@@ -199,24 +201,18 @@ impl BatchSystem for Slurm {
     fn find(&self, name: &str) -> Result<Option<u64>, BatchError> {
         let mut command = Command::new("squeue");
         command.args(["--noheader", "--states=all", "--format=%i", "--name", name]);
-        let output = call(&mut command).map_err(silent)?;
-        match output.status.success() {
-            true => {
-                Ok(String::from_utf8_lossy(&output.stdout).lines().find_map(|line| line.trim().parse().ok()))
-            }
-            false => Err(BatchError::Silent(complaint("squeue", &output, "").to_string())),
-        }
+        let said = call(&mut command).map_err(|error| silent(&error))?;
+        Ok(said.lines().find_map(|line| line.trim().parse().ok()))
     }
 
     fn cancel(&self, job: u64, name: &str) -> Result<(), BatchError> {
         let mut command = Command::new("scancel");
-        let output = call(command.args(["--quiet", "--name", name, &job.to_string()])).map_err(silent)?;
-        match output.status.success() {
-            true => Ok(()),
-            false => match complaint("scancel", &output, "") {
+        match call(command.args(["--quiet", "--name", name, &job.to_string()])) {
+            Ok(_) => Ok(()),
+            Err(error) => match complaint(&error, "") {
                 // It is over already.
-                BatchError::Refused { .. } => Ok(()),
-                silent @ BatchError::Silent(_) => Err(silent),
+                BatchError::Refused { .. } if matches!(error.cause, Cause::Failed(_)) => Ok(()),
+                _ => Err(silent(&error)),
             },
         }
     }

@@ -2,7 +2,6 @@
 
 mod answer;
 mod matrices;
-mod process;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
@@ -13,19 +12,17 @@ use std::time::{Duration, Instant};
 use hopmap_islands::SearchError;
 use hopmap_model::{Context, Error, open_input};
 use hopmap_objective::Problem;
+use hopmap_process::{Limits, Output, RunError, run};
 use tempfile::TempDir;
 
 use crate::{ExternalCommand, ExternalError, ExternalParams, Found, Mapper, Numbering};
 pub use answer::Answer;
 use matrices::Matrices;
-use process::{End, Fault};
 
 /// Most slots whose matrices are written out.
 const MOST_SLOTS: usize = 4096;
 /// Most bytes of an answer.
 const MOST_BYTES: usize = 1 << 24;
-/// Most lines that are quoted of what a command says.
-const QUOTED_LINES: usize = 8;
 
 /// A command that reads two matrices and writes a permutation.
 ///
@@ -132,42 +129,27 @@ impl External {
         Ok(())
     }
 
-    /// Runs the command; what it answers, and what it says besides.
-    fn answer(&self, folder: &Path, cx: &Context<'_>) -> Result<(Vec<u8>, String), ExternalError> {
-        let program = || self.program().to_owned();
+    /// Runs the command; what it answers on standard output or in a file, and what it says besides.
+    fn answer(&self, folder: &Path, cx: &Context<'_>) -> Result<Output, ExternalError> {
         let begin = Instant::now();
-        let deadline = self.time.and_then(|time| begin.checked_add(time));
-        let ended = process::run(&mut self.filled(folder), deadline, MOST_BYTES, || cx.should_stop())
-            .map_err(|fault| match fault {
-                Fault::Start(source) => ExternalError::Start { program: program(), source },
-                Fault::Wait(source) => ExternalError::Wait { program: program(), source },
-            })?;
-        let said = last_lines(&ended.said);
-        let place = self.place();
-        match ended.how {
-            End::TooLong => {
-                let seconds = self.time.unwrap_or_default().as_secs_f64();
-                return Err(ExternalError::TooLong { program: program(), seconds, said });
-            }
-            End::Stopped => return Err(ExternalError::Stopped { program: program(), said }),
-            End::TooMuch => {
-                let place = "standard output";
-                return Err(ExternalError::TooMuch { program: program(), place, most: MOST_BYTES, said });
-            }
-            End::Exit(status) if !status.success() => {
-                let status = status.to_string();
-                return Err(ExternalError::Failed { program: program(), status, said });
-            }
-            End::Exit(_) => cx.log(format!("the command took {:.3} s", begin.elapsed().as_secs_f64())),
+        let limits = Limits { time: self.time, output: MOST_BYTES, stop: &|| cx.should_stop() };
+        let mut output = run(&mut self.filled(folder), &limits)
+            // The files of the command are in a folder that nobody knows.
+            .map_err(|error| RunError { command: self.program().to_owned(), ..error })?;
+        cx.log(format!("the command took {:.3} s", begin.elapsed().as_secs_f64()));
+        if self.names(Place::Output) {
+            output.stdout = read(Place::Output.path(folder))?;
         }
-        let output = if self.names(Place::Output) { read(Place::Output.path(folder))? } else { ended.output };
-        if output.len() > MOST_BYTES {
-            return Err(ExternalError::TooMuch { program: program(), place, most: MOST_BYTES, said });
+        let (program, place) = (self.program().to_owned(), self.place());
+        match &output.stdout {
+            bytes if bytes.len() > MOST_BYTES => {
+                Err(ExternalError::TooMuch { program, place, most: MOST_BYTES, said: output.quoted() })
+            }
+            bytes if bytes.iter().all(u8::is_ascii_whitespace) => {
+                Err(ExternalError::Nothing { program, place, said: output.quoted() })
+            }
+            _ => Ok(output),
         }
-        if output.iter().all(u8::is_ascii_whitespace) {
-            return Err(ExternalError::Nothing { program: program(), place, said });
-        }
-        Ok((output, said))
     }
 
     /// Where the answer is due.
@@ -187,12 +169,14 @@ impl Mapper for External {
         let folder = folder(&cx.scratch())?;
         let matrices = Matrices::new(problem);
         self.write(&matrices, folder.path())?;
-        let (output, said) = self.answer(folder.path(), cx)?;
+        let output = self.answer(folder.path(), cx)?;
         let what = if self.inverse { "slot" } else { "rank" };
-        let answer = Answer::read(&output, problem.slots(), self.numbering, what).map_err(|problem| {
-            let program = self.program().to_owned();
-            ExternalError::Answer { program, place: self.place(), problem: Box::new(problem), said }
-        })?;
+        let answer =
+            Answer::read(&output.stdout, problem.slots(), self.numbering, what).map_err(|problem| {
+                let program = self.program().to_owned();
+                let problem = Box::new(problem);
+                ExternalError::Answer { program, place: self.place(), problem, said: output.quoted() }
+            })?;
         let mut slots = if self.inverse { answer.inverted() } else { answer.permutation.clone() };
         slots.truncate(problem.ranks());
         let cost = matrices.cost(&slots);
@@ -259,14 +243,4 @@ fn read(path: PathBuf) -> Result<Vec<u8>, ExternalError> {
 /// A word that the shell reads as it is.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
-}
-
-/// The last lines of what a command said, to be put behind a sentence.
-fn last_lines(said: &[u8]) -> String {
-    let said = String::from_utf8_lossy(said);
-    let lines: Vec<&str> = said.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
-    let last = &lines[lines.len().saturating_sub(QUOTED_LINES)..];
-    let clean = |line: &&str| line.chars().filter(|c| !c.is_control()).collect::<String>();
-    let last: Vec<String> = last.iter().map(clean).collect();
-    if last.is_empty() { String::new() } else { format!("; it said:\n{}", last.join("\n")) }
 }

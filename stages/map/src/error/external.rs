@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use hopmap_islands::SearchError;
+use hopmap_process::{Cause, RunError};
 use miette::Diagnostic;
 
 /// Why another program gave no mapping.
@@ -45,61 +46,13 @@ pub enum ExternalError {
         /// What is wrong.
         source: std::io::Error,
     },
-    /// The command does not start.
-    #[error("`{program}` cannot be started")]
-    #[diagnostic(help(
-        "give the path of the program, or a name that is on PATH; a relative path begins where hopmap was started"
-    ))]
-    Start {
-        /// The program.
-        program: String,
-        /// Why not.
-        source: std::io::Error,
-    },
-    /// The command can no longer be watched.
-    #[error("`{program}` cannot be waited for")]
-    Wait {
-        /// The program.
-        program: String,
-        /// Why not.
-        source: std::io::Error,
-    },
-    /// The command says that it failed.
-    #[error("`{program}` ended with {status}{said}")]
-    #[diagnostic(help(
-        "run the command by hand on a small problem: what it prints on standard error is quoted"
-    ))]
-    Failed {
-        /// The program.
-        program: String,
-        /// How it ended.
-        status: String,
-        /// The last lines of what it said.
-        said: String,
-    },
-    /// The command takes too long.
-    #[error("`{program}` did not end within {seconds} s and was ended{said}")]
-    #[diagnostic(help("raise `seconds`, or tell the command its time with {{seconds}}"))]
-    TooLong {
-        /// The program.
-        program: String,
-        /// The time it had.
-        seconds: f64,
-        /// The last lines of what it said.
-        said: String,
-    },
-    /// hopmap was told to stop.
-    #[error("`{program}` was ended before it had an answer{said}")]
-    #[diagnostic(help("hopmap was interrupted, or its deadline had come"))]
-    Stopped {
-        /// The program.
-        program: String,
-        /// The last lines of what it said.
-        said: String,
-    },
-    /// The command writes without end.
+    /// The command gives no answer.
+    #[error(transparent)]
+    #[diagnostic(help("{}", help(&.0.cause)))]
+    Run(#[from] RunError),
+    /// The command writes more into its file than an answer has.
     #[error("`{program}` wrote more than {most} bytes to {place}{said}")]
-    #[diagnostic(help("an answer is n whole numbers; let the command write it to {{output}}"))]
+    #[diagnostic(help("{}", help(&Cause::Output(*.most))))]
     TooMuch {
         /// The program.
         program: String,
@@ -136,6 +89,22 @@ pub enum ExternalError {
         /// The last lines of what it said.
         said: String,
     },
+}
+
+/// What to do about a command without an answer.
+fn help(cause: &Cause) -> &'static str {
+    match cause {
+        Cause::Start(_) => {
+            "give the path of the program, or a name that is on PATH; a relative path begins where hopmap was started"
+        }
+        Cause::Wait(_) => "run hopmap again",
+        Cause::Failed(_) => {
+            "run the command by hand on a small problem: what it prints on standard error is quoted"
+        }
+        Cause::Time(_) => "raise `seconds`, or tell the command its time with {seconds}",
+        Cause::Output(_) => "an answer is n whole numbers; let the command write it to {output}",
+        Cause::Stopped => "hopmap was interrupted, or its deadline had come",
+    }
 }
 
 /// What is wrong with an answer.

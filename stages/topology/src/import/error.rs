@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use hopmap_model::SystemGraphError;
+use hopmap_process::RunError;
 use miette::Diagnostic;
 
 /// A machine that cannot be imported.
@@ -68,15 +69,14 @@ pub enum ImportError {
         /// What it may be.
         help: String,
     },
+    /// hwloc is not installed.
+    #[error("`lstopo` is not there")]
+    #[diagnostic(help(
+        "hwloc says what this machine is like inside; on Debian and Ubuntu: `apt install hwloc-nox`"
+    ))]
+    NoHwloc,
     /// A program that describes this machine did not.
-    #[error("`{command}` {problem}")]
-    #[diagnostic(help("{help}"))]
-    Command {
-        /// The command.
-        command: String,
-        /// What went wrong.
-        problem: String,
-        /// What to do.
-        help: String,
-    },
+    #[error(transparent)]
+    #[diagnostic(help("try it by hand; `path` takes a file that it has written"))]
+    Command(RunError),
 }

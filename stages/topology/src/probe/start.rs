@@ -1,16 +1,14 @@
 //! Starting agents: a command for every host, or one for all, and what they say when they are ready.
 
-use std::collections::{HashMap, VecDeque};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::collections::HashMap;
+use std::io::{Read, Write};
 use std::net::SocketAddr;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use hopmap_model::Context;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use hopmap_process::{Capture, Group, for_each_line};
 
 use crate::ProbeError;
 use crate::agent::VERSION;
@@ -19,12 +17,13 @@ use crate::agent::VERSION;
 const HOST: &str = "{host}";
 /// What the line of an agent that is ready begins with; launchers may put something before it.
 const READY: &str = "hopmap agent ";
-/// Lines of standard error that are kept of a command.
-const TAIL: usize = 3;
-/// Longest line that is read from a command.
-const LONGEST_LINE: u64 = 1 << 14;
+/// Bytes and lines of standard error that are kept of a command.
+const TAIL_BYTES: usize = 4096;
+const TAIL_LINES: usize = 3;
 /// Time for complaints after the end of the standard output.
 const PATIENCE: Duration = Duration::from_millis(200);
+/// Time for all commands together to end by themselves.
+const GRACE: Duration = Duration::from_secs(2);
 /// Once half of the agents are ready the others have as long again as those took, and this at least.
 const LATE: Duration = Duration::from_secs(5);
 /// Time between two looks at whether to stop.
@@ -44,8 +43,10 @@ pub(crate) struct Started {
 
 #[derive(Debug)]
 struct Running {
-    child: Child,
-    tail: Arc<Mutex<VecDeque<String>>>,
+    group: Group,
+    /// Its end ends an agent, also behind ssh.
+    input: Option<ChildStdin>,
+    errors: Capture,
 }
 
 /// Where the agent of a host can be reached, or why it cannot; one for every host asked for.
@@ -83,64 +84,32 @@ impl Template {
         let words: Vec<String> = self.words.iter().map(|word| word.replace(HOST, host)).collect();
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // What a command starts is ended with it.
-        let mut child = command
-            .process_group(0)
-            .spawn()
-            .map_err(|error| format!("cannot run `{}`: {error}", words[0]))?;
-        if let Some(input) = &mut child.stdin {
+        let mut group =
+            Group::start(&mut command).map_err(|error| format!("cannot run `{}`: {error}", words[0]))?;
+        let mut input = group.take_stdin();
+        if let Some(input) = &mut input {
             // A command that has ended already says why on its standard error.
             let _ = input.write_all(format!("{token}\n").as_bytes()).and_then(|()| input.flush());
         }
-        let tail: Arc<Mutex<VecDeque<String>>> = Arc::default();
-        let (complained, complaints) = channel();
-        if let Some(errors) = child.stderr.take() {
-            let tail = Arc::clone(&tail);
-            std::thread::spawn(move || {
-                keep_tail(errors, &tail);
-                // Nobody may wait for it any more.
-                let _ = complained.send(());
-            });
+        let errors = Capture::last(group.take_stderr(), TAIL_BYTES);
+        if let Some(output) = group.take_stdout() {
+            let errors = errors.clone();
+            std::thread::spawn(move || listen(output, &errors, report));
         }
-        if let Some(output) = child.stdout.take() {
-            std::thread::spawn(move || listen(output, &complaints, report));
-        }
-        Ok(Running { child, tail })
+        Ok(Running { group, input, errors })
     }
 }
 
-/// Keeps the last lines that a command prints.
-fn keep_tail(errors: impl Read, tail: &Mutex<VecDeque<String>>) {
-    for_each_line(errors, |line| {
-        let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
-        if !line.trim().is_empty() {
-            tail.push_back(line.trim().to_owned());
-        }
-        if tail.len() > TAIL {
-            tail.pop_front();
-        }
-    });
-}
-
 /// Reports agents that are ready until the command says nothing more; then its complaints are known as well.
-fn listen(output: impl Read, complaints: &Receiver<()>, report: impl Fn(News)) {
+fn listen(output: impl Read, errors: &Capture, report: impl Fn(News)) {
     for_each_line(output, |line| {
         if let Some((host, address)) = parse_ready(line) {
             report(News::Ready(host, address));
         }
     });
     // A command may go on without its standard output.
-    let _ = complaints.recv_timeout(PATIENCE);
+    let _ = errors.bytes(Instant::now() + PATIENCE);
     report(News::Silent);
-}
-
-fn for_each_line(input: impl Read, mut each: impl FnMut(&str)) {
-    let mut input = BufReader::new(input);
-    let mut line = Vec::new();
-    while matches!(input.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line), Ok(read) if read > 0) {
-        each(&String::from_utf8_lossy(&line));
-        line.clear();
-    }
 }
 
 /// The name and the address that an agent says when it is ready; of another version only the name is understood.
@@ -260,30 +229,18 @@ impl Wait<'_> {
 }
 
 impl Running {
-    /// How the command ended, if it has. It is not reaped, so that the number of its group stays its own.
-    fn ending(&self) -> Option<String> {
-        let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        match waitid(WaitId::Pid(Pid::from_child(&self.child)), how) {
-            Ok(status) => status.map(|status| match (status.exit_status(), status.terminating_signal()) {
-                (Some(code), _) => format!("exit status: {code}"),
-                (None, signal) => format!("signal: {}", signal.unwrap_or_default()),
-            }),
-            Err(error) => Some(error.to_string()),
-        }
-    }
-
     /// What the command said last, once it has ended.
     fn last_words(&self) -> String {
-        let deadline = Instant::now() + PATIENCE;
         // Its pipes are closed a moment before it is over.
-        while self.ending().is_none() && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        let ended = self.ending().unwrap_or_else(|| "it closed its standard output".to_owned());
-        let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
-        match tail.is_empty() {
-            true => format!("the command ended ({ended}) before its agent was ready"),
-            false => tail.iter().cloned().collect::<Vec<_>>().join(" / "),
+        let deadline = Instant::now() + PATIENCE;
+        let ended = match self.group.wait_until(deadline).and_then(|_| self.group.ended()) {
+            Ok(Some(status)) => status.to_string(),
+            Ok(None) => "it closed its standard output".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        match &self.errors.last_lines(TAIL_LINES, deadline)[..] {
+            [] => format!("the command ended ({ended}) before its agent was ready"),
+            lines => lines.join(" / "),
         }
     }
 }
@@ -291,17 +248,13 @@ impl Running {
 impl Drop for Started {
     fn drop(&mut self) {
         for running in &mut self.running {
-            // The end of its standard input ends an agent, also behind ssh; the command itself may hang.
-            drop(running.child.stdin.take());
+            drop(running.input.take());
         }
-        let deadline = Instant::now() + Duration::from_secs(2);
+        let deadline = Instant::now() + GRACE;
         for running in &mut self.running {
-            while running.ending().is_none() && Instant::now() < deadline {
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            // All of them may have ended.
-            let _ = kill_process_group(Pid::from_child(&running.child), Signal::KILL);
-            let _ = running.child.wait();
+            // Whatever hangs is killed, as it cannot be asked any more.
+            let _ = running.group.wait_until(deadline);
+            let _ = running.group.end();
         }
     }
 }

@@ -1,0 +1,123 @@
+//! Commands that answer, and all the ways in which they do not. Nothing of them is left.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use hopmap_process::{Cause, Group, Limits, Output, RunError, run};
+
+fn shell(script: &str) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", script]);
+    command
+}
+
+fn ran(script: &str, limits: &Limits<'_>) -> Result<Output, RunError> {
+    run(&mut shell(script), limits)
+}
+
+fn refused(script: &str, limits: &Limits<'_>) -> String {
+    ran(script, limits).unwrap_err().to_string()
+}
+
+fn short() -> Limits<'static> {
+    Limits { time: Some(Duration::from_millis(200)), ..Limits::default() }
+}
+
+#[test]
+fn a_command_that_succeeds_has_an_answer() {
+    let output = ran("cat; echo answer; echo remark >&2", &Limits::default()).unwrap();
+    assert_eq!(output, Output { stdout: b"answer\n".to_vec(), stderr: "remark".into() });
+}
+
+#[test]
+fn an_error_says_what_was_run_and_what_it_said_last() {
+    let none = Limits::default();
+    let error = refused("echo 1 >&2; seq 2 9 >&2; echo >&2; exit 3", &none);
+    let said = (2..=9).map(|number| format!("\n{number}")).collect::<String>();
+    let line = "`sh -c 'echo 1 >&2; seq 2 9 >&2; echo >&2; exit 3'`";
+    assert_eq!(error, format!("{line} ended with exit status: 3; it said:{said}"));
+    assert!(refused("kill -9 $$", &none).ends_with("ended with signal: 9 (SIGKILL)"));
+    assert!(
+        refused(&format!("false {}", "x".repeat(500)), &none).contains("xxx…` ended with exit status: 1")
+    );
+    let error = run(&mut Command::new("/no/such program"), &none).unwrap_err();
+    assert!(error.is_missing() && error.to_string().starts_with("`'/no/such program'` cannot be started: "));
+}
+
+#[test]
+fn time_output_and_patience_are_bounded() {
+    assert!(refused("sleep 60", &short()).ends_with("did not end within 0.2 s and was ended"));
+    // One that closes its streams and goes on, and one that does not want to end.
+    assert!(refused("exec >&- 2>&-; sleep 60", &short()).contains("within 0.2 s"));
+    assert!(refused("trap '' TERM; while :; do sleep 1; done", &short()).contains("within 0.2 s"));
+    let few = Limits { output: 1000, ..Limits::default() };
+    assert!(refused("yes", &few).ends_with("wrote more than 1000 bytes to standard output"));
+    assert!(
+        refused("head -c 1001 /dev/zero", &few).ends_with("wrote more than 1000 bytes to standard output")
+    );
+    assert_eq!(ran("head -c 1000 /dev/zero; yes | head -c 100000 >&2", &few).unwrap().stdout.len(), 1000);
+    let stopped = Limits { stop: &|| true, ..Limits::default() };
+    assert!(matches!(ran("sleep 60", &stopped), Err(RunError { cause: Cause::Stopped, .. })));
+}
+
+#[test]
+fn a_command_that_is_asked_to_end_can_put_its_things_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let [begun, tidy] = ["begun", "tidy"].map(|name| folder.path().join(name));
+    let rest = format!("touch {}; while :; do sleep 0.01; done", begun.display());
+    let script = format!("trap 'touch {}; exit' TERM; {rest}", tidy.display());
+    refused(&script, &Limits { stop: &|| begun.exists(), ..Limits::default() });
+    assert!(tidy.exists());
+}
+
+/// Whether a process is gone, or waits only for somebody to take note.
+fn is_gone(process: &str) -> bool {
+    let status = fs::read_to_string(Path::new("/proc").join(process).join("stat"));
+    status.map_or(true, |status| status.contains(") Z "))
+}
+
+/// Uses a script that leaves a grandchild behind; whether the grandchild is gone within some time.
+fn grandchild_ends(end: &str, within: Duration, use_it: impl FnOnce(&str)) -> bool {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("process");
+    use_it(&format!("sleep 300 & echo $! > {}; {end}", file.display()));
+    let process = fs::read_to_string(file).unwrap();
+    let until = Instant::now() + within;
+    while !is_gone(process.trim()) && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let is_gone = is_gone(process.trim());
+    Command::new("kill").arg(process.trim()).stderr(Stdio::null()).status().unwrap();
+    is_gone
+}
+
+#[test]
+fn grandchildren_end_with_the_command() {
+    let ends = |end: &str, use_it: &dyn Fn(&str)| grandchild_ends(end, Duration::from_secs(60), use_it);
+    assert!(ends("exit 0", &|script| drop(ran(script, &Limits::default()).unwrap())));
+    assert!(ends("exit 3", &|script| drop(ran(script, &Limits::default()).unwrap_err())));
+    assert!(ends("echo; wait", &|script| drop(
+        ran(script, &Limits { output: 0, ..Limits::default() }).unwrap_err()
+    )));
+    assert!(ends("exit 0", &|script| {
+        let group = Group::start(&mut shell(script)).unwrap();
+        assert_eq!(group.wait(|| None::<()>).unwrap(), None);
+    }));
+    // Only who says so leaves something behind.
+    let leave = |script: &str| assert!(Group::start(&mut shell(script)).unwrap().leave().unwrap().success());
+    assert!(!grandchild_ends("exit 0", Duration::from_millis(100), leave));
+}
+
+#[test]
+fn the_end_of_a_leader_is_known_before_it_is_reaped() {
+    let mut group = Group::start(&mut shell("exit 3")).unwrap();
+    assert!(group.wait_until(Instant::now() + Duration::from_secs(10)).unwrap());
+    assert_eq!(group.ended().unwrap().and_then(|status| status.code()), Some(3));
+    assert_eq!(group.end().unwrap().code(), Some(3));
+    let mut group = Group::start(&mut shell("kill -9 $$")).unwrap();
+    assert!(group.wait_until(Instant::now() + Duration::from_secs(10)).unwrap());
+    assert_eq!(group.ended().unwrap().unwrap(), group.end().unwrap());
+    group.terminate();
+}
