@@ -13,7 +13,7 @@ use miette::Report;
 use super::exit::Exit;
 use super::failure::{Failure, Mistake};
 use super::output::{Output, shown};
-use crate::registry::agent::{Agent, AgentSettings, Bind, Ending, Token, default_address, host_name};
+use crate::registry::agent::{Agent, AgentSettings, Bind, Ending, Token, default_address};
 
 /// Where the token may be.
 const TOKEN: &str = "HOPMAP_AGENT_TOKEN";
@@ -58,7 +58,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     };
     let settings = AgentSettings {
         address,
-        host: arguments.name.clone().unwrap_or_else(host_name),
+        host: arguments.name.clone().unwrap_or_else(hopmap_mpi_environment::host_name),
         lifetime: Duration::from_secs(arguments.seconds),
         token: token(arguments.token_file.as_deref())?,
     };

@@ -42,6 +42,5 @@ impl WaitArguments {
 
 /// What others are told who find something locked.
 pub(super) fn holder(command: &str) -> String {
-    let host = std::fs::read_to_string(Path::new("/proc/sys/kernel/hostname")).unwrap_or_default();
-    format!("process {} on {}: hopmap {command}", std::process::id(), host.trim())
+    format!("process {} on {}: hopmap {command}", std::process::id(), hopmap_mpi_environment::host_name())
 }

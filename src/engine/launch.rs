@@ -11,10 +11,11 @@ use std::{env, fs};
 
 use hopmap_durable::DurableError;
 use hopmap_model::{Arity, Context, Direction};
+use hopmap_mpi_environment::LauncherKind;
 use hopmap_process::{Group, for_each_line};
 use miette::{Diagnostic, Report};
 
-use super::lost::{self, Loss};
+use super::lost::Loss;
 use super::seen::SeenFile;
 use crate::pipeline::Launcher;
 use crate::programs::find;
@@ -215,20 +216,17 @@ impl Processes {
         // What ssh is given, a shell takes apart once more.
         let quoted =
             |word: &&str| shlex::try_quote(word).map_or_else(|_| (*word).to_owned(), Cow::into_owned);
-        let is_ssh = lost::is_ssh(launcher.program());
+        let is_ssh = launcher.kind() == Some(LauncherKind::Remote);
         let more: Vec<OsString> = match is_ssh {
             true => words.iter().map(quoted).map(OsString::from).collect(),
             false => program.iter().map(PathBuf::as_path).chain([folder]).map(OsString::from).collect(),
         };
         let mut starter = Command::new(launcher.program());
         starter.args(launcher.arguments()).args(more);
+        starter.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let not_started = |source| LaunchError::NoLauncher { program: launcher.program().to_owned(), source };
         // An interrupt is for us alone: we ask the processes for what they have, the launcher would end them.
-        let mut group =
-            Group::start(starter.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()))
-                .map_err(|source| LaunchError::NoLauncher {
-                    program: launcher.program().to_owned(),
-                    source,
-                })?;
+        let mut group = Group::start(&mut starter).map_err(not_started)?;
         let (sender, lines) = channel();
         group.take_stdout().into_iter().for_each(|output| read_lines(output, sender.clone()));
         group.take_stderr().into_iter().for_each(|output| read_lines(output, sender.clone()));

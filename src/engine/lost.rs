@@ -2,6 +2,8 @@
 
 use std::process::ExitStatus;
 
+use hopmap_mpi_environment::LauncherKind;
+
 /// Why a launcher gave no result, if the cause lies outside the stage and another attempt may go better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Loss {
@@ -46,11 +48,6 @@ const REFUSALS: [&str; 4] = [
     "REMOTE HOST IDENTIFICATION HAS CHANGED",
 ];
 
-/// Whether a launcher is ssh.
-pub(super) fn is_ssh(program: &str) -> bool {
-    program.rsplit('/').next() == Some("ssh")
-}
-
 impl Loss {
     /// What one line of a launcher says of it.
     pub(super) fn of_line(line: &str) -> Option<Self> {
@@ -60,7 +57,10 @@ impl Loss {
     /// What the end of a launcher says of it.
     pub(super) fn of_status(program: &str, status: ExitStatus, last_lines: &[String]) -> Option<Self> {
         let is_refused = || last_lines.iter().any(|line| REFUSALS.iter().any(|words| line.contains(words)));
-        (is_ssh(program) && status.code() == Some(SSH) && !is_refused()).then_some(Self::Connection)
+        (LauncherKind::of(program) == Some(LauncherKind::Remote)
+            && status.code() == Some(SSH)
+            && !is_refused())
+        .then_some(Self::Connection)
     }
 
     /// What happened, behind the command.

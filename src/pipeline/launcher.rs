@@ -1,5 +1,7 @@
 //! `launcher`: the command that starts the processes of a stage, or hands it to a batch system.
 
+use hopmap_mpi_environment::LauncherKind;
+
 use super::Problem;
 use super::file::StageBlock;
 use super::matrix::show;
@@ -19,22 +21,27 @@ impl Launcher {
         Ok((!words.is_empty()).then_some(Self { words }))
     }
 
+    /// What it starts, where that is known.
+    #[must_use]
+    pub fn kind(&self) -> Option<LauncherKind> {
+        LauncherKind::of(self.program())
+    }
+
     /// Whether it hands a script to a batch system and ends, long before the stage does.
     #[must_use]
     pub fn is_batch(&self) -> bool {
-        name_of(self.program()) == "sbatch"
+        self.kind() == Some(LauncherKind::Batch)
     }
 
     /// Whether what it starts takes no memory of this machine.
     #[must_use]
     pub fn is_elsewhere(&self) -> bool {
-        ["sbatch", "srun", "salloc", "ssh"].contains(&name_of(self.program()))
+        self.kind().is_some_and(|kind| kind != LauncherKind::Ranks)
     }
 
     /// Whether it starts MPI ranks and nothing else.
     fn starts_ranks(&self) -> bool {
-        const STARTERS: [&str; 6] = ["mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prterun", "aprun"];
-        self.words.iter().any(|word| STARTERS.contains(&name_of(word)))
+        self.words.iter().any(|word| LauncherKind::of(word) == Some(LauncherKind::Ranks))
     }
 
     /// The program.
@@ -91,11 +98,6 @@ pub(crate) fn launcher(
         return None;
     }
     Some(launcher)
-}
-
-/// The program of a path.
-fn name_of(word: &str) -> &str {
-    word.rsplit('/').next().unwrap_or(word)
 }
 
 /// What a launcher looks like, for messages.

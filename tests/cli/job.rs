@@ -171,8 +171,7 @@ fn a_job_that_loses_a_node_starts_on_the_others() {
         .args(["150", "sbatch", "--wait", "--output=log", "job.sh"])
         .current_dir(sandbox.path())
         .env("SLURM_CONF", cluster.configuration())
-        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
-        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+        .envs(hopmap_mpi_environment::AS_ROOT)
         .output()
         .unwrap();
     let said = sandbox.read("log");

@@ -77,8 +77,7 @@ fn run(sandbox: &Sandbox, launcher: &str, more: &[&str]) -> Command {
     command
         .env_remove("HOPMAP_RANKS")
         .env("TMPDIR", session_folder(sandbox))
-        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
-        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+        .envs(hopmap_mpi_environment::AS_ROOT)
         // More processes than cores must not wait for each other busily.
         .env("OMPI_MCA_rmaps_base_oversubscribe", "1")
         .env("OMPI_MCA_mpi_yield_when_idle", "1")

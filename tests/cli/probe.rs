@@ -36,8 +36,7 @@ fn by_ranks(sandbox: &Sandbox, launcher: &str, more: &[&str]) -> Command {
     command
         .env_remove("HOPMAP_RANKS")
         .env("TMPDIR", sandbox.path().join("tmp"))
-        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
-        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+        .envs(hopmap_mpi_environment::AS_ROOT)
         .env("OMPI_MCA_rmaps_base_oversubscribe", "1")
         .env("OMPI_MCA_mpi_yield_when_idle", "1")
         .env("OMPI_MCA_hwloc_base_binding_policy", "none");

@@ -126,7 +126,7 @@ fn a_recorded_program_is_taken_as_the_pages_say() {
     std::os::unix::fs::symlink(project(), sandbox.path().join("hopmap")).unwrap();
     let run = |typed: &str| {
         let mut command = shell(&sandbox);
-        command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        command.envs(hopmap_mpi_environment::AS_ROOT);
         command.env("OMPI_MCA_rmaps_base_oversubscribe", "1");
         let output = command.args(["-c", typed]).current_dir(sandbox.path()).output().unwrap();
         assert!(output.status.success(), "{typed}: {}", String::from_utf8_lossy(&output.stderr));

@@ -4,6 +4,8 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
+use hopmap_mpi_environment::AS_ROOT;
+
 use crate::{Answer, CONTROL, Counters, Description, Error, Report, Request, address, ask, host_name};
 
 /// The name of the program that makes networks.
@@ -97,7 +99,7 @@ impl Network {
         let names: Vec<String> = hosts.iter().map(|&host| format!("{}:1", host_name(host))).collect();
         let agent = format!("{} on", self.program.display());
         let mut command = self.command(hosts.first().copied().unwrap_or(0), "mpirun");
-        command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        command.envs(AS_ROOT);
         for (name, value) in [
             ("plm_rsh_agent", agent.as_str()),
             ("btl", "tcp,self"),

@@ -1,16 +1,13 @@
 //! Open MPI reads our rank files and host files.
 
 use hopmap_launch::{OpenMpi, hostfile, rankfile};
+use hopmap_mpi_environment::AS_ROOT;
 use hopmap_test_support::system_tests;
 
 use crate::lab::{Lab, expected_hosts, mapping};
 
-fn environment(agent: &str) -> [(&str, &str); 3] {
-    [
-        ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
-        ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
-        ("OMPI_MCA_plm_rsh_agent", agent),
-    ]
+fn environment(agent: &str) -> Vec<(&str, &str)> {
+    [&AS_ROOT[..], &[("OMPI_MCA_plm_rsh_agent", agent)]].concat()
 }
 
 const HOST: &str = "$OMPI_COMM_WORLD_RANK $LAB_HOST";

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
+use hopmap_mpi_environment::system_host_name;
 use miette::Diagnostic;
 
 /// Where an agent is to listen.
@@ -94,25 +95,13 @@ impl Bind {
 #[must_use]
 pub fn default_address() -> SocketAddr {
     let named =
-        (system_name().as_str(), 0).to_socket_addrs().map(|addresses| addresses.map(|found| found.ip()));
+        (system_host_name().as_str(), 0).to_socket_addrs().map(|addresses| addresses.map(|found| found.ip()));
     let named: Vec<IpAddr> = named.map(Iterator::collect).unwrap_or_default();
     let own = own_addresses().unwrap_or_default();
     // A name may be that of an address that this host has no more, or that another host has.
     let mut candidates = named.into_iter().filter(|address| own.contains(address)).chain(own.iter().copied());
     let address = candidates.find(|address| !address.is_loopback() && !is_link_local(*address));
     SocketAddr::new(address.unwrap_or(Ipv4Addr::LOCALHOST.into()), 0)
-}
-
-/// The name of this host: that of its Slurm node, which may be one of several on a machine, else what the operating system says.
-#[must_use]
-pub fn host_name() -> String {
-    let node = std::env::var("SLURMD_NODENAME").ok().filter(|name| !name.is_empty());
-    node.unwrap_or_else(system_name)
-}
-
-/// The name that the operating system has for this host.
-fn system_name() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 /// Addresses of all interfaces, version 4 first.

@@ -41,7 +41,7 @@ mod tests;
 mod token;
 mod wire;
 
-pub use bind::{Bind, BindError, default_address, host_name};
+pub use bind::{Bind, BindError, default_address};
 pub use client::{AgentConnection, ClientError};
 pub use conversation::{Parting, REQUESTS, Work, converse};
 pub use cores::{CORE_MESSAGE_BYTES, CoresError, measure_cores, own_cores};

@@ -28,7 +28,6 @@ pub use sampling::{Sampling, Timing, Wire, sample};
 
 use hopmap_model::{Context, Error, Measurements};
 
-use crate::agent::host_name;
 use crate::{LevelsParams, ProbeError, ProbeParams};
 
 pub(crate) use check::check;
@@ -37,7 +36,7 @@ pub(crate) use check::check;
 /// it was stopped early.
 pub(crate) fn probe(params: &ProbeParams, cx: &Context<'_>) -> Result<(Measurements, bool), Error> {
     if let Some(communicator) = cx.communicator() {
-        return ranks::probe_ranks(params, &host_name(), communicator, cx);
+        return ranks::probe_ranks(params, &hopmap_mpi_environment::host_name(), communicator, cx);
     }
     let (measured, complete) = agents::probe_by_agents(params, cx)?;
     if measured.samples.is_empty() && complete {
