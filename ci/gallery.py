@@ -38,6 +38,7 @@ ENTRIES = [
     ("schedule", ["hopmap run pipelines/schedule.toml"], "Schedule"),
     ("graph2sch", ["hopmap run pipelines/graph2sch.toml"], "Schedule"),
     ("route", ["hopmap run pipelines/route.toml"], "Routes"),
+    ("rapidio", ["hopmap run rapidio"], "Routes"),
     (
         "checkpoint",
         [

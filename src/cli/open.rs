@@ -63,7 +63,7 @@ impl PipelineArguments {
             ));
         }
         if let Some(embedded) = EMBEDDED.iter().find(|embedded| embedded.name == self.pipeline) {
-            return Ok((Source::new(embedded.name, embedded.text_in(working)), working.to_owned()));
+            return Ok((Source::new(embedded.name, embedded.text), working.to_owned()));
         }
         let names = EMBEDDED.iter().map(|embedded| embedded.name).collect::<Vec<_>>().join(", ");
         let what = if path.is_dir() { "is a folder, not a pipeline file" } else { "does not exist" };

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde_json::Value as Json;
 
 use super::connect::{Index, order};
+use super::embedded::{find_samples, is_embedded};
 use super::expand::{LooseCell, Surroundings, expand};
 use super::file::File;
 use super::gates::gates;
@@ -30,7 +31,7 @@ pub(crate) fn pipeline(
     let mut problems = Vec::new();
     let file =
         File::parse(source.text(), &mut problems).ok_or_else(|| source.tie(std::mem::take(&mut problems)))?;
-    let parameters = parameters(&source, &file.parameters, from_command_line, &mut problems)?;
+    let parameters = parameters(&source, &folders, &file.parameters, from_command_line, &mut problems)?;
     let blocks = file.stages;
     let sweeps = sweeps(&blocks, &parameters, &folders, &source, &mut problems);
     let around =
@@ -73,6 +74,7 @@ pub(crate) fn pipeline(
 /// The parameters of the file, those of the command line in their place.
 fn parameters(
     source: &Source,
+    folders: &Folders,
     written: &Table,
     from_command_line: &[(String, String)],
     problems: &mut Vec<Problem>,
@@ -82,7 +84,10 @@ fn parameters(
     let no_schema = Json::Null;
     let mut parameters: Vec<(String, Resolved)> = Vec::new();
     for entry in &written.entries {
-        let value = nowhere.resolve(&entry.node, &SchemaView::new(&no_schema), problems);
+        let mut value = nowhere.resolve(&entry.node, &SchemaView::new(&no_schema), problems);
+        if is_embedded(source) {
+            find_samples(&mut value, folders);
+        }
         parameters.push((entry.key.clone(), Resolved { value, base: Base::File }));
     }
     let mut strange = Vec::new();

@@ -1,12 +1,11 @@
 //! Pipelines that come with hopmap and run anywhere.
 
-use std::borrow::Cow;
 use std::path::Path;
 
 use serde_json::Value as Json;
 
 use super::node::{Entry, Node};
-use super::template::{Base, Reference, Resolved, SchemaView, Template};
+use super::template::{Base, Folders, Reference, Resolved, SchemaView, Template};
 use super::{Cell, Pipeline, Source};
 
 /// A pipeline of `pipelines/`, part of the binary.
@@ -25,6 +24,7 @@ pub static EMBEDDED: &[Embedded] = &[
     Embedded { name: "full", text: include_str!("../../pipelines/full.toml") },
     Embedded { name: "schedule", text: include_str!("../../pipelines/schedule.toml") },
     Embedded { name: "route", text: include_str!("../../pipelines/route.toml") },
+    Embedded { name: "rapidio", text: include_str!("../../pipelines/rapidio.toml") },
     Embedded { name: "graph2sch", text: include_str!("../../pipelines/graph2sch.toml") },
     Embedded { name: "job", text: include_str!("../../pipelines/job.toml") },
     Embedded { name: "rgo", text: include_str!("../../pipelines/rgo.toml") },
@@ -39,22 +39,22 @@ pub static EMBEDDED: &[Embedded] = &[
     Embedded { name: "topology-refresh", text: include_str!("../../pipelines/topology-refresh.toml") },
 ];
 
-/// How defaults begin that are samples, as the files in `pipelines/` see them.
-const SAMPLE: &str = "\"../sample-";
-
-impl Embedded {
-    /// Its text for somebody in a folder: in the root of a clone of the project, the samples are the ones that are there.
-    pub(crate) fn text_in(&self, folder: &Path) -> Cow<'static, str> {
-        match folder.join("sample-traces").is_dir() {
-            true => self.text.replace(SAMPLE, &SAMPLE.replace("../", "")).into(),
-            false => self.text.into(),
-        }
-    }
-}
-
 /// Whether a text is that of a pipeline that comes with hopmap: paths in it are relative to no file.
 pub(crate) fn is_embedded(source: &Source) -> bool {
     EMBEDDED.iter().any(|embedded| embedded.name == source.name() && embedded.text == source.text())
+}
+
+/// Takes the samples of a default from the folder itself where it has them: the root of a clone. The files of `pipelines/` name them from
+/// one folder below.
+pub(crate) fn find_samples(default: &mut Json, folders: &Folders) {
+    let Json::String(path) = default else { return };
+    let Some(beside) = path.strip_prefix("../").filter(|beside| beside.starts_with("sample-")) else {
+        return;
+    };
+    let samples = Path::new(beside.split('/').next().unwrap_or(beside));
+    if folders.resolve(samples, Base::File).is_dir() {
+        *path = beside.to_owned();
+    }
 }
 
 /// The parameter with whose default a text begins; none if it was given.

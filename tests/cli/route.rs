@@ -3,7 +3,7 @@
 use hopmap_test_support::skipped;
 use serde_json::Value;
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, project};
 
 /// Three switches in a triangle, a host at each; the second way to C is narrow.
 const EXAMPLE: &str = r#"
@@ -109,6 +109,80 @@ fn no_answer_is_an_answer() {
     infeasible: there is no solution; the output says why
     [exit code 1]
     ");
+}
+
+/// Problem 1 of the paper knows no performance.
+#[test]
+fn a_given_mapping_may_overload_hosts_where_performance_is_ignored() {
+    let sandbox = Sandbox::new();
+    sandbox.write("instance.toml", EXAMPLE.replace(r#"P2 = "h2""#, r#"P2 = "h3""#));
+    sandbox.stdout(&IMPORT);
+    let inputs = ["task-graph", "system", "mapping"];
+    let tables = |more: &[&str]| {
+        exec(
+            &sandbox,
+            "route/tables",
+            &inputs,
+            &[&["--with", "method=search"][..], more, &["--out", "solved"]].concat(),
+        )
+    };
+    let refused = tables(&[]);
+    assert!(refused.contains("there is no solution") && refused.contains("[exit code 1]"), "{refused}");
+    let ignoring = ["--with", "ignore_performance=true"];
+    let solved = tables(&ignoring);
+    // P1 sends by way of A, B and C, and nothing leaves h3.
+    assert!(solved.contains("objective 4043, proven optimal"), "{solved}");
+    let check =
+        [&["--in", "tables=solved/tables", "--with", "merged=true", "--out", "checked"][..], &ignoring]
+            .concat();
+    exec(&sandbox, "route/check", &inputs, &check);
+    let shown: Value = serde_json::from_str(&sandbox.stdout(&["show", "checked", "--json"])).unwrap();
+    assert_eq!(shown["artifact"]["metrics"]["objective"], 4043.0);
+    // Where hosts are looked for, all would go to one.
+    let mapped = exec(&sandbox, "route/map", &inputs[..2], &[&["--out", "mapped"][..], &ignoring].concat());
+    assert!(mapped.contains("`ignore_performance` is for a mapping that is given"), "{mapped}");
+}
+
+#[test]
+fn an_instance_is_changed_by_parameters() {
+    let sandbox = Sandbox::new();
+    sandbox.write("instance.toml", EXAMPLE);
+    let import = |with: &str| sandbox.seen(&[&IMPORT[..], &["--with", with]].concat());
+    for (with, said) in [
+        ("switch_types={ D = 1 }", "`switch_types` names `D`, which is no switch"),
+        ("switch_types={ A = 3 }", "switch `A` is of type 3"),
+        ("performance=-1", "host `h1` has a performance of -1"),
+        ("links=[{ a = \"A\", b = \"B\", bandwidth = 1 }]", "the link between `A` and `B` stands twice"),
+    ] {
+        let refused = import(with);
+        assert!(refused.contains(said) && refused.contains("[exit code 1]"), "{with}: {refused}");
+    }
+    // No answer is a result like another, if it may be.
+    import("switch_types={ A = 1 }");
+    let allowed = ["--with", "method=search", "--with", "allow_infeasible=true", "--out", "solved"];
+    let solved = exec(&sandbox, "route/tables", &["task-graph", "system", "mapping"], &allowed);
+    assert!(!solved.contains("exit code"), "{solved}");
+    let shown: Value =
+        serde_json::from_str(&sandbox.stdout(&["show", "solved/diagnosis", "--json"])).unwrap();
+    assert_eq!(shown["artifact"]["metrics"]["infeasible"], 1.0);
+}
+
+/// Every sentence of the paper about the results of its examples is a gate of the pipeline.
+#[test]
+fn the_examples_of_the_paper_come_out_as_it_says() {
+    let sandbox = Sandbox::new();
+    // As in the root of a clone.
+    let samples = project().join("sample-networks");
+    std::os::unix::fs::symlink(samples, sandbox.path().join("sample-networks")).unwrap();
+    let run = sandbox.stdout(&["run", "rapidio", "--no-report", "--json"]);
+    let ran: Value = serde_json::from_str(&run).unwrap();
+    let cells = ran["cells"].as_array().unwrap();
+    let cell =
+        |id: &str| cells.iter().find(|cell| cell["cell"] == id).unwrap_or_else(|| panic!("{id}: {ran}"));
+    for performance in [10, 20, 30, 40, 50, 60] {
+        let solved = cell(&format!("problem-2-of-2[performance={performance}]"));
+        assert_eq!(solved["outputs"]["routes"]["metrics"]["proven"], 1.0, "{performance}");
+    }
 }
 
 #[test]

@@ -132,6 +132,10 @@ pub(crate) enum ParameterError {
         /// Its value.
         value: f64,
     },
+    /// Hosts that could hold everything.
+    #[error("`ignore_performance` is for a mapping that is given")]
+    #[diagnostic(help("`route/tables` takes one; without performance the best mapping would be one host"))]
+    IgnoresPerformance,
     /// A move that costs less than nothing.
     #[error("`move_cost` is {value}")]
     #[diagnostic(help("it is 0 or more, in units of the objective"))]

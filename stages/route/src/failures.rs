@@ -110,6 +110,8 @@ impl From<&FailuresParams> for SolveParams {
             method: params.method,
             nodes: params.nodes,
             seconds: params.seconds,
+            ignore_performance: false,
+            allow_infeasible: false,
         }
     }
 }

@@ -20,7 +20,7 @@ use std::path::Path;
 
 use hopmap_model::{Mapping, SystemGraph, Tables, TaskGraph, read_input};
 
-use crate::InstanceError;
+use crate::{ImportParams, InstanceError};
 
 pub(crate) use build::slots;
 pub(crate) use file::{Cable, Host, Switch, parse as parse_as};
@@ -58,19 +58,35 @@ impl Instance {
         Self::parse(&read_input(path, MOST_BYTES).map_err(unreadable)?, path)
     }
 
+    /// Reads an instance, changed as parameters say.
+    pub(crate) fn changed(params: &ImportParams) -> Result<Self, InstanceError> {
+        let path = params.file.path();
+        let unreadable = |source| InstanceError::Unreadable { path: path.to_owned(), source };
+        let bytes = read_input(path, MOST_BYTES).map_err(unreadable)?;
+        Self::parse_changed(&bytes, path, |file| file.change(params))
+    }
+
     /// The same from the contents of a file.
     pub fn parse(bytes: &[u8], path: &Path) -> Result<Self, InstanceError> {
-        let file: file::File = file::parse(bytes).map_err(|(line, problem)| InstanceError::Malformed {
-            path: path.to_owned(),
-            line,
-            problem,
-            help: "an instance has `hosts`, `switches`, `links`, `processes` and `streams`, as JSON or TOML"
-                .into(),
-        })?;
-        build::build(&file).map_err(|(problem, help)| InstanceError::Contradiction {
-            path: path.to_owned(),
-            problem,
-            help,
-        })
+        Self::parse_changed(bytes, path, |_| Ok(()))
+    }
+
+    fn parse_changed(
+        bytes: &[u8],
+        path: &Path,
+        change: impl FnOnce(&mut file::File) -> Result<(), (String, String)>,
+    ) -> Result<Self, InstanceError> {
+        let mut file: file::File =
+            file::parse(bytes).map_err(|(line, problem)| InstanceError::Malformed {
+                path: path.to_owned(),
+                line,
+                problem,
+                help:
+                    "an instance has `hosts`, `switches`, `links`, `processes` and `streams`, as JSON or TOML"
+                        .into(),
+            })?;
+        change(&mut file)
+            .and_then(|()| build::build(&file))
+            .map_err(|(problem, help)| InstanceError::Contradiction { path: path.to_owned(), problem, help })
     }
 }

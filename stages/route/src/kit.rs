@@ -148,6 +148,8 @@ impl From<&BuildParams> for SolveParams {
             method: params.method,
             nodes: params.nodes,
             seconds: params.seconds,
+            ignore_performance: false,
+            allow_infeasible: false,
         }
     }
 }

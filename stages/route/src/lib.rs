@@ -61,8 +61,8 @@ pub use instance::Instance;
 pub use kit::{BuildParams, BuildStage, check_kit};
 pub use network::Network;
 pub use params::{
-    CheckParams, ExportFormat, ExportParams, Family, Goal, ImportParams, Method, ModelFormat, ModelParams,
-    SolveParams, Weights,
+    CheckParams, ExportFormat, ExportParams, Family, Goal, ImportParams, LinkParams, Method, ModelFormat,
+    ModelParams, SolveParams, Weights,
 };
 pub use rules::Rules;
 pub use stage::{CheckStage, ExportStage, ImportStage, MapStage, ModelStage, TablesStage};

@@ -1,5 +1,7 @@
 //! Parameters of the stages.
 
+use std::collections::BTreeMap;
+
 use hopmap_model::{InputPath, NotBuilt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,6 +16,30 @@ use crate::solver::HIGHS;
 pub struct ImportParams {
     /// A file of JSON or TOML with hosts, switches, links, processes and streams, and perhaps a mapping and tables.
     pub file: InputPath,
+    /// Performance of every host, in place of what the file says.
+    #[serde(default)]
+    pub performance: Option<f64>,
+    /// Types of switches by their names, in place of what the file says: `{ A = 1 }`.
+    #[serde(default)]
+    pub switch_types: BTreeMap<String, u32>,
+    /// Links beside those of the file.
+    #[serde(default)]
+    pub links: Vec<LinkParams>,
+    /// Whether the file's `mapping` is left out, so that it is looked for.
+    #[serde(default)]
+    pub unmapped: bool,
+}
+
+/// A link in each direction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LinkParams {
+    /// The host or switch at one end.
+    pub a: String,
+    /// The one at the other end.
+    pub b: String,
+    /// What it carries in a second in each direction.
+    pub bandwidth: f64,
 }
 
 /// Tables of switches, followed entry by entry.
@@ -48,6 +74,9 @@ pub struct CheckParams {
     /// Most that arrives at a switch in a second.
     #[serde(default)]
     pub switch_load: Option<f64>,
+    /// Whether it does not matter what processes need of the performance of hosts, as in problem 1 of the paper.
+    #[serde(default)]
+    pub ignore_performance: bool,
 }
 
 /// What the parts of the objective weigh (11).
@@ -119,6 +148,14 @@ pub struct SolveParams {
     /// How long the search may take, in seconds. The result cannot be made again bit for bit.
     #[serde(default)]
     pub seconds: Option<f64>,
+    /// Whether it does not matter what processes need of the performance of hosts, as in problem 1 of the paper: only where
+    /// the mapping is given.
+    #[serde(default)]
+    pub ignore_performance: bool,
+    /// Whether no answer is a result like another: a `diagnosis` whose metric `infeasible` is 1, after which the run goes on. Otherwise
+    /// what needs an answer does not run, and the run ends with 1.
+    #[serde(default)]
+    pub allow_infeasible: bool,
 }
 
 /// What is as good as possible before the objective is.
@@ -207,6 +244,8 @@ impl CheckParams {
             bandwidth_slack,
             performance_slack,
             switch_load,
+            // What a problem that ignores it is asked about has none.
+            ignore_performance: false,
         }
     }
 }

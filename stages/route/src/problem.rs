@@ -240,6 +240,14 @@ impl<'a> Problem<'a> {
     }
 }
 
+/// The same program and machine where no process needs performance and no host has a limit.
+pub(crate) fn without_performance(graph: &TaskGraph, system: &SystemGraph) -> (TaskGraph, SystemGraph) {
+    let (mut graph, mut system) = (graph.clone(), system.clone());
+    graph.demands.processes.iter_mut().for_each(|demand| demand.performance = 0.0);
+    system.nodes.iter_mut().for_each(|node| node.traits.performance = None);
+    (graph, system)
+}
+
 fn nodes(system: &SystemGraph, kind: NodeKind) -> Vec<u32> {
     (0..).zip(&system.nodes).filter(|(_, node)| node.kind == kind).map(|(id, _)| id).collect()
 }

@@ -8,7 +8,7 @@ use hopmap_model::{
 };
 
 use crate::paper::Formulation;
-use crate::problem::Problem;
+use crate::problem::{Problem, without_performance};
 use crate::{
     CheckParams, ExportFormat, ExportParams, ImportParams, Instance, ModelFormat, ModelParams, Rules,
     Weights, check, export,
@@ -55,7 +55,7 @@ impl Stage for ImportStage {
     }
 
     fn run(params: Self::Params, _: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
-        let Instance { graph, system, mapping, tables } = Instance::read(params.file.path())?;
+        let Instance { graph, system, mapping, tables } = Instance::changed(&params)?;
         let mut outputs = Outputs::new().with("task-graph", graph).with("system", system);
         if let Some(mapping) = mapping {
             outputs = outputs.with("mapping", mapping);
@@ -96,7 +96,10 @@ impl Stage for CheckStage {
         let mapping = inputs.one::<Mapping>("mapping")?.value;
         let tables = inputs.one::<Tables>("tables")?.value;
         let routes = inputs.optional::<Routes>("routes")?.map(|routes| routes.value);
-        let checked = check::check(&graph, &system, &mapping, &tables, routes.as_deref(), &params)?;
+        let ignoring = params.ignore_performance.then(|| without_performance(&graph, &system));
+        let (graph, system) =
+            ignoring.as_ref().map_or((&*graph, &*system), |(graph, system)| (graph, system));
+        let checked = check::check(graph, system, &mapping, &tables, routes.as_deref(), &params)?;
         checked.notes.iter().for_each(|note| cx.log(note));
         Ok(Outcome::Done(Outputs::new().with("routes", checked.routes)))
     }

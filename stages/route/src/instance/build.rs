@@ -256,18 +256,26 @@ fn edges(streams: &[Stream]) -> Vec<Edge> {
     pairs.into_iter().map(edge).collect()
 }
 
-/// As many slots on every host as processes of the smallest demand fit.
+/// As many slots on every host as processes of the smallest demand fit, or have to be there.
 pub(crate) fn slots(system: &mut SystemGraph, demands: &Demands) {
     let processes = demands.processes.len();
     let least = demands.processes.iter().map(|demand| demand.performance).fold(f64::INFINITY, f64::min);
     let hosts = (0..).zip(&system.nodes).filter(|(_, node)| node.kind == NodeKind::Host);
+    // A mapping may be given whatever hosts can do: whether that matters is asked later.
+    let mut settled: HashMap<&str, usize> = HashMap::new();
+    demands
+        .processes
+        .iter()
+        .filter_map(|demand| demand.host.as_deref())
+        .for_each(|host| *settled.entry(host).or_default() += 1);
     let mut slots: Vec<Slot> = Vec::new();
     for (host, node) in hosts {
         let fits = match node.traits.performance {
             Some(performance) if least > 0.0 => (performance / least * (1.0 + 1e-12)) as usize,
             _ => processes,
         };
-        let count = fits.min(processes).min(MOST_SLOTS) as u32;
+        let settled = settled.get(node.name.as_str()).copied().unwrap_or_default();
+        let count = fits.min(processes).max(settled).min(MOST_SLOTS) as u32;
         slots.extend((0..count).map(|core| Slot { host, core }));
     }
     let groups = vec![slots.iter().map(|slot| slot.host).collect()];

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use crate::{ImportParams, LinkParams};
+
 /// An instance as it is written.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -92,6 +94,36 @@ pub(super) struct Entry {
 }
 
 impl File {
+    /// Changes what parameters say otherwise; what is wrong with them, and what to do.
+    pub(super) fn change(&mut self, params: &ImportParams) -> Result<(), (String, String)> {
+        if let Some(performance) = params.performance {
+            self.hosts.iter_mut().for_each(|host| host.performance = performance);
+        }
+        for (name, &switch_type) in &params.switch_types {
+            let Some(switch) = self.switches.iter_mut().find(|switch| switch.name == *name) else {
+                let names: Vec<&str> = self.switches.iter().map(|switch| switch.name.as_str()).collect();
+                return Err((
+                    format!("`switch_types` names `{name}`, which is no switch"),
+                    format!("its switches: {}", names.join(", ")),
+                ));
+            };
+            switch.switch_type = switch_type;
+        }
+        let cable = |LinkParams { a, b, bandwidth }: &LinkParams| Cable {
+            a: a.clone(),
+            b: b.clone(),
+            bandwidth: *bandwidth,
+            a_port: None,
+            b_port: None,
+            directed: false,
+        };
+        self.links.extend(params.links.iter().map(cable));
+        if params.unmapped {
+            self.mapping = None;
+        }
+        Ok(())
+    }
+
     /// A network without a program.
     pub(super) fn of_network(hosts: Vec<Host>, switches: Vec<Switch>, links: Vec<Cable>) -> Self {
         Self { hosts, switches, links, ..Self::default() }

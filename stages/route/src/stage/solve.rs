@@ -12,7 +12,7 @@ use crate::diagnosis::diagnose;
 use crate::engine::Watch;
 use crate::error::ParameterError;
 use crate::goals::reach;
-use crate::problem::Problem;
+use crate::problem::{Problem, without_performance};
 use crate::solver::{self, HIGHS, Limits};
 use crate::{Goal, Rules, SolveParams};
 
@@ -28,7 +28,7 @@ impl Stage for TablesStage {
     type Params = SolveParams;
     const KIND: &'static str = "route/tables";
     const SUMMARY: &'static str = "Routes of streams and tables of switches for a given mapping, proven best";
-    const REVISION: u32 = 2;
+    const REVISION: u32 = 3;
 
     fn ports() -> &'static [Port] {
         const {
@@ -63,7 +63,7 @@ impl Stage for MapStage {
     const KIND: &'static str = "route/map";
     const SUMMARY: &'static str =
         "Hosts of processes, routes of streams and tables of switches together, proven best";
-    const REVISION: u32 = 2;
+    const REVISION: u32 = 3;
 
     fn ports() -> &'static [Port] {
         const {
@@ -83,7 +83,10 @@ impl Stage for MapStage {
     }
 
     fn check(params: &Self::Params) -> Result<(), Error> {
-        check_solve(params)
+        match params.ignore_performance {
+            true => Err(ParameterError::IgnoresPerformance.into()),
+            false => check_solve(params),
+        }
     }
 
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
@@ -117,21 +120,28 @@ fn solve(
     let is_timed = params.seconds.is_some() || cx.deadline().is_some();
     let should_stop = || cx.should_stop();
     let watch = Watch::new(limits, &should_stop);
-    let problem = Problem::new(&graph, &system, mapping, Rules::from(params))?;
+    let ignoring = params.ignore_performance.then(|| without_performance(&graph, &system));
+    let (graph, system) = ignoring.as_ref().map_or((&*graph, &*system), |(graph, system)| (graph, system));
+    let problem = Problem::new(graph, system, mapping, Rules::from(params))?;
     let solver = solver::default();
     let answer = reach(&problem, mapping, params.goal, params.method, solver.as_deref(), &watch)?;
     let Some(Answer { mapping, routes, tables }) = answer else {
         cx.log("no mapping, routes and tables keep all constraints");
         // That there is no answer is known, whatever becomes of the reasons.
-        let diagnosis = diagnose(&problem, solver.as_deref(), &watch).unwrap_or_else(|error| {
+        let mut diagnosis = diagnose(&problem, solver.as_deref(), &watch).unwrap_or_else(|error| {
             cx.log(format_args!("why was not found out: {error}"));
             Diagnosis::default()
         });
+        diagnosis.metrics.insert("infeasible".to_owned(), 1.0);
         tell(&diagnosis, cx);
         let is_cut_short = diagnosis.metrics.get("complete").is_none_or(|complete| *complete <= 0.0)
             && (cx.should_stop() || cx.deadline().is_some());
         let outputs = Outputs::new().with("diagnosis", diagnosis).timed(is_timed);
-        return Ok(if is_cut_short { Outcome::Partial(outputs) } else { Outcome::Infeasible(outputs) });
+        return Ok(match (is_cut_short, params.allow_infeasible) {
+            (true, _) => Outcome::Partial(outputs),
+            (false, true) => Outcome::Done(outputs),
+            (false, false) => Outcome::Infeasible(outputs),
+        });
     };
     let metric = |name: &str| routes.metrics.get(name).copied().unwrap_or_default();
     if let Some(words) = goal_words(params.goal, &routes) {
