@@ -448,3 +448,23 @@ uses  = "checkpoint/store"
 needs = { checkpoints = "images" }
 save  = { checkpoint-store = "out" }
 "#;
+
+/// Every rule on every series, computed and stored.
+#[test]
+fn adca_compares_the_rules_on_generated_series() {
+    let sandbox = Sandbox::new();
+    let run = ["run", "adca", "-p", "bytes=65536", "-p", "checkpoints=3", "--no-report", "--json"];
+    let ran: Value = serde_json::from_str(&sandbox.stdout(&run)).unwrap();
+    let cells = ran["cells"].as_array().unwrap();
+    let cell =
+        |id: String| cells.iter().find(|cell| cell["cell"] == id).unwrap_or_else(|| panic!("{id}: {ran}"));
+    for series in ["solver", "molecules", "database", "settled"] {
+        let metrics = &cell(format!("{series}-deltas"))["outputs"]["deltas"]["metrics"];
+        let stored = |rule: &str| metrics[format!("stored_bytes_{rule}_4096")].as_f64().unwrap();
+        for rule in ["first", "incremental", "adca_literal", "adca_immediate"] {
+            assert!(stored("optimum") <= stored(rule), "{series}: {rule}");
+            cell(format!("{series}-stored[rule={}]", rule.replace('_', "-")));
+        }
+        cell(format!("{series}-stored[rule=block-wise]"));
+    }
+}
