@@ -36,7 +36,7 @@ ENTRIES = [
     ("rgo", ["hopmap run pipelines/rgo.toml"], "Traffic by level"),
     ("graphhunter", ["hopmap run pipelines/graphhunter.toml"], "Machine"),
     ("schedule", ["hopmap run pipelines/schedule.toml"], "Schedule"),
-    ("graph2sch", ["hopmap run pipelines/graph2sch.toml"], "Schedule"),
+    ("graph2sch", ["hopmap run graph2sch -p ini=sample-schedules/cholesky-5/sch.ini"], "Schedule"),
     ("route", ["hopmap run pipelines/route.toml"], "Routes"),
     ("rapidio", ["hopmap run rapidio"], "Routes"),
     (

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use hopmap_artifact::Folder;
-use hopmap_model::{Artifact, LaunchFile, Metrics, TraceSummary};
+use hopmap_model::{Artifact, LaunchFile, Metrics, Schedule, TraceSummary};
 use serde_json::json;
 
 use super::failure::message;
@@ -149,6 +149,9 @@ pub(crate) fn print(pipeline: &Pipeline, store: &Store, report: &RunReport, outp
         let telling = records.into_iter().filter_map(|(id, record)| match record.kind.as_str() {
             Metrics::KIND => Some(format!("  {id:<12} {}", quality(record))),
             TraceSummary::KIND => Some(format!("  {id:<12} {}", program(record))),
+            Schedule::KIND => {
+                record.metrics.get("makespan").map(|makespan| format!("  {id:<12} makespan {makespan:.6}"))
+            }
             _ => None,
         });
         let most = if listed { MOST_LISTED } else { MOST_TOLD };

@@ -61,21 +61,27 @@ fn files_of_parus_become_a_schedule() {
     let outs = ["-p", &format!("schedule={schedule}"), "-p", &format!("gantt={gantt}")];
     let ran: Value =
         serde_json::from_str(&sandbox.stdout(&[&run[..], &outs[..], &["--json"]].concat())).unwrap();
-    let makespan = |stage: &str| {
+    let of = |ran: &Value, stage: &str, metric: &str| {
         let cell = ran["cells"].as_array().unwrap().iter().find(|cell| cell["cell"] == stage).unwrap();
-        cell["outputs"]["schedule"]["metrics"]["makespan"].as_f64().unwrap()
+        cell["outputs"]["schedule"]["metrics"][metric].as_f64().unwrap()
     };
-    assert!(makespan("auto") < makespan("genetic"));
-    // The parameters of PARUS's algorithm are those of the file, or its own without one; they matter for the schedule that is written.
+    assert!(of(&ran, "auto", "makespan") < of(&ran, "genetic", "makespan"));
+    assert!(of(&ran, "checked", "parus_accepts") > 0.0);
+    // Without a file the parameters of PARUS's algorithm are its own; they matter for the schedule that is written.
     let written = || sandbox.read("schedule.sch");
     let of_genetic = written();
     sandbox.write("sch.ini", "creatures:max = 4 ;\nstop:max_cycles = 1 ;\n");
     let ini = sandbox.path().join("sch.ini").display().to_string();
-    sandbox.stdout(&[&run[..], &outs[..], &["-p", &format!("ini={ini}")]].concat());
+    let said = sandbox.stdout(&[&run[..], &outs[..], &["-p", &format!("ini={ini}")]].concat());
     assert_ne!(written(), of_genetic);
-    sandbox.stdout(&[&run[..], &outs[..], &["-p", "ini="]].concat());
-    sandbox.stdout(&[&run[..], &outs[..], &["-p", "method=auto"]].concat());
+    for stage in ["auto", "genetic"] {
+        let start = format!("  {stage:<12} makespan 0.1");
+        assert!(said.lines().any(|line| line.starts_with(&start)), "{said}");
+    }
+    let auto = sandbox.stdout(&[&run[..], &outs[..], &["-p", "method=auto", "--json"]].concat());
+    let auto: Value = serde_json::from_str(&auto).unwrap();
     assert_ne!(written(), of_genetic);
+    assert!(of(&auto, "checked", "parus_accepts") > 0.0);
     // What was written is read again, and takes as long.
     sandbox.stdout(&[
         "exec",
@@ -93,7 +99,7 @@ fn files_of_parus_become_a_schedule() {
     let check = ["exec", "schedule/check", "--in", "task-dag=graph", "--with", &file, "--out", "checked"];
     sandbox.stdout(&[&check[..], &machine[..]].concat());
     // Read from the file times are added up along paths, and not in ticks.
-    assert!((metric(&sandbox, "checked", "makespan") / makespan("auto") - 1.0).abs() < 1e-9);
+    assert!((metric(&sandbox, "checked", "makespan") / of(&auto, "checked", "makespan") - 1.0).abs() < 1e-9);
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod claims;
 mod error;
 mod measures;
 mod order;
+pub(crate) mod parus_order;
 mod program;
 mod sch;
 
@@ -36,6 +37,13 @@ pub fn check(
             claims::check(&program, given)?;
             given.clone()
         }
+    };
+    let schedule = match params.parus_order {
+        true => {
+            let stays = params.ranks == Ranks::Together && dag.tasks.iter().any(|task| task.rank.is_some());
+            parus_order::ordered(&program, schedule, stays, cx)
+        }
+        false => schedule,
     };
     if params.ranks == Ranks::Together {
         claims::check_ranks(&program, &schedule)?;

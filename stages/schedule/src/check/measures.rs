@@ -3,6 +3,7 @@
 use hopmap_model::{Error, Schedule};
 
 use super::order;
+use super::parus_order::accepts;
 use super::program::{Program, transfer};
 
 /// What is measured of a schedule.
@@ -41,7 +42,7 @@ impl Measures {
             earliest_makespan: if is_same { makespan } else { earliest_makespan },
             idle: idle.iter().sum::<f64>() / idle.len().max(1) as f64,
             parus_time: parus_time(program, schedule),
-            parus_accepts: parus_accepts(program, &schedule.turns()),
+            parus_accepts: accepts(program.dag, &schedule.turns()),
             critical_tasks: path.len() as f64,
             critical_work: path.iter().map(|task| program.work(*task, on(task))).sum(),
         })
@@ -82,22 +83,6 @@ impl Measures {
         schedule.metrics.extend(self.metrics().map(|(name, value)| (name.to_owned(), value)));
         schedule
     }
-}
-
-/// PARUS lets all processes take their first turns, one process after the other, then all their second ones: what a task waits for must have been done by
-/// then, though the processes that run the schedule do wait. A schedule that it refuses can be right: those of its own older program often are.
-fn parus_accepts(program: &Program<'_>, turns: &[Vec<u32>]) -> bool {
-    let mut done = vec![false; turns.iter().map(Vec::len).sum()];
-    let longest = turns.iter().map(Vec::len).max().unwrap_or_default();
-    for turn in 0..longest {
-        for task in turns.iter().filter_map(|tasks| tasks.get(turn)) {
-            if !program.messages(*task).iter().all(|message| done[message.source as usize]) {
-                return false;
-            }
-            done[*task as usize] = true;
-        }
-    }
-    true
 }
 
 /// PARUS adds up, for every processor, what its tasks compute and receive, and never waits for what is on other processors.

@@ -93,6 +93,105 @@ fn a_sch_that_does_not_fit_is_refused() {
     );
 }
 
+/// What `check_schedule` of PARUS does, step by step: all processors take a turn one after the other, as long as any has one, and what a
+/// task waits for must have been sent by then.
+fn parus_takes(dag: &TaskDag, turns: &[Vec<u32>]) -> bool {
+    let mut sent = std::collections::HashSet::new();
+    let mut next = vec![0; turns.len()];
+    while next.iter().zip(turns).any(|(next, tasks)| *next < tasks.len()) {
+        for (next, tasks) in next.iter_mut().zip(turns) {
+            let Some(&task) = tasks.get(*next) else { continue };
+            *next += 1;
+            let (arrives, leaves): (Vec<_>, Vec<_>) = (
+                dag.dependencies.iter().enumerate().filter(|(_, edge)| edge.destination == task).collect(),
+                dag.dependencies.iter().enumerate().filter(|(_, edge)| edge.source == task).collect(),
+            );
+            if !arrives.iter().all(|(edge, _)| sent.contains(edge)) {
+                return false;
+            }
+            sent.extend(leaves.iter().map(|(edge, _)| *edge));
+        }
+    }
+    true
+}
+
+/// A schedule in an order that PARUS accepts.
+fn in_parus_order(program: &Program<'_>, turns: &[Vec<u32>]) -> Schedule {
+    let given = Schedule {
+        tasks: order::earliest(program, turns).unwrap(),
+        processors: program.machine.processors.clone(),
+        names: program.dag.names.clone(),
+        model: program.model,
+        metrics: [("lower_bound".to_owned(), 1.0), ("proven".to_owned(), 1.0)].into(),
+        convergence: Vec::new(),
+        complete: true,
+    };
+    let ordered = parus_order::ordered(program, given, false, &Context::detached());
+    assert!(parus_takes(program.dag, &ordered.turns()), "{ordered:#?}");
+    assert_eq!(ordered.check(), Ok(()));
+    ordered
+}
+
+/// All tasks on one processor after the other.
+fn splits(order: &[u32], processors: usize) -> Vec<Vec<Vec<u32>>> {
+    let Some((&first, rest)) = order.split_first() else { return vec![vec![Vec::new(); processors]] };
+    let with_first = |turns: &Vec<Vec<u32>>, processor: usize| {
+        let mut turns = turns.clone();
+        turns[processor].insert(0, first);
+        turns
+    };
+    splits(rest, processors)
+        .iter()
+        .flat_map(|turns| (0..processors).map(|processor| with_first(turns, processor)).collect::<Vec<_>>())
+        .collect()
+}
+
+#[test]
+fn processors_change_their_numbers_so_that_parus_accepts_the_same_starts() {
+    let (dag, machine) = (diamond(), machine(2));
+    let program = Program::new(&dag, &machine, hopmap_model::DelayModel::Receive);
+    // `9` on the first processor waits for `7`, which has its first turn on the second.
+    let turns = [vec![2], vec![0, 1, 3]];
+    assert!(!parus_takes(&dag, &turns) && !parus_order::accepts(&dag, &turns));
+    let ordered = in_parus_order(&program, &turns);
+    assert_eq!(ordered.turns(), [vec![0, 1, 3], vec![2]]);
+    let starts =
+        |tasks: &[hopmap_model::ScheduledTask]| tasks.iter().map(|task| task.start).collect::<Vec<_>>();
+    assert_eq!(starts(&ordered.tasks), starts(&order::earliest(&program, &turns).unwrap()));
+    // What was claimed of another order is claimed no more.
+    assert_eq!(ordered.metrics.keys().collect::<Vec<_>>(), ["lower_bound"]);
+}
+
+#[test]
+fn where_no_order_of_the_same_starts_is_accepted_the_best_that_is_comes() {
+    // The last task is alone on a processor and waits for a chain of three on the other, which has had more turns by then.
+    let edge = |source, destination, bytes| Dependency { source, destination, bytes };
+    let dag = TaskDag {
+        tasks: [2.0, 3.0, 1.0, 6.0, 5.0].map(|work| Task { rank: None, work }).into(),
+        dependencies: vec![edge(0, 1, 1), edge(0, 4, 3), edge(1, 2, 1), edge(2, 3, 2)],
+        names: Vec::new(),
+        unit: WorkUnit::Time,
+    };
+    let mut machine = machine(2);
+    machine.pace[1] = 0.5;
+    for model in [hopmap_model::DelayModel::Receive, hopmap_model::DelayModel::Overlap] {
+        let program = Program::new(&dag, &machine, model);
+        let turns = [vec![0, 1, 2, 4], vec![3]];
+        assert!(!parus_takes(&dag, &turns));
+        let found = in_parus_order(&program, &turns).makespan();
+        let orders = [[0, 1, 2, 3, 4], [0, 1, 2, 4, 3], [0, 1, 4, 2, 3], [0, 4, 1, 2, 3]];
+        let all = orders.iter().flat_map(|order| splits(order, 2));
+        let accepted = all.filter(|turns| parus_takes(&dag, turns));
+        let makespan = |turns: Vec<Vec<u32>>| {
+            order::earliest(&program, &turns).unwrap().iter().map(|task| task.finish).fold(0.0, f64::max)
+        };
+        let best = accepted.map(makespan).fold(f64::INFINITY, f64::min);
+        // The search ends where nothing is lost.
+        let given = makespan(turns.to_vec());
+        assert!((best..=best.max(given)).contains(&found), "{model:?}: {found}, {best}, {given}");
+    }
+}
+
 /// The diamond on two processors with its times, as a scheduler would give it.
 fn diamond_case() -> (TaskDag, Machine, Schedule) {
     let schedule = of_sch(&[&[7, 9, 5], &[3]], "overlap").unwrap();
@@ -314,6 +413,23 @@ proptest! {
         schedule.tasks[first].turn = schedule.tasks[second].turn;
         schedule.tasks[second].turn = turn;
         prop_assert!(!accepts(&case, &schedule) || schedule == case.schedule);
+    }
+
+    #[test]
+    fn any_schedule_has_an_order_that_parus_accepts(case in any_case()) {
+        let turns = case.schedule.turns();
+        prop_assert_eq!(parus_order::accepts(&case.dag, &turns), parus_takes(&case.dag, &turns));
+        let params = CheckParams { parus_order: true, ..case.params() };
+        // What is said of these schedules is no bound of others.
+        let given = Schedule { metrics: Default::default(), ..case.schedule.clone() };
+        let ordered = check(&case.dag, &case.machine, &params, Some(&given), &Context::detached()).unwrap();
+        prop_assert!(parus_takes(&case.dag, &ordered.turns()));
+        // It is a schedule like any other.
+        let again = check(&case.dag, &case.machine, &case.params(), Some(&ordered), &Context::detached());
+        prop_assert!(again.unwrap().metrics["parus_accepts"] > 0.0);
+        if parus_takes(&case.dag, &turns) {
+            prop_assert_eq!(ordered.tasks, case.schedule.tasks);
+        }
     }
 
     #[test]

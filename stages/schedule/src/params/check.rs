@@ -10,5 +10,8 @@ with_machine! {
         /// A `.sch` file of PARUS in place of a schedule.
         #[serde(default)]
         pub file: Option<InputPath>,
+        /// Whether an order that `check_schedule` of PARUS refuses gives way to the best one found that it accepts.
+        #[serde(default)]
+        pub parus_order: bool,
     }
 }
