@@ -58,7 +58,14 @@ pub(super) fn ordered(program: &Program<'_>, schedule: Schedule, stays: bool, cx
     ));
     let mut metrics = schedule.metrics;
     metrics.retain(|name, _| matches!(name.as_str(), "lower_bound" | "evaluations"));
-    Schedule { tasks, metrics, convergence: Vec::new(), ..schedule }
+    // What a schedule says of `available` may be rounded up, and the new times are from the machine.
+    Schedule {
+        tasks,
+        processors: program.machine.processors.clone(),
+        metrics,
+        convergence: Vec::new(),
+        ..schedule
+    }
 }
 
 /// Whether nothing is lost.
