@@ -78,8 +78,8 @@ fn kind_of(
     let renamed = renames::kind(&kind);
     if let Some(renamed) = renamed {
         let warning = Problem::new(format!("the stage kind `{kind}` is deprecated"), &block.uses.span);
-        let with =
-            renamed.with.iter().map(|(key, value)| format!(" with {key} = \"{value}\"")).collect::<String>();
+        let with = renamed.with.iter().map(|(key, value)| format!(" with {key} = \"{value}\""));
+        let with = with.collect::<Vec<_>>().concat();
         warnings.push(warning.help(format!("it is `{}`{with} now", renamed.new)));
     }
     let entry = registry::stage(renamed.map_or(&kind, |renamed| renamed.new));

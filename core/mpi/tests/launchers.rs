@@ -1,5 +1,7 @@
 //! The Open MPI, the MPICH and the Slurm of Debian: who they are, what they hand on, and what they tell what they start.
 
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

@@ -1,5 +1,7 @@
 //! Commands that answer, and all the ways in which they do not. Nothing of them is left.
 
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -35,7 +37,7 @@ fn a_command_that_succeeds_has_an_answer() {
 fn an_error_says_what_was_run_and_what_it_said_last() {
     let none = Limits::default();
     let error = refused("echo 1 >&2; seq 2 9 >&2; echo >&2; exit 3", &none);
-    let said = (2..=9).map(|number| format!("\n{number}")).collect::<String>();
+    let said = (2..=9).map(|number| format!("\n{number}")).collect::<Vec<_>>().concat();
     let line = "`sh -c 'echo 1 >&2; seq 2 9 >&2; echo >&2; exit 3'`";
     assert_eq!(error, format!("{line} ended with exit status: 3; it said:{said}"));
     assert!(refused("kill -9 $$", &none).ends_with("ended with signal: 9 (SIGKILL)"));
@@ -95,7 +97,7 @@ fn grandchild_ends(end: &str, within: Duration, use_it: impl FnOnce(&str)) -> bo
 
 #[test]
 fn grandchildren_end_with_the_command() {
-    let ends = |end: &str, use_it: &dyn Fn(&str)| grandchild_ends(end, Duration::from_secs(60), use_it);
+    let ends = |end: &str, use_it: &dyn Fn(&str)| grandchild_ends(end, Duration::from_mins(1), use_it);
     assert!(ends("exit 0", &|script| drop(ran(script, &Limits::default()).unwrap())));
     assert!(ends("exit 3", &|script| drop(ran(script, &Limits::default()).unwrap_err())));
     assert!(ends("echo; wait", &|script| drop(

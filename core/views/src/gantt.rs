@@ -359,7 +359,7 @@ fn draw(svg: &mut Svg, chart: &Chart<'_>) {
     draw_critical_cells(svg, chart, &on_path);
     for (is_critical, opening) in [
         (false, format!("<g class=\"fk0\" fill-opacity=\"{FULL}\">")),
-        (true, format!("<g class=\"fk1\" fill-opacity=\"{}\">", CRITICAL_OPACITY)),
+        (true, format!("<g class=\"fk1\" fill-opacity=\"{CRITICAL_OPACITY}\">")),
     ] {
         svg.add(opening);
         for &task in wide.iter().filter(|&&task| critical[task as usize] == is_critical) {

@@ -421,7 +421,7 @@ proptest! {
         prop_assert_eq!(parus_order::accepts(&case.dag, &turns), parus_takes(&case.dag, &turns));
         let params = CheckParams { parus_order: true, ..case.params() };
         // What is said of these schedules is no bound of others.
-        let given = Schedule { metrics: Default::default(), ..case.schedule.clone() };
+        let given = Schedule { metrics: std::collections::BTreeMap::default(), ..case.schedule.clone() };
         let ordered = check(&case.dag, &case.machine, &params, Some(&given), &Context::detached()).unwrap();
         prop_assert!(parus_takes(&case.dag, &ordered.turns()));
         // It is a schedule like any other.
