@@ -180,7 +180,8 @@ fn contradictory_instances_are_refused_in_words() {
     assert!(refused(r#"{ name = "A""#, r#"{ name = "B""#).contains("two nodes are called `B`"));
     assert!(refused(r#"from = "P1""#, r#"from = "p1""#).contains("is `P1` meant?"));
     assert!(refused(r#"P2 = "h2""#, r#"P2 = "h9""#).contains("`h9`, which is no host"));
-    assert!(refused(r#"P2 = "h2""#, r#"P2 = "h1""#).contains("more processes on host `h1`"));
+    // A host may be given more than it has performance for: problem 1 of the paper ignores that, and the others have no solution.
+    assert!(instance(&EXAMPLE.replacen(r#"P2 = "h2""#, r#"P2 = "h1""#, 1)).is_ok());
     assert!(
         refused(r#"switch = "C", destination"#, r#"switch = "C", input = 1, destination"#).contains("type 1")
     );
