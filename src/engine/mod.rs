@@ -55,7 +55,7 @@
 //!
 //! The store:
 //!
-//! ```
+//! ```text
 //! .hopmap/
 //!   artifacts/DIGEST/   artifact.json, TABLE.parquet, files/, provenance.json
 //!   state.log           results by key with what they were made of; the current key of each cell, the one it began with last, and what
