@@ -1,7 +1,7 @@
 //! Deprecated names of stage kinds, parameters and metrics. A pipeline that has them still runs for one release, with a warning;
 //! keys and artifacts only ever have the new names.
 //!
-//! `docs/renames.md` lists them for people, and columns too; `ci/compare-versions.py` reads it to compare the results of two versions.
+//! `docs/renames.md` lists these names and those of columns; `ci/compare-versions.py` reads that page to compare the results of two versions.
 
 use crate::pipeline::{Entry, Node, NodeValue, Problem, Table};
 
