@@ -7,6 +7,7 @@ use clap::Args;
 use hopmap_artifact::{DESCRIPTION, Folder, PROVENANCE};
 use hopmap_durable::{DurableError, Staging, adopt_folder};
 use hopmap_model::{Arity, Context, Direction, Inputs, Observer, Outcome};
+use hopmap_text::closest;
 use miette::Report;
 use serde_json::json;
 
@@ -19,7 +20,7 @@ use super::stages::find;
 use super::values::all_cores;
 use crate::engine::{self, Launch, Launched, short, write_outputs};
 use crate::pipeline::{
-    Folders, LAUNCHERS, Launcher, Source, assignments, closest, configure_alone, distributed_stages,
+    Folders, LAUNCHERS, Launcher, Source, assignments, configure_alone, distributed_stages,
 };
 use crate::ranks::TaskInput;
 use crate::registry::{self, Configured, StageEntry};

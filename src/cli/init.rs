@@ -5,6 +5,7 @@ use std::io::{ErrorKind, Write};
 use std::path::{Component, Path, PathBuf};
 
 use clap::{Args, ValueHint};
+use hopmap_text::closest;
 use miette::{IntoDiagnostic, WrapErr};
 use serde_json::json;
 
@@ -13,7 +14,7 @@ use super::failure::{Failure, Mistake};
 use super::open::{pairs, working_directory};
 use super::output::{Output, shown};
 use super::schema::pipeline_schema;
-use crate::pipeline::{EMBEDDED, Embedded, Folders, Pipeline, SCHEMA_FILE, Source, closest, parameters};
+use crate::pipeline::{EMBEDDED, Embedded, Folders, Pipeline, SCHEMA_FILE, Source, parameters};
 
 /// Arguments of `init`.
 #[derive(Debug, Args)]

@@ -5,13 +5,14 @@ use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use hopmap_text::closest;
 
 use super::failure::{Failure, Mistake};
 use super::open::{PipelineArguments, StoreArguments, pairs, working_directory};
 use super::output::{Output, shown};
 use super::runs::find_run;
 use crate::engine::{self, Catalogue, PipelineId, RunSummary, Store, StoreError};
-use crate::pipeline::{Source, closest};
+use crate::pipeline::Source;
 use crate::query::Form;
 
 /// Arguments of `query`.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use hopmap_text::closest;
 use serde_json::json;
 
 use super::cells;
@@ -17,7 +18,7 @@ use super::values::all_cores;
 use crate::archive::{self, Archive, ArchiveError};
 use crate::engine::{self, Limits, PipelineId, Store, StoreError, short};
 use crate::lock::{Again, Lock, Remade, RemadeArtifact, Request, SecondStore, Verdict};
-use crate::pipeline::{Pipeline, closest};
+use crate::pipeline::Pipeline;
 
 /// Arguments of `verify`.
 #[derive(Debug, Args)]

@@ -1,6 +1,7 @@
 //! `hopmap why`: why would a stage run?
 
 use clap::Args;
+use hopmap_text::closest;
 use serde_json::json;
 
 use super::cells;
@@ -10,7 +11,7 @@ use super::open::{PipelineArguments, StoreArguments};
 use super::output::{Output, shown};
 use super::summary;
 use crate::engine::{self, Settled, State, Store};
-use crate::pipeline::{Cell, Pipeline, closest};
+use crate::pipeline::{Cell, Pipeline};
 
 /// Arguments of `why`.
 #[derive(Debug, Args)]

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use hopmap_text::closest;
 use serde_json::Value as Json;
 
 use super::Problem;
 use super::matrix::{Combination, Key, show};
 use super::node::{Node, NodeValue};
-use super::problem::closest;
 use super::range::Bounds;
 use super::template::{SchemaView, Scope};
 

@@ -66,7 +66,7 @@ pub use launcher::Launcher;
 pub(crate) use launcher::{LAUNCHERS, distributed_stages};
 pub(crate) use matrix::grouped;
 pub(crate) use node::{Entry, Node, NodeValue, Table};
-pub use problem::{LocatedProblem, Problem, Problems, Source, closest};
+pub use problem::{LocatedProblem, Problem, Problems, Source};
 pub use project::{Parameter, SCHEMA_FILE, parameters};
 pub use resources::{Batch, bytes, show_bytes};
 pub(crate) use saves::plain;

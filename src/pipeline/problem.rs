@@ -5,6 +5,7 @@ use std::fmt::{self, Display};
 use std::ops::Range;
 use std::sync::Arc;
 
+use hopmap_text::closest;
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
 use serde::{Deserialize, Serialize};
 
@@ -58,18 +59,6 @@ impl Problem {
             false => problem.help(format!("{what}: {}", known.join(", "))),
         }
     }
-}
-
-/// The known name most like a wrong one, if any is like it at all.
-#[must_use]
-pub fn closest<'a>(wrong: &str, known: &[&'a str]) -> Option<&'a str> {
-    let wrong = wrong.to_lowercase();
-    let likeness = |name: &str| strsim::jaro_winkler(&wrong, &name.to_lowercase());
-    known
-        .iter()
-        .copied()
-        .filter(|name| likeness(name) > 0.75)
-        .max_by(|a, b| likeness(a).total_cmp(&likeness(b)))
 }
 
 /// A text that people wrote: a pipeline file, or the values of a command line.

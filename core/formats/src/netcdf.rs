@@ -3,7 +3,7 @@
 
 mod header;
 
-use miette::Diagnostic;
+use hopmap_text::FileError;
 
 pub use header::{Dimension, Type, Variable};
 
@@ -21,26 +21,14 @@ pub struct Netcdf<'a> {
     stride: u64,
 }
 
-/// Bytes that are no classic netCDF file.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
-#[error("{problem}")]
-#[diagnostic(help("{help}"))]
-pub struct NetcdfError {
-    /// What is wrong.
-    pub problem: String,
-    /// What to do.
-    pub help: String,
-}
-
-impl NetcdfError {
-    fn damaged(problem: impl Into<String>) -> Self {
-        Self { problem: problem.into(), help: "the file is cut off or damaged: copy it anew".into() }
-    }
+#[cold]
+fn damaged(problem: impl Into<String>) -> FileError {
+    FileError::new(problem, "the file is cut off or damaged: copy it anew")
 }
 
 impl<'a> Netcdf<'a> {
     /// Reads the header. Nothing is allocated by what it claims, and nothing of the data is looked at.
-    pub fn new(bytes: &'a [u8]) -> Result<Self, NetcdfError> {
+    pub fn new(bytes: &'a [u8]) -> Result<Self, FileError> {
         let header = header::read(bytes)?;
         let mut file =
             Self { bytes, dimensions: header.dimensions, variables: header.variables, records: 0, stride: 0 };
@@ -54,7 +42,7 @@ impl<'a> Netcdf<'a> {
             [(_, size)] => Some(size),
             _ => sizes.iter().try_fold(0_u64, |sum, (_, size)| sum.checked_add(padded(*size)?)),
         };
-        file.stride = stride.ok_or_else(|| NetcdfError::damaged("a record is larger than any file"))?;
+        file.stride = stride.ok_or_else(|| damaged("a record is larger than any file"))?;
         let first = sizes.iter().map(|(begin, _)| *begin).min().unwrap_or(0);
         file.records = match header.records {
             Some(records) => u64::from(records),
@@ -78,7 +66,7 @@ impl<'a> Netcdf<'a> {
     }
 
     /// The numbers of a variable, row by row.
-    pub fn numbers(&self, variable: &Variable) -> Result<Vec<f64>, NetcdfError> {
+    pub fn numbers(&self, variable: &Variable) -> Result<Vec<f64>, FileError> {
         let mut numbers = Vec::new();
         self.each(variable, |bytes| {
             numbers.extend(bytes.chunks_exact(variable.kind.size()).map(|bytes| variable.kind.number(bytes)));
@@ -87,7 +75,7 @@ impl<'a> Netcdf<'a> {
     }
 
     /// The text of a variable of characters, up to the first zero.
-    pub fn text(&self, variable: &Variable) -> Result<String, NetcdfError> {
+    pub fn text(&self, variable: &Variable) -> Result<String, FileError> {
         let mut text = Vec::new();
         self.each(variable, |bytes| text.extend_from_slice(bytes))?;
         text.truncate(text.iter().position(|&byte| byte == 0).unwrap_or(text.len()));
@@ -99,18 +87,18 @@ impl<'a> Netcdf<'a> {
     }
 
     /// Bytes of a variable, or of one of its records.
-    fn bytes_of(&self, variable: &Variable) -> Result<u64, NetcdfError> {
+    fn bytes_of(&self, variable: &Variable) -> Result<u64, FileError> {
         let inner = &variable.dimensions[usize::from(self.is_record(variable))..];
         inner
             .iter()
             .try_fold(variable.kind.size() as u64, |size, &index| {
                 size.checked_mul(self.dimensions[index].length?)
             })
-            .ok_or_else(|| NetcdfError::damaged(format!("`{}` is larger than any file", variable.name)))
+            .ok_or_else(|| damaged(format!("`{}` is larger than any file", variable.name)))
     }
 
     /// Hands out the bytes of a variable, record by record.
-    fn each(&self, variable: &Variable, mut take: impl FnMut(&[u8])) -> Result<(), NetcdfError> {
+    fn each(&self, variable: &Variable, mut take: impl FnMut(&[u8])) -> Result<(), FileError> {
         let size = self.bytes_of(variable)?;
         let records = if self.is_record(variable) { self.records } else { 1 };
         if size == 0 {
@@ -121,7 +109,7 @@ impl<'a> Netcdf<'a> {
             let end = start.and_then(|start| start.checked_add(size));
             let range = start.zip(end).map(|(start, end)| start as usize..end as usize);
             let bytes = range.and_then(|range| self.bytes.get(range)).ok_or_else(|| {
-                NetcdfError::damaged(format!("the file ends inside `{}`, in record {record}", variable.name))
+                damaged(format!("the file ends inside `{}`, in record {record}", variable.name))
             })?;
             take(bytes);
         }

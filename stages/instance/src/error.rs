@@ -1,7 +1,5 @@
 //! What can be wrong with an instance.
 
-use std::path::PathBuf;
-
 use miette::Diagnostic;
 
 use crate::pairs::{MAX_PAIRS, MAX_RANKS as MAX_GENERATED};
@@ -11,44 +9,6 @@ use crate::stencil::MAX_RANKS;
 /// An instance that cannot be read or made.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum InstanceError {
-    /// A file cannot be opened or read.
-    #[error("cannot read `{}`", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why not.
-        source: std::io::Error,
-    },
-    /// Something in a file is not what has to stand there.
-    #[error("`{}`, line {line}: {what}", path.display())]
-    Line {
-        /// The file.
-        path: PathBuf,
-        /// The line, counted from one.
-        line: u64,
-        /// What is wrong.
-        what: String,
-        /// How to mend it.
-        #[help]
-        hint: &'static str,
-    },
-    /// Somebody stopped the reading.
-    #[error("stopped in `{}`, line {line}", path.display())]
-    Stopped {
-        /// The file.
-        path: PathBuf,
-        /// How far it was read.
-        line: u64,
-    },
-    /// The sum of all flows is too large.
-    #[error("`{}`: the sum of all flows exceeds 64 bits", path.display())]
-    #[diagnostic(help(
-        "flows become bytes, which are whole numbers below 2^64 in all: divide them by a common factor"
-    ))]
-    Overflow {
-        /// The file.
-        path: PathBuf,
-    },
     /// The sizes of the groups make no instance.
     #[error("groups {groups:?} make {size} facilities")]
     #[diagnostic(help(
@@ -138,15 +98,4 @@ pub enum InstanceError {
         /// The parameter.
         bytes: u64,
     },
-}
-
-impl InstanceError {
-    /// The same fault of a line with another way to mend it.
-    #[must_use]
-    pub(crate) fn with_hint(self, hint: &'static str) -> Self {
-        match self {
-            Self::Line { path, line, what, .. } => Self::Line { path, line, what, hint },
-            other => other,
-        }
-    }
 }

@@ -7,7 +7,6 @@
 mod error;
 mod geometric;
 mod metis;
-mod numbers;
 mod pairs;
 mod params;
 mod power_law;
@@ -15,7 +14,6 @@ mod problem;
 mod qaplib;
 mod random;
 mod solution;
-mod source;
 mod stage;
 mod stencil;
 mod taillard;

@@ -8,9 +8,7 @@
 use std::path::Path;
 
 use hopmap_model::{Context, Edge, Process, TaskGraph};
-
-use crate::InstanceError;
-use crate::numbers::Numbers;
+use hopmap_text::{FileError, Words};
 
 /// Most vertices of a graph.
 pub(crate) const MAX_VERTICES: u64 = 1 << 24;
@@ -33,21 +31,21 @@ const TOO_HEAVY: &str = "weights become bytes, whole numbers below 2^64 in all d
 /// Edges without weights weigh 1.
 ///
 /// What a mapping costs over all undirected edges, J of process mapping, is half of F, which counts both ways: F = 2 J.
-pub fn read_graph(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, InstanceError> {
-    let mut numbers = Numbers::open(path, HINT, cx)?;
-    let header = Header::read(&mut numbers)?;
+pub fn read_graph(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
+    let mut words = Words::open(path, HINT)?.with(cx);
+    let header = Header::read(&mut words)?;
     let mut rows = Rows::default();
     while rows.lines.len() < header.vertices as usize {
-        if !numbers.skip_comments()? {
-            let (line, next) = (numbers.here(), rows.lines.len() + 1);
+        if !words.skip_lines_with(b'%')? {
+            let (line, next) = (words.here(), rows.lines.len() + 1);
             let what = format!("the file ends before vertex {next}, and {} are due", header.vertices);
-            return Err(numbers.fault_at(line, what).with_hint(EMPTY_LINES));
+            return Err(words.error_at(line, what).with_help(EMPTY_LINES));
         }
-        rows.read(&mut numbers, &header)?;
-        numbers.end_line()?;
+        rows.read(&mut words, &header)?;
+        words.end_line()?;
     }
-    nothing_follows(&mut numbers, &header)?;
-    rows.check(&numbers, &header)?;
+    nothing_follows(&mut words, &header)?;
+    rows.check(&words, &header)?;
     if let Some((least, most)) = rows.vertex_weights.filter(|range| *range != (1, 1)) {
         cx.log(format_args!(
             "weights and sizes of vertices, {least} to {most}, are passed over: a rank takes one slot, whatever it weighs"
@@ -62,7 +60,7 @@ pub fn read_graph(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, InstanceEr
 
 /// The first line.
 struct Header {
-    line: u64,
+    line: usize,
     vertices: u64,
     edges: u64,
     /// Sizes and weights that come first on the line of a vertex.
@@ -71,52 +69,52 @@ struct Header {
 }
 
 impl Header {
-    fn read(numbers: &mut Numbers<'_>) -> Result<Self, InstanceError> {
-        while numbers.skip_comments()? {
-            if let Some(vertices) = numbers.whole_in_line()? {
-                let header = Self::after(vertices, numbers)?;
-                numbers.end_line()?;
+    fn read(words: &mut Words<'_>) -> Result<Self, FileError> {
+        while words.skip_lines_with(b'%')? {
+            if let Some(vertices) = words.whole_in_line()? {
+                let header = Self::after(vertices, words)?;
+                words.end_line()?;
                 return Ok(header);
             }
-            numbers.end_line()?;
+            words.end_line()?;
         }
-        Err(numbers.fault("the file is empty"))
+        Err(words.error("the file is empty"))
     }
 
-    fn after(vertices: u64, numbers: &mut Numbers<'_>) -> Result<Self, InstanceError> {
+    fn after(vertices: u64, words: &mut Words<'_>) -> Result<Self, FileError> {
         match vertices {
-            0 => return Err(numbers.fault("there are 0 vertices")),
+            0 => return Err(words.error("there are 0 vertices")),
             vertices if vertices > MAX_VERTICES => {
                 let what = format!("n is {vertices}, more than {MAX_VERTICES}, the most there can be");
-                return Err(numbers.fault(what));
+                return Err(words.error(what));
             }
             _ => {}
         }
-        let Some(edges) = numbers.whole_in_line()? else {
-            return Err(numbers.fault("the number of edges is missing"));
+        let Some(edges) = words.whole_in_line()? else {
+            return Err(words.error("the number of edges is missing"));
         };
-        let format = numbers.whole_in_line()?.unwrap_or(0);
+        let format = words.whole_in_line()?.unwrap_or(0);
         if !matches!(format, 0 | 1 | 10 | 11 | 100 | 101 | 110 | 111) {
             let what = format!("fmt is {format}, which is not three digits of 0 and 1");
-            return Err(numbers.fault(what));
+            return Err(words.error(what));
         }
         let has_weights = format / 10 % 10 == 1;
-        let weights = match numbers.whole_in_line()? {
+        let weights = match words.whole_in_line()? {
             Some(weights) if !has_weights && weights > 0 => {
                 let what = format!("ncon is {weights}, but by fmt {format:03} vertices have no weights");
-                return Err(numbers.fault(what));
+                return Err(words.error(what));
             }
             Some(weights) if weights > MAX_WEIGHTS || (has_weights && weights == 0) => {
-                return Err(numbers.fault(format!("ncon is {weights}, and not from 1 to {MAX_WEIGHTS}")));
+                return Err(words.error(format!("ncon is {weights}, and not from 1 to {MAX_WEIGHTS}")));
             }
             Some(weights) => weights,
             None => u64::from(has_weights),
         };
-        if numbers.whole_in_line()?.is_some() {
-            return Err(numbers.fault("more than n, m, fmt and ncon"));
+        if words.whole_in_line()?.is_some() {
+            return Err(words.error("more than n, m, fmt and ncon"));
         }
         let vertex_weights = weights + format / 100;
-        Ok(Self { line: numbers.here(), vertices, edges, vertex_weights, edge_weights: format % 10 == 1 })
+        Ok(Self { line: words.here(), vertices, edges, vertex_weights, edge_weights: format % 10 == 1 })
     }
 }
 
@@ -125,7 +123,7 @@ impl Header {
 struct Rows {
     edges: Vec<Edge>,
     /// Of every vertex where its edges begin, and its line in the file.
-    lines: Vec<(usize, u64)>,
+    lines: Vec<(usize, usize)>,
     /// Weights of all edges together, both ways.
     sum: u64,
     /// Least and largest weight of a vertex.
@@ -134,29 +132,29 @@ struct Rows {
 
 impl Rows {
     /// Reads the line of the next vertex.
-    fn read(&mut self, numbers: &mut Numbers<'_>, header: &Header) -> Result<(), InstanceError> {
+    fn read(&mut self, words: &mut Words<'_>, header: &Header) -> Result<(), FileError> {
         let source = self.lines.len() as u32;
         let first = self.edges.len();
-        self.lines.push((first, numbers.here()));
+        self.lines.push((first, words.here()));
         for _ in 0..header.vertex_weights {
-            let Some(weight) = numbers.whole_in_line()? else {
+            let Some(weight) = words.whole_in_line()? else {
                 let what = format!("vertex {} has fewer weights than the header says", source + 1);
-                return Err(numbers.fault_at(numbers.here(), what));
+                return Err(words.error_at(words.here(), what));
             };
             let (least, most) = self.vertex_weights.unwrap_or((weight, weight));
             self.vertex_weights = Some((least.min(weight), most.max(weight)));
         }
-        while let Some(neighbour) = numbers.whole_in_line()? {
-            let edge = read_edge(source, neighbour, numbers, header)?;
+        while let Some(neighbour) = words.whole_in_line()? {
+            let edge = read_edge(source, neighbour, words, header)?;
             let Some(sum) = self.sum.checked_add(edge.bytes) else {
-                return Err(numbers.fault("the weights of all edges exceed 64 bits").with_hint(TOO_HEAVY));
+                return Err(words.error("the weights of all edges exceed 64 bits").with_help(TOO_HEAVY));
             };
             self.sum = sum;
             self.edges.push(edge);
             // Both ways of an edge are there.
             if self.edges.len() as u64 / 2 > header.edges {
                 let what = format!("more than the {} edges of the header", header.edges);
-                return Err(numbers.fault(what).with_hint(EDGES));
+                return Err(words.error(what).with_help(EDGES));
             }
         }
         let row = &mut self.edges[first..];
@@ -168,7 +166,7 @@ impl Rows {
                     source + 1,
                     pair[0].destination + 1
                 );
-                Err(numbers.fault_at(numbers.here(), what).with_hint("add up the weights of parallel edges"))
+                Err(words.error_at(words.here(), what).with_help("add up the weights of parallel edges"))
             }
             None => Ok(()),
         }
@@ -177,7 +175,7 @@ impl Rows {
     /// Checks that every edge is there both ways with one weight, and that there are as many as the header says.
     ///
     /// Rows are sorted: taken in order of the source, the ways back of a vertex come in the order of its own row.
-    fn check(&self, numbers: &Numbers<'_>, header: &Header) -> Result<(), InstanceError> {
+    fn check(&self, words: &Words<'_>, header: &Header) -> Result<(), FileError> {
         let mut next: Vec<usize> = self.lines.iter().map(|(first, _)| *first).collect();
         let one_sided = |edge: &Edge| {
             let what = format!(
@@ -185,7 +183,7 @@ impl Rows {
                 edge.source + 1,
                 edge.destination + 1
             );
-            Err(numbers.fault_at(self.lines[edge.source as usize].1, what).with_hint(ONE_SIDED))
+            Err(words.error_at(self.lines[edge.source as usize].1, what).with_help(ONE_SIDED))
         };
         for edge in &self.edges {
             let at = &mut next[edge.destination as usize];
@@ -200,7 +198,7 @@ impl Rows {
                             "the edge of {one} and {other} weighs {}, but {} here",
                             edge.bytes, back.bytes
                         );
-                        return Err(numbers.fault_at(line, what).with_hint(ONE_SIDED));
+                        return Err(words.error_at(line, what).with_help(ONE_SIDED));
                     }
                     *at += 1;
                 }
@@ -211,36 +209,31 @@ impl Rows {
             edges if edges == header.edges => Ok(()),
             edges => {
                 let what = format!("the header says {} edges, but there are {edges}", header.edges);
-                Err(numbers.fault_at(header.line, what).with_hint(EDGES))
+                Err(words.error_at(header.line, what).with_help(EDGES))
             }
         }
     }
 }
 
 /// A neighbour that was read, and the weight behind it.
-fn read_edge(
-    source: u32,
-    neighbour: u64,
-    numbers: &mut Numbers<'_>,
-    header: &Header,
-) -> Result<Edge, InstanceError> {
+fn read_edge(source: u32, neighbour: u64, words: &mut Words<'_>, header: &Header) -> Result<Edge, FileError> {
     let vertex = u64::from(source) + 1;
     if !(1..=header.vertices).contains(&neighbour) {
         let what = format!(
             "vertex {vertex} has neighbour {neighbour}, and vertices go from 1 to {}",
             header.vertices
         );
-        return Err(numbers.fault(what));
+        return Err(words.error(what));
     }
     if neighbour == vertex {
-        return Err(numbers.fault(format!("vertex {vertex} is its own neighbour")).with_hint(NO_SELF_EDGE));
+        return Err(words.error(format!("vertex {vertex} is its own neighbour")).with_help(NO_SELF_EDGE));
     }
     let bytes = match header.edge_weights {
         false => 1,
-        true => match numbers.whole_in_line()? {
+        true => match words.whole_in_line()? {
             Some(weight) => weight,
             None => {
-                return Err(numbers.fault(format!("the edge of {vertex} and {neighbour} has no weight")));
+                return Err(words.error(format!("the edge of {vertex} and {neighbour} has no weight")));
             }
         },
     };
@@ -248,13 +241,13 @@ fn read_edge(
 }
 
 /// Empty lines may follow the last vertex.
-fn nothing_follows(numbers: &mut Numbers<'_>, header: &Header) -> Result<(), InstanceError> {
-    while numbers.skip_comments()? {
-        if numbers.next_in_line()? {
+fn nothing_follows(words: &mut Words<'_>, header: &Header) -> Result<(), FileError> {
+    while words.skip_lines_with(b'%')? {
+        if words.next_in_line()? {
             let what = format!("more lines than the {} vertices of the header", header.vertices);
-            return Err(numbers.fault(what).with_hint(EMPTY_LINES));
+            return Err(words.error(what).with_help(EMPTY_LINES));
         }
-        numbers.end_line()?;
+        words.end_line()?;
     }
     Ok(())
 }
@@ -282,10 +275,12 @@ mod tests {
     }
 
     /// What is wrong with a file, and how it is to be mended.
-    fn refused(text: impl AsRef<[u8]>) -> (String, &'static str) {
+    fn refused(text: impl AsRef<[u8]>) -> (String, String) {
         let file = file(text);
         match read_graph(file.path(), &Context::detached()) {
-            Err(InstanceError::Line { line, what, hint, .. }) => (format!("{line}: {what}"), hint),
+            Err(FileError { line: Some(line), problem, help: Some(help), .. }) => {
+                (format!("{line}: {problem}"), help)
+            }
             other => panic!("{other:?}"),
         }
     }
@@ -347,7 +342,7 @@ mod tests {
         assert_eq!(edges(&packed), [(0, 1, 1), (1, 0, 1), (1, 2, 1), (2, 1, 1)]);
         packed.truncate(packed.len() - 3);
         let error = read_graph(file(packed).path(), &Context::detached()).unwrap_err();
-        assert!(matches!(error, InstanceError::Read { .. }));
+        assert!(error.to_string().contains(": cannot be read: "));
     }
 
     #[test]
@@ -402,7 +397,7 @@ mod tests {
                 TOO_HEAVY,
             ),
         ] {
-            assert_eq!(refused(text), (error.to_owned(), hint), "{text:?}");
+            assert_eq!(refused(text), (error.to_owned(), hint.to_owned()), "{text:?}");
         }
     }
 

@@ -6,50 +6,53 @@
 use std::path::Path;
 
 use hopmap_model::Context;
+use hopmap_text::{FileError, Words};
 
-use crate::numbers::Numbers;
 use crate::problem::MAX_SIZE;
-use crate::{AssignmentProblem, FlowMatrix, InstanceError};
+use crate::{AssignmentProblem, FlowMatrix};
 
 const HINT: &str = "an instance is a number n, then matrix A and matrix B, n × n numbers each, parted by white space; flows \
                     become bytes, whole numbers from zero, and costs are numbers from zero: `flow` says which matrix is which";
 
 /// Reads an instance. `flow` says which of its matrices is what the ranks send.
-pub fn read(path: &Path, flow: FlowMatrix, cx: &Context<'_>) -> Result<AssignmentProblem, InstanceError> {
-    let mut numbers = Numbers::open(path, HINT, cx)?;
-    let size = size(&mut numbers)?;
+pub fn read(path: &Path, flow: FlowMatrix, cx: &Context<'_>) -> Result<AssignmentProblem, FileError> {
+    let mut words = Words::open(path, HINT)?.with(cx);
+    let size = size(&mut words)?;
     let (flows, costs) = match flow {
         FlowMatrix::A => {
-            let flows = matrix(&mut numbers, size, 'A', "a flow", Numbers::whole)?;
-            (flows, matrix(&mut numbers, size, 'B', "a cost", Numbers::real)?)
+            let flows = matrix(&mut words, size, 'A', "a flow", Words::whole)?;
+            (flows, matrix(&mut words, size, 'B', "a cost", Words::real)?)
         }
         FlowMatrix::B => {
-            let costs = matrix(&mut numbers, size, 'A', "a cost", Numbers::real)?;
-            (matrix(&mut numbers, size, 'B', "a flow", Numbers::whole)?, costs)
+            let costs = matrix(&mut words, size, 'A', "a cost", Words::real)?;
+            (matrix(&mut words, size, 'B', "a flow", Words::whole)?, costs)
         }
     };
-    if numbers.next()? {
+    if words.next()? {
         let expected = 1 + 2 * size * size;
         return Err(
-            numbers.fault(format!("more than the {expected} numbers that two {size} × {size} matrices have"))
+            words.error(format!("more than the {expected} numbers that two {size} × {size} matrices have"))
         );
     }
     let sum = flows.iter().try_fold(0u64, |sum, flow| sum.checked_add(*flow));
     match sum {
         Some(_) => Ok(AssignmentProblem { size, flows, costs }),
-        None => Err(InstanceError::Overflow { path: path.to_owned() }),
+        None => {
+            let help = "flows become bytes, which are whole numbers below 2^64 in all: divide them by a common factor";
+            Err(FileError::new("the sum of all flows exceeds 64 bits", help).in_file(path))
+        }
     }
 }
 
 /// The first number.
-fn size(numbers: &mut Numbers<'_>) -> Result<usize, InstanceError> {
-    let Some(size) = numbers.whole()? else {
-        return Err(numbers.fault("the file is empty"));
+fn size(words: &mut Words<'_>) -> Result<usize, FileError> {
+    let Some(size) = words.whole()? else {
+        return Err(words.error("the file is empty"));
     };
     match size {
-        0 => Err(numbers.fault("n is 0")),
+        0 => Err(words.error("n is 0")),
         size if size > u64::from(MAX_SIZE) => {
-            Err(numbers.fault(format!("n is {size}, more than {MAX_SIZE}, the most there can be")))
+            Err(words.error(format!("n is {size}, more than {MAX_SIZE}, the most there can be")))
         }
         size => Ok(size as usize),
     }
@@ -57,37 +60,31 @@ fn size(numbers: &mut Numbers<'_>) -> Result<usize, InstanceError> {
 
 /// Reads one matrix. Memory grows with what is read, whatever the size is said to be.
 fn matrix<'a, T>(
-    numbers: &mut Numbers<'a>,
+    words: &mut Words<'a>,
     size: usize,
     name: char,
     what: &str,
-    next: fn(&mut Numbers<'a>) -> Result<Option<T>, InstanceError>,
-) -> Result<Vec<T>, InstanceError> {
+    next: fn(&mut Words<'a>) -> Result<Option<T>, FileError>,
+) -> Result<Vec<T>, FileError> {
     let mut values = Vec::new();
     while values.len() < size * size {
         let (row, column) = (values.len() / size + 1, values.len() % size + 1);
         let place = || format!("row {row}, column {column} of matrix {name}");
-        match next(numbers).map_err(|error| at(error, &format!("{} ({what})", place())))? {
+        let located = |error: FileError| FileError {
+            problem: format!("{} ({what}): {}", place(), error.problem),
+            ..error
+        };
+        match next(words).map_err(located)? {
             Some(value) => values.push(value),
             None => {
                 let place = place();
-                return Err(numbers.fault(format!(
+                return Err(words.error(format!(
                     "the file ends before {place}, where two {size} × {size} matrices are due"
                 )));
             }
         }
     }
     Ok(values)
-}
-
-/// Adds where in a matrix a fault is.
-fn at(error: InstanceError, place: &str) -> InstanceError {
-    match error {
-        InstanceError::Line { path, line, what, hint } => {
-            InstanceError::Line { path, line, what: format!("{place}: {what}"), hint }
-        }
-        other => other,
-    }
 }
 
 #[cfg(test)]
@@ -107,8 +104,11 @@ mod tests {
 
     fn refused(text: impl AsRef<[u8]>) -> String {
         let file = file(text);
-        let error = read(file.path(), FlowMatrix::A, &Context::detached()).unwrap_err().to_string();
-        error.replace(&file.path().display().to_string(), "FILE")
+        match read(file.path(), FlowMatrix::A, &Context::detached()) {
+            Err(FileError { line: Some(line), problem, .. }) => format!("line {line}: {problem}"),
+            Err(error) => error.problem,
+            other => panic!("{other:?}"),
+        }
     }
 
     #[test]
@@ -136,25 +136,23 @@ mod tests {
 
     #[test]
     fn wrong_sizes_are_refused() {
-        assert_eq!(refused(""), "`FILE`, line 1: the file is empty");
-        assert_eq!(refused("\n0\n"), "`FILE`, line 2: n is 0");
-        assert_eq!(refused("5000 1 2"), "`FILE`, line 1: n is 5000, more than 4096, the most there can be");
+        assert_eq!(refused(""), "line 1: the file is empty");
+        assert_eq!(refused("\n0\n"), "line 2: n is 0");
+        assert_eq!(refused("5000 1 2"), "line 1: n is 5000, more than 4096, the most there can be");
         assert_eq!(
             refused("99999999999999999999"),
-            "`FILE`, line 1: `99999999999999999999` is larger than 18446744073709551615"
+            "line 1: `99999999999999999999` is larger than 18446744073709551615"
         );
-        assert_eq!(refused("x"), "`FILE`, line 1: `x` is not a number");
-        assert_eq!(refused("1.5"), "`FILE`, line 1: `1.5` is not a whole number");
-        let short = "`FILE`, line 4: the file ends before row 2, column 2 of matrix B, where two 2 × 2 matrices are due";
+        assert_eq!(refused("x"), "line 1: `x` is not a number");
+        assert_eq!(refused("1.5"), "line 1: `1.5` is not a whole number");
+        let short =
+            "line 4: the file ends before row 2, column 2 of matrix B, where two 2 × 2 matrices are due";
         assert_eq!(refused("2\n0 1 2 0\n\n0 1 2\n"), short);
         assert_eq!(
             refused("4096 1 2\n"),
-            "`FILE`, line 1: the file ends before row 1, column 3 of matrix A, where two 4096 × 4096 matrices are due"
+            "line 1: the file ends before row 1, column 3 of matrix A, where two 4096 × 4096 matrices are due"
         );
-        assert_eq!(
-            refused("1\n1\n1\n1"),
-            "`FILE`, line 4: more than the 3 numbers that two 1 × 1 matrices have"
-        );
+        assert_eq!(refused("1\n1\n1\n1"), "line 4: more than the 3 numbers that two 1 × 1 matrices have");
     }
 
     #[test]
@@ -169,14 +167,14 @@ mod tests {
             ("2 0 1 2 0\n0 1e999 4 0", "line 2: row 1, column 2 of matrix B (a cost): `1e999` is too large"),
             ("1 1 \u{e9}", "line 1: row 1, column 1 of matrix B (a cost): `\u{e9}` is not a number"),
         ] {
-            assert_eq!(refused(text), format!("`FILE`, {error}"));
+            assert_eq!(refused(text), error);
         }
         assert_eq!(
             refused(b"1 \xff\x00\x07 1"),
-            "`FILE`, line 1: row 1, column 1 of matrix A (a flow): `\u{fffd}` is not a number"
+            "line 1: row 1, column 1 of matrix A (a flow): `\u{fffd}\\0\\u{7}` is not a number"
         );
         let sum = "2 0 18446744073709551615 1 0 0 1 1 0";
-        assert_eq!(refused(sum), "`FILE`: the sum of all flows exceeds 64 bits");
+        assert_eq!(refused(sum), "the sum of all flows exceeds 64 bits");
     }
 
     #[test]
@@ -184,7 +182,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         for path in [folder.path().to_owned(), folder.path().join("none")] {
             let error = read(&path, FlowMatrix::A, &Context::detached()).unwrap_err();
-            assert!(matches!(error, InstanceError::Read { .. }));
+            assert!(error.problem.starts_with("cannot be read: "));
         }
     }
 

@@ -6,9 +6,9 @@
 use std::path::Path;
 
 use hopmap_model::Context;
+use hopmap_text::{FileError, Words};
 
-use crate::numbers::Numbers;
-use crate::{AssignmentProblem, InstanceError};
+use crate::AssignmentProblem;
 
 const HINT: &str = "a solution is n and a cost, then the numbers from 1 to n in some order (or from 0 to n - 1), of the same \
                     instance; leave out `solution` to go without";
@@ -43,11 +43,11 @@ pub fn check_solution(
     path: &Path,
     problem: &AssignmentProblem,
     cx: &Context<'_>,
-) -> Result<Solution, InstanceError> {
-    let mut numbers = Numbers::open(path, HINT, cx)?.parted_by_commas();
-    let stated = head(&mut numbers, problem.size())?;
-    let line = numbers.line();
-    let permutation = permutation(&mut numbers, problem.size())?;
+) -> Result<Solution, FileError> {
+    let mut words = Words::open(path, HINT)?.with(cx).parted_by_commas();
+    let stated = head(&mut words, problem.size())?;
+    let line = words.line();
+    let permutation = permutation(&mut words, problem.size())?;
     let inverse = inverse(&permutation);
     let costs = [problem.cost(&permutation), problem.cost(&inverse)];
     let tolerance = if problem.is_whole() { 0.0 } else { 1e-9 * stated };
@@ -62,32 +62,32 @@ pub fn check_solution(
             "the stated cost is {stated}, but the permutation costs {} and its inverse {}",
             costs[0], costs[1]
         );
-        return Err(numbers.fault_at(line, what));
+        return Err(words.error_at(line, what));
     }
     Ok(Solution { stated, cost: if is_stated(cost) { stated } else { cost }, reading, placement })
 }
 
 /// Size and cost.
-fn head(numbers: &mut Numbers<'_>, size: usize) -> Result<f64, InstanceError> {
-    match numbers.whole()? {
+fn head(words: &mut Words<'_>, size: usize) -> Result<f64, FileError> {
+    match words.whole()? {
         Some(number) if number == size as u64 => {}
-        Some(number) => return Err(numbers.fault(format!("n is {number}, but the instance has n = {size}"))),
-        None => return Err(numbers.fault("the file is empty")),
+        Some(number) => return Err(words.error(format!("n is {number}, but the instance has n = {size}"))),
+        None => return Err(words.error("the file is empty")),
     }
-    numbers.real()?.ok_or_else(|| numbers.fault("the file ends before the cost"))
+    words.real()?.ok_or_else(|| words.error("the file ends before the cost"))
 }
 
 /// The entries, counted from zero.
-fn permutation(numbers: &mut Numbers<'_>, size: usize) -> Result<Vec<usize>, InstanceError> {
+fn permutation(words: &mut Words<'_>, size: usize) -> Result<Vec<usize>, FileError> {
     let mut entries = Vec::with_capacity(size);
-    while let Some(entry) = numbers.whole()? {
+    while let Some(entry) = words.whole()? {
         if entries.len() == size {
-            return Err(numbers.fault(format!("more than {size} entries")));
+            return Err(words.error(format!("more than {size} entries")));
         }
-        entries.push((entry, numbers.line()));
+        entries.push((entry, words.line()));
     }
     if entries.len() < size {
-        return Err(numbers.fault(format!("the file ends after {} of {size} entries", entries.len())));
+        return Err(words.error(format!("the file ends after {} of {size} entries", entries.len())));
     }
     let first = u64::from(entries.iter().all(|&(entry, _)| entry != 0));
     let mut seen = vec![false; size];
@@ -96,10 +96,10 @@ fn permutation(numbers: &mut Numbers<'_>, size: usize) -> Result<Vec<usize>, Ins
         let place = entry.wrapping_sub(first) as usize;
         match seen.get_mut(place) {
             Some(seen) if !*seen => *seen = true,
-            Some(_) => return Err(numbers.fault_at(line, format!("{entry} stands there twice"))),
+            Some(_) => return Err(words.error_at(line, format!("{entry} stands there twice"))),
             None => {
                 let last = size as u64 + first - 1;
-                return Err(numbers.fault_at(line, format!("{entry} is not from {first} to {last}")));
+                return Err(words.error_at(line, format!("{entry} is not from {first} to {last}")));
             }
         }
         permutation.push(place);
@@ -131,8 +131,10 @@ mod tests {
     fn check(text: &str) -> Result<Solution, String> {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), text).unwrap();
-        check_solution(file.path(), &problem(), &Context::detached())
-            .map_err(|error| error.to_string().replace(&file.path().display().to_string(), "FILE"))
+        check_solution(file.path(), &problem(), &Context::detached()).map_err(|error| match error {
+            FileError { line: Some(line), problem, .. } => format!("line {line}: {problem}"),
+            other => panic!("{other:?}"),
+        })
     }
 
     #[test]
@@ -157,8 +159,7 @@ mod tests {
         assert_eq!((better.cost.to_string(), better.reading), ("120".into(), Reading::RankOfSlot));
         assert_eq!(
             check("\n3 100\n2 3 1"),
-            Err("`FILE`, line 2: the stated cost is 100, but the permutation costs 130 and its inverse 120"
-                .into())
+            Err("line 2: the stated cost is 100, but the permutation costs 130 and its inverse 120".into())
         );
     }
 
@@ -177,7 +178,7 @@ mod tests {
             ("3 1\n1 -2\n3", "line 2: `-2` is negative"),
             ("3 1\n1 18446744073709551615\n3", "line 2: 18446744073709551615 is not from 1 to 3"),
         ] {
-            assert_eq!(check(text), Err(format!("`FILE`, {error}")), "{text:?}");
+            assert_eq!(check(text), Err(error.to_owned()), "{text:?}");
         }
     }
 }

@@ -5,22 +5,18 @@
 
 mod error;
 mod hosts;
-mod lines;
 mod machine;
 mod numbers;
 mod rankfile;
 mod recognise;
 
-use std::io::Read;
 use std::path::Path;
 
-use hopmap_model::{SystemGraph, open_input};
+use hopmap_model::SystemGraph;
+use hopmap_text::{FileError, Line, lines_of};
 
 use crate::PlacementFormat;
-use lines::Lines;
 use machine::Machine;
-
-pub use error::{ImportError, PlacementFault};
 
 /// Most bytes of a file: 16 for each of 2^24 ranks.
 const MOST_BYTES: u64 = 1 << 28;
@@ -47,15 +43,9 @@ pub fn import(
     format: PlacementFormat,
     ranks: usize,
     system: &SystemGraph,
-) -> Result<Placed, ImportError> {
-    let failed = |source| ImportError::Read { path: path.to_owned(), source };
-    let mut text = Vec::new();
-    open_input(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut text)).map_err(failed)?;
-    if text.len() as u64 > MOST_BYTES {
-        return Err(ImportError::TooLong { path: path.to_owned() });
-    }
-    read_placement(&text, format, ranks, system)
-        .map_err(|fault| ImportError::Placement { path: path.to_owned(), fault: Box::new(fault) })
+) -> Result<Placed, FileError> {
+    let text = hopmap_text::read(path, MOST_BYTES)?;
+    read_placement(&text, format, ranks, system).map_err(|error| error.in_file(path))
 }
 
 /// Reads the placement of `ranks` ranks on a machine from what is in a file.
@@ -64,9 +54,9 @@ pub fn read_placement(
     format: PlacementFormat,
     ranks: usize,
     system: &SystemGraph,
-) -> Result<Placed, PlacementFault> {
+) -> Result<Placed, FileError> {
     let text = String::from_utf8_lossy(text);
-    let lines = Lines::new(&text);
+    let lines = filled_lines(&text);
     let format = match format {
         PlacementFormat::Auto => recognise::recognise(lines.clone())?,
         given => given,
@@ -81,8 +71,15 @@ pub fn read_placement(
     Ok(Placed { slots: places.into_iter().map(|place| place.slot).collect(), format })
 }
 
+/// The lines in which something stands, without comments: behind `#`, or on lines that begin with `%`.
+fn filled_lines(text: &str) -> impl Iterator<Item = Line<'_>> + Clone {
+    let lines =
+        lines_of(text, "").map(|line| line.map(|text| text.split('#').next().unwrap_or_default().trim()));
+    lines.filter(|line| !line.text.is_empty() && !line.text.starts_with('%'))
+}
+
 /// Checks that no two ranks are on one slot.
-fn one_to_one(places: &[Place], slots: usize) -> Result<(), PlacementFault> {
+fn one_to_one(places: &[Place], slots: usize) -> Result<(), FileError> {
     const NOBODY: u32 = u32::MAX;
     let mut owner = vec![NOBODY; slots];
     let mut first = None;
@@ -105,5 +102,5 @@ fn one_to_one(places: &[Place], slots: usize) -> Result<(), PlacementFault> {
     };
     let before = places[one as usize].line;
     let what = format!("ranks {one} (line {before}) and {other} are both on slot {slot}; {more}");
-    Err(PlacementFault::new(places[other].line, what, error::NOT_ONE_TO_ONE))
+    Err(FileError::at(places[other].line, what, error::NOT_ONE_TO_ONE))
 }

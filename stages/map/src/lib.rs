@@ -37,7 +37,7 @@ pub use external::{Answer, External};
 pub use genetic::Genetic;
 pub use greedy::greedy;
 pub use hierarchical::Hierarchical;
-pub use import::{ImportError, Placed, PlacementFault, import, read_placement};
+pub use import::{Placed, import, read_placement};
 pub use mapper::{Found, Mapper};
 pub use params::{
     AnnealingParams, AutoParams, CompositeParams, Cooling, Crossover, ExactParams, ExternalCommand,

@@ -12,7 +12,7 @@ fn read_on(text: &str, ranks: usize, system: &SystemGraph) -> Result<(Vec<u32>, 
     let placed = read_placement(text.as_bytes(), PlacementFormat::Auto, ranks, system);
     placed
         .map(|placed| (placed.slots, placed.format))
-        .map_err(|fault| format!("{}: {}", fault.line, fault.what))
+        .map_err(|fault| format!("{}: {}", fault.line.unwrap_or_default(), fault.problem))
 }
 
 fn read(text: &str, ranks: usize) -> Result<(Vec<u32>, PlacementFormat), String> {
@@ -53,7 +53,7 @@ fn two_ranks_on_a_slot_are_named() {
         "4: ranks 0 (line 2) and 2 are both on slot 5; 2 ranks in all are where another one is already"
     );
     let fault = read_placement(b"1\n1\n", PlacementFormat::Auto, 2, &machine()).unwrap_err();
-    assert!(fault.hint.contains("KaHIP and Scotch balance loads"), "{}", fault.hint);
+    assert!(fault.help_text().contains("KaHIP and Scotch balance loads"), "{}", fault.help_text());
     assert_eq!(
         refused("rank 0=b slot=0\nrank 1=b slot=0:0\n", 2),
         "2: ranks 0 (line 1) and 1 are both on slot 4; all other ranks have a slot of their own"

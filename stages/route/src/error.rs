@@ -1,45 +1,6 @@
 //! What can be wrong with instances, tables and what they are written as.
 
-use std::path::PathBuf;
-
 use miette::Diagnostic;
-
-/// A file that is no instance.
-#[derive(Debug, thiserror::Error, Diagnostic)]
-pub enum InstanceError {
-    /// It cannot be read.
-    #[error("cannot read `{}`", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// It is neither JSON nor TOML with the keys of an instance.
-    #[error("`{}`, line {line}: {problem}", path.display())]
-    #[diagnostic(help("{help}"))]
-    Malformed {
-        /// The file.
-        path: PathBuf,
-        /// Line, counted from one.
-        line: usize,
-        /// What is wrong.
-        problem: String,
-        /// What it should be.
-        help: String,
-    },
-    /// It contradicts itself.
-    #[error("`{}`: {problem}", path.display())]
-    #[diagnostic(help("{help}"))]
-    Contradiction {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        problem: String,
-        /// What it should be.
-        help: String,
-    },
-}
 
 /// Tables that do not bring every stream where it belongs, or take more than there is.
 #[derive(Debug, Clone, PartialEq, thiserror::Error, Diagnostic)]

@@ -8,7 +8,7 @@ mod rio;
 
 use std::collections::BTreeMap;
 
-use hopmap_model::{NodeKind, SystemGraph, Tables, TextFile, read_input};
+use hopmap_model::{NodeKind, SystemGraph, Tables, TextFile};
 
 use crate::{ExportError, ExportFormat, ExportParams};
 
@@ -44,12 +44,8 @@ fn lids(params: &ExportParams) -> Result<String, ExportError> {
             "give a dump of the running network: `lids = \"opensm-lfts.dump\"`",
         ));
     };
-    let text = read_input(file.path(), MOST_BYTES).and_then(|bytes| {
-        String::from_utf8(bytes).map_err(|error| std::io::Error::new(std::io::ErrorKind::InvalidData, error))
-    });
-    text.map_err(|error| {
-        ExportError::new(format!("cannot read `{}`: {error}", file.path().display()), "is the name right?")
-    })
+    hopmap_text::read_text(file.path(), MOST_BYTES)
+        .map_err(|error| ExportError::new(error.to_string(), error.help_text()))
 }
 
 /// Device ids of hosts and switches: hosts from 1 in the order of nodes, switches behind them.

@@ -18,9 +18,10 @@ mod file;
 
 use std::path::Path;
 
-use hopmap_model::{Mapping, SystemGraph, Tables, TaskGraph, read_input};
+use hopmap_model::{Mapping, SystemGraph, Tables, TaskGraph};
+use hopmap_text::FileError;
 
-use crate::{ImportParams, InstanceError};
+use crate::ImportParams;
 
 pub(crate) use build::slots;
 pub(crate) use file::{Cable, Host, Switch, parse as parse_as};
@@ -53,21 +54,19 @@ const MOST_BYTES: u64 = 1 << 28;
 
 impl Instance {
     /// Reads an instance.
-    pub fn read(path: &Path) -> Result<Self, InstanceError> {
-        let unreadable = |source| InstanceError::Unreadable { path: path.to_owned(), source };
-        Self::parse(&read_input(path, MOST_BYTES).map_err(unreadable)?, path)
+    pub fn read(path: &Path) -> Result<Self, FileError> {
+        Self::parse(&hopmap_text::read(path, MOST_BYTES)?, path)
     }
 
     /// Reads an instance, changed as parameters say.
-    pub(crate) fn changed(params: &ImportParams) -> Result<Self, InstanceError> {
+    pub(crate) fn changed(params: &ImportParams) -> Result<Self, FileError> {
         let path = params.file.path();
-        let unreadable = |source| InstanceError::Unreadable { path: path.to_owned(), source };
-        let bytes = read_input(path, MOST_BYTES).map_err(unreadable)?;
+        let bytes = hopmap_text::read(path, MOST_BYTES)?;
         Self::parse_changed(&bytes, path, |file| file.change(params))
     }
 
     /// The same from the contents of a file.
-    pub fn parse(bytes: &[u8], path: &Path) -> Result<Self, InstanceError> {
+    pub fn parse(bytes: &[u8], path: &Path) -> Result<Self, FileError> {
         Self::parse_changed(bytes, path, |_| Ok(()))
     }
 
@@ -75,18 +74,11 @@ impl Instance {
         bytes: &[u8],
         path: &Path,
         change: impl FnOnce(&mut file::File) -> Result<(), (String, String)>,
-    ) -> Result<Self, InstanceError> {
-        let mut file: file::File =
-            file::parse(bytes).map_err(|(line, problem)| InstanceError::Malformed {
-                path: path.to_owned(),
-                line,
-                problem,
-                help:
-                    "an instance has `hosts`, `switches`, `links`, `processes` and `streams`, as JSON or TOML"
-                        .into(),
-            })?;
+    ) -> Result<Self, FileError> {
+        let help = "an instance has `hosts`, `switches`, `links`, `processes` and `streams`, as JSON or TOML";
+        let mut file: file::File = file::parse(bytes, help).map_err(|error| error.in_file(path))?;
         change(&mut file)
             .and_then(|()| build::build(&file))
-            .map_err(|(problem, help)| InstanceError::Contradiction { path: path.to_owned(), problem, help })
+            .map_err(|(problem, help)| FileError::new(problem, help).in_file(path))
     }
 }

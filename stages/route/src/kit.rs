@@ -50,6 +50,7 @@ use hopmap_model::{
     Cause, Context, Diagnosis, Error, InputPath, Inputs, Mapping, NodeKind, Outcome, Outputs, Part, Port,
     Routes, Stage, SystemGraph, Tables, TaskGraph,
 };
+use hopmap_text::FileError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -61,7 +62,7 @@ use crate::failures::Fallible;
 use crate::params::{one, ten, thousand};
 use crate::problem::Problem;
 use crate::solver::{self, Limits};
-use crate::{CheckError, Goal, InstanceError, Method, Rules, SolveParams, TablesStage};
+use crate::{CheckError, Goal, Method, Rules, SolveParams, TablesStage};
 
 use candidate::Candidate;
 use design::Design;
@@ -155,7 +156,7 @@ impl From<&BuildParams> for SolveParams {
 }
 
 /// Whether bytes are a kit, in TOML or JSON; `path` stands in errors.
-pub fn check_kit(bytes: &[u8], path: &Path) -> Result<(), InstanceError> {
+pub fn check_kit(bytes: &[u8], path: &Path) -> Result<(), FileError> {
     Stock::parse(bytes, path).map(|_| ())
 }
 

@@ -55,7 +55,7 @@ pub mod solver;
 mod stage;
 
 pub use demands::{DemandsParams, DemandsStage};
-pub use error::{CheckError, ExportError, InstanceError, SolverError};
+pub use error::{CheckError, ExportError, SolverError};
 pub use failures::{FailuresParams, FailuresStage, Fallible};
 pub use instance::Instance;
 pub use kit::{BuildParams, BuildStage, check_kit};

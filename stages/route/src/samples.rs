@@ -3,7 +3,9 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use crate::{Instance, InstanceError};
+use hopmap_text::FileError;
+
+use crate::Instance;
 
 /// A mesh of switches with hosts at each, and a program of random streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +37,7 @@ impl std::fmt::Display for Mesh {
 
 impl Mesh {
     /// The instance, with process `i` on host `i` if it is `mapped`.
-    pub fn instance(&self, mapped: bool) -> Result<Instance, InstanceError> {
+    pub fn instance(&self, mapped: bool) -> Result<Instance, FileError> {
         let mut text = String::new();
         let switches = self.rows * self.columns;
         let all = |count: usize, what: &dyn Fn(usize) -> String| {

@@ -334,7 +334,7 @@ boards   = [{ name = "board", chips = 4, connectors = 1 }]
     assert!(refused("performance = 1", "performance = -1").contains("a performance of -1"));
     assert!(refused("chips = 4", "chips = 0").contains("room for no chip"));
     assert!(refused(r#"name = "sw""#, r#"name = "cpu1""#).contains("two units are called `cpu1`"));
-    assert!(refused("ports = 3", "port = 3").contains("line 3: unknown field `port`"));
+    assert!(refused("ports = 3", "port = 3").contains(":3: unknown field `port`"));
     assert!(refused("chips = 4", "chips = 4, cost = -2").contains("`board` costs -2"));
     assert!(run(PAIR, None, "", "{}").unwrap_err().contains("the file is empty"));
     assert!(run(PAIR, None, "switches = []", "{}").unwrap_err().contains("the kit has no nodes"));

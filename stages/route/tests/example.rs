@@ -25,7 +25,7 @@ tables    = [
 "#;
 
 fn instance(text: &str) -> Result<Instance, String> {
-    let shown = |error: hopmap_route::InstanceError| {
+    let shown = |error: hopmap_text::FileError| {
         let help = miette::Diagnostic::help(&error).map(|help| help.to_string()).unwrap_or_default();
         format!("{error} ({help})")
     };
@@ -185,7 +185,7 @@ fn contradictory_instances_are_refused_in_words() {
     assert!(
         refused(r#"switch = "C", destination"#, r#"switch = "C", input = 1, destination"#).contains("type 1")
     );
-    assert!(refused("performance = 1", "perf = 1").contains("line 2: unknown field `perf`"));
+    assert!(refused("performance = 1", "perf = 1").contains(":2: unknown field `perf`"));
     assert!(instance("").unwrap_err().contains("the file is empty"));
     assert!(instance("{ \"hosts\": [").unwrap_err().contains("line 1"));
     let twice = r#"{ switch = "C", destination = "h3", output = 2 },"#;

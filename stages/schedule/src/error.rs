@@ -2,11 +2,9 @@
 
 use std::path::PathBuf;
 
-use hopmap_formats::parus::NetworkError;
 use hopmap_islands::SearchError;
+use hopmap_text::FileError;
 use miette::Diagnostic;
-
-use crate::formats::ReadError;
 
 /// Processors that make no machine.
 #[derive(Debug, thiserror::Error, Diagnostic)]
@@ -105,32 +103,10 @@ pub enum MachineError {
     #[error("the machine has no links to take the times of messages from")]
     #[diagnostic(help("use `distance = \"costs\"` with `latency` and `bandwidth`"))]
     NoLinks,
-    /// A file that cannot be read.
-    #[error("cannot read `{file}`")]
-    Unreadable {
-        /// The file.
-        file: String,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// A file of durations that is none.
-    #[error("`{file}`: {error}")]
-    #[diagnostic(help("{}", error.help))]
-    Procs {
-        /// The file.
-        file: String,
-        /// What is wrong.
-        error: ReadError,
-    },
-    /// A network file that is none.
-    #[error("`{file}`{}: {error}", error.line.map(|line| format!(", line {line}")).unwrap_or_default())]
-    #[diagnostic(help("{}", error.help))]
-    Network {
-        /// The file.
-        file: String,
-        /// What is wrong.
-        error: NetworkError,
-    },
+    /// Something is wrong with a file.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    File(#[from] FileError),
     /// A network file that was broken off.
     #[error(
         "`{file}` has times for {lengths} of the {expected} lengths of messages that its header promises"
@@ -191,26 +167,10 @@ pub enum MachineError {
 /// A file that holds no task graph.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum ImportError {
-    /// The file cannot be read.
-    #[error("cannot read `{}`", path.display())]
-    #[diagnostic(help("{help}"))]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-        /// What to do about it.
-        help: &'static str,
-    },
-    /// A file that is too large to be a task graph.
-    #[error("`{}` is larger than {} MiB", path.display(), most >> 20)]
-    #[diagnostic(help("is it a task graph? `schedule/import` reads it into memory as a whole"))]
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-        /// Bytes that are read.
-        most: u64,
-    },
+    /// Something is wrong with a file.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    File(#[from] FileError),
     /// A file of another format.
     #[error("`{}` is no task graph of a format that is known here{}", path.display(), found.map(|found| format!(": {found}")).unwrap_or_default())]
     #[diagnostic(help(
@@ -221,19 +181,6 @@ pub enum ImportError {
         path: PathBuf,
         /// What it looks like.
         found: Option<&'static str>,
-    },
-    /// Something is wrong with the file.
-    #[error("{}{}: {problem}", path.display(), line.map(|line| format!(":{line}")).unwrap_or_default())]
-    #[diagnostic(help("{help}"))]
-    Malformed {
-        /// The file.
-        path: PathBuf,
-        /// Line, counted from one, where that means something.
-        line: Option<usize>,
-        /// What is wrong.
-        problem: String,
-        /// What it should be, or what to do.
-        help: String,
     },
     /// A factor that makes no weights.
     #[error("`scale` is {scale}")]
@@ -333,21 +280,8 @@ pub enum ParameterError {
         /// What it should be.
         help: String,
     },
-    /// A file of parameters that cannot be read.
-    #[error("cannot read `{file}`")]
-    Unreadable {
-        /// The file.
-        file: String,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// A file of parameters with something wrong in it.
-    #[error("`{file}`: {error}")]
-    #[diagnostic(help("{}", error.help))]
-    Ini {
-        /// The file.
-        file: String,
-        /// What is wrong.
-        error: ReadError,
-    },
+    /// Something is wrong with a file.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    File(#[from] FileError),
 }

@@ -6,8 +6,9 @@ use std::path::Path;
 
 use csv::{ErrorKind, Position, ReaderBuilder, StringRecord, Trim};
 use hopmap_model::{Edge, Process, TaskGraph, open_input};
+use hopmap_text::{FileError, numbers, shown};
 
-use crate::error::CsvError;
+use crate::ImportError;
 use crate::matrix::Matrix;
 
 /// Names of the columns, in the order in which [`Columns`] keeps their places.
@@ -19,15 +20,17 @@ pub(crate) const MAX_RANKS: u32 = 1 << 24;
 /// The longest line.
 const LONGEST: u64 = 1 << 24;
 
+const COLUMNS_HELP: &str = "the columns are source, destination, messages and bytes, in any order, separated by commas, and no others";
+
 /// What is read at once.
 const BUFFER: usize = 1 << 16;
 
 type Reader = csv::Reader<ShortLines>;
 
 /// Reads a matrix. The number of ranks is `ranks`, or one more than the highest rank in the file.
-pub(crate) fn read(path: &Path, ranks: Option<u32>) -> Result<TaskGraph, CsvError> {
+pub(crate) fn read(path: &Path, ranks: Option<u32>) -> Result<TaskGraph, ImportError> {
     if let Some(ranks) = ranks.filter(|ranks| !(1..=MAX_RANKS).contains(ranks)) {
-        return Err(CsvError::Ranks { ranks, most: MAX_RANKS });
+        return Err(ImportError::Ranks { ranks, most: MAX_RANKS });
     }
     let mut reader = open(path)?;
     let columns = Columns::find(path, &mut reader)?;
@@ -38,9 +41,9 @@ pub(crate) fn read(path: &Path, ranks: Option<u32>) -> Result<TaskGraph, CsvErro
         let row = Row { path, columns: &columns, record: &record };
         let edge = row.edge(ranks.unwrap_or(MAX_RANKS))?;
         highest = highest.max(Some(edge.source.max(edge.destination)));
-        matrix.add(edge).map_err(|_| CsvError::Overflow { path: path.to_owned(), line: row.line() })?;
+        matrix.add(edge).map_err(|overflow| row.wrong(overflow.to_string(), ""))?;
     }
-    let ranks = ranks.or(highest.map(|rank| rank + 1)).ok_or(CsvError::Empty { path: path.to_owned() })?;
+    let ranks = ranks.or(highest.map(|rank| rank + 1)).ok_or_else(|| empty(path))?;
     Ok(TaskGraph {
         processes: vec![Process::default(); ranks as usize],
         edges: matrix.into_edges(),
@@ -48,8 +51,8 @@ pub(crate) fn read(path: &Path, ranks: Option<u32>) -> Result<TaskGraph, CsvErro
     })
 }
 
-fn open(path: &Path) -> Result<Reader, CsvError> {
-    let file = open_input(path).map_err(|source| CsvError::Read { path: path.to_owned(), source })?;
+fn open(path: &Path) -> Result<Reader, FileError> {
+    let file = open_input(path).map_err(|error| FileError::unreadable(path, &error))?;
     Ok(ReaderBuilder::new()
         .buffer_capacity(BUFFER)
         .comment(Some(b'#'))
@@ -58,22 +61,26 @@ fn open(path: &Path) -> Result<Reader, CsvError> {
 }
 
 /// An error of the CSV reader with its place.
-fn malformed(path: &Path, error: csv::Error) -> CsvError {
-    let position = error.position().cloned();
-    let line = || line_at(path, position.as_ref());
-    let path = path.to_owned();
-    match error.into_kind() {
-        ErrorKind::Io(source) => CsvError::Read { path, source },
+fn malformed(path: &Path, error: csv::Error) -> FileError {
+    let line = line_at(path, error.position());
+    let error = match error.into_kind() {
+        ErrorKind::Io(error) => return FileError::unreadable(path, &error),
         ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            CsvError::Length { line: line(), path, expected: expected_len, found: len }
+            FileError::at(line, format!("{len} values where the header has {expected_len}"), "")
         }
-        _ => CsvError::NotText { line: line(), path },
-    }
+        _ => FileError::at(line, "this is no text in UTF-8", ""),
+    };
+    error.in_file(path)
+}
+
+fn empty(path: &Path) -> FileError {
+    let help = "the first line is `source,destination,messages,bytes`, then one line for every pair of ranks";
+    FileError::new("it holds no traffic", help).in_file(path)
 }
 
 /// Line of a record, for messages. The reader gives the place where the record before it ended: blank lines and
 /// comments are still to be passed over.
-fn line_at(path: &Path, position: Option<&Position>) -> u64 {
+fn line_at(path: &Path, position: Option<&Position>) -> usize {
     let mut start = position.map_or(0, Position::byte) as usize;
     let Ok(file) = open_input(path) else { return 1 };
     let mut file = BufReader::new(file);
@@ -113,12 +120,12 @@ impl Read for ShortLines {
 struct Columns([usize; 4]);
 
 impl Columns {
-    fn find(path: &Path, reader: &mut Reader) -> Result<Self, CsvError> {
+    fn find(path: &Path, reader: &mut Reader) -> Result<Self, FileError> {
         let header = reader.headers().map_err(|error| malformed(path, error))?;
         if header.iter().all(str::is_empty) {
-            return Err(CsvError::Empty { path: path.to_owned() });
+            return Err(empty(path));
         }
-        let refuse = |what: String| CsvError::Header { path: path.to_owned(), what };
+        let refuse = |what: String| FileError::new(what, COLUMNS_HELP).in_file(path);
         let mut places = [None; 4];
         for (place, name) in header.iter().enumerate() {
             let Some(column) = COLUMNS.iter().position(|column| *column == name) else {
@@ -144,7 +151,7 @@ struct Row<'a> {
 
 impl Row<'_> {
     /// The traffic of the line, between ranks below `ranks`.
-    fn edge(&self, ranks: u32) -> Result<Edge, CsvError> {
+    fn edge(&self, ranks: u32) -> Result<Edge, FileError> {
         Ok(Edge {
             source: self.rank(0, ranks)?,
             destination: self.rank(1, ranks)?,
@@ -153,27 +160,21 @@ impl Row<'_> {
         })
     }
 
-    fn rank(&self, column: usize, ranks: u32) -> Result<u32, CsvError> {
+    fn rank(&self, column: usize, ranks: u32) -> Result<u32, FileError> {
         let rank = self.number(column)?;
         let fits = u32::try_from(rank).ok().filter(|rank| *rank < ranks);
         fits.ok_or_else(|| self.refuse(column, format!("is not a rank below {ranks}")))
     }
 
-    fn number(&self, column: usize) -> Result<u64, CsvError> {
+    fn number(&self, column: usize) -> Result<u64, FileError> {
         let text = self.text(column);
-        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        text.parse().ok().filter(|_| digits).ok_or_else(|| {
-            let reason = match text {
-                "" => "is empty".to_owned(),
-                _ if digits => format!("is larger than {}", u64::MAX),
-                _ if text.starts_with('-') => "is negative".to_owned(),
-                _ => "is not a whole number".to_owned(),
-            };
-            self.refuse(column, reason)
-        })
+        match text {
+            "" => Err(self.refuse(column, "is empty".to_owned())),
+            text => numbers::whole(text).map_err(|reason| self.refuse(column, reason)),
+        }
     }
 
-    fn line(&self) -> u64 {
+    fn line(&self) -> usize {
         line_at(self.path, self.record.position())
     }
 
@@ -181,15 +182,14 @@ impl Row<'_> {
         self.record.get(self.columns.0[column]).unwrap_or_default()
     }
 
-    fn refuse(&self, column: usize, reason: String) -> CsvError {
-        CsvError::Value {
-            path: self.path.to_owned(),
-            line: self.line(),
-            column: self.columns.0[column] + 1,
-            name: COLUMNS[column],
-            value: self.text(column).chars().take(40).collect(),
-            reason,
-        }
+    fn refuse(&self, column: usize, reason: String) -> FileError {
+        let place = format!("column {} ({})", self.columns.0[column] + 1, COLUMNS[column]);
+        let problem = format!("{place}: `{}` {reason}", shown(self.text(column)));
+        self.wrong(problem, "ranks, messages and bytes are whole numbers from zero")
+    }
+
+    fn wrong(&self, problem: String, help: &str) -> FileError {
+        FileError::at(self.line(), problem, help).in_file(self.path)
     }
 }
 
@@ -243,7 +243,7 @@ mod tests {
         let header = "source,destination,messages,bytes\n";
         assert_eq!(read(file(header).path(), Some(7)).unwrap().ranks(), 7);
         let error = refused(format!("{header}0,3,1,1\n"), Some(3));
-        assert_eq!(error, "`FILE`, line 2, column 2 (destination): `3` is not a rank below 3");
+        assert_eq!(error, "FILE:2: column 2 (destination): `3` is not a rank below 3");
         assert!(refused(header, Some(0)).contains("0 ranks"));
         assert!(refused(header, Some(MAX_RANKS + 1)).contains("16777217 ranks"));
     }
@@ -251,22 +251,22 @@ mod tests {
     #[test]
     fn files_without_content_are_refused() {
         for text in ["", "\n\n", "# nothing\n", "source,destination,messages,bytes\n"] {
-            assert_eq!(refused(text, None), "`FILE` holds no traffic", "{text:?}");
+            assert_eq!(refused(text, None), "FILE: it holds no traffic", "{text:?}");
         }
     }
 
     #[test]
     fn wrong_headers_are_refused() {
         let header = |text| refused(text, None);
-        assert_eq!(header("source,destination,bytes\n0,1,1\n"), "`FILE`: column `messages` is missing");
-        assert_eq!(header("source,destination,messages,bytes,tag\n0,1,1,1,1\n"), "`FILE`: column 5 is `tag`");
+        assert_eq!(header("source,destination,bytes\n0,1,1\n"), "FILE: column `messages` is missing");
+        assert_eq!(header("source,destination,messages,bytes,tag\n0,1,1,1,1\n"), "FILE: column 5 is `tag`");
         assert_eq!(
             header("source,source,messages,bytes\n0,1,1,1\n"),
-            "`FILE`: column `source` stands there twice"
+            "FILE: column `source` stands there twice"
         );
         assert_eq!(
             header("source;destination;messages;bytes\n0;1;1;1\n"),
-            "`FILE`: column 1 is `source;destination;messages;bytes`"
+            "FILE: column 1 is `source;destination;messages;bytes`"
         );
     }
 
@@ -275,36 +275,37 @@ mod tests {
         let row =
             |row: &str| refused(format!("source,destination,messages,bytes\n0,1,1,1\n# no\n\n{row}"), None);
         for (text, error) in [
-            ("0,1,-1,1", "line 5, column 3 (messages): `-1` is negative"),
-            ("0,1,1,x\n", "line 5, column 4 (bytes): `x` is not a whole number"),
-            ("0,1,1,1.5\n0,0,0,0", "line 5, column 4 (bytes): `1.5` is not a whole number"),
-            ("0,1,+1,1", "line 5, column 3 (messages): `+1` is not a whole number"),
-            ("0,,1,1", "line 5, column 2 (destination): `` is empty"),
+            ("0,1,-1,1", "5: column 3 (messages): `-1` is negative"),
+            ("0,1,1,x\n", "5: column 4 (bytes): `x` is not a whole number"),
+            ("0,1,1,1.5\n0,0,0,0", "5: column 4 (bytes): `1.5` is not a whole number"),
+            ("0,1,+1,1", "5: column 3 (messages): `+1` is not a whole number"),
+            ("0,,1,1", "5: column 2 (destination): `` is empty"),
             (
                 "0,1,1,18446744073709551616\r\n",
-                "line 5, column 4 (bytes): `18446744073709551616` is larger than 18446744073709551615",
+                "5: column 4 (bytes): `18446744073709551616` is larger than 18446744073709551615",
             ),
-            ("4294967295,0,1,1", "line 5, column 1 (source): `4294967295` is not a rank below 16777216"),
-            ("99999999999,0,1,1", "line 5, column 1 (source): `99999999999` is not a rank below 16777216"),
+            ("4294967295,0,1,1", "5: column 1 (source): `4294967295` is not a rank below 16777216"),
+            ("99999999999,0,1,1", "5: column 1 (source): `99999999999` is not a rank below 16777216"),
         ] {
-            assert_eq!(row(text), format!("`FILE`, {error}"));
+            assert_eq!(row(text), format!("FILE:{error}"));
         }
         assert_eq!(
             row("0,1,18446744073709551615,1"),
-            "`FILE`, line 5: the messages or bytes of all pairs exceed 64 bits"
+            "FILE:5: the messages or bytes of all pairs exceed 64 bits"
         );
-        assert_eq!(row("0,1,1\n"), "`FILE`, line 5: 3 values where the header has 4");
+        assert_eq!(row("0,1,1\n"), "FILE:5: 3 values where the header has 4");
     }
 
     #[test]
     fn what_is_not_text_is_refused() {
         assert!(
-            refused(b"source,destination,messages,bytes\n0,1,1,\xff\n", None)
-                .contains("line 2: this is not text")
+            refused(b"source,destination,messages,bytes\n0,1,1,\xff\n", None).contains(":2: this is no text")
         );
         let folder = tempfile::tempdir().unwrap();
-        assert!(matches!(read(folder.path(), None), Err(CsvError::Read { .. })));
-        assert!(matches!(read(&folder.path().join("none"), None), Err(CsvError::Read { .. })));
+        let paths = [folder.path().to_owned(), folder.path().join("none")];
+        assert!(
+            paths.iter().all(|path| read(path, None).unwrap_err().to_string().contains(": cannot be read: "))
+        );
     }
 
     #[test]
@@ -313,7 +314,7 @@ mod tests {
         // A hole of 100 GiB.
         file.as_file().set_len(100 << 30).unwrap();
         let error = read(file.path(), None).unwrap_err();
-        assert_eq!(std::error::Error::source(&error).unwrap().to_string(), "a line is longer than 16 MiB");
+        assert!(error.to_string().ends_with(": cannot be read: a line is longer than 16 MiB"));
     }
 
     proptest! {

@@ -1,6 +1,5 @@
 //! What can go wrong.
 
-mod csv;
 mod generate;
 mod import;
 mod otf1;
@@ -8,7 +7,6 @@ mod otf2;
 mod selection;
 mod tasks;
 
-pub use csv::CsvError;
 pub use generate::GenerateError;
 pub use import::ImportError;
 pub use otf1::OtfError;

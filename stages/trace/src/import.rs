@@ -2,7 +2,6 @@
 
 mod clog2;
 mod ipm;
-mod lines;
 pub(crate) mod matrix_market;
 mod paraver;
 mod recognise;
@@ -20,8 +19,8 @@ use crate::{Format, ImportError};
 /// Every file behind a path, as the stage names them in keys.
 pub(crate) fn files(path: &Path, format: Format) -> Result<Vec<InputPath>, ImportError> {
     match resolve(path, format)? {
-        Format::Simgrid | Format::SimgridTagged | Format::SimgridUntagged => simgrid::files(path),
-        Format::Tau => tau::files(path),
+        Format::Simgrid | Format::SimgridTagged | Format::SimgridUntagged => Ok(simgrid::files(path)?),
+        Format::Tau => Ok(tau::files(path)?),
         // Always under one name, so that renaming the file changes no key.
         _ => Ok(vec![InputPath::named(path, "trace")]),
     }

@@ -42,9 +42,7 @@ mod selection;
 mod stage;
 mod summary;
 
-pub use error::{
-    CsvError, DagError, GenerateError, ImportError, Otf2Error, OtfError, ReplayError, SelectionError,
-};
+pub use error::{DagError, GenerateError, ImportError, Otf2Error, OtfError, ReplayError, SelectionError};
 pub use params::{
     Algorithm, Algorithms, Collectives, CsvParams, DagParams, EventsParams, ExportFormat, ExportParams,
     Format, GenerateParams, ImportParams, Otf2Params, OtfParams, Pattern, Phases, Reader, ReplayParams,

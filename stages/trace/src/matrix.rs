@@ -16,7 +16,8 @@ pub(crate) struct Matrix {
 }
 
 /// There are more than 2⁶⁴ messages or bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the messages or bytes of all pairs exceed 64 bits")]
 pub(crate) struct Overflow;
 
 impl Matrix {

@@ -14,7 +14,6 @@ mod archive_files;
 mod definitions;
 mod fields;
 mod inflate;
-mod lines;
 mod processes;
 mod read;
 mod stream;

@@ -70,9 +70,14 @@ impl Files {
         self.read(|_| {})
     }
 
-    /// The message with which it is refused.
+    /// The message with which it is refused, without the column.
     fn refused(&self) -> String {
-        self.auto().result.unwrap_err().0
+        let message = self.auto().result.unwrap_err().0;
+        let mut parts: Vec<&str> = message.splitn(4, ':').collect();
+        if parts.get(2).is_some_and(|column| column.parse::<u32>().is_ok()) {
+            parts.remove(2);
+        }
+        parts.join(":")
     }
 }
 

@@ -1,6 +1,8 @@
 //! The header of a classic netCDF file.
 
-use super::NetcdfError;
+use hopmap_text::FileError;
+
+use super::damaged;
 
 /// A dimension.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,21 +90,18 @@ const DIMENSIONS: u32 = 10;
 const VARIABLES: u32 = 11;
 const ATTRIBUTES: u32 = 12;
 
-pub(super) fn read(bytes: &[u8]) -> Result<Header, NetcdfError> {
+pub(super) fn read(bytes: &[u8]) -> Result<Header, FileError> {
     let has_long_offsets = match bytes {
         [b'C', b'D', b'F', 1, ..] => false,
         [b'C', b'D', b'F', 2, ..] => true,
         [b'C', b'D', b'F', 5, ..] | [0x89, b'H', b'D', b'F', ..] => {
-            return Err(NetcdfError {
-                problem: "this is netCDF of a newer kind (CDF-5 or HDF5)".into(),
-                help: "`nccopy -k 64-bit-offset OLD.nc NEW.nc` makes it a classic one".into(),
-            });
+            return Err(FileError::new(
+                "this is netCDF of a newer kind (CDF-5 or HDF5)",
+                "`nccopy -k 64-bit-offset OLD.nc NEW.nc` makes it a classic one",
+            ));
         }
         _ => {
-            return Err(NetcdfError {
-                problem: "this is no netCDF file".into(),
-                help: "it begins with `CDF` and its version".into(),
-            });
+            return Err(FileError::new("this is no netCDF file", "it begins with `CDF` and its version"));
         }
     };
     let mut rest = Rest { bytes: &bytes[4..] };
@@ -116,7 +115,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Header, NetcdfError> {
     let is_unlimited = |index: &usize| dimensions[*index].length.is_none();
     // Only the outermost dimension grows.
     if variables.iter().any(|variable| variable.dimensions.iter().skip(1).any(is_unlimited)) {
-        return Err(NetcdfError::damaged("an inner dimension of a variable is not limited"));
+        return Err(damaged("an inner dimension of a variable is not limited"));
     }
     Ok(Header { records: (records != u32::MAX).then_some(records), dimensions, variables })
 }
@@ -127,25 +126,25 @@ struct Rest<'a> {
 }
 
 impl<'a> Rest<'a> {
-    fn take(&mut self, count: usize) -> Result<&'a [u8], NetcdfError> {
+    fn take(&mut self, count: usize) -> Result<&'a [u8], FileError> {
         let Some((taken, rest)) = self.bytes.split_at_checked(count) else {
-            return Err(NetcdfError::damaged("the file ends inside its header"));
+            return Err(damaged("the file ends inside its header"));
         };
         self.bytes = rest;
         Ok(taken)
     }
 
-    fn number(&mut self) -> Result<u32, NetcdfError> {
+    fn number(&mut self) -> Result<u32, FileError> {
         Ok(self.take(4)?.iter().fold(0, |number, &byte| number << 8 | u32::from(byte)))
     }
 
     /// A count and so many bytes, padded to a multiple of four.
-    fn padded(&mut self, count: u64) -> Result<&'a [u8], NetcdfError> {
+    fn padded(&mut self, count: u64) -> Result<&'a [u8], FileError> {
         let padded = usize::try_from(count.next_multiple_of(4)).unwrap_or(usize::MAX);
         Ok(&self.take(padded)?[..count as usize])
     }
 
-    fn name(&mut self) -> Result<String, NetcdfError> {
+    fn name(&mut self) -> Result<String, FileError> {
         let count = self.number()?;
         Ok(String::from_utf8_lossy(self.padded(u64::from(count))?).into_owned())
     }
@@ -154,13 +153,11 @@ impl<'a> Rest<'a> {
     fn list<T>(
         &mut self,
         tag: u32,
-        mut read: impl FnMut(&mut Self) -> Result<T, NetcdfError>,
-    ) -> Result<Vec<T>, NetcdfError> {
+        mut read: impl FnMut(&mut Self) -> Result<T, FileError>,
+    ) -> Result<Vec<T>, FileError> {
         let (found, count) = (self.number()?, self.number()?);
         if found != tag && (found, count) != (0, 0) {
-            return Err(NetcdfError::damaged(format!(
-                "a list in the header has tag {found} instead of {tag}"
-            )));
+            return Err(damaged(format!("a list in the header has tag {found} instead of {tag}")));
         }
         let mut list = Vec::new();
         for _ in 0..count {
@@ -169,25 +166,25 @@ impl<'a> Rest<'a> {
         Ok(list)
     }
 
-    fn kind(&mut self) -> Result<Type, NetcdfError> {
+    fn kind(&mut self) -> Result<Type, FileError> {
         let tag = self.number()?;
-        Type::new(tag).ok_or_else(|| NetcdfError::damaged(format!("there is no type {tag}")))
+        Type::new(tag).ok_or_else(|| damaged(format!("there is no type {tag}")))
     }
 
-    fn attribute(&mut self) -> Result<(), NetcdfError> {
+    fn attribute(&mut self) -> Result<(), FileError> {
         self.name()?;
         let (kind, count) = (self.kind()?, self.number()?);
         self.padded(kind.size() as u64 * u64::from(count))?;
         Ok(())
     }
 
-    fn variable(&mut self, dimensions: usize, has_long_offsets: bool) -> Result<Variable, NetcdfError> {
+    fn variable(&mut self, dimensions: usize, has_long_offsets: bool) -> Result<Variable, FileError> {
         let name = self.name()?;
         let mut own = Vec::new();
         for _ in 0..self.number()? {
             let index = self.number()? as usize;
             if index >= dimensions {
-                return Err(NetcdfError::damaged(format!("`{name}` has a dimension that does not exist")));
+                return Err(damaged(format!("`{name}` has a dimension that does not exist")));
             }
             own.push(index);
         }

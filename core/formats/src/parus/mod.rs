@@ -4,7 +4,7 @@ mod netcdf;
 mod network;
 mod text;
 
-pub use network::{Kind, NetworkError, NetworkFile, hosts_of_netcdf};
+pub use network::{Kind, NetworkFile, hosts_of_netcdf};
 
 #[cfg(test)]
 mod tests;

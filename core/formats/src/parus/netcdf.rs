@@ -2,8 +2,10 @@
 //!
 //! There are two schemas: one with variables `noise_*`, and one with `random_option_*`. Types of tests and data are numbers or texts in both.
 
-use super::network::{Kind, NetworkError, NetworkFile};
-use crate::netcdf::{Netcdf, NetcdfError, Type};
+use hopmap_text::FileError;
+
+use super::network::{Kind, NetworkFile};
+use crate::netcdf::{Netcdf, Type};
 
 const TESTS: [&str; 10] = [
     "unknown",
@@ -19,34 +21,24 @@ const TESTS: [&str; 10] = [
 ];
 const KINDS: [&str; 5] = ["unknown", "average", "median", "deviation", "min"];
 
-impl From<NetcdfError> for NetworkError {
-    fn from(error: NetcdfError) -> Self {
-        Self { line: None, problem: error.problem, help: error.help }
-    }
-}
-
-fn wrong(problem: impl Into<String>, help: &str) -> NetworkError {
-    NetworkError { line: None, problem: problem.into(), help: help.into() }
-}
-
 const HELP: &str = "network-tests2 writes `data(n, x, y)`, lengths by receivers by senders";
 
-pub(super) fn read(bytes: &[u8]) -> Result<NetworkFile, NetworkError> {
+pub(super) fn read(bytes: &[u8]) -> Result<NetworkFile, FileError> {
     let file = Netcdf::new(bytes)?;
-    let data = file.variable("data").ok_or_else(|| wrong("there is no variable `data`", HELP))?;
+    let data = file.variable("data").ok_or_else(|| FileError::new("there is no variable `data`", HELP))?;
     let shape = file.shape(data);
     let processes = whole(&file, "proc_num")?;
     match (data.kind, &shape[..]) {
         (Type::Double, [_, receivers, senders]) if [*receivers, *senders] == [processes; 2] => {}
         (_, [_, _, _, _]) => {
-            return Err(wrong(
+            return Err(FileError::new(
                 "the file holds every single measurement",
                 "give the one of medians or averages beside it: PREFIX_median.nc",
             ));
         }
         _ => {
             let problem = format!("`data` is {shape:?} for {processes} processes");
-            return Err(wrong(problem, HELP));
+            return Err(FileError::new(problem, HELP));
         }
     }
     let [begin, end, step] = ["begin_mes_length", "end_mes_length", "step_length"];
@@ -71,9 +63,9 @@ pub(super) fn read(bytes: &[u8]) -> Result<NetworkFile, NetworkError> {
 }
 
 /// A whole number of zero or more.
-fn whole(file: &Netcdf<'_>, name: &str) -> Result<u64, NetworkError> {
+fn whole(file: &Netcdf<'_>, name: &str) -> Result<u64, FileError> {
     let missing =
-        || wrong(format!("there is no number `{name}`"), "network-tests2 writes it into every file");
+        || FileError::new(format!("there is no number `{name}`"), "network-tests2 writes it into every file");
     let variable =
         file.variable(name).filter(|variable| variable.kind == Type::Int && variable.dimensions.is_empty());
     let numbers = file.numbers(variable.ok_or_else(missing)?)?;
@@ -82,11 +74,11 @@ fn whole(file: &Netcdf<'_>, name: &str) -> Result<u64, NetworkError> {
 }
 
 /// A word, or the word of a number.
-fn named(file: &Netcdf<'_>, name: &str, names: &[&str]) -> Result<String, NetworkError> {
+fn named(file: &Netcdf<'_>, name: &str, names: &[&str]) -> Result<String, FileError> {
     let variable =
-        file.variable(name).ok_or_else(|| wrong(format!("there is no variable `{name}`"), HELP))?;
+        file.variable(name).ok_or_else(|| FileError::new(format!("there is no variable `{name}`"), HELP))?;
     if variable.kind == Type::Char {
-        return Ok(file.text(variable)?);
+        return file.text(variable);
     }
     let number = whole(file, name)?;
     Ok(names.get(number as usize).map_or_else(|| number.to_string(), |name| (*name).to_owned()))

@@ -1,6 +1,6 @@
 //! What `network_test` measured between all processes of an MPI job.
 
-use miette::Diagnostic;
+use hopmap_text::FileError;
 
 /// A network file of PARUS: text, or netCDF of `network-tests2`.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,22 +49,9 @@ impl Kind {
     }
 }
 
-/// Bytes that are no network file.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
-#[error("{problem}")]
-#[diagnostic(help("{help}"))]
-pub struct NetworkError {
-    /// Line, counted from one, in a file of text.
-    pub line: Option<usize>,
-    /// What is wrong.
-    pub problem: String,
-    /// What it should be, or what to do.
-    pub help: String,
-}
-
 impl NetworkFile {
     /// Reads a network file, text or netCDF.
-    pub fn read(bytes: &[u8]) -> Result<Self, NetworkError> {
+    pub fn read(bytes: &[u8]) -> Result<Self, FileError> {
         match bytes.starts_with(b"CDF") || bytes.starts_with(b"\x89HDF") {
             true => super::netcdf::read(bytes),
             false => super::text::read(bytes),
@@ -72,25 +59,20 @@ impl NetworkFile {
     }
 
     /// Takes the names of hosts from the file beside a netCDF file, a rank a line.
-    pub fn set_hosts(&mut self, text: &str) -> Result<(), NetworkError> {
+    pub fn set_hosts(&mut self, text: &str) -> Result<(), FileError> {
         let hosts: Vec<String> =
             text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect();
         if hosts.len() != self.processes {
-            return Err(NetworkError {
-                line: None,
-                problem: format!("there are {} hosts for {} processes", hosts.len(), self.processes),
-                help: "it has a line for every process".into(),
-            });
+            let problem = format!("there are {} hosts for {} processes", hosts.len(), self.processes);
+            return Err(FileError::new(problem, "it has a line for every process"));
         }
         self.hosts = hosts;
         Ok(())
     }
 
     /// Checks that lengths rise.
-    pub(super) fn checked(self, line: Option<usize>) -> Result<Self, NetworkError> {
-        let wrong = |problem: &str, help: &str| {
-            Err(NetworkError { line, problem: problem.into(), help: help.into() })
-        };
+    pub(super) fn checked(self, line: Option<usize>) -> Result<Self, FileError> {
+        let wrong = |problem: &str, help: &str| Err(FileError { line, ..FileError::new(problem, help) });
         if self.processes == 0 || self.lengths.is_empty() {
             return wrong("nothing was measured", "the test was broken off before the first length was done");
         }

@@ -1,3 +1,5 @@
+use hopmap_text::FileError;
+
 use super::*;
 use crate::netcdf::tests::{Data, Writer};
 
@@ -9,7 +11,7 @@ fn text(matrices: &str) -> String {
     )
 }
 
-fn read(text: &str) -> Result<NetworkFile, NetworkError> {
+fn read(text: &str) -> Result<NetworkFile, FileError> {
     NetworkFile::read(text.as_bytes())
 }
 
@@ -48,8 +50,8 @@ fn errors_have_lines() {
     );
     assert_eq!(broken("processors 2", "processors -2").0, 1);
     assert_eq!(broken("processors 2", "processors 99999999").1, "there are more than 16384 processes");
-    assert_eq!(broken("\"one_to_one\"", "\"one_to_one").1, "a text in quotation marks should be here");
-    assert_eq!(broken("1e-6", "1e-6x"), (18, "`1e-6x` is no number that fits here".into()));
+    assert_eq!(broken("\"one_to_one\"", "\"one_to_one").1, "`test type` should be a text in quotation marks");
+    assert_eq!(broken("1e-6", "1e-6x"), (18, "a time is `1e-6x`, which is no number that fits here".into()));
     assert_eq!(broken("processors 2", "processors 3").0, 17);
     assert!(read("\u{0}").is_err() && read("").is_err() && NetworkFile::read(b"processors \xff").is_err());
     let again = read(&text(&FIRST.repeat(2))).unwrap_err();

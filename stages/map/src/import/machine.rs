@@ -3,9 +3,7 @@
 use std::collections::HashMap;
 
 use hopmap_model::{CostModel, SystemGraph};
-
-use super::PlacementFault;
-use super::lines::{Line, quoted};
+use hopmap_text::{FileError, Line, shown};
 
 const NAMES: &str = "hosts have the names of the machine, or these up to the first dot where that tells them apart: give the machine \
                      that the file was made for, or name its hosts with `hosts`";
@@ -45,7 +43,7 @@ impl<'a> Machine<'a> {
     }
 
     /// The host of a name.
-    pub(super) fn host(&self, name: &str, line: Line<'_>) -> Result<Host, PlacementFault> {
+    pub(super) fn host(&self, name: &str, line: Line<'_>) -> Result<Host, FileError> {
         let index = self.by_name.get(name).copied();
         // `a.x` and `a.y` are two hosts, but each may be the `a` of the other side.
         let is_short = |name: &str| short(name) == name;
@@ -55,8 +53,8 @@ impl<'a> Machine<'a> {
             Some(index) => Ok(self.hosts[index]),
             None => {
                 let first = self.hosts.first().map_or("none", |host| self.name(*host));
-                let what = format!("the machine has no host `{}`; its first one is `{first}`", quoted(name));
-                Err(line.fault(what, NAMES))
+                let what = format!("the machine has no host `{}`; its first one is `{first}`", shown(name));
+                Err(line.error(what).with_help(NAMES))
             }
         }
     }

@@ -4,10 +4,11 @@
 
 use std::collections::HashMap;
 
-use super::error::OTHER_PROGRAM;
-use super::lines::{Line, Lines, quoted};
+use hopmap_text::{FileError, Line, shown};
+
+use super::Place;
+use super::error::{OTHER_PROGRAM, at, below};
 use super::machine::{Host, Machine};
-use super::{Place, PlacementFault};
 
 const HINT: &str =
     "a line of a rank file is `rank 0=host slot=3`, or with socket and core `rank 0=host slot=1:0`";
@@ -16,41 +17,43 @@ const CORES: &str = "cores count from zero on every host, or on every socket whe
                      the machine's levels inside a host";
 
 /// Reads where every rank is, in any order.
-pub(super) fn read(
-    lines: Lines<'_>,
+pub(super) fn read<'t>(
+    lines: impl Iterator<Item = Line<'t>>,
     ranks: usize,
     machine: &Machine<'_>,
-) -> Result<Vec<Place>, PlacementFault> {
+) -> Result<Vec<Place>, FileError> {
     let mut places: Vec<Option<Place>> = vec![None; ranks];
     let mut cores = Cores { machine, sockets: HashMap::new() };
     let mut last = 0;
     for line in lines {
         let (rank, host, slot) = parts(line)?;
-        let rank = line.below(rank, ranks, || "there is rank".to_owned(), OTHER_PROGRAM)?;
+        let rank = below(line, rank, ranks, || "there is rank".to_owned(), OTHER_PROGRAM)?;
         let host = match host.strip_prefix("+n") {
             Some(number) => {
-                let at = line.below(number, machine.hosts.len(), || "there is host +n".to_owned(), HINT)?;
+                let at = below(line, number, machine.hosts.len(), || "there is host +n".to_owned(), HINT)?;
                 machine.hosts[at]
             }
             None => machine.host(host, line)?,
         };
         let slot = cores.slot(line, slot, host)?;
         if let Some(before) = places[rank].replace(Place { slot, line: line.number }) {
-            return Err(line.fault(format!("rank {rank} stands on line {} already", before.line), HINT));
+            return Err(line
+                .error(format!("rank {rank} stands on line {} already", before.line))
+                .with_help(HINT));
         }
         last = line.number;
     }
     match places.iter().position(Option::is_none) {
         Some(rank) => {
             let what = format!("rank {rank} is missing, and the program has {ranks}");
-            Err(PlacementFault::new(last, what, OTHER_PROGRAM))
+            Err(at(last, what, OTHER_PROGRAM))
         }
         None => Ok(places.into_iter().flatten().collect()),
     }
 }
 
 /// Rank, host and slot as they are written.
-fn parts(line: Line<'_>) -> Result<(&str, &str, &str), PlacementFault> {
+fn parts(line: Line<'_>) -> Result<(&str, &str, &str), FileError> {
     let parts = || {
         let (rank, place) = line.text.strip_prefix("rank")?.split_once('=')?;
         let (host, slot) = place.trim().split_once(char::is_whitespace)?;
@@ -58,7 +61,9 @@ fn parts(line: Line<'_>) -> Result<(&str, &str, &str), PlacementFault> {
         let slot = slot.strip_prefix('s').unwrap_or(slot).trim_start().strip_prefix('=')?;
         Some((rank.trim(), host, slot.trim()))
     };
-    parts().ok_or_else(|| line.fault(format!("`{}` is no line of a rank file", quoted(line.text)), HINT))
+    parts().ok_or_else(|| {
+        line.error(format!("`{}` is no line of a rank file", shown(line.text))).with_help(HINT)
+    })
 }
 
 /// Looks up the cores of hosts.
@@ -70,14 +75,14 @@ struct Cores<'a> {
 
 impl Cores<'_> {
     /// The slot that is written as `CORE` or `SOCKET:CORE`.
-    fn slot(&mut self, line: Line<'_>, slot: &str, host: Host) -> Result<u32, PlacementFault> {
+    fn slot(&mut self, line: Line<'_>, slot: &str, host: Host) -> Result<u32, FileError> {
         if let Some(sign) = slot.chars().find(|sign| !sign.is_ascii_digit() && *sign != ':') {
             let what = match sign {
-                ',' | '-' | '*' => format!("`{}` is more than one core", quoted(slot)),
-                'p' | 'P' => format!("`{}` is a physical number", quoted(slot)),
-                _ => format!("`{}` is no core", quoted(slot)),
+                ',' | '-' | '*' => format!("`{}` is more than one core", shown(slot)),
+                'p' | 'P' => format!("`{}` is a physical number", shown(slot)),
+                _ => format!("`{}` is no core", shown(slot)),
             };
-            return Err(line.fault(what, ONE_CORE));
+            return Err(line.error(what).with_help(ONE_CORE));
         }
         let found = match slot.split_once(':') {
             None => slot.parse().ok().and_then(|core| self.machine.core(host, core)),
@@ -85,7 +90,8 @@ impl Cores<'_> {
         };
         found.ok_or_else(|| {
             let (name, slots) = (self.machine.name(host), host.slots);
-            line.fault(format!("host `{name}` with {slots} slots has no core `{}`", quoted(slot)), CORES)
+            line.error(format!("host `{name}` with {slots} slots has no core `{}`", shown(slot)))
+                .with_help(CORES)
         })
     }
 

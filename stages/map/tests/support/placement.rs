@@ -34,9 +34,9 @@ pub(crate) fn placement(text: &[u8], ranks: usize) {
                 assert!(Mapping::new(&placed.slots, &system, Weight::Bytes).is_ok());
                 assert!(placed.format != Auto && (format == Auto || placed.format == format));
             }
-            Err(fault) => {
-                assert!((1..1000).contains(&fault.what.len()) && !fault.hint.is_empty());
-                assert!(fault.line <= text.split(|byte| *byte == b'\n').count());
+            Err(error) => {
+                assert!((1..1000).contains(&error.problem.len()) && error.help.is_some());
+                assert!(error.line.unwrap_or_default() <= text.split(|byte| *byte == b'\n').count());
             }
         }
     }

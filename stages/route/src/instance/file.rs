@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use hopmap_text::FileError;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -130,21 +131,19 @@ impl File {
     }
 }
 
-/// Reads JSON or TOML; what is wrong and on which line.
-pub(crate) fn parse<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, (usize, String)> {
-    let text = std::str::from_utf8(bytes).map_err(|error| {
-        let line = bytes[..error.valid_up_to()].split(|&byte| byte == b'\n').count();
-        (line, "this is no text in UTF-8".to_owned())
-    })?;
+/// Reads JSON or TOML; `help` says what keys there are.
+pub(crate) fn parse<T: serde::de::DeserializeOwned>(bytes: &[u8], help: &str) -> Result<T, FileError> {
+    let text = hopmap_text::utf8(bytes)?;
     if text.trim().is_empty() {
-        return Err((1, "the file is empty".to_owned()));
+        return Err(FileError::at(1, "the file is empty", help));
     }
     if text.trim_start().starts_with('{') {
-        return serde_json::from_str(text).map_err(|error| (error.line().max(1), plain(&error.to_string())));
+        return serde_json::from_str(text)
+            .map_err(|error| FileError::at(error.line().max(1), plain(&error.to_string()), help));
     }
     toml::from_str(text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start.min(text.len()));
-        (text.as_bytes()[..at].split(|&byte| byte == b'\n').count(), error.message().to_owned())
+        FileError::at(text.as_bytes()[..at].split(|&byte| byte == b'\n').count(), error.message(), help)
     })
 }
 

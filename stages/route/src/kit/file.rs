@@ -151,8 +151,3 @@ fn one() -> u32 {
 fn unit() -> f64 {
     1.0
 }
-
-/// Reads JSON or TOML; what is wrong and on which line.
-pub(super) fn parse(bytes: &[u8]) -> Result<File, (usize, String)> {
-    crate::instance::parse_as(bytes)
-}

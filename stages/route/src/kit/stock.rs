@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use hopmap_model::{Node, NodeKind, NodeTraits, SwitchType, read_input};
+use hopmap_model::{Node, NodeKind, NodeTraits, SwitchType};
+use hopmap_text::FileError;
 
 use super::file::{self, Connectors, File};
 use super::wired::{self, Wired};
-use crate::InstanceError;
+use crate::instance::parse_as;
 
 /// Most nodes, switches or boards of a kit.
 const MOST: u32 = 1 << 12;
@@ -52,23 +53,14 @@ pub(super) struct Stock {
 type Wrong = (String, String);
 
 impl Stock {
-    pub(super) fn read(path: &Path) -> Result<Self, InstanceError> {
-        let unreadable = |source| InstanceError::Unreadable { path: path.to_owned(), source };
-        Self::parse(&read_input(path, MOST_BYTES).map_err(unreadable)?, path)
+    pub(super) fn read(path: &Path) -> Result<Self, FileError> {
+        Self::parse(&hopmap_text::read(path, MOST_BYTES)?, path)
     }
 
-    pub(super) fn parse(bytes: &[u8], path: &Path) -> Result<Self, InstanceError> {
-        let file = file::parse(bytes).map_err(|(line, problem)| InstanceError::Malformed {
-            path: path.to_owned(),
-            line,
-            problem,
-            help: "a kit has `nodes`, `switches` and perhaps `boards`, as JSON or TOML".into(),
-        })?;
-        Self::build(&file).map_err(|(problem, help)| InstanceError::Contradiction {
-            path: path.to_owned(),
-            problem,
-            help,
-        })
+    pub(super) fn parse(bytes: &[u8], path: &Path) -> Result<Self, FileError> {
+        let help = "a kit has `nodes`, `switches` and perhaps `boards`, as JSON or TOML";
+        let file: File = parse_as(bytes, help).map_err(|error| error.in_file(path))?;
+        Self::build(&file).map_err(|(problem, help)| FileError::new(problem, help).in_file(path))
     }
 
     fn build(file: &File) -> Result<Self, Wrong> {

@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use hopmap_model::{Error, Schedule, read_input};
+use hopmap_model::{Error, Schedule};
 
 use super::program::Program;
 use super::{CheckError, order};
-use crate::MachineError;
 use crate::export::sch::node_numbers;
 use crate::formats::MOST_BYTES;
 use crate::formats::sch::Sch;
@@ -16,11 +15,8 @@ const ANOTHER_GRAPH: &str = "the `.sch` is for another graph: import the `.grf` 
 
 /// The schedule in a file, with the earliest times.
 pub(super) fn schedule(program: &Program<'_>, path: &Path) -> Result<Schedule, Error> {
-    let file = || path.display().to_string();
-    let bytes =
-        read_input(path, MOST_BYTES).map_err(|source| MachineError::Unreadable { file: file(), source })?;
-    let sch =
-        Sch::read(&bytes).map_err(|error| CheckError::new(format!("`{}`: {error}", file()), error.help))?;
+    let bytes = hopmap_text::read(path, MOST_BYTES)?;
+    let sch = Sch::read(&bytes).map_err(|error| error.in_file(path))?;
     Ok(of_sch(program, &sch)?)
 }
 

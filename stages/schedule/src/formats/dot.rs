@@ -10,9 +10,9 @@ mod parser;
 mod tests;
 
 use hopmap_model::{Dependency, TaskDag, WorkUnit};
+use hopmap_text::{FileError, shown, utf8};
 
 use self::graph::{Given, Graph, Table, Weights};
-use super::{ReadError, text};
 
 /// Attributes that are weights where nobody says it: of the graphs of Auckland, of others, and of those for `SimGrid`.
 pub const WEIGHTS: [&str; 4] = ["Weight", "weight", "cost", "size"];
@@ -41,12 +41,12 @@ pub struct Dot {
 
 impl Dot {
     /// Reads a DOT file.
-    pub fn read(bytes: &[u8], options: &DotOptions) -> Result<Self, ReadError> {
+    pub fn read(bytes: &[u8], options: &DotOptions) -> Result<Self, FileError> {
         let table = |name: &Option<String>| match name {
             Some(name) => Table::new(vec![name.clone()]),
             None => Table::new(WEIGHTS.map(str::to_owned).to_vec()),
         };
-        let graph = parser::parse(text(bytes)?, table(&options.node_weight), table(&options.edge_weight))?;
+        let graph = parser::parse(utf8(bytes)?, table(&options.node_weight), table(&options.edge_weight))?;
         let (node_weight, work) = works(&graph)?;
         let (edge_weight, dependencies) = dependencies(&graph, options)?;
         let dag = super::graph::finish(work, dependencies, graph.names, WorkUnit::Time)?;
@@ -55,25 +55,22 @@ impl Dot {
 }
 
 /// The attribute that is the work of nodes, and the work of every node.
-fn works(graph: &Graph) -> Result<(String, Vec<f64>), ReadError> {
+fn works(graph: &Graph) -> Result<(String, Vec<f64>), FileError> {
     if graph.names.is_empty() {
-        return Err(ReadError::whole(
+        return Err(FileError::new(
             "the graph has no nodes",
             "nodes are tasks, and edges what they wait for",
         ));
     }
-    let what = |node: usize| format!("node `{}`", super::shown(&graph.names[node]));
+    let what = |node: usize| format!("node `{}`", shown(&graph.names[node]));
     let Some(Weights { name, of: weights }) = graph.of_nodes.weights(graph.names.len(), what)? else {
         let problem = format!("no node has an attribute `{}`", graph.of_nodes.names.join("`, `"));
-        return Err(ReadError::whole(
-            problem,
-            "say with `node_weight` which attribute is the work of a node",
-        ));
+        return Err(FileError::new(problem, "say with `node_weight` which attribute is the work of a node"));
     };
     let work = weights.into_iter().enumerate().map(|(node, given)| {
         let missing = || {
             let problem = format!("{} has no `{name}`, while others have", what(node));
-            ReadError::at(
+            FileError::at(
                 graph.lines[node],
                 problem,
                 format!("`node [{name} = 1]` before all nodes is a default"),
@@ -81,7 +78,7 @@ fn works(graph: &Graph) -> Result<(String, Vec<f64>), ReadError> {
         };
         let Given { value, line } = given.ok_or_else(missing)?;
         let wrong = |shown: String, problem: String| {
-            ReadError::at(
+            FileError::at(
                 line,
                 format!("`{name}` of {} is `{shown}`, which {problem}", what(node)),
                 WEIGHT_HELP,
@@ -96,8 +93,8 @@ fn works(graph: &Graph) -> Result<(String, Vec<f64>), ReadError> {
 const WEIGHT_HELP: &str = "weights are numbers from 0 to 2^53";
 
 /// The attribute that is what edges send, if there is one, and the edges.
-fn dependencies(graph: &Graph, options: &DotOptions) -> Result<(Option<String>, Vec<Dependency>), ReadError> {
-    let name_of = |node: u32| super::shown(&graph.names[node as usize]);
+fn dependencies(graph: &Graph, options: &DotOptions) -> Result<(Option<String>, Vec<Dependency>), FileError> {
+    let name_of = |node: u32| shown(&graph.names[node as usize]);
     let what = |edge: usize| {
         let (source, destination, _) = graph.edges[edge];
         format!("edge `{}` -> `{}`", name_of(source), name_of(destination))
@@ -105,7 +102,7 @@ fn dependencies(graph: &Graph, options: &DotOptions) -> Result<(Option<String>, 
     let Some(Weights { name, of: weights }) = graph.of_edges.weights(graph.edges.len(), what)? else {
         if let (Some(name), false) = (&options.edge_weight, graph.edges.is_empty()) {
             let help = "leave `edge_weight` out if messages are empty";
-            return Err(ReadError::whole(format!("no edge has an attribute `{name}`"), help));
+            return Err(FileError::new(format!("no edge has an attribute `{name}`"), help));
         }
         let empty = |&(source, destination, _): &_| Dependency { source, destination, bytes: 0 };
         return Ok((None, graph.edges.iter().map(empty).collect()));
@@ -114,11 +111,11 @@ fn dependencies(graph: &Graph, options: &DotOptions) -> Result<(Option<String>, 
     let edges = edges.map(|(edge, (&(source, destination, line), given))| {
         let missing = || {
             let problem = format!("{} has no `{name}`, while others have", what(edge));
-            ReadError::at(line, problem, format!("`edge [{name} = 0]` before all edges is a default"))
+            FileError::at(line, problem, format!("`edge [{name} = 0]` before all edges is a default"))
         };
         let Given { value, line } = given.ok_or_else(missing)?;
         let wrong = |shown: String, problem: String, help: String| {
-            ReadError::at(line, format!("`{name}` of {} is `{shown}`, which {problem}", what(edge)), help)
+            FileError::at(line, format!("`{name}` of {} is `{shown}`, which {problem}", what(edge)), help)
         };
         let value = value.map_err(|shown| wrong(shown, "is no number".into(), WEIGHT_HELP.into()))?;
         let bytes = super::graph::bytes(value, options.scale)

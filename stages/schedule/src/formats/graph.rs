@@ -1,8 +1,7 @@
 //! What all readers of task graphs have in common.
 
 use hopmap_model::{Dependency, Task, TaskDag, TaskDagError, WorkUnit};
-
-use super::ReadError;
+use hopmap_text::FileError;
 
 /// Numbers above are not exact in a double.
 const MOST: f64 = (1u64 << 53) as f64;
@@ -50,9 +49,9 @@ pub(super) fn finish(
     mut dependencies: Vec<Dependency>,
     names: Vec<String>,
     unit: WorkUnit,
-) -> Result<TaskDag, ReadError> {
+) -> Result<TaskDag, FileError> {
     if work.is_empty() {
-        return Err(ReadError::whole("there are no tasks", "a graph has at least one"));
+        return Err(FileError::new("there are no tasks", "a graph has at least one"));
     }
     dependencies.sort_unstable();
     let tasks = work.into_iter().map(|work| Task { rank: None, work }).collect();
@@ -64,7 +63,7 @@ pub(super) fn finish(
             }
             error => error.to_string(),
         };
-        ReadError::whole(problem, "a task can only wait for tasks that do not wait for it")
+        FileError::new(problem, "a task can only wait for tasks that do not wait for it")
     })?;
     Ok(dag)
 }

@@ -12,8 +12,9 @@ mod write;
 use std::collections::HashMap;
 
 use hopmap_model::{Dependency, TaskDag, WorkUnit};
+use hopmap_text::FileError;
 
-use super::{ReadError, graph};
+use super::graph;
 
 /// A task graph of PARUS.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -87,7 +88,7 @@ pub struct GrfChunk {
 
 impl Grf {
     /// Reads a `.grf` file.
-    pub fn read(bytes: &[u8]) -> Result<Self, ReadError> {
+    pub fn read(bytes: &[u8]) -> Result<Self, FileError> {
         parse::parse(bytes)
     }
 
@@ -98,11 +99,11 @@ impl Grf {
     }
 
     /// The graph of tasks, in the order of the file, with their numbers as names; weights of edges are multiplied by `scale`.
-    pub fn task_dag(&self, scale: f64) -> Result<TaskDag, ReadError> {
+    pub fn task_dag(&self, scale: f64) -> Result<TaskDag, FileError> {
         let index: HashMap<u64, u32> =
             (0..).zip(&self.nodes).map(|(index, node)| (node.number, index)).collect();
         let wrong = |what: &str, number: u64, weight: u64, problem: &str, help: &str| {
-            ReadError::whole(format!("the weight of {what} {number} is {weight}, which {problem}"), help)
+            FileError::new(format!("the weight of {what} {number} is {weight}, which {problem}"), help)
         };
         let work = self.nodes.iter().map(|node| {
             graph::work(node.weight as f64).map_err(|problem| {
@@ -112,7 +113,7 @@ impl Grf {
         let work = work.collect::<Result<_, _>>()?;
         let end = |edge: &GrfEdge, node: u64| {
             let problem = || format!("edge {} joins node {node}, which is not there", edge.number);
-            index.get(&node).copied().ok_or_else(|| ReadError::whole(problem(), "is a node missing?"))
+            index.get(&node).copied().ok_or_else(|| FileError::new(problem(), "is a node missing?"))
         };
         let dependency = |edge: &GrfEdge| {
             let bytes = graph::bytes(edge.weight as f64, scale)

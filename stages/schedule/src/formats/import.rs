@@ -1,13 +1,11 @@
 //! A task graph from a file of any format.
 
-use std::io::Read;
-use std::path::Path;
-
-use hopmap_model::{Context, Error, TaskDag, open_input};
+use hopmap_model::{Context, Error, TaskDag};
+use hopmap_text::FileError;
 
 use super::dot::{Dot, DotOptions};
 use super::grf::Grf;
-use super::{ReadError, stg, wfformat};
+use super::{stg, wfformat};
 use crate::{GraphFormat, ImportError, ImportParams};
 
 /// Bytes of a file that are read.
@@ -100,7 +98,7 @@ pub fn read_graph(params: &ImportParams, cx: &Context<'_>) -> Result<TaskDag, Er
 fn graph_of(params: &ImportParams) -> Result<(TaskDag, String), ImportError> {
     check(params)?;
     let path = params.file.path();
-    let bytes = contents(path)?;
+    let bytes = hopmap_text::read(path, MOST_BYTES)?;
     let format = match (params.format, GraphFile::recognise(&bytes)) {
         (Some(format), _) | (None, Some(GraphFile::Graph(format))) => format,
         (None, Some(GraphFile::Other(found))) => {
@@ -112,16 +110,11 @@ fn graph_of(params: &ImportParams) -> Result<(TaskDag, String), ImportError> {
         }
     };
     check_attributes(params, format)?;
-    read(&bytes, format, params).map_err(|ReadError { line, problem, help }| ImportError::Malformed {
-        path: path.into(),
-        line,
-        problem,
-        help,
-    })
+    Ok(read(&bytes, format, params).map_err(|error| error.in_file(path))?)
 }
 
 /// The graph, and what the log says of it.
-fn read(bytes: &[u8], format: GraphFormat, params: &ImportParams) -> Result<(TaskDag, String), ReadError> {
+fn read(bytes: &[u8], format: GraphFormat, params: &ImportParams) -> Result<(TaskDag, String), FileError> {
     let name = format.name();
     let dag = match format {
         GraphFormat::Parus => Grf::read(bytes)?.task_dag(params.scale)?,
@@ -138,23 +131,6 @@ fn read(bytes: &[u8], format: GraphFormat, params: &ImportParams) -> Result<(Tas
         }
     };
     Ok((dag, name.to_owned()))
-}
-
-fn contents(path: &Path) -> Result<Vec<u8>, ImportError> {
-    let failed = |source: std::io::Error| {
-        let help = match source.kind() {
-            std::io::ErrorKind::NotFound => "is the name right? Paths are relative to the pipeline file",
-            std::io::ErrorKind::IsADirectory => "name a file, not a folder",
-            _ => "it has to be a file that you may read",
-        };
-        ImportError::Unreadable { path: path.into(), source, help }
-    };
-    let mut bytes = Vec::new();
-    open_input(path).map_err(failed)?.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
-    match bytes.len() as u64 > MOST_BYTES {
-        true => Err(ImportError::TooLarge { path: path.into(), most: MOST_BYTES }),
-        false => Ok(bytes),
-    }
 }
 
 #[cfg(test)]
@@ -207,7 +183,10 @@ mod tests {
         assert!(error(&params).ends_with("known here: it is empty"));
         fs::write(file.path(), "x").unwrap();
         assert!(error(&params).ends_with("known here"));
-        assert!(error(&ImportParams::of("/nowhere/at/all")).starts_with("cannot read `/nowhere"));
-        assert!(error(&ImportParams::of(std::env::temp_dir())).starts_with("cannot read `"));
+        assert!(error(&ImportParams::of("/nowhere/at/all")).starts_with("/nowhere/at/all: cannot be read: "));
+        assert!(
+            error(&ImportParams::of(std::env::temp_dir()))
+                .ends_with(": cannot be read: it is a folder, not a file")
+        );
     }
 }

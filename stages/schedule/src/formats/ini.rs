@@ -26,10 +26,9 @@
 //! Both programs read `avg_gens` and pass over the `gens` of the file that comes with them, over misspelt keys and over values that are
 //! no numbers. Here both spellings count, and the rest are errors.
 
+use hopmap_text::{FileError, closest, shown};
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
-
-use super::{ReadError, closest, shown};
 
 /// The parameters in a `sch.ini`; nothing where the file does not say them.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -95,7 +94,7 @@ struct Value<'a> {
 
 impl SchIni {
     /// Reads a `sch.ini`.
-    pub fn read(bytes: &[u8]) -> Result<Self, ReadError> {
+    pub fn read(bytes: &[u8]) -> Result<Self, FileError> {
         let text = String::from_utf8_lossy(bytes);
         let values = values(&text)?;
         let value = |key: &str| values.get(key);
@@ -125,7 +124,7 @@ impl SchIni {
 }
 
 /// All keys that are set; of two spellings of one key, `avg_gens`.
-fn values(text: &str) -> Result<HashMap<&'static str, Value<'_>>, ReadError> {
+fn values(text: &str) -> Result<HashMap<&'static str, Value<'_>>, FileError> {
     let mut values: HashMap<&'static str, Value<'_>> = HashMap::new();
     let mut section = String::new();
     for (line, text) in (1..).zip(text.lines()) {
@@ -153,21 +152,21 @@ fn values(text: &str) -> Result<HashMap<&'static str, Value<'_>>, ReadError> {
 }
 
 /// The name of a section, behind its opening bracket.
-fn heading(text: &str, line: usize) -> Result<String, ReadError> {
+fn heading(text: &str, line: usize) -> Result<String, FileError> {
     let help = "write a section as `[creatures]`";
     let (name, rest) = text
         .split_once(']')
-        .ok_or_else(|| ReadError::at(line, "the name of the section does not end", help))?;
+        .ok_or_else(|| FileError::at(line, "the name of the section does not end", help))?;
     let rest = rest.trim_start();
     if !(rest.is_empty() || rest.starts_with(['#', ';'])) {
-        return Err(ReadError::at(line, format!("`{}` stands behind the section", shown(rest)), help));
+        return Err(FileError::at(line, format!("`{}` stands behind the section", shown(rest)), help));
     }
     let name = name.trim().to_ascii_lowercase();
     let sections = ["creatures", "stop", "mutate_possibilities", "recombination"];
     if sections.contains(&name.as_str()) {
         return Ok(name);
     }
-    Err(ReadError::at(
+    Err(FileError::at(
         line,
         format!("there is no section `{}`", shown(&name)),
         suggestion(&name, &sections, "the sections"),
@@ -175,10 +174,10 @@ fn heading(text: &str, line: usize) -> Result<String, ReadError> {
 }
 
 /// `key = value ;` with a comment or without.
-fn setting<'a>(text: &'a str, section: &str, line: usize) -> Result<Value<'a>, ReadError> {
+fn setting<'a>(text: &'a str, section: &str, line: usize) -> Result<Value<'a>, FileError> {
     let help = "write a line as `max = 100 ;`";
     let Some((name, value)) = text.split_once('=') else {
-        return Err(ReadError::at(line, format!("`{}` sets nothing", shown(text)), help));
+        return Err(FileError::at(line, format!("`{}` sets nothing", shown(text)), help));
     };
     let name = name.trim().to_ascii_lowercase();
     let full = if name.contains(':') { name.clone() } else { format!("{section}:{name}") };
@@ -192,7 +191,7 @@ fn setting<'a>(text: &'a str, section: &str, line: usize) -> Result<Value<'a>, R
     Ok(Value { key, text, line })
 }
 
-fn unknown(name: &str, full: &str, line: usize) -> ReadError {
+fn unknown(name: &str, full: &str, line: usize) -> FileError {
     // The same key of another section is more likely than another key.
     let elsewhere = KEYS.iter().find(|key| key.split(':').nth(1) == Some(name));
     let help = match elsewhere {
@@ -200,7 +199,7 @@ fn unknown(name: &str, full: &str, line: usize) -> ReadError {
         None => suggestion(full, &KEYS, "the keys"),
     };
     let shown_name = full.strip_prefix(':').unwrap_or(full);
-    ReadError::at(line, format!("there is no parameter `{}`", shown(shown_name)), help)
+    FileError::at(line, format!("there is no parameter `{}`", shown(shown_name)), help)
 }
 
 fn suggestion(wrong: &str, known: &[&str], what: &str) -> String {
@@ -210,7 +209,7 @@ fn suggestion(wrong: &str, known: &[&str], what: &str) -> String {
     }
 }
 
-fn contradiction(first: Value<'_>, second: Value<'_>) -> ReadError {
+fn contradiction(first: Value<'_>, second: Value<'_>) -> FileError {
     let [name, other] = [first, second].map(|value| value.key);
     let problem = format!(
         "`{other}` is `{}` here, and `{name}` is `{}` in line {}",
@@ -222,16 +221,16 @@ fn contradiction(first: Value<'_>, second: Value<'_>) -> ReadError {
         true => "say it once",
         false => "both are the part of the genes that a mutation changes: leave one of them out",
     };
-    ReadError::at(second.line, problem, help)
+    FileError::at(second.line, problem, help)
 }
 
 impl Value<'_> {
-    fn wrong(&self, expected: &str) -> ReadError {
+    fn wrong(&self, expected: &str) -> FileError {
         let problem = format!("`{}` is `{}`", self.key, shown(self.text));
-        ReadError::at(self.line, problem, format!("it is {expected}"))
+        FileError::at(self.line, problem, format!("it is {expected}"))
     }
 
-    fn number(&self, range: RangeInclusive<f64>) -> Result<f64, ReadError> {
+    fn number(&self, range: RangeInclusive<f64>) -> Result<f64, FileError> {
         let number =
             self.text.parse().ok().filter(|number: &f64| number.is_finite() && range.contains(number));
         number.ok_or_else(|| match *range.end() > 1.0 {
@@ -240,12 +239,12 @@ impl Value<'_> {
         })
     }
 
-    fn count(&self, least: u32) -> Result<u32, ReadError> {
+    fn count(&self, least: u32) -> Result<u32, FileError> {
         let count = self.text.parse().ok().filter(|count| *count >= least);
         count.ok_or_else(|| self.wrong(&format!("a whole number of at least {least}")))
     }
 
-    fn random_selecting(&self) -> Result<RandomSelecting, ReadError> {
+    fn random_selecting(&self) -> Result<RandomSelecting, FileError> {
         if let Ok(elites) = self.text.parse() {
             return Ok(RandomSelecting::Elites(elites));
         }
@@ -262,7 +261,7 @@ impl Value<'_> {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<SchIni, ReadError> {
+    fn read(text: &str) -> Result<SchIni, FileError> {
         SchIni::read(text.as_bytes())
     }
 
@@ -309,7 +308,7 @@ mod tests {
     fn mistakes_have_lines_and_hints() {
         let error = |text: &str| {
             let error = read(text).unwrap_err();
-            (error.line, error.problem, error.help)
+            (error.line, error.problem, error.help.unwrap())
         };
         let (line, problem, help) = error("[stop]\n\nmax_cycle = 3");
         assert_eq!((line, problem.as_str()), (Some(3), "there is no parameter `stop:max_cycle`"));

@@ -12,8 +12,9 @@
 //! 1.5
 //! ```
 
-use super::words::Words;
-use super::{ReadError, shown};
+use hopmap_text::{FileError, Words};
+
+use super::words::{text, value, words};
 
 /// How long a test took on every process.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,23 +32,17 @@ const MOST_PROCESSES: usize = 1 << 14;
 
 impl Procs {
     /// Reads `procs.vct`.
-    pub fn read(bytes: &[u8]) -> Result<Self, ReadError> {
-        let text = String::from_utf8_lossy(bytes);
-        let mut words = Words::new(&text, 299, "`proc_test` of PARUS writes such a file");
-        if words.is_at_end()? {
-            return Err(words.wrong("the file is empty"));
-        }
-        let processes: usize = words.value("processors")?;
+    pub fn read(bytes: &[u8]) -> Result<Self, FileError> {
+        let mut words = words(bytes, 299, "`proc_test` of PARUS writes such a file")?;
+        let processes: usize = value(&mut words, "processors")?;
         if !(1..=MOST_PROCESSES).contains(&processes) {
             let problem = format!("there are {processes} processors, and there can be 1 to {MOST_PROCESSES}");
-            return Err(words.wrong(problem));
+            return Err(words.error(problem));
         }
-        words.expect("test")?;
-        words.text("type")?;
-        ["test", "data"].into_iter().try_for_each(|key| words.expect(key))?;
-        let size: f64 = words.value("size")?;
+        text(&mut words, "test type")?;
+        let size: f64 = value(&mut words, "test data size")?;
         if !(size.is_finite() && size > 0.0) {
-            return Err(words.wrong(format!("the size of the test is {size}, which should be above 0")));
+            return Err(words.error(format!("the size of the test is {size}, which should be above 0")));
         }
         words.expect("hosts:")?;
         let mut hosts = Vec::new();
@@ -55,7 +50,7 @@ impl Procs {
             let host = words.word()?;
             if host.eq_ignore_ascii_case("durations:") {
                 let problem = format!("there are {} hosts for {processes} processors", hosts.len());
-                return Err(words.wrong(problem));
+                return Err(words.error(problem));
             }
             hosts.push(host.to_owned());
         }
@@ -64,27 +59,23 @@ impl Procs {
         for process in 0..processes {
             if words.is_at_end()? {
                 let problem = format!("there are {process} durations for {processes} processors");
-                return Err(words.wrong(problem));
+                return Err(words.error(problem));
             }
             durations.push(duration(&mut words, process)?);
         }
-        match words.is_at_end()? {
-            true => Ok(Self { hosts, size, durations }),
-            false => {
-                let word = words.word()?;
-                let problem = format!("`{}` stands behind {processes} durations", shown(word));
-                Err(words.wrong(problem))
-            }
+        match words.next()? {
+            false => Ok(Self { hosts, size, durations }),
+            true => Err(words.error(format!("`{}` stands behind {processes} durations", words.shown()))),
         }
     }
 }
 
-fn duration(words: &mut Words<'_>, process: usize) -> Result<f64, ReadError> {
+fn duration(words: &mut Words<'_>, process: usize) -> Result<f64, FileError> {
     let duration: f64 = words.number(format_args!("the duration of process {process}"))?;
     match duration.is_finite() && duration > 0.0 {
         true => Ok(duration),
         false => {
-            Err(words.wrong(format!("the test took {duration} s on process {process}, which cannot be")))
+            Err(words.error(format!("the test took {duration} s on process {process}, which cannot be")))
         }
     }
 }

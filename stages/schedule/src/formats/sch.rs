@@ -14,11 +14,11 @@
 //! <SCHEDULE_END>
 //! ```
 
+use hopmap_text::{FileError, Words};
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use super::ReadError;
-use super::words::Words;
+use super::words::{list, value, words};
 
 /// A schedule as PARUS writes it: who runs what, in which order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -38,16 +38,12 @@ pub struct SchProcessor {
 
 impl Sch {
     /// Reads a `.sch` file. No node stands twice, and no two processes have one name.
-    pub fn read(bytes: &[u8]) -> Result<Self, ReadError> {
-        let text = String::from_utf8_lossy(bytes);
-        let mut words = Words::new(&text, 99, "`graph2sch` of PARUS writes such a file");
-        if words.is_at_end()? {
-            return Err(words.wrong("the file is empty"));
-        }
+    pub fn read(bytes: &[u8]) -> Result<Self, FileError> {
+        let mut words = words(bytes, 99, "`graph2sch` of PARUS writes such a file")?;
         words.expect("<SCHEDULE_BEGIN>")?;
-        let count: u64 = words.value("num_processors")?;
+        let count: u64 = value(&mut words, "num_processors")?;
         if count == 0 {
-            return Err(words.wrong("there are no processors"));
+            return Err(words.error("there are no processors"));
         }
         let mut processors = Vec::new();
         let mut names = HashMap::new();
@@ -57,7 +53,7 @@ impl Sch {
             for &node in &processor.nodes {
                 if let Some(other) = runs_on.insert(node, processor.name) {
                     let problem = format!("node {node} runs twice: on {other} and on {}", processor.name);
-                    return Err(words.wrong(problem));
+                    return Err(words.error(problem));
                 }
             }
             processors.push(processor);
@@ -90,14 +86,14 @@ impl Sch {
 }
 
 impl SchProcessor {
-    fn read(words: &mut Words<'_>, names: &mut HashMap<u64, usize>) -> Result<Self, ReadError> {
+    fn read(words: &mut Words<'_>, names: &mut HashMap<u64, usize>) -> Result<Self, FileError> {
         words.expect("<PROCESSOR_BEGIN>")?;
-        let name = words.value("name")?;
+        let name = value(words, "name")?;
         if let Some(line) = names.insert(name, words.line()) {
-            return Err(words.wrong(format!("there is a processor {name} in line {line} already")));
+            return Err(words.error(format!("there is a processor {name} in line {line} already")));
         }
-        let count = words.value("num_nodes")?;
-        let nodes = words.list("nodes", ("num_nodes", count))?;
+        let count = value(words, "num_nodes")?;
+        let nodes = list(words, "nodes", ("num_nodes", count))?;
         words.expect("<PROCESSOR_END>")?;
         Ok(Self { name, nodes })
     }

@@ -5,23 +5,25 @@
 //! is not read.
 
 use hopmap_model::{Dependency, TaskDag, WorkUnit};
+use hopmap_text::{FileError, Line, lines_of, shown, utf8};
 
-use super::{ReadError, graph, shown, text};
+use super::graph;
 
 const HELP: &str = "the first number is how many tasks there are, without the two dummies; then a line a task: number, time, count, predecessors";
 
 /// Reads a file of the Standard Task Graph Set.
-pub fn read(bytes: &[u8]) -> Result<TaskDag, ReadError> {
-    let lines = (1..).zip(text(bytes)?.lines());
-    let mut lines = lines.filter(|(_, line)| !line.trim().is_empty() && !line.trim_start().starts_with('#'));
-    let Some((first, line)) = lines.next() else {
-        return Err(ReadError::whole("there are no tasks", HELP));
+pub fn read(bytes: &[u8]) -> Result<TaskDag, FileError> {
+    let lines = lines_of(utf8(bytes)?, HELP);
+    let mut lines =
+        lines.filter(|line| !line.text.trim().is_empty() && !line.text.trim_start().starts_with('#'));
+    let Some(first) = lines.next() else {
+        return Err(FileError::new("there are no tasks", HELP));
     };
-    let said = Numbers::new(first, line).only("the number of tasks")?;
+    let said = Numbers::new(first).only("the number of tasks")?;
     let (mut work, mut dependencies, mut last) = (Vec::new(), Vec::new(), first);
-    for (number, line) in lines {
-        last = number;
-        let mut numbers = Numbers::new(number, line);
+    for line in lines {
+        last = line;
+        let mut numbers = Numbers::new(line);
         let task = work.len() as u64;
         let id = numbers.whole("the number of the task")?;
         if id != task {
@@ -29,7 +31,7 @@ pub fn read(bytes: &[u8]) -> Result<TaskDag, ReadError> {
                 true => format!("there are two tasks {id}"),
                 false => format!("task {id} stands where task {task} should be"),
             };
-            return Err(ReadError::at(number, problem, HELP));
+            return Err(line.error(problem));
         }
         work.push(numbers.work(task)?);
         numbers.predecessors(task, said, &mut dependencies)?;
@@ -38,67 +40,66 @@ pub fn read(bytes: &[u8]) -> Result<TaskDag, ReadError> {
     let found = work.len() as u64;
     if found != said && found != said.saturating_add(2) {
         let problem = format!("there are {found} tasks, but the file says {said} and two dummies");
-        return Err(ReadError::at(last, problem, HELP));
+        return Err(last.error(problem));
     }
     if let Some(edge) = dependencies.iter().find(|edge: &&Dependency| u64::from(edge.source) >= found) {
         let problem = format!("task {} waits for task {}, which is not there", edge.destination, edge.source);
-        return Err(ReadError::whole(problem, HELP));
+        return Err(FileError::new(problem, HELP));
     }
     graph::finish(work, dependencies, Vec::new(), WorkUnit::Time)
 }
 
 /// The numbers of a line.
 struct Numbers<'a> {
-    line: usize,
+    line: Line<'a>,
     words: std::str::SplitAsciiWhitespace<'a>,
 }
 
 impl<'a> Numbers<'a> {
-    fn new(line: usize, text: &'a str) -> Self {
-        Self { line, words: text.split_ascii_whitespace() }
+    fn new(line: Line<'a>) -> Self {
+        Self { line, words: line.text.split_ascii_whitespace() }
     }
 
-    fn wrong(&self, problem: impl Into<String>) -> ReadError {
-        ReadError::at(self.line, problem, HELP)
+    fn wrong(&self, problem: impl Into<String>) -> FileError {
+        self.line.error(problem)
     }
 
-    fn word(&mut self, what: &str) -> Result<&'a str, ReadError> {
+    fn word(&mut self, what: &str) -> Result<&'a str, FileError> {
         self.words.next().ok_or_else(|| self.wrong(format!("the line ends where {what} should be")))
     }
 
-    fn whole(&mut self, what: &str) -> Result<u64, ReadError> {
+    fn whole(&mut self, what: &str) -> Result<u64, FileError> {
         let word = self.word(what)?;
-        word.parse().map_err(|_| self.wrong(format!("`{}` is no number where {what} should be", shown(word))))
+        word.parse().map_err(|_| {
+            self.line.error_at(word, format!("`{}` is no number where {what} should be", shown(word)))
+        })
     }
 
     /// The only number of the line.
-    fn only(&mut self, what: &str) -> Result<u64, ReadError> {
+    fn only(&mut self, what: &str) -> Result<u64, FileError> {
         let number = self.whole(what)?;
         self.end().map(|()| number)
     }
 
-    fn end(&mut self) -> Result<(), ReadError> {
+    fn end(&mut self) -> Result<(), FileError> {
         match self.words.next() {
             None => Ok(()),
             Some(word) => Err(self.wrong(format!("`{}` stands behind the end of the line", shown(word)))),
         }
     }
 
-    fn work(&mut self, task: u64) -> Result<f64, ReadError> {
+    fn work(&mut self, task: u64) -> Result<f64, FileError> {
         let word = self.word("the processing time")?;
         let wrong = |problem: &str| {
-            ReadError::at(
-                self.line,
-                format!("the time of task {task} is `{}`, which {problem}", shown(word)),
-                HELP,
-            )
+            let problem = format!("the time of task {task} is `{}`, which {problem}", shown(word));
+            self.line.error_at(word, problem)
         };
         let time = word.parse().map_err(|_| wrong("is no number"))?;
         graph::work(time).map_err(|problem| wrong(&problem))
     }
 
     /// How many tasks a task waits for, and these.
-    fn predecessors(&mut self, task: u64, said: u64, to: &mut Vec<Dependency>) -> Result<(), ReadError> {
+    fn predecessors(&mut self, task: u64, said: u64, to: &mut Vec<Dependency>) -> Result<(), FileError> {
         let count = self.whole("the number of predecessors")?;
         let begin = to.len();
         for _ in 0..count {

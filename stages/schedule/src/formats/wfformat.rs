@@ -7,13 +7,14 @@ mod json;
 mod workflow;
 
 use hopmap_model::{Dependency, TaskDag, WorkUnit};
+use hopmap_text::{FileError, shown, utf8};
 
 use self::workflow::{Links, Workflow};
-use super::{ReadError, graph, shown, text};
+use super::graph;
 
 /// Reads a workflow; sizes of files are multiplied by `scale`.
-pub fn read(bytes: &[u8], scale: f64) -> Result<TaskDag, ReadError> {
-    let workflow = json::read(text(bytes)?)?;
+pub fn read(bytes: &[u8], scale: f64) -> Result<TaskDag, FileError> {
+    let workflow = json::read(utf8(bytes)?)?;
     let links = Links::new(&workflow)?;
     let mut dependencies = Vec::new();
     for destination in 0..workflow.tasks.len() {
@@ -22,7 +23,7 @@ pub fn read(bytes: &[u8], scale: f64) -> Result<TaskDag, ReadError> {
                 let [from, to] = [source as usize, destination].map(|task| shown(&workflow.tasks[task].name));
                 let problem =
                     format!("what goes from task `{from}` to `{to}` is {size} bytes, which {problem}");
-                ReadError::whole(problem, help)
+                FileError::new(problem, help)
             })?;
             dependencies.push(Dependency { source, destination: destination as u32, bytes });
         }
@@ -33,10 +34,10 @@ pub fn read(bytes: &[u8], scale: f64) -> Result<TaskDag, ReadError> {
         let name = shown(&task.name);
         let Some(seconds) = task.seconds else {
             let help = "`workflow.execution.tasks` gives every task a `runtimeInSeconds`";
-            return Err(ReadError::whole(format!("nothing says how long task `{name}` took"), help));
+            return Err(FileError::new(format!("nothing says how long task `{name}` took"), help));
         };
         work.push(graph::work(seconds).map_err(|problem| {
-            ReadError::whole(
+            FileError::new(
                 format!("task `{name}` took {seconds} s, which {problem}"),
                 "seconds are 0 or more",
             )

@@ -1,6 +1,6 @@
 //! The parameters of the genetic algorithm, with those of a file of PARUS, applied to a problem.
 
-use hopmap_model::read_input;
+use hopmap_text::read;
 
 use crate::formats::MOST_BYTES;
 use crate::formats::ini::{RandomSelecting, SchIni};
@@ -80,10 +80,8 @@ fn wrong(name: &'static str, value: &impl ToString, help: String) -> ParameterEr
 /// What the file says that the parameters name.
 pub(super) fn read_ini(params: &GeneticParams) -> Result<SchIni, ParameterError> {
     let Some(path) = &params.ini else { return Ok(SchIni::default()) };
-    let file = || path.path().display().to_string();
-    let bytes = read_input(path.path(), MOST_BYTES)
-        .map_err(|source| ParameterError::Unreadable { file: file(), source })?;
-    SchIni::read(&bytes).map_err(|error| ParameterError::Ini { file: file(), error })
+    let bytes = read(path.path(), MOST_BYTES)?;
+    Ok(SchIni::read(&bytes).map_err(|error| error.in_file(path.path()))?)
 }
 
 impl Rules {
@@ -177,9 +175,9 @@ mod tests {
         let read = |file: &std::path::Path| read_ini(&params(serde_json::json!({ "ini": file })));
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("sch.ini");
-        assert!(read(&file).unwrap_err().to_string().contains("cannot read"));
+        assert!(read(&file).unwrap_err().to_string().contains(": cannot be read: "));
         std::fs::write(&file, "creatures:max = many ;").unwrap();
-        assert!(read(&file).unwrap_err().to_string().contains("sch.ini`: line 1"));
+        assert!(read(&file).unwrap_err().to_string().contains("sch.ini:1: "));
         std::fs::write(&file, "creatures:max = 12 ;\nmutate_possibilities:gens = 0.25 ;").unwrap();
         let ini = read(&file).unwrap();
         assert_eq!((ini.population, ini.mutation_genes), (Some(12), Some(0.25)));

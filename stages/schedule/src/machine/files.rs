@@ -5,7 +5,8 @@ use std::ops::Range;
 use std::path::Path;
 
 use hopmap_formats::parus::{Kind, NetworkFile};
-use hopmap_model::{Processor, WorkUnit, read_input};
+use hopmap_model::{Processor, WorkUnit};
+use hopmap_text::FileError;
 
 use super::{Distances, Linear, MOST_PROCESSORS, Machine, Measured, Network};
 use crate::formats::MOST_BYTES;
@@ -112,21 +113,16 @@ fn measured(
     Ok(measured)
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, MachineError> {
-    read_input(path, MOST_BYTES)
-        .map_err(|source| MachineError::Unreadable { file: path.display().to_string(), source })
-}
-
-fn read_procs(path: &Path) -> Result<Procs, MachineError> {
-    let file = || path.display().to_string();
-    Procs::read(&read(path)?).map_err(|error| MachineError::Procs { file: file(), error })
+fn read_procs(path: &Path) -> Result<Procs, FileError> {
+    let bytes = hopmap_text::read(path, MOST_BYTES)?;
+    Procs::read(&bytes).map_err(|error| error.in_file(path))
 }
 
 /// A network file with times for all its lengths: PARUS takes a broken one without a word.
 fn read_network(path: &Path) -> Result<NetworkFile, MachineError> {
     let file = || path.display().to_string();
-    let network =
-        NetworkFile::read(&read(path)?).map_err(|error| MachineError::Network { file: file(), error })?;
+    let bytes = hopmap_text::read(path, MOST_BYTES)?;
+    let network = NetworkFile::read(&bytes).map_err(|error| error.in_file(path))?;
     if network.kind == Kind::Deviation {
         return Err(MachineError::Deviations { file: file() });
     }

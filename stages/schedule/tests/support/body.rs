@@ -6,7 +6,8 @@ use hopmap_schedule::formats::grf::Grf;
 use hopmap_schedule::formats::ini::SchIni;
 use hopmap_schedule::formats::procs::Procs;
 use hopmap_schedule::formats::sch::Sch;
-use hopmap_schedule::formats::{GraphFile, ReadError, stg, wfformat};
+use hopmap_schedule::formats::{GraphFile, stg, wfformat};
+use hopmap_text::FileError;
 
 /// Kinds of files.
 pub(crate) const KINDS: usize = 7;
@@ -38,14 +39,14 @@ pub(crate) fn file(kind: usize, bytes: &[u8]) -> bool {
 }
 
 /// What was read, or nothing after an error that says something.
-fn told<T>(read: Result<T, ReadError>) -> Option<T> {
+fn told<T>(read: Result<T, FileError>) -> Option<T> {
     if let Err(error) = &read {
-        assert!(!error.problem.is_empty() && !error.help.is_empty() && error.line != Some(0), "{error:?}");
+        assert!(!error.problem.is_empty() && error.help.is_some() && error.line != Some(0), "{error:?}");
     }
     read.ok()
 }
 
-fn dag(read: Result<TaskDag, ReadError>) -> bool {
+fn dag(read: Result<TaskDag, FileError>) -> bool {
     told(read).is_some_and(|dag| {
         dag.check().unwrap();
         assert!(!dag.tasks.is_empty() && dag.tasks.iter().all(|task| task.rank.is_none()));

@@ -4,22 +4,16 @@ use std::path::PathBuf;
 
 use hopmap_model::SystemGraphError;
 use hopmap_process::RunError;
+use hopmap_text::FileError;
 use miette::Diagnostic;
 
 /// A machine that cannot be imported.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum ImportError {
-    /// A file or folder cannot be read.
-    #[error("cannot read {}", path.display())]
-    #[diagnostic(help("{help}"))]
-    Read {
-        /// The file or folder.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-        /// What to do about it.
-        help: String,
-    },
+    /// Something is wrong with a file or folder.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    File(#[from] FileError),
     /// Nothing here knows what is in the file.
     #[error("{}: this is no description of a machine that is known here", path.display())]
     #[diagnostic(help("say what it is with `format`; `hopmap stages topology/import` lists the formats"))]
@@ -35,19 +29,6 @@ pub enum ImportError {
         path: PathBuf,
         /// What it looks like.
         found: &'static str,
-    },
-    /// Something is wrong at a place of a file.
-    #[error("{}{}: {problem}", path.display(), line.map(|line| format!(":{line}")).unwrap_or_default())]
-    #[diagnostic(help("{help}"))]
-    Malformed {
-        /// The file.
-        path: PathBuf,
-        /// Line, counted from one, where that means something.
-        line: Option<usize>,
-        /// What is wrong.
-        problem: String,
-        /// What it should be, or what to do.
-        help: String,
     },
     /// The machine contradicts itself.
     #[error("{}: the machine contradicts itself", path.display())]

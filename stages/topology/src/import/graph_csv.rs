@@ -337,7 +337,10 @@ mod tests {
 
     /// What is wrong, without the path.
     fn fault(text: &str) -> String {
-        let ImportError::Malformed { line, problem, .. } = import(text).unwrap_err() else { unreachable!() };
+        let ImportError::File(hopmap_text::FileError { line, problem, .. }) = import(text).unwrap_err()
+        else {
+            unreachable!()
+        };
         format!("{}: {problem}", line.unwrap_or(0))
     }
 

@@ -6,6 +6,8 @@
 
 use std::path::Path;
 
+use hopmap_text::shown;
+
 use super::reader::{Reader, Sample, malformed, one_file, read_text};
 use super::{Format, ImportError, ImportParams, Imported, finish, scotch};
 
@@ -86,10 +88,6 @@ fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
     let costs = costs(path, distances, branches.len(), params)?;
     let system = scotch::tree(&branches, &costs, params, path)?;
     Ok(Imported { system, notes: Vec::new() })
-}
-
-fn shown(word: &str) -> String {
-    word.chars().take(40).collect()
 }
 
 fn check(params: &ImportParams) -> Result<(), ImportError> {

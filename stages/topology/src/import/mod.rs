@@ -24,7 +24,6 @@ mod guid;
 mod hwloc;
 mod ibnetdiscover;
 mod kahip;
-mod lines;
 mod matrix_csv;
 mod measured;
 mod mpigraph;
@@ -46,6 +45,7 @@ mod speed;
 mod stage;
 mod topomatch;
 mod units;
+mod xml;
 mod yaml;
 
 pub use error::ImportError;

@@ -6,7 +6,7 @@ use hopmap_formats::parus::hosts_of_netcdf;
 use hopmap_model::InputPath;
 
 use super::measured::refuse;
-use super::parus::{machine, network, of_file};
+use super::parus::{machine, network};
 use super::reader::{Reader, Sample, read_text};
 use super::{Format, ImportError, ImportParams, Imported};
 
@@ -34,7 +34,7 @@ fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
     refuse(params, &["cost"])?;
     let mut file = network(path)?;
     if let Some(hosts) = hosts(path) {
-        file.set_hosts(&read_text(&hosts)?).map_err(|error| of_file(&hosts, error))?;
+        file.set_hosts(&read_text(&hosts)?).map_err(|error| error.in_file(&hosts))?;
     }
     machine(path, file, params)
 }

@@ -3,7 +3,8 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use hopmap_model::{InputPath, open_input, read_input};
+use hopmap_model::{InputPath, open_input};
+use hopmap_text::FileError;
 
 use super::{Format, ImportError, ImportParams, Imported, finish};
 use super::{
@@ -63,7 +64,7 @@ pub(super) struct Sample {
 
 impl Sample {
     pub(super) fn new(path: &Path) -> Result<Self, ImportError> {
-        let failed = |source| read_error(path, source);
+        let failed = |error| FileError::unreadable(path, &error);
         if path.is_dir() {
             let mut entries = Vec::new();
             for entry in std::fs::read_dir(path).map_err(failed)?.take(MOST_ENTRIES) {
@@ -127,27 +128,8 @@ pub(super) fn one_file(path: &Path) -> Result<Vec<InputPath>, ImportError> {
 }
 
 /// Reads a whole file of text.
-pub(super) fn read_text(path: &Path) -> Result<String, ImportError> {
-    let bytes = read_input(path, MOST_BYTES).map_err(|source| read_error(path, source))?;
-    String::from_utf8(bytes).map_err(|error| {
-        let valid = error.utf8_error().valid_up_to();
-        let line = error.as_bytes()[..valid].split(|&byte| byte == b'\n').count();
-        ImportError::Malformed {
-            path: path.to_owned(),
-            line: Some(line),
-            problem: "this is no text in UTF-8".into(),
-            help: "is the file damaged or compressed?".into(),
-        }
-    })
-}
-
-pub(super) fn read_error(path: &Path, source: std::io::Error) -> ImportError {
-    let help = match source.kind() {
-        std::io::ErrorKind::NotFound => "check the path; in a pipeline file it is relative to that file",
-        std::io::ErrorKind::PermissionDenied => "it has to be readable for you",
-        _ => "is it a file or folder that can be read?",
-    };
-    ImportError::Read { path: path.to_owned(), source, help: help.into() }
+pub(super) fn read_text(path: &Path) -> Result<String, FileError> {
+    hopmap_text::read_text(path, MOST_BYTES)
 }
 
 /// An error at a place of a file.
@@ -157,10 +139,5 @@ pub(super) fn malformed(
     problem: impl Into<String>,
     help: impl Into<String>,
 ) -> ImportError {
-    ImportError::Malformed {
-        path: path.to_owned(),
-        line: line.into(),
-        problem: problem.into(),
-        help: help.into(),
-    }
+    FileError { line: line.into(), ..FileError::new(problem, help).in_file(path) }.into()
 }

@@ -13,15 +13,15 @@
 
 mod machine;
 mod parse;
-mod words;
 
 use std::path::Path;
 
+use hopmap_text::Words;
+
 use super::finish;
-use super::reader::{Reader, Sample, one_file, read_text};
+use super::reader::{Reader, Sample, one_file};
 use super::{Format, ImportError, ImportParams, Imported};
 pub(super) use machine::tree;
-use words::Words;
 
 pub(super) static READER: Reader = Reader { format: Format::Scotch, recognises, files: one_file, read };
 
@@ -40,10 +40,9 @@ fn recognises(sample: &Sample) -> bool {
 
 fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
     finish::check(params)?;
-    let text = read_text(path)?;
-    let mut words = Words::new(path, &text);
+    let mut words = Words::open(path, "")?;
     let target = parse::target(&mut words)?;
-    let rest = words.line_of_rest();
+    let rest = words.next()?.then(|| words.line());
     let (system, mut notes) = machine::machine(&target, params, path)?;
     if let Some(line) = rest {
         notes.push(format!(

@@ -8,6 +8,8 @@
 
 use std::path::Path;
 
+use hopmap_text::shown;
+
 use super::reader::{Reader, malformed, one_file, read_text};
 use super::{Format, ImportError, ImportParams, Imported, finish, matrix_csv, scotch};
 
@@ -61,7 +63,7 @@ fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
 fn levels(path: &Path, numbers: &str) -> Result<Vec<(u32, f64)>, ImportError> {
     let mut words = numbers.split_whitespace();
     let mut number = |what: &str, least: u32| {
-        let word: String = words.next().unwrap_or_default().chars().take(40).collect();
+        let word = words.next().unwrap_or_default();
         match word.parse::<u32>() {
             Ok(number) if number >= least => Ok(number),
             _ if word.is_empty() => Err(malformed(
@@ -73,7 +75,7 @@ fn levels(path: &Path, numbers: &str) -> Result<Vec<(u32, f64)>, ImportError> {
             _ => Err(malformed(
                 path,
                 1,
-                format!("{what} is `{word}`"),
+                format!("{what} is `{}`", shown(word)),
                 format!("it is a whole number, {least} or more"),
             )),
         }
@@ -96,10 +98,7 @@ fn levels(path: &Path, numbers: &str) -> Result<Vec<(u32, f64)>, ImportError> {
         Some(word) => Err(malformed(
             path,
             1,
-            format!(
-                "`{}` stands behind the last of {count} levels",
-                word.chars().take(40).collect::<String>()
-            ),
+            format!("`{}` stands behind the last of {count} levels", shown(word)),
             "a level has two numbers: branches and cost",
         )),
     }

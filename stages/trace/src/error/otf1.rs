@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use hopmap_text::FileError;
 use miette::Diagnostic;
 
 use super::list;
@@ -9,14 +10,10 @@ use super::list;
 /// An OTF 1 archive that cannot be read.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum OtfError {
-    /// A file cannot be opened or read.
-    #[error("cannot read `{}`", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why not.
-        source: std::io::Error,
-    },
+    /// Something is wrong with a file.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    File(#[from] FileError),
     /// A folder holds no master file, or several.
     #[error("`{}` holds {} master files{}", path.display(), if names.is_empty() { "no" } else { "several" }, list(names))]
     #[diagnostic(help("give the master file, whose name ends in `.otf`"))]
@@ -71,44 +68,6 @@ pub enum OtfError {
         path: PathBuf,
         /// The stream whose file it is.
         stream: u32,
-    },
-    /// A file is cut off, or its bytes make no sense.
-    #[error("`{}` is damaged: {what}", path.display())]
-    #[diagnostic(help(
-        "the trace was not written to its end, or not copied as a whole: copy or record it again"
-    ))]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        what: String,
-    },
-    /// A line makes no sense.
-    #[error("`{}`, line {line}: {what}", path.display())]
-    #[diagnostic(help(
-        "the file is damaged, or not written by OTF 1; `otfprint` shows what the OTF library makes of it"
-    ))]
-    Record {
-        /// The file.
-        path: PathBuf,
-        /// The line, counted from one.
-        line: u64,
-        /// What is wrong.
-        what: String,
-    },
-    /// The definitions contradict each other.
-    #[error("the definitions in `{}` make no sense: {what}", path.display())]
-    Definitions {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        what: String,
-    },
-    /// Sums do not fit.
-    #[error("the messages or bytes of all pairs in `{}` exceed 64 bits", path.display())]
-    Overflow {
-        /// The master file.
-        path: PathBuf,
     },
     /// The user or a deadline stopped the reading. Half a trace is no answer.
     #[error("stopped after {done} of {total} streams")]

@@ -12,11 +12,10 @@ use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use hopmap_model::{Context, Edge, TaskGraph};
+use hopmap_model::{Context, Edge, TaskGraph, open_input};
+use hopmap_text::{FileError, shown};
 
-use super::lines::{open, shown};
 use super::tally::Tally;
-use crate::ImportError;
 use crate::csv_matrix::MAX_RANKS;
 use crate::matrix::Matrix;
 
@@ -50,14 +49,14 @@ const CREATIONS: [i32; 4] = [0, 1, 100, 101];
 type Place = (i32, i32);
 
 /// Reads a file.
-pub(super) fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, ImportError> {
+pub(super) fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
     let mut log = Log::open(path)?;
     let preamble = log.preamble()?;
     let mut content = Content::default();
     loop {
         cx.progress(log.offset, log.length);
         if cx.should_stop() {
-            return Err(ImportError::Stopped { done: log.offset, total: log.length });
+            return Err(FileError::new("the reading was stopped", "").in_file(path));
         }
         if content.block(&mut log, &preamble)? {
             return content.into_graph(&log, &preamble);
@@ -95,20 +94,22 @@ struct Log {
 }
 
 impl Log {
-    fn open(path: &Path) -> Result<Self, ImportError> {
-        let file = open(path)?;
+    fn open(path: &Path) -> Result<Self, FileError> {
+        let file = open_input(path).map_err(|error| FileError::unreadable(path, &error))?;
         let length = file.metadata().map_or(0, |metadata| metadata.len());
         let source = BufReader::with_capacity(1 << 16, file);
         Ok(Self { path: path.to_owned(), source, offset: 0, record: 0, length })
     }
 
     #[cold]
-    fn damaged(&self, what: impl Into<String>) -> ImportError {
-        ImportError::Byte { path: self.path.clone(), offset: self.record, what: what.into() }
+    fn damaged(&self, what: impl Into<String>) -> FileError {
+        let problem = format!("damaged at byte {}: {}", self.record, what.into());
+        let help = "the file was not written to its end, or not copied as a whole: copy or record it again";
+        FileError::new(problem, help).in_file(&self.path)
     }
 
     /// Reads bytes.
-    fn fill(&mut self, bytes: &mut [u8]) -> Result<(), ImportError> {
+    fn fill(&mut self, bytes: &mut [u8]) -> Result<(), FileError> {
         match self.source.read_exact(bytes) {
             Ok(()) => {
                 self.offset += bytes.len() as u64;
@@ -117,19 +118,19 @@ impl Log {
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
                 Err(self.damaged("the file is cut off"))
             }
-            Err(source) => Err(ImportError::Read { path: self.path.clone(), source }),
+            Err(error) => Err(FileError::unreadable(&self.path, &error)),
         }
     }
 
     /// Passes over bytes.
-    fn skip(&mut self, bytes: u64) -> Result<(), ImportError> {
+    fn skip(&mut self, bytes: u64) -> Result<(), FileError> {
         let passed = std::io::copy(&mut self.source.by_ref().take(bytes), &mut std::io::sink());
-        let passed = passed.map_err(|source| ImportError::Read { path: self.path.clone(), source })?;
+        let passed = passed.map_err(|error| FileError::unreadable(&self.path, &error))?;
         self.offset += passed;
         if passed < bytes { Err(self.damaged("the file is cut off")) } else { Ok(()) }
     }
 
-    fn preamble(&mut self) -> Result<Preamble, ImportError> {
+    fn preamble(&mut self) -> Result<Preamble, FileError> {
         let mut bytes = [0; PREAMBLE_BYTES];
         self.fill(&mut bytes)?;
         let text = String::from_utf8_lossy(&bytes);
@@ -144,17 +145,13 @@ impl Log {
             let what =
                 format!("version `{}` is not read, only those that begin with CLOG-02.4", shown(version));
             let hint = "log the program again with a newer MPE";
-            return Err(ImportError::File { path: self.path.clone(), what, hint });
+            return Err(FileError::new(what, hint).in_file(&self.path));
         }
         let is = |name: &str| value(name).map(|value| value.eq_ignore_ascii_case("true"));
         // MPE spells it so; before it could crash there was no such value.
         if texts.contains(&"is_finalzed=") && !is("is_finalzed=")? {
-            let what = "the program ended before its log was finished".to_owned();
-            return Err(ImportError::File {
-                path: self.path.clone(),
-                what,
-                hint: "`clog2_repair` of MPE finishes it",
-            });
+            let what = "the program ended before its log was finished";
+            return Err(FileError::new(what, "`clog2_repair` of MPE finishes it").in_file(&self.path));
         }
         let number = |name: &str, most: u64| {
             let number = value(name)?.parse().ok().filter(|number| (1..=most).contains(number));
@@ -183,7 +180,7 @@ struct Content {
 
 impl Content {
     /// Reads a block. True behind the last.
-    fn block(&mut self, log: &mut Log, preamble: &Preamble) -> Result<bool, ImportError> {
+    fn block(&mut self, log: &mut Log, preamble: &Preamble) -> Result<bool, FileError> {
         let end = log.offset + preamble.block_bytes;
         loop {
             log.record = log.offset;
@@ -217,7 +214,7 @@ impl Content {
         kind: i32,
         header: &[u8; 24],
         body: &[u8],
-    ) -> Result<(), ImportError> {
+    ) -> Result<(), FileError> {
         let word = |place: usize| preamble.word(&body[4 * place..]);
         if [BARE_EVENT, CARGO_EVENT, MESSAGE].contains(&kind) {
             let time = preamble.time(header);
@@ -232,7 +229,9 @@ impl Content {
             let destination = self.place((word(1), word(2)));
             let bytes = u64::try_from(word(4)).map_err(|_| log.damaged("a message has a negative size"))?;
             let edge = Edge { source, destination, messages: 1, bytes };
-            self.messages.add(edge).map_err(|_| ImportError::Overflow { path: log.path.clone() })?;
+            self.messages
+                .add(edge)
+                .map_err(|overflow| FileError::new(overflow.to_string(), "").in_file(&log.path))?;
         } else if kind == COMMUNICATOR && CREATIONS.contains(&word(0)) {
             let (place, rank) = ((word(1), word(2)), word(3));
             let rank = u32::try_from(rank).ok().filter(|rank| *rank < preamble.ranks).ok_or_else(|| {
@@ -254,7 +253,7 @@ impl Content {
     }
 
     /// Puts ranks of the program in the place of ranks within communicators.
-    fn into_graph(self, log: &Log, preamble: &Preamble) -> Result<TaskGraph, ImportError> {
+    fn into_graph(self, log: &Log, preamble: &Preamble) -> Result<TaskGraph, FileError> {
         let mut ranks = vec![0; self.places.len()];
         for (place, number) in &self.places {
             ranks[*number as usize] = *self.ranks.get(place).ok_or_else(|| {
@@ -270,7 +269,7 @@ impl Content {
             let [source, destination] = [edge.source, edge.destination].map(|place| ranks[place as usize]);
             tally
                 .add(Edge { source, destination, ..edge })
-                .map_err(|_| ImportError::Overflow { path: log.path.clone() })?;
+                .map_err(|overflow| FileError::new(overflow.to_string(), "").in_file(&log.path))?;
         }
         let duration_s = self.span.map(|(first, last)| last - first);
         Ok(TaskGraph { duration_s, ..tally.into_graph() })

@@ -8,11 +8,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use hopmap_model::{Context, Edge, TaskGraph};
+use hopmap_text::{FileError, Line, Lines};
 
-use super::lines::Lines;
 use super::tally::Tally;
 use super::warn_of_collectives;
-use crate::ImportError;
 use crate::csv_matrix::MAX_RANKS;
 use crate::matrix::Overflow;
 
@@ -60,12 +59,12 @@ pub(super) fn is_report(head: &str) -> bool {
 }
 
 /// Reads a report.
-pub(super) fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, ImportError> {
-    let mut lines = Lines::open(path, HINT, cx)?.ending_with(b'>');
+pub(super) fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
+    let mut lines = Lines::open(path, HINT)?.with(cx).lossy().ending_with(b'>');
     let mut report = Report::default();
-    while lines.next()? {
-        let Some((text, tag)) = lines.text().rsplit_once('<') else { continue };
-        report.element(&lines, text, tag)?;
+    while let Some(line) = lines.next()? {
+        let Some((text, tag)) = line.text.rsplit_once('<') else { continue };
+        report.element(line, text, tag)?;
     }
     report.into_graph(&lines, cx)
 }
@@ -102,14 +101,14 @@ struct Counts {
 
 impl Report {
     /// Takes the tag of an element, and the text before it.
-    fn element(&mut self, lines: &Lines<'_>, text: &str, tag: &str) -> Result<(), ImportError> {
+    fn element(&mut self, line: Line<'_>, text: &str, tag: &str) -> Result<(), FileError> {
         match tag.split([' ', '\t', '\r', '\n', '/', '>']).next().unwrap_or_default() {
-            "task" => self.begin_task(lines, tag)?,
+            "task" => self.begin_task(line, tag)?,
             "taskcopy" => {
-                return Err(lines.fault("a clustered report leaves out the messages of ranks that are alike"));
+                return Err(line.error("a clustered report leaves out the messages of ranks that are alike"));
             }
             "hash" => self.has_hash = true,
-            "hent" => self.entry(lines, tag)?,
+            "hent" => self.entry(line, tag)?,
             "perf" => self.times(tag),
             // The end of an element.
             "" => match (tag.trim_end_matches('>').trim(), &self.task) {
@@ -124,17 +123,17 @@ impl Report {
         Ok(())
     }
 
-    fn begin_task(&mut self, lines: &Lines<'_>, tag: &str) -> Result<(), ImportError> {
+    fn begin_task(&mut self, line: Line<'_>, tag: &str) -> Result<(), FileError> {
         if self.task.is_some() {
-            return Err(lines.fault("a task begins inside another"));
+            return Err(line.error("a task begins inside another"));
         }
-        let size = lines.rank(attribute(tag, "mpi_size"), "mpi_size", MAX_RANKS + 1)?;
-        let rank = lines.rank(attribute(tag, "mpi_rank"), "mpi_rank", size)?;
+        let size = line.below(attribute(tag, "mpi_size"), "mpi_size", MAX_RANKS + 1)?;
+        let rank = line.below(attribute(tag, "mpi_rank"), "mpi_rank", size)?;
         if *self.size.get_or_insert(size) != size {
-            return Err(lines.fault("not all tasks have the same `mpi_size`"));
+            return Err(line.error("not all tasks have the same `mpi_size`"));
         }
         if !self.seen.insert(rank) {
-            return Err(lines.fault(format!("rank {rank} is there twice")));
+            return Err(line.error(format!("rank {rank} is there twice")));
         }
         if let (Some(from), Some(to)) = (seconds(tag, "stamp_init"), seconds(tag, "stamp_final")) {
             let (first, last) = self.span.unwrap_or((from, to));
@@ -153,40 +152,40 @@ impl Report {
         }
     }
 
-    fn entry(&mut self, lines: &Lines<'_>, tag: &str) -> Result<(), ImportError> {
-        let Some(task) = &self.task else { return Err(lines.fault("`hent` stands outside of a task")) };
+    fn entry(&mut self, line: Line<'_>, tag: &str) -> Result<(), FileError> {
+        let Some(task) = &self.task else { return Err(line.error("`hent` stands outside of a task")) };
         let call =
-            attribute(tag, "call").ok_or_else(|| lines.fault("the call is missing"))?.to_ascii_lowercase();
+            attribute(tag, "call").ok_or_else(|| line.error("the call is missing"))?.to_ascii_lowercase();
         let is_exchange = EXCHANGES.contains(&&*call);
         let is_collective = COLLECTIVES.contains(&&*call);
         if !SENDS.contains(&&*call) && !is_exchange && !is_collective {
             return Ok(());
         }
-        let messages = lines.whole(attribute(tag, "count"), "count")?;
+        let messages = line.whole(attribute(tag, "count"), "count")?;
         if is_collective {
             self.counts.collectives = self.counts.collectives.saturating_add(messages);
             return Ok(());
         }
-        let destination = lines.rank(attribute(tag, "orank"), "orank", task.size)?;
-        let length = lines.whole(attribute(tag, "bytes"), "number of bytes")?;
-        let bytes = length.checked_mul(messages).ok_or_else(|| lines.overflow(Overflow))?;
+        let destination = line.below(attribute(tag, "orank"), "orank", task.size)?;
+        let length = line.whole(attribute(tag, "bytes"), "number of bytes")?;
+        let bytes = length.checked_mul(messages).ok_or_else(|| line.error(Overflow.to_string()))?;
         let edge = Edge { source: task.rank, destination, messages, bytes };
-        self.tally.add(edge).map_err(|overflow| lines.overflow(overflow))?;
+        self.tally.add(edge).map_err(|overflow| line.error(overflow.to_string()))?;
         self.counts.exchanges += if is_exchange { messages } else { 0 };
         self.counts.to_zero += if destination == 0 { messages } else { 0 };
         Ok(())
     }
 
-    fn into_graph(mut self, lines: &Lines<'_>, cx: &Context<'_>) -> Result<TaskGraph, ImportError> {
+    fn into_graph(mut self, lines: &Lines<'_>, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
         if let Some(task) = &self.task {
-            return Err(lines.cut_off(format!("it ends inside rank {}", task.rank)));
+            return Err(lines.error(format!("it ends inside rank {}", task.rank)));
         }
-        let size = self.size.ok_or_else(|| lines.cut_off("it holds no task"))?;
+        let size = self.size.ok_or_else(|| lines.error("it holds no task"))?;
         if !self.has_hash {
-            return Err(lines.cut_off("the report sums up calls, and does not say to whom messages went"));
+            return Err(lines.error("the report sums up calls, and does not say to whom messages went"));
         }
         if let Some(missing) = (0..size).find(|rank| !self.seen.contains(rank)) {
-            return Err(lines.cut_off(format!("rank {missing} of {size} is missing")));
+            return Err(lines.error(format!("rank {missing} of {size} is missing")));
         }
         self.tally.see(size - 1);
         self.counts.log(cx);

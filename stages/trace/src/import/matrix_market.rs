@@ -6,10 +6,9 @@
 use std::path::Path;
 
 use hopmap_model::{Context, Edge, TaskGraph};
+use hopmap_text::{FileError, Line, Lines, shown};
 
-use super::lines::{Lines, shown};
 use super::tally::Tally;
-use crate::ImportError;
 use crate::csv_matrix::MAX_RANKS;
 
 /// Comments that say how many messages the entries stand for.
@@ -27,34 +26,31 @@ struct Banner {
 }
 
 /// Reads a matrix.
-pub(super) fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, ImportError> {
-    let mut lines = Lines::open(path, HINT, cx)?;
+pub(super) fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
+    let mut lines = Lines::open(path, HINT)?.with(cx).lossy();
     let banner = banner(&mut lines)?;
-    let messages = comments(&mut lines)?;
-    let (ranks, entries) = size(&lines)?;
+    let (line, messages, (ranks, entries)) = messages_and_size(&mut lines)?;
     if messages.as_ref().is_some_and(|messages| messages.len() as u64 != entries) {
-        return Err(lines.fault("there are not as many numbers of messages as entries"));
+        return Err(lines.error_at(line, "there are not as many numbers of messages as entries"));
     }
     let mut tally = Tally::default();
     if let Some(last) = ranks.checked_sub(1) {
         tally.see(last);
     }
     for entry in 0..entries {
-        if !lines.next_filled()? {
-            return Err(lines.cut_off(format!("it ends after {entry} of {entries} entries")));
-        }
-        let mut edge = self::entry(&lines, ranks, &banner)?;
+        let line = lines.next_filled_or(|| format!("the file ends after {entry} of {entries} entries"))?;
+        let mut edge = self::entry(line, ranks, &banner)?;
         if let Some(messages) = &messages {
             edge.messages = messages[entry as usize];
         }
-        tally.add(edge).map_err(|overflow| lines.overflow(overflow))?;
+        tally.add(edge).map_err(|overflow| line.error(overflow.to_string()))?;
         if banner.is_symmetric && edge.source != edge.destination {
             let back = Edge { source: edge.destination, destination: edge.source, ..edge };
-            tally.add(back).map_err(|overflow| lines.overflow(overflow))?;
+            tally.add(back).map_err(|overflow| line.error(overflow.to_string()))?;
         }
     }
-    if lines.next_filled()? {
-        return Err(lines.fault(format!("more than {entries} entries")));
+    if let Some(line) = lines.next_filled()? {
+        return Err(line.error(format!("more than {entries} entries")));
     }
     if banner.is_pattern {
         cx.log("warning: the matrix is a pattern: each of its pairs counts as one message of one byte");
@@ -66,22 +62,22 @@ pub(super) fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, ImportErr
     Ok(tally.into_graph())
 }
 
-fn banner(lines: &mut Lines<'_>) -> Result<Banner, ImportError> {
-    lines.next()?;
-    let line = lines.text().to_ascii_lowercase();
-    let words: Vec<&str> = line.split_ascii_whitespace().collect();
+fn banner(lines: &mut Lines<'_>) -> Result<Banner, FileError> {
+    let line = lines.next_or(|| "the file is empty".to_owned())?;
+    let text = line.text.to_ascii_lowercase();
+    let words: Vec<&str> = text.split_ascii_whitespace().collect();
     let ["%%matrixmarket", "matrix", format, field, symmetry] = *words else {
-        return Err(lines.fault("this is not the first line of a Matrix Market matrix"));
+        return Err(line.error("this is not the first line of a Matrix Market matrix"));
     };
     if format != "coordinate" {
-        return Err(lines.fault(format!("only `coordinate` is read, not `{}`", shown(format))));
+        return Err(line.error(format!("only `coordinate` is read, not `{}`", shown(format))));
     }
     let is_pattern = match field {
         "integer" | "real" => false,
         "pattern" => true,
         _ => {
             let what = format!("entries are `integer`, `real` or `pattern`, not `{}`", shown(field));
-            return Err(lines.fault(what));
+            return Err(line.error(what));
         }
     };
     match symmetry {
@@ -89,59 +85,60 @@ fn banner(lines: &mut Lines<'_>) -> Result<Banner, ImportError> {
         "symmetric" => Ok(Banner { is_pattern, is_symmetric: true }),
         "skew-symmetric" | "hermitian" => {
             let what = format!("`{symmetry}` is not read: nobody sends fewer than no bytes");
-            Err(lines.fault(what))
+            Err(line.error(what))
         }
-        _ => Err(lines.fault(format!("`{}` is no symmetry", shown(symmetry)))),
+        _ => Err(line.error(format!("`{}` is no symmetry", shown(symmetry)))),
     }
 }
 
-/// Goes to the line with the size. Gives the numbers of messages if the comments have them.
-fn comments(lines: &mut Lines<'_>) -> Result<Option<Vec<u64>>, ImportError> {
+/// Goes to the line with the size, of which it gives the number and what stands there. The numbers of messages come with it
+/// if comments have them.
+fn messages_and_size(lines: &mut Lines<'_>) -> Result<(usize, Option<Vec<u64>>, (u32, u64)), FileError> {
     let mut messages = None;
-    while lines.next_filled()? {
-        if let Some(numbers) = lines.text().strip_prefix(MESSAGES) {
+    while let Some(line) = lines.next_filled()? {
+        if let Some(numbers) = line.text.strip_prefix(MESSAGES) {
             let known: &mut Vec<u64> = messages.get_or_insert_default();
             for number in numbers.split_ascii_whitespace() {
-                known.push(lines.whole(Some(number), "number of messages")?);
+                known.push(line.whole(Some(number), "number of messages")?);
             }
-        } else if !lines.text().starts_with('%') {
-            return Ok(messages);
+        } else if !line.text.starts_with('%') {
+            return Ok((line.number, messages, size(line)?));
         }
     }
-    Err(lines.cut_off("it ends before the size of the matrix"))
+    Err(lines.error("it ends before the size of the matrix"))
 }
 
 /// Number of ranks and of entries.
-fn size(lines: &Lines<'_>) -> Result<(u32, u64), ImportError> {
-    let mut words = lines.text().split_ascii_whitespace();
-    let rows = lines.rank(words.next(), "number of rows", MAX_RANKS + 1)?;
-    let columns = lines.rank(words.next(), "number of columns", MAX_RANKS + 1)?;
-    let entries = lines.whole(words.next(), "number of entries")?;
+fn size(line: Line<'_>) -> Result<(u32, u64), FileError> {
+    let mut words = line.words();
+    let rows = line.below(words.next(), "number of rows", MAX_RANKS + 1)?;
+    let columns = line.below(words.next(), "number of columns", MAX_RANKS + 1)?;
+    let entries = line.whole(words.next(), "number of entries")?;
     if words.next().is_some() {
-        return Err(lines.fault("the size is three numbers: rows, columns and entries"));
+        return Err(line.error("the size is three numbers: rows, columns and entries"));
     }
     if rows != columns {
-        return Err(lines
-            .fault(format!("a matrix of {rows} rows and {columns} columns is not between the same ranks")));
+        return Err(line
+            .error(format!("a matrix of {rows} rows and {columns} columns is not between the same ranks")));
     }
     Ok((rows, entries))
 }
 
-fn entry(lines: &Lines<'_>, ranks: u32, banner: &Banner) -> Result<Edge, ImportError> {
-    let mut words = lines.text().split_ascii_whitespace();
+fn entry(line: Line<'_>, ranks: u32, banner: &Banner) -> Result<Edge, FileError> {
+    let mut words = line.words();
     let place = |value: Option<&str>, name: &str| {
-        let place = lines.whole(value, name)?;
+        let place = line.whole(value, name)?;
         let rank = u32::try_from(place).ok().and_then(|place| place.checked_sub(1));
         let fits = rank.filter(|rank| *rank < ranks);
-        fits.ok_or_else(|| lines.fault(format!("the {name} `{place}` is not from 1 to {ranks}")))
+        fits.ok_or_else(|| line.error(format!("the {name} `{place}` is not from 1 to {ranks}")))
     };
     let (source, destination) = (place(words.next(), "row")?, place(words.next(), "column")?);
     if banner.is_symmetric && source < destination {
-        return Err(lines.fault("a symmetric matrix has no entries above the diagonal"));
+        return Err(line.error("a symmetric matrix has no entries above the diagonal"));
     }
-    let bytes = if banner.is_pattern { 1 } else { lines.amount(words.next(), "number of bytes")? };
+    let bytes = if banner.is_pattern { 1 } else { line.amount(words.next(), "number of bytes")? };
     if words.next().is_some() {
-        return Err(lines.fault("more values than an entry has"));
+        return Err(line.error("more values than an entry has"));
     }
     Ok(Edge { source, destination, messages: u64::from(bytes > 0), bytes })
 }

@@ -13,11 +13,10 @@
 use std::path::Path;
 
 use hopmap_model::{Context, Edge, TaskGraph};
+use hopmap_text::{FileError, Line, Lines, shown};
 
-use super::lines::{Lines, shown};
 use super::tally::Tally;
 use super::warn_of_collectives;
-use crate::ImportError;
 use crate::csv_matrix::MAX_RANKS;
 
 /// What a file begins with.
@@ -26,6 +25,8 @@ pub(super) const MAGIC: &str = "#Paraver";
 const HINT: &str = "a trace begins with `#Paraver (date):end_ns:nodes(cpus):applications:tasks(threads:node,…)`; a \
                     message is `3:`, cpu, application, task, thread and two times of the sender, the same of the \
                     receiver, size and tag";
+
+const NO_HEADER: &str = "this is not the header of a Paraver trace";
 
 /// The type of events that stand for collective operations of MPI; value 0 is the end.
 const COLLECTIVE: &str = "50000002";
@@ -45,10 +46,9 @@ struct Header {
 type Computing = Vec<Option<u64>>;
 
 /// Reads a trace.
-pub(super) fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, ImportError> {
-    let mut lines = Lines::open(path, HINT, cx)?;
-    lines.next()?;
-    let header = header(&lines)?;
+pub(super) fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
+    let mut lines = Lines::open(path, HINT)?.with(cx).lossy();
+    let header = header(lines.next_or(|| NO_HEADER.to_owned())?)?;
     let mut tally = Tally::default();
     let ranks = header.firsts.last().copied().unwrap_or_default();
     if let Some(last) = ranks.checked_sub(1) {
@@ -56,18 +56,18 @@ pub(super) fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, ImportErr
     }
     let mut computing: Computing = vec![None; ranks as usize];
     let mut collectives = 0;
-    while lines.next()? {
-        match lines.text().trim_ascii().as_bytes() {
-            [b'1', b':', ..] => state(&lines, &header, &mut computing)?,
+    while let Some(line) = lines.next()? {
+        match line.text.trim_ascii().as_bytes() {
+            [b'1', b':', ..] => state(line, &header, &mut computing)?,
             [b'3', b':', ..] => {
-                let edge = communication(&lines, &header)?;
-                tally.add(edge).map_err(|overflow| lines.overflow(overflow))?;
+                let edge = communication(line, &header)?;
+                tally.add(edge).map_err(|overflow| line.error(overflow.to_string()))?;
             }
-            [b'2', b':', ..] => collectives += begun_collectives(lines.text()),
+            [b'2', b':', ..] => collectives += begun_collectives(line.text),
             [b'4', b':', ..] => collectives += 1,
             // Remarks, and which tasks a communicator has: senders and receivers are tasks in any case.
             [] | [b'#' | b'c', ..] => {}
-            _ => return Err(lines.fault(format!("`{}` is no record of Paraver", shown(lines.text())))),
+            _ => return Err(line.error(format!("`{}` is no record of Paraver", shown(line.text)))),
         }
     }
     warn_of_collectives(collectives, cx);
@@ -79,62 +79,62 @@ pub(super) fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, ImportErr
     Ok(TaskGraph { duration_s: Some(seconds(header.duration)), ..graph })
 }
 
-fn header(lines: &Lines<'_>) -> Result<Header, ImportError> {
-    let line = lines.text();
+fn header(line: Line<'_>) -> Result<Header, FileError> {
     let behind_date = line
+        .text
         .strip_prefix(MAGIC)
         .and_then(|rest| rest.trim_start().strip_prefix('('))
         .and_then(|rest| rest.split_once("):"))
         .map(|(_, rest)| rest)
-        .ok_or_else(|| lines.fault("this is not the header of a Paraver trace"))?;
-    let (end, rest) = split(lines, behind_date, "end of the trace")?;
-    let (duration, ticks_per_second) = duration(lines, end)?;
-    let (_, rest) = split_list(lines, rest, "nodes")?;
-    let (applications, mut rest) = split(lines, rest, "number of applications")?;
-    let applications = lines.whole(Some(applications), "number of applications")?;
+        .ok_or_else(|| line.error(NO_HEADER))?;
+    let (end, rest) = split(line, behind_date, "end of the trace")?;
+    let (duration, ticks_per_second) = duration(line, end)?;
+    let (_, rest) = split_list(line, rest, "nodes")?;
+    let (applications, mut rest) = split(line, rest, "number of applications")?;
+    let applications = line.whole(Some(applications), "number of applications")?;
     let mut firsts = vec![0];
     for _ in 0..applications {
-        let (list, behind) = split_list(lines, rest, "tasks")?;
+        let (list, behind) = split_list(line, rest, "tasks")?;
         rest = behind;
         let first = firsts.last().copied().unwrap_or_default();
-        firsts.push(first + tasks(lines, list, MAX_RANKS - first)?);
+        firsts.push(first + tasks(line, list, MAX_RANKS - first)?);
     }
     Ok(Header { duration, ticks_per_second, firsts })
 }
 
 /// Times are in nanoseconds if the end of the trace says so, else in microseconds.
-fn duration(lines: &Lines<'_>, end: &str) -> Result<(u64, f64), ImportError> {
+fn duration(line: Line<'_>, end: &str) -> Result<(u64, f64), FileError> {
     let (ticks, per_second) = match end.split_once('_') {
         None => (end, 1e6),
         Some((ticks, "ns")) => (ticks, 1e9),
         Some((ticks, "us")) => (ticks, 1e6),
         Some((ticks, "ms")) => (ticks, 1e3),
-        Some((_, unit)) => return Err(lines.fault(format!("`{}` is no unit of time", shown(unit)))),
+        Some((_, unit)) => return Err(line.error(format!("`{}` is no unit of time", shown(unit)))),
     };
-    Ok((lines.amount(Some(ticks), "end of the trace")?, per_second))
+    Ok((line.amount(Some(ticks), "end of the trace")?, per_second))
 }
 
 /// Number of tasks in `tasks(threads:node,…)`. Each is listed, so that no number is believed.
-fn tasks(lines: &Lines<'_>, list: &str, most: u32) -> Result<u32, ImportError> {
+fn tasks(line: Line<'_>, list: &str, most: u32) -> Result<u32, FileError> {
     let (number, listed) = list.split_once('(').unwrap_or((list, ""));
-    let number = lines.rank(Some(number), "number of tasks", most + 1)?;
+    let number = line.below(Some(number), "number of tasks", most + 1)?;
     let listed = listed.split_once(')').map_or("", |(listed, _)| listed);
     let found = listed.split(',').filter(|task| !task.is_empty()).count();
     if found != number as usize {
-        return Err(lines.fault(format!("the header lists {found} tasks and says that there are {number}")));
+        return Err(line.error(format!("the header lists {found} tasks and says that there are {number}")));
     }
     Ok(number)
 }
 
 /// What stands before the next colon, and what behind.
-fn split<'l>(lines: &Lines<'_>, text: &'l str, name: &str) -> Result<(&'l str, &'l str), ImportError> {
-    text.split_once(':').ok_or_else(|| lines.fault(format!("the header ends with the {name}")))
+fn split<'l>(line: Line<'_>, text: &'l str, name: &str) -> Result<(&'l str, &'l str), FileError> {
+    text.split_once(':').ok_or_else(|| line.error(format!("the header ends with the {name}")))
 }
 
 /// The same where colons between brackets are passed over; nothing needs to be behind.
-fn split_list<'l>(lines: &Lines<'_>, text: &'l str, name: &str) -> Result<(&'l str, &'l str), ImportError> {
+fn split_list<'l>(line: Line<'_>, text: &'l str, name: &str) -> Result<(&'l str, &'l str), FileError> {
     if text.is_empty() {
-        return Err(lines.fault(format!("the header ends before the {name}")));
+        return Err(line.error(format!("the header ends before the {name}")));
     }
     let mut depth = 0_u32;
     for (index, byte) in text.bytes().enumerate() {
@@ -156,22 +156,22 @@ struct Thread {
 
 /// Takes cpu, application, task and thread.
 fn thread<'l>(
-    lines: &Lines<'_>,
+    line: Line<'_>,
     header: &Header,
     fields: &mut impl Iterator<Item = &'l str>,
-) -> Result<Thread, ImportError> {
+) -> Result<Thread, FileError> {
     fields.next();
     let applications = header.firsts.len() as u32;
-    let application = lines.rank(fields.next(), "application", applications)? as usize;
-    let task = lines.whole(fields.next(), "task")?;
-    let number = lines.whole(fields.next(), "thread")?;
+    let application = line.below(fields.next(), "application", applications)? as usize;
+    let task = line.whole(fields.next(), "task")?;
+    let number = line.whole(fields.next(), "thread")?;
     let (Some(first), Some(next)) =
         (application.checked_sub(1).map(|index| header.firsts[index]), header.firsts.get(application))
     else {
-        return Err(lines.fault("the application is 0, but they count from one"));
+        return Err(line.error("the application is 0, but they count from one"));
     };
     if !(1..=u64::from(next - first)).contains(&task) {
-        return Err(lines.fault(format!(
+        return Err(line.error(format!(
             "application {application} has tasks 1 to {}, and this is task {task}",
             next - first
         )));
@@ -179,15 +179,15 @@ fn thread<'l>(
     Ok(Thread { rank: first + task as u32 - 1, is_first: number == 1 })
 }
 
-fn state(lines: &Lines<'_>, header: &Header, computing: &mut Computing) -> Result<(), ImportError> {
-    let mut fields = lines.text().split(':').skip(1);
-    let thread = thread(lines, header, &mut fields)?;
-    let begin = lines.whole(fields.next(), "begin of the state")?;
-    let end = lines.whole(fields.next(), "end of the state")?;
-    let state = lines.whole(fields.next(), "state")?;
+fn state(line: Line<'_>, header: &Header, computing: &mut Computing) -> Result<(), FileError> {
+    let mut fields = line.text.split(':').skip(1);
+    let thread = thread(line, header, &mut fields)?;
+    let begin = line.whole(fields.next(), "begin of the state")?;
+    let end = line.whole(fields.next(), "end of the state")?;
+    let state = line.whole(fields.next(), "state")?;
     let ticks = end
         .checked_sub(begin)
-        .ok_or_else(|| lines.fault(format!("it ends at {end} and begins at {begin}")))?;
+        .ok_or_else(|| line.error(format!("it ends at {end} and begins at {begin}")))?;
     if thread.is_first {
         let sum = computing[thread.rank as usize].get_or_insert(0);
         if state == RUNNING {
@@ -208,15 +208,15 @@ fn begun_collectives(line: &str) -> u64 {
     begun
 }
 
-fn communication(lines: &Lines<'_>, header: &Header) -> Result<Edge, ImportError> {
-    let mut fields = lines.text().split(':').skip(1);
-    let source = thread(lines, header, &mut fields)?.rank;
+fn communication(line: Line<'_>, header: &Header) -> Result<Edge, FileError> {
+    let mut fields = line.text.split(':').skip(1);
+    let source = thread(line, header, &mut fields)?.rank;
     let mut behind_times = fields.skip(2);
-    let destination = thread(lines, header, &mut behind_times)?.rank;
+    let destination = thread(line, header, &mut behind_times)?.rank;
     let mut behind_times = behind_times.skip(2);
-    let bytes = lines.whole(behind_times.next(), "size")?;
+    let bytes = line.whole(behind_times.next(), "size")?;
     if behind_times.next().is_none() || behind_times.next().is_some() {
-        return Err(lines.fault("a message has 14 numbers behind `3:`"));
+        return Err(line.error("a message has 14 numbers behind `3:`"));
     }
     Ok(Edge { source, destination, messages: 1, bytes })
 }

@@ -3,7 +3,9 @@
 use std::io::Read;
 use std::path::Path;
 
-use super::lines::open;
+use hopmap_model::open_input;
+use hopmap_text::FileError;
+
 use super::{clog2, ipm, paraver, simgrid, tau};
 use crate::{Format, ImportError};
 
@@ -68,9 +70,9 @@ pub(super) fn recognise(path: &Path) -> Result<Format, ImportError> {
     if path.is_dir() {
         return folder(path);
     }
-    let failed = |source| ImportError::Read { path: path.to_owned(), source };
+    let failed = |error| FileError::unreadable(path, &error);
     let mut head = Vec::new();
-    open(path)?.take(LOOKED_AT).read_to_end(&mut head).map_err(failed)?;
+    open_input(path).map_err(failed)?.take(LOOKED_AT).read_to_end(&mut head).map_err(failed)?;
     match foreign(&head) {
         Some(foreign) => Err(refuse(path, &foreign)),
         None => known(&head, path).ok_or_else(|| ImportError::Unknown { path: path.to_owned() }),
@@ -89,9 +91,8 @@ fn folder(path: &Path) -> Result<Format, ImportError> {
     if OF_HPCTOOLKIT.iter().any(|name| path.join(name).is_file()) {
         return Err(refuse(path, &HPCTOOLKIT));
     }
-    let entries = std::fs::read_dir(path)
-        .map_err(|source| ImportError::Read { path: path.to_owned(), source })?
-        .filter_map(Result::ok);
+    let entries =
+        std::fs::read_dir(path).map_err(|error| FileError::unreadable(path, &error))?.filter_map(Result::ok);
     let mut found: Vec<Foreign> = Vec::new();
     for entry in entries {
         match Path::new(&entry.file_name()).extension().and_then(|extension| extension.to_str()) {

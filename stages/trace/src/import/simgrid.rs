@@ -14,10 +14,9 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use hopmap_model::{Context, Edge, InputPath, TaskGraph};
+use hopmap_text::{FileError, Line, Lines, numbers, shown};
 
-use super::lines::{Lines, shown, whole};
 use super::tally::Tally;
-use crate::ImportError;
 use crate::csv_matrix::MAX_RANKS;
 use crate::matrix::Overflow;
 
@@ -109,37 +108,37 @@ const SILENT: [&str; 19] = [
 const WINDOW: &str = "win_";
 
 /// Reads a trace. Whether its messages have tags is seen if it is not said.
-pub(super) fn read(path: &Path, tags: Option<bool>, cx: &Context<'_>) -> Result<TaskGraph, ImportError> {
+pub(super) fn read(path: &Path, tags: Option<bool>, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
     let files = action_files(path, cx)?;
     let mut survey = Survey::default();
     for file in &files {
-        each_action(file, cx, |lines, action| survey.look(lines, action))?;
+        each_action(file, cx, |line, action| survey.look(line, action))?;
     }
     let form = survey.form(path, tags)?;
     let mut tally = Tally::default();
     for file in &files {
-        each_action(file, cx, |lines, action| {
+        each_action(file, cx, |line, action| {
             tally.see(action.rank);
             let edge = match action.kind {
-                Kind::Send => form.message(lines, action)?,
-                Kind::Exchange => exchange(lines, action)?,
-                Kind::Start => started(lines, action)?,
+                Kind::Send => form.message(line, action)?,
+                Kind::Exchange => exchange(line, action)?,
+                Kind::Start => started(line, action)?,
                 Kind::Other | Kind::Silent => None,
             };
-            edge.map_or(Ok(()), |edge| tally.add(edge)).map_err(|overflow| lines.overflow(overflow))
+            edge.map_or(Ok(()), |edge| tally.add(edge)).map_err(|overflow| line.error(overflow.to_string()))
         })?;
     }
     survey.log(cx);
     let graph = tally.into_graph();
     if let Some(missing) = (0..graph.ranks() as u32).find(|rank| !survey.ranks.contains(rank)) {
         let what = format!("rank {missing} of {} does nothing, not even `init`", graph.ranks());
-        return Err(ImportError::File { path: path.to_owned(), what, hint: HINT });
+        return Err(FileError::new(what, HINT).in_file(path));
     }
     Ok(graph)
 }
 
 /// Every file of a trace.
-pub(super) fn files(path: &Path) -> Result<Vec<InputPath>, ImportError> {
+pub(super) fn files(path: &Path) -> Result<Vec<InputPath>, FileError> {
     let actions = action_files(path, &Context::detached())?;
     let listed = actions.into_iter().enumerate().filter(|(_, file)| file != path);
     let listed = listed.map(|(place, file)| InputPath::named(file, format!("actions/{place}")));
@@ -147,25 +146,25 @@ pub(super) fn files(path: &Path) -> Result<Vec<InputPath>, ImportError> {
 }
 
 /// The files with the actions: the file itself, or those it lists.
-fn action_files(path: &Path, cx: &Context<'_>) -> Result<Vec<PathBuf>, ImportError> {
-    let mut lines = Lines::open(path, HINT, cx)?;
+fn action_files(path: &Path, cx: &Context<'_>) -> Result<Vec<PathBuf>, FileError> {
+    let mut lines = Lines::open(path, HINT)?.with(cx).lossy();
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut files = Vec::new();
     let mut seen = HashSet::new();
-    while lines.next_filled()? {
-        let line = lines.text().trim();
-        if line.starts_with('#') {
+    while let Some(line) = lines.next_filled()? {
+        let text = line.text.trim();
+        if text.starts_with('#') {
             continue;
         }
-        if files.is_empty() && is_action(line) {
+        if files.is_empty() && is_action(text) {
             return Ok(vec![path.to_owned()]);
         }
         if files.len() == MAX_RANKS as usize {
-            return Err(lines.fault(format!("it lists more than {MAX_RANKS} files")));
+            return Err(line.error(format!("it lists more than {MAX_RANKS} files")));
         }
-        let file = folder.join(line);
+        let file = folder.join(text);
         if !file.is_file() {
-            return Err(lines.fault(format!("there is no file `{}`", file.display())));
+            return Err(line.error(format!("there is no file `{}`", file.display())));
         }
         // One file may hold the actions of several ranks and be named for each of them.
         if seen.insert(file.clone()) {
@@ -173,7 +172,7 @@ fn action_files(path: &Path, cx: &Context<'_>) -> Result<Vec<PathBuf>, ImportErr
         }
     }
     if files.is_empty() {
-        return Err(lines.cut_off("it holds no action"));
+        return Err(lines.error("it holds no action"));
     }
     Ok(files)
 }
@@ -188,13 +187,12 @@ pub(super) fn is_action(line: &str) -> bool {
 /// Whether a file is an index: its first line names a file of actions.
 pub(super) fn is_index(path: &Path, line: &str) -> bool {
     let Some(folder) = path.parent() else { return false };
-    let cx = Context::detached();
     let first = folder.join(line);
     if first.as_path() == path || !first.is_file() {
         return false;
     }
-    Lines::open(&first, HINT, &cx)
-        .and_then(|mut lines| Ok(lines.next_filled()? && is_action(lines.text())))
+    Lines::open(&first, HINT)
+        .and_then(|lines| Ok(lines.lossy().next_filled()?.is_some_and(|line| is_action(line.text))))
         .unwrap_or(false)
 }
 
@@ -250,20 +248,20 @@ impl Action<'_> {
 fn each_action(
     path: &Path,
     cx: &Context<'_>,
-    mut visit: impl FnMut(&Lines<'_>, &Action<'_>) -> Result<(), ImportError>,
-) -> Result<(), ImportError> {
-    let mut lines = Lines::open(path, HINT, cx)?;
-    while lines.next_filled()? {
-        let mut words = lines.text().split_ascii_whitespace().peekable();
+    mut visit: impl FnMut(Line<'_>, &Action<'_>) -> Result<(), FileError>,
+) -> Result<(), FileError> {
+    let mut lines = Lines::open(path, HINT)?.with(cx).lossy();
+    while let Some(line) = lines.next_filled()? {
+        let mut words = line.words().peekable();
         if words.peek().is_some_and(|word| word.starts_with('#')) {
             continue;
         }
-        let rank = lines.rank(words.next(), "rank", MAX_RANKS)?;
-        let name = words.next().ok_or_else(|| lines.fault("the action is missing"))?;
+        let rank = line.below(words.next(), "rank", MAX_RANKS)?;
+        let name = words.next().ok_or_else(|| line.error("the action is missing"))?;
         let kind = Kind::of(name)
-            .ok_or_else(|| lines.fault(format!("`{}` is no action that is known", shown(name))))?;
+            .ok_or_else(|| line.error(format!("`{}` is no action that is known", shown(name))))?;
         let action = Action { rank, name, kind, arguments: words.collect() };
-        visit(&lines, &action)?;
+        visit(line, &action)?;
     }
     Ok(())
 }
@@ -296,7 +294,7 @@ struct Survey {
 }
 
 impl Survey {
-    fn look(&mut self, lines: &Lines<'_>, action: &Action<'_>) -> Result<(), ImportError> {
+    fn look(&mut self, line: Line<'_>, action: &Action<'_>) -> Result<(), FileError> {
         self.ranks.insert(action.rank);
         let is_alone = action.arguments.is_empty();
         let sign = if action.is("init") {
@@ -312,7 +310,7 @@ impl Survey {
                 [_, second, third] if is_type(third) && is_tag(second) => Sign::Unclear,
                 [_, second, _] if is_tag(second) => Sign::Tagged,
                 [_, _] | [_, _, _] => Sign::Untagged,
-                _ => return Err(lines.fault(format!("`{}` has from 2 to 4 arguments", action.name))),
+                _ => return Err(line.error(format!("`{}` has from 2 to 4 arguments", action.name))),
             }
         } else {
             self.others += u64::from(action.kind == Kind::Other);
@@ -327,8 +325,8 @@ impl Survey {
     }
 
     /// How the messages of the trace are to be read.
-    fn form(&self, path: &Path, tags: Option<bool>) -> Result<Form, ImportError> {
-        let refuse = |what: &str| ImportError::File { path: path.to_owned(), what: what.into(), hint: HINT };
+    fn form(&self, path: &Path, tags: Option<bool>) -> Result<Form, FileError> {
+        let refuse = |what: &str| FileError::new(what, HINT).in_file(path);
         if self.saw(Sign::Doubles) && self.saw(Sign::Bytes) {
             return Err(refuse("some ranks say `init` with an argument and some without"));
         }
@@ -363,7 +361,7 @@ fn is_tag(value: &str) -> bool {
 
 /// Whether a value may be the number of a datatype.
 fn is_type(value: &str) -> bool {
-    value == NO_TYPE || whole(value).is_ok_and(|number| number < TYPE_BYTES.len() as u64)
+    value == NO_TYPE || numbers::whole(value).is_ok_and(|number| number < TYPE_BYTES.len() as u64)
 }
 
 /// How messages are written.
@@ -374,65 +372,65 @@ struct Form {
 }
 
 impl Form {
-    fn message(&self, lines: &Lines<'_>, action: &Action<'_>) -> Result<Option<Edge>, ImportError> {
+    fn message(&self, line: Line<'_>, action: &Action<'_>) -> Result<Option<Edge>, FileError> {
         let mut arguments = action.arguments.iter().copied();
-        let Some(destination) = partner(lines, arguments.next())? else { return Ok(None) };
+        let Some(destination) = partner(line, arguments.next())? else { return Ok(None) };
         if self.is_tagged {
-            arguments.next().ok_or_else(|| lines.fault("the tag is missing"))?;
+            arguments.next().ok_or_else(|| line.error("the tag is missing"))?;
         }
-        let elements = lines.amount(arguments.next(), "size")?;
+        let elements = line.amount(arguments.next(), "size")?;
         let element_bytes =
-            arguments.next().map_or(Ok(self.default_bytes), |kind| element_bytes(lines, kind))?;
+            arguments.next().map_or(Ok(self.default_bytes), |kind| element_bytes(line, kind))?;
         if arguments.next().is_some() {
-            return Err(lines.fault("a message without a tag has at most destination, size and datatype"));
+            return Err(line.error("a message without a tag has at most destination, size and datatype"));
         }
-        edge(lines, action, destination, elements, element_bytes).map(Some)
+        edge(line, action, destination, elements, element_bytes).map(Some)
     }
 }
 
 /// `sendRecv`: size, destination, the same of what is received, and both datatypes.
-fn exchange(lines: &Lines<'_>, action: &Action<'_>) -> Result<Option<Edge>, ImportError> {
+fn exchange(line: Line<'_>, action: &Action<'_>) -> Result<Option<Edge>, FileError> {
     let [elements, destination, _, _, kind, _] = action.arguments[..] else {
-        return Err(lines.fault(format!("`{}` has 6 arguments", action.name)));
+        return Err(line.error(format!("`{}` has 6 arguments", action.name)));
     };
-    let Some(destination) = partner(lines, Some(destination))? else { return Ok(None) };
-    let elements = lines.amount(Some(elements), "size")?;
-    edge(lines, action, destination, elements, element_bytes(lines, kind)?).map(Some)
+    let Some(destination) = partner(line, Some(destination))? else { return Ok(None) };
+    let elements = line.amount(Some(elements), "size")?;
+    edge(line, action, destination, elements, element_bytes(line, kind)?).map(Some)
 }
 
 /// `Start`: receiver, tag, bytes and datatype, at the sender and at the receiver.
-fn started(lines: &Lines<'_>, action: &Action<'_>) -> Result<Option<Edge>, ImportError> {
+fn started(line: Line<'_>, action: &Action<'_>) -> Result<Option<Edge>, FileError> {
     let mut arguments = action.arguments.iter().copied();
-    let Some(destination) = partner(lines, arguments.next())? else { return Ok(None) };
-    let bytes = lines.amount(arguments.nth(1), "size")?;
-    if destination == action.rank { Ok(None) } else { edge(lines, action, destination, bytes, 1).map(Some) }
+    let Some(destination) = partner(line, arguments.next())? else { return Ok(None) };
+    let bytes = line.amount(arguments.nth(1), "size")?;
+    if destination == action.rank { Ok(None) } else { edge(line, action, destination, bytes, 1).map(Some) }
 }
 
 /// The rank to which a message goes; none for a negative one.
-fn partner(lines: &Lines<'_>, value: Option<&str>) -> Result<Option<u32>, ImportError> {
+fn partner(line: Line<'_>, value: Option<&str>) -> Result<Option<u32>, FileError> {
     match value {
         Some(value) if value.parse::<i64>().is_ok_and(|rank| rank < 0) => Ok(None),
-        _ => lines.rank(value, "destination", MAX_RANKS).map(Some),
+        _ => line.below(value, "destination", MAX_RANKS).map(Some),
     }
 }
 
 /// Size of the elements of a datatype.
-fn element_bytes(lines: &Lines<'_>, kind: &str) -> Result<u64, ImportError> {
+fn element_bytes(line: Line<'_>, kind: &str) -> Result<u64, FileError> {
     if kind == NO_TYPE {
         return Ok(1);
     }
-    let number = lines.whole(Some(kind), "datatype")? as usize;
+    let number = line.whole(Some(kind), "datatype")? as usize;
     let bytes = TYPE_BYTES.get(number).copied();
-    bytes.ok_or_else(|| lines.fault(format!("the datatype `{number}` is not known")))
+    bytes.ok_or_else(|| line.error(format!("the datatype `{number}` is not known")))
 }
 
 fn edge(
-    lines: &Lines<'_>,
+    line: Line<'_>,
     action: &Action<'_>,
     destination: u32,
     elements: u64,
     element_bytes: u64,
-) -> Result<Edge, ImportError> {
-    let bytes = elements.checked_mul(element_bytes).ok_or_else(|| lines.overflow(Overflow))?;
+) -> Result<Edge, FileError> {
+    let bytes = elements.checked_mul(element_bytes).ok_or_else(|| line.error(Overflow.to_string()))?;
     Ok(Edge { source: action.rank, destination, messages: 1, bytes })
 }

@@ -18,11 +18,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use hopmap_model::{Context, Edge, InputPath, Process, TaskGraph};
+use hopmap_text::{FileError, Line, Lines, shown};
 
-use super::lines::{Lines, shown};
 use super::tally::Tally;
 use super::warn_of_collectives;
-use crate::ImportError;
 use crate::csv_matrix::MAX_RANKS;
 use crate::matrix::Overflow;
 
@@ -62,14 +61,14 @@ pub(super) fn is_folder(path: &Path) -> bool {
 }
 
 /// Every profile.
-pub(super) fn files(path: &Path) -> Result<Vec<InputPath>, ImportError> {
+pub(super) fn files(path: &Path) -> Result<Vec<InputPath>, FileError> {
     let profiles = profiles(path)?.into_iter();
     Ok(profiles.map(|profile| InputPath::new(profile.path)).collect())
 }
 
 /// Reads all profiles of a folder, or those beside a file.
-pub(super) fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, ImportError> {
-    let refuse = |what: String| ImportError::File { path: path.to_owned(), what, hint: HINT };
+pub(super) fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
+    let refuse = |what: String| FileError::new(what, HINT).in_file(path);
     let profiles = profiles(path)?;
     let mut sums = Sums::default();
     for profile in &profiles {
@@ -93,10 +92,10 @@ pub(super) fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, ImportErr
 
 /// The profiles in a folder or beside a file, by node, context and thread. Of several metrics one is enough: all have the
 /// same events.
-fn profiles(path: &Path) -> Result<Vec<Profile>, ImportError> {
+fn profiles(path: &Path) -> Result<Vec<Profile>, FileError> {
     let folder = if path.is_dir() { path } else { path.parent().unwrap_or(path) };
-    let names = |folder: &Path| -> Result<Vec<String>, ImportError> {
-        let failed = |source| ImportError::Read { path: folder.to_owned(), source };
+    let names = |folder: &Path| -> Result<Vec<String>, FileError> {
+        let failed = |error| FileError::unreadable(folder, &error);
         let entries = std::fs::read_dir(folder).map_err(failed)?;
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
         let mut names: Vec<String> = names.collect();
@@ -138,50 +137,46 @@ struct Sums {
 }
 
 impl Sums {
-    fn add(&mut self, profile: &Profile, cx: &Context<'_>) -> Result<(), ImportError> {
-        let mut lines = Lines::open(&profile.path, HINT, cx)?;
+    fn add(&mut self, profile: &Profile, cx: &Context<'_>) -> Result<(), FileError> {
+        let mut lines = Lines::open(&profile.path, HINT)?.with(cx).lossy();
         self.tally.see(profile.node);
-        lines.next()?;
-        let (functions, kind) = counted(&lines)?;
+        let line = next_of(&mut lines, "functions")?;
+        let (functions, kind) = counted(line)?;
         let metric = kind
             .strip_prefix(TEMPLATED)
-            .ok_or_else(|| lines.fault("this is not the first line of a profile"))?;
+            .ok_or_else(|| line.error("this is not the first line of a profile"))?;
         let has_clock = CLOCKS.contains(&metric.trim_start_matches("_MULTI_"));
-        lines.next()?;
-        let host = metadata(lines.text(), "Hostname").map(str::to_owned);
+        let header = lines.next()?;
+        let host = header.and_then(|line| metadata(line.text, "Hostname")).map(str::to_owned);
         let mut computing = has_clock.then_some(0.0);
         for _ in 0..functions {
-            next_of(&mut lines, "functions")?;
-            self.function(&lines, &mut computing)?;
+            self.function(next_of(&mut lines, "functions")?, &mut computing)?;
         }
         if profile.thread == (0, 0) {
             let compute_s = computing.filter(|_| functions > 0).map(|microseconds| microseconds / 1e6);
             self.processes.push((profile.node, Process { host, compute_s, ..Process::default() }));
         }
-        next_of(&mut lines, "aggregates")?;
-        let (aggregates, _) = counted(&lines)?;
+        let (aggregates, _) = counted(next_of(&mut lines, "aggregates")?)?;
         for _ in 0..aggregates {
             next_of(&mut lines, "aggregates")?;
         }
-        next_of(&mut lines, "user events")?;
-        let (events, _) = counted(&lines)?;
+        let (events, _) = counted(next_of(&mut lines, "user events")?)?;
         if events > 0 {
             next_of(&mut lines, "user events")?;
         }
         for _ in 0..events {
-            next_of(&mut lines, "user events")?;
-            self.event(&lines, profile.node)?;
+            self.event(next_of(&mut lines, "user events")?, profile.node)?;
         }
         Ok(())
     }
 
     /// Adds the time in a function, unless it is one of MPI, or a call path or sample that others include.
-    fn function(&mut self, lines: &Lines<'_>, computing: &mut Option<f64>) -> Result<(), ImportError> {
-        let (line, group) = lines.text().rsplit_once(" GROUP=").unwrap_or((lines.text(), ""));
-        let (name, values) = named(lines, line)?;
+    fn function(&mut self, line: Line<'_>, computing: &mut Option<f64>) -> Result<(), FileError> {
+        let (text, group) = line.text.rsplit_once(" GROUP=").unwrap_or((line.text, ""));
+        let (name, values) = named(line, text)?;
         let mut values = values.split_ascii_whitespace().skip(2);
-        let exclusive = number(lines, values.next(), "exclusive time")?;
-        let inclusive = number(lines, values.next(), "inclusive time")?;
+        let exclusive = line.real(values.next(), "exclusive time")?;
+        let inclusive = line.real(values.next(), "inclusive time")?;
         let is_mpi = name.starts_with("MPI_") || words(group).any(|word| word == "MPI");
         let is_part = name.contains(" => ") || words(group).any(|word| word.starts_with("TAU_SAMPLE"));
         if let Some(sum) = computing {
@@ -191,25 +186,25 @@ impl Sums {
         Ok(())
     }
 
-    fn event(&mut self, lines: &Lines<'_>, node: u32) -> Result<(), ImportError> {
-        let (name, values) = named(lines, lines.text())?;
+    fn event(&mut self, line: Line<'_>, node: u32) -> Result<(), FileError> {
+        let (name, values) = named(line, line.text)?;
         let by_call_path = name.contains(" : ") || name.contains("=>");
         let mut values = values.split_ascii_whitespace();
-        let messages = lines.amount(values.next(), "number of events");
+        let messages = line.amount(values.next(), "number of events");
         if name.starts_with(COLLECTIVE) && !by_call_path {
             self.collectives = self.collectives.saturating_add(messages?);
         } else if let Some(receiver) = name.strip_prefix(SENT).filter(|_| !by_call_path) {
             let messages = messages?;
-            let destination = lines.rank(Some(receiver.trim()), "node", MAX_RANKS)?;
-            let mean = number(lines, values.nth(2), "mean")?;
+            let destination = line.below(Some(receiver.trim()), "node", MAX_RANKS)?;
+            let mean = line.real(values.nth(2), "mean")?;
             let bytes = (messages as f64 * mean).round();
             // The largest float below 2⁶⁴ is 2⁶⁴ - 2¹¹.
             if bytes >= 18_446_744_073_709_551_616.0 {
-                return Err(lines.overflow(Overflow));
+                return Err(line.error(Overflow.to_string()));
             }
             self.has_pairs = true;
             let edge = Edge { source: node, destination, messages, bytes: bytes as u64 };
-            self.tally.add(edge).map_err(|overflow| lines.overflow(overflow))?;
+            self.tally.add(edge).map_err(|overflow| line.error(overflow.to_string()))?;
         }
         Ok(())
     }
@@ -224,27 +219,20 @@ impl Sums {
 }
 
 /// Goes to the next line, which has to be there.
-fn next_of(lines: &mut Lines<'_>, what: &str) -> Result<(), ImportError> {
-    if lines.next()? { Ok(()) } else { Err(lines.cut_off(format!("it ends before the end of its {what}"))) }
+fn next_of<'l>(lines: &'l mut Lines<'_>, what: &str) -> Result<Line<'l>, FileError> {
+    lines.next_or(|| format!("the file ends before the end of its {what}"))
 }
 
 /// A line such as `3 userevents`.
-fn counted<'l>(lines: &'l Lines<'_>) -> Result<(u64, &'l str), ImportError> {
-    let (number, what) = lines.text().trim().split_once(' ').unwrap_or((lines.text(), ""));
-    Ok((lines.whole(Some(number), "number of lines that follow")?, what))
+fn counted(line: Line<'_>) -> Result<(u64, &str), FileError> {
+    let (number, what) = line.text.trim().split_once(' ').unwrap_or((line.text, ""));
+    Ok((line.whole(Some(number), "number of lines that follow")?, what))
 }
 
 /// The name in quotes with which a line begins, and what follows. The name may have quotes in it.
-fn named<'l>(lines: &Lines<'_>, line: &'l str) -> Result<(&'l str, &'l str), ImportError> {
-    let parts = line.trim_start().strip_prefix('"').and_then(|line| line.rsplit_once('"'));
-    parts.ok_or_else(|| lines.fault(format!("`{}` does not begin with a name in quotes", shown(line))))
-}
-
-/// A number that is not negative.
-fn number(lines: &Lines<'_>, value: Option<&str>, name: &str) -> Result<f64, ImportError> {
-    let value = value.ok_or_else(|| lines.fault(format!("the {name} is missing")))?;
-    let number = value.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
-    number.ok_or_else(|| lines.fault(format!("the {name} `{}` is not a number from zero", shown(value))))
+fn named<'l>(line: Line<'_>, text: &'l str) -> Result<(&'l str, &'l str), FileError> {
+    let parts = text.trim_start().strip_prefix('"').and_then(|text| text.rsplit_once('"'));
+    parts.ok_or_else(|| line.error(format!("`{}` does not begin with a name in quotes", shown(text))))
 }
 
 /// Names of groups.

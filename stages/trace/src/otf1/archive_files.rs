@@ -11,9 +11,10 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use hopmap_model::{InputPath, open_input};
+use hopmap_text::FileError;
 
-use super::fields::{Fault, Fields};
-use super::lines::Lines;
+use super::fields::{Fault, Fields, told};
+use super::inflate::open_lines;
 use crate::OtfError;
 
 /// Where the files of an archive lie.
@@ -28,7 +29,7 @@ pub(super) struct ArchiveFiles {
 impl ArchiveFiles {
     /// The archive of a master file, or the only one in a folder.
     pub(super) fn find(path: &Path) -> Result<Self, OtfError> {
-        let unreadable = |source| OtfError::Read { path: path.to_owned(), source };
+        let unreadable = |error| FileError::unreadable(path, &error);
         if !fs::metadata(path).map_err(unreadable)?.is_dir() {
             return Self::of_master(path.to_owned());
         }
@@ -108,9 +109,9 @@ impl ArchiveFiles {
 fn read_master(path: &Path) -> Result<BTreeMap<u32, Vec<u32>>, OtfError> {
     let mut streams = BTreeMap::<u32, Vec<u32>>::new();
     let mut listed = BTreeSet::new();
-    let mut lines = Lines::open(path)?;
-    while let Some(line) = lines.next()? {
-        let mut fields = Fields::new(line);
+    let mut lines = open_lines(path)?;
+    while let Some(line) = lines.next_bytes()? {
+        let mut fields = Fields::new(line.text);
         if fields.is_empty() {
             continue;
         }
@@ -119,13 +120,11 @@ fn read_master(path: &Path) -> Result<BTreeMap<u32, Vec<u32>>, OtfError> {
                 "was written through the I/O forwarding layer IOFSL, which joins the streams in one file";
             return Err(OtfError::Unsupported { path: path.to_owned(), what });
         }
-        let (stream, processes) = match stream_and_processes(fields) {
-            Ok(found) => found,
-            Err(what) => return Err(lines.fault(what)),
-        };
+        let (stream, processes) =
+            stream_and_processes(fields).map_err(|what| line.error(told(line.text, what)))?;
         for process in &processes {
             if !listed.insert(*process) {
-                return Err(lines.fault("a process is listed twice"));
+                return Err(line.error(told(line.text, "a process is listed twice")).into());
             }
         }
         streams.entry(stream).or_default().extend(processes);
@@ -144,10 +143,10 @@ fn stream_and_processes(mut fields: Fields<'_>) -> Result<(u32, Vec<u32>), Fault
     if stream == 0 { Err("stream 0 is for definitions") } else { Ok((stream, processes)) }
 }
 
-fn first_bytes(path: &Path) -> Result<Vec<u8>, OtfError> {
+fn first_bytes(path: &Path) -> Result<Vec<u8>, FileError> {
     let mut bytes = Vec::new();
     let read = open_input(path).and_then(|file| file.take(4).read_to_end(&mut bytes));
-    read.map(|_| bytes).map_err(|source| OtfError::Read { path: path.to_owned(), source })
+    read.map(|_| bytes).map_err(|error| FileError::unreadable(path, &error))
 }
 
 /// The file, or its compressed form.

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
-use super::fields::{Fault, Fields};
-use super::lines::Lines;
-use crate::OtfError;
+use hopmap_text::FileError;
+
+use super::fields::{Fault, Fields, told};
+use super::inflate::open_lines;
 use crate::call_stack::RegionKind;
 use crate::selection::Marks;
 
@@ -40,13 +41,11 @@ pub(super) struct Definitions {
 
 impl Definitions {
     /// Reads a file.
-    pub(super) fn read(path: &Path) -> Result<Self, OtfError> {
+    pub(super) fn read(path: &Path) -> Result<Self, FileError> {
         let mut definitions = Self::default();
-        let mut lines = Lines::open(path)?;
-        while let Some(line) = lines.next()? {
-            if let Err(what) = definitions.record(line) {
-                return Err(lines.fault(what));
-            }
+        let mut lines = open_lines(path)?;
+        while let Some(line) = lines.next_bytes()? {
+            definitions.record(line.text).map_err(|what| line.error(told(line.text, what)))?;
         }
         Ok(definitions)
     }

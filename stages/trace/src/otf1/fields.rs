@@ -3,8 +3,16 @@
 //! Keywords are capital letters; numbers are hexadecimal in small letters, so a keyword ends where its number begins.
 //! In the long format keywords are words and spaces stand between all parts (`OTF_Keywords.h`, `OTF_RBuffer.c`).
 
+use hopmap_text::shown;
+
 /// Why a record makes no sense.
 pub(super) type Fault = &'static str;
+
+/// What is said of the record with which some lines begin.
+#[cold]
+pub(super) fn told(lines: &[u8], what: Fault) -> String {
+    format!("`{}`: {what}", shown(&String::from_utf8_lossy(this_line(lines))))
+}
 
 /// What is left of a record. Further lines may follow: nothing is read over the end of a line.
 #[derive(Debug, Clone, Copy)]
@@ -158,7 +166,7 @@ impl<'a> Fields<'a> {
 }
 
 /// The first line of some lines, without its end.
-pub(super) fn this_line(lines: &[u8]) -> &[u8] {
+fn this_line(lines: &[u8]) -> &[u8] {
     let length = lines.iter().position(|byte| *byte == b'\n').unwrap_or(lines.len());
     &lines[..length]
 }

@@ -5,9 +5,27 @@
 //! bytes 00 00 ff ff. A stream that other programs finished properly is read as well.
 
 use std::fs::File;
-use std::io::{Error, ErrorKind, Read, Result};
+use std::io::{Error, ErrorKind, Read, Result as IoResult};
+use std::path::Path;
 
 use flate2::{Decompress, FlushDecompress, Status};
+use hopmap_model::open_input;
+use hopmap_text::{FileError, Lines};
+
+const HINT: &str = "the file is damaged, was not copied as a whole, or was not written by OTF 1; `otfprint` shows what the OTF library makes of it";
+
+/// Opens a file of an archive, whose last line must end; one whose name ends in `.z` is compressed.
+pub(super) fn open_lines(path: &Path) -> Result<Lines<'static>, FileError> {
+    let is_compressed = path.extension().is_some_and(|extension| extension == "z");
+    let lines = match is_compressed {
+        true => {
+            let file = open_input(path).map_err(|error| FileError::unreadable(path, &error))?;
+            Lines::of_source(path, Inflate::new(file), HINT)
+        }
+        false => Lines::open(path, HINT)?,
+    };
+    Ok(lines.must_end())
+}
 
 /// How a flushed stream ends.
 const FLUSHED: [u8; 4] = [0, 0, 0xff, 0xff];
@@ -41,7 +59,7 @@ impl Inflate {
         }
     }
 
-    fn fill(&mut self) -> Result<()> {
+    fn fill(&mut self) -> IoResult<()> {
         self.from = 0;
         self.to = self.file.read(&mut self.input)?;
         self.at_end_of_file = self.to == 0;
@@ -53,7 +71,7 @@ impl Inflate {
 }
 
 impl Read for Inflate {
-    fn read(&mut self, output: &mut [u8]) -> Result<usize> {
+    fn read(&mut self, output: &mut [u8]) -> IoResult<usize> {
         let damaged = |what| Error::new(ErrorKind::InvalidData, what);
         loop {
             if self.from == self.to && !self.at_end_of_file {
@@ -96,7 +114,7 @@ mod tests {
         bytes
     }
 
-    fn read(bytes: &[u8]) -> Result<Vec<u8>> {
+    fn read(bytes: &[u8]) -> IoResult<Vec<u8>> {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(bytes).unwrap();
         let mut text = Vec::new();

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hopmap_model::{Context, Edge, Error, Process, TaskGraph};
+use hopmap_text::FileError;
 use rayon::prelude::*;
 
 use super::archive_files::ArchiveFiles;
@@ -22,8 +23,9 @@ pub(crate) fn read(path: &Path, request: &Request<'_>, cx: &Context<'_>) -> Resu
     let files = ArchiveFiles::find(path)?;
     let definitions = Definitions::read(&files.definitions)?;
     let listed = files.streams.values().flatten().copied();
-    let processes = Processes::new(&definitions, listed)
-        .map_err(|what| OtfError::Definitions { path: files.definitions.clone(), what })?;
+    let processes = Processes::new(&definitions, listed).map_err(|what| {
+        FileError::new(format!("the definitions make no sense: {what}"), "").in_file(&files.definitions)
+    })?;
     let ticks = definitions.ticks_per_second.filter(|ticks| *ticks > 0);
     let kinds = region_kinds(&files, &definitions, request)?;
     let selection = select(&files, &definitions, request, ticks)?;
@@ -133,12 +135,12 @@ impl Program<'_> {
         }
         let events = self.files.events_of(stream)?;
         match self.files.definitions_of(stream) {
-            None => stream::read(&events, (self.processes, self.selection), &self.kinds, cx),
+            None => Ok(stream::read(&events, (self.processes, self.selection), &self.kinds, cx)?),
             // What a stream defines for itself names its functions; the rest is the same for all streams.
             Some(own) => {
                 let mut marks = Marks::new(self.request);
                 let kinds = Definitions::read(&own)?.region_kinds(Some(self.definitions), &mut marks);
-                stream::read(&events, (self.processes, self.selection), &kinds, cx)
+                Ok(stream::read(&events, (self.processes, self.selection), &kinds, cx)?)
             }
         }
     }
@@ -224,7 +226,8 @@ fn assemble(
     let Program { processes, request, selection, .. } = program;
     let seconds = |ticks: u64| ticks_per_second.map(|per_second| ticks as f64 / per_second as f64);
     let mut headings = Headings::new(request, 0);
-    let overflow = |_: Overflow| OtfError::Overflow { path: program.files.master.clone() };
+    let overflow =
+        |overflow: Overflow| FileError::new(overflow.to_string(), "").in_file(&program.files.master);
     let mut mains = vec![Main::default(); processes.list.len()];
     let mut whole: Option<(u64, u64)> = None;
     for record in records.iter().flat_map(|record| &record.processes) {

@@ -8,11 +8,11 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use hopmap_model::Context;
+use hopmap_text::FileError;
 
-use super::fields::{Fault, Fields};
-use super::lines::Lines;
+use super::fields::{Fault, Fields, told};
+use super::inflate::open_lines;
 use super::processes::Processes;
-use crate::OtfError;
 use crate::call_stack::{Activity, CallStack, RegionKind};
 use crate::numbering::Numbering;
 use crate::selection::{Class, Selection};
@@ -65,12 +65,12 @@ pub(super) struct StreamRecord {
 }
 
 /// The first time in a stream, if there is one.
-pub(super) fn first_time(path: &Path) -> Result<Option<u64>, OtfError> {
-    let mut lines = Lines::open(path)?;
-    while let Some(line) = lines.next()? {
-        let mut fields = Fields::new(line);
+pub(super) fn first_time(path: &Path) -> Result<Option<u64>, FileError> {
+    let mut lines = open_lines(path)?;
+    while let Some(line) = lines.next_bytes()? {
+        let mut fields = Fields::new(line.text);
         if let Some(b'0'..=b'9' | b'a'..=b'f') = fields.first() {
-            return fields.number().map(Some).map_err(|what| lines.fault(what));
+            return fields.number().map(Some).map_err(|what| line.error(told(line.text, what)));
         }
     }
     Ok(None)
@@ -82,20 +82,17 @@ pub(super) fn read(
     (processes, selection): (&Processes, Option<&Selection>),
     kinds: &HashMap<u32, RegionKind>,
     cx: &Context<'_>,
-) -> Result<Option<StreamRecord>, OtfError> {
-    let mut lines = Lines::open(path)?;
+) -> Result<Option<StreamRecord>, FileError> {
+    let mut lines = open_lines(path)?;
     let mut stream = Stream::new(processes, kinds, selection);
     while !cx.should_stop() {
         let passed = stream.line_number;
         let Some(block) = lines.block()? else {
-            return stream
-                .finish(|line, what| OtfError::Record { path: path.to_owned(), line, what })
-                .map(Some);
+            return stream.finish(|line, what| lines.error_at(line, what)).map(Some);
         };
-        if let Err((offset, what)) = stream.lines(block) {
-            return Err(lines.fault_at(offset, stream.line_number, what));
-        }
-        lines.passed(stream.line_number - passed);
+        let wrong = stream.lines(block).map_err(|(offset, what)| told(&block[offset..], what));
+        wrong.map_err(|what| lines.error_at(stream.line_number, what))?;
+        lines.count(stream.line_number - passed);
     }
     Ok(None)
 }
@@ -110,7 +107,7 @@ struct Traffic {
     messages: u64,
     bytes: u64,
     /// The line of the first of the messages.
-    line: u64,
+    line: usize,
 }
 
 /// A process in a stream.
@@ -148,7 +145,7 @@ struct Stream<'a> {
     traffic: Vec<Traffic>,
     counts: Counts,
     /// The line that is read, counted from one.
-    line_number: u64,
+    line_number: usize,
 }
 
 impl<'a> Stream<'a> {
@@ -335,7 +332,7 @@ impl<'a> Stream<'a> {
         Ok(())
     }
 
-    fn finish(mut self, wrong: impl Fn(u64, String) -> OtfError) -> Result<StreamRecord, OtfError> {
+    fn finish(mut self, wrong: impl Fn(usize, String) -> FileError) -> Result<StreamRecord, FileError> {
         let mut sent = Vec::new();
         sent.resize_with(self.members.len(), Vec::new);
         for traffic in &self.traffic {

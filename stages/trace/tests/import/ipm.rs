@@ -79,7 +79,7 @@ fn reports_that_do_not_have_all_are_refused() {
         (whole[..whole.len() - 200].to_owned(), "it ends inside rank 2"),
         (report(&[]), "it holds no task"),
     ] {
-        assert_eq!(Files::one(text).refused(), format!("`trace`: {what}"));
+        assert_eq!(Files::one(text).refused(), format!("trace: {what}"));
     }
     let help = Files::one(report(&[task(0, 2, "")])).auto().result.unwrap_err().1;
     assert!(help.ends_with("IPM writes them with IPM_REPORT=full and IPM_LOG=full"), "{help}");
@@ -88,20 +88,20 @@ fn reports_that_do_not_have_all_are_refused() {
 #[test]
 fn what_makes_no_sense_is_refused_with_its_line() {
     for (hash, what) in [
-        (entry("MPI_Send", "8", "2", "1"), "line 17: the orank `2` is not below 2"),
-        (entry("MPI_Send", "8", "-1", "1"), "line 17: the orank `-1` is negative"),
-        (entry("MPI_Send", "-8", "1", "1"), "line 17: the number of bytes `-8` is negative"),
-        (entry("MPI_Send", "8", "1", "x"), "line 17: the count `x` is not a whole number"),
-        ("<hent call=\"MPI_Send\" bytes=\"1\" orank=\"1\" >".into(), "line 17: the count is missing"),
-        ("<hent bytes=\"1\" >".into(), "line 17: the call is missing"),
-        ("<task mpi_rank=\"1\" mpi_size=\"2\" >".into(), "line 17: a task begins inside another"),
+        (entry("MPI_Send", "8", "2", "1"), "17: the orank `2` is not below 2"),
+        (entry("MPI_Send", "8", "-1", "1"), "17: the orank `-1` is negative"),
+        (entry("MPI_Send", "-8", "1", "1"), "17: the number of bytes `-8` is negative"),
+        (entry("MPI_Send", "8", "1", "x"), "17: the count `x` is not a whole number"),
+        ("<hent call=\"MPI_Send\" bytes=\"1\" orank=\"1\" >".into(), "17: the count is missing"),
+        ("<hent bytes=\"1\" >".into(), "17: the call is missing"),
+        ("<task mpi_rank=\"1\" mpi_size=\"2\" >".into(), "17: a task begins inside another"),
         (
             "<taskcopy mpi_rank=\"1\" cluster_rank=\"0\"></taskcopy>".into(),
-            "line 17: a clustered report leaves out the messages of ranks that are alike",
+            "17: a clustered report leaves out the messages of ranks that are alike",
         ),
     ] {
         let text = report(&[task(0, 2, &hash), task(1, 2, "")]);
-        assert_eq!(Files::one(text).refused(), format!("`trace`, {what}"));
+        assert_eq!(Files::one(text).refused(), format!("trace:{what}"));
     }
     let twice = report(&[task(0, 2, ""), task(0, 2, "")]);
     assert!(Files::one(twice).refused().ends_with("rank 0 is there twice"));
@@ -111,5 +111,5 @@ fn what_makes_no_sense_is_refused_with_its_line() {
     assert!(Files::one(outside).refused().ends_with("`hent` stands outside of a task"));
     let most = "9223372036854775807";
     let much = report(&[task(0, 1, &entry("MPI_Send", most, "0", "3"))]);
-    assert_eq!(Files::one(much).refused(), "the messages or bytes of all pairs in `trace` exceed 64 bits");
+    assert_eq!(Files::one(much).refused(), "trace:17: the messages or bytes of all pairs exceed 64 bits");
 }

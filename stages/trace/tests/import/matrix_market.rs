@@ -25,7 +25,7 @@ fn what_a_symmetric_matrix_leaves_out_counts() {
     let read = matrix("integer", "symmetric", "3 3 2\n2 1 10\n3 3 4\n").auto();
     assert_eq!(read.pairs(), [(0, 1, 1, 10), (1, 0, 1, 10), (2, 2, 1, 4)]);
     let refused = matrix("integer", "symmetric", "3 3 1\n1 2 10\n").refused();
-    assert_eq!(refused, "`trace`, line 3: a symmetric matrix has no entries above the diagonal");
+    assert_eq!(refused, "trace:3: a symmetric matrix has no entries above the diagonal");
 }
 
 #[test]
@@ -47,60 +47,55 @@ fn messages_may_stand_in_comments() {
     );
     assert_eq!(read.auto().pairs(), [(0, 0, 1, 8), (0, 1, 3, 9), (1, 0, 7, 0)]);
     let refused = matrix("integer", "general", "%hopmap messages 3 1\n2 2 1\n1 2 9\n").refused();
-    assert_eq!(refused, "`trace`, line 3: there are not as many numbers of messages as entries");
+    assert_eq!(refused, "trace:3: there are not as many numbers of messages as entries");
 }
 
 #[test]
 fn what_makes_no_sense_is_refused_with_its_line() {
     for (field, symmetry, lines, what) in [
-        ("complex", "general", "", "line 1: entries are `integer`, `real` or `pattern`, not `complex`"),
-        (
-            "real",
-            "skew-symmetric",
-            "",
-            "line 1: `skew-symmetric` is not read: nobody sends fewer than no bytes",
-        ),
-        ("real", "odd", "", "line 1: `odd` is no symmetry"),
+        ("complex", "general", "", "1: entries are `integer`, `real` or `pattern`, not `complex`"),
+        ("real", "skew-symmetric", "", "1: `skew-symmetric` is not read: nobody sends fewer than no bytes"),
+        ("real", "odd", "", "1: `odd` is no symmetry"),
         ("integer", "general", "% only comments\n", " it ends before the size of the matrix"),
         (
             "integer",
             "general",
             "3 4 0\n",
-            "line 2: a matrix of 3 rows and 4 columns is not between the same ranks",
+            "2: a matrix of 3 rows and 4 columns is not between the same ranks",
         ),
-        ("integer", "general", "3 3\n", "line 2: the number of entries is missing"),
-        ("integer", "general", "3 3 1 1\n", "line 2: the size is three numbers: rows, columns and entries"),
+        ("integer", "general", "3 3\n", "2: the number of entries is missing"),
+        ("integer", "general", "3 3 1 1\n", "2: the size is three numbers: rows, columns and entries"),
         (
             "integer",
             "general",
             "99999999 99999999 0\n",
-            "line 2: the number of rows `99999999` is not below 16777217",
+            "2: the number of rows `99999999` is not below 16777217",
         ),
-        ("integer", "general", "3 3 2\n1 2 3\n\n", " it ends after 1 of 2 entries"),
+        ("integer", "general", "3 3 2\n1 2 3\n\n", " the file ends after 1 of 2 entries"),
         (
             "integer",
             "general",
             "3 3 18446744073709551615\n1 2 3\n",
-            " it ends after 1 of 18446744073709551615 entries",
+            " the file ends after 1 of 18446744073709551615 entries",
         ),
-        ("integer", "general", "3 3 1\n1 2 3\n\n1 2 3\n", "line 5: more than 1 entries"),
-        ("integer", "general", "3 3 1\n1 4 3\n", "line 3: the column `4` is not from 1 to 3"),
-        ("integer", "general", "3 3 1\n0 1 3\n", "line 3: the row `0` is not from 1 to 3"),
-        ("integer", "general", "3 3 1\n1 1 -3\n", "line 3: the number of bytes `-3` is negative"),
-        ("real", "general", "3 3 1\n1 1 2.5\n", "line 3: the number of bytes `2.5` is not a whole number"),
-        ("real", "general", "3 3 1\n1 1\n", "line 3: the number of bytes is missing"),
-        ("pattern", "general", "3 3 1\n1 1 1\n", "line 3: more values than an entry has"),
+        ("integer", "general", "3 3 1\n1 2 3\n\n1 2 3\n", "5: more than 1 entries"),
+        ("integer", "general", "3 3 1\n1 4 3\n", "3: the column `4` is not from 1 to 3"),
+        ("integer", "general", "3 3 1\n0 1 3\n", "3: the row `0` is not from 1 to 3"),
+        ("integer", "general", "3 3 1\n1 1 -3\n", "3: the number of bytes `-3` is negative"),
+        ("real", "general", "3 3 1\n1 1 2.5\n", "3: the number of bytes `2.5` is not a whole number"),
+        ("real", "general", "3 3 1\n1 1\n", "3: the number of bytes is missing"),
+        ("pattern", "general", "3 3 1\n1 1 1\n", "3: more values than an entry has"),
     ] {
         let refused = matrix(field, symmetry, lines).refused();
-        assert!(refused.starts_with("`trace`") && refused.ends_with(what), "{refused}");
+        assert!(refused.starts_with("trace:") && refused.ends_with(what), "{refused}");
     }
     let dense = Files::one("%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n4\n");
-    assert_eq!(dense.refused(), "`trace`, line 1: only `coordinate` is read, not `array`");
+    assert_eq!(dense.refused(), "trace:1: only `coordinate` is read, not `array`");
     let vector = Files::one("%%MatrixMarket vector coordinate real general\n");
-    assert_eq!(vector.refused(), "`trace`, line 1: this is not the first line of a Matrix Market matrix");
+    assert_eq!(vector.refused(), "trace:1: this is not the first line of a Matrix Market matrix");
     let most = u64::MAX;
     let refused = matrix("integer", "general", &format!("2 2 2\n1 2 {most}\n2 1 1\n")).refused();
-    assert_eq!(refused, "the messages or bytes of all pairs in `trace` exceed 64 bits");
+    assert_eq!(refused, "trace:4: the messages or bytes of all pairs exceed 64 bits");
 }
 
 #[test]

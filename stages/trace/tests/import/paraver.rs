@@ -65,7 +65,7 @@ fn what_makes_no_sense_is_refused_with_its_line() {
         ("#Paraver (x):5_ns:0:1:9000(1:0)\n", "the header lists 1 tasks and says that there are 9000"),
         ("#Paraver (x):5_ns:0:1:99999999(1:0)\n", "the number of tasks `99999999` is not below 16777217"),
     ] {
-        assert_eq!(trace(header, "").refused(), format!("`trace`, line 1: {what}"));
+        assert_eq!(trace(header, "").refused(), format!("trace:1: {what}"));
     }
     for (record, what) in [
         ("7:1\n", "`7:1` is no record of Paraver"),
@@ -78,6 +78,6 @@ fn what_makes_no_sense_is_refused_with_its_line() {
         ("3:1:1:1:1:1:1:1:1:2\n", "the thread is missing"),
         ("1:1:1:1:1:9:8:1\n", "it ends at 8 and begins at 9"),
     ] {
-        assert_eq!(trace(HEADER, &format!("\n{record}")).refused(), format!("`trace`, line 3: {what}"));
+        assert_eq!(trace(HEADER, &format!("\n{record}")).refused(), format!("trace:3: {what}"));
     }
 }

@@ -49,7 +49,7 @@ fn an_index_of_files_without_tags() {
     assert_eq!(read.graph().ranks(), 3);
     std::fs::remove_file(files.path("actions/rank1.txt")).unwrap();
     let refused = files.refused();
-    assert_eq!(refused, "`trace`, line 3: there is no file `actions/rank1.txt`");
+    assert_eq!(refused, "trace:3: there is no file `actions/rank1.txt`");
 }
 
 /// What SMPI 3.32 writes of one program with all kinds of messages, through communicators of its own.
@@ -76,7 +76,7 @@ fn all_that_smpi_writes() {
 #[test]
 fn tags_that_cannot_be_seen_are_asked_for() {
     let files = Files::one("0 init\n1 init\n0 send 1 2 3\n");
-    let asked = "`trace`: whether its messages have tags cannot be seen: say `format = \"simgrid-tagged\"` or \
+    let asked = "trace: whether its messages have tags cannot be seen: say `format = \"simgrid-tagged\"` or \
                  `format = \"simgrid-untagged\"`";
     assert_eq!(files.refused(), asked);
     let bytes = |format| import_path(&files.path("trace"), format).unwrap().bytes();
@@ -89,22 +89,22 @@ fn tags_that_cannot_be_seen_are_asked_for() {
 #[test]
 fn what_makes_no_sense_is_refused_with_its_line() {
     for (actions, what) in [
-        ("0 init\n0 dance\n", "`trace`, line 2: `dance` is no action that is known"),
-        ("0 init\n0\n", "`trace`, line 2: the action is missing"),
-        ("0 init\nx init\n", "`trace`, line 2: the rank `x` is not a whole number"),
-        ("0 init\n99999999 init\n", "`trace`, line 2: the rank `99999999` is not below 16777216"),
-        ("0 init\n0 send 1\n", "`trace`, line 2: `send` has from 2 to 4 arguments"),
-        ("0 init\n0 send 1 5.5\n", "`trace`, line 2: the size `5.5` is not a whole number"),
-        ("0 init\n0 send x 5\n", "`trace`, line 2: the destination `x` is not a whole number"),
-        ("0 init\n0 send 1 5\n0 send 1 2 3 4\n", "`trace`: some messages have a tag and some have none"),
-        ("0 init\n1 init 1\n", "`trace`: some ranks say `init` with an argument and some without"),
-        ("0 init\n0 sendRecv 8 2 8 2\n", "`trace`, line 2: `sendRecv` has 6 arguments"),
-        ("0 init\n0 send 0 1 8 99\n", "`trace`, line 2: the datatype `99` is not known"),
-        ("0 init\n0 send 2 8\n2 init\n", "`trace`: rank 1 of 3 does nothing, not even `init`"),
-        ("0 init\n0 send 1 8\n", "`trace`: rank 1 of 2 does nothing, not even `init`"),
+        ("0 init\n0 dance\n", "trace:2: `dance` is no action that is known"),
+        ("0 init\n0\n", "trace:2: the action is missing"),
+        ("0 init\nx init\n", "trace:2: the rank `x` is not a whole number"),
+        ("0 init\n99999999 init\n", "trace:2: the rank `99999999` is not below 16777216"),
+        ("0 init\n0 send 1\n", "trace:2: `send` has from 2 to 4 arguments"),
+        ("0 init\n0 send 1 5.5\n", "trace:2: the size `5.5` is not a whole number"),
+        ("0 init\n0 send x 5\n", "trace:2: the destination `x` is not a whole number"),
+        ("0 init\n0 send 1 5\n0 send 1 2 3 4\n", "trace: some messages have a tag and some have none"),
+        ("0 init\n1 init 1\n", "trace: some ranks say `init` with an argument and some without"),
+        ("0 init\n0 sendRecv 8 2 8 2\n", "trace:2: `sendRecv` has 6 arguments"),
+        ("0 init\n0 send 0 1 8 99\n", "trace:2: the datatype `99` is not known"),
+        ("0 init\n0 send 2 8\n2 init\n", "trace: rank 1 of 3 does nothing, not even `init`"),
+        ("0 init\n0 send 1 8\n", "trace: rank 1 of 2 does nothing, not even `init`"),
         (
             "0 init 1\n0 send 0 18446744073709551615\n",
-            "the messages or bytes of all pairs in `trace` exceed 64 bits",
+            "trace:2: the messages or bytes of all pairs exceed 64 bits",
         ),
     ] {
         assert_eq!(Files::one(actions).refused(), what);

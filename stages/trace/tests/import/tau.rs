@@ -72,16 +72,13 @@ fn of_several_metrics_the_clock_is_read() {
 #[test]
 fn profiles_that_do_not_have_all_are_refused() {
     let one = |name: &'static str, text: String| Files::new(&[(name, text)]);
-    let message = |files: Files| {
-        let refused = files.refused();
-        refused.split_once("`: ").map_or(refused.clone(), |(_, message)| message.to_owned())
-    };
+    let message = |files: Files| files.refused().split_once(": ").unwrap().1.to_owned();
     let without = one("profile.0.0.0", profile(0, "", &[]));
     assert_eq!(message(without), "the profiles do not say to which node messages went");
     assert_eq!(message(one("profile.0.0.0", profile(0, "", &[TO_1]))), "`profile.1.0.0` is missing");
     assert_eq!(message(one("profile.1.0.0", profile(1, "", &[TO_1]))), "`profile.0.0.0` is missing");
     let cut = profile(0, "", &[TO_0]).lines().take(10).flat_map(|line| [line, "\n"]).collect();
-    assert_eq!(message(one("profile.0.0.0", cut)), "it ends before the end of its user events");
+    assert_eq!(message(one("profile.0.0.0", cut)), "the file ends before the end of its user events");
 }
 
 #[test]
@@ -90,15 +87,15 @@ fn what_makes_no_sense_is_refused_with_its_line() {
         ("\"Message size sent to node x\" 3 1 1 1 1", "the node `x` is not a whole number"),
         ("\"Message size sent to node 99999999\" 3 1 1 1 1", "the node `99999999` is not below 16777216"),
         ("\"Message size sent to node 0\" 1.5 1 1 1 1", "the number of events `1.5` is not a whole number"),
-        ("\"Message size sent to node 0\" 3 1 1 -1 1", "the mean `-1` is not a number from zero"),
-        ("\"Message size sent to node 0\" 3 1 1 nan 1", "the mean `nan` is not a number from zero"),
+        ("\"Message size sent to node 0\" 3 1 1 -1 1", "the mean `-1` is negative"),
+        ("\"Message size sent to node 0\" 3 1 1 nan 1", "the mean `nan` is not a number"),
         ("\"Message size sent to node 0\" 3 1 1", "the mean is missing"),
         ("Message size sent to node 0", "`Message size sent to node 0` does not begin with a name in quotes"),
     ] {
         let refused = Files::new(&[("profile.0.0.0", profile(0, "", &[event]))]).refused();
-        assert_eq!(refused, format!("`profile.0.0.0`, line 11: {what}"));
+        assert_eq!(refused, format!("profile.0.0.0:11: {what}"));
     }
     let much = "\"Message size sent to node 0\" 1e15 1 1 1e15 1";
     let refused = Files::new(&[("profile.0.0.0", profile(0, "", &[much]))]).refused();
-    assert_eq!(refused, "the messages or bytes of all pairs in `profile.0.0.0` exceed 64 bits");
+    assert_eq!(refused, "profile.0.0.0:11: the messages or bytes of all pairs exceed 64 bits");
 }

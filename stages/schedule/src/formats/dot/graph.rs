@@ -1,9 +1,8 @@
 //! Nodes and edges with what might be their weights.
 
+use hopmap_text::{FileError, shown};
 use std::collections::HashMap;
 use std::rc::Rc;
-
-use crate::formats::{ReadError, shown};
 
 /// Edges and members of subgraphs that a graph may have, so that a short file cannot fill the memory.
 const MOST: usize = 1 << 26;
@@ -59,7 +58,7 @@ impl Table {
         &self,
         elements: usize,
         what: impl Fn(usize) -> String,
-    ) -> Result<Option<Weights<'_>>, ReadError> {
+    ) -> Result<Option<Weights<'_>>, FileError> {
         let Some((name, said)) = self.names.iter().zip(&self.said).find(|(_, said)| !said.is_empty()) else {
             return Ok(None);
         };
@@ -70,7 +69,7 @@ impl Table {
             match &weights[element] {
                 Some(first) if is_settled[element] && !is_default && first.value != given.value => {
                     let problem = format!("{} has another `{name}` in line {}", what(element), first.line);
-                    return Err(ReadError::at(given.line, problem, "say it once"));
+                    return Err(FileError::at(given.line, problem, "say it once"));
                 }
                 // A default does not take back what is said.
                 Some(_) if *is_default => {}
@@ -115,12 +114,12 @@ impl Graph {
     }
 
     /// Counts what a statement adds.
-    pub(super) fn spend(&mut self, amount: usize, line: usize) -> Result<(), ReadError> {
+    pub(super) fn spend(&mut self, amount: usize, line: usize) -> Result<(), FileError> {
         self.spent = self.spent.saturating_add(amount);
         match self.spent <= MOST {
             true => Ok(()),
             false => {
-                Err(ReadError::at(line, format!("there are more than {MOST} edges"), "is the file damaged?"))
+                Err(FileError::at(line, format!("there are more than {MOST} edges"), "is the file damaged?"))
             }
         }
     }

@@ -1,8 +1,7 @@
 //! Tokens of DOT.
 
+use hopmap_text::{FileError, shown};
 use std::borrow::Cow;
-
-use crate::formats::{ReadError, shown};
 
 /// A token.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,8 +76,8 @@ impl<'a> Lexer<'a> {
         &self.text[self.at..]
     }
 
-    fn wrong(&self, problem: impl Into<String>) -> ReadError {
-        ReadError::at(self.line, problem, HELP)
+    fn wrong(&self, problem: impl Into<String>) -> FileError {
+        FileError::at(self.line, problem, HELP)
     }
 
     fn skip(&mut self, bytes: usize) {
@@ -88,7 +87,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// Blanks, comments as in C++, and lines that a preprocessor left.
-    fn skip_blanks(&mut self) -> Result<(), ReadError> {
+    fn skip_blanks(&mut self) -> Result<(), FileError> {
         loop {
             let rest = self.rest();
             let blanks = rest.len() - rest.trim_start().len();
@@ -106,7 +105,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    pub(super) fn next(&mut self) -> Result<Token<'a>, ReadError> {
+    pub(super) fn next(&mut self) -> Result<Token<'a>, FileError> {
         self.skip_blanks()?;
         let rest = self.rest();
         let Some(first) = rest.chars().next() else { return Ok(Token::End) };
@@ -138,7 +137,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// `-1.5`: no exponent, and no letters behind it.
-    fn numeral(&mut self) -> Result<Token<'a>, ReadError> {
+    fn numeral(&mut self) -> Result<Token<'a>, FileError> {
         let rest = self.rest();
         let sign = usize::from(rest.starts_with('-'));
         let is_part = |char: char| is_letter(char) || matches!(char, '0'..='9' | '.');
@@ -150,14 +149,14 @@ impl<'a> Lexer<'a> {
             && digits.bytes().filter(|&byte| byte == b'.').count() <= 1;
         if !is_number {
             let problem = format!("`{}` is neither a number nor a name", shown(word));
-            return Err(ReadError::at(self.line, problem, "put it in quotation marks"));
+            return Err(FileError::at(self.line, problem, "put it in quotation marks"));
         }
         self.skip(end);
         Ok(Token::Id(Cow::Borrowed(word)))
     }
 
     /// Texts in quotation marks, joined by `+`.
-    fn quoted_parts(&mut self) -> Result<Cow<'a, str>, ReadError> {
+    fn quoted_parts(&mut self) -> Result<Cow<'a, str>, FileError> {
         let mut text = self.quoted()?;
         loop {
             let (at, line) = (self.at, self.line);
@@ -177,7 +176,7 @@ impl<'a> Lexer<'a> {
 
     /// A text in quotation marks: `\"` is a quotation mark, a backslash at the end of a line continues the line, and every other
     /// backslash stays.
-    fn quoted(&mut self) -> Result<Cow<'a, str>, ReadError> {
+    fn quoted(&mut self) -> Result<Cow<'a, str>, FileError> {
         let inner = &self.rest()[1..];
         let bytes = inner.as_bytes();
         let (mut at, mut escapes) = (0, false);
@@ -198,7 +197,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// A text between angle brackets that are paired; they stay, so that it is no other name.
-    fn html(&mut self) -> Result<Cow<'a, str>, ReadError> {
+    fn html(&mut self) -> Result<Cow<'a, str>, FileError> {
         let rest = self.rest();
         let mut depth = 0usize;
         for (at, byte) in rest.bytes().enumerate() {
@@ -243,7 +242,7 @@ fn unescaped(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn tokens(text: &str) -> Result<Vec<Token<'_>>, ReadError> {
+    fn tokens(text: &str) -> Result<Vec<Token<'_>>, FileError> {
         let mut lexer = Lexer::new(text);
         let mut tokens = Vec::new();
         loop {

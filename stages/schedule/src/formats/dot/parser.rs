@@ -1,11 +1,11 @@
 //! Statements of DOT.
 
+use hopmap_text::FileError;
 use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::graph::{Attributes, Given, Graph, Table};
 use super::lexer::{Keyword, Lexer, Token};
-use crate::formats::ReadError;
 
 /// How deep subgraphs stand in each other at most.
 const DEEPEST: usize = 100;
@@ -30,7 +30,7 @@ pub(super) struct Parser<'a> {
 }
 
 /// Reads one directed graph.
-pub(super) fn parse(text: &str, of_nodes: Table, of_edges: Table) -> Result<Graph, ReadError> {
+pub(super) fn parse(text: &str, of_nodes: Table, of_edges: Table) -> Result<Graph, FileError> {
     let graph = Graph::new(of_nodes, of_edges);
     let lexer = Lexer::new(text);
     let (scopes, subgraphs) = (Vec::new(), HashMap::new());
@@ -42,18 +42,18 @@ pub(super) fn parse(text: &str, of_nodes: Table, of_edges: Table) -> Result<Grap
 
 impl<'a> Parser<'a> {
     /// The token, with the next one in its place.
-    fn advance(&mut self) -> Result<Token<'a>, ReadError> {
+    fn advance(&mut self) -> Result<Token<'a>, FileError> {
         let next = self.lexer.next()?;
         self.line = self.lexer.line;
         Ok(std::mem::replace(&mut self.token, next))
     }
 
-    fn wrong(&self, expected: &str) -> ReadError {
+    fn wrong(&self, expected: &str) -> FileError {
         let help = "https://graphviz.org/doc/info/lang.html describes DOT";
-        ReadError::at(self.line, format!("{} stands where {expected} should be", self.token.shown()), help)
+        FileError::at(self.line, format!("{} stands where {expected} should be", self.token.shown()), help)
     }
 
-    fn takes(&mut self, token: &Token<'_>) -> Result<bool, ReadError> {
+    fn takes(&mut self, token: &Token<'_>) -> Result<bool, FileError> {
         let is_there = self.token == *token;
         if is_there {
             self.advance()?;
@@ -61,14 +61,14 @@ impl<'a> Parser<'a> {
         Ok(is_there)
     }
 
-    fn expect(&mut self, mark: char) -> Result<(), ReadError> {
+    fn expect(&mut self, mark: char) -> Result<(), FileError> {
         match self.takes(&Token::Mark(mark))? {
             true => Ok(()),
             false => Err(self.wrong(&format!("`{mark}`"))),
         }
     }
 
-    fn id(&mut self, expected: &str) -> Result<String, ReadError> {
+    fn id(&mut self, expected: &str) -> Result<String, FileError> {
         if !matches!(self.token, Token::Id(_)) {
             return Err(self.wrong(expected));
         }
@@ -78,14 +78,14 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn whole(&mut self) -> Result<(), ReadError> {
+    fn whole(&mut self) -> Result<(), FileError> {
         if self.token == Token::End {
-            return Err(ReadError::whole("the file is empty", "a directed graph is `digraph { … }`"));
+            return Err(FileError::new("the file is empty", "a directed graph is `digraph { … }`"));
         }
         self.graph.is_strict = self.takes(&Token::Keyword(Keyword::Strict))?;
         if self.token == Token::Keyword(Keyword::Graph) {
             let help = "what waits for what has a direction: write `digraph`, and `->` between nodes";
-            return Err(ReadError::at(self.line, "the graph has no directions", help));
+            return Err(FileError::at(self.line, "the graph has no directions", help));
         }
         if !self.takes(&Token::Keyword(Keyword::Digraph))? {
             return Err(self.wrong("`digraph`"));
@@ -102,7 +102,7 @@ impl<'a> Parser<'a> {
         self.braces(scope)?;
         match self.token {
             Token::End => Ok(()),
-            _ => Err(ReadError::at(
+            _ => Err(FileError::at(
                 self.line,
                 format!("{} stands behind the graph", self.token.shown()),
                 "there is one graph in a file",
@@ -111,10 +111,10 @@ impl<'a> Parser<'a> {
     }
 
     /// Statements in braces; gives the nodes that are named there.
-    fn braces(&mut self, scope: Scope) -> Result<Vec<u32>, ReadError> {
+    fn braces(&mut self, scope: Scope) -> Result<Vec<u32>, FileError> {
         if self.scopes.len() > DEEPEST {
             let problem = format!("more than {DEEPEST} subgraphs stand in each other");
-            return Err(ReadError::at(self.line, problem, "is the file damaged?"));
+            return Err(FileError::at(self.line, problem, "is the file damaged?"));
         }
         self.scopes.push(scope);
         self.expect('{')?;
@@ -126,7 +126,7 @@ impl<'a> Parser<'a> {
         Ok(self.scopes.pop().map(|scope| scope.members).unwrap_or_default())
     }
 
-    fn statement(&mut self) -> Result<(), ReadError> {
+    fn statement(&mut self) -> Result<(), FileError> {
         match self.token {
             Token::Keyword(Keyword::Graph) => {
                 self.advance()?;
@@ -174,7 +174,7 @@ impl<'a> Parser<'a> {
     }
 
     /// A node by its name, which stands before the token, perhaps with a port.
-    fn node(&mut self, name: &str, line: usize) -> Result<u32, ReadError> {
+    fn node(&mut self, name: &str, line: usize) -> Result<u32, FileError> {
         for _ in 0..2 {
             if self.takes(&Token::Mark(':'))? {
                 self.id("a port")?;
@@ -187,7 +187,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The nodes of a subgraph, which belong to what it stands in, too.
-    fn subgraph(&mut self) -> Result<Vec<u32>, ReadError> {
+    fn subgraph(&mut self) -> Result<Vec<u32>, FileError> {
         let mut name = None;
         if self.takes(&Token::Keyword(Keyword::Subgraph))? && matches!(self.token, Token::Id(_)) {
             name = Some(self.id("a name")?);
@@ -213,7 +213,7 @@ impl<'a> Parser<'a> {
     }
 
     /// What may come behind a node or a subgraph: arrows to others, and attributes.
-    fn chain(&mut self, first: Vec<u32>, is_node: bool) -> Result<(), ReadError> {
+    fn chain(&mut self, first: Vec<u32>, is_node: bool) -> Result<(), FileError> {
         let line = self.line;
         let mut ends = vec![first];
         while self.takes(&Token::Arrow)? {
@@ -221,7 +221,7 @@ impl<'a> Parser<'a> {
         }
         if self.token == Token::Line {
             let help = "edges of a `digraph` are written `->`";
-            return Err(ReadError::at(self.line, "`--` joins nodes of a graph without directions", help));
+            return Err(FileError::at(self.line, "`--` joins nodes of a graph without directions", help));
         }
         if let [nodes] = &ends[..] {
             if is_node {
@@ -247,7 +247,7 @@ impl<'a> Parser<'a> {
     }
 
     /// A node or a subgraph behind an arrow.
-    fn end(&mut self) -> Result<Vec<u32>, ReadError> {
+    fn end(&mut self) -> Result<Vec<u32>, FileError> {
         if matches!(self.token, Token::Keyword(Keyword::Subgraph) | Token::Mark('{')) {
             return self.subgraph();
         }
@@ -257,7 +257,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Lists of attributes, `[a = 1, b = 2][c]`, if there are any: those of some names.
-    fn attributes(&mut self, names: &[String]) -> Result<Attributes, ReadError> {
+    fn attributes(&mut self, names: &[String]) -> Result<Attributes, FileError> {
         let mut found = vec![None; names.len()];
         while self.takes(&Token::Mark('['))? {
             while !self.takes(&Token::Mark(']'))? {

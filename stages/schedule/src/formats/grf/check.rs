@@ -1,9 +1,9 @@
 //! Whether nodes and edges say the same.
 
+use hopmap_text::FileError;
 use std::collections::HashMap;
 
 use super::{Grf, GrfEdge, GrfNode};
-use crate::formats::ReadError;
 
 /// The line with the number of every node and every edge.
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ const HELP: &str =
     "nodes list the edges that begin and end there, and edges the nodes that they join: both have to agree";
 
 /// Checks that numbers are unique, that edges join nodes that exist, and that nodes list the edges that join them.
-pub(super) fn check(graph: &Grf, lines: &Lines) -> Result<(), ReadError> {
+pub(super) fn check(graph: &Grf, lines: &Lines) -> Result<(), FileError> {
     let node_of = unique("node", graph.nodes.iter().map(|node| node.number).zip(&lines.nodes))?;
     let edge_of = unique("edge", graph.edges.iter().map(|edge| edge.number).zip(&lines.edges))?;
     for end in ENDS {
@@ -39,7 +39,7 @@ pub(super) fn check(graph: &Grf, lines: &Lines) -> Result<(), ReadError> {
             let node = (end.of)(edge);
             if !node_of.contains_key(&node) {
                 let problem = format!("edge {} {} at node {node}, which is not there", edge.number, end.does);
-                return Err(ReadError::at(line, problem, HELP));
+                return Err(FileError::at(line, problem, HELP));
             }
         }
         let mut is_listed = vec![false; graph.edges.len()];
@@ -52,13 +52,13 @@ pub(super) fn check(graph: &Grf, lines: &Lines) -> Result<(), ReadError> {
                         "edge {number} is among the {} of node {}, but no edge of that number {} there",
                         end.list, node.number, end.does
                     );
-                    return Err(ReadError::at(line, problem, HELP));
+                    return Err(FileError::at(line, problem, HELP));
                 }
                 if let Some(listed) = index.and_then(|index| is_listed.get_mut(index))
                     && std::mem::replace(listed, true)
                 {
                     let problem = format!("node {} lists edge {number} twice", node.number);
-                    return Err(ReadError::at(line, problem, HELP));
+                    return Err(FileError::at(line, problem, HELP));
                 }
             }
         }
@@ -71,7 +71,7 @@ pub(super) fn check(graph: &Grf, lines: &Lines) -> Result<(), ReadError> {
                 (end.of)(edge),
                 end.list
             );
-            return Err(ReadError::at(lines.edges[index], problem, HELP));
+            return Err(FileError::at(lines.edges[index], problem, HELP));
         }
     }
     Ok(())
@@ -81,11 +81,11 @@ pub(super) fn check(graph: &Grf, lines: &Lines) -> Result<(), ReadError> {
 fn unique<'a>(
     what: &str,
     numbers: impl Iterator<Item = (u64, &'a usize)>,
-) -> Result<HashMap<u64, usize>, ReadError> {
+) -> Result<HashMap<u64, usize>, FileError> {
     let mut places = HashMap::new();
     for (index, (number, &line)) in numbers.enumerate() {
         if places.insert(number, index).is_some() {
-            return Err(ReadError::at(line, format!("there are two {what}s {number}"), HELP));
+            return Err(FileError::at(line, format!("there are two {what}s {number}"), HELP));
         }
     }
     Ok(places)

@@ -1,9 +1,10 @@
 //! From words to a graph.
 
+use hopmap_text::{FileError, Words};
+
 use super::check::{Lines, check};
 use super::{Grf, GrfChunk, GrfEdge, GrfNode};
-use crate::formats::ReadError;
-use crate::formats::words::Words;
+use crate::formats::words::{list, text, value, words};
 
 const TYPES: [&str; 16] = [
     "GRAPH_INT",
@@ -24,19 +25,16 @@ const TYPES: [&str; 16] = [
     "GRAPH_MINUS",
 ];
 
-pub(super) fn parse(bytes: &[u8]) -> Result<Grf, ReadError> {
-    let text = String::from_utf8_lossy(bytes);
+pub(super) fn parse(bytes: &[u8]) -> Result<Grf, FileError> {
     let help =
         "a graph of PARUS has a header, nodes between `<NODES_BEGIN>` and `<NODES_END>`, and edges likewise";
-    let mut words = Words::new(&text, 99, help);
-    if words.is_at_end()? {
-        return Err(words.wrong("the file is empty"));
-    }
+    let mut words = words(bytes, 99, help)?;
     words.expect("<GRAPH_BEGIN>")?;
-    let [header, root, tail] = [words.text("header")?, words.text("root")?, words.text("tail")?];
-    let count: u64 = words.value("num_nodes")?;
+    let [header, root, tail] =
+        [text(&mut words, "header")?, text(&mut words, "root")?, text(&mut words, "tail")?];
+    let count: u64 = value(&mut words, "num_nodes")?;
     if count == 0 {
-        return Err(words.wrong("the graph has no nodes"));
+        return Err(words.error("the graph has no nodes"));
     }
     let mut lines = Lines::default();
     words.expect("<NODES_BEGIN>")?;
@@ -45,7 +43,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Grf, ReadError> {
         nodes.push(node(&mut words, &mut lines)?);
     }
     words.expect("<NODES_END>")?;
-    let count: u64 = words.value("num_edges")?;
+    let count: u64 = value(&mut words, "num_edges")?;
     words.expect("<EDGES_BEGIN>")?;
     let mut edges = Vec::new();
     for _ in 0..count {
@@ -59,29 +57,29 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Grf, ReadError> {
     Ok(graph)
 }
 
-fn node(words: &mut Words<'_>, lines: &mut Lines) -> Result<GrfNode, ReadError> {
+fn node(words: &mut Words<'_>, lines: &mut Lines) -> Result<GrfNode, FileError> {
     words.expect("<NODE_BEGIN>")?;
-    let number = words.value("number")?;
+    let number = value(words, "number")?;
     lines.nodes.push(words.line());
-    let kind = words.value("type")?;
-    let weight = words.value("weight")?;
-    let layer = words.value("layer")?;
-    let inputs = words.value("num_input_edges")?;
-    let input_edges = words.list("edges", ("num_input_edges", inputs))?;
-    let outputs = words.value("num_output_edges")?;
-    let output_edges = words.list("edges", ("num_output_edges", outputs))?;
-    let [head, body, tail] = [words.text("head")?, words.text("body")?, words.text("tail")?];
+    let kind = value(words, "type")?;
+    let weight = value(words, "weight")?;
+    let layer = value(words, "layer")?;
+    let inputs = value(words, "num_input_edges")?;
+    let input_edges = list(words, "edges", ("num_input_edges", inputs))?;
+    let outputs = value(words, "num_output_edges")?;
+    let output_edges = list(words, "edges", ("num_output_edges", outputs))?;
+    let [head, body, tail] = [text(words, "head")?, text(words, "body")?, text(words, "tail")?];
     words.expect("<NODE_END>")?;
     Ok(GrfNode { number, kind, weight, layer, input_edges, output_edges, head, body, tail })
 }
 
-fn edge(words: &mut Words<'_>, lines: &mut Lines) -> Result<GrfEdge, ReadError> {
+fn edge(words: &mut Words<'_>, lines: &mut Lines) -> Result<GrfEdge, FileError> {
     words.expect("<EDGE_BEGIN>")?;
-    let number = words.value("number")?;
+    let number = value(words, "number")?;
     lines.edges.push(words.line());
-    let weight = words.value("weight")?;
+    let weight = value(words, "weight")?;
     let kind = data_type(words)?;
-    let variables: u64 = words.value("num_var")?;
+    let variables: u64 = value(words, "num_var")?;
     let sender = one_node(words, "num_send_nodes", "send_nodes")?;
     let receiver = one_node(words, "num_recv_nodes", "recv_nodes")?;
     let edge = GrfEdge {
@@ -98,37 +96,37 @@ fn edge(words: &mut Words<'_>, lines: &mut Lines) -> Result<GrfEdge, ReadError> 
 }
 
 /// A list of nodes that PARUS allows one of.
-fn one_node(words: &mut Words<'_>, count_key: &'static str, list_key: &str) -> Result<u64, ReadError> {
-    let count = words.value(count_key)?;
-    let nodes = words.list(list_key, (count_key, count))?;
+fn one_node(words: &mut Words<'_>, count_key: &'static str, list_key: &str) -> Result<u64, FileError> {
+    let count = value(words, count_key)?;
+    let nodes = list(words, list_key, (count_key, count))?;
     match nodes[..] {
         [node] => Ok(node),
-        _ => Err(words.wrong(format!("`{count_key}` is {count}: an edge joins one node to one other"))),
+        _ => Err(words.error(format!("`{count_key}` is {count}: an edge joins one node to one other"))),
     }
 }
 
-fn data_type(words: &mut Words<'_>) -> Result<String, ReadError> {
+fn data_type(words: &mut Words<'_>) -> Result<String, FileError> {
     words.expect("type")?;
-    let word = words.word()?;
-    match TYPES.contains(&word) {
-        true => Ok(word.to_owned()),
+    let word = words.word()?.to_owned();
+    match TYPES.contains(&word.as_str()) {
+        true => Ok(word),
         false => {
-            let problem = format!("there is no type `{}`", crate::formats::shown(word));
-            Err(ReadError::at(words.line(), problem, format!("the types: {}", TYPES.join(", "))))
+            let problem = format!("there is no type `{}`", words.shown());
+            Err(words.error(problem).with_help(format!("the types: {}", TYPES.join(", "))))
         }
     }
 }
 
-fn chunks(words: &mut Words<'_>, count: u64, [begin, end]: [&str; 2]) -> Result<Vec<GrfChunk>, ReadError> {
+fn chunks(words: &mut Words<'_>, count: u64, [begin, end]: [&str; 2]) -> Result<Vec<GrfChunk>, FileError> {
     words.expect(begin)?;
     let mut chunks = Vec::new();
     for _ in 0..count {
         words.expect("<CHUNK_BEGIN>")?;
-        let name = words.text("name")?;
+        let name = text(words, "name")?;
         let kind = data_type(words)?;
-        let [left_offset, right_offset] = [words.text("left_offset")?, words.text("right_offset")?];
+        let [left_offset, right_offset] = [text(words, "left_offset")?, text(words, "right_offset")?];
         if left_offset.is_empty() || right_offset.is_empty() {
-            return Err(words.wrong("the offsets of a chunk are not empty"));
+            return Err(words.error("the offsets of a chunk are not empty"));
         }
         words.expect("<CHUNK_END>")?;
         chunks.push(GrfChunk { name, kind, left_offset, right_offset });

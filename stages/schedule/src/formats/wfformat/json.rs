@@ -1,11 +1,11 @@
 //! The JSON of all versions.
 
+use hopmap_text::{FileError, shown};
 use std::collections::{HashMap, HashSet};
 
 use serde::Deserialize;
 
 use super::workflow::{Task, Workflow};
-use crate::formats::{ReadError, shown};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -87,18 +87,18 @@ struct OldFile {
 const HELP: &str = "versions 1.5 and 1.6 have `workflow.specification.tasks` and `workflow.execution.tasks`; those before `workflow.tasks` or \
                     `workflow.jobs`";
 
-pub(super) fn read(text: &str) -> Result<Workflow, ReadError> {
+pub(super) fn read(text: &str) -> Result<Workflow, FileError> {
     let document: Document = serde_json::from_str(text).map_err(|error| {
         let said = error.to_string();
         let problem = said.split(" at line ").next().unwrap_or_default().to_owned();
-        ReadError::at(
+        FileError::at(
             error.line(),
             problem,
             "the file is JSON as https://github.com/wfcommons/WfFormat describes it",
         )
     })?;
     let Some(workflow) = document.workflow else {
-        return Err(ReadError::whole("there is no `workflow`", HELP));
+        return Err(FileError::new("there is no `workflow`", HELP));
     };
     let read = match workflow {
         WorkflowJson { specification: Some(specification), execution, .. } => new(specification, execution)?,
@@ -109,7 +109,7 @@ pub(super) fn read(text: &str) -> Result<Workflow, ReadError> {
             Some(version) => format!("the file says `schemaVersion` {}; {HELP}", shown(&version.to_string())),
             None => HELP.to_owned(),
         };
-        return Err(ReadError::whole("there are no tasks in `workflow`", help));
+        return Err(FileError::new("there are no tasks in `workflow`", help));
     }
     Ok(read)
 }
@@ -145,14 +145,14 @@ impl Files {
     }
 }
 
-fn size(name: &str, size: f64) -> Result<f64, ReadError> {
+fn size(name: &str, size: f64) -> Result<f64, FileError> {
     crate::formats::graph::work(size).map_err(|problem| {
         let problem = format!("file `{}` has {size} bytes, which {problem}", shown(name));
-        ReadError::whole(problem, "sizes are numbers from 0 to 2^53")
+        FileError::new(problem, "sizes are numbers from 0 to 2^53")
     })
 }
 
-fn new(specification: Specification, execution: Option<Execution>) -> Result<Workflow, ReadError> {
+fn new(specification: Specification, execution: Option<Execution>) -> Result<Workflow, FileError> {
     let mut files = Files::default();
     for FileSize { id, size_in_bytes } in specification.files.unwrap_or_default() {
         let bytes = size(&id, size_in_bytes)?;
@@ -161,7 +161,7 @@ fn new(specification: Specification, execution: Option<Execution>) -> Result<Wor
         match files.sizes[number].replace(bytes) {
             Some(other) if other.to_bits() != bytes.to_bits() => {
                 let problem = format!("file `{shown_id}` has {other} and {bytes} bytes");
-                return Err(ReadError::whole(problem, "say it once in `specification.files`"));
+                return Err(FileError::new(problem, "say it once in `specification.files`"));
             }
             _ => {}
         }
@@ -173,12 +173,12 @@ fn new(specification: Specification, execution: Option<Execution>) -> Result<Wor
         let shown_id = shown(&id);
         if seconds.insert(id, runtime).is_some() {
             let problem = format!("`execution` has two tasks `{shown_id}`");
-            return Err(ReadError::whole(problem, "every task runs once"));
+            return Err(FileError::new(problem, "every task runs once"));
         }
     }
     let mut ids = HashSet::new();
     if let Some(task) = specification.tasks.iter().find(|task| !ids.insert(task.id.as_str())) {
-        return Err(ReadError::whole(format!("there are two tasks `{}`", shown(&task.id)), "ids are unique"));
+        return Err(FileError::new(format!("there are two tasks `{}`", shown(&task.id)), "ids are unique"));
     }
     let task = |task: NewTask| Task {
         seconds: seconds.remove(&task.id),
@@ -194,13 +194,13 @@ fn new(specification: Specification, execution: Option<Execution>) -> Result<Wor
     if let Some(id) = seconds.keys().min() {
         let problem =
             format!("`execution` has a task `{}`, which the specification does not have", shown(id));
-        return Err(ReadError::whole(problem, HELP));
+        return Err(FileError::new(problem, HELP));
     }
     let (names, sizes) = files.done();
     Ok(Workflow { tasks, names, sizes, files_are_edges: false })
 }
 
-fn old(tasks: Vec<OldTask>) -> Result<Workflow, ReadError> {
+fn old(tasks: Vec<OldTask>) -> Result<Workflow, FileError> {
     let mut files = Files::default();
     let mut found = Vec::with_capacity(tasks.len());
     for task in tasks {

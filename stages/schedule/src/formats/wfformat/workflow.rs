@@ -1,8 +1,7 @@
 //! A workflow of any version, and what goes from task to task.
 
+use hopmap_text::{FileError, shown};
 use std::collections::{HashMap, HashSet};
-
-use crate::formats::{ReadError, shown};
 
 /// A workflow of any version.
 #[derive(Debug)]
@@ -45,7 +44,7 @@ pub(super) struct Links {
 const HELP: &str = "tasks name their parents and children by their ids";
 
 impl Links {
-    pub(super) fn new(workflow: &Workflow) -> Result<Self, ReadError> {
+    pub(super) fn new(workflow: &Workflow) -> Result<Self, FileError> {
         let known = Known::new(&workflow.tasks)?;
         let mut writers = vec![Vec::new(); workflow.names.len()];
         let mut parents = vec![Vec::new(); workflow.tasks.len()];
@@ -76,7 +75,7 @@ impl Links {
     }
 
     /// What a task waits for, and how many bytes it gets from there: those of files that the one writes and the other reads.
-    pub(super) fn messages(&self, workflow: &Workflow, task: usize) -> Result<Vec<(u32, f64)>, ReadError> {
+    pub(super) fn messages(&self, workflow: &Workflow, task: usize) -> Result<Vec<(u32, f64)>, FileError> {
         let parents = &self.parents[task];
         let mut messages: Vec<(u32, f64)> = parents.iter().map(|&parent| (parent, 0.0)).collect();
         let mut seen = HashSet::new();
@@ -85,7 +84,7 @@ impl Links {
             let mut get = |place: usize| {
                 let size = size.or(workflow.sizes[file as usize]).ok_or_else(|| {
                     let name = shown(&workflow.names[file as usize]);
-                    ReadError::whole(
+                    FileError::new(
                         format!("nothing says how large file `{name}` is"),
                         "give its `sizeInBytes`",
                     )
@@ -120,12 +119,12 @@ struct Known<'a> {
 }
 
 impl<'a> Known<'a> {
-    fn new(tasks: &'a [Task]) -> Result<Self, ReadError> {
+    fn new(tasks: &'a [Task]) -> Result<Self, FileError> {
         let mut known = Self { by_name: HashMap::new(), by_other: HashMap::new() };
         for (number, task) in (0..).zip(tasks) {
             if known.by_name.insert(&task.name, number).is_some() {
                 let problem = format!("there are two tasks `{}`", shown(&task.name));
-                return Err(ReadError::whole(problem, "ids are unique"));
+                return Err(FileError::new(problem, "ids are unique"));
             }
             for name in [&task.other_name, &task.old_id].into_iter().flatten() {
                 let other = known.by_other.entry(name).or_insert(Some(number));
@@ -135,7 +134,7 @@ impl<'a> Known<'a> {
         Ok(known)
     }
 
-    fn find(&self, name: &str, by: &Task, relation: &str) -> Result<u32, ReadError> {
+    fn find(&self, name: &str, by: &Task, relation: &str) -> Result<u32, FileError> {
         let found = self.by_name.get(name).copied().map(Some).or_else(|| self.by_other.get(name).copied());
         let problem = match found {
             Some(Some(task)) => return Ok(task),
@@ -143,6 +142,6 @@ impl<'a> Known<'a> {
             None => "which is not there",
         };
         let problem = format!("task `{}` has a {relation} `{}`, {problem}", shown(&by.name), shown(name));
-        Err(ReadError::whole(problem, HELP))
+        Err(FileError::new(problem, HELP))
     }
 }

@@ -10,7 +10,9 @@ fn import(text: &str) -> Result<Imported, ImportError> {
 }
 
 fn fault(text: &str) -> String {
-    let ImportError::Malformed { problem, .. } = import(text).unwrap_err() else { unreachable!() };
+    let ImportError::File(hopmap_text::FileError { problem, .. }) = import(text).unwrap_err() else {
+        unreachable!()
+    };
     problem
 }
 

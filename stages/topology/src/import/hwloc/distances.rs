@@ -4,8 +4,8 @@ use std::path::Path;
 
 use super::super::ImportError;
 use super::super::reader::malformed;
+use super::super::xml::Element;
 use super::host::{Object, Range, number};
-use super::xml::Element;
 
 /// Bits of `kind`: the values are latencies.
 const MEANS_LATENCY: u64 = 1 << 2;
@@ -26,8 +26,8 @@ pub(super) struct Distances {
 /// The latencies between objects that hold slots; what is between other objects, or no latency, is left out.
 pub(super) fn read(
     path: &Path,
-    topology: &Element,
-    machine: &Element,
+    topology: Element<'_>,
+    machine: Element<'_>,
     objects: &[Object],
 ) -> Result<Vec<Distances>, ImportError> {
     let mut all = Vec::new();
@@ -51,14 +51,14 @@ fn wrong(path: &Path, line: usize, problem: impl Into<String>) -> ImportError {
 
 fn numbers<T: std::str::FromStr>(
     path: &Path,
-    elements: &Element,
+    elements: Element<'_>,
     name: &'static str,
 ) -> Result<Vec<T>, ImportError> {
     let mut numbers = Vec::new();
     for element in elements.all(name) {
-        for text in element.text.split_ascii_whitespace() {
+        for text in element.text().split_ascii_whitespace() {
             let number =
-                text.parse().map_err(|_| wrong(path, element.line, "this is no list of whole numbers"))?;
+                text.parse().map_err(|_| wrong(path, element.line(), "this is no list of whole numbers"))?;
             numbers.push(number);
         }
     }
@@ -66,7 +66,11 @@ fn numbers<T: std::str::FromStr>(
 }
 
 /// `<distances2 type="NUMANode" nbobjs="2" kind="5" indexing="os">` of version 2.
-fn version_2(path: &Path, element: &Element, objects: &[Object]) -> Result<Option<Distances>, ImportError> {
+fn version_2(
+    path: &Path,
+    element: Element<'_>,
+    objects: &[Object],
+) -> Result<Option<Distances>, ImportError> {
     let kind = number::<u64>(path, element, "kind")?.unwrap_or(0);
     let name = element.attribute("type").unwrap_or_default();
     let indexes: Vec<u64> = numbers(path, element, "indexes")?;
@@ -75,7 +79,7 @@ fn version_2(path: &Path, element: &Element, objects: &[Object]) -> Result<Optio
         number::<u64>(path, element, "nbobjs")?.is_none_or(|count| count == indexes.len() as u64);
     if !is_claimed || indexes.len().checked_mul(indexes.len()) != Some(values.len()) {
         let problem = format!("{} objects have {} distances", indexes.len(), values.len());
-        return Err(wrong(path, element.line, problem));
+        return Err(wrong(path, element.line(), problem));
     }
     if kind & MEANS_BANDWIDTH != 0 || kind & MEANS_LATENCY == 0 {
         return Ok(None);
@@ -95,18 +99,22 @@ fn version_2(path: &Path, element: &Element, objects: &[Object]) -> Result<Optio
 }
 
 /// `<distances nbobjs="2" relative_depth="1" latency_base="10.0">` of version 1, which are of NUMA nodes if there are as many.
-fn version_1(path: &Path, element: &Element, objects: &[Object]) -> Result<Option<Distances>, ImportError> {
+fn version_1(
+    path: &Path,
+    element: Element<'_>,
+    objects: &[Object],
+) -> Result<Option<Distances>, ImportError> {
     let base = number::<f64>(path, element, "latency_base")?.unwrap_or(1.0);
     let mut values = Vec::new();
     for latency in element.all("latency") {
         let value = number::<f64>(path, latency, "value")?.map(|value| value * base);
         let value = value.filter(|value| value.is_finite() && *value >= 0.0);
-        values.push(value.ok_or_else(|| wrong(path, latency.line, "a latency is no number"))?);
+        values.push(value.ok_or_else(|| wrong(path, latency.line(), "a latency is no number"))?);
     }
     let count = number::<usize>(path, element, "nbobjs")?.unwrap_or(0);
     if count.checked_mul(count) != Some(values.len()) {
         let problem = format!("{count} objects have {} distances", values.len());
-        return Err(wrong(path, element.line, problem));
+        return Err(wrong(path, element.line(), problem));
     }
     let nodes = objects.iter().filter(|object| object.kind.is_numa_node());
     let ranges: Vec<Range> = nodes.map(|object| object.range).collect();

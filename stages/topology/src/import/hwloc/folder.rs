@@ -2,16 +2,15 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use hopmap_model::open_input;
+use hopmap_text::FileError;
 
 use super::super::ImportError;
-use super::super::reader::{malformed, read_error};
+use super::super::reader::malformed;
+use super::super::xml::{Element, Xml};
 use super::host::Host;
-use super::xml::{self, Element};
 
 /// Bytes of a file.
 const MOST_BYTES: u64 = 64 << 20;
@@ -53,14 +52,16 @@ impl Loader {
             if !seen.insert(file.clone()) {
                 return Err(cycle(&file));
             }
-            let root = root(&file)?;
-            if root.name == "topologydiff" {
-                let difference = Difference::new(&file, &root)?;
+            let text = hopmap_text::read_text(&file, MOST_BYTES)?;
+            let xml = Xml::parse(&file, &text)?;
+            let root = root(&file, &xml)?;
+            if root.name() == "topologydiff" {
+                let difference = Difference::new(&file, root)?;
                 let reference = difference.reference.clone();
                 chain.push((file, difference));
                 file = reference;
             } else {
-                let host = Host::new(&file, &root, self.threads)?;
+                let host = Host::new(&file, root, self.threads)?;
                 let loaded = Loaded { name: host.name.clone(), host: Rc::new(host) };
                 self.loaded.insert(file, loaded.clone());
                 break loaded;
@@ -85,7 +86,7 @@ fn cycle(path: &Path) -> ImportError {
 
 /// Every file of hwloc in a folder, by the name of the host.
 pub(super) fn hosts_of(folder: &Path) -> Result<BTreeMap<String, PathBuf>, ImportError> {
-    let failed = |source| read_error(folder, source);
+    let failed = |error| FileError::unreadable(folder, &error);
     let mut hosts: BTreeMap<String, PathBuf> = BTreeMap::new();
     for entry in std::fs::read_dir(folder).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
@@ -122,28 +123,14 @@ pub(super) fn host_of(file: &str) -> Option<&str> {
     (!name.is_empty()).then_some(name)
 }
 
-fn root(path: &Path) -> Result<Element, ImportError> {
-    let failed = |source| read_error(path, source);
-    let mut bytes = Vec::new();
-    open_input(path).map_err(failed)?.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
-    document(path, bytes)
-}
-
 /// The root of a topology or a difference.
-pub(super) fn document(path: &Path, bytes: Vec<u8>) -> Result<Element, ImportError> {
-    if bytes.len() as u64 > MOST_BYTES {
-        let problem = format!("it is larger than {} MiB", MOST_BYTES >> 20);
-        return Err(malformed(path, None, problem, "hwloc writes some kilobytes for every core"));
-    }
-    let text = String::from_utf8(bytes).map_err(|_| {
-        malformed(path, None, "this is no text in UTF-8", "is the file damaged or compressed?")
-    })?;
-    let root = xml::parse(path, &text)?;
-    match root.name {
+pub(super) fn root<'a>(path: &Path, xml: &'a Xml<'_>) -> Result<Element<'a>, ImportError> {
+    let root = xml.root();
+    match root.name() {
         "topology" | "topologydiff" => Ok(root),
         other => {
             let problem = format!("the first element is `{other}`, not `topology`");
-            Err(malformed(path, root.line, problem, "`lstopo --of xml` writes a topology"))
+            Err(malformed(path, root.line(), problem, "`lstopo --of xml` writes a topology"))
         }
     }
 }
@@ -156,7 +143,7 @@ struct Difference {
 }
 
 impl Difference {
-    fn new(path: &Path, root: &Element) -> Result<Self, ImportError> {
+    fn new(path: &Path, root: Element<'_>) -> Result<Self, ImportError> {
         let reference = reference(path, root)?;
         let mut names = Vec::new();
         for change in root.all("diff") {
@@ -169,14 +156,14 @@ impl Difference {
                     of("obj_attr_type")
                 );
                 let help = "only attributes may differ (type 0): write the whole topology of the host with `lstopo --of xml`";
-                return Err(malformed(path, change.line, problem, help));
+                return Err(malformed(path, change.line(), problem, help));
             }
             let is_name =
                 of("obj_depth") == "0" && of("obj_attr_type") == "2" && of("obj_attr_name") == "HostName";
             if is_name {
                 let [old, new] =
                     ["obj_attr_oldvalue", "obj_attr_newvalue"].map(|name| of(name).trim().to_owned());
-                names.push((change.line, old, new));
+                names.push((change.line(), old, new));
             }
         }
         Ok(Self { reference, names })
@@ -197,9 +184,9 @@ impl Difference {
 }
 
 /// The file that another is the difference to: beside it, with or without ending.
-fn reference(path: &Path, root: &Element) -> Result<PathBuf, ImportError> {
+fn reference(path: &Path, root: Element<'_>) -> Result<PathBuf, ImportError> {
     let name = root.attribute("refname").unwrap_or_default();
-    let wrong = |problem: String, help: &str| Err(malformed(path, root.line, problem, help));
+    let wrong = |problem: String, help: &str| Err(malformed(path, root.line(), problem, help));
     let Some(file) = Path::new(name).file_name().and_then(OsStr::to_str) else {
         return wrong(
             "`refname` does not say what file this is the difference to".into(),

@@ -2,13 +2,15 @@
 
 use std::path::Path;
 
+use hopmap_text::shown;
+
 use super::super::ImportError;
 use super::super::reader::malformed;
+use super::super::xml::Element;
 use super::cpuset::Cpuset;
 use super::distances::{self, Distances};
 use super::kind::Kind;
 use super::walk::Walk;
-use super::xml::Element;
 
 /// Slots that lie one behind the other: the first, and the one behind the last.
 pub(super) type Range = (u32, u32);
@@ -41,11 +43,11 @@ pub(super) struct Object {
 impl Host {
     /// Reads a topology. Slots are cores, or hardware threads if these are asked for or not all of cores; only threads that are online
     /// and allowed count.
-    pub(super) fn new(path: &Path, topology: &Element, threads: bool) -> Result<Self, ImportError> {
+    pub(super) fn new(path: &Path, topology: Element<'_>, threads: bool) -> Result<Self, ImportError> {
         let mut roots = topology.all("object");
         let (Some(root), None) = (roots.next(), roots.next()) else {
             let problem = "a topology has one object, the machine, that holds all others";
-            return Err(malformed(path, topology.line, problem, "is the file damaged?"));
+            return Err(malformed(path, topology.line(), problem, "is the file damaged?"));
         };
         let mut walk = Walk::of(path, root)?;
         walk.place_memory();
@@ -90,34 +92,30 @@ impl Host {
 }
 
 /// The name of the host, where an element says it.
-pub(super) fn host_name(element: &Element) -> Option<String> {
-    let is_name = |info: &&Element| info.attribute("name") == Some("HostName");
+pub(super) fn host_name(element: Element<'_>) -> Option<String> {
+    let is_name = |info: &Element<'_>| info.attribute("name") == Some("HostName");
     let name = element.all("info").find(is_name)?.attribute("value")?.trim();
     (!name.is_empty()).then(|| name.to_owned())
 }
 
 /// Reads a set of hardware threads.
-pub(super) fn set(path: &Path, element: &Element, name: &str) -> Result<Option<Cpuset>, ImportError> {
+pub(super) fn set(path: &Path, element: Element<'_>, name: &str) -> Result<Option<Cpuset>, ImportError> {
     let Some(text) = element.attribute(name) else { return Ok(None) };
     Cpuset::parse(text).map(Some).ok_or_else(|| {
-        let problem = format!("`{name}` is \"{}\", which is no set of hardware threads", excerpt(text));
-        malformed(path, element.line, problem, "sets look like 0x0000ffff or 0x00000001,,0xffffffff")
+        let problem = format!("`{name}` is \"{}\", which is no set of hardware threads", shown(text));
+        malformed(path, element.line(), problem, "sets look like 0x0000ffff or 0x00000001,,0xffffffff")
     })
-}
-
-fn excerpt(text: &str) -> String {
-    text.chars().take(40).collect()
 }
 
 /// Reads a whole number.
 pub(super) fn number<T: std::str::FromStr>(
     path: &Path,
-    element: &Element,
+    element: Element<'_>,
     name: &str,
 ) -> Result<Option<T>, ImportError> {
     let Some(text) = element.attribute(name) else { return Ok(None) };
     text.trim().parse().map(Some).map_err(|_| {
-        let problem = format!("`{name}` is \"{}\", which is no number that fits", excerpt(text));
-        malformed(path, element.line, problem, "it is a whole number, zero or more")
+        let problem = format!("`{name}` is \"{}\", which is no number that fits", shown(text));
+        malformed(path, element.line(), problem, "it is a whole number, zero or more")
     })
 }

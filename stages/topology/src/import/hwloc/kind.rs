@@ -1,6 +1,6 @@
 //! What the objects of hwloc are.
 
-use super::xml::Element;
+use super::super::xml::Element;
 
 /// What an object is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,7 +29,7 @@ enum What {
 
 impl Kind {
     /// Of an element that lies in objects of some kinds. Names are those of versions 1, 2 and 3.
-    pub(super) fn of(element: &Element, around: &[Self]) -> Self {
+    pub(super) fn of(element: Element<'_>, around: &[Self]) -> Self {
         let what = What::of(element);
         let nested = around.iter().filter(|kind| kind.what == what).count();
         Self { what, nested: nested as u16 }
@@ -76,7 +76,7 @@ impl Kind {
 }
 
 impl What {
-    fn of(element: &Element) -> Self {
+    fn of(element: Element<'_>) -> Self {
         Self::named(element.attribute("type").unwrap_or_default(), element.attribute("depth"))
     }
 

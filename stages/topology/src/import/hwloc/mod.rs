@@ -11,7 +11,6 @@ mod levels;
 mod local;
 mod names;
 mod walk;
-mod xml;
 
 #[cfg(test)]
 mod tests;
@@ -26,6 +25,7 @@ use hopmap_model::{InputPath, Node};
 
 use super::finish::{self, HostShape, Parts};
 use super::reader::{Reader, Sample};
+use super::xml::{Xml, first_element};
 use super::{Format, ImportError, ImportParams, Imported};
 use folder::{Loaded, Loader};
 use levels::Inside;
@@ -33,8 +33,7 @@ use levels::Inside;
 pub(super) static READER: Reader = Reader { format: Format::Hwloc, recognises, files, read };
 
 fn recognises(sample: &Sample) -> bool {
-    let is_topology =
-        |text: &str| xml::root(text).is_some_and(|root| root == "topology" || root == "topologydiff");
+    let is_topology = |text: &str| matches!(first_element(text), Some("topology" | "topologydiff"));
     match &sample.entries {
         None => sample.text().is_some_and(is_topology),
         Some(entries) => {
@@ -64,7 +63,7 @@ pub(super) fn files_of_hosts(folder: &Path) -> Result<Vec<InputPath>, ImportErro
     for file in &files {
         let head = Sample::new(file)?;
         // Whole topologies name no other file; there is no need to read all of them.
-        if head.text().and_then(xml::root).is_none_or(|root| root != "topology") {
+        if head.text().and_then(first_element) != Some("topology") {
             loader.load(file)?;
         }
     }
@@ -92,9 +91,11 @@ pub(super) fn hosts(folder: &Path, threads: bool) -> Result<BTreeMap<String, Hos
 /// This machine.
 pub(super) fn this_machine(params: &ImportParams) -> Result<Imported, ImportError> {
     check(params)?;
-    let (command, text) = local::describe()?;
+    let (command, bytes) = local::describe()?;
     let path = Path::new(&command);
-    let host = host::Host::new(path, &folder::document(path, text)?, params.threads)?;
+    let text = hopmap_text::utf8(&bytes).map_err(|error| error.in_file(path))?;
+    let xml = Xml::parse(path, text)?;
+    let host = host::Host::new(path, folder::root(path, &xml)?, params.threads)?;
     one_host(path, &Loaded { name: host.name.clone(), host: host.into() }, params)
 }
 

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use super::super::ImportError;
 use super::super::reader::malformed;
+use super::super::xml::Element;
 use super::cpuset::Cpuset;
 use super::host::{Object, number, set};
 use super::kind::Kind;
-use super::xml::Element;
 
 /// Hardware threads of a host.
 const MOST_THREADS: usize = 1 << 16;
@@ -35,7 +35,7 @@ struct Memory {
 
 impl<'a> Walk<'a> {
     /// Everything in a machine.
-    pub(super) fn of(path: &'a Path, root: &Element) -> Result<Self, ImportError> {
+    pub(super) fn of(path: &'a Path, root: Element<'_>) -> Result<Self, ImportError> {
         let mut walk = Self {
             path,
             allowed: set(path, root, "allowed_cpuset")?,
@@ -49,7 +49,7 @@ impl<'a> Walk<'a> {
             false => Ok(walk),
             true => Err(malformed(
                 path,
-                root.line,
+                root.line(),
                 "no hardware thread of the machine is online and allowed",
                 "`lstopo` on the host shows what hwloc sees",
             )),
@@ -59,7 +59,7 @@ impl<'a> Walk<'a> {
     /// An object and what is in it. XML is not deep, so this is not either.
     fn object(
         &mut self,
-        element: &Element,
+        element: Element<'_>,
         around: Option<usize>,
         kinds: &mut Vec<Kind>,
     ) -> Result<(), ImportError> {
@@ -88,16 +88,16 @@ impl<'a> Walk<'a> {
             });
             if self.memory.len() > MOST_NUMA_NODES {
                 let problem = format!("there are more than {MOST_NUMA_NODES} NUMA nodes");
-                return Err(malformed(self.path, element.line, problem, "is the file damaged?"));
+                return Err(malformed(self.path, element.line(), problem, "is the file damaged?"));
             }
         }
         Ok(())
     }
 
-    fn thread(&mut self, element: &Element) -> Result<(), ImportError> {
+    fn thread(&mut self, element: Element<'_>) -> Result<(), ImportError> {
         let Some(thread) = number::<u32>(self.path, element, "os_index")? else {
             let problem = "a PU has no `os_index`";
-            return Err(malformed(self.path, element.line, problem, "hwloc gives every PU a number"));
+            return Err(malformed(self.path, element.line(), problem, "hwloc gives every PU a number"));
         };
         let is_in = |set: &Option<Cpuset>| set.as_ref().is_none_or(|set| set.contains(thread));
         let own = [set(self.path, element, "cpuset")?, set(self.path, element, "online_cpuset")?];
@@ -108,7 +108,7 @@ impl<'a> Walk<'a> {
             false => Ok(()),
             true => {
                 let problem = format!("there are more than {MOST_THREADS} hardware threads");
-                Err(malformed(self.path, element.line, problem, "one host is read, not a cluster"))
+                Err(malformed(self.path, element.line(), problem, "one host is read, not a cluster"))
             }
         }
     }

@@ -14,7 +14,8 @@
 
 use std::path::Path;
 
-use super::super::lines::Lines;
+use hopmap_text::{Line, Lines};
+
 use super::super::reader::malformed;
 use super::super::{ImportError, guid};
 use super::listing::{Address, Listing};
@@ -32,11 +33,11 @@ pub(super) fn is_header(line: &str) -> bool {
 
 /// Reads a whole listing.
 pub(super) fn read(path: &Path) -> Result<Listing, ImportError> {
-    let mut lines = Lines::open(path)?;
+    let mut lines = Lines::open(path, "")?;
     let mut listing = Listing::default();
     let mut current: Option<Block> = None;
     let mut device = None;
-    while let Some((number, line)) = lines.next()? {
+    while let Some(Line { number, text: line, .. }) = lines.next()? {
         let line = line.trim();
         if line.starts_with('[') {
             let Some(block) = current else {

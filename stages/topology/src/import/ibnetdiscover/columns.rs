@@ -9,7 +9,8 @@
 
 use std::path::Path;
 
-use super::super::lines::Lines;
+use hopmap_text::{Line, Lines};
+
 use super::super::reader::malformed;
 use super::super::{ImportError, guid};
 use super::blocks::shortened;
@@ -30,9 +31,9 @@ pub(super) fn is_progress(line: &str) -> bool {
 
 /// Reads a whole listing.
 pub(super) fn read(path: &Path) -> Result<Listing, ImportError> {
-    let mut lines = Lines::open(path)?;
+    let mut lines = Lines::open(path, HELP)?;
     let mut listing = Listing::default();
-    while let Some((number, line)) = lines.next()? {
+    while let Some(Line { number, text: line, .. }) = lines.next()? {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') || line.starts_with("DR path ") {
             continue;

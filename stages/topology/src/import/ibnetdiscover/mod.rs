@@ -11,9 +11,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use hopmap_model::{InputPath, open_input};
+use hopmap_text::{FileError, Line, Lines};
 
-use super::lines::Lines;
-use super::reader::{Reader, Sample, malformed, one_file, read_error};
+use super::reader::{Reader, Sample, malformed, one_file};
 use super::{Format, ImportError, ImportParams, Imported, finish, netloc_raw};
 
 /// Bytes by which a file of a folder is recognised.
@@ -115,8 +115,8 @@ fn form_of(line: &str) -> Option<Form> {
 }
 
 fn form(path: &Path) -> Result<Option<Form>, ImportError> {
-    let mut lines = Lines::open(path)?;
-    while let Some((number, line)) = lines.next()? {
+    let mut lines = Lines::open(path, "")?;
+    while let Some(Line { number, text: line, .. }) = lines.next()? {
         let line = line.trim();
         if let Some(form) = form_of(line) {
             return Ok(Some(form));
@@ -232,7 +232,7 @@ impl Folder {
 
 /// Names and paths in a folder, sorted, without hidden ones.
 pub(super) fn entries(path: &Path) -> Result<Vec<(String, PathBuf)>, ImportError> {
-    let failed = |source| read_error(path, source);
+    let failed = |error| FileError::unreadable(path, &error);
     let mut entries = Vec::new();
     for entry in std::fs::read_dir(path).map_err(failed)?.take(MOST_FILES) {
         let entry = entry.map_err(failed)?;
@@ -246,7 +246,7 @@ pub(super) fn entries(path: &Path) -> Result<Vec<(String, PathBuf)>, ImportError
 }
 
 fn content_of(file: &Path) -> Result<Option<Content>, ImportError> {
-    let failed = |source| read_error(file, source);
+    let failed = |error| FileError::unreadable(file, &error);
     let mut head = Vec::new();
     open_input(file).map_err(failed)?.take(HEAD).read_to_end(&mut head).map_err(failed)?;
     let whole = match head.len() as u64 == HEAD {

@@ -14,9 +14,9 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use hopmap_model::NodeKind;
+use hopmap_text::{Line, Lines};
 
 use super::super::fabric::{Fabric, FabricForward};
-use super::super::lines::Lines;
 use super::super::reader::malformed;
 use super::super::{ImportError, guid};
 use super::blocks::shortened;
@@ -194,9 +194,9 @@ struct Current {
 
 impl Tables<'_> {
     fn file(&mut self, path: &Path, fabric: &Fabric) -> Result<(), ImportError> {
-        let mut lines = Lines::open(path)?;
+        let mut lines = Lines::open(path, "")?;
         let mut current: Option<Current> = None;
-        while let Some((number, line)) = lines.next()? {
+        while let Some(Line { number, text: line, .. }) = lines.next()? {
             if let Some((lid, port, info)) = entry(line) {
                 if let Some(current) = current {
                     self.entry((path, number), current, (lid, port, info))?;

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use hopmap_text::shown;
+
 use super::super::ImportError;
 use super::super::measured::MOST_ROWS;
 use super::super::reader::malformed;
@@ -150,7 +152,7 @@ fn costs<'a>(
     let before = costs.len();
     for cell in cells {
         let Some(cost) = cost(cell) else {
-            let problem = format!("`{}` is no cost", cell.chars().take(40).collect::<String>());
+            let problem = format!("`{}` is no cost", shown(cell));
             return Err(malformed(path, line, problem, HELP));
         };
         costs.push(cost);

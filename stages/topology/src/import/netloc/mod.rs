@@ -11,8 +11,9 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
+use hopmap_text::Lines;
+
 use super::ibnetdiscover::entries;
-use super::lines::Lines;
 use super::reader::{Reader, Sample, malformed, one_file};
 use super::{Format, ImportError, ImportParams, Imported, finish, guid};
 use paths::Paths;
@@ -66,7 +67,7 @@ fn recognises(sample: &Sample) -> bool {
 }
 
 fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
-    let mut lines = Lines::open(path)?;
+    let mut lines = Lines::open(path, "")?;
     let mut notes = Vec::new();
     let mut records = Records::read(path, &mut lines, &mut notes)?;
     let adapters = records.adapters();

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use hopmap_model::NodeKind;
+use hopmap_text::{Line, Lines};
 
 use super::super::ImportError;
 use super::super::fabric::{Fabric, FabricForward};
 use super::super::guid;
-use super::super::lines::Lines;
 use super::super::reader::malformed;
 use super::records::Records;
 
@@ -82,14 +82,14 @@ impl<'a> Paths<'a> {
     /// Reads all paths. `adapters` is the number of those between which there may be one.
     pub(super) fn read(
         mut self,
-        lines: &mut Lines,
+        lines: &mut Lines<'_>,
         adapters: u64,
         notes: &mut Vec<String>,
     ) -> Result<Vec<FabricForward>, ImportError> {
         let mut way = Vec::new();
         let mut source: Option<Source> = None;
         let mut paths = 0u64;
-        while let Some((number, line)) = lines.next()? {
+        while let Some(Line { number, text: line, .. }) = lines.next()? {
             let Some((first, rest)) = line.split_once(',') else {
                 match line.trim().is_empty() {
                     true => continue,

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use hopmap_model::{NodeKind, NodeState};
+use hopmap_text::Lines;
 
 use super::super::cables::{Cables, End};
 use super::super::fabric::FabricNode;
-use super::super::lines::Lines;
 use super::super::reader::malformed;
 use super::super::{ImportError, guid, speed};
 
@@ -36,20 +36,24 @@ struct Counts {
 }
 
 impl Records {
-    pub(super) fn read(path: &Path, lines: &mut Lines, notes: &mut Vec<String>) -> Result<Self, ImportError> {
+    pub(super) fn read(
+        path: &Path,
+        lines: &mut Lines<'_>,
+        notes: &mut Vec<String>,
+    ) -> Result<Self, ImportError> {
         let count = heading(path, lines, notes)?;
         let mut records = Self { cables: Cables::default(), nodes: HashMap::new(), ends: HashMap::new() };
         let mut counts = Counts::default();
         let mut texts = Vec::new();
         for _ in 0..count {
-            let (number, line) = expect(path, lines, "a node", NODE)?;
+            let (number, line) = expect(lines, "a node", NODE)?;
             texts.push(records.node(path, (number, line), &mut counts)?);
         }
         for _ in 0..count {
-            let (number, line) = expect(path, lines, "the edges of a node", EDGES)?;
+            let (number, line) = expect(lines, "the edges of a node", EDGES)?;
             records.edges(path, (number, &line), &texts, &mut counts)?;
         }
-        expect(path, lines, "the partitions", "their names, separated by commas, or an empty line")?;
+        expect(lines, "the partitions", "their names, separated by commas, or an empty line")?;
         counts.notes(records.ends.len(), notes);
         Ok(records)
     }
@@ -153,34 +157,30 @@ impl Records {
 }
 
 /// The lines before the nodes, of which there are so many.
-fn heading(path: &Path, lines: &mut Lines, notes: &mut Vec<String>) -> Result<usize, ImportError> {
-    let (number, version) = expect(path, lines, "a version", VERSION)?;
+fn heading(path: &Path, lines: &mut Lines<'_>, notes: &mut Vec<String>) -> Result<usize, ImportError> {
+    let (number, version) = expect(lines, "a version", VERSION)?;
     if version.trim() != VERSION {
         let problem = format!("version {} of the format is not known", version.trim());
         return Err(malformed(path, number, problem, "netloc 2.0 to 2.9 write version 1"));
     }
-    expect(path, lines, "a subnet", "such as `fe80:0000:0000:0000`")?;
-    let (_, folder) = expect(path, lines, "the folder of hwloc", "it may be empty")?;
+    expect(lines, "a subnet", "such as `fe80:0000:0000:0000`")?;
+    let (_, folder) = expect(lines, "the folder of hwloc", "it may be empty")?;
     if !folder.trim().is_empty() {
         notes.push(format!(
             "the file names `{}` as folder of hwloc; only the parameter `hwloc` is looked at",
             folder.trim()
         ));
     }
-    let (number, count) = expect(path, lines, "the number of nodes", "such as `306`")?;
+    let (number, count) = expect(lines, "the number of nodes", "such as `306`")?;
     let wrong =
         || malformed(path, number, format!("`{}` is no number of nodes", count.trim()), "such as `306`");
     count.trim().parse().map_err(|_| wrong())
 }
 
-fn expect(path: &Path, lines: &mut Lines, what: &str, help: &str) -> Result<(usize, String), ImportError> {
-    match lines.next()? {
-        Some((number, line)) => Ok((number, line.to_owned())),
-        None => {
-            let line = lines.number() + 1;
-            Err(malformed(path, line, format!("the file ends where {what} should be"), help))
-        }
-    }
+fn expect(lines: &mut Lines<'_>, what: &str, help: &str) -> Result<(usize, String), ImportError> {
+    let line = lines.next_or(|| format!("the file ends where {what} should be"));
+    let line = line.map_err(|error| error.with_help(help))?;
+    Ok((line.number, line.text.to_owned()))
 }
 
 /// What a node calls itself. netloc separates both descriptions of a cable at the last ` - `, which may be one inside the second.

@@ -7,11 +7,11 @@ mod tests;
 
 use std::path::Path;
 
-use hopmap_formats::parus::{NetworkError, NetworkFile};
-use hopmap_model::read_input;
+use hopmap_formats::parus::NetworkFile;
+use hopmap_text::FileError;
 
 use super::measured::{MOST_ROWS, Measured, is_host_name, refuse};
-use super::reader::{MOST_BYTES, Reader, Sample, malformed, one_file, read_error};
+use super::reader::{MOST_BYTES, Reader, Sample, malformed, one_file};
 use super::{Format, ImportError, ImportParams, Imported};
 use crate::CostMetric;
 use times::Times;
@@ -32,14 +32,8 @@ fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
 }
 
 /// A network file as it is.
-pub(super) fn network(path: &Path) -> Result<NetworkFile, ImportError> {
-    let bytes = read_input(path, MOST_BYTES).map_err(|source| read_error(path, source))?;
-    NetworkFile::read(&bytes).map_err(|error| of_file(path, error))
-}
-
-/// The same error at its place in the file.
-pub(super) fn of_file(path: &Path, NetworkError { line, problem, help }: NetworkError) -> ImportError {
-    malformed(path, line, problem, help)
+pub(super) fn network(path: &Path) -> Result<NetworkFile, FileError> {
+    NetworkFile::read(&hopmap_text::read(path, MOST_BYTES)?).map_err(|error| error.in_file(path))
 }
 
 /// The machine: a slot for every process.

@@ -3,17 +3,17 @@
 use hopmap_formats::host_list::MAX_NAMES;
 
 use super::super::ImportError;
+use super::super::xml::Element;
 use super::platform::{Builder, Routing};
 use super::shapes::{Wire, dragonfly, fat_tree, torus};
-use super::xml::Element;
 
 impl Builder<'_> {
     /// The numbers of a `radical`.
-    fn radical(&self, element: &Element) -> Result<Vec<u32>, ImportError> {
+    fn radical(&self, element: Element<'_>) -> Result<Vec<u32>, ImportError> {
         let text = element.need(self.path, "radical")?;
         let wrong = |part: &str| {
             self.wrong(
-                element.line,
+                element.line(),
                 format!("`{part}` is no range of hosts"),
                 "such as `radical=\"0-15,20\"`",
             )
@@ -28,7 +28,7 @@ impl Builder<'_> {
                 + self.platform.points.len() as u64;
             if count > MAX_NAMES as u64 {
                 return Err(self.wrong(
-                    element.line,
+                    element.line(),
                     format!("more than {MAX_NAMES} hosts"),
                     "is the range longer than meant?",
                 ));
@@ -38,12 +38,12 @@ impl Builder<'_> {
         Ok(numbers)
     }
 
-    pub(super) fn cabinet(&mut self, element: &Element, zone: usize) -> Result<(), ImportError> {
+    pub(super) fn cabinet(&mut self, element: Element<'_>, zone: usize) -> Result<(), ImportError> {
         let wire = (self.latency(element, "lat")?, self.bandwidth(element, "bw")?);
         let (prefix, suffix) = (element.get("prefix").unwrap_or(""), element.get("suffix").unwrap_or(""));
         for number in self.radical(element)? {
             let name = format!("{prefix}{number}{suffix}");
-            let host = self.host(element.line, &name, 1, zone)?;
+            let host = self.host(element.line(), &name, 1, zone)?;
             let up = self.wire(format!("link_{name}_UP"), wire);
             let down = self.wire(format!("link_{name}_DOWN"), wire);
             self.spoke(zone, host, up, down);
@@ -51,14 +51,14 @@ impl Builder<'_> {
         Ok(())
     }
 
-    pub(super) fn cluster(&mut self, element: &Element, parent: usize) -> Result<(), ImportError> {
+    pub(super) fn cluster(&mut self, element: Element<'_>, parent: usize) -> Result<(), ImportError> {
         let (id, cores, numbers) =
             (element.need(self.path, "id")?, self.cores(element)?, self.radical(element)?);
         let wire = (self.latency(element, "lat")?, self.bandwidth(element, "bw")?);
         let (prefix, suffix) = (element.get("prefix").unwrap_or(""), element.get("suffix").unwrap_or(""));
         let topology = element.get("topology").unwrap_or("FLAT").to_ascii_uppercase();
         let routing = if topology == "FLAT" { Routing::Star } else { Routing::Shape };
-        let zone = self.zone(element.line, id, routing, Some(parent))?;
+        let zone = self.zone(element.line(), id, routing, Some(parent))?;
         let (bb_latency, has_bb) = (self.latency(element, "bb_lat")?, element.get("bb_bw").is_some());
         if routing == Routing::Star && (has_bb || bb_latency > 0.0) {
             let bandwidth = if has_bb { self.bandwidth(element, "bb_bw")? } else { 0.0 };
@@ -74,7 +74,7 @@ impl Builder<'_> {
         }
         let mut nodes = Vec::with_capacity(numbers.len());
         for number in numbers {
-            let host = self.host(element.line, &format!("{prefix}{number}{suffix}"), cores, zone)?;
+            let host = self.host(element.line(), &format!("{prefix}{number}{suffix}"), cores, zone)?;
             nodes.push(self.platform.points[host].leave);
             if routing == Routing::Star {
                 let link = self.wire(format!("{id}_link_{number}"), wire);
@@ -85,14 +85,14 @@ impl Builder<'_> {
             let router = element
                 .get("router_id")
                 .map_or_else(|| format!("{prefix}{id}_router{suffix}"), str::to_owned);
-            return self.router(element.line, &router, zone);
+            return self.router(element.line(), &router, zone);
         }
         self.shape(element, id, &topology, &nodes, wire)
     }
 
     fn shape(
         &mut self,
-        element: &Element,
+        element: Element<'_>,
         id: &str,
         topology: &str,
         nodes: &[u32],
@@ -121,7 +121,7 @@ impl Builder<'_> {
             other => Err(format!("the topology `{other}`")),
         };
         made.map_err(|problem| {
-            self.wrong(element.line, problem, "FLAT, FAT_TREE, TORUS and DRAGONFLY are read")
+            self.wrong(element.line(), problem, "FLAT, FAT_TREE, TORUS and DRAGONFLY are read")
         })
     }
 }

@@ -8,7 +8,6 @@ mod platform;
 mod routes;
 mod shapes;
 mod units;
-mod xml;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -17,6 +16,7 @@ use hopmap_model::{CostModel, Forward, Matrix, NodeKind, Paths, Routing as Route
 
 use super::finish::{HostShape, Parts, machine};
 use super::reader::{Reader, Sample, malformed, one_file, read_text};
+use super::xml::{Xml, first_element};
 use super::{Format, ImportError, ImportParams, Imported};
 use crate::CostMetric;
 use platform::{Builder, Platform, Routing};
@@ -31,32 +31,18 @@ const MOST_MATRIX: usize = 8192;
 
 /// The first element is a platform.
 fn recognises(sample: &Sample) -> bool {
-    let Some(text) = sample.text() else { return false };
-    let mut rest = text.trim_start_matches('\u{feff}').trim_start();
-    while rest.starts_with("<?") || rest.starts_with("<!") {
-        if let Some(name) = rest.strip_prefix("<!DOCTYPE") {
-            return name.split_whitespace().next() == Some("platform");
-        }
-        let end = if rest.starts_with("<!--") {
-            rest.find("-->").map(|end| end + 3)
-        } else {
-            rest.find('>').map(|end| end + 1)
-        };
-        let Some(behind) = end.and_then(|end| rest.get(end..)) else { return false };
-        rest = behind.trim_start();
-    }
-    rest.strip_prefix("<platform")
-        .is_some_and(|rest| rest.starts_with(|c: char| c.is_whitespace() || c == '>'))
+    sample.text().and_then(first_element) == Some("platform")
 }
 
 fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
     let text = read_text(path)?;
-    let root = xml::parse(path, &text)?;
-    if root.name != "platform" {
+    let xml = Xml::parse(path, &text)?;
+    let root = xml.root();
+    if root.name() != "platform" {
         return Err(malformed(
             path,
-            root.line,
-            format!("`<{}>` is no platform", root.name),
+            root.line(),
+            format!("`<{}>` is no platform", root.name()),
             "`<platform version=\"4.1\">` is expected",
         ));
     }
@@ -65,13 +51,13 @@ fn read(path: &Path, params: &ImportParams) -> Result<Imported, ImportError> {
         let problem = format!("version `{version}` of the format is too old");
         return Err(malformed(
             path,
-            root.line,
+            root.line(),
             problem,
             "`simgrid_update_xml` of SimGrid makes it version 4.1",
         ));
     }
     let mut builder = Builder { path, platform: Platform::default() };
-    builder.platform(&root)?;
+    builder.platform(root)?;
     let mut platform = builder.platform;
     let zones = 0..platform.zones.len();
     let is_joined = zones.filter(|&zone| !junctions::join(&mut platform, zone)).count() == 0;

@@ -7,10 +7,10 @@ use hopmap_formats::host_list::MAX_NAMES;
 
 use super::super::ImportError;
 use super::super::reader::malformed;
+use super::super::xml::Element;
 use super::net::Net;
 use super::shapes::Wire;
 use super::units;
-use super::xml::Element;
 
 /// A platform.
 #[derive(Debug, Default)]
@@ -105,10 +105,10 @@ impl Builder<'_> {
     }
 
     /// Everything below `<platform>`.
-    pub(super) fn platform(&mut self, root: &Element) -> Result<(), ImportError> {
-        let zone = self.zone(root.line, "", Routing::None, None)?;
-        for element in &root.children {
-            match element.name.as_str() {
+    pub(super) fn platform(&mut self, root: Element<'_>) -> Result<(), ImportError> {
+        let zone = self.zone(root.line(), "", Routing::None, None)?;
+        for element in root.children() {
+            match element.name() {
                 "zone" | "AS" | "cluster" | "peer" => self.part(element, zone)?,
                 "config" | "prop" | "random" => {}
                 other => self.ignore(&format!("`<{other}>`")),
@@ -163,17 +163,17 @@ impl Builder<'_> {
         Ok(index)
     }
 
-    fn part(&mut self, element: &Element, zone: usize) -> Result<(), ImportError> {
-        match element.name.as_str() {
+    fn part(&mut self, element: Element<'_>, zone: usize) -> Result<(), ImportError> {
+        match element.name() {
             "zone" | "AS" => self.inner_zone(element, zone),
             "cluster" => self.cluster(element, zone),
             "host" => {
                 let cores = self.cores(element)?;
-                self.host(element.line, element.need(self.path, "id")?, cores, zone).map(|_| ())
+                self.host(element.line(), element.need(self.path, "id")?, cores, zone).map(|_| ())
             }
             "router" => {
                 let name = element.need(self.path, "id")?;
-                self.router(element.line, name, zone)
+                self.router(element.line(), name, zone)
             }
             "link" | "backbone" => self.declared_link(element, zone),
             "cabinet" => self.cabinet(element, zone),
@@ -182,13 +182,15 @@ impl Builder<'_> {
             "zoneRoute" | "ASroute" => self.route(element, zone, true),
             "bypassRoute" => self.bypass(element, zone),
             "bypassZoneRoute" | "bypassASroute" => Err(self.wrong(
-                element.line,
-                format!("`<{}>` is not read", element.name),
+                element.line(),
+                format!("`<{}>` is not read", element.name()),
                 "remove it, and give the way as a zoneRoute",
             )),
-            "include" => {
-                Err(self.wrong(element.line, "`<include>` is not read", "put the included file in its place"))
-            }
+            "include" => Err(self.wrong(
+                element.line(),
+                "`<include>` is not read",
+                "put the included file in its place",
+            )),
             "prop" => Ok(()),
             other => {
                 self.ignore(&format!("`<{other}>`"));
@@ -197,7 +199,7 @@ impl Builder<'_> {
         }
     }
 
-    fn inner_zone(&mut self, element: &Element, parent: usize) -> Result<(), ImportError> {
+    fn inner_zone(&mut self, element: Element<'_>, parent: usize) -> Result<(), ImportError> {
         let routing = match element.need(self.path, "routing")?.to_ascii_lowercase().as_str() {
             "full" => Routing::Full,
             "floyd" => Routing::Floyd,
@@ -206,19 +208,23 @@ impl Builder<'_> {
             "none" => Routing::None,
             other => {
                 let problem = format!("the routing `{other}` of a zone is not read");
-                return Err(self.wrong(element.line, problem, "Full, Floyd, Dijkstra, Cluster and None are"));
+                return Err(self.wrong(
+                    element.line(),
+                    problem,
+                    "Full, Floyd, Dijkstra, Cluster and None are",
+                ));
             }
         };
-        let zone = self.zone(element.line, element.need(self.path, "id")?, routing, Some(parent))?;
+        let zone = self.zone(element.line(), element.need(self.path, "id")?, routing, Some(parent))?;
         // Whatever the order in the file, links are known before what names them, and hosts before routes.
-        let rank = |element: &&Element| match element.name.as_str() {
+        let rank = |element: &Element<'_>| match element.name() {
             "link" | "backbone" => 0,
             "host" | "router" | "cabinet" | "cluster" | "zone" | "AS" => 1,
             "host_link" => 2,
             _ => 3,
         };
         for wanted in 0..4 {
-            for child in element.children.iter().filter(|child| rank(child) == wanted) {
+            for child in element.children().filter(|child| rank(child) == wanted) {
                 self.part(child, zone)?;
             }
         }
@@ -307,42 +313,42 @@ impl Builder<'_> {
         index
     }
 
-    pub(super) fn bandwidth(&self, element: &Element, name: &str) -> Result<f64, ImportError> {
+    pub(super) fn bandwidth(&self, element: Element<'_>, name: &str) -> Result<f64, ImportError> {
         let text = element.need(self.path, name)?;
         // The first of several is the one of a link that is not wireless.
         let first = text.split([';', ',']).next().unwrap_or(text);
         units::bandwidth(first.trim()).ok_or_else(|| {
-            self.wrong(element.line, format!("`{text}` is no bandwidth"), "such as `125MBps` or `1Gbps`")
+            self.wrong(element.line(), format!("`{text}` is no bandwidth"), "such as `125MBps` or `1Gbps`")
         })
     }
 
-    pub(super) fn latency(&self, element: &Element, name: &str) -> Result<f64, ImportError> {
+    pub(super) fn latency(&self, element: Element<'_>, name: &str) -> Result<f64, ImportError> {
         let text = element.get(name).unwrap_or("0");
         units::time(text)
-            .ok_or_else(|| self.wrong(element.line, format!("`{text}` is no latency"), "such as `50us`"))
+            .ok_or_else(|| self.wrong(element.line(), format!("`{text}` is no latency"), "such as `50us`"))
     }
 
-    pub(super) fn cores(&self, element: &Element) -> Result<u32, ImportError> {
+    pub(super) fn cores(&self, element: Element<'_>) -> Result<u32, ImportError> {
         let text = element.get("core").unwrap_or("1");
         let cores = text.parse().ok().filter(|&cores: &u32| (1..=1 << 24).contains(&cores));
         cores.ok_or_else(|| {
-            self.wrong(element.line, format!("`{text}` is no number of cores"), "such as `core=\"4\"`")
+            self.wrong(element.line(), format!("`{text}` is no number of cores"), "such as `core=\"4\"`")
         })
     }
 
-    fn declared_link(&mut self, element: &Element, zone: usize) -> Result<(), ImportError> {
+    fn declared_link(&mut self, element: Element<'_>, zone: usize) -> Result<(), ImportError> {
         let name = element.need(self.path, "id")?.to_owned();
         let wire = (self.latency(element, "latency")?, self.bandwidth(element, "bandwidth")?);
         let policy = element.get("sharing_policy").unwrap_or("SHARED").to_ascii_uppercase();
         if self.platform.links.contains_key(&name) {
             return Err(self.wrong(
-                element.line,
+                element.line(),
                 format!("the link `{name}` is described twice"),
                 "links have names of their own",
             ));
         }
         if policy == "WIFI" {
-            return Err(self.wrong(element.line, "wireless links are not read", "only links of cable are"));
+            return Err(self.wrong(element.line(), "wireless links are not read", "only links of cable are"));
         }
         if element
             .get("latency_file")
@@ -358,7 +364,7 @@ impl Builder<'_> {
                 self.platform.links.insert(format!("{name}{ending}"), index);
             }
         }
-        if element.name == "backbone" {
+        if element.name() == "backbone" {
             self.platform.zones[zone].backbone = Some(index);
         }
         Ok(())

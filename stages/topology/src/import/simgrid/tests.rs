@@ -26,7 +26,7 @@ fn cluster(count: u32, rest: &str) -> String {
 }
 
 fn fault(text: &str) -> String {
-    let ImportError::Malformed { line, problem, .. } =
+    let ImportError::File(hopmap_text::FileError { line, problem, .. }) =
         import_with(text, &ImportParams::default()).unwrap_err()
     else {
         unreachable!()

@@ -1,0 +1,168 @@
+//! The bytes behind lines and words, and files that are read as a whole.
+
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::str::Utf8Error;
+
+use flate2::bufread::MultiGzDecoder;
+use hopmap_model::{Context, open_input, read_input};
+
+use crate::FileError;
+
+/// What is read at once.
+pub(crate) const BUFFER: usize = 1 << 18;
+
+/// The longest line: the header of a Paraver trace of a million tasks, or the row of a vertex with millions of neighbours,
+/// is shorter.
+pub(crate) const LONGEST: usize = 64 << 20;
+
+/// How a gzip file begins (RFC 1952).
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// A file that is read from the front to the end, and what of it is in memory.
+pub(crate) struct Input<'a> {
+    pub(crate) path: PathBuf,
+    pub(crate) help: &'static str,
+    cx: Context<'a>,
+    source: Box<dyn Read + 'a>,
+    buffer: Vec<u8>,
+    from: usize,
+    to: usize,
+    done: u64,
+    /// Bytes there are; zero if nobody knows.
+    total: u64,
+}
+
+impl<'a> Input<'a> {
+    pub(crate) fn open(path: &Path, help: &'static str) -> Result<Self, FileError> {
+        let file = open_input(path).map_err(|error| FileError::unreadable(path, &error))?;
+        let total = file.metadata().map_or(0, |metadata| metadata.len());
+        Ok(Self { total, ..Self::of(path, file, help) })
+    }
+
+    /// Opens a file, packed with gzip or not: that is seen by its first bytes, not by its name.
+    pub(crate) fn open_packed(path: &Path, help: &'static str) -> Result<Self, FileError> {
+        let failed = |error| FileError::unreadable(path, &error);
+        let mut file = BufReader::with_capacity(BUFFER, open_input(path).map_err(failed)?);
+        Ok(match file.fill_buf().map_err(failed)?.starts_with(&GZIP) {
+            true => Self::of(path, MultiGzDecoder::new(file), help),
+            false => {
+                let total = file.get_ref().metadata().map_or(0, |metadata| metadata.len());
+                Self { total, ..Self::of(path, file, help) }
+            }
+        })
+    }
+
+    pub(crate) fn of(path: &Path, source: impl Read + 'a, help: &'static str) -> Self {
+        Self {
+            path: path.to_owned(),
+            help,
+            cx: Context::detached(),
+            source: Box::new(source),
+            buffer: Vec::new(),
+            from: 0,
+            to: 0,
+            done: 0,
+            total: 0,
+        }
+    }
+
+    pub(crate) fn with(self, cx: &Context<'a>) -> Self {
+        Self { cx: *cx, ..self }
+    }
+
+    /// What is in memory and not passed yet.
+    #[inline]
+    pub(crate) fn rest(&self) -> &[u8] {
+        &self.buffer[self.from..self.to]
+    }
+
+    /// Bytes of the file that have been passed.
+    #[inline]
+    pub(crate) fn passed(&self) -> u64 {
+        self.done - (self.to - self.from) as u64
+    }
+
+    #[inline]
+    pub(crate) fn pass(&mut self, bytes: usize) {
+        self.from += bytes;
+    }
+
+    /// Bytes that have been passed since the last [`Input::fill`].
+    #[inline]
+    pub(crate) fn before(&self, bytes: usize) -> &[u8] {
+        &self.buffer[self.from - bytes..self.from]
+    }
+
+    /// Reads on, and keeps what was not passed. False at the end of the file. `line` is where an error is.
+    #[cold]
+    pub(crate) fn fill(&mut self, line: usize) -> Result<bool, FileError> {
+        self.look(line)?;
+        let kept = self.to - self.from;
+        if kept >= LONGEST {
+            return Err(self.error(line, format!("it is longer than {} MiB", LONGEST >> 20)));
+        }
+        self.buffer.copy_within(self.from..self.to, 0);
+        (self.from, self.to) = (0, kept);
+        if kept * 2 > self.buffer.len() || self.buffer.is_empty() {
+            self.buffer.resize((2 * kept).max(BUFFER), 0);
+        }
+        let read = loop {
+            match self.source.read(&mut self.buffer[kept..]) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => break read,
+            }
+        };
+        let read =
+            read.map_err(|error| FileError { line: None, ..FileError::unreadable(&self.path, &error) })?;
+        self.to += read;
+        let is_first = self.done == 0;
+        self.done += read as u64;
+        if is_first && self.rest().starts_with(BYTE_ORDER_MARK) {
+            self.from = BYTE_ORDER_MARK.len();
+        }
+        Ok(read > 0)
+    }
+
+    #[cold]
+    pub(crate) fn error(&self, line: usize, problem: impl Into<String>) -> FileError {
+        FileError::at(line, problem, self.help).in_file(&self.path)
+    }
+
+    /// Says how far it is, and stops if that is wanted.
+    fn look(&self, line: usize) -> Result<(), FileError> {
+        self.cx.progress(self.done, self.total);
+        match self.cx.should_stop() {
+            true => Err(FileError { help: None, ..self.error(line, "the reading was stopped here") }),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Reads a whole file of at most so many bytes.
+pub fn read(path: &Path, most: u64) -> Result<Vec<u8>, FileError> {
+    read_input(path, most).map_err(|error| FileError::unreadable(path, &error))
+}
+
+/// Reads a whole file of text of at most so many bytes.
+pub fn read_text(path: &Path, most: u64) -> Result<String, FileError> {
+    String::from_utf8(read(path, most)?)
+        .map_err(|error| not_text(error.as_bytes(), &error.utf8_error()).in_file(path))
+}
+
+/// The text that bytes are.
+pub fn utf8(bytes: &[u8]) -> Result<&str, FileError> {
+    std::str::from_utf8(bytes).map_err(|error| not_text(bytes, &error))
+}
+
+#[cold]
+fn not_text(bytes: &[u8], error: &Utf8Error) -> FileError {
+    let line = bytes[..error.valid_up_to()].split(|&byte| byte == b'\n').count();
+    FileError::at(line, NOT_TEXT.0, NOT_TEXT.1)
+}
+
+/// What is said of bytes that are no text, and what to do.
+pub(crate) const NOT_TEXT: (&str, &str) =
+    ("this is no text in UTF-8", "is the file damaged, compressed, or in another encoding?");

@@ -1,0 +1,14 @@
+//! How text files are read: [`Lines`], [`Words`], numbers, and [`FileError`], the one form in which their faults are told.
+
+mod error;
+mod input;
+mod lines;
+mod names;
+pub mod numbers;
+mod words;
+
+pub use error::FileError;
+pub use input::{read, read_text, utf8};
+pub use lines::{Line, Lines, lines_of};
+pub use names::{closest, shown};
+pub use words::Words;

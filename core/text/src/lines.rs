@@ -1,0 +1,395 @@
+//! Files and texts line by line.
+
+use std::io::Read;
+use std::path::Path;
+
+use hopmap_model::Context;
+use memchr::memchr;
+
+use crate::input::{Input, NOT_TEXT};
+use crate::{FileError, numbers, shown};
+
+/// The lines of a file, one at a time: nothing is kept of a line that was read.
+pub struct Lines<'a> {
+    input: Input<'a>,
+    /// What ends a line.
+    separator: u8,
+    is_lossy: bool,
+    must_end: bool,
+    text: String,
+    /// The line that was read last, counted from one.
+    number: usize,
+}
+
+/// A line of a file or text, which tells what is wrong with it.
+#[derive(Debug)]
+pub struct Line<'a, T: ?Sized = str> {
+    /// What stands in it, without its end.
+    pub text: &'a T,
+    /// Its number, counted from one.
+    pub number: usize,
+    path: &'a Path,
+    help: &'static str,
+}
+
+impl<T: ?Sized> Clone for Line<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: ?Sized> Copy for Line<'_, T> {}
+
+impl<'a> Lines<'a> {
+    /// Opens a file; `help` says what it should hold.
+    pub fn open(path: &Path, help: &'static str) -> Result<Self, FileError> {
+        Ok(Self::new(Input::open(path, help)?))
+    }
+
+    /// Reads the lines of a file from somewhere else, such as from what unpacks it.
+    pub fn of_source(path: &Path, source: impl Read + 'a, help: &'static str) -> Self {
+        Self::new(Input::of(path, source, help))
+    }
+
+    fn new(input: Input<'a>) -> Self {
+        Self { input, separator: b'\n', is_lossy: false, must_end: false, text: String::new(), number: 0 }
+    }
+
+    /// Tells the context how far it is, and stops when that says so.
+    #[must_use]
+    pub fn with(self, cx: &Context<'a>) -> Self {
+        Self { input: self.input.with(cx), ..self }
+    }
+
+    /// Takes what is not UTF-8 for `�` in place of an error.
+    #[must_use]
+    pub fn lossy(self) -> Self {
+        Self { is_lossy: true, ..self }
+    }
+
+    /// Refuses a last line without an end: the file was cut off.
+    #[must_use]
+    pub fn must_end(self) -> Self {
+        Self { must_end: true, ..self }
+    }
+
+    /// Reads pieces that end with another byte in place of lines; their number is that of the line on which they end.
+    #[must_use]
+    pub fn ending_with(self, separator: u8) -> Self {
+        Self { separator, number: 1, ..self }
+    }
+
+    /// The next line; none at the end of the file.
+    #[inline]
+    pub fn next(&mut self) -> Result<Option<Line<'_>>, FileError> {
+        match self.pass_line()? {
+            Some(length) => self.line(length).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The line that was passed last.
+    #[inline]
+    fn line(&mut self, length: usize) -> Result<Line<'_>, FileError> {
+        let line = self.input.before(length);
+        let line = match self.separator {
+            b'\n' => line.strip_suffix(b"\n").unwrap_or(line),
+            separator => line.strip_suffix(&[separator]).unwrap_or(line),
+        };
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let (path, help, number) = (&*self.input.path, self.input.help, self.number);
+        let text = match std::str::from_utf8(line) {
+            Ok(text) => text,
+            Err(_) if self.is_lossy => {
+                self.text = String::from_utf8_lossy(line).into_owned();
+                &self.text
+            }
+            Err(_) => return Err(FileError::at(number, NOT_TEXT.0, NOT_TEXT.1).in_file(path)),
+        };
+        Ok(Line { text, number, path, help })
+    }
+
+    /// The next line in which something stands; none at the end of the file.
+    pub fn next_filled(&mut self) -> Result<Option<Line<'_>>, FileError> {
+        self.skip_empty()?;
+        self.next()
+    }
+
+    /// The next line, which has to be there.
+    pub fn next_or(&mut self, problem: impl FnOnce() -> String) -> Result<Line<'_>, FileError> {
+        match self.pass_line()? {
+            Some(length) => self.line(length),
+            None => Err(self.error_at(self.number + 1, problem())),
+        }
+    }
+
+    /// The next line in which something stands, which has to be there.
+    pub fn next_filled_or(&mut self, problem: impl FnOnce() -> String) -> Result<Line<'_>, FileError> {
+        self.skip_empty()?;
+        self.next_or(problem)
+    }
+
+    /// The next line as the bytes that it is, without its end.
+    #[inline]
+    pub fn next_bytes(&mut self) -> Result<Option<Line<'_, [u8]>>, FileError> {
+        let Some(length) = self.pass_line()? else { return Ok(None) };
+        let text = self.input.before(length);
+        let text = text.strip_suffix(b"\n").unwrap_or(text);
+        Ok(Some(Line { text, number: self.number, path: &self.input.path, help: self.input.help }))
+    }
+
+    /// As many whole lines as are in memory, with their ends; none at the end of the file. Whoever takes them tells by
+    /// [`Lines::count`] how many they were.
+    pub fn block(&mut self) -> Result<Option<&[u8]>, FileError> {
+        if self.find_end()? == 0 {
+            return Ok(None);
+        }
+        let rest = self.input.rest();
+        let length = rest.iter().rposition(|&byte| byte == b'\n').map_or(rest.len(), |end| end + 1);
+        self.input.pass(length);
+        Ok(Some(self.input.before(length)))
+    }
+
+    /// Counts the lines of a block.
+    pub fn count(&mut self, lines: usize) {
+        self.number += lines;
+    }
+
+    /// The number of the line that was read last.
+    #[must_use]
+    pub fn number(&self) -> usize {
+        self.number
+    }
+
+    /// An error in a line.
+    #[cold]
+    pub fn error_at(&self, line: usize, problem: impl Into<String>) -> FileError {
+        self.input.error(line, problem)
+    }
+
+    /// An error of the file as a whole, such as that it ends too early.
+    #[cold]
+    pub fn error(&self, problem: impl Into<String>) -> FileError {
+        FileError::new(problem, self.input.help).in_file(&self.input.path)
+    }
+
+    /// Goes behind lines in which nothing stands.
+    fn skip_empty(&mut self) -> Result<(), FileError> {
+        loop {
+            let length = self.find_end()?;
+            if length == 0 || !self.input.rest()[..length].trim_ascii().is_empty() {
+                return Ok(());
+            }
+            self.pass_line()?;
+        }
+    }
+
+    /// Goes behind the next line, and gives its length with its end; none at the end of the file.
+    #[inline]
+    fn pass_line(&mut self) -> Result<Option<usize>, FileError> {
+        let length = self.find_end()?;
+        if length == 0 {
+            return Ok(None);
+        }
+        self.input.pass(length);
+        self.number += match self.separator {
+            b'\n' => 1,
+            _ => self.input.before(length).iter().filter(|&&byte| byte == b'\n').count(),
+        };
+        Ok(Some(length))
+    }
+
+    /// Length of the next line with its end, zero at the end of the file. It is in memory then.
+    #[inline]
+    fn find_end(&mut self) -> Result<usize, FileError> {
+        match memchr(self.separator, self.input.rest()) {
+            Some(end) => Ok(end + 1),
+            None => self.read_line(),
+        }
+    }
+
+    /// Reads on until there is a whole line.
+    #[cold]
+    fn read_line(&mut self) -> Result<usize, FileError> {
+        let next = self.number + usize::from(self.separator == b'\n');
+        loop {
+            let known = self.input.rest().len();
+            if !self.input.fill(next)? {
+                return match self.must_end && known > 0 {
+                    true => Err(self.input.error(next, "the line is cut off")),
+                    false => Ok(known),
+                };
+            }
+            if let Some(end) = memchr(self.separator, &self.input.rest()[known..]) {
+                return Ok(known + end + 1);
+            }
+        }
+    }
+}
+
+/// The lines of a text in memory; `help` says what it should hold.
+pub fn lines_of<'a>(text: &'a str, help: &'static str) -> impl Iterator<Item = Line<'a>> + Clone {
+    let lines = text.split('\n').zip(1..);
+    lines.map(move |(text, number)| {
+        let text = text.strip_suffix('\r').unwrap_or(text);
+        Line { text, number, path: Path::new(""), help }
+    })
+}
+
+impl<'a, T: ?Sized> Line<'a, T> {
+    /// The same line with another text, such as without a comment.
+    #[must_use]
+    pub fn map<U: ?Sized>(self, text: impl FnOnce(&'a T) -> &'a U) -> Line<'a, U> {
+        Line { text: text(self.text), number: self.number, path: self.path, help: self.help }
+    }
+
+    /// An error in this line.
+    #[cold]
+    pub fn error(&self, problem: impl Into<String>) -> FileError {
+        FileError::at(self.number, problem, self.help).in_file(self.path)
+    }
+}
+
+impl<'a> Line<'a> {
+    /// What white space parts.
+    #[inline]
+    pub fn words(self) -> impl Iterator<Item = &'a str> {
+        self.text.split_ascii_whitespace()
+    }
+
+    /// An error at a word, which is a part of this line.
+    #[cold]
+    pub fn error_at(&self, word: &str, problem: impl Into<String>) -> FileError {
+        let offset = word.as_ptr().addr().checked_sub(self.text.as_ptr().addr());
+        let column = offset.filter(|offset| *offset <= self.text.len()).map(|offset| offset + 1);
+        FileError { column, ..self.error(problem) }
+    }
+
+    /// A whole number that has to stand here.
+    #[inline]
+    pub fn whole(&self, word: Option<&str>, name: &str) -> Result<u64, FileError> {
+        self.number(word, name, numbers::whole)
+    }
+
+    /// A whole number that some tools write as `1e6` or `1000.0`.
+    #[inline]
+    pub fn amount(&self, word: Option<&str>, name: &str) -> Result<u64, FileError> {
+        self.number(word, name, numbers::amount)
+    }
+
+    /// A finite number that is not negative.
+    #[inline]
+    pub fn real(&self, word: Option<&str>, name: &str) -> Result<f64, FileError> {
+        self.number(word, name, numbers::real)
+    }
+
+    /// A whole number below a bound, such as a rank.
+    #[inline]
+    pub fn below(&self, word: Option<&str>, name: &str, bound: u32) -> Result<u32, FileError> {
+        let number = self.whole(word, name)?;
+        let fits = u32::try_from(number).ok().filter(|number| *number < bound);
+        fits.ok_or_else(|| {
+            self.error_at(word.unwrap_or_default(), format!("the {name} `{number}` is not below {bound}"))
+        })
+    }
+
+    #[inline]
+    fn number<N>(
+        &self,
+        word: Option<&str>,
+        name: &str,
+        read: impl Fn(&str) -> Result<N, String>,
+    ) -> Result<N, FileError> {
+        let word = word.ok_or_else(|| self.error(format!("the {name} is missing")))?;
+        read(word).map_err(|reason| self.error_at(word, format!("the {name} `{}` {reason}", shown(word))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::input::{BUFFER, LONGEST};
+
+    fn lines(text: &[u8]) -> Lines<'_> {
+        Lines::of_source(Path::new("file"), text, "help")
+    }
+
+    fn all(mut lines: Lines<'_>) -> Result<Vec<(usize, String)>, String> {
+        let mut all = Vec::new();
+        while let Some(line) = lines.next().map_err(|error| error.to_string())? {
+            all.push((line.number, line.text.to_owned()));
+        }
+        Ok(all)
+    }
+
+    #[test]
+    fn lines_end_in_any_way() {
+        let read = |text: &str| all(lines(text.as_bytes())).unwrap();
+        let expected = |lines: &[(usize, &str)]| -> Vec<(usize, String)> {
+            lines.iter().map(|&(number, text)| (number, text.to_owned())).collect()
+        };
+        assert_eq!(read("\u{feff}a\r\n\nb\nc"), expected(&[(1, "a"), (2, ""), (3, "b"), (4, "c")]));
+        let pieces = all(lines(b"<a\nb>x\n<c>").ending_with(b'>')).unwrap();
+        assert_eq!(pieces, expected(&[(2, "<a\nb"), (3, "x\n<c")]));
+        let texts: Vec<_> = lines_of("a\r\nb", "").map(|line| (line.number, line.text.to_owned())).collect();
+        assert_eq!(texts, expected(&[(1, "a"), (2, "b")]));
+    }
+
+    #[test]
+    fn what_is_no_text_is_an_error_or_replaced() {
+        assert_eq!(all(lines(b"a\n\xff")).unwrap_err(), "file:2: this is no text in UTF-8");
+        assert_eq!(all(lines(b"a\xff").lossy()).unwrap(), [(1, "a\u{fffd}".to_owned())]);
+    }
+
+    #[test]
+    fn lines_of_any_length_are_read() {
+        for length in [0, 1, BUFFER - 2, BUFFER - 1, BUFFER, BUFFER + 1, 3 * BUFFER] {
+            let text = [b"a\n\n", &*vec![b'x'; length], b"\nb\n"].concat();
+            let lengths: Vec<usize> =
+                all(lines(&text).must_end()).unwrap().iter().map(|line| line.1.len()).collect();
+            assert_eq!(lengths, [1, 0, length, 1]);
+            let (mut whole, mut read) = (Vec::new(), lines(&text));
+            while let Some(block) = read.block().unwrap() {
+                assert!(block.ends_with(b"\n"));
+                whole.extend_from_slice(block);
+            }
+            assert!(whole == text);
+        }
+        assert_eq!(all(lines(b"a\nb").must_end()).unwrap_err(), "file:2: the line is cut off");
+        assert_eq!(all(lines(b"")).unwrap(), []);
+        let mut filled = lines(b"\n \n a\n\n");
+        assert_eq!(filled.next_filled().unwrap().map(|line| (line.number, line.text)), Some((3, " a")));
+        assert!(filled.next_filled().unwrap().is_none());
+    }
+
+    #[test]
+    fn endless_lines_are_refused() {
+        let endless = b"a\n".chain(std::io::repeat(b'x').take(2 * LONGEST as u64));
+        let mut lines = Lines::of_source(Path::new("file"), endless, "help");
+        assert!(lines.next().unwrap().is_some());
+        assert_eq!(lines.next().unwrap_err().to_string(), "file:2: it is longer than 64 MiB");
+    }
+
+    #[test]
+    fn errors_have_their_place() {
+        let mut lines = lines(b"x\n1 a -2 9");
+        lines.next().unwrap();
+        let line = lines.next().unwrap().unwrap();
+        let mut words = line.text.split(' ').map(Some);
+        assert_eq!(line.whole(words.next().unwrap(), "rank"), Ok(1));
+        let error = line.amount(words.next().unwrap(), "size").unwrap_err();
+        let expected = FileError {
+            path: PathBuf::from("file"),
+            column: Some(3),
+            ..FileError::at(2, "the size `a` is not a number", "help")
+        };
+        assert_eq!(error, expected);
+        let error = line.real(words.next().unwrap(), "time").unwrap_err();
+        assert_eq!(error.to_string(), "file:2:5: the time `-2` is negative");
+        let error = line.below(words.next().unwrap(), "rank", 9).unwrap_err();
+        assert_eq!(error.to_string(), "file:2:8: the rank `9` is not below 9");
+        assert_eq!(line.whole(None, "tag").unwrap_err().to_string(), "file:2: the tag is missing");
+    }
+}

@@ -1,0 +1,244 @@
+//! XML as a tree of elements that know their lines. Nothing is ever fetched, and files declare no entities of their own.
+
+use std::path::Path;
+
+use hopmap_text::FileError;
+use memchr::{memchr_iter, memmem};
+use roxmltree::{Document, Node, ParsingOptions};
+
+use super::ImportError;
+use super::reader::malformed;
+
+/// Elements inside each other; readers follow them by recursion.
+const DEEPEST: usize = 64;
+/// Most elements and texts of a file.
+const MOST_NODES: u32 = 1 << 24;
+/// Most attributes of an element: each is compared with those before.
+const MOST_ATTRIBUTES: usize = 64;
+
+const DAMAGED: &str = "is this XML, and is it whole?";
+
+/// A file of XML.
+pub(super) struct Xml<'t> {
+    document: Document<'t>,
+    /// Where lines begin, but for the first.
+    lines: Vec<usize>,
+}
+
+impl<'t> Xml<'t> {
+    /// Reads a text.
+    pub(super) fn parse(path: &Path, text: &'t str) -> Result<Self, FileError> {
+        let lines: Vec<usize> = memchr_iter(b'\n', text.as_bytes()).map(|end| end + 1).collect();
+        let text = text.trim_start_matches('\u{feff}');
+        if let Some((place, problem)) = bomb(text) {
+            let help = "no program that describes machines writes such a thing: take it out";
+            let line = lines.partition_point(|&begin| begin <= place) + 1;
+            return Err(FileError::at(line, problem, help).in_file(path));
+        }
+        let options =
+            ParsingOptions { allow_dtd: true, nodes_limit: MOST_NODES, ..ParsingOptions::default() };
+        let document = Document::parse_with_options(text, options).map_err(|error| {
+            let (place, message) = (error.pos(), error.to_string());
+            // The place stands behind the message, too.
+            let message = message.rsplit_once(" at ").map_or(&*message, |(message, _)| message);
+            let error = FileError::at(place.row as usize, message, DAMAGED).in_file(path);
+            FileError { column: Some(place.col as usize), ..error }
+        })?;
+        let xml = Self { document, lines };
+        match xml.too_deep() {
+            None => Ok(xml),
+            Some(line) => {
+                let problem = format!("more than {DEEPEST} elements are inside each other");
+                Err(FileError::at(line, problem, "is the file damaged?").in_file(path))
+            }
+        }
+    }
+
+    /// The outermost element.
+    pub(super) fn root(&self) -> Element<'_> {
+        Element { node: self.document.root_element(), lines: &self.lines }
+    }
+
+    fn too_deep(&self) -> Option<usize> {
+        let mut open: Vec<Node<'_, '_>> = Vec::new();
+        for node in self.document.root_element().descendants().filter(Node::is_element) {
+            while open.last().is_some_and(|last| Some(*last) != node.parent_element()) {
+                open.pop();
+            }
+            open.push(node);
+            if open.len() > DEEPEST {
+                return Some(Element { node, lines: &self.lines }.line());
+            }
+        }
+        None
+    }
+}
+
+/// An element of a file.
+#[derive(Clone, Copy)]
+pub(super) struct Element<'a> {
+    node: Node<'a, 'a>,
+    lines: &'a [usize],
+}
+
+impl<'a> Element<'a> {
+    /// Its name, without a prefix.
+    pub(super) fn name(self) -> &'a str {
+        self.node.tag_name().name()
+    }
+
+    /// The line in which it begins.
+    pub(super) fn line(self) -> usize {
+        let begin = self.node.range().start;
+        self.lines.partition_point(|&line| line <= begin) + 1
+    }
+
+    /// The value of an attribute.
+    pub(super) fn attribute(self, name: &str) -> Option<&'a str> {
+        self.node.attribute(name)
+    }
+
+    /// The value of an attribute, if it is there and not empty.
+    pub(super) fn get(self, name: &str) -> Option<&'a str> {
+        self.attribute(name).map(str::trim).filter(|value| !value.is_empty())
+    }
+
+    /// The value of an attribute that has to be there.
+    pub(super) fn need(self, path: &Path, name: &str) -> Result<&'a str, ImportError> {
+        self.get(name).ok_or_else(|| {
+            let problem = format!("`<{}>` does not say its `{name}`", self.name());
+            malformed(path, self.line(), problem, format!("add `{name}=\"…\"`"))
+        })
+    }
+
+    /// The elements in it.
+    pub(super) fn children(self) -> impl Iterator<Item = Self> {
+        let Self { node, lines } = self;
+        node.children().filter(Node::is_element).map(move |node| Self { node, lines })
+    }
+
+    /// The elements of a name in it.
+    pub(super) fn all(self, name: &str) -> impl Iterator<Item = Self> {
+        self.children().filter(move |child| child.name() == name)
+    }
+
+    /// It and all elements in it, at any depth, in the order of the file.
+    pub(super) fn descendants(self) -> impl Iterator<Item = Self> {
+        let Self { node, lines } = self;
+        node.descendants().filter(Node::is_element).map(move |node| Self { node, lines })
+    }
+
+    /// The text that stands in it.
+    pub(super) fn text(self) -> String {
+        self.node.children().filter(Node::is_text).filter_map(|node| node.text()).collect()
+    }
+}
+
+/// Name of the first element, if this is the beginning of XML.
+pub(super) fn first_element(head: &str) -> Option<&str> {
+    let mut rest = head.trim_start_matches('\u{feff}').trim_start();
+    while rest.starts_with("<?") || rest.starts_with("<!") {
+        let end = if rest.starts_with("<!--") { "-->" } else { ">" };
+        rest = rest.split_once(end)?.1.trim_start();
+    }
+    let rest = rest.strip_prefix('<')?;
+    let name = &rest[..rest.find(|letter: char| letter.is_whitespace() || "/>".contains(letter))?];
+    Some(name).filter(|name| !name.is_empty())
+}
+
+/// What would take without bound long to read, and where: declarations of entities, which may hold each other ("XML bomb"), and
+/// elements with very many attributes.
+fn bomb(text: &str) -> Option<(usize, String)> {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(begin) = memchr::memchr(b'<', &bytes[at..]).map(|begin| at + begin) {
+        let rest = &bytes[begin..];
+        let behind =
+            |end: &str| memmem::find(rest, end.as_bytes()).map_or(rest.len(), |found| found + end.len());
+        let length = if rest.starts_with(b"<!--") {
+            behind("-->")
+        } else if rest.starts_with(b"<![CDATA[") {
+            behind("]]>")
+        } else if rest.starts_with(b"<!") {
+            let length = behind(">");
+            if rest[..length].contains(&b'[') {
+                let problem =
+                    "the document type declares entities or elements of its own, as an XML bomb does";
+                return Some((begin, problem.to_owned()));
+            }
+            length
+        } else {
+            let (length, attributes) = tag(rest);
+            if attributes > MOST_ATTRIBUTES {
+                return Some((begin, format!("more than {MOST_ATTRIBUTES} attributes of one element")));
+            }
+            length
+        };
+        at = begin + length;
+    }
+    None
+}
+
+/// The length of a tag, and the number of its attributes.
+fn tag(bytes: &[u8]) -> (usize, usize) {
+    let (mut quote, mut attributes) = (None, 0);
+    for (index, &byte) in bytes.iter().enumerate() {
+        match (quote, byte) {
+            (Some(open), _) if open == byte => quote = None,
+            (None, b'"' | b'\'') => quote = Some(byte),
+            (None, b'=') => attributes += 1,
+            (None, b'>') => return (index + 1, attributes),
+            _ => {}
+        }
+    }
+    (bytes.len(), attributes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(text: &str) -> String {
+        Xml::parse(Path::new("x.xml"), text).map(|_| ()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn elements_know_their_lines() {
+        let text = "\u{feff}<?xml version=\"1.0\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<!-- don't -->\n<topology version=\"2.0\">\n <a/>\n \
+                    <p:object type=\"Machine\"\n os_index=\"&#48;\" name=' '>x<!-- -->&lt;<![CDATA[&]]></p:object>\n</topology>\n";
+        let text = text.replace("<topology v", "<topology xmlns:p=\"p\" v");
+        let xml = Xml::parse(Path::new("x.xml"), &text).unwrap();
+        let root = xml.root();
+        assert_eq!((root.name(), root.line(), root.children().count()), ("topology", 4, 2));
+        let machine = root.all("object").next().unwrap();
+        assert_eq!(
+            (machine.line(), machine.attribute("os_index"), machine.get("name")),
+            (6, Some("0"), None)
+        );
+        assert_eq!((machine.text().as_str(), root.descendants().count()), ("x<&", 3));
+        let error = machine.need(Path::new("x.xml"), "name").unwrap_err().to_string();
+        assert_eq!(error, "x.xml:6: `<object>` does not say its `name`");
+        assert_eq!(first_element(&text), Some("topology"));
+        for other in ["a,b\n<topology>", "", "{}", "<!-- never closed", "<topology"] {
+            assert_eq!(first_element(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn bombs_and_damage_are_refused_with_a_line() {
+        let bomb = "<?xml version=\"1.0\"?>\n<!DOCTYPE topology [\n<!ENTITY a \"aaaa\">\n]>\n<topology/>";
+        assert!(problem(bomb).starts_with("x.xml:2: the document type declares"), "{}", problem(bomb));
+        for (text, place) in [
+            ("<topology>\n<info name=\"&a;\"/></topology>", "x.xml:2:"),
+            ("<topology>\n\n<object>", "x.xml:3:"),
+            ("<topology/>\n<topology/>", "x.xml:2:"),
+            ("<topology></object>", "x.xml:1:"),
+            ("", "x.xml:1:"),
+        ] {
+            assert!(problem(text).starts_with(place), "{}", problem(text));
+        }
+        assert!(problem(&format!("{}{}", "<a>".repeat(65), "</a>".repeat(65))).contains("inside each other"));
+        let many: String = (0..65).fold(String::new(), |many, i| many + &format!(" a{i}=\">\""));
+        assert!(problem(&format!("<topology{many}/>")).contains("attributes"));
+    }
+}
