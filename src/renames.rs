@@ -37,7 +37,25 @@ pub struct Metric {
 pub const KINDS: &[Kind] = &[];
 
 /// All parameters that were renamed, by crate.
-pub const PARAMETERS: &[Parameter] = &[];
+pub const PARAMETERS: &[Parameter] = &[
+    Parameter { stage: "route/*", old: "longest", new: "weight_max_hops" },
+    Parameter { stage: "route/*", old: "hops", new: "weight_total_hops" },
+    Parameter { stage: "route/*", old: "entries", new: "weight_table_entries" },
+    Parameter { stage: "route/*", old: "most_hops", new: "max_hops" },
+    Parameter { stage: "route/*", old: "nodes", new: "max_search_nodes" },
+    Parameter { stage: "route/demands", old: "seconds", new: "duration_s" },
+    Parameter { stage: "route/*", old: "seconds", new: "time_limit_s" },
+    Parameter { stage: "route/import", old: "file", new: "path" },
+    Parameter { stage: "route/build", old: "kit", new: "path" },
+    Parameter { stage: "route/build", old: "survives", new: "tolerate_single_failure" },
+    Parameter { stage: "route/check", old: "merged", new: "aggregate_flows" },
+    Parameter { stage: "route/failures", old: "of", new: "components" },
+    Parameter { stage: "route/failures", old: "must_survive", new: "require_resilience" },
+    Parameter { stage: "route/demands", old: "peak", new: "peak_phase" },
+    Parameter { stage: "route/demands", old: "least", new: "min_bandwidth_bytes_per_s" },
+    Parameter { stage: "route/demands", old: "heaviest", new: "top_flows" },
+    Parameter { stage: "route/demands", old: "bandwidth", new: "bandwidth_bytes_per_s" },
+];
 
 /// All metrics that were renamed.
 pub const METRICS: &[Metric] = &[];

@@ -381,16 +381,16 @@ tables    = [{ switch = "swA", destination = "h2", output = 2 }]
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("network.toml");
     fs::write(&file, NETWORK).unwrap();
-    let network = run("route/import", json!({ "file": file }), &[]);
+    let network = run("route/import", json!({ "path": file }), &[]);
     fs::write(&file, NETWORK.replace("mapping   = { P1 = \"h1\", P2 = \"h2\" }", "")).unwrap();
-    let unplaced = run("route/import", json!({ "file": file }), &[]);
+    let unplaced = run("route/import", json!({ "path": file }), &[]);
     vec![
-        Sample::new("route/import", json!({ "file": "@network.toml" })).file("network.toml", NETWORK),
+        Sample::new("route/import", json!({ "path": "@network.toml" })).file("network.toml", NETWORK),
         Sample::new("route/export", json!({ "format": "lft", "lids": "@lids.dump" }))
             .file("lids.dump", LIDS)
             .input("system", network.get("system").unwrap())
             .input("tables", network.get("tables").unwrap()),
-        Sample::new("route/build", json!({ "kit": "@kit.toml" }))
+        Sample::new("route/build", json!({ "path": "@kit.toml" }))
             .file("kit.toml", KIT)
             .input("task-graph", unplaced.get("task-graph").unwrap()),
     ]

@@ -23,7 +23,7 @@ fn a_trace_and_a_fabric_become_streams_and_tables() {
         "--in",
         "system=fabric",
         "--with",
-        "heaviest=40",
+        "top_flows=40",
         "--out",
         "asked",
     ]);
@@ -73,19 +73,19 @@ fn what_a_trace_does_not_say_is_asked_for() {
       help: tell phases apart when the trace is read: `phases` of trace/otf2
     [exit code 1]
     ");
-    insta::assert_snapshot!(refused(&["peak=true"]), @r"
+    insta::assert_snapshot!(refused(&["peak_phase=true"]), @r"
     ------- stderr -------
-    error: the program has no phases of known length, and `peak` asks for the busiest
+    error: the program has no phases of known length, and `peak_phase` asks for the busiest
       help: tell phases of time apart when the trace is read: `phases = { seconds = 0.1 }` of trace/otf2
     [exit code 1]
     ");
-    insta::assert_snapshot!(refused(&["seconds=0"]), @r"
+    insta::assert_snapshot!(refused(&["duration_s=0"]), @r"
     ------- stderr -------
-    error: seconds is 0
+    error: duration_s is 0
        ,-[--with:1:1]
-     1 | seconds = 0
-       : ^^^^^^|^^^^^
-       :       `-- here
+     1 | duration_s = 0
+       : ^^^^^^^|^^^^^^^
+       :        `-- here
        `----
       help: it is above 0
     [exit code 2]

@@ -18,7 +18,7 @@ streams   = [{ from = "P1", to = "P3", bandwidth = 3 }, { from = "P2", to = "P3"
 mapping   = { P1 = "h1", P2 = "h2", P3 = "h3" }
 "#;
 
-const IMPORT: [&str; 6] = ["exec", "route/import", "--with", "file=instance.toml", "--out", "instance"];
+const IMPORT: [&str; 6] = ["exec", "route/import", "--with", "path=instance.toml", "--out", "instance"];
 
 /// Inputs and output of a stage.
 fn exec(sandbox: &Sandbox, kind: &str, inputs: &[&str], more: &[&str]) -> String {
@@ -132,9 +132,11 @@ fn a_given_mapping_may_overload_hosts_where_performance_is_ignored() {
     let solved = tables(&ignoring);
     // P1 sends by way of A, B and C, and nothing leaves h3.
     assert!(solved.contains("objective 4043, proven optimal"), "{solved}");
-    let check =
-        [&["--in", "tables=solved/tables", "--with", "merged=true", "--out", "checked"][..], &ignoring]
-            .concat();
+    let check = [
+        &["--in", "tables=solved/tables", "--with", "aggregate_flows=true", "--out", "checked"][..],
+        &ignoring,
+    ]
+    .concat();
     exec(&sandbox, "route/check", &inputs, &check);
     let shown: Value = serde_json::from_str(&sandbox.stdout(&["show", "checked", "--json"])).unwrap();
     assert_eq!(shown["artifact"]["metrics"]["objective"], 4043.0);

@@ -1,14 +1,14 @@
 //! Routes and mappings on meshes of switches, without a solver of linear programs. `--example peers` has glpsol, cbc and `HiGHS` beside ours.
 
 use divan::Bencher;
-use hopmap_route::engine::{Engine, Watch};
+use hopmap_route::engine::{Engine, StopCondition};
 use hopmap_route::problem::Problem;
 use hopmap_route::router::{QuickRouter, Router};
 use hopmap_route::samples::Mesh;
 use hopmap_route::search::Search;
 use hopmap_route::{Instance, Rules, Weights};
 
-const WEIGHTS: Weights = Weights { longest: 1000.0, hops: 10.0, entries: 1.0 };
+const WEIGHTS: Weights = Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 };
 
 /// One process on each of the two hosts of eight switches.
 const SIXTEEN: Mesh = Mesh {
@@ -51,7 +51,7 @@ fn quick(bencher: Bencher<'_, '_>, mesh: Mesh) {
 #[divan::bench(args = [SIXTEEN, SIXTY_FOUR, LARGE], sample_count = 3)]
 fn tables(bencher: Bencher<'_, '_>, mesh: Mesh) {
     on(mesh, true, |problem| {
-        bencher.bench_local(|| Router::default().solve(problem, None, &Watch::endless()));
+        bencher.bench_local(|| Router::default().solve(problem, None, &StopCondition::endless()));
     });
 }
 
@@ -59,6 +59,6 @@ fn tables(bencher: Bencher<'_, '_>, mesh: Mesh) {
 #[divan::bench(args = [SIXTEEN, TWENTY_FOUR, SIXTY_FOUR], sample_count = 1)]
 fn map(bencher: Bencher<'_, '_>, mesh: Mesh) {
     on(mesh, false, |problem| {
-        bencher.bench_local(|| Search::default().solve(problem, None, &Watch::endless()));
+        bencher.bench_local(|| Search::default().solve(problem, None, &StopCondition::endless()));
     });
 }

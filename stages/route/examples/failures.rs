@@ -4,11 +4,12 @@
 
 use hopmap_model::{Context, Error};
 use hopmap_route::answer::answer;
-use hopmap_route::engine::Watch;
+use hopmap_route::engine::Limits;
+use hopmap_route::engine::StopCondition;
 use hopmap_route::failures::failures;
 use hopmap_route::problem::Problem;
 use hopmap_route::samples::Mesh;
-use hopmap_route::solver::{self, Limits};
+use hopmap_route::solver;
 use hopmap_route::{FailuresParams, Method, Rules, Weights};
 
 fn main() -> Result<(), Error> {
@@ -27,11 +28,11 @@ fn main() -> Result<(), Error> {
     let params = arguments.get(8).map_or("{}", String::as_str);
     let params: FailuresParams = serde_json::from_str(params).map_err(|error| miette::miette!("{error}"))?;
     let instance = mesh.instance(false)?;
-    let rules = Rules::from(Weights { longest: 1000.0, hops: 10.0, entries: 1.0 });
+    let rules = Rules::from(Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 });
     let problem = Problem::new(&instance.graph, &instance.system, None, rules)?;
-    let watch = Watch::new(Limits { nodes: Some(100), seconds: None }, &|| false);
+    let stop = StopCondition::new(Limits { nodes: Some(100), seconds: None }, &|| false);
     let solver = solver::default();
-    let Some(nominal) = answer(&problem, None, Method::Auto, solver.as_deref(), &watch)? else {
+    let Some(nominal) = answer(&problem, None, Method::Auto, solver.as_deref(), &stop)? else {
         println!("nothing to survive");
         return Ok(());
     };

@@ -3,11 +3,11 @@
 
 use std::path::Path;
 
-use hopmap_route::engine::{Engine, Watch};
+use hopmap_route::engine::Limits;
+use hopmap_route::engine::{Engine, StopCondition};
 use hopmap_route::problem::Problem;
 use hopmap_route::samples::Mesh;
 use hopmap_route::search::Search;
-use hopmap_route::solver::Limits;
 use hopmap_route::{Instance, Rules, Weights};
 
 /// CPU seconds of this process so far.
@@ -32,11 +32,11 @@ fn main() {
             ["F32", kind, seed] => fat_tree(kind, seed.parse().unwrap()),
             _ => Instance::read(Path::new(&name)).unwrap(),
         };
-        let rules = Rules::from(Weights { longest: 1000.0, hops: 10.0, entries: 1.0 });
+        let rules = Rules::from(Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 });
         let problem = Problem::new(&instance.graph, &instance.system, None, rules).unwrap();
         let begin = cpu_seconds();
         let limits = Limits { nodes: None, seconds };
-        let found = Search::default().solve(&problem, None, &Watch::new(limits, &|| false)).unwrap();
+        let found = Search::default().solve(&problem, None, &StopCondition::new(limits, &|| false)).unwrap();
         let cost = found.plan.as_ref().map_or(f64::INFINITY, |plan| problem.cost(plan));
         let kept = found.plan.as_ref().is_none_or(|plan| problem.keeps_rules(&plan.routes));
         println!(

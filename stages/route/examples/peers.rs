@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use hopmap_route::answer::solve;
-use hopmap_route::engine::{Engine, Found, Watch};
+use hopmap_route::engine::Limits;
+use hopmap_route::engine::{Engine, Found, StopCondition};
 use hopmap_route::paper::{Formulation, Paper};
 use hopmap_route::problem::Problem;
 use hopmap_route::samples::Mesh;
-use hopmap_route::solver::{self, Limits, Solver};
+use hopmap_route::solver::{self, Solver};
 use hopmap_route::{Instance, Method, Rules, Weights};
 
 /// What a solver found.
@@ -66,7 +67,7 @@ fn is_there(program: &str) -> bool {
 
 /// Everything on one instance; `times` is how much longer the first one takes.
 fn compare(name: &str, instance: &Instance, highs: &dyn Solver, seconds: f64) {
-    let rules = Rules::from(Weights { longest: 1000.0, hops: 10.0, entries: 1.0 });
+    let rules = Rules::from(Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 });
     let mapping = instance.mapping.as_ref();
     let problem = Problem::new(&instance.graph, &instance.system, mapping, rules).unwrap();
     let folder = std::env::temp_dir().join(format!("hopmap-peers-{}", std::process::id()));
@@ -75,13 +76,15 @@ fn compare(name: &str, instance: &Instance, highs: &dyn Solver, seconds: f64) {
     std::fs::write(&file, Formulation::new(&problem).program().lp()).unwrap();
     let paper = Paper { solver: highs };
     let ours = |method| {
-        move |problem: &Problem<'_>, watch: &Watch<'_>| solve(problem, method, Some(highs), watch).unwrap()
+        move |problem: &Problem<'_>, stop: &StopCondition<'_>| {
+            solve(problem, method, Some(highs), stop).unwrap()
+        }
     };
     let lines = [
         is_there("glpsol").then(|| glpsol(&file, seconds)),
         is_there("cbc").then(|| cbc(&file, seconds)),
-        Some(timed("HiGHS, paper", &problem, seconds, |problem, watch| {
-            paper.solve(problem, None, watch).unwrap()
+        Some(timed("HiGHS, paper", &problem, seconds, |problem, stop| {
+            paper.solve(problem, None, stop).unwrap()
         })),
         Some(timed("compact", &problem, seconds, ours(Method::Compact))),
         Some(timed("auto", &problem, seconds, ours(Method::Auto))),
@@ -101,12 +104,12 @@ fn timed(
     who: &'static str,
     problem: &Problem<'_>,
     seconds: f64,
-    solve: impl Fn(&Problem<'_>, &Watch<'_>) -> Found,
+    solve: impl Fn(&Problem<'_>, &StopCondition<'_>) -> Found,
 ) -> Line {
     let begin = used("/proc/self/stat", false);
     // Seconds by the clock: a solver that nobody waits for any more would go on beside those that come after it.
     let limits = Limits { nodes: None, seconds: Some(seconds) };
-    let found = solve(problem, &Watch::new(limits, &|| false));
+    let found = solve(problem, &StopCondition::new(limits, &|| false));
     let objective = found.plan.as_ref().map(|plan| problem.cost(plan));
     Line { who, objective, proven: found.proven, seconds: used("/proc/self/stat", false) - begin }
 }

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use hopmap_route::engine::{Engine, Watch};
+use hopmap_route::engine::{Engine, StopCondition};
 use hopmap_route::problem::{Plan, Problem};
 use hopmap_route::router::{QuickRouter, Router};
 use hopmap_route::samples::Mesh;
@@ -41,7 +41,7 @@ fn main() {
 
 fn measure(name: &str, mesh: Mesh) {
     let instance = mesh.instance(true).unwrap();
-    let weights = Weights { longest: 1000.0, hops: 10.0, entries: 1.0 };
+    let weights = Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 };
     let problem =
         Problem::new(&instance.graph, &instance.system, instance.mapping.as_ref(), Rules::from(weights))
             .unwrap();
@@ -59,7 +59,7 @@ fn measure(name: &str, mesh: Mesh) {
         false => format!("+{:.2}", quick.excess),
     };
     let begin = processor_seconds();
-    let found = Router::default().solve(&problem, None, &Watch::endless()).unwrap();
+    let found = Router::default().solve(&problem, None, &StopCondition::endless()).unwrap();
     let seconds = processor_seconds() - begin;
     let cost = found.plan.as_ref().map_or(f64::INFINITY, |plan| problem.cost(plan));
     let gap = (cost - found.bound) / cost * 100.0;

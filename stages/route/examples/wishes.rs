@@ -5,15 +5,16 @@
 use std::time::Instant;
 
 use hopmap_route::diagnosis::diagnose;
-use hopmap_route::engine::Watch;
+use hopmap_route::engine::Limits;
+use hopmap_route::engine::StopCondition;
 use hopmap_route::goals::reach;
 use hopmap_route::problem::Problem;
 use hopmap_route::samples::Mesh;
-use hopmap_route::solver::{self, Limits};
+use hopmap_route::solver;
 use hopmap_route::{Goal, Instance, Method, Rules, Weights};
 
 /// The paper's.
-const WEIGHTS: Weights = Weights { longest: 1000.0, hops: 10.0, entries: 1.0 };
+const WEIGHTS: Weights = Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 };
 const MESH: Mesh = Mesh {
     rows: 2,
     columns: 4,
@@ -60,10 +61,10 @@ fn problem(instance: &Instance) -> Problem<'_> {
 fn reached(name: &str, instance: &Instance, goal: Goal, seconds: f64) {
     let begin = Instant::now();
     let limits = Limits { nodes: None, seconds: Some(seconds) };
-    let watch = Watch::new(limits, &|| false);
+    let stop = StopCondition::new(limits, &|| false);
     let solver = solver::default();
     let mapping = instance.mapping.as_ref();
-    let answer = reach(&problem(instance), mapping, goal, Method::Auto, solver.as_deref(), &watch);
+    let answer = reach(&problem(instance), mapping, goal, Method::Auto, solver.as_deref(), &stop);
     let took = begin.elapsed().as_secs_f64();
     match answer {
         Ok(Some(answer)) => {
@@ -86,9 +87,9 @@ fn reached(name: &str, instance: &Instance, goal: Goal, seconds: f64) {
 fn diagnosed(name: &str, instance: &Instance, seconds: f64) {
     let begin = Instant::now();
     let limits = Limits { nodes: None, seconds: Some(seconds) };
-    let watch = Watch::new(limits, &|| false);
+    let stop = StopCondition::new(limits, &|| false);
     let solver = solver::default();
-    let diagnosis = diagnose(&problem(instance), solver.as_deref(), &watch).unwrap();
+    let diagnosis = diagnose(&problem(instance), solver.as_deref(), &stop).unwrap();
     println!("{name:16} {:?}, {:.1} s", diagnosis.metrics, begin.elapsed().as_secs_f64());
     for cause in diagnosis.causes.iter().take(8) {
         println!("    {} {}", cause.remedy, cause.words);

@@ -1,20 +1,19 @@
 //! Mappings, routes and tables out of the values of a program, and back through the check.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use hopmap_model::{
-    Counting, Error, Mapping, Route, Routes, SwitchType, SystemGraph, TableEntry, Tables, TaskGraph, Weight,
-};
+use hopmap_model::{Counting, Error, Mapping, Routes, SystemGraph, Tables, TaskGraph, Weight};
 
 use crate::check::check;
 use crate::compact::Compact;
-use crate::engine::{Engine, Found, Watch};
+use crate::engine::{Engine, Found, StopCondition};
+use crate::network;
 use crate::paper::Paper;
 use crate::problem::{Plan, Problem};
 use crate::router::Router;
 use crate::search::Search;
 use crate::solver::Solver;
-use crate::{CheckError, CheckParams, Method, Network};
+use crate::{CheckError, CheckParams, Method};
 
 /// A mapping with routes and tables that passed the check.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,9 +33,9 @@ pub fn answer(
     mapping: Option<&Mapping>,
     method: Method,
     solver: Option<&dyn Solver>,
-    watch: &Watch<'_>,
+    stop: &StopCondition<'_>,
 ) -> Result<Option<Answer>, Error> {
-    let found = solve(problem, method, solver, watch)?;
+    let found = solve(problem, method, solver, stop)?;
     let Some(plan) = &found.plan else {
         return match found.proven {
             true => Ok(None),
@@ -50,7 +49,7 @@ pub fn answer(
 pub(crate) fn no_solution_in_time() -> Error {
     CheckError::new(
         "no solution was found within the limits, and it is not known whether there is one",
-        "give more `seconds` or `nodes`",
+        "give more `time_limit_s` or `max_search_nodes`",
     )
     .into()
 }
@@ -60,9 +59,9 @@ pub fn solve(
     problem: &Problem<'_>,
     method: Method,
     solver: Option<&dyn Solver>,
-    watch: &Watch<'_>,
+    stop: &StopCondition<'_>,
 ) -> Result<Found, Error> {
-    solve_from(problem, None, method, solver, watch)
+    solve_from(problem, None, method, solver, stop)
 }
 
 /// The same, knowing a plan that keeps all rules; it is the answer unless a better one is found.
@@ -71,7 +70,7 @@ pub(crate) fn solve_from(
     known: Option<Plan>,
     method: Method,
     solver: Option<&dyn Solver>,
-    watch: &Watch<'_>,
+    stop: &StopCondition<'_>,
 ) -> Result<Found, Error> {
     method.check(solver.is_some())?;
     let programs: Vec<Box<dyn Engine + '_>> = match (method, solver) {
@@ -90,10 +89,10 @@ pub(crate) fn solve_from(
     for (engine, part) in
         own.into_iter().map(|own| (own, part)).chain(programs.into_iter().map(|own| (own, 1.0)))
     {
-        if best.proven || watch.is_over(best.nodes) {
+        if best.proven || stop.is_over(best.nodes) {
             break;
         }
-        match engine.solve(problem, best.plan.as_ref(), &watch.rest(best.nodes, part)) {
+        match engine.solve(problem, best.plan.as_ref(), &stop.rest(best.nodes, part)) {
             Ok(found) => best = better(problem, best, found),
             // A plan that is known is an answer, whatever goes wrong with a better one.
             Err(_) if best.plan.is_some() => {}
@@ -132,7 +131,7 @@ pub(crate) fn checked(
         None => placed(graph, system, &plan.hosts)?,
     };
     let merged = problem.mapped.is_some();
-    let mut tables = tables(system, &plan.routes);
+    let mut tables = network::tables(system, &plan.routes);
     let counting = if merged { Counting::HostPairs } else { Counting::Streams };
     let given = Routes { routes: plan.routes.clone(), counting, ..Routes::default() };
     let mut routes =
@@ -167,42 +166,4 @@ pub(crate) fn placed(graph: &TaskGraph, system: &SystemGraph, hosts: &[u32]) -> 
         slots.push(slot);
     }
     Ok(Mapping::new(&slots, system, Weight::Bytes)?)
-}
-
-/// The entries that routes need: for a switch of type 2 those of the ports by which they come in.
-#[must_use]
-pub fn tables(system: &SystemGraph, routes: &[Route]) -> Tables {
-    let mut entries = BTreeSet::new();
-    for route in routes {
-        for pair in route.links.windows(2) {
-            let [arrives, leaves] = [pair[0], pair[1]].map(|link| &system.links[link as usize]);
-            let is_two = system.nodes[leaves.source as usize].traits.switch_type == Some(SwitchType::Two);
-            entries.insert(TableEntry {
-                switch: leaves.source,
-                input_port: arrives.destination_port.filter(|_| is_two),
-                destination: route.destination,
-                output_port: leaves.source_port.unwrap_or_default(),
-            });
-        }
-    }
-    Tables { entries: entries.into_iter().collect(), metrics: BTreeMap::new() }
-}
-
-/// Refuses machines whose links do not say their ports, or say one port twice: tables could not tell them apart.
-pub fn check_ports(system: &SystemGraph) -> Result<(), CheckError> {
-    let network = Network::new(system);
-    for (index, link) in (0..).zip(&system.links) {
-        let is_known = link.state == hopmap_model::LinkState::Down
-            || link.source_port.is_some_and(|port| network.by_port(link.source, port) == Some(index));
-        if !(is_known && link.destination_port.is_some()) {
-            return Err(CheckError::new(
-                format!(
-                    "the link {} does not say its ports, or another link has the same",
-                    network.name_of(index)
-                ),
-                "tables name ports: take the machine from route/import or topology/ibnetdiscover",
-            ));
-        }
-    }
-    Ok(())
 }

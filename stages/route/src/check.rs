@@ -1,20 +1,14 @@
-//! Follows tables entry by entry, as the switches would.
+//! Whether tables bring every stream where it belongs, without taking more than there is: every packet is followed entry by entry, as the
+//! switches would; hosts have what processes ask for; links and switches carry no more than they may.
 //!
 //! Shares no code with what makes tables: it knows the machine, the mapping and the entries, and nothing of how they were found.
 
-mod hosts;
-mod limits;
-mod replay;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-
-use hopmap_model::{Counting, Mapping, Route, Routes, SystemGraph, Tables, TaskGraph};
+use hopmap_model::{Counting, Mapping, NodeState, Route, Routes, SwitchType, SystemGraph, Tables, TaskGraph};
 
 use crate::deadlock::cycle;
 use crate::{CheckError, CheckParams, Network};
-
-use limits::Carried;
-use replay::Replay;
 
 /// Part of a bandwidth or performance by which sums may exceed it: rounding.
 const TOLERANCE: f64 = 1e-9;
@@ -38,17 +32,17 @@ pub fn check(
     params: &CheckParams,
 ) -> Result<Checked, CheckError> {
     let network = Network::new(system);
-    let (host_of, performance_share) = hosts::check(graph, system, mapping, params.performance_slack)?;
+    let (host_of, performance_share) = check_hosts(graph, system, mapping, params.performance_slack)?;
     let replay = Replay::new(&network, tables)?;
     let mut notes = BTreeSet::new();
-    let mut routes = wanted(graph, &host_of, params.merged);
+    let mut routes = wanted(graph, &host_of, params.aggregate_flows);
     let given: Option<HashMap<&[u32], &Route>> =
         given.map(|given| given.routes.iter().map(|route| (route.streams.as_slice(), route)).collect());
     for route in &mut routes {
         let given = given.as_ref().map(|given| of_same_streams(given, route)).transpose()?;
         route.links = replay.follow(route, given, &mut notes)?;
     }
-    limits::lengths(&network, &routes, params.most_hops)?;
+    lengths(&network, &routes, params.max_hops)?;
     let carried = Carried::of(&network, &routes);
     carried.check(params)?;
     let cycle = cycle(system.links.len(), routes.iter().map(|route| route.links.as_slice()));
@@ -69,7 +63,7 @@ pub fn check(
     let mut metrics = metrics(&routes, tables, params, cycle.is_empty());
     metrics.extend(carried.metrics());
     metrics.insert("least_performance_slack_share".to_owned(), performance_share);
-    let counting = if params.merged { Counting::HostPairs } else { Counting::Streams };
+    let counting = if params.aggregate_flows { Counting::HostPairs } else { Counting::Streams };
     Ok(Checked { routes: Routes { routes, counting, cycle, metrics }, notes })
 }
 
@@ -78,7 +72,7 @@ fn of_same_streams<'a>(given: &HashMap<&[u32], &'a Route>, route: &Route) -> Res
     given.get(route.streams.as_slice()).copied().ok_or_else(|| {
         CheckError::new(
             format!("no route is given for the streams {:?}", route.streams),
-            "are the routes those of another program, or counted otherwise? See `merged`",
+            "are the routes those of another program, or counted otherwise? See `aggregate_flows`",
         )
     })
 }
@@ -118,7 +112,9 @@ fn metrics(
     let lengths = || routes.iter().map(|route| route.links.len() as f64);
     let (longest, hops) = (lengths().fold(0.0, f64::max), lengths().sum::<f64>());
     let entries = tables.entries.len() as f64;
-    let objective = params.longest * longest + params.hops * hops + params.entries * entries;
+    let objective = params.weight_max_hops * longest
+        + params.weight_total_hops * hops
+        + params.weight_table_entries * entries;
     [
         ("objective", objective),
         ("longest", longest),
@@ -129,4 +125,402 @@ fn metrics(
     .into_iter()
     .map(|(name, value)| (name.to_owned(), value))
     .collect()
+}
+
+/// A table: a switch, and the port if it is not that of the whole switch.
+type TableOf = (u32, Option<u32>);
+
+/// The tables of all switches of a network.
+struct Replay<'a> {
+    network: &'a Network<'a>,
+    /// The output port by table and destination.
+    outputs: HashMap<(TableOf, u32), u32>,
+}
+
+impl<'a> Replay<'a> {
+    /// Tables whose entries name what there is.
+    fn new(network: &'a Network<'a>, tables: &Tables) -> Result<Self, CheckError> {
+        let nodes = &network.system.nodes;
+        let mut outputs = HashMap::new();
+        for entry in &tables.entries {
+            let (Some(switch), Some(destination)) =
+                (nodes.get(entry.switch as usize), nodes.get(entry.destination as usize))
+            else {
+                return Err(CheckError::new(
+                    "an entry names a node that this machine does not have",
+                    "are they the tables of another machine?",
+                ));
+            };
+            if network.is_host(entry.switch) || !network.is_host(entry.destination) {
+                return Err(CheckError::new(
+                    format!("an entry of `{}` says where `{}` is", switch.name, destination.name),
+                    "tables are those of switches, and destinations are hosts",
+                ));
+            }
+            if switch.traits.switch_type == Some(SwitchType::One)
+                && let Some(port) = entry.input_port
+            {
+                return Err(CheckError::new(
+                    format!("switch `{}` is of type 1 and has a table for port {port}", switch.name),
+                    "a switch of type 1 has one table for all ports",
+                ));
+            }
+            if network.by_port(entry.switch, entry.output_port).is_none() {
+                return Err(CheckError::new(
+                    format!(
+                        "switch `{}` sends what is for `{}` out by port {}, where no link is",
+                        switch.name, destination.name, entry.output_port
+                    ),
+                    "the link may be down, or the port have another number",
+                ));
+            }
+            outputs.insert(((entry.switch, entry.input_port), entry.destination), entry.output_port);
+        }
+        Ok(Self { network, outputs })
+    }
+
+    /// The links that a stream takes.
+    fn follow(
+        &self,
+        route: &Route,
+        given: Option<&Route>,
+        notes: &mut BTreeSet<String>,
+    ) -> Result<Vec<u32>, CheckError> {
+        let mut links = Vec::new();
+        if route.source != route.destination {
+            let mut link = self.first(route, given)?;
+            let mut passed: HashSet<(u32, Option<u32>)> = HashSet::new();
+            let mut switches: HashSet<u32> = HashSet::new();
+            loop {
+                links.push(link);
+                let arrived = &self.network.system.links[link as usize];
+                let (node, port) = (arrived.destination, arrived.destination_port);
+                if node == route.destination {
+                    break;
+                }
+                if self.network.is_host(node) {
+                    return Err(self.wrong(
+                        route,
+                        &format!("arrives at host `{}`, which passes nothing on", self.name(node)),
+                    ));
+                }
+                if !passed.insert((node, port)) {
+                    return Err(self.wrong(
+                        route,
+                        &format!("goes round for ever by way of switch `{}`", self.name(node)),
+                    ));
+                }
+                if !switches.insert(node) {
+                    notes.insert(format!(
+                        "what goes from `{}` to `{}` passes switch `{}` twice",
+                        self.name(route.source),
+                        self.name(route.destination),
+                        self.name(node)
+                    ));
+                }
+                let (_, output) = self.entry(node, port, route.destination).ok_or_else(|| {
+                    self.wrong(
+                        route,
+                        &format!("stops at switch `{}`, whose table does not know it", self.name(node)),
+                    )
+                })?;
+                link = self.network.by_port(node, output).unwrap_or(link);
+            }
+        }
+        match given.filter(|given| given.links != links) {
+            None => Ok(links),
+            Some(given) => {
+                let way = |links: &[u32]| {
+                    links.iter().map(|&link| self.name_of(link)).collect::<Vec<_>>().join(", ")
+                };
+                Err(self.wrong(
+                    route,
+                    &format!("goes {} and not {}, as its route says", way(&links), way(&given.links)),
+                ))
+            }
+        }
+    }
+
+    fn first(&self, route: &Route, given: Option<&Route>) -> Result<u32, CheckError> {
+        let leaving = self.network.leaving(route.source);
+        let chosen = given.and_then(|given| given.links.first()).filter(|link| leaving.contains(link));
+        match (leaving, chosen) {
+            (_, Some(link)) | ([link], None) => Ok(*link),
+            ([], None) => Err(self.wrong(route, "cannot leave its host, which no link leaves")),
+            (_, None) => Err(CheckError::new(
+                format!(
+                    "host `{}` has {} links, and nothing says by which it sends",
+                    self.name(route.source),
+                    leaving.len()
+                ),
+                "connect the `routes` beside the tables",
+            )),
+        }
+    }
+
+    /// The table that decides, and its port.
+    fn entry(&self, switch: u32, input: Option<u32>, destination: u32) -> Option<(TableOf, u32)> {
+        let tables = [(switch, input), (switch, None)];
+        tables
+            .into_iter()
+            .find_map(|table| self.outputs.get(&(table, destination)).map(|&output| (table, output)))
+    }
+
+    /// Entries that no stream uses.
+    fn unused(&self, routes: &[Route], network: &Network<'_>) -> usize {
+        let mut used = HashSet::new();
+        for route in routes {
+            for pair in route.links.windows(2) {
+                let arrived = &network.system.links[pair[0] as usize];
+                if let Some((table, _)) =
+                    self.entry(arrived.destination, arrived.destination_port, route.destination)
+                {
+                    used.insert((table, route.destination));
+                }
+            }
+        }
+        self.outputs.len() - used.len()
+    }
+
+    fn wrong(&self, route: &Route, problem: &str) -> CheckError {
+        let [source, destination] = [route.source, route.destination].map(|node| self.name(node));
+        CheckError::new(
+            format!("what goes from `{source}` to `{destination}` {problem}"),
+            "the tables do not bring every stream where it belongs",
+        )
+    }
+
+    fn name(&self, node: u32) -> &str {
+        &self.network.system.nodes[node as usize].name
+    }
+
+    fn name_of(&self, link: u32) -> String {
+        match self.network.system.links.get(link as usize) {
+            Some(_) => self.network.name_of(link),
+            None => format!("link {link}"),
+        }
+    }
+}
+
+/// Faults that are told one by one.
+const MOST_FAULTS: usize = 20;
+
+/// What all routes together take.
+struct Carried<'a> {
+    network: &'a Network<'a>,
+    /// By index of the link.
+    links: Vec<f64>,
+    /// What arrives, by node.
+    nodes: Vec<f64>,
+}
+
+impl<'a> Carried<'a> {
+    fn of(network: &'a Network<'a>, routes: &[Route]) -> Self {
+        let mut links = vec![0.0; network.system.links.len()];
+        for route in routes {
+            for &link in &route.links {
+                links[link as usize] += route.bandwidth_bytes_per_s;
+            }
+        }
+        let mut nodes = vec![0.0; network.system.nodes.len()];
+        for (link, load) in network.system.links.iter().zip(&links) {
+            nodes[link.destination as usize] += load;
+        }
+        Self { network, links, nodes }
+    }
+
+    /// Whether links and switches carry no more than they may.
+    fn check(&self, params: &CheckParams) -> Result<(), CheckError> {
+        let slack = params.bandwidth_slack;
+        let over = |(index, load, bandwidth): (u32, f64, f64)| {
+            let most = bandwidth * (1.0 - slack);
+            let free = if slack > 0.0 { format!(", of which {slack} stays free") } else { String::new() };
+            let words = || format!("{} carries {load} of {bandwidth}{free}", self.network.name_of(index));
+            (load > most * (1.0 + TOLERANCE)).then(words)
+        };
+        refuse(
+            self.limited().filter_map(over),
+            "links carry more than they can",
+            "other routes or another mapping may do, or the demands exceed what the network has",
+        )?;
+        let most = params.switch_load.unwrap_or(f64::INFINITY);
+        let over = |(node, load): (u32, f64)| {
+            let name = &self.network.system.nodes[node as usize].name;
+            (load > most * (1.0 + TOLERANCE)).then(|| format!("{load} at `{name}`"))
+        };
+        refuse(
+            self.switches().filter_map(over),
+            &format!("more arrives at switches than `switch_load` = {most}"),
+            "other routes or another mapping may do, or `switch_load` is too little",
+        )
+    }
+
+    /// Index, load and bandwidth of every link whose bandwidth is known.
+    fn limited(&self) -> impl Iterator<Item = (u32, f64, f64)> {
+        let links = self.network.system.links.iter().zip(&self.links);
+        (0..).zip(links).filter_map(|(index, (link, &load))| Some((index, load, link.bandwidth_bytes_per_s?)))
+    }
+
+    /// Every switch and what arrives at it.
+    fn switches(&self) -> impl Iterator<Item = (u32, f64)> {
+        (0..).zip(self.nodes.iter().copied()).filter(|&(node, _)| !self.network.is_host(node))
+    }
+
+    /// The least bandwidth that stays free, in bytes per second and as a part, and the largest loads.
+    fn metrics(&self) -> impl Iterator<Item = (String, f64)> + use<> {
+        let slack = self.limited().map(|(_, load, bandwidth)| bandwidth - load).fold(f64::INFINITY, f64::min);
+        let used = self.limited().map(|(_, load, bandwidth)| load / bandwidth);
+        let used = used.filter(|used| used.is_finite()).fold(0.0, f64::max);
+        let busiest = self.switches().map(|(_, load)| load).fold(0.0, f64::max);
+        let metrics = [
+            ("least_bandwidth_slack", slack),
+            ("least_bandwidth_slack_share", 1.0 - used),
+            ("largest_link_utilisation", used),
+            ("largest_switch_load", busiest),
+        ];
+        let finite = metrics.into_iter().filter(|(_, value)| value.is_finite());
+        finite.map(|(name, value)| (name.to_owned(), value))
+    }
+}
+
+/// Whether no route has more hops than it may.
+fn lengths(network: &Network<'_>, routes: &[Route], max_hops: Option<u32>) -> Result<(), CheckError> {
+    let Some(most) = max_hops else { return Ok(()) };
+    let name = |node: u32| &network.system.nodes[node as usize].name;
+    let over = |route: &Route| {
+        let hops = route.links.len();
+        let words = || format!("`{}` to `{}` takes {hops} hops", name(route.source), name(route.destination));
+        (hops > most as usize).then(words)
+    };
+    refuse(
+        routes.iter().filter_map(over),
+        &format!("routes are longer than `max_hops` = {most}"),
+        "shorter routes may do, or another mapping, or `max_hops` is too little",
+    )
+}
+
+/// An error that names what is wrong in words, if anything is.
+fn refuse(faults: impl Iterator<Item = String>, problem: &str, help: &str) -> Result<(), CheckError> {
+    let mut faults: Vec<String> = faults.collect();
+    if faults.is_empty() {
+        return Ok(());
+    }
+    let more = faults.len().saturating_sub(MOST_FAULTS);
+    faults.truncate(MOST_FAULTS);
+    let rest = if more > 0 { format!(", and {more} more") } else { String::new() };
+    Err(CheckError::new(format!("{problem}: {}{rest}", faults.join(", ")), help))
+}
+
+/// The host of every process, as a node of the machine, and the least part of a host's performance that stays free: at least `slack`, and
+/// 1 where nobody said how much there is.
+fn check_hosts(
+    graph: &TaskGraph,
+    system: &SystemGraph,
+    mapping: &Mapping,
+    slack: f64,
+) -> Result<(Vec<u32>, f64), CheckError> {
+    let processes = graph.ranks();
+    if mapping.ranks.len() != processes {
+        return Err(CheckError::new(
+            format!("the mapping is of {} processes, and the program has {processes}", mapping.ranks.len()),
+            "is it the mapping of another program?",
+        ));
+    }
+    let mut host_of = Vec::with_capacity(processes);
+    for rank in 0..processes {
+        let name = mapping.host_of(rank);
+        match system.slots.get(mapping.ranks[rank].slot as usize).map(|slot| slot.host) {
+            Some(host) if system.nodes[host as usize].name == name => {
+                if system.nodes[host as usize].state == NodeState::Down {
+                    return Err(CheckError::new(
+                        format!("process {rank} is on host `{name}`, which is down"),
+                        "map the program again, to what is up",
+                    ));
+                }
+                host_of.push(host);
+            }
+            _ => {
+                return Err(CheckError::new(
+                    format!("process {rank} is on host `{name}`, which this machine does not have there"),
+                    "is it the mapping of another machine?",
+                ));
+            }
+        }
+    }
+    let performance = demands(graph, system, &host_of)?;
+    let share = performances(system, &performance, slack)?;
+    Ok((host_of, share))
+}
+
+/// What is needed of the performance of every host. Fails where a process lacks something else.
+fn demands(
+    graph: &TaskGraph,
+    system: &SystemGraph,
+    host_of: &[u32],
+) -> Result<BTreeMap<u32, f64>, CheckError> {
+    let mut performance: BTreeMap<u32, f64> = BTreeMap::new();
+    let mut devices: BTreeMap<(u32, &str), u64> = BTreeMap::new();
+    for (demand, &host) in graph.demands.processes.iter().zip(host_of) {
+        let node = &system.nodes[host as usize];
+        let (process, on) = (&demand.name, &node.name);
+        if let Some(other) = demand.host.as_ref().filter(|other| *other != on) {
+            return Err(CheckError::new(
+                format!("process `{process}` is on host `{on}` and has to be on `{other}`"),
+                "the instance settles that in `mapping`",
+            ));
+        }
+        if let Some(lacking) =
+            demand.capabilities.iter().find(|wanted| !node.traits.capabilities.contains(wanted))
+        {
+            return Err(CheckError::new(
+                format!("process `{process}` needs `{lacking}`, which host `{on}` does not have"),
+                "put it on a host that has it",
+            ));
+        }
+        *performance.entry(host).or_default() += demand.performance;
+        for (device, &count) in &demand.devices {
+            *devices.entry((host, device)).or_default() += u64::from(count);
+        }
+    }
+    for ((host, device), wanted) in devices {
+        let node = &system.nodes[host as usize];
+        let there = node.traits.devices.get(device).copied().unwrap_or_default();
+        if wanted > u64::from(there) {
+            return Err(CheckError::new(
+                format!(
+                    "the processes on host `{}` need {wanted} of `{device}`, and it has {there}",
+                    node.name
+                ),
+                "move some to other hosts",
+            ));
+        }
+    }
+    Ok(performance)
+}
+
+/// The least part of a host's performance that stays free.
+fn performances(
+    system: &SystemGraph,
+    performance: &BTreeMap<u32, f64>,
+    slack: f64,
+) -> Result<f64, CheckError> {
+    let mut least = 1.0_f64;
+    for (&host, &wanted) in performance {
+        let node = &system.nodes[host as usize];
+        let Some(there) = node.traits.performance else { continue };
+        if wanted > there * (1.0 - slack) * (1.0 + TOLERANCE) {
+            let free = if slack > 0.0 { format!(", of which {slack} stays free") } else { String::new() };
+            return Err(CheckError::new(
+                format!(
+                    "the processes on host `{}` need a performance of {wanted}, and it has {there}{free}",
+                    node.name
+                ),
+                "move some to other hosts",
+            ));
+        }
+        if wanted > 0.0 {
+            least = least.min(1.0 - wanted / there);
+        }
+    }
+    Ok(least)
 }

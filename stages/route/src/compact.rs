@@ -7,19 +7,15 @@
 //!
 //! Machines with other hosts go to the program of the paper.
 
-mod circles;
 mod cuts;
-mod hosts;
 mod model;
-mod plan;
 mod shape;
 mod steps;
-mod symmetry;
 mod tables;
 
 use hopmap_model::Error;
 
-use crate::engine::{Engine, Found, Watch};
+use crate::engine::{Engine, Found, StopCondition};
 use crate::paper::Paper;
 use crate::problem::{Plan, Problem};
 use crate::solver::Solver;
@@ -35,13 +31,18 @@ pub struct Compact<'a> {
 }
 
 impl Engine for Compact<'_> {
-    fn solve(&self, problem: &Problem<'_>, best: Option<&Plan>, watch: &Watch<'_>) -> Result<Found, Error> {
+    fn solve(
+        &self,
+        problem: &Problem<'_>,
+        best: Option<&Plan>,
+        stop: &StopCondition<'_>,
+    ) -> Result<Found, Error> {
         match shape::Shape::new(problem) {
             Some(shape) if shape.size() <= MOST_CONSTRAINTS => {
-                steps::Steps::new(&shape, self.solver, best, watch).run()
+                steps::Steps::new(&shape, self.solver, best, stop).run()
             }
             None if size(problem) <= MOST_CONSTRAINTS => {
-                Paper { solver: self.solver }.solve(problem, best, watch)
+                Paper { solver: self.solver }.solve(problem, best, stop)
             }
             _ => Ok(Found::nothing()),
         }

@@ -1,62 +1,21 @@
-//! What a traced program asks of a machine.
+//! What a traced program asks of a machine: streams with the bandwidth of its traffic, and a machine whose links have ports and whose
+//! hosts say what they can do.
 
-mod machine;
-mod traffic;
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
-use hopmap_model::{Context, Error, Inputs, Outcome, Outputs, Port, Stage, SystemGraph, Tables, TaskGraph};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use hopmap_model::{
+    Context, Demands, Edge, Error, Inputs, Link, LinkState, Node, NodeKind, NodeState, Outcome, Outputs,
+    Phase, Port, ProcessDemand, Routing, Stage, Stream, SwitchType, SystemGraph, TableEntry, Tables,
+    TaskGraph,
+};
 
 use crate::error::ParameterError;
 use crate::instance::slots;
-
-use machine::{ready, tables};
-use traffic::ask;
+use crate::{CheckError, DemandsParams, Performance};
 
 /// `route/demands`: streams from traffic, and a machine whose links have ports.
 #[derive(Debug)]
 pub struct DemandsStage;
-
-/// Streams from traffic, and a machine whose links have ports.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct DemandsParams {
-    /// Seconds in which the traffic has to get through. Without it as long as the trace is, or the phase.
-    #[serde(default)]
-    pub seconds: Option<f64>,
-    /// The phase of the program whose traffic counts: its name, or its number from 0. Without it that of the whole trace.
-    #[serde(default)]
-    pub phase: Option<String>,
-    /// Whether each stream needs what it sends in the phase in which it sends most in a second.
-    #[serde(default)]
-    pub peak: bool,
-    /// Streams that need less bytes per second than this are left out.
-    #[serde(default)]
-    pub least: f64,
-    /// How many streams are left, the heaviest ones. Without it all.
-    #[serde(default)]
-    pub heaviest: Option<usize>,
-    /// What processes need of a host, which has as much as it has slots if it does not say.
-    #[serde(default)]
-    pub performance: Performance,
-    /// Bytes per second of links that do not say it. Without it they carry everything.
-    #[serde(default)]
-    pub bandwidth: Option<f64>,
-    /// Type of switches that do not say it: 1 has one table, 2 has one for every port.
-    #[serde(default)]
-    pub switch_type: Option<u32>,
-}
-
-/// What processes need of a host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Performance {
-    /// A slot each.
-    #[default]
-    Slot,
-    /// The part of a slot in which it computed. Hosts then have as many slots as such processes fit on them, and slots cost hops.
-    Compute,
-}
 
 impl Stage for DemandsStage {
     type Params = DemandsParams;
@@ -77,13 +36,19 @@ impl Stage for DemandsStage {
     }
 
     fn check(params: &Self::Params) -> Result<(), Error> {
-        for (name, value) in [("seconds", params.seconds), ("bandwidth", params.bandwidth)] {
+        for (name, value) in
+            [("duration_s", params.duration_s), ("bandwidth_bytes_per_s", params.bandwidth_bytes_per_s)]
+        {
             if let Some(value) = value.filter(|value| !(value.is_finite() && *value > 0.0)) {
                 return Err(ParameterError::NotAbove { name, value }.into());
             }
         }
-        if !(params.least.is_finite() && params.least >= 0.0) {
-            return Err(ParameterError::Below { name: "least", value: params.least }.into());
+        if !(params.min_bandwidth_bytes_per_s.is_finite() && params.min_bandwidth_bytes_per_s >= 0.0) {
+            return Err(ParameterError::Below {
+                name: "min_bandwidth_bytes_per_s",
+                value: params.min_bandwidth_bytes_per_s,
+            }
+            .into());
         }
         match params.switch_type {
             None | Some(1 | 2) => Ok(()),
@@ -115,5 +80,414 @@ impl Stage for DemandsStage {
             outputs = outputs.with("tables", tables);
         }
         Ok(Outcome::Done(outputs.with("system", system)))
+    }
+}
+
+/// A program that says what it asks of a machine.
+#[derive(Debug, Clone, PartialEq)]
+struct Asked {
+    /// The program.
+    graph: TaskGraph,
+    /// Streams that are left out for they need too little.
+    left_out: usize,
+    /// What they need together, in bytes per second.
+    left_out_bandwidth: f64,
+}
+
+/// The program with a stream for every pair of ranks that sent something: its bytes over the time that they had. Messages of a rank to
+/// itself are none.
+fn ask(graph: &TaskGraph, params: &DemandsParams) -> Result<Asked, CheckError> {
+    if !graph.demands.is_empty() {
+        return Err(CheckError::new(
+            "the program already says what it asks of a machine",
+            "connect it without route/demands",
+        ));
+    }
+    let rates = match params.peak_phase {
+        true => peak(graph)?,
+        false => {
+            let (edges, seconds) = traffic(graph, params)?;
+            edges.iter().map(|edge| (edge.pair(), edge.bytes as f64 / seconds)).collect()
+        }
+    };
+    let mut streams: Vec<Stream> = rates
+        .into_iter()
+        .filter(|&((source, destination), rate)| source != destination && rate > 0.0)
+        .map(|((source, destination), bandwidth_bytes_per_s)| Stream {
+            source,
+            destination,
+            bandwidth_bytes_per_s,
+        })
+        .collect();
+    // The heaviest first; of equals in the order of ranks.
+    streams.sort_by(|a, b| b.bandwidth_bytes_per_s.total_cmp(&a.bandwidth_bytes_per_s));
+    let enough = streams
+        .iter()
+        .filter(|stream| stream.bandwidth_bytes_per_s >= params.min_bandwidth_bytes_per_s)
+        .count();
+    let rest = streams.split_off(enough.min(params.top_flows.unwrap_or(usize::MAX)));
+    streams.sort_by_key(|stream| (stream.source, stream.destination));
+    let demands = Demands { processes: processes(graph, params)?, streams };
+    Ok(Asked {
+        graph: TaskGraph { demands, ..graph.clone() },
+        left_out: rest.len(),
+        left_out_bandwidth: rest.iter().map(|stream| stream.bandwidth_bytes_per_s).sum(),
+    })
+}
+
+/// The traffic that counts, and how long it had.
+fn traffic<'a>(graph: &'a TaskGraph, params: &DemandsParams) -> Result<(&'a [Edge], f64), CheckError> {
+    let (edges, seconds, what) = match &params.phase {
+        None => (&graph.edges, graph.duration_s, "trace"),
+        Some(name) => {
+            let phase = phase(graph, name)?;
+            (&phase.edges, length(phase), "phase")
+        }
+    };
+    match params.duration_s.or(seconds).filter(|seconds| *seconds > 0.0) {
+        Some(seconds) => Ok((edges, seconds)),
+        None => Err(CheckError::new(
+            format!("how long the {what} took is not known"),
+            "say in how many `seconds` its traffic has to get through",
+        )),
+    }
+}
+
+fn phase<'a>(graph: &'a TaskGraph, wanted: &str) -> Result<&'a Phase, CheckError> {
+    let named = graph.phases.iter().find(|phase| phase.name.as_deref() == Some(wanted));
+    let numbered = || wanted.parse::<usize>().ok().and_then(|number| graph.phases.get(number));
+    named.or_else(numbered).ok_or_else(|| {
+        let known: Vec<&str> =
+            graph.phases.iter().filter_map(|phase| phase.name.as_deref()).take(10).collect();
+        let help = match (graph.phases.len(), known.as_slice()) {
+            (0, _) => "tell phases apart when the trace is read: `phases` of trace/otf2".to_owned(),
+            (count, []) => format!("phases are numbered from 0 to {}", count - 1),
+            (_, known) => format!("phases are: {}", known.join(", ")),
+        };
+        CheckError::new(format!("the program has no phase `{wanted}`"), help)
+    })
+}
+
+fn length(phase: &Phase) -> Option<f64> {
+    Some(phase.end_s? - phase.begin_s?)
+}
+
+/// What every pair of ranks sends in a second in the phase in which it sends most.
+fn peak(graph: &TaskGraph) -> Result<BTreeMap<(u32, u32), f64>, CheckError> {
+    let mut rates: BTreeMap<(u32, u32), f64> = BTreeMap::new();
+    for phase in &graph.phases {
+        let Some(seconds) = length(phase).filter(|seconds| *seconds > 0.0) else { continue };
+        for edge in &phase.edges {
+            let rate = rates.entry(edge.pair()).or_default();
+            *rate = rate.max(edge.bytes as f64 / seconds);
+        }
+    }
+    match rates.is_empty() && !graph.edges.is_empty() {
+        false => Ok(rates),
+        true => Err(CheckError::new(
+            "the program has no phases of known length, and `peak_phase` asks for the busiest",
+            "tell phases of time apart when the trace is read: `phases = { seconds = 0.1 }` of trace/otf2",
+        )),
+    }
+}
+
+fn processes(graph: &TaskGraph, params: &DemandsParams) -> Result<Vec<ProcessDemand>, CheckError> {
+    let mut processes = Vec::with_capacity(graph.ranks());
+    for (rank, process) in graph.processes.iter().enumerate() {
+        let performance = match params.performance {
+            Performance::Slot => 1.0,
+            Performance::Compute => match (process.compute_s, graph.duration_s.filter(|all| *all > 0.0)) {
+                (Some(compute), Some(all)) => (compute / all).clamp(0.0, 1.0),
+                _ => {
+                    return Err(CheckError::new(
+                        format!("how long rank {rank} computed is not known"),
+                        "leave `performance` out: every process then needs a slot",
+                    ));
+                }
+            },
+        };
+        processes.push(ProcessDemand {
+            name: format!("rank {rank}"),
+            performance,
+            ..ProcessDemand::default()
+        });
+    }
+    Ok(processes)
+}
+
+/// The machine with a port at both ends of every link, the performance of hosts, and what `params` say of links and switches that do not
+/// say it themselves. Ports that are known stay. In networks whose hosts are linked to each other every host gets a switch of its own, called
+/// `HOST-router`, for hosts pass nothing on.
+fn ready(system: &SystemGraph, params: &DemandsParams) -> Result<SystemGraph, CheckError> {
+    if system.links.is_empty() {
+        return Err(CheckError::new(
+            "the links of the machine are not known",
+            "take the machine from a fabric (topology/ibnetdiscover, topology/netloc, …), or a shape with links such as `fat-tree:4x4/1x2`, \
+             `torus:4x4` or `mesh:2x4` of topology/synthetic",
+        ));
+    }
+    let mut system = system.clone();
+    for link in &mut system.links {
+        link.bandwidth_bytes_per_s = link.bandwidth_bytes_per_s.or(params.bandwidth_bytes_per_s);
+    }
+    routers(&mut system);
+    ports(&mut system);
+    down(&mut system);
+    let slots: HashMap<u32, u32> = system.hosts().map(|(host, _, count)| (host, count)).collect();
+    for (id, node) in (0..).zip(&mut system.nodes) {
+        match node.kind {
+            NodeKind::Host => {
+                let count = slots.get(&id).copied().unwrap_or_default();
+                node.traits.performance = node.traits.performance.or(Some(f64::from(count)));
+            }
+            NodeKind::Switch => {
+                let other = params.switch_type.and_then(SwitchType::of_number);
+                node.traits.switch_type = node.traits.switch_type.or(other);
+            }
+        }
+    }
+    Ok(system)
+}
+
+/// Takes away what ends at a node that is down.
+fn down(system: &mut SystemGraph) {
+    let is_down = |node: u32| system.nodes[node as usize].state == NodeState::Down;
+    for link in &mut system.links {
+        if is_down(link.source) || is_down(link.destination) {
+            link.state = LinkState::Down;
+        }
+    }
+}
+
+/// Puts a switch before every host that is linked to another host.
+fn routers(system: &mut SystemGraph) {
+    let is_host = |node: u32| system.nodes[node as usize].kind == NodeKind::Host;
+    let direct = system.links.iter().filter(|link| is_host(link.source) && is_host(link.destination));
+    let hosts: BTreeMap<u32, u32> =
+        direct.flat_map(|link| [link.source, link.destination]).map(|host| (host, 0)).collect();
+    if hosts.is_empty() {
+        return;
+    }
+    let mut names: HashSet<String> = system.nodes.iter().map(|node| node.name.clone()).collect();
+    let mut router_of = hosts;
+    for (&host, router) in &mut router_of {
+        let mut name = format!("{}-router", system.nodes[host as usize].name);
+        while !names.insert(name.clone()) {
+            name.push('\'');
+        }
+        *router = system.nodes.len() as u32;
+        let state = system.nodes[host as usize].state;
+        system.nodes.push(Node { state, ..Node::switch(&name) });
+    }
+    for link in &mut system.links {
+        for end in [&mut link.source, &mut link.destination] {
+            *end = router_of.get(end).copied().unwrap_or(*end);
+        }
+    }
+    for (&host, &router) in &router_of {
+        system.links.extend([Link::new(host, router), Link::new(router, host)]);
+    }
+    // Ways that were known do not lead through the new switches.
+    system.routing = Routing::default();
+}
+
+/// Gives links without ports the lowest ones that are free; both directions of a cable have the same ports.
+fn ports(system: &mut SystemGraph) {
+    let taken = system.links.iter().flat_map(|link| {
+        [
+            link.source_port.map(|port| (link.source, port)),
+            link.destination_port.map(|port| (link.destination, port)),
+        ]
+    });
+    let mut taken: HashSet<(u32, u32)> = taken.flatten().collect();
+    let mut next: HashMap<u32, u32> = HashMap::new();
+    let mut free = |node: u32| {
+        let port = next.entry(node).or_default();
+        while !taken.insert((node, *port)) {
+            *port += 1;
+        }
+        *port
+    };
+    // Cables whose other direction is still to come, by where that leaves and arrives.
+    let mut waiting: HashMap<(u32, u32), VecDeque<(u32, u32)>> = HashMap::new();
+    for link in system.links.iter_mut().filter(|link| link.state == LinkState::Up) {
+        if link.source_port.is_some() && link.destination_port.is_some() {
+            continue;
+        }
+        let ends = (link.source, link.destination);
+        let known = waiting.get_mut(&ends).and_then(VecDeque::pop_front);
+        let (source, destination) = known.unwrap_or_else(|| {
+            let ports = (free(ends.0), free(ends.1));
+            waiting.entry((ends.1, ends.0)).or_default().push_back((ports.1, ports.0));
+            ports
+        });
+        link.source_port = Some(source);
+        link.destination_port = Some(destination);
+    }
+}
+
+/// The forwarding tables of a fabric as tables of its switches; nothing if they are not known. Of a host with several addresses the
+/// entries of the first one that a switch knows.
+fn tables(system: &SystemGraph) -> Option<Tables> {
+    let mut entries = BTreeMap::new();
+    for forward in &system.routing.forwarding {
+        let (last, link) = (&system.links[forward.last as usize], &system.links[forward.link as usize]);
+        if let (NodeKind::Switch, Some(port)) = (system.nodes[forward.node as usize].kind, link.source_port) {
+            entries.entry((forward.node, last.destination)).or_insert(port);
+        }
+    }
+    let entry = |((switch, destination), output_port)| TableEntry {
+        switch,
+        input_port: None,
+        destination,
+        output_port,
+    };
+    let entries: Vec<TableEntry> = entries.into_iter().map(entry).collect();
+    (!entries.is_empty()).then(|| Tables { entries, metrics: BTreeMap::new() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hopmap_model::Process;
+    use hopmap_model::{CostModel, Levels, Slot};
+
+    fn program() -> TaskGraph {
+        let edge = |source, destination, bytes| Edge { source, destination, messages: 1, bytes };
+        let phase = |begin: f64, end: f64, edges| Phase {
+            name: Some(format!("from {begin}")),
+            begin_s: Some(begin),
+            end_s: Some(end),
+            compute_s: vec![None; 3],
+            edges,
+        };
+        TaskGraph {
+            processes: vec![Process { compute_s: Some(3.0), ..Process::default() }; 3],
+            edges: vec![edge(0, 0, 9), edge(0, 1, 400), edge(1, 2, 40), edge(2, 0, 80)],
+            duration_s: Some(4.0),
+            phases: vec![
+                phase(0.0, 1.0, vec![edge(0, 1, 300), edge(2, 0, 80)]),
+                phase(1.0, 4.0, vec![edge(0, 1, 100), edge(1, 2, 40)]),
+            ],
+            ..TaskGraph::default()
+        }
+    }
+
+    fn rates(params: &DemandsParams) -> Vec<(u32, u32, f64)> {
+        let asked = ask(&program(), params).unwrap();
+        assert!(asked.graph.check().is_ok());
+        let of = |stream: &Stream| (stream.source, stream.destination, stream.bandwidth_bytes_per_s);
+        asked.graph.demands.streams.iter().map(of).collect()
+    }
+
+    #[test]
+    fn streams_need_their_bytes_over_the_time_that_they_had() {
+        let all = DemandsParams::default();
+        assert_eq!(rates(&all), [(0, 1, 100.0), (1, 2, 10.0), (2, 0, 20.0)]);
+        let first = DemandsParams { phase: Some("0".into()), ..all.clone() };
+        assert_eq!(rates(&first), [(0, 1, 300.0), (2, 0, 80.0)]);
+        let second = DemandsParams { phase: Some("from 1".into()), duration_s: Some(1.0), ..all.clone() };
+        assert_eq!(rates(&second), [(0, 1, 100.0), (1, 2, 40.0)]);
+        let peak = DemandsParams { peak_phase: true, ..all.clone() };
+        assert_eq!(rates(&peak), [(0, 1, 300.0), (1, 2, 40.0 / 3.0), (2, 0, 80.0)]);
+        assert_eq!(
+            rates(&DemandsParams { min_bandwidth_bytes_per_s: 15.0, ..all.clone() }),
+            [(0, 1, 100.0), (2, 0, 20.0)]
+        );
+        let one = DemandsParams { top_flows: Some(1), ..all };
+        assert_eq!(rates(&one), [(0, 1, 100.0)]);
+        let asked = ask(&program(), &one).unwrap();
+        assert_eq!((asked.left_out, asked.left_out_bandwidth), (2, 30.0));
+    }
+
+    #[test]
+    fn what_is_not_known_is_said() {
+        let fault = |graph: &TaskGraph, params: &DemandsParams| ask(graph, params).unwrap_err().to_string();
+        let timeless = TaskGraph { duration_s: None, phases: vec![], ..program() };
+        let all = DemandsParams::default();
+        assert_eq!(fault(&timeless, &all), "how long the trace took is not known");
+        let peak = DemandsParams { peak_phase: true, ..all.clone() };
+        assert!(fault(&timeless, &peak).starts_with("the program has no phases of known length"));
+        let named = DemandsParams { phase: Some("solve".into()), ..all.clone() };
+        let error = ask(&program(), &named).unwrap_err();
+        assert_eq!(error.help, "phases are: from 0, from 1");
+        let computed = DemandsParams { performance: Performance::Compute, ..all.clone() };
+        assert!(
+            (ask(&program(), &computed).unwrap().graph.demands.processes[0].performance - 0.75).abs() < 1e-12
+        );
+        assert_eq!(
+            fault(&timeless, &DemandsParams { duration_s: Some(1.0), ..computed }),
+            "how long rank 0 computed is not known"
+        );
+        let twice = ask(&program(), &all).unwrap().graph;
+        assert!(fault(&twice, &all).contains("already says"));
+    }
+
+    /// Hosts `h0` to `h2` and a switch, joined as said.
+    fn machine(cables: &[(u32, u32)]) -> SystemGraph {
+        let mut nodes: Vec<Node> = (0..3).map(|host| Node::host(format!("h{host}"))).collect();
+        nodes.push(Node::switch("s"));
+        let links = cables.iter().flat_map(|&(a, b)| [Link::new(a, b), Link::new(b, a)]).collect();
+        let slots: Vec<Slot> =
+            [0, 0, 1, 2].into_iter().zip([0, 1, 0, 0]).map(|(host, core)| Slot { host, core }).collect();
+        let cost = CostModel::Levels(Levels { costs: vec![1.0], groups: vec![vec![0; 4]] });
+        SystemGraph { nodes, links, slots, cost, routing: Routing::default() }
+    }
+
+    fn is_tidy(system: &SystemGraph) -> bool {
+        let leave: HashSet<_> =
+            system.links.iter().map(|link| (link.source, link.source_port.unwrap())).collect();
+        let back = |link: &Link| {
+            let other = link.reversed();
+            system.links.iter().any(|link| {
+                (link.source, link.source_port, link.destination_port)
+                    == (other.source, other.source_port, other.destination_port)
+            })
+        };
+        leave.len() == system.links.len() && system.links.iter().all(back) && system.check().is_ok()
+    }
+
+    #[test]
+    fn links_get_ports_and_hosts_their_performance() {
+        let params = DemandsParams {
+            bandwidth_bytes_per_s: Some(5.0),
+            switch_type: Some(2),
+            ..DemandsParams::default()
+        };
+        let mut system = machine(&[(0, 3), (1, 3), (1, 3), (2, 3)]);
+        system.links[6].source_port = Some(0);
+        system.links[6].destination_port = Some(1);
+        system.links[7] = Link { bandwidth_bytes_per_s: Some(9.0), ..system.links[6].reversed() };
+        let ready = ready(&system, &params).unwrap();
+        assert!(is_tidy(&ready));
+        assert_eq!((ready.links[7].source_port, ready.links[7].bandwidth_bytes_per_s), (Some(1), Some(9.0)));
+        assert_eq!(ready.links[0].bandwidth_bytes_per_s, Some(5.0));
+        assert_eq!(ready.nodes[0].traits.performance, Some(2.0));
+        assert_eq!(ready.nodes[3].traits.switch_type, Some(SwitchType::Two));
+    }
+
+    #[test]
+    fn forwarding_tables_become_tables_of_switches() {
+        let mut system = machine(&[(0, 3), (1, 3), (2, 3)]);
+        assert_eq!(tables(&system), None);
+        let forward = |node, last, link| hopmap_model::Forward { node, last, link };
+        system.routing.forwarding = vec![forward(0, 3, 0), forward(3, 1, 1), forward(3, 3, 3)];
+        assert!(system.check().is_ok());
+        let ready = ready(&system, &DemandsParams::default()).unwrap();
+        let entry =
+            |destination, output_port| TableEntry { switch: 3, input_port: None, destination, output_port };
+        assert_eq!(tables(&ready).unwrap().entries, [entry(0, 0), entry(1, 1)]);
+    }
+
+    #[test]
+    fn hosts_that_are_linked_to_each_other_get_a_switch_each() {
+        let ready = ready(&machine(&[(0, 1), (1, 2), (2, 0)]), &DemandsParams::default()).unwrap();
+        assert!(is_tidy(&ready));
+        assert_eq!((ready.nodes.len(), ready.links.len()), (7, 12));
+        assert_eq!(ready.nodes[4].name, "h0-router");
+        let are_hosts = |link: &Link| link.source.max(link.destination) < 3;
+        assert!(!ready.links.iter().any(are_hosts));
+        let none = super::ready(&machine(&[]), &DemandsParams::default()).unwrap_err();
+        assert_eq!(none.to_string(), "the links of the machine are not known");
     }
 }

@@ -1,27 +1,25 @@
 //! Why there is no answer, and what would have to be different.
 //!
-//! First what is wrong whatever the routes ([`lacking`], [`ways`]). Then remedies, each of which is enough: links and hosts that would have to
+//! First what is wrong whatever the routes ([`facts`]). Then remedies, each of which is enough: links and hosts that would have to
 //! have more ([`shortage`]; the paper's modified program: least largest shortage, then as few of them as possible), switches that would
-//! have to be of type 2 ([`switches`]), or a rule that would have to be weaker ([`without`]). With every remedy comes a plan for the machine
+//! have to be of type 2 ([`relaxed`]), or a rule that would have to be weaker ([`relaxed`]). With every remedy comes a plan for the machine
 //! as it would be, and the remedy is told only if that plan passes the check.
 
-mod changed;
-mod lacking;
+mod facts;
+mod relaxed;
+mod remedy;
 mod shortage;
-mod switches;
-mod ways;
-mod without;
 
-use hopmap_model::{Cause, Diagnosis, Error, Part};
+use hopmap_model::{Cause, Diagnosis, Error};
 
 use crate::Method;
-use crate::engine::Watch;
+use crate::engine::StopCondition;
 use crate::problem::Problem;
 use crate::seek::{Seeker, Sought};
 use crate::solver::Solver;
 
-use changed::Changed;
-use ways::Ways;
+use facts::Reachability;
+use remedy::Changed;
 
 /// Nodes of a solver's search tree for one question, so that an answer comes also where nobody set limits.
 const MOST_NODES: u64 = 2000;
@@ -61,28 +59,28 @@ impl Told {
     }
 }
 
-/// Why a problem has no answer. What cannot be found out before the watch is over, or within the own limits
+/// Why a problem has no answer. What cannot be found out before it has to stop, or within the own limits
 /// of this, is left out; the metric `complete` is 0 then.
 pub fn diagnose(
     problem: &Problem<'_>,
     solver: Option<&dyn Solver>,
-    watch: &Watch<'_>,
+    stop: &StopCondition<'_>,
 ) -> Result<Diagnosis, Error> {
     let mut changed = Changed::of(problem);
-    let mut facts = at_most(lacking::lacking(problem, &mut changed));
+    let mut facts = at_most(facts::lacking(problem, &mut changed));
     let lacks = !facts.is_empty();
     let asked = changed.problem(problem)?;
-    let mut ways = Ways::of(&asked);
+    let mut ways = Reachability::of(&asked);
     let unconnected = at_most(ways.unconnected());
     let can_be_cured = unconnected.is_empty();
-    facts.extend(at_most(lacking::too_weak(&asked)));
+    facts.extend(at_most(facts::too_weak(&asked)));
     facts.extend(unconnected);
     facts.extend(at_most(ways.alone()));
     facts.extend(at_most(ways.together()));
     let seeker = Seeker {
         most_nodes: Some(MOST_NODES),
         most_questions: MOST_QUESTIONS[usize::from(!shortage::is_small(&asked))],
-        ..Seeker::new(Method::Auto, solver, watch)
+        ..Seeker::new(Method::Auto, solver, stop)
     };
     let mut told = Told { facts, ..Told::default() };
     if can_be_cured && !seeker.is_over() {
@@ -112,7 +110,9 @@ fn remedies(
     let shortage = shortage::of_links_and_hosts(asked, changed, seeker)?;
     if let Some(shortage) = &shortage {
         told.remedy(shortage.causes(asked));
-        shortage.metrics(told);
+        for (name, value) in shortage.metrics() {
+            told.metric(name, value);
+        }
     }
     if lacks {
         return Ok(());
@@ -124,12 +124,12 @@ fn remedies(
     {
         told.remedy(shortage.causes(asked));
     }
-    told.remedy(switches::of_type_two(asked, changed, seeker)?);
-    for cause in without::rules(asked, changed, seeker)? {
+    told.remedy(relaxed::of_type_two(asked, changed, seeker)?);
+    for cause in relaxed::rules(asked, changed, seeker)? {
         told.remedy(vec![cause]);
     }
     if told.remedies == 0 {
-        told.remedy(without::all(asked, changed, seeker)?);
+        told.remedy(relaxed::all(asked, changed, seeker)?);
     }
     Ok(())
 }
@@ -153,21 +153,4 @@ fn at_most(mut causes: Vec<Cause>) -> Vec<Cause> {
         last.words.push_str(&format!("; and {more} more like that"));
     }
     causes
-}
-
-/// A cause without amounts.
-fn cause(part: Part, name: &str, words: String) -> Cause {
-    Cause { remedy: 0, part, name: name.to_owned(), there: None, needed: None, words }
-}
-
-/// A cause with what is there and what is needed.
-fn short(part: Part, name: &str, there: f64, needed: f64, words: String) -> Cause {
-    let [there, needed] = [there, needed].map(|amount| Some(amount).filter(|amount| amount.is_finite()));
-    Cause { there, needed, ..cause(part, name, words) }
-}
-
-/// A number without the last digits, which are rounding.
-fn amount(value: f64) -> String {
-    let rounded = format!("{value:.8e}").parse::<f64>().unwrap_or(value);
-    rounded.to_string()
 }

@@ -5,13 +5,17 @@ use std::time::Instant;
 use hopmap_model::Error;
 
 use crate::problem::{Plan, Problem};
-use crate::solver::Limits;
 
 /// A way to answer questions.
 pub trait Engine {
-    /// The best plan that it finds before the watch is over, and what it knows of better ones. `best` is a plan that is known to keep
+    /// The best plan that it finds before it has to stop, and what it knows of better ones. `best` is a plan that is known to keep
     /// all rules; nothing that costs more need be found.
-    fn solve(&self, problem: &Problem<'_>, best: Option<&Plan>, watch: &Watch<'_>) -> Result<Found, Error>;
+    fn solve(
+        &self,
+        problem: &Problem<'_>,
+        best: Option<&Plan>,
+        stop: &StopCondition<'_>,
+    ) -> Result<Found, Error>;
 }
 
 /// What an engine found.
@@ -27,15 +31,24 @@ pub struct Found {
     pub nodes: u64,
 }
 
+/// When a search ends before it has proven anything.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Limits {
+    /// Nodes of the search tree.
+    pub nodes: Option<u64>,
+    /// Seconds.
+    pub seconds: Option<f64>,
+}
+
 /// When to stop.
-pub struct Watch<'a> {
+pub struct StopCondition<'a> {
     /// The limits.
     pub limits: Limits,
     begin: Instant,
     should_stop: &'a (dyn Fn() -> bool + Sync),
 }
 
-impl<'a> Watch<'a> {
+impl<'a> StopCondition<'a> {
     /// Limits that count from now, and what asks to stop before.
     #[must_use]
     pub fn new(limits: Limits, should_stop: &'a (dyn Fn() -> bool + Sync)) -> Self {
@@ -44,8 +57,8 @@ impl<'a> Watch<'a> {
 
     /// Nothing to stop for.
     #[must_use]
-    pub fn endless() -> Watch<'static> {
-        Watch::new(Limits::default(), &|| false)
+    pub fn endless() -> StopCondition<'static> {
+        StopCondition::new(Limits::default(), &|| false)
     }
 
     /// Whether to stop after so many nodes.
@@ -75,7 +88,7 @@ impl<'a> Watch<'a> {
             nodes: self.limits.nodes.map(|most| most.saturating_sub(nodes)),
             seconds: self.seconds_left().map(|left| (left * part).max(0.0)),
         };
-        Watch::new(limits, self.should_stop)
+        StopCondition::new(limits, self.should_stop)
     }
 }
 

@@ -41,7 +41,7 @@ impl ExportError {
 pub(crate) enum ParameterError {
     /// Weights that make no objective.
     #[error("a weight of the objective is below zero, or no number")]
-    #[diagnostic(help("`longest`, `hops` and `entries` are 0 or more"))]
+    #[diagnostic(help("`weight_max_hops`, `weight_total_hops` and `weight_table_entries` are 0 or more"))]
     Weights,
     /// Something that has to be above 0.
     #[error("{name} is {value}")]

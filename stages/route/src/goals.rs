@@ -7,7 +7,7 @@
 use hopmap_model::{Error, Mapping};
 
 use crate::answer::{Answer, answer, checked, no_solution_in_time, solve};
-use crate::engine::{Found, Watch};
+use crate::engine::{Found, StopCondition};
 use crate::paper::{self, Formulation};
 use crate::problem::{self, Plan, Problem, TOLERANCE};
 use crate::seek::{Least, Seeker, Sought, least, loads, performance, rounding};
@@ -24,21 +24,21 @@ pub fn reach(
     goal: Goal,
     method: Method,
     solver: Option<&dyn Solver>,
-    watch: &Watch<'_>,
+    stop: &StopCondition<'_>,
 ) -> Result<Option<Answer>, Error> {
     if !problem.holds_mapping() {
         return Ok(None);
     }
     if goal == Goal::Objective {
-        return answer(problem, mapping, method, solver, watch);
+        return answer(problem, mapping, method, solver, stop);
     }
     method.check(solver.is_some())?;
-    let first_part = watch.rest(0, 1.0 - FOR_OBJECTIVE);
+    let first_part = stop.rest(0, 1.0 - FOR_OBJECTIVE);
     let seeker = Seeker::new(method, solver, &first_part);
     let Some(best) = best(problem, goal, &seeker)? else { return Ok(None) };
     // Sums of the same numbers in another order differ by less than the tolerance.
     let held = under(problem, goal, best.value * (1.0 + TOLERANCE));
-    let found = solve(&held, method, solver, &watch.rest(seeker.nodes.get(), 1.0))?;
+    let found = solve(&held, method, solver, &stop.rest(seeker.nodes.get(), 1.0))?;
     let found = or_plan(&held, found, &best.plan);
     let Some(plan) = &found.plan else { return Ok(None) };
     let value = measure(problem, goal, plan);
@@ -92,7 +92,7 @@ fn aimed(
 ) -> Result<Option<Least>, Error> {
     let mut formulation = Formulation::new(problem);
     formulation.aim(goal);
-    let found = paper::solve(&mut formulation, solver, seeker.watch)?;
+    let found = paper::solve(&mut formulation, solver, seeker.stop)?;
     seeker.nodes.set(found.nodes);
     match found.plan {
         None if found.proven => Ok(None),

@@ -18,26 +18,14 @@ mod file;
 
 use std::path::Path;
 
-use hopmap_model::{Mapping, SystemGraph, Tables, TaskGraph};
+use hopmap_model::SystemGraph;
 use hopmap_text::FileError;
 
 use crate::ImportParams;
 
+pub use build::Instance;
 pub(crate) use build::slots;
 pub(crate) use file::{Cable, Host, Switch, parse as parse_as};
-
-/// A program, a network, and what the file settles of the answer.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Instance {
-    /// The processes and streams.
-    pub graph: TaskGraph,
-    /// The hosts, switches and links.
-    pub system: SystemGraph,
-    /// The host of every process, if the file says it of all of them.
-    pub mapping: Option<Mapping>,
-    /// The tables of the switches, if the file has any.
-    pub tables: Option<Tables>,
-}
 
 /// Hosts, switches and links of a part of a machine, without slots; what is wrong and what to do.
 pub(crate) fn network(
@@ -60,7 +48,7 @@ impl Instance {
 
     /// Reads an instance, changed as parameters say.
     pub(crate) fn changed(params: &ImportParams) -> Result<Self, FileError> {
-        let path = params.file.path();
+        let path = params.path.path();
         let bytes = hopmap_text::read(path, MOST_BYTES)?;
         Self::parse_changed(&bytes, path, |file| file.change(params))
     }

@@ -1,6 +1,6 @@
-//! Linear programs in whole and real numbers.
+//! Linear programs with whole numbers, and the files that solvers read: the LP format of CPLEX and free MPS.
 
-mod files;
+use std::fmt::Write;
 
 /// A linear program: least cost under constraints.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -143,5 +143,152 @@ impl LinearProgram {
             variable.cost == 0.0 || (variable.cost.fract() == 0.0 && variable.domain != Domain::NotNegative)
         };
         self.variables.iter().all(is_whole)
+    }
+}
+
+/// Terms on a line of a file.
+const TERMS_ON_A_LINE: usize = 8;
+
+impl LinearProgram {
+    /// The program in the LP format of CPLEX, which glpsol, cbc, scip and `HiGHS` read.
+    #[must_use]
+    pub fn lp(&self) -> String {
+        let mut text = String::from("Minimize\n objective:");
+        let costs = self.variables.iter().enumerate().filter(|(_, variable)| variable.cost != 0.0);
+        let costs: Vec<(usize, f64)> = costs.map(|(index, variable)| (index, variable.cost)).collect();
+        self.write_terms(&mut text, &costs);
+        text.push_str("\nSubject To\n");
+        for constraint in &self.constraints {
+            let _ = write!(text, " {}:", constraint.name);
+            self.write_terms(&mut text, &constraint.terms);
+            let sense = match constraint.sense {
+                Sense::AtMost => "<=",
+                Sense::Equal => "=",
+                Sense::AtLeast => ">=",
+            };
+            let _ = writeln!(text, " {sense} {}", constraint.bound);
+        }
+        self.write_bounds(&mut text);
+        for (title, domain) in [("General", Domain::Whole), ("Binaries", Domain::Binary)] {
+            let mut own = self.variables.iter().filter(|variable| variable.kind() == domain).peekable();
+            if own.peek().is_some() {
+                let _ = writeln!(text, "{title}");
+            }
+            for variable in own {
+                let _ = writeln!(text, " {}", variable.name);
+            }
+        }
+        text.push_str("End\n");
+        text
+    }
+
+    /// Bounds of variables other than 0 to 1 and 0 to infinity.
+    fn write_bounds(&self, text: &mut String) {
+        let is_usual = |variable: &Variable| {
+            variable.kind() == Domain::Binary || (variable.least == 0.0 && variable.most == f64::INFINITY)
+        };
+        let mut bounded = self.variables.iter().filter(|variable| !is_usual(variable)).peekable();
+        if bounded.peek().is_some() {
+            text.push_str("Bounds\n");
+        }
+        for Variable { name, least, most, .. } in bounded {
+            let _ = match (least.is_finite(), most.is_finite()) {
+                (true, true) => writeln!(text, " {least} <= {name} <= {most}"),
+                (true, false) => writeln!(text, " {name} >= {least}"),
+                (false, true) => writeln!(text, " -inf <= {name} <= {most}"),
+                (false, false) => writeln!(text, " {name} free"),
+            };
+        }
+    }
+
+    fn write_terms(&self, text: &mut String, terms: &[(usize, f64)]) {
+        if terms.is_empty() {
+            // The format has no empty sum.
+            if let Some(first) = self.variables.first() {
+                let _ = write!(text, " 0 {}", first.name);
+            }
+        }
+        for (count, &(index, factor)) in terms.iter().enumerate() {
+            if count > 0 && count % TERMS_ON_A_LINE == 0 {
+                text.push_str("\n ");
+            }
+            let sign = if factor < 0.0 { '-' } else { '+' };
+            let name = &self.variables[index].name;
+            match factor.abs() {
+                1.0 => drop(write!(text, " {sign} {name}")),
+                size => drop(write!(text, " {sign} {size} {name}")),
+            }
+        }
+    }
+
+    /// The program in free MPS; `FREE` tells cbc, which reads the other kind otherwise.
+    #[must_use]
+    pub fn mps(&self) -> String {
+        let mut text = String::from("NAME route FREE\nROWS\n N objective\n");
+        for constraint in &self.constraints {
+            let sense = match constraint.sense {
+                Sense::AtMost => 'L',
+                Sense::Equal => 'E',
+                Sense::AtLeast => 'G',
+            };
+            let _ = writeln!(text, " {sense} {}", constraint.name);
+        }
+        let mut columns: Vec<Vec<(&str, f64)>> = vec![Vec::new(); self.variables.len()];
+        for constraint in &self.constraints {
+            for &(index, factor) in &constraint.terms {
+                columns[index].push((&constraint.name, factor));
+            }
+        }
+        text.push_str("COLUMNS\n");
+        for (variable, rows) in self.variables.iter().zip(&columns) {
+            if variable.cost != 0.0 || rows.is_empty() {
+                let _ = writeln!(text, " {} objective {}", variable.name, variable.cost);
+            }
+            for (row, factor) in rows {
+                let _ = writeln!(text, " {} {row} {factor}", variable.name);
+            }
+        }
+        text.push_str("RHS\n");
+        for constraint in self.constraints.iter().filter(|constraint| constraint.bound != 0.0) {
+            let _ = writeln!(text, " RHS {} {}", constraint.name, constraint.bound);
+        }
+        text.push_str("BOUNDS\n");
+        for variable in &self.variables {
+            variable.write_mps_bounds(&mut text);
+        }
+        text.push_str("ENDATA\n");
+        text
+    }
+}
+
+impl Variable {
+    /// The domain that files say: a variable that is 0 or 1 by its domain and bounded otherwise is a whole number with bounds.
+    fn kind(&self) -> Domain {
+        match (self.domain, self.least == 0.0 && self.most.total_cmp(&1.0).is_eq()) {
+            (Domain::Binary, false) => Domain::Whole,
+            (domain, _) => domain,
+        }
+    }
+
+    fn write_mps_bounds(&self, text: &mut String) {
+        let Self { name, least, most, .. } = self;
+        let (lower, upper) = match self.kind() {
+            Domain::Binary => ("BV", "BV"),
+            Domain::Whole => ("LI", "UI"),
+            Domain::NotNegative => ("LO", "UP"),
+        };
+        // What is above comes first: an upper bound of 0 or less takes the lower one away in some solvers.
+        let bounds = match (lower, least.is_finite(), most.is_finite()) {
+            ("BV", ..) => vec![format!("BV BND {name}")],
+            ("LO", false, false) => vec![format!("FR BND {name}")],
+            // No file says that a whole number has no bounds at all; this is as far as numbers count.
+            (_, false, false) => vec![format!("PL BND {name}"), format!("LI BND {name} -9007199254740992")],
+            (_, true, true) => {
+                vec![format!("{upper} BND {name} {most}"), format!("{lower} BND {name} {least}")]
+            }
+            (_, true, false) => vec![format!("PL BND {name}"), format!("{lower} BND {name} {least}")],
+            (_, false, true) => vec![format!("{upper} BND {name} {most}"), format!("MI BND {name}")],
+        };
+        bounds.iter().for_each(|bound| text.push_str(&format!(" {bound}\n")));
     }
 }

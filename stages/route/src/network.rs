@@ -1,8 +1,10 @@
-//! The links of a machine by the ports that they leave and arrive at.
+//! The links of a machine by the ports that they leave and arrive at, and the tables of switches that routes need.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use hopmap_model::{LinkState, NodeKind, SystemGraph};
+use hopmap_model::{LinkState, NodeKind, Route, SwitchType, SystemGraph, TableEntry, Tables};
+
+use crate::CheckError;
 
 /// The links of a machine by the ports that they leave and arrive at.
 #[derive(Debug, Clone)]
@@ -60,4 +62,42 @@ impl<'a> Network<'a> {
             _ => format!("{} → {}", name(link.source), name(link.destination)),
         }
     }
+}
+
+/// The entries that routes need: for a switch of type 2 those of the ports by which they come in.
+#[must_use]
+pub fn tables(system: &SystemGraph, routes: &[Route]) -> Tables {
+    let mut entries = BTreeSet::new();
+    for route in routes {
+        for pair in route.links.windows(2) {
+            let [arrives, leaves] = [pair[0], pair[1]].map(|link| &system.links[link as usize]);
+            let is_two = system.nodes[leaves.source as usize].traits.switch_type == Some(SwitchType::Two);
+            entries.insert(TableEntry {
+                switch: leaves.source,
+                input_port: arrives.destination_port.filter(|_| is_two),
+                destination: route.destination,
+                output_port: leaves.source_port.unwrap_or_default(),
+            });
+        }
+    }
+    Tables { entries: entries.into_iter().collect(), metrics: BTreeMap::new() }
+}
+
+/// Refuses machines whose links do not say their ports, or say one port twice: tables could not tell them apart.
+pub fn check_ports(system: &SystemGraph) -> Result<(), CheckError> {
+    let network = Network::new(system);
+    for (index, link) in (0..).zip(&system.links) {
+        let is_known = link.state == LinkState::Down
+            || link.source_port.is_some_and(|port| network.by_port(link.source, port) == Some(index));
+        if !(is_known && link.destination_port.is_some()) {
+            return Err(CheckError::new(
+                format!(
+                    "the link {} does not say its ports, or another link has the same",
+                    network.name_of(index)
+                ),
+                "tables name ports: take the machine from route/import or topology/ibnetdiscover",
+            ));
+        }
+    }
+    Ok(())
 }

@@ -10,12 +10,11 @@ use std::collections::BTreeMap;
 
 use hopmap_model::{Error, Link, LinkState, NodeKind};
 
-use crate::CheckError;
-use crate::deadlock;
-use crate::engine::{Engine, Found, Watch};
+use crate::engine::{Engine, Found, StopCondition};
 use crate::linear::{Domain, LinearProgram, Sense};
 use crate::problem::{Plan, Problem};
 use crate::solver::Solver;
+use crate::{CheckError, deadlock};
 
 pub(crate) use wishes::Excess;
 
@@ -139,20 +138,20 @@ impl<'a> Formulation<'a> {
     /// R[l, s], the length of the longest route (10), and the limit of lengths.
     fn routes(&mut self) {
         let weights = self.problem.rules.weights;
-        let longest = self.program.variable("Rmax".to_owned(), Domain::Whole, weights.longest);
+        let longest = self.program.variable("Rmax".to_owned(), Domain::Whole, weights.longest_route);
         for stream in 0..self.problem.flows.len() {
             let mut length = vec![(longest, -1.0)];
             for (link, there) in self.problem.system.links.iter().enumerate() {
                 if there.state == LinkState::Up {
                     let name = format!("R_{link}_{stream}");
-                    let variable = self.program.variable(name, Domain::Binary, weights.hops);
+                    let variable = self.program.variable(name, Domain::Binary, weights.total_hops);
                     self.on_link[link * self.problem.flows.len() + stream] = Some(variable);
                     length.push((variable, 1.0));
                 }
             }
             self.program.constrain(format!("length_{stream}"), length, Sense::AtMost, 0.0);
         }
-        if let Some(most) = self.problem.rules.most_hops {
+        if let Some(most) = self.problem.rules.max_hops {
             self.program.constrain("most".to_owned(), vec![(longest, 1.0)], Sense::AtMost, f64::from(most));
         }
     }
@@ -334,7 +333,7 @@ impl<'a> Formulation<'a> {
             let entry = self.program.variable(
                 format!("T1_{link}_{host}"),
                 Domain::Binary,
-                self.problem.rules.weights.entries,
+                self.problem.rules.weights.table_entries,
             );
             one.push((entry, 1.0));
             self.follow(&[link], host, entry, &format!("follow1_{link}_{host}"));
@@ -352,7 +351,7 @@ impl<'a> Formulation<'a> {
                 continue;
             }
             let name = format!("T2_{input}_{output}_{host}");
-            let entry = self.program.variable(name, Domain::Binary, self.problem.rules.weights.entries);
+            let entry = self.program.variable(name, Domain::Binary, self.problem.rules.weights.table_entries);
             self.of_port.insert((input, output, host), entry);
             one.push((entry, 1.0));
             self.follow(&[input, output], host, entry, &format!("follow2_{input}_{output}_{host}"));
@@ -391,11 +390,16 @@ pub struct Paper<'a> {
 }
 
 impl Engine for Paper<'_> {
-    fn solve(&self, problem: &Problem<'_>, _: Option<&Plan>, watch: &Watch<'_>) -> Result<Found, Error> {
+    fn solve(
+        &self,
+        problem: &Problem<'_>,
+        _: Option<&Plan>,
+        stop: &StopCondition<'_>,
+    ) -> Result<Found, Error> {
         // Where the mapping is given, what processes cost that are not at home is no part of the program.
         let moved = |hosts: &Vec<u32>| problem.cost(&Plan { hosts: hosts.clone(), routes: Vec::new() });
         let moved = problem.mapped.as_ref().map_or(0.0, moved);
-        let found = solve(&mut Formulation::new(problem), self.solver, watch)?;
+        let found = solve(&mut Formulation::new(problem), self.solver, stop)?;
         Ok(Found { bound: found.bound + moved, ..found })
     }
 }
@@ -404,12 +408,12 @@ impl Engine for Paper<'_> {
 pub(crate) fn solve(
     formulation: &mut Formulation<'_>,
     solver: &dyn Solver,
-    watch: &Watch<'_>,
+    stop: &StopCondition<'_>,
 ) -> Result<Found, Error> {
     let problem = formulation.problem;
     let mut nodes = 0;
     for _ in 0..MOST_CIRCLES {
-        let solution = solver.solve(formulation.program(), &watch.rest(nodes, 1.0))?;
+        let solution = solver.solve(formulation.program(), &stop.rest(nodes, 1.0))?;
         nodes += solution.nodes;
         let (bound, proven) = (solution.bound, solution.proven);
         let Some(values) = &solution.values else {

@@ -1,21 +1,128 @@
 //! Parameters of the stages.
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
-use hopmap_model::{InputPath, NotBuilt};
+use hopmap_model::{Context, Error, InputPath, NotBuilt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Rules;
+use crate::engine::Limits;
 use crate::error::ParameterError;
+use crate::problem::{Rules, Weights};
 use crate::solver::HIGHS;
+
+/// Declares the parameters of a stage; groups that several stages have are written once. `weights` are those of the objective (11),
+/// `rules` adds what an answer has to keep, `search` adds the solver and its limits. Not `flatten`: unknown keys are refused.
+macro_rules! params {
+    ($(#[$meta:meta])* $name:ident: [weights $(, $more:ident)*] { $($own:tt)* }) => {
+        impl From<&$name> for Weights {
+            fn from(params: &$name) -> Self {
+                Self {
+                    longest_route: params.weight_max_hops,
+                    total_hops: params.weight_total_hops,
+                    table_entries: params.weight_table_entries,
+                }
+            }
+        }
+
+        params! { $(#[$meta])* $name: [$($more),*] {
+            $($own)*
+            /// What a hop of the longest route weighs in the objective; 1000 in the paper.
+            #[serde(default = "thousand")]
+            pub weight_max_hops: f64,
+            /// What every hop weighs; 10 in the paper.
+            #[serde(default = "ten")]
+            pub weight_total_hops: f64,
+            /// What every entry of a table weighs; 1 in the paper.
+            #[serde(default = "one")]
+            pub weight_table_entries: f64,
+        } }
+    };
+    ($(#[$meta:meta])* $name:ident: [rules $(, $more:ident)*] { $($own:tt)* }) => {
+        impl From<&$name> for Rules {
+            fn from(params: &$name) -> Self {
+                Self {
+                    weights: Weights::from(params),
+                    deadlock_free: params.deadlock_free,
+                    max_hops: params.max_hops,
+                    bandwidth_slack: params.bandwidth_slack,
+                    performance_slack: params.performance_slack,
+                    switch_load: params.switch_load,
+                }
+            }
+        }
+
+        params! { $(#[$meta])* $name: [$($more),*] {
+            $($own)*
+            /// Whether links must not be able to wait for each other in a cycle (Dally and Seitz).
+            #[serde(default)]
+            pub deadlock_free: bool,
+            /// Most hops of a route; 0 keeps every stream inside a host.
+            #[serde(default)]
+            pub max_hops: Option<u32>,
+            /// Fraction of the bandwidth of every link that stays free, from 0 up to but not including 1.
+            #[serde(default)]
+            pub bandwidth_slack: f64,
+            /// Fraction of the performance of every host that stays free, from 0 up to but not including 1.
+            #[serde(default)]
+            pub performance_slack: f64,
+            /// Most that arrives at a switch in a second.
+            #[serde(default)]
+            pub switch_load: Option<f64>,
+        } }
+    };
+    ($(#[$meta:meta])* $name:ident: [search] { $($own:tt)* }) => {
+        impl $name {
+            /// Refuses rules that none can keep, limits of nothing, and solvers that this build does not have.
+            pub(crate) fn check_search(&self) -> Result<(), Error> {
+                Rules::from(self).check()?;
+                self.method.check(HIGHS.is_built)?;
+                let limits = [("time_limit_s", self.time_limit_s), ("max_search_nodes", self.max_search_nodes.map(|nodes| nodes as f64))];
+                for (name, value) in limits {
+                    if let Some(value) = value.filter(|value| !(value.is_finite() && *value > 0.0)) {
+                        return Err(ParameterError::Limit { name, value }.into());
+                    }
+                }
+                Ok(())
+            }
+
+            /// The limits of a search, none of which goes beyond the deadline of the run.
+            pub(crate) fn limits(&self, cx: &Context<'_>) -> Limits {
+                let left = cx.deadline().map(|end| end.saturating_duration_since(Instant::now()).as_secs_f64());
+                Limits { nodes: self.max_search_nodes, seconds: self.time_limit_s.into_iter().chain(left).reduce(f64::min) }
+            }
+        }
+
+        params! { $(#[$meta])* $name: [] {
+            $($own)*
+            /// What looks for an answer.
+            #[serde(default)]
+            pub method: Method,
+            /// How many nodes the search may look at: for every problem, where there are several.
+            #[serde(default)]
+            pub max_search_nodes: Option<u64>,
+            /// How long the search may take for a problem, in seconds. The result is not reproducible bit for bit.
+            #[serde(default)]
+            pub time_limit_s: Option<f64>,
+        } }
+    };
+    ($(#[$meta:meta])* $name:ident: [] { $($own:tt)* }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        pub struct $name {
+            $($own)*
+        }
+    };
+}
 
 /// A program and a network from a file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ImportParams {
     /// A file of JSON or TOML with hosts, switches, links, processes and streams, and perhaps a mapping and tables.
-    pub file: InputPath,
+    pub path: InputPath,
     /// Performance of every host, in place of what the file says.
     #[serde(default)]
     pub performance: Option<f64>,
@@ -42,120 +149,126 @@ pub struct LinkParams {
     pub bandwidth: f64,
 }
 
-/// Tables of switches, followed entry by entry.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct CheckParams {
-    /// What a hop of the longest route weighs in the objective; 1000 in the paper.
-    #[serde(default = "thousand")]
-    pub longest: f64,
-    /// What every hop weighs; 10 in the paper.
-    #[serde(default = "ten")]
-    pub hops: f64,
-    /// What every entry of a table weighs; 1 in the paper.
-    #[serde(default = "one")]
-    pub entries: f64,
-    /// Whether all streams from one host to another count as one of their bandwidth together, as the paper does where the mapping is
-    /// given. Otherwise every stream between two processes has a route of its own.
-    #[serde(default)]
-    pub merged: bool,
-    /// Whether links that can wait for each other in a circle are an error. They are always reported.
-    #[serde(default)]
-    pub deadlock_free: bool,
-    /// Most hops of a route; 0 keeps every stream inside a host.
-    #[serde(default)]
-    pub most_hops: Option<u32>,
-    /// Part of the bandwidth of every link that stays free, from 0 up to but not including 1.
-    #[serde(default)]
-    pub bandwidth_slack: f64,
-    /// Part of the performance of every host that stays free, from 0 up to but not including 1.
-    #[serde(default)]
-    pub performance_slack: f64,
-    /// Most that arrives at a switch in a second.
-    #[serde(default)]
-    pub switch_load: Option<f64>,
-    /// Whether it does not matter what processes need of the performance of hosts, as in problem 1 of the paper.
-    #[serde(default)]
-    pub ignore_performance: bool,
+params! {
+    /// Tables of switches, followed entry by entry.
+    CheckParams: [weights, rules] {
+        /// Whether all streams from one host to another count as one of their bandwidth together, as the paper does where the mapping
+        /// is given. Otherwise every stream between two processes has a route of its own.
+        #[serde(default)]
+        pub aggregate_flows: bool,
+        /// Whether it does not matter what processes need of the performance of hosts, as in problem 1 of the paper.
+        #[serde(default)]
+        pub ignore_performance: bool,
+    }
 }
 
-/// What the parts of the objective weigh (11).
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Weights {
-    /// A hop of the longest route.
-    pub longest: f64,
-    /// Every hop.
-    pub hops: f64,
-    /// Every entry of a table.
-    pub entries: f64,
+params! {
+    /// The integer program of the paper as a file for solvers.
+    ModelParams: [weights] {
+        /// Which file.
+        #[serde(default)]
+        pub format: ModelFormat,
+    }
 }
 
-/// The integer program of the paper as a file for solvers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ModelParams {
-    /// Which file.
-    #[serde(default)]
-    pub format: ModelFormat,
-    /// What a hop of the longest route weighs in the objective; 1000 in the paper.
-    #[serde(default = "thousand")]
-    pub longest: f64,
-    /// What every hop weighs; 10 in the paper.
-    #[serde(default = "ten")]
-    pub hops: f64,
-    /// What every entry of a table weighs; 1 in the paper.
-    #[serde(default = "one")]
-    pub entries: f64,
+params! {
+    /// Routes and tables, and the mapping where none is given.
+    SolveParams: [weights, rules, search] {
+        /// What is as good as possible before the objective is.
+        #[serde(default)]
+        pub goal: Goal,
+        /// Whether it does not matter what processes need of the performance of hosts, as in problem 1 of the paper: only where the mapping is given.
+        #[serde(default)]
+        pub ignore_performance: bool,
+        /// Whether no answer is a result like another: a `diagnosis` whose metric `infeasible` is 1, after which the run goes on.
+        /// Otherwise what needs an answer does not run, and the run ends with 1.
+        #[serde(default)]
+        pub allow_infeasible: bool,
+    }
 }
 
-/// Routes and tables, and where it is looked for the mapping.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SolveParams {
-    /// What a hop of the longest route weighs in the objective; 1000 in the paper.
-    #[serde(default = "thousand")]
-    pub longest: f64,
-    /// What every hop weighs; 10 in the paper.
-    #[serde(default = "ten")]
-    pub hops: f64,
-    /// What every entry of a table weighs; 1 in the paper.
-    #[serde(default = "one")]
-    pub entries: f64,
-    /// Whether no links may be able to wait for each other in a circle.
-    #[serde(default)]
-    pub deadlock_free: bool,
-    /// Most hops of a route; 0 keeps every stream inside a host.
-    #[serde(default)]
-    pub most_hops: Option<u32>,
-    /// Part of the bandwidth of every link that stays free, from 0 up to but not including 1.
-    #[serde(default)]
-    pub bandwidth_slack: f64,
-    /// Part of the performance of every host that stays free, from 0 up to but not including 1.
-    #[serde(default)]
-    pub performance_slack: f64,
-    /// Most that arrives at a switch in a second.
-    #[serde(default)]
-    pub switch_load: Option<f64>,
-    /// What is as good as possible before the objective is.
-    #[serde(default)]
-    pub goal: Goal,
-    /// What looks for an answer.
-    #[serde(default)]
-    pub method: Method,
-    /// How many nodes the search may look at.
-    #[serde(default)]
-    pub nodes: Option<u64>,
-    /// How long the search may take, in seconds. The result cannot be made again bit for bit.
-    #[serde(default)]
-    pub seconds: Option<f64>,
-    /// Whether it does not matter what processes need of the performance of hosts, as in problem 1 of the paper: only where
-    /// the mapping is given.
-    #[serde(default)]
-    pub ignore_performance: bool,
-    /// Whether no answer is a result like another: a `diagnosis` whose metric `infeasible` is 1, after which the run goes on. Otherwise
-    /// what needs an answer does not run, and the run ends with 1.
-    #[serde(default)]
-    pub allow_infeasible: bool,
+params! {
+    /// Failures of single parts.
+    FailuresParams: [weights, rules, search] {
+        /// Which parts are taken away.
+        #[serde(default = "all_components")]
+        pub components: Vec<Fallible>,
+        /// Whether processes may go to other hosts. Otherwise they stay, and only routes change. A program whose processes are all
+        /// settled on hosts is then settled on none.
+        #[serde(default)]
+        pub remap: bool,
+        /// What a process costs that goes to another host, beside the objective.
+        #[serde(default = "thousand")]
+        pub move_cost: f64,
+        /// Whether it counts as infeasible if some failure is not survived, or it is not known.
+        #[serde(default)]
+        pub require_resilience: bool,
+    }
+}
+
+params! {
+    /// A machine from a bill of materials.
+    BuildParams: [weights, rules, search] {
+        /// A file of TOML or JSON with nodes, switches and boards, or with boards and what is on each of them.
+        pub path: InputPath,
+        /// Parts any one of which may fail: of each kind every single one.
+        #[serde(default)]
+        pub tolerate_single_failure: Vec<Fallible>,
+        /// Whether processes may go to other hosts when a part fails. Otherwise they stay, and only routes change.
+        #[serde(default)]
+        pub remap: bool,
+        /// How many machines are looked at. A machine is only proven best if that is enough for all that could be better.
+        #[serde(default = "two_thousand")]
+        pub candidates: u64,
+        /// What random steps are drawn with, where there are too many machines to look at all.
+        #[serde(default)]
+        pub seed: u64,
+    }
+}
+
+/// Streams from traffic, and a machine whose links have ports.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct DemandsParams {
+    /// Seconds in which the traffic has to get through. Without it as long as the trace is, or the phase.
+    pub duration_s: Option<f64>,
+    /// The phase of the program whose traffic counts: its name, or its number from 0. Without it that of the whole trace.
+    pub phase: Option<String>,
+    /// Whether each stream needs what it sends in the phase in which it sends most in a second.
+    pub peak_phase: bool,
+    /// Streams that need less bytes per second than this are left out.
+    pub min_bandwidth_bytes_per_s: f64,
+    /// How many streams are left, the heaviest ones. Without it all.
+    pub top_flows: Option<usize>,
+    /// What processes need of a host, which has as much as it has slots if it does not say.
+    pub performance: Performance,
+    /// Bytes per second of links that do not say it. Without it they carry everything.
+    pub bandwidth_bytes_per_s: Option<f64>,
+    /// Type of switches that do not say it: 1 has one table, 2 has one for every port.
+    pub switch_type: Option<u32>,
+}
+
+/// What processes need of a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Performance {
+    /// A slot each.
+    #[default]
+    Slot,
+    /// The part of a slot in which it computed. Hosts then have as many slots as such processes fit on them, and slots cost hops.
+    Compute,
+}
+
+/// A kind of part that can fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fallible {
+    /// A cable, in both directions.
+    Link,
+    /// A switch with all its cables.
+    Switch,
+    /// A host with all its cables.
+    Host,
 }
 
 /// What is as good as possible before the objective is.
@@ -214,83 +327,25 @@ pub enum ModelFormat {
     Mps,
 }
 
-impl Weights {
-    /// Refuses weights below zero.
-    pub(crate) fn check(self) -> Result<(), ParameterError> {
-        match [self.longest, self.hops, self.entries]
-            .iter()
-            .all(|weight| weight.is_finite() && *weight >= 0.0)
-        {
-            true => Ok(()),
-            false => Err(ParameterError::Weights),
-        }
-    }
-}
-
 impl CheckParams {
     /// What the check holds an answer to that was looked for under rules.
     #[must_use]
-    pub fn of(rules: &Rules, merged: bool) -> Self {
-        let Rules { weights, deadlock_free, most_hops, bandwidth_slack, performance_slack, switch_load } =
+    pub fn of(rules: &Rules, aggregate_flows: bool) -> Self {
+        let Rules { weights, deadlock_free, max_hops, bandwidth_slack, performance_slack, switch_load } =
             *rules;
-        let Weights { longest, hops, entries } = weights;
         Self {
-            longest,
-            hops,
-            entries,
-            merged,
+            weight_max_hops: weights.longest_route,
+            weight_total_hops: weights.total_hops,
+            weight_table_entries: weights.table_entries,
+            aggregate_flows,
             deadlock_free,
-            most_hops,
+            max_hops,
             bandwidth_slack,
             performance_slack,
             switch_load,
             // What a problem that ignores it is asked about has none.
             ignore_performance: false,
         }
-    }
-}
-
-impl From<&SolveParams> for Rules {
-    fn from(params: &SolveParams) -> Self {
-        Self {
-            weights: Weights::from(params),
-            deadlock_free: params.deadlock_free,
-            most_hops: params.most_hops,
-            bandwidth_slack: params.bandwidth_slack,
-            performance_slack: params.performance_slack,
-            switch_load: params.switch_load,
-        }
-    }
-}
-
-impl From<&CheckParams> for Rules {
-    fn from(params: &CheckParams) -> Self {
-        Self {
-            weights: Weights::from(params),
-            deadlock_free: params.deadlock_free,
-            most_hops: params.most_hops,
-            bandwidth_slack: params.bandwidth_slack,
-            performance_slack: params.performance_slack,
-            switch_load: params.switch_load,
-        }
-    }
-}
-
-impl From<&CheckParams> for Weights {
-    fn from(&CheckParams { longest, hops, entries, .. }: &CheckParams) -> Self {
-        Self { longest, hops, entries }
-    }
-}
-
-impl From<&SolveParams> for Weights {
-    fn from(&SolveParams { longest, hops, entries, .. }: &SolveParams) -> Self {
-        Self { longest, hops, entries }
-    }
-}
-
-impl From<&ModelParams> for Weights {
-    fn from(&ModelParams { longest, hops, entries, .. }: &ModelParams) -> Self {
-        Self { longest, hops, entries }
     }
 }
 
@@ -339,15 +394,23 @@ pub enum Family {
     Rxs,
 }
 
-pub(crate) fn thousand() -> f64 {
+fn all_components() -> Vec<Fallible> {
+    vec![Fallible::Link, Fallible::Switch, Fallible::Host]
+}
+
+fn two_thousand() -> u64 {
+    2000
+}
+
+fn thousand() -> f64 {
     1000.0
 }
 
-pub(crate) fn ten() -> f64 {
+fn ten() -> f64 {
     10.0
 }
 
-pub(crate) fn one() -> f64 {
+fn one() -> f64 {
     1.0
 }
 

@@ -1,4 +1,4 @@
-//! A question in numbers, as all that answers questions sees it.
+//! A problem in numbers, as every engine sees it: program, machine, and the rules that a plan has to keep.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,8 @@ use hopmap_model::{
     TaskGraph,
 };
 
-use crate::{CheckError, Network, Rules, answer, deadlock};
+use crate::error::ParameterError;
+use crate::{CheckError, Network, deadlock, network};
 
 /// Part of a bandwidth or performance by which sums may exceed it: rounding.
 pub(crate) const TOLERANCE: f64 = 1e-9;
@@ -162,11 +163,11 @@ impl<'a> Problem<'a> {
     #[must_use]
     pub fn cost(&self, plan: &Plan) -> f64 {
         let lengths = || plan.routes.iter().map(|route| route.links.len() as f64);
-        let entries = answer::tables(self.system, &plan.routes).entries.len() as f64;
+        let entries = network::tables(self.system, &plan.routes).entries.len() as f64;
         let weights = self.rules.weights;
-        let objective = weights.longest * lengths().fold(0.0, f64::max)
-            + weights.hops * lengths().sum::<f64>()
-            + weights.entries * entries;
+        let objective = weights.longest_route * lengths().fold(0.0, f64::max)
+            + weights.total_hops * lengths().sum::<f64>()
+            + weights.table_entries * entries;
         let moved = |home: &Home| {
             let elsewhere = home.hosts.iter().zip(&plan.hosts).filter(|(home, host)| home != host).count();
             home.cost * elsewhere as f64
@@ -199,11 +200,11 @@ impl<'a> Problem<'a> {
     #[must_use]
     pub fn keeps_rules(&self, routes: &[Route]) -> bool {
         let ways = || routes.iter().map(|route| route.links.as_slice());
-        let most_hops = self.rules.most_hops.map_or(usize::MAX, |most| most as usize);
+        let max_hops = self.rules.max_hops.map_or(usize::MAX, |most| most as usize);
         let deadlocks = || !deadlock::cycle(self.system.links.len(), ways()).is_empty();
-        routes.iter().all(|route| self.arrives(route) && route.links.len() <= most_hops)
+        routes.iter().all(|route| self.arrives(route) && route.links.len() <= max_hops)
             && self.fits_links(routes)
-            && answer::tables(self.system, routes).check().is_ok()
+            && network::tables(self.system, routes).check().is_ok()
             && !(self.rules.deadlock_free && deadlocks())
     }
 
@@ -316,4 +317,82 @@ fn between_processes(graph: &TaskGraph) -> Vec<Flow> {
         streams: vec![index],
     };
     (0..).zip(&graph.demands.streams).map(flow).collect()
+}
+
+/// What the parts of the objective weigh (11).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Weights {
+    /// A hop of the longest route.
+    pub longest_route: f64,
+    /// Every hop.
+    pub total_hops: f64,
+    /// Every entry of a table.
+    pub table_entries: f64,
+}
+
+/// What an answer has to keep, and what it costs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rules {
+    /// What the parts of the objective weigh (11).
+    pub weights: Weights,
+    /// Whether no links may wait for each other in a circle.
+    pub deadlock_free: bool,
+    /// Most hops of a route.
+    pub max_hops: Option<u32>,
+    /// Part of the bandwidth of every link that stays free, from 0 up to but not including 1.
+    pub bandwidth_slack: f64,
+    /// Part of the performance of every host that stays free, likewise.
+    pub performance_slack: f64,
+    /// Most bytes in a second that arrive at a switch.
+    pub switch_load: Option<f64>,
+}
+
+impl Weights {
+    /// Refuses weights below zero.
+    pub(crate) fn check(self) -> Result<(), ParameterError> {
+        match [self.longest_route, self.total_hops, self.table_entries]
+            .iter()
+            .all(|weight| weight.is_finite() && *weight >= 0.0)
+        {
+            true => Ok(()),
+            false => Err(ParameterError::Weights),
+        }
+    }
+}
+
+impl Rules {
+    /// Refuses weights below zero, and parts and loads that are none.
+    pub(crate) fn check(&self) -> Result<(), ParameterError> {
+        self.weights.check()?;
+        let slacks =
+            [("bandwidth_slack", self.bandwidth_slack), ("performance_slack", self.performance_slack)];
+        if let Some((name, value)) = slacks.into_iter().find(|(_, value)| !(0.0..1.0).contains(value)) {
+            return Err(ParameterError::Slack { name, value });
+        }
+        match self.switch_load.filter(|load| !(load.is_finite() && *load > 0.0)) {
+            Some(value) => Err(ParameterError::SwitchLoad { value }),
+            None => Ok(()),
+        }
+    }
+
+    /// Up to which difference two costs are the same: a part of the cost that is rounding, and less than what any weight tells apart.
+    pub(crate) fn tolerance(&self, cost: f64, part: f64) -> f64 {
+        let Weights { longest_route: longest, total_hops: hops, table_entries: entries } = self.weights;
+        let least = [longest, hops, entries].into_iter().filter(|weight| *weight > 0.0);
+        let least = least.fold(f64::INFINITY, f64::min);
+        (part * cost.abs().max(1.0)).min(0.25 * least)
+    }
+}
+
+impl From<Weights> for Rules {
+    fn from(weights: Weights) -> Self {
+        Self {
+            weights,
+            deadlock_free: false,
+            max_hops: None,
+            bandwidth_slack: 0.0,
+            performance_slack: 0.0,
+            switch_load: None,
+        }
+    }
 }

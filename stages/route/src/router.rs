@@ -4,26 +4,20 @@
 //! comes from prices of contested links under which every destination has its cheapest tree; what is left is decided entry by entry.
 
 mod branch;
-mod fabric;
-mod graph;
 mod improve;
 mod lower;
 mod model;
+mod paths;
 mod quick;
-mod trees;
-mod turns;
-mod ways;
 
 use hopmap_model::Error;
 
-use crate::engine::{Engine, Found, Watch};
+use crate::engine::{Engine, Found, StopCondition};
 use crate::problem::{Plan, Problem};
 
 use branch::Branch;
-use graph::Graph;
-use lower::{Prices, Question};
-use model::Model;
-use trees::{Forbidden, Trees};
+use lower::{Forbidden, Prices, Question, Trees};
+use model::{Graph, Model};
 
 pub use quick::{Quick, QuickRouter};
 
@@ -33,13 +27,18 @@ pub use quick::{Quick, QuickRouter};
 pub struct Router {}
 
 impl Engine for Router {
-    fn solve(&self, problem: &Problem<'_>, best: Option<&Plan>, watch: &Watch<'_>) -> Result<Found, Error> {
+    fn solve(
+        &self,
+        problem: &Problem<'_>,
+        best: Option<&Plan>,
+        stop: &StopCondition<'_>,
+    ) -> Result<Found, Error> {
         let Some(hosts) = &problem.mapped else { return Ok(Found::nothing()) };
         let model = Model::new(problem, hosts);
         if !model.parts.iter().all(Graph::is_joined) {
             return Ok(Found::none());
         }
-        let mut branch = Branch::new(&model, watch);
+        let mut branch = Branch::new(&model, stop);
         let quick = quick(problem, hosts);
         for routes in best.iter().map(|plan| &plan.routes).chain([&quick.routes]) {
             branch.offer(&routes.iter().map(|route| route.links.clone()).collect::<Vec<_>>());
@@ -51,11 +50,11 @@ impl Engine for Router {
 
 /// Looks for best routes, those whose longest is shortest first.
 fn by_length(model: &Model<'_>, mut branch: Branch<'_, '_>) -> Found {
-    let longest = model.problem.rules.weights.longest;
+    let longest = model.problem.rules.weights.longest_route;
     let base = |hops: u32| longest * f64::from(hops) + model.offset;
     let mut hops = model.least_longest;
     if branch.best.is_none() {
-        let end = branch.search(model.most_hops, base(hops), true);
+        let end = branch.search(model.max_hops, base(hops), true);
         if branch.best.is_none() {
             let bound = if end.is_over { f64::INFINITY } else { branch.on_grid(end.bound) };
             return Found { plan: None, bound, proven: end.is_over, nodes: branch.nodes };
@@ -63,17 +62,17 @@ fn by_length(model: &Model<'_>, mut branch: Branch<'_, '_>) -> Found {
         branch.polish();
     }
     if longest <= 0.0 {
-        hops = model.most_hops;
+        hops = model.max_hops;
     }
     let Some(rest) = without_prices(model) else { return Found::none() };
     let (mut bound, mut proven) = (f64::INFINITY, true);
-    while proven && hops <= model.most_hops && !branch.is_settled(base(hops) + rest) {
+    while proven && hops <= model.max_hops && !branch.is_settled(base(hops) + rest) {
         let end = branch.search(hops, base(hops), false);
         bound = bound.min(end.bound);
         proven = end.is_over;
         hops += 1;
     }
-    if hops <= model.most_hops {
+    if hops <= model.max_hops {
         bound = bound.min(base(hops) + rest);
     }
     let bound = if proven { branch.cost } else { branch.on_grid(bound).min(branch.cost) };
@@ -84,7 +83,7 @@ fn by_length(model: &Model<'_>, mut branch: Branch<'_, '_>) -> Found {
 fn without_prices(model: &Model<'_>) -> Option<f64> {
     let forbidden = vec![Forbidden::default(); model.groups.len()];
     let question = Question {
-        most_hops: model.most_hops,
+        max_hops: model.max_hops,
         forbidden: &forbidden,
         cutoff: f64::INFINITY,
         steps: 1,

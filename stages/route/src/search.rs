@@ -5,23 +5,19 @@
 
 mod anneal;
 mod assignment;
-mod entries;
-mod estimate;
 mod model;
 mod paths;
-mod random;
 mod symmetry;
 mod tree;
 
 use hopmap_model::{Error, Route};
 use rayon::prelude::*;
 
-use crate::engine::{Engine, Found, Watch};
+use crate::engine::{Engine, Found, StopCondition};
 use crate::problem::{Plan, Problem};
 use crate::router;
 
-use anneal::Sea;
-use estimate::{Aim, Ways};
+use anneal::{Aim, Annealer, ShortestPaths};
 use model::{Edge, FAR, Model};
 use paths::Lengths;
 use tree::Tree;
@@ -41,7 +37,12 @@ const STEPS: u64 = 3000;
 pub struct Search {}
 
 impl Engine for Search {
-    fn solve(&self, problem: &Problem<'_>, best: Option<&Plan>, watch: &Watch<'_>) -> Result<Found, Error> {
+    fn solve(
+        &self,
+        problem: &Problem<'_>,
+        best: Option<&Plan>,
+        stop: &StopCondition<'_>,
+    ) -> Result<Found, Error> {
         if problem.mapped.is_some() {
             return Ok(Found::nothing());
         }
@@ -49,7 +50,7 @@ impl Engine for Search {
             return Ok(Found::none());
         }
         let Some(model) = Model::new(problem) else { return Ok(Found::nothing()) };
-        Ok(Solver { model: &model, problem, watch, best: best.cloned() }.solve())
+        Ok(Solver { model: &model, problem, stop, best: best.cloned() }.solve())
     }
 }
 
@@ -57,7 +58,7 @@ impl Engine for Search {
 struct Solver<'m, 'a> {
     model: &'m Model<'a>,
     problem: &'a Problem<'a>,
-    watch: &'m Watch<'m>,
+    stop: &'m StopCondition<'m>,
     /// The best plan that is known.
     best: Option<Plan>,
 }
@@ -75,14 +76,14 @@ impl Solver<'_, '_> {
             None => 0,
         };
         if first == lengths.len() {
-            return self.proven(tree.map_or(0, |tree| tree.nodes));
+            return self.proven(tree.map_or(0, |tree| tree.progress.nodes));
         }
         self.anneal(&lengths[first..]);
         let Some(mut tree) = tree else {
             let bound = self.simple_bound().min(self.cost());
             return self.found(bound, false, 0);
         };
-        tree.cost = self.cost();
+        tree.incumbent.cost = self.cost();
         let mut bound = f64::INFINITY;
         for (index, &lengths_now) in lengths.iter().enumerate().skip(first) {
             // Nothing with longer routes is better either.
@@ -91,8 +92,8 @@ impl Solver<'_, '_> {
                 break;
             }
             let is_last = index + 1 == lengths.len();
-            let is_done = tree.search(lengths_now, self.watch);
-            if let Some((hosts, ways)) = tree.best.take() {
+            let is_done = tree.search(lengths_now, self.stop);
+            if let Some((hosts, ways)) = tree.incumbent.plan.take() {
                 self.take(&hosts, ways);
             }
             if !is_done {
@@ -100,12 +101,12 @@ impl Solver<'_, '_> {
                     true => f64::INFINITY,
                     false => tree.root_bound(Lengths { most: FAR, ..lengths[index + 1] }),
                 };
-                bound = tree.open.min(later);
+                bound = tree.incumbent.open.min(later);
                 break;
             }
         }
         let (proven, bound) = (bound.is_infinite(), bound.min(self.cost()));
-        self.found(bound, proven, tree.nodes)
+        self.found(bound, proven, tree.progress.nodes)
     }
 
     fn found(self, bound: f64, proven: bool, nodes: u64) -> Found {
@@ -115,8 +116,8 @@ impl Solver<'_, '_> {
     /// The first length of the longest route that a short look does not refute.
     fn least_length(&mut self, tree: &mut Tree<'_, '_>, lengths: &[Lengths]) -> usize {
         for (index, &lengths) in lengths.iter().enumerate() {
-            let is_done = tree.probe(lengths, self.watch);
-            if let Some((hosts, ways)) = tree.best.take() {
+            let is_done = tree.probe(lengths, self.stop);
+            if let Some((hosts, ways)) = tree.incumbent.plan.take() {
                 self.take(&hosts, ways);
             }
             if !is_done {
@@ -141,21 +142,21 @@ impl Solver<'_, '_> {
         };
         let links = f64::from(model.nearest());
         let count = model.edges.iter().filter(apart).count();
-        let longest = if count > 0 { model.weights.longest * links } else { 0.0 };
-        longest + model.weights.hops * links * count as f64
+        let longest = if count > 0 { model.weights.longest_route * links } else { 0.0 };
+        longest + model.weights.total_hops * links * count as f64
     }
 
     /// The longest routes that are looked for one after the other; the last ones as long as they like.
     fn lengths(&self) -> Vec<Lengths> {
         let last = self.model.farthest();
         let mut all = Vec::new();
-        if self.model.weights.longest > 0.0 {
+        if self.model.weights.longest_route > 0.0 {
             all.extend((0..=last).map(|most| Lengths { most, least: most }));
             all.push(Lengths { most: FAR, least: last + 1 });
         } else {
             all.push(Lengths { most: FAR, least: 0 });
         }
-        let most = self.problem.rules.most_hops.map_or(FAR, |most| most.min(u32::from(FAR)) as u16);
+        let most = self.problem.rules.max_hops.map_or(FAR, |most| most.min(u32::from(FAR)) as u16);
         all.retain(|lengths| lengths.least <= most);
         all.iter_mut().for_each(|lengths| lengths.most = lengths.most.min(most));
         all
@@ -163,8 +164,8 @@ impl Solver<'_, '_> {
 
     /// Anneals for longer and longer routes, a little each time until some are found, and then again.
     fn anneal(&mut self, lengths: &[Lengths]) {
-        let ways = Ways::new(self.model);
-        let sea = Sea::new(self.model, &ways);
+        let ways = ShortestPaths::new(self.model);
+        let sea = Annealer::new(self.model, &ways);
         let starts: Vec<Vec<u32>> = (0..ISLANDS).filter_map(|island| sea.start(island)).collect();
         if starts.is_empty() {
             return;
@@ -184,18 +185,26 @@ impl Solver<'_, '_> {
     }
 
     /// Some islands for routes of a length, and routes for the best mappings.
-    fn round(&mut self, sea: &Sea<'_, '_>, starts: &[Vec<u32>], longest: u16, round: u64, proposals: u64) {
+    fn round(
+        &mut self,
+        sea: &Annealer<'_, '_>,
+        starts: &[Vec<u32>],
+        longest: u16,
+        round: u64,
+        proposals: u64,
+    ) {
         let weights = self.model.weights;
-        let unit = (weights.hops + weights.entries).max(1e-9);
-        let beyond = if weights.longest > 0.0 { weights.longest.min(6.0 * unit).max(unit) } else { 0.0 };
+        let unit = (weights.total_hops + weights.table_entries).max(1e-9);
+        let beyond =
+            if weights.longest_route > 0.0 { weights.longest_route.min(6.0 * unit).max(unit) } else { 0.0 };
         let aim = Aim { longest, beyond, overload: 8.0 * unit };
         // Of limited seconds the proof gets some.
-        let watch = &self.watch.rest(0, 0.5);
+        let stop = &self.stop.rest(0, 0.5);
         let islands: Vec<Vec<(f64, Vec<u32>)>> = (0..ISLANDS)
             .into_par_iter()
             .map(|island| {
                 let start = &starts[island as usize % starts.len()];
-                sea.island(round * ISLANDS + island, start, aim, proposals, watch)
+                sea.island(round * ISLANDS + island, start, aim, proposals, stop)
             })
             .collect();
         let mut mappings: Vec<(f64, Vec<u32>)> = islands.into_iter().flatten().collect();

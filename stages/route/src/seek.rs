@@ -5,7 +5,7 @@ use std::cell::Cell;
 use hopmap_model::Error;
 
 use crate::compact::Compact;
-use crate::engine::{Engine, Watch};
+use crate::engine::{Engine, StopCondition};
 use crate::paper::Paper;
 use crate::problem::{Plan, Problem, TOLERANCE};
 use crate::router::Router;
@@ -37,8 +37,8 @@ pub(crate) enum Sought {
 pub(crate) struct Seeker<'a> {
     pub(crate) method: Method,
     pub(crate) solver: Option<&'a dyn Solver>,
-    pub(crate) watch: &'a Watch<'a>,
-    /// Nodes of a solver's search tree for one question, if they are limited more than the watch does.
+    pub(crate) stop: &'a StopCondition<'a>,
+    /// Nodes of a solver's search tree for one question, if they are limited more than the stop condition does.
     pub(crate) most_nodes: Option<u64>,
     /// Questions, so that an end comes also where each is quick.
     pub(crate) most_questions: u32,
@@ -49,11 +49,11 @@ pub(crate) struct Seeker<'a> {
 }
 
 impl<'a> Seeker<'a> {
-    pub(crate) fn new(method: Method, solver: Option<&'a dyn Solver>, watch: &'a Watch<'a>) -> Self {
+    pub(crate) fn new(method: Method, solver: Option<&'a dyn Solver>, stop: &'a StopCondition<'a>) -> Self {
         Self {
             method,
             solver,
-            watch,
+            stop,
             most_nodes: None,
             most_questions: u32::MAX,
             nodes: Cell::new(0),
@@ -64,16 +64,16 @@ impl<'a> Seeker<'a> {
     /// Any plan that keeps the rules of a problem; what it costs does not matter.
     pub(crate) fn seek(&self, problem: &Problem<'_>) -> Result<Sought, Error> {
         self.questions.set(self.questions.get().saturating_add(1));
-        let weights = Weights { longest: 0.0, hops: 0.0, entries: 0.0 };
+        let weights = Weights { longest_route: 0.0, total_hops: 0.0, table_entries: 0.0 };
         let rules = Rules { weights, ..problem.rules };
         let problem = Problem { rules, home: None, ..problem.clone() };
         for (engine, most_nodes) in self.engines(&problem) {
-            if self.watch.is_over(self.nodes.get()) {
+            if self.stop.is_over(self.nodes.get()) {
                 break;
             }
-            let mut watch = self.watch.rest(self.nodes.get(), 0.5);
-            watch.limits.nodes = watch.limits.nodes.into_iter().chain(most_nodes).min();
-            let found = engine.solve(&problem, None, &watch)?;
+            let mut stop = self.stop.rest(self.nodes.get(), 0.5);
+            stop.limits.nodes = stop.limits.nodes.into_iter().chain(most_nodes).min();
+            let found = engine.solve(&problem, None, &stop)?;
             self.nodes.set(self.nodes.get() + found.nodes);
             match found.plan {
                 Some(plan) if holds(&problem, &plan) => return Ok(Sought::Plan(plan)),
@@ -84,9 +84,9 @@ impl<'a> Seeker<'a> {
         Ok(Sought::Unknown)
     }
 
-    /// Whether the watch is over, or enough was asked.
+    /// Whether it has to stop, or enough was asked.
     pub(crate) fn is_over(&self) -> bool {
-        self.watch.is_over(self.nodes.get()) || self.questions.get() >= self.most_questions
+        self.stop.is_over(self.nodes.get()) || self.questions.get() >= self.most_questions
     }
 
     fn engines(&self, problem: &Problem<'_>) -> Vec<(Box<dyn Engine + 'a>, Option<u64>)> {

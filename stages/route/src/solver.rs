@@ -6,7 +6,7 @@ mod highs;
 use hopmap_model::Library;
 
 use crate::SolverError;
-use crate::engine::Watch;
+use crate::engine::StopCondition;
 use crate::linear::LinearProgram;
 
 #[cfg(feature = "highs")]
@@ -14,17 +14,8 @@ pub use self::highs::Highs;
 
 /// Something that solves linear programs.
 pub trait Solver {
-    /// The best values before the watch is over.
-    fn solve(&self, program: &LinearProgram, watch: &Watch<'_>) -> Result<Solution, SolverError>;
-}
-
-/// When a solver stops before it has proven anything.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Limits {
-    /// Nodes of the search tree.
-    pub nodes: Option<u64>,
-    /// Seconds.
-    pub seconds: Option<f64>,
+    /// The best values before it has to stop.
+    fn solve(&self, program: &LinearProgram, stop: &StopCondition<'_>) -> Result<Solution, SolverError>;
 }
 
 /// What a solver found.

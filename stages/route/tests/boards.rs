@@ -10,12 +10,12 @@ use hopmap_model::{
 };
 use hopmap_route::answer::answer;
 use hopmap_route::check::check;
-use hopmap_route::engine::Watch;
+use hopmap_route::engine::StopCondition;
 use hopmap_route::problem::Problem;
 use hopmap_route::solver::Highs;
 use hopmap_route::{BuildParams, BuildStage, CheckParams, Instance, Method, Rules, Weights};
 
-const WEIGHTS: Weights = Weights { longest: 1000.0, hops: 10.0, entries: 1.0 };
+const WEIGHTS: Weights = Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 };
 
 /// Two processes and a stream.
 const PAIR: &str = r#"
@@ -54,7 +54,7 @@ fn run_graph(
     let file = folder.path().join("kit.toml");
     std::fs::write(&file, kit).unwrap();
     let mut params: serde_json::Value = serde_json::from_str(params).unwrap();
-    params["kit"] = file.to_string_lossy().into();
+    params["path"] = file.to_string_lossy().into();
     let params: BuildParams = serde_json::from_value(params).unwrap();
     let mut inputs = Inputs::new();
     inputs.connect("task-graph", Arc::new(graph), String::new(), String::new());
@@ -256,7 +256,8 @@ fn exhaustive(program: &str, boards: &[Board], cable: f64, survives: bool) -> Op
                 let Instance { graph, system, .. } =
                     Instance::parse(text.as_bytes(), Path::new("one")).unwrap();
                 let problem = Problem::new(&graph, &system, None, Rules::from(WEIGHTS)).unwrap();
-                let found = answer(&problem, None, Method::Auto, Some(&Highs), &Watch::endless()).unwrap();
+                let found =
+                    answer(&problem, None, Method::Auto, Some(&Highs), &StopCondition::endless()).unwrap();
                 found.map(|found| found.routes.metrics["objective"].round() as i64)
             };
             let outlives = || !survives || (0..all.len()).all(|link| objective(Some(link)).is_some());
@@ -326,7 +327,7 @@ fn is_best(program: &str, boards: &[Board], cable: f64, survives: bool) -> bool 
     let list: Vec<String> = boards.iter().map(Board::kit).collect();
     let kit = format!("cable_cost = {cable:?}\nboards = [{}]", list.join(",\n"));
     let expected = exhaustive(program, boards, cable, survives);
-    let params = if survives { r#"{ "survives": ["link"], "remap": true }"# } else { "{}" };
+    let params = if survives { r#"{ "tolerate_single_failure": ["link"], "remap": true }"# } else { "{}" };
     let found = match run(program, &kit, params).unwrap() {
         Outcome::Infeasible(_) => None,
         outcome => {
@@ -439,7 +440,7 @@ cable_cost = 0.1
 "#;
     assert_eq!(Built::new(PAIR, kit, "{}").cables(), 1);
     for remap in [false, true] {
-        let params = format!(r#"{{ "survives": ["link"], "remap": {remap} }}"#);
+        let params = format!(r#"{{ "tolerate_single_failure": ["link"], "remap": {remap} }}"#);
         let built = Built::new(PAIR, kit, &params);
         assert_eq!((built.cables(), built.score()), (2, (2.2, 3032, true)));
         let ports: Vec<u32> =
@@ -447,7 +448,7 @@ cable_cost = 0.1
         assert_eq!(ports, [7, 0]);
     }
     let lone = kit.replace(r#", { at = "sw", bandwidth = 5, port = 7 }, { at = "sw", bandwidth = 5 }"#, "");
-    let words = causes(PAIR, &lone, r#"{ "survives": ["link"] }"#);
+    let words = causes(PAIR, &lone, r#"{ "tolerate_single_failure": ["link"] }"#);
     assert_eq!(words, ["no way to join the boards of the kit survives every failure"]);
 }
 
@@ -490,7 +491,7 @@ fn larger_kits_of_boards_get_the_same_machine_each_time() {
     );
     let kit = CARRIERS.replace("count = 3", "count = 6").replace("count", "cost = 2, count");
     let kit = format!("cable_cost = 0.5\n{kit}");
-    let params = r#"{ "candidates": 60, "nodes": 20, "seed": 7 }"#;
+    let params = r#"{ "candidates": 60, "max_search_nodes": 20, "seed": 7 }"#;
     let first = Built::new(&program, &kit, params);
     assert_eq!((first.score().2, first.system.nodes.len()), (false, 15));
     assert!(first.score().0 <= 10.0 + 0.5 * 5.0, "{:?}", first.score());

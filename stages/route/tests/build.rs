@@ -10,12 +10,12 @@ use hopmap_model::{
 };
 use hopmap_route::answer::answer;
 use hopmap_route::check::check;
-use hopmap_route::engine::Watch;
+use hopmap_route::engine::StopCondition;
 use hopmap_route::problem::Problem;
 use hopmap_route::solver::Highs;
 use hopmap_route::{BuildParams, BuildStage, CheckParams, Instance, Method, Rules, Weights};
 
-const WEIGHTS: Weights = Weights { longest: 1000.0, hops: 10.0, entries: 1.0 };
+const WEIGHTS: Weights = Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 };
 
 /// The program of the paper's first example.
 const PROGRAM: &str = r#"
@@ -39,7 +39,7 @@ fn run(program: &str, given: Option<SystemGraph>, kit: &str, params: &str) -> Re
     let file = folder.path().join("kit.toml");
     std::fs::write(&file, kit).unwrap();
     let mut params: serde_json::Value = serde_json::from_str(params).unwrap();
-    params["kit"] = file.to_string_lossy().into();
+    params["path"] = file.to_string_lossy().into();
     let params: BuildParams = serde_json::from_value(params).unwrap();
     let mut inputs = Inputs::new();
     inputs.connect("task-graph", Arc::new(instance(program).graph), String::new(), String::new());
@@ -186,7 +186,8 @@ fn exhaustive(
             );
             let Instance { graph, system, .. } = Instance::parse(text.as_bytes(), Path::new("one")).unwrap();
             let problem = Problem::new(&graph, &system, None, Rules::from(WEIGHTS)).unwrap();
-            let found = answer(&problem, None, Method::Paper, Some(&Highs), &Watch::endless()).unwrap();
+            let found =
+                answer(&problem, None, Method::Paper, Some(&Highs), &StopCondition::endless()).unwrap();
             if let Some(found) = found {
                 let own = (cost, found.routes.metrics["objective"].round() as i64);
                 if best.is_none_or(|best| own < best) {
@@ -233,16 +234,17 @@ switches = [{ name = "sw", count = 2, type = 1, ports = 4, bandwidth = 4 }]
 "#;
     assert_eq!(machine(PAIR, None, kit, "{}"), (2, 1, 2, 3.0, 2021, true));
     // Two cables of each host to one switch; a second switch; a third host.
-    let cables = machine(PAIR, None, kit, r#"{ "survives": ["link"] }"#);
+    let cables = machine(PAIR, None, kit, r#"{ "tolerate_single_failure": ["link"] }"#);
     assert_eq!((cables.0, cables.1, cables.3, cables.5), (2, 1, 3.0, true));
-    let switches = machine(PAIR, None, kit, r#"{ "survives": ["link", "switch"] }"#);
+    let switches = machine(PAIR, None, kit, r#"{ "tolerate_single_failure": ["link", "switch"] }"#);
     assert_eq!((switches.0, switches.1, switches.3, switches.5), (2, 2, 4.0, true));
-    let hosts = machine(PAIR, None, kit, r#"{ "survives": ["host"], "remap": true }"#);
+    let hosts = machine(PAIR, None, kit, r#"{ "tolerate_single_failure": ["host"], "remap": true }"#);
     assert_eq!((hosts.0, hosts.1, hosts.3, hosts.5), (3, 1, 4.0, true));
-    let refused = run(PAIR, None, kit, r#"{ "survives": ["host"] }"#).unwrap_err();
+    let refused = run(PAIR, None, kit, r#"{ "tolerate_single_failure": ["host"] }"#).unwrap_err();
     assert!(refused.contains("cannot stay there"), "{refused}");
     let lone = kit.replace("count = 2, type", "count = 1, type");
-    let Outcome::Infeasible(outputs) = run(PAIR, None, &lone, r#"{ "survives": ["switch"] }"#).unwrap()
+    let Outcome::Infeasible(outputs) =
+        run(PAIR, None, &lone, r#"{ "tolerate_single_failure": ["switch"] }"#).unwrap()
     else {
         panic!("a machine")
     };
@@ -265,7 +267,7 @@ switches = [{ name = "A", type = 1, ports = 4, bandwidth = 4 }, { name = "B", ty
 "#;
     // Each host at the switch of the other.
     let (.., cables, cost, objective, proven) =
-        machine(PAIR, Some(line.system.clone()), kit, r#"{ "survives": ["link", "switch"] }"#);
+        machine(PAIR, Some(line.system.clone()), kit, r#"{ "tolerate_single_failure": ["link", "switch"] }"#);
     assert_eq!((cables, cost, objective, proven), (5, 2.0, 2021, true));
     let (.., cables, cost, _, _) = machine(PAIR, Some(line.system.clone()), kit, "{}");
     assert_eq!((cables, cost), (3, 0.0));
@@ -274,11 +276,11 @@ switches = [{ name = "A", type = 1, ports = 4, bandwidth = 4 }, { name = "B", ty
         PAIR,
         Some(line.system.clone()),
         kit,
-        r#"{ "survives": ["link", "switch"], "candidates": 20 }"#,
+        r#"{ "tolerate_single_failure": ["link", "switch"], "candidates": 20 }"#,
     );
     assert_eq!((thinned.3, thinned.5), (2.0, false));
     let few = format!("cables = 1\n{kit}");
-    let none = run(PAIR, Some(line.system), &few, r#"{ "survives": ["link"] }"#).unwrap();
+    let none = run(PAIR, Some(line.system), &few, r#"{ "tolerate_single_failure": ["link"] }"#).unwrap();
     assert!(matches!(none, Outcome::Infeasible(_)));
 }
 
@@ -310,7 +312,7 @@ fn larger_kits_get_a_machine_without_proof() {
 nodes    = [{ name = "cpu", count = 5, performance = 1, bandwidth = 4 }]
 switches = [{ name = "sw", count = 4, type = 1, ports = 3, bandwidth = 4 }]
 "#;
-    let params = r#"{ "candidates": 24, "nodes": 20 }"#;
+    let params = r#"{ "candidates": 24, "max_search_nodes": 20 }"#;
     let (hosts, switches, _, cost, _, proven) = machine(&program, None, kit, params);
     assert_eq!((hosts, switches, cost, proven), (5, 3, 8.0, false));
     assert_eq!(machine(&program, None, kit, params), machine(&program, None, kit, params));

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use hopmap_route::answer::answer;
 use hopmap_route::compact::Compact;
-use hopmap_route::engine::{Engine, Watch};
+use hopmap_route::engine::{Engine, StopCondition};
 use hopmap_route::paper::Paper;
 use hopmap_route::problem::{Home, Problem};
 use hopmap_route::solver::Highs;
@@ -106,11 +106,11 @@ fn rules(draw: &mut Draw) -> Rules {
     let (longest, hops, entries) = draw.one(&weights);
     Rules {
         deadlock_free: draw.below(3) == 0,
-        most_hops: draw.one(&[None, None, Some(3), Some(4)]),
+        max_hops: draw.one(&[None, None, Some(3), Some(4)]),
         bandwidth_slack: draw.one(&[0.0, 0.0, 0.3]),
         performance_slack: draw.one(&[0.0, 0.0, 0.4]),
         switch_load: draw.one(&[None, None, Some(6.0)]),
-        ..Rules::from(Weights { longest, hops, entries })
+        ..Rules::from(Weights { longest_route: longest, total_hops: hops, table_entries: entries })
     }
 }
 
@@ -129,9 +129,9 @@ fn small_instances_of_every_kind_cost_the_same() {
             let hosts = (0..instance.graph.ranks()).map(|_| draw.one(&problem.hosts)).collect();
             problem.home = Some(Home { hosts, cost: draw.one(&[5.0, 0.5, 2000.0]) });
         }
-        let paper = Paper { solver: &Highs }.solve(&problem, None, &Watch::endless()).unwrap();
+        let paper = Paper { solver: &Highs }.solve(&problem, None, &StopCondition::endless()).unwrap();
         let cost = paper.plan.as_ref().map(|plan| problem.cost(plan));
-        let compact = Compact { solver: &Highs }.solve(&problem, None, &Watch::endless());
+        let compact = Compact { solver: &Highs }.solve(&problem, None, &StopCondition::endless());
         let compact = compact.unwrap_or_else(|error| panic!("{seed}: {error}"));
         let found = compact.plan.as_ref().map(|plan| problem.cost(plan));
         assert_eq!(cost.is_some(), found.is_some(), "{seed}: {cost:?} {found:?}");
@@ -146,11 +146,12 @@ fn small_instances_of_every_kind_cost_the_same() {
                 compact.bound
             );
             // Nothing better than the best is found.
-            let again = Compact { solver: &Highs }.solve(&problem, Some(plan), &Watch::endless()).unwrap();
+            let again =
+                Compact { solver: &Highs }.solve(&problem, Some(plan), &StopCondition::endless()).unwrap();
             let cost = again.plan.as_ref().map_or(cost, |plan| problem.cost(plan));
             assert!(again.proven && (cost - found).abs() < 1e-6 * found.max(1.0), "{seed}: {cost} {found}");
             // A given mapping may not keep what hosts have; that is for the check alone.
-            let checked = answer(&problem, mapping, Method::Compact, Some(&Highs), &Watch::endless());
+            let checked = answer(&problem, mapping, Method::Compact, Some(&Highs), &StopCondition::endless());
             assert!(mapping.is_some() || checked.unwrap().is_some(), "{seed}");
         }
     }

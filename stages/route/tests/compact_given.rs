@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use hopmap_route::answer::answer;
-use hopmap_route::engine::Watch;
+use hopmap_route::engine::StopCondition;
 use hopmap_route::problem::Problem;
 use hopmap_route::samples::Mesh;
 use hopmap_route::solver::Highs;
@@ -14,10 +14,14 @@ use serde_json::Value;
 
 /// The objective, which is proven; nothing if there is no solution.
 fn optimum(instance: &Instance, deadlock_free: bool) -> Option<f64> {
-    let rules = Rules { deadlock_free, ..Rules::from(Weights { longest: 1000.0, hops: 10.0, entries: 1.0 }) };
+    let rules = Rules {
+        deadlock_free,
+        ..Rules::from(Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 })
+    };
     let mapping = instance.mapping.as_ref();
     let problem = Problem::new(&instance.graph, &instance.system, mapping, rules).unwrap();
-    let answer = answer(&problem, mapping, Method::Compact, Some(&Highs), &Watch::endless()).unwrap()?;
+    let answer =
+        answer(&problem, mapping, Method::Compact, Some(&Highs), &StopCondition::endless()).unwrap()?;
     let metric = |name: &str| answer.routes.metrics[name];
     assert!(metric("proven") > 0.0 && (metric("deadlock_free") > 0.0 || !deadlock_free));
     Some(metric("objective").round())

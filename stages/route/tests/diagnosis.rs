@@ -5,16 +5,17 @@ use std::path::Path;
 
 use hopmap_model::{Diagnosis, Part, SwitchType};
 use hopmap_route::diagnosis::diagnose;
-use hopmap_route::engine::Watch;
+use hopmap_route::engine::Limits;
+use hopmap_route::engine::StopCondition;
 use hopmap_route::goals::reach;
 use hopmap_route::problem::Problem;
 use hopmap_route::samples::Mesh;
-use hopmap_route::solver::{Highs, Limits};
+use hopmap_route::solver::Highs;
 use hopmap_route::{Goal, Instance, Method, Rules, Weights};
 use hopmap_test_support::given_data;
 
 /// The paper's.
-const WEIGHTS: Weights = Weights { longest: 1000.0, hops: 10.0, entries: 1.0 };
+const WEIGHTS: Weights = Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 };
 
 /// Three switches in a triangle, a host at each; the second way to C is narrow.
 const EXAMPLE: &str = r#"
@@ -40,7 +41,7 @@ fn parsed(text: &str) -> Instance {
 fn is_solved(instance: &Instance, rules: Rules) -> bool {
     let mapping = instance.mapping.as_ref();
     let problem = Problem::new(&instance.graph, &instance.system, mapping, rules).unwrap();
-    reach(&problem, mapping, Goal::Objective, Method::Auto, Some(&Highs), &Watch::endless())
+    reach(&problem, mapping, Goal::Objective, Method::Auto, Some(&Highs), &StopCondition::endless())
         .unwrap()
         .is_some()
 }
@@ -48,7 +49,7 @@ fn is_solved(instance: &Instance, rules: Rules) -> bool {
 fn diagnosed(instance: &Instance, rules: Rules) -> Diagnosis {
     assert!(!is_solved(instance, rules));
     let problem = Problem::new(&instance.graph, &instance.system, instance.mapping.as_ref(), rules).unwrap();
-    diagnose(&problem, Some(&Highs), &Watch::endless()).unwrap()
+    diagnose(&problem, Some(&Highs), &StopCondition::endless()).unwrap()
 }
 
 /// The words of all causes behind the numbers of their remedies.
@@ -158,18 +159,18 @@ fn weak_hosts_are_told_with_what_would_do() {
 fn rules_that_are_in_the_way_are_named() {
     let said = |rules: Rules| said(EXAMPLE, rules);
     assert_eq!(
-        said(Rules { most_hops: Some(3), ..rules() }),
+        said(Rules { max_hops: Some(3), ..rules() }),
         [
             "0: link A → C carries 3 of 1: 2 more would do",
-            "1: with `most_hops` = 4 instead of 3 there is an answer"
+            "1: with `max_hops` = 4 instead of 3 there is an answer"
         ]
     );
     assert_eq!(
-        said(Rules { most_hops: Some(2), ..rules() }),
+        said(Rules { max_hops: Some(2), ..rules() }),
         [
-            "0: stream P1 → P3 from h1 to h3 takes 3 hops at least, and `most_hops` is 2",
-            "0: stream P2 → P3 from h2 to h3 takes 3 hops at least, and `most_hops` is 2",
-            "0: with `most_hops` = 4 instead of 2 there is an answer",
+            "0: stream P1 → P3 from h1 to h3 takes 3 hops at least, and `max_hops` is 2",
+            "0: stream P2 → P3 from h2 to h3 takes 3 hops at least, and `max_hops` is 2",
+            "0: with `max_hops` = 4 instead of 2 there is an answer",
         ]
     );
     let load = said(Rules { switch_load: Some(3.0), ..rules() });
@@ -177,8 +178,8 @@ fn rules_that_are_in_the_way_are_named() {
     let slack = said(Rules { bandwidth_slack: 0.25, ..rules() });
     assert_eq!(slack.last().unwrap(), "1: with `bandwidth_slack` = 0 instead of 0.25 there is an answer");
     assert_eq!(
-        said(Rules { most_hops: Some(2), switch_load: Some(3.0), ..rules() })[2..],
-        ["0: `most_hops` would have to be left out", "0: `switch_load` would have to be left out"]
+        said(Rules { max_hops: Some(2), switch_load: Some(3.0), ..rules() })[2..],
+        ["0: `max_hops` would have to be left out", "0: `switch_load` would have to be left out"]
     );
 }
 
@@ -203,12 +204,12 @@ fn limits_leave_what_was_found_out_without_a_search() {
     let problem =
         Problem::new(&instance.graph, &instance.system, instance.mapping.as_ref(), rules()).unwrap();
     let over = || true;
-    let watch = Watch::new(Limits::default(), &over);
-    let diagnosis = diagnose(&problem, Some(&Highs), &watch).unwrap();
+    let stop = StopCondition::new(Limits::default(), &over);
+    let diagnosis = diagnose(&problem, Some(&Highs), &stop).unwrap();
     assert_eq!(diagnosis.metrics["complete"], 0.0);
     assert!(!diagnosis.causes.is_empty(), "{diagnosis:?}");
     // Without a solver the amounts may be too much, and are told as such.
-    let diagnosis = diagnose(&problem, None, &Watch::endless()).unwrap();
+    let diagnosis = diagnose(&problem, None, &StopCondition::endless()).unwrap();
     assert!(words(&diagnosis).iter().any(|words| words.contains("h1 → A carries 3 of 2")), "{diagnosis:?}");
 }
 

@@ -73,7 +73,8 @@ fn streams_of_two_hosts_may_count_as_one() {
     let both = both.replace(r#""C", b = "h3", bandwidth = 4"#, r#""C", b = "h3", bandwidth = 5"#);
     let instance = instance(&both).unwrap();
     let hops = |merged| {
-        let routes = checked(&instance, &CheckParams { merged, ..params() }, None).unwrap().routes;
+        let routes =
+            checked(&instance, &CheckParams { aggregate_flows: merged, ..params() }, None).unwrap().routes;
         (routes.routes.len(), routes.metrics["hops"] as i64, routes.routes[0].streams.clone())
     };
     assert_eq!(hops(false), (3, 12, vec![0]));

@@ -5,14 +5,14 @@ use std::path::Path;
 
 use hopmap_model::{Context, Failures, LinkState, NodeKind, Part, Routes, Tables};
 use hopmap_route::answer::{Answer, answer};
-use hopmap_route::engine::Watch;
+use hopmap_route::engine::StopCondition;
 use hopmap_route::failures::failures;
 use hopmap_route::problem::Problem;
 use hopmap_route::samples::Mesh;
 use hopmap_route::solver::Highs;
 use hopmap_route::{FailuresParams, Fallible, Instance, Method, Rules, Weights};
 
-const WEIGHTS: Weights = Weights { longest: 1000.0, hops: 10.0, entries: 1.0 };
+const WEIGHTS: Weights = Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 };
 
 /// The triangle of the paper.
 const EXAMPLE: &str = r#"
@@ -88,7 +88,8 @@ fn what_does_not_need_the_part_stays_as_it_is() {
     let problem =
         Problem::new(&instance.graph, &instance.system, instance.mapping.as_ref(), Rules::from(WEIGHTS))
             .unwrap();
-    let nominal = answer(&problem, instance.mapping.as_ref(), Method::Auto, Some(&Highs), &Watch::endless());
+    let nominal =
+        answer(&problem, instance.mapping.as_ref(), Method::Auto, Some(&Highs), &StopCondition::endless());
     let nominal = nominal.unwrap().unwrap();
     let found = survey(&instance, &params("{}"), Some(&nominal));
     let row = |part, name: &str| {
@@ -110,7 +111,7 @@ fn what_does_not_need_the_part_stays_as_it_is() {
     assert_eq!(row(Part::Link, "B ↔ C"), (Some(true), Some(4074), 1, 2));
     assert_eq!(row(Part::Link, "A ↔ C"), (Some(false), None, 0, 0));
     // A process of h1 goes to h4 when its host or its cable fails.
-    let moved = survey(&instance, &params(r#"{ "remap": true, "of": ["host"] }"#), Some(&nominal));
+    let moved = survey(&instance, &params(r#"{ "remap": true, "components": ["host"] }"#), Some(&nominal));
     assert_eq!(moved.failures.len(), 4);
     let rows = survived(&moved);
     assert_eq!((rows[0], rows.last().unwrap()), (("h1", 3063, 1), &("h4", 3063, 0)));
@@ -139,7 +140,7 @@ fn alone(instance: &Instance, failure: (Part, &str), remap: bool) -> Option<i64>
             return None;
         }
     }
-    let found = answer(&problem, mapping, Method::Paper, Some(&Highs), &Watch::endless()).unwrap();
+    let found = answer(&problem, mapping, Method::Paper, Some(&Highs), &StopCondition::endless()).unwrap();
     found.map(|answer| answer.routes.metrics["objective"].round() as i64)
 }
 
@@ -193,7 +194,7 @@ fn threads_change_nothing() {
     let instance = mesh.instance(true).unwrap();
     let with = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| survey(&instance, &params(r#"{ "of": ["link", "host"] }"#), None))
+        pool.install(|| survey(&instance, &params(r#"{ "components": ["link", "host"] }"#), None))
     };
     assert_eq!(with(1), with(3));
 }
@@ -213,5 +214,5 @@ fn routes_of_another_machine_are_refused() {
         &Context::detached(),
     );
     assert!(refused.unwrap_err().to_string().contains("a link that this machine does not have"));
-    assert_eq!(params(r#"{ "of": ["switch"] }"#).of, [Fallible::Switch]);
+    assert_eq!(params(r#"{ "components": ["switch"] }"#).components, [Fallible::Switch]);
 }

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use hopmap_route::answer::Answer;
-use hopmap_route::engine::Watch;
+use hopmap_route::engine::StopCondition;
 use hopmap_route::goals::reach;
 use hopmap_route::problem::Problem;
 use hopmap_route::samples::Mesh;
@@ -12,14 +12,14 @@ use hopmap_route::solver::Highs;
 use hopmap_route::{Goal, Instance, Method, Rules, Weights};
 
 /// The paper's.
-const WEIGHTS: Weights = Weights { longest: 1000.0, hops: 10.0, entries: 1.0 };
+const WEIGHTS: Weights = Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 };
 /// All that come before the objective.
 const GOALS: [Goal; 3] = [Goal::BandwidthSlack, Goal::PerformanceSlack, Goal::SwitchLoad];
 
 fn reached(instance: &Instance, goal: Goal, method: Method, rules: Rules) -> Option<Answer> {
     let mapping = instance.mapping.as_ref();
     let problem = Problem::new(&instance.graph, &instance.system, mapping, rules).unwrap();
-    reach(&problem, mapping, goal, method, Some(&Highs), &Watch::endless()).unwrap()
+    reach(&problem, mapping, goal, method, Some(&Highs), &StopCondition::endless()).unwrap()
 }
 
 fn metric(answer: &Answer, name: &str) -> f64 {

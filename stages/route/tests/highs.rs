@@ -4,11 +4,12 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hopmap_route::compact::Compact;
-use hopmap_route::engine::{Engine, Watch};
+use hopmap_route::engine::Limits;
+use hopmap_route::engine::{Engine, StopCondition};
 use hopmap_route::linear::{Domain, LinearProgram, Sense};
 use hopmap_route::problem::Problem;
 use hopmap_route::samples::Mesh;
-use hopmap_route::solver::{Highs, Limits, Solution, Solver};
+use hopmap_route::solver::{Highs, Solution, Solver};
 use hopmap_route::{Rules, Weights};
 
 /// Least 3 a − 2 b + c with a whole from −4 to 9, b whole up to 6, c real from −1.5; a + b ≥ 2, 2 b − c ≤ 9: −3 with a = −2, b = 4 and
@@ -27,7 +28,7 @@ fn program() -> LinearProgram {
 }
 
 fn solved(program: &LinearProgram) -> Solution {
-    Highs.solve(program, &Watch::endless()).unwrap()
+    Highs.solve(program, &StopCondition::endless()).unwrap()
 }
 
 #[test]
@@ -72,7 +73,7 @@ fn a_start_is_used_if_it_is_a_solution() {
     let mut program = program();
     program.start = Some(vec![9.0, 0.0, 0.0]);
     assert!(program.violated(&[9.0, 0.0, 0.0], 1e-9).is_none());
-    let over = Watch::new(Limits { nodes: None, seconds: Some(0.0) }, &|| false);
+    let over = StopCondition::new(Limits { nodes: None, seconds: Some(0.0) }, &|| false);
     let solution = Highs.solve(&program, &over).unwrap();
     assert_eq!((solution.values.as_deref(), solution.proven), (Some(&[9.0, 0.0, 0.0][..]), false));
     assert!((solved(&program).bound - every_value(&program)).abs() < 1e-6);
@@ -106,13 +107,13 @@ fn mesh() -> Mesh {
 #[test]
 fn nobody_waits_for_the_solver_when_asked_to_stop() {
     let instance = mesh().instance(false).unwrap();
-    let rules = Rules::from(Weights { longest: 1000.0, hops: 10.0, entries: 1.0 });
+    let rules = Rules::from(Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 });
     let problem = Problem::new(&instance.graph, &instance.system, None, rules).unwrap();
     let asked = AtomicUsize::new(0);
     let should_stop = || asked.fetch_add(1, Ordering::Relaxed) > 5;
     // It would take minutes.
-    let watch = Watch::new(Limits::default(), &should_stop);
-    let found = Compact { solver: &Highs }.solve(&problem, None, &watch).unwrap();
+    let condition = StopCondition::new(Limits::default(), &should_stop);
+    let found = Compact { solver: &Highs }.solve(&problem, None, &condition).unwrap();
     assert!(!found.proven && found.plan.is_none());
     assert!(found.bound >= 3000.0 && found.bound.is_finite(), "{}", found.bound);
 }
@@ -121,11 +122,11 @@ fn nobody_waits_for_the_solver_when_asked_to_stop() {
 fn limits_of_nodes_give_the_same_every_time() {
     let instance =
         Mesh { rows: 2, columns: 3, processes: 12, streams: 14, seed: 2, ..mesh() }.instance(false).unwrap();
-    let rules = Rules::from(Weights { longest: 1000.0, hops: 10.0, entries: 1.0 });
+    let rules = Rules::from(Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 });
     let problem = Problem::new(&instance.graph, &instance.system, None, rules).unwrap();
     let run = |nodes| {
-        let watch = Watch::new(Limits { nodes, seconds: None }, &|| false);
-        Compact { solver: &Highs }.solve(&problem, None, &watch).unwrap()
+        let condition = StopCondition::new(Limits { nodes, seconds: None }, &|| false);
+        Compact { solver: &Highs }.solve(&problem, None, &condition).unwrap()
     };
     let (short, all) = (run(Some(2)), run(None));
     assert_eq!(short, run(Some(2)));

@@ -5,19 +5,19 @@ use std::path::Path;
 
 use hopmap_model::{Mapping, Weight};
 use hopmap_route::answer::{Answer, answer};
-use hopmap_route::engine::Watch;
+use hopmap_route::engine::StopCondition;
 use hopmap_route::problem::Problem;
 use hopmap_route::solver::Highs;
 use hopmap_route::{Instance, Method, Rules, Weights};
 use hopmap_test_support::given_data;
 
 /// The paper's.
-const WEIGHTS: Weights = Weights { longest: 1000.0, hops: 10.0, entries: 1.0 };
+const WEIGHTS: Weights = Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 };
 
 fn solved(instance: &Instance, mapping: Option<&Mapping>, deadlock_free: bool) -> Option<Answer> {
     let rules = Rules { deadlock_free, ..Rules::from(WEIGHTS) };
     let problem = Problem::new(&instance.graph, &instance.system, mapping, rules).unwrap();
-    answer(&problem, mapping, Method::Auto, Some(&Highs), &Watch::endless()).unwrap()
+    answer(&problem, mapping, Method::Auto, Some(&Highs), &StopCondition::endless()).unwrap()
 }
 
 /// Objective, whether it is proven, and whether no links wait for each other.

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use hopmap_model::{Routes, SystemGraph, Tables};
-use hopmap_route::answer;
 use hopmap_route::check::{Checked, check};
 use hopmap_route::export::{Shown, draw};
+use hopmap_route::network;
 use hopmap_route::samples::Mesh;
 use hopmap_route::{CheckParams, ExportFormat, ExportParams, Family, Instance, export};
 
@@ -111,7 +111,7 @@ fn pictures_of_generated_meshes_are_well_formed() {
         };
         let instance = mesh.instance(true).unwrap();
         let routes = along_rows(&instance, &mesh);
-        let tables = answer::tables(&instance.system, &routes.routes);
+        let tables = network::tables(&instance.system, &routes.routes);
         let routes = checked(&instance, &tables).routes;
         let picture = drawn(&instance, &tables, &routes, ExportFormat::Svg);
         assert!(picture.len() < 500_000, "{} bytes", picture.len());

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use hopmap_model::NodeState;
 use hopmap_route::answer::{Answer, answer};
-use hopmap_route::engine::Watch;
+use hopmap_route::engine::StopCondition;
 use hopmap_route::goals::reach;
 use hopmap_route::problem::Problem;
 use hopmap_route::samples::Mesh;
 use hopmap_route::{Goal, Instance, Method, Rules, Weights};
 
-const WEIGHTS: Weights = Weights { longest: 1000.0, hops: 10.0, entries: 1.0 };
+const WEIGHTS: Weights = Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 };
 
 /// Two switches with two hosts each; three processes that send to each other in turn.
 const NETWORK: &str = r#"
@@ -31,7 +31,7 @@ fn instance(text: &str) -> Instance {
 fn searched(instance: &Instance, weights: Weights) -> Answer {
     let rules = Rules::from(weights);
     let problem = Problem::new(&instance.graph, &instance.system, None, rules).unwrap();
-    answer(&problem, None, Method::Search, None, &Watch::endless()).unwrap().unwrap()
+    answer(&problem, None, Method::Search, None, &StopCondition::endless()).unwrap().unwrap()
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn processes_without_slots_are_told() {
         costs.inside.groups = vec![(0..4).collect()];
     }
     let problem = Problem::new(&narrow.graph, &narrow.system, None, Rules::from(WEIGHTS)).unwrap();
-    let error = answer(&problem, None, Method::Search, None, &Watch::endless()).unwrap_err();
+    let error = answer(&problem, None, Method::Search, None, &StopCondition::endless()).unwrap_err();
     assert!(error.to_string().ends_with("has performance for more processes than it has slots"), "{error}");
 }
 
@@ -75,7 +75,7 @@ fn square() -> Instance {
 #[test]
 fn large_weights_hide_no_entry() {
     let found = |longest: f64| {
-        let answer = searched(&square(), Weights { longest, ..WEIGHTS });
+        let answer = searched(&square(), Weights { longest_route: longest, ..WEIGHTS });
         ["longest", "hops", "entries", "proven"].map(|metric| answer.routes.metrics[metric].to_bits())
     };
     assert_eq!(found(1e10), found(1e4));
@@ -85,8 +85,8 @@ fn large_weights_hide_no_entry() {
 fn a_link_without_end_hides_no_load() {
     let goal = |instance: &Instance| {
         let problem = Problem::new(&instance.graph, &instance.system, None, Rules::from(WEIGHTS)).unwrap();
-        let watch = Watch::endless();
-        let answer = reach(&problem, None, Goal::SwitchLoad, Method::Search, None, &watch).unwrap().unwrap();
+        let stop = StopCondition::endless();
+        let answer = reach(&problem, None, Goal::SwitchLoad, Method::Search, None, &stop).unwrap().unwrap();
         answer.routes.metrics["goal"]
     };
     let mut wide = square();

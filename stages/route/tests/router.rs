@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
-use hopmap_route::engine::{Engine, Watch};
+use hopmap_route::engine::Limits;
+use hopmap_route::engine::{Engine, StopCondition};
 use hopmap_route::problem::{Plan, Problem};
 use hopmap_route::router::{QuickRouter, Router, quick};
 use hopmap_route::samples::Mesh;
-use hopmap_route::solver::Limits;
 use hopmap_route::{Instance, Rules, Weights};
 use hopmap_test_support::given_data;
 
 /// The paper's.
-const WEIGHTS: Weights = Weights { longest: 1000.0, hops: 10.0, entries: 1.0 };
+const WEIGHTS: Weights = Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 };
 
 /// A ring of switches of type 1 with a host at each, and streams from every host to the next but one.
 fn ring(size: usize) -> Instance {
@@ -54,7 +54,7 @@ fn quick_routes_on_rings_are_best() {
 fn routed(instance: &Instance, deadlock_free: bool) -> (f64, bool) {
     let rules = Rules { deadlock_free, ..Rules::from(WEIGHTS) };
     let problem = Problem::new(&instance.graph, &instance.system, instance.mapping.as_ref(), rules).unwrap();
-    let found = Router::default().solve(&problem, None, &Watch::endless()).unwrap();
+    let found = Router::default().solve(&problem, None, &StopCondition::endless()).unwrap();
     if let Some(plan) = &found.plan {
         assert!(problem.keeps_rules(&plan.routes));
     }
@@ -100,7 +100,7 @@ fn a_search_that_is_cut_short_keeps_its_bound_and_is_the_same_again() {
     let problem = Problem::new(&graph, &system, mapping.as_ref(), Rules::from(WEIGHTS)).unwrap();
     let found = |nodes| {
         let limits = Limits { nodes: Some(nodes), seconds: None };
-        Router::default().solve(&problem, None, &Watch::new(limits, &|| false)).unwrap()
+        Router::default().solve(&problem, None, &StopCondition::new(limits, &|| false)).unwrap()
     };
     let short = found(2);
     assert_eq!(short, found(2));
@@ -111,7 +111,7 @@ fn a_search_that_is_cut_short_keeps_its_bound_and_is_the_same_again() {
     let again = Router::default().solve(
         &problem,
         short.plan.as_ref(),
-        &Watch::new(Limits { nodes: Some(1), seconds: None }, &|| false),
+        &StopCondition::new(Limits { nodes: Some(1), seconds: None }, &|| false),
     );
     assert!(problem.cost(&again.unwrap().plan.unwrap()) <= cost);
 }
@@ -222,20 +222,20 @@ fn bounds_and_costs_enclose_the_optimum_of_the_paper() {
         let Ok(instance) = Instance::parse(text.as_bytes(), Path::new("small")) else { continue };
         let rules = Rules {
             deadlock_free: draws.below(3) == 0,
-            most_hops: (draws.below(4) == 0).then(|| 3 + draws.below(3) as u32),
+            max_hops: (draws.below(4) == 0).then(|| 3 + draws.below(3) as u32),
             switch_load: (draws.below(4) == 0).then(|| 4.0 + draws.below(8) as f64),
             bandwidth_slack: if draws.below(4) == 0 { 0.2 } else { 0.0 },
             ..Rules::from(match draws.below(5) {
-                0 => Weights { longest: 0.0, hops: 1.0, entries: 3.5 },
-                1 => Weights { longest: 2.5, hops: 0.5, entries: 4.0 },
-                2 => Weights { longest: 1.0, hops: 0.0, entries: 1.0 },
+                0 => Weights { longest_route: 0.0, total_hops: 1.0, table_entries: 3.5 },
+                1 => Weights { longest_route: 2.5, total_hops: 0.5, table_entries: 4.0 },
+                2 => Weights { longest_route: 1.0, total_hops: 0.0, table_entries: 1.0 },
                 _ => WEIGHTS,
             })
         };
         let Instance { graph, system, mapping, .. } = &instance;
         let problem = Problem::new(graph, system, mapping.as_ref(), rules).unwrap();
-        let found = Router::default().solve(&problem, None, &Watch::endless()).unwrap();
-        let paper = Paper { solver: &Highs }.solve(&problem, None, &Watch::endless()).unwrap();
+        let found = Router::default().solve(&problem, None, &StopCondition::endless()).unwrap();
+        let paper = Paper { solver: &Highs }.solve(&problem, None, &StopCondition::endless()).unwrap();
         assert!(paper.proven);
         let optimum = paper.plan.as_ref().map_or(f64::INFINITY, |plan| problem.cost(plan));
         let cost = found.plan.as_ref().map_or(f64::INFINITY, |plan| problem.cost(plan));

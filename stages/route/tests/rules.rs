@@ -5,7 +5,7 @@ use std::path::Path;
 use hopmap_model::Stage;
 use hopmap_route::check::check;
 use hopmap_route::diagnosis::diagnose;
-use hopmap_route::engine::Watch;
+use hopmap_route::engine::StopCondition;
 use hopmap_route::goals::reach;
 use hopmap_route::problem::Problem;
 use hopmap_route::{
@@ -48,7 +48,7 @@ fn the_check_says_what_stays_free() {
 #[test]
 fn what_breaks_a_rule_is_refused_with_place_and_amount() {
     for (broken, words) in [
-        (r#"{"most_hops": 2}"#, "routes are longer than `most_hops` = 2: `h1` to `h2` takes 3 hops"),
+        (r#"{"max_hops": 2}"#, "routes are longer than `max_hops` = 2: `h1` to `h2` takes 3 hops"),
         (
             r#"{"bandwidth_slack": 0.25}"#,
             "links carry more than they can: A → B carries 8 of 10, of which 0.25 stays free",
@@ -61,7 +61,7 @@ fn what_breaks_a_rule_is_refused_with_place_and_amount() {
     ] {
         assert_eq!(checked(broken).unwrap_err(), words);
     }
-    let kept = r#"{"most_hops": 3, "bandwidth_slack": 0.2, "performance_slack": 0.25, "switch_load": 8}"#;
+    let kept = r#"{"max_hops": 3, "bandwidth_slack": 0.2, "performance_slack": 0.25, "switch_load": 8}"#;
     assert!(checked(kept).is_ok());
 }
 
@@ -83,28 +83,30 @@ fn what_is_no_rule_is_refused() {
     }
     let checked = |text: &str| CheckStage::check(&serde_json::from_str(text).unwrap());
     assert!(checked(r#"{"bandwidth_slack": 1}"#).is_err() && checked(r#"{"switch_load": 0}"#).is_err());
-    assert!(checked(r#"{"bandwidth_slack": 0.99, "most_hops": 0}"#).is_ok());
+    assert!(checked(r#"{"bandwidth_slack": 0.99, "max_hops": 0}"#).is_ok());
 }
 
 #[test]
 fn goals_and_causes_need_no_solver() {
     let instance = Instance::parse(LINE.as_bytes(), Path::new("line")).unwrap();
     let mapping = instance.mapping.as_ref();
-    let rules = Rules::from(Weights { longest: 1000.0, hops: 10.0, entries: 1.0 });
+    let rules = Rules::from(Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 });
     let problem = |rules| Problem::new(&instance.graph, &instance.system, mapping, rules).unwrap();
     for (goal, value) in
         [(Goal::BandwidthSlack, 0.2), (Goal::PerformanceSlack, 0.25), (Goal::SwitchLoad, 8.0)]
     {
-        let answer =
-            reach(&problem(rules), mapping, goal, Method::Auto, None, &Watch::endless()).unwrap().unwrap();
+        let answer = reach(&problem(rules), mapping, goal, Method::Auto, None, &StopCondition::endless())
+            .unwrap()
+            .unwrap();
         assert!((answer.routes.metrics["goal"] - value).abs() < 1e-9, "{:?}", answer.routes.metrics);
         assert!(answer.tables.metrics.contains_key("goal_bound"));
     }
     // Where the mapping is too much for a host no engine is asked.
     let narrow = Rules { bandwidth_slack: 0.5, performance_slack: 0.5, ..rules };
-    let none = reach(&problem(narrow), mapping, Goal::Objective, Method::Auto, None, &Watch::endless());
+    let none =
+        reach(&problem(narrow), mapping, Goal::Objective, Method::Auto, None, &StopCondition::endless());
     assert!(none.unwrap().is_none());
-    let diagnosis = diagnose(&problem(narrow), None, &Watch::endless()).unwrap();
+    let diagnosis = diagnose(&problem(narrow), None, &StopCondition::endless()).unwrap();
     let words: Vec<&str> = diagnosis.causes.iter().map(|cause| cause.words.as_str()).collect();
     assert_eq!(
         words,

@@ -7,16 +7,16 @@ use std::fmt::Write;
 use std::path::Path;
 
 use hopmap_model::{Link, LinkState};
-use hopmap_route::engine::{Engine, Found, Watch};
+use hopmap_route::engine::Limits;
+use hopmap_route::engine::{Engine, Found, StopCondition};
 use hopmap_route::problem::{Home, Problem};
 use hopmap_route::samples::Mesh;
 use hopmap_route::search::Search;
-use hopmap_route::solver::Limits;
 use hopmap_route::{Instance, Rules, Weights};
 use hopmap_test_support::given_data;
 
 /// The paper's.
-const WEIGHTS: Weights = Weights { longest: 1000.0, hops: 10.0, entries: 1.0 };
+const WEIGHTS: Weights = Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 };
 
 /// Numbers that are as good as random.
 struct Random(u64);
@@ -120,11 +120,11 @@ fn rules(random: &mut Random) -> Rules {
     let (longest, hops, entries) = weights[random.below(weights.len())];
     Rules {
         deadlock_free: random.one_in(5),
-        most_hops: random.one_in(6).then_some(2 + random.below(3) as u32),
+        max_hops: random.one_in(6).then_some(2 + random.below(3) as u32),
         bandwidth_slack: if random.one_in(8) { 0.25 } else { 0.0 },
         performance_slack: if random.one_in(10) { 0.5 } else { 0.0 },
         switch_load: random.one_in(8).then_some(6.0),
-        ..Rules::from(Weights { longest, hops, entries })
+        ..Rules::from(Weights { longest_route: longest, total_hops: hops, table_entries: entries })
     }
 }
 
@@ -134,7 +134,7 @@ fn home(random: &mut Random, problem: &Problem<'_>) -> Option<Home> {
 }
 
 fn found(problem: &Problem<'_>, limits: Limits) -> Found {
-    Search::default().solve(problem, None, &Watch::new(limits, &|| false)).unwrap()
+    Search::default().solve(problem, None, &StopCondition::new(limits, &|| false)).unwrap()
 }
 
 /// Nodes that make a small instance certain, in nearly all cases.
@@ -158,7 +158,7 @@ fn the_paper_finds_nothing_better_and_nothing_else() {
         let rules = rules(&mut random);
         let mut problem = Problem::new(&instance.graph, &instance.system, None, rules).unwrap();
         problem.home = home(&mut random, &problem);
-        let paper = Paper { solver: &Highs }.solve(&problem, None, &Watch::endless()).unwrap();
+        let paper = Paper { solver: &Highs }.solve(&problem, None, &StopCondition::endless()).unwrap();
         assert!(paper.proven, "{seed}");
         let best = cost(&problem, &paper);
         for limits in [MANY, Limits { nodes: Some(3), seconds: None }] {
@@ -221,7 +221,8 @@ fn what_asks_to_stop_is_heard() {
     };
     let instance = mesh.instance(false).unwrap();
     let problem = Problem::new(&instance.graph, &instance.system, None, Rules::from(WEIGHTS)).unwrap();
-    let found = Search::default().solve(&problem, None, &Watch::new(Limits::default(), &|| true)).unwrap();
+    let found =
+        Search::default().solve(&problem, None, &StopCondition::new(Limits::default(), &|| true)).unwrap();
     assert!(!found.proven && found.nodes < 500);
     assert!(found.bound <= cost(&problem, &found));
 }

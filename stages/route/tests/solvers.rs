@@ -10,7 +10,7 @@ use hopmap_route::{Instance, Rules, Weights};
 use hopmap_test_support::{given_data, system_tests};
 
 /// The paper's.
-const WEIGHTS: Weights = Weights { longest: 1000.0, hops: 10.0, entries: 1.0 };
+const WEIGHTS: Weights = Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 };
 
 /// The optimum that glpsol finds; nothing if there is no solution.
 fn solved(folder: &Path, text: &str, option: &str) -> Option<f64> {

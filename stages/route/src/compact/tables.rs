@@ -15,7 +15,7 @@ impl Model<'_> {
     /// Every destination is alone on its host: entries are those for the party.
     fn tables_of_parties(&mut self) {
         let shape = self.shape;
-        let weight = shape.problem.rules.weights.entries;
+        let weight = shape.problem.rules.weights.table_entries;
         for destination in 0..shape.parties.len() {
             let commodities: Vec<usize> = self.for_party(destination);
             if commodities.is_empty() {
@@ -66,7 +66,7 @@ impl Model<'_> {
         }
         let entry = self.variable(Meaning::Entry { arc, destination }, Domain::Binary);
         self.entries.insert((arc, destination), entry);
-        self.charge(&Sum::of(vec![(entry, entries)]), self.shape.problem.rules.weights.entries);
+        self.charge(&Sum::of(vec![(entry, entries)]), self.shape.problem.rules.weights.table_entries);
         for variable in taken {
             self.constrain("follow", Sum::of(vec![(variable, 1.0), (entry, -1.0)]), Sense::AtMost, 0.0);
         }
@@ -144,7 +144,7 @@ impl Model<'_> {
     /// A variable that costs an entry.
     fn entry_variable(&mut self, meaning: Meaning) -> usize {
         let variable = self.variable(meaning, Domain::Binary);
-        self.charge(&Sum::of(vec![(variable, 1.0)]), self.shape.problem.rules.weights.entries);
+        self.charge(&Sum::of(vec![(variable, 1.0)]), self.shape.problem.rules.weights.table_entries);
         variable
     }
 

@@ -5,9 +5,8 @@
 
 use hopmap_model::{Cause, Error, LinkState, Part};
 
-use super::changed::Changed;
-use super::ways::Ways;
-use super::{Told, amount, short};
+use super::facts::Reachability;
+use super::remedy::{Changed, amount, short};
 use crate::paper::{self, Excess, Formulation};
 use crate::problem::{self, Plan, Problem, TOLERANCE};
 use crate::seek::{Least, Seeker, Sought, least, loads, performance, rounding};
@@ -77,13 +76,15 @@ impl Shortage {
         self.hosts.iter().map(host).chain(self.links.iter().map(link)).collect()
     }
 
-    pub(super) fn metrics(&self, told: &mut Told) {
-        told.metric("largest_link_shortage", self.most.link);
-        told.metric("largest_host_shortage", self.most.host);
-        told.metric("parts_short", (self.links.len() + self.hosts.len()) as f64);
+    pub(super) fn metrics(&self) -> [(&'static str, f64); 5] {
         let is_least = self.is_least_of_links && self.is_least_of_hosts;
-        told.metric("shortage_proven", f64::from(u8::from(is_least)));
-        told.metric("fewest_proven", f64::from(u8::from(is_least && self.is_fewest)));
+        [
+            ("largest_link_shortage", self.most.link),
+            ("largest_host_shortage", self.most.host),
+            ("parts_short", (self.links.len() + self.hosts.len()) as f64),
+            ("shortage_proven", f64::from(u8::from(is_least))),
+            ("fewest_proven", f64::from(u8::from(is_least && self.is_fewest))),
+        ]
     }
 }
 
@@ -98,7 +99,7 @@ pub(super) fn of_links_and_hosts(
     let Sought::Plan(plan) = seeker.seek(&wider(&held, f64::INFINITY))? else { return Ok(None) };
     let measure = |plan: &Plan| link_excess(asked, plan);
     let under = |most: f64| wider(&held, most);
-    let bound = Ways::of(&held).least_excess() * (1.0 - TOLERANCE);
+    let bound = Reachability::of(&held).least_excess() * (1.0 - TOLERANCE);
     let links = least(seeker, plan, bound, rounding(asked).max(f64::MIN_POSITIVE), &measure, &under)?;
     let most = Excess { link: links.value, host: hosts.value };
     let is_least = [links.is_proven(), hosts.is_proven()];
@@ -188,9 +189,9 @@ fn by_program(asked: &Problem<'_>, seeker: &Seeker<'_>, most: Excess) -> Result<
     let mut formulation = Formulation::new(&raised);
     let excess = Excess { link: room(most.link), host: room(most.host) };
     formulation.spare(&asked.capacity, &asked.performance, excess);
-    let mut watch = seeker.watch.rest(seeker.nodes.get(), 0.5);
-    watch.limits.nodes = watch.limits.nodes.into_iter().chain([MOST_NODES]).min();
-    let found = paper::solve(&mut formulation, solver, &watch)?;
+    let mut stop = seeker.stop.rest(seeker.nodes.get(), 0.5);
+    stop.limits.nodes = stop.limits.nodes.into_iter().chain([MOST_NODES]).min();
+    let found = paper::solve(&mut formulation, solver, &stop)?;
     seeker.nodes.set(seeker.nodes.get() + found.nodes);
     let plan = found.plan.filter(|plan| {
         raised.keeps_rules(&plan.routes) && host_excess(asked, plan) <= room(room(most.host)) + f64::EPSILON

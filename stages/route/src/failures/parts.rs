@@ -2,24 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use hopmap_model::{LinkState, NodeKind, NodeState, NodeTraits, Part, Route, SystemGraph};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-use crate::Network;
 use crate::problem::Problem;
-
-/// A kind of part that can fail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Fallible {
-    /// A cable, in both directions.
-    Link,
-    /// A switch with all its cables.
-    Switch,
-    /// A host with all its cables.
-    Host,
-}
+use crate::{Fallible, Network};
+use hopmap_model::{LinkState, NodeKind, NodeState, NodeTraits, Part, Route, SystemGraph};
 
 /// A part that fails.
 #[derive(Debug, Clone, PartialEq)]

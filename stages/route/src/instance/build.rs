@@ -8,8 +8,20 @@ use hopmap_model::{
     Weight,
 };
 
-use super::Instance;
 use super::file::{Cable, File};
+
+/// A program, a network, and what the file settles of the answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Instance {
+    /// The processes and streams.
+    pub graph: TaskGraph,
+    /// The hosts, switches and links.
+    pub system: SystemGraph,
+    /// The host of every process, if the file says it of all of them.
+    pub mapping: Option<Mapping>,
+    /// The tables of the switches, if the file has any.
+    pub tables: Option<Tables>,
+}
 
 /// Most hosts, switches, links, processes or streams.
 const MOST: usize = 1 << 20;

@@ -1,16 +1,15 @@
-//! Best routes: where the trees of a bound contradict tables, overload links or let links wait in a circle, one table entry is either
+//! Best routes: where the trees of a bound contradict tables, overload links or let links wait in a cycle, one table entry is either
 //! forbidden or forced, and the bound is looked for again.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::rc::Rc;
 
-use super::improve::{self, Laid};
-use super::lower::{self, Lower, Prices, Question, Stale};
+use super::improve::{self, RoutingState};
+use super::lower::{self, Forbidden, Lower, Prices, Question, Stale, Tree, Trees};
 use super::model::Model;
-use super::trees::{Forbidden, Tree, Trees};
 use crate::deadlock;
-use crate::engine::Watch;
+use crate::engine::StopCondition;
 use crate::problem::{Plan, TOLERANCE};
 
 /// Steps of the first bound, and of those after it.
@@ -27,7 +26,7 @@ const OPEN: usize = 100_000;
 /// The search for best routes.
 pub(super) struct Branch<'m, 'a> {
     model: &'m Model<'a>,
-    watch: &'m Watch<'m>,
+    stop: &'m StopCondition<'m>,
     trees: Trees,
     /// The best plan, and what it costs.
     pub best: Option<Plan>,
@@ -61,11 +60,11 @@ pub(super) struct End {
 }
 
 impl<'m, 'a> Branch<'m, 'a> {
-    pub(super) fn new(model: &'m Model<'a>, watch: &'m Watch<'m>) -> Self {
+    pub(super) fn new(model: &'m Model<'a>, stop: &'m StopCondition<'m>) -> Self {
         let grid = grid(model);
         Self {
             model,
-            watch,
+            stop,
             trees: Trees::default(),
             best: None,
             cost: f64::INFINITY,
@@ -97,22 +96,22 @@ impl<'m, 'a> Branch<'m, 'a> {
     }
 
     /// Makes the best plan better where links have prices, if it is as short as that.
-    fn shake(&mut self, most_hops: u32, prices: &Prices) {
+    fn shake(&mut self, max_hops: u32, prices: &Prices) {
         let Some((mut laid, longest)) = self.laid() else { return };
-        if longest <= most_hops {
-            improve::shake(self.model, &mut self.trees, &mut laid, (most_hops, SHAKING), prices);
+        if longest <= max_hops {
+            improve::shake(self.model, &mut self.trees, &mut laid, (max_hops, SHAKING), prices);
             self.offer(&laid.by_flow(self.model));
         }
     }
 
     /// The best plan by parts, and its longest route.
-    fn laid(&self) -> Option<(Laid, u32)> {
+    fn laid(&self) -> Option<(RoutingState, u32)> {
         let plan = self.best.as_ref()?;
         let longest = plan.routes.iter().map(|route| route.links.len()).max().unwrap_or(0) as u32;
-        let of_part = |graph: &super::graph::Graph| {
+        let of_part = |graph: &super::model::Graph| {
             graph.ends.iter().map(|end| plan.routes[end.flow as usize].links.clone()).collect()
         };
-        Some((Laid::new(self.model, self.model.parts.iter().map(of_part).collect()), longest))
+        Some((RoutingState::new(self.model, self.model.parts.iter().map(of_part).collect()), longest))
     }
 
     /// A cost as far as costs can be.
@@ -131,11 +130,11 @@ impl<'m, 'a> Branch<'m, 'a> {
     }
 
     fn is_tired(&self) -> bool {
-        self.trees.work > WORK || self.watch.is_over(self.nodes)
+        self.trees.work > WORK || self.stop.is_over(self.nodes)
     }
 
     /// Looks for better routes of at most so many hops; `base` is what any plan costs beside lengths and entries.
-    pub(super) fn search(&mut self, most_hops: u32, base: f64, only_first: bool) -> End {
+    pub(super) fn search(&mut self, max_hops: u32, base: f64, only_first: bool) -> End {
         let node = Node {
             bound: f64::NEG_INFINITY,
             depth: 0,
@@ -156,24 +155,24 @@ impl<'m, 'a> Branch<'m, 'a> {
                 return End { bound: least.min(node.bound), is_over: false };
             }
             self.nodes += 1;
-            open.extend(self.expand(node, most_hops, base));
+            open.extend(self.expand(node, max_hops, base));
         }
         least = open.iter().map(|node| node.bound).fold(least, f64::min);
         End { bound: least, is_over: !only_first || self.best.is_none() }
     }
 
     /// Bounds a node and divides it.
-    fn expand(&mut self, mut node: Node, most_hops: u32, base: f64) -> Vec<Node> {
+    fn expand(&mut self, mut node: Node, max_hops: u32, base: f64) -> Vec<Node> {
         let steps = if node.depth == 0 { STEPS.0 } else { STEPS.1 };
-        let Some(lower) = self.bound(&mut node, (most_hops, base, steps)) else { return Vec::new() };
+        let Some(lower) = self.bound(&mut node, (max_hops, base, steps)) else { return Vec::new() };
         node.bound = node.bound.max(base + lower.value);
         if self.is_settled(node.bound) {
             return Vec::new();
         }
         if node.depth == 0 {
-            self.shake(most_hops, &node.prices);
+            self.shake(max_hops, &node.prices);
         }
-        let (stale, children) = self.divide(&node, &lower, most_hops);
+        let (stale, children) = self.divide(&node, &lower, max_hops);
         let trees = Rc::new(lower.trees);
         let child = |(number, forbidden): (usize, Vec<Forbidden>)| Node {
             bound: node.bound,
@@ -187,10 +186,10 @@ impl<'m, 'a> Branch<'m, 'a> {
         children.into_iter().enumerate().map(child).collect()
     }
 
-    fn bound(&mut self, node: &mut Node, (most_hops, base, steps): (u32, f64, u32)) -> Option<Lower> {
+    fn bound(&mut self, node: &mut Node, (max_hops, base, steps): (u32, f64, u32)) -> Option<Lower> {
         let (model, mut trees) = (self.model, std::mem::take(&mut self.trees));
         let question = Question {
-            most_hops,
+            max_hops,
             forbidden: &node.forbidden,
             cutoff: self.cutoff(base),
             steps,
@@ -203,9 +202,9 @@ impl<'m, 'a> Branch<'m, 'a> {
         let mut look = |trees: &mut Trees, lower: &Lower| {
             self.bounds += 1;
             if self.bounds % if is_first { TRY.0 } else { TRY.1 } == 1 {
-                self.attempt(trees, lower, (most_hops, &at));
+                self.attempt(trees, lower, (max_hops, &at));
             }
-            if self.watch.is_over(0) { f64::NEG_INFINITY } else { self.cutoff(base) }
+            if self.stop.is_over(0) { f64::NEG_INFINITY } else { self.cutoff(base) }
         };
         let lower = lower::bound(model, &mut trees, &question, &mut prices, &mut look);
         node.prices = prices;
@@ -219,18 +218,18 @@ impl<'m, 'a> Branch<'m, 'a> {
     }
 
     /// Makes routes of the trees of a bound.
-    fn attempt(&mut self, trees: &mut Trees, lower: &Lower, (most_hops, prices): (u32, &Prices)) {
+    fn attempt(&mut self, trees: &mut Trees, lower: &Lower, (max_hops, prices): (u32, &Prices)) {
         let ways = lower.trees.iter().map(|tree| tree.ways.clone()).collect();
-        let mut laid = Laid::new(self.model, ways);
-        if improve::repair(self.model, trees, &mut laid, most_hops, prices) {
-            improve::descend(self.model, trees, &mut laid, most_hops);
+        let mut laid = RoutingState::new(self.model, ways);
+        if improve::repair(self.model, trees, &mut laid, max_hops, prices) {
+            improve::descend(self.model, trees, &mut laid, max_hops);
             self.offer(&laid.by_flow(self.model));
         }
     }
 
     /// Sets of what is forbidden, such that all routes that are better keep one of them.
-    fn divide(&mut self, node: &Node, lower: &Lower, most_hops: u32) -> (Stale, Vec<Vec<Forbidden>>) {
-        let choices = Choices { model: self.model, node, lower, most_hops };
+    fn divide(&mut self, node: &Node, lower: &Lower, max_hops: u32) -> (Stale, Vec<Vec<Forbidden>>) {
+        let choices = Choices { model: self.model, node, lower, max_hops };
         let choice = match choices.wrong() {
             Wrong::Nothing => None,
             Wrong::Entry(group, pair) => Some((group, pair)),
@@ -239,17 +238,17 @@ impl<'m, 'a> Branch<'m, 'a> {
         if let Some((group, pair)) = choice {
             return (Stale::One(group), choices.both(group, pair));
         }
-        let ways = Laid::new(self.model, lower.trees.iter().map(|tree| tree.ways.clone()).collect());
+        let ways = RoutingState::new(self.model, lower.trees.iter().map(|tree| tree.ways.clone()).collect());
         let ways = ways.by_flow(self.model);
         if self.model.problem.rules.deadlock_free {
-            let circle = deadlock::cycle(self.model.fabric.head.len(), ways.iter().map(Vec::as_slice));
-            if !circle.is_empty() {
-                let pair = |at: usize| (circle[at], circle[(at + 1) % circle.len()]);
-                return (Stale::All, (0..circle.len()).map(|at| choices.without(pair(at))).collect());
+            let cycle = deadlock::cycle(self.model.fabric.head.len(), ways.iter().map(Vec::as_slice));
+            if !cycle.is_empty() {
+                let pair = |at: usize| (cycle[at], cycle[(at + 1) % cycle.len()]);
+                return (Stale::All, (0..cycle.len()).map(|at| choices.without(pair(at))).collect());
             }
         }
         self.offer(&ways);
-        let choices = Choices { model: self.model, node, lower, most_hops };
+        let choices = Choices { model: self.model, node, lower, max_hops };
         match choices.any() {
             Some((group, pair)) => (Stale::One(group), choices.both(group, pair)),
             None => (Stale::All, Vec::new()),
@@ -271,7 +270,7 @@ struct Choices<'c, 'm, 'a> {
     model: &'m Model<'a>,
     node: &'c Node,
     lower: &'c Lower,
-    most_hops: u32,
+    max_hops: u32,
 }
 
 impl Choices<'_, '_, '_> {
@@ -296,7 +295,7 @@ impl Choices<'_, '_, '_> {
             let Ok(at) = graph.links.binary_search(&other) else { return false };
             let mut shortest =
                 (0..graph.ends.len()).map(|flow| graph.shortest[flow * graph.links.len() + at]);
-            shortest.any(|hops| hops <= self.most_hops)
+            shortest.any(|hops| hops <= self.max_hops)
                 && !forbidden.links.contains(&other)
                 && !(self.model.fabric.is_two[tail as usize] && forbidden.turns.contains(&(link, other)))
         };
@@ -400,7 +399,7 @@ impl Choices<'_, '_, '_> {
 /// What all costs but the offset are whole numbers of; 0 if nothing is known.
 fn grid(model: &Model<'_>) -> f64 {
     let weights = model.problem.rules.weights;
-    let weights = [weights.longest, weights.hops, weights.entries];
+    let weights = [weights.longest_route, weights.total_hops, weights.table_entries];
     for scale in [1.0, 10.0, 100.0, 1000.0] {
         let scaled = weights.map(|weight| weight * scale);
         if scaled.iter().all(|weight| (weight - weight.round()).abs() < 1e-9 && *weight < 1e12) {

@@ -3,9 +3,9 @@
 
 use hopmap_random::{Draw, Pcg64, SeedableRng};
 
-use super::lower::Prices;
+use super::lower;
+use super::lower::{Ask, Forbidden, Prices, Trees};
 use super::model::Model;
-use super::trees::{self, Ask, Forbidden, Trees};
 use crate::problem::TOLERANCE;
 
 /// Rounds of other trees where links are overloaded.
@@ -23,12 +23,12 @@ const MENDS: usize = 12;
 
 /// Ways of all flows, by part and flow, and what they load.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Laid {
+pub(super) struct RoutingState {
     pub ways: Vec<Vec<Vec<u32>>>,
     pub loads: Vec<f64>,
 }
 
-impl Laid {
+impl RoutingState {
     pub(super) fn new(model: &Model<'_>, ways: Vec<Vec<Vec<u32>>>) -> Self {
         let mut loads = model.no_loads();
         for (graph, ways) in model.parts.iter().zip(&ways) {
@@ -57,7 +57,7 @@ impl Laid {
             hops += way.len();
             entries.extend(way.iter().take(way.len().saturating_sub(1)).map(|&link| model.state(link)));
         }
-        weights.hops * hops as f64 + weights.entries * entries.len() as f64
+        weights.total_hops * hops as f64 + weights.table_entries * entries.len() as f64
     }
 
     fn is_over(&self, model: &Model<'_>, index: usize) -> bool {
@@ -123,8 +123,8 @@ pub(super) fn force(model: &Model<'_>, (link, next): (u32, u32), forbidden: &mut
 fn lay(
     model: &Model<'_>,
     trees: &mut Trees,
-    laid: &mut Laid,
-    (group, most_hops): (usize, u32),
+    laid: &mut RoutingState,
+    (group, max_hops): (usize, u32),
     price: &dyn Fn(&[f64], u32, f64) -> f64,
 ) -> bool {
     let parts = &model.groups[group];
@@ -133,7 +133,7 @@ fn lay(
     let mut forbidden = Forbidden::default();
     let mut is_laid = true;
     for (&part, old) in parts.iter().zip(&old) {
-        let Some(ways) = tree(model, trees, laid, (part, most_hops, old), &mut forbidden, price) else {
+        let Some(ways) = tree(model, trees, laid, (part, max_hops, old), &mut forbidden, price) else {
             is_laid = false;
             break;
         };
@@ -158,17 +158,17 @@ fn lay(
 fn tree(
     model: &Model<'_>,
     search: &mut Trees,
-    laid: &Laid,
-    (part, most_hops, old): (usize, u32, &[Vec<u32>]),
+    laid: &RoutingState,
+    (part, max_hops, old): (usize, u32, &[Vec<u32>]),
     forbidden: &mut Forbidden,
     price: &dyn Fn(&[f64], u32, f64) -> f64,
 ) -> Option<Vec<Vec<u32>>> {
     let graph = &model.parts[part];
     for _ in 0..MENDS {
-        let hop = model.problem.rules.weights.hops;
+        let hop = model.problem.rules.weights.total_hops;
         let price = |link: u32, bandwidth: f64| price(&laid.loads, link, bandwidth);
-        let upper = trees::cost(graph, old, (hop, &graph.fixed), price);
-        let ask = Ask { hop, fixed: &graph.fixed, most_hops, forbidden, upper };
+        let upper = lower::cost(graph, old, (hop, &graph.fixed), price);
+        let ask = Ask { hop, fixed: &graph.fixed, max_hops, forbidden, upper };
         let tree = match search.solve(graph, &ask, price) {
             Some(tree) => tree,
             None => search.solve(graph, &Ask { upper: f64::INFINITY, ..ask }, price)?,
@@ -201,12 +201,12 @@ fn overload(model: &Model<'_>, loads: &[f64], link: u32, bandwidth: f64) -> f64 
 pub(super) fn repair(
     model: &Model<'_>,
     trees: &mut Trees,
-    laid: &mut Laid,
-    most_hops: u32,
+    laid: &mut RoutingState,
+    max_hops: u32,
     prices: &Prices,
 ) -> bool {
     let weights = model.problem.rules.weights;
-    let unit = weights.hops + weights.entries + 1e-3 * (1.0 + weights.longest);
+    let unit = weights.total_hops + weights.table_entries + 1e-3 * (1.0 + weights.longest_route);
     let mut pressure = 1.0;
     let mut history = model.no_loads();
     let mut worst = f64::INFINITY;
@@ -227,7 +227,7 @@ pub(super) fn repair(
                 0.3 * prices.of(model, link, bandwidth)
                     + unit * (pressure * overload(model, loads, link, bandwidth) * 10.0 + before)
             };
-            if !lay(model, trees, laid, (group, most_hops), &price) && is_wrong {
+            if !lay(model, trees, laid, (group, max_hops), &price) && is_wrong {
                 return false;
             }
         }
@@ -252,7 +252,7 @@ pub(super) fn repair(
 }
 
 /// Gives every destination the best tree that the others leave room for, until none gets better.
-pub(super) fn descend(model: &Model<'_>, trees: &mut Trees, laid: &mut Laid, most_hops: u32) {
+pub(super) fn descend(model: &Model<'_>, trees: &mut Trees, laid: &mut RoutingState, max_hops: u32) {
     let price = |loads: &[f64], link: u32, bandwidth: f64| {
         if overload(model, loads, link, bandwidth) > 0.0 { f64::INFINITY } else { 0.0 }
     };
@@ -262,7 +262,7 @@ pub(super) fn descend(model: &Model<'_>, trees: &mut Trees, laid: &mut Laid, mos
             let before = laid.cost(model, group);
             let old: Vec<Vec<Vec<u32>>> =
                 model.groups[group].iter().map(|&part| laid.ways[part].clone()).collect();
-            let changed = lay(model, trees, laid, (group, most_hops), &price);
+            let changed = lay(model, trees, laid, (group, max_hops), &price);
             let gain = before - laid.cost(model, group);
             // Flows that pass a link apart from each other may be too much for it together.
             let is_kept = !laid.is_contested(model, group) && keeps_order(model, laid);
@@ -287,8 +287,8 @@ pub(super) fn descend(model: &Model<'_>, trees: &mut Trees, laid: &mut Laid, mos
 pub(super) fn shake(
     model: &Model<'_>,
     trees: &mut Trees,
-    laid: &mut Laid,
-    (most_hops, work): (u32, u64),
+    laid: &mut RoutingState,
+    (max_hops, work): (u32, u64),
     prices: &Prices,
 ) {
     let dear: Vec<usize> =
@@ -308,7 +308,7 @@ pub(super) fn shake(
         }
         groups.truncate(TOGETHER);
         let part = below(4) as f64 / 2.0;
-        relay(model, trees, laid, (&groups, most_hops), &|link, bandwidth| {
+        relay(model, trees, laid, (&groups, max_hops), &|link, bandwidth| {
             part * prices.of(model, link, bandwidth)
         });
     }
@@ -318,11 +318,11 @@ pub(super) fn shake(
 fn relay(
     model: &Model<'_>,
     trees: &mut Trees,
-    laid: &mut Laid,
-    (groups, most_hops): (&[usize], u32),
+    laid: &mut RoutingState,
+    (groups, max_hops): (&[usize], u32),
     dear: &dyn Fn(u32, f64) -> f64,
 ) {
-    let cost = |laid: &Laid| groups.iter().map(|&group| laid.cost(model, group)).sum::<f64>();
+    let cost = |laid: &RoutingState| groups.iter().map(|&group| laid.cost(model, group)).sum::<f64>();
     let before = cost(laid);
     let parts: Vec<usize> = groups.iter().flat_map(|&group| model.groups[group].iter().copied()).collect();
     let old: Vec<Vec<Vec<u32>>> = parts.iter().map(|&part| laid.ways[part].clone()).collect();
@@ -332,8 +332,8 @@ fn relay(
     };
     let first =
         |loads: &[f64], link: u32, bandwidth: f64| hard(loads, link, bandwidth) + dear(link, bandwidth);
-    let is_laid = groups.iter().all(|&group| lay(model, trees, laid, (group, most_hops), &first))
-        && groups.iter().all(|&group| lay(model, trees, laid, (group, most_hops), &hard));
+    let is_laid = groups.iter().all(|&group| lay(model, trees, laid, (group, max_hops), &first))
+        && groups.iter().all(|&group| lay(model, trees, laid, (group, max_hops), &hard));
     let is_kept = is_laid
         && cost(laid) <= before + 1e-9 * before.abs()
         && !groups.iter().any(|&group| laid.is_contested(model, group))
@@ -347,7 +347,7 @@ fn relay(
 }
 
 /// Whether no links wait for each other, where they must not.
-fn keeps_order(model: &Model<'_>, laid: &Laid) -> bool {
+fn keeps_order(model: &Model<'_>, laid: &RoutingState) -> bool {
     let ways = laid.ways.iter().flatten().map(Vec::as_slice);
     !model.problem.rules.deadlock_free || crate::deadlock::cycle(model.fabric.head.len(), ways).is_empty()
 }

@@ -1,10 +1,259 @@
-//! What the search for best routes knows of a problem before it begins.
+//! What the search for best routes knows of a problem before it begins: the links in flat arrays, and for every destination those by
+//! which flows get there.
 
 use std::collections::BTreeMap;
 
-use super::fabric::Fabric;
-use super::graph::{End, Graph, MOST_FLOWS};
+use hopmap_model::LinkState;
+
 use crate::problem::{Problem, TOLERANCE};
+
+/// No way: farther than anything.
+pub(super) const FAR: u32 = u32::MAX;
+
+/// The links of a machine in flat arrays, and what they may carry.
+#[derive(Debug, Clone)]
+pub(super) struct Fabric {
+    /// Node id of the end of every link.
+    pub head: Vec<u32>,
+    /// Node id of the beginning of every link.
+    pub tail: Vec<u32>,
+    /// Whether a node is a host.
+    pub is_host: Vec<bool>,
+    /// Whether a switch has a table for every port.
+    pub is_two: Vec<bool>,
+    /// What every link may carry.
+    pub capacity: Vec<f64>,
+    /// What may arrive at a node.
+    pub switch_load: f64,
+    leaving: Rows,
+    arriving: Rows,
+}
+
+/// Rows of numbers, one after the other.
+#[derive(Debug, Clone)]
+struct Rows {
+    begin: Vec<u32>,
+    values: Vec<u32>,
+}
+
+impl Rows {
+    fn new(rows: &[Vec<u32>]) -> Self {
+        let mut begin = vec![0];
+        let mut values = Vec::new();
+        for row in rows {
+            values.extend_from_slice(row);
+            begin.push(values.len() as u32);
+        }
+        Self { begin, values }
+    }
+
+    fn row(&self, row: u32) -> &[u32] {
+        &self.values[self.begin[row as usize] as usize..self.begin[row as usize + 1] as usize]
+    }
+}
+
+impl Fabric {
+    /// The links of a machine that are up.
+    pub(super) fn new(problem: &Problem<'_>) -> Self {
+        let (nodes, links) = (&problem.system.nodes, &problem.system.links);
+        let mut leaving = vec![Vec::new(); nodes.len()];
+        let mut arriving = vec![Vec::new(); nodes.len()];
+        for (index, link) in (0..).zip(links).filter(|(_, link)| link.state == LinkState::Up) {
+            leaving[link.source as usize].push(index);
+            arriving[link.destination as usize].push(index);
+        }
+        Self {
+            head: links.iter().map(|link| link.destination).collect(),
+            tail: links.iter().map(|link| link.source).collect(),
+            is_host: (0..nodes.len() as u32).map(|node| problem.network.is_host(node)).collect(),
+            is_two: (0..nodes.len() as u32).map(|node| problem.is_type_two(node)).collect(),
+            capacity: problem.capacity.clone(),
+            switch_load: problem.rules.switch_load.unwrap_or(f64::INFINITY),
+            leaving: Rows::new(&leaving),
+            arriving: Rows::new(&arriving),
+        }
+    }
+
+    /// The links that leave a node.
+    pub(super) fn leaving(&self, node: u32) -> &[u32] {
+        self.leaving.row(node)
+    }
+
+    /// The links that arrive at a node.
+    pub(super) fn arriving(&self, node: u32) -> &[u32] {
+        self.arriving.row(node)
+    }
+
+    /// Whether a link, and the switch at its end, can carry a bandwidth if they carry nothing else.
+    pub(super) fn carries(&self, link: u32, bandwidth: f64) -> bool {
+        let at_switch = self.is_host[self.head[link as usize] as usize]
+            || bandwidth <= self.switch_load * (1.0 + TOLERANCE);
+        at_switch && bandwidth <= self.capacity[link as usize] * (1.0 + TOLERANCE)
+    }
+
+    /// Whether a link is up.
+    pub(super) fn is_up(&self, link: u32) -> bool {
+        self.leaving(self.tail[link as usize]).contains(&link)
+    }
+
+    /// Hops from a host to every node through switches, over links that pass a test.
+    pub(super) fn hops_from(&self, host: u32, passes: impl Fn(u32) -> bool) -> Vec<u32> {
+        let mut hops = vec![FAR; self.is_host.len()];
+        hops[host as usize] = 0;
+        let mut queue = std::collections::VecDeque::from([host]);
+        while let Some(node) = queue.pop_front() {
+            for &link in self.leaving(node) {
+                let to = self.head[link as usize];
+                if hops[to as usize] == FAR && passes(link) {
+                    hops[to as usize] = hops[node as usize] + 1;
+                    if !self.is_host[to as usize] {
+                        queue.push_back(to);
+                    }
+                }
+            }
+        }
+        hops
+    }
+
+    /// Hops from every node to a host through switches, over links that pass a test.
+    pub(super) fn hops_to(&self, host: u32, passes: impl Fn(u32) -> bool) -> Vec<u32> {
+        let mut hops = vec![FAR; self.is_host.len()];
+        hops[host as usize] = 0;
+        let mut queue = std::collections::VecDeque::from([host]);
+        while let Some(node) = queue.pop_front() {
+            for &link in self.arriving(node) {
+                let from = self.tail[link as usize];
+                if hops[from as usize] == FAR && passes(link) {
+                    hops[from as usize] = hops[node as usize] + 1;
+                    if !self.is_host[from as usize] {
+                        queue.push_back(from);
+                    }
+                }
+            }
+        }
+        hops
+    }
+}
+
+/// Most flows of a tree that is optimized as a whole; the work is three times as much for one more.
+pub(super) const MOST_FLOWS: usize = 11;
+
+/// A flow between hosts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct End {
+    pub flow: u32,
+    pub source: u32,
+    pub destination: u32,
+    pub bandwidth: f64,
+}
+
+/// Some flows to one destination, and the links that they can take; links are numbered anew.
+#[derive(Debug, Clone)]
+pub(super) struct Graph {
+    pub ends: Vec<End>,
+    /// The links by their number in the machine.
+    pub links: Vec<u32>,
+    /// The links by which each flow can leave its source.
+    pub first: Vec<Vec<u32>>,
+    /// The links that can follow each link, and those that it can follow.
+    pub follow: Vec<Vec<u32>>,
+    pub before: Vec<Vec<u32>>,
+    /// Whether a link arrives at the destination.
+    pub arrives: Vec<bool>,
+    /// Fewest hops of a route of each flow by way of each link, at `flow * links + link`.
+    pub shortest: Vec<u32>,
+    /// What the entries cost that a link needs, whatever takes it: that of the switch of type 1 which it leaves, and that of the port of a
+    /// switch of type 2 at which it arrives.
+    pub fixed: Vec<f64>,
+}
+
+impl Graph {
+    /// The graph of flows to one destination, over links that can carry them and routes of at most so many hops.
+    pub(super) fn new(fabric: &Fabric, ends: &[End], entry: f64, max_hops: u32) -> Self {
+        let destination = ends.first().map_or(0, |end| end.destination);
+        let all = fabric.head.len();
+        let mut shortest = vec![FAR; ends.len() * all];
+        for (end, row) in ends.iter().zip(shortest.chunks_mut(all.max(1))) {
+            let passes = |link: u32| fabric.carries(link, end.bandwidth);
+            let to = fabric.hops_to(destination, passes);
+            let from = fabric.hops_from(end.source, passes);
+            for (link, hops) in (0..).zip(row) {
+                let (tail, head) = (fabric.tail[link as usize] as usize, fabric.head[link as usize] as usize);
+                let through_hosts = (fabric.is_host[tail] && tail as u32 != end.source)
+                    || (fabric.is_host[head] && head as u32 != destination);
+                if passes(link)
+                    && fabric.is_up(link)
+                    && !through_hosts
+                    && from[tail] != FAR
+                    && to[head] != FAR
+                {
+                    let length = from[tail] + 1 + to[head];
+                    *hops = if length <= max_hops { length } else { FAR };
+                }
+            }
+        }
+        let is_taken = |link: &u32| (0..ends.len()).any(|flow| shortest[flow * all + *link as usize] != FAR);
+        let links: Vec<u32> = (0..all as u32).filter(is_taken).collect();
+        let shortest = (0..ends.len())
+            .flat_map(|flow| links.iter().map(move |&link| (flow, link)))
+            .map(|(flow, link)| shortest[flow * all + link as usize])
+            .collect();
+        Self::joined(fabric, ends, entry, links, shortest)
+    }
+
+    fn joined(fabric: &Fabric, ends: &[End], entry: f64, links: Vec<u32>, shortest: Vec<u32>) -> Self {
+        let destination = ends.first().map_or(0, |end| end.destination);
+        let [mut follow, mut before] = [vec![Vec::new(); links.len()], vec![Vec::new(); links.len()]];
+        let (tail, head) = (|link: u32| fabric.tail[link as usize], |link: u32| fabric.head[link as usize]);
+        for (at, &link) in links.iter().enumerate().filter(|(_, link)| head(**link) != destination) {
+            for &next in fabric.leaving(head(link)) {
+                if let Ok(to) = links.binary_search(&next)
+                    && head(next) != tail(link)
+                {
+                    follow[at].push(to as u32);
+                    before[to].push(at as u32);
+                }
+            }
+        }
+        let first = |(flow, end): (usize, &End)| {
+            let leaves = |at: &u32| {
+                tail(links[*at as usize]) == end.source && shortest[flow * links.len() + *at as usize] != FAR
+            };
+            (0..links.len() as u32).filter(leaves).collect()
+        };
+        let fixed = |&link: &u32| {
+            let (tail, head) = (tail(link) as usize, head(link) as usize);
+            let of_tail = !fabric.is_host[tail] && !fabric.is_two[tail];
+            let of_head = !fabric.is_host[head] && fabric.is_two[head];
+            entry * (f64::from(u8::from(of_tail)) + f64::from(u8::from(of_head)))
+        };
+        Self {
+            first: ends.iter().enumerate().map(first).collect(),
+            arrives: links.iter().map(|&link| head(link) == destination).collect(),
+            fixed: links.iter().map(fixed).collect(),
+            ends: ends.to_vec(),
+            links,
+            follow,
+            before,
+            shortest,
+        }
+    }
+
+    /// Whether every flow has a way.
+    pub(super) fn is_joined(&self) -> bool {
+        self.first.iter().all(|first| !first.is_empty())
+    }
+
+    /// Fewest hops of the flow that has the most.
+    pub(super) fn longest(&self) -> u32 {
+        let links = self.links.len();
+        let fewest = |flow: usize| {
+            let row = &self.shortest[flow * links..(flow + 1) * links];
+            row.iter().copied().min().unwrap_or(FAR)
+        };
+        (0..self.ends.len()).map(fewest).max().unwrap_or(0)
+    }
+}
 
 /// Costs of sets of flows at links that are remembered at a time.
 const MOST_CELLS: usize = 1 << 23;
@@ -28,7 +277,7 @@ pub(super) struct Model<'a> {
     /// Longest of the shortest routes.
     pub least_longest: u32,
     /// Most links that a route can have.
-    pub most_hops: u32,
+    pub max_hops: u32,
     /// What any plan costs beside lengths and entries.
     pub offset: f64,
 }
@@ -46,7 +295,7 @@ impl<'a> Model<'a> {
     pub(super) fn new(problem: &'a Problem<'a>, hosts: &'a [u32]) -> Self {
         let fabric = Fabric::new(problem);
         let switches = fabric.is_host.iter().filter(|is_host| !**is_host).count() as u32;
-        let most_hops = problem.rules.most_hops.unwrap_or(u32::MAX).min(switches + 1);
+        let max_hops = problem.rules.max_hops.unwrap_or(u32::MAX).min(switches + 1);
         let mut ends: BTreeMap<u32, Vec<End>> = BTreeMap::new();
         for (index, flow) in (0..).zip(&problem.flows) {
             let (source, destination) = problem.ends(flow, hosts);
@@ -67,7 +316,7 @@ impl<'a> Model<'a> {
             fixed: Vec::new(),
             places: Vec::new(),
             least_longest: 0,
-            most_hops,
+            max_hops,
             fabric,
         };
         for ends in ends.into_values() {
@@ -82,7 +331,8 @@ impl<'a> Model<'a> {
         let first = self.parts.len();
         let count = ends.len().div_ceil(self.most_together());
         for ends in ends.chunks(ends.len().div_ceil(count)) {
-            let graph = Graph::new(&self.fabric, ends, self.problem.rules.weights.entries, self.most_hops);
+            let graph =
+                Graph::new(&self.fabric, ends, self.problem.rules.weights.table_entries, self.max_hops);
             self.fixed.push(graph.fixed.iter().map(|fixed| fixed / count as f64).collect());
             self.group_of.push(self.groups.len());
             self.parts.push(graph);
@@ -105,7 +355,7 @@ impl<'a> Model<'a> {
             for (at, &link) in graph.links.iter().enumerate() {
                 let head = self.fabric.head[link as usize] as usize;
                 for (flow, end) in graph.ends.iter().enumerate() {
-                    if graph.shortest[flow * graph.links.len() + at] <= self.most_hops {
+                    if graph.shortest[flow * graph.links.len() + at] <= self.max_hops {
                         loads[link as usize] += end.bandwidth;
                         nodes.insert((head, flow), end.bandwidth);
                     }

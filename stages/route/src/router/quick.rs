@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use hopmap_model::Route;
 
-use super::fabric::{FAR, Fabric};
-use super::turns;
-use super::ways::{Ways, Wish};
+use super::model::{FAR, Fabric};
+use super::paths;
+use super::paths::{PathQuery, PathSearch};
 use crate::deadlock;
 use crate::problem::{Problem, TOLERANCE};
 
@@ -40,7 +40,7 @@ pub struct Quick {
 pub struct QuickRouter<'a> {
     problem: &'a Problem<'a>,
     fabric: Fabric,
-    ways: Ways,
+    ways: PathSearch,
     /// Hops from every node, by host and once it is asked for.
     hops: Vec<Option<Vec<u32>>>,
     /// What a hop costs, and an entry of a table.
@@ -48,7 +48,7 @@ pub struct QuickRouter<'a> {
     entry: f64,
     flows: Vec<End>,
     groups: Vec<Vec<u32>>,
-    laid: Laid,
+    laid: RoutingState,
     history: Vec<f64>,
 }
 
@@ -62,7 +62,7 @@ struct End {
 
 /// The ways of all flows, and what they load.
 #[derive(Debug, Clone, Default)]
-struct Laid {
+struct RoutingState {
     ways: Vec<Vec<u32>>,
     /// By link, and after them by node.
     loads: Vec<f64>,
@@ -71,8 +71,8 @@ struct Laid {
 
 /// How routes are looked for.
 #[derive(Clone, Copy)]
-struct Manner<'b> {
-    most_hops: u32,
+struct RoutingOptions<'b> {
+    max_hops: u32,
     /// What an overload costs, in hops.
     pressure: f64,
     bans: &'b [Vec<u32>],
@@ -84,18 +84,18 @@ impl<'a> QuickRouter<'a> {
     pub fn new(problem: &'a Problem<'a>) -> Self {
         let fabric = Fabric::new(problem);
         let weights = problem.rules.weights;
-        let all = weights.longest + weights.hops + weights.entries;
+        let all = weights.longest_route + weights.total_hops + weights.table_entries;
         // Even hops that cost nothing are not wasted.
-        let hop = weights.hops + 1e-3 * if all > 0.0 { all } else { 1.0 };
+        let hop = weights.total_hops + 1e-3 * if all > 0.0 { all } else { 1.0 };
         Self {
             problem,
-            ways: Ways::new(&fabric),
+            ways: PathSearch::new(&fabric),
             hops: vec![None; fabric.is_host.len()],
             hop,
-            entry: weights.entries,
+            entry: weights.table_entries,
             flows: Vec::new(),
             groups: Vec::new(),
-            laid: Laid::default(),
+            laid: RoutingState::default(),
             history: vec![0.0; fabric.head.len() + fabric.is_host.len()],
             fabric,
         }
@@ -105,10 +105,10 @@ impl<'a> QuickRouter<'a> {
     #[must_use]
     pub fn route(&mut self, hosts: &[u32]) -> Quick {
         self.take(hosts);
-        let most = self.problem.rules.most_hops.unwrap_or(u32::MAX);
+        let most = self.problem.rules.max_hops.unwrap_or(u32::MAX);
         let mut best = self.free(most, &[]);
         if self.problem.rules.deadlock_free {
-            best = self.without_circles(best, most);
+            best = self.without_cycles(best, most);
         }
         let routes = self.routes(hosts, &best.ways);
         let keeps_rules = best.excess <= 0.0 && self.problem.keeps_rules(&routes);
@@ -158,11 +158,11 @@ impl<'a> QuickRouter<'a> {
         self.hops[destination as usize].as_ref().map_or(FAR, |hops| hops[source as usize])
     }
 
-    /// Ways under bans: as short as possible first.
-    fn free(&mut self, most: u32, bans: &[Vec<u32>]) -> Laid {
+    /// PathSearch under bans: as short as possible first.
+    fn free(&mut self, most: u32, bans: &[Vec<u32>]) -> RoutingState {
         let farthest = self.groups.iter().flatten().map(|&flow| self.far(flow)).filter(|&far| far != FAR);
         let least = farthest.max().unwrap_or(0);
-        let mut best = Laid { excess: f64::INFINITY, ..Laid::default() };
+        let mut best = RoutingState { excess: f64::INFINITY, ..RoutingState::default() };
         let limits = LONGER.map(|more| least.saturating_add(more).min(most));
         let mut tried = None;
         for limit in limits.into_iter().chain([most]) {
@@ -179,14 +179,14 @@ impl<'a> QuickRouter<'a> {
     }
 
     /// Lays all ways, and again those that cross what is overloaded.
-    fn negotiate(&mut self, most_hops: u32, bans: &[Vec<u32>], best: &mut Laid) {
+    fn negotiate(&mut self, max_hops: u32, bans: &[Vec<u32>], best: &mut RoutingState) {
         let groups = std::mem::take(&mut self.groups);
         self.history.fill(0.0);
         self.laid.ways.resize(self.flows.len(), Vec::new());
         self.laid.ways.iter_mut().for_each(Vec::clear);
         self.laid.loads.clear();
         self.laid.loads.resize(self.history.len(), 0.0);
-        let mut manner = Manner { most_hops, pressure: 1.0, bans };
+        let mut manner = RoutingOptions { max_hops, pressure: 1.0, bans };
         groups.iter().for_each(|group| self.lay(group, manner));
         let mut idle = 0;
         for _ in 0..ROUNDS {
@@ -251,7 +251,7 @@ impl<'a> QuickRouter<'a> {
     }
 
     /// Lays the ways to a destination anew. If one finds none, because tables lead the others there, it is the first of the next order.
-    fn lay(&mut self, group: &[u32], manner: Manner<'_>) {
+    fn lay(&mut self, group: &[u32], manner: RoutingOptions<'_>) {
         let mut order = group.to_vec();
         for _ in 0..ORDERS.min(group.len()) {
             group.iter().for_each(|&flow| self.lift(flow));
@@ -280,12 +280,12 @@ impl<'a> QuickRouter<'a> {
         self.laid.ways[flow as usize].clear();
     }
 
-    fn lay_one(&mut self, flow: u32, manner: Manner<'_>) -> bool {
+    fn lay_one(&mut self, flow: u32, manner: RoutingOptions<'_>) -> bool {
         let End { source, destination, bandwidth } = self.flows[flow as usize];
         let Some(hops) = self.hops[destination as usize].as_deref() else { return false };
         let (hop, entry) = (self.hop, self.entry);
         let wish =
-            Wish { source, destination, hops, most_hops: manner.most_hops, hop, entry, bans: manner.bans };
+            PathQuery { source, destination, hops, max_hops: manner.max_hops, hop, entry, bans: manner.bans };
         let (fabric, loads, history) = (&self.fabric, &self.laid.loads, &self.history);
         let links = fabric.head.len();
         let whole = hop + entry;
@@ -310,36 +310,36 @@ impl<'a> QuickRouter<'a> {
         true
     }
 
-    /// Ways whose links cannot wait for each other in a circle.
-    fn without_circles(&mut self, first: Laid, most: u32) -> Laid {
+    /// PathSearch whose links cannot wait for each other in a cycle.
+    fn without_cycles(&mut self, first: RoutingState, most: u32) -> RoutingState {
         let links = self.fabric.head.len();
-        let circle = |laid: &Laid| deadlock::cycle(links, laid.ways.iter().map(Vec::as_slice));
-        if circle(&first).is_empty() {
+        let cycle = |laid: &RoutingState| deadlock::cycle(links, laid.ways.iter().map(Vec::as_slice));
+        if cycle(&first).is_empty() {
             return first;
         }
-        let mut best = Laid { excess: f64::INFINITY, ..Laid::default() };
+        let mut best = RoutingState { excess: f64::INFINITY, ..RoutingState::default() };
         let mut bans = vec![Vec::new(); links];
         let mut laid = first;
-        // A turn of every circle is banned, until none is left or a flow finds no way.
+        // A turn of every cycle is banned, until none is left or a flow finds no way.
         for _ in 0..4 * links {
-            let circle = circle(&laid);
-            if circle.is_empty() {
+            let cycle = cycle(&laid);
+            if cycle.is_empty() {
                 best = laid;
                 break;
             }
             if laid.excess >= NO_WAY {
                 break;
             }
-            let (link, next) = turns::rarest(&circle, &laid.ways);
+            let (link, next) = paths::rarest(&cycle, &laid.ways);
             bans[link as usize].push(next);
             laid = self.free(most, &bans);
         }
-        for bans in turns::rules(&self.fabric) {
+        for bans in paths::rules(&self.fabric) {
             if best.excess <= 0.0 {
                 break;
             }
             let laid = self.free(most, &bans);
-            if laid.excess < best.excess && circle(&laid).is_empty() {
+            if laid.excess < best.excess && cycle(&laid).is_empty() {
                 best = laid;
             }
         }

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::entries::Entries;
-use super::model::{FAR, Model};
+use super::model::{Entries, FAR, Model};
 use crate::deadlock;
 use crate::problem::TOLERANCE;
 
@@ -83,7 +82,7 @@ pub(super) fn route(model: &Model<'_>, hosts: &[u32], lengths: Lengths, below: f
     if tasks.len() > MOST_TASKS {
         return Paths::default();
     }
-    let most = model.problem.rules.most_hops.map_or(FAR, |most| most.min(u32::from(FAR)) as u16);
+    let most = model.problem.rules.max_hops.map_or(FAR, |most| most.min(u32::from(FAR)) as u16);
     let lengths = Lengths { most: lengths.most.min(most), ..lengths };
     let mut finder = Finder::new(model, tasks, lengths, below, steps);
     let start = Cost { longest: finder.longest(), hops: 0, done: 0, entries: 0 };
@@ -165,9 +164,9 @@ impl<'m, 'a> Finder<'m, 'a> {
         let entries = cost.entries.max(self.least.get(group).copied().unwrap_or_default());
         let later = self.later.get(group + 1).copied().unwrap_or_default();
         let hops = cost.hops + links + self.hops_from.get(index + 1).copied().unwrap_or_default();
-        weights.longest * f64::from(cost.longest)
-            + weights.hops * f64::from(hops)
-            + weights.entries * f64::from(cost.done + entries + later)
+        weights.longest_route * f64::from(cost.longest)
+            + weights.total_hops * f64::from(hops)
+            + weights.table_entries * f64::from(cost.done + entries + later)
     }
 
     fn task(&mut self, index: usize, mut cost: Cost) {

@@ -7,19 +7,18 @@
 //! the sets further. At a leaf the best routes are looked for.
 
 mod bound;
-mod near;
+mod tables;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::assignment::Assignment;
-use super::entries::Entries;
-use super::model::{Edge, FAR, Model};
+use super::model::{Edge, Entries, FAR, Model};
 use super::paths::{self, Lengths};
-use super::symmetry::{Symmetry, alike};
-use crate::engine::Watch;
+use super::symmetry::Symmetry;
+use crate::engine::StopCondition;
 
-use near::{Neighbour, bits, joins, neighbours, within};
+use tables::{Tables, bits};
 
 /// Classes at most; sets of them are bits of a number.
 pub(super) const MOST_CLASSES: usize = 128;
@@ -55,50 +54,66 @@ struct Node {
     is_settled: Vec<bool>,
 }
 
-/// The search.
-pub(super) struct Tree<'m, 'a> {
-    model: &'m Model<'a>,
-    symmetry: Symmetry,
-    orbits: BTreeMap<u128, Option<Rc<Vec<usize>>>>,
-    alike: Vec<Vec<usize>>,
-    neighbours: Vec<Vec<Neighbour>>,
-    /// Classes by distance from each class, in the direction in which it is less.
-    around: Vec<Vec<(u16, usize)>>,
-    /// Processes that receive from several others, and those each receives from.
-    joins: Vec<Option<Vec<usize>>>,
-    /// Part of the entries of a destination that is its own: others may be on its host.
-    share: f64,
-    is_single: bool,
-    lengths: Lengths,
-    /// For streams of each kind the classes that are near enough from each class, and to it.
-    reach: [Vec<Vec<u128>>; 2],
-    used: Vec<Vec<f64>>,
+/// The processes on every node.
+struct Occupancy {
     on: Vec<Vec<usize>>,
+    /// What they need of performance and of each device.
+    used: Vec<Vec<f64>>,
+}
+
+/// Memory that a bound needs, kept from one node to the next.
+#[derive(Default)]
+struct Scratch {
     counter: Entries,
     assignment: Assignment,
     costs: Vec<f64>,
-    /// Memory of what a process costs in a class.
     sources: Vec<(u32, usize)>,
     near: Vec<u16>,
     hops: Vec<f64>,
     alone: Vec<f64>,
-    /// For streams of each kind, from each class and to it, the classes within each number of links.
-    within: [Vec<Vec<Vec<u128>>>; 2],
+}
+
+/// The best plan, and what is not known to be worse.
+pub(super) struct Incumbent {
     /// What the best plan costs that is known.
     pub(super) cost: f64,
     /// The hosts and routes of that plan, if it was found here.
-    pub(super) best: Option<(Vec<u32>, Vec<Vec<u32>>)>,
+    pub(super) plan: Option<(Vec<u32>, Vec<Vec<u32>>)>,
     /// No plan of those that were left out costs less.
     pub(super) open: f64,
+}
+
+/// How far a search has come, and when it ends.
+#[derive(Default)]
+pub(super) struct Progress {
     pub(super) nodes: u64,
-    pub(super) leaves: u64,
+    leaves: u64,
+    /// Nodes before this search.
     begin: u64,
+    /// Nodes at the next look at the clock.
     next_look: u64,
     most_nodes: u64,
-    /// Part of the tree that is done, if all branches of a node are alike; and whether to give up where that is hopeless.
+    /// Part of the tree that is done, if all branches of a node are alike.
     done: f64,
+    /// Whether to give up where `done` makes it hopeless to come to the end.
     gives_up: bool,
     is_stopped: bool,
+}
+
+/// The search.
+pub(super) struct Tree<'m, 'a> {
+    model: &'m Model<'a>,
+    tables: Tables,
+    symmetry: Symmetry,
+    /// Orbits of classes under symmetries that keep a set of them in place.
+    orbits: BTreeMap<u128, Option<Rc<Vec<usize>>>>,
+    lengths: Lengths,
+    /// For streams of each kind the classes that are near enough from each class, and to it.
+    reach: [Vec<Vec<u128>>; 2],
+    occupancy: Occupancy,
+    scratch: Scratch,
+    pub(super) incumbent: Incumbent,
+    pub(super) progress: Progress,
 }
 
 impl<'m, 'a> Tree<'m, 'a> {
@@ -108,82 +123,52 @@ impl<'m, 'a> Tree<'m, 'a> {
         if classes > MOST_CLASSES || classes == 0 || model.processes > MOST_PROCESSES {
             return None;
         }
-        let most = model.classes.iter().map(|class| class.most).max().unwrap_or(1).max(1);
         let nodes = model.problem.system.nodes.len();
-        let joins: Vec<Option<Vec<usize>>> =
-            (0..model.processes).map(|process| joins(model, process)).collect();
-        let around = |class: usize| {
-            let distance =
-                |other: usize| model.distance(0, class, other).min(model.distance(0, other, class));
-            let mut around: Vec<(u16, usize)> = (0..classes).map(|other| (distance(other), other)).collect();
-            around.sort_unstable();
-            around
-        };
+        let resources = model.needs.first().map_or(0, Vec::len);
         Some(Self {
+            tables: Tables::new(model),
             symmetry: Symmetry::new(model),
             orbits: BTreeMap::new(),
-            alike: alike(model),
-            neighbours: (0..model.processes).map(|process| neighbours(model, process, &joins)).collect(),
-            around: (0..classes).map(around).collect(),
-            joins,
-            share: 1.0 / most as f64,
-            is_single: most == 1,
             lengths: Lengths { most: FAR, least: 0 },
             reach: [Vec::new(), Vec::new()],
-            used: vec![vec![0.0; model.needs.first().map_or(0, Vec::len)]; nodes],
-            on: vec![Vec::new(); nodes],
-            counter: Entries::default(),
-            assignment: Assignment::default(),
-            costs: Vec::new(),
-            sources: Vec::new(),
-            near: Vec::new(),
-            hops: Vec::new(),
-            alone: Vec::new(),
-            within: [within(model, true), within(model, false)],
-            best: None,
-            open: f64::INFINITY,
-            nodes: 0,
-            leaves: 0,
-            begin: 0,
-            next_look: 64,
-            most_nodes: u64::MAX,
-            done: 0.0,
-            gives_up: false,
-            is_stopped: false,
-            cost,
+            occupancy: Occupancy { on: vec![Vec::new(); nodes], used: vec![vec![0.0; resources]; nodes] },
+            scratch: Scratch::default(),
+            incumbent: Incumbent { cost, plan: None, open: f64::INFINITY },
+            progress: Progress { next_look: 64, most_nodes: u64::MAX, ..Progress::default() },
             model,
         })
     }
 
     /// Looks at all mappings whose routes have at most so many links, the longest counting as `least` at least. Whether it came to the
     /// end; else `open` is a bound of what it left out.
-    pub(super) fn search(&mut self, lengths: Lengths, watch: &Watch<'_>) -> bool {
+    pub(super) fn search(&mut self, lengths: Lengths, stop: &StopCondition<'_>) -> bool {
         // Without limits it gives up where they would be needed.
-        self.gives_up = watch.limits.nodes.is_none() && watch.limits.seconds.is_none();
-        self.most_nodes = if self.gives_up { self.nodes + self.affordable(MOST_WORK) } else { u64::MAX };
-        self.look(lengths, watch)
+        self.progress.gives_up = stop.limits.nodes.is_none() && stop.limits.seconds.is_none();
+        self.progress.most_nodes =
+            if self.progress.gives_up { self.progress.nodes + self.affordable(MOST_WORK) } else { u64::MAX };
+        self.look(lengths, stop)
     }
 
     /// Has a short look whether there are mappings with such routes; whether it came to the end.
-    pub(super) fn probe(&mut self, lengths: Lengths, watch: &Watch<'_>) -> bool {
-        self.gives_up = false;
-        self.most_nodes = self.nodes + PROBE.min(self.affordable(PROBE_WORK));
-        self.look(lengths, watch)
+    pub(super) fn probe(&mut self, lengths: Lengths, stop: &StopCondition<'_>) -> bool {
+        self.progress.gives_up = false;
+        self.progress.most_nodes = self.progress.nodes + PROBE.min(self.affordable(PROBE_WORK));
+        self.look(lengths, stop)
     }
 
-    fn look(&mut self, lengths: Lengths, watch: &Watch<'_>) -> bool {
+    fn look(&mut self, lengths: Lengths, stop: &StopCondition<'_>) -> bool {
         self.lengths = lengths;
-        self.done = 0.0;
-        self.is_stopped = false;
-        self.open = f64::INFINITY;
+        self.progress.done = 0.0;
+        self.progress.is_stopped = false;
+        self.incumbent.open = f64::INFINITY;
         self.measure();
         if let Some(mut root) = self.root()
             && let Some(bound) = self.narrow(&mut root)
         {
-            self.begin = self.nodes;
-            self.explore(&root, bound, 1.0, watch);
+            self.progress.begin = self.progress.nodes;
+            self.explore(&root, bound, 1.0, stop);
         }
-        self.open.is_infinite()
+        self.incumbent.open.is_infinite()
     }
 
     /// The bound of all mappings with such routes; infinite if there are none.
@@ -198,21 +183,21 @@ impl<'m, 'a> Tree<'m, 'a> {
     fn affordable(&self, work: u64) -> u64 {
         let size = self.model.processes * self.model.classes.len() + 4 * self.model.edges.len();
         // Where several processes fit on a host, they stay in the bound until all have a class.
-        let factor = if self.is_single { 1 } else { 4 };
+        let factor = if self.tables.is_single { 1 } else { 4 };
         work / (factor * (size as u64 + 50))
     }
 
     /// Whether to stop: the limits, or no hope to come to the end.
-    fn is_over(&mut self, watch: &Watch<'_>) -> bool {
-        if self.nodes < self.next_look {
+    fn is_over(&mut self, stop: &StopCondition<'_>) -> bool {
+        if self.progress.nodes < self.progress.next_look {
             return false;
         }
-        self.next_look = self.nodes + 64;
-        let looked = self.nodes - self.begin;
-        let is_hopeless = self.gives_up
+        self.progress.next_look = self.progress.nodes + 64;
+        let looked = self.progress.nodes - self.progress.begin;
+        let is_hopeless = self.progress.gives_up
             && looked > self.affordable(FIRST_WORK)
-            && self.done < HOPE * looked as f64 / self.affordable(MOST_WORK) as f64;
-        is_hopeless || watch.is_over(self.nodes)
+            && self.progress.done < HOPE * looked as f64 / self.affordable(MOST_WORK) as f64;
+        is_hopeless || stop.is_over(self.progress.nodes)
     }
 
     fn measure(&mut self) {
@@ -221,7 +206,7 @@ impl<'m, 'a> Tree<'m, 'a> {
             let near = |by_links: &Vec<u128>| by_links[most.min(by_links.len() - 1)];
             within.iter().map(|classes| classes.iter().map(near).collect()).collect()
         };
-        self.reach = [reach(&self.within[0]), reach(&self.within[1])];
+        self.reach = [reach(&self.tables.within[0]), reach(&self.tables.within[1])];
     }
 
     fn root(&self) -> Option<Node> {
@@ -259,27 +244,27 @@ impl<'m, 'a> Tree<'m, 'a> {
     }
 
     /// Looks at everything below a node.
-    fn explore(&mut self, node: &Node, bound: f64, part: f64, watch: &Watch<'_>) {
-        self.nodes += 1;
-        let most = watch.limits.nodes.unwrap_or(u64::MAX).min(self.most_nodes);
-        self.is_stopped |= self.nodes > most || self.is_over(watch);
-        if self.is_stopped {
-            self.open = self.open.min(bound);
+    fn explore(&mut self, node: &Node, bound: f64, part: f64, stop: &StopCondition<'_>) {
+        self.progress.nodes += 1;
+        let most = stop.limits.nodes.unwrap_or(u64::MAX).min(self.progress.most_nodes);
+        self.progress.is_stopped |= self.progress.nodes > most || self.is_over(stop);
+        if self.progress.is_stopped {
+            self.incumbent.open = self.incumbent.open.min(bound);
             return;
         }
         let Some(process) = self.choice(node) else {
             self.leaf(node, bound);
-            self.done += part;
+            self.progress.done += part;
             return;
         };
-        self.branches(node.clone(), process, bound, part, watch);
+        self.branches(node.clone(), process, bound, part, stop);
     }
 
     /// Looks at a process in one class after the other. What was looked at needs not be looked at again for classes and processes that can
     /// stand for these.
-    fn branches(&mut self, mut node: Node, process: usize, bound: f64, part: f64, watch: &Watch<'_>) {
-        let is_alone = self.neighbours[process].is_empty() && self.model.problem.home.is_none();
-        let leaves = self.leaves;
+    fn branches(&mut self, mut node: Node, process: usize, bound: f64, part: f64, stop: &StopCondition<'_>) {
+        let is_alone = self.tables.neighbours[process].is_empty() && self.model.problem.home.is_none();
+        let leaves = self.progress.leaves;
         let orbits = self.orbits_of(node.placed);
         let values = self.values(&node, process);
         let part = part / values.len().max(1) as f64;
@@ -288,27 +273,27 @@ impl<'m, 'a> Tree<'m, 'a> {
                 continue;
             }
             // Where several processes fit on a host, hosts come after all classes.
-            if self.is_single || node.is_settled[process] || node.sets[process].is_power_of_two() {
+            if self.tables.is_single || node.is_settled[process] || node.sets[process].is_power_of_two() {
                 let hosts = self.hosts_in(class, process);
                 let part = part / hosts.len().max(1) as f64;
                 for host in hosts {
                     self.put(process, host, true);
-                    self.below(&node, (process, class, Some(host)), bound, part, watch);
+                    self.below(&node, (process, class, Some(host)), bound, part, stop);
                     self.put(process, host, false);
-                    if is_alone && self.leaves > leaves {
+                    if is_alone && self.progress.leaves > leaves {
                         // Where processes without streams are makes no difference.
                         return;
                     }
                 }
             } else {
-                self.below(&node, (process, class, None), bound, part, watch);
-                if is_alone && self.leaves > leaves {
+                self.below(&node, (process, class, None), bound, part, stop);
+                if is_alone && self.progress.leaves > leaves {
                     return;
                 }
             }
-            if self.is_stopped {
+            if self.progress.is_stopped {
                 // Whatever is left here is no better than this node.
-                self.open = self.open.min(bound);
+                self.incumbent.open = self.incumbent.open.min(bound);
                 return;
             }
             if !self.forget(&mut node, process, class, orbits.as_deref()) {
@@ -324,7 +309,7 @@ impl<'m, 'a> Tree<'m, 'a> {
         (process, class, host): (usize, usize, Option<u32>),
         bound: f64,
         part: f64,
-        watch: &Watch<'_>,
+        stop: &StopCondition<'_>,
     ) {
         let mut child = node.clone();
         child.sets[process] = 1 << class;
@@ -336,8 +321,8 @@ impl<'m, 'a> Tree<'m, 'a> {
             self.fill(&mut child, class);
         }
         match self.narrow(&mut child) {
-            Some(there) => self.explore(&child, there.max(bound), part, watch),
-            None => self.done += part,
+            Some(there) => self.explore(&child, there.max(bound), part, stop),
+            None => self.progress.done += part,
         }
     }
 
@@ -349,10 +334,10 @@ impl<'m, 'a> Tree<'m, 'a> {
         };
         let explored = (0..self.model.classes.len()).filter(same).fold(0_u128, |set, other| set | 1 << other);
         node.sets[process] &= !explored;
-        for &other in self.alike[process].iter().filter(|&&other| !node.is_settled[other]) {
+        for &other in self.tables.alike[process].iter().filter(|&&other| !node.is_settled[other]) {
             node.sets[other] &= !explored;
         }
-        node.sets[process] != 0 && self.alike[process].iter().all(|&other| node.sets[other] != 0)
+        node.sets[process] != 0 && self.tables.alike[process].iter().all(|&other| node.sets[other] != 0)
     }
 
     /// The process that is placed next: of those with streams that with the fewest classes, then that with the most placed neighbours.
@@ -360,10 +345,10 @@ impl<'m, 'a> Tree<'m, 'a> {
     fn choice(&self, node: &Node) -> Option<usize> {
         let waiting = (0..self.model.processes).filter(|&process| node.hosts[process] == NOWHERE);
         waiting.min_by_key(|&process| {
-            let neighbours = &self.neighbours[process];
+            let neighbours = &self.tables.neighbours[process];
             let placed = neighbours.iter().filter(|other| node.is_settled[other.process]).count();
             let count = node.sets[process].count_ones();
-            let is_later = !self.is_single && count == 1;
+            let is_later = !self.tables.is_single && count == 1;
             let (placed, degree) = (usize::MAX - placed, usize::MAX - neighbours.len());
             (neighbours.is_empty(), is_later, count, placed, degree, process)
         })
@@ -382,27 +367,28 @@ impl<'m, 'a> Tree<'m, 'a> {
         let mut hosts = Vec::new();
         let mut has_fresh = false;
         for &host in &self.model.classes[class].hosts {
-            let is_fresh = self.on[host as usize].is_empty();
-            if !(is_fresh && has_fresh) && self.model.fits(host, &self.used[host as usize], process) {
+            let is_fresh = self.occupancy.on[host as usize].is_empty();
+            if !(is_fresh && has_fresh) && self.model.fits(host, &self.occupancy.used[host as usize], process)
+            {
                 hosts.push(host);
                 has_fresh |= is_fresh;
             }
         }
         // Beside others first.
-        hosts.sort_by_key(|&host| self.on[host as usize].is_empty());
+        hosts.sort_by_key(|&host| self.occupancy.on[host as usize].is_empty());
         hosts
     }
 
     fn put(&mut self, process: usize, host: u32, is_there: bool) {
-        let used = self.used[host as usize].iter_mut();
+        let used = self.occupancy.used[host as usize].iter_mut();
         match is_there {
-            true => self.on[host as usize].push(process),
+            true => self.occupancy.on[host as usize].push(process),
             false => {
-                self.on[host as usize].pop();
+                self.occupancy.on[host as usize].pop();
             }
         }
         // Sums anew: what is taken away again leaves rounding behind.
-        let on = &self.on[host as usize];
+        let on = &self.occupancy.on[host as usize];
         for (resource, used) in used.enumerate() {
             *used = on.iter().map(|&process| self.model.needs[process][resource]).sum();
         }
@@ -413,7 +399,10 @@ impl<'m, 'a> Tree<'m, 'a> {
         for process in 0..self.model.processes {
             if node.hosts[process] == NOWHERE && node.sets[process] >> class & 1 == 1 {
                 let hosts = &self.model.classes[class].hosts;
-                if !hosts.iter().any(|&host| self.model.fits(host, &self.used[host as usize], process)) {
+                if !hosts
+                    .iter()
+                    .any(|&host| self.model.fits(host, &self.occupancy.used[host as usize], process))
+                {
                     node.sets[process] &= !(1 << class);
                 }
             }
@@ -433,17 +422,18 @@ impl<'m, 'a> Tree<'m, 'a> {
 
     /// The best routes of a mapping.
     fn leaf(&mut self, node: &Node, bound: f64) {
-        self.leaves += 1;
+        self.progress.leaves += 1;
         let moves =
             (0..).zip(&node.hosts).map(|(process, &host)| self.model.move_cost(process, host)).sum::<f64>();
-        let found = paths::route(self.model, &node.hosts, self.lengths, self.cost - moves, LEAF_STEPS);
+        let found =
+            paths::route(self.model, &node.hosts, self.lengths, self.incumbent.cost - moves, LEAF_STEPS);
         if let Some((cost, ways)) = found.best {
-            self.cost = cost + moves;
-            self.best = Some((node.hosts.clone(), ways));
+            self.incumbent.cost = cost + moves;
+            self.incumbent.plan = Some((node.hosts.clone(), ways));
         }
-        self.nodes += found.steps / STEPS_OF_NODE;
+        self.progress.nodes += found.steps / STEPS_OF_NODE;
         if !found.is_complete {
-            self.open = self.open.min(bound);
+            self.incumbent.open = self.incumbent.open.min(bound);
         }
     }
 }

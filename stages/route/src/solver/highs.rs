@@ -11,7 +11,7 @@ use highs::{HighsModelStatus, HighsSolutionStatus, Model, RowProblem, Sense as G
 
 use super::{Solution, Solver};
 use crate::SolverError;
-use crate::engine::Watch;
+use crate::engine::StopCondition;
 use crate::linear::{Domain, LinearProgram, Sense};
 
 /// How often it is asked whether to stop.
@@ -33,9 +33,9 @@ struct Stop {
 }
 
 impl Solver for Highs {
-    fn solve(&self, program: &LinearProgram, watch: &Watch<'_>) -> Result<Solution, SolverError> {
-        let stop = Stop { nodes: watch.limits.nodes, seconds: watch.seconds_left() };
-        if stop.seconds.is_some_and(|left| left <= 0.0) || watch.should_stop() {
+    fn solve(&self, program: &LinearProgram, condition: &StopCondition<'_>) -> Result<Solution, SolverError> {
+        let stop = Stop { nodes: condition.limits.nodes, seconds: condition.seconds_left() };
+        if stop.seconds.is_some_and(|left| left <= 0.0) || condition.should_stop() {
             return Ok(unknown(program));
         }
         if program.variables.is_empty() {
@@ -58,7 +58,7 @@ impl Solver for Highs {
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     let grace = GRACE.0 + GRACE.1 * stop.seconds.unwrap_or_default();
-                    if watch.should_stop() || watch.seconds_left().is_some_and(|left| left < -grace) {
+                    if condition.should_stop() || condition.seconds_left().is_some_and(|left| left < -grace) {
                         return Ok(unknown(program));
                     }
                 }

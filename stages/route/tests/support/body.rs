@@ -38,7 +38,7 @@ pub(crate) fn file(kind: usize, bytes: &[u8], network: &str) -> bool {
 fn holds(instance: &Instance) -> bool {
     let Instance { graph, system, mapping, tables } = instance;
     let sound = graph.check().is_ok() && system.check().is_ok();
-    let weights = Weights { longest: 1000.0, hops: 10.0, entries: 1.0 };
+    let weights = Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 };
     if system.links.len() * graph.demands.streams.len() < SMALL
         && system.nodes.len() < SMALL
         && let Ok(problem) = Problem::new(graph, system, mapping.as_ref(), Rules::from(weights))

@@ -1,6 +1,6 @@
 //! What a node of the tree costs at least, and which classes that leaves to its processes.
 
-use super::near::bits;
+use super::tables::bits;
 use super::{NOWHERE, Node, Tree};
 use crate::search::assignment::NEVER;
 use crate::search::model::FAR;
@@ -24,7 +24,7 @@ impl Tree<'_, '_> {
         let mut queue: Vec<usize> = (0..model.processes).collect();
         while let Some(process) = queue.pop() {
             is_waiting[process] = false;
-            for neighbour in &self.neighbours[process] {
+            for neighbour in &self.tables.neighbours[process] {
                 let mut near = node.sets[neighbour.process];
                 for &edge in &neighbour.edges {
                     let edge = &model.edges[edge];
@@ -56,13 +56,13 @@ impl Tree<'_, '_> {
     }
 
     fn may_share(&self, node: &Node, class: usize, first: usize, second: usize) -> bool {
-        if self.is_single {
+        if self.tables.is_single {
             return false;
         }
         match (node.hosts[first], node.hosts[second]) {
             (NOWHERE, NOWHERE) => self.model.can_share(class, first, second),
-            (NOWHERE, host) => self.model.fits(host, &self.used[host as usize], first),
-            (host, NOWHERE) => self.model.fits(host, &self.used[host as usize], second),
+            (NOWHERE, host) => self.model.fits(host, &self.occupancy.used[host as usize], first),
+            (host, NOWHERE) => self.model.fits(host, &self.occupancy.used[host as usize], second),
             (a, b) => a == b,
         }
     }
@@ -73,7 +73,7 @@ impl Tree<'_, '_> {
         let rows: Vec<usize> =
             (0..self.model.processes).filter(|&process| node.hosts[process] == NOWHERE).collect();
         let classes = self.model.classes.len();
-        let mut costs = std::mem::take(&mut self.costs);
+        let mut costs = std::mem::take(&mut self.scratch.costs);
         costs.clear();
         costs.resize(rows.len() * classes, NEVER);
         for (row, &process) in rows.iter().enumerate() {
@@ -81,22 +81,23 @@ impl Tree<'_, '_> {
                 costs[row * classes + class] = self.place_cost(node, process, class);
             }
         }
-        let solved = self.assignment.solve(&costs, &node.room);
-        let bound =
-            solved.map(|cost| cost + fixed).filter(|&bound| self.model.improves(bound - 1e-7, self.cost));
+        let solved = self.scratch.assignment.solve(&costs, &node.room);
+        let bound = solved
+            .map(|cost| cost + fixed)
+            .filter(|&bound| self.model.improves(bound - 1e-7, self.incumbent.cost));
         let mut has_changed = false;
         if let Some(bound) = bound {
             for (row, &process) in rows.iter().enumerate() {
                 for class in bits(node.sets[process]) {
-                    let there = bound + self.assignment.extra(&costs, row, class);
-                    if !self.model.improves(there - 1e-7, self.cost) {
+                    let there = bound + self.scratch.assignment.extra(&costs, row, class);
+                    if !self.model.improves(there - 1e-7, self.incumbent.cost) {
                         node.sets[process] &= !(1 << class);
                         has_changed = true;
                     }
                 }
             }
         }
-        self.costs = costs;
+        self.scratch.costs = costs;
         let is_empty = node.sets.contains(&0);
         bound.filter(|_| !is_empty).map(|bound| (bound, has_changed))
     }
@@ -105,10 +106,10 @@ impl Tree<'_, '_> {
     fn fixed(&mut self, node: &Node) -> Option<f64> {
         let model = self.model;
         let weights = model.weights;
-        let mut sum = weights.longest * f64::from(self.lengths.least);
+        let mut sum = weights.longest_route * f64::from(self.lengths.least);
         for process in (0..model.processes).filter(|&process| node.hosts[process] != NOWHERE) {
             sum += model.move_cost(process, node.hosts[process]);
-            for neighbour in self.neighbours[process].iter().filter(|other| other.process > process) {
+            for neighbour in self.tables.neighbours[process].iter().filter(|other| other.process > process) {
                 let host = node.hosts[neighbour.process];
                 if host == NOWHERE {
                     continue;
@@ -122,9 +123,12 @@ impl Tree<'_, '_> {
                         return None;
                     }
                     longest = longest.max(distance);
-                    sum += weights.hops * f64::from(distance);
+                    sum += weights.total_hops * f64::from(distance);
                 }
-                sum += weights.entries * self.share * neighbour.alone * f64::from(longest.saturating_sub(1));
+                sum += weights.table_entries
+                    * self.tables.share
+                    * neighbour.alone
+                    * f64::from(longest.saturating_sub(1));
             }
         }
         for process in (0..model.processes).filter(|&process| node.hosts[process] != NOWHERE) {
@@ -135,10 +139,10 @@ impl Tree<'_, '_> {
 
     /// What the entries of a destination of several streams cost at least in a class.
     fn join_cost(&mut self, node: &Node, process: usize, class: usize) -> f64 {
-        let Some(joins) = &self.joins[process] else { return 0.0 };
+        let Some(joins) = &self.tables.joins[process] else { return 0.0 };
         let model = self.model;
         let mut least: u32 = 0;
-        let mut sources = std::mem::take(&mut self.sources);
+        let mut sources = std::mem::take(&mut self.scratch.sources);
         sources.clear();
         for &edge in joins {
             let (source, kind) = (model.edges[edge].source, model.edges[edge].kind);
@@ -158,9 +162,9 @@ impl Tree<'_, '_> {
                 }
             }
         }
-        let settled = self.counter.least(model, class, sources.iter().copied());
-        self.sources = sources;
-        model.weights.entries * self.share * f64::from(least.max(settled))
+        let settled = self.scratch.counter.least(model, class, sources.iter().copied());
+        self.scratch.sources = sources;
+        model.weights.table_entries * self.tables.share * f64::from(least.max(settled))
     }
 
     /// Links of a stream at least between a process in a class and one that is not placed.
@@ -169,7 +173,7 @@ impl Tree<'_, '_> {
             return 0;
         }
         let edge = &self.model.edges[edge];
-        let by_links = &self.within[usize::from(edge.source != process)][edge.kind][class];
+        let by_links = &self.tables.within[usize::from(edge.source != process)][edge.kind][class];
         let set = node.sets[other];
         by_links.iter().position(|there| there & set != 0).map_or(FAR, |links| links as u16)
     }
@@ -186,13 +190,13 @@ impl Tree<'_, '_> {
                 .fold(NEVER, f64::min),
             None => 0.0,
         };
-        let [mut hops, mut alone] = [&mut self.hops, &mut self.alone].map(std::mem::take);
-        let mut near = std::mem::take(&mut self.near);
+        let [mut hops, mut alone] = [&mut self.scratch.hops, &mut self.scratch.alone].map(std::mem::take);
+        let mut near = std::mem::take(&mut self.scratch.near);
         near.clear();
         hops.clear();
         alone.clear();
         let mut sharing = 0;
-        for neighbour in &self.neighbours[process] {
+        for neighbour in &self.tables.neighbours[process] {
             let host = node.hosts[neighbour.process];
             if host == NOWHERE {
                 let least = neighbour
@@ -214,9 +218,12 @@ impl Tree<'_, '_> {
                 let (from, to) = if edge.source == process { (class, there) } else { (there, class) };
                 let distance = if is_same { 0 } else { model.distance(edge.kind, from, to) };
                 longest = longest.max(distance);
-                sum += if distance >= FAR { NEVER } else { weights.hops * f64::from(distance) };
+                sum += if distance >= FAR { NEVER } else { weights.total_hops * f64::from(distance) };
             }
-            sum += weights.entries * self.share * neighbour.alone * f64::from(longest.saturating_sub(1));
+            sum += weights.table_entries
+                * self.tables.share
+                * neighbour.alone
+                * f64::from(longest.saturating_sub(1));
         }
         sum += self.join_cost(node, process, class);
         self.spread(node, class, sharing, &mut near);
@@ -224,10 +231,14 @@ impl Tree<'_, '_> {
         hops.sort_by(|a, b| b.total_cmp(a));
         alone.sort_by(|a, b| b.total_cmp(a));
         for ((distance, hops), alone) in near.iter().zip(&hops).zip(&alone) {
-            sum += 0.5 * weights.hops * hops * f64::from(*distance)
-                + 0.5 * weights.entries * self.share * alone * f64::from(distance.saturating_sub(1));
+            sum += 0.5 * weights.total_hops * hops * f64::from(*distance)
+                + 0.5
+                    * weights.table_entries
+                    * self.tables.share
+                    * alone
+                    * f64::from(distance.saturating_sub(1));
         }
-        (self.near, self.hops, self.alone) = (near, hops, alone);
+        (self.scratch.near, self.scratch.hops, self.scratch.alone) = (near, hops, alone);
         sum
     }
 
@@ -235,11 +246,12 @@ impl Tree<'_, '_> {
     fn spread(&self, node: &Node, class: usize, sharing: usize, near: &mut [u16]) {
         near.sort_unstable();
         let shares = sharing.min(self.model.classes[class].most.saturating_sub(1));
-        let mut places =
-            std::iter::repeat_n(0, shares).chain(self.around[class].iter().flat_map(|&(distance, other)| {
+        let mut places = std::iter::repeat_n(0, shares).chain(self.tables.around[class].iter().flat_map(
+            |&(distance, other)| {
                 let own = if other == class { 1 + shares } else { 0 };
                 std::iter::repeat_n(distance, node.room[other].saturating_sub(own))
-            }));
+            },
+        ));
         for near in near {
             let Some(place) = places.next() else { return };
             *near = place.max(*near);

@@ -9,19 +9,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hopmap_model::Error;
 
-use super::Assembly;
-use super::search::{Found, offer};
-use crate::kit::candidate::above;
-use crate::kit::design::Design;
-use crate::kit::judge::Judge;
-use crate::kit::stock::Stock;
+use super::assembly::{Assembly, Found, offer};
+use crate::synthesis::design::Design;
+use crate::synthesis::inventory::Inventory;
+use crate::synthesis::judge::{Judge, above};
 
 /// Most orders of alike boards that are compared.
 const MOST_ORDERS: usize = 5040;
 
 /// All ways to join some boards.
 pub(super) struct Exact<'a, 'j> {
-    stock: &'a Stock,
+    inventory: &'a Inventory,
     counts: &'a [usize],
     assembly: &'a Assembly,
     judge: &'a mut Judge<'j>,
@@ -42,7 +40,7 @@ pub(super) struct Exact<'a, 'j> {
 impl<'a, 'j> Exact<'a, 'j> {
     /// Nothing where alike boards have too many orders.
     pub(super) fn new(
-        stock: &'a Stock,
+        inventory: &'a Inventory,
         counts: &'a [usize],
         assembly: &'a Assembly,
         judge: &'a mut Judge<'j>,
@@ -60,7 +58,7 @@ impl<'a, 'j> Exact<'a, 'j> {
         Some(Self {
             orders: orders(&assembly.kinds)?,
             most: if judge.survives.is_empty() { streams } else { streams + 1 },
-            stock,
+            inventory,
             counts,
             assembly,
             judge,
@@ -84,8 +82,8 @@ impl<'a, 'j> Exact<'a, 'j> {
         at: usize,
         best: &mut Option<Found>,
     ) -> Result<bool, Error> {
-        let cost = self.assembly.cost + self.stock.cable_cost * f64::from(design.count());
-        let is_many = self.stock.cables.is_some_and(|most| design.count() > most);
+        let cost = self.assembly.cost + self.inventory.cable_cost * f64::from(design.count());
+        let is_many = self.inventory.cables.is_some_and(|most| design.count() > most);
         let is_dear = best.as_ref().is_some_and(|best| above(cost, best.cost));
         if is_many || is_dear || !self.is_last_word(design, at) {
             return Ok(true);
@@ -97,10 +95,10 @@ impl<'a, 'j> Exact<'a, 'j> {
         for &(a, b) in &self.pairs[at..] {
             full.join(a, b, design.free(a).min(design.free(b)).min(self.most));
         }
-        let are_free = self.stock.cable_cost <= 0.0 && self.stock.cables.is_none();
+        let are_free = self.inventory.cable_cost <= 0.0 && self.inventory.cables.is_none();
         if at == self.pairs.len() || (are_free && full.fits_ports()) {
             if !(are_free && self.is_part(&full)) && self.offered.insert(self.canonical(&full)) {
-                offer(best, self.assembly, self.counts, &full, self.stock, self.judge)?;
+                offer(best, self.assembly, self.counts, &full, self.inventory, self.judge)?;
             }
             return Ok(true);
         }

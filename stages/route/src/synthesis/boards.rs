@@ -1,61 +1,51 @@
-//! The best machine of boards with known contents: cheap boards first, well-known ways to join them, then all ways, then steps from
-//! the best one.
+//! The best machine of boards with known contents: what is on them is fixed, and cables join their connectors. Cheap boards first,
+//! well-known shapes, then all designs, then steps from the best one.
+
+mod assembly;
+mod exact;
 
 use std::collections::BTreeMap;
 
 use hopmap_model::{Error, Node, SystemGraph, seed_stream};
 use hopmap_random::{Draw, Pcg64, SeedableRng};
 
-use super::exact::Exact;
-use super::{Assembly, Wired};
+use self::assembly::{Found, offer};
+use self::exact::Exact;
 use crate::CheckError;
-use crate::kit::candidate::{above, is_better, objective};
-use crate::kit::design::Design;
-use crate::kit::families::families;
-use crate::kit::judge::Judge;
-use crate::kit::search::is_possible;
-use crate::kit::stock::{Stock, Unit};
+use crate::synthesis::design::{Design, families};
+use crate::synthesis::judge::{Judge, above, answer_of, is_better};
+
+pub(super) use self::assembly::Assembly;
+use crate::synthesis::inventory::{Component, Inventory};
+use crate::synthesis::search::is_possible;
 
 /// Most choices of boards.
 const MOST_CHOICES: usize = 200_000;
 /// Most boards that are joined in well-known ways.
 const MOST_BOARDS: usize = 128;
 
-/// A machine that does.
-#[derive(Debug, Clone)]
-pub(super) struct Found {
-    /// What boards and cables cost.
-    pub(super) cost: f64,
-    /// The objective (11).
-    pub(super) objective: f64,
-    /// How many boards of every type there are.
-    pub(super) counts: Vec<usize>,
-    /// How many cables join two units of the assembly.
-    pub(super) cables: BTreeMap<(usize, usize), u32>,
-}
-
 /// The best machine with its cost, and whether there is surely no better one, or none at all.
-pub(in crate::kit) fn search(
+pub(super) fn search(
     judge: &mut Judge<'_>,
-    stock: &Stock,
+    inventory: &Inventory,
     seed: u64,
 ) -> Result<(Option<(SystemGraph, f64)>, bool), Error> {
     let all = judge.left;
     let mut best = None;
     // A quarter of what may be looked at is for well-known ways.
     judge.left = all / 4;
-    let possible = well_known(judge, stock, &mut best)?;
+    let possible = well_known(judge, inventory, &mut best)?;
     judge.left = all.saturating_sub(judge.looked) * 3 / 4;
     judge.unsure = false;
     let mut whole = true;
     for counts in &possible {
-        if best.as_ref().is_some_and(|best| above(cost(stock, counts), best.cost)) {
+        if best.as_ref().is_some_and(|best| above(cost(inventory, counts), best.cost)) {
             break;
         }
         whole &= !judge.is_over();
         if whole {
-            let assembly = Assembly::new(&stock.wired, counts);
-            let exact = Exact::new(stock, counts, &assembly, judge);
+            let assembly = Assembly::new(&inventory.fixed_boards, counts);
+            let exact = Exact::new(inventory, counts, &assembly, judge);
             whole &= exact.map_or(Ok(false), |mut exact| exact.search(&mut best))?;
         }
     }
@@ -63,20 +53,20 @@ pub(in crate::kit) fn search(
     judge.left = all.saturating_sub(judge.looked);
     if !proven {
         let mut random = Pcg64::from_seed(seed_stream("route/build", seed, 0));
-        fill(judge, stock, &possible, &mut random, &mut best)?;
-        climb(judge, stock, &mut random, &mut best)?;
+        fill(judge, inventory, &possible, &mut random, &mut best)?;
+        climb(judge, inventory, &mut random, &mut best)?;
     }
-    Ok((best.map(|best| finished(best, stock, judge)), proven))
+    Ok((best.map(|best| finished(best, inventory, judge)), proven))
 }
 
-fn cost(stock: &Stock, counts: &[usize]) -> f64 {
-    stock.wired.iter().zip(counts).map(|(kind, &count)| kind.cost * count as f64).sum()
+fn cost(inventory: &Inventory, counts: &[usize]) -> f64 {
+    inventory.fixed_boards.iter().zip(counts).map(|(kind, &count)| kind.cost * count as f64).sum()
 }
 
 /// How many boards of every type there may be, cheap choices first.
-fn choices(stock: &Stock) -> Result<Vec<Vec<usize>>, Error> {
+fn choices(inventory: &Inventory) -> Result<Vec<Vec<usize>>, Error> {
     let mut choices: Vec<Vec<usize>> = vec![Vec::new()];
-    for kind in &stock.wired {
+    for kind in &inventory.fixed_boards {
         let counts = usize::from(kind.is_named)..=kind.names.len();
         if choices.len() * counts.clone().count() > MOST_CHOICES {
             return Err(CheckError::new(
@@ -92,37 +82,44 @@ fn choices(stock: &Stock) -> Result<Vec<Vec<usize>>, Error> {
         choices = choices.iter().flat_map(longer).collect();
     }
     let boards = |choice: &Vec<usize>| choice.iter().sum::<usize>();
-    choices.sort_by(|a, b| cost(stock, a).total_cmp(&cost(stock, b)).then_with(|| boards(a).cmp(&boards(b))));
+    choices.sort_by(|a, b| {
+        cost(inventory, a).total_cmp(&cost(inventory, b)).then_with(|| boards(a).cmp(&boards(b)))
+    });
     Ok(choices)
 }
 
 /// Joins boards in well-known ways; the choices of boards that may do.
 fn well_known(
     judge: &mut Judge<'_>,
-    stock: &Stock,
+    inventory: &Inventory,
     best: &mut Option<Found>,
 ) -> Result<Vec<Vec<usize>>, Error> {
     let needed: f64 = judge.graph.demands.processes.iter().map(|demand| demand.performance).sum();
     let there = |counts: &[usize]| -> f64 {
-        stock.wired.iter().zip(counts).map(|(kind, &count)| kind.performance() * count as f64).sum()
+        inventory
+            .fixed_boards
+            .iter()
+            .zip(counts)
+            .map(|(kind, &count)| kind.performance() * count as f64)
+            .sum()
     };
     let mut stars = BTreeMap::new();
     let mut possible = Vec::new();
-    for counts in choices(stock)? {
-        if best.as_ref().is_some_and(|best| above(cost(stock, &counts), best.cost)) {
+    for counts in choices(inventory)? {
+        if best.as_ref().is_some_and(|best| above(cost(inventory, &counts), best.cost)) {
             break;
         }
         if needed > there(&counts) * (1.0 + crate::problem::TOLERANCE) {
             continue;
         }
         if !judge.is_over() {
-            let assembly = Assembly::new(&stock.wired, &counts);
+            let assembly = Assembly::new(&inventory.fixed_boards, &counts);
             if !is_possible(judge, &assembly.hosts(), &mut stars)? {
                 continue;
             }
-            for design in shapes(&assembly, stock.cable_cost <= 0.0) {
+            for design in shapes(&assembly, inventory.cable_cost <= 0.0) {
                 if !judge.is_over() {
-                    offer(best, &assembly, &counts, &design, stock, judge)?;
+                    offer(best, &assembly, &counts, &design, inventory, judge)?;
                 }
             }
         }
@@ -142,7 +139,7 @@ fn shapes(assembly: &Assembly, are_free: bool) -> Vec<Design<'_>> {
         let units = assembly.units.iter().zip(&assembly.board_of);
         units.filter(|(_, of)| **of == board).map(|(unit, _)| unit.ports).sum()
     };
-    let board = |board: usize| Unit {
+    let board = |board: usize| Component {
         class: assembly.kinds[board],
         node: Node::switch("a board"),
         ports: connectors(board),
@@ -151,7 +148,7 @@ fn shapes(assembly: &Assembly, are_free: bool) -> Vec<Design<'_>> {
     };
     let mut designs: Vec<Design<'_>> = Vec::new();
     for order in [(0..count).collect::<Vec<_>>(), (0..count).rev().collect()] {
-        let boards: Vec<Unit> = order.iter().map(|&number| board(number)).collect();
+        let boards: Vec<Component> = order.iter().map(|&number| board(number)).collect();
         for thick in [false, true].into_iter().filter(|thick| *thick || !are_free) {
             let plugged =
                 families(&boards, thick).into_iter().filter_map(|shape| plug(assembly, &shape, &order));
@@ -188,33 +185,10 @@ fn plug<'a>(assembly: &'a Assembly, shape: &Design<'_>, order: &[usize]) -> Opti
     Some(design)
 }
 
-/// Takes a design as the best machine if it is.
-pub(super) fn offer(
-    best: &mut Option<Found>,
-    assembly: &Assembly,
-    counts: &[usize],
-    design: &Design<'_>,
-    stock: &Stock,
-    judge: &mut Judge<'_>,
-) -> Result<(), Error> {
-    let cost = assembly.cost + stock.cable_cost * f64::from(design.count());
-    let known = best.as_ref().map(|best| (best.cost, best.objective));
-    if stock.cables.is_some_and(|most| design.count() > most) || !is_better(known, (cost, f64::NEG_INFINITY))
-    {
-        return Ok(());
-    }
-    let system = assembly.system(design, &judge.graph.demands);
-    let Some(objective) = objective(judge, &system)? else { return Ok(()) };
-    if is_better(known, (cost, objective)) {
-        *best = Some(Found { cost, objective, counts: counts.to_vec(), cables: design.cables.clone() });
-    }
-    Ok(())
-}
-
 /// Joins connectors by chance until a machine does, if none is known.
 fn fill(
     judge: &mut Judge<'_>,
-    stock: &Stock,
+    inventory: &Inventory,
     possible: &[Vec<usize>],
     random: &mut Pcg64,
     best: &mut Option<Found>,
@@ -223,20 +197,20 @@ fn fill(
         if best.is_some() || judge.is_over() {
             break;
         }
-        let assembly = Assembly::new(&stock.wired, counts);
+        let assembly = Assembly::new(&inventory.fixed_boards, counts);
         let mut design = Design::new(&assembly.units);
         let mut free: Vec<usize> = (0..assembly.units.len())
             .flat_map(|unit| std::iter::repeat_n(unit, assembly.units[unit].ports as usize))
             .collect();
         while let Some(a) = (!free.is_empty()).then(|| free.swap_remove(random.index(free.len()))) {
             let others: Vec<usize> = (0..free.len()).filter(|&b| assembly.may_join(a, free[b])).collect();
-            let is_full = stock.cables.is_some_and(|most| design.count() >= most);
+            let is_full = inventory.cables.is_some_and(|most| design.count() >= most);
             if let Some(&b) = others.get(random.index(others.len())).filter(|_| !is_full) {
                 let b = free.swap_remove(b);
                 design.join(a, b, design.between(a, b) + 1);
             }
         }
-        offer(best, &assembly, counts, &design, stock, judge)?;
+        offer(best, &assembly, counts, &design, inventory, judge)?;
     }
     Ok(())
 }
@@ -244,12 +218,12 @@ fn fill(
 /// Climbs from the best machine: a cable goes elsewhere, or is left out, if that is no worse.
 fn climb(
     judge: &mut Judge<'_>,
-    stock: &Stock,
+    inventory: &Inventory,
     random: &mut Pcg64,
     best: &mut Option<Found>,
 ) -> Result<(), Error> {
     let Some(mut here) = best.clone() else { return Ok(()) };
-    let assembly = Assembly::new(&stock.wired, &here.counts);
+    let assembly = Assembly::new(&inventory.fixed_boards, &here.counts);
     // As many tries that lead nowhere as there are steps left end it.
     for _ in 0..judge.left {
         if judge.is_over() || here.cables.is_empty() {
@@ -260,7 +234,7 @@ fn climb(
         if let Some((a, b)) = from {
             design.join(a, b, design.between(a, b) - 1);
         }
-        let is_less = stock.cable_cost > 0.0 && random.index(2) == 0;
+        let is_less = inventory.cable_cost > 0.0 && random.index(2) == 0;
         if !is_less {
             let free: Vec<usize> = (0..assembly.units.len()).filter(|&unit| design.free(unit) > 0).collect();
             let drawn = [random.index(free.len()), random.index(free.len())];
@@ -271,7 +245,7 @@ fn climb(
             design.join(a, b, design.between(a, b) + 1);
         }
         let mut found = None;
-        offer(&mut found, &assembly, &here.counts, &design, stock, judge)?;
+        offer(&mut found, &assembly, &here.counts, &design, inventory, judge)?;
         let Some(found) = found.filter(|found| !above(found.cost, here.cost)) else { continue };
         if best
             .as_ref()
@@ -287,14 +261,14 @@ fn climb(
 }
 
 /// The machine and its cost, without cables that no route takes if nothing may fail.
-fn finished(best: Found, stock: &Stock, judge: &Judge<'_>) -> (SystemGraph, f64) {
-    let assembly = Assembly::new(&stock.wired, &best.counts);
+fn finished(best: Found, inventory: &Inventory, judge: &Judge<'_>) -> (SystemGraph, f64) {
+    let assembly = Assembly::new(&inventory.fixed_boards, &best.counts);
     let design = Design { units: &assembly.units, cables: best.cables };
     let system = assembly.system(&design, &judge.graph.demands);
     if !judge.survives.is_empty() || (judge.should_stop)() {
         return (system, best.cost);
     }
-    let Ok(Some(answer)) = crate::kit::answer_of(judge, &system) else { return (system, best.cost) };
+    let Ok(Some(answer)) = answer_of(judge, &system) else { return (system, best.cost) };
     let mut used = vec![false; design.count() as usize];
     for &link in answer.routes.routes.iter().flat_map(|route| &route.links) {
         // The two directions of a cable follow each other.
@@ -307,18 +281,11 @@ fn finished(best: Found, stock: &Stock, judge: &Judge<'_>) -> (SystemGraph, f64)
         let needed = used.by_ref().take(cables as usize).filter(|used| *used).count();
         thin.join(a, b, needed as u32);
     }
-    let cost = assembly.cost + stock.cable_cost * f64::from(thin.count());
+    let cost = assembly.cost + inventory.cable_cost * f64::from(thin.count());
     let thinned = assembly.system(&thin, &judge.graph.demands);
     // Limits may keep the search from what it has just found.
-    match crate::kit::answer_of(judge, &thinned) {
+    match answer_of(judge, &thinned) {
         Ok(Some(_)) => (thinned, cost),
         Ok(None) | Err(_) => (system, best.cost),
-    }
-}
-
-impl Wired {
-    /// Whether cables can be plugged into boards of this type.
-    pub(in crate::kit) fn has_connectors(&self) -> bool {
-        !self.connectors.is_empty()
     }
 }

@@ -1,6 +1,8 @@
-//! A question with something changed in it, and whether a plan answers it.
+//! A remedy: a problem with something changed in it, whether a plan solves it, and the causes that say so.
 
-use hopmap_model::{CostModel, Levels, RouteCosts, RouteMetric, Slot, SwitchType, SystemGraph, TaskGraph};
+use hopmap_model::{
+    Cause, CostModel, Levels, Part, RouteCosts, RouteMetric, Slot, SwitchType, SystemGraph, TaskGraph,
+};
 
 use crate::answer::checked;
 use crate::engine::Found;
@@ -69,4 +71,21 @@ fn with_slots(system: &SystemGraph, hosts: &[u32]) -> SystemGraph {
     let inside = Levels { costs: vec![0.0], groups: vec![slots.iter().map(|slot| slot.host).collect()] };
     let cost = CostModel::Routes(RouteCosts { metric: RouteMetric::Hops, inside });
     SystemGraph { slots, cost, ..system.clone() }
+}
+
+/// A cause without amounts.
+pub(super) fn cause(part: Part, name: &str, words: String) -> Cause {
+    Cause { remedy: 0, part, name: name.to_owned(), there: None, needed: None, words }
+}
+
+/// A cause with what is there and what is needed.
+pub(super) fn short(part: Part, name: &str, there: f64, needed: f64, words: String) -> Cause {
+    let [there, needed] = [there, needed].map(|amount| Some(amount).filter(|amount| amount.is_finite()));
+    Cause { there, needed, ..cause(part, name, words) }
+}
+
+/// A number without the last digits, which are rounding.
+pub(super) fn amount(value: f64) -> String {
+    let rounded = format!("{value:.8e}").parse::<f64>().unwrap_or(value);
+    rounded.to_string()
 }

@@ -2,8 +2,8 @@
 
 use hopmap_model::{Error, Link, LinkState, NodeKind, SystemGraph};
 
+use super::inventory::Inventory;
 use super::judge::Judge;
-use super::stock::Stock;
 use crate::CheckError;
 
 /// A machine that is there, and its ports without a cable.
@@ -18,12 +18,12 @@ struct Spare<'a> {
 /// The machine with as few more cables as will do; nothing if none was found. Says as well whether that is proven.
 pub(super) fn extend(
     judge: &mut Judge<'_>,
-    stock: &Stock,
+    inventory: &Inventory,
     system: &SystemGraph,
 ) -> Result<(Option<SystemGraph>, bool), Error> {
-    let spare = Spare::new(stock, system)?;
+    let spare = Spare::new(inventory, system)?;
     let free: usize = spare.ports.iter().map(|(ports, _)| ports.len()).sum();
-    let most = stock.cables.map_or(free / 2, |most| (most as usize).min(free / 2));
+    let most = inventory.cables.map_or(free / 2, |most| (most as usize).min(free / 2));
     let all = judge.left;
     judge.left = all / 2;
     for cables in 0..=most {
@@ -42,8 +42,8 @@ pub(super) fn extend(
 }
 
 impl<'a> Spare<'a> {
-    fn new(stock: &Stock, system: &'a SystemGraph) -> Result<Self, CheckError> {
-        let kit = stock.by_name();
+    fn new(inventory: &Inventory, system: &'a SystemGraph) -> Result<Self, CheckError> {
+        let kit = inventory.by_name();
         let mut ports = Vec::new();
         for (id, node) in (0..).zip(&system.nodes) {
             let Some(unit) = kit.get(node.name.as_str()) else {

@@ -1,14 +1,15 @@
-//! Rules that would have to be weaker.
+//! Rules that would have to be weaker, and switches that would have to have a table for every port.
+
+use std::collections::BTreeMap;
 
 use hopmap_model::{Cause, Error, Part};
 
-use super::changed::Changed;
-use super::shortage;
-use super::{amount, cause, short};
-use crate::goals;
+use super::remedy::{Changed, amount, cause, short};
+use super::shortage::{self, is_small};
+use crate::paper::Formulation;
 use crate::problem::{Plan, Problem, TOLERANCE};
 use crate::seek::{Seeker, Sought};
-use crate::{Goal, Rules};
+use crate::{Goal, Rules, goals, paper};
 
 /// A rule, and how far it would have to be weakened for an answer to exist.
 type Weaker = Option<(Rules, Plan, Cause)>;
@@ -20,7 +21,7 @@ pub(super) fn rules(
     seeker: &Seeker<'_>,
 ) -> Result<Vec<Cause>, Error> {
     let mut causes = Vec::new();
-    for weaken in [deadlock_free, most_hops, bandwidth_slack, performance_slack, switch_load] {
+    for weaken in [deadlock_free, max_hops, bandwidth_slack, performance_slack, switch_load] {
         if seeker.is_over() {
             break;
         }
@@ -72,7 +73,7 @@ pub(super) fn all(asked: &Problem<'_>, changed: &Changed, seeker: &Seeker<'_>) -
 fn in_force(rules: &Rules) -> Vec<(&'static str, Part)> {
     let all = [
         (rules.deadlock_free, "deadlock_free", Part::Link),
-        (rules.most_hops.is_some(), "most_hops", Part::Stream),
+        (rules.max_hops.is_some(), "max_hops", Part::Stream),
         (rules.bandwidth_slack > 0.0, "bandwidth_slack", Part::Link),
         (rules.performance_slack > 0.0, "performance_slack", Part::Host),
         (rules.switch_load.is_some(), "switch_load", Part::Switch),
@@ -91,10 +92,10 @@ fn deadlock_free(asked: &Problem<'_>, changed: &Changed, seeker: &Seeker<'_>) ->
     Ok(found.map(|plan| (rules, plan, cause(Part::Link, "deadlock_free", words))))
 }
 
-fn most_hops(asked: &Problem<'_>, changed: &Changed, seeker: &Seeker<'_>) -> Result<Weaker, Error> {
-    let Some(most) = asked.rules.most_hops else { return Ok(None) };
+fn max_hops(asked: &Problem<'_>, changed: &Changed, seeker: &Seeker<'_>) -> Result<Weaker, Error> {
+    let Some(most) = asked.rules.max_hops else { return Ok(None) };
     let mut weaker = changed.clone();
-    weaker.rules.most_hops = None;
+    weaker.rules.max_hops = None;
     let mut best: Option<(u32, Plan)> = None;
     // Shorter and shorter, until nothing is found.
     while let Some(plan) = plan(&weaker.problem(asked)?, seeker)? {
@@ -103,12 +104,12 @@ fn most_hops(asked: &Problem<'_>, changed: &Changed, seeker: &Seeker<'_>) -> Res
         if longest <= most + 1 {
             break;
         }
-        weaker.rules.most_hops = Some(longest - 1);
+        weaker.rules.max_hops = Some(longest - 1);
     }
     Ok(best.map(|(longest, plan)| {
-        let words = format!("with `most_hops` = {longest} instead of {most} there is an answer");
-        let rules = Rules { most_hops: Some(longest), ..asked.rules };
-        (rules, plan, short(Part::Stream, "most_hops", f64::from(most), f64::from(longest), words))
+        let words = format!("with `max_hops` = {longest} instead of {most} there is an answer");
+        let rules = Rules { max_hops: Some(longest), ..asked.rules };
+        (rules, plan, short(Part::Stream, "max_hops", f64::from(most), f64::from(longest), words))
     }))
 }
 
@@ -185,4 +186,91 @@ fn left(used: f64) -> f64 {
 fn slack_cause(part: Part, name: &str, given: f64, slack: f64) -> Cause {
     let words = format!("with `{name}` = {} instead of {} there is an answer", amount(slack), amount(given));
     short(part, name, given, slack, words)
+}
+
+/// Nodes of the search for the fewest.
+const MOST_NODES: u64 = 500;
+
+/// As few switches as can be found that would have to be of type 2, if that is enough.
+pub(super) fn of_type_two(
+    asked: &Problem<'_>,
+    changed: &Changed,
+    seeker: &Seeker<'_>,
+) -> Result<Vec<Cause>, Error> {
+    let ones: Vec<u32> = asked.switches().into_iter().filter(|&switch| !asked.is_type_two(switch)).collect();
+    if ones.is_empty() || !asked.holds_mapping() {
+        return Ok(Vec::new());
+    }
+    let all = changed.with_type_two(&ones);
+    let loose = all.problem(asked)?;
+    let Sought::Plan(mut plan) = seeker.seek(&loose)? else { return Ok(Vec::new()) };
+    let mut is_fewest = false;
+    match by_program(&loose, &ones, seeker)? {
+        Some((fewer, proven)) => (plan, is_fewest) = (fewer, proven),
+        None => plan = by_trying(asked, changed, seeker, plan)?,
+    }
+    let needed = split(asked, &plan);
+    let is_fewest = is_fewest || needed.len() == 1;
+    if needed.is_empty() || !changed.with_type_two(&needed).passes(asked, &plan)? {
+        return Ok(Vec::new());
+    }
+    let found = if is_fewest { "" } else { " (found; fewer may do)" };
+    let tell = |&switch: &u32| {
+        let name = &asked.system.nodes[switch as usize].name;
+        cause(Part::Switch, name, format!("switch {name} would have to be of type 2{found}"))
+    };
+    Ok(needed.iter().map(tell).collect())
+}
+
+/// Switches of type 1 that a plan sends what is for one host out of in several ways.
+fn split(asked: &Problem<'_>, plan: &Plan) -> Vec<u32> {
+    let mut out: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+    let mut switches = Vec::new();
+    for route in &plan.routes {
+        for &link in route.links.iter().skip(1) {
+            let switch = asked.system.links[link as usize].source;
+            let first = *out.entry((switch, route.destination)).or_insert(link);
+            if first != link && !asked.is_type_two(switch) {
+                switches.push(switch);
+            }
+        }
+    }
+    switches.sort_unstable();
+    switches.dedup();
+    switches
+}
+
+/// The fewest by the program of the paper, and whether they are proven to be the fewest.
+fn by_program(loose: &Problem<'_>, ones: &[u32], seeker: &Seeker<'_>) -> Result<Option<(Plan, bool)>, Error> {
+    // Tables of ports make the program some times larger.
+    let Some(solver) = seeker.solver.filter(|_| is_small(loose) && !seeker.is_over()) else {
+        return Ok(None);
+    };
+    let mut formulation = Formulation::new(loose);
+    formulation.few_of_type_two(ones);
+    let mut stop = seeker.stop.rest(seeker.nodes.get(), 0.5);
+    stop.limits.nodes = stop.limits.nodes.into_iter().chain([MOST_NODES]).min();
+    let found = paper::solve(&mut formulation, solver, &stop)?;
+    seeker.nodes.set(seeker.nodes.get() + found.nodes);
+    let plan = found.plan.filter(|plan| loose.keeps_rules(&plan.routes));
+    Ok(plan.map(|plan| (plan, found.proven)))
+}
+
+/// Makes one switch after the other of type 1 again, as long as the others are enough.
+fn by_trying(asked: &Problem<'_>, changed: &Changed, seeker: &Seeker<'_>, plan: Plan) -> Result<Plan, Error> {
+    let mut best = plan;
+    for switch in split(asked, &best) {
+        let mut others = split(asked, &best);
+        if seeker.is_over() || others.len() <= 1 {
+            break;
+        }
+        if others.contains(&switch) {
+            others.retain(|&other| other != switch);
+            let fewer = changed.with_type_two(&others);
+            if let Sought::Plan(plan) = seeker.seek(&fewer.problem(asked)?)? {
+                best = plan;
+            }
+        }
+    }
+    Ok(best)
 }

@@ -31,140 +31,49 @@
 //! called by their board and their name on it (`carrier0_cpu0`; `carrier_cpu0` where there is one such board).
 
 mod boards;
-mod candidate;
 mod design;
-mod exact;
-mod families;
 mod file;
+mod inventory;
 mod judge;
 mod search;
 mod spare;
-mod stock;
-mod wired;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Instant;
 
 use hopmap_model::{
     Cause, Context, Diagnosis, Error, InputPath, Inputs, Mapping, NodeKind, Outcome, Outputs, Part, Port,
     Routes, Stage, SystemGraph, Tables, TaskGraph,
 };
 use hopmap_text::FileError;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-use crate::answer::{Answer, answer, check_ports};
+use crate::answer::Answer;
 use crate::diagnosis::diagnose;
-use crate::engine::Watch;
+use crate::engine::StopCondition;
 use crate::error::ParameterError;
-use crate::failures::Fallible;
-use crate::params::{one, ten, thousand};
+use crate::network::check_ports;
 use crate::problem::Problem;
-use crate::solver::{self, Limits};
-use crate::{CheckError, Goal, Method, Rules, SolveParams, TablesStage};
+use crate::{BuildParams, CheckError, Fallible, Rules, solver};
 
-use candidate::Candidate;
+use boards::Assembly;
 use design::Design;
-use judge::Judge;
-use stock::{Stock, Unit};
-use wired::{Assembly, Wired};
-
-/// Seconds in which the routes of a machine are found again after somebody asked to stop.
-const LAST_SECONDS: f64 = 10.0;
+use inventory::{Component, FixedBoard, Inventory};
+use judge::{Candidate, Judge, answer_of};
 
 /// `route/build`: a machine from a kit.
 #[derive(Debug)]
 pub struct BuildStage;
 
-/// A machine from a kit.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct BuildParams {
-    /// A file of TOML or JSON with nodes, switches and boards, or with boards and what is on each of them.
-    pub kit: InputPath,
-    /// Parts any one of which may fail: of each kind every single one.
-    #[serde(default)]
-    pub survives: Vec<Fallible>,
-    /// Whether processes may go to other hosts when a part fails. Otherwise they stay, and only routes change.
-    #[serde(default)]
-    pub remap: bool,
-    /// How many machines are looked at. A machine is only proven best if that is enough for all that could be better.
-    #[serde(default = "candidates")]
-    pub candidates: u64,
-    /// What random steps are drawn with, where there are too many machines to look at all.
-    #[serde(default)]
-    pub seed: u64,
-    /// What a hop of the longest route weighs in the objective; 1000 in the paper.
-    #[serde(default = "thousand")]
-    pub longest: f64,
-    /// What every hop weighs; 10 in the paper.
-    #[serde(default = "ten")]
-    pub hops: f64,
-    /// What every entry of a table weighs; 1 in the paper.
-    #[serde(default = "one")]
-    pub entries: f64,
-    /// Whether no links may be able to wait for each other in a circle.
-    #[serde(default)]
-    pub deadlock_free: bool,
-    /// Most hops of a route.
-    #[serde(default)]
-    pub most_hops: Option<u32>,
-    /// Part of the bandwidth of every link that stays free, from 0 up to but not including 1.
-    #[serde(default)]
-    pub bandwidth_slack: f64,
-    /// Part of the performance of every host that stays free, from 0 up to but not including 1.
-    #[serde(default)]
-    pub performance_slack: f64,
-    /// Most that arrives at a switch in a second.
-    #[serde(default)]
-    pub switch_load: Option<f64>,
-    /// What looks for answers on a machine.
-    #[serde(default)]
-    pub method: Method,
-    /// How many nodes the search may look at for each machine.
-    #[serde(default)]
-    pub nodes: Option<u64>,
-    /// How long the search may take for each machine, in seconds. The result cannot be made again bit for bit.
-    #[serde(default)]
-    pub seconds: Option<f64>,
-}
-
-fn candidates() -> u64 {
-    2000
-}
-
-impl From<&BuildParams> for SolveParams {
-    fn from(params: &BuildParams) -> Self {
-        Self {
-            longest: params.longest,
-            hops: params.hops,
-            entries: params.entries,
-            deadlock_free: params.deadlock_free,
-            most_hops: params.most_hops,
-            bandwidth_slack: params.bandwidth_slack,
-            performance_slack: params.performance_slack,
-            switch_load: params.switch_load,
-            goal: Goal::Objective,
-            method: params.method,
-            nodes: params.nodes,
-            seconds: params.seconds,
-            ignore_performance: false,
-            allow_infeasible: false,
-        }
-    }
-}
-
 /// Whether bytes are a kit, in TOML or JSON; `path` stands in errors.
 pub fn check_kit(bytes: &[u8], path: &Path) -> Result<(), FileError> {
-    Stock::parse(bytes, path).map(|_| ())
+    Inventory::parse(bytes, path).map(|_| ())
 }
 
 impl Stage for BuildStage {
     type Params = BuildParams;
     const KIND: &'static str = "route/build";
     const SUMMARY: &'static str = "A machine for a program from a kit of nodes, switches and boards";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
         const {
@@ -181,14 +90,14 @@ impl Stage for BuildStage {
     }
 
     fn check(params: &Self::Params) -> Result<(), Error> {
-        TablesStage::check(&SolveParams::from(params))?;
+        params.check_search()?;
         if params.candidates == 0 {
             return Err(ParameterError::Limit { name: "candidates", value: 0.0 }.into());
         }
-        if params.survives.contains(&Fallible::Host) && !params.remap {
+        if params.tolerate_single_failure.contains(&Fallible::Host) && !params.remap {
             return Err(CheckError::new(
                 "the processes of a host that fails cannot stay there",
-                "with `survives = [\"host\"]` say `remap = true`",
+                "with `tolerate_single_failure = [\"host\"]` say `remap = true`",
             )
             .into());
         }
@@ -196,24 +105,24 @@ impl Stage for BuildStage {
     }
 
     fn reads(params: &Self::Params) -> Result<Vec<InputPath>, Error> {
-        Ok(vec![InputPath::named(params.kit.path(), "kit")])
+        Ok(vec![InputPath::named(params.path.path(), "kit")])
     }
 
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let graph = inputs.one::<TaskGraph>("task-graph")?.value;
         let given = inputs.optional::<SystemGraph>("system")?.map(|system| system.value);
-        let mut stock = Stock::read(params.kit.path())?;
-        check_hosts(&graph, &stock, given.as_deref())?;
+        let mut inventory = Inventory::read(params.path.path())?;
+        check_hosts(&graph, &inventory, given.as_deref())?;
         let named = graph.demands.processes.iter().filter_map(|process| process.host.as_deref());
-        stock.set_apart(&named.collect());
-        let built = build(&params, &stock, &graph, given.as_deref(), cx)?;
+        inventory.set_apart(&named.collect());
+        let built = build(&params, &inventory, &graph, given.as_deref(), cx)?;
         Ok(match built {
             Built::Machine(machine) => {
                 let Machine { system, answer: Answer { mapping, routes, tables } } = *machine;
                 let proven = routes.metrics.get("proven").copied().unwrap_or_default();
                 let outputs = Outputs::new().with("system", system).with("mapping", mapping);
                 let outputs = outputs.with("routes", routes).with("tables", tables);
-                let outputs = outputs.timed(params.seconds.is_some() || cx.deadline().is_some());
+                let outputs = outputs.timed(params.time_limit_s.is_some() || cx.deadline().is_some());
                 let is_cut_short = proven <= 0.0 && (cx.should_stop() || cx.deadline().is_some());
                 if is_cut_short { Outcome::Partial(outputs) } else { Outcome::Done(outputs) }
             }
@@ -242,23 +151,19 @@ struct Machine {
 
 fn build(
     params: &BuildParams,
-    stock: &Stock,
+    inventory: &Inventory,
     graph: &TaskGraph,
     given: Option<&SystemGraph>,
     cx: &Context<'_>,
 ) -> Result<Built, Error> {
-    let left = cx.deadline().map(|deadline| deadline.saturating_duration_since(Instant::now()).as_secs_f64());
     let should_stop = || cx.should_stop();
     let progress = |looked| cx.progress(looked, params.candidates);
     let mut judge = Judge {
         graph,
-        rules: Rules::from(&SolveParams::from(params)),
+        rules: Rules::from(params),
         method: params.method,
-        limits: Limits {
-            nodes: params.nodes,
-            seconds: params.seconds.into_iter().chain(left).reduce(f64::min),
-        },
-        survives: &params.survives,
+        limits: params.limits(cx),
+        survives: &params.tolerate_single_failure,
         remap: params.remap,
         left: params.candidates,
         looked: 0,
@@ -268,7 +173,7 @@ fn build(
         progress: &progress,
     };
     let (found, cost, proven) = match given {
-        Some(_) if !stock.wired.is_empty() => {
+        Some(_) if !inventory.fixed_boards.is_empty() => {
             return Err(CheckError::new(
                 "a kit of boards with known contents adds nothing to a machine that is there",
                 "leave out `system`, or give the kit `nodes` and `switches` with their `ports`",
@@ -277,18 +182,18 @@ fn build(
         }
         Some(system) => {
             check_ports(system)?;
-            let (found, proven) = spare::extend(&mut judge, stock, system)?;
+            let (found, proven) = spare::extend(&mut judge, inventory, system)?;
             let cables = found.as_ref().map_or(0, |found| (found.links.len() - system.links.len()) / 2);
             (found, cables as f64, proven)
         }
-        None if !stock.wired.is_empty() => {
-            let (found, proven) = wired::search(&mut judge, stock, params.seed)?;
+        None if !inventory.fixed_boards.is_empty() => {
+            let (found, proven) = boards::search(&mut judge, inventory, params.seed)?;
             let (found, cost) = found.unzip();
             (found, cost.unwrap_or_default(), proven)
         }
         None => {
-            let (best, proven) = search::search(&mut judge, stock, params.seed)?;
-            let (found, cost) = best.map(|best| finished(best, stock, &judge)).unzip();
+            let (best, proven) = search::search(&mut judge, inventory, params.seed)?;
+            let (found, cost) = best.map(|best| finished(best, inventory, &judge)).unzip();
             (found, cost.unwrap_or_default(), proven)
         }
     };
@@ -302,22 +207,26 @@ fn build(
             });
             Ok(Built::Machine(Box::new(Machine { system, answer })))
         }
-        None if proven => Ok(Built::None(why(&judge, stock, given)?)),
+        None if proven => Ok(Built::None(why(&judge, inventory, given)?)),
         None => Err(CheckError::new(
             "no machine was found within the limits, and it is not known whether there is one",
-            "give more `candidates`, `seconds` or `nodes`",
+            "give more `candidates`, `time_limit_s` or `max_search_nodes`",
         )
         .into()),
     }
 }
 
 /// Refuses programs that name hosts which the machine will not have.
-fn check_hosts(graph: &TaskGraph, stock: &Stock, given: Option<&SystemGraph>) -> Result<(), CheckError> {
+fn check_hosts(
+    graph: &TaskGraph,
+    inventory: &Inventory,
+    given: Option<&SystemGraph>,
+) -> Result<(), CheckError> {
     for process in &graph.demands.processes {
         let Some(host) = &process.host else { continue };
         let is_known = match given {
             Some(system) => system.nodes.iter().any(|node| node.kind == NodeKind::Host && node.name == *host),
-            None => stock.has_host(host),
+            None => inventory.has_host(host),
         };
         if !is_known {
             return Err(CheckError::new(
@@ -330,9 +239,9 @@ fn check_hosts(graph: &TaskGraph, stock: &Stock, given: Option<&SystemGraph>) ->
 }
 
 /// The machine of a candidate and its cost: without cables that nothing needs, and with the names of boards.
-fn finished(best: Candidate, stock: &Stock, judge: &Judge<'_>) -> (SystemGraph, f64) {
+fn finished(best: Candidate, inventory: &Inventory, judge: &Judge<'_>) -> (SystemGraph, f64) {
     let Candidate { units, cables, packing, cost, .. } = best;
-    let of_board = |index: usize, unit: &Unit| -> Unit {
+    let of_board = |index: usize, unit: &Component| -> Component {
         let mut unit = unit.clone();
         // Hosts that processes name keep their names.
         let is_named = judge
@@ -342,11 +251,11 @@ fn finished(best: Candidate, stock: &Stock, judge: &Judge<'_>) -> (SystemGraph, 
             .iter()
             .any(|process| process.host.as_ref() == Some(&unit.node.name));
         if let Some(&(kind, number)) = packing.boards.get(index).filter(|_| !is_named) {
-            unit.node.name = format!("{}_{}", stock.boards[kind].names[number], unit.node.name);
+            unit.node.name = format!("{}_{}", inventory.boards[kind].names[number], unit.node.name);
         }
         unit
     };
-    let named: Vec<Unit> = units.iter().enumerate().map(|(index, unit)| of_board(index, unit)).collect();
+    let named: Vec<Component> = units.iter().enumerate().map(|(index, unit)| of_board(index, unit)).collect();
     let mut design = Design { units: &named, cables };
     let system = design.system(&judge.graph.demands);
     if !judge.survives.is_empty() || (judge.should_stop)() {
@@ -375,22 +284,10 @@ fn finished(best: Candidate, stock: &Stock, judge: &Judge<'_>) -> (SystemGraph, 
     match answer_of(judge, &thinned) {
         Ok(Some(_)) => {
             let saved = before.saturating_sub(design.count());
-            (thinned, cost - stock.cable_cost * f64::from(saved))
+            (thinned, cost - inventory.cable_cost * f64::from(saved))
         }
         Ok(None) | Err(_) => (system, cost),
     }
-}
-
-fn answer_of(judge: &Judge<'_>, system: &SystemGraph) -> Result<Option<Answer>, Error> {
-    let problem = Problem::new(judge.graph, system, None, judge.rules)?;
-    let solver = solver::default();
-    if (judge.should_stop)() {
-        // Its plan was found before, and is found again in about the same time.
-        let limits = Limits { seconds: Some(LAST_SECONDS), ..judge.limits };
-        return answer(&problem, None, judge.method, solver.as_deref(), &Watch::new(limits, &|| false));
-    }
-    let watch = Watch::new(judge.limits, judge.should_stop);
-    answer(&problem, None, judge.method, solver.as_deref(), &watch)
 }
 
 /// The answer on the machine, with what the search says of both.
@@ -411,10 +308,10 @@ fn last(judge: &Judge<'_>, system: &SystemGraph, cost: f64, proven: bool) -> Res
 
 /// Why no machine does: what hosts are short of if nothing limited the network between them, or else that the network is the
 /// limit.
-fn why(judge: &Judge<'_>, stock: &Stock, given: Option<&SystemGraph>) -> Result<Diagnosis, Error> {
-    let hosts: Vec<Unit> = match stock.wired.is_empty() {
-        true => stock.nodes.iter().flatten().cloned().collect(),
-        false => Assembly::new(&stock.wired, &stock.all_boards()).hosts(),
+fn why(judge: &Judge<'_>, inventory: &Inventory, given: Option<&SystemGraph>) -> Result<Diagnosis, Error> {
+    let hosts: Vec<Component> = match inventory.fixed_boards.is_empty() {
+        true => inventory.nodes.iter().flatten().cloned().collect(),
+        false => Assembly::new(&inventory.fixed_boards, &inventory.all_boards()).hosts(),
     };
     let ideal = search::star(&hosts, &judge.graph.demands);
     // The one switch of the ideal network stands for all.
@@ -422,17 +319,17 @@ fn why(judge: &Judge<'_>, stock: &Stock, given: Option<&SystemGraph>) -> Result<
     let rules = Rules { switch_load, ..judge.rules };
     let problem = Problem::new(judge.graph, given.unwrap_or(&ideal), None, rules)?;
     let solver = solver::default();
-    let watch = Watch::new(judge.limits, judge.should_stop);
-    let found = crate::answer::solve(&problem, judge.method, solver.as_deref(), &watch)?;
+    let stop = StopCondition::new(judge.limits, judge.should_stop);
+    let found = crate::answer::solve(&problem, judge.method, solver.as_deref(), &stop)?;
     let mut diagnosis = Diagnosis::default();
     if found.plan.is_none() && found.proven {
-        diagnosis = diagnose(&problem, solver.as_deref(), &watch)?;
+        diagnosis = diagnose(&problem, solver.as_deref(), &stop)?;
     }
     if diagnosis.causes.is_empty() {
-        let parts = if stock.wired.is_empty() { "units" } else { "boards" };
+        let parts = if inventory.fixed_boards.is_empty() { "units" } else { "boards" };
         let words = match (judge.survives.is_empty(), given) {
             (_, Some(_)) => "no cables at free ports make the machine survive every failure".to_owned(),
-            _ if parts == "boards" && !stock.wired.iter().any(Wired::has_connectors) => {
+            _ if parts == "boards" && !inventory.fixed_boards.iter().any(FixedBoard::has_connectors) => {
                 "one board does not do, and the boards of the kit have no connectors to join them".to_owned()
             }
             (true, None) => format!("no way to join the {parts} of the kit keeps all constraints"),

@@ -1,26 +1,28 @@
 //! Some boards with known contents, and machines of them.
 
+use std::collections::BTreeMap;
+
 use hopmap_model::{
-    CostModel, Demands, Levels, Link, Node, NodeKind, RouteCosts, RouteMetric, Routing, SystemGraph,
+    CostModel, Demands, Error, Levels, Link, Node, NodeKind, RouteCosts, RouteMetric, Routing, SystemGraph,
 };
 
-use super::Wired;
 use crate::instance::slots;
-use crate::kit::design::Design;
-use crate::kit::stock::Unit;
+use crate::synthesis::design::Design;
+use crate::synthesis::inventory::{Component, FixedBoard, Inventory};
+use crate::synthesis::judge::{Judge, is_better, objective};
 
 /// Some boards, not joined yet.
 ///
 /// Their connectors are units: those that are alike are one unit with as many ports, so that a design says how many cables join
 /// which of them.
 #[derive(Debug, Clone)]
-pub(in crate::kit) struct Assembly {
+pub(crate) struct Assembly {
     /// What the boards cost.
     pub(super) cost: f64,
     /// The type of every board; boards of a type follow each other.
     pub(super) kinds: Vec<usize>,
     /// Alike connectors of a board.
-    pub(super) units: Vec<Unit>,
+    pub(super) units: Vec<Component>,
     /// The board of every unit.
     pub(super) board_of: Vec<usize>,
     /// The node and the ports of every unit.
@@ -33,7 +35,7 @@ pub(in crate::kit) struct Assembly {
 
 impl Assembly {
     /// The first boards of every type.
-    pub(in crate::kit) fn new(wired: &[Wired], counts: &[usize]) -> Self {
+    pub(crate) fn new(fixed_boards: &[FixedBoard], counts: &[usize]) -> Self {
         let inside = Levels { costs: vec![0.0], groups: vec![Vec::new()] };
         let cost = CostModel::Routes(RouteCosts { metric: RouteMetric::Hops, inside });
         let parts = SystemGraph {
@@ -53,14 +55,14 @@ impl Assembly {
             parts,
         };
         let mut class = 0;
-        for (kind, (board, &count)) in wired.iter().zip(counts).enumerate() {
+        for (kind, (board, &count)) in fixed_boards.iter().zip(counts).enumerate() {
             (0..count).for_each(|number| assembly.add(kind, board, number, class));
             class += board.inside.nodes.len();
         }
         assembly
     }
 
-    fn add(&mut self, kind: usize, board: &Wired, number: usize, class: usize) {
+    fn add(&mut self, kind: usize, board: &FixedBoard, number: usize, class: usize) {
         let first = self.parts.nodes.len() as u32;
         let named = |node: &Node| Node { name: board.chip(number, node), ..node.clone() };
         self.parts.nodes.extend(board.inside.nodes.iter().map(named));
@@ -72,7 +74,7 @@ impl Assembly {
         }));
         for group in &board.connectors {
             let node = first + group.node;
-            self.units.push(Unit {
+            self.units.push(Component {
                 class: kind,
                 node: self.parts.nodes[node as usize].clone(),
                 ports: group.ports.len() as u32,
@@ -128,7 +130,7 @@ impl Assembly {
     }
 
     /// The hosts, each with one port that has the bandwidth of all its links and connectors.
-    pub(in crate::kit) fn hosts(&self) -> Vec<Unit> {
+    pub(crate) fn hosts(&self) -> Vec<Component> {
         let mut widths = vec![[0.0; 2]; self.parts.nodes.len()];
         for link in &self.parts.links {
             let width = link.bandwidth_bytes_per_s.unwrap_or(f64::INFINITY);
@@ -140,7 +142,7 @@ impl Assembly {
         }
         let hosts = self.parts.nodes.iter().zip(widths).zip(&self.classes);
         let hosts = hosts.filter(|((node, _), _)| node.kind == NodeKind::Host);
-        let unit = |((node, [out, back]), &class): ((&Node, [f64; 2]), &usize)| Unit {
+        let unit = |((node, [out, back]), &class): ((&Node, [f64; 2]), &usize)| Component {
             class,
             node: node.clone(),
             ports: 1,
@@ -149,4 +151,41 @@ impl Assembly {
         };
         hosts.map(unit).collect()
     }
+}
+
+/// A machine that does.
+#[derive(Debug, Clone)]
+pub(super) struct Found {
+    /// What boards and cables cost.
+    pub(super) cost: f64,
+    /// The objective (11).
+    pub(super) objective: f64,
+    /// How many boards of every type there are.
+    pub(super) counts: Vec<usize>,
+    /// How many cables join two units of the assembly.
+    pub(super) cables: BTreeMap<(usize, usize), u32>,
+}
+
+/// Takes a design as the best machine if it is.
+pub(super) fn offer(
+    best: &mut Option<Found>,
+    assembly: &Assembly,
+    counts: &[usize],
+    design: &Design<'_>,
+    inventory: &Inventory,
+    judge: &mut Judge<'_>,
+) -> Result<(), Error> {
+    let cost = assembly.cost + inventory.cable_cost * f64::from(design.count());
+    let known = best.as_ref().map(|best| (best.cost, best.objective));
+    if inventory.cables.is_some_and(|most| design.count() > most)
+        || !is_better(known, (cost, f64::NEG_INFINITY))
+    {
+        return Ok(());
+    }
+    let system = assembly.system(design, &judge.graph.demands);
+    let Some(objective) = objective(judge, &system)? else { return Ok(()) };
+    if is_better(known, (cost, objective)) {
+        *best = Some(Found { cost, objective, counts: counts.to_vec(), cables: design.cables.clone() });
+    }
+    Ok(())
 }
