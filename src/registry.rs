@@ -1,16 +1,15 @@
-//! The stages and artifact kinds of this build. The only file that lists them.
+//! The stages, commands and artifact kinds of this build. The only file that lists them.
 
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
 use hopmap_artifact::{ArtifactError, Codec, Folder};
-pub(crate) use hopmap_checkpoint as checkpoint;
+use hopmap_command::CommandEntry;
 use hopmap_model::{
     Artifact, CheckpointSeries, CheckpointStore, Context, Deltas, Diagnosis, Direction, Error, Events,
     Failures, InputPath, Inputs, LaunchFile, Library, Mapping, Measurements, Metrics, Outcome, Port, Routes,
     Schedule, Stage, SystemGraph, Tables, TaskDag, TaskGraph, TextFile, TraceArchive, TraceSummary, Value,
 };
-pub(crate) use hopmap_topology::agent;
 use serde_json::Value as Json;
 
 /// All stages, in the order in which people meet them.
@@ -101,6 +100,27 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
         StageEntry::of::<crate::engine::cores_tests::CrowdStage>(),
     ]
 });
+
+/// The commands of stage crates, in the order of the help.
+pub static COMMANDS: &[CommandEntry] = &[
+    CommandEntry::of::<hopmap_topology::agent::AgentCommand>(),
+    CommandEntry::group(
+        "checkpoint",
+        "Keep checkpoints of programs in few bytes, and give them back",
+        CHECKPOINT,
+    ),
+];
+
+const CHECKPOINT: &[CommandEntry] = &[
+    CommandEntry::of::<hopmap_checkpoint::commands::Init>(),
+    CommandEntry::of::<hopmap_checkpoint::commands::Add>(),
+    CommandEntry::of::<hopmap_checkpoint::commands::List>(),
+    CommandEntry::of::<hopmap_checkpoint::commands::Restore>(),
+    CommandEntry::of::<hopmap_checkpoint::commands::Verify>(),
+    CommandEntry::of::<hopmap_checkpoint::commands::Prune>(),
+    CommandEntry::of::<hopmap_checkpoint::commands::Stats>(),
+    CommandEntry::of::<hopmap_checkpoint::commands::Explain>(),
+];
 
 /// All artifact kinds.
 pub static KINDS: &[KindEntry] = &[

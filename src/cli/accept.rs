@@ -4,14 +4,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use hopmap_artifact::Folder;
+use hopmap_command::{Exit, Failure, Mistake, shown};
 use miette::Report;
 use serde_json::json;
 
-use super::exit::Exit;
-use super::failure::{Failure, Mistake};
 use super::locate::locate;
 use super::open::{PipelineArguments, StoreArguments, working_directory};
-use super::output::{Output, shown};
+use super::output::Output;
 use super::summary::print_some;
 use crate::accepted::{Accepted, AcceptedError};
 use crate::engine::{self, Ending, OutputRecords, PipelineId, Reason, RunReport, State, Store, short};
@@ -244,7 +243,7 @@ impl From<AcceptedError> for Failure {
             AcceptedError::Missing { .. }
             | AcceptedError::Malformed { .. }
             | AcceptedError::Format { .. } => Self::usage(error),
-            error => Self::Failed(Report::new(error)),
+            error => Self::failed(error),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! What a pipeline file asks after a run: asked, and printed.
 
-use super::output::{Output, shown};
+use hopmap_command::shown;
+
+use super::output::Output;
 use crate::engine::{Catalogue, RunReport, Store, Writer, save_file};
 use crate::pipeline::{Pipeline, Problem, Problems, TableQuestion};
 use crate::query::{self, AnsweredTable};

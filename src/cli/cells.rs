@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use hopmap_command::Mistake;
 use serde_json::Value as Json;
 
-use super::failure::Mistake;
 use crate::engine::{self, Catalogue, Current, PipelineId, Store, by_matrix};
 use crate::pipeline::{Choice, Pipeline, Selector};
 

@@ -1,10 +1,9 @@
 //! `hopmap check`: is the pipeline file right?
 
 use clap::Args;
+use hopmap_command::{Exit, Failure};
 use serde_json::json;
 
-use super::exit::Exit;
-use super::failure::Failure;
 use super::open::{PipelineArguments, StoreArguments};
 use super::output::Output;
 use super::summary;

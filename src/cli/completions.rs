@@ -2,8 +2,8 @@
 
 use clap::{Args, ValueEnum};
 use clap_complete::Shell;
+use hopmap_command::Exit;
 
-use super::exit::Exit;
 use super::output::Output;
 
 /// Arguments of `completions`.
@@ -36,9 +36,9 @@ impl From<KnownShell> for Shell {
     }
 }
 
-pub(crate) fn main(arguments: &Arguments, output: Output) -> Exit {
+pub(crate) fn main(arguments: &Arguments, mut definition: clap::Command, output: Output) -> Exit {
     let mut text = Vec::new();
-    clap_complete::generate(Shell::from(arguments.shell), &mut super::definition(), "hopmap", &mut text);
+    clap_complete::generate(Shell::from(arguments.shell), &mut definition, "hopmap", &mut text);
     output.raw(&text);
     Exit::Done
 }

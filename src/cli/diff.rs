@@ -4,19 +4,17 @@ use std::path::Path;
 
 use clap::Args;
 use hopmap_artifact::DESCRIPTION;
+use hopmap_command::{Exit, Failure, Mistake};
+use hopmap_compare::{Contents, MetricChange, MetricChanges};
 use miette::Report;
 use serde_json::json;
 
 use super::cells;
-use super::exit::Exit;
-use super::failure::{Failure, Mistake};
 use super::locate::locate;
 use super::open::{StoreArguments, working_directory};
 use super::output::Output;
 use super::runs::find_run;
-use crate::compare::{
-    Cause, Comparison, MetricChange, MetricChanges, RunChanges, Settings, Side, artifacts, runs,
-};
+use crate::compare::{Cause, Comparison, RunChanges, Settings, Side, artifacts, runs};
 use crate::engine::{self, Catalogue, RunSummary, Store, StoredCell, short};
 
 /// Version of what `--json` prints.
@@ -240,11 +238,11 @@ fn print(found: &Comparison, output: Output) {
             false => "  it is not known how both were made",
         });
     }
-    print_metrics(&found.metrics, output);
-    for (name, old, new) in &found.attributes {
+    print_metrics(&found.changes.metrics, output);
+    for (name, old, new) in &found.changes.attributes {
         output.line(format!("{name}: {old} → {new}"));
     }
-    found.contents.iter().flat_map(crate::compare::Contents::words).for_each(|line| output.line(line));
+    found.changes.contents.iter().flat_map(Contents::words).for_each(|line| output.line(line));
 }
 
 fn print_metrics(metrics: &MetricChanges, output: Output) {

@@ -5,19 +5,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use hopmap_artifact::{DESCRIPTION, Folder, PROVENANCE};
+use hopmap_command::{Exit, Failure, Mistake, all_cores, shown};
 use hopmap_durable::{DurableError, Staging, adopt_folder};
 use hopmap_model::{Arity, Context, Direction, Inputs, Observer, Outcome};
 use hopmap_text::closest;
 use miette::Report;
 use serde_json::json;
 
-use super::exit::Exit;
-use super::failure::{Failure, Mistake};
 use super::interrupt::on_interrupt;
 use super::open::{pairs, working_directory};
-use super::output::{Output, shown};
+use super::output::Output;
 use super::stages::find;
-use super::values::all_cores;
 use crate::engine::{self, Launch, Launched, short, write_outputs};
 use crate::pipeline::{
     Folders, LAUNCHERS, Launcher, Source, assignments, configure_alone, distributed_stages,
@@ -244,7 +242,7 @@ fn check_place(entry: &StageEntry, out: &Path) -> Result<(), Failure> {
                 .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
                 .collect()),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-            Err(error) => Err(Failure::Failed(Report::new(DurableError::io("read", folder)(error)))),
+            Err(error) => Err(Failure::failed(DurableError::io("read", folder)(error))),
         }
     };
     let found = names(out)?;

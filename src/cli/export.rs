@@ -3,13 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use miette::Report;
+use hopmap_command::{Exit, Failure, Mistake, shown};
 use serde_json::json;
 
-use super::exit::Exit;
-use super::failure::{Failure, Mistake};
 use super::open::{PipelineArguments, StoreArguments, working_directory};
-use super::output::{Output, shown};
+use super::output::Output;
 use crate::archive::{self, ArchiveError, Export};
 use crate::engine::{self, PipelineId, RunSummary, Store, StoreError};
 use crate::lock::{self, Request, Unfinished};
@@ -61,8 +59,8 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     let report = lock::expect(&pipeline, &mut store);
     let lock =
         lock::lock(&request, &pipeline, &mut store).map_err(|error| match error.is::<Unfinished>() {
-            true => Failure::Usage(error),
-            false => Failure::Failed(error),
+            true => Failure::usage(error),
+            false => Failure::failed(error),
         })?;
     if let (Some(run), Some(_)) = (run, &wanted) {
         still_there(&pipeline, run, &report)?;
@@ -172,7 +170,7 @@ impl From<ArchiveError> for Failure {
         match error {
             ArchiveError::Durable(_)
             | ArchiveError::DamagedArtifact { .. }
-            | ArchiveError::Changed { .. } => Self::Failed(Report::new(error)),
+            | ArchiveError::Changed { .. } => Self::failed(error),
             error => Self::usage(error),
         }
     }

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
+use hopmap_command::{Exit, Failure, Mistake};
 use miette::{Diagnostic, Report};
 
-use super::exit::Exit;
-use super::failure::{Failure, Mistake};
 use super::open::working_directory;
 use super::output::Output;
 use crate::engine::{RunReport, Store};

@@ -4,12 +4,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use hopmap_command::{Exit, Failure, shown};
 use serde_json::json;
 
-use super::exit::Exit;
-use super::failure::Failure;
 use super::open::StoreArguments;
-use super::output::{Output, shown};
+use super::output::Output;
 use super::values::duration;
 use super::wait::WaitArguments;
 use crate::engine::{self, Garbage, Policy, Store, StoreError, short};

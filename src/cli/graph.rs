@@ -3,9 +3,8 @@
 use std::fmt::Write;
 
 use clap::Args;
+use hopmap_command::{Exit, Failure};
 
-use super::exit::Exit;
-use super::failure::Failure;
 use super::open::PipelineArguments;
 use super::output::Output;
 use crate::pipeline::{Origin, Pipeline};

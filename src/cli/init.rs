@@ -5,14 +5,13 @@ use std::io::{ErrorKind, Write};
 use std::path::{Component, Path, PathBuf};
 
 use clap::{Args, ValueHint};
+use hopmap_command::{Exit, Failure, Mistake, shown};
 use hopmap_text::closest;
 use miette::{IntoDiagnostic, WrapErr};
 use serde_json::json;
 
-use super::exit::Exit;
-use super::failure::{Failure, Mistake};
 use super::open::{pairs, working_directory};
-use super::output::{Output, shown};
+use super::output::Output;
 use super::schema::pipeline_schema;
 use crate::pipeline::{EMBEDDED, Embedded, Folders, Pipeline, SCHEMA_FILE, Source, parameters};
 
@@ -250,7 +249,7 @@ fn write_new(place: &Path, text: &str) -> Result<(), Failure> {
             .and_then(|mut file| file.write_all(text.as_bytes()))
             .into_diagnostic()
             .wrap_err_with(|| format!("cannot write {}", place.display()))
-            .map_err(Failure::Failed),
+            .map_err(Failure::failed),
     }
 }
 

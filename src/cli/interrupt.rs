@@ -3,10 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use hopmap_command::{Exit, Failure};
 use miette::IntoDiagnostic;
-
-use super::exit::Exit;
-use super::failure::Failure;
 
 /// A first Ctrl-C asks the stages to deliver what they have, a second one ends at once: the store is sound either way. Whoever asks
 /// again gets the same flag.

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
+use hopmap_command::{Failure, Mistake, shown};
+
 use super::cells;
-use super::failure::{Failure, Mistake};
 use super::open::{StoreArguments, working_directory};
-use super::output::{Output, shown};
+use super::output::Output;
 use crate::engine::{Current, Store, short};
 
 /// The folder of an artifact that is named by its folder, its digest or its stage. Of a stage that was stopped early it is what the

@@ -3,13 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use miette::Report;
+use hopmap_command::{Exit, Failure, Mistake, shown};
 use serde_json::json;
 
-use super::exit::Exit;
-use super::failure::{Failure, Mistake};
 use super::open::{PipelineArguments, StoreArguments, working_directory};
-use super::output::{Output, shown};
+use super::output::Output;
 use crate::engine::Store;
 use crate::lock::{self, Differences, Lock, LockError, OutputDifference, Request, Unfinished};
 use crate::pipeline::Pipeline;
@@ -60,8 +58,8 @@ fn write(
     place: &Path,
 ) -> Result<(bool, Lock), Failure> {
     let lock = lock::lock(request, pipeline, store).map_err(|error| match error.is::<Unfinished>() {
-        true => Failure::Usage(error),
-        false => Failure::Failed(error),
+        true => Failure::usage(error),
+        false => Failure::failed(error),
     })?;
     Ok((lock.write(place)?, lock))
 }
@@ -203,7 +201,7 @@ fn report(differences: &[OutputDifference], output: Output) -> Result<Exit, Fail
     let message = format!("{count}\n{}", lines.join("\n"));
     let help = "`hopmap verify` makes everything again and says where bytes differ; `hopmap lock` takes the new \
                 results as the right ones";
-    Err(Failure::Different(Report::new(Mistake::new(message, help))))
+    Err(Failure::new(Exit::Different, [Mistake::new(message, help).into()]))
 }
 
 /// A pipeline that is not what its lock file says.
@@ -224,7 +222,7 @@ fn refused(place: &Path, differences: &Differences) -> Mistake {
 impl From<LockError> for Failure {
     fn from(error: LockError) -> Self {
         match error {
-            LockError::Durable(_) => Self::Failed(Report::new(error)),
+            LockError::Durable(_) => Self::failed(error),
             error => Self::usage(error),
         }
     }

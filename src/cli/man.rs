@@ -3,11 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
+use hopmap_command::{Exit, Failure};
 use miette::{IntoDiagnostic, WrapErr};
-
-use super::exit::Exit;
-use super::failure::Failure;
-use super::output::Output;
 
 /// Arguments of `man`.
 #[derive(Debug, Args)]
@@ -20,10 +17,10 @@ pub(crate) struct Arguments {
     folder: PathBuf,
 }
 
-pub(crate) fn main(arguments: &Arguments, _output: Output) -> Result<Exit, Failure> {
+pub(crate) fn main(arguments: &Arguments, definition: clap::Command) -> Result<Exit, Failure> {
     let folder = &arguments.folder;
     let context = || format!("cannot write pages into {}", folder.display());
     std::fs::create_dir_all(folder).into_diagnostic().wrap_err_with(context)?;
-    clap_mangen::generate_to(super::definition(), folder).into_diagnostic().wrap_err_with(context)?;
+    clap_mangen::generate_to(definition, folder).into_diagnostic().wrap_err_with(context)?;
     Ok(Exit::Done)
 }

@@ -1,16 +1,13 @@
 //! The command line: one file per command. The only part of hopmap that prints.
 
 mod accept;
-mod agent;
 mod asked;
 mod cells;
 mod check;
-mod checkpoint;
 mod completions;
 mod diff;
 mod estimate;
 mod exec;
-mod exit;
 mod export;
 mod failure;
 mod gates;
@@ -28,6 +25,7 @@ mod plan;
 mod progress;
 mod provenance;
 mod query;
+mod registered;
 mod report;
 mod rows;
 mod run;
@@ -48,17 +46,16 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-pub use exit::Exit;
-pub use failure::Failure;
+use hopmap_command::{Exit, Failure};
+
 pub use output::Output;
-pub use output::shown;
 pub use query::{Request as QueryRequest, Stored};
 
 /// From the trace of a parallel program and the topology of a machine to a placement of its ranks.
 ///
 /// A pipeline is a TOML file of stages. hopmap runs what has to run, keeps every result in a store, and makes each
 /// again bit for bit.
-#[derive(Debug, Parser)]
+#[derive(Parser)]
 #[command(name = "hopmap", version, after_help = EXAMPLES, propagate_version = true, max_term_width = 110)]
 struct Cli {
     /// Print results as JSON.
@@ -84,7 +81,7 @@ Examples:
 Exit codes: 0 done, 1 a stage failed or has no solution, 2 the command or the pipeline file is wrong,
 3 a gate did not hold or, with --exit-code, something changed, 75 locked by another run, 130 interrupted";
 
-#[derive(Debug, Subcommand)]
+#[derive(Subcommand)]
 enum Command {
     /// Make a project of a pipeline that comes with hopmap.
     Init(init::Arguments),
@@ -118,12 +115,10 @@ enum Command {
     Runs(runs::Arguments),
     /// Clear a store of what no pipeline uses any more.
     Gc(gc::Arguments),
-    /// Measure messages on this host for a coordinator that knows the token.
-    Agent(agent::Arguments),
     /// Say which values of gates, or which artifact, are the right ones, or whether they are.
     Accept(accept::Arguments),
-    /// Keep checkpoints of programs in few bytes, and give them back.
-    Checkpoint(checkpoint::Arguments),
+    #[command(flatten)]
+    Registered(registered::Registered),
     /// Keep the topology of a machine true: refresh it, compare two, say what is published.
     Topology(topology::Arguments),
     /// List the stages, or describe one.
@@ -137,11 +132,6 @@ enum Command {
     /// Run the stage of a folder that hopmap wrote.
     #[command(hide = true)]
     Worker(worker::Arguments),
-}
-
-/// All commands, from which help, completions and manual pages are made.
-fn definition() -> clap::Command {
-    Cli::command()
 }
 
 /// Runs a command line and says how it ended.
@@ -169,17 +159,16 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Report(arguments) => report::main(&arguments, output),
         Command::Runs(arguments) => runs::main(&arguments, output),
         Command::Gc(arguments) => gc::main(&arguments, output),
-        Command::Agent(arguments) => agent::main(&arguments, output),
         Command::Accept(arguments) => accept::main(&arguments, output),
-        Command::Checkpoint(arguments) => checkpoint::main(&arguments, output),
+        Command::Registered(command) => registered::main(&command, output),
         Command::Topology(arguments) => topology::main(&arguments, output),
         Command::Stages(arguments) => stages::main(&arguments, output),
         Command::Schema(arguments) => schema::main(&arguments, output),
-        Command::Completions(arguments) => Ok(completions::main(&arguments, output)),
-        Command::Man(arguments) => man::main(&arguments, output),
+        Command::Completions(arguments) => Ok(completions::main(&arguments, Cli::command(), output)),
+        Command::Man(arguments) => man::main(&arguments, Cli::command()),
         Command::Worker(arguments) => worker::main(&arguments),
     };
-    ended.unwrap_or_else(|failure| failure.report(output)).into()
+    ended.unwrap_or_else(|failure| failure::report(&failure, output)).into()
 }
 
 /// Runs the command line of a `hopmap query`, which `answer` answers, and says how it ended.
@@ -194,7 +183,7 @@ pub fn query(
     let Command::Query(arguments) = cli.command else { return Exit::Usage.into() };
     let output = Output::new(cli.json, cli.quiet);
     let ended = arguments.request(output).and_then(|request| answer(&request, output));
-    ended.unwrap_or_else(|failure| failure.report(output)).into()
+    ended.unwrap_or_else(|failure| failure::report(&failure, output)).into()
 }
 
 fn parse(arguments: &[OsString]) -> Result<Cli, Exit> {

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use hopmap_command::{Failure, Mistake};
 use hopmap_model::read_input;
 use miette::IntoDiagnostic;
 
-use super::failure::{Failure, Mistake};
 use crate::engine::Store;
 use crate::lock::Request;
 use crate::pipeline::{EMBEDDED, Pipeline, Source};

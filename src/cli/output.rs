@@ -1,9 +1,11 @@
 //! Where text goes: results to standard output, everything else to standard error.
 
 use std::fmt::Display;
-use std::io::{IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::{IsTerminal, Write, stdout};
+use std::os::fd::AsFd;
 
+use hopmap_command::Answer;
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, Report};
 use serde::Serialize;
 
@@ -56,6 +58,14 @@ impl Output {
         }
     }
 
+    /// Prints an answer: its lines, or its JSON where that is wanted.
+    pub(crate) fn answer(self, answer: &Answer) {
+        if let (true, Some(json)) = (self.json, &answer.json) {
+            self.raw(format!("{json}\n").as_bytes());
+        }
+        answer.lines.iter().for_each(|line| self.line(line));
+    }
+
     /// Prints a value as JSON.
     pub fn json(self, value: &impl Serialize) {
         // Values are plain data with text keys: they always have a form in JSON.
@@ -67,7 +77,7 @@ impl Output {
     /// Prints bytes that were asked for, even when quiet.
     pub fn raw(self, bytes: &[u8]) {
         // A reader that has seen enough closes the pipe: that is no error of ours.
-        let _ = std::io::stdout().lock().write_all(bytes);
+        let _ = stdout().lock().write_all(bytes);
     }
 
     /// Says something on standard error, unless quiet.
@@ -119,13 +129,11 @@ pub(crate) fn render(error: &dyn Diagnostic) -> String {
     }
 }
 
-/// A path as people would type it: relative to the working directory where it is below it, which itself is `.`.
-pub fn shown(path: &Path) -> String {
-    let clean: PathBuf = path.components().collect();
-    let clean = std::fs::canonicalize(&clean).unwrap_or(clean);
-    let here = std::env::current_dir().and_then(std::fs::canonicalize).unwrap_or_default();
-    let seen = clean.strip_prefix(here).unwrap_or(&clean);
-    if seen.as_os_str().is_empty() { ".".to_owned() } else { seen.display().to_string() }
+/// Standard output without the buffer that looks for the ends of lines.
+pub(super) fn unbuffered() -> Box<dyn Write + Send> {
+    // A second handle, so that dropping it does not close the first.
+    let out = stdout().as_fd().try_clone_to_owned();
+    out.map_or_else(|_| Box::new(stdout()) as Box<dyn Write + Send>, |out| Box::new(File::from(out)))
 }
 
 #[cfg(test)]

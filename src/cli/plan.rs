@@ -1,12 +1,11 @@
 //! `hopmap plan`: what would run, and why.
 
 use clap::Args;
+use hopmap_command::{Exit, Failure, shown};
 
-use super::exit::Exit;
-use super::failure::Failure;
 use super::gates::{self, GateArguments};
 use super::open::{PipelineArguments, StoreArguments};
-use super::output::{Output, shown};
+use super::output::Output;
 use super::summary;
 use crate::engine::{self, Settled, State, Store};
 use crate::pipeline::{Cell, Pipeline, bytes};

@@ -5,12 +5,12 @@ use std::fmt::Write;
 use std::path::Path;
 
 use hopmap_artifact::Folder;
+use hopmap_command::{Failure, Mistake, shown};
 use serde_json::json;
 
-use super::failure::{Failure, Mistake};
 use super::locate::locate_newest;
 use super::open::{StoreArguments, working_directory};
-use super::output::{Output, shown};
+use super::output::Output;
 use crate::engine::{self, RunSummary, Store, short};
 use crate::provenance::{FileOrigin, Made, Memory, Origin, Provenance, origin_of, trace};
 

@@ -5,11 +5,11 @@ use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use hopmap_command::{Failure, Mistake, shown};
 use hopmap_text::closest;
 
-use super::failure::{Failure, Mistake};
 use super::open::{PipelineArguments, StoreArguments, pairs, working_directory};
-use super::output::{Output, shown};
+use super::output::Output;
 use super::runs::find_run;
 use crate::engine::{self, Catalogue, PipelineId, RunSummary, Store, StoreError};
 use crate::pipeline::Source;

@@ -3,15 +3,14 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use hopmap_command::{Exit, Failure, Mistake, shown};
 use hopmap_durable::replace_file;
 use miette::Report;
 
 use super::asked;
-use super::exit::Exit;
-use super::failure::{Failure, Mistake};
 use super::gates::{self, GateArguments};
 use super::open::{PipelineArguments, StoreArguments, working_directory};
-use super::output::{Output, shown};
+use super::output::Output;
 use crate::engine::{self, Store};
 use crate::pipeline::Pipeline;
 use crate::report;

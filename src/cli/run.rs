@@ -4,18 +4,17 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use hopmap_command::{Exit, Failure, all_cores, shown};
 
 use super::asked;
-use super::exit::Exit;
-use super::failure::Failure;
 use super::gates::{self, GateArguments};
 use super::interrupt::on_interrupt;
 use super::lock::LockArguments;
 use super::open::{PipelineArguments, StoreArguments, working_directory};
-use super::output::{Output, shown};
+use super::output::Output;
 use super::progress::Progress;
 use super::summary;
-use super::values::{all_cores, duration};
+use super::values::duration;
 use super::wait::WaitArguments;
 use crate::engine::{self, Limits, RunReport, Store, StoreError};
 use crate::lock::Request;

@@ -1,9 +1,8 @@
 //! `hopmap runs`: what ran when.
 
 use clap::Args;
+use hopmap_command::{Exit, Failure};
 
-use super::exit::Exit;
-use super::failure::Failure;
 use super::open::StoreArguments;
 use super::output::Output;
 use crate::engine::{self, RunSummary, StoreError};

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
+use hopmap_command::{Exit, Failure};
 use hopmap_model::Direction;
 use serde_json::{Map, Value as Json, json};
 
-use super::exit::Exit;
-use super::failure::Failure;
 use super::output::Output;
 use super::stages::find;
 use crate::registry::{STAGES, StageEntry};

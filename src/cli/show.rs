@@ -2,13 +2,12 @@
 
 use clap::{Args, ValueEnum};
 use hopmap_artifact::{ArtifactError, Folder};
+use hopmap_command::{Exit, Failure, Mistake, shown};
 use miette::Report;
 
-use super::exit::Exit;
-use super::failure::{Failure, Mistake};
 use super::locate::locate_newest;
 use super::open::StoreArguments;
-use super::output::{Output, shown};
+use super::output::Output;
 use super::provenance::{self, Form};
 use super::rows::{self, Layout};
 
@@ -143,6 +142,6 @@ fn print_table(
 fn failure(error: ArtifactError) -> Failure {
     match error {
         ArtifactError::NoTable { .. } => Failure::usage(error),
-        error => Failure::Failed(Report::new(error)),
+        error => Failure::failed(error),
     }
 }

@@ -1,12 +1,11 @@
 //! `hopmap stages`: what there is.
 
 use clap::Args;
+use hopmap_command::{Exit, Failure, Mistake};
 use hopmap_model::{Arity, Direction, Library, Port};
 use hopmap_text::closest;
 use serde_json::{Value as Json, json};
 
-use super::exit::Exit;
-use super::failure::{Failure, Mistake};
 use super::output::Output;
 use crate::pipeline::first_sentence;
 use crate::registry::{self, STAGES, StageEntry};

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use hopmap_artifact::Folder;
+use hopmap_command::shown;
 use hopmap_model::{Artifact, LaunchFile, Metrics, Schedule, TraceSummary};
 use serde_json::json;
 
 use super::failure::message;
-use super::output::{Output, shown};
+use super::output::Output;
 use super::placements;
 use crate::engine::{OutputRecord, PipelineId, RunReport, Saved, Settled, State, Store};
 use crate::pipeline::{Cell, Pipeline};

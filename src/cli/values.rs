@@ -10,8 +10,3 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
             .map_err(|error| format!("{error}; write for example 90s, 10m or 2h")),
     }
 }
-
-/// Threads that a command takes unless it is told a number.
-pub(crate) fn all_cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}

@@ -4,17 +4,15 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use hopmap_command::{Exit, Failure, Mistake, all_cores, shown};
 use hopmap_text::closest;
 use serde_json::json;
 
 use super::cells;
-use super::exit::Exit;
-use super::failure::{Failure, Mistake};
 use super::interrupt::on_interrupt;
 use super::open::{PipelineArguments, StoreArguments, working_directory};
-use super::output::{Output, shown};
+use super::output::Output;
 use super::progress::Progress;
-use super::values::all_cores;
 use crate::archive::{self, Archive, ArchiveError};
 use crate::engine::{self, Limits, PipelineId, Store, StoreError, short};
 use crate::lock::{Again, Lock, Remade, RemadeArtifact, Request, SecondStore, Verdict};
@@ -283,7 +281,7 @@ fn verify_archive(arguments: &Arguments, output: Output) -> Result<Exit, Failure
     }
     let unpacked = archive.unpack().map_err(|error| match error.downcast::<ArchiveError>() {
         Ok(error) => error.into(),
-        Err(error) => Failure::Failed(error),
+        Err(error) => Failure::failed(error),
     })?;
     let pipeline = unpacked.request.open()?;
     let only = selected(&pipeline, &arguments.stage)?;

@@ -5,10 +5,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use clap::Args;
+use hopmap_command::{Exit, Failure, holder};
 use hopmap_durable::DurableError;
 use miette::Report;
 
-use super::failure::Failure;
 use super::interrupt::on_interrupt;
 use super::values::duration;
 use crate::engine::{StoreError, Writer};
@@ -33,14 +33,9 @@ impl WaitArguments {
         let stop = || cancelled.load(Ordering::Relaxed);
         match Writer::open_within(root, &holder(command), self.wait.unwrap_or_default(), &stop) {
             Err(error @ StoreError::Durable(DurableError::Busy { .. })) if stop() => {
-                Err(Failure::Interrupted(Report::new(error)))
+                Err(Failure::new(Exit::Interrupted, [Report::new(error)]))
             }
             result => Ok(result?),
         }
     }
-}
-
-/// What others are told who find something locked.
-pub(super) fn holder(command: &str) -> String {
-    format!("process {} on {}: hopmap {command}", std::process::id(), hopmap_mpi_environment::host_name())
 }

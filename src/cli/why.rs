@@ -1,14 +1,13 @@
 //! `hopmap why`: why would a stage run?
 
 use clap::Args;
+use hopmap_command::{Exit, Failure, Mistake, shown};
 use hopmap_text::closest;
 use serde_json::json;
 
 use super::cells;
-use super::exit::Exit;
-use super::failure::{Failure, Mistake};
 use super::open::{PipelineArguments, StoreArguments};
-use super::output::{Output, shown};
+use super::output::Output;
 use super::summary;
 use crate::engine::{self, Settled, State, Store};
 use crate::pipeline::{Cell, Pipeline};

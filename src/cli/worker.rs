@@ -6,9 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::Args;
+use hopmap_command::{Exit, Failure};
 
-use super::exit::Exit;
-use super::failure::Failure;
 use super::interrupt::on_interrupt;
 use crate::ranks;
 
@@ -38,7 +37,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<Exit, Failure> {
     });
     result.map(|()| Exit::Done).map_err(|error| {
         ranks::blame(folder, 0, &error);
-        Failure::Failed(error)
+        Failure::failed(error)
     })
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 
-use super::Side;
+use super::side::Side;
 use crate::engine::{Reason, differences};
 
 /// A difference between what two artifacts were made from.

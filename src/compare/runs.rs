@@ -2,12 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use hopmap_compare::{MOST_SHOWN, MetricChange, MetricChanges, metric_changes, more, percent};
+use hopmap_statistics::median;
 use serde::Serialize;
 
-use hopmap_statistics::median;
-
-use super::MOST_SHOWN;
-use super::metrics::{MetricChange, MetricChanges, metric_changes, percent};
 use crate::engine::{Catalogue, Reason, StoredCell, differences};
 
 /// What became of a cell from one run to the other.
@@ -246,7 +244,7 @@ impl RunChanges {
         }
         for (cells, what) in [(&self.new, "new"), (&self.gone, "gone")] {
             lines.extend(cells.iter().take(MOST_SHOWN).map(|cell| format!("{cell} is {what}")));
-            lines.extend(super::more(cells.len() as u64, MOST_SHOWN));
+            lines.extend(more(cells.len() as u64, MOST_SHOWN));
         }
         for change in self.changed.iter().take(MOST_SHOWN) {
             let [old, new] = &change.states;
@@ -259,7 +257,7 @@ impl RunChanges {
             lines.push(format!("{}{state}", change.cell));
             lines.extend(change.metrics.changed.iter().map(|metric| format!("    {}", metric.words())));
         }
-        lines.extend(super::more(self.changed.len() as u64, MOST_SHOWN));
+        lines.extend(more(self.changed.len() as u64, MOST_SHOWN));
         lines
     }
 }

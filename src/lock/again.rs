@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use hopmap_artifact::Folder;
+use hopmap_compare::first_differences;
 use hopmap_durable::{DurableError, Lock as FileLock};
 use miette::Report;
 use serde::Serialize;
 
 use super::describe::{describe, expect};
 use super::file::Lock;
-use super::rows;
 use crate::engine::{
     self, Events, Limits, OutputRecord, ResultRecord, RunReport, Settled, State, Store, StoreError, Writer,
 };
@@ -286,7 +286,7 @@ fn compare(
 fn differences(store: &Store, second: &Store, wanted: &str, found: &str) -> Vec<String> {
     let expected = store.artifact(wanted);
     match expected.exists() {
-        true => rows::differences(&expected, &second.artifact(found)),
+        true => first_differences(&expected, &second.artifact(found)),
         false => {
             let found = engine::short(found);
             vec![format!("is {found} now; of what was expected only the digest is known")]

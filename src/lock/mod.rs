@@ -20,7 +20,6 @@ mod describe;
 mod error;
 mod file;
 mod request;
-mod rows;
 
 pub use again::{Again, Remade, RemadeArtifact, SecondStore, Verdict};
 pub use compare::{Difference, Differences, OutputDifference, before_a_run, outputs};

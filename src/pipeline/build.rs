@@ -1,29 +1,96 @@
 //! From the text of a pipeline file to a [`Pipeline`].
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
 
+use super::cells::{ArtifactReference, Cell, Pipeline, Settings};
 use super::connect::{Index, order};
-use super::embedded::{find_samples, is_embedded};
+use super::embedded::{default_in, find_samples, give_your_own, is_embedded};
 use super::expand::{LooseCell, Surroundings, expand};
 use super::file::File;
 use super::gates::gates;
 use super::launcher::launcher;
-use super::node::Table;
+use super::node::{Entry, Table};
+use super::problem::{Problem, Problems, Source};
 use super::resources::RETRIES;
-use super::saves::saves;
+use super::saves::{check, saves};
 use super::settings::{as_toml, configure as configure_settings, node_of};
 use super::sweep::sweeps;
 use super::tables::questions;
 use super::template::{Base, Folders, Reference, Resolved, SchemaView, Scope, Template};
-use super::{Cell, Pipeline, Problem, Problems, Settings, Source};
 use crate::registry::{Configured, StageEntry};
 use crate::renames;
 
 type Lookup<'a> = dyn Fn(&str, Option<&str>) -> Option<PathBuf> + 'a;
 
-pub(crate) fn pipeline(
+impl Pipeline {
+    /// The parameters of a cell, with the folders of artifacts filled in.
+    pub fn configure(
+        &self,
+        cell: &Cell,
+        folder: &dyn Fn(usize, &str) -> PathBuf,
+    ) -> Result<Box<dyn Configured>, Problems> {
+        let artifact = |stage: &str, port: Option<&str>| {
+            let named = |reference: &&ArtifactReference| {
+                reference.stage == stage && reference.port.as_deref() == port
+            };
+            let reference = cell.settings.artifacts.iter().find(named)?;
+            Some(folder(reference.cell, reference.output))
+        };
+        let mut problems = Vec::new();
+        let configured = configure(self, cell, &artifact, &mut problems);
+        configured.ok_or_else(|| self.source.tie(problems))
+    }
+
+    /// The values of a cell's parameters as they would be if paths were seen from other folders.
+    ///
+    /// What a value is relative to can be told by asking with folders of different names.
+    #[must_use]
+    pub fn values_seen_from(&self, cell: &Cell, folders: &Folders) -> Json {
+        values(self, cell, &|_, _| Some(PathBuf::from("artifact")), folders, &mut Vec::new())
+    }
+
+    /// How to give a cell files of one's own, if its pipeline comes with hopmap and they are not where that has them.
+    pub(crate) fn own_files(&self, cell: &Cell) -> Option<String> {
+        if !is_embedded(&self.source) {
+            return None;
+        }
+        let schema = SchemaView::new(&cell.entry.schema);
+        let values = self.values_seen_from(cell, &self.folders);
+        let is_missing = |entry: &&Entry| {
+            let path = values.get(&entry.key).and_then(Json::as_str);
+            schema.property(&entry.key).is_path() && path.is_some_and(|path| !Path::new(path).exists())
+        };
+        let missing = cell.settings.with.entries.iter().filter(is_missing);
+        let mut names = missing.filter_map(|entry| default_in(&entry.node, &self.parameters)).peekable();
+        names.peek()?;
+        Some(give_your_own(self.source.name(), names, "PATH"))
+    }
+
+    /// Reads a pipeline from a text.
+    ///
+    /// `parameters` come from the command line: names and values, the latter read as TOML, else as text.
+    pub fn parse(
+        source: Source,
+        folder: &Path,
+        working: &Path,
+        parameters: &[(String, String)],
+    ) -> Result<Self, Problems> {
+        Self::parse_in(source, Folders::new(folder, working), parameters)
+    }
+
+    /// Reads a pipeline whose paths are seen from `folders`.
+    pub fn parse_in(
+        source: Source,
+        folders: Folders,
+        parameters: &[(String, String)],
+    ) -> Result<Self, Problems> {
+        pipeline(source, folders, parameters)
+    }
+}
+
+fn pipeline(
     source: Source,
     folders: Folders,
     from_command_line: &[(String, String)],
@@ -64,7 +131,7 @@ pub(crate) fn pipeline(
         parameters,
     };
     configure_all(&mut pipeline, &mut problems);
-    super::saves::check(&pipeline, &mut problems);
+    check(&pipeline, &mut problems);
     match problems.is_empty() {
         true => Ok(pipeline),
         false => Err(pipeline.source.tie(problems)),

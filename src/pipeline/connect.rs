@@ -7,13 +7,14 @@ use std::ops::Range;
 use hopmap_model::{Arity, Direction, Port};
 use serde_json::Value as Json;
 
+use super::cells::{ArtifactReference, Need, Origin};
 use super::expand::LooseCell;
 use super::file::{NeedBlock, StageBlock};
 use super::matrix::show;
 use super::node::{Node, NodeValue};
+use super::problem::Problem;
 use super::selector::{Choice, SELECTORS, Selector};
 use super::template::{Folders, Reference, Resolved, Scope, Template};
-use super::{ArtifactReference, Need, Origin, Problem};
 use crate::registry::StageEntry;
 
 /// Cells of a stage by the values of some of their keys: every cell is looked for in no time, however many there are.

@@ -1,12 +1,13 @@
 //! Pipelines that come with hopmap and run anywhere.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
 
-use super::node::{Entry, Node};
-use super::template::{Base, Folders, Reference, Resolved, SchemaView, Template};
-use super::{Cell, Pipeline, Source};
+use super::cells::Pipeline;
+use super::node::Node;
+use super::problem::Source;
+use super::template::{Base, Folders, Reference, Resolved, Template};
 
 /// A pipeline of `pipelines/`, part of the binary.
 #[derive(Debug)]
@@ -73,20 +74,12 @@ pub(crate) fn give_your_own<'a>(name: &str, parameters: impl Iterator<Item = &'a
 }
 
 impl Pipeline {
-    /// How to give a cell files of one's own, if its pipeline comes with hopmap and they are not where that has them.
-    pub(crate) fn own_files(&self, cell: &Cell) -> Option<String> {
-        if !is_embedded(&self.source) {
-            return None;
-        }
-        let schema = SchemaView::new(&cell.entry.schema);
-        let values = self.values_seen_from(cell, &self.folders);
-        let is_missing = |entry: &&Entry| {
-            let path = values.get(&entry.key).and_then(Json::as_str);
-            schema.property(&entry.key).is_path() && path.is_some_and(|path| !Path::new(path).exists())
-        };
-        let missing = cell.settings.with.entries.iter().filter(is_missing);
-        let mut names = missing.filter_map(|entry| default_in(&entry.node, &self.parameters)).peekable();
-        names.peek()?;
-        Some(give_your_own(self.source.name(), names, "PATH"))
+    /// Its file; none if it comes with hopmap.
+    #[must_use]
+    pub fn file(&self) -> Option<PathBuf> {
+        let name = self.source.name();
+        let file = self.folders.file.join(Path::new(name).file_name().unwrap_or_default());
+        let is_embedded = EMBEDDED.iter().any(|embedded| embedded.name == name);
+        (!is_embedded || file.is_file()).then_some(file)
     }
 }

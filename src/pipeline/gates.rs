@@ -5,12 +5,13 @@ use std::ops::Range;
 
 use hopmap_model::{Direction, Port};
 
+use super::cells::Cell;
 use super::file::StageBlock;
 use super::matrix::show;
 use super::node::wrong_form;
 use super::node::{Entry, Table};
+use super::problem::Problem;
 use super::template::Scope;
-use super::{Cell, Problem};
 use crate::gates::Choice;
 use crate::gates::{Bound, Cells, FORM, Formula, Gate, Term};
 

@@ -6,10 +6,11 @@ use std::path::{Component, Path, PathBuf};
 
 use hopmap_model::Direction;
 
+use super::cells::{Cell, Pipeline, Save};
 use super::expand::LooseCell;
 use super::node::Entry;
+use super::problem::Problem;
 use super::template::{Folders, Resolved, Scope};
-use super::{Cell, Pipeline, Problem, Save};
 
 /// A copy as the file has it.
 struct Copy<'a> {

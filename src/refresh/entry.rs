@@ -81,17 +81,8 @@ fn changes_as_json(before: Option<&Entry>, found: &[Change]) -> Json {
     json!({
         "format": 1,
         "before": before.map(|entry| &entry.0),
-        "changes": found.iter().map(change_as_json).collect::<Vec<_>>(),
+        "changes": found.iter().map(Change::as_json).collect::<Vec<_>>(),
     })
-}
-
-/// A change with its text.
-pub(crate) fn change_as_json(change: &Change) -> Json {
-    let mut value = serde_json::to_value(change).unwrap_or_default();
-    if let Some(fields) = value.as_object_mut() {
-        fields.insert("text".to_owned(), change.to_string().into());
-    }
-    value
 }
 
 /// What is different between two machines.

@@ -43,7 +43,6 @@ mod retention;
 mod update;
 
 pub use consumer::Consumer;
-pub(crate) use entry::change_as_json;
 pub use entry::{Entry, read_machine};
 pub use error::RefreshError;
 pub use log::{Outcome, Record, last_success, read_records};

@@ -2,6 +2,7 @@
 
 use hopmap_formats::natural_key;
 use serde::Serialize;
+use serde_json::Value as Json;
 
 /// A difference between two topologies. Written as text it is a line for people.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -151,6 +152,16 @@ pub enum Quantity {
 }
 
 impl Change {
+    /// The change with its text, for programs and people.
+    #[must_use]
+    pub fn as_json(&self) -> Json {
+        let mut value = serde_json::to_value(self).unwrap_or_default();
+        if let Some(fields) = value.as_object_mut() {
+            fields.insert("text".to_owned(), self.to_string().into());
+        }
+        value
+    }
+
     /// Whether it says no more than that a host does not answer, or answers again.
     #[must_use]
     pub fn is_about_state(&self) -> bool {

@@ -4,16 +4,15 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use hopmap_artifact::{DESCRIPTION, Folder};
-use hopmap_changes::{Machine, Thresholds, changes};
+use hopmap_changes::{Change, Machine, Thresholds, changes};
+use hopmap_command::{Exit, Failure, Mistake, shown};
 use hopmap_model::{Artifact, CostModel, Levels, Measurements, Node, NodeState, SystemGraph};
 use serde_json::json;
 
-use super::drift;
-use crate::cli::exit::Exit;
-use crate::cli::failure::{Failure, Mistake};
+use super::values::drift;
 use crate::cli::open::working_directory;
-use crate::cli::output::{Output, shown};
-use crate::refresh::{change_as_json, read_machine};
+use crate::cli::output::Output;
+use crate::refresh::read_machine;
 
 /// Arguments of `topology diff`.
 #[derive(Debug, Args)]
@@ -50,7 +49,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     let thresholds = Thresholds { drift: arguments.drift, ..Thresholds::default() };
     let found = changes(&before.snapshot(), &after.snapshot(), &thresholds);
     if output.is_json() {
-        output.json(&json!({ "changes": found.iter().map(change_as_json).collect::<Vec<_>>() }));
+        output.json(&json!({ "changes": found.iter().map(Change::as_json).collect::<Vec<_>>() }));
     }
     found.iter().for_each(|change| output.line(change));
     if found.is_empty() {

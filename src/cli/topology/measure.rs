@@ -5,13 +5,12 @@ use std::sync::atomic::AtomicBool;
 
 use hopmap_artifact::{Codec, Folder};
 use hopmap_changes::Machine;
+use hopmap_command::{Failure, Mistake, holder};
 use hopmap_model::{Artifact, Measurements, SystemGraph};
 use miette::Report;
 
-use crate::cli::failure::{Failure, Mistake};
 use crate::cli::output::Output;
 use crate::cli::progress::Progress;
-use crate::cli::wait::holder;
 use crate::engine::{self, Limits, Policy, RunReport, State, Store, Writer};
 use crate::pipeline::{Cell, Pipeline};
 use crate::refresh::RefreshError;

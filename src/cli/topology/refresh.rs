@@ -4,25 +4,24 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use hopmap_changes::{Missing, Thresholds};
+use hopmap_changes::{Change, Missing, Thresholds};
+use hopmap_command::{Exit, Failure, all_cores, holder, shown};
 use hopmap_durable::{Staging, replace_file};
 use jiff::Timestamp;
 use miette::Report;
 use serde_json::json;
 
+use super::failure::failure;
 use super::measure::Source;
-use super::{drift, failure, part};
-use crate::cli::exit::Exit;
-use crate::cli::failure::Failure;
+use super::values::{drift, part};
 use crate::cli::interrupt::on_interrupt;
 use crate::cli::open::{PipelineArguments, working_directory};
-use crate::cli::output::{Output, shown};
-use crate::cli::values::{all_cores, duration};
-use crate::cli::wait::holder;
+use crate::cli::output::Output;
+use crate::cli::values::duration;
 use crate::engine::Limits;
 use crate::refresh::{
-    Consumer, Look, Outcome, Publication, Record, RefreshError, Retention, Settings, Updated, change_as_json,
-    check, exposition, last_success, read_machine, read_records, refresh,
+    Consumer, Look, Outcome, Publication, Record, RefreshError, Retention, Settings, Updated, check,
+    exposition, last_success, read_machine, read_records, refresh,
 };
 use crate::report;
 
@@ -220,7 +219,7 @@ fn say_checked(
             let text = |finding: &hopmap_changes::Finding| (finding.to_string(), json!(finding));
             checked.findings.iter().map(text).unzip()
         }
-        false => checked.changes.iter().map(|change| (change.to_string(), change_as_json(change))).unzip(),
+        false => checked.changes.iter().map(|change| (change.to_string(), change.as_json())).unzip(),
     };
     let is_good = lines.is_empty() && (checked.is_covered || !arguments.health);
     if output.is_json() {
@@ -267,7 +266,7 @@ fn finish(
         output.json(&json!({
             "outcome": record.outcome,
             "entry": record.entry,
-            "changes": changes.iter().map(change_as_json).collect::<Vec<_>>(),
+            "changes": changes.iter().map(Change::as_json).collect::<Vec<_>>(),
             "hosts": record.hosts,
             "down": record.down,
             "coverage": record.coverage,

@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use clap::Args;
 use hopmap_changes::{Machine, host_list};
+use hopmap_command::{Exit, Failure, shown};
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::cli::exit::Exit;
-use crate::cli::failure::Failure;
 use crate::cli::open::working_directory;
-use crate::cli::output::{Output, shown};
+use crate::cli::output::Output;
 use crate::cli::values::duration;
 use crate::refresh::{Entry, Publication, Record, RefreshError, last_success, read_machine, read_records};
 

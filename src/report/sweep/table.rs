@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use super::{Sweep, Way};
+use super::gather::{Sweep, Way};
 use crate::report::page::{Field, Page, escape};
 use hopmap_statistics::Sample;
 

@@ -5,6 +5,7 @@
 
 pub mod chunk;
 pub mod codec;
+pub mod commands;
 pub mod cut;
 pub mod delta;
 mod error;

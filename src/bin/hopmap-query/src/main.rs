@@ -4,9 +4,10 @@ use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::process::ExitCode;
 
-use hopmap::cli::{self, Exit, Failure, Output, QueryRequest, Stored, shown};
+use hopmap::cli::{self, Output, QueryRequest, Stored};
 use hopmap::pipeline::Source;
 use hopmap::query::{Form, TABLES};
+use hopmap_command::{Exit, Failure, shown};
 use hopmap_query::{Answer, ColumnType, QueryError, TableInfo, Tables, add_artifact, reply, tables};
 use miette::{IntoDiagnostic, Report, miette};
 use serde_json::json;
@@ -87,7 +88,7 @@ fn gathered(request: &QueryRequest) -> Result<Tables, Failure> {
     for (name, path) in &request.artifacts {
         if add_artifact(&mut tables, name, path).map_err(Failure::usage)?.is_none() {
             let message = format!("there is already a table with the name of --artifact {name}");
-            return Err(Failure::Usage(miette!(help = "give it another name", "{message}")));
+            return Err(Failure::usage(miette!(help = "give it another name", "{message}")));
         }
     }
     Ok(tables)

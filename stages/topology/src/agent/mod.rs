@@ -27,6 +27,7 @@
 
 mod bind;
 mod client;
+mod command;
 mod conversation;
 mod cores;
 mod frames;
@@ -43,6 +44,7 @@ mod wire;
 
 pub use bind::{Bind, BindError, default_address};
 pub use client::{AgentConnection, ClientError};
+pub use command::AgentCommand;
 pub use conversation::{Parting, REQUESTS, Work, converse};
 pub use cores::{CORE_MESSAGE_BYTES, CoresError, measure_cores, own_cores};
 pub use frames::{ANSWER_BYTES, FrameError, Frames, REQUEST_BYTES};

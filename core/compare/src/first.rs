@@ -1,17 +1,19 @@
-//! Where two artifacts differ: the first row, value or byte.
+//! Where two artifacts that should be the same differ: the first row, value or byte.
 
-use std::collections::BTreeSet;
 use std::io::{BufReader, Read};
 use std::path::Path;
 
 use arrow_array::RecordBatch;
 use hopmap_artifact::{ArtifactError, Cell, Folder};
 
+use crate::merge::names;
+
 /// Differences beyond this number would bury the first ones.
 const MOST: usize = 8;
 
-/// What is different about an artifact that was made again, for people.
-pub(super) fn differences(before: &Path, again: &Path) -> Vec<String> {
+/// Where an artifact that was made again differs from the one before, for people.
+#[must_use]
+pub fn first_differences(before: &Path, again: &Path) -> Vec<String> {
     let mut lines = match (Folder::open(before), Folder::open(again)) {
         (Err(error), _) | (_, Err(error)) => vec![error.to_string()],
         (Ok(before), Ok(again)) => compare(&before, &again),
@@ -33,7 +35,7 @@ fn compare(before: &Folder, again: &Folder) -> Vec<String> {
     if (&old.kind, old.schema) != (&new.kind, new.schema) {
         return vec![format!("{} of schema {}, was {} of {}", new.kind, new.schema, old.kind, old.schema)];
     }
-    for name in names(old.tables.keys(), new.tables.keys()) {
+    for name in names(&old.tables, &new.tables) {
         match (old.tables.get(name), new.tables.get(name)) {
             (Some(one), Some(other)) if one == other => {}
             (Some(_), Some(_)) => {
@@ -44,33 +46,26 @@ fn compare(before: &Folder, again: &Folder) -> Vec<String> {
             (None, _) => lines.push(format!("table {name} is new")),
         }
     }
-    for name in names(old.files.keys(), new.files.keys()) {
+    for name in names(&old.files, &new.files) {
         if old.files.get(name) != new.files.get(name) {
             let place = first_byte(&before.file_path(name), &again.file_path(name));
             lines.push(format!("file {name}: {}", place.unwrap_or_else(|error| error.to_string())));
         }
     }
     let said = |value: Option<String>| value.unwrap_or_else(|| "nothing".to_owned());
-    for name in names(old.metrics.keys(), new.metrics.keys()) {
+    for name in names(&old.metrics, &new.metrics) {
         let [one, other] = [old, new].map(|found| found.metrics.get(name).map(ToString::to_string));
         if one != other {
             lines.push(format!("{name} {}, was {}", said(other), said(one)));
         }
     }
-    for name in names(old.attributes.keys(), new.attributes.keys()) {
+    for name in names(&old.attributes, &new.attributes) {
         let [one, other] = [old, new].map(|found| found.attributes.get(name).map(ToString::to_string));
         if one != other {
             lines.push(format!("{name} {}, was {}", said(other), said(one)));
         }
     }
     lines
-}
-
-fn names<'a>(
-    one: impl Iterator<Item = &'a String>,
-    other: impl Iterator<Item = &'a String>,
-) -> BTreeSet<&'a String> {
-    one.chain(other).collect()
 }
 
 /// The first row that is not the same, with what is different in it. Rows are counted from 0, like ranks.
@@ -141,7 +136,7 @@ mod tests {
             Folder::write(&place, &metrics).unwrap();
             place
         };
-        let lines = differences(&write("one", 1.5), &write("other", 2.0));
+        let lines = first_differences(&write("one", 1.5), &write("other", 2.0));
         assert!(lines.contains(&"F 2, was 1.5".to_owned()), "{lines:?}");
     }
 

@@ -2,25 +2,28 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
+use std::thread;
 use std::time::Duration;
 
 use clap::Args;
-use miette::Report;
+use hopmap_command::{Answer, Command, Failure, Mistake, shown};
+use hopmap_model::Context;
+use hopmap_mpi_environment::host_name;
 
-use super::exit::Exit;
-use super::failure::{Failure, Mistake};
-use super::output::{Output, shown};
-use crate::registry::agent::{Agent, AgentSettings, Bind, Ending, Token, default_address};
+use super::bind::{Bind, default_address};
+use super::server::{Agent, AgentSettings, Ending};
+use super::token::Token;
 
 /// Where the token may be.
 const TOKEN: &str = "HOPMAP_AGENT_TOKEN";
 /// A first line that is longer holds no token.
 const LINE_BYTES: u64 = 1024;
 
-/// Arguments of `agent`.
+/// Measure messages on this host for a coordinator that knows the token.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 `topology/probe` starts agents by itself and gives them a token. By hand, the token is 64
@@ -35,7 +38,7 @@ Examples:
   (umask 077; openssl rand -hex 32 > token)
   hopmap agent --bind 10.1.2.3 --token-file token
   sleep 300 | srun --ntasks-per-node=1 hopmap agent --bind 10.1.0.0/16 --token-file token")]
-pub(crate) struct Arguments {
+pub struct AgentCommand {
     /// Address of this host to listen on, with a port if it is to be a certain one; or a network that this host is in,
     /// such as 10.1.0.0/16 [default: the address that the name of this host stands for].
     #[arg(long, value_name = "ADDRESS")]
@@ -51,33 +54,48 @@ pub(crate) struct Arguments {
     token_file: Option<PathBuf>,
 }
 
-pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
-    let address = match &arguments.bind {
-        Some(text) => text.parse::<Bind>().and_then(|bind| bind.address()).map_err(Failure::usage)?,
-        None => default_address(),
-    };
-    let settings = AgentSettings {
-        address,
-        host: arguments.name.clone().unwrap_or_else(hopmap_mpi_environment::host_name),
-        lifetime: Duration::from_secs(arguments.seconds),
-        token: token(arguments.token_file.as_deref())?,
-    };
-    let agent = Agent::bind(settings, move |refusal| output.note(refusal)).map_err(Failure::usage)?;
-    let stopper = agent.stopper();
-    let watch = std::thread::Builder::new().name("standard input".to_owned());
-    let watched = watch.spawn(move || {
-        wait_for_end(io::stdin().lock());
-        stopper.stop();
-    });
-    watched.map_err(|error| miette::miette!("cannot start a thread: {error}"))?;
-    // Whoever started the agent waits for this line, whatever else is to be quiet.
-    output.raw(format!("{}\n", agent.line()).as_bytes());
-    output.note(match agent.serve().map_err(Report::new)? {
-        Ending::End => "ended by its coordinator".to_owned(),
-        Ending::Stopped => "ended, as standard input is closed".to_owned(),
-        Ending::TimeLimit => format!("ended after {} s", arguments.seconds),
-    });
-    Ok(Exit::Done)
+impl Command for AgentCommand {
+    const NAME: &'static str = "agent";
+    const IS_STOPPABLE: bool = false;
+
+    fn run(&self, cx: &Context<'_>, out: &mut (dyn Write + Send)) -> Result<Answer, Failure> {
+        let address = match &self.bind {
+            Some(text) => text.parse::<Bind>().and_then(|bind| bind.address()).map_err(Failure::usage)?,
+            None => default_address(),
+        };
+        let settings = AgentSettings {
+            address,
+            host: self.name.clone().unwrap_or_else(host_name),
+            lifetime: Duration::from_secs(self.seconds),
+            token: token(self.token_file.as_deref())?,
+        };
+        let (remarks, said) = channel();
+        let refusals = remarks.clone();
+        // Nobody listens any more when the agent has ended.
+        let refused = move |refusal: &str| drop(refusals.send(Some(refusal.to_owned())));
+        let agent = Agent::bind(settings, refused).map_err(Failure::usage)?;
+        let stopper = agent.stopper();
+        let watch = thread::Builder::new().name("standard input".to_owned());
+        let watched = watch.spawn(move || {
+            wait_for_end(io::stdin().lock());
+            stopper.stop();
+        });
+        watched.map_err(|error| miette::miette!("cannot start a thread: {error}"))?;
+        // Whoever started the agent waits for this line, whatever else is to be quiet.
+        let _ = writeln!(out, "{}", agent.line());
+        let ending = thread::scope(|scope| {
+            scope.spawn(move || said.iter().map_while(|remark| remark).for_each(|remark| cx.log(remark)));
+            let ending = agent.serve();
+            let _ = remarks.send(None);
+            ending
+        });
+        cx.log(match ending.map_err(Failure::failed)? {
+            Ending::End => "ended by its coordinator".to_owned(),
+            Ending::Stopped => "ended, as standard input is closed".to_owned(),
+            Ending::TimeLimit => format!("ended after {} s", self.seconds),
+        });
+        Ok(Answer::default())
+    }
 }
 
 /// Returns when nothing can come any more.

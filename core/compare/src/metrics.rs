@@ -1,8 +1,11 @@
 //! Metrics that are different, the largest relative change first.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
+
+use crate::merge::names;
+use crate::words::percent;
 
 /// A metric that is different.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -33,7 +36,6 @@ pub fn metric_changes(
     after: &BTreeMap<String, f64>,
     threshold: f64,
 ) -> MetricChanges {
-    let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     let change = |name: &String| {
         let (before, after) = (before.get(name).copied(), after.get(name).copied());
         (before.map(f64::to_bits) != after.map(f64::to_bits)).then(|| MetricChange {
@@ -43,7 +45,7 @@ pub fn metric_changes(
             after,
         })
     };
-    let mut changed: Vec<MetricChange> = names.into_iter().filter_map(change).collect();
+    let mut changed: Vec<MetricChange> = names(before, after).into_iter().filter_map(change).collect();
     let size = |change: &MetricChange| change.relative.map_or(f64::INFINITY, f64::abs);
     changed.sort_by(|a, b| size(b).total_cmp(&size(a)));
     let all = changed.len();
@@ -67,26 +69,9 @@ impl MetricChange {
     }
 }
 
-/// A relative change: `+12.3 %`.
-pub(super) fn percent(relative: f64) -> String {
-    let percent = 100.0 * relative;
-    match percent.abs() {
-        size if size >= 0.1 || size == 0.0 => format!("{percent:+.1} %"),
-        // Two digits that count.
-        size if size >= 1e-6 => format!("{percent:+.*} %", (1.0 - size.log10().floor()) as usize),
-        _ => format!("{percent:+.1e} %"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn small_changes_have_two_digits() {
-        let shown = [0.5, -0.001, -0.000_999, 0.000_012_3, 1e-9, 0.0].map(percent);
-        assert_eq!(shown, ["+50.0 %", "-0.1 %", "-0.100 %", "+0.0012 %", "+1.0e-7 %", "+0.0 %"]);
-    }
 
     #[test]
     fn the_largest_change_is_first_and_small_ones_are_hidden() {

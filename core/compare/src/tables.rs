@@ -3,15 +3,13 @@
 //! The first integer columns that tell all rows apart in the order in which they stand are the key: rows of such tables are
 //! merged as they are read. Tables without a key are compared as sets of rows.
 
-use std::cmp::Ordering;
-use std::collections::BTreeSet;
-
 use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array, UInt64Array};
 use arrow_schema::DataType;
-use hopmap_artifact::{ArtifactError, Cell, Folder, TableReader};
+use hopmap_artifact::{ArtifactError, Cell, Folder};
 use serde::Serialize;
 
-use super::{MOST_SHOWN, more};
+use crate::merge::{merge, names};
+use crate::words::{MOST_SHOWN, more};
 
 /// Most rows of tables without a key that are compared.
 const MOST_ROWS: usize = 1 << 20;
@@ -57,10 +55,9 @@ pub(super) fn compare(
     covered: &[&str],
 ) -> Result<Vec<TableChanges>, ArtifactError> {
     let (old, new) = (&before.description().tables, &after.description().tables);
-    let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     let differs = |name: &&String| old.get(*name) != new.get(*name) && !covered.contains(&name.as_str());
     let mut found = Vec::new();
-    for name in names.into_iter().filter(differs) {
+    for name in names(old, new).into_iter().filter(differs) {
         let rows = [old, new].map(|tables| tables.get(name).map_or(0, |table| table.rows));
         let is_both = old.contains_key(name) && new.contains_key(name);
         let empty = TableChanges { table: name.clone(), rows, ..TableChanges::default() };
@@ -93,18 +90,18 @@ fn rows_of(before: &Folder, after: &Folder, empty: TableChanges) -> Result<Table
         compared: true,
         ..empty
     };
-    let [old, new] = [before, after].map(|folder| Rows::open(folder, &found));
-    let (old, new) = (old?, new?);
+    let (old, new) = (rows(before, &found)?, rows(after, &found)?);
     if key > 0 {
-        merge(old.map(keyed), new.map(keyed), |change| found.count(change))?;
+        merge(old, new, |_, rows| found.visit(rows))?;
     } else if found.rows.iter().sum::<u64>() <= MOST_ROWS as u64 {
-        let sorted = |rows: Rows| {
+        let sorted = |rows: &mut dyn Iterator<Item = Result<(_, Vec<String>), ArtifactError>>| {
             let mut rows =
-                rows.map(|row| row.map(|row| (row.text.clone(), row.text))).collect::<Result<Vec<_>, _>>()?;
+                rows.map(|row| row.map(|(_, text)| (text.clone(), text))).collect::<Result<Vec<_>, _>>()?;
             rows.sort();
             Ok::<_, ArtifactError>(rows.into_iter().map(Ok))
         };
-        merge(sorted(old)?, sorted(new)?, |change| found.count(change))?;
+        let (mut old, mut new) = (old, new);
+        merge(sorted(&mut old)?, sorted(&mut new)?, |_, rows| found.visit(rows))?;
     } else {
         found.compared = false;
     }
@@ -150,90 +147,35 @@ fn numbers(batch: &RecordBatch, columns: &[String]) -> Vec<Vec<u64>> {
     columns.iter().filter_map(column).collect()
 }
 
-/// A row: its key and the text of all its values.
-struct Row {
-    key: Vec<u64>,
-    text: Vec<String>,
-}
-
-fn keyed(row: Result<Row, ArtifactError>) -> Result<(Vec<u64>, Vec<String>), ArtifactError> {
-    row.map(|row| (row.key, row.text))
-}
-
-/// The rows of a table one by one.
-struct Rows {
-    columns: Vec<String>,
-    key: usize,
-    reader: TableReader,
-    batch: std::vec::IntoIter<Row>,
-}
-
-impl Rows {
-    fn open(folder: &Folder, found: &TableChanges) -> Result<Self, ArtifactError> {
-        let (reader, batch) = (folder.stream(&found.table)?, Vec::new().into_iter());
-        Ok(Self { columns: found.columns.clone(), key: found.key, reader, batch })
-    }
-
-    fn rows(&self, batch: &RecordBatch) -> Vec<Row> {
-        let columns: Vec<_> = self.columns.iter().filter_map(|name| batch.column_by_name(name)).collect();
-        let numbers = numbers(batch, &self.columns[..self.key]);
+/// The rows of a table one by one: the key, and the text of all values.
+fn rows(
+    folder: &Folder,
+    found: &TableChanges,
+) -> Result<impl Iterator<Item = Result<(Vec<u64>, Vec<String>), ArtifactError>> + use<>, ArtifactError> {
+    let (names, key) = (found.columns.clone(), found.key);
+    let of_batch = move |batch: &RecordBatch| {
+        let columns: Vec<_> = names.iter().filter_map(|name| batch.column_by_name(name)).collect();
+        let numbers = numbers(batch, &names[..key]);
         let text = |column: &ArrayRef, row: usize| match Cell::of(column, row) {
             Cell::Null => "nothing".to_owned(),
             value => value.to_string(),
         };
-        let row = |row: usize| Row {
-            key: numbers.iter().map(|column| column[row]).collect(),
-            text: columns.iter().map(|column| text(column, row)).collect(),
+        let row = |row: usize| {
+            let key = numbers.iter().map(|column| column[row]).collect();
+            (key, columns.iter().map(|column| text(column, row)).collect())
         };
-        (0..batch.num_rows()).map(row).collect()
-    }
-}
-
-impl Iterator for Rows {
-    type Item = Result<Row, ArtifactError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if let Some(row) = self.batch.next() {
-                return Some(Ok(row));
-            }
-            match self.reader.next()? {
-                Ok(batch) => self.batch = self.rows(&batch).into_iter(),
-                Err(error) => return Some(Err(error)),
-            }
-        }
-    }
-}
-
-/// Calls `visit` for every row that is different; both come in the order of their keys.
-fn merge<K: Ord>(
-    before: impl Iterator<Item = Result<(K, Vec<String>), ArtifactError>>,
-    after: impl Iterator<Item = Result<(K, Vec<String>), ArtifactError>>,
-    mut visit: impl FnMut(RowChange),
-) -> Result<(), ArtifactError> {
-    let (mut before, mut after) = (before, after);
-    let (mut old, mut new) = (before.next().transpose()?, after.next().transpose()?);
-    loop {
-        let order = match (&old, &new) {
-            (None, None) => return Ok(()),
-            (Some(_), None) => Ordering::Less,
-            (None, Some(_)) => Ordering::Greater,
-            (Some((old, _)), Some((new, _))) => old.cmp(new),
-        };
-        let from_old =
-            if order.is_le() { std::mem::replace(&mut old, before.next().transpose()?) } else { None };
-        let from_new =
-            if order.is_ge() { std::mem::replace(&mut new, after.next().transpose()?) } else { None };
-        let change = RowChange { before: from_old.map(|(_, row)| row), after: from_new.map(|(_, row)| row) };
-        if change.before != change.after {
-            visit(change);
-        }
-    }
+        (0..batch.num_rows()).map(row).map(Ok).collect()
+    };
+    let rows =
+        move |batch: Result<_, _>| batch.map_or_else(|error| vec![Err(error)], |batch| of_batch(&batch));
+    Ok(folder.stream(&found.table)?.flat_map(rows))
 }
 
 impl TableChanges {
-    fn count(&mut self, change: RowChange) {
+    fn visit(&mut self, [before, after]: [Option<Vec<String>>; 2]) {
+        let change = RowChange { before, after };
         match (&change.before, &change.after) {
+            (before, after) if before == after => return,
             (None, _) => self.new += 1,
             (_, None) => self.gone += 1,
             _ => self.changed += 1,
@@ -336,7 +278,7 @@ mod tests {
             compared: true,
             ..TableChanges::default()
         };
-        merge(rows(&["a", "a", "b"]), rows(&["a", "b", "c"]), |change| found.count(change)).unwrap();
+        merge(rows(&["a", "a", "b"]), rows(&["a", "b", "c"]), |_, rows| found.visit(rows)).unwrap();
         assert_eq!(found.words(), ["table t: 1 rows new, 1 gone, 0 changed", "  - x a", "  + x c"]);
     }
 }

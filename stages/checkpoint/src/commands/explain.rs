@@ -1,17 +1,20 @@
 //! `hopmap checkpoint explain`: why a checkpoint takes what it takes.
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
+use hopmap_command::{Answer, Command, Failure};
+use hopmap_model::Context;
 
 use super::amounts::{bytes, times};
-use super::{Exit, Failure, Output, Work, number, open};
-use crate::registry::checkpoint::store::{Explained, ExplainedFile};
+use super::work::{Work, number, unless_interrupted};
+use crate::store::{Explained, ExplainedFile, Store};
 
-/// Arguments of `checkpoint explain`.
+/// Say why a checkpoint takes what it takes.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hopmap checkpoint explain store 7")]
-pub(super) struct Arguments {
+pub struct Explain {
     /// Folder of the store.
     store: PathBuf,
     /// Number of the checkpoint, or `latest`.
@@ -23,19 +26,25 @@ pub(super) struct Arguments {
     work: Work,
 }
 
-pub(super) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
-    let store = open(&arguments.store)?;
-    let lock = arguments.work.read_lock(&store)?;
-    let number = number(&store, &arguments.checkpoint, arguments.name.as_deref())?;
-    let explained = arguments.work.run(output, |_| store.explain(&lock, number))?;
-    if output.is_json() {
-        output.json(&explained);
+impl Command for Explain {
+    const NAME: &'static str = "explain";
+
+    fn threads(&self) -> Option<usize> {
+        Some(self.work.threads())
     }
-    print(&explained, output);
-    Ok(Exit::Done)
+
+    fn run(&self, cx: &Context<'_>, _: &mut (dyn Write + Send)) -> Result<Answer, Failure> {
+        let store = Store::open(&self.store)?;
+        let lock = self.work.read_lock(&store, cx)?;
+        let number = number(&store, &self.checkpoint, self.name.as_deref())?;
+        let explained = unless_interrupted(store.explain(&lock, number), cx)?;
+        let mut answer = Answer::of(&explained);
+        describe(&explained, &mut answer);
+        Ok(answer)
+    }
 }
 
-fn print(explained: &Explained, output: Output) {
+fn describe(explained: &Explained, answer: &mut Answer) {
     let part = |part: u64| match explained.bytes {
         0 => String::new(),
         whole => format!(" ({:.1} %)", 100.0 * part as f64 / whole as f64),
@@ -44,7 +53,7 @@ fn print(explained: &Explained, output: Output) {
         0 => "with nothing: it is stored whole".to_owned(),
         earlier => format!("with checkpoint {earlier}"),
     };
-    output.line(format!("checkpoint {}, compared {compared}", explained.number));
+    answer.line(format!("checkpoint {}, compared {compared}", explained.number));
     for (name, count) in [
         ("bytes", explained.bytes),
         ("zeros", explained.zero),
@@ -52,20 +61,20 @@ fn print(explained: &Explained, output: Output) {
         ("known", explained.known),
         ("new", explained.new),
     ] {
-        output.line(format!(
+        answer.line(format!(
             "{name:<10} {:>9}{}",
             bytes(count),
             if name == "bytes" { String::new() } else { part(count) }
         ));
     }
-    output.line(format!(
+    answer.line(format!(
         "{:<10} {:>9} ({})",
         "stored",
         bytes(explained.stored),
         times(explained.bytes, explained.stored)
     ));
     if let Some(delta) = explained.delta {
-        output.line(format!(
+        answer.line(format!(
             "delta      {:>9} in {} blocks, depth {}",
             bytes(delta.bytes),
             delta.blocks,
@@ -73,7 +82,7 @@ fn print(explained: &Explained, output: Output) {
         ));
     }
     for &(base, count, stored) in &explained.bases {
-        output.line(format!(
+        answer.line(format!(
             "  {} of the new by versions of checkpoint {base}, in {}",
             bytes(count),
             bytes(stored)
@@ -81,16 +90,16 @@ fn print(explained: &Explained, output: Output) {
     }
     if explained.comparisons.0 > 0 {
         let (all, changed) = explained.comparisons;
-        output.line(format!("ADCA compared bases {all} times and changed them {changed} times"));
+        answer.line(format!("ADCA compared bases {all} times and changed them {changed} times"));
     }
     let list = |pairs: Vec<String>| pairs.join(", ");
     let brought = explained.brought.iter().map(|(pack, count)| format!("{pack}: {}", bytes(*count)));
-    output.line(format!("its bytes are from  {}", list(brought.collect())));
+    answer.line(format!("its bytes are from  {}", list(brought.collect())));
     let depths = explained.depths.iter().map(|(depth, count)| format!("{depth}: {}", bytes(*count)));
-    output.line(format!("chains              {}", list(depths.collect())));
+    answer.line(format!("chains              {}", list(depths.collect())));
     let codecs = explained.codecs.iter().map(|(codec, count)| format!("{codec}: {}", bytes(*count)));
-    output.line(format!("codecs              {}", list(codecs.collect())));
-    explained.files.iter().for_each(|file| output.line(file_line(file)));
+    answer.line(format!("codecs              {}", list(codecs.collect())));
+    explained.files.iter().for_each(|file| answer.line(file_line(file)));
 }
 
 fn file_line(file: &ExplainedFile) -> String {

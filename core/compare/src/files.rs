@@ -1,10 +1,10 @@
 //! Files of two artifacts: text line by line, everything else by its bytes.
 
-use std::collections::BTreeSet;
-
 use hopmap_artifact::{ArtifactError, Folder};
 use serde::Serialize;
 use similar::TextDiff;
+
+use crate::merge::names;
 
 /// Most lines of a file that are compared line by line: the time grows with their square where all are different.
 const MOST_LINES: usize = 5000;
@@ -27,9 +27,8 @@ pub struct FileChange {
 /// The files that are not the same.
 pub(super) fn compare(before: &Folder, after: &Folder) -> Result<Vec<FileChange>, ArtifactError> {
     let (old, new) = (&before.description().files, &after.description().files);
-    let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     let mut found = Vec::new();
-    for name in names.into_iter().filter(|name| old.get(*name) != new.get(*name)) {
+    for name in names(old, new).into_iter().filter(|name| old.get(*name) != new.get(*name)) {
         let lines = match (text(before, name)?, text(after, name)?) {
             (Some(before), Some(after)) => line_diff(&before, &after),
             _ => None,

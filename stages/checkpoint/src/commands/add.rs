@@ -1,24 +1,24 @@
 //! `hopmap checkpoint add`: one more checkpoint.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
+use hopmap_command::{Answer, Command, Failure, Mistake};
 use hopmap_durable::DurableError;
 use hopmap_model::Context;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::json;
 
 use super::amounts::{bytes, now, times};
-use super::{Exit, Failure, Output, Work, open, rule};
-use crate::cli::failure::Mistake;
-use crate::registry::checkpoint::StoreRule;
-use crate::registry::checkpoint::store::{AddOptions, Added, Source};
+use super::work::{Work, rule, unless_interrupted};
+use crate::store::{AddOptions, Added, Source, Store};
+use crate::{CheckpointError, StoreRule};
 
-/// Arguments of `checkpoint add`.
+/// Add a checkpoint: a folder, or a stream.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A checkpoint is a folder with everything in it: images, side files, scripts. Images of DMTCP and pages of CRIU are compared page by page
@@ -27,7 +27,7 @@ at the same addresses, all other files by their contents. The checkpoint is on d
 Examples:
   hopmap checkpoint add store ckpt_lammps_00003
   my-program --checkpoint-to - | hopmap checkpoint add store - --name my-program")]
-pub(super) struct Arguments {
+pub struct Add {
     /// Folder of the store.
     store: PathBuf,
     /// Folder of the checkpoint; `-` for a stream on standard input, which becomes a checkpoint of one file.
@@ -48,64 +48,71 @@ pub(super) struct Arguments {
     work: Work,
 }
 
-pub(super) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
-    let store = open(&arguments.store)?;
-    let begin = Instant::now();
-    let stream = stream(arguments)?;
-    let options = AddOptions {
-        name: arguments.name.clone(),
-        created: now(),
-        quick: arguments.quick,
-        whole: arguments.whole,
-        rule: arguments.rule,
-    };
-    let lock = arguments.work.lock(&store, "checkpoint add")?;
-    let added = arguments.work.run(output, |cx| {
+impl Command for Add {
+    const NAME: &'static str = "add";
+
+    fn threads(&self) -> Option<usize> {
+        Some(self.work.threads())
+    }
+
+    fn run(&self, cx: &Context<'_>, _: &mut (dyn Write + Send)) -> Result<Answer, Failure> {
+        let store = Store::open(&self.store)?;
+        let begin = Instant::now();
+        let stream = self.stream()?;
+        let options = AddOptions {
+            name: self.name.clone(),
+            created: now(),
+            quick: self.quick,
+            whole: self.whole,
+            rule: self.rule,
+        };
+        let lock = self.work.lock(&store, Self::NAME, cx)?;
         let source = match &stream {
-            None => Source::Folder(&arguments.checkpoint),
+            None => Source::Folder(&self.checkpoint),
             Some((name, file)) => Source::Stream(name.clone(), Box::new(Input { file, cx })),
         };
-        store.add(&lock, source, &options, cx)
-    })?;
-    added.notes.iter().for_each(|note| output.note(note));
-    if output.is_json() {
-        output.json(&as_json(&added));
+        let added = unless_interrupted(store.add(&lock, source, &options, cx), cx)?;
+        added.notes.iter().for_each(|note| cx.log(note));
+        let mut answer = Answer::of(&as_json(&added));
+        answer.line(line(&added, begin.elapsed().as_secs_f64()));
+        Ok(answer)
     }
-    output.line(line(&added, begin.elapsed().as_secs_f64()));
-    Ok(Exit::Done)
 }
 
-/// Name and contents of a stream, if it is to be one.
-fn stream(arguments: &Arguments) -> Result<Option<(String, File)>, Failure> {
-    if arguments.checkpoint != Path::new("-") {
-        if arguments.checkpoint.is_file() {
-            let message = format!("{} is a file", arguments.checkpoint.display());
-            let help = "a checkpoint is a folder; give a single file as a stream: `hopmap checkpoint add STORE - < FILE`";
-            return Err(Mistake::new(message, help).into());
+impl Add {
+    /// Name and contents of a stream, if it is to be one.
+    fn stream(&self) -> Result<Option<(String, File)>, Failure> {
+        if self.checkpoint != Path::new("-") {
+            if self.checkpoint.is_file() {
+                let message = format!("{} is a file", self.checkpoint.display());
+                let help = "a checkpoint is a folder; give a single file as a stream: `hopmap checkpoint add STORE - < FILE`";
+                return Err(Mistake::new(message, help).into());
+            }
+            self.refuse_itself()?;
+            return Ok(None);
         }
-        refuse_itself(arguments)?;
-        return Ok(None);
+        let name = if self.name.is_empty() { "checkpoint" } else { &self.name };
+        if name.contains('/') || [".", ".."].contains(&name) {
+            return Err(Mistake::new(format!("`{name}` is no name of a file"), "name it without `/`").into());
+        }
+        let input = io::stdin().as_fd().try_clone_to_owned();
+        let input = input
+            .map_err(DurableError::io("read", Path::new("standard input")))
+            .map_err(CheckpointError::from)?;
+        Ok(Some((name.to_owned(), File::from(input))))
     }
-    let name = if arguments.name.is_empty() { "checkpoint" } else { &arguments.name };
-    if name.contains('/') || [".", ".."].contains(&name) {
-        return Err(Mistake::new(format!("`{name}` is no name of a file"), "name it without `/`").into());
-    }
-    let input = io::stdin().as_fd().try_clone_to_owned();
-    let input = input.map_err(DurableError::io("read", Path::new("standard input")))?;
-    Ok(Some((name.to_owned(), File::from(input))))
-}
 
-/// A checkpoint that holds the store would grow by what it adds.
-fn refuse_itself(arguments: &Arguments) -> Result<(), Failure> {
-    let (Ok(store), Ok(checkpoint)) = (arguments.store.canonicalize(), arguments.checkpoint.canonicalize())
-    else {
-        return Ok(());
-    };
-    if store.starts_with(&checkpoint) {
-        let message = format!("the store is in {}", arguments.checkpoint.display());
-        return Err(Mistake::new(message, "name the folder of the checkpoint alone").into());
+    /// A checkpoint that holds the store would grow by what it adds.
+    fn refuse_itself(&self) -> Result<(), Failure> {
+        let (Ok(store), Ok(checkpoint)) = (self.store.canonicalize(), self.checkpoint.canonicalize()) else {
+            return Ok(());
+        };
+        if store.starts_with(&checkpoint) {
+            let message = format!("the store is in {}", self.checkpoint.display());
+            return Err(Mistake::new(message, "name the folder of the checkpoint alone").into());
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Standard input that Ctrl-C ends also while nothing comes.

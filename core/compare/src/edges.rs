@@ -2,14 +2,12 @@
 //!
 //! Edges of both are sorted by source and destination, so two streams are merged and no graph is ever in memory.
 
-use std::cmp::Ordering;
-
 use arrow_array::{Array, RecordBatch, UInt32Array, UInt64Array};
-use hopmap_artifact::{ArtifactError, Folder, TableReader};
-use hopmap_model::Edge;
+use hopmap_artifact::{ArtifactError, Folder};
 use serde::Serialize;
 
-use super::{MOST_SHOWN, more};
+use crate::merge::merge;
+use crate::words::{MOST_SHOWN, more};
 
 /// What one rank sends to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -58,52 +56,10 @@ pub(super) fn compare(before: &Folder, after: &Folder) -> Result<GraphChanges, A
     if before.description().tables.get("edges") == after.description().tables.get("edges") {
         return Ok(found);
     }
-    found.traffic = merge(Edges::open(before)?, Edges::open(after)?, |change| found.count(change))?;
+    merge(edges(before)?, edges(after)?, |pair, sent| {
+        found.visit(pair, sent);
+    })?;
     Ok(found)
-}
-
-/// Calls `visit` for every edge that is different; gives the traffic of all edges of both.
-fn merge(
-    before: impl Iterator<Item = Result<Edge, ArtifactError>>,
-    after: impl Iterator<Item = Result<Edge, ArtifactError>>,
-    mut visit: impl FnMut(EdgeChange),
-) -> Result<[Traffic; 2], ArtifactError> {
-    let (mut before, mut after) = (before, after);
-    let (mut old, mut new) = (before.next().transpose()?, after.next().transpose()?);
-    let mut total = [Traffic::default(); 2];
-    loop {
-        let order = match (&old, &new) {
-            (None, None) => return Ok(total),
-            (Some(_), None) => Ordering::Less,
-            (None, Some(_)) => Ordering::Greater,
-            (Some(old), Some(new)) => old.pair().cmp(&new.pair()),
-        };
-        let from_old = old.filter(|_| order.is_le());
-        let from_new = new.filter(|_| order.is_ge());
-        for (total, edge) in total.iter_mut().zip([from_old, from_new]) {
-            let traffic = edge.map(Traffic::of).unwrap_or_default();
-            total.messages = total.messages.saturating_add(traffic.messages);
-            total.bytes = total.bytes.saturating_add(traffic.bytes);
-        }
-        let change = [from_old, from_new].map(|edge| edge.map(Traffic::of));
-        if let Some((source, destination)) = from_old.or(from_new).map(|edge| edge.pair())
-            && change[0] != change[1]
-        {
-            visit(EdgeChange { source, destination, before: change[0], after: change[1] });
-        }
-        if from_old.is_some() {
-            old = before.next().transpose()?;
-        }
-        if from_new.is_some() {
-            new = after.next().transpose()?;
-        }
-    }
-}
-
-impl Traffic {
-    fn of(edge: Edge) -> Self {
-        Self { messages: edge.messages, bytes: edge.bytes }
-    }
 }
 
 impl EdgeChange {
@@ -124,6 +80,18 @@ impl EdgeChange {
 }
 
 impl GraphChanges {
+    /// Counts an edge of one graph or of both; gives the change if there is one.
+    fn visit(&mut self, (source, destination): (u32, u32), sent: [Option<Traffic>; 2]) -> Option<EdgeChange> {
+        for (total, traffic) in self.traffic.iter_mut().zip(sent) {
+            let traffic = traffic.unwrap_or_default();
+            total.messages = total.messages.saturating_add(traffic.messages);
+            total.bytes = total.bytes.saturating_add(traffic.bytes);
+        }
+        let [before, after] = sent;
+        let change = (before != after).then_some(EdgeChange { source, destination, before, after });
+        change.inspect(|change| self.count(*change))
+    }
+
     fn count(&mut self, change: EdgeChange) {
         match (change.before, change.after) {
             (None, _) => self.new += 1,
@@ -172,93 +140,48 @@ impl GraphChanges {
     }
 }
 
+/// Sender and receiver, and what is sent.
+type Sent = ((u32, u32), Traffic);
+
 /// The edges of a graph one by one; an error if they are not sorted.
-struct Edges {
-    folder: Folder,
-    reader: TableReader,
-    batch: Option<(Columns, usize)>,
-    last: Option<(u32, u32)>,
+fn edges(folder: &Folder) -> Result<impl Iterator<Item = Result<Sent, ArtifactError>>, ArtifactError> {
+    let path = folder.table_path("edges");
+    let damaged =
+        move |reason: &str| ArtifactError::Damaged { path: path.clone(), reason: reason.to_owned() };
+    let mut last = None;
+    let rows = move |batch: Result<RecordBatch, ArtifactError>| {
+        let sent =
+            batch.and_then(|batch| sent(&batch).ok_or_else(|| damaged("its columns are not those of edges")));
+        let mut sorted = |row: Sent| match last.replace(row.0) {
+            last if last < Some(row.0) => Ok(row),
+            _ => Err(damaged("its edges are not sorted by source and destination")),
+        };
+        sent.map_or_else(|error| vec![Err(error)], |sent| sent.into_iter().map(&mut sorted).collect())
+    };
+    Ok(folder.stream("edges")?.flat_map(rows))
 }
 
-/// The columns of a batch.
-struct Columns {
-    source: UInt32Array,
-    destination: UInt32Array,
-    messages: UInt64Array,
-    bytes: UInt64Array,
-}
-
-impl Edges {
-    fn open(folder: &Folder) -> Result<Self, ArtifactError> {
-        Ok(Self { folder: folder.clone(), reader: folder.stream("edges")?, batch: None, last: None })
-    }
-
-    fn damaged(&self, reason: &str) -> ArtifactError {
-        ArtifactError::Damaged { path: self.folder.table_path("edges"), reason: reason.to_owned() }
-    }
-
-    fn next_edge(&mut self) -> Result<Option<Edge>, ArtifactError> {
-        loop {
-            if let Some((columns, row)) = &mut self.batch
-                && *row < columns.source.len()
-            {
-                let edge = columns.edge(*row);
-                *row += 1;
-                if self.last >= Some(edge.pair()) {
-                    return Err(self.damaged("its edges are not sorted by source and destination"));
-                }
-                self.last = Some(edge.pair());
-                return Ok(Some(edge));
-            }
-            let Some(batch) = self.reader.next().transpose()? else { return Ok(None) };
-            let columns = Columns::of(&batch);
-            let columns = columns.ok_or_else(|| self.damaged("its columns are not those of edges"))?;
-            self.batch = Some((columns, 0));
-        }
-    }
-}
-
-impl Columns {
-    fn of(batch: &RecordBatch) -> Option<Self> {
-        let column = |name: &str| batch.column_by_name(name).filter(|column| column.null_count() == 0);
-        let u32 = |name: &str| column(name)?.as_any().downcast_ref::<UInt32Array>().cloned();
-        let u64 = |name: &str| column(name)?.as_any().downcast_ref::<UInt64Array>().cloned();
-        Some(Self {
-            source: u32("source")?,
-            destination: u32("destination")?,
-            messages: u64("messages")?,
-            bytes: u64("bytes")?,
-        })
-    }
-
-    fn edge(&self, row: usize) -> Edge {
-        Edge {
-            source: self.source.value(row),
-            destination: self.destination.value(row),
-            messages: self.messages.value(row),
-            bytes: self.bytes.value(row),
-        }
-    }
-}
-
-impl Iterator for Edges {
-    type Item = Result<Edge, ArtifactError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.next_edge().transpose()
-    }
+fn sent(batch: &RecordBatch) -> Option<Vec<Sent>> {
+    let column = |name: &str| batch.column_by_name(name).filter(|column| column.null_count() == 0);
+    let u32 = |name: &str| column(name)?.as_any().downcast_ref::<UInt32Array>();
+    let u64 = |name: &str| column(name)?.as_any().downcast_ref::<UInt64Array>();
+    let pairs = u32("source")?.values().iter().zip(u32("destination")?.values());
+    let traffic = u64("messages")?.values().iter().zip(u64("bytes")?.values());
+    let row =
+        |((&source, &destination), (&messages, &bytes))| ((source, destination), Traffic { messages, bytes });
+    Some(pairs.zip(traffic).map(row).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hopmap_model::{Process, TaskGraph};
+    use hopmap_model::{Edge, Process, TaskGraph};
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    type Sent = BTreeMap<(u32, u32), (u64, u64)>;
+    type Messages = BTreeMap<(u32, u32), (u64, u64)>;
 
-    fn graph(sent: &Sent) -> TaskGraph {
+    fn graph(sent: &Messages) -> TaskGraph {
         let edge = |(&(source, destination), &(messages, bytes)): (&(u32, u32), &(u64, u64))| Edge {
             source,
             destination,
@@ -272,19 +195,19 @@ mod tests {
         }
     }
 
-    fn stored(sent: &Sent) -> (tempfile::TempDir, Folder) {
+    fn stored(sent: &Messages) -> (tempfile::TempDir, Folder) {
         let place = tempfile::tempdir().unwrap();
         let folder = Folder::write(place.path(), &graph(sent)).unwrap();
         (place, folder)
     }
 
-    fn sent() -> impl Strategy<Value = Sent> {
+    fn sent() -> impl Strategy<Value = Messages> {
         proptest::collection::btree_map((0..8u32, 0..8u32), (0..4u64, 0..4u64), 0..30)
     }
 
     #[test]
     fn largest_changes_are_first_and_few() {
-        let before: Sent = (0..8).flat_map(|a| (0..8).map(move |b| ((a, b), (1, 10)))).collect();
+        let before: Messages = (0..8).flat_map(|a| (0..8).map(move |b| ((a, b), (1, 10)))).collect();
         let mut after = before.clone();
         after.insert((3, 4), (1, 500));
         after.remove(&(7, 7));
@@ -308,10 +231,10 @@ mod tests {
     #[test]
     fn edges_that_are_not_sorted_are_an_error() {
         let place = tempfile::tempdir().unwrap();
-        let mut broken = graph(&Sent::from([((0, 1), (1, 1)), ((1, 0), (1, 1))]));
+        let mut broken = graph(&Messages::from([((0, 1), (1, 1)), ((1, 0), (1, 1))]));
         broken.edges.reverse();
         let broken = Folder::write(place.path(), &broken).unwrap();
-        let (_place, whole) = stored(&Sent::from([((0, 1), (1, 1))]));
+        let (_place, whole) = stored(&Messages::from([((0, 1), (1, 1))]));
         let error = compare(&broken, &whole).unwrap_err().to_string();
         assert!(error.contains("not sorted"), "{error}");
     }
@@ -320,11 +243,10 @@ mod tests {
         #[test]
         fn reported_changes_make_one_graph_of_the_other(before in sent(), after in sent()) {
             let mut made = before.clone();
-            let edges = |sent: &Sent| graph(sent).edges.into_iter().map(Ok).collect::<Vec<_>>().into_iter();
+            let traffic = |(&pair, &(messages, bytes)): (&(u32, u32), &(u64, u64))| Ok((pair, Traffic { messages, bytes }));
             let mut visited = GraphChanges::default();
-            merge(edges(&before), edges(&after), |change| {
-                visited.count(change);
-                let pair = (change.source, change.destination);
+            merge(before.iter().map(traffic), after.iter().map(traffic), |pair, sent| {
+                let Some(change) = visited.visit(pair, sent) else { return };
                 let as_stored = |traffic: Traffic| (traffic.messages, traffic.bytes);
                 assert_eq!(made.get(&pair).copied(), change.before.map(as_stored));
                 match change.after {

@@ -6,9 +6,10 @@ use hopmap_artifact::{ArtifactError, Folder};
 use hopmap_model::{Artifact, Mapping, SystemGraph, TaskGraph};
 use serde::Serialize;
 
-use super::levels::{Level, LevelCost, LevelShare, Meeting};
-use super::metrics::percent;
-use super::{MOST_SHOWN, Side, more};
+use crate::compared::Compared;
+use crate::levels::{Level, LevelCost, LevelShare, Meeting};
+use crate::words::percent;
+use crate::words::{MOST_SHOWN, more};
 
 /// A rank that is somewhere else.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -50,8 +51,8 @@ struct Placed {
 }
 
 impl Placed {
-    fn read(side: &Side) -> Result<Self, ArtifactError> {
-        let input = |kind| side.input_of(kind);
+    fn read(side: &Compared<'_>) -> Result<Self, ArtifactError> {
+        let input = |kind| (side.input)(kind);
         Ok(Self {
             mapping: Folder::read(side.folder.path())?,
             system: input(SystemGraph::KIND).map(|path| Folder::read(&path)).transpose()?,
@@ -83,7 +84,10 @@ impl Placed {
 }
 
 /// The ranks that moved and what that costs; `None` if none did and the cost is the same.
-pub(super) fn compare(before: &Side, after: &Side) -> Result<Option<MappingChanges>, ArtifactError> {
+pub(super) fn compare(
+    before: &Compared<'_>,
+    after: &Compared<'_>,
+) -> Result<Option<MappingChanges>, ArtifactError> {
     let found = changes(&Placed::read(before)?, &Placed::read(after)?);
     let is_same = |share: &LevelShare| share.before == share.after;
     let nothing =

@@ -1,7 +1,8 @@
 //! Bytes and times as people read them.
 
-use crate::registry::checkpoint::tree::Time;
 use jiff::Timestamp;
+
+use crate::tree::Time;
 
 /// Bytes with three digits, such as `1.25 MB`.
 pub(super) fn bytes(bytes: u64) -> String {
