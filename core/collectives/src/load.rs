@@ -3,8 +3,10 @@
 use hopmap_model::CollectiveOperation as Operation;
 
 use crate::blocks::{Blocks, saturate};
-use crate::rules::ELEMENT;
 use crate::{Algorithm, Call, Collective, sizes};
+
+/// Bytes of an element of a vector: a double.
+pub(crate) const ELEMENT: u64 = 8;
 
 /// What an operation has to move.
 #[derive(Debug, Clone)]

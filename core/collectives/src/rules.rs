@@ -4,7 +4,7 @@ use hopmap_model::CollectiveOperation as Operation;
 
 use crate::Algorithm;
 use crate::blocks::Blocks;
-use crate::load::Load;
+use crate::load::{ELEMENT, Load};
 
 /// Up to so many bytes a broadcast follows a binomial tree: `MPIR_CVAR_BCAST_SHORT_MSG_SIZE`.
 const SHORT_BROADCAST: u64 = 12_288;
@@ -15,8 +15,6 @@ const FEW_BROADCAST: u32 = 8;
 /// Up to so many bytes a vector is reduced whole: `MPIR_CVAR_ALLREDUCE_SHORT_MSG_SIZE`,
 /// `MPIR_CVAR_REDUCE_SHORT_MSG_SIZE`.
 const SHORT_REDUCTION: u64 = 2_048;
-/// Bytes of an element of a vector: a double.
-pub(crate) const ELEMENT: u64 = 8;
 /// From so many bytes every pair exchanges its part of a reduce-scatter:
 /// `MPIR_CVAR_REDUCE_SCATTER_COMMUTATIVE_LONG_MSG_SIZE`.
 const LONG_REDUCE_SCATTER: u128 = 524_288;

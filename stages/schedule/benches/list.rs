@@ -2,7 +2,8 @@
 
 use divan::Bencher;
 use hopmap_model::{DelayModel, Dependency, Processor, Task, TaskDag, WorkUnit};
-use hopmap_schedule::{Distances, Heuristic, Linear, Machine, Network, Problem, bounds, list};
+use hopmap_replay::{Distances, Linear, Machine, Network};
+use hopmap_schedule::{Heuristic, Problem, bounds, list};
 
 fn main() {
     divan::main();

@@ -4,8 +4,8 @@
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use hopmap_model::{DelayModel, TaskDag, WorkUnit};
-use hopmap_schedule::ranks::{RankEvaluator, RankProblem};
-use hopmap_schedule::{Machine, MachineParams};
+use hopmap_replay::{MakespanEvaluator, ReplayProblem};
+use hopmap_schedule::MachineParams;
 
 #[path = "../tests/support/programs.rs"]
 mod programs;
@@ -32,11 +32,11 @@ fn dag(messages: u32) -> TaskDag {
     }
 }
 
-fn problem(dag: &TaskDag, model: DelayModel) -> Option<RankProblem> {
+fn problem(dag: &TaskDag, model: DelayModel) -> Option<ReplayProblem> {
     let system = tree(&[16, 4, 17], &[1.0, 8.0, 24.0]);
     let machine = MachineParams { latency: Some(0.5e-6), bandwidth: Some(20e9), ..MachineParams::default() };
-    let machine = Machine::new(&machine, Some(&system), WorkUnit::Seconds).ok()?;
-    RankProblem::new(dag, &machine, model, None).ok()
+    let machine = machine.machine(Some(&system), WorkUnit::Seconds).ok()?;
+    ReplayProblem::new(dag, &machine, model).ok()
 }
 
 #[divan::bench(args = [1, 4], sample_count = 20, sample_size = 1)]
@@ -51,9 +51,9 @@ fn receive(bencher: Bencher<'_, '_>, messages: u32) {
 
 fn evaluate(bencher: Bencher<'_, '_>, messages: u32, model: DelayModel) {
     let Some(problem) = problem(&dag(messages), model) else { return };
-    let mut evaluator = RankEvaluator::new(&problem);
+    let mut evaluator = MakespanEvaluator::new(&problem);
     let slots: Vec<u32> = (0..1024).rev().collect();
-    bencher.counter(ItemsCount::new(problem.nodes())).bench_local(|| evaluator.makespan(&slots));
+    bencher.counter(ItemsCount::new(problem.program().nodes())).bench_local(|| evaluator.makespan(&slots));
 }
 
 #[divan::bench(sample_count = 2, sample_size = 1)]

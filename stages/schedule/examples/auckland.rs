@@ -21,7 +21,7 @@ use std::time::Instant;
 use hopmap_model::{Context, DelayModel, Observer, TaskDag};
 use hopmap_schedule::formats::read_graph;
 use hopmap_schedule::{
-    Auto, AutoParams, Found, Genetic, ImportParams, Machine, MachineParams, Plan, Problem, Scheduler,
+    Auto, AutoParams, Genetic, ImportParams, MachineParams, Plan, Problem, Scheduler, SearchResult,
 };
 
 /// A graph and what is known of it.
@@ -105,9 +105,9 @@ impl Observer for Loud {
     }
 }
 
-fn solve(instance: &Instance, scheduler: &dyn Scheduler) -> Result<Found<Plan>, Box<dyn Error>> {
+fn solve(instance: &Instance, scheduler: &dyn Scheduler) -> Result<SearchResult<Plan>, Box<dyn Error>> {
     let machine = MachineParams { processors: Some(instance.processors), ..MachineParams::default() };
-    let machine = Machine::new(&machine, None, instance.dag.unit)?;
+    let machine = machine.machine(None, instance.dag.unit)?;
     let problem = Problem::new(&instance.dag, &machine, DelayModel::Overlap)?;
     let found = scheduler.schedule(&problem, &Context::new(1, None, &Loud));
     let found = found.map_err(|error| error.to_string())?;
@@ -116,7 +116,7 @@ fn solve(instance: &Instance, scheduler: &dyn Scheduler) -> Result<Found<Plan>, 
 }
 
 impl Tally {
-    fn note(&mut self, instance: &Instance, found: &Found<Plan>) {
+    fn note(&mut self, instance: &Instance, found: &SearchResult<Plan>) {
         let gap = found.makespan as f64 / instance.optimum as f64 - 1.0;
         self.instances += 1;
         self.optimal += u32::from(found.makespan <= instance.optimum);

@@ -8,8 +8,9 @@
 #![allow(clippy::print_stdout, reason = "an example")]
 
 use hopmap_model::{Context, DelayModel, Error, TaskDag, WorkUnit};
-use hopmap_schedule::ranks::{RankEvaluator, RankProblem, auto, starts};
-use hopmap_schedule::{AutoParams, Machine, MachineParams};
+use hopmap_replay::{MakespanEvaluator, ReplayProblem};
+use hopmap_schedule::ranks::{RankSearch, auto, starts};
+use hopmap_schedule::{AutoParams, MachineParams};
 
 #[path = "../tests/support/programs.rs"]
 mod programs;
@@ -51,11 +52,12 @@ fn line(name: &str, dag: &TaskDag, evaluations: u64) -> Result<(), Error> {
     let hosts = dag.ranks().div_ceil(16).next_multiple_of(4) + 4;
     let system = tree(&[16, 4, hosts / 4], &[1.0, 8.0, 24.0]);
     let machine = MachineParams { latency: Some(0.5e-6), bandwidth: Some(20e9), ..MachineParams::default() };
-    let machine = Machine::new(&machine, Some(&system), WorkUnit::Seconds)?;
-    let problem = RankProblem::new(dag, &machine, DelayModel::Overlap, None)?;
+    let machine = machine.machine(Some(&system), WorkUnit::Seconds)?;
+    let problem = ReplayProblem::new(dag, &machine, DelayModel::Overlap)?;
+    let search = RankSearch::new(&problem, &machine.processors, None);
     let linear: Vec<u32> = (0..dag.ranks()).collect();
-    let linear = RankEvaluator::new(&problem).makespan(&linear);
-    let starts = starts(&problem)?;
+    let linear = MakespanEvaluator::new(&problem).makespan(&linear);
+    let starts = starts(&search)?;
     // Equal placements stand once, under the first name.
     let of = |kind: &str| {
         let own = starts.iter().filter(|start| start.name == kind || start.name == format!("roomy {kind}"));
@@ -67,12 +69,12 @@ fn line(name: &str, dag: &TaskDag, evaluations: u64) -> Result<(), Error> {
         serde_json::from_value(serde_json::json!({ "evaluations": evaluations, "islands": 1 }))
             .map_err(|error| Error::msg(error.to_string()))?;
     let begin = std::time::Instant::now();
-    let found = auto(&params, &problem, &Context::detached())?;
+    let found = auto(&params, &search, &Context::detached())?;
     let seconds = begin.elapsed().as_secs_f64();
     let time = |ticks| format!("{:.3}", 1e3 * problem.real(ticks));
     println!(
         "{name:<30} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7.0}",
-        problem.nodes(),
+        problem.program().nodes(),
         time(linear),
         time(partition.unwrap_or(linear)),
         time(best.unwrap_or(linear)),

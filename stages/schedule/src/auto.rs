@@ -1,23 +1,23 @@
-//! `schedule/auto` where tasks may run anywhere.
+//! `schedule/auto` where tasks may run anywhere: list heuristics, simulated annealing on islands, and branch and bound on one budget.
 
 mod annealing;
-mod ground;
-mod island;
-mod moves;
 #[cfg(test)]
 mod tests;
 
 use std::time::{Duration, Instant};
 
 use hopmap_islands::{Budget, Candidate, Evolution, Exchange, Meter};
-use hopmap_model::{Context, Error};
+use hopmap_model::{Context, Error, seed_stream};
+use hopmap_random::index_below;
+use rand_pcg::Pcg64;
+use rand_pcg::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::lower_bound;
-use crate::search::{Costs, WithCosts, with_costs};
-use crate::{AutoParams, Evaluator, Found, ParameterError, Plan, Problem, Scheduler, exact, list};
-use ground::Ground;
-use island::Island;
+use crate::costs::{Costs, WithCosts, with_costs};
+use crate::timeline::Timeline;
+use crate::{AutoParams, Evaluator, ParameterError, Plan, Problem, Scheduler, SearchResult, exact, list};
+use annealing::{Acceptance, Cycle, Moves};
 
 /// Evaluations of an island by default: so many for all tasks together, but no more and no fewer.
 const EVALUATIONS: u64 = 1 << 27;
@@ -30,6 +30,20 @@ const PROOF_EPOCH: u64 = 1;
 const PROOF_SHARE: u64 = 4;
 /// The part of its budget that it spends before.
 const FIRST_EPOCH: u64 = 8;
+/// Plans that an island keeps.
+const ELITES: usize = 8;
+/// Temperatures in parts of the mean time of a task: where a cycle begins, and where it ends.
+const HOT: f64 = 0.3;
+const COLD: f64 = 0.02;
+/// Proposals of the first cycle for every task. Every few cycles they become twice as many, until they are so many times as many.
+const FIRST_CYCLE: u64 = 400;
+const EQUALLY_LONG: u64 = 4;
+const MOST_DOUBLINGS: u64 = 4;
+/// Proposals for every task that a cycle needs to begin hot; one that has fewer stays near where it begins.
+const WORTH_HEAT: u64 = 100;
+/// The part of the budget that is left that a cycle may take, and the proposals that it gets in any case.
+const SHARE: u64 = 3;
+const SHORTEST: u64 = 1024;
 
 /// Chooses by itself how to look for the best plan.
 ///
@@ -56,7 +70,7 @@ impl Auto {
 }
 
 impl Scheduler for Auto {
-    fn schedule(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found<Plan>, Error> {
+    fn schedule(&self, problem: &Problem, cx: &Context<'_>) -> Result<SearchResult<Plan>, Error> {
         let begin = Instant::now();
         let mut evaluator = Evaluator::new(problem);
         let mut starts: Vec<Candidate<Plan>> = list::all(problem)
@@ -69,7 +83,7 @@ impl Scheduler for Auto {
         if let Some(best) = starts.first().filter(|best| best.cost <= bound) {
             let (best, makespan) = (best.solution.clone(), best.cost);
             let convergence = Vec::new();
-            return Ok(Found {
+            return Ok(SearchResult {
                 best,
                 makespan,
                 lower_bound: makespan,
@@ -95,16 +109,16 @@ struct Search<'s> {
 }
 
 impl WithCosts for Search<'_> {
-    type Output = Result<Found<Plan>, Error>;
+    type Output = Result<SearchResult<Plan>, Error>;
 
     fn run<C: Costs>(self, costs: &C) -> Self::Output {
         let default = default_evaluations(costs.problem().tasks());
-        let ground = Ground::new(costs, self.starts, self.bound);
-        let islands = Islands { seed: self.seed, ground, epoch: default / EPOCHS, cx: self.cx };
+        let context = SearchContext::new(costs, self.starts, self.bound);
+        let islands = Islands { seed: self.seed, context, epoch: default / EPOCHS, cx: self.cx };
         let found = self.budget.evolve(&islands, default, self.cx)?;
         let bounds = found.bests.iter().map(|best| best.solution.bound);
         let makespan = found.best.cost;
-        Ok(Found {
+        Ok(SearchResult {
             makespan,
             lower_bound: bounds.max().unwrap_or(self.bound).min(makespan),
             best: found.best.solution.plan,
@@ -123,7 +137,7 @@ fn default_evaluations(tasks: usize) -> u64 {
 /// All islands.
 struct Islands<'g, C> {
     seed: u64,
-    ground: Ground<'g, C>,
+    context: SearchContext<'g, C>,
     /// Evaluations of an epoch.
     epoch: u64,
     cx: &'g Context<'g>,
@@ -136,9 +150,9 @@ impl<C: Costs> Islands<'_, C> {
         let end = time.map(|time: Duration| Instant::now() + time);
         let stop = || self.cx.should_stop() || end.is_some_and(|end| Instant::now() >= end);
         let nodes = if time.is_some() { meter.left() } else { meter.left() / PROOF_SHARE };
-        let found = exact::search(self.ground.costs.problem(), &island.best.solution, nodes, stop);
+        let found = exact::search(self.context.costs.problem(), &island.best.solution, nodes, stop);
         island.bound = island.bound.max(found.lower_bound);
-        island.hear(Candidate { cost: found.makespan, solution: found.best });
+        island.receive(Candidate { cost: found.makespan, solution: found.best });
         meter.take_all(found.evaluations.min(meter.left()));
     }
 }
@@ -155,7 +169,7 @@ impl<C: Costs> Evolution for Islands<'_, C> {
     type Solution = Answer;
 
     fn begin(&self, island: u32, meter: &mut Meter<'_>) -> Result<Island, Error> {
-        Ok(Island::new(&self.ground, self.seed, island, meter))
+        Ok(Island::new(&self.context, self.seed, island, meter))
     }
 
     fn advance(&self, island: &mut Island, epoch: u64, meter: &mut Meter<'_>) -> Result<bool, Error> {
@@ -165,7 +179,7 @@ impl<C: Costs> Evolution for Islands<'_, C> {
         // Of a small budget the first epoch leaves most to the proof and what follows.
         let first = if epoch < PROOF_EPOCH { meter.left() / FIRST_EPOCH } else { u64::MAX };
         let end = meter.spent().saturating_add(self.epoch.min(first.max(1)));
-        Ok(island.work(&self.ground, end, meter) && !island.is_done())
+        Ok(island.anneal(&self.context, end, meter) && !island.is_done())
     }
 
     fn best(&self, island: &Island) -> Candidate<Answer> {
@@ -180,7 +194,130 @@ impl<C: Costs> Evolution for Islands<'_, C> {
     fn receive(&self, island: &mut Island, _: u64, heard: Vec<Candidate<Answer>>) {
         for Candidate { cost, solution: Answer { plan, bound } } in heard {
             island.bound = island.bound.max(bound);
-            island.hear(Candidate { cost, solution: plan });
+            island.receive(Candidate { cost, solution: plan });
         }
     }
+}
+
+/// What all islands of a search share.
+struct SearchContext<'g, C> {
+    costs: &'g C,
+    acceptance: Acceptance,
+    /// Plans to begin with, at least one; the best first.
+    starts: Vec<Candidate<Plan>>,
+    /// No makespan is below.
+    bound: i64,
+    /// The mean time of a task.
+    unit: f64,
+}
+
+impl<'g, C: Costs> SearchContext<'g, C> {
+    fn new(costs: &'g C, starts: Vec<Candidate<Plan>>, bound: i64) -> Self {
+        let tasks = costs.problem().tasks();
+        let work: i64 = (0..tasks as u32).map(|task| costs.work(task, 0)).sum();
+        Self { costs, acceptance: Acceptance::new(), starts, bound, unit: work as f64 / tasks as f64 }
+    }
+}
+
+/// An island of the search.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Island {
+    number: u32,
+    /// The best ever seen.
+    best: Candidate<Plan>,
+    /// No makespan is below, as far as this island knows.
+    bound: i64,
+    random: Pcg64,
+    /// Good plans that differ.
+    elites: Vec<Candidate<Plan>>,
+    /// Cycles so far.
+    cycles: u64,
+    cycle: Cycle,
+}
+
+impl Island {
+    fn new<C: Costs>(context: &SearchContext<'_, C>, seed: u64, number: u32, meter: &Meter<'_>) -> Self {
+        let random = Pcg64::from_seed(seed_stream(AutoParams::KIND, seed, u64::from(number)));
+        let start = context.starts[number as usize % context.starts.len()].clone();
+        let cycle = new_cycle(context, start, 0, meter);
+        let best = context.starts[0].clone();
+        Self { number, best, bound: context.bound, random, elites: Vec::new(), cycles: 0, cycle }
+    }
+
+    /// Whether nothing can be better.
+    fn is_done(&self) -> bool {
+        self.best.cost <= self.bound
+    }
+
+    /// Takes in a plan from elsewhere.
+    fn receive(&mut self, candidate: Candidate<Plan>) {
+        if candidate.cost < self.best.cost {
+            self.best = candidate.clone();
+        }
+        self.keep(candidate);
+    }
+
+    /// Goes on until about so many evaluations are spent; `false` if the meter stopped it.
+    fn anneal<C: Costs>(&mut self, context: &SearchContext<'_, C>, end: u64, meter: &mut Meter<'_>) -> bool {
+        let mut timeline = Timeline::new(context.costs, &self.cycle.plan);
+        let mut moves = Moves::new();
+        while meter.spent() < end && !self.is_done() {
+            let acceptance = &context.acceptance;
+            let until = (end, self.bound);
+            let goes_on =
+                self.cycle.run(&mut timeline, &mut moves, acceptance, &mut self.random, until, meter);
+            if self.cycle.best.cost < self.best.cost {
+                self.best = self.cycle.best.clone();
+            }
+            if !goes_on {
+                return false;
+            }
+            if self.cycle.is_over() {
+                self.begin_next(context, meter);
+            }
+        }
+        true
+    }
+
+    fn begin_next<C: Costs>(&mut self, context: &SearchContext<'_, C>, meter: &Meter<'_>) {
+        self.keep(self.cycle.best.clone());
+        self.cycles += 1;
+        let draw = self.random.next_u64();
+        let start = match draw >> 62 {
+            0 => &context.starts[index_below(draw as u32, context.starts.len())],
+            1 => &self.best,
+            _ => &self.elites[index_below(draw as u32, self.elites.len())],
+        };
+        self.cycle = new_cycle(context, start.clone(), self.cycles, meter);
+        if !self.cycle.is_hot() {
+            self.cycle = new_cycle(context, self.best.clone(), self.cycles, meter);
+        }
+    }
+
+    /// Keeps a plan among the elites if it is good enough and none of them is like it.
+    fn keep(&mut self, candidate: Candidate<Plan>) {
+        let is_known = |elite: &Candidate<Plan>| {
+            elite.cost == candidate.cost && elite.solution.processor == candidate.solution.processor
+        };
+        if self.elites.iter().any(is_known) {
+            return;
+        }
+        let at = self.elites.partition_point(|elite| elite.cost <= candidate.cost);
+        self.elites.insert(at, candidate);
+        self.elites.truncate(ELITES);
+    }
+}
+
+/// A cycle that is as long as its number and the budget allow.
+fn new_cycle<C: Costs>(
+    context: &SearchContext<'_, C>,
+    start: Candidate<Plan>,
+    number: u64,
+    meter: &Meter<'_>,
+) -> Cycle {
+    let tasks = context.costs.problem().tasks() as u64;
+    let wanted = (FIRST_CYCLE * tasks) << (number / EQUALLY_LONG).min(MOST_DOUBLINGS);
+    let length = wanted.min((meter.outlook() / SHARE).max(SHORTEST));
+    let hot = if length >= WORTH_HEAT * tasks { HOT } else { COLD };
+    Cycle::new(start, [hot * context.unit, COLD * context.unit], length)
 }

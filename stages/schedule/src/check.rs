@@ -5,20 +5,22 @@
 //! see [`Program::tolerance`](program::Program::tolerance).
 
 mod claims;
-mod error;
-mod measures;
 mod order;
 pub(crate) mod parus_order;
 mod program;
-mod sch;
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
 
 use hopmap_model::{Context, Error, Schedule, TaskDag};
+use hopmap_replay::Machine;
 
-use crate::{CheckParams, Machine, MachineParams, Ranks};
-
-pub use error::CheckError;
-use measures::Measures;
+use crate::{CheckParams, MachineParams, Ranks};
+use claims::Measures;
 use program::Program;
+
+pub use program::CheckError;
 
 /// The schedule of the parameters' file or the one given with all times computed again, or what is wrong with it.
 pub fn check(
@@ -32,7 +34,7 @@ pub fn check(
     let schedule = match (given, &params.file) {
         (Some(_), Some(_)) => return Err(CheckError::two_schedules().into()),
         (None, None) => return Err(CheckError::no_schedule().into()),
-        (None, Some(file)) => sch::schedule(&program, file.path())?,
+        (None, Some(file)) => order::read_sch(&program, file.path())?,
         (Some(given), None) => {
             claims::check(&program, given)?;
             given.clone()
@@ -55,8 +57,3 @@ pub fn check(
     }
     Ok(measures.written_into(schedule))
 }
-
-#[cfg(test)]
-pub(crate) mod testing;
-#[cfg(test)]
-mod tests;

@@ -1,7 +1,5 @@
-//! `schedule/exact` where tasks may run anywhere: branch and bound.
+//! `schedule/exact` where tasks may run anywhere: branch and bound, depth first through all schedules that could be better than the best.
 
-mod branch;
-mod room;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -12,10 +10,10 @@ use std::time::{Duration, Instant};
 use hopmap_islands::Point;
 use hopmap_model::{Context, Error};
 
-use self::branch::{End, Tree};
-use self::state::{Fixed, is_small};
+use self::state::{Fixed, State, Step, is_small};
+use self::windows::{NEVER, Windows, has_room};
 use crate::bounds::lower_bound;
-use crate::{Evaluator, ExactParams, Found, ParameterError, Plan, Problem, Scheduler, list};
+use crate::{Evaluator, ExactParams, ParameterError, Plan, Problem, Scheduler, SearchResult, list};
 
 /// States that are looked at where nobody says how many.
 const DEFAULT_NODES: u64 = 20_000_000;
@@ -23,6 +21,8 @@ const DEFAULT_NODES: u64 = 20_000_000;
 const FIRST_ROUND: u64 = 2000;
 /// How many times as many states the next round may see.
 const GROWTH: u64 = 4;
+/// Most states that are remembered.
+const REMEMBERED: u64 = 1 << 20;
 
 /// Branch and bound.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,7 +51,7 @@ impl Exact {
 }
 
 impl Scheduler for Exact {
-    fn schedule(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found<Plan>, Error> {
+    fn schedule(&self, problem: &Problem, cx: &Context<'_>) -> Result<SearchResult<Plan>, Error> {
         let started = Instant::now();
         let tried = list::all(problem);
         let mut evaluator = Evaluator::new(problem);
@@ -71,7 +71,7 @@ impl Scheduler for Exact {
 }
 
 /// Looks for a better plan than one that is known, or for the proof that there is none, through so many partial schedules at most or
-/// until it is told to stop. [`Found::complete`] says whether it was not told to.
+/// until it is told to stop. [`SearchResult::complete`] says whether it was not told to.
 ///
 /// It begins with a short search for every makespan that it tries: half-way between the best and the bound, and just below the best.
 /// Every round may look at more than the one before. Of problems with more than 128 tasks, or that many on more than 500
@@ -81,9 +81,14 @@ impl Scheduler for Exact {
 /// 2014, *Reducing the solution space of optimal task scheduling*), without states that were seen before, processors that are alike,
 /// tasks that are the same, and neighbours on a processor that could as well change places. What is left is narrowed, for every
 /// task on every processor, by when it could begin there and what would follow; tasks that cannot be apart in time take turns.
-pub fn search(problem: &Problem, incumbent: &Plan, nodes: u64, stop: impl Fn() -> bool) -> Found<Plan> {
+pub fn search(
+    problem: &Problem,
+    incumbent: &Plan,
+    nodes: u64,
+    stop: impl Fn() -> bool,
+) -> SearchResult<Plan> {
     let makespan = Evaluator::new(problem).makespan(incumbent);
-    let mut found = Found {
+    let mut found = SearchResult {
         best: incumbent.clone(),
         makespan,
         lower_bound: lower_bound(problem).min(makespan),
@@ -116,7 +121,7 @@ pub fn search(problem: &Problem, incumbent: &Plan, nodes: u64, stop: impl Fn() -
 /// Ever longer searches.
 struct Rounds<'r, 'p, S> {
     problem: &'p Problem,
-    found: &'r mut Found<Plan>,
+    found: &'r mut SearchResult<Plan>,
     nodes: u64,
     stop: &'r S,
 }
@@ -160,5 +165,199 @@ impl<S: Fn() -> bool> Rounds<'_, '_, S> {
             self.found.lower_bound = self.found.lower_bound.max(proven);
         }
         is_better || end == End::Complete
+    }
+}
+
+/// How a search ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// It looked at everything.
+    Complete,
+    /// It was told to stop, or saw as many states as it might.
+    Stopped,
+}
+
+/// A search tree.
+struct Tree<'f, 'p, S> {
+    fixed: &'f Fixed<'p>,
+    state: State,
+    /// Windows by the number of tasks that are done.
+    windows: Vec<Windows>,
+    /// Half of the key of a state, at a place that the other half says.
+    seen: Vec<u64>,
+    /// Number of those places: a power of two.
+    remembered: usize,
+    /// Makes states of different searches different.
+    epoch: u128,
+    /// No schedule is looked for that is done later.
+    limit: i64,
+    best: Option<(i64, Plan)>,
+    nodes: u64,
+    most: u64,
+    stop: S,
+    children: Vec<Step>,
+}
+
+impl<'f, 'p, S: Fn() -> bool> Tree<'f, 'p, S> {
+    /// The tree of a problem, in which so many states will be looked at at most.
+    fn new(fixed: &'f Fixed<'p>, nodes: u64, stop: S) -> Self {
+        let remembered = nodes.min(REMEMBERED).next_power_of_two();
+        Self {
+            fixed,
+            state: State::new(fixed),
+            windows: vec![Windows::new(fixed); fixed.tasks + 1],
+            remembered: remembered as usize,
+            seen: Vec::new(),
+            epoch: 0,
+            limit: 0,
+            best: None,
+            nodes: 0,
+            most: 0,
+            stop,
+            children: Vec::new(),
+        }
+    }
+
+    /// Looks for schedules that are done by a limit, and for ever better ones, through so many states at most.
+    fn search(&mut self, limit: i64, nodes: u64) -> End {
+        self.seen.resize(self.remembered, 0);
+        self.epoch = self.epoch.wrapping_add(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
+        self.limit = limit;
+        self.most = self.nodes.saturating_add(nodes);
+        self.children.clear();
+        let end = self.branch(0);
+        while !self.state.steps.is_empty() {
+            self.state.take_back(self.fixed);
+        }
+        end
+    }
+
+    /// Its problem.
+    fn problem(&self) -> &'p Problem {
+        self.fixed.problem
+    }
+
+    /// Whether it is the tree of a problem, and not of the reversed one.
+    fn is_of(&self, problem: &Problem) -> bool {
+        std::ptr::eq(self.fixed.problem, problem)
+    }
+
+    fn branch(&mut self, depth: usize) -> End {
+        if depth == self.fixed.tasks {
+            let makespan = self.state.free.iter().copied().zip(&self.state.last);
+            let makespan =
+                makespan.filter(|(_, last)| last.is_some()).map(|(free, _)| free).max().unwrap_or(0);
+            self.best = Some((makespan, self.state.plan()));
+            self.limit = makespan - 1;
+            return End::Complete;
+        }
+        if self.nodes >= self.most || (self.nodes.is_multiple_of(256) && (self.stop)()) {
+            return End::Stopped;
+        }
+        self.nodes += 1;
+        let key = self.state.key(self.fixed).wrapping_add(self.epoch);
+        let slot = key as usize & (self.remembered - 1);
+        let half = (key >> 64) as u64;
+        if self.seen[slot] == half || !self.may_end(depth) {
+            return End::Complete;
+        }
+        let first = self.children.len();
+        self.list_children(depth);
+        let mut end = End::Complete;
+        for at in first..self.children.len() {
+            let step = self.children[at];
+            let task = step.task as usize;
+            // The limit may have fallen since.
+            let tail = self.windows[depth].tail[task * self.fixed.processors + step.processor];
+            if step.start + step.takes + tail > self.limit {
+                continue;
+            }
+            self.state.put(self.fixed, step);
+            end = self.branch(depth + 1);
+            self.state.take_back(self.fixed);
+            if end == End::Stopped {
+                break;
+            }
+        }
+        self.children.truncate(first);
+        if end == End::Complete {
+            self.seen[slot] = half;
+        }
+        end
+    }
+
+    /// Whether the state may end by the limit.
+    fn may_end(&mut self, depth: usize) -> bool {
+        let (before, after) = self.windows.split_at_mut(depth);
+        let windows = &mut after[0];
+        if let Some(before) = before.last() {
+            windows.tail.copy_from_slice(&before.tail);
+            let opened = self.state.steps.last().is_some_and(|(_, _, last)| last.is_none());
+            if self.fixed.alike && opened && self.state.used < self.fixed.processors {
+                // What was known of one that runs nothing is known of all of those.
+                windows.split(self.fixed, self.state.used);
+            }
+        } else {
+            *windows = Windows::new(self.fixed);
+        }
+        windows.narrow(self.fixed, &self.state, self.limit)
+            && has_room(self.fixed, &self.state, windows, self.limit)
+    }
+
+    /// What can begin next and where, what begins first and is most urgent first.
+    fn list_children(&mut self, depth: usize) {
+        let (fixed, state, windows) = (self.fixed, &self.state, &self.windows[depth]);
+        let first = self.children.len();
+        let columns = state.columns(fixed);
+        if let Some(next) = state.next_in_row(fixed) {
+            let steps = (0..columns).map(|processor| state.step(fixed, next, processor));
+            self.children.extend(steps);
+            self.children[first..].sort_unstable_by_key(|step| (step.start + step.takes, step.processor));
+            return;
+        }
+        let ready = (0..fixed.tasks).filter(|&task| !state.is_done(task) && state.waits[task] == 0);
+        for task in ready {
+            if fixed.twin[task].is_some_and(|twin| !state.is_done(twin as usize)) {
+                continue;
+            }
+            let soonest = (0..columns).min_by_key(|&processor| state.free[processor]);
+            let processors = if fixed.silent { soonest.map_or(0..0, |one| one..one + 1) } else { 0..columns };
+            for processor in processors {
+                if windows.finish[task * fixed.processors + processor] == NEVER {
+                    continue;
+                }
+                let step = state.step(fixed, task as u32, processor);
+                if step.turn(fixed) > state.began && !self.can_come_before_last(&step) {
+                    self.children.push(step);
+                }
+            }
+        }
+        let urgency = |step: &Step| {
+            let row = step.task as usize * fixed.processors;
+            (step.start, -(step.takes + windows.tail[row + step.processor]), step.task, step.processor)
+        };
+        self.children[first..].sort_unstable_by_key(urgency);
+    }
+
+    /// Whether a task could as well come before the last one of its processor and comes before it by what follows. All
+    /// schedules that go on from here are no better than others then.
+    fn can_come_before_last(&self, step: &Step) -> bool {
+        let fixed = self.fixed;
+        let Some(last) = self.state.last[step.processor].as_ref().filter(|_| fixed.row.is_none()) else {
+            return false;
+        };
+        let (one, other) = (last.task as usize, step.task as usize);
+        // What takes no time may have others at the same moment on its other side.
+        if last.takes == 0 || step.takes == 0 {
+            return false;
+        }
+        if fixed.yields[one] >> other & 1 == 0 || fixed.rank[other] > fixed.rank[one] {
+            return false;
+        }
+        if fixed.relaxed.children[one].iter().any(|child| child.task == step.task) {
+            return false;
+        }
+        let changed = last.free.max(step.ready) + step.takes;
+        changed.max(last.ready) + last.takes <= step.start + step.takes
     }
 }

@@ -1,25 +1,25 @@
 //! Schedules as text that other programs read.
 
-mod error;
 mod exact;
 mod page;
 mod paje;
 mod perfetto;
 pub(crate) mod sch;
+#[cfg(test)]
+mod tests;
 mod wfformat;
 
 use hopmap_model::{Error, Schedule, TaskDag, TextFile};
 use hopmap_views::gantt;
+use miette::Diagnostic;
 
 use crate::{ExportFormat, ExportParams};
-
-pub use error::ExportError;
 
 /// A schedule as text; some texts need the program beside it.
 pub fn write(schedule: &Schedule, dag: Option<&TaskDag>, params: &ExportParams) -> Result<TextFile, Error> {
     schedule.check()?;
     let program = || -> Result<&TaskDag, ExportError> {
-        let dag = dag.ok_or(ExportError::NoProgram { format: name(params.format) })?;
+        let dag = dag.ok_or(ExportError::NoProgram { format: format_name(params.format) })?;
         let (tasks, there) = (schedule.tasks.len(), dag.tasks.len());
         if tasks == there { Ok(dag) } else { Err(ExportError::Tasks { tasks, there }) }
     };
@@ -34,7 +34,7 @@ pub fn write(schedule: &Schedule, dag: Option<&TaskDag>, params: &ExportParams) 
     Ok(TextFile { name: name.to_owned(), text })
 }
 
-fn name(format: ExportFormat) -> &'static str {
+fn format_name(format: ExportFormat) -> &'static str {
     match format {
         ExportFormat::Sch => "sch",
         ExportFormat::Perfetto => "perfetto",
@@ -45,5 +45,25 @@ fn name(format: ExportFormat) -> &'static str {
     }
 }
 
-#[cfg(test)]
-mod tests;
+/// Why a schedule cannot be written as a text.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
+pub enum ExportError {
+    /// A schedule alone does not say what goes from task to task.
+    #[error("format `{format}` tells of the messages between tasks, and a schedule does not know them")]
+    #[diagnostic(help(
+        "connect the `task-dag` that the schedule was made of as well, or write `svg`, `html` or `sch`"
+    ))]
+    NoProgram {
+        /// The format.
+        format: &'static str,
+    },
+    /// Another program.
+    #[error("the schedule has {tasks} tasks and the program {there}")]
+    #[diagnostic(help("connect the `task-dag` that the schedule was made of"))]
+    Tasks {
+        /// Tasks of the schedule.
+        tasks: usize,
+        /// Tasks of the program.
+        there: usize,
+    },
+}

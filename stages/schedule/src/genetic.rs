@@ -1,23 +1,25 @@
-//! `schedule/genetic` where tasks may run anywhere.
+//! `schedule/genetic` where tasks may run anywhere: the genetic algorithm of PARUS.
 
-mod breeding;
-mod colony;
-mod reading;
+mod genes;
 mod rules;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hopmap_islands::{Budget, Candidate, Evolution, Exchange, Meter};
-use hopmap_model::{Context, Error, Stage, seed_stream};
+use hopmap_model::{Context, Error, seed_stream};
+use hopmap_random::index_below;
+use rand_pcg::Pcg64;
+use rand_pcg::rand_core::{Rng, SeedableRng};
+use serde::{Deserialize, Serialize};
 
 use crate::bounds::lower_bound;
-use crate::search::{Costs, WithCosts, with_costs};
-use crate::{
-    Admissible, Evaluator, Found, GeneticParams, GeneticStage, ParameterError, Plan, Problem, Scheduler,
-};
-use colony::Colony;
-use reading::Reader;
+use crate::costs::{Costs, WithCosts, with_costs};
+use crate::{Admissible, Evaluator, GeneticParams, ParameterError, Plan, Problem, Scheduler, SearchResult};
+use genes::{Genes, Reader, cross, draw_around, draw_genes, mutate};
 use rules::{Rules, check, read_ini};
+
+/// Tasks of which a generation takes long enough to look at the clock behind each.
+const SLOW: usize = 1000;
 
 /// The genetic algorithm of PARUS (Salnikov, Sazonov).
 ///
@@ -44,7 +46,7 @@ impl Genetic {
 }
 
 impl Scheduler for Genetic {
-    fn schedule(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found<Plan>, Error> {
+    fn schedule(&self, problem: &Problem, cx: &Context<'_>) -> Result<SearchResult<Plan>, Error> {
         let rules = Rules::new(&self.params, &read_ini(&self.params)?, problem);
         let mut starts = Vec::new();
         if self.params.seeded {
@@ -67,7 +69,7 @@ struct Search<'s> {
 }
 
 impl WithCosts for Search<'_> {
-    type Output = Result<Found<Plan>, Error>;
+    type Output = Result<SearchResult<Plan>, Error>;
 
     fn run<C: Costs>(self, costs: &C) -> Self::Output {
         let default = self.rules.most_evaluations();
@@ -79,7 +81,7 @@ impl WithCosts for Search<'_> {
         let populations = Populations { costs, search: self, worst, made, rejected };
         let found = budget.evolve(&populations, default, cx)?;
         populations.report();
-        Ok(Found {
+        Ok(SearchResult {
             makespan: found.best.cost,
             lower_bound: bound.min(found.best.cost),
             best: found.best.solution,
@@ -112,31 +114,31 @@ impl<C: Costs> Populations<'_, C> {
 }
 
 impl<C: Costs> Evolution for Populations<'_, C> {
-    type Island = Colony;
+    type Island = Subpopulation;
     type Solution = Plan;
 
-    fn begin(&self, island: u32, meter: &mut Meter<'_>) -> Result<Colony, Error> {
+    fn begin(&self, island: u32, meter: &mut Meter<'_>) -> Result<Subpopulation, Error> {
         let Search { seed, rules, starts, .. } = &self.search;
-        let seed = seed_stream(GeneticStage::KIND, *seed, u64::from(island));
+        let seed = seed_stream(GeneticParams::KIND, *seed, u64::from(island));
         let mut reader = Reader::new(self.costs);
-        Ok(Colony::new(rules, &mut reader, starts, self.worst.clone(), seed, meter))
+        Ok(Subpopulation::new(rules, &mut reader, starts, self.worst.clone(), seed, meter))
     }
 
-    fn advance(&self, colony: &mut Colony, epoch: u64, meter: &mut Meter<'_>) -> Result<bool, Error> {
+    fn advance(&self, deme: &mut Subpopulation, epoch: u64, meter: &mut Meter<'_>) -> Result<bool, Error> {
         let rules = &self.search.rules;
-        if epoch >= rules.cycles || colony.best.cost <= self.search.bound {
+        if epoch >= rules.cycles || deme.best.cost <= self.search.bound {
             return Ok(false);
         }
-        let before = (colony.made, colony.rejected);
-        let goes_on = colony.breed(rules, &mut Reader::new(self.costs), meter);
-        self.made.fetch_add(colony.made - before.0, Ordering::Relaxed);
-        self.rejected.fetch_add(colony.rejected - before.1, Ordering::Relaxed);
-        let is_idle = rules.idle_iterations.is_some_and(|most| colony.idle >= most);
-        Ok(goes_on && !is_idle && epoch + 1 < rules.cycles && colony.best.cost > self.search.bound)
+        let before = (deme.made, deme.rejected);
+        let goes_on = deme.breed(rules, &mut Reader::new(self.costs), meter);
+        self.made.fetch_add(deme.made - before.0, Ordering::Relaxed);
+        self.rejected.fetch_add(deme.rejected - before.1, Ordering::Relaxed);
+        let is_idle = rules.idle_iterations.is_some_and(|most| deme.idle >= most);
+        Ok(goes_on && !is_idle && epoch + 1 < rules.cycles && deme.best.cost > self.search.bound)
     }
 
-    fn best(&self, colony: &Colony) -> Candidate<Plan> {
-        colony.best.clone()
+    fn best(&self, deme: &Subpopulation) -> Candidate<Plan> {
+        deme.best.clone()
     }
 
     fn exchange(&self, epoch: u64) -> Exchange {
@@ -144,7 +146,204 @@ impl<C: Costs> Evolution for Populations<'_, C> {
         if every > 0 && (epoch + 1).is_multiple_of(every) { Exchange::Ring } else { Exchange::Nobody }
     }
 
-    fn receive(&self, colony: &mut Colony, _: u64, heard: Vec<Candidate<Plan>>) {
-        heard.into_iter().for_each(|candidate| colony.hear(candidate));
+    fn receive(&self, deme: &mut Subpopulation, _: u64, heard: Vec<Candidate<Plan>>) {
+        heard.into_iter().for_each(|candidate| deme.receive(candidate));
     }
+}
+
+/// An individual.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Individual {
+    cost: i64,
+    genes: Genes,
+}
+
+/// The population of one island.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Subpopulation {
+    population: Vec<Individual>,
+    /// The best ever seen.
+    best: Candidate<Plan>,
+    random: Pcg64,
+    /// The second child of the last two parents, which is the next one of this generation.
+    #[serde(skip)]
+    sibling: Option<Genes>,
+    /// Generations in a row that were hardly better than the one before.
+    idle: u32,
+    /// Children that were inadmissible, and those that were made in all.
+    rejected: u64,
+    made: u64,
+}
+
+impl Subpopulation {
+    /// A subpopulation with plans to begin with; the first one has to be there.
+    fn new<C: Costs>(
+        rules: &Rules,
+        reader: &mut Reader<'_, C>,
+        starts: &[Plan],
+        best: Candidate<Plan>,
+        seed: [u8; 32],
+        meter: &mut Meter<'_>,
+    ) -> Self {
+        let random = Pcg64::from_seed(seed);
+        let mut deme =
+            Self { population: Vec::new(), best, random, sibling: None, idle: 0, rejected: 0, made: 0 };
+        for plan in starts {
+            let individual = evaluate_genes(reader, genes_of(plan));
+            deme.note(reader, &individual);
+            deme.population.push(individual);
+        }
+        let problem = reader.problem();
+        while deme.population.len() < rules.first {
+            // Without the first there is no population, however small the budget is.
+            if !meter.take() && !deme.population.is_empty() {
+                break;
+            }
+            let genes = draw_genes(problem.tasks(), problem.processors(), &mut deme.random);
+            let individual = evaluate_genes(reader, genes);
+            deme.note(reader, &individual);
+            deme.population.push(individual);
+        }
+        deme
+    }
+
+    /// Remembers the individual that was read last if it is the best ever.
+    fn note<C: Costs>(&mut self, reader: &Reader<'_, C>, individual: &Individual) {
+        if individual.cost < self.best.cost {
+            let plan = Plan { order: reader.order().to_vec(), processor: individual.genes.processor.clone() };
+            self.best = Candidate { cost: individual.cost, solution: plan };
+        }
+    }
+
+    /// The least makespan of the population.
+    fn least_makespan(&self) -> i64 {
+        self.population.iter().map(|individual| individual.cost).min().unwrap_or(i64::MAX)
+    }
+
+    /// Breeds a generation; `false` if the meter stopped it.
+    fn breed<C: Costs>(&mut self, rules: &Rules, reader: &mut Reader<'_, C>, meter: &mut Meter<'_>) -> bool {
+        self.sibling = None;
+        let old = self.population.len();
+        let before = self.least_makespan();
+        let mutants = draw_around(rules.mutation * old as f64, &mut self.random);
+        let children = draw_around(rules.recombination * old as f64, &mut self.random);
+        // Nobody at all would go on for ever.
+        let mutants = if mutants + children == 0 { 1 } else { mutants };
+        for _ in 0..mutants {
+            if !self.add(rules, reader, old, true, meter) {
+                return false;
+            }
+        }
+        // Mutants of the same generation may be parents.
+        let parents = self.population.len();
+        for _ in 0..children {
+            if !self.add(rules, reader, parents, false, meter) {
+                return false;
+            }
+        }
+        self.select(rules);
+        let gain = before - self.least_makespan();
+        let is_idle = reader.problem().real(gain.max(0)) <= rules.min_difference;
+        self.idle = if is_idle { self.idle + 1 } else { 0 };
+        reader.problem().tasks() < SLOW || meter.look()
+    }
+
+    /// Adds a mutant of one of the first individuals, or a child of two; `false` if the meter stopped it.
+    fn add<C: Costs>(
+        &mut self,
+        rules: &Rules,
+        reader: &mut Reader<'_, C>,
+        parents: usize,
+        is_mutant: bool,
+        meter: &mut Meter<'_>,
+    ) -> bool {
+        if !meter.take() {
+            return false;
+        }
+        for _ in 0..rules.tries {
+            let mut genes = self.draw(rules, reader, parents, is_mutant);
+            self.made += 1;
+            match rules.admissible {
+                Admissible::Repair => reader.repair(&mut genes),
+                Admissible::Reject if reader.accept(&genes) => {}
+                Admissible::Reject => {
+                    self.rejected += 1;
+                    continue;
+                }
+            }
+            let cost = reader.makespan(&genes.processor);
+            let individual = Individual { cost, genes };
+            self.note(reader, &individual);
+            self.population.push(individual);
+            break;
+        }
+        true
+    }
+
+    fn draw<C: Costs>(
+        &mut self,
+        rules: &Rules,
+        reader: &Reader<'_, C>,
+        parents: usize,
+        is_mutant: bool,
+    ) -> Genes {
+        if let Some(sibling) = self.sibling.take() {
+            return sibling;
+        }
+        let one = index_below(self.random.next_u32(), parents);
+        if is_mutant {
+            let mut genes = self.population[one].genes.clone();
+            mutate(&mut genes, reader.problem().processors(), rules, &mut self.random);
+            return genes;
+        }
+        let other = index_below(self.random.next_u32(), parents.saturating_sub(1).max(1));
+        let other = if other >= one && parents > 1 { other + 1 } else { other };
+        let parents = [one, other].map(|parent| &self.population[parent].genes);
+        let [child, sibling] = cross(parents[0], parents[1], rules, &mut self.random);
+        self.sibling = Some(sibling);
+        child
+    }
+
+    /// Leaves as many as a population has: some of the best, and of the others those that count least with a random penalty.
+    fn select(&mut self, rules: &Rules) {
+        self.population.sort_by_key(|individual| individual.cost);
+        let others = self.population.split_off(rules.elites.min(rules.population).min(self.population.len()));
+        let mut penalised: Vec<(f64, Individual)> = others
+            .into_iter()
+            .map(|individual| {
+                let part = f64::from(self.random.next_u32()) / 4_294_967_296.0;
+                (individual.cost as f64 * (1.0 + part * rules.penalty), individual)
+            })
+            .collect();
+        penalised.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let room = rules.population - self.population.len();
+        self.population.extend(penalised.into_iter().take(room).map(|(_, individual)| individual));
+    }
+
+    /// Takes in a plan from elsewhere in the place of the worst, if it is better and not there yet.
+    fn receive(&mut self, candidate: Candidate<Plan>) {
+        let individual = Individual { cost: candidate.cost, genes: genes_of(&candidate.solution) };
+        if candidate.cost < self.best.cost {
+            self.best = candidate;
+        }
+        let is_known = self.population.contains(&individual);
+        let worst = self.population.iter_mut().max_by_key(|individual| individual.cost);
+        if let Some(worst) = worst.filter(|worst| !is_known && individual.cost < worst.cost) {
+            *worst = individual;
+        }
+    }
+}
+
+/// The genes of a plan: ranks are places in its order.
+fn genes_of(plan: &Plan) -> Genes {
+    let mut rank = vec![0; plan.order.len()];
+    for (place, &task) in (0..).zip(&plan.order) {
+        rank[task as usize] = place;
+    }
+    Genes { processor: plan.processor.clone(), rank }
+}
+
+fn evaluate_genes<C: Costs>(reader: &mut Reader<'_, C>, mut genes: Genes) -> Individual {
+    reader.repair(&mut genes);
+    Individual { cost: reader.makespan(&genes.processor), genes }
 }

@@ -1,9 +1,9 @@
 //! When every task runs, and on which processor.
 //!
-//! A program is a [`TaskDag`](hopmap_model::TaskDag), a [`Machine`] is processors and what messages between them take, and a
-//! [`Problem`] is both in whole ticks. Where tasks may run anywhere a [`Scheduler`] looks for a [`Plan`]: for every task its processor and
-//! its turn there. Where tasks belong to the ranks of a program, as those of a trace do, all tasks of a rank stay together and in
-//! order, and what is looked for is the slot of every rank: see [`ranks`].
+//! A program is a [`TaskDag`](hopmap_model::TaskDag), a [`Machine`](hopmap_replay::Machine) is processors and what messages between them
+//! take, and a [`Problem`] is both in whole ticks. Where tasks may run anywhere a [`Scheduler`] looks for a [`Plan`]: for every task its
+//! processor and its turn there. Where tasks belong to the ranks of a program, as those of a trace do, all tasks of a rank stay together and
+//! in order, and what is looked for is the slot of every rank: see [`ranks`].
 //!
 //! [`check`] shares no code with the schedulers: it recomputes all times from the program and the machine.
 //!
@@ -19,36 +19,35 @@
 mod auto;
 pub mod bounds;
 pub mod check;
+mod costs;
 mod error;
-mod evaluate;
 pub mod exact;
 pub mod export;
 pub mod formats;
 mod genetic;
 pub mod list;
 mod machine;
+pub mod mapping;
 mod params;
+mod plan;
 mod problem;
 pub mod ranks;
 #[cfg(test)]
 mod samples;
-mod scheduler;
-mod search;
 mod stage;
+mod timeline;
 
 pub use auto::Auto;
-pub use error::{ImportError, MachineError, ParameterError, ProblemError};
-pub use evaluate::{Evaluator, Times};
+pub use error::{ImportError, MachineError, ParameterError};
 pub use exact::Exact;
 pub use genetic::Genetic;
 pub use list::List;
-pub use machine::{Distances, Hosts, Level, Linear, Machine, Measured, Network, Tree};
 pub use params::{
-    Admissible, AutoParams, CheckParams, Distance, ExactParams, ExportFormat, ExportParams, GeneticParams,
-    GraphFormat, Heuristic, ImportParams, ListParams, Lookup, MachineParams, MappingParams, Ranks,
+    Admissible, AutoParams, CheckParams, ExactParams, ExportFormat, ExportParams, GeneticParams, GraphFormat,
+    Heuristic, ImportParams, ListParams, MachineParams, MappingParams, Ranks,
 };
-pub use problem::{Delays, Message, Plan, Problem};
-pub use scheduler::{Found, Scheduler};
+pub use plan::{Evaluator, Plan, Scheduler, SearchResult, Times};
+pub use problem::{Message, Problem};
 pub use stage::{
     AutoStage, CheckStage, ExactStage, ExportStage, GeneticStage, ImportStage, ListStage, MappingStage,
 };

@@ -1,20 +1,16 @@
 //! `schedule/list` where tasks may run anywhere: heuristics that put task after task somewhere and never think again.
 
-mod clusters;
-mod partial;
-mod priorities;
-mod ready;
+mod heuristics;
+mod state;
 #[cfg(test)]
 mod tests;
-mod urgent;
-mod view;
 
 use hopmap_model::{Context, Error};
 
-use self::ready::Rule;
-use self::view::View;
+use self::heuristics::Rule;
+use self::state::View;
 use crate::bounds::lower_bound;
-use crate::{Evaluator, Found, Heuristic, ListParams, ParameterError, Plan, Problem, Scheduler};
+use crate::{Evaluator, Heuristic, ListParams, ParameterError, Plan, Problem, Scheduler, SearchResult};
 
 /// Up to how many squares of tasks on processors heuristics count as quick whose time grows so.
 const QUICK: u64 = 1 << 26;
@@ -33,7 +29,7 @@ impl List {
 }
 
 impl Scheduler for List {
-    fn schedule(&self, problem: &Problem, cx: &Context<'_>) -> Result<Found<Plan>, Error> {
+    fn schedule(&self, problem: &Problem, cx: &Context<'_>) -> Result<SearchResult<Plan>, Error> {
         let tried = match self.params.heuristic {
             Heuristic::Best => all(problem),
             one => vec![(one, plan(problem, one))],
@@ -52,7 +48,7 @@ impl Scheduler for List {
             cx.log(format!("the best of {} heuristics is {}", tried.len(), heuristic.name()));
         }
         let (evaluations, lower_bound) = (tried.len() as u64, lower_bound(problem).min(makespan));
-        Ok(Found { best, makespan, lower_bound, evaluations, convergence: Vec::new(), complete: true })
+        Ok(SearchResult { best, makespan, lower_bound, evaluations, convergence: Vec::new(), complete: true })
     }
 }
 
@@ -76,8 +72,8 @@ fn best_of(problem: &Problem, tried: &[(Heuristic, Plan)]) -> (Heuristic, Plan, 
 pub fn plan(problem: &Problem, heuristic: Heuristic) -> Plan {
     match heuristic {
         Heuristic::Best => best_of(problem, &all(problem)).1,
-        Heuristic::HeftBackward => by(&View::forward(problem).backward(), heuristic),
-        _ => by(&View::forward(problem), heuristic),
+        Heuristic::HeftBackward => run(&View::forward(problem).backward(), heuristic),
+        _ => run(&View::forward(problem), heuristic),
     }
 }
 
@@ -89,30 +85,29 @@ pub fn all(problem: &Problem) -> Vec<(Heuristic, Plan)> {
     let (tasks, processors) = (problem.tasks() as u64, problem.processors() as u64);
     let quick = tasks.saturating_mul(tasks).saturating_mul(processors) <= QUICK;
     let chosen = Heuristic::ALL.into_iter().filter(|one| quick || !one.is_quadratic());
-    let run = |heuristic| match heuristic {
-        Heuristic::HeftBackward => by(&backward, heuristic),
-        _ => by(&forward, heuristic),
-    };
-    chosen.map(|heuristic| (heuristic, run(heuristic))).collect()
+    let view = |heuristic| if heuristic == Heuristic::HeftBackward { &backward } else { &forward };
+    chosen.map(|heuristic| (heuristic, run(view(heuristic), heuristic))).collect()
 }
 
 /// Runs a heuristic on a problem from one of its ends.
-fn by(view: &View<'_>, heuristic: Heuristic) -> Plan {
+fn run(view: &View<'_>, heuristic: Heuristic) -> Plan {
     match heuristic {
-        Heuristic::Best | Heuristic::Heft | Heuristic::HeftBackward => urgent::heft(view, &view.mean_work),
-        Heuristic::HeftFastest => urgent::heft(view, &view.least_work),
-        Heuristic::Lookahead => urgent::lookahead(view),
-        Heuristic::Cpop => urgent::cpop(view),
-        Heuristic::Peft => urgent::peft(view),
-        Heuristic::Mcp => urgent::mcp(view),
-        Heuristic::Hlfet => urgent::hlfet(view),
-        Heuristic::Etf => ready::by(view, Rule::EarliestStart),
-        Heuristic::Dls => ready::by(view, Rule::DynamicLevel),
-        Heuristic::MinMin => ready::by(view, Rule::MinMin),
-        Heuristic::MaxMin => ready::by(view, Rule::MaxMin),
-        Heuristic::Sufferage => ready::by(view, Rule::Sufferage),
-        Heuristic::LinearClusters => clusters::linear(view),
-        Heuristic::DominantSequence => clusters::dominant(view),
+        Heuristic::Best | Heuristic::Heft | Heuristic::HeftBackward => {
+            heuristics::heft(view, &view.mean_work)
+        }
+        Heuristic::HeftFastest => heuristics::heft(view, &view.least_work),
+        Heuristic::Lookahead => heuristics::lookahead(view),
+        Heuristic::Cpop => heuristics::cpop(view),
+        Heuristic::Peft => heuristics::peft(view),
+        Heuristic::Mcp => heuristics::mcp(view),
+        Heuristic::Hlfet => heuristics::hlfet(view),
+        Heuristic::Etf => heuristics::best_pairs(view, Rule::EarliestStart),
+        Heuristic::Dls => heuristics::best_pairs(view, Rule::DynamicLevel),
+        Heuristic::MinMin => heuristics::best_pairs(view, Rule::MinMin),
+        Heuristic::MaxMin => heuristics::best_pairs(view, Rule::MaxMin),
+        Heuristic::Sufferage => heuristics::best_pairs(view, Rule::Sufferage),
+        Heuristic::LinearClusters => heuristics::linear_clusters(view),
+        Heuristic::DominantSequence => heuristics::dominant_sequence(view),
         Heuristic::Serial => serial(view.problem),
     }
 }

@@ -1,186 +1,312 @@
-//! Processors and what messages between them take.
+//! The machine that the parameters of a scheduler describe: a connected system, files that PARUS measured (`procs.vct` and `network.*`), or
+//! processors that are all alike.
 
-mod distances;
-mod files;
-mod measured;
-mod system;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::Path;
 
-use hopmap_model::{Processor, SystemGraph, WorkUnit};
+use hopmap_formats::parus::{Kind, NetworkFile};
+use hopmap_model::{InputPath, Processor, SystemGraph, WorkUnit};
+use hopmap_replay::{Distances, Linear, MAX_PROCESSORS, Machine, MachineError as Invalid, Measured, Network};
+use hopmap_text::FileError;
 
-use crate::problem::is_whole;
+use crate::formats::MOST_BYTES;
+use crate::formats::procs::Procs;
 use crate::{MachineError, MachineParams};
 
-pub use distances::{Distances, Hosts, Level, Tree};
-pub use measured::Measured;
-
-/// Most processors.
-pub(crate) const MOST_PROCESSORS: u32 = 1 << 16;
-/// Most processors or hosts where all pairs of them are kept.
-pub(crate) const MOST_OF_PAIRS: usize = 1 << 13;
 /// Bytes per second where nobody says it: 10 Gbit/s.
 const DEFAULT_BANDWIDTH: f64 = 1.25e9;
 
-/// Processors and what messages between them take, in units of time of the program.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Machine {
-    /// The processors.
-    pub processors: Vec<Processor>,
-    /// What a unit of work takes on every processor.
-    pub pace: Vec<f64>,
-    /// What messages take.
-    pub network: Network,
-}
-
-/// What messages take.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Network {
-    /// A latency and a time per byte for every class of pairs of processors.
-    Linear {
-        /// The class of every pair.
-        distances: Distances,
-        /// What messages of every class take.
-        classes: Vec<Linear>,
-    },
-    /// What was measured between every two processors.
-    Measured(Measured),
-}
-
-/// What messages of a class take.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Linear {
-    /// Every message.
-    pub latency: f64,
-    /// Every byte.
-    pub per_byte: f64,
-}
-
-impl Network {
-    /// What a message takes from one processor to another, or from a processor to itself.
-    #[must_use]
-    pub fn time(&self, from: u32, to: u32, bytes: u64) -> f64 {
-        match self {
-            Self::Linear { distances, classes } => {
-                let Linear { latency, per_byte } = classes[distances.class(from, to)];
-                latency + bytes as f64 * per_byte
-            }
-            Self::Measured(measured) => measured.time(from, to, bytes),
-        }
-    }
-
-    /// The longest that a message of so many bytes takes, and whether it takes whole units of time between all processors.
-    pub(crate) fn longest(&self, bytes: u64) -> (f64, bool) {
-        let both = |(longest, whole): (f64, bool), time: f64| (longest.max(time), whole && is_whole(time));
-        match self {
-            Self::Linear { classes, .. } => {
-                let times = classes.iter().map(|one| one.latency + bytes as f64 * one.per_byte);
-                times.fold((0.0, true), both)
-            }
-            Self::Measured(measured) => measured.times(bytes).fold((0.0, true), both),
-        }
-    }
-}
-
-impl Machine {
-    /// The machine that parameters, and the connected system if there is one, describe.
-    pub fn new(
-        params: &MachineParams,
-        system: Option<&SystemGraph>,
-        unit: WorkUnit,
-    ) -> Result<Self, MachineError> {
-        let given_files = params.procs.is_some() || params.network.is_some();
+impl MachineParams {
+    /// The machine that the parameters, and the connected system if there is one, describe.
+    pub fn machine(&self, system: Option<&SystemGraph>, unit: WorkUnit) -> Result<Machine, MachineError> {
+        let given_files = self.procs.is_some() || self.network.is_some();
         let machine = match (system, given_files) {
             (Some(_), true) => return Err(MachineError::TwoMachines),
-            (Some(system), false) => system::machine(params, system, unit)?,
-            (None, true) => files::machine(params, unit)?,
-            (None, false) => Self::alike(params, unit)?,
+            (Some(system), false) => {
+                Machine::of_system(system, self.processors, self.linear(unit)?, self.distance)?
+            }
+            (None, true) => of_files(self, unit)?,
+            (None, false) => {
+                let processors = self.processors.ok_or(MachineError::NoProcessors)?;
+                Machine::uniform(processors, self.linear(unit)?)?
+            }
         };
-        machine.with_first(params.processors)?.with_speeds(&params.speeds)?.with_available(&params.available)
+        let machine = machine.with_first(self.processors)?.with_speeds(&self.speeds)?;
+        Ok(machine.with_available(&self.available)?)
     }
 
-    /// Processors that are all alike.
-    fn alike(params: &MachineParams, unit: WorkUnit) -> Result<Self, MachineError> {
-        let processors = params.processors.ok_or(MachineError::NoProcessors)?;
-        if !(1..=MOST_PROCESSORS).contains(&processors) {
-            return Err(MachineError::Processors { processors });
-        }
-        let processor = |number| Processor { name: format!("p{number}"), ..Processor::default() };
-        let classes = vec![Linear { latency: 0.0, per_byte: 0.0 }, linear(params, unit)?];
-        Ok(Self {
-            processors: (0..processors).map(processor).collect(),
-            pace: vec![1.0; processors as usize],
-            network: Network::Linear { distances: Distances::Alike, classes },
-        })
+    /// The files of PARUS, always under the same names, so that renaming a file changes no key.
+    pub(crate) fn files(&self) -> Vec<InputPath> {
+        let named = |file: &Option<InputPath>, name: &str| {
+            file.as_ref().map(|file| InputPath::named(file.path(), name))
+        };
+        [named(&self.procs, "procs"), named(&self.network, "network")].into_iter().flatten().collect()
     }
 
-    /// Only the first so many processors.
-    fn with_first(mut self, processors: Option<u32>) -> Result<Self, MachineError> {
-        let there = self.processors.len();
-        let wanted = processors.map_or(there, |processors| processors as usize);
-        if wanted == 0 || wanted > there {
-            return Err(MachineError::TooFew { wanted, there });
-        }
-        self.processors.truncate(wanted);
-        self.pace.truncate(wanted);
-        match &mut self.network {
-            Network::Linear { distances, .. } => distances.truncate(wanted),
-            Network::Measured(measured) => measured.keep(0..wanted),
-        }
-        Ok(self)
-    }
-
-    fn with_speeds(mut self, speeds: &[f64]) -> Result<Self, MachineError> {
-        if speeds.is_empty() {
-            return Ok(self);
-        }
-        self.of_every_processor("speeds", speeds, |speed| speed > 0.0)?;
-        for (pace, speed) in self.pace.iter_mut().zip(speeds) {
-            *pace /= speed;
-        }
-        Ok(self)
-    }
-
-    fn with_available(mut self, available: &[f64]) -> Result<Self, MachineError> {
-        if available.is_empty() {
-            return Ok(self);
-        }
-        self.of_every_processor("available", available, |time| time >= 0.0)?;
-        for (processor, &time) in self.processors.iter_mut().zip(available) {
-            processor.available = time;
-        }
-        Ok(self)
-    }
-
-    fn of_every_processor(
-        &self,
-        name: &'static str,
-        values: &[f64],
-        is_valid: impl Fn(f64) -> bool,
-    ) -> Result<(), MachineError> {
-        let processors = self.processors.len();
-        if values.len() != processors {
-            return Err(MachineError::Count { name, values: values.len(), processors });
-        }
-        match values.iter().find(|&&value| !(value.is_finite() && is_valid(value))) {
-            Some(&value) => Err(MachineError::Value { name, value }),
-            None => Ok(()),
-        }
+    /// What the parameters say of messages.
+    fn linear(&self, unit: WorkUnit) -> Result<Linear, MachineError> {
+        let default = match unit {
+            WorkUnit::Seconds => DEFAULT_BANDWIDTH,
+            WorkUnit::Time => 1.0,
+        };
+        Ok(Linear::new(self.latency.unwrap_or(0.0), self.bandwidth.unwrap_or(default))?)
     }
 }
 
-/// What the parameters say of messages.
-fn linear(params: &MachineParams, unit: WorkUnit) -> Result<Linear, MachineError> {
-    let latency = params.latency.unwrap_or(0.0);
-    if !(latency.is_finite() && latency >= 0.0) {
-        return Err(MachineError::Value { name: "latency", value: latency });
-    }
-    let default = match unit {
-        WorkUnit::Seconds => DEFAULT_BANDWIDTH,
-        WorkUnit::Time => 1.0,
+fn of_files(params: &MachineParams, unit: WorkUnit) -> Result<Machine, MachineError> {
+    let procs = params.procs.as_ref().map(|file| read_procs(file.path())).transpose()?;
+    let network = params.network.as_ref().map(|file| read_network(file.path())).transpose()?;
+    let count = match (&procs, &network) {
+        (Some(procs), Some(network)) if procs.durations.len() != network.processes => {
+            return Err(MachineError::Disagree { procs: procs.durations.len(), network: network.processes });
+        }
+        (Some(procs), _) => procs.durations.len(),
+        (None, Some(network)) => network.processes,
+        (None, None) => return Err(MachineError::NoProcessors),
     };
-    let bandwidth = params.bandwidth.unwrap_or(default);
-    // An endless bandwidth is one: messages take their latency.
-    if bandwidth.is_nan() || bandwidth <= 0.0 {
-        return Err(MachineError::Value { name: "bandwidth", value: bandwidth });
+    let used = used_processes(params, count)?;
+    let hosts = procs.as_ref().map(|procs| &procs.hosts).or(network.as_ref().map(|network| &network.hosts));
+    let names = processor_names(used.clone(), hosts.map_or(&[], Vec::as_slice));
+    let pace = |process: usize| procs.as_ref().map_or(1.0, |procs| procs.durations[process] / procs.size);
+    let pace = used.clone().map(pace).collect();
+    let network = match (network, &params.network) {
+        (Some(network), Some(file)) => {
+            let given = [("latency", params.latency), ("bandwidth", params.bandwidth)];
+            if let Some((name, _)) = given.into_iter().find(|(_, value)| value.is_some()) {
+                return Err(MachineError::BesideNetwork { name });
+            }
+            Network::Measured(measured_times(network, file.path(), used, params)?)
+        }
+        _ => {
+            let classes = vec![Linear::FREE, params.linear(unit)?];
+            Network::Linear { distances: Distances::Alike, classes }
+        }
+    };
+    let processors = names.into_iter().map(|name| Processor { name, ..Processor::default() }).collect();
+    Ok(Machine { processors, pace, network })
+}
+
+/// The processes that run tasks.
+fn used_processes(params: &MachineParams, count: usize) -> Result<Range<usize>, MachineError> {
+    let first = usize::from(params.coordinator);
+    if count <= first {
+        return Err(Invalid::TooFew { wanted: 1, there: 0 }.into());
     }
-    Ok(Linear { latency, per_byte: 1.0 / bandwidth })
+    let wanted = params.processors.map_or(count - first, |processors| processors as usize);
+    if wanted == 0 || wanted > count - first {
+        return Err(Invalid::TooFew { wanted, there: count - first }.into());
+    }
+    if wanted > MAX_PROCESSORS as usize {
+        return Err(Invalid::Processors { processors: wanted as u32 }.into());
+    }
+    Ok(first..first + wanted)
+}
+
+/// The names of processes: of their hosts, with a number behind where several share one.
+fn processor_names(used: Range<usize>, hosts: &[String]) -> Vec<String> {
+    let mut shared: HashMap<&str, (u32, u32)> = HashMap::new();
+    hosts.iter().for_each(|host| shared.entry(host).or_default().0 += 1);
+    // Those of the coordinator count, too, so that a number is the same with it and without.
+    let mut names: Vec<String> = Vec::with_capacity(used.end);
+    for process in 0..used.end {
+        names.push(match hosts.get(process) {
+            None => format!("p{process}"),
+            Some(host) => match shared.get_mut(host.as_str()) {
+                Some((count, next)) if *count > 1 => {
+                    *next += 1;
+                    format!("{host}:{}", *next - 1)
+                }
+                _ => host.clone(),
+            },
+        });
+    }
+    names.split_off(used.start)
+}
+
+/// What messages take between the processes that are used, if all of these could be measured.
+fn measured_times(
+    network: NetworkFile,
+    path: &Path,
+    used: Range<usize>,
+    params: &MachineParams,
+) -> Result<Measured, MachineError> {
+    let NetworkFile { processes, lengths, mut seconds, .. } = network;
+    for (times, &length) in seconds.iter_mut().zip(&lengths) {
+        for receiver in used.clone() {
+            for sender in used.clone() {
+                let time = &mut times[receiver * processes + sender];
+                if time.is_finite() && *time >= 0.0 {
+                    continue;
+                }
+                // Not every test sends to itself, and then anything stands there.
+                if sender != receiver {
+                    let file = path.display().to_string();
+                    return Err(MachineError::Failed { file, length, sender, receiver, time: *time });
+                }
+                *time = 0.0;
+            }
+        }
+    }
+    let mut measured = Measured::new(processes, lengths, seconds, params.lookup);
+    measured.keep(used);
+    Ok(measured)
+}
+
+fn read_procs(path: &Path) -> Result<Procs, FileError> {
+    let bytes = hopmap_text::read(path, MOST_BYTES)?;
+    Procs::read(&bytes).map_err(|error| error.in_file(path))
+}
+
+/// A network file with times for all its lengths: PARUS takes a broken one without a word.
+fn read_network(path: &Path) -> Result<NetworkFile, MachineError> {
+    let file = || path.display().to_string();
+    let bytes = hopmap_text::read(path, MOST_BYTES)?;
+    let network = NetworkFile::read(&bytes).map_err(|error| error.in_file(path))?;
+    if network.kind == Kind::Deviation {
+        return Err(MachineError::Deviations { file: file() });
+    }
+    let lengths = network.lengths.len() as u64;
+    if lengths != network.expected_lengths {
+        return Err(MachineError::Incomplete { file: file(), lengths, expected: network.expected_lengths });
+    }
+    Ok(network)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use hopmap_model::{CostModel, Levels, Routing};
+    use hopmap_replay::Lookup;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    const PROCS: &str =
+        "processors 3\ntest type \"x\"\ntest data size 2\nhosts:\na\nb\nb\ndurations:\n1\n4\n3\n";
+    const NETWORK: &str = "processors 3\ntest type \"one_to_one\"\ndata type \"median\"\nbegin message length 0\nend message length 200\n\
+        step length 100\nnoise message length 0\nnumber of noise messages 0\nnumber of noise processes 0\nnumber of repeates 1\nhosts:\na\nb\nb\n\
+        Message length 0\n0 1 2\n3 -1 5\n6 7 nan\nMessage length 100\n0 10 20\n30 40 50\n60 70 80\n";
+
+    /// A machine of these files, with changed parameters.
+    fn of(
+        procs: Option<&str>,
+        network: Option<&str>,
+        change: impl Fn(&mut MachineParams),
+    ) -> Result<Machine, String> {
+        let folder = TempDir::new().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            fs::write(&path, text).unwrap();
+            InputPath::new(path)
+        };
+        let mut params = MachineParams {
+            procs: procs.map(|text| file("procs", text)),
+            network: network.map(|text| file("network", text)),
+            ..MachineParams::default()
+        };
+        change(&mut params);
+        let machine = params.machine(None, WorkUnit::Seconds);
+        machine.map_err(|error| error.to_string().replace(&format!("{}/", folder.path().display()), ""))
+    }
+
+    fn same(_: &mut MachineParams) {}
+
+    fn names(machine: &Machine) -> Vec<&str> {
+        machine.processors.iter().map(|one| one.name.as_str()).collect()
+    }
+
+    #[test]
+    fn both_files_are_a_machine() {
+        let machine = of(Some(PROCS), Some(NETWORK), same).unwrap();
+        assert_eq!((names(&machine), &machine.pace[..]), (vec!["a", "b:0", "b:1"], &[0.5, 2.0, 1.5][..]));
+        // Rows are receivers.
+        let times = |from, to| [0, 50, 100].map(|bytes| machine.network.time(from, to, bytes));
+        assert_eq!((times(1, 0), times(0, 1)), ([1.0, 5.5, 10.0], [3.0, 16.5, 30.0]));
+        // Nobody sent to itself at first.
+        assert_eq!((times(1, 1), times(2, 2)), ([0.0, 20.0, 40.0], [0.0, 40.0, 80.0]));
+        let steps = of(None, Some(NETWORK), |params| params.lookup = Lookup::Parus).unwrap();
+        assert_eq!((steps.network.time(1, 0, 50), &steps.pace[..]), (10.0, &[1.0; 3][..]));
+    }
+
+    #[test]
+    fn a_system_and_files_are_two_machines() {
+        let params = MachineParams { procs: Some(InputPath::new("procs.vct")), ..MachineParams::default() };
+        let cost = CostModel::Levels(Levels { costs: Vec::new(), groups: Vec::new() });
+        let system = SystemGraph {
+            nodes: Vec::new(),
+            links: Vec::new(),
+            slots: Vec::new(),
+            cost,
+            routing: Routing::default(),
+        };
+        let both = params.machine(Some(&system), WorkUnit::Seconds);
+        assert!(matches!(both, Err(MachineError::TwoMachines)));
+    }
+
+    #[test]
+    fn the_coordinator_runs_no_task() {
+        let machine = of(Some(PROCS), Some(NETWORK), |params| params.coordinator = true).unwrap();
+        assert_eq!((names(&machine), &machine.pace[..]), (vec!["b:0", "b:1"], &[2.0, 1.5][..]));
+        assert_eq!((machine.network.time(0, 1, 0), machine.network.time(1, 0, 0)), (7.0, 5.0));
+        let first = of(Some(PROCS), Some(NETWORK), |params| {
+            params.coordinator = true;
+            params.processors = Some(1);
+        });
+        assert_eq!((names(&first.unwrap()), machine.processors.len()), (vec!["b:0"], 2));
+        let many = |params: &mut MachineParams| {
+            params.coordinator = true;
+            params.processors = Some(3);
+        };
+        assert_eq!(of(Some(PROCS), None, many).unwrap_err(), "3 processors are asked for, and there are 2");
+        let alone = "processors 1\ntest type \"x\"\ntest data size 2\nhosts:\na\ndurations:\n1\n";
+        let error = of(Some(alone), None, |params| params.coordinator = true).unwrap_err();
+        assert_eq!(error, "1 processors are asked for, and there are 0");
+    }
+
+    #[test]
+    fn durations_alone_leave_messages_to_the_parameters() {
+        let machine = of(Some(PROCS), None, |params| params.latency = Some(1.0)).unwrap();
+        assert_eq!((machine.network.time(0, 0, 9), machine.network.time(0, 2, 1_250_000_000)), (0.0, 2.0));
+    }
+
+    #[test]
+    fn a_broken_test_is_refused() {
+        let network = |from: &str, to: &str| {
+            assert!(NETWORK.contains(from));
+            of(Some(PROCS), Some(&NETWORK.replacen(from, to, 1)), same).map(drop).unwrap_err()
+        };
+        assert_eq!(
+            network("length 200", "length 300"),
+            "`network` has times for 2 of the 3 lengths of messages that its header promises"
+        );
+        let cut = NETWORK.split("Message length 100").next().unwrap();
+        assert!(of(None, Some(cut), same).unwrap_err().contains("times for 1 of the 2 lengths"));
+        let failed = network("60 70", "60 -1");
+        assert_eq!(failed, "`network` says that a message of 100 bytes from process 1 to 2 took -1 s");
+        // What nobody uses may have failed.
+        let without =
+            of(None, Some(&NETWORK.replacen("0 1 2", "0 nan 2", 1)), |params| params.coordinator = true);
+        assert_eq!(without.unwrap().processors.len(), 2);
+        assert_eq!(
+            network("median", "deviation"),
+            "`network` says how far times scatter, not how long messages take"
+        );
+        assert!(network("step length", "step size").starts_with("`network`, line 6: "));
+        let other = PROCS.replace("processors 3", "processors 2").replace("b\nb", "b").replace("\n3\n", "\n");
+        let disagree = of(Some(&other), Some(NETWORK), same).unwrap_err();
+        assert_eq!(disagree, "`procs` is of 2 processes and `network` of 3");
+        assert_eq!(
+            of(Some("x"), None, same).unwrap_err(),
+            "`procs`: line 1: `x` stands where `processors` should be"
+        );
+        let missing = of(None, None, |params| params.procs = Some(InputPath::new("/nowhere/procs.vct")));
+        assert_eq!(missing.unwrap_err(), "cannot read `/nowhere/procs.vct`");
+        let both = of(None, Some(NETWORK), |params| params.bandwidth = Some(1.0));
+        assert_eq!(
+            both.unwrap_err(),
+            "there is a `network` of times that were measured, and `bandwidth` beside it"
+        );
+    }
 }

@@ -1,19 +1,14 @@
-//! A program on a machine, in whole ticks.
+//! A program on a machine where every task may run anywhere, in whole ticks.
 
-mod delays;
-mod plan;
-mod reversed;
-mod scale;
+use std::collections::BTreeMap;
 
 use hopmap_model::{DelayModel, Dependency, TaskDag};
+use hopmap_replay::{Delays, Distances, Machine, Network, ProblemError, SizedMessages, TickScale};
 
-use crate::ProblemError;
-use crate::machine::{Distances, Machine, Network};
-
-pub(crate) use delays::DelaySummary;
-pub use delays::Delays;
-pub use plan::Plan;
-pub(crate) use scale::{Scale, is_whole};
+/// Most pairs of processors that are all looked at.
+const MOST_PAIRS: usize = 1 << 22;
+/// Most times that are looked up for all sizes together.
+const MOST_TIMES: usize = 1 << 24;
 
 /// Tasks, what they wait for, and how long everything takes on every processor, in whole ticks.
 #[derive(Debug, Clone)]
@@ -21,7 +16,7 @@ pub struct Problem {
     tasks: usize,
     processors: usize,
     model: DelayModel,
-    scale: Scale,
+    scale: TickScale,
     /// What task `t` takes on processor `p`, at `t * processors + p`, or at `t` where all processors are equally fast.
     work: Vec<i64>,
     equally_fast: bool,
@@ -51,18 +46,17 @@ impl Problem {
             return Err(ProblemError::Empty);
         }
         let (tasks, processors) = (dag.tasks.len(), machine.processors.len());
-        let dependencies = needed(dag, machine);
-        let (sizes, size_of) = sizes(&dependencies);
-        let scale = Scale::new(dag, &dependencies, machine)?;
+        let messages = SizedMessages::new(dag, machine);
+        let scale = TickScale::new(dag, &messages, machine)?;
         let equally_fast = machine.pace.windows(2).all(|pair| pair[0].to_bits() == pair[1].to_bits());
         let paces = if equally_fast { &machine.pace[..1] } else { &machine.pace[..] };
         let work = dag.tasks.iter().flat_map(|task| paces.iter().map(|pace| scale.ticks(task.work * pace)));
-        let delays = Delays::new(machine, &sizes, model, scale);
+        let delays = Delays::new(machine, &messages.sizes, model, scale);
         let available: Vec<i64> = machine.processors.iter().map(|one| scale.ticks(one.available)).collect();
         let (parent_starts, parents) =
-            messages(tasks, &dependencies, &size_of, |edge| (edge.destination, edge.source));
+            group_messages(tasks, &messages, |edge| (edge.destination, edge.source));
         let (child_starts, children) =
-            messages(tasks, &dependencies, &size_of, |edge| (edge.source, edge.destination));
+            group_messages(tasks, &messages, |edge| (edge.source, edge.destination));
         let is_flat = matches!(&machine.network, Network::Linear { distances: Distances::Alike, .. });
         let alike = equally_fast && is_flat && available.windows(2).all(|pair| pair[0] == pair[1]);
         let order = dag.order().unwrap_or_default();
@@ -179,50 +173,96 @@ impl Problem {
     pub fn real(&self, ticks: i64) -> f64 {
         self.scale.real(ticks)
     }
-}
 
-/// The dependencies that matter: of several messages between two tasks the largest, where larger ones never take less.
-pub(crate) fn needed(dag: &TaskDag, machine: &Machine) -> Vec<Dependency> {
-    let mut dependencies = dag.dependencies.clone();
-    dependencies.dedup();
-    if matches!(machine.network, Network::Linear { .. }) {
-        dependencies.reverse();
-        dependencies.dedup_by_key(|edge| (edge.source, edge.destination));
-        dependencies.reverse();
+    /// The problem in which all messages go back, which has the same optimum: where all processors are alike and a message takes
+    /// its time while both compute.
+    pub(crate) fn reversed(&self) -> Option<Self> {
+        if !self.alike || self.model != DelayModel::Overlap {
+            return None;
+        }
+        let mut reversed = self.clone();
+        std::mem::swap(&mut reversed.parents, &mut reversed.children);
+        std::mem::swap(&mut reversed.parent_starts, &mut reversed.child_starts);
+        reversed.order.reverse();
+        Some(reversed)
     }
-    dependencies
 }
 
-/// The different numbers of bytes, rising, and which of them every dependency has.
-pub(crate) fn sizes(dependencies: &[Dependency]) -> (Vec<u64>, Vec<u32>) {
-    let mut sizes: Vec<u64> = dependencies.iter().map(|edge| edge.bytes).collect();
-    sizes.sort_unstable();
-    sizes.dedup();
-    let size_of = dependencies.iter().map(|edge| sizes.partition_point(|&size| size < edge.bytes) as u32);
-    let size_of = size_of.collect();
-    (sizes, size_of)
-}
-
-/// Messages by the task at one end.
-fn messages(
+/// Counting sort of messages by the task at one end.
+fn group_messages(
     tasks: usize,
-    dependencies: &[Dependency],
-    size_of: &[u32],
+    messages: &SizedMessages,
     ends: impl Fn(&Dependency) -> (u32, u32),
 ) -> (Vec<u32>, Vec<Message>) {
     let mut starts = vec![0u32; tasks + 1];
-    for edge in dependencies {
+    for edge in &messages.dependencies {
         starts[ends(edge).0 as usize + 1] += 1;
     }
     for task in 0..tasks {
         starts[task + 1] += starts[task];
     }
     let mut next = starts.clone();
-    let mut messages = vec![Message { task: 0, size: 0 }; dependencies.len()];
-    for (edge, &size) in dependencies.iter().zip(size_of) {
+    let mut grouped = vec![Message { task: 0, size: 0 }; messages.dependencies.len()];
+    for (edge, size) in messages.with_sizes() {
         let (own, other) = ends(edge);
-        messages[next[own as usize] as usize] = Message { task: other, size };
+        grouped[next[own as usize] as usize] = Message { task: other, size };
         next[own as usize] += 1;
     }
-    (starts, messages)
+    (starts, grouped)
+}
+
+/// What messages of every size take, as far as it does not depend on who sends to whom.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DelaySummary {
+    /// The mean over pairs of different processors; of some of them where there are too many.
+    pub(crate) mean: Vec<i64>,
+    /// The shortest between two different processors; 0 where there are too many pairs.
+    pub(crate) shortest: Vec<i64>,
+    /// The shortest from a processor to itself; 0 where there are too many.
+    pub(crate) local: Vec<i64>,
+}
+
+impl DelaySummary {
+    /// The summary for sizes 0 to `sizes` on so many processors.
+    pub(crate) fn new(delays: &Delays, sizes: usize, processors: usize) -> Self {
+        if let Some(mut far) = delays.uniform() {
+            far.resize(sizes, 0);
+            let far = if processors > 1 { far } else { vec![0; sizes] };
+            return Self { mean: far.clone(), shortest: far, local: vec![0; sizes] };
+        }
+        let (pairs, all) = pairs_of_classes(delays, sizes, processors);
+        let total = pairs.iter().map(|pair| i128::from(pair.2)).sum::<i128>().max(1);
+        let size = |size: u32| {
+            let times = pairs.iter().map(|&(from, to, count)| (delays.ticks(size, from, to), count));
+            let sum: i128 = times.clone().map(|(time, count)| i128::from(time) * i128::from(count)).sum();
+            let shortest = if all { times.map(|(time, _)| time).min().unwrap_or(0) } else { 0 };
+            let own = (0..processors as u32).map(|processor| delays.ticks(size, processor, processor));
+            let local = if all { own.min().unwrap_or(0) } else { 0 };
+            ((sum / total) as i64, shortest, local.min(shortest))
+        };
+        let mut summary = Self { mean: vec![], shortest: vec![], local: vec![] };
+        for (mean, shortest, local) in (0..sizes as u32).map(size) {
+            summary.mean.push(mean);
+            summary.shortest.push(shortest);
+            summary.local.push(local);
+        }
+        summary
+    }
+}
+
+/// A pair of different processors of every class with the number of pairs in it, and whether these are all.
+fn pairs_of_classes(delays: &Delays, sizes: usize, processors: usize) -> (Vec<(u32, u32, u64)>, bool) {
+    let all = processors.saturating_mul(processors) <= MOST_PAIRS;
+    let step = if all { 1 } else { processors.div_ceil(64) };
+    let mut classes: BTreeMap<usize, (u32, u32, u64)> = BTreeMap::new();
+    for from in (0..processors as u32).step_by(step) {
+        for to in (0..processors as u32).step_by(step).filter(|&to| to != from) {
+            let class = delays.distances().class(from, to);
+            classes.entry(class).or_insert((from, to, 0)).2 += 1;
+        }
+    }
+    let pairs: Vec<_> = classes.into_values().collect();
+    let every = pairs.len().saturating_mul(sizes).div_ceil(MOST_TIMES).max(1);
+    let all = all && every == 1;
+    (pairs.into_iter().step_by(every).collect(), all)
 }

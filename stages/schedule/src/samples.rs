@@ -3,7 +3,8 @@
 use hopmap_model::{DelayModel, Dependency, Processor, Task, TaskDag, WorkUnit};
 use proptest::prelude::*;
 
-use crate::{Distances, Linear, Machine, Network, Problem};
+use crate::Problem;
+use hopmap_replay::{Distances, Linear, Machine, Network};
 
 /// A program of whole numbers: work of tasks, and edges from lower to higher numbers.
 #[derive(Debug, Clone)]

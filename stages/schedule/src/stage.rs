@@ -1,31 +1,19 @@
 //! The stages of this crate.
 
-mod auto;
-mod check;
-mod exact;
-mod export;
-mod genetic;
-mod import;
-mod list;
-mod mapping;
-
 use hopmap_islands::Point;
 use hopmap_model::{
-    Context, ConvergencePoint, Error, InputPath, Inputs, Mapping, Outcome, Outputs, Port, Schedule,
-    SystemGraph, TaskDag,
+    Context, ConvergencePoint, Error, InputPath, Inputs, Mapping, Outcome, Outputs, Port, Schedule, Stage,
+    SystemGraph, TaskDag, TextFile,
 };
+use hopmap_replay::{ReplayProblem, placement};
 
-use crate::ranks::{Placed, RankProblem};
-use crate::{Found, Machine, MachineParams, Plan, Problem, Ranks};
-
-pub use auto::AutoStage;
-pub use check::CheckStage;
-pub use exact::ExactStage;
-pub use export::ExportStage;
-pub use genetic::GeneticStage;
-pub use import::ImportStage;
-pub use list::ListStage;
-pub use mapping::MappingStage;
+use crate::check::parus_order::accepts;
+use crate::ranks::{self, RankSearch};
+use crate::{
+    Auto, AutoParams, CheckParams, Exact, ExactParams, ExportFormat, ExportParams, Genetic, GeneticParams, ImportParams,
+    List, ListParams, MachineParams, MappingParams, Problem, Ranks, Scheduler, SearchResult, check, export,
+    formats, mapping,
+};
 
 /// What schedulers take and give. A mapping is where a search for the slots of ranks begins.
 const PORTS: &[Port] = &[
@@ -35,47 +23,114 @@ const PORTS: &[Port] = &[
     Port::output::<Schedule>("schedule"),
 ];
 
-/// The files of PARUS behind the parameters.
-fn files(params: &MachineParams) -> Vec<InputPath> {
-    // Always under the same names, so that renaming a file changes no key.
-    let named =
-        |file: &Option<InputPath>, name: &str| file.as_ref().map(|file| InputPath::named(file.path(), name));
-    [named(&params.procs, "procs"), named(&params.network, "network")].into_iter().flatten().collect()
+/// Declares the stage of a scheduler: `place` finds the slots of ranks where their tasks stay together, `is_timed` says whether a result
+/// depends on the speed of the computer, and `ini` is a file of parameters.
+macro_rules! scheduler_stage {
+    (
+        $(#[$meta:meta])* $stage:ident($kind:expr, $summary:literal), $params:ident, $scheduler:ident,
+        place: $place:expr, is_timed: $is_timed:expr, ini: $ini:expr, distributed: $distributed:literal
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug)]
+        pub struct $stage;
+
+        impl Stage for $stage {
+            type Params = $params;
+            const KIND: &'static str = $kind;
+            const SUMMARY: &'static str = $summary;
+            const REVISION: u32 = 2;
+
+            fn ports() -> &'static [Port] {
+                PORTS
+            }
+
+            fn check(params: &$params) -> Result<(), Error> {
+                $scheduler::new(params)?;
+                Ok(())
+            }
+
+            fn reads(params: &$params) -> Result<Vec<InputPath>, Error> {
+                let ini: fn(&$params) -> Option<&InputPath> = $ini;
+                let mut files = MachineParams::from(params).files();
+                files.extend(ini(params).map(|file| InputPath::named(file.path(), "ini")));
+                Ok(files)
+            }
+
+            fn distributed() -> bool {
+                $distributed
+            }
+
+            fn run(params: $params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+                let is_timed: fn(&$params) -> bool = $is_timed;
+                let scheduler = $scheduler::new(&params)?;
+                let place = |search: &RankSearch<'_>| ($place)(&params, search, cx);
+                solve(&MachineParams::from(&params), is_timed(&params), &inputs, cx, &scheduler, place)
+            }
+        }
+    };
 }
 
-/// Schedules the program of the inputs: `free` where tasks may run anywhere, `bound` where those of a rank stay together.
+scheduler_stage! {
+    /// `schedule/list`: a list heuristic.
+    ListStage("schedule/list", "A schedule by a list heuristic, such as HEFT"), ListParams, List,
+    place: |_, search, cx| ranks::list(search, cx), is_timed: |_| false, ini: |_| None, distributed: false
+}
+
+scheduler_stage! {
+    /// `schedule/exact`: branch and bound.
+    ExactStage("schedule/exact", "The proven optimum of a small problem, or a bound"), ExactParams, Exact,
+    place: ranks::exact, is_timed: |params| params.seconds.is_some(), ini: |_| None, distributed: false
+}
+
+scheduler_stage! {
+    /// `schedule/auto`: list heuristics, annealing and branch and bound on one budget.
+    AutoStage(AutoParams::KIND, "The best schedule that a budget allows, and how far it can be from the optimum"),
+    AutoParams, Auto,
+    place: ranks::auto, is_timed: |params| params.seconds.is_some(), ini: |_| None, distributed: true
+}
+
+scheduler_stage! {
+    /// `schedule/genetic`: the genetic algorithm of PARUS.
+    GeneticStage(GeneticParams::KIND, "The genetic algorithm of PARUS: populations of schedules"),
+    GeneticParams, Genetic,
+    place: ranks::genetic, is_timed: |params| params.seconds.is_some(), ini: |params| params.ini.as_ref(),
+    distributed: true
+}
+
+/// Schedules the program of the inputs: `scheduler` where tasks may run anywhere, `place` where those of a rank stay together.
 fn solve(
     params: &MachineParams,
-    timed: bool,
+    is_timed: bool,
     inputs: &Inputs,
     cx: &Context<'_>,
-    free: impl FnOnce(&Problem) -> Result<Found<Plan>, Error>,
-    bound: impl FnOnce(&RankProblem) -> Result<Found<Vec<u32>>, Error>,
+    scheduler: &impl Scheduler,
+    place: impl FnOnce(&RankSearch<'_>) -> Result<SearchResult<Vec<u32>>, Error>,
 ) -> Result<Outcome, Error> {
     let dag = inputs.one::<TaskDag>("task-dag")?.value;
     let system = inputs.optional::<SystemGraph>("system")?.map(|system| system.value);
     let mapping = inputs.optional::<Mapping>("mapping")?.map(|mapping| mapping.value);
     dag.check()?;
-    let machine = Machine::new(params, system.as_deref(), dag.unit)?;
+    let machine = params.machine(system.as_deref(), dag.unit)?;
     let stays = params.ranks == Ranks::Together && dag.tasks.iter().any(|task| task.rank.is_some());
     let (schedule, complete) = if stays {
-        let problem = RankProblem::new(&dag, &machine, params.model, mapping.as_deref())?;
-        let found = bound(&problem)?;
-        let placed = Placed { problem: &problem, dag: &dag, processors: &machine.processors };
-        (measured(placed.schedule(&found.best), &found, |ticks| problem.real(ticks)), found.complete)
+        let problem = ReplayProblem::new(&dag, &machine, params.model)?;
+        let given = mapping.map(|mapping| placement(&mapping, &machine, problem.ranks())).transpose()?;
+        let found = place(&RankSearch::new(&problem, &machine.processors, given))?;
+        let schedule = problem.schedule(&dag, &machine.processors, &found.best);
+        (with_metrics(schedule, &found, |ticks| problem.real(ticks)), found.complete)
     } else {
         let problem = Problem::new(&dag, &machine, params.model)?;
-        let found = free(&problem)?;
+        let found = scheduler.schedule(&problem, cx)?;
         let schedule = found.best.schedule(&problem, &dag, &machine.processors);
-        (measured(schedule, &found, |ticks| problem.real(ticks)), found.complete)
+        (with_metrics(schedule, &found, |ticks| problem.real(ticks)), found.complete)
     };
-    cx.log(verdict(&schedule));
-    let outputs = Outputs::new().with("schedule", schedule).timed(timed);
+    cx.log(describe_quality(&schedule));
+    let outputs = Outputs::new().with("schedule", schedule).timed(is_timed);
     Ok(if complete { Outcome::Done(outputs) } else { Outcome::Partial(outputs) })
 }
 
 /// A schedule with its metrics.
-fn measured<S>(mut schedule: Schedule, found: &Found<S>, real: impl Fn(i64) -> f64) -> Schedule {
+fn with_metrics<S>(mut schedule: Schedule, found: &SearchResult<S>, real: impl Fn(i64) -> f64) -> Schedule {
     let (makespan, bound) = (real(found.makespan), real(found.lower_bound.min(found.makespan)));
     let mut metrics = vec![
         ("makespan", makespan),
@@ -102,7 +157,7 @@ fn measured<S>(mut schedule: Schedule, found: &Found<S>, real: impl Fn(i64) -> f
 }
 
 /// How good a schedule is, in words.
-fn verdict(schedule: &Schedule) -> String {
+fn describe_quality(schedule: &Schedule) -> String {
     let metric = |name: &str| schedule.metrics.get(name).copied().unwrap_or_default();
     let makespan = metric("makespan");
     match (metric("proven") > 0.0, schedule.metrics.get("gap")) {
@@ -113,5 +168,155 @@ fn verdict(schedule: &Schedule) -> String {
             metric("lower_bound")
         ),
         (false, None) => format!("makespan {makespan}"),
+    }
+}
+
+/// `schedule/check`: a schedule computed again from the program and the machine.
+#[derive(Debug)]
+pub struct CheckStage;
+
+impl Stage for CheckStage {
+    type Params = CheckParams;
+    const KIND: &'static str = "schedule/check";
+    const SUMMARY: &'static str = "A schedule or .sch file computed again, or what is wrong with it";
+    const REVISION: u32 = 2;
+
+    fn ports() -> &'static [Port] {
+        const {
+            &[
+                Port::input::<TaskDag>("task-dag"),
+                Port::optional::<SystemGraph>("system"),
+                Port::optional::<Schedule>("schedule"),
+                Port::output::<Schedule>("schedule"),
+            ]
+        }
+    }
+
+    fn reads(params: &Self::Params) -> Result<Vec<InputPath>, Error> {
+        let mut files = MachineParams::from(params).files();
+        files.extend(params.file.iter().map(|file| InputPath::named(file.path(), "schedule")));
+        Ok(files)
+    }
+
+    fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let dag = inputs.one::<TaskDag>("task-dag")?.value;
+        let system = inputs.optional::<SystemGraph>("system")?.map(|system| system.value);
+        let given = inputs.optional::<Schedule>("schedule")?.map(|schedule| schedule.value);
+        dag.check()?;
+        let machine = MachineParams::from(&params).machine(system.as_deref(), dag.unit)?;
+        let schedule = check::check(&dag, &machine, &params, given.as_deref(), cx)?;
+        Ok(Outcome::Done(Outputs::new().with("schedule", schedule)))
+    }
+}
+
+/// `schedule/mapping`: the slots that the ranks of a schedule run on.
+#[derive(Debug)]
+pub struct MappingStage;
+
+impl Stage for MappingStage {
+    type Params = MappingParams;
+    const KIND: &'static str = "schedule/mapping";
+    const SUMMARY: &'static str = "The slot of every rank in the schedule of a trace, as a mapping";
+    const REVISION: u32 = 2;
+
+    fn ports() -> &'static [Port] {
+        const {
+            &[
+                Port::input::<Schedule>("schedule"),
+                Port::input::<SystemGraph>("system"),
+                Port::output::<Mapping>("mapping"),
+            ]
+        }
+    }
+
+    fn run(_: Self::Params, inputs: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
+        let schedule = inputs.one::<Schedule>("schedule")?.value;
+        let system = inputs.one::<SystemGraph>("system")?.value;
+        Ok(Outcome::Done(Outputs::new().with("mapping", mapping::mapping(&schedule, &system)?)))
+    }
+}
+
+/// `schedule/import`: a task graph from a file.
+#[derive(Debug)]
+pub struct ImportStage;
+
+impl Stage for ImportStage {
+    type Params = ImportParams;
+    const KIND: &'static str = "schedule/import";
+    const SUMMARY: &'static str = "A task graph from a file of PARUS, Graphviz, the STG set or WfCommons";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        const { &[Port::output::<TaskDag>("task-dag")] }
+    }
+
+    fn reads(params: &Self::Params) -> Result<Vec<InputPath>, Error> {
+        // Always under the same name, so that renaming a file changes no key.
+        Ok(vec![InputPath::named(params.file.path(), "graph")])
+    }
+
+    fn check(params: &Self::Params) -> Result<(), Error> {
+        Ok(formats::check(params)?)
+    }
+
+    fn run(params: Self::Params, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let dag = formats::read_graph(&params, cx)?;
+        Ok(Outcome::Done(Outputs::new().with("task-dag", dag)))
+    }
+}
+
+/// `schedule/export`: a schedule as a text file for other tools.
+#[derive(Debug)]
+pub struct ExportStage;
+
+impl Stage for ExportStage {
+    type Params = ExportParams;
+    const KIND: &'static str = "schedule/export";
+    const SUMMARY: &'static str = "A schedule as .sch, Gantt chart, Perfetto, Pajé or WfFormat";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        const {
+            &[
+                Port::input::<Schedule>("schedule"),
+                Port::optional::<TaskDag>("task-dag"),
+                Port::output::<TextFile>("file"),
+            ]
+        }
+    }
+
+    fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let schedule = inputs.one::<Schedule>("schedule")?.value;
+        let dag = inputs.optional::<TaskDag>("task-dag")?.map(|dag| dag.value);
+        let file = export::write(&schedule, dag.as_deref(), &params)?;
+        let is_of_program = |dag: &&TaskDag| dag.tasks.len() == schedule.tasks.len();
+        if let (ExportFormat::Sch, Some(dag)) = (params.format, dag.as_deref().filter(is_of_program))
+            && !accepts(dag, &schedule.turns())
+        {
+            cx.log("`check_schedule` of PARUS refuses this order; `parus_order = true` of `schedule/check` finds another one");
+        }
+        Ok(Outcome::Done(Outputs::new().with("file", file)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stage_gives_tasks() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "digraph { a [Weight=1] b [Weight=2] a -> b }").unwrap();
+        let params = ImportParams::of(file.path());
+        ImportStage::check(&params).unwrap();
+        let Outcome::Done(outputs) =
+            ImportStage::run(params.clone(), Inputs::new(), &Context::detached()).unwrap()
+        else {
+            panic!("it is not done")
+        };
+        let dag = outputs.get("task-dag").unwrap().downcast_ref::<TaskDag>().unwrap();
+        assert_eq!((dag.tasks.len(), dag.name(1).as_ref()), (2, "b"));
+        assert!(ImportStage::check(&ImportParams { scale: f64::NAN, ..params.clone() }).is_err());
+        assert_eq!(ImportStage::reads(&params).unwrap()[0].name(), "graph");
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use hopmap_model::{Context, Schedule};
 use hopmap_schedule::formats::grf::Grf;
-use hopmap_schedule::{CheckParams, Machine, MachineParams, check};
+use hopmap_schedule::{CheckParams, MachineParams, check};
 use hopmap_test_support::given_data;
 
 fn data() -> Option<PathBuf> {
@@ -31,7 +31,7 @@ fn ordered(folder: &Path, schedule: &str, model: &str, parus_order: bool) -> Res
     let graph = Grf::read(&std::fs::read(folder.join("graph.grf")).unwrap()).unwrap();
     let dag = graph.task_dag(1.0).unwrap();
     dag.check().unwrap();
-    let machine = Machine::new(&MachineParams::from(&params), None, dag.unit).unwrap();
+    let machine = MachineParams::from(&params).machine(None, dag.unit).unwrap();
     check::check(&dag, &machine, &params, None, &Context::detached()).map_err(|error| error.to_string())
 }
 

@@ -8,7 +8,7 @@ use hopmap_schedule::formats::grf::Grf;
 use hopmap_schedule::formats::procs::Procs;
 use hopmap_schedule::formats::read_graph;
 use hopmap_schedule::formats::sch::Sch;
-use hopmap_schedule::{ImportParams, Machine, MachineParams};
+use hopmap_schedule::{ImportParams, MachineParams};
 use hopmap_test_support::given_data;
 
 fn data() -> Option<PathBuf> {
@@ -196,7 +196,7 @@ fn measured_machines_are_read() {
             coordinator: true,
             ..MachineParams::default()
         };
-        let machine = Machine::new(&params, None, WorkUnit::Time).unwrap();
+        let machine = params.machine(None, WorkUnit::Time).unwrap();
         // A message of a length takes as long as it is, but for the coordinator, who is not there.
         assert_eq!(machine.processors.len() + 1, procs.durations.len());
         assert_eq!(machine.pace, vec![1.0; machine.processors.len()]);

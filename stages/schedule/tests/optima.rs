@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use hopmap_model::{Context, DelayModel};
 use hopmap_schedule::formats::read_graph;
 use hopmap_schedule::{
-    Auto, Evaluator, Found, Genetic, ImportParams, Machine, MachineParams, Plan, Problem, Scheduler,
+    Auto, Evaluator, Genetic, ImportParams, MachineParams, Plan, Problem, Scheduler, SearchResult,
 };
 use hopmap_test_support::given_data;
 
@@ -17,10 +17,10 @@ fn data() -> Option<PathBuf> {
 fn problem(file: &Path, processors: u32) -> Problem {
     let dag = read_graph(&ImportParams::of(file), &Context::detached()).unwrap();
     let params = MachineParams { processors: Some(processors), ..MachineParams::default() };
-    Problem::new(&dag, &Machine::new(&params, None, dag.unit).unwrap(), DelayModel::Overlap).unwrap()
+    Problem::new(&dag, &params.machine(None, dag.unit).unwrap(), DelayModel::Overlap).unwrap()
 }
 
-fn found(scheduler: &dyn Scheduler, problem: &Problem) -> Found<Plan> {
+fn found(scheduler: &dyn Scheduler, problem: &Problem) -> SearchResult<Plan> {
     let found = scheduler.schedule(problem, &Context::detached()).unwrap();
     assert!(found.best.is_admissible(problem));
     assert_eq!(Evaluator::new(problem).makespan(&found.best), found.makespan);

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hopmap_model::{Context, DelayModel, Dependency, Observer, Task, TaskDag, WorkUnit};
-use hopmap_schedule::{Auto, Found, Genetic, Machine, MachineParams, Plan, Problem, Scheduler};
+use hopmap_schedule::{Auto, Genetic, MachineParams, Plan, Problem, Scheduler, SearchResult};
 
 use crate::islands::on_processes;
 
@@ -39,7 +39,7 @@ fn problem(tasks: u32, model: DelayModel, speeds: &[f64]) -> Problem {
     let unit = WorkUnit::Time;
     let dag = TaskDag { tasks: (0..tasks).map(work).collect(), dependencies, unit, ..TaskDag::default() };
     let params = MachineParams { processors: Some(4), speeds: speeds.to_vec(), ..MachineParams::default() };
-    Problem::new(&dag, &Machine::new(&params, None, dag.unit).unwrap(), model).unwrap()
+    Problem::new(&dag, &params.machine(None, dag.unit).unwrap(), model).unwrap()
 }
 
 fn auto(value: serde_json::Value) -> Box<dyn Scheduler + Sync> {
@@ -101,7 +101,7 @@ fn a_stopped_search_goes_on_where_it_was() {
     for scheduler in schedulers(60_000) {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("state");
-        let run = |patience| -> Found<Plan> {
+        let run = |patience| -> SearchResult<Plan> {
             let observer = observer(patience);
             scheduler.schedule(&problem, &Context::new(1, None, &observer).with_state(&file)).unwrap()
         };

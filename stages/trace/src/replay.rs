@@ -1,41 +1,22 @@
-//! What a simulator replays, from tasks that wait for each other.
-//!
-//! Every rank does its tasks in an order in which none comes before one that it waits for. A dependency between two
-//! ranks is a message, with a tag of its own, so that messages never stand in for each other; one within a rank is
-//! order.
+//! Files that simulators replay: the steps of every rank in the format of a simulator.
 
-mod goal;
-mod simgrid;
-
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use hopmap_model::{Context, TaskDag, TraceArchive, WorkUnit};
+use hopmap_model::{Context, TaskDag, TraceArchive};
+use hopmap_replay::{Step, steps};
 
 use crate::error::ReplayError;
 use crate::{ReplayParams, Simulator};
 
-/// A message to or from another rank.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Message {
-    peer: u32,
-    tag: u32,
-    bytes: u64,
-}
-
-/// A task of a rank and what it exchanges with other ranks.
-#[derive(Debug, Clone, PartialEq, Default)]
-struct Step {
-    task: u32,
-    /// In seconds.
-    work: f64,
-    received: Vec<Message>,
-    sent: Vec<Message>,
-    /// Tasks of the same rank that it waits for.
-    after: Vec<u32>,
-}
+/// The file of a GOAL schedule.
+const GOAL_FILE: &str = "program.goal";
+/// The number of `MPI_BYTE` among the types of the format.
+const BYTE: u32 = 6;
+/// The file that names all others, by which a replay is started.
+const LIST: &str = "ti.txt";
 
 /// Writes the files of a program into a temporary folder, which goes when they do.
 pub(crate) fn write(
@@ -52,8 +33,8 @@ pub(crate) fn write(
     let folder = tempfile::Builder::new().prefix(".hopmap-replay-").tempdir_in(&scratch);
     let folder = folder.map_err(unwritable)?;
     let names = match params.to {
-        Simulator::Simgrid => simgrid::write(&ranks, params.flops_per_s, folder.path()),
-        Simulator::Goal => goal::write(&ranks, folder.path()),
+        Simulator::Simgrid => write_simgrid(&ranks, params.flops_per_s, folder.path()),
+        Simulator::Goal => write_goal(&ranks, folder.path()),
     };
     let names = names.map_err(unwritable)?;
     let files: BTreeMap<_, _> =
@@ -61,49 +42,79 @@ pub(crate) fn write(
     Ok(TraceArchive::new(files).kept_by(folder))
 }
 
-/// The steps of every rank in their order.
-fn steps(dag: &TaskDag) -> Result<Vec<Vec<Step>>, ReplayError> {
-    if dag.unit == WorkUnit::Time {
-        return Err(ReplayError::NoSeconds);
-    }
-    let ranks: Option<Vec<u32>> = dag.tasks.iter().map(|task| task.rank).collect();
-    let free = || dag.tasks.iter().position(|task| task.rank.is_none()).unwrap_or_default();
-    let rank_of = ranks.ok_or_else(|| ReplayError::NoRank { task: free() })?;
-    let order = dag.order().map_err(|task| ReplayError::Cycle { task })?;
-    let mut steps = vec![Vec::new(); dag.ranks() as usize];
-    let mut places = vec![0; dag.tasks.len()];
-    for task in order {
-        let of_rank = &mut steps[rank_of[task as usize] as usize];
-        places[task as usize] = of_rank.len();
-        of_rank.push(Step { task, work: dag.tasks[task as usize].work, ..Step::default() });
-    }
-    let mut tags: BTreeMap<(u32, u32), u32> = BTreeMap::new();
-    for edge in &dag.dependencies {
-        let (source, destination) = (rank_of[edge.source as usize], rank_of[edge.destination as usize]);
-        if source == destination {
-            steps[destination as usize][places[edge.destination as usize]].after.push(edge.source);
-            continue;
-        }
-        let next = tags.entry((source, destination)).or_default();
-        let (tag, bytes) = (*next, edge.bytes);
-        *next += 1;
-        steps[source as usize][places[edge.source as usize]].sent.push(Message {
-            peer: destination,
-            tag,
-            bytes,
-        });
-        steps[destination as usize][places[edge.destination as usize]].received.push(Message {
-            peer: source,
-            tag,
-            bytes,
-        });
-    }
-    Ok(steps)
-}
-
 /// Creates a file, fills it and makes sure that it is written.
 fn create(path: &Path, contents: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> io::Result<()> {
     let mut file = BufWriter::new(File::create(path)?);
     contents(&mut file)?;
     file.flush()
+}
+
+/// A GOAL schedule, which `txt2bin` makes readable for `LogGOPSim`: per rank, calculations in nanoseconds, sends and receives with labels, and
+/// which of them requires which others. Gives the name of the file.
+fn write_goal(ranks: &[Vec<Step>], folder: &Path) -> io::Result<Vec<String>> {
+    create(&folder.join(GOAL_FILE), |file| {
+        writeln!(file, "num_ranks {}", ranks.len())?;
+        ranks.iter().enumerate().try_for_each(|(rank, steps)| write_goal_rank(rank, steps, file))
+    })?;
+    Ok(vec![GOAL_FILE.into()])
+}
+
+fn write_goal_rank(rank: usize, steps: &[Step], file: &mut impl Write) -> io::Result<()> {
+    writeln!(file, "rank {rank} {{")?;
+    // Labels of calculations by task.
+    let mut labels = HashMap::with_capacity(steps.len());
+    let mut last = 0u64;
+    let mut label = || {
+        last += 1;
+        last
+    };
+    for step in steps {
+        let calculation = label();
+        labels.insert(step.task, calculation);
+        writeln!(file, "l{calculation}: calc {:.0}", step.work * 1e9)?;
+        for before in step.after.iter().filter_map(|task| labels.get(task)) {
+            writeln!(file, "l{calculation} requires l{before}")?;
+        }
+        for message in &step.received {
+            let receive = label();
+            let (peer, tag, bytes) = (message.peer, message.tag, message.bytes);
+            writeln!(file, "l{receive}: recv {bytes}b from {peer} tag {tag}")?;
+            writeln!(file, "l{calculation} requires l{receive}")?;
+        }
+        for message in &step.sent {
+            let send = label();
+            let (peer, tag, bytes) = (message.peer, message.tag, message.bytes);
+            writeln!(file, "l{send}: send {bytes}b to {peer} tag {tag}")?;
+            writeln!(file, "l{send} requires l{calculation}")?;
+        }
+    }
+    writeln!(file, "}}")
+}
+
+/// Time-independent traces, which `smpirun -replay` of `SimGrid` reads: a file of actions per rank, and one that names them all (`SimGrid` 3.32,
+/// `src/smpi/internals/smpi_replay.cpp`). Gives the names of the files.
+fn write_simgrid(ranks: &[Vec<Step>], flops_per_s: f64, folder: &Path) -> io::Result<Vec<String>> {
+    let mut names: Vec<String> = (0..ranks.len()).map(|rank| format!("rank-{rank}.ti")).collect();
+    for ((rank, steps), name) in ranks.iter().enumerate().zip(&names) {
+        create(&folder.join(name), |file| write_actions(rank, steps, flops_per_s, file))?;
+    }
+    create(&folder.join(LIST), |file| names.iter().try_for_each(|name| writeln!(file, "{name}")))?;
+    names.push(LIST.into());
+    Ok(names)
+}
+
+fn write_actions(rank: usize, steps: &[Step], flops_per_s: f64, file: &mut impl Write) -> io::Result<()> {
+    writeln!(file, "{rank} init")?;
+    for step in steps {
+        for message in &step.received {
+            writeln!(file, "{rank} recv {} {} {} {BYTE}", message.peer, message.tag, message.bytes)?;
+        }
+        if step.work > 0.0 {
+            writeln!(file, "{rank} compute {:.0}", step.work * flops_per_s)?;
+        }
+        for message in &step.sent {
+            writeln!(file, "{rank} isend {} {} {} {BYTE}", message.peer, message.tag, message.bytes)?;
+        }
+    }
+    writeln!(file, "{rank} finalize")
 }

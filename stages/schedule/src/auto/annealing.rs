@@ -1,19 +1,24 @@
-//! Simulated annealing of one plan.
+//! Simulated annealing of one plan: temperatures, acceptance, and the moves that proposals make.
 
 use hopmap_islands::{Candidate, Meter};
+use hopmap_random::index_below;
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::Rng;
 use serde::{Deserialize, Serialize};
 
-use super::moves::Moves;
 use crate::Plan;
-use crate::search::{Acceptance, Costs, Timeline};
+use crate::costs::Costs;
+use crate::timeline::Timeline;
 
 /// Proposals between two temperatures.
 const STEP: u64 = 64;
 
 /// Tasks of which a step takes long enough to look at the clock behind each.
 const SLOW: usize = 1000;
+/// Most tasks of a cluster or a segment.
+const MOST: usize = 64;
+/// Draws that an acceptance tells apart; a power of two.
+const DRAWS: usize = 4096;
 
 /// A cycle of annealing between two steps.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -98,7 +103,7 @@ impl Cycle {
                 return false;
             }
             let slack = acceptance.slack(random.next_u32(), temperature);
-            if timeline.settle(timeline.makespan() + slack) {
+            if timeline.commit(timeline.makespan() + slack) {
                 moves.note_change();
                 if timeline.makespan() < self.best.cost {
                     self.best = Candidate { cost: timeline.makespan(), solution: timeline.plan() };
@@ -107,5 +112,205 @@ impl Cycle {
         }
         // Where nothing can change the budget has to come to its end nevertheless.
         !is_idle || meter.take()
+    }
+}
+
+/// How much worse a proposal may be at a temperature of 1: −ln of a number between 0 and 1, which is the rule of Metropolis when it
+/// is drawn before the proposal is evaluated.
+#[derive(Debug, Clone)]
+pub(super) struct Acceptance {
+    draws: Vec<f64>,
+}
+
+impl Acceptance {
+    pub(super) fn new() -> Self {
+        let draw = |number: usize| -libm::log((number as f64 + 0.5) / DRAWS as f64);
+        Self { draws: (0..DRAWS).map(draw).collect() }
+    }
+
+    /// How much worse a proposal may be, of random bits.
+    #[inline]
+    fn slack(&self, bits: u32, temperature: f64) -> i64 {
+        (self.draws[bits as usize % DRAWS] * temperature) as i64
+    }
+}
+
+/// Draws proposals, and keeps what it needs for that.
+#[derive(Debug, Clone)]
+pub(super) struct Moves {
+    /// The critical path, if it is that of the plan as it is.
+    path: Vec<u32>,
+    is_known: bool,
+    cluster: Vec<u32>,
+}
+
+impl Moves {
+    pub(super) fn new() -> Self {
+        Self { path: Vec::new(), is_known: false, cluster: Vec::new() }
+    }
+
+    /// Notes that the plan changed.
+    #[inline]
+    pub(super) fn note_change(&mut self) {
+        self.is_known = false;
+    }
+
+    /// Draws a proposal and takes its steps.
+    pub(super) fn propose<C: Costs>(&mut self, timeline: &mut Timeline<'_, C>, random: &mut Pcg64) {
+        let bits = random.next_u64();
+        let task = self.draw_task(timeline, bits as u32);
+        let kind = (bits >> 32) as u8;
+        let more = (bits >> 40) as u32;
+        match kind {
+            0..=95 => move_task(timeline, task, more, random),
+            96..=143 => shift(timeline, task, random.next_u32()),
+            144..=175 => move_family(timeline, task, random),
+            176..=199 => self.move_chain(timeline, task, random),
+            200..=223 => self.move_neighbours(timeline, task, random),
+            224..=239 => exchange(timeline, task, random),
+            _ => swap_segments(timeline, task, random),
+        }
+    }
+
+    /// A task: every other time one of the critical path.
+    #[inline]
+    fn draw_task<C: Costs>(&mut self, timeline: &Timeline<'_, C>, bits: u32) -> u32 {
+        let (is_critical, bits) = (bits & 1 == 0, bits & !1);
+        if !is_critical {
+            return index_below(bits, timeline.tasks()) as u32;
+        }
+        if !self.is_known {
+            timeline.critical_path(&mut self.path);
+            self.is_known = true;
+        }
+        self.path[index_below(bits, self.path.len())]
+    }
+
+    /// A task, the parent whose result comes last, the one that this one waits for, and so on.
+    fn move_chain<C: Costs>(&mut self, timeline: &mut Timeline<'_, C>, task: u32, random: &mut Pcg64) {
+        let bits = random.next_u32();
+        let processor = if bits & 1 == 0 { timeline.on(task) } else { target(timeline, task, random) };
+        let length = 2 + index_below(bits & !1, 6);
+        self.cluster.clear();
+        let mut at = Some(task);
+        while let Some(task) = at.filter(|_| self.cluster.len() < length) {
+            self.cluster.push(task);
+            at = timeline.last_parent(task);
+        }
+        for &task in &self.cluster {
+            timeline.transfer(task, processor);
+        }
+    }
+
+    /// A connected set of tasks on one processor goes to another.
+    fn move_neighbours<C: Costs>(&mut self, timeline: &mut Timeline<'_, C>, task: u32, random: &mut Pcg64) {
+        let own = timeline.on(task);
+        let bits = random.next_u32();
+        let length = 2 + index_below(bits, 8.min(timeline.tasks()));
+        let processor = target(timeline, task, random);
+        let graph = timeline.costs().graph();
+        self.cluster.clear();
+        self.cluster.push(task);
+        let mut at = 0;
+        while at < self.cluster.len() && self.cluster.len() < length {
+            let member = self.cluster[at];
+            at += 1;
+            for &other in graph.parents(member).iter().chain(graph.children(member)) {
+                if timeline.on(other) == own && !self.cluster.contains(&other) {
+                    self.cluster.push(other);
+                    if self.cluster.len() == length {
+                        break;
+                    }
+                }
+            }
+        }
+        for &task in &self.cluster {
+            timeline.transfer(task, processor);
+        }
+    }
+}
+
+/// A task goes to another processor, and mostly to another place.
+fn move_task<C: Costs>(timeline: &mut Timeline<'_, C>, task: u32, bits: u32, random: &mut Pcg64) {
+    let processor = target(timeline, task, random);
+    timeline.transfer(task, processor);
+    if bits & 3 != 0 {
+        shift(timeline, task, random.next_u32());
+    }
+}
+
+/// A task and some of its parents, or all, go to one processor.
+fn move_family<C: Costs>(timeline: &mut Timeline<'_, C>, task: u32, random: &mut Pcg64) {
+    let bits = random.next_u64();
+    let processor = if bits & 1 == 0 { timeline.on(task) } else { target(timeline, task, random) };
+    timeline.transfer(task, processor);
+    let graph = timeline.costs().graph();
+    let all = bits & 2 == 0;
+    let relatives = if bits % 16 < 4 { graph.children(task) } else { graph.parents(task) };
+    for (index, &parent) in relatives.iter().enumerate().take(MOST) {
+        if all || (bits >> (4 + index % 56)) & 1 == 0 {
+            timeline.transfer(parent, processor);
+        }
+    }
+}
+
+/// A processor for a task: that of a relative, or any.
+fn target<C: Costs>(timeline: &Timeline<'_, C>, task: u32, random: &mut Pcg64) -> u32 {
+    let bits = random.next_u64();
+    let graph = timeline.costs().graph();
+    if bits & (1 << 40) == 0 {
+        let (parents, children) = (graph.parents(task), graph.children(task));
+        if parents.len() + children.len() > 0 {
+            let index = index_below(bits as u32, parents.len() + children.len());
+            let relative = parents.get(index).unwrap_or_else(|| &children[index - parents.len()]);
+            let processor = timeline.on(*relative);
+            if processor != timeline.on(task) {
+                return processor;
+            }
+        }
+    }
+    let processors = timeline.costs().problem().processors();
+    if processors == 1 {
+        return 0;
+    }
+    let processor = index_below(random.next_u32(), processors - 1) as u32;
+    processor + u32::from(processor >= timeline.on(task))
+}
+
+/// A task goes to another place.
+#[inline]
+fn shift<C: Costs>(timeline: &mut Timeline<'_, C>, task: u32, bits: u32) {
+    let (first, last) = timeline.window(task);
+    timeline.shift(task, first + index_below(bits, last - first + 1));
+}
+
+/// Two tasks change processors and, as far as they can, places.
+fn exchange<C: Costs>(timeline: &mut Timeline<'_, C>, task: u32, random: &mut Pcg64) {
+    let other = index_below(random.next_u32(), timeline.tasks()) as u32;
+    let [one, two] = [timeline.on(task), timeline.on(other)];
+    let places = [timeline.place(task), timeline.place(other)];
+    timeline.transfer(task, two);
+    timeline.transfer(other, one);
+    for (task, place) in [(task, places[1]), (other, places[0])] {
+        let (first, last) = timeline.window(task);
+        timeline.shift(task, place.clamp(first, last));
+    }
+}
+
+/// What two processors have to do changes sides, from one place of the order on.
+fn swap_segments<C: Costs>(timeline: &mut Timeline<'_, C>, task: u32, random: &mut Pcg64) {
+    let one = timeline.on(task);
+    let two = target(timeline, task, random);
+    let begin = timeline.place(task);
+    let bits = random.next_u32();
+    let length = if bits & 1 == 0 { MOST } else { 2 + index_below(bits & !1, MOST / 4) };
+    let merge = bits & 2 == 0;
+    for place in begin..timeline.tasks().min(begin + length) {
+        let task = timeline.at(place);
+        if timeline.on(task) == one {
+            timeline.transfer(task, two);
+        } else if timeline.on(task) == two && !merge {
+            timeline.transfer(task, one);
+        }
     }
 }

@@ -1,22 +1,18 @@
 use proptest::prelude::*;
-use rand_pcg::Pcg64;
-use rand_pcg::rand_core::SeedableRng;
 
-use super::moves::Moves;
 use super::*;
 use crate::samples::{diamond, machines, models, optimum, programs};
-use crate::search::Timeline;
 
 fn auto(value: serde_json::Value) -> Auto {
     Auto::new(&serde_json::from_value(value).unwrap()).unwrap()
 }
 
-fn found(problem: &Problem, evaluations: u64, islands: u32) -> Found<Plan> {
+fn found(problem: &Problem, evaluations: u64, islands: u32) -> SearchResult<Plan> {
     let scheduler = auto(serde_json::json!({ "evaluations": evaluations, "islands": islands }));
     scheduler.schedule(problem, &Context::detached()).unwrap()
 }
 
-/// Proposes and settles, and compares with the evaluator of plans.
+/// Proposes and commits, and compares with the evaluator of plans.
 struct Walk<'p> {
     problem: &'p Problem,
     seed: u64,
@@ -36,7 +32,7 @@ impl WithCosts for Walk<'_> {
             assert!(proposed.is_admissible(self.problem));
             let makespan = evaluator.makespan(&proposed);
             let limit = before.1 + i64::from(random.next_u32() % 8) - 2;
-            let is_accepted = timeline.settle(limit);
+            let is_accepted = timeline.commit(limit);
             assert_eq!(is_accepted, makespan <= limit);
             if is_accepted {
                 assert_eq!((timeline.plan(), timeline.makespan()), (proposed, makespan));

@@ -1,6 +1,5 @@
 //! No bound is above an optimum.
 
-use hopmap_model::DelayModel;
 use proptest::prelude::*;
 
 use super::*;

@@ -75,7 +75,7 @@ fn is_enough(best: Option<&(f64, Vec<ScheduledTask>)>, given: f64) -> bool {
 
 /// Keeps an order if it is better; gives its makespan.
 fn keep(best: &mut Option<(f64, Vec<ScheduledTask>)>, program: &Program<'_>, turns: &[Vec<u32>]) -> f64 {
-    let Ok(tasks) = order::earliest(program, turns) else { return f64::INFINITY };
+    let Ok(tasks) = order::earliest_times(program, turns) else { return f64::INFINITY };
     let makespan = tasks.iter().map(|task| task.finish).fold(0.0, f64::max);
     if best.as_ref().is_none_or(|(other, _)| makespan < *other) {
         *best = Some((makespan, tasks));
@@ -231,7 +231,7 @@ fn search(
 /// The processors of an order, with the tasks by when they can begin at the earliest.
 fn by_start(program: &Program<'_>, turns: &[Vec<u32>], tasks: usize) -> Hand {
     let mut hand = Hand::of(turns, tasks);
-    if let Ok(times) = order::earliest(program, turns) {
+    if let Ok(times) = order::earliest_times(program, turns) {
         let mut sorted: Vec<u32> = (0..tasks as u32).collect();
         sorted.sort_by(|&a, &b| {
             let [a, b] = [a, b].map(|task| &times[task as usize]);

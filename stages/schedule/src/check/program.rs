@@ -1,8 +1,8 @@
-//! What a schedule is checked against: how long everything takes, computed in doubles from what the machine says.
+//! What a schedule is checked against: how long everything takes, computed in doubles from what the machine says, and what can be wrong.
 
 use hopmap_model::{DelayModel, Dependency, TaskDag};
-
-use crate::{Distances, Hosts, Lookup, Machine, Measured, Network, Tree};
+use hopmap_replay::{Distances, Hosts, Lookup, Machine, Measured, Network, Tree};
+use miette::Diagnostic;
 
 /// The finest ticks of a schedule, and the most ticks that there are in all: 10⁻¹² units and 2⁵².
 const FINEST: f64 = 1e-12;
@@ -148,5 +148,34 @@ fn interpolated(measured: &Measured, bytes: u64, pair: usize) -> f64 {
         (Lookup::Linear, Some(index)) => line(index - 1, index),
         (Lookup::Linear, None) if lengths.len() == 1 => at(0),
         (Lookup::Linear, None) => line(lengths.len() - 2, lengths.len() - 1),
+    }
+}
+
+/// What is wrong with a schedule, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
+#[error("{problem}")]
+#[diagnostic(help("{help}"))]
+pub struct CheckError {
+    /// What is wrong, with the task that it is about.
+    pub problem: String,
+    /// What it should be, or what to do.
+    pub help: String,
+}
+
+/// What helps where a schedule was not made for what it is checked with.
+pub(super) const ANOTHER: &str =
+    "connect the program and the machine that the schedule was made for, with the same parameters";
+
+impl CheckError {
+    pub(super) fn new(problem: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { problem: problem.into(), help: help.into() }
+    }
+
+    pub(super) fn no_schedule() -> Self {
+        Self::new("there is no schedule to check", "connect a `schedule`, or name a `.sch` file in `file`")
+    }
+
+    pub(super) fn two_schedules() -> Self {
+        Self::new("there is a `schedule`, and a `file` beside it", "leave one of them out")
     }
 }

@@ -5,7 +5,8 @@ use std::fmt;
 use hopmap_model::{DelayModel, Dependency, Processor, Schedule, Task, TaskDag, WorkUnit};
 use proptest::prelude::*;
 
-use crate::{CheckParams, Distances, Evaluator, Linear, Lookup, Machine, Measured, Network, Plan, Problem};
+use crate::{CheckParams, Evaluator, Plan, Problem};
+use hopmap_replay::{Distances, Linear, Lookup, Machine, Measured, Network};
 
 /// A schedule with what it was made of.
 #[derive(Clone)]

@@ -3,8 +3,9 @@ use proptest::prelude::*;
 
 use super::testing::{Case, any_case};
 use super::*;
+use crate::Plan;
 use crate::formats::sch::{Sch, SchProcessor};
-use crate::{Distances, Linear, Network, Plan};
+use hopmap_replay::{Distances, Linear, Network};
 
 fn params(text: serde_json::Value) -> CheckParams {
     serde_json::from_value(text).unwrap()
@@ -42,7 +43,7 @@ fn of_sch(lists: &[&[u64]], model: &str) -> Result<Schedule, String> {
     let (dag, machine) = (diamond(), machine(2));
     let model = crate::MachineParams::from(&params(serde_json::json!({ "model": model }))).model;
     let program = Program::new(&dag, &machine, model);
-    let schedule = sch::of_sch(&program, &sch(lists)).map_err(|error| error.problem)?;
+    let schedule = order::schedule_of_sch(&program, &sch(lists)).map_err(|error| error.problem)?;
     let measures = Measures::new(&program, &schedule).unwrap();
     Ok(measures.written_into(schedule))
 }
@@ -118,7 +119,7 @@ fn parus_takes(dag: &TaskDag, turns: &[Vec<u32>]) -> bool {
 /// A schedule in an order that PARUS accepts.
 fn in_parus_order(program: &Program<'_>, turns: &[Vec<u32>]) -> Schedule {
     let given = Schedule {
-        tasks: order::earliest(program, turns).unwrap(),
+        tasks: order::earliest_times(program, turns).unwrap(),
         processors: program.machine.processors.clone(),
         names: program.dag.names.clone(),
         model: program.model,
@@ -157,7 +158,7 @@ fn processors_change_their_numbers_so_that_parus_accepts_the_same_starts() {
     assert_eq!(ordered.turns(), [vec![0, 1, 3], vec![2]]);
     let starts =
         |tasks: &[hopmap_model::ScheduledTask]| tasks.iter().map(|task| task.start).collect::<Vec<_>>();
-    assert_eq!(starts(&ordered.tasks), starts(&order::earliest(&program, &turns).unwrap()));
+    assert_eq!(starts(&ordered.tasks), starts(&order::earliest_times(&program, &turns).unwrap()));
     // What was claimed of another order is claimed no more.
     assert_eq!(ordered.metrics.keys().collect::<Vec<_>>(), ["lower_bound"]);
 }
@@ -183,7 +184,7 @@ fn where_no_order_of_the_same_starts_is_accepted_the_best_that_is_comes() {
         let all = orders.iter().flat_map(|order| splits(order, 2));
         let accepted = all.filter(|turns| parus_takes(&dag, turns));
         let makespan = |turns: Vec<Vec<u32>>| {
-            order::earliest(&program, &turns).unwrap().iter().map(|task| task.finish).fold(0.0, f64::max)
+            order::earliest_times(&program, &turns).unwrap().iter().map(|task| task.finish).fold(0.0, f64::max)
         };
         let best = accepted.map(makespan).fold(f64::INFINITY, f64::min);
         // The search ends where nothing is lost.
@@ -350,7 +351,7 @@ proptest! {
         let nodes = |tasks: &Vec<u32>| tasks.iter().map(|&task| numbers[task as usize]).collect::<Vec<_>>();
         let lists: Vec<Vec<u64>> = case.schedule.turns().iter().map(nodes).collect();
         let lists: Vec<&[u64]> = lists.iter().map(Vec::as_slice).collect();
-        let again = sch::of_sch(&program, &sch(&lists)).unwrap();
+        let again = order::schedule_of_sch(&program, &sch(&lists)).unwrap();
         prop_assert_eq!(again.check(), Ok(()));
         prop_assert!((again.makespan() - makespan).abs() <= 26.0 * program.tolerance());
     }
@@ -367,7 +368,7 @@ proptest! {
         nodes.iter().for_each(|&node| lists[keys[11 - node as usize] as usize % count].push(node));
         let program = Program::new(&case.dag, &case.machine, case.model);
         let given: Vec<&[u64]> = lists.iter().map(Vec::as_slice).collect();
-        let found = sch::of_sch(&program, &sch(&given));
+        let found = order::schedule_of_sch(&program, &sch(&given));
         // Whatever stands first on its processor runs once all that it waits for did, until nothing can.
         let mut done = Vec::new();
         loop {

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::samples::{Program, alike, machines, models, optimum, programs};
 
-fn best(problem: &Problem) -> Found<Plan> {
+fn best(problem: &Problem) -> SearchResult<Plan> {
     search(problem, &Plan::serial(problem, 0), u64::MAX, || false)
 }
 

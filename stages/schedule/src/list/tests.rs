@@ -67,8 +67,8 @@ proptest! {
         let problem = program.problem(&machine, model);
         let view = View::forward(&problem);
         let view = if backward { view.backward() } else { view };
-        let mut partial = partial::Partial::new(&view, true);
-        let mut arrivals = partial::Arrivals::default();
+        let mut partial = state::Partial::new(&view, true);
+        let mut arrivals = state::Arrivals::default();
         for &task in &view.order {
             partial.put_first_done(task, &mut arrivals);
         }

@@ -1,17 +1,17 @@
-//! `schedule/auto` of ranks: annealing by the makespan, along the critical path.
+//! `schedule/auto` of ranks: simulated annealing by the makespan, along the critical path.
+//!
+//! Islands begin with the best starts. Every cycle of annealing begins with a quick one by the surrogate objective, which needs no pass over
+//! the program; then most proposals move one end of a message on the critical path nearer to the other.
 
 use hopmap_islands::{Budget, Candidate, Evolution, Exchange, Meter};
-use hopmap_model::{Context, Error, Stage, seed_stream};
+use hopmap_model::{Context, Error, seed_stream};
 use hopmap_random::{Draw, Pcg64, Rng, SeedableRng};
+use hopmap_replay::{ExchangeEvaluator, MakespanEvaluator, ReplayProblem};
 use serde::{Deserialize, Serialize};
 
-use super::RankEvaluator;
-use super::problem::RankProblem;
-use super::relax::relax;
+use super::search::{RankSearch, found};
 use super::starts::{Start, starts};
-use super::walk::{Walk, strain};
-use super::{bound, found};
-use crate::{AutoParams, AutoStage, Found, ParameterError};
+use crate::{AutoParams, ParameterError, SearchResult};
 
 /// Nodes and messages of all passes together where nothing is limited, and the fewest and most evaluations that they may be.
 const WORK: u64 = 4_000_000_000;
@@ -20,28 +20,39 @@ const EVALUATIONS: [u64; 2] = [4_000, 400_000];
 const EPOCHS: u64 = 32;
 /// Cycles of annealing of a search: each has twice as many epochs as the one before.
 const CYCLES: [u64; 4] = [0, 4, 12, EPOCHS];
-/// Proposals of annealing by strain for every rank, and at most for every evaluation; and the part of a budget of time after which it ends.
+/// Proposals of annealing by the surrogate objective for every rank, and at most for every evaluation; and the part of a budget of time after which it
+/// ends.
 const PROPOSALS: u64 = 400;
 const RELAXING: f64 = 0.7;
 /// Temperatures of a cycle as parts of what there is to gain.
 const HOT: f64 = 0.005;
 const COLD: f64 = 0.00003;
-/// What the strain of the best start counts, as a part of what there is to gain.
-const STRAIN: f64 = 0.3;
+/// What the surrogate objective of the best start counts, as a part of what there is to gain.
+const SURROGATE: f64 = 0.3;
 /// Of so many proposals one goes anywhere.
 const ANYWHERE: usize = 8;
 /// What a start may be worse than the best, as a part of what there is to gain, and an island still begin with it.
 const AS_GOOD: f64 = 0.3;
+/// Temperatures of annealing by the surrogate objective, in mean changes of it.
+const RELAXED_HOT: f64 = 0.5;
+const RELAXED_COLD: f64 = 0.002;
+/// Exchanges that are looked at for the mean change.
+const SAMPLES: u64 = 256;
+/// Exchanges from one check of the clock to the next.
+const CHECK: u64 = 1024;
+/// No rank: a free slot.
+const FREE: u32 = u32::MAX;
 
 /// The search.
 struct Annealing<'a> {
-    problem: &'a RankProblem,
+    search: &'a RankSearch<'a>,
+    problem: &'a ReplayProblem,
     starts: &'a [Start],
     lower_bound: i64,
     seed: u64,
-    /// Ticks of a unit of strain.
+    /// Ticks of a unit of the surrogate objective.
     weight: f64,
-    /// Proposals of annealing by strain.
+    /// Proposals of annealing by the surrogate objective.
     proposals: u64,
     /// Evaluations of an epoch.
     epoch: u64,
@@ -58,27 +69,39 @@ struct Island {
 
 /// `schedule/auto`: begins with all starts, the best of which are the islands' first placements, and anneals by the makespan. Never worse
 /// than any start.
-pub fn auto(params: &AutoParams, problem: &RankProblem, cx: &Context<'_>) -> Result<Found<Vec<u32>>, Error> {
+pub fn auto(
+    params: &AutoParams,
+    search: &RankSearch<'_>,
+    cx: &Context<'_>,
+) -> Result<SearchResult<Vec<u32>>, Error> {
+    let problem = search.problem;
     let budget =
         Budget::new(params.evaluations, params.seconds, params.islands).map_err(ParameterError::from)?;
-    let starts = starts(problem)?;
-    let lower_bound = bound::lower_bound(problem);
+    let starts = starts(search)?;
+    let lower_bound = problem.lower_bound();
     for start in &starts {
         cx.log(format!("{}: makespan {}", start.name, problem.real(start.makespan)));
     }
-    let size = (problem.nodes() + problem.messages()) as u64;
-    let default = (WORK / size.max(1)).clamp(EVALUATIONS[0], EVALUATIONS[1]);
+    let default = (WORK / search.size().max(1)).clamp(EVALUATIONS[0], EVALUATIONS[1]);
     let epoch = match params.seconds {
-        Some(_) if params.evaluations.is_none() => problem.passes_a_look().clamp(64, 4096),
+        Some(_) if params.evaluations.is_none() => search.passes_between_checks().clamp(64, 4096),
         _ => budget.evaluations(default).div_ceil(EPOCHS).max(1),
     };
     let gain = starts.first().map_or(0, |start| start.makespan - lower_bound) as f64;
-    let strained = starts.first().map_or(0, |start| strain(problem, &start.slots)).max(1) as f64;
-    let weight = STRAIN * gain / strained;
+    let surrogate = starts.first().map_or(0, |start| problem.surrogate(&start.slots)).max(1) as f64;
+    let weight = SURROGATE * gain / surrogate;
     let proposals =
-        (PROPOSALS * problem.ranks as u64).min(budget.evaluations(default).saturating_mul(PROPOSALS));
-    let annealing =
-        Annealing { weight, proposals, problem, starts: &starts, lower_bound, seed: params.seed, epoch };
+        (PROPOSALS * problem.ranks() as u64).min(budget.evaluations(default).saturating_mul(PROPOSALS));
+    let annealing = Annealing {
+        weight,
+        proposals,
+        search,
+        problem,
+        starts: &starts,
+        lower_bound,
+        seed: params.seed,
+        epoch,
+    };
     Ok(found(budget.evolve(&annealing, default, cx)?, lower_bound))
 }
 
@@ -91,7 +114,7 @@ impl Evolution for Annealing<'_> {
         let worst = best.makespan + ((best.makespan - self.lower_bound) as f64 * AS_GOOD) as i64;
         let good = self.starts.iter().take_while(|start| start.makespan <= worst).count().max(1);
         let mut island = Island {
-            random: Pcg64::from_seed(seed_stream(AutoStage::KIND, self.seed, u64::from(island))),
+            random: Pcg64::from_seed(seed_stream(AutoParams::KIND, self.seed, u64::from(island))),
             slots: self.starts[island as usize % good].slots.clone(),
             best: Candidate { cost: best.makespan, solution: best.slots.clone() },
             cycle: 0,
@@ -107,30 +130,30 @@ impl Evolution for Annealing<'_> {
             island.slots.clone_from(&island.best.solution);
             self.relax(island, meter);
         }
-        let mut walk = Walk::new(self.problem, &island.slots, self.weight);
-        let mut next_look = self.problem.passes_a_look();
+        let mut placement = ExchangeEvaluator::new(self.problem, &island.slots, self.weight);
+        let mut next_look = self.search.passes_between_checks();
         for turn in 0..self.epoch {
-            let is_done = island.best.cost <= self.lower_bound || (walk.is_tight() && self.problem.is_even());
+            let is_done = island.best.cost <= self.lower_bound || placement.is_tight();
             if is_done || !meter.take() {
                 return Ok(false);
             }
-            let (rank, slot) = self.propose(&walk, &mut island.random);
-            let limit = walk.energy() + (cooling.temperature(turn) * island.random.exponential()) as i64;
-            if slot != walk.slots[rank as usize]
-                && walk.exchange(rank, slot, limit)
-                && walk.makespan < island.best.cost
+            let (rank, slot) = self.propose(&placement, &mut island.random);
+            let limit = placement.energy() + (cooling.temperature(turn) * island.random.exponential()) as i64;
+            if slot != placement.slots()[rank as usize]
+                && placement.exchange(rank, slot, limit)
+                && placement.makespan() < island.best.cost
             {
-                island.best.cost = walk.makespan;
-                island.best.solution.clone_from(&walk.slots);
+                island.best.cost = placement.makespan();
+                island.best.solution.copy_from_slice(placement.slots());
             }
-            if walk.passes >= next_look {
-                next_look = walk.passes + self.problem.passes_a_look();
+            if placement.passes() >= next_look {
+                next_look = placement.passes() + self.search.passes_between_checks();
                 if !meter.look() {
                     return Ok(false);
                 }
             }
         }
-        island.slots.clone_from(&walk.slots);
+        island.slots.copy_from_slice(placement.slots());
         Ok(true)
     }
 
@@ -170,18 +193,18 @@ impl Cooling {
 }
 
 impl Annealing<'_> {
-    /// Anneals by strain, and goes on with what comes of it if that is better.
+    /// Anneals by the surrogate objective, and goes on with what comes of it if that is better.
     fn relax(&self, island: &mut Island, meter: &mut Meter<'_>) {
         let time = meter.time_left();
         let mut goes_on = || {
             let left = meter.time_left().zip(time).is_none_or(|(left, all)| left >= all.mul_f64(RELAXING));
             left && meter.look()
         };
-        let slots = relax(self.problem, &island.slots, self.proposals, &mut island.random, &mut goes_on);
-        let mut evaluator = RankEvaluator::new(self.problem);
+        let slots = relax(self.search, &island.slots, self.proposals, &mut island.random, &mut goes_on);
+        let mut evaluator = MakespanEvaluator::new(self.problem);
         let mut energy = |slots: &[u32]| {
             let makespan = evaluator.makespan(slots);
-            (makespan, makespan + (self.weight * strain(self.problem, slots) as f64) as i64)
+            (makespan, makespan + (self.weight * self.problem.surrogate(slots) as f64) as i64)
         };
         let (before, (makespan, after)) = (energy(&island.slots).1, energy(&slots));
         if makespan < island.best.cost {
@@ -211,21 +234,152 @@ impl Annealing<'_> {
     }
 
     /// A rank and a slot for it: mostly one end of a message on the critical path, which goes nearer to the other.
-    fn propose(&self, walk: &Walk<'_>, random: &mut Pcg64) -> (u32, u32) {
+    fn propose(&self, placement: &ExchangeEvaluator<'_>, random: &mut Pcg64) -> (u32, u32) {
         let draw = random.next_u64();
-        if let Some(link) = walk.critical_link(draw).filter(|_| random.below(ANYWHERE) > 0) {
-            let link = self.problem.program.links.all[link as usize];
+        if let Some(channel) = placement.critical_channel(draw).filter(|_| random.below(ANYWHERE) > 0) {
+            let channel = self.problem.program().channels().all[channel as usize];
             let coin = random.next_u64() & 1 == 0;
-            let (rank, other) = if coin { (link.from, link.to) } else { (link.to, link.from) };
-            let anchor = walk.slots[other as usize];
-            let near = self.problem.places.nearer(walk.slots[rank as usize], anchor);
-            if !near.is_empty() {
-                let slot = near[random.below(near.len())];
-                if slot != anchor {
-                    return (rank, slot);
-                }
+            let (rank, other) = if coin { (channel.from, channel.to) } else { (channel.to, channel.from) };
+            let [slot, anchor] = [rank, other].map(|rank| placement.slots()[rank as usize]);
+            if let Some(slot) = self.search.draw_nearer(slot, anchor, random) {
+                return (rank, slot);
             }
         }
-        (random.below(self.problem.ranks) as u32, random.below(self.problem.slots) as u32)
+        (random.below(self.problem.ranks()) as u32, random.below(self.problem.slots()) as u32)
+    }
+}
+
+/// A placement and its surrogate objective.
+struct Relaxation<'p> {
+    search: &'p RankSearch<'p>,
+    problem: &'p ReplayProblem,
+    slots: Vec<u32>,
+    owner: Vec<u32>,
+    /// What every channel contributes.
+    surrogate: Vec<i64>,
+    /// Where the rank of the last exchange was.
+    from: u32,
+    /// Channels that an exchange changes, and what they contribute after it.
+    changes: Vec<(u32, i64)>,
+}
+
+/// Anneals a placement by the surrogate objective with so many proposals, as long as `goes_on` says so: an exchange takes a look at the
+/// channels of two ranks, and not a pass over the program. Gives the best in the end.
+fn relax(
+    search: &RankSearch<'_>,
+    slots: &[u32],
+    proposals: u64,
+    random: &mut Pcg64,
+    mut goes_on: impl FnMut() -> bool,
+) -> Vec<u32> {
+    let mut relaxation = Relaxation::new(search, slots);
+    let mean = relaxation.mean_change(random);
+    let (mut surrogate, mut best) = (0i64, (0i64, slots.to_vec()));
+    let fall = libm::pow(RELAXED_COLD / RELAXED_HOT, 1.0 / proposals.max(1) as f64);
+    let mut temperature = RELAXED_HOT * mean;
+    for turn in 0..proposals {
+        if turn % CHECK == 0 && !goes_on() {
+            break;
+        }
+        temperature *= fall;
+        let (rank, slot) = relaxation.propose(random);
+        let delta = relaxation.exchange(rank, slot);
+        if delta as f64 <= temperature * random.exponential() {
+            surrogate += delta;
+            relaxation.keep();
+            // Copies cost more than exchanges: only the end is cold enough for a best placement.
+            if 2 * turn > proposals && surrogate < best.0 && turn % 64 == 0 {
+                best = (surrogate, relaxation.slots.clone());
+            }
+        } else {
+            relaxation.swap_back(rank);
+        }
+    }
+    if surrogate <= best.0 { relaxation.slots } else { best.1 }
+}
+
+impl<'p> Relaxation<'p> {
+    fn new(search: &'p RankSearch<'p>, slots: &[u32]) -> Self {
+        let problem = search.problem;
+        let mut owner = vec![FREE; problem.slots()];
+        (0..).zip(slots).for_each(|(rank, &slot)| owner[slot as usize] = rank);
+        let channels = 0..problem.program().channels().all.len() as u32;
+        let surrogate = channels.map(|number| problem.surrogate_of(number, slots)).collect();
+        Self { search, problem, slots: slots.to_vec(), owner, surrogate, from: 0, changes: Vec::new() }
+    }
+
+    /// The mean of what exchanges change, at least one.
+    fn mean_change(&mut self, random: &mut Pcg64) -> f64 {
+        let mut sum = 0.0;
+        for _ in 0..SAMPLES {
+            let (rank, slot) = self.propose(random);
+            sum += self.exchange(rank, slot).abs() as f64;
+            self.swap_back(rank);
+        }
+        (sum / SAMPLES as f64).max(1.0)
+    }
+
+    /// A rank and a slot for it: mostly nearer to one with which it has to do.
+    fn propose(&self, random: &mut Pcg64) -> (u32, u32) {
+        let rank = random.below(self.problem.ranks()) as u32;
+        let channels = self.problem.program().channels();
+        let own = channels.of(rank);
+        if !own.is_empty() && random.below(ANYWHERE) > 0 {
+            let channel = channels.all[own[random.below(own.len())] as usize];
+            let anchor = self.slots[(if channel.from == rank { channel.to } else { channel.from }) as usize];
+            if let Some(slot) = self.search.draw_nearer(self.slots[rank as usize], anchor, random) {
+                return (rank, slot);
+            }
+        }
+        (rank, random.below(self.problem.slots()) as u32)
+    }
+
+    /// Exchanges, and says by how much the surrogate objective changes.
+    fn exchange(&mut self, rank: u32, slot: u32) -> i64 {
+        let other = self.swap(rank, slot);
+        self.changes.clear();
+        let channels = self.problem.program().channels();
+        let of_other = if other == FREE || other == rank { &[][..] } else { channels.of(other) };
+        let mut delta = 0;
+        for &number in channels.of(rank) {
+            let after = self.problem.surrogate_of(number, &self.slots);
+            delta += after - self.surrogate[number as usize];
+            self.changes.push((number, after));
+        }
+        for &number in of_other {
+            let channel = channels.all[number as usize];
+            if channel.from != rank && channel.to != rank {
+                let after = self.problem.surrogate_of(number, &self.slots);
+                delta += after - self.surrogate[number as usize];
+                self.changes.push((number, after));
+            }
+        }
+        delta
+    }
+
+    /// Puts a rank on a slot and the rank that is there where it was.
+    fn swap(&mut self, rank: u32, slot: u32) -> u32 {
+        let from = std::mem::replace(&mut self.slots[rank as usize], slot);
+        let other = std::mem::replace(&mut self.owner[slot as usize], rank);
+        if from != slot {
+            self.owner[from as usize] = other;
+            if other != FREE {
+                self.slots[other as usize] = from;
+            }
+        }
+        self.from = from;
+        other
+    }
+
+    /// Takes the last exchange back.
+    fn swap_back(&mut self, rank: u32) {
+        self.swap(rank, self.from);
+    }
+
+    /// Keeps the last exchange.
+    fn keep(&mut self) {
+        for &(channel, surrogate) in &self.changes {
+            self.surrogate[channel as usize] = surrogate;
+        }
     }
 }

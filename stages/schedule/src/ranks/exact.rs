@@ -1,15 +1,15 @@
 //! `schedule/exact` of ranks: branch and bound over the slot of one rank after the other.
 
+use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 
 use hopmap_islands::{Budget, Candidate, Counts, Island, Meter};
 use hopmap_model::{Context, Error};
+use hopmap_replay::{Distances, MakespanEvaluator, ReplayProblem};
 
-use super::evaluate::Pass;
-use super::problem::RankProblem;
-use super::symmetry::Symmetry;
-use super::{best_start, bound};
-use crate::{ExactParams, Found, ParameterError};
+use super::search::{Groups, RankSearch};
+use super::starts::list;
+use crate::{ExactParams, ParameterError, SearchResult};
 
 /// Most ranks whose placements are searched.
 const MOST_RANKS: usize = 12;
@@ -17,18 +17,21 @@ const MOST_RANKS: usize = 12;
 const MOST_SLOTS: usize = 1 << 12;
 /// Partial placements that are looked at where nothing is limited.
 const EVALUATIONS: u64 = 2_000_000;
+/// Most slots whose pairs are compared for symmetry.
+const MOST_COMPARED: usize = 1 << 10;
 
 /// `schedule/exact`: of few ranks the proven optimum; of more the best start and a lower bound. Evaluations are partial placements
 /// looked at.
 pub fn exact(
     params: &ExactParams,
-    problem: &RankProblem,
+    search: &RankSearch<'_>,
     cx: &Context<'_>,
-) -> Result<Found<Vec<u32>>, Error> {
+) -> Result<SearchResult<Vec<u32>>, Error> {
     let budget = Budget::new(params.evaluations, params.seconds, 1).map_err(ParameterError::from)?;
+    let problem = search.problem;
     let started = Instant::now();
-    let begin = best_start(problem, cx)?;
-    if problem.ranks > MOST_RANKS || problem.slots > MOST_SLOTS || begin.is_proven() {
+    let begin = list(search, cx)?;
+    if problem.ranks() > MOST_RANKS || problem.slots() > MOST_SLOTS || begin.is_proven() {
         if !begin.is_proven() {
             cx.log(format!(
                 "more than {MOST_RANKS} ranks or {MOST_SLOTS} slots are too many for branch and bound: there is only a bound"
@@ -38,9 +41,9 @@ pub fn exact(
     }
     let budget = budget.after(0, started.elapsed());
     let found = budget.search(EVALUATIONS, cx, |_, mut meter| {
-        let mut search = Search::new(problem, &begin);
-        let is_proven = search.branch(0, &mut meter);
-        let best = Candidate { cost: search.best.cost, solution: (search.best.solution, is_proven) };
+        let mut tree = Tree::new(search, &begin);
+        let is_proven = tree.branch(0, &mut meter);
+        let best = Candidate { cost: tree.best.cost, solution: (tree.best.solution, is_proven) };
         Ok::<_, Error>(Island {
             evaluations: meter.spent(),
             convergence: vec![(meter.spent(), best.cost)],
@@ -50,40 +53,41 @@ pub fn exact(
         })
     })?;
     let (best, proven) = found.best.solution;
-    Ok(Found {
+    Ok(SearchResult {
         best,
         makespan: found.best.cost,
-        lower_bound: if proven { found.best.cost } else { bound::lower_bound(problem) },
+        lower_bound: if proven { found.best.cost } else { problem.lower_bound() },
         evaluations: found.evaluations,
         convergence: found.convergence,
         complete: found.complete,
     })
 }
 
-/// Where the search is.
-struct Search<'p> {
-    problem: &'p RankProblem,
+/// The tree of all placements, depth first.
+struct Tree<'p> {
+    search: &'p RankSearch<'p>,
+    problem: &'p ReplayProblem,
     /// Ranks in the order in which they are placed.
     order: Vec<u32>,
     /// The slot of every rank; of one that is not placed, the best that there could be.
     slots: Vec<u32>,
     is_free: Vec<bool>,
     symmetry: Symmetry,
-    delays: Vec<i64>,
-    pass: Pass,
+    evaluator: MakespanEvaluator<'p>,
     best: Candidate<Vec<u32>>,
 }
 
-impl<'p> Search<'p> {
-    fn new(problem: &'p RankProblem, begin: &Found<Vec<u32>>) -> Self {
+impl<'p> Tree<'p> {
+    fn new(search: &'p RankSearch<'p>, begin: &SearchResult<Vec<u32>>) -> Self {
+        let problem = search.problem;
         Self {
+            search,
             problem,
-            order: order(problem),
-            slots: vec![problem.ideal(); problem.ranks],
-            is_free: vec![true; problem.slots],
-            symmetry: Symmetry::new(problem),
-            delays: Vec::new(),
-            pass: Pass::new(problem),
+            order: most_connected_first(problem),
+            slots: vec![problem.ideal_slot(); problem.ranks()],
+            is_free: vec![true; problem.slots()],
+            symmetry: Symmetry::new(search),
+            evaluator: MakespanEvaluator::new(problem),
             best: Candidate { cost: begin.makespan, solution: begin.best.clone() },
         }
     }
@@ -92,7 +96,7 @@ impl<'p> Search<'p> {
     fn branch(&mut self, depth: usize, meter: &mut Meter<'_>) -> bool {
         let Some(&rank) = self.order.get(depth) else { return true };
         let mut children = Vec::new();
-        for slot in self.symmetry.different(&self.is_free) {
+        for slot in self.symmetry.representatives(&self.is_free) {
             if !self.goes_on(meter) {
                 return false;
             }
@@ -122,7 +126,7 @@ impl<'p> Search<'p> {
 
     /// Takes a partial placement from the budget; `false` if it is over.
     fn goes_on(&self, meter: &mut Meter<'_>) -> bool {
-        meter.take() && (!meter.spent().is_multiple_of(self.problem.passes_a_look()) || meter.look())
+        meter.take() && (!meter.spent().is_multiple_of(self.search.passes_between_checks()) || meter.look())
     }
 
     fn put(&mut self, rank: u32, slot: u32) {
@@ -131,44 +135,44 @@ impl<'p> Search<'p> {
     }
 
     fn clear(&mut self, rank: u32, slot: u32) {
-        self.slots[rank as usize] = self.problem.ideal();
+        self.slots[rank as usize] = self.problem.ideal_slot();
         self.is_free[slot as usize] = true;
     }
 
-    /// A makespan that no placement of the ranks that are left is below, if it is below the best: a link that has one end takes what it takes to the
+    /// A makespan that no placement of the ranks that are left is below, if it is below the best: a channel that has one end takes what it takes to the
     /// nearest free slot, and one without ends the least.
     fn bound(&mut self) -> Option<i64> {
-        let (problem, ideal) = (self.problem, self.problem.ideal());
-        let free = || (0..problem.slots as u32).filter(|&slot| self.is_free[slot as usize]);
-        self.delays.clear();
-        for &link in &problem.program.links.all {
-            let [from, to] = [link.from, link.to].map(|rank| self.slots[rank as usize]);
-            let ticks = |from, to| problem.delays.ticks(link.size, from, to);
+        let Self { problem, slots, is_free, evaluator, .. } = self;
+        let ideal = problem.ideal_slot();
+        let free = || (0..problem.slots() as u32).filter(|&slot| is_free[slot as usize]);
+        evaluator.makespan_within(slots, self.best.cost - 1, |channel| {
+            let [from, to] = [channel.from, channel.to].map(|rank| slots[rank as usize]);
+            let ticks = |from, to| problem.delays().ticks(channel.size, from, to);
             let nearest = match (from == ideal, to == ideal) {
-                (true, true) => Some(problem.near.least(link)),
+                (true, true) => Some(problem.least_delay(channel)),
                 (true, false) => free().map(|slot| ticks(slot, to)).min(),
                 (false, true) => free().map(|slot| ticks(from, slot)).min(),
                 (false, false) => Some(ticks(from, to)),
             };
-            self.delays.push(nearest.unwrap_or(i64::MAX >> 8));
-        }
-        self.pass.run(problem, &self.slots, &self.delays, self.best.cost - 1).ok()
+            nearest.unwrap_or(i64::MAX >> 8)
+        })
     }
 }
 
 /// The ranks in an order in which each has as much as possible to do with those before it.
-fn order(problem: &RankProblem) -> Vec<u32> {
-    let links = &problem.program.links;
+fn most_connected_first(problem: &ReplayProblem) -> Vec<u32> {
+    let channels = problem.program().channels();
     let weight = |number: u32| {
-        i128::from(problem.critical.delays[number as usize]) + i128::from(links.messages[number as usize])
+        i128::from(problem.criticality().delays[number as usize])
+            + i128::from(channels.messages[number as usize])
     };
-    let mut order: Vec<u32> = Vec::with_capacity(problem.ranks);
-    while order.len() < problem.ranks {
-        let left = (0..problem.ranks as u32).filter(|rank| !order.contains(rank));
+    let mut order: Vec<u32> = Vec::with_capacity(problem.ranks());
+    while order.len() < problem.ranks() {
+        let left = (0..problem.ranks() as u32).filter(|rank| !order.contains(rank));
         let tied = |rank: u32| -> (i128, i128) {
-            let own = links.of(rank).iter().map(|&number| (links.all[number as usize], weight(number)));
-            own.fold((0, 0), |(placed, all), (link, weight)| {
-                let other = if link.from == rank { link.to } else { link.from };
+            let own = channels.of(rank).iter().map(|&number| (channels.all[number as usize], weight(number)));
+            own.fold((0, 0), |(placed, all), (channel, weight)| {
+                let other = if channel.from == rank { channel.to } else { channel.from };
                 (if order.contains(&other) { placed + weight } else { placed }, all + weight)
             })
         };
@@ -176,4 +180,137 @@ fn order(problem: &RankProblem) -> Vec<u32> {
         next.into_iter().for_each(|rank| order.push(rank));
     }
     order
+}
+
+/// Which slots can change their names and nothing is different.
+#[derive(Debug)]
+enum Symmetry {
+    /// In a tree whole groups can, as long as they are alike.
+    Tree {
+        /// What is known of every slot: its speed and when it can begin.
+        kinds: Vec<(u32, i64)>,
+        /// The group of every slot on every level, innermost first.
+        levels: Vec<Vec<u32>>,
+    },
+    /// Slots that can change places with another: the first such of every slot.
+    Twins(Vec<u32>),
+}
+
+impl Symmetry {
+    fn new(search: &RankSearch<'_>) -> Self {
+        let problem = search.problem;
+        let kind = |slot: u32| (problem.speed(slot), problem.available(slot));
+        match is_symmetric_tree(search) {
+            true => Self::Tree {
+                kinds: (0..problem.slots() as u32).map(kind).collect(),
+                levels: search.places.levels.iter().map(|level| level.of.clone()).collect(),
+            },
+            false => Self::Twins(twins(problem, kind)),
+        }
+    }
+
+    /// Free slots, of those that are alike only the first.
+    fn representatives(&self, is_free: &[bool]) -> Vec<u32> {
+        let free = (0..is_free.len() as u32).filter(|&slot| is_free[slot as usize]);
+        match self {
+            Self::Twins(first) => {
+                let mut seen = HashSet::new();
+                free.filter(|&slot| seen.insert(first[slot as usize])).collect()
+            }
+            Self::Tree { kinds, levels } => {
+                let places = shapes(kinds, levels, is_free);
+                let mut seen = HashSet::new();
+                free.filter(|&slot| seen.insert(places[slot as usize].clone())).collect()
+            }
+        }
+    }
+}
+
+/// For every slot what it is, and what the groups are that it is in: slots for which that is the same can change places, together with the largest
+/// groups that hold only one of them. A slot that is taken is like no other.
+fn shapes(kinds: &[(u32, i64)], levels: &[Vec<u32>], is_free: &[bool]) -> Vec<Vec<u32>> {
+    let mut known: HashMap<Vec<(u64, i64)>, u32> = HashMap::new();
+    let mut number = |shape: Vec<(u64, i64)>| {
+        let next = known.len() as u32;
+        *known.entry(shape).or_insert(next)
+    };
+    let taken = |slot: usize| vec![(u64::MAX, i64::from(slot as u32))];
+    let free = |slot: usize| vec![(u64::MAX - 1, 0), (u64::from(kinds[slot].0), kinds[slot].1)];
+    let mut own: Vec<u32> =
+        (0..kinds.len()).map(|slot| number(if is_free[slot] { free(slot) } else { taken(slot) })).collect();
+    let mut shapes: Vec<Vec<u32>> = own.iter().map(|&one| vec![one]).collect();
+    let mut below: Vec<u32> = (0..kinds.len() as u32).collect();
+    for groups in levels {
+        // Every group of the level below once, by the group that it is in.
+        let mut inside: HashMap<u32, Vec<(u64, i64)>> = HashMap::new();
+        let mut seen = HashSet::new();
+        for (slot, &group) in groups.iter().enumerate() {
+            if seen.insert(below[slot]) {
+                inside.entry(group).or_default().push((u64::from(own[slot]), 0));
+            }
+        }
+        let mut of_group: HashMap<u32, u32> = HashMap::new();
+        for &group in groups {
+            of_group.entry(group).or_insert_with(|| {
+                let mut shape = inside.remove(&group).unwrap_or_default();
+                shape.sort_unstable();
+                number(shape)
+            });
+        }
+        own = groups.iter().map(|group| of_group[group]).collect();
+        shapes.iter_mut().zip(&own).for_each(|(shape, &one)| shape.push(one));
+        below.clone_from(groups);
+    }
+    shapes
+}
+
+/// Whether what messages take depends on nothing but the level on which two slots meet.
+fn is_symmetric_tree(search: &RankSearch<'_>) -> bool {
+    let distances = search.problem.delays().distances();
+    match distances {
+        Distances::Alike | Distances::Tree(_) => true,
+        _ if !search.places.is_tree() || search.problem.slots() > MOST_COMPARED => false,
+        _ => {
+            let levels = &search.places.levels;
+            let mut classes: Vec<Option<usize>> = vec![None; levels.len() + 1];
+            let slots = 0..search.problem.slots() as u32;
+            slots.clone().all(|a| {
+                slots.clone().all(|b| {
+                    let meets = |level: &Groups| level.of[a as usize] == level.of[b as usize];
+                    let level = if a == b {
+                        0
+                    } else {
+                        1 + levels.iter().position(meets).unwrap_or(levels.len() - 1)
+                    };
+                    let class = distances.class(a, b);
+                    *classes[level].get_or_insert(class) == class
+                })
+            })
+        }
+    }
+}
+
+/// For every slot the first with which it can change places.
+fn twins(problem: &ReplayProblem, kind: impl Fn(u32) -> (u32, i64)) -> Vec<u32> {
+    let all = 0..problem.slots() as u32;
+    if problem.slots() > MOST_COMPARED {
+        return all.collect();
+    }
+    let distances = problem.delays().distances();
+    let are_twins = |a: u32, b: u32| {
+        let same = |other: u32| {
+            distances.class(a, other) == distances.class(b, other)
+                && distances.class(other, a) == distances.class(other, b)
+        };
+        kind(a) == kind(b)
+            && distances.class(a, b) == distances.class(b, a)
+            && distances.class(a, a) == distances.class(b, b)
+            && all.clone().filter(|&other| other != a && other != b).all(same)
+    };
+    let mut first: Vec<u32> = Vec::with_capacity(problem.slots());
+    for slot in all.clone() {
+        let twin = (0..slot).find(|&other| first[other as usize] == other && are_twins(other, slot));
+        first.push(twin.unwrap_or(slot));
+    }
+    first
 }

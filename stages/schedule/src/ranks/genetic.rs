@@ -1,13 +1,13 @@
 //! `schedule/genetic` of ranks: the scheme of PARUS, where an entry of an individual is the slot of a rank.
 
 use hopmap_islands::{Budget, Candidate, Evolution, Exchange, Meter};
-use hopmap_model::{Context, Error, Stage, seed_stream};
+use hopmap_model::{Context, Error, seed_stream};
 use hopmap_random::{Draw, Pcg64, SeedableRng};
+use hopmap_replay::MakespanEvaluator;
 use serde::{Deserialize, Serialize};
 
-use super::problem::RankProblem;
-use super::{RankEvaluator, bound, found};
-use crate::{Found, GeneticParams, GeneticStage, ParameterError};
+use super::search::{RankSearch, found};
+use crate::{GeneticParams, ParameterError, SearchResult};
 
 /// Individuals of an island.
 const POPULATION: usize = 50;
@@ -26,7 +26,7 @@ const EVALUATIONS: [u64; 2] = [4_000, 400_000];
 const EXCHANGE: u64 = 16;
 
 struct Genetic<'a> {
-    problem: &'a RankProblem,
+    search: &'a RankSearch<'a>,
     lower_bound: i64,
     seed: u64,
 }
@@ -44,15 +44,14 @@ struct Island {
 /// to it: it begins with a given mapping, if there is one, and with random placements.
 pub fn genetic(
     params: &GeneticParams,
-    problem: &RankProblem,
+    search: &RankSearch<'_>,
     cx: &Context<'_>,
-) -> Result<Found<Vec<u32>>, Error> {
+) -> Result<SearchResult<Vec<u32>>, Error> {
     let budget =
         Budget::new(params.evaluations, params.seconds, params.islands).map_err(ParameterError::from)?;
-    let size = (problem.nodes() + problem.messages()) as u64;
-    let default = (WORK / size.max(1)).clamp(EVALUATIONS[0], EVALUATIONS[1]);
-    let lower_bound = bound::lower_bound(problem);
-    let genetic = Genetic { problem, lower_bound, seed: params.seed };
+    let default = (WORK / search.size().max(1)).clamp(EVALUATIONS[0], EVALUATIONS[1]);
+    let lower_bound = search.problem.lower_bound();
+    let genetic = Genetic { search, lower_bound, seed: params.seed };
     Ok(found(budget.evolve(&genetic, default, cx)?, lower_bound))
 }
 
@@ -61,17 +60,17 @@ impl Evolution for Genetic<'_> {
     type Solution = Vec<u32>;
 
     fn begin(&self, island: u32, meter: &mut Meter<'_>) -> Result<Island, Error> {
-        let mut random = Pcg64::from_seed(seed_stream(GeneticStage::KIND, self.seed, u64::from(island)));
-        let mut evaluator = RankEvaluator::new(self.problem);
+        let mut random = Pcg64::from_seed(seed_stream(GeneticParams::KIND, self.seed, u64::from(island)));
+        let mut evaluator = MakespanEvaluator::new(self.search.problem);
         let mut population: Vec<Candidate<Vec<u32>>> = Vec::new();
         while population.len() < POPULATION {
-            let (ranks, slots) = (self.problem.ranks, self.problem.slots);
-            let given = self.problem.begin.as_ref().filter(|_| population.is_empty());
+            let (ranks, slots) = (self.search.problem.ranks(), self.search.problem.slots());
+            let given = self.search.given.as_ref().filter(|_| population.is_empty());
             let solution = given
                 .cloned()
                 .unwrap_or_else(|| random.choose(&(0..slots as u32).collect::<Vec<_>>(), ranks));
             // The first one is for whoever has no evaluation at all.
-            if !(population.is_empty() || meter.take() && self.looks(population.len(), meter)) {
+            if !(population.is_empty() || meter.take() && self.check_clock(population.len(), meter)) {
                 break;
             }
             population.push(Candidate { cost: evaluator.makespan(&solution), solution });
@@ -82,11 +81,11 @@ impl Evolution for Genetic<'_> {
     }
 
     fn advance(&self, island: &mut Island, _: u64, meter: &mut Meter<'_>) -> Result<bool, Error> {
-        let mut evaluator = RankEvaluator::new(self.problem);
+        let mut evaluator = MakespanEvaluator::new(self.search.problem);
         let children = 1 + island.random.below(POPULATION);
         for child in 0..children {
-            let solution = self.child(island);
-            if island.best.cost <= self.lower_bound || !(meter.take() && self.looks(child, meter)) {
+            let solution = self.breed(island);
+            if island.best.cost <= self.lower_bound || !(meter.take() && self.check_clock(child, meter)) {
                 return Ok(false);
             }
             let child = Candidate { cost: evaluator.makespan(&solution), solution };
@@ -113,13 +112,13 @@ impl Evolution for Genetic<'_> {
 }
 
 impl Genetic<'_> {
-    /// Looks at the clock after some evaluations; `false` if it is over.
-    fn looks(&self, evaluations: usize, meter: &mut Meter<'_>) -> bool {
-        !(evaluations as u64).is_multiple_of(self.problem.passes_a_look()) || meter.look()
+    /// Checks the clock after some evaluations; `false` if it is over.
+    fn check_clock(&self, evaluations: usize, meter: &mut Meter<'_>) -> bool {
+        !(evaluations as u64).is_multiple_of(self.search.passes_between_checks()) || meter.look()
     }
 
     /// A mutant of an individual, or a child of two.
-    fn child(&self, island: &mut Island) -> Vec<u32> {
+    fn breed(&self, island: &mut Island) -> Vec<u32> {
         let Island { random, population, .. } = island;
         let parent = random.below(population.len());
         if random.unit() < MUTANTS {
@@ -127,7 +126,7 @@ impl Genetic<'_> {
             let most = ((GENES * child.len() as f64) as usize).max(1);
             for _ in 0..=random.below(most) {
                 let rank = random.below(child.len());
-                take(&mut child, rank, random.below(self.problem.slots) as u32);
+                move_rank(&mut child, rank, random.below(self.search.problem.slots()) as u32);
             }
             return child;
         }
@@ -137,7 +136,7 @@ impl Genetic<'_> {
 }
 
 /// Puts a rank on a slot, and the rank that is there, if any, where it was.
-fn take(slots: &mut [u32], rank: usize, slot: u32) {
+fn move_rank(slots: &mut [u32], rank: usize, slot: u32) {
     let from = slots[rank];
     if let Some(other) = slots.iter().position(|&one| one == slot) {
         slots[other] = from;
@@ -197,7 +196,7 @@ mod tests {
             let mut child = cross(&parents[0], &parents[1], &mut random);
             assert!(child.iter().zip(&parents[1]).any(|(a, b)| a == b) || child == parents[0]);
             let rank = random.below(6);
-            take(&mut child, rank, 8);
+            move_rank(&mut child, rank, 8);
             assert_eq!(child[rank], 8);
             child.sort_unstable();
             child.dedup();

@@ -1,13 +1,30 @@
 //! Placements that are quick to make, where searches begin.
+//!
+//! On a tree of slots ranks are placed by partition and by clusters, elsewhere greedily. A partition makes the sum of what is cut small.
+//! Where everybody waits for the slowest, one heavy message that is cut is as bad as many: joining ranks by their heaviest channel (single
+//! linkage) leaves a heavy one uncut as long as there is room for what it joins.
 
-use hopmap_model::Error;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
-use super::problem::RankProblem;
-use super::{RankEvaluator, greedy};
-use super::{clusters, partition};
+use hopmap_model::{Context, Error};
+use hopmap_partition::{Effort, Graph, PartitionError, partition};
+use hopmap_replay::{MakespanEvaluator, ReplayProblem};
+use rayon::prelude::*;
+
+use super::search::RankSearch;
+use crate::SearchResult;
 
 /// Most ranks for which a second partition is made that leaves room where there is some.
 const ROOMY: usize = 4096;
+/// Most channels times slots for which greedy placement is tried.
+const MAX_GREEDY: usize = 1 << 27;
+/// Ranks beyond which less is done for a small cut.
+const MANY: usize = 2048;
+/// The seed of partitions.
+const SEED: u64 = 1;
+/// No slot.
+const NONE: u32 = u32::MAX;
 
 /// A placement and its makespan.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,10 +37,29 @@ pub struct Start {
     pub makespan: i64,
 }
 
+/// `schedule/list`: the best start. List heuristics of tasks do not apply to ranks, whose tasks stay together.
+pub fn list(search: &RankSearch<'_>, cx: &Context<'_>) -> Result<SearchResult<Vec<u32>>, Error> {
+    let starts = starts(search)?;
+    for start in &starts {
+        cx.log(format!("{}: makespan {}", start.name, search.problem.real(start.makespan)));
+    }
+    let evaluations = starts.len() as u64;
+    let best = starts.into_iter().next().ok_or_else(|| Error::msg("there is no placement"))?;
+    Ok(SearchResult {
+        best: best.slots,
+        makespan: best.makespan,
+        lower_bound: search.problem.lower_bound(),
+        evaluations,
+        convergence: Vec::new(),
+        complete: true,
+    })
+}
+
 /// All of them, the best first; among equals in the order in which they are named here. A given one, rank by rank, host by host in turns,
 /// by clusters, by partition or greedily: by all that goes between ranks, by what can delay the end, and by the longest delays.
-pub fn starts(problem: &RankProblem) -> Result<Vec<Start>, Error> {
-    let mut evaluator = RankEvaluator::new(problem);
+pub fn starts(search: &RankSearch<'_>) -> Result<Vec<Start>, Error> {
+    let problem = search.problem;
+    let mut evaluator = MakespanEvaluator::new(search.problem);
     let mut starts: Vec<Start> = Vec::new();
     let mut add = |name: String, slots: Vec<u32>| {
         if !starts.iter().any(|start| start.slots == slots) {
@@ -31,21 +67,23 @@ pub fn starts(problem: &RankProblem) -> Result<Vec<Start>, Error> {
             starts.push(Start { name, slots, makespan });
         }
     };
-    problem.begin.iter().for_each(|given| add("mapping".into(), given.clone()));
-    add("linear".into(), (0..problem.ranks as u32).collect());
-    add("round-robin".into(), round_robin(problem));
-    let critical = &problem.critical;
+    search.given.iter().for_each(|given| add("mapping".into(), given.clone()));
+    add("linear".into(), (0..problem.ranks() as u32).collect());
+    add("round-robin".into(), round_robin(search));
+    let critical = problem.criticality();
     let by_weight =
         [("", &sensitivity(problem)), ("critical ", &critical.delays), ("bottleneck ", &critical.longest)];
     for (name, weights) in by_weight {
-        add(format!("{name}clusters"), clusters::place(problem, weights));
-        if !problem.places.is_tree() {
-            greedy::place(problem, weights).into_iter().for_each(|slots| add(format!("{name}greedy"), slots));
+        add(format!("{name}clusters"), place_by_clusters(search, weights));
+        if !search.places.is_tree() {
+            place_greedily(problem, weights)
+                .into_iter()
+                .for_each(|slots| add(format!("{name}greedy"), slots));
             continue;
         }
         for (kind, room_for) in [("partition", 1), ("roomy partition", 2)] {
-            if room_for == 1 || (room_for * problem.ranks <= ROOMY && problem.slots > problem.ranks) {
-                add(format!("{name}{kind}"), partition::place(problem, weights, room_for)?);
+            if room_for == 1 || (room_for * problem.ranks() <= ROOMY && problem.slots() > problem.ranks()) {
+                add(format!("{name}{kind}"), place_by_partition(search, weights, room_for)?);
             }
         }
     }
@@ -53,23 +91,281 @@ pub fn starts(problem: &RankProblem) -> Result<Vec<Start>, Error> {
     Ok(starts)
 }
 
-/// For every link by how much distance makes its messages longer, all together: what a quadratic assignment problem sees.
-fn sensitivity(problem: &RankProblem) -> Vec<i64> {
-    let links = &problem.program.links;
-    let of_link = |(link, &messages): (_, &u32)| problem.spread(link).saturating_mul(i64::from(messages));
-    links.all.iter().copied().zip(&links.messages).map(of_link).collect()
+/// For every channel by how much distance makes its messages longer, all together: what a quadratic assignment problem sees.
+fn sensitivity(problem: &ReplayProblem) -> Vec<i64> {
+    let channels = problem.program().channels();
+    let of_channel =
+        |(channel, &messages): (_, &u32)| problem.spread(channel).saturating_mul(i64::from(messages));
+    channels.all.iter().copied().zip(&channels.messages).map(of_channel).collect()
 }
 
 /// The first slot of every host, then the second of each.
-fn round_robin(problem: &RankProblem) -> Vec<u32> {
+fn round_robin(search: &RankSearch<'_>) -> Vec<u32> {
     let mut turn = 0;
     let mut before = None;
-    let turns = problem.hosts.iter().map(|&host| {
+    let turns = search.hosts.iter().map(|&host| {
         turn = if before == Some(host) { turn + 1 } else { 0 };
         before = Some(host);
         turn
     });
     let mut slots: Vec<(u32, u32)> = turns.zip(0..).collect();
     slots.sort_unstable();
-    slots.into_iter().map(|(_, slot)| slot).take(problem.ranks).collect()
+    slots.into_iter().map(|(_, slot)| slot).take(search.problem.ranks()).collect()
+}
+
+/// Ranks that share the slots `begin..end` of the order of the tree.
+struct Part {
+    /// Its children are the groups of the level below; zero where they are single slots.
+    level: usize,
+    begin: u32,
+    end: u32,
+    graph: Graph,
+    /// The rank that every vertex is.
+    ranks: Vec<u32>,
+}
+
+/// Deals ranks out to the children of every node of the tree so that little goes between them, in parts that have room for so many times the ranks: room to keep together what belongs
+/// together.
+fn place_by_partition(
+    search: &RankSearch<'_>,
+    weights: &[i64],
+    room_for: usize,
+) -> Result<Vec<u32>, PartitionError> {
+    let problem = search.problem;
+    let level = search.places.levels.len();
+    let ranks = (0..problem.ranks() as u32).collect();
+    let root =
+        Part { level, begin: 0, end: problem.slots() as u32, graph: channel_graph(problem, weights)?, ranks };
+    let mut slots = vec![0; problem.ranks()];
+    for (rank, slot) in place_part(search, root, room_for)? {
+        slots[rank as usize] = slot;
+    }
+    Ok(slots)
+}
+
+fn place_part(
+    search: &RankSearch<'_>,
+    part: Part,
+    room_for: usize,
+) -> Result<Vec<(u32, u32)>, PartitionError> {
+    let Some(level) = part.level.checked_sub(1).filter(|&level| level > 0 && part.ranks.len() > 1) else {
+        let order = &search.places.order[part.begin as usize..part.end as usize];
+        return Ok(part.ranks.into_iter().zip(order.iter().copied()).collect());
+    };
+    let children = children(search, &part, room_for, level - 1);
+    if let [(begin, end)] = children[..] {
+        return place_part(search, Part { level, begin, end, ..part }, room_for);
+    }
+    let sizes: Vec<u32> = children.iter().map(|(begin, end)| end - begin).collect();
+    let room = sizes.iter().sum::<u32>() as usize;
+    let effort = Effort { cycles: if search.problem.ranks() > MANY { 2 } else { 20 }, ..Effort::default() };
+    let mut parts = partition(
+        &part.graph.padded(room),
+        &sizes,
+        effort,
+        SEED ^ u64::from(part.begin) << 8 ^ level as u64,
+    )?;
+    parts.truncate(part.ranks.len());
+    let split = part.graph.split(&parts, sizes.len());
+    let below = children.into_iter().zip(split).map(|((begin, end), (graph, vertices))| {
+        let ranks = vertices.iter().map(|&vertex| part.ranks[vertex as usize]).collect();
+        Part { level, begin, end, graph, ranks }
+    });
+    let below: Vec<Part> = below.filter(|part| !part.ranks.is_empty()).collect();
+    let placed: Result<Vec<_>, _> =
+        below.into_par_iter().map(|part| place_part(search, part, room_for)).collect();
+    Ok(placed?.concat())
+}
+
+/// The first groups of a level in a part that have room for so many times its ranks, or all.
+fn children(search: &RankSearch<'_>, part: &Part, room_for: usize, level: usize) -> Vec<(u32, u32)> {
+    let starts = &search.places.levels[level].starts;
+    let first = starts.partition_point(|&start| start < part.begin);
+    let mut room = 0;
+    let mut children = Vec::new();
+    for pair in starts[first..].windows(2).take_while(|pair| pair[1] <= part.end) {
+        children.push((pair[0], pair[1]));
+        room += (pair[1] - pair[0]) as usize;
+        if room >= room_for * part.ranks.len() {
+            break;
+        }
+    }
+    children
+}
+
+/// The graph of all ranks: an edge weighs as much as the channels between its two ranks.
+fn channel_graph(problem: &ReplayProblem, weights: &[i64]) -> Result<Graph, PartitionError> {
+    let channels = problem.program().channels().all.iter().zip(weights);
+    let mut edges: Vec<(u32, u32, i64)> = channels
+        .filter(|(channel, weight)| channel.from != channel.to && **weight > 0)
+        .flat_map(|(channel, &weight)| {
+            [(channel.from, channel.to, weight), (channel.to, channel.from, weight)]
+        })
+        .collect();
+    edges.sort_unstable();
+    edges.dedup_by(|next, kept| {
+        let is_same = (next.0, next.1) == (kept.0, kept.1);
+        if is_same {
+            kept.2 = kept.2.saturating_add(next.2);
+        }
+        is_same
+    });
+    let mut first = vec![0u32; problem.ranks() + 1];
+    edges.iter().for_each(|edge| first[edge.0 as usize + 1] += 1);
+    (0..problem.ranks()).for_each(|rank| first[rank + 1] += first[rank]);
+    let targets = edges.iter().map(|edge| edge.1).collect();
+    Graph::new(first, targets, edges.iter().map(|edge| edge.2).collect(), vec![1; problem.ranks()])
+}
+
+/// Places ranks in the order of their clusters on the slots in the order of the tree.
+fn place_by_clusters(search: &RankSearch<'_>, weights: &[i64]) -> Vec<u32> {
+    let problem = search.problem;
+    let mut channels: Vec<(i64, usize)> =
+        weights.iter().copied().zip(0..).filter(|(weight, _)| *weight > 0).collect();
+    channels.sort_unstable_by_key(|&(weight, channel)| (Reverse(weight), channel));
+    let mut clusters = Clusters::new(problem.ranks());
+    for (_, channel) in channels {
+        let channel = problem.program().channels().all[channel];
+        clusters.join(channel.from, channel.to);
+    }
+    let mut slots = vec![0; problem.ranks()];
+    for (rank, &slot) in clusters.into_order().into_iter().zip(&search.places.order) {
+        slots[rank as usize] = slot;
+    }
+    slots
+}
+
+/// Clusters of ranks, each a chain of its members.
+struct Clusters {
+    /// A member nearer to the first one of the cluster, or itself.
+    up: Vec<u32>,
+    /// The next member of the chain.
+    next: Vec<Option<u32>>,
+    /// Of first members, the last one and the number of them.
+    last: Vec<u32>,
+    size: Vec<u32>,
+}
+
+impl Clusters {
+    fn new(ranks: usize) -> Self {
+        let own = || (0..ranks as u32).collect::<Vec<u32>>();
+        Self { up: own(), next: vec![None; ranks], last: own(), size: vec![1; ranks] }
+    }
+
+    fn first_of(&mut self, mut rank: u32) -> u32 {
+        while self.up[rank as usize] != rank {
+            let up = self.up[rank as usize];
+            self.up[rank as usize] = self.up[up as usize];
+            rank = up;
+        }
+        rank
+    }
+
+    /// Joins the clusters of two ranks, the smaller one behind the larger.
+    fn join(&mut self, a: u32, b: u32) {
+        let (a, b) = (self.first_of(a), self.first_of(b));
+        if a == b {
+            return;
+        }
+        let size = |first: u32| (self.size[first as usize], Reverse(first));
+        let (front, back) = if size(a) >= size(b) { (a, b) } else { (b, a) };
+        let [front_index, back_index] = [front as usize, back as usize];
+        self.next[self.last[front_index] as usize] = Some(back);
+        self.last[front_index] = self.last[back_index];
+        self.size[front_index] += self.size[back_index];
+        self.up[back_index] = front;
+    }
+
+    /// All ranks, cluster by cluster, the largest first.
+    fn into_order(mut self) -> Vec<u32> {
+        let ranks = self.up.len() as u32;
+        let mut firsts: Vec<u32> = (0..ranks).filter(|&rank| self.first_of(rank) == rank).collect();
+        firsts.sort_by_key(|&first| Reverse(self.size[first as usize]));
+        let mut order = Vec::with_capacity(ranks as usize);
+        for first in firsts {
+            let mut at = Some(first);
+            while let Some(rank) = at {
+                order.push(rank);
+                at = self.next[rank as usize];
+            }
+        }
+        order
+    }
+}
+
+/// Places always the rank that has most to do with those placed, where that is shortest; nothing if the machine is too large for that.
+fn place_greedily(problem: &ReplayProblem, weights: &[i64]) -> Option<Vec<u32>> {
+    let channels = problem.program().channels();
+    if channels.all.len().saturating_mul(problem.slots()) > MAX_GREEDY {
+        return None;
+    }
+    let total = |rank: u32| {
+        channels.of(rank).iter().fold(0i64, |sum, &channel| sum.saturating_add(weights[channel as usize]))
+    };
+    let mut unplaced: Vec<u32> = (0..problem.ranks() as u32).collect();
+    unplaced.sort_by_key(|&rank| Reverse(total(rank)));
+    let mut slots = vec![NONE; problem.ranks()];
+    let mut is_free = vec![true; problem.slots()];
+    let mut tied = vec![0i64; problem.ranks()];
+    let mut heap = BinaryHeap::new();
+    for first in unplaced {
+        heap.push((0, Reverse(first)));
+        while let Some((tie, Reverse(rank))) = heap.pop() {
+            if slots[rank as usize] != NONE || tie != tied[rank as usize] {
+                continue;
+            }
+            let slot = nearest_free_slot(problem, weights, &mut slots, &is_free, rank)?;
+            slots[rank as usize] = slot;
+            is_free[slot as usize] = false;
+            for &number in channels.of(rank) {
+                let channel = channels.all[number as usize];
+                let other = if channel.from == rank { channel.to } else { channel.from };
+                if slots[other as usize] == NONE {
+                    let tied = &mut tied[other as usize];
+                    *tied = tied.saturating_add(weights[number as usize]);
+                    heap.push((*tied, Reverse(other)));
+                }
+            }
+        }
+    }
+    Some(slots)
+}
+
+/// The free slot from which the channels of a rank to ranks that are placed are shortest, by weight.
+fn nearest_free_slot(
+    problem: &ReplayProblem,
+    weights: &[i64],
+    slots: &mut [u32],
+    is_free: &[bool],
+    rank: u32,
+) -> Option<u32> {
+    let channels = problem.program().channels();
+    let free = (0..problem.slots() as u32).filter(|&slot| is_free[slot as usize]);
+    let chosen = free.min_by_key(|&slot| {
+        slots[rank as usize] = slot;
+        let placed =
+            channels.of(rank).iter().map(|&number| (channels.all[number as usize], weights[number as usize]));
+        let placed = placed.filter(|(channel, _)| {
+            slots[channel.from as usize] != NONE && slots[channel.to as usize] != NONE
+        });
+        placed.fold(0i128, |sum, (channel, weight)| {
+            sum + i128::from(problem.delay(channel, slots)) * i128::from(weight)
+        })
+    });
+    slots[rank as usize] = NONE;
+    chosen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_joined_first_stays_together() {
+        let mut clusters = Clusters::new(7);
+        for (a, b) in [(5, 2), (2, 6), (0, 3), (3, 6), (0, 5)] {
+            clusters.join(a, b);
+        }
+        assert_eq!(clusters.into_order(), [2, 5, 6, 0, 3, 1, 4]);
+    }
 }

@@ -1,13 +1,13 @@
 //! What holds for ranks on slots, whatever the program.
 
 use hopmap_model::{Context, DelayModel, Dependency, Task, TaskDag, WorkUnit};
+use hopmap_replay::{
+    Distance, Distances, Lookup, Machine, MakespanEvaluator, Measured, Network, ReplayProblem,
+};
 use proptest::prelude::*;
 
-use super::walk::Walk;
-use super::{Placed, RankEvaluator, RankProblem, auto, bound, exact, genetic, list};
-use crate::{
-    Distance, Distances, Evaluator, Lookup, Machine, MachineParams, Measured, Network, Plan, Problem,
-};
+use super::{RankSearch, auto, exact, genetic, list, starts};
+use crate::{Evaluator, MachineParams, Plan, Problem};
 
 #[path = "../../tests/support/programs.rs"]
 mod programs;
@@ -37,7 +37,7 @@ fn dag() -> impl Strategy<Value = TaskDag> {
 /// A tree, a measured machine whose processors also take time for what stays, and one of different speeds.
 fn machine(kind: u8) -> Machine {
     let params = MachineParams { latency: Some(2.0), bandwidth: Some(0.5), ..MachineParams::default() };
-    let mut machine = Machine::new(&params, Some(&tree(&[2, 3], &[1.0, 4.0])), WorkUnit::Time).unwrap();
+    let mut machine = params.machine(Some(&tree(&[2, 3], &[1.0, 4.0])), WorkUnit::Time).unwrap();
     match kind {
         0 => {}
         1 => {
@@ -58,7 +58,7 @@ fn machine(kind: u8) -> Machine {
 }
 
 /// Some placement of four ranks on six slots.
-fn placement(mut number: usize) -> Vec<u32> {
+fn placement_of(mut number: usize) -> Vec<u32> {
     let mut left: Vec<u32> = (0..6).collect();
     let mut next = |bound: usize| {
         let digit = number % bound;
@@ -80,61 +80,26 @@ proptest! {
     fn a_placement_takes_what_its_plan_takes(dag in dag(), kind in 0u8..3, number in 0..PLACEMENTS) {
         let machine = machine(kind);
         for model in MODELS {
-            let problem = RankProblem::new(&dag, &machine, model, None).unwrap();
-            let slots = &placement(number)[..problem.ranks()];
+            let problem = ReplayProblem::new(&dag, &machine, model).unwrap();
+            let slots = &placement_of(number)[..problem.ranks()];
             let whole = Problem::new(&dag, &machine, model).unwrap();
-            let order = (0..problem.nodes() as u32).flat_map(|node| problem.program.tasks(node).to_vec()).collect();
+            let order = (0..problem.program().nodes() as u32).flat_map(|node| problem.program().tasks(node).to_vec()).collect();
             let processor = dag.tasks.iter().map(|task| slots[task.rank.unwrap() as usize]).collect();
             let plan = Plan { order, processor };
             prop_assert!(plan.is_admissible(&whole));
             let times = Evaluator::new(&whole).times(&plan);
             let makespan = times.finish.iter().copied().max().unwrap();
             // A rank without tasks is done when its slot can begin.
-            let idle = slots.iter().map(|&slot| problem.available[slot as usize]).max().unwrap();
-            let found = RankEvaluator::new(&problem).makespan(slots);
+            let idle = slots.iter().map(|&slot| problem.available(slot)).max().unwrap();
+            let found = MakespanEvaluator::new(&problem).makespan(slots);
             prop_assert_eq!(found, makespan.max(idle));
-            let schedule = Placed { problem: &problem, dag: &dag, processors: &machine.processors }.schedule(slots);
+            let schedule = problem.schedule(&dag, &machine.processors, slots);
             prop_assert_eq!(schedule.check(), Ok(()));
             for (task, one) in schedule.tasks.iter().enumerate() {
                 prop_assert_eq!((one.start, one.finish), (whole.real(times.start[task]), whole.real(times.finish[task])));
                 prop_assert_eq!(one.processor, plan.processor[task]);
             }
-            prop_assert!(bound::lower_bound(&problem) <= found);
-        }
-    }
-
-    /// A pass that ends early, and a path that rules an exchange out, are right.
-    #[test]
-    fn exchanges_give_what_a_pass_gives(
-        dag in dag(), kind in 0u8..3, number in 0..PLACEMENTS,
-        moves in prop::collection::vec((0usize..4, 0u32..6, -6i64..12), 1..40),
-    ) {
-        let machine = machine(kind);
-        for model in MODELS {
-            let mut problem = RankProblem::new(&dag, &machine, model, None).unwrap();
-            problem.look_every(3);
-            let mut evaluator = RankEvaluator::new(&problem);
-            let mut walk = Walk::new(&problem, &placement(number)[..problem.ranks()], 0.5);
-            for &(rank, slot, more) in &moves {
-                let rank = rank % problem.ranks();
-                if walk.slots[rank] == slot {
-                    continue;
-                }
-                let mut after = walk.slots.clone();
-                after.iter_mut().filter(|one| **one == slot).for_each(|one| *one = walk.slots[rank]);
-                after[rank] = slot;
-                let before = (walk.slots.clone(), walk.makespan, walk.strain);
-                let limit = walk.energy() + more;
-                let makespan = evaluator.makespan(&after);
-                let energy = makespan + (0.5 * super::walk::strain(&problem, &after) as f64) as i64;
-                let accepted = walk.exchange(rank as u32, slot, limit);
-                prop_assert_eq!(accepted, energy <= limit);
-                match accepted {
-                    true => prop_assert_eq!((&walk.slots, walk.makespan), (&after, makespan)),
-                    false => prop_assert_eq!((walk.slots.clone(), walk.makespan, walk.strain), before),
-                }
-                prop_assert_eq!(walk.strain, super::walk::strain(&problem, &walk.slots));
-            }
+            prop_assert!(problem.lower_bound() <= found);
         }
     }
 
@@ -143,17 +108,18 @@ proptest! {
     fn nothing_is_better_than_what_is_proven(dag in dag(), kind in 0u8..3) {
         let machine = machine(kind);
         for model in MODELS {
-            let problem = RankProblem::new(&dag, &machine, model, None).unwrap();
-            let mut evaluator = RankEvaluator::new(&problem);
-            let all = (0..PLACEMENTS).map(|number| evaluator.makespan(&placement(number)[..problem.ranks()]));
+            let problem = ReplayProblem::new(&dag, &machine, model).unwrap();
+            let mut evaluator = MakespanEvaluator::new(&problem);
+            let all = (0..PLACEMENTS).map(|number| evaluator.makespan(&placement_of(number)[..problem.ranks()]));
             let best = all.min().unwrap();
             let cx = Context::detached();
-            let found = exact(&params("{}"), &problem, &cx).unwrap();
+            let search = RankSearch::new(&problem, &machine.processors, None);
+            let found = exact(&params("{}"), &search, &cx).unwrap();
             prop_assert_eq!((found.makespan, found.is_proven()), (best, true));
             prop_assert_eq!(evaluator.makespan(&found.best), best);
-            let start = list(&params("{}"), &problem, &cx).unwrap();
-            let auto = auto(&params(r#"{ "evaluations": 200, "islands": 1 }"#), &problem, &cx).unwrap();
-            let genetic = genetic(&params(r#"{ "evaluations": 200, "islands": 1 }"#), &problem, &cx).unwrap();
+            let start = list(&search, &cx).unwrap();
+            let auto = auto(&params(r#"{ "evaluations": 200, "islands": 1 }"#), &search, &cx).unwrap();
+            let genetic = genetic(&params(r#"{ "evaluations": 200, "islands": 1 }"#), &search, &cx).unwrap();
             for found in [&start, &auto, &genetic] {
                 prop_assert_eq!(evaluator.makespan(&found.best), found.makespan);
                 prop_assert!(found.makespan >= best && found.lower_bound <= best);
@@ -163,22 +129,24 @@ proptest! {
     }
 }
 
-fn on_tree(dag: &TaskDag) -> RankProblem {
+/// A program on a tree of hosts of 16 cores, with its machine.
+fn on_tree(dag: &TaskDag) -> (ReplayProblem, Machine) {
     let params = MachineParams { latency: Some(0.5e-6), bandwidth: Some(20e9), ..MachineParams::default() };
     let hosts = dag.ranks().div_ceil(16) + 1;
-    let machine = Machine::new(&params, Some(&tree(&[16, hosts], &[1.0, 8.0])), WorkUnit::Seconds).unwrap();
-    RankProblem::new(dag, &machine, DelayModel::Overlap, None).unwrap()
+    let machine = params.machine(Some(&tree(&[16, hosts], &[1.0, 8.0])), WorkUnit::Seconds).unwrap();
+    (ReplayProblem::new(dag, &machine, DelayModel::Overlap).unwrap(), machine)
 }
 
 #[test]
 fn searches_give_the_same_with_any_number_of_threads() {
-    let problem = on_tree(&sweep(6, 6, 4, 20_000, true));
+    let (problem, machine) = on_tree(&sweep(6, 6, 4, 20_000, true));
+    let search = RankSearch::new(&problem, &machine.processors, None);
     let with = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let cx = Context::detached().with_threads(threads);
         pool.install(|| {
-            let auto = auto(&params(r#"{ "evaluations": 2000, "islands": 3 }"#), &problem, &cx).unwrap();
-            (auto, genetic(&params(r#"{ "evaluations": 1000, "islands": 3 }"#), &problem, &cx).unwrap())
+            let auto = auto(&params(r#"{ "evaluations": 2000, "islands": 3 }"#), &search, &cx).unwrap();
+            (auto, genetic(&params(r#"{ "evaluations": 1000, "islands": 3 }"#), &search, &cx).unwrap())
         })
     };
     let [one, two, four] = [1, 2, 4].map(with);
@@ -189,22 +157,23 @@ fn searches_give_the_same_with_any_number_of_threads() {
 
 #[test]
 fn what_nobody_waits_for_does_not_count() {
-    let problem = on_tree(&writers(2, 50, false));
+    let (problem, machine) = on_tree(&writers(2, 50, false));
+    let search = RankSearch::new(&problem, &machine.processors, None);
     // Rings on hosts of their own, or every rank beside the one that writes for it.
     let rings: Vec<u32> = (0..64).collect();
     let beside = |rank: u32| (rank / 32 * 2 + rank % 16 / 8) * 16 + rank % 8 + rank % 32 / 16 * 8;
     let pairs: Vec<u32> = (0..64).map(beside).collect();
-    let links = &problem.program.links;
+    let channels = problem.program().channels();
     let sum = |slots: &[u32]| -> i64 {
-        let of_link = |(&link, &messages)| i64::from(messages) * problem.delay(link, slots);
-        links.all.iter().zip(&links.messages).map(of_link).sum()
+        let of_channel = |(&channel, &messages)| i64::from(messages) * problem.delay(channel, slots);
+        channels.all.iter().zip(&channels.messages).map(of_channel).sum()
     };
-    let mut evaluator = RankEvaluator::new(&problem);
+    let mut evaluator = MakespanEvaluator::new(&problem);
     let [together, torn] = [&rings, &pairs].map(|slots| evaluator.makespan(slots));
     assert!(sum(&rings) > 2 * sum(&pairs), "{} and {}", sum(&rings), sum(&pairs));
     assert!(5 * together < 4 * torn, "{together} and {torn}");
     let found =
-        auto(&params(r#"{ "evaluations": 500, "islands": 1 }"#), &problem, &Context::detached()).unwrap();
+        auto(&params(r#"{ "evaluations": 500, "islands": 1 }"#), &search, &Context::detached()).unwrap();
     assert!(found.makespan <= together);
 }
 
@@ -220,11 +189,11 @@ fn rows_of_a_stencil_are_contracted() {
         scramble: false,
     };
     let dag = stencil.dag();
-    let problem = on_tree(&dag);
+    let (problem, _) = on_tree(&dag);
     // The task after a sum is one with the iteration that follows, if nothing comes in between.
-    assert!(problem.nodes() <= dag.tasks.len());
+    assert!(problem.program().nodes() <= dag.tasks.len());
     let alone = TaskDag { dependencies: Vec::new(), ..dag };
-    assert_eq!(on_tree(&alone).nodes(), 16);
+    assert_eq!(on_tree(&alone).0.program().nodes(), 16);
 }
 
 #[test]
@@ -233,7 +202,7 @@ fn what_does_not_fit_is_refused() {
     let machine = machine(0);
     let message = |tasks: Vec<Task>| {
         let dag = TaskDag { tasks, ..TaskDag::default() };
-        RankProblem::new(&dag, &machine, DelayModel::Overlap, None).unwrap_err().to_string()
+        ReplayProblem::new(&dag, &machine, DelayModel::Overlap).unwrap_err().to_string()
     };
     assert_eq!(message(Vec::new()), "there are no tasks");
     assert_eq!(message(vec![task(Some(0)), task(None)]), "task 1 belongs to no rank, while others do");
@@ -251,18 +220,17 @@ fn a_mapping_is_where_a_search_begins() {
     let machine = machine(0);
     let given = |slots: &[u32]| {
         let mapping = hopmap_model::Mapping::new(slots, &system, hopmap_model::Weight::default()).unwrap();
-        RankProblem::new(&dag, &machine, DelayModel::Overlap, Some(&mapping))
+        hopmap_replay::placement(&mapping, &machine, 2)
     };
-    assert_eq!(given(&[5, 2]).unwrap().begin, Some(vec![5, 2]));
+    assert_eq!(given(&[5, 2]).unwrap(), [5, 2]);
+    let problem = ReplayProblem::new(&dag, &machine, DelayModel::Overlap).unwrap();
+    let search = RankSearch::new(&problem, &machine.processors, Some(vec![5, 2]));
+    assert!(starts(&search).unwrap().iter().any(|start| start.name == "mapping" && start.slots == [5, 2]));
     assert!(given(&[5]).unwrap_err().to_string().contains("places 1 ranks, and the program has 2"));
-    let small = Machine::new(
-        &MachineParams { processors: Some(3), ..MachineParams::default() },
-        Some(&system),
-        WorkUnit::Time,
-    )
-    .unwrap();
+    let small = MachineParams { processors: Some(3), ..MachineParams::default() };
+    let small = small.machine(Some(&system), WorkUnit::Time).unwrap();
     let mapping = hopmap_model::Mapping::new(&[0, 5], &system, hopmap_model::Weight::default()).unwrap();
-    let error = RankProblem::new(&dag, &small, DelayModel::Overlap, Some(&mapping)).unwrap_err();
+    let error = hopmap_replay::placement(&mapping, &small, 2).unwrap_err();
     assert!(error.to_string().contains("rank 1 on slot 5, which is none of the 3 processors"), "{error}");
 }
 
@@ -272,18 +240,17 @@ fn a_schedule_says_its_mapping() {
     let machine = machine(0);
     let tasks = vec![Task { rank: Some(0), work: 1.0 }, Task { rank: Some(2), work: 2.0 }];
     let dag = TaskDag { tasks, ..TaskDag::default() };
-    let problem = RankProblem::new(&dag, &machine, DelayModel::Overlap, None).unwrap();
-    let mut schedule =
-        Placed { problem: &problem, dag: &dag, processors: &machine.processors }.schedule(&[4, 2, 0]);
+    let problem = ReplayProblem::new(&dag, &machine, DelayModel::Overlap).unwrap();
+    let mut schedule = problem.schedule(&dag, &machine.processors, &[4, 2, 0]);
     schedule.metrics.insert("lower_bound".into(), 2.0);
-    let mapping = super::mapping(&schedule, &system).unwrap();
+    let mapping = crate::mapping::mapping(&schedule, &system).unwrap();
     // Rank 1 does nothing and takes what is left.
     assert_eq!(mapping.slots(), [4, 1, 0]);
     assert_eq!((mapping.metrics["makespan"], mapping.metrics["lower_bound"]), (2.0, 2.0));
     let refused = |change: fn(&mut hopmap_model::Schedule)| {
         let mut schedule = schedule.clone();
         change(&mut schedule);
-        super::mapping(&schedule, &system).unwrap_err().to_string()
+        crate::mapping::mapping(&schedule, &system).unwrap_err().to_string()
     };
     assert!(
         refused(|one| one.tasks[1].process = None).contains("task 1 of the schedule belongs to no process")
@@ -298,12 +265,12 @@ fn a_schedule_says_its_mapping() {
 fn large_trees_take_little_memory() {
     let system = tree(&[64, 32, 32], &[1.0, 4.0, 9.0]);
     let params = MachineParams { latency: Some(1e-6), ..MachineParams::default() };
-    let machine = Machine::new(&params, Some(&system), WorkUnit::Seconds).unwrap();
+    let machine = params.machine(Some(&system), WorkUnit::Seconds).unwrap();
     let dag = programs::exchanges(256, 256, 2);
-    let problem = RankProblem::new(&dag, &machine, DelayModel::Overlap, None).unwrap();
+    let problem = ReplayProblem::new(&dag, &machine, DelayModel::Overlap).unwrap();
     assert_eq!((problem.ranks(), problem.slots()), (65_536, 65_536));
     let linear: Vec<u32> = (0..65_536).collect();
-    assert!(RankEvaluator::new(&problem).makespan(&linear) >= bound::lower_bound(&problem));
+    assert!(MakespanEvaluator::new(&problem).makespan(&linear) >= problem.lower_bound());
 }
 
 #[test]
@@ -325,7 +292,7 @@ fn large_machines_take_what_small_ones_take() {
             let latency = Some(1e-6);
             let distance = Some(distance);
             let params = MachineParams { processors, latency, distance, ..MachineParams::default() };
-            Machine::new(&params, Some(&system), WorkUnit::Seconds).unwrap()
+            params.machine(Some(&system), WorkUnit::Seconds).unwrap()
         };
         let [large, small] = [None, Some(2048)].map(machine);
         let are_pairs = |machine: &Machine| {

@@ -78,26 +78,10 @@ pub enum DagError {
 /// A graph of tasks that no simulator can replay.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum ReplayError {
-    /// Nobody says which process does a task.
-    #[error("task {task} belongs to no rank, so no process can replay it")]
-    #[diagnostic(help("`trace/dag` gives tasks with ranks"))]
-    NoRank {
-        /// The task.
-        task: usize,
-    },
-    /// Work is no seconds, and messages are no bytes.
-    #[error("the tasks have weights of a model, not seconds and bytes, so nobody knows what to replay")]
-    #[diagnostic(help(
-        "`trace/dag` gives tasks of a program that ran; `schedule/…` works with graphs that have weights only"
-    ))]
-    NoSeconds,
-    /// Tasks wait for each other.
-    #[error("task {task} waits for itself")]
-    #[diagnostic(help("the graph was not made by `trace/dag`, which refuses such traces: make it again"))]
-    Cycle {
-        /// One of the tasks.
-        task: u32,
-    },
+    /// The program has no steps.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Steps(#[from] hopmap_replay::StepsError),
     /// A speed that no machine has.
     #[error("`flops_per_s` is {flops_per_s}")]
     #[diagnostic(help("give the speed of a core of the simulated machine, such as 1e9"))]

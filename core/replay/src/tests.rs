@@ -1,0 +1,142 @@
+//! What holds for placements, whatever the program.
+
+use hopmap_model::{DelayModel, Dependency, Task, TaskDag, WorkUnit};
+use proptest::prelude::*;
+
+use crate::{
+    Distances, ExchangeEvaluator, Level, Linear, Lookup, Machine, MakespanEvaluator, Measured, Network,
+    ReplayProblem, Tree, steps,
+};
+
+const MODELS: [DelayModel; 2] = [DelayModel::Overlap, DelayModel::Receive];
+
+/// A program of four ranks: works, ranks, and edges from lower to higher numbers.
+fn dag() -> impl Strategy<Value = TaskDag> {
+    let task = (0u32..4, 0u32..20);
+    let edge = (0usize..24, 0usize..24, 0u64..4);
+    (prop::collection::vec(task, 1..24), prop::collection::vec(edge, 0..50)).prop_map(|(tasks, edges)| {
+        let count = tasks.len();
+        let edges =
+            edges.into_iter().map(|(a, b, bytes)| (a % count, b % count, bytes)).filter(|(a, b, _)| a != b);
+        let mut dependencies: Vec<_> = edges
+            .map(|(a, b, bytes)| Dependency { source: a.min(b) as u32, destination: a.max(b) as u32, bytes })
+            .collect();
+        dependencies.sort_unstable();
+        let task = |(rank, work)| Task { rank: Some(rank), work: f64::from(work) };
+        let tasks = tasks.into_iter().map(task).collect();
+        TaskDag { tasks, dependencies, names: Vec::new(), unit: WorkUnit::Time }
+    })
+}
+
+/// A tree, a measured machine whose processors also take time for what stays, and one of different speeds.
+fn machine(kind: u8) -> Machine {
+    let mut machine = Machine::uniform(6, Linear::FREE).unwrap();
+    let level = |class, groups: [u32; 6]| Level { class, groups: groups.to_vec() };
+    let tree = Tree { own: 0, levels: vec![level(1, [0, 0, 1, 1, 2, 2]), level(2, [0; 6])] };
+    let classes =
+        [(0.0, 0.0), (2.0, 2.0), (8.0, 8.0)].map(|(latency, per_byte)| Linear { latency, per_byte });
+    machine.network = Network::Linear { distances: Distances::Tree(tree), classes: classes.to_vec() };
+    match kind {
+        0 => {}
+        1 => {
+            let times = |length: u64| (0..36).map(|pair| ((pair * 7 + 3 * length) % 11) as f64).collect();
+            let measured = Measured::new(6, vec![1, 2], vec![times(1), times(2)], Lookup::Parus);
+            machine.network = Network::Measured(measured);
+        }
+        _ => {
+            machine.pace = vec![1.0, 2.0, 1.5, 1.0, 3.0, 1.0];
+            let available = [0.0, 5.0, 1.0, 9.0, 0.0, 0.0];
+            machine = machine.with_available(&available).unwrap();
+        }
+    }
+    machine
+}
+
+/// Some placement of four ranks on six slots.
+fn placement(mut number: usize) -> Vec<u32> {
+    let mut left: Vec<u32> = (0..6).collect();
+    let mut next = |bound: usize| {
+        let digit = number % bound;
+        number /= bound;
+        left.remove(digit)
+    };
+    [6, 5, 4, 3].map(&mut next).to_vec()
+}
+
+const PLACEMENTS: usize = 6 * 5 * 4 * 3;
+
+proptest! {
+    /// A pass that ends early, and a path that rules an exchange out, are right.
+    #[test]
+    fn exchanges_give_what_a_pass_gives(
+        dag in dag(), kind in 0u8..3, number in 0..PLACEMENTS,
+        moves in prop::collection::vec((0usize..4, 0u32..6, -6i64..12), 1..40),
+    ) {
+        let machine = machine(kind);
+        for model in MODELS {
+            let mut problem = ReplayProblem::new(&dag, &machine, model).unwrap();
+            problem.check_every(3);
+            let mut evaluator = MakespanEvaluator::new(&problem);
+            let mut placed = ExchangeEvaluator::new(&problem, &placement(number)[..problem.ranks()], 0.5);
+            for &(rank, slot, more) in &moves {
+                let rank = rank % problem.ranks();
+                if placed.slots()[rank] == slot {
+                    continue;
+                }
+                let mut after = placed.slots().to_vec();
+                after.iter_mut().filter(|one| **one == slot).for_each(|one| *one = placed.slots()[rank]);
+                after[rank] = slot;
+                let before = (placed.slots().to_vec(), placed.makespan(), placed.surrogate());
+                let limit = placed.energy() + more;
+                let makespan = evaluator.makespan(&after);
+                let energy = makespan + (0.5 * problem.surrogate(&after) as f64) as i64;
+                let accepted = placed.exchange(rank as u32, slot, limit);
+                prop_assert_eq!(accepted, energy <= limit);
+                match accepted {
+                    true => prop_assert_eq!((placed.slots(), placed.makespan()), (&after[..], makespan)),
+                    false => prop_assert_eq!((placed.slots().to_vec(), placed.makespan(), placed.surrogate()), before),
+                }
+                prop_assert_eq!(placed.surrogate(), problem.surrogate(placed.slots()));
+            }
+        }
+    }
+
+    /// No placement is below the bound, and a schedule is done when the evaluator says so.
+    #[test]
+    fn a_schedule_takes_its_makespan(dag in dag(), kind in 0u8..3, number in 0..PLACEMENTS) {
+        let machine = machine(kind);
+        for model in MODELS {
+            let problem = ReplayProblem::new(&dag, &machine, model).unwrap();
+            let slots = &placement(number)[..problem.ranks()];
+            let makespan = MakespanEvaluator::new(&problem).makespan(slots);
+            prop_assert!(problem.lower_bound() <= makespan);
+            let schedule = problem.schedule(&dag, &machine.processors, slots);
+            prop_assert_eq!(schedule.check(), Ok(()));
+            // A rank without tasks is done when its slot can begin.
+            let idle = slots.iter().map(|&slot| problem.available(slot)).max().unwrap_or(0);
+            prop_assert_eq!(schedule.makespan().max(problem.real(idle)), problem.real(makespan));
+        }
+    }
+
+    /// Every message between two ranks is sent once and received once, under a tag of its own; all others are order.
+    #[test]
+    fn steps_send_what_others_receive(mut dag in dag()) {
+        dag.unit = WorkUnit::Seconds;
+        let steps = steps(&dag).unwrap();
+        let of_rank = |(rank, steps): (u32, &Vec<crate::Step>)| {
+            let steps = steps.iter();
+            let sent = steps.clone().flat_map(|step| &step.sent).map(|one| (rank, one.peer, one.tag, one.bytes));
+            let received = steps.flat_map(|step| &step.received).map(|one| (one.peer, rank, one.tag, one.bytes));
+            (sent.collect::<Vec<_>>(), received.collect::<Vec<_>>())
+        };
+        let (sent, received): (Vec<_>, Vec<_>) = (0..).zip(&steps).map(of_rank).unzip();
+        let [mut sent, mut received] = [sent.concat(), received.concat()];
+        sent.sort_unstable();
+        received.sort_unstable();
+        prop_assert_eq!(&sent, &received);
+        let order: usize = steps.iter().flatten().map(|step| step.after.len()).sum();
+        prop_assert_eq!(sent.len() + order, dag.dependencies.len());
+        sent.dedup_by_key(|one| (one.0, one.1, one.2));
+        prop_assert_eq!(sent.len(), received.len());
+    }
+}

@@ -1,0 +1,249 @@
+//! Plans: who runs what and when it is whose turn, when every task of a plan begins and ends, and what looks for plans.
+
+use std::collections::BTreeMap;
+
+use hopmap_islands::Point;
+use hopmap_model::{Context, DelayModel, Error, Processor, Schedule, ScheduledTask, TaskDag};
+use serde::{Deserialize, Serialize};
+
+use crate::Problem;
+
+/// The processor of every task, and an order of all tasks: on every processor they take their turns in it. None comes before
+/// one that it waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The tasks, first to last.
+    pub order: Vec<u32>,
+    /// The processor of every task; the index is the task.
+    pub processor: Vec<u32>,
+}
+
+impl Plan {
+    /// All tasks on one processor.
+    #[must_use]
+    pub fn serial(problem: &Problem, processor: u32) -> Self {
+        Self { order: problem.order().to_vec(), processor: vec![processor; problem.tasks()] }
+    }
+
+    /// The plan in which tasks begin in the order in which they are known to begin. Of two that begin together, one without work
+    /// comes first; else they stay in the order of the problem, in which none comes before one that it waits for.
+    #[must_use]
+    pub fn of_times(problem: &Problem, start: &[i64], finish: &[i64], processor: Vec<u32>) -> Self {
+        let mut order = problem.order().to_vec();
+        order.sort_by_key(|&task| (start[task as usize], finish[task as usize]));
+        Self { order, processor }
+    }
+
+    /// Whether every task stands once and none before one that it waits for.
+    #[must_use]
+    pub fn is_admissible(&self, problem: &Problem) -> bool {
+        let mut place = vec![usize::MAX; problem.tasks()];
+        for (at, &task) in self.order.iter().enumerate() {
+            match place.get_mut(task as usize) {
+                Some(place) if *place == usize::MAX => *place = at,
+                _ => return false,
+            }
+        }
+        let is_somewhere = |&processor: &u32| (processor as usize) < problem.processors();
+        let waits = |task: u32| {
+            problem.parents(task).iter().all(|from| place[from.task as usize] < place[task as usize])
+        };
+        self.order.len() == problem.tasks()
+            && self.processor.len() == problem.tasks()
+            && self.processor.iter().all(is_somewhere)
+            && self.order.iter().all(|&task| waits(task))
+    }
+
+    /// The schedule in the units of the program, without metrics.
+    #[must_use]
+    pub fn schedule(&self, problem: &Problem, dag: &TaskDag, processors: &[Processor]) -> Schedule {
+        let times = Evaluator::new(problem).times(self);
+        let mut turns = vec![0; problem.processors()];
+        let mut turn_of = vec![0; problem.tasks()];
+        for &task in &self.order {
+            let turn = &mut turns[self.processor[task as usize] as usize];
+            turn_of[task as usize] = *turn;
+            *turn += 1;
+        }
+        let Times { start, finish, waits_for } = times;
+        let task = |task: usize| ScheduledTask {
+            processor: self.processor[task],
+            turn: turn_of[task],
+            start: problem.real(start[task]),
+            finish: problem.real(finish[task]),
+            waits_for: waits_for[task],
+            process: dag.tasks[task].rank,
+        };
+        // In ticks as all times are, so that no task begins before its processor can.
+        let processor = |(one, &available): (&Processor, &i64)| Processor {
+            available: problem.real(available),
+            ..one.clone()
+        };
+        Schedule {
+            tasks: (0..problem.tasks()).map(task).collect(),
+            processors: processors.iter().zip(problem.available()).map(processor).collect(),
+            names: dag.names.clone(),
+            model: problem.model(),
+            metrics: BTreeMap::new(),
+            convergence: Vec::new(),
+            complete: true,
+        }
+    }
+
+    /// The plan of a problem for the reversed one, no later than it.
+    pub(crate) fn reversed(&self, problem: &Problem) -> Self {
+        let times = Evaluator::new(problem).times(self);
+        let last = times.finish.iter().copied().max().unwrap_or(0);
+        let mut order = self.order.clone();
+        order.reverse();
+        order.sort_by_key(|&task| (last - times.finish[task as usize], last - times.start[task as usize]));
+        Self { order, processor: self.processor.clone() }
+    }
+}
+
+/// When every task begins and ends, in ticks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Times {
+    /// When every task begins.
+    pub start: Vec<i64>,
+    /// When every task is done.
+    pub finish: Vec<i64>,
+    /// The task without which a task would have begun earlier.
+    pub waits_for: Vec<Option<u32>>,
+}
+
+/// Computes makespans of plans of one problem.
+#[derive(Debug, Clone)]
+pub struct Evaluator<'p> {
+    problem: &'p Problem,
+    finish: Vec<i64>,
+    free: Vec<i64>,
+}
+
+impl<'p> Evaluator<'p> {
+    /// An evaluator with room for one plan.
+    #[must_use]
+    pub fn new(problem: &'p Problem) -> Self {
+        Self { problem, finish: vec![0; problem.tasks()], free: problem.available().to_vec() }
+    }
+
+    /// When the last task of an admissible plan is done.
+    #[must_use]
+    pub fn makespan(&mut self, plan: &Plan) -> i64 {
+        match self.problem.model() {
+            DelayModel::Overlap => self.overlap(plan),
+            DelayModel::Receive => self.receive(plan),
+        }
+    }
+
+    fn overlap(&mut self, plan: &Plan) -> i64 {
+        let problem = self.problem;
+        self.free.copy_from_slice(problem.available());
+        let mut last = 0;
+        for &task in &plan.order {
+            let processor = plan.processor[task as usize];
+            let mut start = self.free[processor as usize];
+            for message in problem.parents(task) {
+                let delay = problem.delay(message.size, plan.processor[message.task as usize], processor);
+                start = start.max(self.finish[message.task as usize] + delay);
+            }
+            last = last.max(self.end(task, processor, start + problem.work(task, processor)));
+        }
+        last
+    }
+
+    fn receive(&mut self, plan: &Plan) -> i64 {
+        let problem = self.problem;
+        self.free.copy_from_slice(problem.available());
+        let mut last = 0;
+        for &task in &plan.order {
+            let processor = plan.processor[task as usize];
+            let mut start = self.free[processor as usize];
+            let mut receives = 0;
+            for message in problem.parents(task) {
+                let delay = problem.delay(message.size, plan.processor[message.task as usize], processor);
+                start = start.max(self.finish[message.task as usize]);
+                receives = receives.max(delay);
+            }
+            last = last.max(self.end(task, processor, start + receives + problem.work(task, processor)));
+        }
+        last
+    }
+
+    #[inline]
+    fn end(&mut self, task: u32, processor: u32, finish: i64) -> i64 {
+        self.finish[task as usize] = finish;
+        self.free[processor as usize] = finish;
+        finish
+    }
+
+    /// When every task of an admissible plan begins and ends, and why not earlier: because of a message rather than of its turn,
+    /// where both are as late.
+    #[must_use]
+    pub fn times(&mut self, plan: &Plan) -> Times {
+        let problem = self.problem;
+        let _ = self.makespan(plan);
+        let finish = self.finish.clone();
+        let mut times = Times {
+            start: vec![0; finish.len()],
+            waits_for: vec![None; finish.len()],
+            finish: finish.clone(),
+        };
+        let mut before: Vec<Option<u32>> = vec![None; problem.processors()];
+        for &task in &plan.order {
+            let processor = plan.processor[task as usize];
+            let (mut start, mut cause) = (problem.available()[processor as usize], None);
+            let mut wait = |time: i64, task: u32| {
+                if time > start || (time == start && cause.is_none()) {
+                    (start, cause) = (time, Some(task));
+                }
+            };
+            for message in problem.parents(task) {
+                let delay = match problem.model() {
+                    DelayModel::Overlap => {
+                        problem.delay(message.size, plan.processor[message.task as usize], processor)
+                    }
+                    DelayModel::Receive => 0,
+                };
+                wait(finish[message.task as usize] + delay, message.task);
+            }
+            if let Some(task) = before[processor as usize] {
+                wait(finish[task as usize], task);
+            }
+            before[processor as usize] = Some(task);
+            (times.start[task as usize], times.waits_for[task as usize]) = (start, cause);
+        }
+        times
+    }
+}
+
+/// An algorithm that schedules the tasks of a problem.
+pub trait Scheduler {
+    /// Gives every task a processor and a turn.
+    fn schedule(&self, problem: &Problem, cx: &Context<'_>) -> Result<SearchResult<Plan>, Error>;
+}
+
+/// What a scheduler found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SearchResult<S> {
+    /// The best: a [`Plan`], or the slot of every rank.
+    pub best: S,
+    /// Its makespan in ticks.
+    pub makespan: i64,
+    /// A makespan in ticks that no schedule of the problem is below.
+    pub lower_bound: i64,
+    /// Schedules whose makespan was computed, or nodes of a search tree, by all islands together.
+    pub evaluations: u64,
+    /// The least makespan of every island over its evaluations, island by island.
+    pub convergence: Vec<Point>,
+    /// Whether the search came to its end and was not told to stop before.
+    pub complete: bool,
+}
+
+impl<S> SearchResult<S> {
+    /// Whether nothing can be better.
+    #[must_use]
+    pub fn is_proven(&self) -> bool {
+        self.lower_bound >= self.makespan
+    }
+}
