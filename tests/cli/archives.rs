@@ -104,19 +104,19 @@ fn an_otf_1_archive_and_faults_in_it() {
     [exit code 1]
     "#);
     cut(&sandbox, "ring/ring.1.events", 100);
-    insta::assert_snapshot!(read(&sandbox, "ring"), @r#"
+    insta::assert_snapshot!(read(&sandbox, "ring"), @r"
     ------- stderr -------
-    error: `DIR/ring/ring.1.events` is damaged: line 18 is cut off
-      help: the trace was not written to its end, or not copied as a whole: copy or record it again
+    error: DIR/ring/ring.1.events:18: the line is cut off
+      help: the file is damaged, was not copied as a whole, or was not written by OTF 1; `otfprint` shows what the OTF library makes of it
     [exit code 1]
-    "#);
+    ");
     sandbox.write("ring/ring.1.events", "3e8\n*1\nS2L\n");
-    insta::assert_snapshot!(read(&sandbox, "ring"), @r#"
+    insta::assert_snapshot!(read(&sandbox, "ring"), @r"
     ------- stderr -------
-    error: `DIR/ring/ring.1.events`, line 3: `S2L`: a number is missing
-      help: the file is damaged, or not written by OTF 1; `otfprint` shows what the OTF library makes of it
+    error: DIR/ring/ring.1.events:3: `S2L`: a number is missing
+      help: the file is damaged, was not copied as a whole, or was not written by OTF 1; `otfprint` shows what the OTF library makes of it
     [exit code 1]
-    "#);
+    ");
     std::fs::remove_file(sandbox.path().join("ring/ring.1.events")).unwrap();
     insta::assert_snapshot!(read(&sandbox, "ring"), @r#"
     ------- stderr -------
@@ -242,41 +242,41 @@ fn a_csv_file_with_every_kind_of_fault() {
         sandbox.write("m.csv", text);
         seen.push_str(&sandbox.seen(&["exec", "trace/csv", "--with", "file=m.csv", "--out", "graph"]));
     }
-    insta::assert_snapshot!(seen, @r#"
+    insta::assert_snapshot!(seen, @r"
     ------- stderr -------
-    error: `DIR/m.csv` holds no traffic
+    error: DIR/m.csv: it holds no traffic
       help: the first line is `source,destination,messages,bytes`, then one line for every pair of ranks
     [exit code 1]
     ------- stderr -------
-    error: `DIR/m.csv`: column `bytes` is missing
+    error: DIR/m.csv: column `bytes` is missing
       help: the columns are source, destination, messages and bytes, in any order, separated by commas, and no others
     [exit code 1]
     ------- stderr -------
-    error: `DIR/m.csv`: column 5 is `extra`
+    error: DIR/m.csv: column 5 is `extra`
       help: the columns are source, destination, messages and bytes, in any order, separated by commas, and no others
     [exit code 1]
     ------- stderr -------
-    error: `DIR/m.csv`, line 2: 3 values where the header has 4
+    error: DIR/m.csv:2: 3 values where the header has 4
     [exit code 1]
     ------- stderr -------
-    error: `DIR/m.csv`, line 2, column 3 (messages): `two` is not a whole number
+    error: DIR/m.csv:2: column 3 (messages): `two` is not a whole number
       help: ranks, messages and bytes are whole numbers from zero
     [exit code 1]
     ------- stderr -------
-    error: `DIR/m.csv`, line 2, column 2 (destination): `-1` is negative
+    error: DIR/m.csv:2: column 2 (destination): `-1` is negative
       help: ranks, messages and bytes are whole numbers from zero
     [exit code 1]
     ------- stderr -------
-    error: `DIR/m.csv`, line 2, column 1 (source): `4294967295` is not a rank below 16777216
+    error: DIR/m.csv:2: column 1 (source): `4294967295` is not a rank below 16777216
       help: ranks, messages and bytes are whole numbers from zero
     [exit code 1]
     ------- stderr -------
-    error: `DIR/m.csv`, line 2, column 3 (messages): `99999999999999999999` is larger than 18446744073709551615
+    error: DIR/m.csv:2: column 3 (messages): `99999999999999999999` is larger than 18446744073709551615
       help: ranks, messages and bytes are whole numbers from zero
     [exit code 1]
     ------- stderr -------
-    error: `DIR/m.csv` holds no traffic
+    error: DIR/m.csv: it holds no traffic
       help: the first line is `source,destination,messages,bytes`, then one line for every pair of ranks
     [exit code 1]
-    "#);
+    ");
 }

@@ -32,10 +32,10 @@ fn a_quiet_run_says_nothing_unless_it_fails() {
         assert_eq!(said(&sandbox, &["run", "ring.toml", "--quiet"]), (Some(0), String::new()));
     }
     sandbox.write("ring.csv", "source,destination,messages,bytes\n0,1,1\n");
-    insta::assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--quiet"]), @"
+    insta::assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--quiet"]), @r"
     ------- stderr -------
     error: stage `program` (ring.toml:8)
-      `-> `DIR/ring.csv`, line 2: 3 values where the header has 4
+      `-> DIR/ring.csv:2: 3 values where the header has 4
     [exit code 1]
     ");
 }

@@ -86,12 +86,12 @@ fn what_is_wrong_is_said() {
       help: parameters: file, ranks
     [exit code 2]
     "#);
-    insta::assert_snapshot!(sandbox.seen(&["exec", "trace/csv", "--with", "file=none.csv", "--out", "a"]), @r#"
+    insta::assert_snapshot!(sandbox.seen(&["exec", "trace/csv", "--with", "file=none.csv", "--out", "a"]), @r"
     ------- stderr -------
-    error: cannot read `DIR/none.csv`
-      `-> No such file or directory (os error 2)
+    error: DIR/none.csv: cannot be read: No such file or directory (os error 2)
+      help: check the path; in a pipeline file it is relative to that file
     [exit code 1]
-    "#);
+    ");
     sandbox.write("full/notes.txt", "mine");
     insta::assert_snapshot!(sandbox.seen(&["exec", "topology/synthetic", "--with", "shape=tree:2", "--with", "costs=[1]", "--out", "full"]), @r#"
     ------- stderr -------

@@ -201,8 +201,7 @@ fn what_is_no_machine_is_said() {
     ");
     insta::assert_snapshot!(import("missing"), @r"
     ------- stderr -------
-    error: cannot read DIR/missing
-      `-> No such file or directory (os error 2)
+    error: DIR/missing: cannot be read: No such file or directory (os error 2)
       help: check the path; in a pipeline file it is relative to that file
     [exit code 1]
     ");
@@ -222,8 +221,8 @@ fn what_is_no_machine_is_said() {
     insta::assert_snapshot!(import("bomb.xml"), @r"
     ------- stderr -------
     format: hwloc
-    error: DIR/bomb.xml:2: the document type defines entities or elements of its own, as an XML bomb does
-      help: hwloc writes no such thing: write the file anew with `lstopo --of xml`
+    error: DIR/bomb.xml:2: the document type declares entities or elements of its own, as an XML bomb does
+      help: no program that describes machines writes such a thing: take it out
     [exit code 1]
     ");
 }

@@ -500,7 +500,7 @@ fn what_has_not_run_or_failed_is_not_accepted() {
     assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--quiet"]), @r"
     ------- stderr -------
     error: stage `program` (ring.toml:8)
-      `-> `DIR/ring.csv`, line 2, column 3 (messages): `x` is not a whole number
+      `-> DIR/ring.csv:2: column 3 (messages): `x` is not a whole number
       help: ranks, messages and bytes are whole numbers from zero
     [exit code 1]
     ");

@@ -147,19 +147,19 @@ fn what_is_not_read_is_refused_by_name() {
     [exit code 1]
     "#);
     sandbox.write("m.mtx", "%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 3 5\n");
-    insta::assert_snapshot!(import(&sandbox, "m.mtx"), @r#"
+    insta::assert_snapshot!(import(&sandbox, "m.mtx"), @r"
     ------- stderr -------
     format: matrix-market
-    error: `DIR/m.mtx`, line 3: the column `3` is not from 1 to 2
+    error: DIR/m.mtx:3: the column `3` is not from 1 to 2
       help: a file begins with `%%MatrixMarket matrix coordinate integer general`, then come `rows columns entries` and one line `row column bytes` for every entry; rows are senders, counted from one
     [exit code 1]
-    "#);
-    insta::assert_snapshot!(import(&sandbox, "none"), @r#"
+    ");
+    insta::assert_snapshot!(import(&sandbox, "none"), @r"
     ------- stderr -------
-    error: cannot read `DIR/none`
-      `-> No such file or directory (os error 2)
+    error: DIR/none: cannot be read: No such file or directory (os error 2)
+      help: check the path; in a pipeline file it is relative to that file
     [exit code 1]
-    "#);
+    ");
 }
 
 #[test]

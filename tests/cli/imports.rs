@@ -473,6 +473,6 @@ fn a_circle_is_found_through_re_exports_and_qualified_paths() {
     assert_eq!(found.len(), 1);
     assert_eq!(
         found[0].to_string(),
-        "3 files import each other:\n  one.rs → two.rs: Two\n  two/inner.rs → one.rs: One\n  two.rs → two/inner.rs: leaf\n"
+        "3 files import each other:\n  one.rs → two.rs: Two\n  two.rs → two/inner.rs: leaf\n  two/inner.rs → one.rs: One\n"
     );
 }

@@ -108,73 +108,73 @@ fn the_names_of_files_change_nothing_and_their_contents_do() {
 
 #[test]
 fn what_is_no_instance_is_refused() {
-    insta::assert_snapshot!(read(""), @r#"
+    insta::assert_snapshot!(read(""), @r"
     ------- stderr -------
-    error: `DIR/a.dat`, line 1: the file is empty
+    error: DIR/a.dat:1: the file is empty
       help: an instance is a number n, then matrix A and matrix B, n × n numbers each, parted by white space; flows become bytes, whole numbers from zero, and costs are numbers from zero: `flow` says which matrix is which
     [exit code 1]
-    "#);
-    insta::assert_snapshot!(read("0\n"), @r#"
+    ");
+    insta::assert_snapshot!(read("0\n"), @r"
     ------- stderr -------
-    error: `DIR/a.dat`, line 1: n is 0
+    error: DIR/a.dat:1:1: n is 0
       help: an instance is a number n, then matrix A and matrix B, n × n numbers each, parted by white space; flows become bytes, whole numbers from zero, and costs are numbers from zero: `flow` says which matrix is which
     [exit code 1]
-    "#);
-    insta::assert_snapshot!(read("4000000000\n0 1\n"), @r#"
+    ");
+    insta::assert_snapshot!(read("4000000000\n0 1\n"), @r"
     ------- stderr -------
-    error: `DIR/a.dat`, line 1: n is 4000000000, more than 4096, the most there can be
+    error: DIR/a.dat:1:1: n is 4000000000, more than 4096, the most there can be
       help: an instance is a number n, then matrix A and matrix B, n × n numbers each, parted by white space; flows become bytes, whole numbers from zero, and costs are numbers from zero: `flow` says which matrix is which
     [exit code 1]
-    "#);
-    insta::assert_snapshot!(read("2\n0 1 1\n1 0 1\n\n0 1\n1 0\n"), @r#"
+    ");
+    insta::assert_snapshot!(read("2\n0 1 1\n1 0 1\n\n0 1\n1 0\n"), @r"
     ------- stderr -------
-    error: `DIR/a.dat`, line 6: more than the 9 numbers that two 2 × 2 matrices have
+    error: DIR/a.dat:6:1: more than the 9 numbers that two 2 × 2 matrices have
       help: an instance is a number n, then matrix A and matrix B, n × n numbers each, parted by white space; flows become bytes, whole numbers from zero, and costs are numbers from zero: `flow` says which matrix is which
     [exit code 1]
-    "#);
-    insta::assert_snapshot!(read("3\n0 1 1\n1 0 1\n\n0 1 1\n1 0 1\n"), @r#"
+    ");
+    insta::assert_snapshot!(read("3\n0 1 1\n1 0 1\n\n0 1 1\n1 0 1\n"), @r"
     ------- stderr -------
-    error: `DIR/a.dat`, line 6: the file ends before row 2, column 1 of matrix B, where two 3 × 3 matrices are due
+    error: DIR/a.dat:6: the file ends before row 2, column 1 of matrix B, where two 3 × 3 matrices are due
       help: an instance is a number n, then matrix A and matrix B, n × n numbers each, parted by white space; flows become bytes, whole numbers from zero, and costs are numbers from zero: `flow` says which matrix is which
     [exit code 1]
-    "#);
-    insta::assert_snapshot!(read("2\n0 1\n1 zero\n\n0 1\n1 0\n"), @r#"
+    ");
+    insta::assert_snapshot!(read("2\n0 1\n1 zero\n\n0 1\n1 0\n"), @r"
     ------- stderr -------
-    error: `DIR/a.dat`, line 3: row 2, column 2 of matrix A (a flow): `zero` is not a number
+    error: DIR/a.dat:3:3: row 2, column 2 of matrix A (a flow): `zero` is not a number
       help: an instance is a number n, then matrix A and matrix B, n × n numbers each, parted by white space; flows become bytes, whole numbers from zero, and costs are numbers from zero: `flow` says which matrix is which
     [exit code 1]
-    "#);
-    insta::assert_snapshot!(read("2\n0 -1\n1 0\n\n0 1\n1 0\n"), @r#"
+    ");
+    insta::assert_snapshot!(read("2\n0 -1\n1 0\n\n0 1\n1 0\n"), @r"
     ------- stderr -------
-    error: `DIR/a.dat`, line 2: row 1, column 2 of matrix A (a flow): `-1` is negative
+    error: DIR/a.dat:2:3: row 1, column 2 of matrix A (a flow): `-1` is negative
       help: an instance is a number n, then matrix A and matrix B, n × n numbers each, parted by white space; flows become bytes, whole numbers from zero, and costs are numbers from zero: `flow` says which matrix is which
     [exit code 1]
-    "#);
-    insta::assert_snapshot!(read("2\n0 1.5\n1 0\n\n0 1\n1 0\n"), @r#"
+    ");
+    insta::assert_snapshot!(read("2\n0 1.5\n1 0\n\n0 1\n1 0\n"), @r"
     ------- stderr -------
-    error: `DIR/a.dat`, line 2: row 1, column 2 of matrix A (a flow): `1.5` is not a whole number
+    error: DIR/a.dat:2:3: row 1, column 2 of matrix A (a flow): `1.5` is not a whole number
       help: an instance is a number n, then matrix A and matrix B, n × n numbers each, parted by white space; flows become bytes, whole numbers from zero, and costs are numbers from zero: `flow` says which matrix is which
     [exit code 1]
-    "#);
-    insta::assert_snapshot!(read("2\n0 1\n1 0\n\n0 NaN\n1 0\n"), @r#"
+    ");
+    insta::assert_snapshot!(read("2\n0 1\n1 0\n\n0 NaN\n1 0\n"), @r"
     ------- stderr -------
-    error: `DIR/a.dat`, line 5: row 1, column 2 of matrix B (a cost): `NaN` is not a number
+    error: DIR/a.dat:5:3: row 1, column 2 of matrix B (a cost): `NaN` is not a number
       help: an instance is a number n, then matrix A and matrix B, n × n numbers each, parted by white space; flows become bytes, whole numbers from zero, and costs are numbers from zero: `flow` says which matrix is which
     [exit code 1]
-    "#);
-    insta::assert_snapshot!(read(b"\x89PNG\r\n\x1a\n\0\0\0"), @r#"
+    ");
+    insta::assert_snapshot!(read(b"\x89PNG\r\n\x1a\n\0\0\0"), @r"
     ------- stderr -------
-    error: `DIR/a.dat`, line 1: `�PNG` is not a number
+    error: DIR/a.dat:1:1: `�PNG` is not a number
       help: an instance is a number n, then matrix A and matrix B, n × n numbers each, parted by white space; flows become bytes, whole numbers from zero, and costs are numbers from zero: `flow` says which matrix is which
     [exit code 1]
-    "#);
+    ");
     let sandbox = Sandbox::new();
-    insta::assert_snapshot!(sandbox.seen(&["exec", "instance/qaplib", "--with", "file=none.dat", "--out", "a"]), @r#"
+    insta::assert_snapshot!(sandbox.seen(&["exec", "instance/qaplib", "--with", "file=none.dat", "--out", "a"]), @r"
     ------- stderr -------
-    error: cannot read `DIR/none.dat`
-      `-> No such file or directory (os error 2)
+    error: DIR/none.dat: cannot be read: No such file or directory (os error 2)
+      help: check the path; in a pipeline file it is relative to that file
     [exit code 1]
-    "#);
+    ");
 }
 
 #[test]
@@ -192,24 +192,24 @@ fn solutions_are_checked() {
     warning: `square.sln` states 900, but its permutation costs 790, which is less
     there is a placement of cost 790: `square.sln`, slots in the order of ranks
     "#);
-    insta::assert_snapshot!(check("4 700\n3 4 1 2\n"), @r#"
+    insta::assert_snapshot!(check("4 700\n3 4 1 2\n"), @r"
     ------- stderr -------
-    error: `DIR/square.sln`, line 1: the stated cost is 700, but the permutation costs 790 and its inverse 790
+    error: DIR/square.sln:1: the stated cost is 700, but the permutation costs 790 and its inverse 790
       help: a solution is n and a cost, then the numbers from 1 to n in some order (or from 0 to n - 1), of the same instance; leave out `solution` to go without
     [exit code 1]
-    "#);
-    insta::assert_snapshot!(check("5 790\n3 4 1 2 5\n"), @r#"
+    ");
+    insta::assert_snapshot!(check("5 790\n3 4 1 2 5\n"), @r"
     ------- stderr -------
-    error: `DIR/square.sln`, line 1: n is 5, but the instance has n = 4
+    error: DIR/square.sln:1:1: n is 5, but the instance has n = 4
       help: a solution is n and a cost, then the numbers from 1 to n in some order (or from 0 to n - 1), of the same instance; leave out `solution` to go without
     [exit code 1]
-    "#);
-    insta::assert_snapshot!(check("4 790\n3 4 1 3\n"), @r#"
+    ");
+    insta::assert_snapshot!(check("4 790\n3 4 1 3\n"), @r"
     ------- stderr -------
-    error: `DIR/square.sln`, line 2: 3 stands there twice
+    error: DIR/square.sln:2: 3 stands there twice
       help: a solution is n and a cost, then the numbers from 1 to n in some order (or from 0 to n - 1), of the same instance; leave out `solution` to go without
     [exit code 1]
-    "#);
+    ");
 }
 
 #[test]
@@ -378,8 +378,8 @@ fn a_graph_and_a_placement_of_other_tools_are_measured() {
     assert_eq!(shown["artifact"]["metrics"]["F"].as_f64(), Some(2.0 * (5.0 + 70.0 + 2.0 + 10.0)));
     sandbox.write("ring.part", "0\n1\n1\n3\n");
     let seen = sandbox.seen(&[&["exec", "map/import"], &ports[..], &["--out", "q"]].concat());
-    assert!(seen.contains("`DIR/ring.part`, line 3: ranks 1 (line 2) and 2 are both on slot 1"), "{seen}");
+    assert!(seen.contains("DIR/ring.part:3: ranks 1 (line 2) and 2 are both on slot 1"), "{seen}");
     sandbox.write("ring.graph", "2 1\n2\n2\n");
     let seen = sandbox.seen(&["exec", "instance/graph", "--with", "file=ring.graph", "--out", "h"]);
-    assert!(seen.contains("`DIR/ring.graph`, line 3: vertex 2 is its own neighbour"), "{seen}");
+    assert!(seen.contains("DIR/ring.graph:3:1: vertex 2 is its own neighbour"), "{seen}");
 }

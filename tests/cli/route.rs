@@ -196,19 +196,19 @@ fn contradictory_instances_are_refused() {
     };
     insta::assert_snapshot!(refused(r#"b = "C""#, r#"b = "D""#), @r"
     ------- stderr -------
-    error: `DIR/instance.toml`: the link between `A` and `D` names `D`, which is no host or switch
+    error: DIR/instance.toml: the link between `A` and `D` names `D`, which is no host or switch
       help: is it spelt as where it is declared?
     [exit code 1]
     ");
     insta::assert_snapshot!(refused("bandwidth = 3", "bandwidth = -3"), @r"
     ------- stderr -------
-    error: `DIR/instance.toml`: the link between `A` and `B` has a bandwidth of -3
+    error: DIR/instance.toml: the link between `A` and `B` has a bandwidth of -3
       help: it is above 0; leave out links that carry nothing
     [exit code 1]
     ");
     insta::assert_snapshot!(refused("requires", "needs"), @r"
     ------- stderr -------
-    error: `DIR/instance.toml`, line 8: unknown field `needs`, expected one of `name`, `requires`, `capabilities`, `devices`
+    error: DIR/instance.toml:8: unknown field `needs`, expected one of `name`, `requires`, `capabilities`, `devices`
       help: an instance has `hosts`, `switches`, `links`, `processes` and `streams`, as JSON or TOML
     [exit code 1]
     ");

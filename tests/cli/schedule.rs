@@ -268,7 +268,7 @@ fn bad_graphs_schedules_and_machines_are_refused_in_words() {
     ");
     insta::assert_snapshot!(check("<SCHEDULE_BEGIN>"), @r"
     ------- stderr -------
-    error: `DIR/s.sch`: line 1: the file ends here
+    error: DIR/s.sch:1: the file ends here
       help: `graph2sch` of PARUS writes such a file
     [exit code 1]
     ");

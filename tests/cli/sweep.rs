@@ -433,7 +433,7 @@ fn many_failures_are_told_in_few_lines() {
         sandbox
             .write(&format!("traces/bad-{number:02}.csv"), "source,destination,messages,bytes\n0,1,one,1\n");
     }
-    insta::assert_snapshot!(sandbox.seen(&["run", "batch.toml", "-j1", "--no-report"]), @r#"
+    insta::assert_snapshot!(sandbox.seen(&["run", "batch.toml", "-j1", "--no-report"]), @r"
     batch: 9 ran, 30 failed, 90 blocked in N.NN s
       program    32 cells: 2 ran, 30 failed
       placement  64 cells: 4 ran, 60 blocked
@@ -448,20 +448,20 @@ fn many_failures_are_told_in_few_lines() {
       failed     program[trace=traces/bad-02.csv]  N.NN s
       ran        machine  N.NN s
     error: stage `program[trace=traces/bad-00.csv]` (batch.toml:8)
-      `-> `DIR/traces/bad-00.csv`, line 2, column 3 (messages): `one` is not a whole number
+      `-> DIR/traces/bad-00.csv:2: column 3 (messages): `one` is not a whole number
       help: ranks, messages and bytes are whole numbers from zero
       log: .hopmap/runs/RUN/logs/program[trace=traces_bad-00.csv]-123dc524d283.log
     error: stage `program[trace=traces/bad-01.csv]` (batch.toml:8)
-      `-> `DIR/traces/bad-01.csv`, line 2, column 3 (messages): `one` is not a whole number
+      `-> DIR/traces/bad-01.csv:2: column 3 (messages): `one` is not a whole number
       help: ranks, messages and bytes are whole numbers from zero
       log: .hopmap/runs/RUN/logs/program[trace=traces_bad-01.csv]-53484718e444.log
     error: stage `program[trace=traces/bad-02.csv]` (batch.toml:8)
-      `-> `DIR/traces/bad-02.csv`, line 2, column 3 (messages): `one` is not a whole number
+      `-> DIR/traces/bad-02.csv:2: column 3 (messages): `one` is not a whole number
       help: ranks, messages and bytes are whole numbers from zero
       log: .hopmap/runs/RUN/logs/program[trace=traces_bad-02.csv]-914dd4153157.log
     … and 27 more failed; logs: .hopmap/runs/RUN/logs
     [exit code 1]
-    "#);
+    ");
     insta::assert_snapshot!(sandbox.seen(&["plan", "batch.toml"]), @r#"
       program    32 cells: 2 cached, 30 would run
             30 × did not finish last time

@@ -188,7 +188,7 @@ fn contradictory_instances_are_refused_in_words() {
     );
     assert!(refused("performance = 1", "perf = 1").contains(":2: unknown field `perf`"));
     assert!(instance("").unwrap_err().contains("the file is empty"));
-    assert!(instance("{ \"hosts\": [").unwrap_err().contains("line 1"));
+    assert!(instance("{ \"hosts\": [").unwrap_err().contains(":1: "));
     let twice = r#"{ switch = "C", destination = "h3", output = 2 },"#;
     assert!(refused(twice, &twice.repeat(2)).contains("same table and destination"));
 }

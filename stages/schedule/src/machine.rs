@@ -293,16 +293,19 @@ mod tests {
             network("median", "deviation"),
             "`network` says how far times scatter, not how long messages take"
         );
-        assert!(network("step length", "step size").starts_with("`network`, line 6: "));
+        assert!(network("step length", "step size").starts_with("network:6:"));
         let other = PROCS.replace("processors 3", "processors 2").replace("b\nb", "b").replace("\n3\n", "\n");
         let disagree = of(Some(&other), Some(NETWORK), same).unwrap_err();
         assert_eq!(disagree, "`procs` is of 2 processes and `network` of 3");
         assert_eq!(
             of(Some("x"), None, same).unwrap_err(),
-            "`procs`: line 1: `x` stands where `processors` should be"
+            "procs:1:1: `x` stands where `processors` should be"
         );
         let missing = of(None, None, |params| params.procs = Some(InputPath::new("/nowhere/procs.vct")));
-        assert_eq!(missing.unwrap_err(), "cannot read `/nowhere/procs.vct`");
+        assert_eq!(
+            missing.unwrap_err(),
+            "/nowhere/procs.vct: cannot be read: No such file or directory (os error 2)"
+        );
         let both = of(None, Some(NETWORK), |params| params.bandwidth = Some(1.0));
         assert_eq!(
             both.unwrap_err(),

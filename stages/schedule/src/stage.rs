@@ -10,9 +10,9 @@ use hopmap_replay::{ReplayProblem, placement};
 use crate::check::parus_order::accepts;
 use crate::ranks::{self, RankSearch};
 use crate::{
-    Auto, AutoParams, CheckParams, Exact, ExactParams, ExportFormat, ExportParams, Genetic, GeneticParams, ImportParams,
-    List, ListParams, MachineParams, MappingParams, Problem, Ranks, Scheduler, SearchResult, check, export,
-    formats, mapping,
+    Auto, AutoParams, CheckParams, Exact, ExactParams, ExportFormat, ExportParams, Genetic, GeneticParams,
+    ImportParams, List, ListParams, MachineParams, MappingParams, Problem, Ranks, Scheduler, SearchResult,
+    check, export, formats, mapping,
 };
 
 /// What schedulers take and give. A mapping is where a search for the slots of ranks begins.

@@ -184,7 +184,11 @@ fn where_no_order_of_the_same_starts_is_accepted_the_best_that_is_comes() {
         let all = orders.iter().flat_map(|order| splits(order, 2));
         let accepted = all.filter(|turns| parus_takes(&dag, turns));
         let makespan = |turns: Vec<Vec<u32>>| {
-            order::earliest_times(&program, &turns).unwrap().iter().map(|task| task.finish).fold(0.0, f64::max)
+            order::earliest_times(&program, &turns)
+                .unwrap()
+                .iter()
+                .map(|task| task.finish)
+                .fold(0.0, f64::max)
         };
         let best = accepted.map(makespan).fold(f64::INFINITY, f64::min);
         // The search ends where nothing is lost.
@@ -302,9 +306,9 @@ fn there_is_one_schedule_to_check() {
     let file = folder.path().join("one.sch");
     let params = serde_json::json!({ "file": file });
     assert!(with(params.clone(), Some(&schedule)).contains("a `file` beside it"));
-    assert!(with(params.clone(), None).contains("cannot read"));
+    assert!(with(params.clone(), None).contains("cannot be read"));
     std::fs::write(&file, "<SCHEDULE_BEGIN>").unwrap();
-    assert!(with(params, None).contains("one.sch`: "));
+    assert!(with(params, None).contains("one.sch:1: "));
 }
 
 /// What else lies between the earliest times and those of a schedule is told, and allowed.

@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(said, "DOT, work is `Weight` of nodes, messages are `cost` of edges");
         assert_eq!(error(&ImportParams { scale: 0.0, ..params.clone() }), "`scale` is 0");
         let stg = ImportParams { format: Some(GraphFormat::Stg), ..params.clone() };
-        assert!(error(&stg).starts_with(&format!("{path}:1: ")));
+        assert!(error(&stg).starts_with(&format!("{path}:1:1: ")));
         let named = ImportParams { node_weight: Some("label".into()), ..stg };
         assert!(error(&named).starts_with("`node_weight` names an attribute, but a file of the Standard"));
         fs::write(file.path(), "<SCHEDULE_BEGIN>").unwrap();

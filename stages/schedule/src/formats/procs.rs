@@ -97,12 +97,13 @@ mod tests {
     fn mistakes_have_lines() {
         let problem = |from: &str, to: &str| {
             assert!(TEXT.contains(from));
-            Procs::read(TEXT.replacen(from, to, 1).as_bytes()).unwrap_err().to_string()
+            let error = Procs::read(TEXT.replacen(from, to, 1).as_bytes()).expect_err(to);
+            format!("line {}: {}", error.line.unwrap_or_default(), error.problem)
         };
         assert_eq!(problem("1.25", "0"), "line 11: the test took 0 s on process 0, which cannot be");
         assert!(problem("1.25", "-1").contains("-1 s") && problem("1.25", "nan").contains("NaN s"));
         assert_eq!(problem("\nb/", "\n/"), "line 10: there are 1 hosts for 2 processors");
-        assert_eq!(problem("1.5e0\n", ""), "line 12: there are 1 durations for 2 processors");
+        assert_eq!(problem("1.5e0\n", ""), "line 11: there are 1 durations for 2 processors");
         assert_eq!(problem("1.5e0", "1.5e0 9"), "line 12: `9` stands behind 2 durations");
         assert_eq!(
             problem("1.5e0", "x"),
@@ -115,7 +116,8 @@ mod tests {
             "line 1: `processors` is `-2`, which is negative"
         );
         assert!(
-            problem("test type", "Test type").starts_with("line 3: `Test` stands where `test` should be")
+            problem("test type", "text type")
+                .starts_with("line 3: `text` stands where `test` of `test type`")
         );
         assert_eq!(Procs::read(b"").unwrap_err().problem, "the file is empty");
     }

@@ -140,7 +140,8 @@ mod tests {
     fn mistakes_have_lines() {
         let problem = |from: &str, to: &str| {
             assert!(TEXT.contains(from), "{from}");
-            read(TEXT.replacen(from, to, 1).as_bytes()).unwrap_err().to_string()
+            let error = read(TEXT.replacen(from, to, 1).as_bytes()).unwrap_err();
+            error.line.map(|line| format!("line {line}: ")).unwrap_or_default() + &error.problem
         };
         assert_eq!(problem("20", "-20"), "line 3: the time of task 1 is `-20`, which is negative");
         assert!(

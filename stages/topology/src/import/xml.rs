@@ -4,7 +4,7 @@ use std::path::Path;
 
 use hopmap_text::FileError;
 use memchr::{memchr_iter, memmem};
-use roxmltree::{Document, Node, ParsingOptions};
+use roxmltree::{Document, Node, ParsingOptions, TextPos};
 
 use super::ImportError;
 use super::reader::malformed;
@@ -28,8 +28,8 @@ pub(super) struct Xml<'t> {
 impl<'t> Xml<'t> {
     /// Reads a text.
     pub(super) fn parse(path: &Path, text: &'t str) -> Result<Self, FileError> {
-        let lines: Vec<usize> = memchr_iter(b'\n', text.as_bytes()).map(|end| end + 1).collect();
         let text = text.trim_start_matches('\u{feff}');
+        let lines: Vec<usize> = memchr_iter(b'\n', text.as_bytes()).map(|end| end + 1).collect();
         if let Some((place, problem)) = bomb(text) {
             let help = "no program that describes machines writes such a thing: take it out";
             let line = lines.partition_point(|&begin| begin <= place) + 1;
@@ -38,7 +38,12 @@ impl<'t> Xml<'t> {
         let options =
             ParsingOptions { allow_dtd: true, nodes_limit: MOST_NODES, ..ParsingOptions::default() };
         let document = Document::parse_with_options(text, options).map_err(|error| {
-            let (place, message) = (error.pos(), error.to_string());
+            let message = error.to_string();
+            // An element that stays open has no place of its own: the text ends in its last line.
+            let place = match error {
+                roxmltree::Error::UnclosedRootNode => TextPos::new(text.lines().count() as u32, 1),
+                error => error.pos(),
+            };
             // The place stands behind the message, too.
             let message = message.rsplit_once(" at ").map_or(&*message, |(message, _)| message);
             let error = FileError::at(place.row as usize, message, DAMAGED).in_file(path);
@@ -138,7 +143,12 @@ impl<'a> Element<'a> {
 pub(super) fn first_element(head: &str) -> Option<&str> {
     let mut rest = head.trim_start_matches('\u{feff}').trim_start();
     while rest.starts_with("<?") || rest.starts_with("<!") {
-        let end = if rest.starts_with("<!--") { "-->" } else { ">" };
+        let holds_declarations = || rest.split('>').next().is_some_and(|first| first.contains('['));
+        let end = match rest.starts_with("<!--") {
+            true => "-->",
+            false if holds_declarations() => "]>",
+            false => ">",
+        };
         rest = rest.split_once(end)?.1.trim_start();
     }
     let rest = rest.strip_prefix('<')?;

@@ -129,7 +129,7 @@ fn routes_of_tori_go_dimension_by_dimension() {
 fn what_is_wrong_is_said_with_its_line() {
     assert_eq!(
         message("tleaf 2\n3 100\n4 x"),
-        "F:3: the cost of the links of a level is `x`; the cost of the links of a level is a whole number from 1 to 2147483647"
+        "F:3:3: the cost of the links of a level is `x`; the cost of the links of a level is a whole number from 1 to 2147483647"
     );
     assert!(message("tleaf 1 1 3").contains("the number of branches of a level is `1`"));
     assert!(message("tleaf 2 3").starts_with("F:1: the file ends where the cost of the links"));

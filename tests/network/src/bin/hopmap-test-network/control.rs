@@ -7,7 +7,7 @@ use std::thread;
 
 use hopmap_test_network::{Answer, CONTROL, Counters, Error, Request};
 
-use crate::failed;
+use crate::failure::failed;
 use crate::hosts::lock;
 use crate::links::Links;
 

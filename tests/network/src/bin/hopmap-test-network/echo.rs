@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use hopmap_test_network::{Error, address};
 
-use crate::failed;
+use crate::failure::failed;
 use crate::hosts::on_host;
 
 /// Exchanges that are not counted: the first ones set up caches and windows.

@@ -15,7 +15,7 @@ use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::unistd::{close, dup};
 
-use crate::failed;
+use crate::failure::failed;
 use crate::hosts::{enter_network, name_file, network_file};
 
 /// Runs a command on a host of a network, from outside, and ends as it does.

@@ -12,10 +12,11 @@ use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::sys::wait::wait;
 
+use crate::failure::failed;
 use crate::links::Links;
 use crate::serve::{report, tell};
 use crate::switch::Switch;
-use crate::{control, echo, failed, hosts};
+use crate::{control, echo, hosts};
 
 /// The latency at which the constant part of a message's time is measured, in seconds.
 const CALIBRATION: f64 = 300e-6;

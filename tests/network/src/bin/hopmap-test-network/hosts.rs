@@ -12,7 +12,7 @@ use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::unistd::sethostname;
 
-use crate::failed;
+use crate::failure::failed;
 use crate::serve::forbidden;
 
 /// The longest packet in bytes: large, as clusters have it, so that the switch keeps up with a gigabit per second.

@@ -3,6 +3,7 @@
 mod control;
 mod echo;
 mod enter;
+mod failure;
 mod first;
 mod hosts;
 mod links;
@@ -13,6 +14,7 @@ mod switch;
 
 use std::ffi::OsString;
 use std::io::Write as _;
+
 use std::net::SocketAddrV4;
 use std::path::Path;
 use std::process::ExitCode;
@@ -21,6 +23,8 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 use hopmap_test_network::{Answer, CONTROL, Error, Request, ask};
 use miette::Diagnostic as _;
+
+use crate::failure::say;
 
 /// Hosts with known latencies and rates between them, on one machine.
 ///
@@ -181,15 +185,4 @@ fn tell(request: &Request) -> Result<ExitCode, Error> {
 
 fn at(address: SocketAddrV4, error: &std::io::Error) -> Error {
     Error::Setup { message: format!("{address}: {error}"), help: None }
-}
-
-/// Prints a line, at once; a reader that is gone is no concern of ours.
-fn say(line: &str) {
-    let mut output = std::io::stdout().lock();
-    let _ = writeln!(output, "{line}").and_then(|()| output.flush());
-}
-
-/// What failed while a network was made, with the reason the system gives.
-fn failed(what: &str, error: impl std::fmt::Display) -> Error {
-    Error::Setup { message: format!("{what}: {error}"), help: None }
 }

@@ -11,7 +11,7 @@ use nix::sys::socket::{
 };
 use nix::sys::time::TimeSpec;
 
-use crate::failed;
+use crate::failure::failed;
 use crate::hosts::{MTU, port_name};
 
 /// Bytes of frames that may wait for the switch.

@@ -7,7 +7,7 @@ use clap::Args;
 use hopmap_test_network::{Description, Error, Network};
 
 use crate::enter::ending;
-use crate::failed;
+use crate::failure::failed;
 
 /// What a network for a command is like.
 #[derive(Debug, Args)]

@@ -7,7 +7,7 @@ use hopmap_test_network::{Error, Report};
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{Gid, Uid};
 
-use crate::{failed, say};
+use crate::failure::{failed, say};
 
 /// Makes the network that is described on the standard input, which lives as long as that is open.
 ///

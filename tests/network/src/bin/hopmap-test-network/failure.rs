@@ -1,0 +1,16 @@
+//! What the processes of a network say of themselves.
+
+use std::io::Write;
+
+use hopmap_test_network::Error;
+
+/// Prints a line, at once; a reader that is gone is no concern of ours.
+pub(crate) fn say(line: &str) {
+    let mut output = std::io::stdout().lock();
+    let _ = writeln!(output, "{line}").and_then(|()| output.flush());
+}
+
+/// What failed while a network was made, with the reason the system gives.
+pub(crate) fn failed(what: &str, error: impl std::fmt::Display) -> Error {
+    Error::Setup { message: format!("{what}: {error}"), help: None }
+}
