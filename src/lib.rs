@@ -11,7 +11,6 @@ pub mod engine;
 pub mod gates;
 pub mod lock;
 pub mod pipeline;
-mod programs;
 pub mod provenance;
 pub mod query;
 pub mod ranks;

@@ -1,5 +1,6 @@
 //! Questions in SQL: what is asked of `hopmap-query`, the program that answers them.
 
+use std::env;
 use std::ffi::OsString;
 use std::io::Write;
 use std::ops::Range;
@@ -13,7 +14,6 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::pipeline::Problem;
-use crate::programs;
 
 /// Name of the program.
 const PROGRAM: &str = "hopmap-query";
@@ -219,8 +219,27 @@ fn exchange<T: DeserializeOwned>(
 
 /// The program, which is first told the version of hopmap that it has to have itself.
 fn program() -> Result<(PathBuf, Command), ProgramError> {
-    let path = programs::find(PROGRAM, VARIABLE).map_err(|places| ProgramError::Missing { places })?;
+    let path = find(PROGRAM, VARIABLE).map_err(|places| ProgramError::Missing { places })?;
     let mut command = Command::new(&path);
     command.arg(env!("CARGO_PKG_VERSION"));
     Ok((path, command))
+}
+
+/// Where a program is: where the variable says, else beside us, else on the path. Where it is nowhere, the places that were searched.
+pub(crate) fn find(program: &str, variable: &str) -> Result<PathBuf, String> {
+    if let Some(named) = env::var_os(variable) {
+        let path = PathBuf::from(named);
+        return match path.is_file() {
+            true => Ok(std::path::absolute(&path).unwrap_or(path)),
+            false => Err(format!("{variable} names {}", path.display())),
+        };
+    }
+    let beside = env::current_exe().ok().map(|hopmap| hopmap.with_file_name(program));
+    let path = env::var_os("PATH").unwrap_or_default();
+    let on_path = env::split_paths(&path).map(|folder| folder.join(program));
+    let found = beside.iter().cloned().chain(on_path).find(|path| path.is_file());
+    found.ok_or_else(|| {
+        let beside = beside.map(|path| format!("not at {}, ", path.display())).unwrap_or_default();
+        format!("{beside}not on PATH")
+    })
 }

@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
-use super::error::ArchiveError;
 use super::inputs::{self, Inputs};
 use super::metadata::{self, About, Written};
-use super::{ARTIFACTS, Export, JOURNAL, METADATA, REPORT, REQUEST, RESULTS, seal};
+use super::names::ArchiveError;
+use super::{ARTIFACTS, Export, JOURNAL, METADATA, REPORT, REQUEST, RESULTS, names};
 use crate::engine::{OutputRecord, ResultRecord, Store};
 
 /// An archive that was written.
@@ -221,14 +221,14 @@ fn write(
     let count = written.len() + 1;
     let text = metadata::describe(export, inputs, &written);
     add(&mut zip, METADATA, text.len() as u64, &mut text.as_bytes())?;
-    zip.set_comment(seal::comment()).map_err(failed)?;
+    zip.set_comment(names::comment()).map_err(failed)?;
     let writer = zip.finish().map_err(failed)?;
     let io = DurableError::io("write", path);
     let mut file = match writer.into_inner() {
         Ok(file) => file,
         Err(error) => return Err(io(error.into_error()).into()),
     };
-    let digits = seal::seal(&mut file).and_then(|digits| file.sync_all().map(|()| digits));
+    let digits = names::seal(&mut file).and_then(|digits| file.sync_all().map(|()| digits));
     Ok((count, digits.map_err(DurableError::io("write", path))?))
 }
 

@@ -20,22 +20,19 @@
 //! deflated, so that the same run gives the same bytes. The comment of the archive ends in the BLAKE3 of all bytes before
 //! it: whatever byte changes is found. A hash is no signature: who wants to be sure of the sender needs one from him.
 
-mod error;
 mod export;
 mod inputs;
 mod metadata;
 mod names;
 mod read;
-mod seal;
-mod unpack;
 
 use std::io::Read;
 use std::path::Path;
 
-pub use error::ArchiveError;
 pub use export::{Exported, export};
+pub use names::ArchiveError;
+pub use read::Unpacked;
 pub use read::{Archive, Checked, Finding};
-pub use unpack::Unpacked;
 
 use crate::engine::{RunReport, RunSummary};
 use crate::lock::{Lock, Request};

@@ -1,5 +1,12 @@
 //! Names of files in an archive: what may be unpacked, and how a name is written as an IRI.
 
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::PathBuf;
+
+use hopmap_durable::DurableError;
+use miette::Diagnostic;
+
 /// Why a name must not be unpacked; none if it may.
 pub(super) fn flaw(name: &str) -> Option<&'static str> {
     const LONGEST: usize = 4096;
@@ -52,6 +59,130 @@ pub(super) fn decoded(text: &str) -> Option<String> {
         });
     }
     String::from_utf8(bytes).ok()
+}
+
+/// What stands before the digits at the end of an archive.
+const WORDS: &str = "hopmap archive; BLAKE3 of everything before these digits: ";
+const DIGITS: usize = 64;
+/// With these bytes the last part of an archive begins; 18 more follow, of which the last two are the length of the comment.
+const END: &[u8] = b"PK\x05\x06";
+
+/// The comment of an archive that has yet to be sealed.
+pub(super) fn comment() -> String {
+    format!("{WORDS}{}", "0".repeat(DIGITS))
+}
+
+/// What the end of an archive says of the rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Seal {
+    /// Every byte is as it was written.
+    Whole,
+    /// Some byte is not.
+    Broken,
+    /// There is none: another program packed the files.
+    None,
+}
+
+/// Seals an archive that ends in [`comment`]; gives the digits.
+pub(super) fn seal(file: &mut File) -> std::io::Result<String> {
+    let length = file.seek(SeekFrom::End(0))?;
+    let digits = hash(file, length - DIGITS as u64)?;
+    file.seek(SeekFrom::Start(length - DIGITS as u64))?;
+    file.write_all(digits.as_bytes())?;
+    Ok(digits)
+}
+
+/// Holds an archive against its seal.
+pub(super) fn check(file: &mut File) -> std::io::Result<Seal> {
+    let length = file.seek(SeekFrom::End(0))?;
+    let mut text = vec![0; (WORDS.len() + DIGITS).min(usize::try_from(length).unwrap_or(usize::MAX))];
+    file.seek(SeekFrom::End(-(text.len().cast_signed() as i64)))?;
+    file.read_exact(&mut text)?;
+    if !text.starts_with(WORDS.as_bytes()) || text.len() < WORDS.len() + DIGITS {
+        // An archive of another program ends in its directory, without a comment. Anything else was sealed once.
+        let end = text.len().saturating_sub(END.len() + 18);
+        let is_bare = text[end..].starts_with(END) && text.ends_with(&[0, 0]);
+        return Ok(if is_bare { Seal::None } else { Seal::Broken });
+    }
+    let digits = &text[WORDS.len()..];
+    let found = hash(file, length - DIGITS as u64)?;
+    Ok(if found.as_bytes() == digits { Seal::Whole } else { Seal::Broken })
+}
+
+fn hash(file: &mut File, length: u64) -> std::io::Result<String> {
+    file.seek(SeekFrom::Start(0))?;
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(Read::by_ref(file).take(length))?;
+    Ok(hasher.finalize().to_hex().to_string())
+}
+
+/// An archive that cannot be read or written.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub enum ArchiveError {
+    /// The system is in the way.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Durable(#[from] DurableError),
+    /// It is no archive, or its directory is damaged.
+    #[error("{} is no archive, or a damaged one: {place}: {reason}", path.display())]
+    #[diagnostic(help("get it once more: what is damaged cannot be told from what is forged"))]
+    Damaged {
+        /// The archive.
+        path: PathBuf,
+        /// Where in it.
+        place: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// It has something in it that no export writes and that could do harm.
+    #[error("{} is refused: {place}: {reason}", path.display())]
+    #[diagnostic(help(
+        "`hopmap export` writes nothing like this; do not unpack it with other programs either"
+    ))]
+    Refused {
+        /// The archive.
+        path: PathBuf,
+        /// Which entry of it.
+        place: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// It is an archive of something else.
+    #[error("{} was not written by `hopmap export`: {reason}", path.display())]
+    #[diagnostic(help("`hopmap export` packs a run"))]
+    Foreign {
+        /// The archive.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
+    /// It was written without the input files.
+    #[error("{} has no input files, so nothing in it can be made again", path.display())]
+    #[diagnostic(help(
+        "unpack it, put the files where `pipeline/` needs them, and run `hopmap verify` on the pipeline with --lock"
+    ))]
+    NoInputs {
+        /// The archive.
+        path: PathBuf,
+    },
+    /// An artifact in the store is damaged.
+    #[error("the artifact of `{cell}` is damaged: {} has other bytes than when it was made", path.display())]
+    #[diagnostic(help(
+        "remove the folder of the artifact and `hopmap run` makes it again; `hopmap verify` finds all that are damaged"
+    ))]
+    DamagedArtifact {
+        /// The cell that gave it.
+        cell: String,
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file changed while it was packed.
+    #[error("{name} changed since the run, or while it was packed")]
+    #[diagnostic(help("run the pipeline again, then export it"))]
+    Changed {
+        /// The file.
+        name: String,
+    },
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use hopmap_compare::{Contents, MetricChange, MetricChanges};
 use miette::Report;
 use serde_json::json;
 
-use super::cells;
+use super::locate;
 use super::locate::locate;
 use super::open::{StoreArguments, working_directory};
 use super::output::Output;
@@ -145,7 +145,7 @@ fn manifest_of_cell(name: &str, store: &Store, side: &Side) -> Option<engine::Ma
     let is_output = |result: &&engine::ResultRecord| {
         result.outputs.values().any(|output| output.digest == side.folder.digest())
     };
-    let (cells, _) = cells::in_store(name, store, store.all_current()).ok()?;
+    let (cells, _) = locate::in_store(name, store, store.all_current()).ok()?;
     cells.into_iter().filter_map(|current| store.result(&current.key)).find(is_output)?.manifest()
 }
 
@@ -168,7 +168,7 @@ fn of_stage(arguments: &Arguments, names: [&String; 2], output: Output) -> Resul
             Failure::from(Mistake::new(format!("there is no run `{name}`"), "`hopmap runs` lists them"))
         })?;
         let catalogue = Catalogue::of_run(&store, run);
-        let found = cells::in_catalogue(stage, &catalogue)?;
+        let found = locate::in_catalogue(stage, &catalogue)?;
         if found.is_empty() {
             let mut stages: Vec<&str> = catalogue.cells.iter().map(|cell| cell.stage.as_str()).collect();
             stages.dedup();

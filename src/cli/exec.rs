@@ -1,7 +1,9 @@
 //! `hopmap exec`: one stage, without a pipeline and without a store.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use clap::Args;
 use hopmap_artifact::{DESCRIPTION, Folder, PROVENANCE};
@@ -12,16 +14,16 @@ use hopmap_text::closest;
 use miette::Report;
 use serde_json::json;
 
-use super::interrupt::on_interrupt;
-use super::open::{pairs, working_directory};
+use super::open::{on_interrupt, pairs, working_directory};
 use super::output::Output;
 use super::stages::find;
-use crate::engine::{self, Launch, Launched, short, write_outputs};
+use crate::engine::{Launch, Launched, short, write_outputs};
 use crate::pipeline::{
     Folders, LAUNCHERS, Launcher, Source, assignments, configure_alone, distributed_stages,
 };
 use crate::ranks::TaskInput;
-use crate::registry::{self, Configured, StageEntry};
+use crate::registry::{Configured, StageEntry};
+use crate::{engine, ranks, registry};
 
 /// Arguments of `exec`.
 #[derive(Debug, Args)]
@@ -289,5 +291,56 @@ impl Observer for Notes<'_> {
 
     fn cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
+    }
+}
+
+/// Time between two looks at whether a signal came.
+const INTERVAL: Duration = Duration::from_millis(50);
+
+/// WorkerArguments of `worker`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  srun -n 1 hopmap worker .hopmap/work/KEY")]
+pub(crate) struct WorkerArguments {
+    /// Folder with the task.
+    folder: PathBuf,
+}
+
+pub(crate) fn worker(arguments: &WorkerArguments) -> Result<Exit, Failure> {
+    let folder = &arguments.folder;
+    let interrupted = on_interrupt()?;
+    let ended = AtomicBool::new(false);
+    let result = std::thread::scope(|scope| {
+        scope.spawn(|| stop_when_interrupted(folder, &interrupted, &ended));
+        ranks::stop_with_the_engine(folder);
+        let _ended = Ended(&ended);
+        ranks::run(folder, None, &|line| {
+            // An engine that does not listen any more is gone.
+            let _ = std::io::stdout().lock().write_all(format!("{line}\n").as_bytes());
+        })
+    });
+    result.map(|()| Exit::Done).map_err(|error| {
+        ranks::blame(folder, 0, &error);
+        Failure::failed(error)
+    })
+}
+
+/// Says that the stage has ended, also where it panicked.
+struct Ended<'a>(&'a AtomicBool);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Batch systems send a signal before they end a job: time to deliver what there is.
+fn stop_when_interrupted(folder: &Path, interrupted: &AtomicBool, ended: &AtomicBool) {
+    while !ended.load(Ordering::Relaxed) {
+        if interrupted.load(Ordering::Relaxed) {
+            // If this fails the folder is gone, which stops the stage as well.
+            let _ = ranks::stop(folder);
+            return;
+        }
+        std::thread::sleep(INTERVAL);
     }
 }

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::open::{pairs, working_directory};
 use super::output::Output;
-use super::schema::pipeline_schema;
+use super::stages::pipeline_schema;
 use crate::pipeline::{EMBEDDED, Embedded, Folders, Pipeline, SCHEMA_FILE, Source, parameters};
 
 /// Arguments of `init`.

@@ -1,54 +1,41 @@
 //! The command line: one file per command. The only part of hopmap that prints.
 
 mod accept;
-mod asked;
-mod cells;
-mod check;
-mod completions;
 mod diff;
-mod estimate;
 mod exec;
 mod export;
-mod failure;
 mod gates;
-mod gc;
-mod graph;
 mod init;
-mod interrupt;
 mod locate;
 mod lock;
-mod man;
 mod open;
 mod output;
-mod placements;
 mod plan;
 mod progress;
-mod provenance;
 mod query;
-mod registered;
-mod report;
-mod rows;
 mod run;
 mod runs;
-mod schema;
 mod show;
 mod stages;
 mod summary;
 mod topology;
-mod values;
 mod verify;
-mod wait;
-mod why;
-mod worker;
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+use hopmap_command::{CommandEntry, Exit, Failure, ParsedCommand};
+use hopmap_model::{Context, Observer};
+use indicatif::{ProgressBar, ProgressStyle};
 
-use hopmap_command::{Exit, Failure};
-
+use crate::registry::COMMANDS;
+use open::on_interrupt;
 pub use output::Output;
+use output::unbuffered;
 pub use query::{Request as QueryRequest, Stored};
 
 /// From the trace of a parallel program and the topology of a machine to a placement of its ranks.
@@ -90,11 +77,11 @@ enum Command {
     /// Say what would run, and why.
     Plan(plan::Arguments),
     /// Say why a stage would run, or why it would not.
-    Why(why::Arguments),
+    Why(plan::WhyArguments),
     /// Check a pipeline file without running anything.
-    Check(check::Arguments),
+    Check(plan::CheckArguments),
     /// Draw a pipeline as a graph in DOT.
-    Graph(graph::Arguments),
+    Graph(plan::GraphArguments),
     /// Run one stage without a pipeline and without a store.
     Exec(exec::Arguments),
     /// Show an artifact or one of its tables.
@@ -110,28 +97,28 @@ enum Command {
     /// Pack a run into one archive that another machine can verify.
     Export(export::Arguments),
     /// Write the HTML report of a pipeline from what is in the store.
-    Report(report::Arguments),
+    Report(run::ReportArguments),
     /// List the runs of a store.
     Runs(runs::Arguments),
     /// Clear a store of what no pipeline uses any more.
-    Gc(gc::Arguments),
+    Gc(runs::GcArguments),
     /// Say which values of gates, or which artifact, are the right ones, or whether they are.
     Accept(accept::Arguments),
     #[command(flatten)]
-    Registered(registered::Registered),
+    Registered(Registered),
     /// Keep the topology of a machine true: refresh it, compare two, say what is published.
     Topology(topology::Arguments),
     /// List the stages, or describe one.
     Stages(stages::Arguments),
     /// Print the JSON Schema of pipeline files, or of the parameters of a stage.
-    Schema(schema::Arguments),
+    Schema(stages::SchemaArguments),
     /// Print what a shell needs to complete hopmap's commands.
-    Completions(completions::Arguments),
+    Completions(stages::CompletionsArguments),
     /// Write the manual pages into a folder.
-    Man(man::Arguments),
+    Man(stages::ManArguments),
     /// Run the stage of a folder that hopmap wrote.
     #[command(hide = true)]
-    Worker(worker::Arguments),
+    Worker(exec::WorkerArguments),
 }
 
 /// Runs a command line and says how it ended.
@@ -146,9 +133,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Init(arguments) => init::main(&arguments, output),
         Command::Run(arguments) => run::main(&arguments, output),
         Command::Plan(arguments) => plan::main(&arguments, output),
-        Command::Why(arguments) => why::main(&arguments, output),
-        Command::Check(arguments) => check::main(&arguments, output),
-        Command::Graph(arguments) => graph::main(&arguments, output),
+        Command::Why(arguments) => plan::why(&arguments, output),
+        Command::Check(arguments) => plan::check(&arguments, output),
+        Command::Graph(arguments) => plan::graph(&arguments, output),
         Command::Exec(arguments) => exec::main(&arguments, output),
         Command::Show(arguments) => show::main(&arguments, output),
         Command::Query(_) => Err(Failure::usage(crate::query::exec(&arguments[1..]))),
@@ -156,19 +143,19 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Lock(arguments) => lock::main(&arguments, output),
         Command::Verify(arguments) => verify::main(&arguments, output),
         Command::Export(arguments) => export::main(&arguments, output),
-        Command::Report(arguments) => report::main(&arguments, output),
+        Command::Report(arguments) => run::report(&arguments, output),
         Command::Runs(arguments) => runs::main(&arguments, output),
-        Command::Gc(arguments) => gc::main(&arguments, output),
+        Command::Gc(arguments) => runs::gc(&arguments, output),
         Command::Accept(arguments) => accept::main(&arguments, output),
-        Command::Registered(command) => registered::main(&command, output),
+        Command::Registered(command) => run_registered(&command, output),
         Command::Topology(arguments) => topology::main(&arguments, output),
         Command::Stages(arguments) => stages::main(&arguments, output),
-        Command::Schema(arguments) => schema::main(&arguments, output),
-        Command::Completions(arguments) => Ok(completions::main(&arguments, Cli::command(), output)),
-        Command::Man(arguments) => man::main(&arguments, Cli::command()),
-        Command::Worker(arguments) => worker::main(&arguments),
+        Command::Schema(arguments) => stages::schema(&arguments, output),
+        Command::Completions(arguments) => Ok(stages::completions(&arguments, Cli::command(), output)),
+        Command::Man(arguments) => stages::man(&arguments, Cli::command()),
+        Command::Worker(arguments) => exec::worker(&arguments),
     };
-    ended.unwrap_or_else(|failure| failure::report(&failure, output)).into()
+    ended.unwrap_or_else(|failure| output::report(&failure, output)).into()
 }
 
 /// Runs the command line of a `hopmap query`, which `answer` answers, and says how it ended.
@@ -183,7 +170,7 @@ pub fn query(
     let Command::Query(arguments) = cli.command else { return Exit::Usage.into() };
     let output = Output::new(cli.json, cli.quiet);
     let ended = arguments.request(output).and_then(|request| answer(&request, output));
-    ended.unwrap_or_else(|failure| failure::report(&failure, output)).into()
+    ended.unwrap_or_else(|failure| output::report(&failure, output)).into()
 }
 
 fn parse(arguments: &[OsString]) -> Result<Cli, Exit> {
@@ -192,4 +179,87 @@ fn parse(arguments: &[OsString]) -> Result<Cli, Exit> {
         let _ = error.print();
         if error.use_stderr() { Exit::Usage } else { Exit::Done }
     })
+}
+
+/// A command of the registry, with its arguments.
+pub(crate) struct Registered(Box<dyn ParsedCommand>);
+
+impl Subcommand for Registered {
+    fn augment_subcommands(command: clap::Command) -> clap::Command {
+        command.subcommands(COMMANDS.iter().map(CommandEntry::definition))
+    }
+
+    fn augment_subcommands_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_subcommands(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        COMMANDS.iter().any(|entry| entry.name == name)
+    }
+}
+
+impl FromArgMatches for Registered {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        Self::from_arg_matches_mut(&mut matches.clone())
+    }
+
+    fn from_arg_matches_mut(matches: &mut ArgMatches) -> Result<Self, clap::Error> {
+        CommandEntry::parse(COMMANDS, matches).map(Self)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+pub(crate) fn run_registered(Registered(command): &Registered, output: Output) -> Result<Exit, Failure> {
+    let cancelled = command.is_stoppable().then(on_interrupt).transpose()?;
+    let bar = match output.is_interactive() {
+        true => ProgressBar::new(0).with_style(style()),
+        false => ProgressBar::hidden(),
+    };
+    let observer = Bar { shown: bar, output, cancelled };
+    let threads = command.threads();
+    let mut out = unbuffered();
+    let run =
+        |out: &mut (dyn Write + Send)| command.run(&Context::new(threads.unwrap_or(1), None, &observer), out);
+    let done = match threads {
+        Some(threads) => {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+            let pool = pool.map_err(|error| miette::miette!("cannot start {threads} threads: {error}"))?;
+            pool.install(|| run(&mut out))
+        }
+        None => run(&mut out),
+    };
+    observer.shown.finish_and_clear();
+    let answer = done?;
+    output.answer(&answer);
+    Ok(answer.exit)
+}
+
+fn style() -> ProgressStyle {
+    ProgressStyle::with_template("  {bytes}/{total_bytes} {wide_bar} {bytes_per_sec} {eta}")
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+struct Bar {
+    shown: ProgressBar,
+    output: Output,
+    cancelled: Option<Arc<AtomicBool>>,
+}
+
+impl Observer for Bar {
+    fn progress(&self, done: u64, total: u64) {
+        self.shown.set_length(total.max(done));
+        self.shown.set_position(done);
+    }
+
+    fn log(&self, line: &str) {
+        self.shown.suspend(|| self.output.note(line));
+    }
+
+    fn cancelled(&self) -> bool {
+        self.cancelled.as_ref().is_some_and(|cancelled| cancelled.load(Ordering::Relaxed))
+    }
 }

@@ -1,13 +1,17 @@
 //! What several commands begin with: a pipeline, its parameters, and a store.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use clap::Args;
-use hopmap_command::{Failure, Mistake};
+use hopmap_command::{Exit, Failure, Mistake, holder};
+use hopmap_durable::DurableError;
 use hopmap_model::read_input;
-use miette::IntoDiagnostic;
+use miette::{IntoDiagnostic, Report};
 
-use crate::engine::Store;
+use crate::engine::{Store, StoreError, Writer};
 use crate::lock::Request;
 use crate::pipeline::{EMBEDDED, Pipeline, Source};
 
@@ -141,4 +145,60 @@ fn read_text(path: &Path) -> Result<String, Failure> {
 /// A path without `.` and `..`, so that a search upwards goes where people expect.
 fn normal(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// How long to wait.
+#[derive(Debug, Args)]
+pub(crate) struct WaitArguments {
+    /// Time to wait while another run has the store [default: end with 75 at once].
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    wait: Option<Duration>,
+}
+
+impl WaitArguments {
+    /// Whether time may pass until the store is ours.
+    pub(crate) fn waits(&self) -> bool {
+        self.wait.is_some()
+    }
+
+    /// The right to write to a store. Ctrl-C ends the waiting for it.
+    pub(crate) fn writer(&self, root: &Path, command: &str) -> Result<Writer, Failure> {
+        let cancelled = on_interrupt()?;
+        let stop = || cancelled.load(Ordering::Relaxed);
+        match Writer::open_within(root, &holder(command), self.wait.unwrap_or_default(), &stop) {
+            Err(error @ StoreError::Durable(DurableError::Busy { .. })) if stop() => {
+                Err(Failure::new(Exit::Interrupted, [Report::new(error)]))
+            }
+            result => Ok(result?),
+        }
+    }
+}
+
+/// A first Ctrl-C asks the stages to deliver what they have, a second one ends at once: the store is sound either way. Whoever asks
+/// again gets the same flag.
+pub(super) fn on_interrupt() -> Result<Arc<AtomicBool>, Failure> {
+    static CANCELLED: Mutex<Option<Arc<AtomicBool>>> = Mutex::new(None);
+    let mut there = CANCELLED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(cancelled) = there.as_ref() {
+        return Ok(Arc::clone(cancelled));
+    }
+    let cancelled = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&cancelled);
+    let handler = move || {
+        if flag.swap(true, Ordering::Relaxed) {
+            #[expect(clippy::exit, reason = "the user asked twice")]
+            std::process::exit(i32::from(Exit::Interrupted.code()));
+        }
+    };
+    ctrlc::set_handler(handler).into_diagnostic()?;
+    Ok(Arc::clone(there.insert(cancelled)))
+}
+
+/// A time such as `90`, `90s`, `10m` or `2h`.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    match text.parse::<u32>() {
+        Ok(seconds) => Ok(Duration::from_secs(u64::from(seconds))),
+        Err(_) => humantime::parse_duration(text)
+            .map_err(|error| format!("{error}; write for example 90s, 10m or 2h")),
+    }
 }

@@ -5,9 +5,14 @@ use std::fs::File;
 use std::io::{IsTerminal, Write, stdout};
 use std::os::fd::AsFd;
 
-use hopmap_command::Answer;
+use hopmap_command::{Answer, Exit, Failure};
+use hopmap_durable::DurableError;
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, Report};
 use serde::Serialize;
+use serde_json::json;
+
+use crate::engine::StoreError;
+use crate::pipeline::Problems;
 
 /// How to print.
 #[derive(Debug, Clone, Copy)]
@@ -134,6 +139,48 @@ pub(super) fn unbuffered() -> Box<dyn Write + Send> {
     // A second handle, so that dropping it does not close the first.
     let out = stdout().as_fd().try_clone_to_owned();
     out.map_or_else(|_| Box::new(stdout()) as Box<dyn Write + Send>, |out| Box::new(File::from(out)))
+}
+
+/// Prints a failure to standard error, after what was found out before it.
+pub(super) fn report(failure: &Failure, output: Output) -> Exit {
+    output.answer(&failure.answer);
+    let reports = &failure.reports;
+    if output.is_json() {
+        let errors: Vec<_> = reports
+            .iter()
+            .map(|report| json!({ "message": message(report), "help": report.help().map(|help| help.to_string()) }))
+            .collect();
+        output.json(&json!({ "errors": errors }));
+    }
+    for report in reports {
+        output.error(report);
+    }
+    if reports.len() > 1 {
+        output.problem_count(reports.len());
+    }
+    failure.exit
+}
+
+/// An error with its causes, in one line.
+pub(crate) fn message(report: &Report) -> String {
+    report.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+impl From<Problems> for Failure {
+    fn from(problems: Problems) -> Self {
+        Self::new(Exit::Usage, problems.0.into_iter().map(Report::new))
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let exit = match error {
+            StoreError::Durable(DurableError::Busy { .. }) => Exit::Locked,
+            StoreError::Missing { .. } => Exit::Usage,
+            _ => Exit::Failed,
+        };
+        Self::new(exit, [Report::new(error)])
+    }
 }
 
 #[cfg(test)]

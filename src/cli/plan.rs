@@ -1,14 +1,19 @@
 //! `hopmap plan`: what would run, and why.
 
-use clap::Args;
-use hopmap_command::{Exit, Failure, shown};
+use std::fmt::Write;
 
-use super::gates::{self, GateArguments};
+use clap::Args;
+use hopmap_command::{Exit, Failure, Mistake, shown};
+use hopmap_text::closest;
+use serde_json::json;
+
+use super::gates::GateArguments;
 use super::open::{PipelineArguments, StoreArguments};
 use super::output::Output;
-use super::summary;
-use crate::engine::{self, Settled, State, Store};
-use crate::pipeline::{Cell, Pipeline, bytes};
+use super::{gates, locate, summary};
+use crate::engine;
+use crate::engine::{Settled, State, Store, check_saves};
+use crate::pipeline::{Cell, Origin, Pipeline, bytes};
 
 /// Arguments of `plan`.
 #[derive(Debug, Args)]
@@ -81,4 +86,194 @@ fn list(pipeline: &Pipeline, cell: &Cell, settled: &Settled, output: Output) {
     for saved in settled.saved.iter().filter(|saved| saved.written) {
         output.line(format!("  restores   {}", shown(&saved.path)));
     }
+}
+
+/// WhyArguments of `why`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hopmap why placement pipelines/place.toml
+  hopmap why 'placement[seed=3]' sweep.toml")]
+pub(crate) struct WhyArguments {
+    /// Stage, or one of its cells such as `placement[seed=3]`: keys in any order, as many as leave one cell.
+    stage: String,
+    #[command(flatten)]
+    pipeline: PipelineArguments,
+    #[command(flatten)]
+    store: StoreArguments,
+}
+
+pub(crate) fn why(arguments: &WhyArguments, output: Output) -> Result<Exit, Failure> {
+    let pipeline = arguments.pipeline.open()?;
+    let cells = locate::in_pipeline(&arguments.stage, &pipeline)?;
+    if cells.is_empty() {
+        return Err(unknown(&pipeline, &arguments.stage).into());
+    }
+    let mut store = Store::load(&arguments.store.root(&arguments.pipeline)?)?;
+    let report = engine::plan(&pipeline, &mut store);
+    if output.is_json() {
+        let cells: Vec<_> =
+            cells.iter().map(|&index| as_json(&pipeline.cells[index], &report.cells[index])).collect();
+        output.json(&cells);
+    }
+    if cells.len() > summary::MOST_LISTED {
+        for stage in summary::stages(&pipeline, &report).iter().filter(|stage| stage.name == arguments.stage)
+        {
+            stage.print_counts(output);
+        }
+        let would_run = cells.iter().find(|&&index| report.cells[index].state != State::Cached);
+        let example = &pipeline.cells[*would_run.unwrap_or(&cells[0])].id;
+        output.line(format!("one cell: hopmap why '{example}' {}", arguments.pipeline.pipeline));
+        let errors = cells.iter().filter_map(|&index| report.cells[index].error.as_ref());
+        errors.take(summary::MOST_TOLD).for_each(|error| output.error(error));
+    } else {
+        for &index in &cells {
+            explain(&pipeline, &pipeline.cells[index], &report.cells[index], output);
+        }
+    }
+    let has_failed = cells.iter().any(|&index| report.cells[index].state == State::Failed);
+    Ok(if has_failed { Exit::Failed } else { Exit::Done })
+}
+
+fn explain(pipeline: &Pipeline, cell: &Cell, settled: &Settled, output: Output) {
+    let other = settled.because_of.map_or("", |index| pipeline.cells[index].id.as_str());
+    let verdict = match settled.state {
+        State::WouldRun => "would run:".to_owned(),
+        State::Waits => format!("is decided when `{other}` has run"),
+        State::Blocked => format!("cannot run: `{other}` failed or has no solution"),
+        State::Infeasible => "has no solution; that is in the store".to_owned(),
+        // Its error is printed below.
+        State::Failed => "cannot run".to_owned(),
+        _ => "would not run: nothing it depends on has changed".to_owned(),
+    };
+    output.line(format!("{} ({}) {verdict}", cell.id, cell.entry.kind));
+    for reason in &settled.reasons {
+        output.line(format!("  {reason}"));
+    }
+    if let Some(key) = &settled.key {
+        output.line(format!("  key {}", engine::short(key)));
+    }
+    for (port, record) in settled.outputs.iter() {
+        output.line(format!("  output {port} {}", engine::short(&record.digest)));
+    }
+    if let Some(error) = &settled.error {
+        output.error(error);
+    }
+}
+
+fn as_json(cell: &Cell, settled: &Settled) -> serde_json::Value {
+    json!({
+        "cell": cell.id,
+        "kind": cell.entry.kind,
+        "state": settled.state,
+        "reasons": settled.reasons,
+        "key": settled.key,
+        "error": settled.error.as_ref().map(super::output::message),
+    })
+}
+
+fn unknown(pipeline: &Pipeline, stage: &str) -> Mistake {
+    let stages = pipeline.stages();
+    let help = match closest(stage, &stages) {
+        Some(meant) => format!("did you mean `{meant}`? stages: {}", stages.join(", ")),
+        None => format!("stages: {}", stages.join(", ")),
+    };
+    Mistake::new(format!("{} has no stage `{stage}`", shown(pipeline.source.name().as_ref())), help)
+}
+
+/// CheckArguments of `check`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hopmap check pipelines/place.toml")]
+pub(crate) struct CheckArguments {
+    #[command(flatten)]
+    pipeline: PipelineArguments,
+    #[command(flatten)]
+    store: StoreArguments,
+}
+
+pub(crate) fn check(arguments: &CheckArguments, output: Output) -> Result<Exit, Failure> {
+    let pipeline = arguments.pipeline.open()?;
+    summary::deprecated(&pipeline, output);
+    check_saves(&pipeline, &mut Store::load(&arguments.store.root(&arguments.pipeline)?)?)?;
+    let (stages, cells, gates) = (pipeline.stages().len(), pipeline.cells.len(), pipeline.gates.len());
+    if output.is_json() {
+        output.json(&json!({ "pipeline": pipeline.name, "stages": stages, "cells": cells, "gates": gates }));
+    }
+    let cells = if cells == stages { String::new() } else { format!(", {cells} cells") };
+    let gates = match gates {
+        0 => String::new(),
+        1 => ", 1 gate".to_owned(),
+        more => format!(", {more} gates"),
+    };
+    output.line(format!("{} is sound: {stages} stages{cells}{gates}", pipeline.source.name()));
+    Ok(Exit::Done)
+}
+
+/// GraphArguments of `graph`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hopmap graph pipelines/place.toml | dot -Tsvg > place.svg")]
+pub(crate) struct GraphArguments {
+    #[command(flatten)]
+    pipeline: PipelineArguments,
+}
+
+pub(crate) fn graph(arguments: &GraphArguments, output: Output) -> Result<Exit, Failure> {
+    let pipeline = arguments.pipeline.open()?;
+    if output.is_json() {
+        let edges: Vec<_> = edges(&pipeline)
+            .into_iter()
+            .map(|(from, to, port)| serde_json::json!({ "from": from, "to": to, "port": port }))
+            .collect();
+        let cells: Vec<_> = pipeline
+            .cells
+            .iter()
+            .map(|cell| serde_json::json!({ "cell": cell.id, "kind": cell.entry.kind }))
+            .collect();
+        output.json(&serde_json::json!({ "pipeline": pipeline.name, "cells": cells, "edges": edges }));
+    } else {
+        output.raw(dot(&pipeline).as_bytes());
+    }
+    Ok(Exit::Done)
+}
+
+/// Cells that give, cells that take, and the port.
+fn edges(pipeline: &Pipeline) -> Vec<(&str, &str, &str)> {
+    let mut edges = Vec::new();
+    for cell in &pipeline.cells {
+        for need in &cell.needs {
+            for origin in &need.origins {
+                let from = match origin {
+                    Origin::Cell { cell, .. } => std::slice::from_ref(cell),
+                    Origin::Best { cells, .. } => cells,
+                };
+                let from = from.iter().map(|&index| pipeline.cells[index].id.as_str());
+                edges.extend(from.map(|from| (from, cell.id.as_str(), need.port.name)));
+            }
+        }
+        let named = cell.named_artifacts().map(|(index, _)| pipeline.cells[index].id.as_str());
+        edges.extend(named.map(|from| (from, cell.id.as_str(), "path")));
+    }
+    edges
+}
+
+fn dot(pipeline: &Pipeline) -> String {
+    let quote = |text: &str| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
+    let mut text = format!(
+        "digraph {} {{\n  rankdir=LR\n  node [shape=box, fontname=\"sans-serif\"]\n",
+        quote(&pipeline.name)
+    );
+    for cell in &pipeline.cells {
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "  {} [label={}]",
+            quote(&cell.id),
+            quote(&format!("{}\n{}", cell.id, cell.entry.kind)).replace('\n', "\\n")
+        );
+    }
+    for (from, to, port) in edges(pipeline) {
+        let _ = writeln!(text, "  {} -> {} [label={}]", quote(from), quote(to), quote(port));
+    }
+    text.push_str("}\n");
+    text
 }

@@ -4,21 +4,22 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use hopmap_command::{Exit, Failure, all_cores, shown};
+use hopmap_command::{Exit, Failure, Mistake, all_cores, shown};
+use hopmap_durable::replace_file;
+use miette::Report;
 
-use super::asked;
-use super::gates::{self, GateArguments};
-use super::interrupt::on_interrupt;
+use super::gates::GateArguments;
 use super::lock::LockArguments;
-use super::open::{PipelineArguments, StoreArguments, working_directory};
+use super::open::{
+    PipelineArguments, StoreArguments, WaitArguments, duration, on_interrupt, working_directory,
+};
 use super::output::Output;
 use super::progress::Progress;
-use super::summary;
-use super::values::duration;
-use super::wait::WaitArguments;
-use crate::engine::{self, Limits, RunReport, Store, StoreError};
+use super::{gates, summary};
+use crate::engine::{Limits, RunReport, Store, StoreError};
 use crate::lock::Request;
 use crate::pipeline::{Pipeline, bytes};
+use crate::{engine, report};
 
 /// Arguments of `run`.
 #[derive(Debug, Args)]
@@ -112,7 +113,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     if let Some(count) = arguments.keep_runs {
         engine::keep_runs(&store, &writer, count as usize)?;
     }
-    let unanswered = asked::ask(&pipeline, &mut store, Some(&mut writer).filter(|_| !is_held), &mut report);
+    let unanswered = summary::ask(&pipeline, &mut store, Some(&mut writer).filter(|_| !is_held), &mut report);
     let place = write_report(arguments, &pipeline, &store, &report)?;
     if output.is_json() {
         output.json(&summary::as_json(&pipeline, &store, &report));
@@ -121,7 +122,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     if let Some(place) = place {
         output.line(format!("  {:<12} {}", "report", shown(&place)));
     }
-    asked::print(&report, output);
+    summary::print_asked(&report, output);
     gates::print(&pipeline, &report, output);
     summary::print_held(&report, output);
     let exit = match unanswered {
@@ -153,5 +154,78 @@ fn write_report(
     if report.folder.is_some() || !crate::report::is_current(&place, pipeline, store, report) {
         crate::report::write(&place, pipeline, store, report, &shown)?;
     }
+    Ok(Some(place))
+}
+
+/// ReportArguments of `report`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hopmap report pipelines/place.toml --out place.html
+  hopmap report sweep.toml --timeline sweep.json        # open it in https://ui.perfetto.dev")]
+pub(crate) struct ReportArguments {
+    #[command(flatten)]
+    pipeline: PipelineArguments,
+    #[command(flatten)]
+    store: StoreArguments,
+    #[command(flatten)]
+    gates: GateArguments,
+    /// File to write [default: reports/NAME.html in the store].
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Write when the cells of the last run ran, for ui.perfetto.dev, instead of the report; with --out both.
+    #[arg(long, value_name = "FILE")]
+    timeline: Option<PathBuf>,
+}
+
+pub(crate) fn report(arguments: &ReportArguments, output: Output) -> Result<Exit, Failure> {
+    let mut pipeline = arguments.pipeline.open()?;
+    let mut store = Store::load(&arguments.store.root(&arguments.pipeline)?)?;
+    let accepted = arguments.gates.prepare(&mut pipeline, &store)?;
+    let timeline = write_timeline(arguments, &pipeline, &store)?;
+    if let (Some(timeline), None) = (&timeline, &arguments.out) {
+        if output.is_json() {
+            output.json(&serde_json::json!({ "timeline": timeline }));
+        }
+        output.line(shown(timeline));
+        return Ok(Exit::Done);
+    }
+    let mut planned = engine::plan(&pipeline, &mut store);
+    if let Some(problems) = gates::judge(&pipeline, &mut planned, &accepted) {
+        return Err(problems.into());
+    }
+    let problems = summary::ask(&pipeline, &mut store, None, &mut planned);
+    let place = match &arguments.out {
+        Some(path) => working_directory()?.join(path),
+        None => report::place(&store, &pipeline),
+    };
+    report::write(&place, &pipeline, &store, &planned, &shown)?;
+    if output.is_json() {
+        output.json(&serde_json::json!({ "report": place, "timeline": timeline }));
+    }
+    if let Some(timeline) = &timeline {
+        output.line(shown(timeline));
+    }
+    output.line(shown(&place));
+    match problems {
+        Some(problems) if planned.is_success() => Err(problems.into()),
+        _ => Ok(Exit::Done),
+    }
+}
+
+/// Writes the last run of the pipeline as trace events, if that was asked for.
+fn write_timeline(
+    arguments: &ReportArguments,
+    pipeline: &Pipeline,
+    store: &Store,
+) -> Result<Option<PathBuf>, Failure> {
+    let Some(path) = &arguments.timeline else { return Ok(None) };
+    let place = working_directory()?.join(path);
+    let Some(run) = report::latest_run(store, pipeline) else {
+        let message = format!("no run of `{}` is in {}", pipeline.name, shown(store.root()));
+        return Err(Mistake::new(message, "run it first: hopmap run PIPELINE").into());
+    };
+    let text = report::chrome_trace(&run).to_string() + "\n";
+    replace_file(&place, text.as_bytes()).map_err(Report::from)?;
     Ok(Some(place))
 }

@@ -1,15 +1,22 @@
 //! `hopmap show`: an artifact or one of its tables.
 
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write;
+use std::path::Path;
+
+use arrow_array::RecordBatch;
 use clap::{Args, ValueEnum};
-use hopmap_artifact::{ArtifactError, Folder};
+use hopmap_artifact::{ArtifactError, Cell, Folder, TableReader};
 use hopmap_command::{Exit, Failure, Mistake, shown};
-use miette::Report;
+use miette::{IntoDiagnostic, Report};
+use serde_json::{Value, json};
 
 use super::locate::locate_newest;
-use super::open::StoreArguments;
+use super::open::{StoreArguments, working_directory};
 use super::output::Output;
-use super::provenance::{self, Form};
-use super::rows::{self, Layout};
+use crate::engine;
+use crate::engine::{RunSummary, Store, short};
+use crate::provenance::{FileOrigin, Made, Memory, Origin, Provenance, origin_of, trace};
 
 /// Rows of a table that are shown unless all are asked for.
 const ROWS: usize = 20;
@@ -66,7 +73,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
                 return Err(Mistake::new("a provenance is no table", "--format json or --format dot").into());
             }
         };
-        provenance::print(&arguments.artifact, &arguments.store, form, output)?;
+        print_provenance(&arguments.artifact, &arguments.store, form, output)?;
         return Ok(Exit::Done);
     }
     if arguments.format == Format::Dot {
@@ -131,7 +138,7 @@ fn print_table(
         Format::Csv => Layout::Csv,
         Format::Json => Layout::Json,
     };
-    rows::print(reader, layout, shown, output)?;
+    print(reader, layout, shown, output)?;
     if shown < all && format == Format::Table {
         output.note(format!("{shown} of {all} rows; --limit {all} shows all"));
     }
@@ -144,4 +151,237 @@ fn failure(error: ArtifactError) -> Failure {
         ArtifactError::NoTable { .. } => Failure::usage(error),
         error => Failure::failed(error),
     }
+}
+
+/// How a table is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// Columns in a frame, for people.
+    Aligned,
+    /// A header, then comma-separated values; missing ones are empty.
+    Csv,
+    /// One object per row without its missing values.
+    Json,
+}
+
+/// Prints the first `most` rows. CSV and JSON go out batch by batch; aligned columns need all rows to know their width.
+pub(super) fn print(reader: TableReader, layout: Layout, most: usize, output: Output) -> Result<(), Report> {
+    let names: Vec<String> = reader.schema().fields().iter().map(|field| field.name().clone()).collect();
+    let mut aligned = vec![names.clone()];
+    if layout == Layout::Csv {
+        output.raw(&csv([&names])?);
+    }
+    let mut left = most;
+    for batch in reader {
+        if left == 0 {
+            break;
+        }
+        let batch = batch?;
+        let batch = batch.slice(0, left.min(batch.num_rows()));
+        left -= batch.num_rows();
+        match layout {
+            Layout::Aligned => aligned.extend(texts(&batch)),
+            Layout::Csv => output.raw(&csv(texts(&batch))?),
+            Layout::Json => output.raw(json(&names, &batch).as_bytes()),
+        }
+    }
+    if layout == Layout::Aligned {
+        output.raw(frame(&aligned).as_bytes());
+    }
+    Ok(())
+}
+
+fn texts(batch: &RecordBatch) -> impl Iterator<Item = Vec<String>> {
+    let row = |row| batch.columns().iter().map(|column| Cell::of(column, row).to_string()).collect();
+    (0..batch.num_rows()).map(row)
+}
+
+fn csv<R: IntoIterator<Item: AsRef<[u8]>>>(rows: impl IntoIterator<Item = R>) -> Result<Vec<u8>, Report> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    rows.into_iter().try_for_each(|row| writer.write_record(row)).into_diagnostic()?;
+    writer.into_inner().into_diagnostic()
+}
+
+/// Keys stand in the order of the columns, which a `serde_json::Map` would not keep.
+fn json(names: &[String], batch: &RecordBatch) -> String {
+    let keys: Vec<Value> = names.iter().map(|name| Value::from(name.as_str())).collect();
+    let object = |row| {
+        let values = batch.columns().iter().map(|column| Cell::of(column, row).json());
+        let present = keys.iter().zip(values).filter(|(_, value)| !value.is_null());
+        let pairs: Vec<String> = present.map(|(key, value)| format!("{key}:{value}")).collect();
+        format!("{{{}}}\n", pairs.join(","))
+    };
+    (0..batch.num_rows()).map(object).collect()
+}
+
+/// Rows in a frame of `+`, `-` and `|`; the first one is the header.
+fn frame(rows: &[Vec<String>]) -> String {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
+    let rule: Vec<String> = widths.iter().map(|width| "-".repeat(width + 2)).collect();
+    let line = |row: &Vec<String>| {
+        let cells: Vec<String> =
+            row.iter().zip(&widths).map(|(text, width)| format!(" {text:<width$} ")).collect();
+        format!("|{}|\n", cells.join("|"))
+    };
+    let body: String = rows[1..].iter().map(line).collect();
+    let rule = format!("+{}+\n", rule.join("+"));
+    let end = if body.is_empty() { "" } else { &rule };
+    format!("{rule}{}{rule}{body}{end}", line(&rows[0]))
+}
+
+/// Input files of one artifact that the tree shows; archives have thousands.
+const MOST_FILES: usize = 6;
+
+/// How to print it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// An indented tree for people.
+    Tree,
+    /// A graph as JSON.
+    Json,
+    /// A graph in DOT.
+    Dot,
+}
+
+/// Prints where an artifact or a file comes from.
+pub(crate) fn print_provenance(
+    name: &str,
+    arguments: &StoreArguments,
+    form: Form,
+    output: Output,
+) -> Result<(), Failure> {
+    let root = arguments.root_here()?;
+    let store = root.is_dir().then(|| Store::load(&root)).transpose()?;
+    let runs: Vec<RunSummary> = store.as_ref().map(engine::read_runs).transpose()?.unwrap_or_default();
+    let memory = store.as_ref().map_or_else(Memory::none, |store| Memory::of(store, &runs));
+    let path = working_directory()?.join(name);
+    let provenance = match path.is_file() {
+        true => of_file(&path, store.as_ref(), &memory, output)?,
+        false => {
+            let folder = Folder::open(&locate_newest(name, arguments, output)?).map_err(Failure::usage)?;
+            trace(folder.digest(), Some(folder.path()), &memory)
+        }
+    };
+    match form {
+        Form::Tree => output.line(tree(&provenance).trim_end()),
+        Form::Json => output.json(&graph(&provenance)),
+        Form::Dot => output.raw(dot(&provenance).as_bytes()),
+    }
+    Ok(())
+}
+
+/// Follows a file that people saved.
+fn of_file(
+    path: &Path,
+    store: Option<&Store>,
+    memory: &Memory<'_>,
+    output: Output,
+) -> Result<Provenance, Failure> {
+    let origin = origin_of(path, store).map_err(Failure::usage)?;
+    let (kind, digest) = match origin {
+        Some(FileOrigin::Bytes { digest }) => return Ok(trace(&digest, None, memory)),
+        Some(FileOrigin::Comment { kind, digest }) => (kind, digest),
+        None => {
+            let message = format!("nothing tells where {} comes from", shown(path));
+            let hint = "it is no file of an artifact in this store, and has no comment `hopmap KIND DIGEST`";
+            return Err(Mistake::new(message, hint).into());
+        }
+    };
+    if !memory.knows(&digest) {
+        let message = format!("{} was made from {kind} {digest}, which is not known here", shown(path));
+        return Err(Mistake::new(message, "--store names the store of the run that made it").into());
+    }
+    output.note(format!("{} is not as it was written, but names what it was made from", shown(path)));
+    Ok(trace(&digest, None, memory))
+}
+
+/// Every artifact under what was made from it; one that goes into several is told once.
+fn tree(provenance: &Provenance) -> String {
+    let by_digest: HashMap<&str, &Origin> =
+        provenance.artifacts.iter().map(|origin| (origin.digest.as_str(), origin)).collect();
+    let mut told = HashSet::new();
+    let mut text = String::new();
+    let mut waiting = vec![(0, "", provenance.root.as_str())];
+    while let Some((depth, port, digest)) = waiting.pop() {
+        let Some(origin) = by_digest.get(digest) else { continue };
+        let indent = "  ".repeat(depth);
+        let port = if port.is_empty() { String::new() } else { format!("{port}: ") };
+        let kind = origin.kind.as_deref().unwrap_or("artifact");
+        let cell = origin.made.as_ref().map_or("", |made| made.cell.as_str());
+        let is_told = !told.insert(digest);
+        let above = if is_told { " (above)" } else { "" };
+        // Writing to a string cannot fail.
+        let _ =
+            writeln!(text, "{}", format!("{indent}{port}{kind} {} {cell}{above}", short(digest)).trim_end());
+        if is_told {
+            continue;
+        }
+        for line in origin
+            .made
+            .iter()
+            .flat_map(made)
+            .chain(origin.ends.iter().map(|why| format!("the chain ends here: {why}")))
+        {
+            let _ = writeln!(text, "{indent}  {line}");
+        }
+        let inputs = origin.made.iter().flat_map(|made| made.inputs.iter().rev());
+        waiting.extend(inputs.map(|input| (depth + 1, input.port.as_str(), input.digest.as_str())));
+    }
+    text
+}
+
+/// How an artifact was made, in lines.
+fn made(made: &Made) -> Vec<String> {
+    let mut how = format!("{} revision {}", made.stage, made.revision);
+    if let Some(version) = &made.hopmap {
+        how.push_str(&format!(", hopmap {version}"));
+    }
+    match &made.run {
+        Some(run) => how.push_str(&format!(", run {} of {}", run.run, run.pipeline)),
+        None => how.push_str(", in a run that is not remembered"),
+    }
+    let parameters = made.parameters.iter().map(|(name, value)| format!("{name} = {value}"));
+    let files = made.files.iter().take(MOST_FILES).map(|file| format!("file {} {}", file.name, file.blake3));
+    let more = made.files.len().saturating_sub(MOST_FILES);
+    let more = (more > 0).then(|| format!("… and {more} more files; --json has them all"));
+    std::iter::once(how).chain(parameters).chain(files).chain(more).collect()
+}
+
+/// Artifacts as nodes, what went into what as edges.
+fn graph(provenance: &Provenance) -> serde_json::Value {
+    let edges = provenance.artifacts.iter().flat_map(|origin| {
+        let inputs = origin.made.iter().flat_map(|made| &made.inputs);
+        inputs.map(|input| json!({ "from": input.digest, "to": origin.digest, "port": input.port }))
+    });
+    json!({ "root": provenance.root, "nodes": provenance.artifacts, "edges": edges.collect::<Vec<_>>() })
+}
+
+fn dot(provenance: &Provenance) -> String {
+    let quote = |text: &str| {
+        let escaped = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+        format!("\"{escaped}\"")
+    };
+    let mut text =
+        "digraph provenance {\n  rankdir=LR\n  node [shape=box, fontname=\"sans-serif\"]\n".to_owned();
+    for origin in &provenance.artifacts {
+        let kind = origin.kind.as_deref().unwrap_or("artifact");
+        let (cell, stage) = origin.made.as_ref().map_or(("", ""), |made| (&made.cell, &made.stage));
+        let label = format!("{cell}\n{stage}\n{kind} {}", short(&origin.digest));
+        let style = if origin.ends.is_some() { ", style=dashed" } else { "" };
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "  {} [label={}{style}]", quote(short(&origin.digest)), quote(label.trim()));
+        for file in origin.made.iter().flat_map(|made| &made.files) {
+            let name = quote(&format!("file {}", file.blake3));
+            let label = quote(&format!("{}\n{}", file.name, short(&file.blake3)));
+            let _ = writeln!(text, "  {name} [label={label}, shape=note]");
+            let _ = writeln!(text, "  {name} -> {}", quote(short(&origin.digest)));
+        }
+        for input in origin.made.iter().flat_map(|made| &made.inputs) {
+            let (from, to) = (quote(short(&input.digest)), quote(short(&origin.digest)));
+            let _ = writeln!(text, "  {from} -> {to} [label={}]", quote(&input.port));
+        }
+    }
+    text.push_str("}\n");
+    text
 }

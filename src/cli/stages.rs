@@ -1,15 +1,20 @@
 //! `hopmap stages`: what there is.
 
-use clap::Args;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, ValueHint};
+use clap_complete::Shell;
 use hopmap_command::{Exit, Failure, Mistake};
 use hopmap_model::{Arity, Direction, Library, Port};
 use hopmap_text::closest;
-use serde_json::{Value as Json, json};
+use miette::{IntoDiagnostic, WrapErr};
+use serde_json::{Map, Value as Json, json};
 
 use super::output::Output;
 use crate::pipeline::first_sentence;
-use crate::registry::{self, STAGES, StageEntry};
-use crate::renames;
+use crate::registry::{STAGES, StageEntry};
+use crate::{registry, renames};
 
 /// Arguments of `stages`.
 #[derive(Debug, Args)]
@@ -161,4 +166,251 @@ fn as_json(entry: &StageEntry) -> Json {
             .collect::<Vec<_>>(),
         "parameters": entry.schema,
     })
+}
+
+/// SchemaArguments of `schema`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  hopmap schema > hopmap.schema.json\n  hopmap schema map/annealing")]
+pub(crate) struct SchemaArguments {
+    /// Kind of stage whose parameters to describe; all of a pipeline file if missing.
+    kind: Option<String>,
+}
+
+pub(crate) fn schema(arguments: &SchemaArguments, output: Output) -> Result<Exit, Failure> {
+    match &arguments.kind {
+        Some(kind) => output.json(&find(kind)?.schema),
+        None => output.json(&pipeline_schema()),
+    }
+    Ok(Exit::Done)
+}
+
+/// The schema of a pipeline file: what `with` takes depends on what `uses` says.
+///
+/// It is of Draft 7, which all editors know. Those that complete by it, Taplo among them, follow neither `if` nor an `allOf`
+/// beside `properties`: so `with` and `needs` list whatever any kind takes, and the rule of each kind stands in `dependencies`.
+pub(crate) fn pipeline_schema() -> Json {
+    let names = |map: Json| json!({ "type": "object", "additionalProperties": map });
+    let mut definitions = Map::new();
+    let stage = stage_schema(&mut definitions);
+    json!({
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "hopmap pipeline",
+        "type": "object",
+        "required": ["stages"],
+        "additionalProperties": false,
+        "properties": {
+            "name": { "description": "name by which the store remembers what ran", "type": "string" },
+            "description": { "description": "what the pipeline is for", "type": "string" },
+            "params": names(json!({})),
+            "stages": names(stage),
+            "tables": names(json!({
+                "description": "a question that is asked after every run",
+                "type": "object",
+                "required": ["sql"],
+                "additionalProperties": false,
+                "properties": {
+                    "sql": { "description": "the question, such as SELECT mapper, MIN(F) FROM placement GROUP BY mapper", "type": "string" },
+                    "save": { "description": "file for the answer, ending in .csv, .json, .parquet, .arrow or .txt", "type": "string" },
+                },
+            })),
+            "batch": {
+                "description": "how the pipeline deals with batch systems",
+                "type": "object",
+                "additionalProperties": false,
+                "properties": {
+                    "jobs": { "description": "jobs that are in the queue at once", "type": "integer", "minimum": 1, "default": 20 },
+                    "patience": { "description": "time without an answer after which a batch system is given up", "type": "string", "default": "10 min" },
+                },
+            },
+            "save_on_failure": { "description": "whether copies for people are made also where a gate is broken", "type": "boolean", "default": false },
+            "gates": names(json!({
+                "description": "what the results have to keep, such as placement.F <= 1.02 * accepted",
+                "type": "string",
+            })),
+        },
+        "definitions": definitions,
+    })
+}
+
+/// The schema of a stage; what its parts refer to goes into `definitions`.
+fn stage_schema(definitions: &mut Map<String, Json>) -> Json {
+    let kinds: Vec<&str> = STAGES.iter().map(|entry| entry.kind).collect();
+    let values = json!({
+        "description": "a list, or a range with both ends: 1..10, 16..128 step 16, 0.1..0.5 step 0.1, 16..1024 times 2",
+        "type": ["array", "string"],
+    });
+    definitions.insert("values".into(), values);
+    let rules: Vec<Json> = STAGES.iter().map(|entry| rule(entry, definitions)).collect();
+    json!({
+        "type": "object",
+        "required": ["uses"],
+        "additionalProperties": false,
+        "properties": {
+            "uses": {
+                "description": "kind of the stage; may hold ${matrix.KEY}",
+                "anyOf": [{ "enum": kinds }, { "type": "string", "pattern": r"\$\{" }],
+            },
+            "with": { "description": "parameters of the stage", "type": "object", "properties": all_parameters() },
+            "needs": {
+                "description": "what is connected to each input: stage, stage.port, stage[*], stage[min F], stage[key=value], stage[key=value, min F]; several cells where the input takes many",
+                "type": "object",
+                "properties": all_inputs(),
+                "additionalProperties": { "type": ["string", "array"], "items": { "type": "string" } },
+            },
+            "foreach": {
+                "description": "a cell for every file that fits a pattern, or for every cell of another stage",
+                "anyOf": [
+                    { "description": "name of a stage: a cell for each of its cells, with its matrix keys", "type": "string" },
+                    {
+                        "type": "object",
+                        "required": ["glob"],
+                        "additionalProperties": false,
+                        "properties": {
+                            "glob": { "description": "pattern such as traces/**/*.otf2, relative to this file; a value of -p to the working directory; hidden files do not count", "type": "string" },
+                            "key": { "description": "matrix key that has the path", "type": "string", "default": "file" },
+                        },
+                    },
+                ],
+            },
+            "matrix": {
+                "description": "keys and their values; every combination is a cell of its own",
+                "type": "object",
+                "additionalProperties": { "$ref": "#/definitions/values" },
+            },
+            "zip": {
+                "description": "keys whose values go side by side, all of the same number; multiplied with matrix",
+                "type": "object",
+                "additionalProperties": { "$ref": "#/definitions/values" },
+            },
+            "exclude": {
+                "description": "combinations that are left out: those that meet every condition of one entry",
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "additionalProperties": { "description": "a value, a list of values, or a range that may be open: 256.." },
+                },
+            },
+            "save": { "description": "copies of outputs for people: output port and path", "type": "object", "additionalProperties": { "type": "string" } },
+            "threads": { "description": "cores the stage may use, with a launcher each of its processes; never changes a result", "type": "integer", "minimum": 1 },
+            "memory": { "description": "memory that a cell takes, such as 4 GB; cells run side by side only while it lasts; never changes a result", "type": "string" },
+            "launcher": {
+                "description": "command that starts the stage elsewhere or as MPI ranks, such as mpirun -n 4, srun -n 1, sbatch -n 1 --time 10, sbatch -n 64 mpirun; may hold ${params.NAME}; empty for none; never changes a result",
+                "type": "string",
+            },
+            "retries": { "description": "how often a stage with a launcher is submitted or started again that ended for causes outside the stage, such as a failed node", "type": "integer", "minimum": 0, "default": 2 },
+        },
+        "dependencies": { "uses": { "allOf": rules } },
+    })
+}
+
+/// Every parameter of any kind, with what each kind says of it.
+fn all_parameters() -> Json {
+    let mut told: BTreeMap<&str, BTreeMap<&str, Vec<&str>>> = BTreeMap::new();
+    for entry in STAGES.iter() {
+        for (name, schema) in entry.schema["properties"].as_object().into_iter().flatten() {
+            let description = schema["description"].as_str().unwrap_or_default();
+            told.entry(name).or_default().entry(description).or_default().push(entry.kind);
+        }
+    }
+    let described = told.into_iter().map(|(name, texts)| {
+        let texts: Vec<String> =
+            texts.into_iter().map(|(text, kinds)| format!("{}: {text}", kinds.join(", "))).collect();
+        (name.to_owned(), json!({ "description": texts.join("\n\n") }))
+    });
+    Json::Object(described.collect())
+}
+
+/// Every input of any kind, with the kinds that have it.
+fn all_inputs() -> Json {
+    let mut kinds: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for entry in STAGES.iter() {
+        entry.ports(Direction::In).for_each(|port| kinds.entry(port.name).or_default().push(entry.kind));
+    }
+    let described = kinds.into_iter().map(|(name, kinds)| {
+        let description = format!("input of {}", kinds.join(", "));
+        (
+            name.to_owned(),
+            json!({ "description": description, "type": ["string", "array"], "items": { "type": "string" } }),
+        )
+    });
+    Json::Object(described.collect())
+}
+
+/// If `uses` is this kind, then `with` is this. Values may be references, so only the names of keys are binding.
+fn rule(entry: &StageEntry, definitions: &mut Map<String, Json>) -> Json {
+    let mut properties = Map::new();
+    for (name, schema) in entry.schema["properties"].as_object().into_iter().flatten() {
+        let mut described = json!({ "description": schema["description"] });
+        if !schema["default"].is_null() {
+            described["default"] = schema["default"].clone();
+        }
+        properties.insert(name.clone(), described);
+    }
+    let name = entry.kind.replace('/', "-");
+    let with = json!({ "type": "object", "properties": properties, "additionalProperties": false });
+    definitions.insert(name.clone(), with);
+    json!({
+        "if": { "properties": { "uses": { "const": entry.kind } } },
+        "then": { "properties": { "with": { "$ref": format!("#/definitions/{name}") } } },
+    })
+}
+
+/// CompletionsArguments of `completions`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hopmap completions bash > ~/.local/share/bash-completion/completions/hopmap
+  hopmap completions zsh > ~/.zfunc/_hopmap          # a folder of $fpath
+  hopmap completions fish > ~/.config/fish/completions/hopmap.fish")]
+pub(crate) struct CompletionsArguments {
+    /// The shell.
+    shell: KnownShell,
+}
+
+/// Shells whose completions are tried.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum KnownShell {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+impl From<KnownShell> for Shell {
+    fn from(shell: KnownShell) -> Self {
+        match shell {
+            KnownShell::Bash => Self::Bash,
+            KnownShell::Zsh => Self::Zsh,
+            KnownShell::Fish => Self::Fish,
+        }
+    }
+}
+
+pub(crate) fn completions(
+    arguments: &CompletionsArguments,
+    mut definition: clap::Command,
+    output: Output,
+) -> Exit {
+    let mut text = Vec::new();
+    clap_complete::generate(Shell::from(arguments.shell), &mut definition, "hopmap", &mut text);
+    output.raw(&text);
+    Exit::Done
+}
+
+/// ManArguments of `man`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  hopmap man ~/.local/share/man/man1 && man hopmap-run")]
+pub(crate) struct ManArguments {
+    /// Folder for the pages; made if it is missing.
+    #[arg(value_hint = ValueHint::DirPath)]
+    folder: PathBuf,
+}
+
+pub(crate) fn man(arguments: &ManArguments, definition: clap::Command) -> Result<Exit, Failure> {
+    let folder = &arguments.folder;
+    let context = || format!("cannot write pages into {}", folder.display());
+    std::fs::create_dir_all(folder).into_diagnostic().wrap_err_with(context)?;
+    clap_mangen::generate_to(definition, folder).into_diagnostic().wrap_err_with(context)?;
+    Ok(Exit::Done)
 }

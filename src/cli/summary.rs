@@ -8,11 +8,14 @@ use hopmap_command::shown;
 use hopmap_model::{Artifact, LaunchFile, Metrics, Schedule, TraceSummary};
 use serde_json::json;
 
-use super::failure::message;
 use super::output::Output;
-use super::placements;
-use crate::engine::{OutputRecord, PipelineId, RunReport, Saved, Settled, State, Store};
-use crate::pipeline::{Cell, Pipeline};
+use super::output::message;
+use crate::engine::{
+    Catalogue, OutputRecord, PipelineId, RunReport, Saved, Settled, State, Store, Writer, save_file,
+};
+use crate::pipeline::{Cell, Pipeline, Problem, Problems, TableQuestion, grouped};
+use crate::query;
+use crate::query::AnsweredTable;
 
 /// Cells of a stage beyond this number are summed up.
 pub(crate) const MOST_LISTED: usize = 20;
@@ -143,7 +146,7 @@ pub(crate) fn print(pipeline: &Pipeline, store: &Store, report: &RunReport, outp
             .flat_map(|(cell, settled)| settled.outputs.values().map(|record| (cell.id.as_str(), record)))
             .collect();
         let listed = stage.cells.len() <= MOST_LISTED;
-        if let Some(table) = listed.then(|| placements::table(stage.name, &records)).flatten() {
+        if let Some(table) = listed.then(|| table(stage.name, &records)).flatten() {
             table.into_iter().for_each(|line| output.line(format!("  {line}")));
             continue;
         }
@@ -365,4 +368,157 @@ pub(crate) fn as_json(pipeline: &Pipeline, store: &Store, report: &RunReport) ->
         "gates": report.gates,
         "held": report.held,
     })
+}
+
+/// What the column `gain` means, and when to expect one.
+const SENTENCE: [&str; 2] = [
+    "gain: F below the better of linear and round-robin. Placement helps where both put ranks that exchange much data",
+    "far apart; where one keeps them together, or all exchange alike, there is nothing to gain.",
+];
+
+/// The table of a stage whose cells evaluate placements; none if that are fewer than two, or no F is compared.
+pub(super) fn table(stage: &str, cells: &[(&str, &OutputRecord)]) -> Option<Vec<String>> {
+    let compared = |record: &OutputRecord| record.metrics.contains_key("F_over_linear");
+    let rows: Vec<Vec<String>> = cells
+        .iter()
+        .filter(|(_, record)| record.kind == <Metrics as hopmap_model::Artifact>::KIND && compared(record))
+        .map(|&(id, record)| row(id, record))
+        .collect();
+    if rows.len() < 2 {
+        return None;
+    }
+    let columns = [stage, "F", "F / linear", "F / round-robin", "gain"].map(str::to_owned);
+    let mut lines = aligned(&columns, &rows);
+    lines.extend(SENTENCE.map(str::to_owned));
+    Some(lines)
+}
+
+fn row(id: &str, record: &OutputRecord) -> Vec<String> {
+    let metric = |name: &str| record.metrics.get(name).copied();
+    let ratios = [metric("F_over_linear"), metric("F_over_round_robin")];
+    let better = ratios.into_iter().flatten().fold(0.0, f64::max);
+    let ratio = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.3}"));
+    let values = id.split_once('[').map_or(id, |(_, values)| values.trim_end_matches(']'));
+    vec![
+        values.to_owned(),
+        metric("F").map_or_else(String::new, |value| grouped(value as u128)),
+        ratio(ratios[0]),
+        ratio(ratios[1]),
+        format!("{:.1} %", 100.0 * (1.0 - better) + 0.0),
+    ]
+}
+
+/// Asks the questions and keeps the answers in the report; with a `writer` saves them. Gives what is wrong with a question, which
+/// ends no run.
+pub(crate) fn ask(
+    pipeline: &Pipeline,
+    store: &mut Store,
+    mut writer: Option<&mut Writer>,
+    report: &mut RunReport,
+) -> Option<Problems> {
+    if pipeline.tables.is_empty() {
+        return None;
+    }
+    let catalogue = Catalogue::of_report(store, pipeline, report);
+    let work = store.work();
+    // Answers are made aside: whether one may stand in its place is for the store to say.
+    let aside = |question: &TableQuestion| {
+        let form = question.save.as_ref().filter(|_| writer.is_some())?.extension()?;
+        Some(work.join(format!("table-{}", question.name)).with_extension(form))
+    };
+    let mut asked = pipeline.tables.clone();
+    asked.iter_mut().for_each(|question| question.save = aside(question));
+    let answers = query::answer(&asked, store.root(), catalogue);
+    let mut problems = Vec::new();
+    for (question, answer) in pipeline.tables.iter().zip(answers) {
+        let saved = answer.and_then(|table| match writer.as_deref_mut() {
+            Some(writer) => save(table, question, pipeline, store, writer),
+            None => Ok(table),
+        });
+        match saved {
+            Ok(table) => report.tables.push(table),
+            Err(problem) => problems.push(question.located(problem, pipeline.source.text())),
+        }
+    }
+    (!problems.is_empty()).then(|| pipeline.source.tie(problems))
+}
+
+/// Puts an answer that was made aside into its place.
+fn save(
+    table: AnsweredTable,
+    question: &TableQuestion,
+    pipeline: &Pipeline,
+    store: &mut Store,
+    writer: &mut Writer,
+) -> Result<AnsweredTable, Problem> {
+    let (Some(made), Some(place)) = (&table.saved, &question.save) else { return Ok(table) };
+    save_file(made, place, pipeline, store, writer).map_err(|error| {
+        let causes: Vec<String> = error.chain().map(ToString::to_string).collect();
+        let problem = Problem::new(causes.join(": "), &(0..question.sql.len()));
+        match error.help() {
+            Some(help) => problem.help(help.to_string()),
+            None => problem,
+        }
+    })?;
+    Ok(AnsweredTable { saved: Some(place.clone()), ..table })
+}
+
+/// Prints the answers.
+pub(crate) fn print_asked(report: &RunReport, output: Output) {
+    for table in &report.tables {
+        let place = table.saved.as_ref().map(|path| format!(" in {}", shown(path))).unwrap_or_default();
+        output.line(format!("  {:<12} {} rows{place}", table.name, table.all_rows));
+        aligned(&table.columns, &table.rows).into_iter().for_each(|line| output.line(format!("    {line}")));
+        if table.rows.len() < table.all_rows {
+            output.line(format!("    … and {} more", table.all_rows - table.rows.len()));
+        }
+    }
+}
+
+/// Columns side by side, numbers at their right end.
+pub(super) fn aligned(columns: &[String], body: &[Vec<String>]) -> Vec<String> {
+    let rows = || std::iter::once(columns).chain(body.iter().map(Vec::as_slice));
+    let width = |column: usize| rows().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns.len()).map(width).collect();
+    let is_number = |text: &str| {
+        let digits = text.trim_end_matches(" %").replace(',', "");
+        digits.is_empty() || digits.parse::<f64>().is_ok()
+    };
+    let numbers: Vec<bool> =
+        (0..columns.len()).map(|column| body.iter().all(|row| is_number(&row[column]))).collect();
+    let line = |row: &[String]| {
+        let texts =
+            row.iter().zip(&widths).zip(&numbers).map(|((text, &width), is_number)| match is_number {
+                true => format!("{text:>width$}"),
+                false => format!("{text:<width$}"),
+            });
+        texts.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    rows().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(f: f64, linear: f64, round_robin: f64) -> OutputRecord {
+        let metrics = [("F", f), ("F_over_linear", linear), ("F_over_round_robin", round_robin)];
+        OutputRecord {
+            kind: "metrics".into(),
+            metrics: metrics.map(|(name, value)| (name.to_owned(), value)).into(),
+            ..OutputRecord::default()
+        }
+    }
+
+    #[test]
+    fn gain_is_against_the_better_of_both() {
+        let (one, other) = (record(3_993_414_912.0, 0.789, 0.546), record(100.0, 1.2, 1.0));
+        let lines = table("quality", &[("quality[p=a]", &one), ("quality[p=b]", &other)]).unwrap();
+        insta::assert_snapshot!(lines[..3].join("\n"), @r"
+        quality              F  F / linear  F / round-robin     gain
+        p=a      3,993,414,912       0.789            0.546   21.1 %
+        p=b                100       1.200            1.000  -20.0 %
+        ");
+        assert_eq!(table("quality", &[("quality[p=a]", &one)]), None);
+    }
 }

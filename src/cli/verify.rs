@@ -8,8 +8,8 @@ use hopmap_command::{Exit, Failure, Mistake, all_cores, shown};
 use hopmap_text::closest;
 use serde_json::json;
 
-use super::cells;
-use super::interrupt::on_interrupt;
+use super::locate;
+use super::open::on_interrupt;
 use super::open::{PipelineArguments, StoreArguments, working_directory};
 use super::output::Output;
 use super::progress::Progress;
@@ -94,7 +94,7 @@ fn verify_pipeline(arguments: &Arguments, output: Output) -> Result<Exit, Failur
 fn selected(pipeline: &Pipeline, names: &[String]) -> Result<Vec<String>, Failure> {
     let mut selected = Vec::new();
     for name in names {
-        match cells::in_pipeline(name, pipeline)?.as_slice() {
+        match locate::in_pipeline(name, pipeline)?.as_slice() {
             [] => return Err(unknown(pipeline, name).into()),
             [cell] => selected.push(pipeline.cells[*cell].id.clone()),
             _ => selected.push(name.clone()),

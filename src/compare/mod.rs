@@ -9,11 +9,9 @@
 //! (`provenance.json`, or the result of the cell that was named); inputs are found beside the artifact in its store.
 
 mod artifacts;
-mod origin;
 mod runs;
-mod side;
 
+pub use artifacts::Side;
+pub use artifacts::{Cause, origin};
 pub use artifacts::{Comparison, Settings, artifacts};
-pub use origin::{Cause, origin};
 pub use runs::{CellChange, CellState, FirstCause, RunChanges, StageSummary, runs};
-pub use side::Side;

@@ -5,12 +5,12 @@ use std::cmp::Ordering;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::identity::PipelineId;
 use super::journal::{RunSummary, StageEvent, state_name};
 use super::key::Manifest;
 use super::outcome::RunReport;
+use super::outcome::Settled;
+use super::record::PipelineId;
 use super::record::{ResultRecord, names};
-use super::settled::Settled;
 use super::store::Store;
 use crate::pipeline::{Cell, Pipeline};
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::identity::PipelineId;
+use super::record::PipelineId;
 use super::record::ResultRecord;
 use super::store::Store;
 use crate::pipeline::Pipeline;

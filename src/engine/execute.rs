@@ -16,12 +16,12 @@ use miette::{Diagnostic, Report};
 use serde_json::{Value as Json, json};
 
 use super::batch;
-use super::events::Events;
 use super::launch::{Launch, Launched};
+use super::outcome::Events;
+use super::plan::{ConnectedInput, Task};
 use super::record::OutputRecord;
 use super::seen::look_again;
 use super::store::Store;
-use super::walk::{ConnectedInput, Task};
 use crate::pipeline::{Cell, Launcher};
 use crate::ranks::{Done, TaskInput};
 use crate::registry::{self, StageEntry};

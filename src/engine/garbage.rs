@@ -10,7 +10,7 @@ use foldhash::{HashMap, HashMapExt as _, HashSet, HashSetExt as _};
 use hopmap_durable::{DurableError, crash_point};
 
 use super::batch;
-use super::identity::PipelineId;
+use super::record::PipelineId;
 use super::store::{Store, StoreError};
 use super::writer::{Writer, clear_leftovers};
 

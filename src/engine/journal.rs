@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::identity::PipelineId;
-use super::settled::{Settled, State};
+use super::outcome::{Settled, State};
+use super::record::PipelineId;
 use super::store::{Store, StoreError, check_format};
 use crate::pipeline::Cell;
 

@@ -2,6 +2,9 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
 /// Bytes of memory that processes here may use: those of the machine, or of the control group we are in if it has a limit.
 #[must_use]
@@ -34,6 +37,42 @@ fn limits(root: &Path, line: &str) -> Vec<u64> {
     let groups = group.ancestors().take_while(|group| group.starts_with(&top));
     let limit = |group: &Path| fs::read_to_string(group.join(file)).ok()?.trim().parse::<u64>().ok();
     groups.filter_map(limit).collect()
+}
+
+/// Pools of threads that no cell has now. One is used again by the next cell that is given as many cores.
+#[derive(Default)]
+pub(super) struct Cores {
+    idle: Mutex<Vec<ThreadPool>>,
+}
+
+impl Cores {
+    /// Does some work in a pool of exactly so many threads, which nobody else has meanwhile. The thread that calls waits.
+    pub(super) fn lend<R: Send>(
+        &self,
+        threads: usize,
+        work: impl FnOnce() -> R + Send,
+    ) -> Result<R, ThreadPoolBuildError> {
+        let pool = match self.take(threads) {
+            Some(pool) => pool,
+            None => ThreadPoolBuilder::new().num_threads(threads).build()?,
+        };
+        let result = pool.install(work);
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(pool);
+        Ok(result)
+    }
+
+    /// An idle pool of that size. Where there is none the others go, so that there are never many threads that do nothing.
+    fn take(&self, threads: usize) -> Option<ThreadPool> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits = idle.iter().position(|pool| pool.current_num_threads() == threads);
+        match fits {
+            Some(index) => Some(idle.swap_remove(index)),
+            None => {
+                idle.clear();
+                None
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,15 +1,25 @@
 //! What a run would do, and what it would need.
 
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use miette::Diagnostic;
+use hopmap_model::Arity;
+use miette::{Diagnostic, Report};
 
+use super::key::{InputDigest, Manifest};
 use super::outcome::RunReport;
-use super::save::save_outputs;
-use super::settled::{Settled, State};
+use super::outcome::{Settled, State};
+use super::reason::{Reason, differences};
+use super::record::PipelineId;
+use super::record::{Ending, OutputRecord, ResultRecord};
+use super::save::{InTheWay, Standing, look_at_file};
+use super::save::{hash_of, look, only_file, save_outputs};
+use super::seen::SeenFile;
 use super::store::Store;
-use super::walk::{Decision, Walk};
-use crate::pipeline::{Pipeline, show_bytes};
+use crate::pipeline::{Cell, Extreme, Origin, Pipeline, Problem, Problems, Save, plain, show_bytes};
+use crate::registry::Configured;
+use crate::renames;
 
 /// Says what a run would do. Writes nothing.
 pub fn plan(pipeline: &Pipeline, store: &mut Store) -> RunReport {
@@ -68,4 +78,336 @@ pub fn check_memory(pipeline: &Pipeline, store: &mut Store, memory: Option<u64>)
             there: show_bytes(there),
         }),
     }
+}
+
+/// What a cell needs next.
+pub(crate) enum Decision {
+    Settle(Box<Settled>),
+    Execute(Box<Task>),
+}
+
+/// Everything needed to run a cell.
+pub(crate) struct Task {
+    pub(crate) cell: usize,
+    pub(crate) key: String,
+    pub(crate) manifest: Manifest,
+    /// The files behind its parameters, as they were when the key was made of them.
+    pub(crate) files: Vec<SeenFile>,
+    pub(crate) reasons: Vec<Reason>,
+    pub(crate) configured: Box<dyn Configured>,
+    pub(crate) inputs: Vec<ConnectedInput>,
+}
+
+/// An artifact that goes into a port.
+#[derive(Debug, Clone)]
+pub(crate) struct ConnectedInput {
+    pub(crate) port: &'static str,
+    pub(crate) arity: Arity,
+    pub(crate) label: String,
+    pub(crate) kind: String,
+    pub(crate) digest: String,
+}
+
+/// Cells of a pipeline as they settle one by one.
+pub(crate) struct Walk<'a> {
+    pub(crate) pipeline: &'a Pipeline,
+    /// By what the store knows the pipeline.
+    pub(crate) id: PipelineId,
+    pub(crate) settled: Vec<Option<Settled>>,
+}
+
+impl<'a> Walk<'a> {
+    pub(crate) fn new(pipeline: &'a Pipeline, store: &Store) -> Self {
+        let id = PipelineId::of(pipeline, store.root());
+        Self { pipeline, id, settled: pipeline.cells.iter().map(|_| None).collect() }
+    }
+
+    fn at(&self, cell: usize) -> Option<&Settled> {
+        self.settled[cell].as_ref()
+    }
+
+    /// What a cell needs, now that all cells before it have settled.
+    pub(crate) fn decide(&self, index: usize, store: &mut Store) -> Decision {
+        match self.try_decide(index, store) {
+            Ok(decision) => decision,
+            Err(settled) => Decision::Settle(settled),
+        }
+    }
+
+    fn try_decide(&self, index: usize, store: &mut Store) -> Result<Decision, Box<Settled>> {
+        let cell = &self.pipeline.cells[index];
+        let inputs = self.inputs(cell)?;
+        let own;
+        let parameters = match cell.ready_parameters() {
+            Some(ready) => ready,
+            None => {
+                own = self.configured(cell, store)?;
+                &*own
+            }
+        };
+        let (manifest, files) = manifest(cell, parameters, &inputs, store)?;
+        let key = manifest.key().to_string();
+        let reasons = match cached(&key, parameters.observes(), store) {
+            Ok(settled) => return Err(settled),
+            Err(Some(reason)) => vec![reason],
+            Err(None) => self.reasons(cell, &key, &manifest, store),
+        };
+        let configured = self.configured(cell, store)?;
+        Ok(Decision::Execute(Box::new(Task {
+            cell: index,
+            key,
+            manifest,
+            files,
+            reasons,
+            configured,
+            inputs,
+        })))
+    }
+
+    fn inputs(&self, cell: &Cell) -> Result<Vec<ConnectedInput>, Box<Settled>> {
+        for (needed, _) in cell.named_artifacts() {
+            self.usable(needed)?;
+        }
+        let mut inputs = Vec::new();
+        for need in &cell.needs {
+            for origin in &need.origins {
+                let (from, output) = self.origin(origin)?;
+                let record = self.output(from, output)?;
+                inputs.push(ConnectedInput {
+                    port: need.port.name,
+                    arity: need.port.arity,
+                    label: self.pipeline.cells[from].id.clone(),
+                    kind: record.kind.clone(),
+                    digest: record.digest.clone(),
+                });
+            }
+        }
+        Ok(inputs)
+    }
+
+    /// The cell that an origin stands for.
+    fn origin(&self, origin: &Origin) -> Result<(usize, &'static str), Box<Settled>> {
+        let (cells, output, metric, extreme) = match origin {
+            Origin::Cell { cell, output } => return self.usable(*cell).map(|()| (*cell, *output)),
+            Origin::Best { cells, output, metric, extreme, .. } => (cells, *output, metric, *extreme),
+        };
+        let mut best: Option<(usize, f64)> = None;
+        for &cell in cells {
+            // A cell without a solution takes no part in the choice; one that failed might have won it.
+            if self.at(cell).is_some_and(|settled| settled.state == State::Infeasible) {
+                continue;
+            }
+            self.usable(cell)?;
+            let metrics = &self.output(cell, output)?.metrics;
+            let Some(&value) = metrics.get(metric).or_else(|| metrics.get(renames::metric(metric))) else {
+                let names: Vec<&str> = metrics.keys().map(String::as_str).collect();
+                return Err(Box::new(Settled::failed(miette::miette!(
+                    help = format!("its metrics: {}", names.join(", ")),
+                    "`{}` has no metric `{metric}`",
+                    self.pipeline.cells[cell].id
+                ))));
+            };
+            let wins = best.is_none_or(|(_, best)| match extreme {
+                Extreme::Min => value < best,
+                Extreme::Max => value > best,
+            });
+            if wins {
+                best = Some((cell, value));
+            }
+        }
+        match best {
+            Some((cell, _)) => Ok((cell, output)),
+            None => Err(Box::new(Settled::because_of(State::Blocked, cells[0]))),
+        }
+    }
+
+    fn usable(&self, cell: usize) -> Result<(), Box<Settled>> {
+        let state = match self.at(cell) {
+            Some(settled) if settled.is_usable() => return Ok(()),
+            Some(settled) => settled.state,
+            None => State::NotStarted,
+        };
+        let state = match state {
+            State::WouldRun | State::Waits => State::Waits,
+            State::NotStarted => State::NotStarted,
+            _ => State::Blocked,
+        };
+        Err(Box::new(Settled::because_of(state, cell)))
+    }
+
+    fn output(&self, cell: usize, output: &str) -> Result<&OutputRecord, Box<Settled>> {
+        let record = self.at(cell).and_then(|settled| settled.outputs.get(output));
+        record.ok_or_else(|| {
+            let id = &self.pipeline.cells[cell].id;
+            Box::new(Settled::failed(miette::miette!("`{id}` gave nothing at its output `{output}`")))
+        })
+    }
+
+    fn configured(&self, cell: &Cell, store: &Store) -> Result<Box<dyn Configured>, Box<Settled>> {
+        let folder = |cell: usize, output: &str| {
+            let record = self.at(cell).and_then(|settled| settled.outputs.get(output));
+            record.map_or_else(PathBuf::new, |record| store.artifact(&record.digest))
+        };
+        self.pipeline.configure(cell, &folder).map_err(|problems| {
+            let mut problems = problems.0.into_iter();
+            let first =
+                problems.next().map_or_else(|| miette::miette!("its parameters do not fit"), Report::new);
+            Box::new(Settled::failed(first))
+        })
+    }
+
+    /// Why a cell has to run whose key has no result: the differences to what it depended on before.
+    fn reasons(&self, cell: &Cell, key: &str, manifest: &Manifest, store: &Store) -> Vec<Reason> {
+        let pipeline = &self.id;
+        let seconds = store.partial(pipeline, &cell.id, key).map(|partial| partial.seconds);
+        let begun = match (store.state(key).exists(), seconds) {
+            (true, seconds) => Some(Reason::GoesOn { seconds }),
+            (false, Some(seconds)) => Some(Reason::CutShort { seconds }),
+            (false, None) => None,
+        };
+        let Some(before) = store.current(pipeline, &cell.id) else {
+            return vec![begun.unwrap_or(Reason::FirstRun)];
+        };
+        match store.result(before).and_then(ResultRecord::manifest) {
+            Some(old) if before != key => differences(&old, manifest).into_iter().chain(begun).collect(),
+            _ => vec![begun.unwrap_or(Reason::Unfinished)],
+        }
+    }
+}
+
+fn manifest(
+    cell: &Cell,
+    configured: &dyn Configured,
+    inputs: &[ConnectedInput],
+    store: &mut Store,
+) -> Result<(Manifest, Vec<SeenFile>), Box<Settled>> {
+    let mut ports: BTreeMap<&str, Vec<InputDigest>> = BTreeMap::new();
+    for input in inputs {
+        let label = (input.arity == Arity::Many).then(|| input.label.clone());
+        ports.entry(input.port).or_default().push(InputDigest { label, digest: input.digest.clone() });
+    }
+    let mut files = Vec::new();
+    let mut seen = Vec::new();
+    for file in configured.reads().map_err(|error| Box::new(Settled::failed(error)))? {
+        let found = store.hashes.of(file.path()).map_err(|error| Box::new(Settled::failed(error)))?;
+        files.push((file.name().into_owned(), found.blake3().to_owned()));
+        seen.push(found);
+    }
+    let manifest = Manifest {
+        kind: cell.entry.kind.to_owned(),
+        revision: cell.entry.revision,
+        parameters: configured.canonical().clone(),
+        inputs: ports.into_iter().map(|(port, inputs)| (port.to_owned(), inputs)).collect(),
+        files,
+    };
+    Ok((manifest, seen))
+}
+
+/// The stored result of a key, if it is whole; else a reason to run, if there is one already.
+fn cached(key: &str, observes: bool, store: &Store) -> Result<Box<Settled>, Option<Reason>> {
+    if observes && !store.trusts_observations() {
+        return Err(Some(Reason::Observes));
+    }
+    let result = store.result(key).ok_or(None)?;
+    for (output, record) in result.outputs.iter() {
+        if let Some(file) = store.flaw(record) {
+            return Err(Some(Reason::OutputDamaged { output: output.clone(), file }));
+        }
+    }
+    let state = match result.ending {
+        Ending::Done => State::Cached,
+        Ending::Infeasible => State::Infeasible,
+    };
+    Ok(Box::new(Settled {
+        key: Some(key.to_owned()),
+        outputs: result.outputs.clone(),
+        ..Settled::new(state)
+    }))
+}
+
+/// Refuses a pipeline whose copies would replace what is not theirs. Nothing runs for it: of a stage that has no result yet it is
+/// not known what the copy will be.
+pub fn check_saves(pipeline: &Pipeline, store: &mut Store) -> Result<(), Problems> {
+    let is_there = |path: &Path| path.symlink_metadata().is_ok();
+    let saves = pipeline.cells.iter().enumerate().flat_map(|(index, cell)| {
+        cell.saves.iter().filter(|save| is_there(&save.path)).map(move |save| (index, save))
+    });
+    let saves: Vec<(usize, &Save)> = saves.collect();
+    let tables =
+        pipeline.tables.iter().filter_map(|table| table.save.as_ref().map(|save| (save, &table.save_span)));
+    let tables: Vec<_> = tables.filter(|(path, _)| is_there(path)).collect();
+    if saves.is_empty() && tables.is_empty() {
+        return Ok(());
+    }
+    let mut problems = inputs_in_the_way(pipeline, &saves);
+    let id = PipelineId::of(pipeline, store.root());
+    let mut planned: Option<RunReport> = None;
+    for (index, save) in saves {
+        let mut standing = look(save, None, &id, store);
+        if standing.is_err() {
+            // It may be the copy of the result that there is.
+            let planned = planned.get_or_insert_with(|| plan(pipeline, store));
+            let record =
+                planned.cells[index].outputs.get(save.output).filter(|_| planned.cells[index].is_usable());
+            if let Some(record) = record {
+                standing = look(save, Some(record), &id, store);
+            }
+        }
+        if !matches!(standing, Ok(Standing::Same | Standing::Ours))
+            && is_of_last_result(save, &pipeline.cells[index], &id, store)
+        {
+            standing = Ok(Standing::Ours);
+        }
+        problems.extend(standing.err().map(|in_the_way| located(&in_the_way, &save.span)));
+    }
+    for (path, span) in tables {
+        let standing = look_at_file(path, None, &id, store);
+        problems.extend(standing.err().map(|in_the_way| located(&in_the_way, span)));
+    }
+    if problems.is_empty() { Ok(()) } else { Err(pipeline.source.tie(problems)) }
+}
+
+/// Whether something is the copy of what a cell gave last, as older versions made them, which wrote nothing down about copies. From now
+/// on the store knows it.
+fn is_of_last_result(save: &Save, cell: &Cell, id: &PipelineId, store: &mut Store) -> bool {
+    let result = store.current(id, &cell.id).and_then(|key| store.result(key));
+    let Some(record) = result.and_then(|result| result.outputs.get(save.output)).cloned() else {
+        return false;
+    };
+    let blake3 = match only_file(&record) {
+        Some(name) => hash_of(&record, name, store),
+        None => Some(record.digest.clone()),
+    };
+    let is_same = look(save, Some(&record), id, store).is_ok_and(|standing| standing == Standing::Same);
+    if let Some(blake3) = blake3.filter(|_| is_same) {
+        store.know_saved(id, &save.path, &blake3);
+        return true;
+    }
+    false
+}
+
+fn located(in_the_way: &InTheWay, span: &std::ops::Range<usize>) -> Problem {
+    let problem = Problem::new(in_the_way.to_string(), span);
+    match in_the_way.help() {
+        Some(help) => problem.help(help.to_string()),
+        None => problem,
+    }
+}
+
+/// Copies that would replace an input of their own pipeline.
+fn inputs_in_the_way(pipeline: &Pipeline, saves: &[(usize, &Save)]) -> Vec<Problem> {
+    let places: Vec<(PathBuf, &Save)> = saves.iter().map(|(_, save)| (plain(&save.path), *save)).collect();
+    let mut problems = Vec::new();
+    for cell in &pipeline.cells {
+        let files =
+            cell.ready_parameters().and_then(|parameters| parameters.reads().ok()).unwrap_or_default();
+        for file in files {
+            let file = plain(file.path());
+            for (_, save) in places.iter().filter(|(place, _)| file.starts_with(place)) {
+                let message = format!("{} is an input of `{}`", file.display(), cell.id);
+                problems.push(Problem::new(message, &save.span).help("give the copy a path of its own"));
+            }
+        }
+    }
+    problems
 }

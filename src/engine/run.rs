@@ -11,19 +11,19 @@ use std::time::{Duration, Instant};
 use miette::Report;
 
 use super::batch::{self, Order, Slurm};
-use super::cores::Cores;
 use super::deadline::Deadline;
-use super::events::Events;
 use super::execute::{Finished, Given, Shared, StageEnding, execute};
 use super::journal::Journal;
 use super::key::Manifest;
+use super::machine::Cores;
+use super::outcome::Events;
 use super::outcome::RunReport;
+use super::outcome::{Settled, State};
+use super::plan::{Decision, Task, Walk};
 use super::reason::Reason;
 use super::record::{Ending, OutputRecords, ResultRecord};
 use super::save::save_outputs;
-use super::settled::{Settled, State};
 use super::store::{Store, StoreError};
-use super::walk::{Decision, Task, Walk};
 use super::writer::Writer;
 use crate::pipeline::{Cell, Pipeline};
 

@@ -10,12 +10,11 @@ use hopmap_durable::{AppendLog, DurableError};
 use miette::Diagnostic;
 use rayon::prelude::*;
 
-use super::hashes::Hashes;
-use super::identity::{PipelineId, beside};
 use super::record::{
-    Current, OutputRecord, OutputRecords, Partial, Record, ResultRecord, StoredResult, names,
+    Current, OutputRecord, OutputRecords, Partial, PipelineId, Record, ResultRecord, StoredResult, beside,
+    names,
 };
-use super::unsynced::Unsynced;
+use super::seen::Hashes;
 use crate::pipeline::STORE_FOLDER;
 
 pub(super) const FORMAT: &str = "1";
@@ -418,4 +417,44 @@ pub(super) fn check_format(root: &Path) -> Result<(), StoreError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(DurableError::io("read", &path)(error).into()),
     }
+}
+
+/// Results whose artifacts were not on disk when the log last said so.
+#[derive(Default)]
+pub(super) struct Unsynced {
+    /// The boot in which they were made, and their keys.
+    boots: Vec<(String, Vec<String>)>,
+}
+
+impl Unsynced {
+    pub(super) fn is_empty(&self) -> bool {
+        self.boots.is_empty()
+    }
+
+    /// Reads on in the log.
+    pub(super) fn hear(&mut self, record: &Record) {
+        match record {
+            Record::Unsynced { boot } => self.boots.push((boot.clone(), Vec::new())),
+            Record::Synced => self.boots.clear(),
+            Record::Result(result) => {
+                if let Some((_, keys)) = self.boots.last_mut() {
+                    keys.push(result.key.clone());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Those that an earlier boot left: a process that is killed loses nothing, a machine that goes down may.
+    pub(super) fn lost(&self) -> impl Iterator<Item = &str> {
+        let boot = boot();
+        let is_lost = move |other: &String| other.is_empty() || *other != boot;
+        let lost = self.boots.iter().filter(move |(other, _)| is_lost(other));
+        lost.flat_map(|(_, keys)| keys).map(String::as_str)
+    }
+}
+
+/// What this boot of the machine is called; nothing where the system does not say.
+pub(super) fn boot() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }

@@ -9,10 +9,10 @@ use hopmap_durable::{
     AppendLog, DurableError, Lock, crash_point, is_leftover, lock_within, sync_folder, sync_tree,
 };
 
-use super::identity::{PipelineId, beside};
 use super::record::{OutputRecords, Record, ResultRecord, line};
+use super::record::{PipelineId, beside};
+use super::store::boot;
 use super::store::{FORMAT, Store, StoreError, check_format};
-use super::unsynced::boot;
 use crate::pipeline::Cell;
 
 /// The right to write to a store: one process at a time.

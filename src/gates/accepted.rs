@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::formula::Comparison;
-use super::verdict::number;
+use super::judge::number;
 use crate::accepted::{AcceptedError, read_json};
 
 /// The version of the file that is written and read.

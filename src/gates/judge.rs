@@ -1,10 +1,12 @@
 //! Whether gates hold, by what their cells gave.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use super::choice::Choice;
-use super::formula::{Expression, Function, Operator, Term};
-use super::verdict::{Standing, Verdict, number};
+use serde::{Serialize, Serializer};
+
+use super::formula::Choice;
+use super::formula::{Comparison, Expression, Function, Operator, Term};
 use super::{Bound, Cells, Gate};
 use crate::pipeline::{Extreme, Pipeline, Problem, Problems};
 use crate::renames;
@@ -193,4 +195,200 @@ fn filled(expression: &Expression, names: &[String], values: &[f64], accepted: O
         (_, None) => "accepted".to_owned(),
     };
     expression.written(&leaf, &Operator::printed)
+}
+
+/// How a gate stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Standing {
+    /// It holds.
+    Holds,
+    /// It does not.
+    Broken,
+    /// It compares with an accepted value, and nothing is accepted yet.
+    Open,
+    /// There is no value to judge.
+    Unknown,
+}
+
+/// How a gate stands for one cell, and by how much.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Verdict {
+    /// Name of the gate.
+    pub gate: String,
+    /// How it stands.
+    pub standing: Standing,
+    /// What is judged, with the names of its cells.
+    pub left: String,
+    /// Its value, if there is one.
+    pub value: Option<f64>,
+    /// What has to hold between value and bound.
+    #[serde(serialize_with = "sign")]
+    pub comparison: Comparison,
+    /// The bound, if there is one.
+    pub bound: Option<f64>,
+    /// Where the bound comes from; empty if it is a number.
+    pub right: String,
+    /// Why there is no value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl Verdict {
+    pub(super) fn without_value(gate: &Gate, left: String, reason: String) -> Self {
+        Self {
+            gate: gate.name.clone(),
+            standing: Standing::Unknown,
+            left,
+            value: None,
+            comparison: gate.formula.comparison,
+            bound: None,
+            right: String::new(),
+            reason: Some(reason),
+        }
+    }
+
+    /// By how much it is broken: a part of the bound, above or below; nothing if it is not, or where that says nothing.
+    fn excess(&self, value: f64, bound: f64) -> String {
+        if self.standing != Standing::Broken || self.comparison == Comparison::Unequal {
+            return String::new();
+        }
+        let difference = value - bound;
+        if !difference.is_finite() {
+            return ": that is no number".to_owned();
+        }
+        let amount = match () {
+            () if Comparison::Equal.holds(value, bound) => return ": exactly that".to_owned(),
+            () if bound == 0.0 => number(difference.abs()),
+            () => format!("{} %", percent(100.0 * (difference / bound).abs())),
+        };
+        format!(": {amount} too {}", if difference > 0.0 { "much" } else { "little" })
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { gate, left, .. } = self;
+        let (value, bound) = match (self.value, self.bound) {
+            (Some(value), Some(bound)) => (value, bound),
+            (Some(value), None) => {
+                return write!(f, "{gate}: {left} is {}, and nothing is accepted yet", number(value));
+            }
+            (None, _) => return write!(f, "{gate}: {}", self.reason.as_deref().unwrap_or("no value")),
+        };
+        let allowed = match self.comparison {
+            Comparison::AtMost => "allowed",
+            Comparison::Below => "allowed less than",
+            Comparison::AtLeast => "wanted at least",
+            Comparison::Above => "wanted more than",
+            Comparison::Equal => "wanted",
+            Comparison::Unequal => "wanted anything but",
+        };
+        let from = if self.right.is_empty() { String::new() } else { format!(" ({})", self.right) };
+        let (is, limit) = told_apart(value, bound);
+        write!(f, "{gate}: {left} is {is}, {allowed} {limit}{from}{}", self.excess(value, bound))
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn sign<S: Serializer>(comparison: &Comparison, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(comparison.sign())
+}
+
+/// Two values with as many digits as tell them apart.
+fn told_apart(one: f64, other: f64) -> (String, String) {
+    let short = (number(one), number(other));
+    match short.0 == short.1 && !Comparison::Equal.holds(one, other) {
+        true => (grouped(&one.to_string()), grouped(&other.to_string())),
+        false => short,
+    }
+}
+
+/// A value as people read it: six digits, thousands apart.
+#[must_use]
+pub fn number(value: f64) -> String {
+    let size = value.abs();
+    if !value.is_finite() || (size > 0.0 && !(1e-4..1e15).contains(&size)) {
+        return format!("{value:.5e}");
+    }
+    if value.fract() == 0.0 {
+        return grouped(&format!("{value:.0}"));
+    }
+    let decimals = (5.0 - size.log10().floor()).clamp(0.0, 9.0) as usize;
+    let text = format!("{value:.decimals$}");
+    grouped(if decimals > 0 { text.trim_end_matches('0').trim_end_matches('.') } else { &text })
+}
+
+/// Thousands apart.
+fn grouped(text: &str) -> String {
+    let start = usize::from(text.starts_with('-'));
+    let end =
+        text[start..].find(|letter: char| !letter.is_ascii_digit()).map_or(text.len(), |end| start + end);
+    let mut grouped = text[..start].to_owned();
+    for (index, digit) in text[start..end].chars().enumerate() {
+        if index > 0 && (end - start - index) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped + &text[end..]
+}
+
+/// A part of hundred with the digits that matter.
+fn percent(value: f64) -> String {
+    match value {
+        _ if value >= 10.0 => grouped(&format!("{value:.0}")),
+        _ if value >= 1.0 => format!("{value:.1}"),
+        _ => {
+            let decimals = (1.0 - value.max(1e-9).log10().floor()).clamp(2.0, 12.0) as usize;
+            format!("{value:.decimals$}").trim_end_matches('0').trim_end_matches('.').to_owned()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_for_people() {
+        let written = [0.0, 7.0, -1176.0, 1_234_567.0, 0.1 + 0.2, 1234.5678, 1e20, 1.5e-7, 999_999.96];
+        let expected =
+            ["0", "7", "-1,176", "1,234,567", "0.3", "1,234.57", "1.00000e20", "1.50000e-7", "1,000,000"];
+        assert_eq!(written.map(number), expected);
+        assert_eq!([340.04, 12.34, 2.83, 0.5, 0.0123].map(percent), ["340", "12", "2.8", "0.5", "0.012"]);
+        assert_eq!(told_apart(1_000_000.1, 1_000_000.2), ("1,000,000.1".into(), "1,000,000.2".into()));
+    }
+
+    fn verdict(value: f64, comparison: Comparison, bound: f64) -> String {
+        let verdict = Verdict {
+            gate: "g".into(),
+            standing: if comparison.holds(value, bound) { Standing::Holds } else { Standing::Broken },
+            left: "a.F".into(),
+            value: Some(value),
+            comparison,
+            bound: Some(bound),
+            right: String::new(),
+            reason: None,
+        };
+        verdict.to_string()
+    }
+
+    #[test]
+    fn a_broken_gate_says_by_how_much() {
+        assert_eq!(
+            verdict(1234.0, Comparison::AtMost, 1200.0),
+            "g: a.F is 1,234, allowed 1,200: 2.8 % too much"
+        );
+        assert_eq!(verdict(1.0, Comparison::AtLeast, 4.0), "g: a.F is 1, wanted at least 4: 75 % too little");
+        assert_eq!(
+            verdict(90.0, Comparison::Below, 90.0),
+            "g: a.F is 90, allowed less than 90: exactly that"
+        );
+        assert_eq!(verdict(3.0, Comparison::Equal, 0.0), "g: a.F is 3, wanted 0: 3 too much");
+        assert_eq!(verdict(3.0, Comparison::Unequal, 3.0), "g: a.F is 3, wanted anything but 3");
+        assert_eq!(verdict(1.0, Comparison::AtMost, f64::NAN), "g: a.F is 1, allowed NaN: that is no number");
+        assert_eq!(verdict(1.0, Comparison::AtMost, 2.0), "g: a.F is 1, allowed 2");
+        assert_eq!(verdict(-3.0, Comparison::AtMost, -4.0), "g: a.F is -3, allowed -4: 25 % too much");
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::Gate;
-use super::choice::Choice;
+use super::formula::Choice;
 use crate::engine::{PipelineId, Store};
 use crate::pipeline::{Origin, Pipeline, Problem, Problems};
 

@@ -14,22 +14,20 @@
 //! believed (`a_changed_provenance_is_not_believed`). Where an artifact was cleared, `state.log` still tells what its key was made of.
 
 mod accepted;
-mod choice;
 mod formula;
 mod judge;
 mod metrics;
 mod parse;
-mod verdict;
 
 use std::ops::Range;
 
 pub use accepted::AcceptedMetrics;
-pub use choice::Choice;
+pub use formula::Choice;
 pub use formula::{Comparison, Expression, Formula, Function, Operator, Term};
 pub use judge::{Judged, judge};
+pub use judge::{Standing, Verdict, number};
 pub use metrics::check_metrics;
 pub(crate) use parse::FORM;
-pub use verdict::{Standing, Verdict, number};
 
 /// A gate of a pipeline.
 #[derive(Debug, Clone)]

@@ -11,7 +11,7 @@
 
 use std::ops::Range;
 
-use super::choice::Choice;
+use super::formula::Choice;
 use super::formula::{Comparison, Expression, Formula, Function, Operator, Term};
 use crate::pipeline::Problem;
 

@@ -5,9 +5,9 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::describe::Request;
 use super::describe::{Expected, Unknown, some, text_hash};
 use super::file::{Ending, Lock, LockedCell, LockedFile};
-use super::request::Request;
 use crate::engine::short;
 use crate::pipeline::Pipeline;
 

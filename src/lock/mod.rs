@@ -17,13 +17,11 @@
 mod again;
 mod compare;
 mod describe;
-mod error;
 mod file;
-mod request;
 
 pub use again::{Again, Remade, RemadeArtifact, SecondStore, Verdict};
 pub use compare::{Difference, Differences, OutputDifference, before_a_run, outputs};
 pub use describe::{Expected, Unfinished, Unknown, describe, expect, lock};
-pub use error::LockError;
+pub use describe::{REQUEST, Request};
+pub use file::LockError;
 pub use file::{Ending, Lock, LockedCell, LockedFile};
-pub use request::{REQUEST, Request};

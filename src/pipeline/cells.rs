@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use hopmap_model::Port;
 use serde_json::Value as Json;
 
+use super::file::Batch;
 use super::launcher::Launcher;
 use super::matrix::Combination;
 use super::node::Table;
 use super::problem::{LocatedProblem, Source};
-use super::resources::Batch;
 use super::selector::Extreme;
 use super::template::{Folders, Resolved};
 use crate::gates::Gate;

@@ -26,7 +26,6 @@
 //! `hopmap-ranks` (`src/bin/hopmap-ranks`, feature `mpi`) implements `Communicator` with the crate `mpi`: the stage runs in a thread,
 //! and hands what it wants to send to the main thread, the only one that calls MPI, so `MPI_THREAD_FUNNELED` is enough.
 
-mod observer;
 mod process;
 mod task;
 

@@ -4,17 +4,20 @@ use std::fs;
 use std::io::BufRead;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use hopmap_artifact::ArtifactError;
 use hopmap_durable::DurableError;
-use hopmap_model::{Communicator, Context, Inputs, Outcome, Outputs};
+use hopmap_model::{Communicator, Context, Inputs, Observer, Outcome, Outputs};
 use miette::{Diagnostic, Report};
 
-use super::observer::RankObserver;
-use super::task::{self, DONE, Done, FAULT, Fault, GREETING, OUT, Task};
+use super::task;
+use super::task::{DONE, Done, FAULT, Fault, GREETING, Message, OUT, Task, is_stopped};
 use crate::engine::{SeenFile, look_again, write_outputs};
-use crate::registry::{self, Configured, StageEntry};
+use crate::registry;
+use crate::registry::{Configured, StageEntry};
 
 /// Time that processes have to end once the engine is gone.
 const GRACE: Duration = Duration::from_secs(30);
@@ -178,6 +181,62 @@ pub fn stop_with_the_engine(folder: &Path) {
     });
 }
 
+/// Time between two looks at the folder, and between two reports of progress.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// Watches for the file that stops the task; only the first process talks.
+pub(crate) struct RankObserver<'a> {
+    folder: &'a Path,
+    say: Option<&'a (dyn Fn(&str) + Sync)>,
+    stopped: AtomicBool,
+    looked: Every,
+    told: Every,
+}
+
+impl<'a> RankObserver<'a> {
+    pub(crate) fn new(folder: &'a Path, say: Option<&'a (dyn Fn(&str) + Sync)>) -> Self {
+        let (looked, told) = (Every::default(), Every::default());
+        Self { folder, say, stopped: AtomicBool::new(false), looked, told }
+    }
+}
+
+impl Observer for RankObserver<'_> {
+    fn progress(&self, done: u64, total: u64) {
+        if let Some(say) = self.say.filter(|_| done == total || self.told.is_due()) {
+            say(&Message::Progress(done, total).line());
+        }
+    }
+
+    fn log(&self, line: &str) {
+        if let Some(say) = self.say {
+            say(&Message::Log(line.to_owned()).line());
+        }
+    }
+
+    fn cancelled(&self) -> bool {
+        if !self.stopped.load(Ordering::Relaxed) && self.looked.is_due() && is_stopped(self.folder) {
+            self.stopped.store(true, Ordering::Relaxed);
+        }
+        self.stopped.load(Ordering::Relaxed)
+    }
+}
+
+/// Something that is done at most once in an interval, by whichever thread comes first.
+#[derive(Default)]
+struct Every(Mutex<Option<Instant>>);
+
+impl Every {
+    fn is_due(&self) -> bool {
+        // Another thread is at it.
+        let Ok(mut last) = self.0.try_lock() else { return false };
+        let is_due = last.is_none_or(|last| last.elapsed() >= INTERVAL);
+        if is_due {
+            *last = Some(Instant::now());
+        }
+        is_due
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -279,5 +338,27 @@ mod tests {
             (fault.rank, fault.message.as_str(), fault.help.as_deref()),
             (3, "this went wrong", Some("do that"))
         );
+    }
+
+    #[test]
+    fn a_stop_is_heard_and_only_the_first_process_talks() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("task.json"), "").unwrap();
+        let heard = Mutex::new(Vec::new());
+        let say = |line: &str| heard.lock().unwrap().push(line.to_owned());
+        let first = RankObserver::new(folder.path(), Some(&say));
+        let other = RankObserver::new(folder.path(), None);
+        for observer in [&first, &other] {
+            assert!(!observer.cancelled());
+            observer.log("hello");
+            observer.progress(7, 7);
+        }
+        assert_eq!(*heard.lock().unwrap(), ["hopmap-ranks: log hello", "hopmap-ranks: progress 7 7"]);
+        super::super::stop(folder.path()).unwrap();
+        for observer in [&first, &other] {
+            while !observer.cancelled() {
+                std::thread::yield_now();
+            }
+        }
     }
 }

@@ -6,7 +6,7 @@ use hopmap_changes::{Change, Machine, Missing, Thresholds, confirmed, keep_down,
 use miette::Report;
 
 use super::RefreshError;
-use super::entry::differences;
+use super::publication::differences;
 
 /// Looks at the machine once.
 pub type Look<'a> = dyn FnMut() -> Result<Machine, Report> + 'a;

@@ -33,20 +33,16 @@
 //! A consumer that is still running when its refresh is killed goes on: the next refresh runs it once more, at the same time if need be.
 
 mod compare;
-mod consumer;
-mod entry;
 mod error;
 mod log;
-mod prometheus;
 mod publication;
-mod retention;
 mod update;
 
-pub use consumer::Consumer;
-pub use entry::{Entry, read_machine};
 pub use error::RefreshError;
+pub use log::exposition;
 pub use log::{Outcome, Record, last_success, read_records};
-pub use prometheus::exposition;
 pub use publication::Publication;
-pub use retention::Retention;
+pub use publication::Retention;
+pub use publication::{Entry, read_machine};
+pub use update::Consumer;
 pub use update::{Checked, Look, Settings, Updated, check, refresh};

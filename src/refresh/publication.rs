@@ -4,15 +4,16 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use hopmap_artifact::Folder;
-use hopmap_changes::{Change, Machine};
+use hopmap_artifact::{Codec, Folder};
+use hopmap_changes::{Change, Machine, changes};
 use hopmap_durable::{
     DurableError, Lock, Staging, crash_point, is_leftover, replace_file, replace_symlink, sync_folder,
 };
+use hopmap_model::{Measurements, SystemGraph};
 use jiff::Timestamp;
+use serde_json::{Value as Json, json};
 
 use super::RefreshError;
-use super::entry::{Entry, SYSTEM, read_machine, write_changes, write_machine};
 use crate::accepted::{Accepted, AcceptedError};
 
 /// The publish folder.
@@ -256,5 +257,167 @@ impl Publication {
     #[must_use]
     pub fn is_pending(&self) -> bool {
         self.pending().is_some() || self.current().ok().flatten() != self.accepted().ok().flatten()
+    }
+}
+
+/// Folder of the system graph in an entry.
+pub(super) const SYSTEM: &str = "system";
+/// Folder of the measurements in an entry.
+pub(super) const MEASUREMENTS: &str = "measurements";
+/// What is different from the entry that was accepted before.
+pub(super) const CHANGES: &str = "changes.json";
+
+/// An entry of the history, by its name: when it was made and the begin of its digest.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Entry(pub String);
+
+impl Entry {
+    /// When it was made, in seconds since 1970; missing if its name was changed.
+    #[must_use]
+    pub fn made_s(&self) -> Option<i64> {
+        let (date, time) = self.0.get(..20)?.split_once('T')?;
+        let time = time.replace('-', ":");
+        Some(format!("{date}T{time}").parse::<Timestamp>().ok()?.as_second())
+    }
+}
+
+/// Reads the machine in a folder: an entry, or a folder with a system graph and perhaps measurements. Every byte is checked.
+pub fn read_machine(folder: &Path) -> Result<Machine, RefreshError> {
+    let measured = folder.join(MEASUREMENTS);
+    Ok(Machine {
+        system: Folder::read::<SystemGraph>(&folder.join(SYSTEM))?,
+        measurements: match measured.is_dir() {
+            true => Some(Folder::read::<Measurements>(&measured)?),
+            false => None,
+        },
+    })
+}
+
+/// Fills a folder that becomes an entry, reads it back, and gives its digest.
+pub(super) fn write_machine(staging: &Staging, machine: &Machine) -> Result<String, RefreshError> {
+    let folder = staging.path();
+    let mut digests = write(&folder.join(SYSTEM), &machine.system)?;
+    if let Some(measured) = &machine.measurements {
+        digests.push_str(&write(&folder.join(MEASUREMENTS), measured)?);
+    }
+    read_machine(folder)?;
+    Ok(blake3::hash(digests.as_bytes()).to_hex().to_string())
+}
+
+fn write<C: Codec>(folder: &Path, value: &C) -> Result<String, RefreshError> {
+    std::fs::create_dir(folder).map_err(hopmap_durable::DurableError::io("create", folder))?;
+    Ok(Folder::write(folder, value)?.digest().to_owned())
+}
+
+/// What is different, as `changes.json` and `changes.txt` beside each other.
+pub(super) fn write_changes(
+    folder: &Path,
+    before: Option<&Entry>,
+    found: &[Change],
+) -> Result<(), RefreshError> {
+    let value = changes_as_json(before, found);
+    let text = serde_json::to_string_pretty(&value).unwrap_or_default() + "\n";
+    replace_file(&folder.join(CHANGES), text.as_bytes())?;
+    let mut lines: Vec<String> = found.iter().map(ToString::to_string).collect();
+    if before.is_none() {
+        lines.push("first snapshot".to_owned());
+    }
+    replace_file(&folder.join("changes.txt"), (lines.join("\n") + "\n").as_bytes())?;
+    Ok(())
+}
+
+fn changes_as_json(before: Option<&Entry>, found: &[Change]) -> Json {
+    json!({
+        "format": 1,
+        "before": before.map(|entry| &entry.0),
+        "changes": found.iter().map(Change::as_json).collect::<Vec<_>>(),
+    })
+}
+
+/// What is different between two machines.
+pub(super) fn differences(
+    before: &Machine,
+    after: &Machine,
+    thresholds: &hopmap_changes::Thresholds,
+) -> Vec<Change> {
+    changes(&before.snapshot(), &after.snapshot(), thresholds)
+}
+
+/// How much of the history is kept. What is published and what is accepted always is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retention {
+    /// Most entries.
+    pub entries: usize,
+    /// Days after which entries go.
+    pub days: Option<u32>,
+}
+
+const DAY_S: i64 = 86_400;
+
+impl Retention {
+    /// The entries that go, of all in the order of their names. Names are not to be trusted within a second or where the clock has
+    /// been put back: what is used counts as the newest, and an entry from the future is not old.
+    fn gone<'e>(self, entries: &'e [Entry], used: &[Entry], now_s: i64) -> Vec<&'e Entry> {
+        let unused: Vec<&Entry> = entries.iter().filter(|entry| !used.contains(entry)).collect();
+        let surplus = unused.len().saturating_sub(self.entries.saturating_sub(entries.len() - unused.len()));
+        let is_old = |entry: &Entry| {
+            let days = self.days.map(|days| i64::from(days) * DAY_S);
+            days.zip(entry.made_s()).is_some_and(|(days, made)| now_s - made > days)
+        };
+        let candidates = unused.into_iter().enumerate();
+        candidates
+            .filter(|(index, entry)| *index < surplus || is_old(entry))
+            .map(|(_, entry)| entry)
+            .collect()
+    }
+
+    /// Removes what is not kept. An entry disappears at once: a kill leaves no half of it.
+    pub(super) fn apply(self, publication: &Publication) -> Result<(), RefreshError> {
+        let entries = publication.entries()?;
+        let used: Vec<Entry> =
+            [publication.current()?, publication.accepted()?].into_iter().flatten().collect();
+        for entry in self.gone(&entries, &used, Timestamp::now().as_second()) {
+            let folder = publication.folder(entry);
+            let aside = publication.history().join(format!(".{}.tmp", entry.0));
+            fs::rename(&folder, &aside).map_err(DurableError::io("remove", &folder))?;
+            crash_point("refresh.entry-aside", &folder);
+            sync_folder(&publication.history())?;
+            fs::remove_dir_all(&aside).map_err(DurableError::io("remove", &aside))?;
+            crash_point("refresh.entry-removed", &folder);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_an_entry_says_when_it_was_made() {
+        assert_eq!(Entry("1970-01-02T00-00-01Z-abc".into()).made_s(), Some(86_401));
+        for name in ["", "1970-01-02", "1970-99-02T00-00-01Z-abc", "a-name-that-is-long-enough"] {
+            assert_eq!(Entry(name.into()).made_s(), None);
+        }
+    }
+
+    fn entries(days: &[u32]) -> Vec<Entry> {
+        days.iter().map(|day| Entry(format!("1970-01-{day:02}T00-00-00Z-abcdef"))).collect()
+    }
+
+    fn gone(retention: Retention, entries: &[Entry], used: &[Entry], day: i64) -> Vec<String> {
+        let gone = retention.gone(entries, used, (day - 1) * DAY_S);
+        gone.iter().map(|entry| entry.0[8..10].to_owned()).collect()
+    }
+
+    #[test]
+    fn the_newest_stay_and_what_is_used() {
+        let all = entries(&[1, 2, 3, 4]);
+        assert_eq!(gone(Retention { entries: 2, days: None }, &all, &[], 9), ["01", "02"]);
+        assert_eq!(gone(Retention { entries: 2, days: None }, &all, &all[..1], 9), ["02", "03"]);
+        assert_eq!(gone(Retention { entries: 0, days: None }, &all, &all[3..], 9), ["01", "02", "03"]);
+        assert_eq!(gone(Retention { entries: 9, days: Some(6) }, &all, &[], 9), ["01", "02"]);
+        // The clock was put back.
+        assert_eq!(gone(Retention { entries: 9, days: Some(6) }, &all, &[], 1), [""; 0]);
     }
 }

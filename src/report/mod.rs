@@ -5,27 +5,18 @@
 //! Gantt charts, routes on their network, deltas and stores of checkpoints, the metrics beside linear and random, and the commands that
 //! launch the program.
 
-mod asked;
-mod deltas;
-mod front;
-mod gates;
-mod matrices;
+mod checkpoints;
 mod measured;
 mod page;
-mod placement;
-mod published;
-mod routes;
-mod schedules;
 mod searches;
 mod sections;
-mod stamp;
-mod stored;
+mod solutions;
 mod sweep;
 mod timeline;
 
 use std::path::{Path, PathBuf};
 
-pub use published::write_published;
+pub use measured::write_published;
 pub use timeline::{chrome_trace, latest_run};
 
 use hopmap_durable::replace_file;
@@ -33,10 +24,7 @@ use miette::Report;
 
 use crate::engine::{PipelineId, RunReport, Store};
 use crate::pipeline::Pipeline;
-use stamp::Stamp;
-
-/// A report never grows beyond this, whatever it is about.
-const MOST_BYTES: usize = 5_000_000;
+use page::Stamp;
 
 /// Where the report of a pipeline is kept: under its name, with digits of its own where another file has that name.
 #[must_use]
@@ -69,22 +57,22 @@ pub fn write(
     report: &RunReport,
     shown: &dyn Fn(&Path) -> String,
 ) -> Result<(), Report> {
-    let mut page = page::Page::new(MOST_BYTES);
+    let mut page = page::Page::new(page::MOST_BYTES);
     sections::summary(&mut page, pipeline, store, report, shown);
-    gates::gates(&mut page, report);
+    sections::gates(&mut page, report);
     sections::quality(&mut page, pipeline, store, report);
-    asked::tables(&mut page, report);
+    sections::tables(&mut page, report);
     sections::pipeline(&mut page, pipeline, report);
     sweep::sweeps(&mut page, pipeline, store, report);
-    matrices::matrices(&mut page, pipeline, store, report);
+    solutions::matrices(&mut page, pipeline, store, report);
     searches::tables(&mut page, pipeline, store, report);
     searches::searches(&mut page, pipeline, store, report);
     measured::measured(&mut page, pipeline, store, report);
-    schedules::schedules(&mut page, pipeline, store, report);
-    routes::routes(&mut page, pipeline, store, report);
-    deltas::deltas(&mut page, pipeline, store, report);
-    stored::stored(&mut page, pipeline, store, report);
-    placement::placements(&mut page, pipeline, store, report);
+    solutions::schedules(&mut page, pipeline, store, report);
+    solutions::routes(&mut page, pipeline, store, report);
+    checkpoints::deltas(&mut page, pipeline, store, report);
+    checkpoints::stored(&mut page, pipeline, store, report);
+    solutions::placements(&mut page, pipeline, store, report);
     timeline::draw(&mut page, pipeline, store, report);
     sections::stages(&mut page, pipeline, report);
     let stamp = Stamp::of(pipeline, store, report).to_string();

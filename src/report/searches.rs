@@ -8,8 +8,8 @@ use hopmap_model::{Artifact, ConvergencePoint, Mapping, Schedule, TextFile};
 use hopmap_statistics::Sample;
 use hopmap_views::{Band, Cloud, bands, makespan_searches, pareto, searches as cost_searches};
 
-use super::front::front;
 use super::page::{Page, escape};
+use super::sweep::front;
 use crate::engine::{RunReport, Settled, Store};
 use crate::pipeline::{Cell, Origin, Pipeline};
 

@@ -6,8 +6,9 @@ use hopmap_artifact::Folder;
 use hopmap_model::{Artifact, LaunchFile, Metrics};
 use hopmap_views::{DagNode, NodeState, comparison, dag};
 
-use super::page::{Page, escape};
+use super::page::{Field, Page, escape};
 use crate::engine::{OutputRecord, RunReport, Settled, State, Store, short, state_name};
+use crate::gates::{Standing, Verdict, number};
 use crate::pipeline::{Cell, Pipeline};
 
 /// Rows of the table of stages; a sweep can have a hundred thousand.
@@ -105,7 +106,7 @@ pub(crate) fn quality(page: &mut Page, pipeline: &Pipeline, store: &Store, repor
 }
 
 fn metrics_table(page: &mut Page, record: &OutputRecord) {
-    let value = |name: &str| record.metrics.get(name).map_or_else(|| "–".to_owned(), |&value| number(value));
+    let value = |name: &str| record.metrics.get(name).map_or_else(|| "–".to_owned(), |&value| rounded(value));
     let names = record.metrics.keys().filter(|name| record.metrics.contains_key(&format!("{name}_linear")));
     let row = |name: &String| {
         let beside = |other: &str| value(&format!("{name}_over_{other}"));
@@ -192,10 +193,72 @@ pub(crate) fn stages(page: &mut Page, pipeline: &Pipeline, report: &RunReport) {
 }
 
 /// A number with as many digits as people read.
-fn number(value: f64) -> String {
+fn rounded(value: f64) -> String {
     match value.abs() {
         size if size >= 1e7 => format!("{value:.3e}"),
         size if size >= 1000.0 || value.fract() == 0.0 => format!("{value:.0}"),
         _ => format!("{value:.3}"),
     }
+}
+
+/// Rows of the table; a sweep can have a hundred thousand.
+const GATES_MOST_ROWS: usize = 300;
+
+/// Shows how every gate stands, broken ones first.
+pub(crate) fn gates(page: &mut Page, report: &RunReport) {
+    if report.gates.is_empty() {
+        return;
+    }
+    page.heading("Gates");
+    let order = [Standing::Broken, Standing::Unknown, Standing::Open, Standing::Holds];
+    let of = |standing: Standing| report.gates.iter().filter(move |verdict| verdict.standing == standing);
+    let rows: Vec<Vec<String>> = order.into_iter().flat_map(of).take(GATES_MOST_ROWS).map(row).collect();
+    page.table(&["gate", "", "value", "has to be", "in words"], &rows);
+    if report.gates.len() > GATES_MOST_ROWS {
+        page.add(&format!("<p class=\"note\">{GATES_MOST_ROWS} of {} are shown.</p>\n", report.gates.len()));
+    }
+}
+
+fn row(verdict: &Verdict) -> Vec<String> {
+    // The colours are those of stages that ran, failed or wait.
+    let (class, word) = match verdict.standing {
+        Standing::Holds => ("ran", "holds"),
+        Standing::Broken => ("failed", "broken"),
+        Standing::Open => ("waits", "open"),
+        Standing::Unknown => ("blocked", "unknown"),
+    };
+    let value = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), number);
+    vec![
+        escape(&verdict.gate),
+        format!("<span class=\"state {class}\">{word}</span>"),
+        value(verdict.value),
+        format!("{} {}", escape(verdict.comparison.sign()), value(verdict.bound)),
+        escape(&verdict.to_string()),
+    ]
+}
+
+/// Every `[tables.NAME]` as a table.
+pub(crate) fn tables(page: &mut Page, report: &RunReport) {
+    if report.tables.is_empty() {
+        return;
+    }
+    page.heading("Tables");
+    for table in &report.tables {
+        page.add(&format!("<h3>{}</h3>\n", escape(&table.name)));
+        let head: Vec<&str> = table.columns.iter().map(String::as_str).collect();
+        let rows: Vec<Vec<Field>> =
+            table.rows.iter().map(|row| row.iter().map(|text| field(text)).collect()).collect();
+        page.sortable(&head, &rows);
+        if table.rows.len() < table.all_rows {
+            page.add(&format!(
+                "<p class=\"note\">{} of {} rows are shown.</p>\n",
+                table.rows.len(),
+                table.all_rows
+            ));
+        }
+    }
+}
+
+fn field(text: &str) -> Field {
+    text.parse().map_or_else(|_| Field::text(escape(text)), |value| Field::number(value, escape(text)))
 }

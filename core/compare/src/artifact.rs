@@ -8,14 +8,15 @@ use hopmap_model::{Artifact, Mapping, Schedule, SystemGraph, TaskGraph};
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use crate::compared::Compared;
-use crate::edges::{self, GraphChanges};
-use crate::files::{self, FileChange};
-use crate::mapping::{self, MappingChanges};
-use crate::merge::names;
-use crate::metrics::{MetricChanges, metric_changes};
-use crate::schedule::{self, ScheduleChanges};
-use crate::tables::{self, TableChanges};
+use crate::common::Compared;
+use crate::common::names;
+use crate::common::percent;
+use crate::edges::GraphChanges;
+use crate::mapping::MappingChanges;
+use crate::schedule::ScheduleChanges;
+use crate::tables::FileChange;
+use crate::tables::TableChanges;
+use crate::{edges, mapping, schedule, tables};
 
 /// What is different between two artifacts of one kind.
 #[derive(Debug, Clone, Serialize)]
@@ -90,7 +91,7 @@ fn contents(before: &Compared<'_>, after: &Compared<'_>) -> Result<Vec<Contents>
     };
     let mut found: Vec<Contents> = meant.into_iter().collect();
     found.extend(tables::compare(before.folder, after.folder, covered)?.into_iter().map(Contents::Table));
-    found.extend(files::compare(before.folder, after.folder)?.into_iter().map(Contents::File));
+    found.extend(tables::compare_files(before.folder, after.folder)?.into_iter().map(Contents::File));
     Ok(found)
 }
 
@@ -127,5 +128,97 @@ impl Contents {
             Self::Table(changes) => changes.words(),
             Self::File(change) => change.words(),
         }
+    }
+}
+
+/// A metric that is different.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MetricChange {
+    /// Its name.
+    pub name: String,
+    /// Its value before; none if there was none.
+    pub before: Option<f64>,
+    /// Its value after; none if there is none.
+    pub after: Option<f64>,
+    /// (after − before) / |before|; none where that is no number.
+    pub relative: Option<f64>,
+}
+
+/// The metrics that are different, the largest relative change first.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct MetricChanges {
+    /// Those whose relative change reaches the threshold.
+    pub changed: Vec<MetricChange>,
+    /// Number of those that changed by less.
+    pub below_threshold: usize,
+}
+
+/// The metrics that are different. One that is new, gone or was zero counts as changed by more than any other.
+#[must_use]
+pub fn metric_changes(
+    before: &BTreeMap<String, f64>,
+    after: &BTreeMap<String, f64>,
+    threshold: f64,
+) -> MetricChanges {
+    let change = |name: &String| {
+        let (before, after) = (before.get(name).copied(), after.get(name).copied());
+        (before.map(f64::to_bits) != after.map(f64::to_bits)).then(|| MetricChange {
+            name: name.clone(),
+            relative: before.zip(after).and_then(|(before, after)| relative(before, after)),
+            before,
+            after,
+        })
+    };
+    let mut changed: Vec<MetricChange> = names(before, after).into_iter().filter_map(change).collect();
+    let size = |change: &MetricChange| change.relative.map_or(f64::INFINITY, f64::abs);
+    changed.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    let all = changed.len();
+    changed.retain(|change| size(change) >= threshold);
+    MetricChanges { below_threshold: all - changed.len(), changed }
+}
+
+fn relative(before: f64, after: f64) -> Option<f64> {
+    Some((after - before) / before.abs()).filter(|relative| relative.is_finite())
+}
+
+impl MetricChange {
+    /// Old and new value and the relative change.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let value =
+            |value: Option<f64>| value.map_or_else(|| "nothing".to_owned(), |value| value.to_string());
+        let relative =
+            self.relative.map_or_else(String::new, |relative| format!("  ({})", percent(relative)));
+        format!("{:<28} {} → {}{relative}", self.name, value(self.before), value(self.after))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_change_is_first_and_small_ones_are_hidden() {
+        let metrics = |pairs: &[(&str, f64)]| {
+            pairs.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect::<BTreeMap<_, _>>()
+        };
+        let before = metrics(&[("F", 100.0), ("T", 10.0), ("same", 1.0), ("small", 1000.0), ("zero", 0.0)]);
+        let after = metrics(&[
+            ("F", 110.0),
+            ("T", 5.0),
+            ("same", 1.0),
+            ("small", 1001.0),
+            ("zero", 1.0),
+            ("new", 1.0),
+        ]);
+        let found = metric_changes(&before, &after, 0.01);
+        let names: Vec<&str> = found.changed.iter().map(|change| change.name.as_str()).collect();
+        assert_eq!(names, ["new", "zero", "T", "F"]);
+        assert_eq!(found.below_threshold, 1);
+        assert_eq!(
+            found.changed[2].words().split_whitespace().collect::<Vec<_>>().join(" "),
+            "T 10 → 5 (-50.0 %)"
+        );
+        assert_eq!(metric_changes(&before, &before, 0.0), MetricChanges::default());
     }
 }

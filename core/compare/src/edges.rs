@@ -6,8 +6,8 @@ use arrow_array::{Array, RecordBatch, UInt32Array, UInt64Array};
 use hopmap_artifact::{ArtifactError, Folder};
 use serde::Serialize;
 
-use crate::merge::merge;
-use crate::words::{MOST_SHOWN, more};
+use crate::common::merge;
+use crate::common::{MOST_SHOWN, more};
 
 /// What one rank sends to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]

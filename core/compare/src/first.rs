@@ -6,7 +6,7 @@ use std::path::Path;
 use arrow_array::RecordBatch;
 use hopmap_artifact::{ArtifactError, Cell, Folder};
 
-use crate::merge::names;
+use crate::common::names;
 
 /// Differences beyond this number would bury the first ones.
 const MOST: usize = 8;

@@ -7,26 +7,21 @@
 //! compared by the crate `similar`, which insta brings anyway; five thousand lines are the most, as its time grows with their square.
 
 mod artifact;
-mod compared;
+mod common;
 mod edges;
-mod files;
 mod first;
-mod levels;
 mod mapping;
-mod merge;
-mod metrics;
 mod schedule;
 mod tables;
-mod words;
 
 pub use artifact::{ArtifactChanges, Contents, compare};
-pub use compared::Compared;
+pub use artifact::{MetricChange, MetricChanges, metric_changes};
+pub use common::Compared;
+pub use common::{MOST_SHOWN, more, percent};
 pub use edges::{EdgeChange, GraphChanges, Traffic};
-pub use files::FileChange;
 pub use first::first_differences;
-pub use levels::{LevelCost, LevelShare};
+pub use mapping::{LevelCost, LevelShare};
 pub use mapping::{MappingChanges, Move};
-pub use metrics::{MetricChange, MetricChanges, metric_changes};
 pub use schedule::{ScheduleChanges, TaskChange};
+pub use tables::FileChange;
 pub use tables::{RowChange, TableChanges};
-pub use words::{MOST_SHOWN, more, percent};

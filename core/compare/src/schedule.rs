@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use hopmap_model::Schedule;
 use serde::Serialize;
 
-use crate::words::percent;
-use crate::words::{MOST_SHOWN, more};
+use crate::common::percent;
+use crate::common::{MOST_SHOWN, more};
 
 /// A task that runs elsewhere or at another time.
 #[derive(Debug, Clone, PartialEq, Serialize)]

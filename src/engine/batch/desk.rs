@@ -13,7 +13,7 @@ use miette::Report;
 use super::failure::{End, Ended, Given as Unfinished, JobFailure};
 use super::job::{Job, Order, Phase, failed_stage, learn};
 use super::record::{Record, leave};
-use super::{BatchError, BatchSystem, JobState, NewJob, script};
+use super::{BatchError, BatchSystem, JobState, NewJob, record};
 use crate::engine::execute::{Finished, Given, Shared, StageLog, take_over};
 use crate::engine::launch;
 use crate::pipeline::{Cell, Launcher};
@@ -314,7 +314,7 @@ impl<'a> Desk<'a> {
         job.hear(self.shared);
         let task = job.task();
         // The end first: what was there before it is seen then.
-        let status = script::ended(&task);
+        let status = record::ended(&task);
         let done = ranks::read::<Done>(&task.join(DONE)).ok();
         if done.is_some_and(|done| done.complete) {
             return self.collect(job).map(Some);

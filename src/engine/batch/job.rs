@@ -11,10 +11,10 @@ use miette::Report;
 
 use super::failure::{End, on};
 use super::record::{Record, new_name};
-use super::{BatchSystem, JobState, Status, script};
+use super::{BatchSystem, JobState, Status, record};
 use crate::engine::execute::{CellObserver, Shared, StageLog, log_name, task_inputs};
 use crate::engine::launch::{self, Launch, program};
-use crate::engine::walk::Task;
+use crate::engine::plan::Task;
 use crate::pipeline::{Cell, Launcher};
 use crate::ranks::{self, FAULT, Fault, Message};
 
@@ -143,7 +143,7 @@ impl Job<'_> {
         let command: Vec<String> = within.iter().cloned().chain(program).collect();
         let script = self.record.log.with_extension("sh");
         let title = format!("{}, attempt {}", cell.id, self.record.attempt);
-        script::write(&script, &title, &command, &folder)?;
+        record::write(&script, &title, &command, &folder)?;
         self.record.write(&self.folder)?;
         Ok(script)
     }

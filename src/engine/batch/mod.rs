@@ -25,7 +25,6 @@ mod desk;
 mod failure;
 mod job;
 mod record;
-mod script;
 mod slurm;
 
 use std::collections::HashMap;

@@ -1,10 +1,9 @@
 //! What deltas of a series of checkpoints store: a table of the rules, and a picture for each length of blocks.
 
-use hopmap_model::{Artifact, Deltas, RuleTotals};
-use hopmap_views::deltas as picture;
+use hopmap_model::{Artifact, CheckpointStore, Deltas, RuleTotals, StoredCheckpoint};
 
 use super::page::{Page, escape};
-use super::placement::own;
+use super::solutions::own;
 use crate::engine::{RunReport, Store};
 use crate::pipeline::Pipeline;
 
@@ -27,7 +26,7 @@ pub(crate) fn deltas(page: &mut Page, pipeline: &Pipeline, store: &Store, report
         for block in drawn(&deltas) {
             let caption = "Bars are bytes stored of each checkpoint, numbers and arcs below them its base. The first \
                            checkpoint is stored whole; where its bar is larger than any delta it is cut off.";
-            page.figure(&picture(&deltas, block), caption);
+            page.figure(&hopmap_views::deltas(&deltas, block), caption);
         }
     }
 }
@@ -84,4 +83,43 @@ fn drawn(deltas: &Deltas) -> Vec<u32> {
     }
     drawn.sort_unstable();
     drawn
+}
+
+/// Shows every store of checkpoints.
+pub(crate) fn stored(page: &mut Page, pipeline: &Pipeline, store: &Store, report: &RunReport) {
+    for (index, settled) in report.cells.iter().enumerate() {
+        if !settled.outputs.values().any(|record| record.kind == CheckpointStore::KIND) {
+            continue;
+        }
+        let Some(stored) = own::<CheckpointStore>(store, report, index) else { continue };
+        page.heading(&format!("Checkpoints: {}", pipeline.cells[index].id));
+        let caption = "Above, what the bytes of each checkpoint are: zeros and what was known are not stored again. Below, \
+                       what each took on disk, with everything that is needed to find it.";
+        page.figure(&hopmap_views::stored(&stored), caption);
+        stored_table(page, &stored);
+    }
+}
+
+fn stored_table(page: &mut Page, stored: &CheckpointStore) {
+    let row = |row: &StoredCheckpoint| {
+        vec![
+            row.checkpoint.to_string(),
+            escape(&row.name),
+            row.files.to_string(),
+            row.bytes.to_string(),
+            row.zero_bytes.to_string(),
+            row.unchanged_bytes.to_string(),
+            row.known_bytes.to_string(),
+            row.new_bytes.to_string(),
+            row.stored_bytes.to_string(),
+        ]
+    };
+    let rows: Vec<Vec<String>> = stored.checkpoints.iter().take(MOST_ROWS).map(row).collect();
+    let head =
+        ["number", "name", "files", "bytes", "zeros", "unchanged", "known from elsewhere", "new", "on disk"];
+    page.table(&head, &rows);
+    if stored.checkpoints.len() > rows.len() {
+        let all = stored.checkpoints.len();
+        page.add(&format!("<p class=\"note\">{} of {all} are shown.</p>\n", rows.len()));
+    }
 }
