@@ -1,4 +1,5 @@
-//! Where an artifact comes from: the chain of stages back to the input files, as far as it is known.
+//! Where an artifact comes from: the chain of stages back to the input files, as far as it is known. A file that
+//! people saved is followed to its artifact by its bytes, else by the comment in it.
 //!
 //! Every artifact of a store has a `provenance.json` beside what enters its digest: the cell that made it, its key and what the
 //! key was made of. Inputs are named there by digest, so that the chain goes from folder to folder.

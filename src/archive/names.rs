@@ -1,4 +1,5 @@
-//! Names of files in an archive: what may be unpacked, and how a name is written as an IRI.
+//! What writing and reading an archive have in common: names of files (what may be unpacked, and how a name is written as an IRI), the
+//! seal (BLAKE3 of all bytes of an archive but the last ones, which are its digits), and what can be wrong.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};

@@ -1,4 +1,5 @@
-//! Reading an archive that may hold anything: what could do harm is refused, what is not as it should be is named.
+//! Reading an archive that may hold anything: what could do harm is refused, what is not as it should be is named; and unpacking
+//! it as a store and a pipeline in a temporary folder.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -1,4 +1,5 @@
-//! `hopmap exec`: one stage, without a pipeline and without a store.
+//! `hopmap exec`: one stage, without a pipeline and without a store. `hopmap worker` (hidden, hopmap itself starts it): the other
+//! end of a launcher, for stages that are one process.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -297,7 +298,7 @@ impl Observer for Notes<'_> {
 /// Time between two looks at whether a signal came.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// WorkerArguments of `worker`.
+/// Arguments of `worker`.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  srun -n 1 hopmap worker .hopmap/work/KEY")]
 pub(crate) struct WorkerArguments {

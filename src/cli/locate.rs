@@ -1,4 +1,5 @@
-//! Artifacts by the names that people give them: a folder, a digest, a stage, a cell.
+//! Artifacts and cells by the names that people give them: a folder, a digest, a stage, `placement[seed=1]`. Keys may stand in
+//! any order, and some of them are enough where they leave one cell.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -1,4 +1,5 @@
-//! The command line: one file per command. The only part of hopmap that prints.
+//! The command line: a file for each command or a few that belong together, and the commands of the registry. The only part of
+//! hopmap that prints.
 
 mod accept;
 mod diff;

@@ -1,4 +1,4 @@
-//! What several commands begin with: a pipeline, its parameters, and a store.
+//! What several commands begin with: a pipeline, its parameters, a store (waited for, if need be), Ctrl-C, and times.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};

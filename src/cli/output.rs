@@ -1,4 +1,5 @@
-//! Where text goes: results to standard output, everything else to standard error.
+//! Where text goes: results to standard output, everything else to standard error. Failures of commands: which exit status an
+//! error of the app has, and how it is printed.
 
 use std::fmt::Display;
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! `hopmap plan`: what would run, and why.
+//! `hopmap plan`, `why`, `check` and `graph`: what a pipeline file says, without running anything.
 
 use std::fmt::Write;
 
@@ -88,7 +88,7 @@ fn list(pipeline: &Pipeline, cell: &Cell, settled: &Settled, output: Output) {
     }
 }
 
-/// WhyArguments of `why`.
+/// Arguments of `why`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -181,7 +181,7 @@ fn unknown(pipeline: &Pipeline, stage: &str) -> Mistake {
     Mistake::new(format!("{} has no stage `{stage}`", shown(pipeline.source.name().as_ref())), help)
 }
 
-/// CheckArguments of `check`.
+/// Arguments of `check`.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hopmap check pipelines/place.toml")]
 pub(crate) struct CheckArguments {
@@ -209,7 +209,7 @@ pub(crate) fn check(arguments: &CheckArguments, output: Output) -> Result<Exit, 
     Ok(Exit::Done)
 }
 
-/// GraphArguments of `graph`.
+/// Arguments of `graph`.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hopmap graph pipelines/place.toml | dot -Tsvg > place.svg")]
 pub(crate) struct GraphArguments {

@@ -1,4 +1,4 @@
-//! Progress on standard error: bars on a terminal, plain lines elsewhere.
+//! Progress on standard error: bars on a terminal, plain lines elsewhere; how far a run is, and for how long it will go on.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

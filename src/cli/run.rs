@@ -1,4 +1,4 @@
-//! `hopmap run`: run what has to run.
+//! `hopmap run`: run what has to run. `hopmap report`: the HTML report of what is in the store, and the timeline of its last run.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -157,7 +157,7 @@ fn write_report(
     Ok(Some(place))
 }
 
-/// ReportArguments of `report`.
+/// Arguments of `report`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -1,4 +1,4 @@
-//! `hopmap runs`: what ran when.
+//! `hopmap runs` and `hopmap gc`: what a store has run, and clearing it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -67,7 +67,7 @@ fn line(run: &RunSummary) -> String {
     format!("{:<21}  {:<20} {ran} ran, {cached} cached{failed}, {end}", run.run, run.pipeline)
 }
 
-/// GcArguments of `gc`.
+/// Arguments of `gc`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Everything that goes can be made again by `hopmap run`. What the pipelines of the store use now always stays,

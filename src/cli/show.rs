@@ -1,4 +1,5 @@
-//! `hopmap show`: an artifact or one of its tables.
+//! `hopmap show`: an artifact, one of its tables (aligned, as CSV, or as one JSON object per line), or with `--provenance` where
+//! an artifact or a saved file comes from.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! `hopmap stages`: what there is.
+//! `hopmap stages`, `schema`, `completions` and `man`: what there is, for people, editors, shells and manual pages.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -168,7 +168,7 @@ fn as_json(entry: &StageEntry) -> Json {
     })
 }
 
-/// SchemaArguments of `schema`.
+/// Arguments of `schema`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hopmap schema > hopmap.schema.json\n  hopmap schema map/annealing")]
 pub(crate) struct SchemaArguments {
@@ -355,7 +355,7 @@ fn rule(entry: &StageEntry, definitions: &mut Map<String, Json>) -> Json {
     })
 }
 
-/// CompletionsArguments of `completions`.
+/// Arguments of `completions`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -396,7 +396,7 @@ pub(crate) fn completions(
     Exit::Done
 }
 
-/// ManArguments of `man`.
+/// Arguments of `man`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:

@@ -1,4 +1,5 @@
-//! What became of a pipeline, for people and as JSON.
+//! What became of a pipeline, for people and as JSON: its cells, several placements in one table (F, F beside linear and round-
+//! robin, what is gained), and answers to its questions.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

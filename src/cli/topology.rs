@@ -1,4 +1,4 @@
-//! `hopmap topology`: what keeps the topology of a machine true.
+//! `hopmap topology`: what keeps the topology of a machine true. Here are `diff` and `status`.
 
 mod refresh;
 
@@ -43,7 +43,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     }
 }
 
-/// DiffArguments of `topology diff`.
+/// Arguments of `topology diff`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Hosts and switches are compared by name, switches with made-up names (level-1-0, switch-1-0) by the hosts below them; order and
@@ -149,7 +149,7 @@ fn hosts_of(measured: &Measurements) -> SystemGraph {
 /// Entries of the history that are listed.
 const ENTRIES: usize = 10;
 
-/// StatusArguments of `topology status`.
+/// Arguments of `topology status`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

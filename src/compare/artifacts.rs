@@ -1,4 +1,4 @@
-//! What is different between two artifacts, and why.
+//! What is different between two artifacts, and why: what their keys were made of.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

@@ -5,7 +5,7 @@
 //! # Parts
 //!
 //! `src/compare` compares two artifacts of a kind (`artifacts`) or the cells of two runs (`runs`); `src/cli/diff.rs` decides what a name
-//! stands for (`src/cli/cells.rs` which cells, for all commands) and prints. Why two artifacts differ is read off their manifests
+//! stands for (`src/cli/locate.rs` which cells, for all commands) and prints. Why two artifacts differ is read off their manifests
 //! (`provenance.json`, or the result of the cell that was named); inputs are found beside the artifact in its store.
 
 mod artifacts;

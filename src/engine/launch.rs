@@ -1,4 +1,5 @@
-//! A stage as several processes: the task written, the launcher started and watched, its outputs taken over.
+//! A stage as several processes: the task written, the launcher started and watched, its outputs taken over. What launchers say that end
+//! because a host or its connection was lost, and not because of the stage, is known here too.
 
 use std::borrow::Cow;
 use std::ffi::OsString;

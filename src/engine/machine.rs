@@ -1,4 +1,5 @@
-//! What this machine has for us.
+//! What this machine has for us: memory, and the threads of running cells. Each cell has its own, and none of them ever works for
+//! another cell.
 
 use std::fs;
 use std::path::Path;

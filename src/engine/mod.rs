@@ -22,7 +22,7 @@
 //!    at random moments `crash::a_killed_run_goes_on_where_it_was` in `make soak`,
 //!    `sweep::a_sweep_that_was_killed_goes_on_with_the_cells_that_are_left`). Large outputs are synced before they are renamed. Small
 //!    ones are synced together, half a minute apart, between the lines `unsynced` (with the boot of the machine) and `synced`; after
-//!    another boot, results behind the last `unsynced` count only if their bytes are right (`unsynced.rs`;
+//!    another boot, results behind the last `unsynced` count only if their bytes are right (`store.rs`;
 //!    `engine::tests::artifacts_that_were_not_on_disk_when_the_machine_went_down_are_made_again`).
 //!    **What a killed process was writing does not stay**: in the root of a store until the next writer, in `reports` until `gc`, in the
 //!    folder of a run as long as that; beside a copy, an archive or a restored checkpoint until that is written again (`crash_points`,
@@ -33,7 +33,7 @@
 //! 6. **A failed stage stops only what needs it** (`run::a_failed_stage_stops_only_what_needs_it`,
 //!    `sweep::one_failing_cell_fails_alone`).
 //! 7. **The same inputs give the same bytes**, see above.
-//! 8. **A cell owns its cores** from its begin to its end (`cores.rs`): its thread waits while its stage runs in a pool of exactly so many
+//! 8. **A cell owns its cores** from its begin to its end (`machine.rs`): its thread waits while its stage runs in a pool of exactly so many
 //!    threads, none of which ever works for another cell (`cores_tests::no_thread_of_a_cell_ever_works_for_another_cell`). So a budget in
 //!    seconds, and the seconds on record, are wall time of that cell. Where `threads` is not given, cells that are ready share the free cores
 //!    equally, and one alone has all (`cells_that_are_ready_share_the_cores_and_one_alone_has_all`). Processes of a launcher count as many
@@ -47,7 +47,7 @@
 //! pipeline of two files. Lines of older versions have the name alone: they count for the first file of that name that has the same key in
 //! the same cell, and else stay as they are. At the end of a whole run the log drops the cells that the pipeline does not have any more.
 //!
-//! Copies for people (`save.rs`) replace what `place.rs` knows for a copy of the same pipeline: bytes that the log says were put there (it says so
+//! Copies for people (`save.rs`) replace what is known for a copy of the same pipeline: bytes that the log says were put there (it says so
 //! before they are), or that carry the mark of a copy, an extended attribute over bytes, name of the pipeline and the way to its file, which
 //! outlives the store (of an artifact its description carries it); or the very bytes that would be written. Where a file system takes no marks, a file that the
 //! store does not know is let pass before a run whose result is not known, and refused after it unless it is the same. Where a pipeline has

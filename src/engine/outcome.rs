@@ -1,4 +1,4 @@
-//! What became of a pipeline.
+//! What became of a pipeline and of each of its cells, and what those who watch a run are told.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,5 @@
-//! What a run would do, and what it would need.
+//! What a run would do, and what it would need: every cell of a pipeline needs nothing, a run, or something before it. Planning
+//! and running share [`Walk`].
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! What the log of a store says: results, the cells of pipelines, and what is on disk.
+//! What the log of a store says: results, the cells of pipelines, and what is on disk. A pipeline is known by its name
+//! and its file: a name alone would make one pipeline of two files.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};

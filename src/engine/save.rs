@@ -1,4 +1,5 @@
-//! Copies of outputs for people.
+//! Copies of outputs for people, and whether a copy may replace what is in its place: only what an earlier `save` of the same
+//! pipeline wrote. Everything else is somebody's.
 
 use std::collections::HashSet;
 use std::fs;

@@ -1,4 +1,5 @@
-//! Input files as they were when a key was made of them, and whether they still are.
+//! Input files as they were when a key was made of them, and whether they still are. Their BLAKE3 is remembered with what `stat`
+//! said: a file is only read again when that changes.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::Metadata;

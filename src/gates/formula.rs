@@ -1,4 +1,5 @@
-//! What a gate says: two sums of numbers and metrics, and which of them has to be the larger one.
+//! What a gate says: two sums of numbers and metrics, which of them has to be the larger one, and which cells of a stage it
+//! means.
 
 use std::fmt;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! Whether gates hold, by what their cells gave.
+//! Whether gates hold, by what their cells gave, and how that is told.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,5 @@
-//! What is known of the cells of a pipeline: without running them what goes in, with their results what came out.
+//! What is known of the cells of a pipeline that a person asked for: without running them what goes in, with their results what
+//! came out.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};

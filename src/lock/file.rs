@@ -1,4 +1,4 @@
-//! The lock file: TOML, sorted, a line for every cell of a sweep.
+//! The lock file: TOML, sorted, a line for every cell of a sweep; and what can be wrong with one.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

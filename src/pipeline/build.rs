@@ -1,4 +1,4 @@
-//! From the text of a pipeline file to a [`Pipeline`].
+//! From the text of a pipeline file to a [`Pipeline`], with the values of `with` checked against the parameters of a stage.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};

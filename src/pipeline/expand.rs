@@ -1,4 +1,5 @@
-//! From stages to cells: matrices multiplied out, kinds looked up.
+//! From stages to cells: which cells every stage has (what `foreach` gives, times `matrix`, times `zip`, without what `exclude`
+//! leaves out), kinds looked up, places of copies checked.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,4 +1,6 @@
-//! The pipeline file as it is written: keys known, values of the right form, nothing expanded yet.
+//! The pipeline file as it is written: keys known, values of the right form, nothing expanded yet. With
+//! what a stage takes of a machine, and how a pipeline deals with batch systems (`memory`, `retries`, `[batch]`), and `[tables.NAME]`:
+//! questions in SQL that are asked after every run.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};

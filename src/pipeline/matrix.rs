@@ -1,4 +1,4 @@
-//! Matrices: keys, their values, and every combination of them.
+//! Matrices: keys, their values, every combination of them, and the combinations that `exclude` leaves out.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range as Span;

@@ -4,12 +4,12 @@
 //!
 //! # From text to cells
 //!
-//! `src/pipeline`: `node` (TOML that knows where every value stands) → `file` (known keys, right forms) → `sweep` (which cells a stage
-//! has: `foreach` × `matrix` × `zip` without `exclude`, each a dimension whose rows are counted before they are made) → `expand`
-//! (cells, kinds looked up) → `connect` (selectors to edges, ports checked, circles found) → `settings` (values of `with` against
-//! the stage's schema and types). All problems are collected; nothing runs while there is one (`tests/cli/broken.rs`).
+//! `src/pipeline`: `node` (TOML that knows where every value stands) → `file` (known keys, right forms) → `expand` (which cells a stage
+//! has: `foreach` × `matrix` × `zip` without `exclude`, each a dimension whose rows are counted before they are made; kinds looked up) →
+//! `connect` (selectors to edges, ports checked, circles found) → `build` (values of `with` against the stage's schema and types). All
+//! problems are collected; nothing runs while there is one (`tests/cli/broken.rs`).
 //!
-//! `embedded` are the pipelines that come with hopmap, and `project` makes files of one's own of them (`hopmap init`): read line by line, so
+//! `project` has the pipelines that come with hopmap, and makes files of one's own of them (`hopmap init`): read line by line, so
 //! each parameter stands in a line (`parameters_of_embedded_pipelines_are_those_that_toml_has`).
 //!
 //! Help, completions and manual pages come from the one definition of the command line (`src/cli/mod.rs`). `ci/install.sh` is the only

@@ -1,4 +1,4 @@
-//! A project of one's own, made of a pipeline that comes with hopmap.
+//! Pipelines that come with hopmap and run anywhere, and projects of one's own that are made of them.
 
 use std::path::{Path, PathBuf};
 
@@ -196,9 +196,8 @@ impl Pipeline {
 
 #[cfg(test)]
 mod tests {
-    use super::super::embedded::EMBEDDED;
+    
     use super::*;
-    use std::path::PathBuf;
 
     #[test]
     fn parameters_are_read_as_they_are_written() {

@@ -1,4 +1,4 @@
-//! What each of several processes does.
+//! What each of several processes does, hears from the engine and tells it.
 
 use std::fs;
 use std::io::BufRead;

@@ -1,4 +1,4 @@
-//! The log of all refreshes.
+//! The log of all refreshes, and the state of refreshing for the textfile collector of Prometheus' node exporter.
 
 use std::collections::BTreeMap;
 

@@ -16,7 +16,7 @@
 //!
 //! # Decisions
 //!
-//! `src/refresh` runs no pipeline itself: it is given a function that looks at the machine (`src/cli/topology/measure.rs` runs the
+//! `src/refresh` runs no pipeline itself: it is given a function that looks at the machine (`src/cli/topology/refresh.rs` runs the
 //! pipeline) and works on the publish folder, described in `refresh/mod.rs`. `compare` looks until it is certain what has changed,
 //! `update` decides, `publication` writes, `consumer` runs, `log` remembers.
 //!

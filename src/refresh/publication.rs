@@ -1,4 +1,4 @@
-//! The publish folder.
+//! The publish folder, and its history: entries that are snapshots of the machine, and how many of them are kept.
 
 use std::fs;
 use std::io::ErrorKind;

@@ -1,4 +1,4 @@
-//! One refresh from look to acceptance.
+//! One refresh from look to acceptance, with the command that takes a new topology.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! What deltas of a series of checkpoints store: a table of the rules, and a picture for each length of blocks.
+//! Checkpoints: what deltas of a series store (a table of the rules, and a picture for each length of blocks), and what a series
+//! takes in a store.
 
 use hopmap_model::{Artifact, CheckpointStore, Deltas, RuleTotals, StoredCheckpoint};
 

@@ -1,4 +1,5 @@
-//! The machine as it was measured, and the levels that were found in it.
+//! The machine as it was measured, the levels that were found in it, and the report of a published topology: how it has changed
+//! from refresh to refresh.
 
 use std::collections::HashMap;
 use std::path::Path;

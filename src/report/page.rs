@@ -1,4 +1,4 @@
-//! An HTML page that is put together piece by piece and never grows beyond a size.
+//! An HTML page that is put together piece by piece and never grows beyond a size, and its stamp: what it is about, for programs.
 
 use std::fmt;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! The parts of a report that are about the pipeline as a whole.
+//! The parts of a report that are about the pipeline as a whole: summary, gates, tables of the pipeline's questions, cells.
 
 use std::path::Path;
 

@@ -1,4 +1,6 @@
-//! What a placement looks like: the matrix before and after, the machine with its loads, the search.
+//! What solutions look like: placements (the matrix before and after, the machine with its loads, the search), communication
+//! matrices side by side, schedules (who runs what when), and routes (the network with its loads, why there are none, what
+//! happens when something fails).
 
 use std::sync::Arc;
 

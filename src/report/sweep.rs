@@ -1,4 +1,5 @@
-//! Sweeps: what the cells of a stage say together.
+//! Sweeps: what the cells of a stage say together. Results are gathered by what differs in more than the seed, and shown as
+//! tables and Pareto fronts.
 //!
 //! # Limits
 //!

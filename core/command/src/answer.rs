@@ -1,4 +1,4 @@
-//! What a command answers, and the exit codes.
+//! What a command answers, why it ended without doing what it was asked for, and the exit codes.
 
 use std::fmt::Display;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! Two artifacts of one kind: by meaning where the kind has one, else table by table and file by file.
+//! Two artifacts of one kind: metrics, then by meaning where the kind has one, else table by table and file by file.
 
 use std::collections::BTreeMap;
 

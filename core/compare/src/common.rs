@@ -1,4 +1,4 @@
-//! Two sorted streams walked together, such as tables that fit in no memory; and the names of two maps.
+//! What all comparisons share: the two sides, rows merged by their keys, lists and relative changes as people read them.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};

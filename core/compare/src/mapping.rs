@@ -1,4 +1,4 @@
-//! Two mappings: the ranks that moved, and what that did to the cost.
+//! Two mappings: the ranks that moved, and what that did to the cost F, also by level of the machine.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

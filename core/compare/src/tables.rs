@@ -1,4 +1,4 @@
-//! Tables of any kind, row by row.
+//! Tables of any kind, row by row, and files: text line by line, everything else by its bytes.
 //!
 //! The first integer columns that tell all rows apart in the order in which they stand are the key: rows of such tables are
 //! merged as they are read. Tables without a key are compared as sets of rows.

@@ -1,4 +1,4 @@
-//! `hopmap topology refresh`: look, compare, publish, accept.
+//! `hopmap topology refresh`: run a pipeline for the machine that it gives, compare, publish, accept.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;

@@ -12,8 +12,8 @@
 //! | `mod.rs` | what is wanted of a batch system: submit, ask, find by name, cancel |
 //! | `slurm.rs` | the only file that knows `sbatch`, `squeue` and `scancel`, and how their options and complaints look |
 //! | `desk.rs` | one thread for all jobs of a run: submits, asks with one call, stops, tries again, takes results over |
-//! | `record.rs` | `jobs/KEY/job.json`: name and number of the job, attempt, log. Written before `sbatch` with the name alone, so that a kill between the two loses nothing |
-//! | `script.rs` | the script. It runs the stage behind the shell, turns SIGTERM into a `stop`, and leaves the exit status in `ended` |
+//! | `job.rs` | one cell as a job: what is written for it, what it prints, how it stands |
+//! | `record.rs` | `jobs/KEY/job.json`: name and number of the job, attempt, log. Written before `sbatch` with the name alone, so that a kill between the two loses nothing. And the script: it runs the stage behind the shell, turns SIGTERM into a `stop`, and leaves the exit status in `ended` |
 //! | `failure.rs` | what is said of a job that gave no result |
 //!
 //! The task of attempt N is in `jobs/KEY/N`, in the store but not in `work/`, so that it outlives us. A result is seen by its `done`, which

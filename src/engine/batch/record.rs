@@ -1,4 +1,5 @@
-//! What is on disk of a job: `jobs/KEY/job.json` says which one it is, `jobs/KEY/ATTEMPT/` is the folder of its task.
+//! What is on disk of a job: `jobs/KEY/job.json` says which one it is, `jobs/KEY/ATTEMPT/` is the folder of its task, with the
+//! script that the batch system runs.
 //!
 //! It outlives the run that submitted the job, so that the next one knows of it.
 

@@ -12,7 +12,7 @@
 //! `src/bin/hopmap-query` is a package and a program of its own, for the sake of Polars: `hopmap` builds and links without it. It stands
 //! beside `hopmap-ranks`, in the app layer and not among the stages, because it knows stores and pipelines: the library `hopmap` reads them
 //! for it. `hopmap query` becomes that program, with the same arguments (`src/query.rs`); there `src/cli/query.rs` finds what is asked
-//! about. The questions of a pipeline (`src/pipeline/tables.rs`) go to it as JSON, all at once: one start when the file is checked, one
+//! about. The questions of a pipeline (`src/pipeline/file.rs`) go to it as JSON, all at once: one start when the file is checked, one
 //! after the run, none without questions. Its first argument is the version of `hopmap`, which has to be its own.
 //!
 //! | `src/bin/hopmap-query/src` | |
