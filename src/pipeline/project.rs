@@ -196,7 +196,7 @@ impl Pipeline {
 
 #[cfg(test)]
 mod tests {
-    
+
     use super::*;
 
     #[test]

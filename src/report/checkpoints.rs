@@ -1,7 +1,7 @@
 //! Checkpoints: what deltas of a series store (a table of the rules, and a picture for each length of blocks), and what a series
 //! takes in a store.
 
-use hopmap_model::{Artifact, CheckpointStore, Deltas, RuleTotals, StoredCheckpoint};
+use hopmap_model::{CheckpointStore, Deltas, RuleTotals, StoredCheckpoint};
 
 use super::page::{Page, escape};
 use super::solutions::own;
@@ -17,10 +17,7 @@ const MOST_BASES: usize = 40;
 
 /// Shows what every stage that told checkpoints by deltas found.
 pub(crate) fn deltas(page: &mut Page, pipeline: &Pipeline, store: &Store, report: &RunReport) {
-    for (index, settled) in report.cells.iter().enumerate() {
-        if !settled.outputs.values().any(|record| record.kind == Deltas::KIND) {
-            continue;
-        }
+    for index in 0..report.cells.len() {
         let Some(deltas) = own::<Deltas>(store, report, index) else { continue };
         page.heading(&format!("Deltas: {}", pipeline.cells[index].id));
         table(page, &deltas);
@@ -47,7 +44,6 @@ fn table(page: &mut Page, deltas: &Deltas) {
             bases(rule),
         ]
     };
-    let rows: Vec<Vec<String>> = deltas.rules.iter().take(MOST_ROWS).map(row).collect();
     let head = [
         "rule",
         "bytes of a block",
@@ -59,10 +55,7 @@ fn table(page: &mut Page, deltas: &Deltas) {
         "depth",
         "bases b",
     ];
-    page.table(&head, &rows);
-    if deltas.rules.len() > rows.len() {
-        page.add(&format!("<p class=\"note\">{} of {} are shown.</p>\n", rows.len(), deltas.rules.len()));
-    }
+    page.first_rows(&head, deltas.rules.iter().map(row), MOST_ROWS);
 }
 
 fn bases(rule: &RuleTotals) -> String {
@@ -88,10 +81,7 @@ fn drawn(deltas: &Deltas) -> Vec<u32> {
 
 /// Shows every store of checkpoints.
 pub(crate) fn stored(page: &mut Page, pipeline: &Pipeline, store: &Store, report: &RunReport) {
-    for (index, settled) in report.cells.iter().enumerate() {
-        if !settled.outputs.values().any(|record| record.kind == CheckpointStore::KIND) {
-            continue;
-        }
+    for index in 0..report.cells.len() {
         let Some(stored) = own::<CheckpointStore>(store, report, index) else { continue };
         page.heading(&format!("Checkpoints: {}", pipeline.cells[index].id));
         let caption = "Above, what the bytes of each checkpoint are: zeros and what was known are not stored again. Below, \
@@ -115,12 +105,7 @@ fn stored_table(page: &mut Page, stored: &CheckpointStore) {
             row.stored_bytes.to_string(),
         ]
     };
-    let rows: Vec<Vec<String>> = stored.checkpoints.iter().take(MOST_ROWS).map(row).collect();
     let head =
         ["number", "name", "files", "bytes", "zeros", "unchanged", "known from elsewhere", "new", "on disk"];
-    page.table(&head, &rows);
-    if stored.checkpoints.len() > rows.len() {
-        let all = stored.checkpoints.len();
-        page.add(&format!("<p class=\"note\">{} of {all} are shown.</p>\n", rows.len()));
-    }
+    page.first_rows(&head, stored.checkpoints.iter().map(row), MOST_ROWS);
 }

@@ -12,8 +12,7 @@ use hopmap_statistics::lower_median;
 use hopmap_views::{DriftPoint, drift, found_levels, latencies, topology};
 use miette::Report;
 
-use super::page::MOST_BYTES;
-use super::page::{Page, escape};
+use super::page::{MOST_BYTES, Page, escape};
 use super::solutions::{needed, own};
 use crate::engine::{RunReport, Store};
 use crate::pipeline::{Origin, Pipeline};
@@ -27,7 +26,7 @@ pub(crate) fn measured(page: &mut Page, pipeline: &Pipeline, store: &Store, repo
     let mut drawn = 0;
     for cell in 0..pipeline.cells.len() {
         if drawn == MOST_DRAWN {
-            page.add(&format!("<p class=\"note\">The first {MOST_DRAWN} are shown.</p>\n"));
+            page.note(&format!("The first {MOST_DRAWN} are shown."));
             return;
         }
         let measured = own::<Measurements>(store, report, cell);
@@ -42,8 +41,7 @@ pub(crate) fn measured(page: &mut Page, pipeline: &Pipeline, store: &Store, repo
             page.heading(if measured.is_some() { "The machine, measured" } else { "Levels of the machine" });
         }
         drawn += 1;
-        let id = &pipeline.cells[cell];
-        page.add(&format!("<h3>{} <code>{}</code></h3>\n", escape(&id.id), escape(id.entry.kind)));
+        page.cell_heading(&pipeline.cells[cell]);
         draw(page, measured.as_deref(), system.as_deref());
     }
 }
@@ -259,7 +257,7 @@ fn refreshes(page: &mut Page, records: &[Record]) {
     let rows: Vec<Vec<String>> = records.iter().rev().take(MOST_ROWS).map(row).collect();
     page.table(&["time (UTC)", "outcome", "changes", "hosts", "down", "took"], &rows);
     if records.len() > MOST_ROWS {
-        page.add(&format!("<p class=\"note\">The last {MOST_ROWS} of {} are shown.</p>\n", records.len()));
+        page.note(&format!("The last {MOST_ROWS} of {} are shown.", records.len()));
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 use serde_json::json;
 
 use crate::engine::{PipelineId, RunReport, Store};
-use crate::pipeline::Pipeline;
+use crate::pipeline::{Cell, Pipeline};
 
 /// A report never grows beyond this, whatever it is about.
 pub(super) const MOST_BYTES: usize = 5_000_000;
@@ -64,6 +64,16 @@ impl Page {
         self.add(&format!("<h2>{}</h2>\n", escape(text)));
     }
 
+    /// Adds a heading for a cell, with its kind.
+    pub(crate) fn cell_heading(&mut self, cell: &Cell) {
+        self.add(&format!("<h3>{} <code>{}</code></h3>\n", escape(&cell.id), escape(cell.entry.kind)));
+    }
+
+    /// Adds a remark, which is HTML.
+    pub(crate) fn note(&mut self, html: &str) {
+        self.add(&format!("<p class=\"note\">{html}</p>\n"));
+    }
+
     /// Adds a picture with a line below it.
     pub(crate) fn figure(&mut self, svg: &str, caption: &str) {
         let caption = if caption.is_empty() {
@@ -92,6 +102,20 @@ impl Page {
         }
         html.push_str("</tbody></table></div>\n");
         self.add(&html);
+    }
+
+    /// Adds the first rows of a table; rows are escaped already.
+    pub(crate) fn first_rows(
+        &mut self,
+        head: &[&str],
+        rows: impl ExactSizeIterator<Item = Vec<String>>,
+        most: usize,
+    ) {
+        let all = rows.len();
+        self.table(head, &rows.take(most).collect::<Vec<_>>());
+        if all > most {
+            self.note(&format!("{most} of {all} are shown."));
+        }
     }
 
     /// Adds a table whose rows a click on a head sorts; without scripts it stays as it is.

@@ -107,10 +107,7 @@ fn of_kind(page: &mut Page, pipeline: &Pipeline, store: &Store, report: &RunRepo
         }
     }
     if problems.len() > MOST_PROBLEMS {
-        page.add(&format!(
-            "<p class=\"note\">{MOST_PROBLEMS} of {} problems are shown.</p>\n",
-            problems.len()
-        ));
+        page.note(&format!("{MOST_PROBLEMS} of {} problems are shown.", problems.len()));
     }
 }
 
@@ -276,11 +273,11 @@ fn table(page: &mut Page, cell: &Cell, text: &str) {
     let rows: Vec<Vec<String>> =
         reader.records().filter_map(Result::ok).take(MOST_ROWS).map(|record| shown(&record)).collect();
     page.heading(&cell.id);
-    page.add(&format!("<p class=\"note\">{}.</p>\n", escape(cell.entry.summary)));
+    page.note(&format!("{}.", escape(cell.entry.summary)));
     page.table(&header.iter().take(MOST_COLUMNS).collect::<Vec<_>>(), &rows);
     let all = text.lines().count().saturating_sub(1);
     if all > rows.len() {
-        page.add(&format!("<p class=\"note\">{} of {all} rows are shown.</p>\n", rows.len()));
+        page.note(&format!("{} of {all} rows are shown.", rows.len()));
     }
 }
 

@@ -101,7 +101,7 @@ pub(crate) fn quality(page: &mut Page, pipeline: &Pipeline, store: &Store, repor
     }
     if compared.len() > MOST_COMPARED {
         let more = compared.len() - MOST_COMPARED;
-        page.add(&format!("<p class=\"note\">… and {more} more; their metrics are below.</p>\n"));
+        page.note(&format!("… and {more} more; their metrics are below."));
     }
 }
 
@@ -185,11 +185,8 @@ pub(crate) fn stages(page: &mut Page, pipeline: &Pipeline, report: &RunReport) {
             outputs.collect::<Vec<_>>().join("<br>"),
         ]
     };
-    let rows: Vec<Vec<String>> = pipeline.cells.iter().zip(&report.cells).take(MOST_ROWS).map(row).collect();
-    page.table(&["stage", "kind", "state", "why", "time", "artifacts"], &rows);
-    if pipeline.cells.len() > MOST_ROWS {
-        page.add(&format!("<p class=\"note\">{MOST_ROWS} of {} are shown.</p>\n", pipeline.cells.len()));
-    }
+    let head = ["stage", "kind", "state", "why", "time", "artifacts"];
+    page.first_rows(&head, pipeline.cells.iter().zip(&report.cells).map(row), MOST_ROWS);
 }
 
 /// A number with as many digits as people read.
@@ -201,8 +198,8 @@ fn rounded(value: f64) -> String {
     }
 }
 
-/// Rows of the table; a sweep can have a hundred thousand.
-const GATES_MOST_ROWS: usize = 300;
+/// Gates that are listed.
+const MOST_GATES: usize = 300;
 
 /// Shows how every gate stands, broken ones first.
 pub(crate) fn gates(page: &mut Page, report: &RunReport) {
@@ -211,12 +208,10 @@ pub(crate) fn gates(page: &mut Page, report: &RunReport) {
     }
     page.heading("Gates");
     let order = [Standing::Broken, Standing::Unknown, Standing::Open, Standing::Holds];
-    let of = |standing: Standing| report.gates.iter().filter(move |verdict| verdict.standing == standing);
-    let rows: Vec<Vec<String>> = order.into_iter().flat_map(of).take(GATES_MOST_ROWS).map(row).collect();
-    page.table(&["gate", "", "value", "has to be", "in words"], &rows);
-    if report.gates.len() > GATES_MOST_ROWS {
-        page.add(&format!("<p class=\"note\">{GATES_MOST_ROWS} of {} are shown.</p>\n", report.gates.len()));
-    }
+    let mut verdicts: Vec<&Verdict> = report.gates.iter().collect();
+    verdicts.sort_by_key(|verdict| order.iter().position(|&standing| standing == verdict.standing));
+    let head = ["gate", "", "value", "has to be", "in words"];
+    page.first_rows(&head, verdicts.into_iter().map(row), MOST_GATES);
 }
 
 fn row(verdict: &Verdict) -> Vec<String> {
@@ -250,11 +245,7 @@ pub(crate) fn tables(page: &mut Page, report: &RunReport) {
             table.rows.iter().map(|row| row.iter().map(|text| field(text)).collect()).collect();
         page.sortable(&head, &rows);
         if table.rows.len() < table.all_rows {
-            page.add(&format!(
-                "<p class=\"note\">{} of {} rows are shown.</p>\n",
-                table.rows.len(),
-                table.all_rows
-            ));
+            page.note(&format!("{} of {} rows are shown.", table.rows.len(), table.all_rows));
         }
     }
 }

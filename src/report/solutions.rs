@@ -16,7 +16,7 @@ use hopmap_views::{
 };
 
 use super::page::{Page, escape};
-use crate::engine::{OutputRecord, RunReport, Store};
+use crate::engine::{OutputRecord, RunReport, Settled, Store};
 use crate::pipeline::{Cell, Origin, Pipeline};
 
 /// Placements that are drawn; of a sweep the best ones.
@@ -32,27 +32,42 @@ struct Placed<'a> {
 
 /// Draws the placements, the best of each stage first.
 pub(crate) fn placements(page: &mut Page, pipeline: &Pipeline, store: &Store, report: &RunReport) {
-    let mut cells: Vec<(f64, usize)> = Vec::new();
-    for (index, settled) in report.cells.iter().enumerate() {
-        let mapping = settled.outputs.values().find(|record| record.kind == Mapping::KIND);
-        cells
-            .extend(mapping.map(|record| (record.metrics.get("F").copied().unwrap_or(f64::INFINITY), index)));
-    }
-    cells.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    let all = cells.len();
-    cells.truncate(MOST_PLACEMENTS);
+    let cells = with_output(report, Mapping::KIND);
     if cells.is_empty() {
         return;
     }
     page.heading("Placement");
-    if all > MOST_PLACEMENTS {
-        page.add(&format!("<p class=\"note\">The {MOST_PLACEMENTS} with the smallest F of {all}.</p>\n"));
-    }
-    for (_, index) in cells {
+    for index in smallest(page, cells, "F", MOST_PLACEMENTS, "the smallest F") {
         if let Some(placed) = load(pipeline, store, report, index) {
             draw(page, &placed);
         }
     }
+}
+
+/// The cells with an output of a kind: index, and that output.
+fn with_output<'a>(report: &'a RunReport, kind: &str) -> Vec<(usize, &'a OutputRecord)> {
+    let output = |(index, settled): (usize, &'a Settled)| {
+        Some((index, settled.outputs.values().find(|record| record.kind == kind)?))
+    };
+    report.cells.iter().enumerate().filter_map(output).collect()
+}
+
+/// The cells with the smallest values of a metric, which `words` names; said where that are not all.
+fn smallest(
+    page: &mut Page,
+    mut cells: Vec<(usize, &OutputRecord)>,
+    metric: &str,
+    most: usize,
+    words: &str,
+) -> impl Iterator<Item = usize> + use<> {
+    let all = cells.len();
+    if all > most {
+        page.note(&format!("The {most} with {words} of {all}."));
+    }
+    let value = |record: &OutputRecord| record.metrics.get(metric).copied().unwrap_or(f64::INFINITY);
+    cells.sort_by(|a, b| value(a.1).total_cmp(&value(b.1)).then(a.0.cmp(&b.0)));
+    let cells: Vec<usize> = cells.into_iter().take(most).map(|(index, _)| index).collect();
+    cells.into_iter()
 }
 
 fn load<'a>(pipeline: &'a Pipeline, store: &Store, report: &RunReport, index: usize) -> Option<Placed<'a>> {
@@ -82,7 +97,7 @@ pub(super) fn needed<C: Codec>(cell: &Cell, store: &Store, report: &RunReport) -
 
 fn draw(page: &mut Page, placed: &Placed<'_>) {
     let Placed { cell, mapping, graph, system } = placed;
-    page.add(&format!("<h3>{} <code>{}</code></h3>\n", escape(&cell.id), escape(cell.entry.kind)));
+    page.cell_heading(cell);
     page.add("<div class=\"pair\">\n");
     let (placed_on, linear_slots) = (mapping.slots(), linear(graph.ranks()));
     let before = RankOrder::in_machine(&linear_slots, system);
@@ -140,7 +155,7 @@ pub(crate) fn matrices(page: &mut Page, pipeline: &Pipeline, store: &Store, repo
             graphs.iter().map(|(name, graph)| SmallMatrix { name, graph, order: None }).collect();
         page.figure(&small_matrices(&matrices, "Who sends how much to whom"), "");
         if cells.len() > MOST_MATRICES {
-            page.add(&format!("<p class=\"note\">… and {} more.</p>\n", cells.len() - MOST_MATRICES));
+            page.note(&format!("… and {} more.", cells.len() - MOST_MATRICES));
         }
     }
 }
@@ -167,41 +182,28 @@ const MOST_NAMED: usize = 24;
 
 /// Lists all schedules and draws the shortest ones.
 pub(crate) fn schedules(page: &mut Page, pipeline: &Pipeline, store: &Store, report: &RunReport) {
-    let mut cells: Vec<(f64, usize, &OutputRecord)> = Vec::new();
-    for (index, settled) in report.cells.iter().enumerate() {
-        let schedule = settled.outputs.values().find(|record| record.kind == Schedule::KIND);
-        let makespan =
-            |record: &OutputRecord| record.metrics.get("makespan").copied().unwrap_or(f64::INFINITY);
-        cells.extend(schedule.map(|record| (makespan(record), index, record)));
-    }
+    let cells = with_output(report, Schedule::KIND);
     if cells.is_empty() {
         return;
     }
     page.heading("Schedules");
     table(page, pipeline, &cells);
-    cells.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    if cells.len() > MOST_SCHEDULES {
-        let all = cells.len();
-        page.add(&format!(
-            "<p class=\"note\">The {MOST_SCHEDULES} with the smallest makespan of {all}.</p>\n"
-        ));
-    }
-    for (_, index, _) in cells.into_iter().take(MOST_SCHEDULES) {
+    for index in smallest(page, cells, "makespan", MOST_SCHEDULES, "the smallest makespan") {
         if let Some(schedule) = own::<Schedule>(store, report, index) {
             draw_schedule(page, &pipeline.cells[index], &schedule);
         }
     }
 }
 
-fn table(page: &mut Page, pipeline: &Pipeline, cells: &[(f64, usize, &OutputRecord)]) {
-    let row = |(_, index, record): &(f64, usize, &OutputRecord)| {
+fn table(page: &mut Page, pipeline: &Pipeline, cells: &[(usize, &OutputRecord)]) {
+    let row = |&(index, record): &(usize, &OutputRecord)| {
         let metric = |name: &str| record.metrics.get(name).copied();
         let value = |name: &str| metric(name).map_or_else(|| "–".to_owned(), |value| value.to_string());
         let percent = |name: &str| {
             metric(name).map_or_else(|| "–".to_owned(), |share| format!("{:.2} %", 100.0 * share))
         };
         let proven = metric("proven").is_some_and(|proven| proven > 0.0);
-        let cell = &pipeline.cells[*index];
+        let cell = &pipeline.cells[index];
         vec![
             escape(&cell.id),
             format!("<code>{}</code>", escape(cell.entry.kind)),
@@ -213,17 +215,13 @@ fn table(page: &mut Page, pipeline: &Pipeline, cells: &[(f64, usize, &OutputReco
             value("evaluations"),
         ]
     };
-    let rows: Vec<Vec<String>> = cells.iter().take(MOST_ROWS).map(row).collect();
     let head =
         ["stage", "kind", "makespan", "lower bound", "gap at most", "proven optimal", "idle", "evaluations"];
-    page.table(&head, &rows);
-    if cells.len() > MOST_ROWS {
-        page.add(&format!("<p class=\"note\">{MOST_ROWS} of {} are shown.</p>\n", cells.len()));
-    }
+    page.first_rows(&head, cells.iter().map(row), MOST_ROWS);
 }
 
 fn draw_schedule(page: &mut Page, cell: &Cell, schedule: &Schedule) {
-    page.add(&format!("<h3>{} <code>{}</code></h3>\n", escape(&cell.id), escape(cell.entry.kind)));
+    page.cell_heading(cell);
     let path = schedule.critical_path();
     let names: Vec<String> = path.iter().take(MOST_NAMED).map(|&task| schedule.name(task)).collect();
     let more = if path.len() > names.len() { " → …" } else { "" };
@@ -248,30 +246,19 @@ pub(crate) fn routes(page: &mut Page, pipeline: &Pipeline, store: &Store, report
 }
 
 fn drawings(page: &mut Page, pipeline: &Pipeline, store: &Store, report: &RunReport) {
-    let mut cells: Vec<(f64, usize, &OutputRecord)> = Vec::new();
-    for (index, settled) in report.cells.iter().enumerate() {
-        let record = settled.outputs.values().find(|record| record.kind == Routes::KIND);
-        let objective =
-            |record: &OutputRecord| record.metrics.get("objective").copied().unwrap_or(f64::INFINITY);
-        cells.extend(record.map(|record| (objective(record), index, record)));
-    }
+    let cells = with_output(report, Routes::KIND);
     if cells.is_empty() {
         return;
     }
     page.heading("Routes");
     routes_table(page, pipeline, &cells);
-    cells.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    if cells.len() > MOST_NETWORKS {
-        let all = cells.len();
-        page.add(&format!("<p class=\"note\">The {MOST_NETWORKS} with the least objective of {all}.</p>\n"));
-    }
-    for (_, index, _) in cells.into_iter().take(MOST_NETWORKS) {
+    for index in smallest(page, cells, "objective", MOST_NETWORKS, "the least objective") {
         draw_routes(page, &pipeline.cells[index], store, report, index);
     }
 }
 
-fn routes_table(page: &mut Page, pipeline: &Pipeline, cells: &[(f64, usize, &OutputRecord)]) {
-    let row = |(_, index, record): &(f64, usize, &OutputRecord)| {
+fn routes_table(page: &mut Page, pipeline: &Pipeline, cells: &[(usize, &OutputRecord)]) {
+    let row = |&(index, record): &(usize, &OutputRecord)| {
         let metric = |name: &str| record.metrics.get(name).copied();
         let value = |name: &str| metric(name).map_or_else(|| "–".to_owned(), |value| value.to_string());
         let answer = |name: &str| match metric(name) {
@@ -280,7 +267,7 @@ fn routes_table(page: &mut Page, pipeline: &Pipeline, cells: &[(f64, usize, &Out
             None => "–".to_owned(),
         };
         let busiest = metric("largest_link_utilisation");
-        let cell = &pipeline.cells[*index];
+        let cell = &pipeline.cells[index];
         vec![
             escape(&cell.id),
             format!("<code>{}</code>", escape(cell.entry.kind)),
@@ -294,7 +281,6 @@ fn routes_table(page: &mut Page, pipeline: &Pipeline, cells: &[(f64, usize, &Out
             busiest.map_or_else(|| "–".to_owned(), |part| format!("{:.1} %", 100.0 * part)),
         ]
     };
-    let rows: Vec<Vec<String>> = cells.iter().take(MOST_ROWS).map(row).collect();
     let head = [
         "stage",
         "kind",
@@ -307,8 +293,7 @@ fn routes_table(page: &mut Page, pipeline: &Pipeline, cells: &[(f64, usize, &Out
         "deadlock-free",
         "busiest link",
     ];
-    page.table(&head, &rows);
-    say_rest(page, rows.len(), cells.len());
+    page.first_rows(&head, cells.iter().map(row), MOST_ROWS);
 }
 
 fn draw_routes(page: &mut Page, cell: &Cell, store: &Store, report: &RunReport, index: usize) {
@@ -327,7 +312,7 @@ fn draw_routes(page: &mut Page, cell: &Cell, store: &Store, report: &RunReport, 
         graph: graph.as_deref(),
         mapping: mapping.as_deref(),
     };
-    page.add(&format!("<h3>{} <code>{}</code></h3>\n", escape(&cell.id), escape(cell.entry.kind)));
+    page.cell_heading(cell);
     page.figure(&picture(&shown), "The network, and how busy each direction of its links is.");
     page.figure(&route_loads(&shown), "");
 }
@@ -343,16 +328,12 @@ fn diagnoses(page: &mut Page, pipeline: &Pipeline, store: &Store, report: &RunRe
             escape(&cause.words),
         ]
     };
-    for (index, settled) in report.cells.iter().enumerate() {
-        if !settled.outputs.values().any(|record| record.kind == Diagnosis::KIND) {
-            continue;
-        }
+    for index in 0..report.cells.len() {
         let Some(diagnosis) = own::<Diagnosis>(store, report, index) else { continue };
         page.heading(&format!("Why {} has no answer", pipeline.cells[index].id));
-        page.add("<p class=\"note\">Any one remedy is enough; of a remedy all parts are needed.</p>\n");
-        let rows: Vec<Vec<String>> = diagnosis.causes.iter().take(MOST_ROWS).map(row).collect();
-        page.table(&["remedy", "part", "name", "there", "needed", "why"], &rows);
-        say_rest(page, rows.len(), diagnosis.causes.len());
+        page.note("Any one remedy is enough; of a remedy all parts are needed.");
+        let head = ["remedy", "part", "name", "there", "needed", "why"];
+        page.first_rows(&head, diagnosis.causes.iter().map(row), MOST_ROWS);
     }
 }
 
@@ -375,10 +356,7 @@ fn failures(page: &mut Page, pipeline: &Pipeline, store: &Store, report: &RunRep
             escape(&failure.shortage),
         ]
     };
-    for (index, settled) in report.cells.iter().enumerate() {
-        if !settled.outputs.values().any(|record| record.kind == Failures::KIND) {
-            continue;
-        }
+    for index in 0..report.cells.len() {
         let Some(failures) = own::<Failures>(store, report, index) else { continue };
         page.heading(&format!("Failures: {}", pipeline.cells[index].id));
         // What is not survived comes first.
@@ -388,7 +366,6 @@ fn failures(page: &mut Page, pipeline: &Pipeline, store: &Store, report: &RunRep
             None => 1,
             Some(true) => 2,
         });
-        let rows: Vec<Vec<String>> = sorted.into_iter().take(MOST_ROWS).map(row).collect();
         let head = [
             "part",
             "name",
@@ -400,14 +377,7 @@ fn failures(page: &mut Page, pipeline: &Pipeline, store: &Store, report: &RunRep
             "entries changed",
             "what is short",
         ];
-        page.table(&head, &rows);
-        say_rest(page, rows.len(), failures.failures.len());
-    }
-}
-
-fn say_rest(page: &mut Page, shown: usize, all: usize) {
-    if all > shown {
-        page.add(&format!("<p class=\"note\">{shown} of {all} are shown.</p>\n"));
+        page.first_rows(&head, sorted.into_iter().map(row), MOST_ROWS);
     }
 }
 

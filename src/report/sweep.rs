@@ -166,7 +166,7 @@ fn tables(page: &mut Page, sweep: &Sweep<'_>) {
             statistics(page, sweep, metric, place == 0);
         }
         if sweep.ways.iter().any(|way| (1..6).contains(&way.cells.len())) {
-            page.add("<p class=\"note\">Fewer than six cells say too little of a median for an interval of 95 %.</p>\n");
+            page.note("Fewer than six cells say too little of a median for an interval of 95 %.");
         }
     } else {
         plain(page, sweep, &different);
@@ -179,7 +179,7 @@ fn tables(page: &mut Page, sweep: &Sweep<'_>) {
         })
         .collect();
     if !same.is_empty() {
-        page.add(&format!("<p class=\"note\">The same in all cells: {}.</p>\n", same.join(", ")));
+        page.note(&format!("The same in all cells: {}.", same.join(", ")));
     }
 }
 
@@ -254,7 +254,7 @@ fn plain(page: &mut Page, sweep: &Sweep<'_>, metrics: &[&String]) {
 
 fn more(page: &mut Page, rows: usize) {
     if rows > MOST_ROWS {
-        page.add(&format!("<p class=\"note\">… and {} more.</p>\n", rows - MOST_ROWS));
+        page.note(&format!("… and {} more.", rows - MOST_ROWS));
     }
 }
 
