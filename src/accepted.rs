@@ -53,12 +53,9 @@ pub enum AcceptedError {
     #[diagnostic(transparent)]
     Artifact(#[from] ArtifactError),
     /// Nothing has been accepted yet.
-    #[error("nothing is accepted yet: there is no {}", path.display())]
-    #[diagnostic(help("accept an artifact with `hopmap accept ARTIFACT --to {}`", path.display()))]
-    Missing {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("nothing is accepted yet: there is no {}", .0.display())]
+    #[diagnostic(help("accept an artifact with `hopmap accept ARTIFACT --to {}`", .0.display()))]
+    Missing(PathBuf),
     /// The file is no accepted state.
     #[error("{} is no accepted state: {reason}", path.display())]
     #[diagnostic(help(
@@ -80,11 +77,8 @@ pub enum AcceptedError {
         found: u64,
     },
     /// A path cannot be written as text.
-    #[error("the path {} is not UTF-8", path.display())]
-    Path {
-        /// The path.
-        path: PathBuf,
-    },
+    #[error("the path {} is not UTF-8", .0.display())]
+    Path(PathBuf),
 }
 
 impl Accepted {
@@ -94,7 +88,7 @@ impl Accepted {
         let description = artifact.description();
         let path = relative(&absolute(artifact.path())?, &absolute(parent(place))?);
         if path.to_str().is_none() {
-            return Err(AcceptedError::Path { path });
+            return Err(AcceptedError::Path(path));
         }
         Ok(Self {
             format: FORMAT,
@@ -168,7 +162,7 @@ pub(crate) fn read_json(path: &Path, wanted: u32) -> Result<serde_json::Value, A
     let malformed = |reason: String| AcceptedError::Malformed { path: path.into(), reason };
     let bytes = read_input(path, MOST_BYTES).map_err(|error| match InputError::of(&error) {
         Some(fault) => malformed(fault.to_string()),
-        None if error.kind() == std::io::ErrorKind::NotFound => AcceptedError::Missing { path: path.into() },
+        None if error.kind() == std::io::ErrorKind::NotFound => AcceptedError::Missing(path.into()),
         None => DurableError::io("read", path)(error).into(),
     })?;
     let value: serde_json::Value =
@@ -247,7 +241,7 @@ mod tests {
         let whole = r#"{"format":1,"kind":"k","digest":"xx","artifact":"a","hopmap":"0","time":"t"}"#;
         assert!(error(whole).ends_with("`digest` is not 64 hexadecimal digits"));
         std::fs::remove_file(&path).unwrap();
-        assert!(matches!(Accepted::read(&path), Err(AcceptedError::Missing { .. })));
+        assert!(matches!(Accepted::read(&path), Err(AcceptedError::Missing(_))));
         assert!(matches!(Accepted::read(folder.path()), Err(AcceptedError::Malformed { .. })));
     }
 }

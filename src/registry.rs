@@ -6,99 +6,53 @@ use std::sync::{Arc, LazyLock};
 use hopmap_artifact::{ArtifactError, Codec, Folder};
 use hopmap_command::CommandEntry;
 use hopmap_model::{
-    Artifact, CheckpointSeries, CheckpointStore, Context, Deltas, Diagnosis, Direction, Error, Events,
-    Failures, InputPath, Inputs, LaunchFile, Library, Mapping, Measurements, Metrics, Outcome, Port, Routes,
-    Schedule, Stage, SystemGraph, Tables, TaskDag, TaskGraph, TextFile, TraceArchive, TraceSummary, Value,
+    Artifact, Context, Direction, Error, InputPath, Inputs, Library, Mapping, Measurements, Outcome, Port,
+    Stage, SystemGraph, TaskGraph, Value,
 };
 use serde_json::Value as Json;
 
+/// Entries of types of one module, each by its name there.
+macro_rules! entries {
+    ($entry:ident: $($module:path { $($name:ident $(<$of:ident>)?),* $(,)? })*) => {
+        [$($({ use $module as module; $entry::of::<module::$name$(<$of>)?>() }),*),*]
+    };
+}
+
 /// All stages, in the order in which people meet them.
 pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
-    vec![
-        StageEntry::of::<hopmap_trace::Otf2>(),
-        StageEntry::of::<hopmap_trace::ListEvents>(),
-        StageEntry::of::<hopmap_trace::Dag>(),
-        StageEntry::of::<hopmap_trace::Replay>(),
-        StageEntry::of::<hopmap_trace::Otf>(),
-        StageEntry::of::<hopmap_trace::Csv>(),
-        StageEntry::of::<hopmap_trace::Import>(),
-        StageEntry::of::<hopmap_trace::Export>(),
-        StageEntry::of::<hopmap_trace::Summary>(),
-        StageEntry::of::<hopmap_trace::Generate>(),
-        StageEntry::of::<hopmap_topology::Synthetic>(),
-        StageEntry::of::<hopmap_topology::Probe>(),
-        StageEntry::of::<hopmap_topology::LevelsStage>(),
-        StageEntry::of::<hopmap_topology::import::Import>(),
-        StageEntry::of::<hopmap_topology::import::Netloc>(),
-        StageEntry::of::<hopmap_topology::import::Ibnetdiscover>(),
-        StageEntry::of::<hopmap_topology::import::Omnipath>(),
-        StageEntry::of::<hopmap_topology::import::Hwloc>(),
-        StageEntry::of::<hopmap_topology::import::Slurm>(),
-        StageEntry::of::<hopmap_topology::import::Simgrid>(),
-        StageEntry::of::<hopmap_topology::import::Scotch>(),
-        StageEntry::of::<hopmap_topology::import::Parus>(),
-        StageEntry::of::<hopmap_topology::import::Matrices>(),
-        StageEntry::of::<hopmap_topology::export::Export>(),
-        StageEntry::of::<hopmap_select::Nodes>(),
-        StageEntry::of::<hopmap_select::Hosts>(),
-        StageEntry::of::<hopmap_stored::Stored<TaskGraph>>(),
-        StageEntry::of::<hopmap_stored::Stored<SystemGraph>>(),
-        StageEntry::of::<hopmap_stored::Stored<Mapping>>(),
-        StageEntry::of::<hopmap_stored::Stored<Measurements>>(),
-        StageEntry::of::<hopmap_instance::Qaplib>(),
-        StageEntry::of::<hopmap_instance::TaillardE>(),
-        StageEntry::of::<hopmap_instance::Stencil>(),
-        StageEntry::of::<hopmap_instance::Graph>(),
-        StageEntry::of::<hopmap_instance::Geometric>(),
-        StageEntry::of::<hopmap_instance::RandomGraph>(),
-        StageEntry::of::<hopmap_instance::PowerLaw>(),
-        StageEntry::of::<hopmap_map::LinearStage>(),
-        StageEntry::of::<hopmap_map::RoundRobinStage>(),
-        StageEntry::of::<hopmap_map::RandomStage>(),
-        StageEntry::of::<hopmap_map::AnnealingStage>(),
-        StageEntry::of::<hopmap_map::GeneticStage>(),
-        StageEntry::of::<hopmap_map::CompositeStage>(),
-        StageEntry::of::<hopmap_map::TabuStage>(),
-        StageEntry::of::<hopmap_map::ExactStage>(),
-        StageEntry::of::<hopmap_map::ExternalStage>(),
-        StageEntry::of::<hopmap_map::HierarchicalStage>(),
-        StageEntry::of::<hopmap_map::ImportStage>(),
-        StageEntry::of::<hopmap_map::AutoStage>(),
-        StageEntry::of::<hopmap_route::ImportStage>(),
-        StageEntry::of::<hopmap_route::DemandsStage>(),
-        StageEntry::of::<hopmap_route::BuildStage>(),
-        StageEntry::of::<hopmap_route::TablesStage>(),
-        StageEntry::of::<hopmap_route::MapStage>(),
-        StageEntry::of::<hopmap_route::FailuresStage>(),
-        StageEntry::of::<hopmap_route::CheckStage>(),
-        StageEntry::of::<hopmap_route::ModelStage>(),
-        StageEntry::of::<hopmap_route::ExportStage>(),
-        StageEntry::of::<hopmap_schedule::ImportStage>(),
-        StageEntry::of::<hopmap_schedule::ListStage>(),
-        StageEntry::of::<hopmap_schedule::GeneticStage>(),
-        StageEntry::of::<hopmap_schedule::ExactStage>(),
-        StageEntry::of::<hopmap_schedule::AutoStage>(),
-        StageEntry::of::<hopmap_schedule::CheckStage>(),
-        StageEntry::of::<hopmap_schedule::ExportStage>(),
-        StageEntry::of::<hopmap_schedule::MappingStage>(),
-        StageEntry::of::<hopmap_evaluate::MappingStage>(),
-        StageEntry::of::<hopmap_evaluate::AccuracyStage>(),
-        StageEntry::of::<hopmap_evaluate::CollectivesStage>(),
-        StageEntry::of::<hopmap_launch::Machinefile>(),
-        StageEntry::of::<hopmap_launch::Rankfile>(),
-        StageEntry::of::<hopmap_launch::Hostfile>(),
-        StageEntry::of::<hopmap_launch::Slurm>(),
-        StageEntry::of::<hopmap_launch::Cray>(),
-        StageEntry::of::<hopmap_checkpoint::DeltaStage>(),
-        StageEntry::of::<hopmap_checkpoint::StoreStage>(),
-        StageEntry::of::<hopmap_checkpoint::Generate>(),
-        #[cfg(test)]
-        StageEntry::of::<crate::engine::tests::SearchStage>(),
-        #[cfg(test)]
-        StageEntry::of::<crate::engine::tests::TextStage>(),
-        #[cfg(test)]
-        StageEntry::of::<crate::engine::cores_tests::CrowdStage>(),
-    ]
+    let stages = entries! { StageEntry:
+        hopmap_trace { Otf2, ListEvents, Dag, Replay, Otf, Csv, Import, Export, Summary, Generate }
+        hopmap_topology { Synthetic, Probe, LevelsStage }
+        hopmap_topology::import {
+            Import, Netloc, Ibnetdiscover, Omnipath, Hwloc, Slurm, Simgrid, Scotch, Parus, Matrices
+        }
+        hopmap_topology::export { Export }
+        hopmap_select { Nodes, Hosts }
+        hopmap_stored { Stored<TaskGraph>, Stored<SystemGraph>, Stored<Mapping>, Stored<Measurements> }
+        hopmap_instance { Qaplib, TaillardE, Stencil, Graph, Geometric, RandomGraph, PowerLaw }
+        hopmap_map {
+            LinearStage, RoundRobinStage, RandomStage, AnnealingStage, GeneticStage, CompositeStage, TabuStage,
+            ExactStage, ExternalStage, HierarchicalStage, ImportStage, AutoStage
+        }
+        hopmap_route {
+            ImportStage, DemandsStage, BuildStage, TablesStage, MapStage, FailuresStage, CheckStage, ModelStage,
+            ExportStage
+        }
+        hopmap_schedule {
+            ImportStage, ListStage, GeneticStage, ExactStage, AutoStage, CheckStage, ExportStage, MappingStage
+        }
+        hopmap_evaluate { MappingStage, AccuracyStage, CollectivesStage }
+        hopmap_launch { Machinefile, Rankfile, Hostfile, Slurm, Cray }
+        hopmap_checkpoint { DeltaStage, StoreStage, Generate }
+    };
+    #[cfg(test)]
+    let of_tests = entries! { StageEntry:
+        crate::engine::tests { SearchStage, TextStage }
+        crate::engine::cores_tests { CrowdStage }
+    };
+    #[cfg(not(test))]
+    let of_tests = [];
+    stages.into_iter().chain(of_tests).collect()
 });
 
 /// The commands of stage crates, in the order of the help.
@@ -107,43 +61,22 @@ pub static COMMANDS: &[CommandEntry] = &[
     CommandEntry::group(
         "checkpoint",
         "Keep checkpoints of programs in few bytes, and give them back",
-        CHECKPOINT,
+        const {
+            &entries! { CommandEntry:
+                hopmap_checkpoint::commands { Init, Add, List, Restore, Verify, Prune, Stats, Explain }
+            }
+        },
     ),
 ];
 
-const CHECKPOINT: &[CommandEntry] = &[
-    CommandEntry::of::<hopmap_checkpoint::commands::Init>(),
-    CommandEntry::of::<hopmap_checkpoint::commands::Add>(),
-    CommandEntry::of::<hopmap_checkpoint::commands::List>(),
-    CommandEntry::of::<hopmap_checkpoint::commands::Restore>(),
-    CommandEntry::of::<hopmap_checkpoint::commands::Verify>(),
-    CommandEntry::of::<hopmap_checkpoint::commands::Prune>(),
-    CommandEntry::of::<hopmap_checkpoint::commands::Stats>(),
-    CommandEntry::of::<hopmap_checkpoint::commands::Explain>(),
-];
-
 /// All artifact kinds.
-pub static KINDS: &[KindEntry] = &[
-    KindEntry::of::<TaskGraph>(),
-    KindEntry::of::<TaskDag>(),
-    KindEntry::of::<SystemGraph>(),
-    KindEntry::of::<Mapping>(),
-    KindEntry::of::<Schedule>(),
-    KindEntry::of::<Routes>(),
-    KindEntry::of::<Tables>(),
-    KindEntry::of::<Diagnosis>(),
-    KindEntry::of::<Failures>(),
-    KindEntry::of::<Deltas>(),
-    KindEntry::of::<Measurements>(),
-    KindEntry::of::<Metrics>(),
-    KindEntry::of::<LaunchFile>(),
-    KindEntry::of::<TextFile>(),
-    KindEntry::of::<TraceArchive>(),
-    KindEntry::of::<CheckpointSeries>(),
-    KindEntry::of::<CheckpointStore>(),
-    KindEntry::of::<TraceSummary>(),
-    KindEntry::of::<Events>(),
-];
+pub static KINDS: &[KindEntry] = &entries! { KindEntry:
+    hopmap_model {
+        TaskGraph, TaskDag, SystemGraph, Mapping, Schedule, Routes, Tables, Diagnosis, Failures, Deltas,
+        Measurements, Metrics, LaunchFile, TextFile, TraceArchive, CheckpointSeries, CheckpointStore,
+        TraceSummary, Events
+    }
+};
 
 /// The stage of a kind such as `map/annealing`.
 #[must_use]

@@ -87,7 +87,7 @@ impl Source {
     fn changed(self, name: String) -> ArchiveError {
         match self {
             Self::Stored { path, cell } => ArchiveError::DamagedArtifact { cell, path },
-            Self::File(_) | Self::Text(_) => ArchiveError::Changed { name },
+            Self::File(_) | Self::Text(_) => ArchiveError::Changed(name),
         }
     }
 }
@@ -265,7 +265,7 @@ fn add(zip: &mut Archive, name: &str, size: u64, source: &mut dyn Read) -> Resul
     }
     match bytes == size {
         true => Ok((bytes, hasher.finalize().to_hex().to_string())),
-        false => Err(ArchiveError::Changed { name: name.to_owned() }.into()),
+        false => Err(ArchiveError::Changed(name.to_owned()).into()),
     }
 }
 

@@ -158,14 +158,11 @@ pub enum ArchiveError {
         reason: String,
     },
     /// It was written without the input files.
-    #[error("{} has no input files, so nothing in it can be made again", path.display())]
+    #[error("{} has no input files, so nothing in it can be made again", .0.display())]
     #[diagnostic(help(
         "unpack it, put the files where `pipeline/` needs them, and run `hopmap verify` on the pipeline with --lock"
     ))]
-    NoInputs {
-        /// The archive.
-        path: PathBuf,
-    },
+    NoInputs(PathBuf),
     /// An artifact in the store is damaged.
     #[error("the artifact of `{cell}` is damaged: {} has other bytes than when it was made", path.display())]
     #[diagnostic(help(
@@ -178,12 +175,9 @@ pub enum ArchiveError {
         path: PathBuf,
     },
     /// A file changed while it was packed.
-    #[error("{name} changed since the run, or while it was packed")]
+    #[error("{0} changed since the run, or while it was packed")]
     #[diagnostic(help("run the pipeline again, then export it"))]
-    Changed {
-        /// The file.
-        name: String,
-    },
+    Changed(String),
 }
 
 #[cfg(test)]

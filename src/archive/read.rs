@@ -480,7 +480,7 @@ impl Archive {
     pub fn unpack(&mut self) -> Result<Unpacked, Report> {
         let packed = self.request()?;
         if !packed.inputs {
-            return Err(ArchiveError::NoInputs { path: self.path.clone() }.into());
+            return Err(ArchiveError::NoInputs(self.path.clone()).into());
         }
         let staging = Staging::new(&std::env::temp_dir())?;
         let store = staging.path().join(STORE_FOLDER);

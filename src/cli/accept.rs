@@ -240,9 +240,9 @@ fn check_values(
 impl From<AcceptedError> for Failure {
     fn from(error: AcceptedError) -> Self {
         match error {
-            AcceptedError::Missing { .. }
-            | AcceptedError::Malformed { .. }
-            | AcceptedError::Format { .. } => Self::usage(error),
+            AcceptedError::Missing(_) | AcceptedError::Malformed { .. } | AcceptedError::Format { .. } => {
+                Self::usage(error)
+            }
             error => Self::failed(error),
         }
     }

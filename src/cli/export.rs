@@ -6,10 +6,10 @@ use clap::Args;
 use hopmap_command::{Exit, Failure, Mistake, shown};
 use serde_json::json;
 
-use super::open::{PipelineArguments, StoreArguments, working_directory};
+use super::open::{PipelineArguments, StoreArguments, existing, working_directory};
 use super::output::Output;
 use crate::archive::{self, ArchiveError, Export};
-use crate::engine::{self, PipelineId, RunSummary, Store, StoreError};
+use crate::engine::{self, PipelineId, RunSummary, Store};
 use crate::lock::{self, Request, Unfinished};
 use crate::pipeline::{EMBEDDED, Pipeline};
 
@@ -45,10 +45,7 @@ pub(crate) struct Arguments {
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
     let (request, root, wanted) = request(arguments)?;
     let pipeline = request.open()?;
-    if !root.is_dir() {
-        return Err(StoreError::Missing { path: root }.into());
-    }
-    let mut store = Store::load(&root)?;
+    let mut store = Store::load(&existing(root)?)?;
     let runs = engine::read_runs(&store)?;
     let id = PipelineId::of(&pipeline, store.root());
     let newest = runs.iter().rev().find(|run| run.is_of(&id));
@@ -99,10 +96,7 @@ fn request(arguments: &Arguments) -> Result<(Request, PathBuf, Option<String>), 
         let root = arguments.store.root(&pipeline)?;
         return Ok((pipeline.request()?, root, None));
     }
-    let root = arguments.store.root_here()?;
-    if !root.is_dir() {
-        return Err(StoreError::Missing { path: root }.into());
-    }
+    let root = existing(arguments.store.root_here()?)?;
     if !arguments.parameters.is_empty() {
         let help = "name the pipeline to give other parameters: `hopmap export PIPELINE -p …`";
         return Err(Mistake::new("a run has its parameters already", help).into());
@@ -168,9 +162,9 @@ fn still_there(pipeline: &Pipeline, run: &RunSummary, report: &engine::RunReport
 impl From<ArchiveError> for Failure {
     fn from(error: ArchiveError) -> Self {
         match error {
-            ArchiveError::Durable(_)
-            | ArchiveError::DamagedArtifact { .. }
-            | ArchiveError::Changed { .. } => Self::failed(error),
+            ArchiveError::Durable(_) | ArchiveError::DamagedArtifact { .. } | ArchiveError::Changed(_) => {
+                Self::failed(error)
+            }
             error => Self::usage(error),
         }
     }

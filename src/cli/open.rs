@@ -108,6 +108,11 @@ impl StoreArguments {
     }
 }
 
+/// The folder of a store, if it is there.
+pub(crate) fn existing(root: PathBuf) -> Result<PathBuf, StoreError> {
+    if root.is_dir() { Ok(root) } else { Err(StoreError::Missing(root)) }
+}
+
 /// `NAME=VALUE` as name and value.
 pub(crate) fn pairs(texts: &[String], option: &str) -> Result<Vec<(String, String)>, Failure> {
     let pair = |text: &String| match text.split_once('=') {

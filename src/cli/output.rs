@@ -177,7 +177,7 @@ impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let exit = match error {
             StoreError::Durable(DurableError::Busy { .. }) => Exit::Locked,
-            StoreError::Missing { .. } => Exit::Usage,
+            StoreError::Missing(_) => Exit::Usage,
             _ => Exit::Failed,
         };
         Self::new(exit, [Report::new(error)])

@@ -8,10 +8,10 @@ use clap::Args;
 use hopmap_command::{Failure, Mistake, shown};
 use hopmap_text::closest;
 
-use super::open::{PipelineArguments, StoreArguments, pairs, working_directory};
+use super::open::{PipelineArguments, StoreArguments, existing, pairs, working_directory};
 use super::output::Output;
 use super::runs::find_run;
-use crate::engine::{self, Catalogue, PipelineId, RunSummary, Store, StoreError};
+use crate::engine::{self, Catalogue, PipelineId, RunSummary, Store};
 use crate::pipeline::Source;
 use crate::query::Form;
 
@@ -139,9 +139,7 @@ impl Arguments {
             Some(named) => self.store.root(named)?,
             None => self.store.root_here()?,
         };
-        if !root.is_dir() {
-            return Err(StoreError::Missing { path: root }.into());
-        }
+        let root = existing(root)?;
         let store = Store::load(&root)?;
         let runs = engine::read_runs(&store)?;
         let (id, cells) = match (pipeline, named) {

@@ -7,10 +7,10 @@ use clap::Args;
 use hopmap_command::{Exit, Failure, shown};
 use serde_json::json;
 
-use super::open::{StoreArguments, WaitArguments, duration};
+use super::open::{StoreArguments, WaitArguments, duration, existing};
 use super::output::Output;
 use crate::engine;
-use crate::engine::{Garbage, Policy, RunSummary, Store, StoreError, short};
+use crate::engine::{Garbage, Policy, RunSummary, Store, short};
 
 /// Arguments of `runs`.
 #[derive(Debug, Args)]
@@ -28,10 +28,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
-    let root = arguments.store.root_here()?;
-    if !root.is_dir() {
-        return Err(StoreError::Missing { path: root }.into());
-    }
+    let root = existing(arguments.store.root_here()?)?;
     let runs = engine::read_runs_below(&root, arguments.last.unwrap_or(usize::MAX))?;
     if output.is_json() {
         output.json(&runs);
@@ -96,10 +93,7 @@ pub(crate) struct GcArguments {
 }
 
 pub(crate) fn gc(arguments: &GcArguments, output: Output) -> Result<Exit, Failure> {
-    let root = arguments.store.root_here()?;
-    if !root.is_dir() {
-        return Err(StoreError::Missing { path: root }.into());
-    }
+    let root = existing(arguments.store.root_here()?)?;
     let mut writer = arguments.wait.writer(&root, "gc")?;
     let mut store = Store::load(&root)?;
     let policy = Policy { keep: arguments.keep, runs: arguments.runs, gone: arguments.gone };

@@ -189,119 +189,21 @@ pub(crate) fn schema(arguments: &SchemaArguments, output: Output) -> Result<Exit
 /// It is of Draft 7, which all editors know. Those that complete by it, Taplo among them, follow neither `if` nor an `allOf`
 /// beside `properties`: so `with` and `needs` list whatever any kind takes, and the rule of each kind stands in `dependencies`.
 pub(crate) fn pipeline_schema() -> Json {
-    let names = |map: Json| json!({ "type": "object", "additionalProperties": map });
+    let mut schema: Json = serde_json::from_str(PIPELINE_SCHEMA).unwrap_or_default();
     let mut definitions = Map::new();
-    let stage = stage_schema(&mut definitions);
-    json!({
-        "$schema": "http://json-schema.org/draft-07/schema#",
-        "title": "hopmap pipeline",
-        "type": "object",
-        "required": ["stages"],
-        "additionalProperties": false,
-        "properties": {
-            "name": { "description": "name by which the store remembers what ran", "type": "string" },
-            "description": { "description": "what the pipeline is for", "type": "string" },
-            "params": names(json!({})),
-            "stages": names(stage),
-            "tables": names(json!({
-                "description": "a question that is asked after every run",
-                "type": "object",
-                "required": ["sql"],
-                "additionalProperties": false,
-                "properties": {
-                    "sql": { "description": "the question, such as SELECT mapper, MIN(F) FROM placement GROUP BY mapper", "type": "string" },
-                    "save": { "description": "file for the answer, ending in .csv, .json, .parquet, .arrow or .txt", "type": "string" },
-                },
-            })),
-            "batch": {
-                "description": "how the pipeline deals with batch systems",
-                "type": "object",
-                "additionalProperties": false,
-                "properties": {
-                    "jobs": { "description": "jobs that are in the queue at once", "type": "integer", "minimum": 1, "default": 20 },
-                    "patience": { "description": "time without an answer after which a batch system is given up", "type": "string", "default": "10 min" },
-                },
-            },
-            "save_on_failure": { "description": "whether copies for people are made also where a gate is broken", "type": "boolean", "default": false },
-            "gates": names(json!({
-                "description": "what the results have to keep, such as placement.F <= 1.02 * accepted",
-                "type": "string",
-            })),
-        },
-        "definitions": definitions,
-    })
+    let rules: Vec<Json> = STAGES.iter().map(|entry| rule(entry, &mut definitions)).collect();
+    definitions.insert("values".into(), schema["definitions"]["values"].take());
+    schema["definitions"] = definitions.into();
+    let stage = &mut schema["properties"]["stages"]["additionalProperties"];
+    stage["properties"]["uses"]["anyOf"][0]["enum"] = STAGES.iter().map(|entry| entry.kind).collect();
+    stage["properties"]["with"]["properties"] = all_parameters();
+    stage["properties"]["needs"]["properties"] = all_inputs();
+    stage["dependencies"]["uses"]["allOf"] = rules.into();
+    schema
 }
 
-/// The schema of a stage; what its parts refer to goes into `definitions`.
-fn stage_schema(definitions: &mut Map<String, Json>) -> Json {
-    let kinds: Vec<&str> = STAGES.iter().map(|entry| entry.kind).collect();
-    let values = json!({
-        "description": "a list, or a range with both ends: 1..10, 16..128 step 16, 0.1..0.5 step 0.1, 16..1024 times 2",
-        "type": ["array", "string"],
-    });
-    definitions.insert("values".into(), values);
-    let rules: Vec<Json> = STAGES.iter().map(|entry| rule(entry, definitions)).collect();
-    json!({
-        "type": "object",
-        "required": ["uses"],
-        "additionalProperties": false,
-        "properties": {
-            "uses": {
-                "description": "kind of the stage; may hold ${matrix.KEY}",
-                "anyOf": [{ "enum": kinds }, { "type": "string", "pattern": r"\$\{" }],
-            },
-            "with": { "description": "parameters of the stage", "type": "object", "properties": all_parameters() },
-            "needs": {
-                "description": "what is connected to each input: stage, stage.port, stage[*], stage[min F], stage[key=value], stage[key=value, min F]; several cells where the input takes many",
-                "type": "object",
-                "properties": all_inputs(),
-                "additionalProperties": { "type": ["string", "array"], "items": { "type": "string" } },
-            },
-            "foreach": {
-                "description": "a cell for every file that fits a pattern, or for every cell of another stage",
-                "anyOf": [
-                    { "description": "name of a stage: a cell for each of its cells, with its matrix keys", "type": "string" },
-                    {
-                        "type": "object",
-                        "required": ["glob"],
-                        "additionalProperties": false,
-                        "properties": {
-                            "glob": { "description": "pattern such as traces/**/*.otf2, relative to this file; a value of -p to the working directory; hidden files do not count", "type": "string" },
-                            "key": { "description": "matrix key that has the path", "type": "string", "default": "file" },
-                        },
-                    },
-                ],
-            },
-            "matrix": {
-                "description": "keys and their values; every combination is a cell of its own",
-                "type": "object",
-                "additionalProperties": { "$ref": "#/definitions/values" },
-            },
-            "zip": {
-                "description": "keys whose values go side by side, all of the same number; multiplied with matrix",
-                "type": "object",
-                "additionalProperties": { "$ref": "#/definitions/values" },
-            },
-            "exclude": {
-                "description": "combinations that are left out: those that meet every condition of one entry",
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "additionalProperties": { "description": "a value, a list of values, or a range that may be open: 256.." },
-                },
-            },
-            "save": { "description": "copies of outputs for people: output port and path", "type": "object", "additionalProperties": { "type": "string" } },
-            "threads": { "description": "cores the stage may use, with a launcher each of its processes; never changes a result", "type": "integer", "minimum": 1 },
-            "memory": { "description": "memory that a cell takes, such as 4 GB; cells run side by side only while it lasts; never changes a result", "type": "string" },
-            "launcher": {
-                "description": "command that starts the stage elsewhere or as MPI ranks, such as mpirun -n 4, srun -n 1, sbatch -n 1 --time 10, sbatch -n 64 mpirun; may hold ${params.NAME}; empty for none; never changes a result",
-                "type": "string",
-            },
-            "retries": { "description": "how often a stage with a launcher is submitted or started again that ended for causes outside the stage, such as a failed node", "type": "integer", "minimum": 0, "default": 2 },
-        },
-        "dependencies": { "uses": { "allOf": rules } },
-    })
-}
+/// The schema of a pipeline file without what the stages of this build say.
+const PIPELINE_SCHEMA: &str = include_str!("pipeline.schema.json");
 
 /// Every parameter of any kind, with what each kind says of it.
 fn all_parameters() -> Json {

@@ -186,7 +186,7 @@ pub(crate) fn status(arguments: &StatusArguments, output: Output) -> Result<Exit
 
 fn read_status(publication: &Publication, max_age: Option<Duration>) -> Result<Status, Failure> {
     let Some(entry) = publication.current()? else {
-        return Err(RefreshError::Nothing { path: publication.root().to_owned() }.into());
+        return Err(RefreshError::Nothing(publication.root().to_owned()).into());
     };
     let last_success = last_success(publication)?;
     let age =

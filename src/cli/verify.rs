@@ -71,7 +71,7 @@ fn verify_pipeline(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     let pipeline = request.open()?;
     let root = arguments.store.root(&arguments.pipeline)?;
     let lock = match &arguments.lock {
-        None if !root.is_dir() => return Err(StoreError::Missing { path: root }.into()),
+        None if !root.is_dir() => return Err(StoreError::Missing(root).into()),
         None => None,
         Some(file) => {
             let place = match file {

@@ -240,6 +240,30 @@ pub(super) enum Record {
     Synced,
 }
 
+impl Record {
+    pub(super) fn current(pipeline: &PipelineId, cell: &str, current: Current) -> Self {
+        let (PipelineId { name: pipeline, file }, Current { key, stage, matrix }) =
+            (pipeline.clone(), current);
+        Self::Current { pipeline, file, cell: cell.to_owned(), key, stage, matrix }
+    }
+
+    pub(super) fn begun(pipeline: &PipelineId, cell: &str, key: &str) -> Self {
+        let PipelineId { name: pipeline, file } = pipeline.clone();
+        Self::Begun { pipeline, file, cell: cell.to_owned(), key: key.to_owned() }
+    }
+
+    pub(super) fn saved(pipeline: &PipelineId, path: String, blake3: &str) -> Self {
+        let PipelineId { name: pipeline, file } = pipeline.clone();
+        Self::Saved { pipeline, file, path, blake3: blake3.to_owned() }
+    }
+
+    pub(super) fn partial(pipeline: &PipelineId, cell: &str, partial: Partial) -> Self {
+        let PipelineId { name: pipeline, file } = pipeline.clone();
+        let Partial { current: Current { key, stage, matrix }, outputs, seconds } = partial;
+        Self::Partial { pipeline, file, cell: cell.to_owned(), key, stage, matrix, outputs, seconds }
+    }
+}
+
 impl OutputRecord {
     /// Describes an artifact that was written.
     pub fn of(folder: &Folder) -> Result<Self, DurableError> {

@@ -214,35 +214,23 @@ pub(super) enum Standing {
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum InTheWay {
     /// A folder where a file should be.
-    #[error("{} is a folder, and `save` would put a file there", path.display())]
+    #[error("{} is a folder, and `save` would put a file there", .0.display())]
     #[diagnostic(help("give the file a name of its own, or remove the folder"))]
-    Folder {
-        /// The place.
-        path: PathBuf,
-    },
+    Folder(PathBuf),
     /// A symbolic link.
-    #[error("{} is a symbolic link, and `save` would put something in its place", path.display())]
+    #[error("{} is a symbolic link, and `save` would put something in its place", .0.display())]
     #[diagnostic(help("name what it leads to, or remove it"))]
-    Link {
-        /// The place.
-        path: PathBuf,
-    },
+    Link(PathBuf),
     /// A file of somebody else.
-    #[error("{} was not written by a `save` of this pipeline", path.display())]
+    #[error("{} was not written by a `save` of this pipeline", .0.display())]
     #[diagnostic(help(
         "move it away if it is yours, or give the copy another path; a copy that was edited counts as yours"
     ))]
-    Foreign {
-        /// The place.
-        path: PathBuf,
-    },
+    Foreign(PathBuf),
     /// A folder that is no artifact.
-    #[error("{} holds something else, and `save` would put an artifact there", path.display())]
+    #[error("{} holds something else, and `save` would put an artifact there", .0.display())]
     #[diagnostic(help("a copy replaces only an earlier one; give it a folder of its own"))]
-    Something {
-        /// The place.
-        path: PathBuf,
-    },
+    Something(PathBuf),
     /// A folder with an artifact and more.
     #[error("{} also holds {names}, which `save` would remove", path.display())]
     #[diagnostic(help("move that away, or give the artifact a folder of its own"))]
@@ -253,12 +241,9 @@ pub enum InTheWay {
         names: String,
     },
     /// An artifact that nobody knows and that was changed.
-    #[error("{} has other bytes than its {DESCRIPTION} says, and no `save` of this pipeline wrote it", path.display())]
+    #[error("{} has other bytes than its {DESCRIPTION} says, and no `save` of this pipeline wrote it", .0.display())]
     #[diagnostic(help("remove the folder if nobody needs it, or give the artifact another one"))]
-    Changed {
-        /// The file.
-        path: PathBuf,
-    },
+    Changed(PathBuf),
 }
 
 /// Looks at the place of a file whose bytes should have this BLAKE3, if that is known already.
@@ -269,10 +254,10 @@ pub(super) fn look_at_file(
     store: &mut Store,
 ) -> Result<Standing, InTheWay> {
     let Ok(metadata) = fs::symlink_metadata(path) else { return Ok(Standing::Free) };
-    let foreign = || InTheWay::Foreign { path: path.into() };
+    let foreign = || InTheWay::Foreign(path.into());
     match metadata.file_type() {
-        kind if kind.is_symlink() => return Err(InTheWay::Link { path: path.into() }),
-        kind if kind.is_dir() => return Err(InTheWay::Folder { path: path.into() }),
+        kind if kind.is_symlink() => return Err(InTheWay::Link(path.into())),
+        kind if kind.is_dir() => return Err(InTheWay::Folder(path.into())),
         kind if !kind.is_file() => return Err(foreign()),
         _ => {}
     }
@@ -298,14 +283,14 @@ pub(super) fn look_at_folder(
 ) -> Result<Standing, InTheWay> {
     let Ok(metadata) = fs::symlink_metadata(path) else { return Ok(Standing::Free) };
     match metadata.file_type() {
-        kind if kind.is_symlink() => return Err(InTheWay::Link { path: path.into() }),
-        kind if !kind.is_dir() => return Err(InTheWay::Something { path: path.into() }),
+        kind if kind.is_symlink() => return Err(InTheWay::Link(path.into())),
+        kind if !kind.is_dir() => return Err(InTheWay::Something(path.into())),
         _ => {}
     }
     if path.read_dir().is_ok_and(|mut entries| entries.next().is_none()) {
         return Ok(Standing::Free);
     }
-    let Ok(folder) = Folder::open(path) else { return Err(InTheWay::Something { path: path.into() }) };
+    let Ok(folder) = Folder::open(path) else { return Err(InTheWay::Something(path.into())) };
     only_an_artifact(&folder)?;
     let mut is_whole =
         |(path, blake3): &(PathBuf, &str)| store.hashes.blake3_of(path).is_ok_and(|found| found == *blake3);
@@ -317,9 +302,9 @@ pub(super) fn look_at_folder(
     match (is_marked(&description, path, (pipeline, store.root()), folder.digest()), changed) {
         _ if store.has_saved(pipeline, path, folder.digest()) => Ok(Standing::Ours),
         (Some(true), _) => Ok(Standing::Ours),
-        (_, Some(path)) => Err(InTheWay::Changed { path }),
+        (_, Some(path)) => Err(InTheWay::Changed(path)),
         (None, None) if wanted.is_none() && !store.knows_place(pipeline, path) => Ok(Standing::Unclear),
-        _ => Err(InTheWay::Foreign { path: path.into() }),
+        _ => Err(InTheWay::Foreign(path.into())),
     }
 }
 

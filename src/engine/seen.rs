@@ -79,12 +79,9 @@ pub enum InputFault {
         help: &'static str,
     },
     /// Somebody wrote to it.
-    #[error("`{}` changed while it was read", path.display())]
+    #[error("`{}` changed while it was read", .0.display())]
     #[diagnostic(help("nothing was kept of what came of it: run again once nobody writes to it"))]
-    Changed {
-        /// The file.
-        path: PathBuf,
-    },
+    Changed(PathBuf),
 }
 
 impl InputFault {
@@ -121,7 +118,7 @@ impl SeenFile {
                 return Ok(Self { path: path.to_owned(), blake3, signature, settled });
             }
         }
-        Err(InputFault::Changed { path: path.to_owned() })
+        Err(InputFault::Changed(path.to_owned()))
     }
 
     /// BLAKE3 in hexadecimal.
@@ -139,7 +136,7 @@ impl SeenFile {
     fn look_again(&self) -> Result<(), InputFault> {
         let is_same = Signature::of_opened(&self.path).is_ok_and(|found| found == self.signature)
             && (self.settled || hash_file(&self.path).is_ok_and(|found| found == self.blake3));
-        if is_same { Ok(()) } else { Err(InputFault::Changed { path: self.path.clone() }) }
+        if is_same { Ok(()) } else { Err(InputFault::Changed(self.path.clone())) }
     }
 
     /// The file as it is seen from another process, perhaps on another host, where devices have other numbers.
@@ -151,7 +148,7 @@ impl SeenFile {
         let here = Self::read(&self.path)?;
         match here.blake3 == self.blake3 {
             true => Ok(here),
-            false => Err(InputFault::Changed { path: here.path }),
+            false => Err(InputFault::Changed(here.path)),
         }
     }
 }
@@ -168,7 +165,7 @@ pub(crate) fn look_again(configured: &dyn Configured, files: &[SeenFile]) -> Res
     let listed = configured.reads()?;
     let listed: BTreeSet<&Path> = listed.iter().map(hopmap_model::InputPath::path).collect();
     match seen.symmetric_difference(&listed).next() {
-        Some(path) => Err(InputFault::Changed { path: (*path).to_owned() }.into()),
+        Some(path) => Err(InputFault::Changed((*path).to_owned()).into()),
         None => Ok(()),
     }
 }
@@ -249,7 +246,7 @@ mod tests {
     use std::fs;
 
     fn is_changed<T>(result: &Result<T, InputFault>) -> bool {
-        matches!(result, Err(InputFault::Changed { .. }))
+        matches!(result, Err(InputFault::Changed(_)))
     }
 
     #[test]

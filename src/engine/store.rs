@@ -78,12 +78,9 @@ pub enum StoreError {
         found: String,
     },
     /// Nothing has been stored yet.
-    #[error("there is no store at {}", path.display())]
+    #[error("there is no store at {}", .0.display())]
     #[diagnostic(help("`hopmap run` makes one; --store names one elsewhere"))]
-    Missing {
-        /// Where it was looked for.
-        path: PathBuf,
-    },
+    Missing(PathBuf),
 }
 
 impl Store {

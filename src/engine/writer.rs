@@ -9,8 +9,7 @@ use hopmap_durable::{
     AppendLog, DurableError, Lock, crash_point, is_leftover, lock_within, sync_folder, sync_tree,
 };
 
-use super::record::{OutputRecords, Record, ResultRecord, line};
-use super::record::{PipelineId, beside};
+use super::record::{Current, OutputRecords, Partial, PipelineId, Record, ResultRecord, beside, line};
 use super::store::boot;
 use super::store::{FORMAT, Store, StoreError, check_format};
 use crate::pipeline::Cell;
@@ -157,15 +156,7 @@ impl Writer {
         if begun.is_some_and(|begun| begun == key) {
             return Ok(());
         }
-        let record = || Record::Begun {
-            pipeline: pipeline.name.clone(),
-            file: pipeline.file.clone(),
-            cell: cell.into(),
-            key: key.into(),
-        };
-        self.append(&record())?;
-        store.learn(record());
-        Ok(())
+        self.tell(store, Record::begun(pipeline, cell, key))
     }
 
     /// Records which key a cell has now, if that is news.
@@ -182,17 +173,7 @@ impl Writer {
         if current.is_some_and(|current| current.key == key) && !is_partial {
             return Ok(());
         }
-        let record = || Record::Current {
-            pipeline: pipeline.name.clone(),
-            file: pipeline.file.clone(),
-            cell: cell.id.clone(),
-            key: key.into(),
-            stage: cell.stage.clone(),
-            matrix: cell.matrix.clone(),
-        };
-        self.append(&record())?;
-        store.learn(record());
-        Ok(())
+        self.tell(store, Record::current(pipeline, &cell.id, current_of(cell, key)))
     }
 
     /// Records which cells a pipeline has, if it had others: nobody uses these any more.
@@ -211,11 +192,8 @@ impl Writer {
         }
         dropped.sort();
         dropped.dedup();
-        let record =
-            Record::Dropped { pipeline: pipeline.name.clone(), file: pipeline.file.clone(), cells: dropped };
-        self.append(&record)?;
-        store.learn(record);
-        Ok(())
+        let PipelineId { name, file } = pipeline.clone();
+        self.tell(store, Record::Dropped { pipeline: name, file, cells: dropped })
     }
 
     /// Records what a cell gave that was stopped early, after so many seconds, and puts it on disk.
@@ -231,19 +209,12 @@ impl Writer {
         artifacts.into_iter().try_for_each(|artifact| sync_tree(&artifact))?;
         sync_folder(&self.root.join("artifacts"))?;
         let before = store.partial(pipeline, &cell.id, key).filter(|_| store.state(key).exists());
-        let record = Record::Partial {
-            pipeline: pipeline.name.clone(),
-            file: pipeline.file.clone(),
-            cell: cell.id.clone(),
-            key: key.into(),
-            stage: cell.stage.clone(),
-            matrix: cell.matrix.clone(),
+        let partial = Partial {
+            current: current_of(cell, key),
             outputs: outputs.clone(),
             seconds: seconds + before.map_or(0.0, |partial| partial.seconds),
         };
-        self.append(&record)?;
-        store.learn(record);
-        Ok(())
+        self.tell(store, Record::partial(pipeline, &cell.id, partial))
     }
 
     /// Records what a `save` of a pipeline puts in a place, if that is news.
@@ -257,15 +228,8 @@ impl Writer {
         if store.has_saved(pipeline, path, blake3) {
             return Ok(());
         }
-        let record = Record::Saved {
-            pipeline: pipeline.name.clone(),
-            file: pipeline.file.clone(),
-            path: beside(store.root(), path),
-            blake3: blake3.into(),
-        };
-        self.append(&record)?;
-        store.learn(record);
-        Ok(())
+        let path = beside(store.root(), path);
+        self.tell(store, Record::saved(pipeline, path, blake3))
     }
 
     /// Puts everything recorded on disk.
@@ -288,42 +252,20 @@ impl Writer {
         let results = keys.into_iter().map(|key| Record::Result(store.results[key].clone()));
         let mut current: Vec<_> = store.all_current().collect();
         current.sort_unstable_by_key(|(pipeline, cell, _)| (*pipeline, *cell));
-        let current = current.into_iter().map(|(pipeline, cell, current)| Record::Current {
-            pipeline: pipeline.name.clone(),
-            file: pipeline.file.clone(),
-            cell: cell.into(),
-            key: current.key.clone(),
-            stage: current.stage.clone(),
-            matrix: current.matrix.clone(),
-        });
+        let current = current
+            .into_iter()
+            .map(|(pipeline, cell, current)| Record::current(pipeline, cell, current.clone()));
         let begun =
             store.pipelines.iter().flat_map(|(id, cells)| cells.begun.iter().map(move |begun| (id, begun)));
         let mut begun: Vec<_> = begun.collect();
         begun.sort_unstable();
-        let begun = begun.into_iter().map(|(pipeline, (cell, key))| Record::Begun {
-            pipeline: pipeline.name.clone(),
-            file: pipeline.file.clone(),
-            cell: cell.clone(),
-            key: key.clone(),
-        });
+        let begun = begun.into_iter().map(|(pipeline, (cell, key))| Record::begun(pipeline, cell, key));
         let saved = store.saved.iter().flat_map(|((pipeline, path), known)| {
-            known.iter().map(move |blake3| Record::Saved {
-                pipeline: pipeline.name.clone(),
-                file: pipeline.file.clone(),
-                path: path.clone(),
-                blake3: blake3.clone(),
-            })
+            known.iter().map(|blake3| Record::saved(pipeline, path.clone(), blake3))
         });
-        let partial = store.all_partial().map(|(pipeline, cell, partial)| Record::Partial {
-            pipeline: pipeline.name.clone(),
-            file: pipeline.file.clone(),
-            cell: cell.to_owned(),
-            key: partial.current.key.clone(),
-            stage: partial.current.stage.clone(),
-            matrix: partial.current.matrix.clone(),
-            outputs: partial.outputs.clone(),
-            seconds: partial.seconds,
-        });
+        let partial = store
+            .all_partial()
+            .map(|(pipeline, cell, partial)| Record::partial(pipeline, cell, partial.clone()));
         let records = results.chain(current).chain(begun).chain(partial).chain(saved);
         let lines: Vec<String> = records.map(|record| line(&record)).collect();
         let path = self.root.join("state.log");
@@ -332,8 +274,20 @@ impl Writer {
         Ok(())
     }
 
+    /// Writes a record down, and has the store know it.
+    fn tell(&mut self, store: &mut Store, record: Record) -> Result<(), StoreError> {
+        self.append(&record)?;
+        store.learn(record);
+        Ok(())
+    }
+
     fn append(&mut self, record: &Record) -> Result<(), StoreError> {
         self.unsynced = true;
         Ok(self.state.append(line(record).trim_end())?)
     }
+}
+
+/// A cell with the key that it has now.
+fn current_of(cell: &Cell, key: &str) -> Current {
+    Current { key: key.to_owned(), stage: cell.stage.clone(), matrix: cell.matrix.clone() }
 }

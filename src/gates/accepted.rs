@@ -50,7 +50,7 @@ impl AcceptedMetrics {
     pub fn read(path: &Path) -> Result<Option<Self>, AcceptedError> {
         let value = match read_json(path, FORMAT) {
             Ok(value) => value,
-            Err(AcceptedError::Missing { .. }) => return Ok(None),
+            Err(AcceptedError::Missing(_)) => return Ok(None),
             Err(error) => return Err(error),
         };
         let malformed = |reason: String| AcceptedError::Malformed { path: path.into(), reason };

@@ -143,7 +143,7 @@ impl Lock {
         let not_text = |reason: String| LockError::NotText { path: path.into(), reason };
         let bytes = read_input(path, MOST_BYTES).map_err(|error| match InputError::of(&error) {
             Some(fault) => not_text(fault.to_string()),
-            None if error.kind() == std::io::ErrorKind::NotFound => LockError::Missing { path: path.into() },
+            None if error.kind() == std::io::ErrorKind::NotFound => LockError::Missing(path.into()),
             None => DurableError::io("read", path)(error).into(),
         })?;
         let text = String::from_utf8(bytes).map_err(|_| not_text("it is not text".into()))?;
@@ -354,14 +354,11 @@ pub enum LockError {
     #[diagnostic(transparent)]
     Durable(#[from] DurableError),
     /// There is none.
-    #[error("there is no lock file {}", path.display())]
+    #[error("there is no lock file {}", .0.display())]
     #[diagnostic(help(
         "`hopmap lock` writes one from what is in the store, `hopmap run --lock` after a run"
     ))]
-    Missing {
-        /// Where it was looked for.
-        path: PathBuf,
-    },
+    Missing(PathBuf),
     /// It is damaged.
     #[error("{} is no lock file, or a damaged one: {reason}", path.display())]
     #[diagnostic(help("take it from version control, or write it again with `hopmap lock`"))]

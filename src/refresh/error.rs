@@ -33,19 +33,13 @@ pub enum RefreshError {
         holder: String,
     },
     /// The folder holds something else.
-    #[error("{} holds something that is not a published topology", path.display())]
+    #[error("{} holds something that is not a published topology", .0.display())]
     #[diagnostic(help("name a new folder, an empty one, or one that `hopmap topology refresh` made"))]
-    Foreign {
-        /// What is in the way.
-        path: PathBuf,
-    },
+    Foreign(PathBuf),
     /// Nothing is published.
-    #[error("nothing is published in {}", path.display())]
-    #[diagnostic(help("`hopmap topology refresh --publish {}` publishes the machine as it is", path.display()))]
-    Nothing {
-        /// The publish folder.
-        path: PathBuf,
-    },
+    #[error("nothing is published in {}", .0.display())]
+    #[diagnostic(help("`hopmap topology refresh --publish {}` publishes the machine as it is", .0.display()))]
+    Nothing(PathBuf),
     /// What is published or accepted is damaged or missing.
     #[error("{} leads to no sound snapshot", path.display())]
     #[diagnostic(help(
@@ -59,11 +53,8 @@ pub enum RefreshError {
         source: Box<Self>,
     },
     /// An entry of the history is missing.
-    #[error("there is no {}", path.display())]
-    NoEntry {
-        /// The entry.
-        path: PathBuf,
-    },
+    #[error("there is no {}", .0.display())]
+    NoEntry(PathBuf),
     /// The machine has no hosts.
     #[error("the pipeline gave a machine without hosts")]
     #[diagnostic(help("see what its source gives: nothing was published"))]

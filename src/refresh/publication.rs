@@ -58,7 +58,7 @@ impl Publication {
         let is_empty = entries.count() == 0;
         match is_empty || self.history().is_dir() || self.state().is_dir() {
             true => Ok(()),
-            false => Err(RefreshError::Foreign { path: self.root.clone() }),
+            false => Err(RefreshError::Foreign(self.root.clone())),
         }
     }
 
@@ -155,7 +155,7 @@ impl Publication {
                 let folder = accepted.artifact.parent().unwrap_or(Path::new(""));
                 self.entry_of(folder).map(Some)
             }
-            Err(AcceptedError::Missing { .. }) => Ok(None),
+            Err(AcceptedError::Missing(_)) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
@@ -166,7 +166,7 @@ impl Publication {
             path.strip_prefix("history").ok().and_then(Path::to_str).filter(|name| !name.contains('/'));
         match name {
             Some(name) if self.history().join(name).is_dir() => Ok(Entry(name.to_owned())),
-            _ => Err(RefreshError::NoEntry { path: self.root.join(path) }),
+            _ => Err(RefreshError::NoEntry(self.root.join(path))),
         }
     }
 
@@ -188,7 +188,7 @@ impl Publication {
         let system = Folder::open(&folder.join(SYSTEM)).map_err(|error| damaged(error.into()))?;
         match accepted.digest == system.digest() {
             true => Ok(Some(Published { entry, machine })),
-            false => Err(damaged(RefreshError::NoEntry { path: folder.join(&accepted.digest[..12]) })),
+            false => Err(damaged(RefreshError::NoEntry(folder.join(&accepted.digest[..12])))),
         }
     }
 

@@ -44,18 +44,9 @@ fn table(page: &mut Page, deltas: &Deltas) {
             bases(rule),
         ]
     };
-    let head = [
-        "rule",
-        "bytes of a block",
-        "bytes stored",
-        "of all",
-        "E, seconds",
-        "Σ b",
-        "base changes",
-        "depth",
-        "bases b",
-    ];
-    page.first_rows(&head, deltas.rules.iter().map(row), MOST_ROWS);
+    let head =
+        "rule | bytes of a block | bytes stored | of all | E, seconds | Σ b | base changes | depth | bases b";
+    page.first_rows(head, deltas.rules.iter().map(row), MOST_ROWS);
 }
 
 fn bases(rule: &RuleTotals) -> String {
@@ -105,7 +96,6 @@ fn stored_table(page: &mut Page, stored: &CheckpointStore) {
             row.stored_bytes.to_string(),
         ]
     };
-    let head =
-        ["number", "name", "files", "bytes", "zeros", "unchanged", "known from elsewhere", "new", "on disk"];
-    page.first_rows(&head, stored.checkpoints.iter().map(row), MOST_ROWS);
+    let head = "number | name | files | bytes | zeros | unchanged | known from elsewhere | new | on disk";
+    page.first_rows(head, stored.checkpoints.iter().map(row), MOST_ROWS);
 }

@@ -125,16 +125,8 @@ fn table(page: &mut Page, measured: &Measurements, system: &SystemGraph, levels:
         ]
     };
     let rows: Vec<Vec<String>> = by_level(measured, system, levels).iter().enumerate().map(row).collect();
-    let head = [
-        "level",
-        "cost, µs",
-        "pairs",
-        "shortest latency, µs",
-        "median, µs",
-        "longest, µs",
-        "bandwidth, GB/s",
-    ];
-    page.table(&head, &rows);
+    let head = "level | cost, µs | pairs | shortest latency, µs | median, µs | longest, µs | bandwidth, GB/s";
+    page.first_rows(head, rows.into_iter(), usize::MAX);
 }
 
 /// Sorted latencies and bandwidths of the pairs of every level.

@@ -104,15 +104,15 @@ impl Page {
         self.add(&html);
     }
 
-    /// Adds the first rows of a table; rows are escaped already.
+    /// Adds the first rows of a table, and how many there are; rows are escaped already. Names of columns are apart by ` | `.
     pub(crate) fn first_rows(
         &mut self,
-        head: &[&str],
+        head: &str,
         rows: impl ExactSizeIterator<Item = Vec<String>>,
         most: usize,
     ) {
         let all = rows.len();
-        self.table(head, &rows.take(most).collect::<Vec<_>>());
+        self.table(&head.split(" | ").collect::<Vec<_>>(), &rows.take(most).collect::<Vec<_>>());
         if all > most {
             self.note(&format!("{most} of {all} are shown."));
         }

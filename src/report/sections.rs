@@ -122,17 +122,9 @@ fn metrics_table(page: &mut Page, record: &OutputRecord) {
         ]
     };
     let rows: Vec<Vec<String>> = names.map(row).collect();
-    let columns = [
-        "metric",
-        "mapping",
-        "linear",
-        "round-robin",
-        "random (median)",
-        "÷ linear",
-        "÷ round-robin",
-        "÷ random",
-    ];
-    page.table(&columns, &rows);
+    let columns =
+        "metric | mapping | linear | round-robin | random (median) | ÷ linear | ÷ round-robin | ÷ random";
+    page.first_rows(columns, rows.into_iter(), usize::MAX);
 }
 
 /// The pipeline as a graph.
@@ -185,8 +177,8 @@ pub(crate) fn stages(page: &mut Page, pipeline: &Pipeline, report: &RunReport) {
             outputs.collect::<Vec<_>>().join("<br>"),
         ]
     };
-    let head = ["stage", "kind", "state", "why", "time", "artifacts"];
-    page.first_rows(&head, pipeline.cells.iter().zip(&report.cells).map(row), MOST_ROWS);
+    let head = "stage | kind | state | why | time | artifacts";
+    page.first_rows(head, pipeline.cells.iter().zip(&report.cells).map(row), MOST_ROWS);
 }
 
 /// A number with as many digits as people read.
@@ -210,8 +202,8 @@ pub(crate) fn gates(page: &mut Page, report: &RunReport) {
     let order = [Standing::Broken, Standing::Unknown, Standing::Open, Standing::Holds];
     let mut verdicts: Vec<&Verdict> = report.gates.iter().collect();
     verdicts.sort_by_key(|verdict| order.iter().position(|&standing| standing == verdict.standing));
-    let head = ["gate", "", "value", "has to be", "in words"];
-    page.first_rows(&head, verdicts.into_iter().map(row), MOST_GATES);
+    let head = "gate |  | value | has to be | in words";
+    page.first_rows(head, verdicts.into_iter().map(row), MOST_GATES);
 }
 
 fn row(verdict: &Verdict) -> Vec<String> {

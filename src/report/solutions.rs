@@ -215,9 +215,8 @@ fn table(page: &mut Page, pipeline: &Pipeline, cells: &[(usize, &OutputRecord)])
             value("evaluations"),
         ]
     };
-    let head =
-        ["stage", "kind", "makespan", "lower bound", "gap at most", "proven optimal", "idle", "evaluations"];
-    page.first_rows(&head, cells.iter().map(row), MOST_ROWS);
+    let head = "stage | kind | makespan | lower bound | gap at most | proven optimal | idle | evaluations";
+    page.first_rows(head, cells.iter().map(row), MOST_ROWS);
 }
 
 fn draw_schedule(page: &mut Page, cell: &Cell, schedule: &Schedule) {
@@ -281,19 +280,8 @@ fn routes_table(page: &mut Page, pipeline: &Pipeline, cells: &[(usize, &OutputRe
             busiest.map_or_else(|| "–".to_owned(), |part| format!("{:.1} %", 100.0 * part)),
         ]
     };
-    let head = [
-        "stage",
-        "kind",
-        "objective",
-        "bound",
-        "proven optimal",
-        "longest",
-        "hops",
-        "entries",
-        "deadlock-free",
-        "busiest link",
-    ];
-    page.first_rows(&head, cells.iter().map(row), MOST_ROWS);
+    let head = "stage | kind | objective | bound | proven optimal | longest | hops | entries | deadlock-free | busiest link";
+    page.first_rows(head, cells.iter().map(row), MOST_ROWS);
 }
 
 fn draw_routes(page: &mut Page, cell: &Cell, store: &Store, report: &RunReport, index: usize) {
@@ -332,8 +320,8 @@ fn diagnoses(page: &mut Page, pipeline: &Pipeline, store: &Store, report: &RunRe
         let Some(diagnosis) = own::<Diagnosis>(store, report, index) else { continue };
         page.heading(&format!("Why {} has no answer", pipeline.cells[index].id));
         page.note("Any one remedy is enough; of a remedy all parts are needed.");
-        let head = ["remedy", "part", "name", "there", "needed", "why"];
-        page.first_rows(&head, diagnosis.causes.iter().map(row), MOST_ROWS);
+        let head = "remedy | part | name | there | needed | why";
+        page.first_rows(head, diagnosis.causes.iter().map(row), MOST_ROWS);
     }
 }
 
@@ -366,18 +354,8 @@ fn failures(page: &mut Page, pipeline: &Pipeline, store: &Store, report: &RunRep
             None => 1,
             Some(true) => 2,
         });
-        let head = [
-            "part",
-            "name",
-            "survived",
-            "objective",
-            "longest",
-            "processes moved",
-            "streams rerouted",
-            "entries changed",
-            "what is short",
-        ];
-        page.first_rows(&head, sorted.into_iter().map(row), MOST_ROWS);
+        let head = "part | name | survived | objective | longest | processes moved | streams rerouted | entries changed | what is short";
+        page.first_rows(head, sorted.into_iter().map(row), MOST_ROWS);
     }
 }
 

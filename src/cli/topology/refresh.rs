@@ -211,7 +211,7 @@ fn say_checked(
     if let Some(publication) = publication.filter(|_| arguments.check)
         && publication.current()?.is_none()
     {
-        return Err(RefreshError::Nothing { path: publication.root().to_owned() }.into());
+        return Err(RefreshError::Nothing(publication.root().to_owned()).into());
     }
     let checked = check(publication, &arguments.settings(), look).map_err(failure)?;
     let (lines, values): (Vec<String>, Vec<_>) = match arguments.health {
@@ -435,7 +435,7 @@ impl From<RefreshError> for Failure {
     fn from(error: RefreshError) -> Self {
         match error {
             RefreshError::Busy { .. } => Self::new(Exit::Locked, [Report::new(error)]),
-            RefreshError::Foreign { .. } | RefreshError::Nothing { .. } => Self::usage(error),
+            RefreshError::Foreign(_) | RefreshError::Nothing(_) => Self::usage(error),
             RefreshError::Interrupted => Self::new(Exit::Interrupted, [Report::new(error)]),
             error => Self::failed(error),
         }

@@ -14,40 +14,10 @@ use crate::pipeline::Launcher;
 pub(crate) struct Slurm;
 
 /// Options of `sbatch` that take no value, or only one that is tied to them with `=`. Any other takes the next word.
-const LONE: [&str; 32] = [
-    "-H",
-    "--hold",
-    "-h",
-    "--help",
-    "-I",
-    "--immediate",
-    "-k",
-    "--no-kill",
-    "-O",
-    "--overcommit",
-    "-Q",
-    "--quiet",
-    "-s",
-    "--oversubscribe",
-    "-V",
-    "--version",
-    "-v",
-    "--verbose",
-    "-W",
-    "--wait",
-    "--contiguous",
-    "--exclusive",
-    "--get-user-env",
-    "--ignore-pbs",
-    "--nice",
-    "--no-requeue",
-    "--parsable",
-    "--propagate",
-    "--reboot",
-    "--requeue",
-    "--spread-job",
-    "--use-min-nodes",
-];
+const LONE: &str = "\
+    -H --hold -h --help -I --immediate -k --no-kill -O --overcommit -Q --quiet -s --oversubscribe -V \
+    --version -v --verbose -W --wait --contiguous --exclusive --get-user-env --ignore-pbs --nice \
+    --no-requeue --parsable --propagate --reboot --requeue --spread-job --use-min-nodes";
 
 /// Options that would make `sbatch` do something else than queue one job and say its number.
 const OTHER: [&str; 8] = ["-a", "--array", "-h", "--help", "-V", "--version", "--usage", "--test-only"];
@@ -75,7 +45,7 @@ fn options(words: &[String]) -> usize {
         if !word.starts_with('-') || word == "-" {
             break;
         }
-        let is_whole = word.contains('=') || LONE.contains(&word.as_str());
+        let is_whole = word.contains('=') || LONE.split(' ').any(|lone| lone == word);
         // `-N4` is whole too, `-N` is not.
         let is_glued = !word.starts_with("--") && word.chars().count() > 2;
         count += if is_whole || is_glued { 1 } else { 2 };
