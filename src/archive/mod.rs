@@ -31,8 +31,7 @@ use std::path::Path;
 
 pub use export::{Exported, export};
 pub use names::ArchiveError;
-pub use read::Unpacked;
-pub use read::{Archive, Checked, Finding};
+pub use read::{Archive, Checked, Finding, Unpacked};
 
 use crate::engine::{RunReport, RunSummary};
 use crate::lock::{Lock, Request};

@@ -9,8 +9,7 @@ use hopmap_command::shown;
 use hopmap_model::{Artifact, LaunchFile, Metrics, Schedule, TraceSummary};
 use serde_json::json;
 
-use super::output::Output;
-use super::output::message;
+use super::output::{Output, message};
 use crate::engine::{
     Catalogue, OutputRecord, PipelineId, RunReport, Saved, Settled, State, Store, Writer, save_file,
 };

@@ -9,8 +9,7 @@ use hopmap_text::closest;
 use serde_json::json;
 
 use super::locate;
-use super::open::on_interrupt;
-use super::open::{PipelineArguments, StoreArguments, working_directory};
+use super::open::{PipelineArguments, StoreArguments, on_interrupt, working_directory};
 use super::output::Output;
 use super::progress::Progress;
 use crate::archive::{self, Archive, ArchiveError};

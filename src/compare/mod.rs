@@ -11,7 +11,5 @@
 mod artifacts;
 mod runs;
 
-pub use artifacts::Side;
-pub use artifacts::{Cause, origin};
-pub use artifacts::{Comparison, Settings, artifacts};
+pub use artifacts::{Cause, Comparison, Settings, Side, artifacts, origin};
 pub use runs::{CellChange, CellState, FirstCause, RunChanges, StageSummary, runs};

@@ -7,10 +7,8 @@ use serde_json::Value as Json;
 
 use super::journal::{RunSummary, StageEvent, state_name};
 use super::key::Manifest;
-use super::outcome::RunReport;
-use super::outcome::Settled;
-use super::record::PipelineId;
-use super::record::{ResultRecord, names};
+use super::outcome::{RunReport, Settled};
+use super::record::{PipelineId, ResultRecord, names};
 use super::store::Store;
 use crate::pipeline::{Cell, Pipeline};
 

@@ -2,8 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::record::PipelineId;
-use super::record::ResultRecord;
+use super::record::{PipelineId, ResultRecord};
 use super::store::Store;
 use crate::pipeline::Pipeline;
 

@@ -1,6 +1,6 @@
 //! The engine: plans, keys, runs, stores. Knows pipelines and nothing of graphs.
 //!
-//! Planning and running are one code path: [`Walk::decide`](plan::Walk::decide) says what a cell needs, and a plan is
+//! Planning and running are one code path: [`Planner::decide`](plan::Planner::decide) says what a cell needs, and a plan is
 //! a run that stops before executing.
 //!
 //! # Contracts

@@ -1,5 +1,5 @@
 //! What a run would do, and what it would need: every cell of a pipeline needs nothing, a run, or something before it. Planning
-//! and running share [`Walk`].
+//! and running share [`Planner`].
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,13 +9,10 @@ use hopmap_model::Arity;
 use miette::{Diagnostic, Report};
 
 use super::key::{InputDigest, Manifest};
-use super::outcome::RunReport;
-use super::outcome::{Settled, State};
+use super::outcome::{RunReport, Settled, State};
 use super::reason::{Reason, differences};
-use super::record::PipelineId;
-use super::record::{Ending, OutputRecord, ResultRecord};
-use super::save::{InTheWay, Standing, look_at_file};
-use super::save::{hash_of, look, only_file, save_outputs};
+use super::record::{Ending, OutputRecord, PipelineId, ResultRecord};
+use super::save::{InTheWay, Standing, hash_of, look, look_at_file, only_file, save_outputs};
 use super::seen::SeenFile;
 use super::store::Store;
 use crate::pipeline::{Cell, Extreme, Origin, Pipeline, Problem, Problems, Save, plain, show_bytes};
@@ -25,20 +22,20 @@ use crate::renames;
 /// Says what a run would do. Writes nothing.
 pub fn plan(pipeline: &Pipeline, store: &mut Store) -> RunReport {
     let started = Instant::now();
-    let mut walk = Walk::new(pipeline, store);
+    let mut planner = Planner::new(pipeline, store);
     for index in 0..pipeline.cells.len() {
-        let mut settled = match walk.decide(index, store) {
+        let mut settled = match planner.decide(index, store) {
             Decision::Settle(settled) => *settled,
             Decision::Execute(task) => {
                 Settled { reasons: task.reasons, key: Some(task.key), ..Settled::new(State::WouldRun) }
             }
         };
         let cell = &pipeline.cells[index];
-        save_outputs(cell, &mut settled, &walk.id, store, None);
-        walk.settled[index] = Some(settled.located(pipeline, cell));
+        save_outputs(cell, &mut settled, &planner.id, store, None);
+        planner.settled[index] = Some(settled.located(pipeline, cell));
     }
     RunReport {
-        cells: walk.settled.into_iter().flatten().collect(),
+        cells: planner.settled.into_iter().flatten().collect(),
         folder: None,
         interrupted: false,
         seconds: started.elapsed().as_secs_f64(),
@@ -110,14 +107,14 @@ pub(crate) struct ConnectedInput {
 }
 
 /// Cells of a pipeline as they settle one by one.
-pub(crate) struct Walk<'a> {
+pub(crate) struct Planner<'a> {
     pub(crate) pipeline: &'a Pipeline,
     /// By what the store knows the pipeline.
     pub(crate) id: PipelineId,
     pub(crate) settled: Vec<Option<Settled>>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> Planner<'a> {
     pub(crate) fn new(pipeline: &'a Pipeline, store: &Store) -> Self {
         let id = PipelineId::of(pipeline, store.root());
         Self { pipeline, id, settled: pipeline.cells.iter().map(|_| None).collect() }

@@ -1,10 +1,8 @@
 //! Running a pipeline.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, HashSet};
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
@@ -16,10 +14,8 @@ use super::execute::{Finished, Given, Shared, StageEnding, execute};
 use super::journal::Journal;
 use super::key::Manifest;
 use super::machine::Cores;
-use super::outcome::Events;
-use super::outcome::RunReport;
-use super::outcome::{Settled, State};
-use super::plan::{Decision, Task, Walk};
+use super::outcome::{Events, RunReport, Settled, State};
+use super::plan::{Decision, Planner, Task};
 use super::reason::Reason;
 use super::record::{Ending, OutputRecords, ResultRecord};
 use super::save::save_outputs;
@@ -53,18 +49,18 @@ pub fn run(
     run.settle_without_running()?;
     if !run.pending.is_empty() || !run.queued.is_empty() || !run.ready.is_empty() {
         let cores = Cores::default();
-        let journal = Journal::create(run.store, &run.walk.id)?;
+        let journal = Journal::create(run.store, &run.planner.id)?;
         let logs = journal.folder().join("logs");
         let shared = Shared::new(run.store, logs, pipeline.batch.patience, cancelled, events);
         run.journal = Some(journal);
         let (sender, receiver) = mpsc::channel::<Finished>();
         let (orders, incoming) = mpsc::channel::<Order<'_>>();
-        let desk = sender.clone();
+        let manager = sender.clone();
         std::thread::scope(|threads| {
             if pipeline.cells.iter().any(Cell::is_batch) {
                 let shared = &shared;
                 threads.spawn(move || {
-                    batch::serve(&Slurm, &incoming, &desk, shared, pipeline.batch.patience);
+                    batch::serve(&Slurm, &incoming, &manager, shared, pipeline.batch.patience);
                 });
             }
             let channels = Channels { finished: (sender, receiver), orders };
@@ -84,7 +80,7 @@ struct Channels<'a> {
 }
 
 struct Run<'a> {
-    walk: Walk<'a>,
+    planner: Planner<'a>,
     pipeline: &'a Pipeline,
     store: &'a mut Store,
     writer: &'a mut Writer,
@@ -93,12 +89,12 @@ struct Run<'a> {
     events: &'a dyn Events,
     journal: Option<Journal>,
     started: Instant,
-    /// Cells whose inputs have all settled, by index.
-    ready: BinaryHeap<Reverse<usize>>,
-    /// Cells that were decided to run, in the order of their index.
-    pending: BinaryHeap<Reverse<Pending>>,
+    /// Cells whose inputs are complete, ordered by index.
+    ready: BTreeSet<usize>,
+    /// Cells that are to run, by index.
+    pending: BTreeMap<usize, Task>,
     /// The same for those that are jobs of a batch system.
-    queued: BinaryHeap<Reverse<Pending>>,
+    queued: BTreeMap<usize, Task>,
     waiting: Vec<usize>,
     dependents: Vec<Vec<usize>>,
     /// Number of cells that may still read the outputs of each.
@@ -122,8 +118,6 @@ fn without_threads(cell: usize, key: String, error: &dyn std::error::Error) -> F
     Finished { cell, key, result, seconds: 0.0, log: None }
 }
 
-struct Pending(Task);
-
 struct Running {
     cores: usize,
     /// When it has to deliver what it has, unless it is known to be done long before.
@@ -133,23 +127,6 @@ struct Running {
     reasons: Vec<Reason>,
     manifest: Manifest,
     twins: Vec<usize>,
-}
-
-impl PartialEq for Pending {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.cell == other.0.cell
-    }
-}
-impl Eq for Pending {}
-impl PartialOrd for Pending {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Pending {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.cell.cmp(&other.0.cell)
-    }
 }
 
 impl<'a> Run<'a> {
@@ -170,9 +147,9 @@ impl<'a> Run<'a> {
             needed.into_iter().for_each(|other: usize| dependents[other].push(index));
         }
         let deadline = limits.deadline.and_then(|time| Deadline::new(time, pipeline, store, &dependents));
-        let ready = (0..count).filter(|&index| waiting[index] == 0).map(Reverse).collect();
+        let ready = (0..count).filter(|&index| waiting[index] == 0).collect();
         Self {
-            walk: Walk::new(pipeline, store),
+            planner: Planner::new(pipeline, store),
             pipeline,
             store,
             writer,
@@ -182,8 +159,8 @@ impl<'a> Run<'a> {
             journal: None,
             started: Instant::now(),
             ready,
-            pending: BinaryHeap::new(),
-            queued: BinaryHeap::new(),
+            pending: BTreeMap::new(),
+            queued: BTreeMap::new(),
             waiting,
             readers: dependents.iter().map(Vec::len).collect(),
             dependents,
@@ -200,13 +177,13 @@ impl<'a> Run<'a> {
 
     /// Decides every ready cell; what is in the store settles at once and makes others ready.
     fn settle_without_running(&mut self) -> Result<(), StoreError> {
-        while let Some(Reverse(index)) = self.ready.pop() {
-            match self.walk.decide(index, self.store) {
+        while let Some(index) = self.ready.pop_first() {
+            match self.planner.decide(index, self.store) {
                 Decision::Settle(settled) => self.settle(index, *settled)?,
                 Decision::Execute(task) => {
                     let is_batch = self.pipeline.cells[index].is_batch();
-                    let heap = if is_batch { &mut self.queued } else { &mut self.pending };
-                    heap.push(Reverse(Pending(*task)));
+                    let queue = if is_batch { &mut self.queued } else { &mut self.pending };
+                    queue.insert(index, *task);
                 }
             }
         }
@@ -255,14 +232,14 @@ impl<'a> Run<'a> {
     /// The next cell to start here, if there are cores and memory for it.
     fn next_task(&mut self) -> Option<Task> {
         loop {
-            let task = &self.pending.peek()?.0.0;
+            let (_, task) = self.pending.first_key_value()?;
             let (cores, memory) = (self.wanted_cores(task), self.pipeline.cells[task.cell].memory_here());
             let is_too_much = self.used_cores + cores > self.limits.jobs
                 || self.limits.memory.is_some_and(|there| self.used_memory + memory > there);
             if self.used_cores > 0 && is_too_much {
                 return None;
             }
-            let task = self.pending.pop()?.0.0;
+            let (_, task) = self.pending.pop_first()?;
             if let Some(task) = self.unless_somebody_else_has_it(task) {
                 return Some(task);
             }
@@ -272,7 +249,7 @@ impl<'a> Run<'a> {
     /// The next cell to hand to a batch system, if there is room in the queue.
     fn next_job(&mut self) -> Option<Task> {
         while self.jobs < self.pipeline.batch.jobs {
-            let task = self.queued.pop()?.0.0;
+            let (_, task) = self.queued.pop_first()?;
             if let Some(task) = self.unless_somebody_else_has_it(task) {
                 return Some(task);
             }
@@ -283,7 +260,7 @@ impl<'a> Run<'a> {
     /// A task, unless another cell of the same key has given its result or is at it.
     fn unless_somebody_else_has_it(&mut self, task: Task) -> Option<Task> {
         if self.is_done_meanwhile(&task) {
-            self.ready.push(Reverse(task.cell));
+            self.ready.insert(task.cell);
             return None;
         }
         match self.running.get_mut(&task.key) {
@@ -317,7 +294,7 @@ impl<'a> Run<'a> {
         if self.pending.len() >= free {
             return 1;
         }
-        let others = self.pending.iter().map(|Reverse(Pending(task))| &self.pipeline.cells[task.cell]);
+        let others = self.pending.keys().map(|&cell| &self.pipeline.cells[cell]);
         let wanted: Vec<usize> = others.filter_map(|cell| cell.threads).collect();
         let sharing = self.pending.len() - wanted.len() + 1;
         free.saturating_sub(wanted.iter().sum()).div_ceil(sharing).max(1)
@@ -372,7 +349,7 @@ impl<'a> Run<'a> {
     fn begin(&mut self, task: &Task, cores: usize, until: Option<Instant>) -> Result<(), StoreError> {
         let cell = &self.pipeline.cells[task.cell];
         let is_quick = self.deadline.as_ref().is_some_and(|deadline| deadline.is_quick(task.cell));
-        self.writer.begin(self.store, &self.walk.id, &cell.id, &task.key)?;
+        self.writer.begin(self.store, &self.planner.id, &cell.id, &task.key)?;
         self.events.started(cell, &task.reasons);
         let (memory, is_batch) = (cell.memory_here(), cell.is_batch());
         self.used_cores += cores;
@@ -400,8 +377,7 @@ impl<'a> Run<'a> {
         let busy =
             self.running.values().filter_map(|running| running.until.map(|until| (until, running.cores)));
         let busy: Vec<Instant> = busy.flat_map(|(until, cores)| std::iter::repeat_n(until, cores)).collect();
-        let waiting = self.pending.iter().map(|Reverse(Pending(task))| task);
-        let waiting = waiting.filter(|task| !deadline.is_quick(task.cell));
+        let waiting = self.pending.values().filter(|task| !deadline.is_quick(task.cell));
         let waiting: usize = waiting.map(|task| self.wanted_cores(task)).sum();
         Some(deadline.of(task.cell, self.limits.jobs, &busy, waiting + self.wanted_cores(task)))
     }
@@ -459,10 +435,10 @@ impl<'a> Run<'a> {
     fn settle(&mut self, index: usize, mut settled: Settled) -> Result<(), StoreError> {
         let cell = &self.pipeline.cells[index];
         if !self.pipeline.holds_saves() {
-            save_outputs(cell, &mut settled, &self.walk.id, self.store, Some(self.writer));
+            save_outputs(cell, &mut settled, &self.planner.id, self.store, Some(self.writer));
         }
         let settled = settled.located(self.pipeline, cell);
-        let id = &self.walk.id;
+        let id = &self.planner.id;
         match settled.key.as_deref() {
             Some(key) if settled.state == State::Partial => {
                 let Settled { outputs, seconds, .. } = &settled;
@@ -475,14 +451,14 @@ impl<'a> Run<'a> {
         self.unsettled -= 1;
         self.events.settled(cell, &settled, self.unsettled);
         self.unwritten.push(index);
-        self.walk.settled[index] = Some(settled);
+        self.planner.settled[index] = Some(settled);
         for needed in cell.dependencies().collect::<HashSet<usize>>() {
             self.readers[needed] -= 1;
         }
         for dependent in std::mem::take(&mut self.dependents[index]) {
             self.waiting[dependent] -= 1;
             if self.waiting[dependent] == 0 {
-                self.ready.push(Reverse(dependent));
+                self.ready.insert(dependent);
             }
         }
         self.write_journal()
@@ -493,7 +469,7 @@ impl<'a> Run<'a> {
         let Some(journal) = &mut self.journal else { return Ok(()) };
         let now = self.started.elapsed().as_secs_f64();
         for index in self.unwritten.drain(..) {
-            if let Some(settled) = &self.walk.settled[index] {
+            if let Some(settled) = &self.planner.settled[index] {
                 journal.settled(&self.pipeline.cells[index], settled, now)?;
             }
         }
@@ -504,7 +480,7 @@ impl<'a> Run<'a> {
     fn forget_values(&self, index: usize, shared: &Shared<'_>) {
         let read = self.pipeline.cells[index].dependencies().chain([index]);
         for cell in read.filter(|&cell| self.readers[cell] == 0) {
-            let outputs = self.walk.settled[cell].iter().flat_map(|settled| settled.outputs.values());
+            let outputs = self.planner.settled[cell].iter().flat_map(|settled| settled.outputs.values());
             outputs.for_each(|record| shared.values.forget(&record.digest));
         }
     }
@@ -512,17 +488,17 @@ impl<'a> Run<'a> {
     fn finish(mut self) -> Result<RunReport, Report> {
         let interrupted = self.cancelled.load(Ordering::Relaxed);
         for index in 0..self.pipeline.cells.len() {
-            if self.walk.settled[index].is_none() {
+            if self.planner.settled[index].is_none() {
                 self.settle(index, Settled::new(State::NotStarted))?;
             }
         }
         let has_ended = |settled: &Settled| !matches!(settled.state, State::NotStarted | State::Partial);
-        if self.walk.settled.iter().flatten().all(has_ended) {
-            self.writer.keep_cells(self.store, &self.walk.id, &self.pipeline.cells)?;
+        if self.planner.settled.iter().flatten().all(has_ended) {
+            self.writer.keep_cells(self.store, &self.planner.id, &self.pipeline.cells)?;
         }
         self.writer.sync(self.store)?;
         let mut report = RunReport {
-            cells: self.walk.settled.into_iter().flatten().collect(),
+            cells: self.planner.settled.into_iter().flatten().collect(),
             folder: None,
             interrupted,
             seconds: self.started.elapsed().as_secs_f64(),

@@ -13,8 +13,7 @@ use rustix::fs::{XattrFlags, getxattr, setxattr};
 use rustix::io::Errno;
 
 use super::outcome::{RunReport, Saved, Settled, State};
-use super::record::OutputRecord;
-use super::record::PipelineId;
+use super::record::{OutputRecord, PipelineId};
 use super::store::{Store, StoreError};
 use super::writer::Writer;
 use crate::pipeline::{Cell, Pipeline, Save};

@@ -10,8 +10,7 @@ use hopmap_durable::{
 };
 
 use super::record::{Current, OutputRecords, Partial, PipelineId, Record, ResultRecord, beside, line};
-use super::store::boot;
-use super::store::{FORMAT, Store, StoreError, check_format};
+use super::store::{FORMAT, Store, StoreError, boot, check_format};
 use crate::pipeline::Cell;
 
 /// The right to write to a store: one process at a time.

@@ -5,8 +5,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use super::formula::Choice;
-use super::formula::{Comparison, Expression, Function, Operator, Term};
+use super::formula::{Choice, Comparison, Expression, Function, Operator, Term};
 use super::{Bound, Cells, Gate};
 use crate::pipeline::{Extreme, Pipeline, Problem, Problems};
 use crate::renames;

@@ -22,10 +22,8 @@ mod parse;
 use std::ops::Range;
 
 pub use accepted::AcceptedMetrics;
-pub use formula::Choice;
-pub use formula::{Comparison, Expression, Formula, Function, Operator, Term};
-pub use judge::{Judged, judge};
-pub use judge::{Standing, Verdict, number};
+pub use formula::{Choice, Comparison, Expression, Formula, Function, Operator, Term};
+pub use judge::{Judged, Standing, Verdict, judge, number};
 pub use metrics::check_metrics;
 pub(crate) use parse::FORM;
 

@@ -11,8 +11,7 @@
 
 use std::ops::Range;
 
-use super::formula::Choice;
-use super::formula::{Comparison, Expression, Formula, Function, Operator, Term};
+use super::formula::{Choice, Comparison, Expression, Formula, Function, Operator, Term};
 use crate::pipeline::Problem;
 
 /// No gate that people write is longer; a text without end must not fill the stack.

@@ -5,8 +5,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::describe::Request;
-use super::describe::{Expected, Unknown, some, text_hash};
+use super::describe::{Expected, Request, Unknown, some, text_hash};
 use super::file::{Ending, Lock, LockedCell, LockedFile};
 use crate::engine::short;
 use crate::pipeline::Pipeline;

@@ -21,7 +21,5 @@ mod file;
 
 pub use again::{Again, Remade, RemadeArtifact, SecondStore, Verdict};
 pub use compare::{Difference, Differences, OutputDifference, before_a_run, outputs};
-pub use describe::{Expected, Unfinished, Unknown, describe, expect, lock};
-pub use describe::{REQUEST, Request};
-pub use file::LockError;
-pub use file::{Ending, Lock, LockedCell, LockedFile};
+pub use describe::{Expected, REQUEST, Request, Unfinished, Unknown, describe, expect, lock};
+pub use file::{Ending, Lock, LockError, LockedCell, LockedFile};

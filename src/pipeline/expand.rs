@@ -10,9 +10,9 @@ use serde_json::Value as Json;
 
 use super::cells::{Cell, Pipeline, Save};
 use super::file::{Foreach, StageBlock};
-use super::matrix::without_excluded;
 use super::matrix::{
     Combination, Dimension, Key, MOST_CELLS, count, grouped, of_matrix, of_zip, product, show,
+    without_excluded,
 };
 use super::node::{Entry, Node, NodeValue, Table};
 use super::problem::Problem;

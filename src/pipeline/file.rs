@@ -2,7 +2,7 @@
 //! what a stage takes of a machine, and how a pipeline deals with batch systems (`memory`, `retries`, `[batch]`), and `[tables.NAME]`:
 //! questions in SQL that are asked after every run.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -128,7 +128,10 @@ impl File {
             tables: sub_table(&table, "tables", problems),
             gates: gates(&table, problems),
             batch: batch(&table, problems),
-            save_on_failure: save_on_failure(&table, problems),
+            save_on_failure: value(&table, "save_on_failure", "true or false", problems, |node| {
+                node.plain().as_bool()
+            })
+            .unwrap_or(false),
         })
     }
 }
@@ -231,50 +234,41 @@ fn files(node: &Node, problems: &mut Vec<Problem>) -> Option<Foreach> {
 }
 
 fn exclude(table: &Table, problems: &mut Vec<Problem>) -> Vec<Node> {
-    let Some(entry) = table.get("exclude") else { return Vec::new() };
-    match &entry.node.value {
-        NodeValue::Array(nodes) if nodes.iter().all(|node| node.table().is_some()) => nodes.clone(),
-        _ => {
-            problems.push(wrong_form("`exclude`", "a list of tables such as [{ seed = 3 }]", &entry.node));
-            Vec::new()
-        }
+    let tables = |node: &Node| match &node.value {
+        NodeValue::Array(nodes) if nodes.iter().all(|node| node.table().is_some()) => Some(nodes.clone()),
+        _ => None,
+    };
+    value(table, "exclude", "a list of tables such as [{ seed = 3 }]", problems, tables).unwrap_or_default()
+}
+
+/// The value of a key as `read` takes it; one of another form is reported.
+fn value<'a, T>(
+    table: &'a Table,
+    key: &str,
+    wanted: &str,
+    problems: &mut Vec<Problem>,
+    read: impl FnOnce(&'a Node) -> Option<T>,
+) -> Option<T> {
+    let node = &table.get(key)?.node;
+    let value = read(node);
+    if value.is_none() {
+        problems.push(wrong_form(&format!("`{key}`"), wanted, node));
     }
+    value
 }
 
 fn threads(table: &Table, problems: &mut Vec<Problem>) -> Option<usize> {
-    let entry = table.get("threads")?;
-    let threads = entry.node.plain().as_u64().filter(|&threads| threads > 0);
-    if threads.is_none() {
-        problems.push(wrong_form("`threads`", "a number of cores, at least 1", &entry.node));
-    }
+    let threads = number(table, "threads", "a number of cores, at least 1", 1..=u64::MAX, problems);
     threads.map(|threads| threads as usize)
 }
 
 fn launcher(table: &Table, problems: &mut Vec<Problem>) -> Option<Entry> {
-    let entry = table.get("launcher")?;
-    if entry.node.text().is_none() {
-        problems.push(wrong_form("`launcher`", "a command such as \"mpirun -n 4\"", &entry.node));
-        return None;
-    }
-    Some(entry.clone())
+    value(table, "launcher", "a command such as \"mpirun -n 4\"", problems, Node::text)?;
+    table.get("launcher").cloned()
 }
 
 fn text_of(table: &Table, key: &str, problems: &mut Vec<Problem>) -> Option<String> {
-    let node = &table.get(key)?.node;
-    let text = node.text().map(str::to_owned);
-    if text.is_none() {
-        problems.push(wrong_form(&format!("`{key}`"), "text", node));
-    }
-    text
-}
-
-fn save_on_failure(table: &Table, problems: &mut Vec<Problem>) -> bool {
-    let Some(node) = table.get("save_on_failure").map(|entry| &entry.node) else { return false };
-    let value = node.plain().as_bool();
-    if value.is_none() {
-        problems.push(wrong_form("`save_on_failure`", "true or false", node));
-    }
-    value.unwrap_or(false)
+    value(table, key, "text", problems, |node| node.text().map(str::to_owned))
 }
 
 fn gates(table: &Table, problems: &mut Vec<Problem>) -> Table {
@@ -347,7 +341,7 @@ pub fn show_bytes(bytes: u64) -> String {
     format!("{} {unit}", rounded.trim_end_matches(".0"))
 }
 
-pub(crate) fn memory(table: &Table, problems: &mut Vec<Problem>) -> Option<u64> {
+fn memory(table: &Table, problems: &mut Vec<Problem>) -> Option<u64> {
     let node = &table.get("memory")?.node;
     let Some(text) = node.text() else {
         problems.push(wrong_form("`memory`", "a size such as \"4 GB\"", node));
@@ -356,7 +350,7 @@ pub(crate) fn memory(table: &Table, problems: &mut Vec<Problem>) -> Option<u64> 
     bytes(text).map_err(|message| problems.push(Problem::new(message, &node.span))).ok()
 }
 
-pub(crate) fn retries(table: &Table, problems: &mut Vec<Problem>) -> Option<u32> {
+fn retries(table: &Table, problems: &mut Vec<Problem>) -> Option<u32> {
     number(table, "retries", "a number such as 2; 0 for none", 0..=100, problems).map(|number| number as u32)
 }
 
@@ -364,29 +358,22 @@ fn number(
     table: &Table,
     key: &str,
     wanted: &str,
-    range: std::ops::RangeInclusive<u64>,
+    range: RangeInclusive<u64>,
     problems: &mut Vec<Problem>,
 ) -> Option<u64> {
-    let node = &table.get(key)?.node;
-    let number = node.plain().as_u64().filter(|number| range.contains(number));
-    if number.is_none() {
-        problems.push(wrong_form(&format!("`{key}`"), wanted, node));
-    }
-    number
+    value(table, key, wanted, problems, |node| node.plain().as_u64().filter(|number| range.contains(number)))
 }
 
-pub(crate) fn batch(table: &Table, problems: &mut Vec<Problem>) -> Batch {
+fn batch(table: &Table, problems: &mut Vec<Problem>) -> Batch {
     let table = sub_table(table, "batch", problems);
     unknown_keys(&table, &["jobs", "patience"], "keys of [batch]", problems);
     let mut batch = Batch::default();
     if let Some(jobs) = number(&table, "jobs", "a number of jobs, at least 1", 1..=100_000, problems) {
         batch.jobs = jobs as usize;
     }
-    if let Some(node) = table.get("patience").map(|entry| &entry.node) {
-        match node.text().and_then(|text| humantime::parse_duration(text).ok()) {
-            Some(patience) => batch.patience = patience,
-            None => problems.push(wrong_form("`patience`", "a time such as \"10 min\"", node)),
-        }
+    let time = |node: &Node| humantime::parse_duration(node.text()?).ok();
+    if let Some(patience) = value(&table, "patience", "a time such as \"10 min\"", problems, time) {
+        batch.patience = patience;
     }
     batch
 }
@@ -415,10 +402,7 @@ pub(crate) fn questions(
 }
 
 fn parse(entry: &Entry, scope: &Scope<'_>, problems: &mut Vec<Problem>) -> Option<TableQuestion> {
-    if !is_name(&entry.key) {
-        let problem = Problem::new(format!("`{}` is not a name for a table", entry.key), &entry.key_span);
-        problems.push(problem.help("names have letters, digits, `-` and `_`"));
-    }
+    check_name(entry, "a table", problems);
     let NodeValue::Table(table) = &entry.node.value else {
         problems.push(wrong_form("an entry of `tables`", "a table with the key `sql`", &entry.node));
         return None;

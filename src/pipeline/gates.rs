@@ -8,12 +8,10 @@ use hopmap_model::{Direction, Port};
 use super::cells::Cell;
 use super::file::StageBlock;
 use super::matrix::show;
-use super::node::wrong_form;
-use super::node::{Entry, Table};
+use super::node::{Entry, Table, wrong_form};
 use super::problem::Problem;
 use super::template::Scope;
-use crate::gates::Choice;
-use crate::gates::{Bound, Cells, FORM, Formula, Gate, Term};
+use crate::gates::{Bound, Cells, Choice, FORM, Formula, Gate, Term};
 
 /// All gates of a file whose cells are known.
 pub(crate) fn gates(

@@ -39,10 +39,6 @@ mod publication;
 mod update;
 
 pub use error::RefreshError;
-pub use log::exposition;
-pub use log::{Outcome, Record, last_success, read_records};
-pub use publication::Publication;
-pub use publication::Retention;
-pub use publication::{Entry, read_machine};
-pub use update::Consumer;
-pub use update::{Checked, Look, Settings, Updated, check, refresh};
+pub use log::{Outcome, Record, exposition, last_success, read_records};
+pub use publication::{Entry, Publication, Retention, read_machine};
+pub use update::{Checked, Consumer, Look, Settings, Updated, check, refresh};

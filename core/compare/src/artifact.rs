@@ -8,14 +8,11 @@ use hopmap_model::{Artifact, Mapping, Schedule, SystemGraph, TaskGraph};
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use crate::common::Compared;
-use crate::common::names;
-use crate::common::percent;
+use crate::common::{Compared, names, percent};
 use crate::edges::GraphChanges;
 use crate::mapping::MappingChanges;
 use crate::schedule::ScheduleChanges;
-use crate::tables::FileChange;
-use crate::tables::TableChanges;
+use crate::tables::{FileChange, TableChanges};
 use crate::{edges, mapping, schedule, tables};
 
 /// What is different between two artifacts of one kind.

@@ -6,8 +6,7 @@ use arrow_array::{Array, RecordBatch, UInt32Array, UInt64Array};
 use hopmap_artifact::{ArtifactError, Folder};
 use serde::Serialize;
 
-use crate::common::merge;
-use crate::common::{MOST_SHOWN, more};
+use crate::common::{MOST_SHOWN, merge, more};
 
 /// What one rank sends to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]

@@ -14,14 +14,10 @@ mod mapping;
 mod schedule;
 mod tables;
 
-pub use artifact::{ArtifactChanges, Contents, compare};
-pub use artifact::{MetricChange, MetricChanges, metric_changes};
-pub use common::Compared;
-pub use common::{MOST_SHOWN, more, percent};
+pub use artifact::{ArtifactChanges, Contents, MetricChange, MetricChanges, compare, metric_changes};
+pub use common::{Compared, MOST_SHOWN, more, percent};
 pub use edges::{EdgeChange, GraphChanges, Traffic};
 pub use first::first_differences;
-pub use mapping::{LevelCost, LevelShare};
-pub use mapping::{MappingChanges, Move};
+pub use mapping::{LevelCost, LevelShare, MappingChanges, Move};
 pub use schedule::{ScheduleChanges, TaskChange};
-pub use tables::FileChange;
-pub use tables::{RowChange, TableChanges};
+pub use tables::{FileChange, RowChange, TableChanges};

@@ -6,8 +6,7 @@ use hopmap_artifact::{ArtifactError, Folder};
 use hopmap_model::{Artifact, CostModel, Costs, Mapping, Paths, SystemGraph, TaskGraph, Weight};
 use serde::Serialize;
 
-use crate::common::Compared;
-use crate::common::{MOST_SHOWN, more, percent};
+use crate::common::{Compared, MOST_SHOWN, more, percent};
 
 /// A rank that is somewhere else.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use hopmap_model::Schedule;
 use serde::Serialize;
 
-use crate::common::percent;
-use crate::common::{MOST_SHOWN, more};
+use crate::common::{MOST_SHOWN, more, percent};
 
 /// A task that runs elsewhere or at another time.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -9,8 +9,7 @@ use hopmap_artifact::{ArtifactError, Cell, Folder};
 use serde::Serialize;
 use similar::TextDiff;
 
-use crate::common::{MOST_SHOWN, more};
-use crate::common::{merge, names};
+use crate::common::{MOST_SHOWN, merge, more, names};
 
 /// Most rows of tables without a key that are compared.
 const MOST_ROWS: usize = 1 << 20;

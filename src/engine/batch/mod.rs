@@ -11,7 +11,7 @@
 //! |---|---|
 //! | `mod.rs` | what is wanted of a batch system: submit, ask, find by name, cancel |
 //! | `slurm.rs` | the only file that knows `sbatch`, `squeue` and `scancel`, and how their options and complaints look |
-//! | `desk.rs` | one thread for all jobs of a run: submits, asks with one call, stops, tries again, takes results over |
+//! | `manager.rs` | one thread for all jobs of a run: submits, asks with one call, stops, tries again, takes results over |
 //! | `job.rs` | one cell as a job: what is written for it, what it prints, how it stands |
 //! | `record.rs` | `jobs/KEY/job.json`: name and number of the job, attempt, log. Written before `sbatch` with the name alone, so that a kill between the two loses nothing. And the script: it runs the stage behind the shell, turns SIGTERM into a `stop`, and leaves the exit status in `ended` |
 //! | `failure.rs` | what is said of a job that gave no result |
@@ -21,9 +21,9 @@
 //! the last one is removed, so that a process which goes on, though its node is lost, finds its task gone and stops. Time limits are known from what
 //! `squeue` says is left, not from clocks. Whoever runs a cell in any other way first ends the job that is on record for its key.
 
-mod desk;
 mod failure;
 mod job;
+mod manager;
 mod record;
 mod slurm;
 
@@ -33,8 +33,8 @@ use std::time::Duration;
 
 use miette::Diagnostic;
 
-pub(crate) use desk::serve;
 pub(crate) use job::Order;
+pub(crate) use manager::serve;
 pub(crate) use record::{cancel_unwanted, runs_with_jobs, withdraw};
 pub(crate) use slurm::Slurm;
 

@@ -37,24 +37,24 @@ pub(crate) fn serve<'a: 's, 's>(
     shared: &'s Shared<'s>,
     patience: Duration,
 ) {
-    let mut desk = Desk::new(system, shared, patience);
+    let mut manager = JobManager::new(system, shared, patience);
     loop {
-        match orders.recv_timeout(desk.pause) {
+        match orders.recv_timeout(manager.pause) {
             Ok(order) => {
-                desk.pause = LOOKS.0;
-                desk.admit(order);
+                manager.pause = LOOKS.0;
+                manager.admit(order);
                 continue;
             }
             Err(RecvTimeoutError::Timeout) => {}
             // The run has come to its end, or could not go on: what is queued is taken over by the next one.
             Err(RecvTimeoutError::Disconnected) => return,
         }
-        desk.pause = (desk.pause * 2).min(LOOKS.1);
-        desk.turn(finished);
+        manager.pause = (manager.pause * 2).min(LOOKS.1);
+        manager.turn(finished);
     }
 }
 
-struct Desk<'a> {
+struct JobManager<'a> {
     system: &'a dyn BatchSystem,
     shared: &'a Shared<'a>,
     patience: Duration,
@@ -66,7 +66,7 @@ struct Desk<'a> {
     silent: Option<(Instant, Instant)>,
 }
 
-impl<'a> Desk<'a> {
+impl<'a> JobManager<'a> {
     fn new(system: &'a dyn BatchSystem, shared: &'a Shared<'a>, patience: Duration) -> Self {
         Self {
             system,
