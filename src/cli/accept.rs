@@ -9,7 +9,7 @@ use miette::Report;
 use serde_json::json;
 
 use super::locate::locate;
-use super::open::{PipelineArguments, StoreArguments, working_directory};
+use super::open::{PipelineArguments, StoreArguments, place_or, working_directory};
 use super::output::Output;
 use super::summary::print_some;
 use crate::accepted::{Accepted, AcceptedError};
@@ -94,17 +94,23 @@ fn verb(written: bool) -> &'static str {
 fn check_artifact(artifact: &Folder, place: &Path, output: Output) -> Result<Exit, Failure> {
     let accepted = Accepted::read(place)?;
     artifact.verify().map_err(Report::new)?;
-    let differences = accepted.differences(artifact);
+    let same = format!("{} {} is the accepted one", accepted.kind, short(&accepted.digest));
+    let other = format!("{} is not", shown(artifact.path()));
+    Ok(tell_differences(&accepted.differences(artifact), &same, &other, place, output))
+}
+
+/// Says what is not as a file accepts it.
+fn tell_differences(differences: &[String], same: &str, other: &str, place: &Path, output: Output) -> Exit {
     if output.is_json() {
         output.json(&json!({ "file": place, "same": differences.is_empty(), "differences": differences }));
     }
     if differences.is_empty() {
-        output.line(format!("{} {} is the accepted one", accepted.kind, short(&accepted.digest)));
-        return Ok(Exit::Done);
+        output.line(same);
+        return Exit::Done;
     }
-    output.fault(format!("{} is not what {} accepts", shown(artifact.path()), shown(place)));
+    output.fault(format!("{other} what {} accepts", shown(place)));
     differences.iter().for_each(|line| output.fault(format!("  {line}")));
-    Ok(Exit::Different)
+    Exit::Different
 }
 
 fn of_pipeline(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
@@ -118,10 +124,7 @@ fn of_pipeline(arguments: &Arguments, output: Output) -> Result<Exit, Failure> {
         )
         .into());
     }
-    let place = match &arguments.to {
-        Some(path) => working_directory()?.join(path),
-        None => pipeline.accepted_file(),
-    };
+    let place = place_or(arguments.to.as_ref(), || pipeline.accepted_file())?;
     let mut store = Store::load(&arguments.store.root(&opened)?)?;
     let before = AcceptedMetrics::read(&place)?;
     let judged = judge(&pipeline, &mut store)?;
@@ -224,17 +227,9 @@ fn check_values(
             Mistake::new(format!("nothing is accepted yet: there is no {}", shown(place)), hint).into()
         );
     };
-    let differences = before.differences(&judged.values);
-    if output.is_json() {
-        output.json(&json!({ "file": place, "same": differences.is_empty(), "differences": differences }));
-    }
-    if differences.is_empty() {
-        output.line(format!("{}: these are the accepted values", pipeline.name));
-        return Ok(Exit::Done);
-    }
-    output.fault(format!("{}: not what {} accepts", pipeline.name, shown(place)));
-    differences.iter().for_each(|line| output.fault(format!("  {line}")));
-    Ok(Exit::Different)
+    let same = format!("{}: these are the accepted values", pipeline.name);
+    let other = format!("{}: not", pipeline.name);
+    Ok(tell_differences(&before.differences(&judged.values), &same, &other, place, output))
 }
 
 impl From<AcceptedError> for Failure {

@@ -7,7 +7,7 @@ use clap::Args;
 use hopmap_command::{Exit, Failure, Mistake};
 use miette::{Diagnostic, Report};
 
-use super::open::working_directory;
+use super::open::place_or;
 use super::output::Output;
 use crate::engine::{RunReport, Store};
 use crate::gates::{self, AcceptedMetrics, Gate, Standing, Verdict};
@@ -27,10 +27,7 @@ pub(crate) struct GateArguments {
 impl GateArguments {
     /// Where the accepted values are.
     pub(crate) fn place(&self, pipeline: &Pipeline) -> Result<PathBuf, Failure> {
-        match &self.accepted {
-            Some(path) => Ok(working_directory()?.join(path)),
-            None => Ok(pipeline.accepted_file()),
-        }
+        place_or(self.accepted.as_ref(), || pipeline.accepted_file())
     }
 
     /// A file that is named has to be there; the one beside the pipeline file need not be.

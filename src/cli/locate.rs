@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use hopmap_command::{Failure, Mistake, shown};
+use hopmap_text::closest;
 use serde_json::Value as Json;
 
 use super::open::{StoreArguments, working_directory};
@@ -122,6 +123,14 @@ pub(crate) fn in_pipeline(name: &str, pipeline: &Pipeline) -> Result<Vec<usize>,
     let cells = pipeline.cells.iter();
     let cells = cells.map(|cell| Candidate { id: &cell.id, stage: &cell.stage, matrix: &cell.matrix });
     stage_or_cell(name, &cells.collect::<Vec<_>>())
+}
+
+/// A name that no stage of a pipeline has; `whose` is what messages call it.
+pub(crate) fn unknown_stage(whose: &str, pipeline: &Pipeline, name: &str) -> Mistake {
+    let stages = pipeline.stages();
+    let meant = closest(name, &stages).map_or_else(String::new, |meant| format!("did you mean `{meant}`? "));
+    let help = format!("{meant}stages: {}", stages.join(", "));
+    Mistake::new(format!("{whose} has no stage `{name}`"), help)
 }
 
 /// The same of the cells of a catalogue.

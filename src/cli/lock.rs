@@ -6,7 +6,7 @@ use clap::Args;
 use hopmap_command::{Exit, Failure, Mistake, shown};
 use serde_json::json;
 
-use super::open::{PipelineArguments, StoreArguments, working_directory};
+use super::open::{PipelineArguments, StoreArguments, place_or};
 use super::output::Output;
 use crate::engine::Store;
 use crate::lock::{self, Differences, Lock, LockError, OutputDifference, Request, Unfinished};
@@ -39,10 +39,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
     let request = arguments.pipeline.request()?;
     let pipeline = request.open()?;
     let mut store = Store::load(&arguments.store.root(&arguments.pipeline)?)?;
-    let place = match &arguments.out {
-        Some(path) => working_directory()?.join(path),
-        None => request.lock_file(),
-    };
+    let place = place_or(arguments.out.as_ref(), || request.lock_file())?;
     let (written, lock) = write(&request, &pipeline, &mut store, &place)?;
     if output.is_json() {
         output.json(&json!({ "file": place, "written": written, "cells": lock.cells.len() }));
@@ -85,13 +82,6 @@ pub(crate) struct LockArguments {
 }
 
 impl LockArguments {
-    fn place(request: &Request, file: Option<&PathBuf>) -> Result<PathBuf, Failure> {
-        match file {
-            Some(file) => Ok(working_directory()?.join(file)),
-            None => Ok(request.lock_file()),
-        }
-    }
-
     /// Holds everything that can be known before a run against the lock file.
     pub(crate) fn before_run(
         &self,
@@ -101,7 +91,7 @@ impl LockArguments {
         output: Output,
     ) -> Result<Option<Lock>, Failure> {
         let Some(file) = &self.locked else { return Ok(None) };
-        let place = Self::place(request, file.as_ref())?;
+        let place = place_or(file.as_ref(), || request.lock_file())?;
         let lock = read(&place, pipeline)?;
         let differences = differences(&lock, request, pipeline, &mut Store::load(root)?);
         match differences.found.is_empty() {
@@ -123,7 +113,7 @@ impl LockArguments {
         output: Output,
     ) -> Result<Exit, Failure> {
         if let Some(file) = &self.lock {
-            let place = Self::place(request, file.as_ref())?;
+            let place = place_or(file.as_ref(), || request.lock_file())?;
             let (written, lock) = write(request, pipeline, store, &place)?;
             said(written, &lock, &place, output);
         }

@@ -137,6 +137,14 @@ pub(crate) fn working_directory() -> Result<PathBuf, Failure> {
     Ok(std::env::current_dir().into_diagnostic()?)
 }
 
+/// A file that is named as seen from the working directory, else the one by default.
+pub(crate) fn place_or(
+    given: Option<&PathBuf>,
+    default: impl FnOnce() -> PathBuf,
+) -> Result<PathBuf, Failure> {
+    given.map_or_else(|| Ok(default()), |path| Ok(working_directory()?.join(path)))
+}
+
 fn read_text(path: &Path) -> Result<String, Failure> {
     let shown = path.display();
     let bytes = read_input(path, MOST_BYTES).map_err(|error| {

@@ -3,8 +3,7 @@
 use std::fmt::Write;
 
 use clap::Args;
-use hopmap_command::{Exit, Failure, Mistake, shown};
-use hopmap_text::closest;
+use hopmap_command::{Exit, Failure, shown};
 use serde_json::json;
 
 use super::gates::GateArguments;
@@ -107,7 +106,8 @@ pub(crate) fn why(arguments: &WhyArguments, output: Output) -> Result<Exit, Fail
     let pipeline = arguments.pipeline.open()?;
     let cells = locate::in_pipeline(&arguments.stage, &pipeline)?;
     if cells.is_empty() {
-        return Err(unknown(&pipeline, &arguments.stage).into());
+        let file = shown(pipeline.source.name().as_ref());
+        return Err(locate::unknown_stage(&file, &pipeline, &arguments.stage).into());
     }
     let mut store = Store::load(&arguments.store.root(&arguments.pipeline)?)?;
     let report = engine::plan(&pipeline, &mut store);
@@ -170,15 +170,6 @@ fn as_json(cell: &Cell, settled: &Settled) -> serde_json::Value {
         "key": settled.key,
         "error": settled.error.as_ref().map(super::output::message),
     })
-}
-
-fn unknown(pipeline: &Pipeline, stage: &str) -> Mistake {
-    let stages = pipeline.stages();
-    let help = match closest(stage, &stages) {
-        Some(meant) => format!("did you mean `{meant}`? stages: {}", stages.join(", ")),
-        None => format!("stages: {}", stages.join(", ")),
-    };
-    Mistake::new(format!("{} has no stage `{stage}`", shown(pipeline.source.name().as_ref())), help)
 }
 
 /// Arguments of `check`.

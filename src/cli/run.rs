@@ -11,7 +11,7 @@ use miette::Report;
 use super::gates::GateArguments;
 use super::lock::LockArguments;
 use super::open::{
-    PipelineArguments, StoreArguments, WaitArguments, duration, on_interrupt, working_directory,
+    PipelineArguments, StoreArguments, WaitArguments, duration, on_interrupt, place_or, working_directory,
 };
 use super::output::Output;
 use super::progress::Progress;
@@ -147,10 +147,7 @@ fn write_report(
     if arguments.no_report {
         return Ok(None);
     }
-    let place = match &arguments.report {
-        Some(path) => working_directory()?.join(path),
-        None => crate::report::place(store, pipeline),
-    };
+    let place = place_or(arguments.report.as_ref(), || crate::report::place(store, pipeline))?;
     if report.folder.is_some() || !crate::report::is_current(&place, pipeline, store, report) {
         crate::report::write(&place, pipeline, store, report, &shown)?;
     }
@@ -195,10 +192,7 @@ pub(crate) fn report(arguments: &ReportArguments, output: Output) -> Result<Exit
         return Err(problems.into());
     }
     let problems = summary::ask(&pipeline, &mut store, None, &mut planned);
-    let place = match &arguments.out {
-        Some(path) => working_directory()?.join(path),
-        None => report::place(&store, &pipeline),
-    };
+    let place = place_or(arguments.out.as_ref(), || report::place(&store, &pipeline))?;
     report::write(&place, &pipeline, &store, &planned, &shown)?;
     if output.is_json() {
         output.json(&serde_json::json!({ "report": place, "timeline": timeline }));

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use hopmap_command::{Exit, Failure, Mistake, all_cores, shown};
-use hopmap_text::closest;
 use serde_json::json;
 
 use super::locate;
-use super::open::{PipelineArguments, StoreArguments, on_interrupt, working_directory};
+use super::open::{PipelineArguments, StoreArguments, on_interrupt, place_or, working_directory};
 use super::output::Output;
 use super::progress::Progress;
 use crate::archive::{self, Archive, ArchiveError};
@@ -73,10 +72,7 @@ fn verify_pipeline(arguments: &Arguments, output: Output) -> Result<Exit, Failur
         None if !root.is_dir() => return Err(StoreError::Missing(root).into()),
         None => None,
         Some(file) => {
-            let place = match file {
-                Some(file) => working_directory()?.join(file),
-                None => request.lock_file(),
-            };
+            let place = place_or(file.as_ref(), || request.lock_file())?;
             Some(super::lock::read(&place, &pipeline)?)
         }
     };
@@ -94,21 +90,12 @@ fn selected(pipeline: &Pipeline, names: &[String]) -> Result<Vec<String>, Failur
     let mut selected = Vec::new();
     for name in names {
         match locate::in_pipeline(name, pipeline)?.as_slice() {
-            [] => return Err(unknown(pipeline, name).into()),
+            [] => return Err(locate::unknown_stage(&format!("`{}`", pipeline.name), pipeline, name).into()),
             [cell] => selected.push(pipeline.cells[*cell].id.clone()),
             _ => selected.push(name.clone()),
         }
     }
     Ok(selected)
-}
-
-fn unknown(pipeline: &Pipeline, name: &str) -> Mistake {
-    let stages = pipeline.stages();
-    let help = match closest(name, &stages) {
-        Some(meant) => format!("did you mean `{meant}`? stages: {}", stages.join(", ")),
-        None => format!("stages: {}", stages.join(", ")),
-    };
-    Mistake::new(format!("`{}` has no stage `{name}`", pipeline.name), help)
 }
 
 /// Makes a pipeline, or the stages and cells of some names, again beside a store.

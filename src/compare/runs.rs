@@ -274,6 +274,3 @@ impl CellState {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {}

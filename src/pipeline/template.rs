@@ -192,24 +192,21 @@ impl Folders {
 
 impl Scope<'_> {
     fn look_up(&self, reference: &Reference) -> Result<Resolved, Missing> {
+        let value = |values: &[(String, Resolved)], name: &String, what, message: &dyn Fn() -> String| {
+            let found = values.iter().find(|(key, _)| key == name);
+            found.map(|(_, value)| value.clone()).ok_or_else(|| Missing {
+                message: message(),
+                name: name.clone(),
+                what,
+                known: values.iter().map(|(key, _)| key.clone()).collect(),
+            })
+        };
         match reference {
             Reference::Parameter(name) => {
-                let found = self.parameters.iter().find(|(key, _)| key == name);
-                found.map(|(_, value)| value.clone()).ok_or_else(|| Missing {
-                    message: format!("there is no parameter `{name}`"),
-                    name: name.clone(),
-                    what: "parameters",
-                    known: self.parameters.iter().map(|(key, _)| key.clone()).collect(),
-                })
+                value(self.parameters, name, "parameters", &|| format!("there is no parameter `{name}`"))
             }
             Reference::Matrix(name) => {
-                let found = self.matrix.iter().find(|(key, _)| key == name);
-                found.map(|(_, value)| value.clone()).ok_or_else(|| Missing {
-                    message: format!("there is no matrix key `{name}` here"),
-                    name: name.clone(),
-                    what: "matrix keys",
-                    known: self.matrix.iter().map(|(key, _)| key.clone()).collect(),
-                })
+                value(self.matrix, name, "matrix keys", &|| format!("there is no matrix key `{name}` here"))
             }
             Reference::Artifact { stage, port } => {
                 let path = (self.artifact)(stage, port.as_deref()).ok_or_else(|| Missing {
