@@ -6,11 +6,12 @@ use clap::Args;
 use hopmap_command::{Exit, Failure, Mistake, shown};
 use serde_json::json;
 
+use super::lock::of_results;
 use super::open::{PipelineArguments, StoreArguments, existing, working_directory};
 use super::output::Output;
 use crate::archive::{self, ArchiveError, Export};
 use crate::engine::{self, PipelineId, RunSummary, Store};
-use crate::lock::{self, Request, Unfinished};
+use crate::lock::{self, Request};
 use crate::pipeline::{EMBEDDED, Pipeline};
 
 /// Arguments of `export`.
@@ -54,11 +55,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result<Exit, Failur
         None => newest,
     };
     let report = lock::expect(&pipeline, &mut store);
-    let lock =
-        lock::lock(&request, &pipeline, &mut store).map_err(|error| match error.is::<Unfinished>() {
-            true => Failure::usage(error),
-            false => Failure::failed(error),
-        })?;
+    let lock = of_results(&request, &pipeline, &mut store)?;
     if let (Some(run), Some(_)) = (run, &wanted) {
         still_there(&pipeline, run, &report)?;
     }

@@ -54,11 +54,16 @@ fn write(
     store: &mut Store,
     place: &Path,
 ) -> Result<(bool, Lock), Failure> {
-    let lock = lock::lock(request, pipeline, store).map_err(|error| match error.is::<Unfinished>() {
+    let lock = of_results(request, pipeline, store)?;
+    Ok((lock.write(place)?, lock))
+}
+
+/// The lock of the results that are in the store.
+pub(super) fn of_results(request: &Request, pipeline: &Pipeline, store: &mut Store) -> Result<Lock, Failure> {
+    lock::lock(request, pipeline, store).map_err(|error| match error.is::<Unfinished>() {
         true => Failure::usage(error),
         false => Failure::failed(error),
-    })?;
-    Ok((lock.write(place)?, lock))
+    })
 }
 
 fn said(written: bool, lock: &Lock, place: &Path, output: Output) {

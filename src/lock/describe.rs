@@ -1,7 +1,6 @@
 //! What is known of the cells of a pipeline that a person asked for: without running them what goes in, with their results what
 //! came out.
 
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
@@ -111,14 +110,9 @@ fn with_result(mut cell: LockedCell, settled: &Settled, store: &Store) -> Locked
 /// Stages by name, their cells by the values of their matrices: numbers by their size, everything else as text.
 fn sorted(pipeline: &Pipeline, cells: Vec<LockedCell>) -> Vec<LockedCell> {
     let mut pairs: Vec<(&Cell, LockedCell)> = pipeline.cells.iter().zip(cells).collect();
-    let by_value = |one: &Json, other: &Json| match (one.as_f64(), other.as_f64()) {
-        (Some(one), Some(other)) => one.total_cmp(&other),
-        _ => one.to_string().cmp(&other.to_string()),
-    };
     pairs.sort_by(|(one, _), (other, _)| {
-        let values = one.matrix.iter().zip(&other.matrix).map(|(one, other)| by_value(&one.1, &other.1));
-        let first = { values }.find(|ordering: &Ordering| ordering.is_ne());
-        one.stage.cmp(&other.stage).then(first.unwrap_or(Ordering::Equal)).then(one.id.cmp(&other.id))
+        let by_values = || engine::by_matrix(&one.matrix, &other.matrix);
+        one.stage.cmp(&other.stage).then_with(by_values).then_with(|| one.id.cmp(&other.id))
     });
     pairs.into_iter().map(|(_, cell)| cell).collect()
 }

@@ -13,12 +13,17 @@ pub type Look<'a> = dyn FnMut() -> Result<Machine, Report> + 'a;
 
 /// How to look.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Eye {
-    pub(super) thresholds: Thresholds,
-    pub(super) missing: Missing,
-    pub(super) ignore_down: bool,
-    pub(super) confirm: u32,
-    pub(super) min_coverage: f64,
+pub struct LookSettings {
+    /// From where on a number counts as another one.
+    pub thresholds: Thresholds,
+    /// What a host is that the source does not name any more.
+    pub missing: Missing,
+    /// Whether hosts that go down or come back alone change nothing.
+    pub ignore_down: bool,
+    /// How often a machine that was measured is looked at again when something has changed.
+    pub confirm: u32,
+    /// The part of the hosts that were up that have to be up still; the number that may be lost is rounded up.
+    pub min_coverage: f64,
 }
 
 /// What was seen.
@@ -32,7 +37,7 @@ pub(super) struct Seen {
     pub(super) confirmations: u32,
 }
 
-impl Eye {
+impl LookSettings {
     /// The machine as it is, compared with what is published. What was measured is looked at again while anything has changed, and
     /// only changes count that are seen every time.
     pub(super) fn look(
@@ -166,7 +171,7 @@ pub(super) mod tests {
     }
 
     fn seen(looks: &[f64], confirm: u32) -> (Vec<String>, u32, usize) {
-        let eye = Eye {
+        let settings = LookSettings {
             thresholds: Thresholds::default(),
             missing: Missing::Down,
             ignore_down: false,
@@ -179,7 +184,7 @@ pub(super) mod tests {
             looked += 1;
             Ok(machine([looks[looked - 1], 100.0]))
         };
-        let seen = eye.look(Some(&before), Some(&before), &mut look).unwrap();
+        let seen = settings.look(Some(&before), Some(&before), &mut look).unwrap();
         (seen.changes.iter().map(ToString::to_string).collect(), seen.confirmations, looked)
     }
 
@@ -194,14 +199,14 @@ pub(super) mod tests {
             Machine { system, measurements: None }
         };
         let lost = |up, all, min_coverage| {
-            let eye = Eye {
+            let settings = LookSettings {
                 thresholds: Thresholds::default(),
                 missing: Missing::Down,
                 ignore_down: false,
                 confirm: 2,
                 min_coverage,
             };
-            eye.check_coverage(&hosts(all, all), &hosts(up, all)).is_ok()
+            settings.check_coverage(&hosts(all, all), &hosts(up, all)).is_ok()
         };
         assert!(lost(7, 8, 0.95) && lost(15, 16, 0.95) && lost(19, 20, 0.95) && lost(38, 40, 0.95));
         assert!(!lost(6, 8, 0.95) && !lost(37, 40, 0.95) && !lost(7, 8, 1.0));

@@ -38,7 +38,8 @@ mod log;
 mod publication;
 mod update;
 
+pub use compare::{Look, LookSettings};
 pub use error::RefreshError;
 pub use log::{Outcome, Record, exposition, last_success, read_records};
 pub use publication::{Entry, Publication, Retention, read_machine};
-pub use update::{Checked, Consumer, Look, Settings, Updated, check, refresh};
+pub use update::{Checked, Consumer, Settings, Updated, check, refresh};

@@ -6,13 +6,12 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use hopmap_changes::{Change, Finding, Machine, Missing, Thresholds, health};
+use hopmap_changes::{Change, Finding, Machine, health};
 use hopmap_durable::{DurableError, crash_point};
 use hopmap_process::Group;
 use miette::Report;
 
-pub use super::compare::Look;
-use super::compare::{Eye, Seen};
+use super::compare::{Look, LookSettings, Seen};
 use super::log::{append, now};
 use super::publication::{CHANGES, Published};
 use super::{Entry, Outcome, Publication, Record, RefreshError, Retention};
@@ -20,34 +19,14 @@ use super::{Entry, Outcome, Publication, Record, RefreshError, Retention};
 /// How to refresh.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// From where on a number counts as another one.
-    pub thresholds: Thresholds,
-    /// What a host is that the source does not name any more.
-    pub missing: Missing,
-    /// Whether hosts that go down or come back alone change nothing.
-    pub ignore_down: bool,
-    /// How often a machine that was measured is looked at again when something has changed.
-    pub confirm: u32,
-    /// The part of the hosts that were up that have to be up still; the number that may be lost is rounded up.
-    pub min_coverage: f64,
+    /// How to look at the machine.
+    pub look: LookSettings,
     /// What takes a new topology.
     pub consumer: Option<Consumer>,
     /// How much of the history is kept.
     pub retention: Retention,
     /// Whether the machine as it is becomes the accepted one without a comparison.
     pub baseline: bool,
-}
-
-impl Settings {
-    fn eye(&self) -> Eye {
-        Eye {
-            thresholds: self.thresholds,
-            missing: self.missing,
-            ignore_down: self.ignore_down,
-            confirm: self.confirm,
-            min_coverage: self.min_coverage,
-        }
-    }
 }
 
 /// What a refresh did.
@@ -134,13 +113,15 @@ pub fn check(
     let current = publication.map_or(Ok(None), Publication::read_current)?;
     let published = current.map(|published| published.machine);
     let seen = match &published {
-        Some(machine) => Eye { min_coverage: 0.0, ..settings.eye() }.look(Some(machine), None, look)?,
+        Some(machine) => {
+            LookSettings { min_coverage: 0.0, ..settings.look }.look(Some(machine), None, look)?
+        }
         None => Seen { machine: look()?, changes: Vec::new(), confirmations: 0 },
     };
     let baseline = published.as_ref().unwrap_or(&seen.machine);
     let coverage = coverage(baseline, &seen.machine);
-    let is_covered = settings.eye().check_coverage(baseline, &seen.machine).is_ok();
-    let findings = health(&seen.machine.snapshot(), &settings.thresholds);
+    let is_covered = settings.look.check_coverage(baseline, &seen.machine).is_ok();
+    let findings = health(&seen.machine.snapshot(), &settings.look.thresholds);
     Ok(Checked { changes: seen.changes, findings, coverage, is_covered, machine: seen.machine })
 }
 
@@ -197,8 +178,8 @@ impl Attempt<'_> {
         // Where the link was lost, what was accepted is what was published.
         let published = current.as_ref().or(accepted.as_ref()).map(|found| &found.machine);
         let baseline = accepted.as_ref().or(current.as_ref()).map(|found| &found.machine);
-        let eye = self.settings.eye();
-        let seen = eye.look(published, baseline, look)?;
+        let settings = self.settings.look;
+        let seen = settings.look(published, baseline, look)?;
         self.record.confirmations = seen.confirmations;
         self.remember(baseline.unwrap_or(&seen.machine), &seen.machine);
         if let Some(current) = current.as_ref().filter(|_| seen.changes.is_empty()) {
@@ -207,7 +188,9 @@ impl Attempt<'_> {
         // Of what is published changes are confirmed; of something older that is still accepted they are told as they are.
         let entry = current.as_ref().map(|found| &found.entry);
         self.changes = match &accepted {
-            Some(accepted) if Some(&accepted.entry) != entry => eye.changes(&accepted.machine, &seen.machine),
+            Some(accepted) if Some(&accepted.entry) != entry => {
+                settings.changes(&accepted.machine, &seen.machine)
+            }
             _ => seen.changes,
         };
         if let Some(accepted) = accepted.as_ref().filter(|_| self.changes.is_empty()) {
@@ -234,7 +217,7 @@ impl Attempt<'_> {
     /// The machine is as it was when it was last accepted, and something else is published.
     fn go_back(&mut self, accepted: &Published, current: Option<&Published>) -> Result<Outcome, Report> {
         if let Some(current) = current {
-            self.changes = self.settings.eye().changes(&current.machine, &accepted.machine);
+            self.changes = self.settings.look.changes(&current.machine, &accepted.machine);
         }
         // The entry itself stays as it is: what has changed since is told beside it.
         let place = self.publication.state();
@@ -351,6 +334,7 @@ fn end_of(log: &Path) -> String {
 mod tests {
     use super::super::compare::tests::machine;
     use super::*;
+    use hopmap_changes::{Missing, Thresholds};
 
     fn refreshed(publication: &Publication, looks: &[[f64; 2]], consumer: Option<&str>) -> Record {
         let consumer = consumer.map(|command| Consumer {
@@ -358,11 +342,13 @@ mod tests {
             limit: std::time::Duration::from_mins(1),
         });
         let settings = Settings {
-            thresholds: Thresholds::default(),
-            missing: Missing::Down,
-            ignore_down: false,
-            confirm: 2,
-            min_coverage: 0.5,
+            look: LookSettings {
+                thresholds: Thresholds::default(),
+                missing: Missing::Down,
+                ignore_down: false,
+                confirm: 2,
+                min_coverage: 0.5,
+            },
             consumer,
             retention: Retention { entries: 9, days: None },
             baseline: false,

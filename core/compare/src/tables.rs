@@ -147,11 +147,14 @@ fn numbers(batch: &RecordBatch, columns: &[String]) -> Vec<Vec<u64>> {
     columns.iter().filter_map(column).collect()
 }
 
+/// A row: its key, and the text of all values.
+type Row = (Vec<u64>, Vec<String>);
+
 /// The rows of a table one by one: the key, and the text of all values.
 fn rows(
     folder: &Folder,
     found: &TableChanges,
-) -> Result<impl Iterator<Item = Result<(Vec<u64>, Vec<String>), ArtifactError>> + use<>, ArtifactError> {
+) -> Result<impl Iterator<Item = Result<Row, ArtifactError>> + use<>, ArtifactError> {
     let (names, key) = (found.columns.clone(), found.key);
     let of_batch = move |batch: &RecordBatch| {
         let columns: Vec<_> = names.iter().filter_map(|name| batch.column_by_name(name)).collect();

@@ -20,8 +20,8 @@ use crate::cli::progress::Progress;
 use crate::engine::{Limits, Policy, RunReport, State, Store, StoreError, Writer};
 use crate::pipeline::{Cell, Pipeline};
 use crate::refresh::{
-    Consumer, Look, Outcome, Publication, Record, RefreshError, Retention, Settings, Updated, check,
-    exposition, last_success, read_machine, read_records, refresh,
+    Consumer, Look, LookSettings, Outcome, Publication, Record, RefreshError, Retention, Settings, Updated,
+    check, exposition, last_success, read_machine, read_records, refresh,
 };
 use crate::{engine, report};
 
@@ -118,14 +118,16 @@ impl Arguments {
     fn settings(&self) -> Settings {
         let consumer = |command: &String| Consumer { command: command.clone(), limit: self.consumer_timeout };
         Settings {
-            thresholds: Thresholds { drift: self.drift, ..Thresholds::default() },
-            missing: match self.missing {
-                MissingHosts::Down => Missing::Down,
-                MissingHosts::Gone => Missing::Gone,
+            look: LookSettings {
+                thresholds: Thresholds { drift: self.drift, ..Thresholds::default() },
+                missing: match self.missing {
+                    MissingHosts::Down => Missing::Down,
+                    MissingHosts::Gone => Missing::Gone,
+                },
+                ignore_down: self.ignore_down,
+                confirm: self.confirm,
+                min_coverage: self.min_coverage,
             },
-            ignore_down: self.ignore_down,
-            confirm: self.confirm,
-            min_coverage: self.min_coverage,
             consumer: self.consumer.as_ref().map(consumer),
             retention: Retention { entries: self.keep, days: self.keep_days },
             baseline: self.baseline,
