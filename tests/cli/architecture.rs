@@ -314,7 +314,7 @@ fn no_two_files_import_each_other_in_a_circle() {
     for (name, roots) in &workspace().roots {
         let circles: BTreeSet<String> = roots
             .iter()
-            .flat_map(|root| Imports::of(root, &project()).circles())
+            .flat_map(|root| Imports::of(root, project()).circles())
             .map(|circle| circle.to_string())
             .collect();
         let left = CIRCLES_LEFT.iter().find(|(left, _)| left == name).map_or(0, |(_, circles)| *circles);

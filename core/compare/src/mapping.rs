@@ -286,7 +286,7 @@ fn is_within_hosts(system: &SystemGraph, groups: &[u32]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hopmap_model::{CostModel, Edge, Levels, Node, NodeKind, Process, Routing, Slot, Weight};
+    use hopmap_model::{Edge, Levels, Node, NodeKind, Process, Routing, Slot};
     use proptest::prelude::*;
 
     /// Two switches with two hosts each, two cores a host; costs 1, 10, 100.
